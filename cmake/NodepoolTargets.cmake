@@ -1,0 +1,50 @@
+# One static library per folder of src/, linked only to what it names. The
+# floors are listed in ARCHITECTURE.md; tools/check_includes enforces them.
+
+# Settings shared by every target: warnings, sanitizers, Asio compiled once.
+add_library(np_options INTERFACE)
+target_compile_options(np_options INTERFACE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers)
+target_compile_definitions(np_options INTERFACE
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_USE_STD_STRING_VIEW
+  SPDLOG_FMT_EXTERNAL)
+target_include_directories(np_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12 offers std::expected only to compilers that announce the final
+  # concepts; clang 16 implements what it needs but announces less.
+  target_compile_definitions(np_options INTERFACE __cpp_concepts=202002L)
+  target_compile_options(np_options INTERFACE -Wno-builtin-macro-redefined)
+else()
+  # GCC 12 reports these on correct inlined std::string and coroutine code.
+  target_compile_options(np_options INTERFACE -Wno-restrict -Wno-dangling-pointer -Wno-maybe-uninitialized)
+endif()
+if(NODEPOOL_SANITIZE)
+  target_compile_options(np_options INTERFACE -fsanitize=${NODEPOOL_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(np_options INTERFACE -fsanitize=${NODEPOOL_SANITIZE})
+endif()
+
+# nodepool_library(<folder> SOURCES ... [DEPS nodepool::x ...] [LIBS third-party ...])
+function(nodepool_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  string(REPLACE "/" "_" target np_${name})
+  add_library(${target} STATIC ${arg_SOURCES})
+  string(REPLACE "/" "::" alias nodepool::${name})
+  add_library(${alias} ALIAS ${target})
+  target_link_libraries(${target} PUBLIC np_options ${arg_DEPS} ${arg_LIBS})
+  if(NOT name STREQUAL "base")
+    target_precompile_headers(${target} REUSE_FROM np_base)
+  endif()
+endfunction()
+
+# nodepool_test(<name> SOURCES ... [DEPS ...] [LIBS ...]): one binary, registered
+# with CTest by name; the tests inside run in any order and beside each other.
+function(nodepool_test name)
+  if(NOT NODEPOOL_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE np_options ${arg_DEPS} ${arg_LIBS} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM np_base)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()

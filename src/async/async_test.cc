@@ -1,0 +1,254 @@
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "async/backoff.h"
+#include "async/blocking_pool.h"
+#include "async/deadline.h"
+#include "async/event.h"
+#include "async/loop.h"
+#include "async/task_group.h"
+#include "base/error.h"
+
+namespace nodepool {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class VirtualTimeTest : public ::testing::Test {
+ protected:
+  // Runs everything up to `duration` from now, timer by timer.
+  void Advance(Duration duration) {
+    SteadyTime end = clock.SteadyNow() + duration;
+    loop.RunReady();
+    while (clock.has_timers() && clock.next_timer() <= end) {
+      clock.AdvanceTo(clock.next_timer());
+      loop.RunReady();
+    }
+    clock.AdvanceTo(end);
+    loop.RunReady();
+  }
+
+  ManualClock clock;
+  Loop loop{clock};
+  TaskGroup group{loop, log::Logger("test.async")};
+};
+
+Task<> SleepThenSet(Loop& loop, Duration duration, bool& flag) {
+  co_await loop.SleepFor(duration);
+  flag = true;
+}
+
+Task<> WaitThenCount(Event& event, int& count) {
+  co_await event.Wait();
+  ++count;
+}
+
+Task<int> SleepThenReturn(Loop& loop, Duration duration, int value) {
+  co_await loop.SleepFor(duration);
+  co_return value;
+}
+
+Task<> Throw(Error error) {
+  throw error;
+  co_return;
+}
+
+TEST_F(VirtualTimeTest, SleepTakesVirtualTimeOnly) {
+  bool woke = false;
+  group.Spawn("sleep", SleepThenSet(loop, std::chrono::hours(24), woke));
+  Advance(std::chrono::hours(23));
+  EXPECT_FALSE(woke);
+  Advance(std::chrono::hours(1));
+  EXPECT_TRUE(woke);
+  EXPECT_EQ(group.size(), 0u);
+}
+
+TEST_F(VirtualTimeTest, EventWakesAllAndStaysSet) {
+  Event event;
+  int count = 0;
+  group.Spawn("a", WaitThenCount(event, count));
+  group.Spawn("b", WaitThenCount(event, count));
+  loop.RunReady();
+  EXPECT_EQ(count, 0);
+  event.Set();
+  EXPECT_EQ(count, 0) << "waiters run later, never inside Set";
+  loop.RunReady();
+  EXPECT_EQ(count, 2);
+  group.Spawn("c", WaitThenCount(event, count));
+  loop.RunReady();
+  EXPECT_EQ(count, 3);
+}
+
+TEST_F(VirtualTimeTest, StopCancelsAndJoins) {
+  Event never;
+  int count = 0;
+  bool woke = false;
+  group.Spawn("wait", WaitThenCount(never, count));
+  group.Spawn("sleep", SleepThenSet(loop, seconds(5), woke));
+  loop.RunReady();
+  EXPECT_EQ(loop.tasks().tasks().size(), 2u);
+  RunToEnd(loop, group.Stop());
+  EXPECT_EQ(group.size(), 0u);
+  EXPECT_TRUE(loop.tasks().tasks().empty());
+  EXPECT_FALSE(woke);
+  EXPECT_FALSE(clock.has_timers()) << "a cancelled sleep leaves no timer behind";
+  group.Spawn("late", SleepThenSet(loop, seconds(0), woke));
+  EXPECT_EQ(group.size(), 0u);
+}
+
+TEST_F(VirtualTimeTest, CancelOneLeavesTheOther) {
+  Event event;
+  int count = 0;
+  auto first = group.Spawn("first", WaitThenCount(event, count));
+  group.Spawn("second", WaitThenCount(event, count));
+  loop.RunReady();
+  group.Cancel(first);
+  loop.RunReady();
+  EXPECT_EQ(group.size(), 1u);
+  event.Set();
+  loop.RunReady();
+  EXPECT_EQ(count, 1);
+}
+
+TEST_F(VirtualTimeTest, NotificationAndCancellationInTheSameTurn) {
+  Event event;
+  int count = 0;
+  auto id = group.Spawn("wait", WaitThenCount(event, count));
+  loop.RunReady();
+  event.Set();
+  group.Cancel(id);
+  loop.RunReady();
+  EXPECT_EQ(group.size(), 0u);
+}
+
+TEST_F(VirtualTimeTest, DestroyedWaitListAbortsItsWaiters) {
+  int count = 0;
+  auto event = std::make_unique<Event>();
+  group.Spawn("wait", WaitThenCount(*event, count));
+  loop.RunReady();
+  event.reset();
+  loop.RunReady();
+  EXPECT_EQ(group.size(), 0u);
+  EXPECT_EQ(count, 0);
+}
+
+TEST_F(VirtualTimeTest, FailedTaskIsLoggedWithItsNameAndIds) {
+  log::Capture capture;
+  group.Spawn("delete node", {"", "", "0000000042"}, Throw(Error(Verdict::kFail, "cloud said no")));
+  group.Spawn("quiet", Throw(Error(Verdict::kCancelled, "stop")));
+  loop.RunReady();
+  EXPECT_EQ(capture.Count("[node: 0000000042] delete node failed: cloud said no"), 1);
+  EXPECT_EQ(capture.records().size(), 1u);
+}
+
+TEST_F(VirtualTimeTest, DeadlineReturnsResultInTime) {
+  std::optional<int> result;
+  auto run = [](Loop& l, std::optional<int>& r) -> Task<> {
+    r = co_await WithDeadline(l, l.SteadyNow() + seconds(10), "work", SleepThenReturn(l, seconds(5), 7));
+  };
+  group.Spawn("deadline", run(loop, result));
+  Advance(seconds(5));
+  EXPECT_EQ(result, 7);
+  EXPECT_FALSE(clock.has_timers());
+}
+
+TEST_F(VirtualTimeTest, DeadlineCutsOffAndSaysWhat) {
+  log::Capture capture;
+  auto run = [](Loop& l) -> Task<> {
+    co_await WithDeadline(l, l.SteadyNow() + seconds(10), "boot of np1", SleepThenReturn(l, seconds(50), 7));
+  };
+  group.Spawn("deadline", run(loop));
+  Advance(seconds(10));
+  EXPECT_EQ(group.size(), 0u);
+  EXPECT_EQ(capture.Count("boot of np1 timed out"), 1);
+  EXPECT_FALSE(clock.has_timers());
+}
+
+TEST_F(VirtualTimeTest, DeadlinePassesOnErrorsAtOnce) {
+  log::Capture capture;
+  auto run = [](Loop& l) -> Task<> {
+    co_await WithDeadline(l, l.SteadyNow() + seconds(10), "work", Throw(Error(Verdict::kQuota, "full")));
+  };
+  group.Spawn("deadline", run(loop));
+  loop.RunReady();
+  EXPECT_EQ(capture.Count("deadline failed: full"), 1);
+}
+
+TEST_F(VirtualTimeTest, DeadlineIsCancelledWithItsCaller) {
+  auto run = [](Loop& l) -> Task<> {
+    co_await WithDeadline(l, l.SteadyNow() + seconds(10), "work", SleepThenReturn(l, seconds(5), 7));
+  };
+  group.Spawn("deadline", run(loop));
+  loop.RunReady();
+  RunToEnd(loop, group.Stop());
+  EXPECT_FALSE(clock.has_timers());
+}
+
+TEST_F(VirtualTimeTest, CleanUpMayIgnoreCancellation) {
+  bool cleaned = false;
+  Event never;
+  auto run = [](Loop& l, Event& e, bool& c) -> Task<> {
+    try {
+      co_await e.Wait();
+    } catch (...) {
+    }
+    co_await IgnoreCancellation();
+    co_await l.SleepFor(seconds(1));
+    c = true;
+  };
+  group.Spawn("cleanup", run(loop, never, cleaned));
+  loop.RunReady();
+  group.CancelAll();
+  Advance(seconds(1));
+  EXPECT_TRUE(cleaned);
+}
+
+TEST_F(VirtualTimeTest, QueueKeepsOrder) {
+  Queue<int> queue;
+  std::vector<int> seen;
+  auto run = [](Queue<int>& q, std::vector<int>& s) -> Task<> {
+    for (int i = 0; i < 3; ++i) {
+      int item = co_await q.Pop();
+      s.push_back(item);
+    }
+  };
+  group.Spawn("pop", run(queue, seen));
+  queue.Push(1);
+  loop.RunReady();
+  queue.Push(2);
+  queue.Push(3);
+  loop.RunReady();
+  EXPECT_EQ(seen, (std::vector<int>{1, 2, 3}));
+}
+
+TEST(BackoffTest, GrowsToItsMaximumAndResets) {
+  SeededRandom random(3);
+  Backoff backoff({milliseconds(100), seconds(1), 2.0, 0.0}, random);
+  EXPECT_EQ(backoff.Next(), milliseconds(100));
+  EXPECT_EQ(backoff.Next(), milliseconds(200));
+  for (int i = 0; i < 10; ++i) backoff.Next();
+  EXPECT_EQ(backoff.Next(), seconds(1));
+  backoff.Reset();
+  EXPECT_EQ(backoff.Next(), milliseconds(100));
+}
+
+TEST(SystemLoopTest, SleepsInRealTime) {
+  Loop loop;
+  SteadyTime before = loop.SteadyNow();
+  RunToEnd(loop, loop.SleepFor(milliseconds(5)));
+  EXPECT_GE(loop.SteadyNow() - before, milliseconds(5));
+}
+
+TEST(BlockingPoolTest, RunsElsewhereAndReturnsResultOrError) {
+  Loop loop;
+  BlockingPool pool(1);
+  auto elsewhere = RunToEnd(loop, OnBlockingPool(pool, [] { return std::this_thread::get_id(); }));
+  EXPECT_NE(elsewhere, std::this_thread::get_id());
+  auto fail = [] { throw Error(Verdict::kNotFound, "no host"); };
+  EXPECT_THROW(RunToEnd(loop, OnBlockingPool(pool, fail)), Error);
+}
+
+}  // namespace
+}  // namespace nodepool

@@ -1,0 +1,72 @@
+#include "async/event.h"
+
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <functional>
+#include <list>
+
+namespace nodepool {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+struct WaitList::State : std::enable_shared_from_this<WaitList::State> {
+  struct Waiter {
+    std::move_only_function<void(error_code)> complete;
+    asio::cancellation_slot slot;
+  };
+  std::list<Waiter> waiters;
+
+  template <class Handler>
+  void Add(Handler handler) {
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    auto executor = asio::get_associated_executor(handler);
+    auto complete = [handler = std::move(handler), executor](error_code error) mutable {
+      asio::post(executor, [handler = std::move(handler), error]() mutable { handler(error); });
+    };
+    auto position = waiters.insert(waiters.end(), Waiter{std::move(complete), slot});
+    if (!slot.is_connected()) return;
+    slot.assign([weak = weak_from_this(), position](asio::cancellation_type) {
+      if (auto state = weak.lock()) {
+        auto abort = std::move(position->complete);
+        state->waiters.erase(position);
+        abort(asio::error::operation_aborted);
+      }
+    });
+  }
+
+  void CompleteFirst(error_code error) {
+    Waiter waiter = std::move(waiters.front());
+    waiters.pop_front();
+    // The position that the cancellation handler remembers is gone now.
+    if (waiter.slot.is_connected()) waiter.slot.clear();
+    waiter.complete(error);
+  }
+};
+
+WaitList::WaitList() : state_(std::make_shared<State>()) {}
+
+WaitList::~WaitList() {
+  while (!state_->waiters.empty()) state_->CompleteFirst(asio::error::operation_aborted);
+}
+
+Task<> WaitList::Wait() {
+  auto initiate = [state = state_](auto handler) { state->Add(std::move(handler)); };
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(error_code)>(std::move(initiate),
+                                                                               asio::use_awaitable);
+}
+
+void WaitList::NotifyOne() {
+  if (!state_->waiters.empty()) state_->CompleteFirst({});
+}
+
+void WaitList::NotifyAll() {
+  for (std::size_t waiting = state_->waiters.size(); waiting > 0; --waiting) state_->CompleteFirst({});
+}
+
+bool WaitList::empty() const { return state_->waiters.empty(); }
+
+}  // namespace nodepool

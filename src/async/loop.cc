@@ -1,0 +1,72 @@
+#include "async/loop.h"
+
+#include "async/event.h"
+#include "async/system_clock.h"
+
+namespace nodepool {
+
+Clock::TimerId SystemClock::CallAt(SteadyTime when, std::move_only_function<void()> callback) {
+  TimerId id = queue_.Add(when, std::move(callback));
+  Arm();
+  return id;
+}
+
+bool SystemClock::CancelTimer(TimerId id) {
+  bool removed = queue_.Remove(id);
+  if (removed && queue_.empty()) {
+    // An armed timer would keep the loop alive with nothing left to do.
+    armed_for_ = SteadyTime::max();
+    timer_.cancel();
+  }
+  return removed;
+}
+
+void SystemClock::Arm() {
+  if (queue_.empty() || queue_.earliest() >= armed_for_) return;
+  armed_for_ = queue_.earliest();
+  timer_.expires_at(std::chrono::time_point_cast<std::chrono::steady_clock::duration>(armed_for_));
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (!error) RunDue();
+  });
+}
+
+void SystemClock::RunDue() {
+  armed_for_ = SteadyTime::max();
+  SteadyTime now = SteadyNow();
+  while (!queue_.empty() && queue_.earliest() <= now) queue_.PopEarliest()();
+  Arm();
+}
+
+Loop::Loop() : own_clock_(std::make_unique<SystemClock>(context_)), clock_(own_clock_.get()) {}
+
+Loop::Loop(Clock& clock) : clock_(&clock) {}
+
+Loop::~Loop() = default;
+
+Task<> Loop::SleepUntil(SteadyTime when) {
+  WaitList due;
+  Clock* clock = clock_;
+  Clock::TimerId id = clock->CallAt(when, [&due] { due.NotifyAll(); });
+  struct CancelOnExit {
+    Clock* clock;
+    Clock::TimerId id;
+    ~CancelOnExit() { clock->CancelTimer(id); }
+  } cancel_on_exit{clock, id};
+  co_await due.Wait();
+}
+
+Task<> Loop::SleepFor(Duration duration) { return SleepUntil(SteadyNow() + duration); }
+
+void Loop::Run() {
+  context_.restart();
+  context_.run();
+}
+
+std::size_t Loop::RunReady() {
+  context_.restart();
+  return context_.poll();
+}
+
+void Loop::Stop() { context_.stop(); }
+
+}  // namespace nodepool

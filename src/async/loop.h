@@ -1,0 +1,59 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <string>
+
+#include "async/task.h"
+#include "async/task_registry.h"
+#include "base/clock.h"
+
+namespace nodepool {
+
+// The one thread on which all state lives. Everything outside the blocking pool
+// runs here, so nothing in the program is locked.
+class Loop {
+ public:
+  // Runs on the system's clocks.
+  Loop();
+  // Runs on `clock`, which must outlive the loop; under a ManualClock nothing
+  // waits for real time.
+  explicit Loop(Clock& clock);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  boost::asio::io_context& context() { return context_; }
+  boost::asio::any_io_executor executor() { return context_.get_executor(); }
+  Clock& clock() { return *clock_; }
+  TaskRegistry& tasks() { return tasks_; }
+
+  WallTime Now() const { return clock_->Now(); }
+  SteadyTime SteadyNow() const { return clock_->SteadyNow(); }
+
+  // Ends at `when`, or throws kCancelled at once when the task is told to stop.
+  Task<> SleepUntil(SteadyTime when);
+  Task<> SleepFor(Duration duration);
+
+  // Runs until Stop() or until nothing is left to do.
+  void Run();
+  // Runs all that can run without time passing; returns the number of handlers run.
+  std::size_t RunReady();
+  void Stop();
+
+ private:
+  boost::asio::io_context context_;
+  std::unique_ptr<Clock> own_clock_;
+  Clock* clock_;
+  TaskRegistry tasks_;
+};
+
+// Runs `task` on a loop of its own, or on `loop`, until it is done; returns its
+// result or throws its error. For main functions and tests.
+template <class T>
+T RunToEnd(Loop& loop, Task<T> task);
+
+}  // namespace nodepool
+
+#include "async/run_to_end.h"

@@ -1,0 +1,60 @@
+#include "async/task_group.h"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <cassert>
+
+#include "base/error.h"
+
+namespace nodepool {
+
+namespace asio = boost::asio;
+
+TaskGroup::TaskGroup(Loop& loop, log::Logger logger) : loop_(loop), logger_(std::move(logger)) {}
+
+TaskGroup::~TaskGroup() { assert(tasks_.empty() && "a task group is stopped before it is destroyed"); }
+
+TaskGroup::TaskId TaskGroup::Spawn(std::string name, log::Ids ids, Task<> task) {
+  TaskId id = ++last_id_;
+  if (stopping_) return id;
+  auto entry = loop_.tasks().Add(TaskInfo{std::move(name), std::move(ids), loop_.SteadyNow()});
+  auto running = tasks_.emplace(tasks_.end());
+  running->id = id;
+  running->entry = entry;
+  asio::co_spawn(loop_.context(), std::move(task),
+                 asio::bind_cancellation_slot(running->signal.slot(), [this, running](std::exception_ptr error) {
+                   Finished(running, error);
+                 }));
+  return id;
+}
+
+void TaskGroup::Finished(std::list<Running>::iterator task, std::exception_ptr error) {
+  if (error && VerdictOf(error) != Verdict::kCancelled) {
+    logger_.About(task->entry->ids).Error("{} failed: {}", task->entry->name, MessageOf(error));
+  }
+  loop_.tasks().Remove(task->entry);
+  tasks_.erase(task);
+  if (tasks_.empty()) drained_.NotifyAll();
+}
+
+void TaskGroup::Cancel(TaskId id) {
+  for (Running& task : tasks_) {
+    if (task.id == id) return task.signal.emit(asio::cancellation_type::terminal);
+  }
+}
+
+void TaskGroup::CancelAll() {
+  for (Running& task : tasks_) task.signal.emit(asio::cancellation_type::terminal);
+}
+
+Task<> TaskGroup::Join() {
+  while (!tasks_.empty()) co_await drained_.Wait();
+}
+
+Task<> TaskGroup::Stop() {
+  stopping_ = true;
+  CancelAll();
+  co_await Join();
+}
+
+}  // namespace nodepool

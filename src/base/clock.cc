@@ -1,0 +1,54 @@
+#include "base/clock.h"
+
+#include <algorithm>
+
+namespace nodepool {
+
+double ToSeconds(WallTime time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+
+WallTime FromSeconds(double seconds) {
+  // The range of a nanosecond clock is about 292 years either side of 1970;
+  // records may hold anything.
+  constexpr double kLimit = 9.0e9;
+  double bounded = seconds == seconds ? std::clamp(seconds, -kLimit, kLimit) : 0;
+  return WallTime(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(bounded)));
+}
+
+Clock::TimerId TimerQueue::Add(SteadyTime when, std::move_only_function<void()> callback) {
+  Clock::TimerId id = ++last_id_;
+  by_time_.emplace(Key(when, id), std::move(callback));
+  when_.emplace(id, when);
+  return id;
+}
+
+bool TimerQueue::Remove(Clock::TimerId id) {
+  auto it = when_.find(id);
+  if (it == when_.end()) return false;
+  by_time_.erase(Key(it->second, id));
+  when_.erase(it);
+  return true;
+}
+
+std::move_only_function<void()> TimerQueue::PopEarliest() {
+  auto node = by_time_.extract(by_time_.begin());
+  when_.erase(node.key().second);
+  return std::move(node.mapped());
+}
+
+ManualClock::ManualClock(WallTime start) : start_(start) {}
+
+Clock::TimerId ManualClock::CallAt(SteadyTime when, std::move_only_function<void()> callback) {
+  return timers_.Add(when, std::move(callback));
+}
+
+bool ManualClock::CancelTimer(TimerId id) { return timers_.Remove(id); }
+
+void ManualClock::AdvanceTo(SteadyTime when) {
+  while (!timers_.empty() && timers_.earliest() <= when) {
+    elapsed_ = std::max(elapsed_, timers_.earliest().time_since_epoch());
+    timers_.PopEarliest()();
+  }
+  elapsed_ = std::max(elapsed_, when.time_since_epoch());
+}
+
+}  // namespace nodepool

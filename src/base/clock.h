@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+namespace nodepool {
+
+using Duration = std::chrono::nanoseconds;
+using SteadyTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
+
+// Seconds since the epoch as they stand in records.
+double ToSeconds(WallTime time);
+WallTime FromSeconds(double seconds);
+
+// The only source of time. Nobody else calls std::chrono::*_clock::now(), so a
+// whole daemon can run under ManualClock.
+class Clock {
+ public:
+  using TimerId = std::uint64_t;
+
+  virtual ~Clock() = default;
+  virtual WallTime Now() const = 0;
+  virtual SteadyTime SteadyNow() const = 0;
+
+  // Calls `callback` once on the loop's thread at or after `when`; a time in the
+  // past means "as soon as possible", never during this call. The id stays valid
+  // until the callback ran or CancelTimer was called.
+  virtual TimerId CallAt(SteadyTime when, std::move_only_function<void()> callback) = 0;
+
+  // Returns whether the callback was still pending. It will not run afterwards.
+  virtual bool CancelTimer(TimerId id) = 0;
+};
+
+// The pending timers of a clock, ordered by time and, among equals, by age.
+class TimerQueue {
+ public:
+  Clock::TimerId Add(SteadyTime when, std::move_only_function<void()> callback);
+  bool Remove(Clock::TimerId id);
+  bool empty() const { return by_time_.empty(); }
+  // Requires a non-empty queue.
+  SteadyTime earliest() const { return by_time_.begin()->first.first; }
+  // Takes out the earliest callback; requires a non-empty queue.
+  std::move_only_function<void()> PopEarliest();
+
+ private:
+  using Key = std::pair<SteadyTime, Clock::TimerId>;
+  std::map<Key, std::move_only_function<void()>> by_time_;
+  std::unordered_map<Clock::TimerId, SteadyTime> when_;
+  Clock::TimerId last_id_ = 0;
+};
+
+// Time that moves only when a test says so. Timers due at the same instant run
+// in the order they were set.
+class ManualClock : public Clock {
+ public:
+  explicit ManualClock(WallTime start = FromSeconds(1'700'000'000));
+  WallTime Now() const override { return start_ + elapsed_; }
+  SteadyTime SteadyNow() const override { return SteadyTime(elapsed_); }
+  TimerId CallAt(SteadyTime when, std::move_only_function<void()> callback) override;
+  bool CancelTimer(TimerId id) override;
+
+  bool has_timers() const { return !timers_.empty(); }
+  // Requires has_timers().
+  SteadyTime next_timer() const { return timers_.earliest(); }
+  // Moves time to `when` and runs the callbacks due by then. Never moves back.
+  void AdvanceTo(SteadyTime when);
+  // Shifts only the wall clock, as an administrator or NTP would.
+  void ShiftWallClock(Duration by) { start_ += by; }
+
+ private:
+  WallTime start_;
+  Duration elapsed_{0};
+  TimerQueue timers_;
+};
+
+}  // namespace nodepool

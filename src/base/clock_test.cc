@@ -1,0 +1,66 @@
+#include "base/clock.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace nodepool {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(ClockTest, SecondsRoundTripKeepsMicroseconds) {
+  EXPECT_NEAR(ToSeconds(FromSeconds(1726605896.4318976)), 1726605896.4318976, 1e-6);
+}
+
+TEST(ClockTest, SecondsOutOfRangeAreBounded) {
+  EXPECT_LT(ToSeconds(FromSeconds(1e300)), 1e10);
+  EXPECT_EQ(ToSeconds(FromSeconds(std::numeric_limits<double>::quiet_NaN())), 0);
+}
+
+TEST(ManualClockTest, RunsTimersInOrderOfTimeThenAge) {
+  ManualClock clock;
+  std::string order;
+  SteadyTime start = clock.SteadyNow();
+  clock.CallAt(start + seconds(2), [&] { order += 'c'; });
+  clock.CallAt(start + seconds(1), [&] { order += 'a'; });
+  clock.CallAt(start + seconds(1), [&] { order += 'b'; });
+  clock.AdvanceTo(start + seconds(1));
+  EXPECT_EQ(order, "ab");
+  clock.AdvanceTo(start + seconds(5));
+  EXPECT_EQ(order, "abc");
+  EXPECT_EQ(clock.SteadyNow(), start + seconds(5));
+}
+
+TEST(ManualClockTest, TimerSetByATimerRunsInTheSameAdvance) {
+  ManualClock clock;
+  SteadyTime start = clock.SteadyNow();
+  SteadyTime inner_ran{};
+  clock.CallAt(start + seconds(1), [&] {
+    clock.CallAt(clock.SteadyNow() + seconds(1), [&] { inner_ran = clock.SteadyNow(); });
+  });
+  clock.AdvanceTo(start + seconds(10));
+  EXPECT_EQ(inner_ran, start + seconds(2));
+}
+
+TEST(ManualClockTest, CancelledTimerDoesNotRun) {
+  ManualClock clock;
+  bool ran = false;
+  auto id = clock.CallAt(clock.SteadyNow() + seconds(1), [&] { ran = true; });
+  EXPECT_TRUE(clock.CancelTimer(id));
+  EXPECT_FALSE(clock.CancelTimer(id));
+  clock.AdvanceTo(clock.SteadyNow() + seconds(2));
+  EXPECT_FALSE(ran);
+}
+
+TEST(ManualClockTest, WallClockShiftLeavesSteadyTimeAlone) {
+  ManualClock clock;
+  WallTime before = clock.Now();
+  SteadyTime steady = clock.SteadyNow();
+  clock.ShiftWallClock(seconds(-3600));
+  EXPECT_EQ(clock.Now(), before - seconds(3600));
+  EXPECT_EQ(clock.SteadyNow(), steady);
+}
+
+}  // namespace
+}  // namespace nodepool

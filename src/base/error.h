@@ -1,0 +1,60 @@
+#pragma once
+
+#include <exception>
+#include <expected>
+#include <string>
+#include <string_view>
+
+namespace nodepool {
+
+// What the caller does next; never where the fault arose. Faults of the outside
+// world (clouds, ZooKeeper, files) are mapped to a verdict once, at the border.
+enum class Verdict {
+  kRetry,        // Transient: the same call may succeed later.
+  kQuota,        // No room now; waiting for capacity helps, repeating does not.
+  kRateLimited,  // Asked to slow down; repeat after a pause.
+  kNotFound,     // The thing is not there; for deletions this is success.
+  kConflict,     // Somebody else was faster; re-read and decide again.
+  kInvalid,      // The input is wrong; a person must mend it.
+  kLostSession,  // The ZooKeeper session ended: every lock is gone, stop working.
+  kCancelled,    // The owner of the task told it to stop.
+  kFail,         // Anything else; not worth repeating.
+};
+
+std::string_view ToString(Verdict verdict);
+
+// The one error of the program. `message` is written for a person and names the
+// place and the remedy where there is one; it never holds a secret.
+class Error : public std::exception {
+ public:
+  Error(Verdict verdict, std::string message);
+
+  // The same error with "<context>: " put in front of its message.
+  Error In(std::string_view context) const;
+
+  Verdict verdict() const { return verdict_; }
+  const std::string& message() const { return message_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  Verdict verdict_;
+  std::string message_;
+};
+
+// For calls whose failure is an ordinary answer (parsing, a lock already held).
+// Everything else throws Error.
+template <class T>
+using Expected = std::expected<T, Error>;
+
+inline std::unexpected<Error> Unexpected(Verdict verdict, std::string message) {
+  return std::unexpected<Error>(Error(verdict, std::move(message)));
+}
+
+// The verdict of any exception: an Error's own; kCancelled for an aborted Asio
+// operation; kRetry for other I/O errors; else kFail.
+Verdict VerdictOf(const std::exception_ptr& exception);
+
+// The message of any exception, for a log line.
+std::string MessageOf(const std::exception_ptr& exception);
+
+}  // namespace nodepool

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <compare>
+#include <functional>
+#include <string>
+
+namespace nodepool {
+
+// A string that cannot be mistaken for another kind of string. Empty means "none".
+template <class Tag>
+struct StrongId {
+  std::string value;
+
+  StrongId() = default;
+  explicit StrongId(std::string text) : value(std::move(text)) {}
+
+  bool empty() const { return value.empty(); }
+  const std::string& str() const { return value; }
+  auto operator<=>(const StrongId&) const = default;
+};
+
+using NodeId = StrongId<struct NodeIdTag>;              // "0000012345"
+using RequestId = StrongId<struct RequestIdTag>;        // "200-0000004711"
+using BuildId = StrongId<struct BuildIdTag>;            // 32 hex digits, or 10 decimal ones in old data
+using UploadId = StrongId<struct UploadIdTag>;          // "0000000001", unique within image, build, provider
+using ImageName = StrongId<struct ImageNameTag>;        // a diskimage
+using ProviderName = StrongId<struct ProviderNameTag>;  // an entry of `providers`
+using PoolName = StrongId<struct PoolNameTag>;          // unique within its provider
+using LabelName = StrongId<struct LabelNameTag>;        // what a request asks for
+using TenantName = StrongId<struct TenantNameTag>;
+using LauncherId = StrongId<struct LauncherIdTag>;  // identity of one pool worker (coordination.md 9.1)
+
+// A pool is identified by both names; joined text may collide (launcher.md 3.2).
+struct PoolKey {
+  ProviderName provider;
+  PoolName pool;
+  auto operator<=>(const PoolKey&) const = default;
+};
+
+}  // namespace nodepool
+
+template <class Tag>
+struct std::hash<nodepool::StrongId<Tag>> {
+  std::size_t operator()(const nodepool::StrongId<Tag>& id) const { return std::hash<std::string>()(id.value); }
+};
+
+template <>
+struct std::hash<nodepool::PoolKey> {
+  std::size_t operator()(const nodepool::PoolKey& key) const {
+    return std::hash<std::string>()(key.provider.value) * 31 + std::hash<std::string>()(key.pool.value);
+  }
+};
+
+template <class Tag>
+struct fmt::formatter<nodepool::StrongId<Tag>> : fmt::formatter<std::string> {
+  template <class Context>
+  auto format(const nodepool::StrongId<Tag>& id, Context& context) const {
+    return fmt::formatter<std::string>::format(id.value, context);
+  }
+};

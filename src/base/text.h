@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nodepool {
+
+// The candidate nearest in spelling to `word`, or none when all are too far to
+// be a plausible slip (more than a third of the word's letters differ).
+std::optional<std::string> NearestSpelling(std::string_view word, const std::vector<std::string>& candidates);
+
+// `text` split at each `separator`; an empty text gives no part.
+std::vector<std::string> Split(std::string_view text, char separator);
+
+std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+
+bool IsValidUtf8(std::string_view bytes);
+
+// At most `limit` bytes of `text`, control characters made visible, for use in a
+// log line or an error message about input from outside.
+std::string Excerpt(std::string_view text, std::size_t limit = 80);
+
+}  // namespace nodepool
