@@ -1,6 +1,5 @@
 #include "async/task_group.h"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <cassert>
 
@@ -9,6 +8,18 @@
 namespace nodepool {
 
 namespace asio = boost::asio;
+
+// Told when a task ended. It offers the cancellation slot as a member, without
+// naming an executor: only then does Asio pass a cancellation on at once instead
+// of posting it to a task that may be gone by the time it runs.
+struct TaskGroup::OnEnd {
+  using cancellation_slot_type = asio::cancellation_slot;
+  TaskGroup* group;
+  std::list<Running>::iterator task;
+
+  cancellation_slot_type get_cancellation_slot() const noexcept { return task->signal.slot(); }
+  void operator()(std::exception_ptr error) { group->Finished(task, error); }
+};
 
 TaskGroup::TaskGroup(Loop& loop, log::Logger logger) : loop_(loop), logger_(std::move(logger)) {}
 
@@ -21,10 +32,7 @@ TaskGroup::TaskId TaskGroup::Spawn(std::string name, log::Ids ids, Task<> task) 
   auto running = tasks_.emplace(tasks_.end());
   running->id = id;
   running->entry = entry;
-  asio::co_spawn(loop_.context(), std::move(task),
-                 asio::bind_cancellation_slot(running->signal.slot(), [this, running](std::exception_ptr error) {
-                   Finished(running, error);
-                 }));
+  asio::co_spawn(loop_.executor(), std::move(task), OnEnd{this, running});
   return id;
 }
 

@@ -29,7 +29,8 @@ class TaskGroup {
   TaskId Spawn(std::string name, log::Ids ids, Task<> task);
   TaskId Spawn(std::string name, Task<> task) { return Spawn(std::move(name), {}, std::move(task)); }
 
-  // Tells one task, or all, to stop: their current await throws kCancelled.
+  // Tells one task, or all, to stop: their current await throws kCancelled. To be
+  // called while the loop runs, from one of its handlers or tasks.
   void Cancel(TaskId id);
   void CancelAll();
 
@@ -48,6 +49,8 @@ class TaskGroup {
     boost::asio::cancellation_signal signal;
     TaskRegistry::Entry entry;
   };
+
+  struct OnEnd;
 
   void Finished(std::list<Running>::iterator task, std::exception_ptr error);
 

@@ -60,7 +60,7 @@ TEST(LoggingTest, LineFormatRepeatsThePrefixForEachLine) {
 }
 
 TEST(LoggingTest, UnwritableFileIsAClearError) {
-  EXPECT_THROW(ToFile("/nonexistent-directory/x.log"), nodepool::Error);
+  EXPECT_THROW(ToFile("/dev/null/x.log"), nodepool::Error);
 }
 
 }  // namespace
