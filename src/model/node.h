@@ -1,0 +1,72 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "model/resources.h"
+#include "model/states.h"
+
+namespace nodepool {
+
+// A machine (coordination.md 4.4). The id is not part of the record: it is the
+// znode's name. Fields that the wire may hold as null are optional.
+struct Node {
+  std::optional<NodeState> state;  // absent only in records that never had one
+  WallTime state_time{};
+  std::optional<std::string> cloud;
+  ProviderName provider;  // empty = null: such a record is garbage
+  PoolName pool;
+  std::vector<LabelName> type;  // the node's labels; usually one
+  RequestId allocated_to;       // empty = null = free
+  std::optional<std::string> az;
+  std::optional<std::string> region;
+  std::optional<std::string> public_ipv4;
+  std::optional<std::string> private_ipv4;
+  std::optional<std::string> public_ipv6;
+  std::optional<std::string> host_id;
+  std::optional<std::string> interface_ip;
+  // A number, or an object with access data that must never be logged. Written
+  // twice on the wire: `connection_port` and the older `ssh_port`.
+  boost::json::value connection_port = 22;
+  std::optional<std::string> image_id;
+  std::optional<std::string> launcher;
+  std::optional<WallTime> created_time;
+  boost::json::value external_id;  // text or object, private to the driver
+  std::optional<std::string> hostname;
+  std::optional<std::string> comment;
+  boost::json::value user_data;
+  std::optional<std::string> hold_job;
+  std::vector<std::string> host_keys;
+  std::optional<std::string> username = "zuul";
+  std::optional<std::string> connection_type;
+  std::optional<std::string> shell_type;
+  std::optional<std::int64_t> hold_expiration;  // seconds; ≤ 0 means no own limit
+  std::optional<Resources> resources;
+  std::optional<std::int64_t> slot;
+  boost::json::value attributes;
+  std::optional<std::string> python_path;
+  std::optional<std::string> tenant_name;
+  boost::json::value driver_data;
+  std::optional<std::string> requestor;
+  boost::json::object unknown;  // keys we do not know, kept through a rewrite (D-04)
+
+  // Every assignment of a state sets its time, also to the same state.
+  void SetState(NodeState next, WallTime now) {
+    state = next;
+    state_time = now;
+  }
+  bool is_free() const { return state == NodeState::kReady && allocated_to.empty(); }
+  bool has_label(const LabelName& label) const;
+};
+
+// `now` fills in a missing state_time. The error says what is wrong with which key.
+Expected<Node> ParseNode(std::string_view json, WallTime now);
+std::string ToJson(const Node& node);
+
+}  // namespace nodepool

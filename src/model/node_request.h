@@ -1,0 +1,53 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "model/states.h"
+
+namespace nodepool {
+
+// A wish for a set of nodes (coordination.md 4.3). The id is the znode's name.
+struct NodeRequest {
+  std::optional<RequestState> state;
+  WallTime state_time{};
+  std::vector<LauncherId> declined_by;  // append only
+  std::vector<LabelName> node_types;    // in order, repetitions allowed
+  std::vector<NodeId> nodes;            // same order; filled only when fulfilled
+  bool reuse = true;                    // false: launch new nodes
+  std::optional<std::string> requestor;
+  boost::json::value requestor_data;  // opaque, handed back unchanged
+  ProviderName provider;              // a wish; empty = null
+  std::int64_t relative_priority = 0; // lower is served first
+  std::optional<std::string> event_id;
+  std::optional<WallTime> created_time;
+  std::optional<std::string> tenant_name;
+  boost::json::object unknown;
+
+  void SetState(RequestState next, WallTime now) {
+    state = next;
+    state_time = now;
+  }
+  bool WasDeclinedBy(const LauncherId& launcher) const;
+};
+
+Expected<NodeRequest> ParseNodeRequest(std::string_view json, WallTime now);
+std::string ToJson(const NodeRequest& request);
+
+// A request id is "<precedence>-<sequence>" with exactly one dash (launcher.md 8).
+struct RequestIdParts {
+  std::string precedence;  // compared as text
+  std::string sequence;    // compared as text
+};
+std::optional<RequestIdParts> ParseRequestId(const RequestId& id);
+
+// Requests of these requestors belong to Nodepool itself.
+inline constexpr std::string_view kMinReadyRequestor = "NodePool:min-ready";
+
+}  // namespace nodepool

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/logging.h"
+#include "store/records.h"
+#include "zk/tree_cache.h"
+
+namespace nodepool::store {
+
+// Builds and uploads of all images, in memory, sorted by key.
+class ImageCache : private zk::TreeCache::Listener {
+ public:
+  using Listener = std::function<void(const ImageName&)>;  // something about this image changed
+
+  ImageCache(Loop& loop, zk::Client& client);
+  ~ImageCache() override;
+
+  void Start() { tree_.Start(); }
+  Task<> Stop() { return tree_.Stop(); }
+  Task<> WaitSynced() { return tree_.WaitSynced(); }
+  bool synced() const { return tree_.synced(); }
+
+  zk::Registration OnChange(Listener listener);
+
+  const std::map<BuildKey, StoredBuild>& builds() const { return builds_; }
+  const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_; }
+  const std::set<ImageName>& paused() const { return paused_; }
+  const std::set<ImageName>& images() const { return images_; }
+
+  // The ready upload of the image in the provider with the greatest state_time, or null.
+  const StoredUpload* NewestReadyUpload(const ImageName& image, const ProviderName& provider) const;
+
+ private:
+  bool WantsData(std::string_view path) const override;
+  void OnNode(const std::string& path, const zk::NodeData& node) override;
+  void OnGone(const std::string& path) override;
+  void OnSynced() override {}
+
+  Loop& loop_;
+  log::Logger logger_;
+  std::map<BuildKey, StoredBuild> builds_;
+  std::map<UploadKey, StoredUpload> uploads_;
+  std::map<std::pair<ImageName, ProviderName>, std::set<UploadKey>> ready_uploads_;
+  std::set<ImageName> images_;
+  std::set<ImageName> paused_;
+  std::map<std::string, std::int64_t> reported_;
+  std::map<std::uint64_t, Listener> listeners_;
+  std::uint64_t last_listener_ = 0;
+  zk::TreeCache tree_;
+};
+
+}  // namespace nodepool::store

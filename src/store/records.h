@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "model/component.h"
+#include "model/image.h"
+#include "model/node.h"
+#include "model/node_request.h"
+
+namespace nodepool::store {
+
+// What the store knows about a stored record besides its content.
+struct Revision {
+  std::int32_t version = -1;  // changes since creation; the expected version of a write
+  std::int64_t mzxid = 0;     // orders changes over the whole tree
+  WallTime created{};         // by the server's clock
+  WallTime modified{};        // by the server's clock
+  bool is_ephemeral = false;
+};
+
+struct StoredNode {
+  NodeId id;
+  Node record;
+  Revision revision;
+  // Names in the node's lock directory, as last seen. Not empty: probably locked.
+  std::set<std::string> contenders;
+  bool is_locked() const { return !contenders.empty(); }
+};
+
+struct StoredRequest {
+  RequestId id;
+  NodeRequest record;
+  Revision revision;
+};
+
+// An image, a build and an upload are found by these keys.
+struct BuildKey {
+  ImageName image;
+  BuildId build;
+  auto operator<=>(const BuildKey&) const = default;
+};
+struct UploadKey {
+  BuildKey build;
+  ProviderName provider;
+  UploadId upload;
+  auto operator<=>(const UploadKey&) const = default;
+};
+struct StoredBuild {
+  BuildKey key;
+  ImageBuild record;
+  Revision revision;
+};
+struct StoredUpload {
+  UploadKey key;
+  ImageUpload record;
+  Revision revision;
+};
+
+}  // namespace nodepool::store

@@ -1,0 +1,161 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "async/loop.h"
+#include "base/random.h"
+#include "store/records.h"
+#include "zk/client.h"
+#include "zk/lock.h"
+
+namespace nodepool::store {
+
+class Store;
+
+// What an update decided about the newest version of a record.
+enum class Change {
+  kWrite,  // store the changed record
+  kSkip,   // it no longer applies; leave the record as it is
+};
+
+// A node whose lock this process holds, with the record as last read or written.
+// Every write carries the expected version (D-05): when somebody wrote meanwhile
+// the record is read again and the change applied to that, or skipped.
+//
+// Errors of all writes: kNotFound when the record is gone, kLostSession when the
+// session of the lock is over (nothing was written then), else the client's.
+// Writes are repeated through connection losses; one that had already been carried
+// out is recognised.
+class LockedNode {
+ public:
+  const NodeId& id() const { return node_.id; }
+  const Node& record() const { return node_.record; }
+  const Revision& revision() const { return node_.revision; }
+  bool is_held() const;
+
+  // Applies `change` to the newest version and writes it. False when it skipped.
+  Task<bool> Update(std::function<Change(Node&)> change);
+
+  // Gives the lock up. The object is not used afterwards.
+  Task<> Unlock();
+
+  // Removes the record with its lock directory: first state `deleted`, then all
+  // znodes, in one transaction. Contenders that wait are removed as well
+  // (coordination.md 11.9). Gone already counts as success.
+  Task<> Remove();
+
+ private:
+  friend class Store;
+  LockedNode(Store& store, StoredNode node, zk::HeldLock lock)
+      : store_(&store), node_(std::move(node)), lock_(std::move(lock)) {}
+
+  Store* store_;
+  StoredNode node_;
+  zk::HeldLock lock_;
+};
+
+// A request whose lock this process holds. Errors as LockedNode.
+class LockedRequest {
+ public:
+  const RequestId& id() const { return request_.id; }
+  const NodeRequest& record() const { return request_.record; }
+  bool is_held() const;
+
+  Task<bool> Update(std::function<Change(NodeRequest&)> change);
+  Task<> Unlock();
+
+  // Applies `change`, writes and unlocks in one transaction; when the request is
+  // gone only the lock is released and false returned.
+  Task<bool> UpdateAndUnlock(std::function<Change(NodeRequest&)> change);
+
+  // The end of a good request, in one transaction: unlocks every node of `nodes`,
+  // writes the request, unlocks the request, in this order (coordination.md 11.3).
+  // When the request is gone nothing is done and false returned.
+  Task<bool> Fulfil(std::vector<LockedNode*> nodes, std::function<Change(NodeRequest&)> change);
+
+ private:
+  friend class Store;
+  LockedRequest(Store& store, StoredRequest request, zk::HeldLock lock)
+      : store_(&store), request_(std::move(request)), lock_(std::move(lock)) {}
+
+  Store* store_;
+  StoredRequest request_;
+  zk::HeldLock lock_;
+};
+
+// Records in ZooKeeper, typed: the only place that knows paths. It holds no state
+// of its own but the client.
+class Store {
+ public:
+  Store(Loop& loop, zk::Client& client, Random& random)
+      : loop_(loop), client_(client), random_(random), locker_(loop, client, random) {}
+
+  zk::Client& client() { return client_; }
+
+  // --- Requests -----------------------------------------------------------
+  // `precedence` is the text before the dash, e.g. "200". Unset event ids are filled
+  // with 32 random hex digits.
+  Task<RequestId> CreateRequest(std::string precedence, NodeRequest request, bool is_ephemeral);
+  // nullopt: gone. Error(kInvalid): cannot be parsed.
+  Task<std::optional<StoredRequest>> ReadRequest(RequestId id);
+  Task<std::vector<RequestId>> ListRequests();
+  Task<> DeleteRequest(RequestId id);
+
+  // Locks without waiting, re-reads, applies `change` (e.g. state pending) and writes.
+  // nullopt: locked by another, gone, or `change` skipped; nothing is left behind.
+  // `seen`, the cached version, makes the usual case a single transaction.
+  Task<std::optional<LockedRequest>> AcceptRequest(StoredRequest seen, std::function<Change(NodeRequest&)> change);
+  // Locks without waiting and re-reads. nullopt: locked by another, or gone.
+  Task<std::optional<LockedRequest>> TryLockRequest(RequestId id);
+
+  // Removes the lock directory of a vanished request if nobody contends (D-06).
+  Task<> RemoveRequestLock(RequestId id);
+
+  // --- Nodes --------------------------------------------------------------
+  // Creates the record as it is (state init, created_time set), then locks it and
+  // applies `change` (state building …) in one transaction. A crash in between
+  // leaves an unlocked init node that the launcher's cleaner removes (D-34).
+  Task<LockedNode> CreateLockedNode(Node node, std::function<Change(Node&)> change);
+  // Creates a record without locking it (static nodes).
+  Task<NodeId> CreateNode(Node node);
+  Task<std::optional<StoredNode>> ReadNode(NodeId id);
+  Task<std::vector<NodeId>> ListNodes();
+  // Locks without waiting and re-reads. nullopt: locked by another, or gone. A
+  // record without data or one that cannot be parsed: Error(kInvalid), unlocked.
+  Task<std::optional<LockedNode>> TryLockNode(NodeId id, std::string identifier = "");
+  // The same, waiting until `deadline`; nullopt when it passes. kNotFound: gone.
+  Task<std::optional<LockedNode>> LockNode(NodeId id, SteadyTime deadline, std::string identifier = "");
+  // Names in the node's lock directory; empty when there is none. Writes nothing.
+  Task<std::vector<std::string>> NodeContenders(NodeId id);
+  // Removes a znode without data, with all below it; does nothing if it has data.
+  Task<> RemoveEmptyNode(NodeId id);
+  // Writes without a lock, e.g. deallocating a fulfilled min-ready node. False:
+  // gone or skipped.
+  Task<bool> UpdateUnlockedNode(NodeId id, std::function<Change(Node&)> change);
+
+  // --- Images -------------------------------------------------------------
+  // Every upload of the provider, directly read, for `info`.
+  Task<std::vector<UploadKey>> ListUploads(ProviderName provider);
+  // The path of an upload record, as a node's image_id (launcher.md 17).
+  static std::string UploadPath(const UploadKey& key);
+
+  // --- Locks by name ------------------------------------------------------
+  // Non-blocking lock under our own directory /nodepool/locks/<name>, e.g. for the
+  // registration of a static slot (D-85). nullopt: held by another.
+  Task<std::optional<zk::HeldLock>> TryLockNamed(std::string name);
+  Task<> Unlock(zk::HeldLock lock);
+
+ private:
+  friend class LockedNode;
+  friend class LockedRequest;
+
+  Loop& loop_;
+  zk::Client& client_;
+  Random& random_;
+  zk::Locker locker_;
+};
+
+}  // namespace nodepool::store

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/task.h"
+#include "zk/types.h"
+
+namespace nodepool::zk {
+
+// Keeps something registered while it lives. Destroying it ends the registration
+// locally at once (no callback afterwards).
+class [[nodiscard]] Registration {
+ public:
+  Registration() = default;
+  explicit Registration(std::move_only_function<void()> undo) : undo_(std::move(undo)) {}
+  Registration(Registration&& other) noexcept : undo_(std::exchange(other.undo_, nullptr)) {}
+  Registration& operator=(Registration&& other) noexcept {
+    if (this != &other) {
+      Reset();
+      undo_ = std::exchange(other.undo_, nullptr);
+    }
+    return *this;
+  }
+  ~Registration() { Reset(); }
+  void Reset() {
+    if (auto undo = std::exchange(undo_, nullptr)) undo();
+  }
+
+ private:
+  std::move_only_function<void()> undo_;
+};
+
+// A connection to ZooKeeper and the session it carries. Implementations: WireClient
+// (the protocol), MemoryZk's clients (in-process tree), FaultyZk (wraps either).
+//
+// Paths are absolute and without the chroot. Operations are sent in the order of
+// the calls and answered in that order; they need not be awaited one by one.
+//
+// Errors, apart from the ordinary answers in Result:
+//   Error(kRetry)        the connection was lost while the operation was under
+//                        way: it may or may not have been carried out.
+//   Error(kLostSession)  the session expired, or the client is closed.
+//   Error(kInvalid)      a path or a size the server would refuse; nothing was sent.
+//   Error(kCancelled)    the caller was told to stop; the operation may still be
+//                        carried out.
+//   Error(kFail)         anything else the server answers.
+// An operation called while kConnecting or kSuspended waits for the connection;
+// bound it with WithDeadline where waiting for ever is wrong.
+class Client {
+ public:
+  virtual ~Client() = default;
+
+  virtual Task<Result<Created>> Create(std::string path, std::string data, CreateMode mode) = 0;
+  virtual Task<Result<NodeData>> Get(std::string path) = 0;
+  // kNoNode when it does not exist.
+  virtual Task<Result<Stat>> Exists(std::string path) = 0;
+  virtual Task<Result<Stat>> Set(std::string path, std::string data, std::int32_t version = -1) = 0;
+  virtual Task<Result<>> Delete(std::string path, std::int32_t version = -1) = 0;
+  virtual Task<Result<Children>> GetChildren(std::string path) = 0;
+  virtual Task<MultiResult> Multi(std::vector<Op> ops) = 0;
+  // Ends when this server has caught up with the leader.
+  virtual Task<> Sync(std::string path) = 0;
+
+  // One-shot watches: `watcher` is called at most once, for the next change of the
+  // kind that the read covers, or with kNone when the session is lost. They survive
+  // a reconnection within the session. Exists sets the watch also when the znode is
+  // missing; the others set none when they answer kNoNode.
+  virtual Task<Result<NodeData>> GetAndWatch(std::string path, Watcher watcher) = 0;
+  virtual Task<Result<Stat>> ExistsAndWatch(std::string path, Watcher watcher) = 0;
+  virtual Task<Result<Children>> GetChildrenAndWatch(std::string path, Watcher watcher) = 0;
+
+  // A watch that stays until its registration is destroyed. It is re-armed after a
+  // reconnection and in a new session; changes made meanwhile are not reported, so
+  // whoever needs all of them re-reads when OnSession tells kConnected. Ends when
+  // the server has accepted it; the znode need not exist.
+  virtual Task<Registration> AddWatch(std::string path, WatchMode mode, Watcher watcher) = 0;
+
+  // `listener` is called on the loop's thread at every change of state, after the
+  // watches were re-armed (kConnected) or dropped (kLost).
+  virtual Registration OnSession(std::function<void(SessionState)> listener) = 0;
+  virtual SessionState state() const = 0;
+  virtual Session session() const = 0;
+
+  // Ends the session in good order: its ephemeral znodes vanish at once. Outstanding
+  // and later operations fail with kLostSession. Bounded; never throws.
+  virtual Task<> Close() = 0;
+};
+
+// Path making (coordination.md 3.4): creates `path` and its missing ancestors as
+// empty persistent znodes; those that exist are left alone.
+Task<> EnsurePath(Client& client, std::string path);
+
+// Create, making the missing ancestors when the server says that there are any.
+Task<Result<Created>> CreateWithParents(Client& client, std::string path, std::string data, CreateMode mode);
+
+// Deletes the znode and all below it, deepest first; a missing one is success.
+// kNotEmpty when somebody keeps creating children meanwhile.
+Task<Result<>> DeleteRecursive(Client& client, std::string path);
+
+// The parent of an absolute path; "/" for a top-level one.
+std::string ParentPath(std::string_view path);
+// The last component.
+std::string BaseName(std::string_view path);
+
+}  // namespace nodepool::zk

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/event.h"
+#include "async/loop.h"
+#include "base/random.h"
+#include "zk/client.h"
+
+namespace nodepool::zk {
+
+// A held lock: the contender `path` in its directory, created in `session`. It is
+// plain data; releasing is explicit (Locker::Release) because it is a write, or
+// part of a Multi (DeleteOp{path}).
+struct HeldLock {
+  std::string path;  // "<directory>/<32 hex>__lock__<10 digits>"
+  Session session;
+};
+
+// Kazoo's exclusive lock, on the wire the same (coordination.md 6): ephemeral
+// sequential contenders "<32 hex>__lock__<number>" in a persistent directory, the
+// smallest number owns. Excludes kazoo's and Curator-style contenders.
+class Locker {
+ public:
+  Locker(Loop& loop, Client& client, Random& random) : loop_(loop), client_(client), random_(random) {}
+
+  // Takes the lock if nobody has it or waits for it. Reads before it writes: when
+  // somebody is ahead nothing is written. nullopt: held by another.
+  // Error(kNotFound): the directory's parent is missing; it is never created
+  // (D-07), only the directory itself.
+  Task<std::optional<HeldLock>> TryAcquire(std::string directory, std::string identifier = "");
+
+  // Waits in line, watching only the predecessor. nullopt at `deadline`. On every
+  // way out without the lock the own contender is removed.
+  Task<std::optional<HeldLock>> Acquire(std::string directory, SteadyTime deadline, std::string identifier = "");
+
+  // Deletes the contender; one that is gone counts as released. Nothing is sent
+  // when the session is another one. Retries through connection losses.
+  Task<> Release(HeldLock lock);
+
+  // Whether the session in which the lock was taken is still the client's.
+  bool IsHeld(const HeldLock& lock) const {
+    return client_.session() == lock.session && client_.state() != SessionState::kLost &&
+           client_.state() != SessionState::kClosed;
+  }
+
+ private:
+  Loop& loop_;
+  Client& client_;
+  Random& random_;
+};
+
+// Whether a child of a lock directory contends for the exclusive lock: its name
+// ends in "__lock__" and ten digits (coordination.md 6.7).
+bool IsContender(std::string_view name);
+
+// The contenders among `children`, first the owner.
+std::vector<std::string> SortedContenders(std::vector<std::string> children);
+
+// A fresh contender name without the server's number: "<32 hex>__lock__".
+std::string ContenderPrefix(Random& random);
+
+}  // namespace nodepool::zk

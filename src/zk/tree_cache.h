@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "zk/client.h"
+
+namespace nodepool::zk {
+
+// Follows everything below one znode with a single persistent recursive watch and
+// tells a listener about it; keeps no data itself beyond what it needs to find
+// differences after a reconnection.
+//
+// For a path that `wants_data` accepts, every change is read (reads are pipelined,
+// their results delivered in the order of the changes); for the others only
+// existence is told. After each (re)connection the tree is walked again and the
+// listener hears the differences, so that whatever it keeps converges.
+class TreeCache {
+ public:
+  struct Listener {
+    virtual ~Listener() = default;
+    // Whether the data of `path` matters. A pure function of the path.
+    virtual bool WantsData(std::string_view path) const = 0;
+    // The znode exists, with this data; called again for each newer version. The
+    // data of an unwanted path is empty and its stat unset.
+    virtual void OnNode(const std::string& path, const NodeData& node) = 0;
+    virtual void OnGone(const std::string& path) = 0;
+    // Everything that existed when the walk began has been told. Called once after
+    // each walk; until the first call lists may be incomplete.
+    virtual void OnSynced() = 0;
+  };
+
+  // `root` is absolute; the root itself is not reported. `listener` must outlive
+  // the cache.
+  TreeCache(Loop& loop, Client& client, std::string root, Listener& listener);
+  ~TreeCache();
+
+  // Starts following; returns at once. Call Stop() before destruction.
+  void Start();
+  Task<> Stop();
+
+  // Whether the last walk is complete and the connection is up.
+  bool synced() const;
+  Task<> WaitSynced();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nodepool::zk
