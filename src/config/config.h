@@ -1,0 +1,94 @@
+#pragma once
+
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "config/value.h"
+#include "model/resources.h"
+
+namespace nodepool::config {
+
+struct ZooKeeperServer {
+  std::string host;  // without brackets
+  int port = 0;      // default applied: 2281 with TLS, 2181 without (D-02)
+};
+
+struct ZooKeeperTls {
+  std::string cert;  // paths of PEM files
+  std::string key;
+  std::string ca;
+};
+
+struct ZooKeeperSettings {
+  std::vector<ZooKeeperServer> servers;
+  std::string chroot;  // "" or "/x"; one for all servers (D-01)
+  Duration timeout = std::chrono::seconds(10);
+  std::optional<ZooKeeperTls> tls;
+  bool insecure = false;  // zookeeper-insecure: plain TCP to other hosts allowed (D-03)
+};
+
+struct WebAppSettings {
+  int port = 8005;
+  std::string listen_address = "0.0.0.0";
+};
+
+struct Label {
+  LabelName name;
+  int min_ready = 0;  // ≤ 0: none (D-21)
+  std::optional<Duration> max_ready_age;
+};
+
+// A disk image with everything inherited from its parents (configuration.md 7).
+struct DiskImage {
+  ImageName name;
+  std::vector<std::string> elements;
+  std::map<std::string, std::string> env_vars;  // may hold secrets: never logged
+  std::string release;
+  std::vector<std::string> formats;       // sorted, unique; providers add theirs
+  std::vector<std::string> keep_formats;
+  bool delete_after_upload = false;
+  Duration rebuild_age = std::chrono::hours(24);
+  Duration build_timeout = std::chrono::hours(8);
+  bool is_paused = false;
+  std::string dib_cmd = "disk-image-create";
+  std::string username = "zuul";
+  std::string python_path = "auto";
+  std::optional<std::string> shell_type;
+  std::map<std::string, std::string> metadata;
+};
+
+// An entry of `providers` before its driver has read it.
+struct ProviderSection {
+  ProviderName name;
+  std::string driver;  // after the rules of drivers.md 1.1
+  Value source;        // the whole mapping
+};
+
+// A nodepool.yaml with its secure file, checked and resolved; immutable once loaded.
+struct Config {
+  std::string path;
+  std::optional<std::string> elements_dir;
+  std::optional<std::string> images_dir;
+  std::string build_log_dir = "/var/log/nodepool/builds";
+  int build_log_retention = 7;
+  std::optional<Duration> max_hold_age;
+  WebAppSettings webapp;
+  ZooKeeperSettings zookeeper;
+  std::map<LabelName, Label> labels;
+  std::map<ImageName, DiskImage> diskimages;
+  std::vector<ProviderSection> providers;  // in file order
+  std::map<std::string, Resources> tenant_limits;  // by tenant; absent resource = unlimited
+  std::vector<std::string> zmq_publishers;
+
+  // Things a person should know, though the file is accepted: unknown keys (D-50),
+  // sections that nobody checked (D-54). Each names its place.
+  std::vector<std::string> warnings;
+};
+
+}  // namespace nodepool::config

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <boost/json/value.hpp>
+
+namespace nodepool::config {
+
+// Where something stands in a file; both count from 1. 0 = unknown.
+struct Position {
+  int line = 0;
+  int column = 0;
+};
+
+// A piece of a YAML document, resolved by the YAML 1.1 rules of configuration.md
+// 2.2, that still knows where it stands and how it was written. Immutable; copies
+// share the content.
+class Value {
+ public:
+  enum class Kind { kNull, kBool, kInt, kFloat, kString, kTimestamp, kList, kMap };
+  // In document order; of duplicate keys only the last. Keys are source text.
+  using Map = std::vector<std::pair<std::string, Value>>;
+  using List = std::vector<Value>;
+
+  Value();  // null, position unknown
+
+  static Value Null(Position position);
+  static Value Bool(bool value, std::string text, Position position);
+  static Value Int(std::int64_t value, std::string text, Position position);
+  static Value Float(double value, std::string text, Position position);
+  static Value String(std::string value, Position position);
+  static Value Timestamp(std::string text, Position position);
+  static Value MakeList(List items, Position position);
+  static Value MakeMap(Map entries, Position position);
+
+  Kind kind() const;
+  bool is_null() const { return kind() == Kind::kNull; }
+  Position position() const;
+
+  // Each requires the matching kind.
+  bool bool_value() const;
+  std::int64_t int_value() const;
+  double float_value() const;
+  const List& list() const;
+  const Map& map() const;
+
+  // The scalar as it was written (without quotes); for a string its value. A name
+  // that YAML reads as a number or boolean is used by its text (D-51). Requires a
+  // scalar.
+  const std::string& text() const;
+
+  // The entry of a map, or null when this is no map or has no such key.
+  const Value* Find(std::string_view key) const;
+
+  // "an integer", "a mapping" ... for error messages.
+  std::string_view KindName() const;
+
+  // Content as JSON, without positions: for node attributes, metadata, comparisons.
+  boost::json::value ToJson() const;
+
+ private:
+  struct Data;
+  explicit Value(std::shared_ptr<const Data> data);
+  std::shared_ptr<const Data> data_;
+};
+
+}  // namespace nodepool::config

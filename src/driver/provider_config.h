@@ -1,0 +1,75 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "driver/quota_information.h"
+
+namespace nodepool::driver {
+
+// How to log in to machines made from an image; copied to the node.
+struct ConnectionSettings {
+  std::optional<std::string> username;
+  std::optional<std::string> python_path = "auto";
+  std::optional<std::string> shell_type;
+  std::string connection_type = "ssh";
+  int connection_port = 22;
+};
+
+// What a pool offers under a label. Drivers derive their own with their options.
+struct LabelConfig {
+  LabelName name;
+  // Exactly one for drivers that boot images; neither for those that do not.
+  std::optional<ImageName> diskimage;      // built and uploaded by the builder
+  std::optional<std::string> cloud_image;  // the name in the provider's section
+  ConnectionSettings connection;           // from that image
+  bool host_key_checking = true;
+
+  virtual ~LabelConfig() = default;
+};
+
+struct PoolConfig {
+  PoolName name;
+  // Nodes of this pool; 0 or less disables it: it declines everything.
+  double max_servers = kUnlimited;
+  // max-cores, max-ram ... by resource name, without max-servers.
+  Resources limits;
+  int priority = 100;  // effective: the pool's, else the provider's, else 100
+  boost::json::value node_attributes;  // null or an object, copied to each node
+  bool ignore_provider_quota = false;
+  bool use_internal_ip = false;
+  std::vector<std::string> availability_zones;  // empty: the provider's
+  std::map<LabelName, std::shared_ptr<const LabelConfig>> labels;
+
+  virtual ~PoolConfig() = default;
+
+  // limits with max_servers as "instances".
+  QuotaInformation Limit() const;
+};
+
+// A provider's section as its driver understands it; immutable.
+struct ProviderConfig {
+  ProviderName name;
+  std::string driver;
+  int max_concurrency = -1;  // launches in progress; ≤ 0 means unlimited (D-20)
+  Duration boot_timeout = std::chrono::seconds(60);
+  Duration launch_timeout = std::chrono::seconds(3600);
+  int launch_retries = 3;  // attempts in total
+  bool manages_images = false;
+  std::map<PoolName, std::shared_ptr<const PoolConfig>> pools;
+
+  // Everything the provider was made from, in one text: its section and what it
+  // refers to. Two configurations are equal when these are; a provider is replaced
+  // when it changes (configuration.md 9.7).
+  std::string fingerprint;
+
+  virtual ~ProviderConfig() = default;
+};
+
+}  // namespace nodepool::driver
