@@ -37,7 +37,8 @@ class NodeCache : private zk::TreeCache::Listener {
   const StoredNode* Find(const NodeId& id) const;
   const std::map<NodeId, StoredNode>& all() const { return nodes_; }
 
-  // Ready, unallocated nodes of a pool that carry the label, by id (creation order).
+  // Ready, unallocated nodes of a pool that carry the label and for whose lock nobody
+  // contends, by id (creation order).
   const std::set<NodeId>& FreeNodes(const PoolKey& pool, const LabelName& label) const;
   // The number of ready, unallocated nodes with the label, of any provider.
   std::size_t FreeCount(const LabelName& label) const;

@@ -1,0 +1,90 @@
+#include "sched/fill.h"
+
+#include <algorithm>
+
+#include "sched/quota.h"
+
+namespace nodepool::sched {
+namespace {
+
+// What a launch that needs `need` would miss; what is reserved for others counts as
+// missing altogether.
+Resources Missing(const Budget& budget, const Resources& need) {
+  Resources missing = Shortage(budget.limit, budget.used, need);
+  for (const auto& [resource, amount] : need) {
+    if (amount > 0 && budget.reserved.contains(resource)) missing.try_emplace(resource, amount);
+  }
+  return missing;
+}
+
+void Reserve(Budget& budget, const Resources& missing) {
+  for (const auto& [resource, amount] : missing) budget.reserved.insert(resource);
+}
+
+}  // namespace
+
+std::string FillPlan::MissingResource() const {
+  if (!pool_shortage.empty()) return pool_shortage.begin()->first;
+  return provider_shortage.empty() ? "" : provider_shortage.begin()->first;
+}
+
+std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted, const std::vector<LabelName>& satisfied) {
+  std::map<LabelName, int> have;
+  for (const LabelName& label : satisfied) ++have[label];
+  std::map<LabelName, int> missing;
+  std::vector<LabelName> order;
+  for (const LabelName& label : wanted) {
+    if (auto it = have.find(label); it != have.end() && it->second > 0) {
+      --it->second;
+      continue;
+    }
+    if (missing[label]++ == 0) order.push_back(label);
+  }
+  std::vector<LabelName> result;
+  for (const LabelName& label : order) result.insert(result.end(), missing[label], label);
+  return result;
+}
+
+FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, bool reuse,
+                  const std::set<NodeId>& excluded) {
+  FillPlan plan;
+  Budget of_pool = pool.pool;
+  Budget of_provider = pool.provider;
+  std::set<NodeId> taken = excluded;
+  for (const LabelName& name : missing) {
+    auto label = pool.labels.find(name);
+    if (label == pool.labels.end()) {
+      plan.wait.push_back(name);
+      continue;
+    }
+    if (reuse && label->second.free_nodes != nullptr) {
+      const std::set<NodeId>& nodes = *label->second.free_nodes;
+      auto free = std::find_if(nodes.begin(), nodes.end(), [&](const NodeId& id) { return !taken.contains(id); });
+      if (free != nodes.end()) {
+        taken.insert(*free);
+        plan.reuse.push_back({name, *free});
+        continue;
+      }
+    }
+    const Resources& need = label->second.need;
+    Resources missing_in_pool = Missing(of_pool, need);
+    Resources missing_in_provider;
+    if (!pool.ignores_provider_quota) missing_in_provider = Missing(of_provider, need);
+    if (pool.launches_nodes && missing_in_pool.empty() && missing_in_provider.empty()) {
+      Add(of_pool.used, need);
+      Add(of_provider.used, need);
+      plan.launch.push_back(name);
+      continue;
+    }
+    Reserve(of_pool, missing_in_pool);
+    Reserve(of_provider, missing_in_provider);
+    if (plan.wait.empty()) {
+      plan.pool_shortage = std::move(missing_in_pool);
+      plan.provider_shortage = std::move(missing_in_provider);
+    }
+    plan.wait.push_back(name);
+  }
+  return plan;
+}
+
+}  // namespace nodepool::sched

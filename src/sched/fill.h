@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "model/node_request.h"
+#include "model/resources.h"
+
+namespace nodepool::sched {
+
+struct LabelView {
+  Resources need;                 // of one node
+  bool is_image_ready = true;
+  bool is_broken = false;         // the driver said that it can never work
+  const std::set<NodeId>* free_nodes = nullptr;  // ready, unallocated, unlocked; null: none
+};
+
+// A limited store of resources and what is taken from it, counting launches that
+// have been decided but do not stand in the tree yet.
+struct Budget {
+  Resources limit;  // absent: unlimited
+  Resources used;
+  // Resources that an earlier request waits for: nobody later may take of them (D-33).
+  std::set<std::string> reserved;
+};
+
+// A pool of this launcher.
+struct PoolView {
+  PoolKey key;
+  LauncherId launcher;
+  int priority = 100;
+  bool is_disabled = false;
+  bool launches_nodes = true;
+  bool ignores_provider_quota = false;
+  std::map<LabelName, LabelView> labels;
+  Budget pool;
+  Budget provider;              // shared by the provider's pools
+  bool is_waiting = false;      // some accepted request of this pool waits for capacity
+  int max_concurrency = 0;      // ≤ 0: unlimited (D-20)
+  int launches_in_progress = 0; // of the provider
+};
+
+// How the labels that a request still needs can be had from a pool.
+struct FillPlan {
+  struct Reuse {
+    LabelName label;
+    NodeId node;
+  };
+  std::vector<Reuse> reuse;
+  std::vector<LabelName> launch;
+  std::vector<LabelName> wait;  // no capacity now
+  // What the first of `wait` misses, in the pool and in the provider.
+  Resources pool_shortage;
+  Resources provider_shortage;
+  // The name of one missing resource, for people; empty when nothing is missing.
+  std::string MissingResource() const;
+};
+
+// Labels needed besides those already satisfied, grouped by label in order of first
+// appearance (launcher.md 10.2).
+std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted, const std::vector<LabelName>& satisfied);
+
+// Plans `missing` labels: ready nodes first if `reuse` (the oldest that is not in
+// `excluded`), then launches as far as the budgets go, the rest waits. A label after
+// one that waits is still planned, as far as it takes nothing of what that one waits
+// for.
+FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, bool reuse,
+                  const std::set<NodeId>& excluded = {});
+
+}  // namespace nodepool::sched
