@@ -9,6 +9,7 @@
 #include "async/loop.h"
 #include "async/task.h"
 #include "base/random.h"
+#include "driver/observer.h"
 #include "driver/provider_config.h"
 #include "driver/quota_information.h"
 #include "store/image_cache.h"
@@ -23,12 +24,14 @@ struct ProviderEnvironment {
   Random& random;
   BlockingPool& blocking_pool;
   store::Store& store;
-  const store::NodeCache& nodes;
-  const store::ImageCache& images;
+  store::NodeCache& nodes;
+  store::ImageCache& images;
   // To be called when capacity may have changed for a reason that the node records
   // do not show: quota was re-read, an image appeared. Waiting requests are looked
   // at again. Cheap; may be called from anywhere on the loop.
   std::function<void()> capacity_changed;
+  // Null when nobody wants to know.
+  ProviderObserver* observer = nullptr;
 };
 
 // Told by the core about things that happened to the provider's nodes.
@@ -36,14 +39,14 @@ class ProviderNotifications {
  public:
   virtual ~ProviderNotifications() = default;
   // The node's record was removed by a deletion that this launcher carried out.
-  virtual void NodeDeleted(const NodeId& id, const Node& node) {}
+  virtual void NodeDeleted(const NodeId& /*id*/, const Node& /*node*/) {}
 };
 
 class NodeRequestHandlerNotifications {
  public:
   virtual ~NodeRequestHandlerNotifications() = default;
   // A ready node was taken for the request.
-  virtual void NodeReused(const Node& node) {}
+  virtual void NodeReused(const Node& /*node*/) {}
 };
 
 // A driver's part in serving one request; made when the request is accepted and
@@ -86,7 +89,7 @@ class Provider : public ProviderNotifications {
 
   // Whether a request for the label would succeed given free resources, e.g. the
   // image exists. May be answered from a cache; never looks at quota.
-  virtual bool LabelReady(const LabelConfig& label) { return true; }
+  virtual bool LabelReady(const LabelConfig& /*label*/) { return true; }
 
   // What Nodepool may use in this provider altogether: the cloud's limits less what
   // others use there. The last known value; unlimited until first known, or for
@@ -95,7 +98,7 @@ class Provider : public ProviderNotifications {
 
   // What one node of the label needs. Error(kInvalid): the label's configuration
   // can never work; the core then treats it as not available (D-26).
-  virtual QuotaInformation QuotaForLabel(const LabelConfig& label) { return QuotaInformation::OneInstance(); }
+  virtual QuotaInformation QuotaForLabel(const LabelConfig& /*label*/) { return QuotaInformation::OneInstance(); }
 
   // The cloud refused for quota: what AvailableQuota() knows is out of date.
   virtual void InvalidateQuota() {}

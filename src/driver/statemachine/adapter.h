@@ -46,6 +46,22 @@ struct Resource {
   std::string plural_metric_name() const { return type + "s"; }
 };
 
+// A creation failed in a way that has a metric of its own (drivers.md 3). Any other
+// Error counts under what its verdict and the step tell.
+class LaunchError : public Error {
+ public:
+  enum class Kind {
+    kCapacity,  // the cloud has no machine of that size free
+    kStatus,    // the machine went into an error state
+    kNetwork,   // no usable address
+  };
+  LaunchError(Kind kind, std::string message) : Error(Verdict::kFail, std::move(message)), kind_(kind) {}
+  Kind kind() const { return kind_; }
+
+ private:
+  Kind kind_;
+};
+
 // One creation or deletion in progress, as the adapter reports about it. The
 // coroutine of the adapter is the state machine; this is its face to the rest.
 class StateMachine {
@@ -120,7 +136,7 @@ class Adapter {
 
   // For diagnosis of failed key scans; default: none.
   virtual Task<std::optional<std::string>> ConsoleLog(const LabelConfig& label, boost::json::value external_id);
-  virtual void NotifyNodescanFailure(const LabelConfig& label, const boost::json::value& external_id) {}
+  virtual void NotifyNodescanFailure(const LabelConfig& /*label*/, const boost::json::value& /*external_id*/) {}
 
   // Ends the adapter's background work.
   virtual Task<> Stop();

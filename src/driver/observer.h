@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/ids.h"
+
+namespace nodepool::driver {
+
+// How one attempt to launch a node ended, as metrics name it (launcher.md 27.2).
+struct LaunchOutcome {
+  ProviderName provider;
+  NodeId node;
+  std::optional<std::string> az;
+  std::optional<std::string> requestor;
+  // "ready", "error.quota", "error.keyscan" ...: the last part of the metric's name.
+  std::string result;
+  Duration duration{};  // since the first attempt for this node began
+};
+
+// Told what providers do, for metrics. Called on the loop; must not throw.
+class ProviderObserver {
+ public:
+  virtual ~ProviderObserver() = default;
+  virtual void LaunchAttemptEnded(const LaunchOutcome& /*outcome*/) {}
+  // A leaked resource was deleted; `kind` is plural, e.g. "servers" (27.6).
+  virtual void LeakedResourceDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/) {}
+};
+
+}  // namespace nodepool::driver

@@ -1,0 +1,15 @@
+#include "driver/provider.h"
+
+namespace nodepool::driver {
+
+QuotaInformation PoolConfig::Limit() const {
+  Resources all = limits;
+  all["instances"] = max_servers;
+  return QuotaInformation::Limit(std::move(all));
+}
+
+Task<bool> NodeRequestHandler::CheckReusableNode(const store::StoredNode&) { co_return true; }
+
+Task<> NodeRequestHandler::SetNodeMetadata(Node&) { co_return; }
+
+}  // namespace nodepool::driver

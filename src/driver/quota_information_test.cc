@@ -1,0 +1,62 @@
+#include "driver/quota_information.h"
+
+#include <gtest/gtest.h>
+
+#include "driver/provider_config.h"
+
+namespace nodepool::driver {
+namespace {
+
+// F-quota-sub
+TEST(QuotaInformationTest, SubtractsFromALimit) {
+  auto rest = QuotaInformation::Limit({{"cores", 8}, {"ram", 8192}});
+  rest.Subtract(QuotaInformation::Amount({{"cores", 2}, {"instances", 1}}));
+  EXPECT_EQ(rest.resources(), (Resources{{"cores", 6}, {"instances", kUnlimited}, {"ram", 8192}}));
+  EXPECT_TRUE(rest.NonNegative());
+}
+
+// F-quota-add
+TEST(QuotaInformationTest, AddsAmounts) {
+  QuotaInformation used;
+  used.Add(QuotaInformation::Amount({{"cores", 4}, {"instances", 1}, {"ram", 1024}}));
+  used.Add(QuotaInformation::Amount({{"cores", 1}, {"instances", 1}, {"volumes", 2}}));
+  EXPECT_EQ(used.resources(), (Resources{{"cores", 5}, {"instances", 2}, {"ram", 1024}, {"volumes", 2}}));
+}
+
+// F-quota-extra
+TEST(QuotaInformationTest, ExtraResourcesTakeTheDefaultOfTheirOwner) {
+  auto rest = QuotaInformation::Limit({{"cores", 8}, {"ram", 8192}, {"green", 16}});
+  rest.Subtract(QuotaInformation::Amount(
+      {{"cores", 10}, {"instances", 1}, {"ram", 8192}, {"red", 8}, {"blue", 2}, {"green", 8}}));
+  EXPECT_EQ(rest.resources(), (Resources{{"cores", -2},
+                                         {"instances", kUnlimited},
+                                         {"ram", 0},
+                                         {"red", kUnlimited},
+                                         {"blue", kUnlimited},
+                                         {"green", 8}}));
+  EXPECT_FALSE(rest.NonNegative());
+  EXPECT_EQ(rest.Shortage(), (Resources{{"cores", -2}}));
+  EXPECT_EQ(rest.Get("never named"), kUnlimited);
+}
+
+TEST(QuotaInformationTest, InfinityMinusInfinityFits) {
+  auto rest = QuotaInformation::Limit({});
+  rest.Subtract(QuotaInformation::Limit({}));
+  EXPECT_TRUE(rest.NonNegative());
+  EXPECT_EQ(rest.Get("cores"), kUnlimited);
+}
+
+TEST(QuotaInformationTest, OneInstanceNeedsNothingElse) {
+  EXPECT_EQ(QuotaInformation::OneInstance().resources(),
+            (Resources{{"cores", 0}, {"instances", 1}, {"ram", 0}}));
+}
+
+TEST(QuotaInformationTest, PoolLimitCarriesMaxServersAsInstances) {
+  PoolConfig pool;
+  pool.max_servers = 4;
+  pool.limits = {{"cores", 16}};
+  EXPECT_EQ(pool.Limit().resources(), (Resources{{"cores", 16}, {"instances", 4}, {"ram", kUnlimited}}));
+}
+
+}  // namespace
+}  // namespace nodepool::driver

@@ -1,0 +1,40 @@
+#include "driver/statemachine/adapter.h"
+
+namespace nodepool::driver::statemachine {
+
+namespace {
+
+[[noreturn]] void ImagesNotSupported() {
+  throw Error(Verdict::kInvalid, "this driver does not support image uploads");
+}
+
+}  // namespace
+
+Task<QuotaInformation> Adapter::QuotaLimits() { co_return QuotaInformation::Limit({}); }
+
+QuotaInformation Adapter::QuotaForLabel(const LabelConfig&) { return QuotaInformation::OneInstance(); }
+
+Task<std::vector<std::optional<std::string>>> Adapter::AvailabilityZones() {
+  std::vector<std::optional<std::string>> zones(1);
+  co_return zones;
+}
+
+bool Adapter::LabelReady(const LabelConfig&) { return true; }
+
+Task<std::string> Adapter::UploadImage(ImageUpload) {
+  ImagesNotSupported();
+  co_return std::string();
+}
+
+Task<> Adapter::DeleteImage(std::string) {
+  ImagesNotSupported();
+  co_return;
+}
+
+Task<std::optional<std::string>> Adapter::ConsoleLog(const LabelConfig&, boost::json::value) {
+  co_return std::nullopt;
+}
+
+Task<> Adapter::Stop() { co_return; }
+
+}  // namespace nodepool::driver::statemachine

@@ -1,0 +1,25 @@
+#include "driver/statemachine/context.h"
+
+namespace nodepool::driver::statemachine {
+
+Context::Context(ProviderEnvironment surroundings, std::shared_ptr<const ProviderConfig> provider_config,
+                 std::unique_ptr<Adapter> cloud, HostKeyScan key_scan)
+    : environment(std::move(surroundings)),
+      config(std::move(provider_config)),
+      adapter(std::move(cloud)),
+      scan(std::move(key_scan)),
+      background(environment.loop, log::Logger("nodepool.driver")),
+      needs(background, *adapter, environment.capacity_changed),
+      quota(environment.loop, environment.random, *adapter, config->name, environment.nodes,
+            environment.capacity_changed) {}
+
+const store::StoredUpload* Context::Image(const LabelConfig& label) const {
+  if (!label.diskimage) return nullptr;
+  return environment.images.NewestReadyUpload(*label.diskimage, config->name);
+}
+
+Task<> Context::WaitIdle() {
+  while (work_in_progress_ > 0) co_await idle_.Wait();
+}
+
+}  // namespace nodepool::driver::statemachine

@@ -1,0 +1,109 @@
+#include "driver/statemachine/provider.h"
+
+#include <set>
+
+#include "async/deadline.h"
+#include "driver/statemachine/context.h"
+#include "driver/statemachine/leak_cleanup.h"
+#include "driver/statemachine/progress.h"
+#include "driver/statemachine/request_handler.h"
+
+namespace nodepool::driver::statemachine {
+
+namespace {
+
+constexpr Duration kDeleteLimit = std::chrono::seconds(600);
+
+class CloudProvider : public Provider {
+ public:
+  CloudProvider(ProviderEnvironment environment, std::shared_ptr<const ProviderConfig> config,
+                std::unique_ptr<Adapter> adapter, HostKeyScan scan)
+      : context_(std::move(environment), std::move(config), std::move(adapter), std::move(scan)),
+        leaks_(context_.loop(), *context_.adapter, context_.config->name, context_.environment.nodes,
+               context_.environment.images, context_.environment.observer) {}
+
+  const ProviderConfig& config() const override { return *context_.config; }
+
+  Task<> Start() override {
+    FollowImages();
+    context_.background.Spawn("quota of " + context_.config->name.str(), context_.quota.Run());
+    co_await context_.quota.WaitForFirstTry();
+  }
+
+  Task<> Stop() override {
+    image_watch_.Reset();
+    co_await context_.WaitIdle();
+    co_await context_.background.Stop();
+    co_await context_.adapter->Stop();
+  }
+
+  bool LabelReady(const LabelConfig& label) override {
+    if (context_.needs.IsInError(label)) return false;
+    if (label.diskimage) return context_.Image(label) != nullptr;
+    return context_.adapter->LabelReady(label);
+  }
+
+  QuotaInformation AvailableQuota() override { return context_.quota.available(); }
+  QuotaInformation QuotaForLabel(const LabelConfig& label) override { return context_.needs.For(label); }
+  void InvalidateQuota() override { context_.quota.Invalidate(); }
+
+  std::unique_ptr<NodeRequestHandler> RequestHandler(std::shared_ptr<const PoolConfig> pool,
+                                                     const store::StoredRequest& request) override {
+    return std::make_unique<statemachine::RequestHandler>(context_, std::move(pool), request);
+  }
+
+  Task<> DeleteResources(const NodeId& id, const Node& node) override {
+    return DeleteMachine(id, node.external_id);
+  }
+
+  Task<> CleanupLeakedResources() override {
+    Context::Work work(context_);
+    int deleted = co_await leaks_.Run();
+    if (deleted > 0) context_.quota.Invalidate();
+  }
+
+ private:
+  // An image that gets its first upload makes waiting requests possible.
+  void FollowImages() {
+    std::set<ImageName> images;
+    for (const auto& [name, pool] : context_.config->pools) {
+      for (const auto& [label_name, label] : pool->labels) {
+        if (label->diskimage) images.insert(*label->diskimage);
+      }
+    }
+    auto on_change = [this, images = std::move(images)](const ImageName& image) {
+      if (images.contains(image)) context_.environment.capacity_changed();
+    };
+    image_watch_ = context_.environment.images.OnChange(std::move(on_change));
+  }
+
+  Task<> DeleteMachine(NodeId id, boost::json::value external_id) {
+    Context::Work work(context_);
+    bool is_empty = external_id.is_null() || (external_id.is_string() && external_id.as_string().empty());
+    if (is_empty) co_return;
+    Progress machine(log::Logger("nodepool.delete").About({"", "", id.str()}), 1);
+    SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
+    std::exception_ptr error;
+    try {
+      co_await WithDeadline(context_.loop(), deadline, "deleting the machine",
+                            context_.adapter->Delete(machine, std::move(external_id)));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+  }
+
+  Context context_;
+  LeakCleanup leaks_;
+  zk::Registration image_watch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> MakeProvider(ProviderEnvironment environment, std::shared_ptr<const ProviderConfig> config,
+                                       std::unique_ptr<Adapter> adapter, HostKeyScan scan) {
+  return std::make_unique<CloudProvider>(std::move(environment), std::move(config), std::move(adapter),
+                                         std::move(scan));
+}
+
+}  // namespace nodepool::driver::statemachine
