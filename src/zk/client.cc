@@ -1,0 +1,84 @@
+#include "zk/client.h"
+
+#include "base/error.h"
+
+namespace nodepool::zk {
+namespace {
+
+// How often a helper begins again when others create or delete in the same place.
+constexpr int kRounds = 10;
+
+Error TooBusy(const std::string& path) {
+  return Error(Verdict::kRetry, path + ": others keep deleting it or its parents; try again later");
+}
+
+Error Refused(const std::string& path, Code code) {
+  return Error(Verdict::kFail, "creating " + path + ": " + std::string(ToString(code)));
+}
+
+// Creates the missing ones of `missing`, given deepest first. False: one lost its
+// parent meanwhile.
+Task<bool> CreateDownward(Client& client, std::vector<std::string> missing) {
+  for (; !missing.empty(); missing.pop_back()) {
+    Result<Created> created = co_await client.Create(missing.back(), "", CreateMode::kPersistent);
+    if (created || created.error() == Code::kNodeExists) continue;
+    if (created.error() == Code::kNoNode) co_return false;
+    throw Refused(missing.back(), created.error());
+  }
+  co_return true;
+}
+
+}  // namespace
+
+std::string ParentPath(std::string_view path) {
+  std::size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string_view::npos ? "/" : std::string(path.substr(0, slash));
+}
+
+std::string BaseName(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+Task<> EnsurePath(Client& client, std::string path) {
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::string> missing;
+    for (std::string level = path; level != "/"; level = ParentPath(level)) {
+      Result<Stat> exists = co_await client.Exists(level);
+      if (exists) break;
+      missing.push_back(level);
+    }
+    bool is_done = co_await CreateDownward(client, std::move(missing));
+    if (is_done) co_return;
+  }
+  throw TooBusy(path);
+}
+
+Task<Result<Created>> CreateWithParents(Client& client, std::string path, std::string data, CreateMode mode) {
+  for (int round = 0; round < kRounds; ++round) {
+    Result<Created> created = co_await client.Create(path, data, mode);
+    if (created || created.error() != Code::kNoNode) co_return created;
+    co_await EnsurePath(client, ParentPath(path));
+  }
+  throw TooBusy(path);
+}
+
+Task<Result<>> DeleteRecursive(Client& client, std::string path) {
+  for (int round = 0; round < kRounds; ++round) {
+    // Parents stand before their children, so backwards is deepest first.
+    std::vector<std::string> found{path};
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      Result<Children> children = co_await client.GetChildren(found[i]);
+      if (!children) continue;
+      for (const std::string& name : children->names) found.push_back(found[i] + "/" + name);
+    }
+    bool has_new_children = false;
+    for (; !found.empty(); found.pop_back()) {
+      Result<> deleted = co_await client.Delete(found.back());
+      if (deleted || deleted.error() == Code::kNoNode) continue;
+      if (deleted.error() != Code::kNotEmpty) co_return deleted;
+      has_new_children = true;
+    }
+    if (!has_new_children) co_return Result<>();
+  }
+  co_return std::unexpected(Code::kNotEmpty);
+}
+
+}  // namespace nodepool::zk

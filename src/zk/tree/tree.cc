@@ -1,0 +1,315 @@
+#include "zk/tree/tree.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "zk/client.h"
+#include "zk/tree/path.h"
+
+namespace nodepool::zk {
+namespace {
+
+// What a server writes as the owner of a container znode.
+constexpr std::int64_t kContainerOwner = std::numeric_limits<std::int64_t>::min();
+
+bool IsSequential(CreateMode mode) {
+  return mode == CreateMode::kPersistentSequential || mode == CreateMode::kEphemeralSequential;
+}
+
+bool IsEphemeral(CreateMode mode) {
+  return mode == CreateMode::kEphemeral || mode == CreateMode::kEphemeralSequential;
+}
+
+bool IsSupported(CreateMode mode) {
+  return IsSequential(mode) || IsEphemeral(mode) || mode == CreateMode::kPersistent ||
+         mode == CreateMode::kContainer;
+}
+
+bool IsReserved(std::string_view path) {
+  return path == "/" || path == "/zookeeper" || path == "/zookeeper/quota" || path == "/zookeeper/config";
+}
+
+std::int64_t Milliseconds(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+bool VersionDiffers(std::int32_t expected, const Stat& stat) {
+  return expected != -1 && expected != stat.version;
+}
+
+}  // namespace
+
+// Applies operations one by one and takes them back when one is refused, so that
+// a later operation sees the effects of the earlier ones. Events are kept until
+// the end.
+class DataTree::Transaction {
+ public:
+  Transaction(DataTree& tree, std::int64_t session, WallTime now)
+      : tree_(tree), session_(session), now_(Milliseconds(now)), zxid_(++tree.zxid_) {}
+
+  ~Transaction() {
+    if (!is_committed_) {
+      for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
+    }
+  }
+
+  Result<Created> Create(const CreateOp& op);
+  Result<Stat> Set(const SetOp& op);
+  Result<> Delete(const DeleteOp& op);
+  Result<> Check(const CheckOp& op);
+  OpResult Apply(const Op& op);
+
+  void Commit() {
+    is_committed_ = true;
+    if (!tree_.listener_) return;
+    for (const WatchEvent& event : events_) tree_.listener_(event);
+  }
+
+ private:
+  bool MayWrite() const { return session_ == 0 || tree_.IsOpen(session_); }
+
+  DataTree& tree_;
+  std::int64_t session_;
+  std::int64_t now_;
+  std::int64_t zxid_;
+  bool is_committed_ = false;
+  std::vector<std::move_only_function<void()>> undo_;
+  std::vector<WatchEvent> events_;
+};
+
+Result<Created> DataTree::Transaction::Create(const CreateOp& op) {
+  if (!MayWrite()) return std::unexpected(Code::kSessionExpired);
+  if (!IsSupported(op.mode)) return std::unexpected(Code::kUnimplemented);
+  if (IsEphemeral(op.mode) && session_ == 0) return std::unexpected(Code::kSessionExpired);
+  if (op.path.empty() || op.path.front() != '/') return std::unexpected(Code::kBadArguments);
+  Node* parent = tree_.Find(ParentPath(op.path));
+  if (parent == nullptr) return std::unexpected(Code::kNoNode);
+  std::string path = op.path;
+  if (IsSequential(op.mode)) path += fmt::format("{:010}", parent->created);
+  if (!IsValidPath(path)) return std::unexpected(Code::kBadArguments);
+  std::string name = BaseName(path);
+  if (name.empty() || parent->children.contains(name)) return std::unexpected(Code::kNodeExists);
+  bool parent_is_ephemeral =
+      parent->stat.ephemeral_owner != 0 && parent->stat.ephemeral_owner != kContainerOwner;
+  if (parent_is_ephemeral) return std::unexpected(Code::kNoChildrenForEphemerals);
+
+  auto node = std::make_unique<Node>();
+  node->data = op.data;
+  node->stat.czxid = node->stat.mzxid = node->stat.pzxid = zxid_;
+  node->stat.ctime = node->stat.mtime = now_;
+  if (op.mode == CreateMode::kContainer) node->stat.ephemeral_owner = kContainerOwner;
+  if (IsEphemeral(op.mode)) {
+    node->stat.ephemeral_owner = session_;
+    tree_.ephemerals_[session_].insert(path);
+  }
+  Created created{path, StatOf(*node)};
+  undo_.push_back([this, parent, path, name, pzxid = parent->stat.pzxid, owner = node->stat.ephemeral_owner] {
+    parent->children.erase(name);
+    parent->stat.pzxid = pzxid;
+    // Signed overflow would be a fault; the counter wraps as the server's does.
+    parent->created = static_cast<std::int32_t>(static_cast<std::uint32_t>(parent->created) - 1);
+    if (auto own = tree_.ephemerals_.find(owner); own != tree_.ephemerals_.end()) own->second.erase(path);
+    --tree_.size_;
+  });
+  parent->children.emplace(std::move(name), std::move(node));
+  parent->created = static_cast<std::int32_t>(static_cast<std::uint32_t>(parent->created) + 1);
+  parent->stat.pzxid = zxid_;
+  ++tree_.size_;
+  events_.push_back(WatchEvent{EventType::kCreated, std::move(path), zxid_});
+  return created;
+}
+
+Result<Stat> DataTree::Transaction::Set(const SetOp& op) {
+  if (!MayWrite()) return std::unexpected(Code::kSessionExpired);
+  if (!IsValidPath(op.path)) return std::unexpected(Code::kBadArguments);
+  Node* node = tree_.Find(op.path);
+  if (node == nullptr) return std::unexpected(Code::kNoNode);
+  if (VersionDiffers(op.version, node->stat)) return std::unexpected(Code::kBadVersion);
+  undo_.push_back([node, data = std::move(node->data), stat = node->stat]() mutable {
+    node->data = std::move(data);
+    node->stat = stat;
+  });
+  node->data = op.data;
+  node->stat.mzxid = zxid_;
+  node->stat.mtime = now_;
+  ++node->stat.version;
+  events_.push_back(WatchEvent{EventType::kDataChanged, op.path, zxid_});
+  return StatOf(*node);
+}
+
+Result<> DataTree::Transaction::Delete(const DeleteOp& op) {
+  if (!MayWrite()) return std::unexpected(Code::kSessionExpired);
+  if (!IsValidPath(op.path) || IsReserved(op.path)) return std::unexpected(Code::kBadArguments);
+  Node* node = tree_.Find(op.path);
+  if (node == nullptr) return std::unexpected(Code::kNoNode);
+  if (VersionDiffers(op.version, node->stat)) return std::unexpected(Code::kBadVersion);
+  if (!node->children.empty()) return std::unexpected(Code::kNotEmpty);
+
+  Node* parent = tree_.Find(ParentPath(op.path));
+  auto taken_out = parent->children.extract(BaseName(op.path));
+  auto own = tree_.ephemerals_.find(node->stat.ephemeral_owner);
+  bool was_ephemeral = own != tree_.ephemerals_.end() && own->second.erase(op.path) > 0;
+  std::int64_t former_pzxid = parent->stat.pzxid;
+  parent->stat.pzxid = zxid_;
+  --tree_.size_;
+  undo_.push_back([this, parent, former_pzxid, was_ephemeral, path = op.path,
+                   taken_out = std::move(taken_out)]() mutable {
+    if (was_ephemeral) tree_.ephemerals_[taken_out.mapped()->stat.ephemeral_owner].insert(path);
+    parent->children.insert(std::move(taken_out));
+    parent->stat.pzxid = former_pzxid;
+    ++tree_.size_;
+  });
+  events_.push_back(WatchEvent{EventType::kDeleted, op.path, zxid_});
+  return {};
+}
+
+Result<> DataTree::Transaction::Check(const CheckOp& op) {
+  if (!IsValidPath(op.path)) return std::unexpected(Code::kBadArguments);
+  Node* node = tree_.Find(op.path);
+  if (node == nullptr) return std::unexpected(Code::kNoNode);
+  if (VersionDiffers(op.version, node->stat)) return std::unexpected(Code::kBadVersion);
+  return {};
+}
+
+OpResult DataTree::Transaction::Apply(const Op& op) {
+  OpResult result;
+  if (const auto* create = std::get_if<CreateOp>(&op)) {
+    Result<Created> answer = Create(*create);
+    if (answer) {
+      result.path = std::move(answer->path);
+      result.stat = answer->stat;
+    }
+    result.code = answer ? Code::kOk : answer.error();
+  } else if (const auto* set = std::get_if<SetOp>(&op)) {
+    Result<Stat> answer = Set(*set);
+    if (answer) result.stat = *answer;
+    result.code = answer ? Code::kOk : answer.error();
+  } else {
+    const auto* remove = std::get_if<DeleteOp>(&op);
+    Result<> answer = remove ? Delete(*remove) : Check(std::get<CheckOp>(op));
+    result.code = answer ? Code::kOk : answer.error();
+  }
+  return result;
+}
+
+DataTree::DataTree() {
+  Node& own = *root_.children.emplace("zookeeper", std::make_unique<Node>()).first->second;
+  for (std::string_view name : {"config", "quota"}) own.children.emplace(name, std::make_unique<Node>());
+  size_ += 3;
+}
+
+DataTree::Node* DataTree::Find(std::string_view path) {
+  return const_cast<Node*>(static_cast<const DataTree*>(this)->Find(path));
+}
+
+const DataTree::Node* DataTree::Find(std::string_view path) const {
+  const Node* node = &root_;
+  std::size_t begin = 1;
+  while (begin < path.size()) {
+    std::size_t end = std::min(path.find('/', begin), path.size());
+    auto child = node->children.find(path.substr(begin, end - begin));
+    if (child == node->children.end()) return nullptr;
+    node = child->second.get();
+    begin = end + 1;
+  }
+  return node;
+}
+
+// A server counts creations and reports creations plus deletions.
+Stat DataTree::StatOf(const Node& node) {
+  Stat stat = node.stat;
+  stat.data_length = static_cast<std::int32_t>(node.data.size());
+  stat.num_children = static_cast<std::int32_t>(node.children.size());
+  stat.cversion = static_cast<std::int32_t>(static_cast<std::uint32_t>(node.created) * 2 -
+                                            static_cast<std::uint32_t>(stat.num_children));
+  return stat;
+}
+
+void DataTree::OpenSession(std::int64_t session) {
+  ++zxid_;
+  ephemerals_.try_emplace(session);
+}
+
+void DataTree::CloseSession(std::int64_t session) {
+  auto own = ephemerals_.find(session);
+  if (own == ephemerals_.end()) return;
+  std::set<std::string> paths = own->second;
+  Transaction transaction(*this, session, WallTime());
+  for (const std::string& path : paths) (void)transaction.Delete(DeleteOp{path});
+  ephemerals_.erase(session);
+  transaction.Commit();
+}
+
+std::set<std::string> DataTree::Ephemerals(std::int64_t session) const {
+  auto own = ephemerals_.find(session);
+  return own == ephemerals_.end() ? std::set<std::string>() : own->second;
+}
+
+Result<NodeData> DataTree::Get(std::string_view path) const {
+  if (!IsValidPath(path)) return std::unexpected(Code::kBadArguments);
+  const Node* node = Find(path);
+  if (node == nullptr) return std::unexpected(Code::kNoNode);
+  return NodeData{node->data, StatOf(*node)};
+}
+
+Result<Stat> DataTree::Exists(std::string_view path) const {
+  if (!IsValidPath(path)) return std::unexpected(Code::kBadArguments);
+  const Node* node = Find(path);
+  if (node == nullptr) return std::unexpected(Code::kNoNode);
+  return StatOf(*node);
+}
+
+Result<Children> DataTree::GetChildren(std::string_view path) const {
+  if (!IsValidPath(path)) return std::unexpected(Code::kBadArguments);
+  const Node* node = Find(path);
+  if (node == nullptr) return std::unexpected(Code::kNoNode);
+  Children children;
+  children.stat = StatOf(*node);
+  children.names.reserve(node->children.size());
+  for (const auto& [name, child] : node->children) children.names.push_back(name);
+  return children;
+}
+
+Result<Created> DataTree::Create(const CreateOp& op, std::int64_t session, WallTime now) {
+  Transaction transaction(*this, session, now);
+  Result<Created> created = transaction.Create(op);
+  transaction.Commit();
+  return created;
+}
+
+Result<Stat> DataTree::Set(const SetOp& op, std::int64_t session, WallTime now) {
+  Transaction transaction(*this, session, now);
+  Result<Stat> stat = transaction.Set(op);
+  transaction.Commit();
+  return stat;
+}
+
+Result<> DataTree::Delete(const DeleteOp& op, std::int64_t session) {
+  Transaction transaction(*this, session, WallTime());
+  Result<> deleted = transaction.Delete(op);
+  transaction.Commit();
+  return deleted;
+}
+
+MultiResult DataTree::Multi(const std::vector<Op>& ops, std::int64_t session, WallTime now) {
+  Transaction transaction(*this, session, now);
+  MultiResult multi;
+  multi.results.reserve(ops.size());
+  for (const Op& op : ops) {
+    multi.results.push_back(transaction.Apply(op));
+    if (multi.results.back().code == Code::kOk) continue;
+    multi.failed = static_cast<int>(multi.results.size()) - 1;
+    for (OpResult& earlier : multi.results) {
+      if (earlier.code == Code::kOk) earlier = OpResult();
+    }
+    OpResult skipped;
+    skipped.code = Code::kRuntimeInconsistency;
+    multi.results.resize(ops.size(), skipped);
+    return multi;  // the transaction takes back what was done
+  }
+  transaction.Commit();
+  return multi;
+}
+
+}  // namespace nodepool::zk

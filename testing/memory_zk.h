@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "async/loop.h"
+#include "zk/client.h"
+#include "zk/tree/tree.h"
+
+namespace nodepool::testing {
+
+struct MemoryZkOptions {
+  // From a call to its answer; half of it passes before the operation takes effect.
+  // Zero: everything happens at the present instant, still one handler after another.
+  Duration latency{0};
+  // How long a session outlives its connection.
+  Duration session_timeout = std::chrono::seconds(10);
+};
+
+// A ZooKeeper ensemble within the process: one tree, any number of clients, each
+// with a session of its own, on the loop's clock. Deterministic. Keeps the real
+// one's promises: answers in the order of the calls, a watch event before any
+// answer that shows the change, ephemeral znodes gone with the session.
+//
+// Outlives its clients. A client that is destroyed without Close() has crashed: its
+// session goes on until the session timeout.
+class MemoryZk {
+ public:
+  // What becomes of the operations that are under way when a connection breaks.
+  // Their callers learn nothing either way: Error(kRetry).
+  enum class UnderWay { kNotDone, kDone };
+
+  struct Counters {
+    std::uint64_t reads = 0;   // also Sync and AddWatch
+    std::uint64_t writes = 0;  // a transaction counts once
+  };
+
+  explicit MemoryZk(Loop& loop, MemoryZkOptions options = {});
+  ~MemoryZk();
+
+  // The client connects when the loop runs.
+  std::unique_ptr<zk::Client> Connect();
+
+  // `client` below is one that Connect() gave, not a wrapper around it.
+
+  // Breaks the connection and keeps it broken (kSuspended) until Reconnect().
+  void Disconnect(zk::Client& client, UnderWay under_way = UnderWay::kNotDone);
+  void Reconnect(zk::Client& client);
+  // The servers end the session at once. A connected client hears of it when the
+  // loop runs, another when it is reconnected.
+  void ExpireSession(zk::Client& client);
+
+  // Operations sent to the servers so far.
+  Counters counters(const zk::Client& client) const;
+
+  // For what is sent from now on.
+  void SetLatency(Duration latency);
+
+  // The data, for assertions and for changes by nobody in particular (session 0);
+  // such changes take effect at once and reach the watchers as usual.
+  zk::DataTree& tree();
+
+ private:
+  struct Ensemble;
+  class Link;
+  class ClientOfTree;
+
+  std::shared_ptr<Ensemble> ensemble_;
+};
+
+}  // namespace nodepool::testing
