@@ -39,28 +39,6 @@ Resources NeedOf(const PoolView& pool, const std::vector<LabelName>& labels) {
   return need;
 }
 
-// Reasons that do not depend on what is in use (launcher.md 9.2).
-Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
-  if (pool.is_disabled) return Decline(Reason::kPoolDisabled);
-  std::vector<LabelName> unavailable, without_image;
-  for (const LabelName& label : Distinct(request.node_types)) {
-    auto it = pool.labels.find(label);
-    if (it == pool.labels.end() || it->second.is_broken) {
-      unavailable.push_back(label);
-    } else if (!it->second.is_image_ready) {
-      without_image.push_back(label);
-    }
-  }
-  if (!unavailable.empty()) return Decline(Reason::kLabelNotAvailable, JoinNames(unavailable));
-  if (!without_image.empty()) return Decline(Reason::kImageNotAvailable, JoinNames(without_image));
-  if (!pool.launches_nodes) return {Decision::Kind::kAccept};
-  Resources need = NeedOf(pool, request.node_types);
-  Resources excess = Shortage(pool.pool.limit, {}, need);
-  if (!pool.ignores_provider_quota) excess.merge(Shortage(pool.provider.limit, {}, need));
-  if (!excess.empty()) return Decline(Reason::kExceedsQuota, excess.begin()->first);
-  return {Decision::Kind::kAccept};
-}
-
 // Reasons to leave the request to others (launcher.md 8, c to h).
 Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const NodeRequest& request) {
   if (request.state != RequestState::kRequested) return Defer(Reason::kNotRequested);
@@ -107,7 +85,7 @@ Decision WaitReason(const PoolView& pool, const TenantView* tenant, const NodeRe
 // The running state of Assign: what accepted requests take from later ones.
 class Accounts {
  public:
-  explicit Accounts(Snapshot snapshot) : snapshot_(std::move(snapshot)) {}
+  explicit Accounts(Snapshot snapshot) : snapshot_(std::move(snapshot)), taken_(snapshot_.claimed) {}
 
   const std::vector<PoolView>& pools() const { return snapshot_.pools; }
 
@@ -213,9 +191,30 @@ bool Registry::AllDeclined(const NodeRequest& request) const {
   });
 }
 
+Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
+  if (pool.is_disabled) return Decline(Reason::kPoolDisabled);
+  std::vector<LabelName> unavailable, without_image;
+  for (const LabelName& label : Distinct(request.node_types)) {
+    auto it = pool.labels.find(label);
+    if (it == pool.labels.end() || it->second.is_broken) {
+      unavailable.push_back(label);
+    } else if (!it->second.is_image_ready) {
+      without_image.push_back(label);
+    }
+  }
+  if (!unavailable.empty()) return Decline(Reason::kLabelNotAvailable, JoinNames(unavailable));
+  if (!without_image.empty()) return Decline(Reason::kImageNotAvailable, JoinNames(without_image));
+  if (!pool.launches_nodes) return {Decision::Kind::kAccept};
+  Resources need = NeedOf(pool, request.node_types);
+  Resources excess = Shortage(pool.pool.limit, {}, need);
+  if (!pool.ignores_provider_quota) excess.merge(Shortage(pool.provider.limit, {}, need));
+  if (!excess.empty()) return Decline(Reason::kExceedsQuota, excess.begin()->first);
+  return {Decision::Kind::kAccept};
+}
+
 Decision Consider(const PoolView& pool, const Registry& registry, const TenantView* tenant,
                   const NodeRequest& request) {
-  Snapshot snapshot{{}, &registry, {}, nullptr};
+  Snapshot snapshot{{}, &registry, {}, nullptr, {}};
   if (tenant != nullptr && request.tenant_name) snapshot.tenants.emplace(*request.tenant_name, *tenant);
   return Accounts(std::move(snapshot)).Ask(pool, request);
 }

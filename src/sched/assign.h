@@ -61,11 +61,16 @@ struct Decision {
 Decision Consider(const PoolView& pool, const Registry& registry, const TenantView* tenant,
                   const NodeRequest& request);
 
+// The part of it that does not depend on what is in use: kDecline with the reason,
+// or kAccept. Asked again while a request waits, since limits may have changed.
+Decision DeclineReason(const PoolView& pool, const NodeRequest& request);
+
 struct Snapshot {
   std::vector<PoolView> pools;  // of this launcher
   const Registry* registry = nullptr;
   std::map<std::string, TenantView> tenants;  // those with limits
   const Queues* queues = nullptr;
+  std::set<NodeId> claimed;  // free nodes that a request under way is about to take
 };
 
 using Answers = std::vector<std::pair<PoolKey, Decision>>;

@@ -1,0 +1,147 @@
+#include "launcher/cleanup_worker.h"
+
+#include <algorithm>
+
+namespace nodepool::launcher {
+
+using store::Change;
+
+CleanupWorker::CleanupWorker(Context& context, ProviderManager& providers, const config::Config& config)
+    : context_(context),
+      providers_(providers),
+      config_(config),
+      logger_("nodepool.CleanupWorker"),
+      tasks_(context.loop, logger_) {}
+
+CleanupWorker::~CleanupWorker() = default;
+
+void CleanupWorker::Start() { tasks_.Spawn("clean up", Run()); }
+
+Task<> CleanupWorker::Stop() { return tasks_.Stop(); }
+
+Task<> CleanupWorker::Run() {
+  while (true) {
+    if (context_.nodes.synced() && context_.requests.synced()) co_await Pass();
+    co_await context_.loop.SleepFor(context_.intervals.cleanup);
+  }
+}
+
+Task<> CleanupWorker::Pass() {
+  using Step = Task<> (CleanupWorker::*)();
+  constexpr Step kSteps[] = {&CleanupWorker::LeakedResources, &CleanupWorker::MaxReadyAge, &CleanupWorker::MaxHoldAge,
+                             &CleanupWorker::UnfinishedNodes, &CleanupWorker::EmptyNodes};
+  for (Step step : kSteps) {
+    std::exception_ptr error;
+    try {
+      co_await (this->*step)();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!error) continue;
+    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    logger_.Error("A clean-up task failed, the others go on: {}", MessageOf(error));
+  }
+}
+
+Task<> CleanupWorker::LeakedResources() {
+  for (driver::Provider* provider : providers_.Running()) {
+    std::exception_ptr error;
+    try {
+      co_await provider->CleanupLeakedResources();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!error) continue;
+    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    logger_.Error("Leaked resources of provider {} could not be cleaned: {}", provider->config().name, MessageOf(error));
+  }
+}
+
+bool CleanupWorker::IsPastReadyAge(const Node& node) const {
+  if (!node.is_free()) return false;
+  for (const LabelName& label : node.type) {
+    auto config = config_.labels.find(label);
+    if (config == config_.labels.end() || !config->second.max_ready_age) continue;
+    if (context_.loop.Now() - node.state_time >= *config->second.max_ready_age) return true;
+  }
+  return false;
+}
+
+bool CleanupWorker::IsPastHoldAge(const Node& node) const {
+  if (node.state != NodeState::kHold) return false;
+  std::optional<Duration> limit = config_.max_hold_age;
+  if (node.hold_expiration && *node.hold_expiration > 0) {
+    // A year is beyond every hold and far from overflowing the clock.
+    constexpr std::int64_t kYear = 366 * 24 * 3600;
+    Duration own = std::chrono::seconds(std::min(*node.hold_expiration, kYear));
+    limit = limit ? std::min(*limit, own) : own;
+  }
+  return limit && context_.loop.Now() - node.state_time >= *limit;
+}
+
+bool CleanupWorker::IsUnfinished(const store::StoredNode& node) const {
+  if (node.record.state != NodeState::kInit || node.is_locked()) return false;
+  if (context_.loop.Now() - node.record.state_time >= context_.intervals.init_node_age) return true;
+  const store::StoredRequest* request = context_.requests.Find(node.record.allocated_to);
+  return request == nullptr || request->record.state != RequestState::kPending;
+}
+
+Task<> CleanupWorker::MarkDeleting(NodeId id, std::string why, std::function<bool(const Node&)> applies) {
+  const store::StoredNode* cached = context_.nodes.Find(id);
+  if (cached == nullptr || cached->is_locked() || !providers_.IsConfigured(cached->record.provider)) co_return;
+  auto node = co_await context_.store.TryLockNode(id);
+  if (!node) co_return;
+  WallTime now = context_.loop.Now();
+  auto mark = [now, applies](Node& record) {
+    if (!applies(record)) return Change::kSkip;
+    record.SetState(NodeState::kDeleting, now);
+    return Change::kWrite;
+  };
+  bool is_marked = co_await node->Update(mark);
+  co_await node->Unlock();
+  if (is_marked) logger_.About({"", "", id.value}).Info("Node will be deleted: {}", why);
+}
+
+Task<> CleanupWorker::MaxReadyAge() {
+  std::vector<NodeId> due;
+  for (const NodeId& id : context_.nodes.InState(NodeState::kReady)) {
+    if (IsPastReadyAge(context_.nodes.Find(id)->record)) due.push_back(id);
+  }
+  for (const NodeId& id : due) {
+    auto applies = [this](const Node& node) { return IsPastReadyAge(node); };
+    co_await MarkDeleting(id, "ready for longer than max-ready-age", applies);
+  }
+}
+
+Task<> CleanupWorker::MaxHoldAge() {
+  std::vector<NodeId> due;
+  for (const NodeId& id : context_.nodes.InState(NodeState::kHold)) {
+    if (IsPastHoldAge(context_.nodes.Find(id)->record)) due.push_back(id);
+  }
+  for (const NodeId& id : due) {
+    auto applies = [this](const Node& node) { return IsPastHoldAge(node); };
+    co_await MarkDeleting(id, "its hold has expired", applies);
+  }
+}
+
+Task<> CleanupWorker::UnfinishedNodes() {
+  std::vector<NodeId> due;
+  for (const NodeId& id : context_.nodes.InState(NodeState::kInit)) {
+    if (IsUnfinished(*context_.nodes.Find(id))) due.push_back(id);
+  }
+  for (const NodeId& id : due) {
+    auto applies = [](const Node& node) { return node.state == NodeState::kInit; };
+    co_await MarkDeleting(id, "nobody finished creating it", applies);
+  }
+}
+
+// Only what was empty a pass ago as well: a record may be on its way.
+Task<> CleanupWorker::EmptyNodes() {
+  std::set<NodeId> empty = context_.nodes.empty_nodes();
+  for (const NodeId& id : empty) {
+    if (empty_before_.contains(id)) co_await context_.store.RemoveEmptyNode(id);
+  }
+  empty_before_ = std::move(empty);
+}
+
+}  // namespace nodepool::launcher

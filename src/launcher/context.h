@@ -1,0 +1,47 @@
+#pragma once
+
+#include <set>
+
+#include "async/blocking_pool.h"
+#include "async/loop.h"
+#include "base/ids.h"
+#include "base/random.h"
+#include "store/component_registry.h"
+#include "store/image_cache.h"
+#include "store/node_cache.h"
+#include "store/request_cache.h"
+#include "store/store.h"
+
+namespace nodepool::launcher {
+
+// How often the things happen that no event announces. Not part of the public
+// configuration (launcher.md 2); tests shorten them.
+struct Intervals {
+  Duration cleanup = std::chrono::seconds(60);
+  Duration lost_request_grace = std::chrono::seconds(2);  // a cache may lag behind a lock
+  Duration delete_timeout = std::chrono::seconds(600);
+  Duration delete_retry = std::chrono::seconds(5);
+  Duration delete_retry_max = std::chrono::seconds(60);
+  Duration make_room_holdoff = std::chrono::minutes(5);
+  Duration init_node_age = std::chrono::minutes(5);
+  Duration min_ready_holdoff = std::chrono::seconds(60);
+  Duration provider_retry = std::chrono::seconds(1);
+  Duration provider_retry_max = std::chrono::seconds(60);
+  Duration graceful_stop = std::chrono::seconds(30);
+};
+
+// What the launcher's parts share. Everything outlives them.
+struct Context {
+  Loop& loop;
+  Random& random;
+  BlockingPool& blocking_pool;
+  store::Store& store;
+  store::NodeCache& nodes;
+  store::RequestCache& requests;
+  store::RequestLockCache& request_locks;
+  store::ImageCache& images;
+  store::ComponentRegistry& registry;
+  Intervals intervals;
+};
+
+}  // namespace nodepool::launcher

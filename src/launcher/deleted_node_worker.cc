@@ -1,0 +1,170 @@
+#include "launcher/deleted_node_worker.h"
+
+#include <algorithm>
+
+#include "async/deadline.h"
+
+namespace nodepool::launcher {
+
+using store::Change;
+
+bool IsGarbageWhenUnlocked(NodeState state) {
+  switch (state) {
+    case NodeState::kUsed:
+    case NodeState::kInUse:
+    case NodeState::kBuilding:
+    case NodeState::kFailed:
+    case NodeState::kDeleting:
+    case NodeState::kDeleted:
+    case NodeState::kAborted: return true;
+    case NodeState::kInit:
+    case NodeState::kTesting:
+    case NodeState::kReady:
+    case NodeState::kHold: return false;
+  }
+  return false;
+}
+
+DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& providers)
+    : context_(context),
+      providers_(providers),
+      logger_("nodepool.DeletedNodeWorker"),
+      tasks_(context.loop, logger_) {}
+
+DeletedNodeWorker::~DeletedNodeWorker() = default;
+
+void DeletedNodeWorker::Start() {
+  registrations_.push_back(context_.nodes.OnChange(
+      [this](const NodeId& id, const store::StoredNode*, const store::StoredNode* after) {
+        if (after != nullptr) Examine(id);
+      }));
+  registrations_.push_back(context_.requests.OnChange(
+      [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
+        if (after != nullptr) return;
+        std::set<NodeId> nodes = context_.nodes.OfRequest(id);
+        for (const NodeId& node : nodes) Examine(node);
+      }));
+  for (const auto& [id, node] : context_.nodes.all()) Examine(id);
+}
+
+Task<> DeletedNodeWorker::Stop() {
+  registrations_.clear();
+  co_await tasks_.Stop();
+}
+
+void DeletedNodeWorker::ProviderStarted(const ProviderName& provider) {
+  std::set<NodeId> nodes = context_.nodes.OfProvider(provider);
+  for (const NodeId& node : nodes) Examine(node);
+}
+
+void DeletedNodeWorker::Examine(const NodeId& id) {
+  const store::StoredNode* node = context_.nodes.Find(id);
+  if (node == nullptr || node->is_locked() || !node->record.state || under_way_.contains(id)) return;
+  if (!providers_.IsConfigured(node->record.provider)) return;
+  if (IsGarbageWhenUnlocked(*node->record.state)) {
+    if (providers_.Find(node->record.provider) == nullptr) return;
+    Begin(id, "delete node", Delete(id));
+  } else if (node->record.state == NodeState::kReady && !node->record.allocated_to.empty() &&
+             context_.requests.synced() && context_.requests.Find(node->record.allocated_to) == nullptr) {
+    Begin(id, "deallocate node", Deallocate(id));
+  }
+}
+
+void DeletedNodeWorker::Begin(const NodeId& id, std::string name, Task<> task) {
+  under_way_.insert(id);
+  tasks_.Spawn(std::move(name), {"", "", id.value}, Guarded(id, std::move(task)));
+}
+
+Task<> DeletedNodeWorker::Guarded(NodeId id, Task<> task) {
+  std::exception_ptr error;
+  try {
+    co_await std::move(task);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  under_way_.erase(id);
+  if (!error) {
+    failures_.erase(id);
+    co_return;
+  }
+  Verdict verdict = VerdictOf(error);
+  if (verdict == Verdict::kCancelled || verdict == Verdict::kLostSession) co_return;
+  logger_.About({"", "", id.value}).Error("Deleting failed, will be tried again: {}", MessageOf(error));
+  ++failures_[id];
+  tasks_.Spawn("retry delete", {"", "", id.value}, RetryLater(id));
+}
+
+Task<> DeletedNodeWorker::RetryLater(NodeId id) {
+  int exponent = std::min(failures_[id] - 1, 10);
+  Duration pause = std::min(context_.intervals.delete_retry * (1 << exponent), context_.intervals.delete_retry_max);
+  co_await context_.loop.SleepFor(pause);
+  Examine(id);
+}
+
+Task<> DeletedNodeWorker::Delete(NodeId id) {
+  auto node = co_await context_.store.TryLockNode(id);
+  if (!node) co_return;
+  log::Logger logger = logger_.About({"", "", id.value});
+  WallTime now = context_.loop.Now();
+  auto mark = [now](Node& record) {
+    if (!record.state || !IsGarbageWhenUnlocked(*record.state)) return Change::kSkip;
+    if (record.state != NodeState::kDeleted) record.SetState(NodeState::kDeleting, now);
+    return Change::kWrite;
+  };
+  std::exception_ptr error;
+  bool is_removed = false;
+  Node removed;
+  try {
+    bool is_garbage = co_await node->Update(mark);
+    driver::Provider* provider = providers_.Find(node->record().provider);
+    if (is_garbage && provider != nullptr) {
+      removed = node->record();
+      logger.Info("Deleting node of provider {}", removed.provider);
+      if (removed.state != NodeState::kDeleted) {
+        SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
+        co_await WithDeadline(context_.loop, deadline, "deletion", provider->DeleteResources(id, removed));
+      }
+      co_await node->Remove();
+      is_removed = true;
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (is_removed) {
+    logger.Info("Deleted");
+    if (driver::Provider* provider = providers_.Find(removed.provider)) provider->NodeDeleted(id, removed);
+    co_return;
+  }
+  co_await IgnoreCancellation();
+  if (node->is_held()) co_await node->Unlock();
+  if (error) std::rethrow_exception(error);
+}
+
+Task<> DeletedNodeWorker::Deallocate(NodeId id) {
+  const store::StoredNode* cached = context_.nodes.Find(id);
+  if (cached == nullptr) co_return;
+  RequestId request = cached->record.allocated_to;
+  auto found = co_await context_.store.ReadRequest(request);
+  if (found) co_return;
+  auto node = co_await context_.store.TryLockNode(id);
+  if (!node) co_return;
+  auto deallocate = [request](Node& record) {
+    if (record.state != NodeState::kReady || record.allocated_to != request) return Change::kSkip;
+    record.allocated_to = RequestId();
+    return Change::kWrite;
+  };
+  std::exception_ptr error;
+  try {
+    bool is_freed = co_await node->Update(deallocate);
+    if (is_freed) {
+      logger_.About({"", request.value, id.value}).Info("The request is gone; the ready node is free again");
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await IgnoreCancellation();
+  if (node->is_held()) co_await node->Unlock();
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace nodepool::launcher

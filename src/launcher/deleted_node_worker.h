@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "async/task_group.h"
+#include "launcher/context.h"
+#include "launcher/provider_manager.h"
+
+namespace nodepool::launcher {
+
+// The only place that deletes machines (launcher.md 21). Reacts to every change of
+// a node: dead, unlocked ones of configured providers are deleted; ready ones whose
+// request is gone become free. A deletion that fails is tried again with growing
+// pauses, without end.
+class DeletedNodeWorker {
+ public:
+  DeletedNodeWorker(Context& context, ProviderManager& providers);
+  ~DeletedNodeWorker();  // call Stop() first
+
+  // Looks at everything there is, then follows changes.
+  void Start();
+  Task<> Stop();
+  void SessionLost() { tasks_.CancelAll(); }
+  // The provider came up: its dead nodes can be deleted now.
+  void ProviderStarted(const ProviderName& provider);
+
+ private:
+  void Examine(const NodeId& id);
+  void Begin(const NodeId& id, std::string name, Task<> task);
+  Task<> Guarded(NodeId id, Task<> task);
+  Task<> Delete(NodeId id);
+  Task<> Deallocate(NodeId id);
+  Task<> RetryLater(NodeId id);
+
+  Context& context_;
+  ProviderManager& providers_;
+  log::Logger logger_;
+  std::set<NodeId> under_way_;
+  std::map<NodeId, int> failures_;
+  TaskGroup tasks_;
+  std::vector<zk::Registration> registrations_;
+};
+
+// Whether an unlocked node in this state is garbage (launcher.md 18).
+bool IsGarbageWhenUnlocked(NodeState state);
+
+}  // namespace nodepool::launcher

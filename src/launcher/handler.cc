@@ -1,0 +1,394 @@
+#include "launcher/handler.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace nodepool::launcher {
+
+using store::Change;
+
+Handler::Handler(Context& context, Ledger& ledger, HandlerHost& host, store::StoredRequest seen,
+                 sched::ServiceOrder order)
+    : context_(context),
+      ledger_(ledger),
+      host_(host),
+      seen_(std::move(seen)),
+      order_(std::move(order)),
+      logger_(log::Logger("nodepool.driver.NodeRequestHandler[" + host.launcher_id().value + "]")
+                  .About({seen_.record.event_id.value_or(""), seen_.id.value, ""})),
+      refusal_backoff_({std::chrono::seconds(1), std::chrono::seconds(10)}, context.random),
+      launches_(context.loop, logger_),
+      timers_(context.loop, logger_) {}
+
+Handler::~Handler() = default;
+
+void Handler::RequestGone() {
+  is_gone_ = true;
+  changed_.Set();
+}
+
+Task<> Handler::Run() {
+  std::exception_ptr error;
+  try {
+    co_await Serve();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await IgnoreCancellation();
+  SetWaiting(false);
+  co_await timers_.Stop();
+  co_await launches_.Stop();
+  for (Ledger::EntryId entry : entries_) ledger_.Release(entry);
+  while (!claims_.empty()) Unclaim(NodeId(*claims_.begin()));
+  if (!error || !request_) co_return;
+  if (VerdictOf(error) == Verdict::kLostSession || !request_->is_held()) {
+    logger_.Warning("Dropped: the ZooKeeper session that held the request's lock is over");
+    co_return;
+  }
+  std::exception_ptr second;
+  try {
+    if (VerdictOf(error) == Verdict::kCancelled) {
+      co_await GiveBack();
+    } else {
+      co_await Decline(MessageOf(error));
+    }
+  } catch (...) {
+    second = std::current_exception();
+  }
+  if (second) logger_.Error("The request could not be given back: {}", MessageOf(second));
+}
+
+Task<> Handler::Serve() {
+  WallTime now = context_.loop.Now();
+  LauncherId self = host_.launcher_id();
+  auto accept = [now, self](NodeRequest& request) {
+    if (request.state != RequestState::kRequested || request.WasDeclinedBy(self)) return Change::kSkip;
+    request.SetState(RequestState::kPending, now);
+    return Change::kWrite;
+  };
+  auto accepted = co_await context_.store.AcceptRequest(seen_, accept);
+  if (!accepted) co_return;
+  request_.emplace(std::move(*accepted));
+  driver::Provider* provider = host_.provider();
+  if (provider == nullptr) throw Error(Verdict::kFail, "the provider is not running");
+  driver_handler_ = provider->RequestHandler(host_.pool_config(), seen_);
+  logger_.Info("Accepted for {} in pool {} of provider {}", fmt::join(request_->record().node_types, ","),
+               host_.key().pool, host_.key().provider);
+
+  while (true) {
+    changed_.Reset();
+    co_await DropAborted();
+    bool is_settled = launches_.size() == 0;
+    if (is_gone_ && is_settled) {
+      logger_.Info("The request was deleted by its client; its nodes are free again");
+      co_await ReleaseNodes();
+      co_return co_await request_->Unlock();
+    }
+    if (AnyFailed() && is_settled) co_return co_await Decline("a node failed to launch");
+    if (IsComplete()) co_return co_await Fulfil();
+    if (!is_gone_ && !AnyFailed()) {
+      sched::Decision decision = host_.StillAcceptable(request_->record());
+      if (decision.kind == sched::Decision::Kind::kDecline && is_settled) {
+        co_return co_await Decline(std::string(ToString(decision.reason)));
+      }
+      PlanNext();
+      if (!plan_.wait.empty() && request_->record().requestor == kMinReadyRequestor && is_settled) {
+        co_return co_await Decline("no capacity for a min-ready node");
+      }
+      if (!plan_.wait.empty() && !provider->launches_nodes()) co_return co_await GiveBack();
+      std::vector<sched::FillPlan::Reuse> reuses = plan_.reuse;
+      for (const sched::FillPlan::Reuse& reuse : reuses) co_await TryReuse(reuse);
+      if (changed_.is_set()) continue;
+    }
+    co_await changed_.Wait();
+  }
+}
+
+// Decides about everything still missing, at once and without awaiting, so that no
+// other decision comes in between; launches are under way when it returns.
+void Handler::PlanNext() {
+  std::vector<LabelName> satisfied;
+  for (const auto& slot : slots_) satisfied.push_back(slot->label);
+  std::vector<LabelName> missing = sched::MissingLabels(request_->record().node_types, satisfied);
+  std::set<NodeId> excluded = rejected_;
+  excluded.insert(ledger_.claimed().begin(), ledger_.claimed().end());
+  sched::PoolView view = host_.ViewFor(order_);
+  plan_ = sched::PlanFill(view, missing, request_->record().reuse, excluded);
+  bool is_refused = refused_until_ && context_.loop.SteadyNow() < *refused_until_;
+  if (is_refused && !plan_.launch.empty()) {
+    // The cloud has just refused; what it lacks is unknown, so everything counts.
+    plan_.wait.insert(plan_.wait.begin(), plan_.launch.begin(), plan_.launch.end());
+    plan_.provider_shortage = view.labels.at(plan_.launch.front()).need;
+    plan_.launch.clear();
+  }
+  for (const sched::FillPlan::Reuse& reuse : plan_.reuse) {
+    claims_.insert(reuse.node);
+    ledger_.Claim(reuse.node);
+  }
+  for (const LabelName& label : plan_.launch) StartLaunch(label, view.labels.at(label).need);
+  SetWaiting(!plan_.wait.empty());
+  if (is_waiting_ && !is_refused) host_.MakeRoom(plan_);
+}
+
+Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
+  struct UnclaimOnExit {
+    Handler& handler;
+    NodeId node;
+    ~UnclaimOnExit() { handler.Unclaim(node); }
+  } unclaim_on_exit{*this, reuse.node};
+  // Whatever happens, the plan is made again: this node is had or out of the question.
+  changed_.Set();
+  const store::StoredNode* cached = context_.nodes.Find(reuse.node);
+  if (cached == nullptr) co_return;
+  store::StoredNode candidate = *cached;
+  bool is_fit = co_await driver_handler_->CheckReusableNode(candidate);
+  if (!is_fit) {
+    rejected_.insert(reuse.node);
+    co_return;
+  }
+  auto locked = co_await context_.store.TryLockNode(reuse.node);
+  if (!locked) {
+    rejected_.insert(reuse.node);
+    co_return;
+  }
+  PoolKey pool = host_.key();
+  RequestId request = id();
+  std::optional<std::string> tenant = request_->record().tenant_name;
+  std::optional<std::string> requestor = request_->record().requestor;
+  auto allocate = [pool, request, tenant, requestor](Node& node) {
+    if (!node.is_free() || node.provider != pool.provider || node.pool != pool.pool) return Change::kSkip;
+    node.allocated_to = request;
+    node.tenant_name = tenant;
+    node.requestor = requestor;
+    return Change::kWrite;
+  };
+  bool is_allocated = co_await locked->Update(allocate);
+  if (!is_allocated) {
+    rejected_.insert(reuse.node);
+    co_return co_await locked->Unlock();
+  }
+  logger_.About({logger_.ids().event, id().value, reuse.node.value}).Info("Assigned ready node");
+  driver_handler_->NodeReused(locked->record());
+  auto slot = std::make_shared<Slot>(Slot{reuse.label, Slot::State::kReady, std::move(locked)});
+  slots_.push_back(std::move(slot));
+}
+
+void Handler::Unclaim(const NodeId& node) {
+  if (claims_.erase(node) > 0) ledger_.Unclaim(node);
+}
+
+void Handler::StartLaunch(const LabelName& label, const Resources& need) {
+  auto slot = std::make_shared<Slot>();
+  slot->label = label;
+  slots_.push_back(slot);
+  Ledger::EntryId entry = ledger_.Commit(host_.key(), need, request_->record().tenant_name);
+  entries_.push_back(entry);
+  launches_.Spawn("launch " + label.value, logger_.ids(), LaunchSlot(slot, entry));
+}
+
+Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry) {
+  struct Counted {
+    Ledger& ledger;
+    ProviderName provider;
+    Counted(Ledger& l, ProviderName p) : ledger(l), provider(std::move(p)) { ledger.BeginLaunch(provider); }
+    ~Counted() { ledger.EndLaunch(provider); }
+  } counted(ledger_, host_.key().provider);
+  std::exception_ptr error;
+  try {
+    co_await CreateAndLaunch(slot, entry);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  struct Notify {
+    Event& event;
+    ~Notify() { event.Set(); }
+  } notify{changed_};
+  if (!error) {
+    slot->state = Slot::State::kReady;
+    co_return;
+  }
+  if (!slot->node) ledger_.Release(entry);
+  bool is_refused = VerdictOf(error) == Verdict::kQuota;
+  if (VerdictOf(error) != Verdict::kCancelled && VerdictOf(error) != Verdict::kLostSession) {
+    std::string node_id = slot->node ? slot->node->id().value : "";
+    logger_.About({logger_.ids().event, id().value, node_id})
+        .Warning("Launch of {} {}: {}", slot->label, is_refused ? "refused for quota" : "failed", MessageOf(error));
+    co_await MarkEnded(slot, is_refused ? NodeState::kAborted : NodeState::kFailed);
+  }
+  slot->state = is_refused ? Slot::State::kAborted : Slot::State::kFailed;
+}
+
+// Stores the end of a launch in the node's record (D-11).
+Task<> Handler::MarkEnded(std::shared_ptr<Slot> slot, NodeState state) {
+  if (!slot->node) co_return;
+  WallTime now = context_.loop.Now();
+  auto mark = [state, now](Node& node) {
+    node.SetState(state, now);
+    return Change::kWrite;
+  };
+  std::exception_ptr error;
+  try {
+    co_await slot->node->Update(mark);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) logger_.Warning("Node {} could not be marked {}: {}", slot->node->id(), ToString(state), MessageOf(error));
+}
+
+Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry) {
+  Node node = NewNode(slot->label);
+  co_await driver_handler_->SetNodeMetadata(node);
+  WallTime now = context_.loop.Now();
+  auto start = [now](Node& record) {
+    record.SetState(NodeState::kBuilding, now);
+    return Change::kWrite;
+  };
+  store::LockedNode locked = co_await context_.store.CreateLockedNode(std::move(node), start);
+  slot->node.emplace(std::move(locked));
+  ledger_.SetNode(entry, slot->node->id());
+  logger_.About({logger_.ids().event, id().value, slot->node->id().value}).Info("Launching {}", slot->label);
+  co_await driver_handler_->Launch(*slot->node);
+}
+
+Node Handler::NewNode(const LabelName& label) const {
+  const NodeRequest& request = request_->record();
+  Node node;
+  node.SetState(NodeState::kInit, context_.loop.Now());
+  node.created_time = node.state_time;
+  node.type = {label};
+  node.provider = host_.key().provider;
+  node.pool = host_.key().pool;
+  node.launcher = host_.launcher_id().value;
+  node.allocated_to = id();
+  node.tenant_name = request.tenant_name;
+  node.requestor = request.requestor;
+  node.attributes = host_.pool_config()->node_attributes;
+  node.username = std::nullopt;
+  return node;
+}
+
+// A node refused for quota costs no attempt: it is let go, the deleted-node worker
+// removes it, and another one is made when there is room (launcher.md 15.3).
+Task<> Handler::DropAborted() {
+  for (std::size_t i = 0; i < slots_.size();) {
+    std::shared_ptr<Slot> slot = slots_[i];
+    if (slot->state != Slot::State::kAborted) {
+      ++i;
+      continue;
+    }
+    slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (slot->node) co_await slot->node->Unlock();
+    if (refused_until_ && context_.loop.SteadyNow() < *refused_until_) continue;
+    refused_until_ = context_.loop.SteadyNow() + refusal_backoff_.Next();
+    timers_.Spawn("wait after a refusal", logger_.ids(), PauseAfterRefusal());
+  }
+}
+
+Task<> Handler::PauseAfterRefusal() {
+  co_await context_.loop.SleepUntil(*refused_until_);
+  changed_.Set();
+}
+
+bool Handler::AnyFailed() const {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [](const auto& slot) { return slot->state == Slot::State::kFailed; });
+}
+
+bool Handler::IsComplete() const {
+  return slots_.size() == request_->record().node_types.size() &&
+         std::all_of(slots_.begin(), slots_.end(),
+                     [](const auto& slot) { return slot->state == Slot::State::kReady; });
+}
+
+void Handler::SetWaiting(bool is_waiting) {
+  if (is_waiting && !is_waiting_) {
+    std::string resource = plan_.MissingResource();
+    logger_.Info("Waiting for capacity{}{}", resource.empty() ? "" : ": not enough ", resource);
+  }
+  if (!is_waiting && !is_waiting_) return;
+  is_waiting_ = is_waiting;
+  host_.WaitingChanged(*this);
+}
+
+Task<> Handler::Fulfil() {
+  // nodes[i] is a node for node_types[i] (launcher.md 11, step 8).
+  std::vector<std::shared_ptr<Slot>> left = slots_;
+  std::vector<NodeId> nodes;
+  for (const LabelName& label : request_->record().node_types) {
+    auto slot = std::find_if(left.begin(), left.end(), [&](const auto& s) { return s->label == label; });
+    nodes.push_back((*slot)->node->id());
+    left.erase(slot);
+  }
+  std::vector<store::LockedNode*> locked;
+  for (const auto& slot : slots_) locked.push_back(&*slot->node);
+  WallTime now = context_.loop.Now();
+  auto fulfil = [now, nodes](NodeRequest& request) {
+    request.SetState(RequestState::kFulfilled, now);
+    request.nodes = nodes;
+    return Change::kWrite;
+  };
+  bool is_done = co_await request_->Fulfil(std::move(locked), fulfil);
+  if (is_done) {
+    logger_.Info("Fulfilled with {}", fmt::join(nodes, ","));
+    slots_.clear();
+    request_.reset();
+    co_return;
+  }
+  logger_.Info("The request was deleted by its client; its nodes are free again");
+  co_await ReleaseNodes();
+  co_await request_->Unlock();
+  request_.reset();
+}
+
+Task<> Handler::Decline(std::string reason) {
+  logger_.Info("Declining: {}", reason);
+  co_await ReleaseNodes();
+  LauncherId self = host_.launcher_id();
+  WallTime now = context_.loop.Now();
+  HandlerHost* host = &host_;
+  auto decline = [self, now, host](NodeRequest& request) {
+    if (!request.WasDeclinedBy(self)) request.declined_by.push_back(self);
+    request.SetState(host->AllDeclined(request) ? RequestState::kFailed : RequestState::kRequested, now);
+    return Change::kWrite;
+  };
+  co_await request_->UpdateAndUnlock(decline);
+  request_.reset();
+}
+
+Task<> Handler::GiveBack() {
+  co_await ReleaseNodes();
+  WallTime now = context_.loop.Now();
+  auto give_back = [now](NodeRequest& request) {
+    if (request.state != RequestState::kPending) return Change::kSkip;
+    request.SetState(RequestState::kRequested, now);
+    return Change::kWrite;
+  };
+  co_await request_->UpdateAndUnlock(give_back);
+  logger_.Info("Given back");
+  request_.reset();
+}
+
+// Healthy nodes become free, the others are found unlocked and deleted.
+Task<> Handler::ReleaseNodes() {
+  RequestId request = id();
+  auto deallocate = [request](Node& node) {
+    if (node.state != NodeState::kReady || node.allocated_to != request) return Change::kSkip;
+    node.allocated_to = RequestId();
+    return Change::kWrite;
+  };
+  for (const auto& slot : slots_) {
+    if (!slot->node) continue;
+    std::exception_ptr error;
+    try {
+      if (slot->state == Slot::State::kReady) co_await slot->node->Update(deallocate);
+      co_await slot->node->Unlock();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error) logger_.Warning("Node {} could not be released: {}", slot->node->id(), MessageOf(error));
+  }
+  slots_.clear();
+}
+
+}  // namespace nodepool::launcher

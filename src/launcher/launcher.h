@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/load_config.h"
+#include "launcher/cleanup_worker.h"
+#include "launcher/context.h"
+#include "launcher/deleted_node_worker.h"
+#include "launcher/ledger.h"
+#include "launcher/lost_requests.h"
+#include "launcher/min_ready.h"
+#include "launcher/pool_worker.h"
+#include "launcher/provider_manager.h"
+#include "launcher/scheduler.h"
+
+namespace nodepool::launcher {
+
+// The daemon: a list of loops over shared caches. It holds no logic of its own
+// beyond starting them in order, stopping them in reverse and telling them when
+// the ZooKeeper session is lost.
+class Launcher {
+ public:
+  struct Options {
+    std::string hostname;  // short, as the operating system reports it
+    std::string fqdn;
+    Intervals intervals;
+  };
+
+  // All arguments outlive the launcher.
+  Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::Client& client, driver::Registry& drivers,
+           std::shared_ptr<const driver::LoadedConfig> config, Options options);
+  ~Launcher();  // call Stop() first
+
+  // Ends when the caches are complete, every provider was tried and the pools of
+  // those that started are announced; from then on requests are served.
+  Task<> Start();
+
+  // Gives accepted requests back, removes the announcements, stops the providers
+  // (D-24). Each step is bounded by the graceful stop's time. The session stays open.
+  Task<> Stop();
+
+  // Whether every configured provider is up and serving (D-64).
+  bool is_ready() const;
+
+ private:
+  void SessionChanged(zk::SessionState state);
+  void ProviderChanged(const ProviderName& name);
+  Task<> StartPools(ProviderName name);
+  bool IsLabelAvailable(const LabelName& label) const;
+  std::vector<PoolWorker*> Pools() const;
+  Task<> Bounded(std::string what, Task<> step);
+
+  std::shared_ptr<const driver::LoadedConfig> config_;
+  Options options_;
+  log::Logger logger_;
+  store::Store store_;
+  store::NodeCache nodes_;
+  store::RequestCache requests_;
+  store::RequestLockCache request_locks_;
+  store::ImageCache images_;
+  store::ComponentRegistry registry_;
+  Context context_;
+  store::ComponentEntry entry_;
+  Ledger ledger_;
+  ProviderManager providers_;
+  Scheduler scheduler_;
+  PoolSurroundings surroundings_;
+  std::map<PoolKey, std::unique_ptr<PoolWorker>> pools_;
+  DeletedNodeWorker deleted_nodes_;
+  LostRequests lost_requests_;
+  CleanupWorker cleanup_;
+  MinReady min_ready_;
+  TaskGroup tasks_;
+  zk::Registration session_;
+  bool is_serving_ = false;
+};
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,144 @@
+#include "launcher/lost_requests.h"
+
+namespace nodepool::launcher {
+
+using store::Change;
+
+LostRequests::LostRequests(Context& context)
+    : context_(context),
+      logger_("nodepool.CleanupWorker"),
+      loops_(context.loop, logger_),
+      resets_(context.loop, logger_) {}
+
+LostRequests::~LostRequests() = default;
+
+void LostRequests::Start() {
+  registrations_.push_back(context_.requests.OnChange(
+      [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
+        if (after != nullptr) return Suspect(id);
+        suspects_.erase(id);
+        if (served_.contains(id)) RemoveDirectory(id);
+      }));
+  registrations_.push_back(context_.request_locks.OnChange([this](const RequestId& id) {
+    Suspect(id);
+    if (served_.contains(id) && context_.requests.Find(id) == nullptr) RemoveDirectory(id);
+  }));
+  for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
+  loops_.Spawn("watch for lost requests", Watch());
+  loops_.Spawn("sweep request locks", Sweep());
+}
+
+Task<> LostRequests::Stop() {
+  registrations_.clear();
+  co_await loops_.Stop();
+  co_await resets_.Stop();
+}
+
+bool LostRequests::IsLost(const RequestId& id) const {
+  const store::StoredRequest* request = context_.requests.Find(id);
+  return request != nullptr && request->record.state == RequestState::kPending && !context_.request_locks.IsLocked(id);
+}
+
+void LostRequests::Suspect(const RequestId& id) {
+  if (!IsLost(id)) return;
+  suspects_.insert(id);
+  suspected_.Set();
+}
+
+// The lock's end is seen at once, the record that was written with it a read later;
+// only what still looks lost after a grace is.
+Task<> LostRequests::Watch() {
+  while (true) {
+    co_await suspected_.Wait();
+    suspected_.Reset();
+    std::set<RequestId> suspects = std::exchange(suspects_, {});
+    co_await context_.loop.SleepFor(context_.intervals.lost_request_grace);
+    for (const RequestId& id : suspects) {
+      if (!IsLost(id) || !under_way_.insert(id).second) continue;
+      resets_.Spawn("reset lost request", {"", id.value, ""}, Reset(id));
+    }
+  }
+}
+
+Task<> LostRequests::Reset(RequestId id) {
+  struct Done {
+    std::set<RequestId>& under_way;
+    RequestId id;
+    ~Done() { under_way.erase(id); }
+  } done{under_way_, id};
+  auto request = co_await context_.store.TryLockRequest(id);
+  if (!request) co_return;
+  if (request->record().state != RequestState::kPending) co_return co_await request->Unlock();
+  std::set<NodeId> nodes = context_.nodes.OfRequest(id);
+  for (const NodeId& node : nodes) co_await FreeNode(node, id);
+  WallTime now = context_.loop.Now();
+  auto reset = [now](NodeRequest& record) {
+    if (record.state != RequestState::kPending) return Change::kSkip;
+    record.SetState(RequestState::kRequested, now);
+    record.nodes.clear();
+    return Change::kWrite;
+  };
+  bool is_reset = co_await request->UpdateAndUnlock(reset);
+  if (is_reset) {
+    logger_.About({request->record().event_id.value_or(""), id.value, ""})
+        .Warning("Lost request reset: nobody held its lock");
+  }
+}
+
+// Never waits for a node that somebody holds: that one is found later by whoever
+// cleans nodes of requests that are gone.
+Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
+  auto node = co_await context_.store.TryLockNode(id);
+  if (!node) co_return;
+  WallTime now = context_.loop.Now();
+  auto free = [request, now](Node& record) {
+    if (record.allocated_to != request) return Change::kSkip;
+    if (record.state == NodeState::kInit) record.SetState(NodeState::kDeleting, now);
+    record.allocated_to = RequestId();
+    return Change::kWrite;
+  };
+  co_await node->Update(free);
+  co_await node->Unlock();
+}
+
+void LostRequests::RemoveDirectory(const RequestId& id) {
+  auto directory = context_.request_locks.all().find(id);
+  if (directory == context_.request_locks.all().end()) {
+    served_.erase(id);
+    return;
+  }
+  if (!directory->second.contenders.empty() || !under_way_.insert(id).second) return;
+  resets_.Spawn("remove request lock", {"", id.value, ""}, RemoveNow(id));
+}
+
+Task<> LostRequests::RemoveNow(RequestId id) {
+  struct Done {
+    std::set<RequestId>& under_way;
+    RequestId id;
+    ~Done() { under_way.erase(id); }
+  } done{under_way_, id};
+  served_.erase(id);
+  co_await context_.store.RemoveRequestLock(id);
+}
+
+// The net for directories whose launcher is gone: those without a request and
+// without a contender in two passes.
+Task<> LostRequests::Sweep() {
+  std::set<RequestId> seen;
+  while (true) {
+    co_await context_.loop.SleepFor(context_.intervals.cleanup);
+    std::set<RequestId> idle;
+    for (const auto& [id, directory] : context_.request_locks.all()) {
+      if (!directory.contenders.empty() || context_.requests.Find(id) != nullptr) continue;
+      if (seen.contains(id)) {
+        RemoveDirectory(id);
+      } else {
+        idle.insert(id);
+      }
+    }
+    seen = std::move(idle);
+    for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
+  }
+}
+
+}  // namespace nodepool::launcher

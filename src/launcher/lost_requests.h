@@ -1,0 +1,48 @@
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "async/task_group.h"
+#include "launcher/context.h"
+
+namespace nodepool::launcher {
+
+// Looks after requests whose worker is gone: `pending` without a lock holder
+// (launcher.md 22.2), and the lock directories of vanished requests (D-06). Any
+// launcher does this for any request. The lock cache tells who is locked, so that
+// nobody's lock is probed.
+class LostRequests {
+ public:
+  explicit LostRequests(Context& context);
+  ~LostRequests();  // call Stop() first
+
+  void Start();
+  Task<> Stop();
+  void SessionLost() { resets_.CancelAll(); }
+
+  // The request was ours: its lock directory goes as soon as it does.
+  void Served(const RequestId& id) { served_.insert(id); }
+
+ private:
+  void Suspect(const RequestId& id);
+  bool IsLost(const RequestId& id) const;
+  Task<> Watch();
+  Task<> Sweep();
+  Task<> Reset(RequestId id);
+  Task<> FreeNode(NodeId node, RequestId request);
+  void RemoveDirectory(const RequestId& id);
+  Task<> RemoveNow(RequestId id);
+
+  Context& context_;
+  log::Logger logger_;
+  std::set<RequestId> suspects_;
+  std::set<RequestId> served_;
+  std::set<RequestId> under_way_;
+  Event suspected_;
+  TaskGroup loops_;
+  TaskGroup resets_;
+  std::vector<zk::Registration> registrations_;
+};
+
+}  // namespace nodepool::launcher

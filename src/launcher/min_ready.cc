@@ -1,0 +1,140 @@
+#include "launcher/min_ready.h"
+
+#include <algorithm>
+
+namespace nodepool::launcher {
+
+MinReady::MinReady(Context& context, const config::Config& config, std::function<bool(const LabelName&)> is_available)
+    : context_(context),
+      config_(config),
+      is_available_(std::move(is_available)),
+      logger_("nodepool.NodePool"),
+      tasks_(context.loop, logger_) {}
+
+MinReady::~MinReady() = default;
+
+void MinReady::Start() {
+  registrations_.push_back(context_.requests.OnChange(
+      [this](const RequestId& id, const store::StoredRequest* before, const store::StoredRequest* after) {
+        RequestChanged(id, before, after);
+      }));
+  registrations_.push_back(context_.nodes.OnChange(
+      [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
+        bool was_free = before != nullptr && before->record.is_free();
+        bool is_free = after != nullptr && after->record.is_free();
+        if (was_free != is_free) wake_.Set();
+      }));
+  registrations_.push_back(context_.images.OnChange([this](const ImageName&) { wake_.Set(); }));
+  for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, nullptr, &request);
+  wake_.Set();
+  tasks_.Spawn("keep min-ready nodes", Run());
+}
+
+Task<> MinReady::Stop() {
+  registrations_.clear();
+  co_await tasks_.Stop();
+}
+
+void MinReady::SessionLost() {
+  own_.clear();
+  wake_.Set();
+}
+
+Task<> MinReady::Run() {
+  while (true) {
+    co_await wake_.Wait();
+    wake_.Reset();
+    if (context_.nodes.synced() && context_.requests.synced()) {
+      for (const auto& [name, label] : config_.labels) Check(name, label.min_ready);
+    } else {
+      tasks_.Spawn("wait for the caches", WakeLater(std::chrono::milliseconds(100)));
+    }
+    // Bursts of changes are answered once.
+    co_await context_.loop.SleepFor(std::chrono::milliseconds(10));
+  }
+}
+
+Task<> MinReady::WakeLater(Duration pause) {
+  co_await context_.loop.SleepFor(pause);
+  wake_.Set();
+}
+
+int MinReady::UnderWay(const LabelName& label) const {
+  auto open = open_.find(label);
+  auto submitting = submitting_.find(label);
+  return (open == open_.end() ? 0 : static_cast<int>(open->second.size())) +
+         (submitting == submitting_.end() ? 0 : submitting->second);
+}
+
+void MinReady::Check(const LabelName& label, int min_ready) {
+  if (min_ready <= 0) return;
+  auto hold_off = held_off_.find(label);
+  if (hold_off != held_off_.end() && context_.loop.SteadyNow() < hold_off->second) return;
+  int missing = min_ready - static_cast<int>(context_.nodes.FreeCount(label)) - UnderWay(label);
+  if (missing <= 0 || !is_available_(label)) return;
+  for (; missing > 0; --missing) {
+    ++submitting_[label];
+    tasks_.Spawn("submit min-ready request", Submit(label));
+  }
+}
+
+Task<> MinReady::Submit(LabelName label) {
+  struct Done {
+    MinReady& self;
+    LabelName label;
+    ~Done() { --self.submitting_[label]; }
+  } done{*this, label};
+  NodeRequest request;
+  request.SetState(RequestState::kRequested, context_.loop.Now());
+  request.node_types = {label};
+  request.reuse = false;
+  request.requestor = std::string(kMinReadyRequestor);
+  request.event_id = context_.random.UuidHex();
+  log::Logger logger = logger_.About({*request.event_id, "", ""});
+  RequestId id = co_await context_.store.CreateRequest("900", std::move(request), true);
+  own_.emplace(id, label);
+  // Until the cache shows it, it must not be counted as missing.
+  open_[label].insert(id);
+  logger.Info("Requested a min-ready node of {}: {}", label, id);
+  if (const store::StoredRequest* cached = context_.requests.Find(id)) RequestChanged(id, nullptr, cached);
+}
+
+void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* before,
+                              const store::StoredRequest* after) {
+  const NodeRequest* record = after != nullptr ? &after->record : before != nullptr ? &before->record : nullptr;
+  if (record == nullptr || record->requestor != kMinReadyRequestor || record->node_types.empty()) return;
+  const LabelName& label = record->node_types.front();
+  bool is_open = after != nullptr && (after->record.state == RequestState::kRequested ||
+                                      after->record.state == RequestState::kPending);
+  if (is_open) {
+    open_[label].insert(id);
+    return;
+  }
+  open_[label].erase(id);
+  wake_.Set();
+  if (after == nullptr) {
+    own_.erase(id);
+  } else if (own_.contains(id)) {
+    own_.erase(id);
+    if (after->record.state == RequestState::kFailed) HoldOff(label);
+    tasks_.Spawn("finish min-ready request", {"", id.value, ""}, Finish(id, after->record));
+  }
+}
+
+void MinReady::HoldOff(const LabelName& label) {
+  held_off_[label] = context_.loop.SteadyNow() + context_.intervals.min_ready_holdoff;
+  tasks_.Spawn("hold off min-ready", WakeLater(context_.intervals.min_ready_holdoff));
+}
+
+// The node is allocated to our request, so nobody else may touch it: no lock needed.
+Task<> MinReady::Finish(RequestId id, NodeRequest request) {
+  auto deallocate = [id](Node& node) {
+    if (node.allocated_to != id) return store::Change::kSkip;
+    node.allocated_to = RequestId();
+    return store::Change::kWrite;
+  };
+  for (const NodeId& node : request.nodes) co_await context_.store.UpdateUnlockedNode(node, deallocate);
+  co_await context_.store.DeleteRequest(id);
+}
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "async/task_group.h"
+#include "driver/load_config.h"
+#include "launcher/context.h"
+
+namespace nodepool::launcher {
+
+// Keeps `min-ready` free nodes of each label by submitting ordinary requests
+// (launcher.md 14). What is under way counts, also when another launcher asked for
+// it, so that several launchers do not make surplus nodes.
+class MinReady {
+ public:
+  // `is_available` says whether a pool of this launcher could provide the label now.
+  MinReady(Context& context, const config::Config& config, std::function<bool(const LabelName&)> is_available);
+  ~MinReady();  // call Stop() first
+
+  void Start();
+  Task<> Stop();
+  // Our requests were ephemeral and are gone with the session.
+  void SessionLost();
+  // A provider came up, an image appeared, ... : labels may be available now.
+  void Wake() { wake_.Set(); }
+
+ private:
+  Task<> Run();
+  void Check(const LabelName& label, int min_ready);
+  void RequestChanged(const RequestId& id, const store::StoredRequest* before, const store::StoredRequest* after);
+  int UnderWay(const LabelName& label) const;
+  Task<> Submit(LabelName label);
+  Task<> Finish(RequestId id, NodeRequest request);
+  void HoldOff(const LabelName& label);
+  Task<> WakeLater(Duration pause);
+
+  Context& context_;
+  const config::Config& config_;
+  std::function<bool(const LabelName&)> is_available_;
+  log::Logger logger_;
+  std::map<RequestId, LabelName> own_;           // ours, until finished
+  std::map<LabelName, int> submitting_;          // being created
+  std::map<LabelName, std::set<RequestId>> open_; // of all launchers, requested or pending
+  std::map<LabelName, SteadyTime> held_off_;     // after a failure (D-27)
+  Event wake_;
+  TaskGroup tasks_;
+  std::vector<zk::Registration> registrations_;
+};
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,223 @@
+#include "launcher/pool_worker.h"
+
+#include <algorithm>
+
+#include "sched/quota.h"
+#include "sched/victims.h"
+
+namespace nodepool::launcher {
+
+PoolWorker::PoolWorker(PoolSurroundings& surroundings, std::shared_ptr<const driver::ProviderConfig> provider_config,
+                       std::shared_ptr<const driver::PoolConfig> config, std::string hostname, std::string fqdn)
+    : surroundings_(surroundings),
+      context_(surroundings.context),
+      provider_config_(std::move(provider_config)),
+      config_(std::move(config)),
+      key_{provider_config_->name, config_->name},
+      launcher_id_(fmt::format("{}-PoolWorker.{}-{}-{}", fqdn, key_.provider, key_.pool, context_.random.UuidHex())),
+      hostname_(std::move(hostname)),
+      logger_(fmt::format("nodepool.PoolWorker.{}-{}", key_.provider, key_.pool)),
+      entry_(context_.loop, context_.store.client(), Announcement()),
+      tasks_(context_.loop, logger_) {}
+
+PoolWorker::~PoolWorker() = default;
+
+Component PoolWorker::Announcement() const {
+  Component component;
+  component.kind = ComponentKind::kPool;
+  component.hostname = hostname_;
+  component.state = ComponentState::kRunning;
+  component.version = NODEPOOL_VERSION;
+  component.id = launcher_id_;
+  component.name = key_.pool;
+  component.provider_name = key_.provider;
+  for (const auto& [label, config] : config_->labels) component.supported_labels.push_back(label);
+  component.priority = config_->priority;
+  component.is_paused = !waiting_.empty();
+  return component;
+}
+
+Task<> PoolWorker::Start() {
+  logger_.Info("Starting PoolWorker.{}-{}", key_.provider, key_.pool);
+  co_await entry_.Register();
+}
+
+Task<> PoolWorker::Stop() {
+  co_await tasks_.Stop();
+  co_await entry_.Unregister();
+}
+
+void PoolWorker::SessionLost() { tasks_.CancelAll(); }
+
+bool PoolWorker::is_registered() const {
+  return !entry_.path().empty() && context_.registry.Contains(entry_.path());
+}
+
+driver::Provider* PoolWorker::provider() const { return surroundings_.providers.Find(key_.provider); }
+
+void PoolWorker::Accept(store::StoredRequest request, sched::ServiceOrder order) {
+  RequestId id = request.id;
+  auto handler =
+      std::make_shared<Handler>(context_, surroundings_.ledger, *this, std::move(request), std::move(order));
+  handlers_[id] = handler;
+  tasks_.Spawn("handle request", {"", id.value, ""}, RunHandler(handler));
+}
+
+Task<> PoolWorker::RunHandler(std::shared_ptr<Handler> handler) {
+  co_await handler->Run();
+  // After a lost session the request may have been accepted anew already.
+  auto it = handlers_.find(handler->id());
+  if (it != handlers_.end() && it->second == handler) handlers_.erase(it);
+  surroundings_.handler_ended(handler->id());
+}
+
+void PoolWorker::CapacityChanged() {
+  for (const auto& [order, handler] : waiting_) handler->Wake();
+}
+
+void PoolWorker::RequestGone(const RequestId& id) {
+  if (auto it = handlers_.find(id); it != handlers_.end()) it->second->RequestGone();
+}
+
+std::set<LabelName> PoolWorker::waiting_labels() const {
+  std::set<LabelName> labels;
+  for (const auto& [order, handler] : waiting_) labels.insert(handler->plan().wait.begin(), handler->plan().wait.end());
+  return labels;
+}
+
+sched::LabelView PoolWorker::LabelViewOf(const driver::LabelConfig& label) const {
+  sched::LabelView view;
+  view.free_nodes = &context_.nodes.FreeNodes(key_, label.name);
+  driver::Provider* running = provider();
+  if (label.diskimage) {
+    view.is_image_ready = context_.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
+  } else {
+    view.is_image_ready = running->LabelReady(label);
+  }
+  try {
+    view.need = running->QuotaForLabel(label).resources();
+    broken_.erase(label.name);
+  } catch (const Error& error) {
+    view.is_broken = true;
+    if (broken_.insert(label.name).second) {
+      logger_.Error("Label {} cannot be launched: {}", label.name, error.message());
+    }
+  }
+  return view;
+}
+
+Resources PoolWorker::UsedBy(const PoolKey& pool) const {
+  Resources used = context_.nodes.UsedBy(pool);
+  auto config = provider_config_->pools.find(pool.pool);
+  for (const auto& [label, count] : context_.nodes.WithoutResources(pool)) {
+    if (config == provider_config_->pools.end()) continue;
+    auto offered = config->second->labels.find(label);
+    if (offered == config->second->labels.end()) continue;
+    Resources need = LabelViewOf(*offered->second).need;
+    for (int i = 0; i < count; ++i) sched::Add(used, need);
+  }
+  return used;
+}
+
+Resources PoolWorker::UsedByProvider() const {
+  Resources used = surroundings_.ledger.PendingIn(key_.provider);
+  for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) sched::Add(used, UsedBy(pool));
+  return used;
+}
+
+sched::PoolView PoolWorker::PlainView() const {
+  sched::PoolView view;
+  view.key = key_;
+  view.launcher = launcher_id_;
+  view.priority = config_->priority;
+  view.is_disabled = config_->max_servers <= 0;
+  view.ignores_provider_quota = config_->ignore_provider_quota;
+  view.max_concurrency = provider_config_->max_concurrency;
+  driver::Provider* running = provider();
+  view.launches_nodes = running->launches_nodes();
+  for (const auto& [name, label] : config_->labels) view.labels.emplace(name, LabelViewOf(*label));
+  if (!view.launches_nodes) return view;
+  view.launches_in_progress = surroundings_.ledger.LaunchesInProgress(key_.provider);
+  view.pool.limit = config_->Limit().resources();
+  view.pool.used = UsedBy(key_);
+  sched::Add(view.pool.used, surroundings_.ledger.PendingIn(key_));
+  view.provider.limit = running->AvailableQuota().resources();
+  view.provider.used = UsedByProvider();
+  return view;
+}
+
+sched::PoolView PoolWorker::View() const {
+  sched::PoolView view = PlainView();
+  for (const auto& [order, handler] : waiting_) {
+    view.is_waiting = true;
+    for (const auto& [resource, amount] : handler->plan().pool_shortage) view.pool.reserved.insert(resource);
+    for (const auto& [resource, amount] : handler->plan().provider_shortage) view.provider.reserved.insert(resource);
+  }
+  return view;
+}
+
+sched::PoolView PoolWorker::ViewFor(const sched::ServiceOrder& order) const {
+  sched::PoolView view = PlainView();
+  for (const auto& [other, handler] : waiting_) {
+    if (other >= order) break;
+    for (const auto& [resource, amount] : handler->plan().pool_shortage) view.pool.reserved.insert(resource);
+    for (const auto& [resource, amount] : handler->plan().provider_shortage) view.provider.reserved.insert(resource);
+  }
+  return view;
+}
+
+sched::Decision PoolWorker::StillAcceptable(const NodeRequest& request) const {
+  if (provider() == nullptr) return {};
+  return sched::DeclineReason(PlainView(), request);
+}
+
+bool PoolWorker::AllDeclined(const NodeRequest& request) const { return surroundings_.registry.AllDeclined(request); }
+
+void PoolWorker::WaitingChanged(Handler& handler) {
+  if (handler.is_waiting()) {
+    waiting_.emplace(handler.order(), &handler);
+  } else {
+    waiting_.erase({handler.order(), &handler});
+  }
+  entry_.Update(Announcement());
+  surroundings_.capacity_changed();
+}
+
+void PoolWorker::MakeRoom(const sched::FillPlan& plan) {
+  SteadyTime now = context_.loop.SteadyNow();
+  if (room_made_ && now < *room_made_ + context_.intervals.make_room_holdoff) return;
+  std::map<NodeId, sched::UnusedNode> unused;
+  for (const auto& [label, config] : config_->labels) {
+    for (const NodeId& id : context_.nodes.FreeNodes(key_, label)) {
+      const store::StoredNode* node = context_.nodes.Find(id);
+      if (node == nullptr || surroundings_.ledger.claimed().contains(id)) continue;
+      unused[id] = {id, node->record.type, node->record.state_time, node->record.resources.value_or(Resources{})};
+    }
+  }
+  std::vector<sched::UnusedNode> candidates;
+  for (auto& [id, node] : unused) candidates.push_back(std::move(node));
+  Resources shortage = plan.pool_shortage;
+  for (const auto& [resource, amount] : plan.provider_shortage) {
+    shortage[resource] = std::max(shortage[resource], amount);
+  }
+  std::vector<NodeId> victims = sched::ChooseVictims(std::move(candidates), shortage, surroundings_.wanted_labels());
+  if (victims.empty()) return;
+  room_made_ = now;
+  for (const NodeId& id : victims) tasks_.Spawn("make room", {"", "", id.value}, Sacrifice(id));
+}
+
+Task<> PoolWorker::Sacrifice(NodeId id) {
+  auto node = co_await context_.store.TryLockNode(id);
+  if (!node) co_return;
+  WallTime now = context_.loop.Now();
+  auto mark = [now](Node& record) {
+    if (!record.is_free()) return store::Change::kSkip;
+    record.SetState(NodeState::kDeleting, now);
+    return store::Change::kWrite;
+  };
+  bool is_marked = co_await node->Update(mark);
+  co_await node->Unlock();
+  if (is_marked) logger_.About({"", "", id.value}).Info("Deleting unused node to make room for a waiting request");
+}
+
+}  // namespace nodepool::launcher

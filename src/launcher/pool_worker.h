@@ -1,0 +1,89 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "async/task_group.h"
+#include "driver/load_config.h"
+#include "launcher/handler.h"
+#include "launcher/provider_manager.h"
+#include "sched/assign.h"
+#include "store/component_registry.h"
+
+namespace nodepool::launcher {
+
+// What the pool workers of a launcher share beside the context.
+struct PoolSurroundings {
+  Context& context;
+  ProviderManager& providers;
+  Ledger& ledger;
+  const sched::Registry& registry;            // kept up to date by the scheduler
+  std::function<std::set<LabelName>()> wanted_labels;  // of everything that waits
+  std::function<void(const RequestId&)> handler_ended;
+  std::function<void()> capacity_changed;
+};
+
+// A pool of this launcher: its entry among the components, its view for the
+// scheduler and the requests it has accepted.
+class PoolWorker : public HandlerHost {
+ public:
+  PoolWorker(PoolSurroundings& surroundings, std::shared_ptr<const driver::ProviderConfig> provider_config,
+             std::shared_ptr<const driver::PoolConfig> config, std::string hostname, std::string fqdn);
+  ~PoolWorker() override;  // call Stop() first
+
+  // Announces the pool; ends when the entry stands in the tree.
+  Task<> Start();
+  // Gives accepted requests back and removes the entry.
+  Task<> Stop();
+  // The locks of all handlers are gone: drop them.
+  void SessionLost();
+
+  // Whether our entry is visible in our own registry: the proxy for a complete one.
+  bool is_registered() const;
+  sched::PoolView View() const;
+  void Accept(store::StoredRequest request, sched::ServiceOrder order);
+  // Lets waiting handlers look again, in service order.
+  void CapacityChanged();
+  void RequestGone(const RequestId& id);
+  std::set<LabelName> waiting_labels() const;
+
+  const PoolKey& key() const override { return key_; }
+  const LauncherId& launcher_id() const override { return launcher_id_; }
+  driver::Provider* provider() const override;
+  std::shared_ptr<const driver::PoolConfig> pool_config() const override { return config_; }
+  sched::PoolView ViewFor(const sched::ServiceOrder& order) const override;
+  sched::Decision StillAcceptable(const NodeRequest& request) const override;
+  bool AllDeclined(const NodeRequest& request) const override;
+  void WaitingChanged(Handler& handler) override;
+  void MakeRoom(const sched::FillPlan& plan) override;
+
+ private:
+  Task<> RunHandler(std::shared_ptr<Handler> handler);
+  Task<> Sacrifice(NodeId id);
+  sched::LabelView LabelViewOf(const driver::LabelConfig& label) const;
+  Resources UsedBy(const PoolKey& pool) const;
+  Resources UsedByProvider() const;
+  Component Announcement() const;
+  // The pool without the claims of waiting handlers.
+  sched::PoolView PlainView() const;
+
+  PoolSurroundings& surroundings_;
+  Context& context_;
+  std::shared_ptr<const driver::ProviderConfig> provider_config_;
+  std::shared_ptr<const driver::PoolConfig> config_;
+  PoolKey key_;
+  LauncherId launcher_id_;
+  std::string hostname_;
+  log::Logger logger_;
+  store::ComponentEntry entry_;
+  std::map<RequestId, std::shared_ptr<Handler>> handlers_;
+  std::set<std::pair<sched::ServiceOrder, Handler*>> waiting_;
+  mutable std::set<LabelName> broken_;  // labels the driver calls impossible, reported once
+  std::optional<SteadyTime> room_made_;
+  TaskGroup tasks_;
+};
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,208 @@
+#include "launcher/scheduler.h"
+
+#include <algorithm>
+
+#include "sched/quota.h"
+
+namespace nodepool::launcher {
+namespace {
+
+// Whether a change of a node can alter what can be handed out or launched.
+bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* after) {
+  if (before == nullptr || after == nullptr) return true;
+  bool was_available = before->record.is_free() && !before->is_locked();
+  bool is_available = after->record.is_free() && !after->is_locked();
+  return was_available != is_available || before->record.resources != after->record.resources ||
+         before->record.tenant_name != after->record.tenant_name || before->record.type != after->record.type;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(Context& context, Ledger& ledger, const config::Config& config)
+    : context_(context),
+      ledger_(ledger),
+      config_(config),
+      logger_("nodepool.NodePool"),
+      tasks_(context.loop, logger_) {}
+
+Scheduler::~Scheduler() = default;
+
+void Scheduler::SetPools(std::vector<PoolWorker*> pools) {
+  pools_ = std::move(pools);
+  // Preferred pools are asked first; equal ones in a fixed order.
+  std::sort(pools_.begin(), pools_.end(), [](const PoolWorker* a, const PoolWorker* b) {
+    return std::make_pair(a->pool_config()->priority, a->key()) < std::make_pair(b->pool_config()->priority, b->key());
+  });
+}
+
+void Scheduler::Start() {
+  registrations_.push_back(context_.requests.OnChange(
+      [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
+        RequestChanged(id, after);
+      }));
+  registrations_.push_back(context_.nodes.OnChange(
+      [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
+        if (ChangesCapacity(before, after)) Wake();
+      }));
+  registrations_.push_back(context_.images.OnChange([this](const ImageName&) { Wake(); }));
+  registrations_.push_back(context_.registry.OnChange([this] {
+    RebuildRegistry();
+    Wake();
+  }));
+  for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, &request);
+  RebuildRegistry();
+  Wake();
+  tasks_.Spawn("assign requests", Run());
+}
+
+Task<> Scheduler::Stop() {
+  registrations_.clear();
+  co_await tasks_.Stop();
+}
+
+void Scheduler::RebuildRegistry() {
+  std::vector<sched::RegisteredPool> pools;
+  for (const Component* component : context_.registry.Pools()) {
+    pools.push_back({component->id,
+                     component->provider_name,
+                     component->priority,
+                     component->is_paused,
+                     {component->supported_labels.begin(), component->supported_labels.end()}});
+  }
+  registry_ = sched::Registry(std::move(pools));
+}
+
+void Scheduler::RequestChanged(const RequestId& id, const store::StoredRequest* after) {
+  if (after == nullptr) {
+    queues_.Remove(id);
+    for (PoolWorker* pool : pools_) pool->RequestGone(id);
+  } else if (under_way_.contains(id)) {
+    queues_.Remove(id);
+  } else {
+    queues_.Put(id, after->record);
+  }
+  Wake();
+}
+
+void Scheduler::HandlerEnded(const RequestId& id) {
+  auto it = under_way_.find(id);
+  if (it == under_way_.end()) return;
+  tasks_.Spawn("reconsider request", {"", id.value, ""}, Reconsider(id, it->second));
+}
+
+// Puts a request back in line when it is out of our hands again. The cache may not
+// show yet what we just wrote; then its next event, or a moment later we, look again.
+Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
+  const store::StoredRequest* cached = context_.requests.Find(id);
+  if (cached != nullptr && cached->revision.mzxid == seen_mzxid) {
+    co_await context_.loop.SleepFor(std::chrono::seconds(1));
+  }
+  under_way_.erase(id);
+  RequestChanged(id, context_.requests.Find(id));
+}
+
+bool Scheduler::IsReady() const {
+  bool is_connected = context_.store.client().state() == zk::SessionState::kConnected;
+  return is_connected && context_.requests.synced() && context_.nodes.synced() && context_.images.synced() &&
+         context_.registry.synced() &&
+         std::all_of(pools_.begin(), pools_.end(), [](const PoolWorker* pool) { return pool->is_registered(); });
+}
+
+Task<> Scheduler::Run() {
+  while (true) {
+    co_await wake_.Wait();
+    wake_.Reset();
+    if (IsReady()) {
+      RunOnce();
+    } else {
+      co_await context_.loop.SleepFor(std::chrono::milliseconds(100));
+      wake_.Set();
+    }
+  }
+}
+
+void Scheduler::RunOnce() {
+  for (PoolWorker* pool : pools_) pool->CapacityChanged();
+  plan_ = sched::Assign(TakeSnapshot());
+  for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
+  for (const auto& declination : plan_.decline) CarryOut(declination);
+}
+
+sched::Snapshot Scheduler::TakeSnapshot() const {
+  sched::Snapshot snapshot;
+  snapshot.registry = &registry_;
+  snapshot.queues = &queues_;
+  snapshot.claimed = ledger_.claimed();
+  for (const PoolWorker* pool : pools_) {
+    if (pool->provider() != nullptr) snapshot.pools.push_back(pool->View());
+  }
+  for (const auto& [tenant, limit] : config_.tenant_limits) {
+    sched::TenantView view{limit, context_.nodes.UsedByTenant(tenant)};
+    sched::Add(view.used, ledger_.PendingOf(tenant));
+    snapshot.tenants.emplace(tenant, std::move(view));
+  }
+  return snapshot;
+}
+
+void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
+  const store::StoredRequest* request = context_.requests.Find(acceptance.request);
+  auto pool = std::find_if(pools_.begin(), pools_.end(),
+                           [&](const PoolWorker* candidate) { return candidate->key() == acceptance.pool; });
+  auto order = sched::OrderOf(request->id, request->record);
+  under_way_[acceptance.request] = request->revision.mzxid;
+  store::StoredRequest seen = *request;
+  queues_.Remove(acceptance.request);
+  (*pool)->Accept(std::move(seen), std::move(*order));
+}
+
+void Scheduler::CarryOut(const sched::Plan::Declination& declination) {
+  const store::StoredRequest* request = context_.requests.Find(declination.request);
+  under_way_[declination.request] = request->revision.mzxid;
+  queues_.Remove(declination.request);
+  tasks_.Spawn("decline request", {"", declination.request.value, ""}, Decline(declination.request, declination.by));
+}
+
+Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
+  std::vector<LauncherId> decliners;
+  for (const auto& [key, decision] : by) {
+    for (const PoolWorker* pool : pools_) {
+      if (pool->key() == key) decliners.push_back(pool->launcher_id());
+    }
+  }
+  std::exception_ptr error;
+  try {
+    auto request = co_await context_.store.TryLockRequest(id);
+    if (request) {
+      log::Logger logger = logger_.About({request->record().event_id.value_or(""), id.value, ""});
+      for (const auto& [key, decision] : by) {
+        logger.Info("Declining in pool {} of provider {}: {}{}{}", key.pool, key.provider, ToString(decision.reason),
+                    decision.detail.empty() ? "" : ": ", decision.detail);
+      }
+      WallTime now = context_.loop.Now();
+      const sched::Registry* registry = &registry_;
+      auto decline = [decliners, now, registry](NodeRequest& record) {
+        if (record.state != RequestState::kRequested) return store::Change::kSkip;
+        for (const LauncherId& launcher : decliners) {
+          if (!record.WasDeclinedBy(launcher)) record.declined_by.push_back(launcher);
+        }
+        record.SetState(registry->AllDeclined(record) ? RequestState::kFailed : RequestState::kRequested, now);
+        return store::Change::kWrite;
+      };
+      bool is_written = co_await request->UpdateAndUnlock(decline);
+      if (is_written) logger.Debug("Declined");
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) logger_.About({"", id.value, ""}).Warning("The request could not be declined: {}", MessageOf(error));
+  HandlerEnded(id);
+}
+
+std::set<LabelName> Scheduler::WantedLabels() const {
+  std::set<LabelName> wanted;
+  for (const auto& [shape, queue] : queues_.shapes()) wanted.insert(shape.node_types.begin(), shape.node_types.end());
+  for (const PoolWorker* pool : pools_) wanted.merge(pool->waiting_labels());
+  return wanted;
+}
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "async/task_group.h"
+#include "launcher/pool_worker.h"
+#include "sched/assign.h"
+#include "sched/queues.h"
+
+namespace nodepool::launcher {
+
+// The main street's crossing: whenever requests, nodes, components or capacity
+// changed it asks sched::Assign what to do and has the pools do it. Changes that
+// come together are answered together. Nothing is decided before the caches are
+// complete and every own pool is visible in the registry (launcher.md 5).
+class Scheduler {
+ public:
+  Scheduler(Context& context, Ledger& ledger, const config::Config& config);
+  ~Scheduler();  // call Stop() first
+
+  // The pools to schedule for; they outlive the scheduler's run.
+  void SetPools(std::vector<PoolWorker*> pools);
+  void Start();
+  // No more decisions; declines under way are finished or given up.
+  Task<> Stop();
+
+  // Something may have changed; cheap, decided on later in one go.
+  void Wake() { wake_.Set(); }
+  // The handler of the request has ended.
+  void HandlerEnded(const RequestId& id);
+
+  const sched::Registry& registry() const { return registry_; }
+  // Labels that some waiting request wants.
+  std::set<LabelName> WantedLabels() const;
+  // What each pool last said about waiting requests, by shape.
+  const std::map<sched::Shape, sched::Answers>& waiting() const { return plan_.waiting; }
+
+ private:
+  Task<> Run();
+  bool IsReady() const;
+  void RunOnce();
+  sched::Snapshot TakeSnapshot() const;
+  void CarryOut(const sched::Plan::Acceptance& acceptance);
+  void CarryOut(const sched::Plan::Declination& declination);
+  Task<> Decline(RequestId id, sched::Answers by);
+  Task<> Reconsider(RequestId id, std::int64_t seen_mzxid);
+  void RequestChanged(const RequestId& id, const store::StoredRequest* after);
+  void RebuildRegistry();
+
+  Context& context_;
+  Ledger& ledger_;
+  const config::Config& config_;
+  log::Logger logger_;
+  std::vector<PoolWorker*> pools_;
+  sched::Registry registry_;
+  sched::Queues queues_;
+  sched::Plan plan_;
+  // Requests that a decision is being carried out for, with the version it rests on.
+  std::map<RequestId, std::int64_t> under_way_;
+  Event wake_;
+  TaskGroup tasks_;
+  std::vector<zk::Registration> registrations_;
+};
+
+}  // namespace nodepool::launcher
