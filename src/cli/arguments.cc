@@ -1,0 +1,200 @@
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+
+#include "cli/change_node.h"
+#include "cli/durations.h"
+#include "cli/info.h"
+#include "cli/list.h"
+#include "cli/release.h"
+#include "cli/request.h"
+#include "cli/request_list.h"
+#include "cli/version.h"
+
+namespace nodepool::cli {
+namespace {
+
+// The tool's parser. Subcommands write what they were given into `invocation`; the
+// values that options are bound to live here.
+class Parser {
+ public:
+  Parser();
+  CLI::App& app() { return app_; }
+  Invocation& invocation() { return invocation_; }
+
+ private:
+  CLI::App* Add(const std::string& name, const std::string& help) { return app_.add_subcommand(name, help); }
+  void AddListings();
+  void AddNodeChanges();
+  void AddRequest();
+  void AddRelease();
+
+  Output output() const { return is_json_ ? Output::kJson : Output::kTable; }
+
+  CLI::App app_{"Looks at nodes and requests, changes them, and asks for nodes.", "nodepool"};
+  Invocation invocation_;
+  bool is_json_ = false;
+  bool is_detailed_ = false;
+  std::string target_;
+  std::vector<std::string> targets_;
+  std::string hold_for_;
+  std::string provider_;
+  RequestOptions request_;
+};
+
+Parser::Parser() {
+  app_.set_version_flag("--version", fmt::format("Nodepool version: {}", Version()));
+  app_.add_option("-c", invocation_.config_path, "configuration file")->type_name("FILE")->capture_default_str();
+  app_.add_option("-s", invocation_.secure_path, "secure file, merged into the configuration")->type_name("FILE");
+  app_.add_option("-l", invocation_.logging_path, "logging configuration file")->type_name("FILE");
+  app_.add_flag("--debug", invocation_.is_debug, "log at DEBUG to standard error");
+  app_.require_subcommand(0, 1);
+  app_.failure_message([](const CLI::App* app, const CLI::Error& error) {
+    return fmt::format("usage: {} [options] command [command options]\n{}: error: {}\n", app->get_name(),
+                       app->get_name(), error.what());
+  });
+  AddListings();
+  AddNodeChanges();
+  AddRequest();
+  AddRelease();
+  Add("config-validate", "check the configuration file; needs no ZooKeeper")->callback([this] {
+    invocation_.is_validation = true;
+  });
+}
+
+void Parser::AddListings() {
+  CLI::App* list = Add("list", "list nodes");
+  list->add_flag("--detail", is_detailed_, "show all columns");
+  list->add_flag("--json", is_json_, "print JSON instead of a table");
+  list->callback([this] {
+    NodeColumns columns = is_detailed_ ? NodeColumns::kDetail : NodeColumns::kBrief;
+    invocation_.command = [columns, output = output()](Context& context) { return List(context, columns, output); };
+  });
+
+  CLI::App* requests = Add("request-list", "list node requests");
+  requests->add_flag("--json", is_json_, "print JSON instead of a table");
+  requests->callback([this] {
+    invocation_.command = [output = output()](Context& context) { return RequestList(context, output); };
+  });
+
+  CLI::App* info = Add("info", "show what ZooKeeper knows about a provider");
+  info->add_option("provider", target_, "name of the provider")->required()->type_name("");
+  info->add_flag("--json", is_json_, "print JSON instead of tables");
+  info->callback([this] {
+    invocation_.command = [provider = ProviderName(target_), output = output()](Context& context) {
+      return Info(context, provider, output);
+    };
+  });
+}
+
+void Parser::AddNodeChanges() {
+  struct Change {
+    const char* name;
+    const char* help;
+    NodeState state;
+  };
+  for (Change change : {Change{"delete", "delete a node", NodeState::kDeleting},
+                        Change{"hold", "keep a node for inspection", NodeState::kHold}}) {
+    CLI::App* command = Add(change.name, change.help);
+    command->add_option("id", target_, "id of the node")->required()->type_name("");
+    command->callback([this, state = change.state] {
+      invocation_.command = [id = target_, state](Context& context) { return ChangeNode(context, id, state); };
+    });
+  }
+}
+
+void Parser::AddRequest() {
+  CLI::App* command = Add("request", "ask for nodes, as a CI system does");
+  command->add_option("label", targets_, "label of a node; one for each node")->required()->type_name("");
+  command->add_flag("--wait", request_.wait, "wait for the nodes and keep them while this command runs");
+  command->add_option("--hold-for", hold_for_, "with --wait: give the nodes back after this time, e.g. 90s or 2h")
+      ->type_name("TIME");
+  command->add_option("--priority", request_.priority, "0 to 999; smaller is served first")
+      ->check(CLI::Range(0, 999))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--tenant", request_.tenant, "count the nodes against this tenant's limits")->type_name("NAME");
+  command->add_option("--requestor", request_.requestor, "who asks, for statistics")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command->add_option("--provider", provider_, "prefer this provider")->type_name("NAME");
+  command->add_flag("--json", is_json_, "print JSON instead of text");
+  command->callback([this] {
+    if (!hold_for_.empty() && !request_.wait) throw CLI::RequiresError("--hold-for", "--wait");
+    if (!hold_for_.empty()) {
+      Expected<Duration> duration = ParseDuration(hold_for_);
+      if (!duration) throw CLI::ValidationError("--hold-for", duration.error().message());
+      request_.hold_for = *duration;
+    }
+    for (const std::string& label : targets_) request_.labels.emplace_back(label);
+    request_.provider = ProviderName(provider_);
+    request_.output = output();
+    invocation_.command = [options = request_](Context& context) { return Request(context, options); };
+  });
+}
+
+void Parser::AddRelease() {
+  CLI::App* command = Add("release", "give back what `nodepool request` got");
+  command->add_option("name", targets_, "request or node ids")->required()->type_name("");
+  command->callback([this] {
+    invocation_.command = [names = targets_](Context& context) { return Release(context, names); };
+  });
+}
+
+// Replaces a shortened long option by the only option of `app` that begins so.
+// Ambiguous and unknown ones are left for the parser to complain about.
+std::string Unabbreviated(const CLI::App& app, const std::string& argument) {
+  std::string name = argument.substr(0, argument.find('='));
+  std::vector<std::string> matches;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& known : option->get_lnames()) {
+      std::string full = "--" + known;
+      if (full == name) return argument;
+      if (full.starts_with(name)) matches.push_back(full);
+    }
+  }
+  return matches.size() == 1 ? matches.front() + argument.substr(name.size()) : argument;
+}
+
+void ExpandAbbreviations(const CLI::App& app, std::vector<std::string>& arguments) {
+  const CLI::App* current = &app;
+  bool is_value = false;  // of the option before
+  for (std::string& argument : arguments) {
+    if (std::exchange(is_value, false)) continue;
+    if (argument == "--") return;
+    if (argument.starts_with("--")) argument = Unabbreviated(*current, argument);
+    if (argument.starts_with("-")) {
+      const CLI::Option* option = current->get_option_no_throw(argument);
+      is_value = option && option->get_expected_max() > 0;
+    } else if (current == &app) {
+      for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        if (command->get_name() == argument) current = command;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::variant<Invocation, int> ParseArguments(std::vector<std::string> arguments, std::ostream& out,
+                                             std::ostream& err) {
+  Parser parser;
+  ExpandAbbreviations(parser.app(), arguments);
+  std::ranges::reverse(arguments);  // the order in which CLI11 takes them
+  try {
+    parser.app().parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    return parser.app().exit(error, out, err) == 0 ? 0 : 2;
+  }
+  if (parser.app().get_subcommands().empty()) {
+    out << parser.app().help();
+    return 1;
+  }
+  return std::move(parser.invocation());
+}
+
+}  // namespace nodepool::cli

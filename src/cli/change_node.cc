@@ -1,0 +1,75 @@
+#include "cli/change_node.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "cli/node_listing.h"
+
+namespace nodepool::cli {
+namespace {
+
+// Null when the node is gone. Throws when somebody keeps the lock.
+Task<std::optional<store::LockedNode>> LockOrExplain(Context& context, NodeId id) {
+  std::optional<store::StoredNode> node = co_await context.store.ReadNode(id);
+  if (!node) co_return std::nullopt;
+  SteadyTime deadline = context.loop.SteadyNow() + kLockTimeout;
+  std::exception_ptr error;
+  std::optional<store::LockedNode> locked;
+  try {
+    locked = co_await context.store.LockNode(id, deadline);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kNotFound) co_return std::nullopt;
+  if (error) std::rethrow_exception(error);
+  if (!locked) {
+    throw Error(Verdict::kConflict,
+                fmt::format("Timeout trying to acquire lock /nodepool/nodes/{}/lock: the node is in use, or being "
+                            "launched or deleted",
+                            id));
+  }
+  co_return std::move(locked);
+}
+
+Task<> PrintNode(Context& context, NodeId id) {
+  std::vector<store::StoredNode> rows;
+  std::optional<store::StoredNode> node = co_await context.store.ReadNode(id);
+  if (node) {
+    std::vector<std::string> contenders = co_await context.store.NodeContenders(id);
+    node->contenders = {contenders.begin(), contenders.end()};
+    rows.push_back(std::move(*node));
+  }
+  WallTime now = context.loop.Now();
+  context.out << ToTable(ListNodes(rows, NodeColumns::kBrief, now), now) << '\n';
+}
+
+}  // namespace
+
+Task<int> ChangeNode(Context& context, std::string text, NodeState state) {
+  NodeId id(text);
+  std::optional<store::LockedNode> locked;
+  if (IsNodeId(text)) locked = co_await LockOrExplain(context, id);
+  if (!locked) {
+    context.out << "Node id " << text << " not found\n";
+    co_return 0;
+  }
+  std::exception_ptr error;
+  WallTime now = context.loop.Now();
+  auto change = [state, now](Node& node) {
+    node.SetState(state, now);
+    return store::Change::kWrite;
+  };
+  try {
+    co_await locked->Update(change);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await IgnoreCancellation();
+  co_await locked->Unlock();
+  if (error) std::rethrow_exception(error);
+  co_await PrintNode(context, id);
+  co_return 0;
+}
+
+}  // namespace nodepool::cli

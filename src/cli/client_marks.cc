@@ -1,0 +1,37 @@
+#include "cli/client_marks.h"
+
+namespace nodepool::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kTool = "nodepool request";
+
+const json::value* Find(const json::value& value, std::string_view key) {
+  const json::object* object = value.if_object();
+  return object ? object->if_contains(key) : nullptr;
+}
+
+}  // namespace
+
+void MarkRequest(NodeRequest& request) { request.requestor_data = json::object({{"tool", kTool}}); }
+
+bool IsMarked(const NodeRequest& request) {
+  const json::value* tool = Find(request.requestor_data, "tool");
+  return tool && tool->is_string() && tool->as_string() == kTool;
+}
+
+void MarkNode(Node& node, const RequestId& request) {
+  node.user_data = json::object({{"nodepool_request", request.value}, {"release", false}});
+}
+
+bool IsMarked(const Node& node) { return Find(node.user_data, "nodepool_request") != nullptr; }
+
+void WishRelease(Node& node) { node.user_data.as_object()["release"] = true; }
+
+bool IsReleaseWished(const Node& node) {
+  const json::value* wish = Find(node.user_data, "release");
+  return IsMarked(node) && wish && wish->is_bool() && wish->as_bool();
+}
+
+}  // namespace nodepool::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <iosfwd>
+#include <map>
+
+#include "async/loop.h"
+#include "base/logging.h"
+#include "store/store.h"
+
+namespace nodepool::cli {
+
+// What a command works with. Commands are coroutines that return the exit status: 0
+// when they ran to their end, also when they only report that something was not
+// found (D-66); unexpected faults are thrown. An interruption (Ctrl-C) cancels the
+// command's task.
+struct Context {
+  Loop& loop;
+  store::Store& store;
+  std::ostream& out;  // results; complaints go to the log
+  log::Logger logger{"nodepool.cmd.nodepoolcmd"};
+};
+
+enum class Output { kTable, kJson };
+
+// How long a command waits for a node's lock before it gives up (operations.md 5.5).
+inline constexpr Duration kLockTimeout = std::chrono::seconds(5);
+
+// Every readable node of the tree with its contenders, by id. Writes nothing;
+// malformed records are reported in the log and left out.
+Task<std::map<NodeId, store::StoredNode>> ReadNodes(Context& context);
+
+// Every readable request, by id, likewise.
+Task<std::map<RequestId, store::StoredRequest>> ReadRequests(Context& context);
+
+// A node id is ten digits; anything else is no name of a node.
+bool IsNodeId(std::string_view text);
+
+}  // namespace nodepool::cli

@@ -1,0 +1,58 @@
+#include "cli/connection.h"
+
+#include <fmt/format.h>
+
+#include "async/deadline.h"
+#include "async/event.h"
+#include "base/text.h"
+#include "config/config_loader.h"
+
+namespace nodepool::cli {
+
+zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings) {
+  Expected<void> usable = config::CheckZooKeeperSettings(settings);
+  if (!usable) throw usable.error();
+  zk::WireOptions options;
+  for (const config::ZooKeeperServer& server : settings.servers) {
+    options.servers.push_back({server.host, server.port});
+  }
+  options.chroot = settings.chroot;
+  options.session_timeout = settings.timeout;
+  if (settings.tls) options.tls = zk::TlsFiles{settings.tls->cert, settings.tls->key, settings.tls->ca};
+  return options;
+}
+
+std::string ServerNames(const config::ZooKeeperSettings& settings) {
+  std::vector<std::string> names;
+  for (const config::ZooKeeperServer& server : settings.servers) {
+    bool is_ipv6 = server.host.find(':') != std::string::npos;
+    names.push_back(fmt::format(fmt::runtime(is_ipv6 ? "[{}]:{}" : "{}:{}"), server.host, server.port));
+  }
+  return Join(names, ",");
+}
+
+Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers) {
+  log::Logger logger("nodepool.zk.ZooKeeperClient");
+  Event changed;
+  zk::Registration watch = client.OnSession([&changed](zk::SessionState) { changed.Set(); });
+  Duration patience = std::chrono::seconds(3);
+  while (client.state() != zk::SessionState::kConnected) {
+    if (client.state() == zk::SessionState::kClosed) {
+      throw Error(Verdict::kFail, fmt::format("ZooKeeper at {} refused the connection for good", servers));
+    }
+    changed.Reset();
+    std::exception_ptr error;
+    try {
+      SteadyTime deadline = loop.SteadyNow() + patience;
+      co_await WithDeadline(loop, deadline, "connecting", changed.Wait());
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!error) continue;
+    if (VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
+    logger.Warning("Retrying zookeeper connection: no answer from {} yet", servers);
+    patience = std::chrono::seconds(10);
+  }
+}
+
+}  // namespace nodepool::cli

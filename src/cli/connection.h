@@ -1,0 +1,22 @@
+#pragma once
+
+#include "async/loop.h"
+#include "base/logging.h"
+#include "config/config.h"
+#include "zk/wire_client.h"
+
+namespace nodepool::cli {
+
+// How to reach the ZooKeeper of a configuration. Throws Error(kInvalid) when the
+// settings cannot be used, e.g. no server or TLS missing (D-03).
+zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings);
+
+// Ends when the client has a session. Waits for ever and says so, first after 3 s,
+// then every 10 s (operations.md 5.2); `servers` is for that line. Throws when the
+// client has given up.
+Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers);
+
+// "host:port,host:port", for messages.
+std::string ServerNames(const config::ZooKeeperSettings& settings);
+
+}  // namespace nodepool::cli

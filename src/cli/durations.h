@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace nodepool::cli {
+
+// "DD:HH:MM:SS" in whole seconds, each part at least two digits; a negative duration
+// borrows from the days (operations.md 5.3).
+std::string FormatAge(Duration age);
+
+// "90", "90s", "5m", "1.5h" or "2d": a number with an optional unit, seconds when
+// there is none. Negative, endless and absurdly long ones are Error(kInvalid).
+Expected<Duration> ParseDuration(std::string_view text);
+
+}  // namespace nodepool::cli

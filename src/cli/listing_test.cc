@@ -1,0 +1,98 @@
+#include "cli/listing.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/text.h"
+#include "cli/node_listing.h"
+
+namespace nodepool::cli {
+namespace {
+
+namespace json = boost::json;
+
+// operations.md 5.3, D-60.
+TEST(ListingTest, CellsOfEveryKind) {
+  EXPECT_EQ(CellText(nullptr), "");
+  EXPECT_EQ(CellText("text"), "text");
+  EXPECT_EQ(CellText(true), "True");
+  EXPECT_EQ(CellText(false), "False");
+  EXPECT_EQ(CellText(-17), "-17");
+  EXPECT_EQ(CellText(json::array{"a", "b", 3}), "a,b,3");
+  EXPECT_EQ(CellText(json::object{{"a", 1}}), R"({"a":1})");
+}
+
+TEST(ListingTest, ControlCharactersDoNotReachTheTerminal) {
+  EXPECT_EQ(CellText("\x1b[31mred\nnext"), "\\x1b[31mred\nnext");
+}
+
+TEST(ListingTest, NumbersInAgeColumnsAreUnixTimes) {
+  Listing listing{{{"build_request_age", "Age"}, {"age", "Age"}, {"page", "Page"}}, {{999'999'940, nullptr, 60}}};
+  EXPECT_EQ(ToTable(listing, FromSeconds(1'000'000'000)),
+            "+-------------+-----+------+\n"
+            "| Age         | Age | Page |\n"
+            "+-------------+-----+------+\n"
+            "| 00:00:01:00 |     | 60   |\n"
+            "+-------------+-----+------+");
+}
+
+store::StoredNode ExampleNode() {
+  store::StoredNode node;
+  node.id = NodeId("0000000107");
+  Node& record = node.record;
+  record.SetState(NodeState::kInUse, FromSeconds(1'000'000'000));
+  record.provider = ProviderName("cloud-a");
+  record.pool = PoolName("main");
+  record.type = {LabelName("small"), LabelName("tiny")};
+  record.external_id = "i-17";
+  record.public_ipv4 = "203.0.113.7";
+  record.allocated_to = RequestId("200-0000004711");
+  record.user_data = json::object{{"zuul_system", "x"}};
+  node.contenders = {"2ab9e030e24c4bec92ed079e7afbb748__lock__0000000003"};
+  return node;
+}
+
+// operations.md 5.4: column order, and 16.11: column positions are an interface.
+TEST(NodeListingTest, BriefTable) {
+  WallTime now = FromSeconds(1'000'000'061);
+  EXPECT_EQ(ToTable(ListNodes({ExampleNode()}, NodeColumns::kBrief, now), now),
+            "+------------+----------+------------+-----------+-------------+------+--------+-------------+--------+\n"
+            "| ID         | Provider | Label      | Server ID | Public IPv4 | IPv6 | State  | Age         | Locked |\n"
+            "+------------+----------+------------+-----------+-------------+------+--------+-------------+--------+\n"
+            "| 0000000107 | cloud-a  | small,tiny | i-17      | 203.0.113.7 |      | in-use | 00:00:01:01 | locked |\n"
+            "+------------+----------+------------+-----------+-------------+------+--------+-------------+--------+");
+}
+
+TEST(NodeListingTest, DetailHasTwentyOneColumns) {
+  Listing listing = ListNodes({ExampleNode()}, NodeColumns::kDetail, FromSeconds(1'000'000'061));
+  std::vector<std::string> titles;
+  for (const Column& column : listing.columns) titles.push_back(column.title);
+  EXPECT_EQ(Join(titles, "|"),
+            "ID|Provider|Label|Server ID|Public IPv4|IPv6|State|Age|Locked|Pool|Hostname|Private IPv4|AZ|Username|"
+            "Port|Launcher|Allocated To|Hold Job|Comment|User Data|Driver Data");
+  EXPECT_EQ(json::serialize(ToJson(listing)),
+            R"([{"id":"0000000107","provider":"cloud-a","label":["small","tiny"],"server_id":"i-17",)"
+            R"("public_ipv4":"203.0.113.7","ipv6":null,"state":"in-use","age":"00:00:01:01","locked":"locked",)"
+            R"("pool":"main","hostname":null,"private_ipv4":null,"AZ":null,"username":"zuul",)"
+            R"("connection_port":22,"launcher":null,"allocated_to":"200-0000004711","hold_job":null,)"
+            R"("comment":null,"user_data":{"zuul_system":"x"},"driver_data":null}])");
+}
+
+// operations.md 16.4: connection data of other kinds may hold credentials.
+TEST(NodeListingTest, OnlyPortNumbersAreShown) {
+  Node node;
+  node.connection_port = json::object{{"token", "secret"}};
+  EXPECT_EQ(ShownPort(node), "redacted");
+  node.connection_port = nullptr;
+  EXPECT_EQ(ShownPort(node), "redacted");
+  node.connection_port = "token-22";
+  EXPECT_EQ(ShownPort(node), "redacted");
+  node.connection_port = "8022";
+  EXPECT_EQ(ShownPort(node), "8022");
+  node.connection_port = 8022;
+  EXPECT_EQ(ShownPort(node), 8022);
+}
+
+}  // namespace
+}  // namespace nodepool::cli

@@ -1,0 +1,92 @@
+#include "cli/node_listing.h"
+
+#include <algorithm>
+
+#include "cli/durations.h"
+
+namespace nodepool::cli {
+namespace {
+
+namespace json = boost::json;
+
+const std::vector<Column>& AllColumns() {
+  static const std::vector<Column> columns = {{"id", "ID"},
+                                              {"provider", "Provider"},
+                                              {"label", "Label"},
+                                              {"server_id", "Server ID"},
+                                              {"public_ipv4", "Public IPv4"},
+                                              {"ipv6", "IPv6"},
+                                              {"state", "State"},
+                                              {"age", "Age"},
+                                              {"locked", "Locked"},
+                                              {"pool", "Pool"},
+                                              {"hostname", "Hostname"},
+                                              {"private_ipv4", "Private IPv4"},
+                                              {"AZ", "AZ"},
+                                              {"username", "Username"},
+                                              {"connection_port", "Port"},
+                                              {"launcher", "Launcher"},
+                                              {"allocated_to", "Allocated To"},
+                                              {"hold_job", "Hold Job"},
+                                              {"comment", "Comment"},
+                                              {"user_data", "User Data"},
+                                              {"driver_data", "Driver Data"}};
+  return columns;
+}
+
+constexpr std::size_t kBriefColumns = 9;
+
+json::value Text(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
+
+json::value Text(const std::optional<std::string>& text) { return text ? json::value(*text) : json::value(); }
+
+json::array Row(const store::StoredNode& node, WallTime now) {
+  const Node& record = node.record;
+  json::array labels;
+  for (const LabelName& label : record.type) labels.emplace_back(label.value);
+  return {node.id.value,
+          Text(record.provider.value),
+          std::move(labels),
+          record.external_id,
+          Text(record.public_ipv4),
+          Text(record.public_ipv6),
+          record.state ? json::value(ToString(*record.state)) : json::value(),
+          FormatAge(now - record.state_time),
+          node.is_locked() ? "locked" : "unlocked",
+          Text(record.pool.value),
+          Text(record.hostname),
+          Text(record.private_ipv4),
+          Text(record.az),
+          Text(record.username),
+          ShownPort(record),
+          Text(record.launcher),
+          Text(record.allocated_to.value),
+          Text(record.hold_job),
+          Text(record.comment),
+          record.user_data,
+          record.driver_data};
+}
+
+}  // namespace
+
+json::value ShownPort(const Node& node) {
+  const json::value& port = node.connection_port;
+  if (port.is_int64() || port.is_uint64()) return port;
+  bool is_digits = port.is_string() && !port.as_string().empty() &&
+                   std::ranges::all_of(port.as_string(), [](char c) { return c >= '0' && c <= '9'; });
+  return is_digits ? port : json::value("redacted");
+}
+
+Listing ListNodes(const std::vector<store::StoredNode>& nodes, NodeColumns columns, WallTime now) {
+  std::size_t count = columns == NodeColumns::kBrief ? kBriefColumns : AllColumns().size();
+  auto end = AllColumns().begin() + static_cast<std::ptrdiff_t>(count);
+  Listing listing{{AllColumns().begin(), end}, {}};
+  for (const store::StoredNode& node : nodes) {
+    json::array row = Row(node, now);
+    row.resize(count);
+    listing.rows.push_back(std::move(row));
+  }
+  return listing;
+}
+
+}  // namespace nodepool::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <boost/json/array.hpp>
+
+#include "base/clock.h"
+#include "cli/listing.h"
+#include "store/records.h"
+
+namespace nodepool::cli {
+
+enum class NodeColumns {
+  kBrief,   // the 9 columns of `list`
+  kDetail,  // all 21 of `list --detail`
+};
+
+// Nodes as operations.md 5.4 shows them, in the order given; keys as in 6.3.
+Listing ListNodes(const std::vector<store::StoredNode>& nodes, NodeColumns columns, WallTime now);
+
+// A node's port for people: "redacted" unless it is a number or a string of digits,
+// because connection data of other kinds may hold credentials.
+boost::json::value ShownPort(const Node& node);
+
+}  // namespace nodepool::cli

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace nodepool::cli {
+
+// `nodepool release REQUEST-or-NODE...`: gives back what `nodepool request` got, here
+// or in a terminal elsewhere. A request that is still waiting is withdrawn. Nodes end
+// as `used`, to be deleted. Things of other clients are refused. Status 1 when
+// something named was not released.
+Task<int> Release(Context& context, std::vector<std::string> names);
+
+}  // namespace nodepool::cli

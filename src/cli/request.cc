@@ -1,0 +1,282 @@
+#include "cli/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "async/deadline.h"
+#include "async/event.h"
+#include "cli/client_marks.h"
+#include "cli/node_listing.h"
+#include "store/node_cache.h"
+#include "store/request_cache.h"
+
+namespace nodepool::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr Duration kNodeLockTimeout = std::chrono::seconds(30);
+// How long giving back may take while ZooKeeper is away; after that the end of the
+// session does it.
+constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
+
+// The client of one request, from its creation to the return of its nodes.
+class Requester {
+ public:
+  Requester(Context& context, RequestOptions options)
+      : context_(context),
+        options_(std::move(options)),
+        started_(context.loop.SteadyNow()),
+        requests_(context.loop, context.store.client()),
+        nodes_(context.loop, context.store.client()) {}
+
+  Task<int> Run();
+
+ private:
+  Task<> Create();
+  Task<int> Serve();
+  Task<store::StoredRequest> AwaitDecision();
+  Task<> LockAll(std::vector<NodeId> ids);
+  Task<> SetInUse();
+  Task<> HoldUntilReleased();
+  Task<> GiveBack(store::LockedNode node);
+  Task<> GiveBackAll();
+  void Print(RequestId id);
+
+  double Elapsed() const {
+    return std::chrono::duration<double>(context_.loop.SteadyNow() - started_).count();
+  }
+
+  Context& context_;
+  const RequestOptions options_;
+  const SteadyTime started_;
+  RequestId id_;
+  bool request_exists_ = false;
+  std::vector<store::LockedNode> held_;
+  Event changed_;  // something may have come about that Serve waits for
+  store::RequestCache requests_;
+  store::NodeCache nodes_;
+};
+
+// Sets an event at a time, unless destroyed before.
+class Alarm {
+ public:
+  Alarm(Clock& clock, SteadyTime when, Event& event)
+      : clock_(clock), id_(clock.CallAt(when, [&event] { event.Set(); })) {}
+  ~Alarm() { clock_.CancelTimer(id_); }
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+
+ private:
+  Clock& clock_;
+  Clock::TimerId id_;
+};
+
+Task<int> Requester::Run() {
+  co_await Create();
+  if (!options_.wait) {
+    if (options_.output == Output::kJson) {
+      json::object result;
+      result["request"] = id_.value;
+      context_.out << result << std::endl;
+    } else {
+      context_.out << id_.value << std::endl;
+    }
+    co_return 0;
+  }
+
+  zk::Registration request_watch =
+      requests_.OnChange([this](const RequestId& id, const auto*, const auto*) { if (id == id_) changed_.Set(); });
+  zk::Registration node_watch =
+      nodes_.OnChange([this](const NodeId&, const auto*, const auto*) { if (!held_.empty()) changed_.Set(); });
+  zk::Registration session_watch =
+      context_.store.client().OnSession([this](zk::SessionState) { changed_.Set(); });
+  requests_.Start();
+  nodes_.Start();
+  int status = 1;
+  std::exception_ptr error;
+  try {
+    status = co_await Serve();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await IgnoreCancellation();
+  std::exception_ptr late_error;
+  try {
+    SteadyTime deadline = context_.loop.SteadyNow() + kGiveBackTimeout;
+    co_await WithDeadline(context_.loop, deadline, "giving the nodes back", GiveBackAll());
+  } catch (...) {
+    late_error = std::current_exception();
+  }
+  co_await requests_.Stop();
+  co_await nodes_.Stop();
+  if (error && VerdictOf(error) != Verdict::kCancelled) std::rethrow_exception(error);
+  if (late_error) std::rethrow_exception(late_error);
+  co_return status;
+}
+
+Task<> Requester::Create() {
+  NodeRequest request;
+  WallTime now = context_.loop.Now();
+  request.SetState(RequestState::kRequested, now);
+  request.created_time = now;
+  request.node_types = options_.labels;
+  request.requestor = options_.requestor;
+  request.tenant_name = options_.tenant;
+  request.provider = options_.provider;
+  MarkRequest(request);
+  std::string precedence = fmt::format("{:03}", options_.priority);
+  id_ = co_await context_.store.CreateRequest(precedence, request, options_.wait);
+  request_exists_ = true;
+}
+
+Task<int> Requester::Serve() {
+  context_.logger.Info("Request {} made; waiting for its nodes", id_);
+  store::StoredRequest decided = co_await AwaitDecision();
+  if (decided.record.state == RequestState::kFailed) {
+    std::vector<std::string> names;
+    for (const LauncherId& launcher : decided.record.declined_by) names.push_back(launcher.value);
+    context_.logger.Error("Request {} failed: {}", id_,
+                          names.empty() ? "no launcher offers these labels together"
+                                        : fmt::format("declined by {}", fmt::join(names, ", ")));
+    co_return 1;
+  }
+  co_await LockAll(decided.record.nodes);
+  co_await context_.store.DeleteRequest(id_);
+  request_exists_ = false;
+  co_await SetInUse();
+  Print(id_);
+  co_await HoldUntilReleased();
+  co_return 0;
+}
+
+Task<store::StoredRequest> Requester::AwaitDecision() {
+  co_await requests_.WaitSynced();
+  while (true) {
+    changed_.Reset();
+    const store::StoredRequest* seen = requests_.Find(id_);
+    if (!seen && requests_.synced()) {
+      request_exists_ = false;
+      throw Error(Verdict::kNotFound, fmt::format("Request {} was removed before it was served", id_));
+    }
+    if (seen && (seen->record.state == RequestState::kFulfilled || seen->record.state == RequestState::kFailed)) {
+      co_return *seen;
+    }
+    co_await changed_.Wait();
+  }
+}
+
+Task<> Requester::LockAll(std::vector<NodeId> ids) {
+  for (const NodeId& id : ids) {
+    SteadyTime deadline = context_.loop.SteadyNow() + kNodeLockTimeout;
+    std::optional<store::LockedNode> node = co_await context_.store.LockNode(id, deadline);
+    if (!node) throw Error(Verdict::kConflict, fmt::format("Somebody else keeps the lock of node {}", id));
+    RequestId owner = node->record().allocated_to;
+    held_.push_back(std::move(*node));
+    if (owner != id_) {
+      throw Error(Verdict::kConflict,
+                  fmt::format("Node {} is allocated to \"{}\", not to our request {}", id, owner, id_));
+    }
+  }
+}
+
+Task<> Requester::SetInUse() {
+  WallTime now = context_.loop.Now();
+  RequestId id = id_;
+  auto change = [now, id](Node& node) {
+    node.SetState(NodeState::kInUse, now);
+    MarkNode(node, id);
+    return store::Change::kWrite;
+  };
+  for (store::LockedNode& node : held_) co_await node.Update(change);
+}
+
+void Requester::Print(RequestId id) {
+  Listing listing{{{"id", "ID"},
+                   {"label", "Label"},
+                   {"provider", "Provider"},
+                   {"address", "Address"},
+                   {"connection_port", "Port"},
+                   {"username", "Username"}},
+                  {}};
+  for (const store::LockedNode& node : held_) {
+    const Node& record = node.record();
+    json::array labels;
+    for (const LabelName& label : record.type) labels.emplace_back(label.value);
+    json::value address = record.interface_ip ? json::value(*record.interface_ip) : json::value();
+    json::value username = record.username ? json::value(*record.username) : json::value();
+    listing.rows.push_back({node.id().value, std::move(labels), record.provider.value, std::move(address),
+                            ShownPort(record), std::move(username)});
+  }
+  if (options_.output == Output::kJson) {
+    json::object result;
+    result["request"] = id.value;
+    result["nodes"] = ToJson(listing);
+    context_.out << result << std::endl;
+    return;
+  }
+  context_.out << fmt::format("Request {} fulfilled after {:.1f} s; the nodes are in use by this command.\n", id,
+                              Elapsed())
+               << ToTable(listing, context_.loop.Now()) << std::endl;
+}
+
+Task<> Requester::HoldUntilReleased() {
+  SteadyTime end = options_.hold_for ? context_.loop.SteadyNow() + *options_.hold_for : SteadyTime::max();
+  std::optional<Alarm> alarm;
+  if (options_.hold_for) alarm.emplace(context_.loop.clock(), end, changed_);
+  while (!held_.empty() && context_.loop.SteadyNow() < end) {
+    changed_.Reset();
+    for (std::size_t i = 0; i < held_.size();) {
+      if (!held_[i].is_held()) {
+        held_.clear();
+        throw Error(Verdict::kLostSession, "The ZooKeeper session ended, and with it the claim to the nodes");
+      }
+      const store::StoredNode* seen = nodes_.Find(held_[i].id());
+      bool is_gone = !seen && nodes_.synced();
+      if (is_gone) context_.logger.Warning("Node {} was removed while it was in use", held_[i].id());
+      if (!is_gone && !(seen && IsReleaseWished(seen->record))) {
+        ++i;
+        continue;
+      }
+      store::LockedNode node = std::move(held_[i]);
+      held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (!is_gone) co_await GiveBack(std::move(node));
+    }
+    if (!held_.empty()) co_await changed_.Wait();
+  }
+}
+
+// A node that never was in use goes back to its pool by the mere unlocking.
+Task<> Requester::GiveBack(store::LockedNode node) {
+  WallTime now = context_.loop.Now();
+  auto change = [now](Node& record) {
+    if (record.state != NodeState::kInUse) return store::Change::kSkip;
+    record.SetState(NodeState::kUsed, now);
+    return store::Change::kWrite;
+  };
+  co_await node.Update(change);
+  co_await node.Unlock();
+  context_.logger.Info("Node {} given back", node.id());
+}
+
+Task<> Requester::GiveBackAll() {
+  while (!held_.empty()) {
+    store::LockedNode node = std::move(held_.back());
+    held_.pop_back();
+    co_await GiveBack(std::move(node));
+  }
+  if (request_exists_) co_await context_.store.DeleteRequest(id_);
+  request_exists_ = false;
+}
+
+}  // namespace
+
+Task<int> Request(Context& context, RequestOptions options) {
+  auto requester = std::make_unique<Requester>(context, std::move(options));
+  int status = co_await requester->Run();
+  co_return status;
+}
+
+}  // namespace nodepool::cli

@@ -1,0 +1,115 @@
+#include "cli/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/text.h"
+
+namespace nodepool::cli {
+namespace {
+
+struct Range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+// Blocks of Unicode whose characters take two columns, and those that take none.
+constexpr std::array<Range, 17> kWide = {{{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},
+                                          {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xa000, 0xa4cf},
+                                          {0xa960, 0xa97f},   {0xac00, 0xd7a3},   {0xf900, 0xfaff},
+                                          {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
+                                          {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff},
+                                          {0x20000, 0x2fffd}, {0x30000, 0x3fffd}}};
+constexpr std::array<Range, 12> kCombining = {{{0x0300, 0x036f},
+                                               {0x0483, 0x0489},
+                                               {0x0591, 0x05bd},
+                                               {0x0610, 0x061a},
+                                               {0x064b, 0x065f},
+                                               {0x1ab0, 0x1aff},
+                                               {0x1dc0, 0x1dff},
+                                               {0x200b, 0x200f},
+                                               {0x20d0, 0x20ff},
+                                               {0xfe00, 0xfe0f},
+                                               {0xfe20, 0xfe2f},
+                                               {0xe0100, 0xe01ef}}};
+
+template <std::size_t N>
+bool IsIn(const std::array<Range, N>& ranges, std::uint32_t character) {
+  return std::ranges::any_of(
+      ranges, [character](Range range) { return range.first <= character && character <= range.last; });
+}
+
+// Takes the first character off `text`; a malformed byte counts as one character.
+std::uint32_t TakeCharacter(std::string_view& text) {
+  auto lead = static_cast<unsigned char>(text.front());
+  std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 1;
+  length = std::min(length, text.size());
+  std::uint32_t character = length == 1 ? lead : lead & (0xffu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    character = character << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
+  }
+  text.remove_prefix(length);
+  return character;
+}
+
+using Lines = std::vector<std::string>;
+
+Lines LinesOf(const std::string& cell) {
+  Lines lines = Split(cell, '\n');
+  if (lines.empty()) lines.emplace_back();
+  return lines;
+}
+
+void AppendRow(std::string& out, const std::vector<Lines>& cells, const std::vector<std::size_t>& widths) {
+  std::size_t height = 1;
+  for (const Lines& lines : cells) height = std::max(height, lines.size());
+  for (std::size_t line = 0; line < height; ++line) {
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      const std::string text = line < cells[column].size() ? cells[column][line] : "";
+      out += "| " + text + std::string(widths[column] - DisplayWidth(text), ' ') + ' ';
+    }
+    out += "|\n";
+  }
+}
+
+}  // namespace
+
+std::size_t DisplayWidth(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    std::uint32_t character = TakeCharacter(text);
+    if (!IsIn(kCombining, character)) width += IsIn(kWide, character) ? 2 : 1;
+  }
+  return width;
+}
+
+std::string Table::ToString() const {
+  std::vector<std::vector<Lines>> rows;
+  rows.reserve(rows_.size() + 1);
+  auto add = [&rows](const std::vector<std::string>& cells) {
+    std::vector<Lines>& row = rows.emplace_back();
+    for (const std::string& cell : cells) row.push_back(LinesOf(cell));
+  };
+  add(header_);
+  for (const auto& row : rows_) add(row);
+
+  std::vector<std::size_t> widths(header_.size());
+  for (const auto& row : rows) {
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      for (const std::string& line : row[column]) {
+        widths[column] = std::max(widths[column], DisplayWidth(line));
+      }
+    }
+  }
+  std::string rule = "+";
+  for (std::size_t width : widths) rule += std::string(width + 2, '-') + '+';
+
+  std::string out = rule + '\n';
+  AppendRow(out, rows.front(), widths);
+  out += rule + '\n';
+  for (std::size_t i = 1; i < rows.size(); ++i) AppendRow(out, rows[i], widths);
+  return out + rule;
+}
+
+}  // namespace nodepool::cli

@@ -1,0 +1,66 @@
+#include "cli/table.h"
+
+#include <gtest/gtest.h>
+
+namespace nodepool::cli {
+namespace {
+
+// operations.md 5.3, the example.
+TEST(TableTest, ColumnsAreAsWideAsTheirWidestCell) {
+  Table table({"ID", "State"});
+  table.AddRow({"0000000007", "ready"});
+  table.AddRow({"0000000011", "deleting"});
+  EXPECT_EQ(table.ToString(),
+            "+------------+----------+\n"
+            "| ID         | State    |\n"
+            "+------------+----------+\n"
+            "| 0000000007 | ready    |\n"
+            "| 0000000011 | deleting |\n"
+            "+------------+----------+");
+}
+
+TEST(TableTest, AnEmptyOneIsRuleHeaderRuleRule) {
+  EXPECT_EQ(Table({"ID", "State"}).ToString(),
+            "+----+-------+\n"
+            "| ID | State |\n"
+            "+----+-------+\n"
+            "+----+-------+");
+}
+
+TEST(TableTest, LineBreaksMakeARowTaller) {
+  Table table({"ID", "Comment", "End"});
+  table.AddRow({"1", "first\nsecond line", "x"});
+  EXPECT_EQ(table.ToString(),
+            "+----+-------------+-----+\n"
+            "| ID | Comment     | End |\n"
+            "+----+-------------+-----+\n"
+            "| 1  | first       | x   |\n"
+            "|    | second line |     |\n"
+            "+----+-------------+-----+");
+}
+
+TEST(TableTest, WideCharactersCountTwoAndCombiningOnesNone) {
+  EXPECT_EQ(DisplayWidth("abc"), 3u);
+  EXPECT_EQ(DisplayWidth("日本"), 4u);
+  EXPECT_EQ(DisplayWidth("e\u0301"), 1u);
+  EXPECT_EQ(DisplayWidth("é"), 1u);
+  Table table({"A", "B"});
+  table.AddRow({"日本", "e\u0301"});
+  table.AddRow({"x", "y"});
+  EXPECT_EQ(table.ToString(),
+            "+------+---+\n"
+            "| A    | B |\n"
+            "+------+---+\n"
+            "| 日本 | e\u0301 |\n"
+            "| x    | y |\n"
+            "+------+---+");
+}
+
+TEST(TableTest, MalformedUtf8TakesOneColumnAByte) {
+  EXPECT_EQ(DisplayWidth("\xff\xfe"), 2u);
+  EXPECT_EQ(DisplayWidth("\xe6\x97"), 1u);  // cut off in the middle
+  EXPECT_EQ(DisplayWidth(""), 0u);
+}
+
+}  // namespace
+}  // namespace nodepool::cli

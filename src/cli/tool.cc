@@ -1,0 +1,113 @@
+#include "cli/tool.h"
+
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdlib>
+
+#include "async/task_group.h"
+#include "base/random.h"
+#include "cli/arguments.h"
+#include "cli/config_validate.h"
+#include "cli/connection.h"
+
+namespace nodepool::cli {
+namespace {
+
+constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells count
+
+const log::Logger& ToolLogger() {
+  static const log::Logger logger("nodepool.cmd.nodepoolcmd");
+  return logger;
+}
+
+void SetUpLogging(const Invocation& invocation) {
+  log::ToStderr();
+  if (invocation.is_debug) {
+    log::SetLevel("", log::Level::kDebug);
+    return;
+  }
+  log::SetLevel("nodepool.zk", log::Level::kWarning);
+  log::SetLevel("nodepool.ComponentRegistry", log::Level::kWarning);
+  if (invocation.logging_path) {
+    ToolLogger().Warning("The logging file {} is not read by this version; logging to standard error",
+                         *invocation.logging_path);
+  }
+}
+
+config::Config LoadConfig(const Invocation& invocation, config::DriverSchemas drivers) {
+  config::LoadOptions options;
+  options.secure_path = invocation.secure_path;
+  options.drivers = std::move(drivers);
+  Expected<config::Config> loaded = config::Load(invocation.config_path, options);
+  if (!loaded) throw loaded.error();
+  for (const std::string& warning : loaded->warnings) ToolLogger().Debug("{}", warning);
+  return std::move(*loaded);
+}
+
+struct Outcome {
+  int status = 1;
+  std::exception_ptr error;
+};
+
+Task<> RunConnected(Context& context, std::string servers, const Invocation& invocation, Outcome& outcome) {
+  try {
+    co_await AwaitConnection(context.loop, context.store.client(), servers);
+    outcome.status = co_await invocation.command(context);
+  } catch (...) {
+    outcome.error = std::current_exception();
+  }
+}
+
+// Cancels the group's tasks at the first signal; the second ends the process.
+void AwaitSignal(boost::asio::signal_set& signals, TaskGroup& tasks) {
+  signals.async_wait([&signals, &tasks](const boost::system::error_code& error, int) {
+    if (error) return;
+    tasks.CancelAll();
+    signals.async_wait([](const boost::system::error_code& again, int) {
+      if (!again) std::_Exit(kInterrupted);
+    });
+  });
+}
+
+Task<> RunCommand(Context& context, std::string servers, const Invocation& invocation, Outcome& outcome) {
+  TaskGroup tasks(context.loop, context.logger);
+  boost::asio::signal_set signals(context.loop.context(), SIGINT, SIGTERM);
+  AwaitSignal(signals, tasks);
+  tasks.Spawn("command", RunConnected(context, std::move(servers), invocation, outcome));
+  co_await tasks.Join();
+  signals.cancel();
+  co_await context.store.client().Close();
+}
+
+int RunWithConfig(const config::Config& config, const Invocation& invocation, std::ostream& out) {
+  Loop loop;
+  SystemRandom random;
+  zk::WireClient client(loop, random, ConnectionOptions(config.zookeeper));
+  store::Store store(loop, client, random);
+  Context context{loop, store, out};
+  Outcome outcome;
+  RunToEnd(loop, RunCommand(context, ServerNames(config.zookeeper), invocation, outcome));
+  if (outcome.error && VerdictOf(outcome.error) == Verdict::kCancelled) return kInterrupted;
+  if (outcome.error) std::rethrow_exception(outcome.error);
+  return outcome.status;
+}
+
+}  // namespace
+
+int RunTool(std::vector<std::string> arguments, config::DriverSchemas drivers, std::ostream& out,
+            std::ostream& err) {
+  std::variant<Invocation, int> parsed = ParseArguments(std::move(arguments), out, err);
+  if (const int* status = std::get_if<int>(&parsed)) return *status;
+  const Invocation& invocation = std::get<Invocation>(parsed);
+  SetUpLogging(invocation);
+  if (invocation.is_validation) return ConfigValidate(invocation.config_path, drivers);
+  try {
+    config::Config config = LoadConfig(invocation, std::move(drivers));
+    return RunWithConfig(config, invocation, out);
+  } catch (const std::exception&) {
+    ToolLogger().Error("{}", MessageOf(std::current_exception()));
+    return 1;
+  }
+}
+
+}  // namespace nodepool::cli

@@ -1,0 +1,7 @@
+#include "cli/version.h"
+
+namespace nodepool::cli {
+
+std::string_view Version() { return NODEPOOL_VERSION; }
+
+}  // namespace nodepool::cli
