@@ -1,17 +1,26 @@
 #include "base/clock.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace nodepool {
 
-double ToSeconds(WallTime time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+// Both ways seconds and their fraction are converted apart: a double of seconds is
+// finer than one of nanoseconds, and a time stamp must survive reading and writing.
+double ToSeconds(WallTime time) {
+  Duration since_epoch = time.time_since_epoch();
+  auto whole = std::chrono::floor<std::chrono::seconds>(since_epoch);
+  return static_cast<double>(whole.count()) + static_cast<double>((since_epoch - whole).count()) / 1e9;
+}
 
 WallTime FromSeconds(double seconds) {
   // The range of a nanosecond clock is about 292 years either side of 1970;
   // records may hold anything.
   constexpr double kLimit = 9.0e9;
   double bounded = seconds == seconds ? std::clamp(seconds, -kLimit, kLimit) : 0;
-  return WallTime(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(bounded)));
+  double whole = std::floor(bounded);
+  return WallTime(std::chrono::seconds(static_cast<std::int64_t>(whole)) +
+                  Duration(std::llround((bounded - whole) * 1e9)));
 }
 
 Clock::TimerId TimerQueue::Add(SteadyTime when, std::move_only_function<void()> callback) {

@@ -1,0 +1,57 @@
+#include "model/component.h"
+
+#include <gtest/gtest.h>
+
+namespace nodepool {
+namespace {
+
+// coordination.17.2: keys are sorted (section 4.8).
+constexpr std::string_view kPool =
+    R"({"hostname": "np01", "id": "np01.example.org-PoolWorker.cloud-main-9d1c", "kind": "pool", )"
+    R"("model_api": 0, "name": "main", "paused": false, "priority": 100, )"
+    R"("provider_name": "cloud", "state": "running", "supported_labels": ["small"], "version": "11.0.0"})";
+
+TEST(Component, APoolReadsAndWritesWhatPythonWrites) {
+  Expected<Component> pool = ParseComponent(ComponentKind::kPool, kPool);
+  ASSERT_TRUE(pool) << pool.error().message();
+  EXPECT_EQ(pool->id, LauncherId("np01.example.org-PoolWorker.cloud-main-9d1c"));
+  EXPECT_EQ(pool->name, PoolName("main"));
+  EXPECT_EQ(pool->state, ComponentState::kRunning);
+  EXPECT_EQ(ToJson(*pool), kPool);
+}
+
+TEST(Component, ALauncherHasNoPoolKeys) {
+  Component launcher;
+  launcher.hostname = "np01";
+  EXPECT_EQ(
+      ToJson(launcher),
+      R"({"hostname": "np01", "kind": "launcher", "model_api": 0, "state": "stopped", "version": null})");
+}
+
+TEST(Component, MissingKeysReadAsInitialValues) {
+  Expected<Component> pool = ParseComponent(ComponentKind::kPool, R"({"id": "x", "provider_name": "p"})");
+  ASSERT_TRUE(pool);
+  EXPECT_EQ(pool->name, std::nullopt);
+  EXPECT_EQ(pool->priority, 100);
+  EXPECT_FALSE(pool->is_paused);
+  EXPECT_TRUE(pool->supported_labels.empty());
+  EXPECT_EQ(pool->state, ComponentState::kStopped);
+  EXPECT_EQ(pool->model_api, 0);
+}
+
+TEST(Component, UnknownKeysAreKeptInOrder) {
+  Expected<Component> builder =
+      ParseComponent(ComponentKind::kBuilder, R"({"zz": 1, "aa": 2, "state": "new-word"})");
+  ASSERT_TRUE(builder);
+  EXPECT_EQ(builder->state, ComponentState::kStopped);
+  EXPECT_EQ(ToJson(*builder), R"({"aa": 2, "hostname": "", "kind": "builder", "model_api": 0, )"
+                              R"("state": "stopped", "version": null, "zz": 1})");
+}
+
+TEST(Component, GarbageIsAnError) {
+  EXPECT_FALSE(ParseComponent(ComponentKind::kPool, ""));
+  EXPECT_FALSE(ParseComponent(ComponentKind::kPool, R"({"supported_labels": 7})"));
+}
+
+}  // namespace
+}  // namespace nodepool

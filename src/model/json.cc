@@ -1,0 +1,259 @@
+#include "model/json.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/value_stack.hpp>
+#include <charconv>
+#include <cmath>
+
+namespace nodepool {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxDepth = 100;
+
+// Builds the value while the text is parsed. It exists because the library's own
+// builder rounds doubles twice: time stamps would drift at every rewrite.
+struct Builder {
+  static constexpr std::size_t max_object_size = json::object::max_size();
+  static constexpr std::size_t max_array_size = json::array::max_size();
+  static constexpr std::size_t max_key_size = json::string::max_size();
+  static constexpr std::size_t max_string_size = json::string::max_size();
+
+  using Code = json::error_code;
+
+  json::value_stack stack;
+
+  bool on_document_begin(Code&) {
+    stack.reset();
+    return true;
+  }
+  bool on_document_end(Code&) { return true; }
+  bool on_object_begin(Code&) { return true; }
+  bool on_object_end(std::size_t size, Code&) {
+    stack.push_object(size);
+    return true;
+  }
+  bool on_array_begin(Code&) { return true; }
+  bool on_array_end(std::size_t size, Code&) {
+    stack.push_array(size);
+    return true;
+  }
+  bool on_key_part(json::string_view part, std::size_t, Code&) {
+    stack.push_chars(part);
+    return true;
+  }
+  bool on_key(json::string_view part, std::size_t, Code&) {
+    stack.push_key(part);
+    return true;
+  }
+  bool on_string_part(json::string_view part, std::size_t, Code&) {
+    stack.push_chars(part);
+    return true;
+  }
+  bool on_string(json::string_view part, std::size_t, Code&) {
+    stack.push_string(part);
+    return true;
+  }
+  bool on_number_part(json::string_view, Code&) { return true; }
+  bool on_int64(std::int64_t number, json::string_view, Code&) {
+    stack.push_int64(number);
+    return true;
+  }
+  bool on_uint64(std::uint64_t number, json::string_view, Code&) {
+    stack.push_uint64(number);
+    return true;
+  }
+  // The text comes in one piece, so `digits` is the whole number.
+  bool on_double(double, json::string_view digits, Code&) {
+    double number = 0;
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error == std::errc()) {
+      stack.push_double(number);
+    } else {
+      stack.push_null();
+    }
+    return true;
+  }
+  bool on_bool(bool claim, Code&) {
+    stack.push_bool(claim);
+    return true;
+  }
+  bool on_null(Code&) {
+    stack.push_null();
+    return true;
+  }
+  bool on_comment_part(json::string_view, Code&) { return true; }
+  bool on_comment(json::string_view, Code&) { return true; }
+};
+
+// Puts null in the place of Python's non-finite tokens outside strings.
+std::string WithoutNonFinite(std::string_view text) {
+  std::string result;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size();) {
+    std::string_view rest = text.substr(i);
+    std::size_t token = 0;
+    if (!in_string) {
+      for (std::string_view name : {"-Infinity", "Infinity", "NaN"}) {
+        if (rest.starts_with(name)) token = name.size();
+      }
+    }
+    if (token != 0) {
+      result += "null";
+      i += token;
+      continue;
+    }
+    std::size_t length = in_string && text[i] == '\\' && rest.size() > 1 ? 2 : 1;
+    if (text[i] == '"') in_string = !in_string;
+    result += rest.substr(0, length);
+    i += length;
+  }
+  return result;
+}
+
+// Decodes the character at the front of `text` and removes it; U+FFFD for a byte
+// that begins no valid one.
+char32_t TakeCharacter(std::string_view& text) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  unsigned char first = byte(0);
+  std::size_t length = first < 0x80                    ? 1
+                       : first >= 0xf0 && first < 0xf5 ? 4
+                       : first >= 0xe0                 ? 3
+                       : first >= 0xc2                 ? 2
+                                                       : 0;
+  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  char32_t character = length == 1 ? first : first & (0x7f >> length);
+  bool is_valid = length != 0 && first < 0xf5 && length <= text.size();
+  for (std::size_t i = 1; is_valid && i < length; ++i) {
+    is_valid = (byte(i) & 0xc0) == 0x80;
+    character = character << 6 | (byte(i) & 0x3f);
+  }
+  is_valid = is_valid && character >= kLeast[length] && character <= 0x10ffff &&
+             (character < 0xd800 || character > 0xdfff);
+  text.remove_prefix(is_valid ? length : 1);
+  return is_valid ? character : 0xfffd;
+}
+
+void WriteString(std::string_view text, std::string& out) {
+  out += '"';
+  while (!text.empty()) {
+    char32_t c = TakeCharacter(text);
+    constexpr std::string_view kShort = "\"\\\b\f\n\r\t";
+    constexpr std::string_view kLetters = "\"\\bfnrt";
+    std::size_t position = c < 0x80 ? kShort.find(static_cast<char>(c)) : std::string_view::npos;
+    if (position != std::string_view::npos) {
+      out += '\\';
+      out += kLetters[position];
+    } else if (c >= 0x20 && c < 0x7f) {
+      out += static_cast<char>(c);
+    } else if (c < 0x10000) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<std::uint32_t>(c));
+    } else {
+      std::uint32_t offset = static_cast<std::uint32_t>(c) - 0x10000;
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}\\u{:04x}", 0xd800 + (offset >> 10),
+                     0xdc00 + (offset & 0x3ff));
+    }
+  }
+  out += '"';
+}
+
+void WriteDouble(double number, std::string& out) {
+  if (!std::isfinite(number)) {
+    out += "null";
+    return;
+  }
+  std::string text = fmt::format("{}", number);
+  out += text;
+  if (text.find_first_of(".e") == std::string::npos) out += ".0";
+}
+
+void WriteValue(const json::value& value, std::string& out);
+
+void WriteArray(const json::array& array, std::string& out) {
+  std::string_view separator = "";
+  out += '[';
+  for (const json::value& element : array) {
+    out += std::exchange(separator, ", ");
+    WriteValue(element, out);
+  }
+  out += ']';
+}
+
+void WriteObject(const json::object& object, std::string& out) {
+  std::string_view separator = "";
+  out += '{';
+  for (const auto& [key, value] : object) {
+    out += std::exchange(separator, ", ");
+    WriteString(key, out);
+    out += ": ";
+    WriteValue(value, out);
+  }
+  out += '}';
+}
+
+void WriteValue(const json::value& value, std::string& out) {
+  switch (value.kind()) {
+    case json::kind::null:
+      out += "null";
+      break;
+    case json::kind::bool_:
+      out += value.get_bool() ? "true" : "false";
+      break;
+    case json::kind::int64:
+      out += fmt::to_string(value.get_int64());
+      break;
+    case json::kind::uint64:
+      out += fmt::to_string(value.get_uint64());
+      break;
+    case json::kind::double_:
+      WriteDouble(value.get_double(), out);
+      break;
+    case json::kind::string:
+      WriteString(value.get_string(), out);
+      break;
+    case json::kind::array:
+      WriteArray(value.get_array(), out);
+      break;
+    case json::kind::object:
+      WriteObject(value.get_object(), out);
+      break;
+  }
+}
+
+}  // namespace
+
+Expected<json::object> ParseJsonObject(std::string_view text) {
+  if (text.size() > kMaxRecordBytes) {
+    return Unexpected(Verdict::kInvalid, fmt::format("the record has {} bytes; at most {} are accepted",
+                                                     text.size(), kMaxRecordBytes));
+  }
+  std::string replaced;
+  if (text.find("NaN") != text.npos || text.find("Infinity") != text.npos) {
+    replaced = WithoutNonFinite(text);
+    text = replaced;
+  }
+  json::parse_options options;
+  options.max_depth = kMaxDepth;
+  json::basic_parser<Builder> parser(options);
+  json::error_code error;
+  std::size_t parsed = parser.write_some(false, text.data(), text.size(), error);
+  if (!error && parsed < text.size()) error = json::error::extra_data;
+  if (error) {
+    return Unexpected(Verdict::kInvalid,
+                      fmt::format("not valid JSON at byte {}: {}", parsed, error.message()));
+  }
+  json::value value = parser.handler().stack.release();
+  if (!value.is_object()) return Unexpected(Verdict::kInvalid, "not a JSON object");
+  return std::move(value.get_object());
+}
+
+std::string WriteJson(const json::value& value) {
+  std::string out;
+  WriteValue(value, out);
+  return out;
+}
+
+}  // namespace nodepool
