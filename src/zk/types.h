@@ -110,7 +110,7 @@ using Op = std::variant<CreateOp, SetOp, DeleteOp, CheckOp>;
 struct OpResult {
   Code code = Code::kOk;
   std::string path;  // CreateOp: the created path
-  Stat stat;         // CreateOp, SetOp
+  Stat stat;         // CreateOp (without the times, before ZooKeeper 3.9), SetOp
 };
 
 // A transaction is applied whole or not at all. `results` has an entry per Op.

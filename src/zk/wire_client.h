@@ -30,12 +30,12 @@ struct DigestAuth {
 
 struct WireOptions {
   std::vector<HostPort> servers;
-  std::string chroot;                   // "" or "/x/y"
+  std::string chroot;  // "" or "/x/y"
   Duration session_timeout = std::chrono::seconds(10);
-  std::optional<TlsFiles> tls;          // none: plain TCP
+  std::optional<TlsFiles> tls;  // none: plain TCP
   std::optional<DigestAuth> digest;
   Duration connect_timeout = std::chrono::seconds(5);  // TCP, TLS and session handshake of one attempt
-  std::size_t max_packet = 1'048'575;   // jute.maxbuffer; larger requests are refused before sending
+  std::size_t max_packet = 1'048'575;  // jute.maxbuffer; larger requests are refused before sending
 };
 
 // The ZooKeeper protocol on Asio (coordination.md 2). Connects in the background

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "async/loop.h"
+
+namespace nodepool::zk {
+
+// One TCP or TLS connection that carries frames: a 32-bit length and that many
+// bytes. Owned by shared_ptr, since a write under way keeps it alive.
+class WireConnection : public std::enable_shared_from_this<WireConnection> {
+ public:
+  using Endpoint = boost::asio::ip::tcp::endpoint;
+
+  // `tls` is null for plain TCP; it must outlive the connection. A server's frame
+  // of more than `max_frame` bytes is an error.
+  WireConnection(Loop& loop, boost::asio::ssl::context* tls, Endpoint endpoint, std::size_t max_frame);
+  WireConnection(const WireConnection&) = delete;
+  WireConnection& operator=(const WireConnection&) = delete;
+
+  // Connects, and shakes hands where TLS is on.
+  Task<> Open();
+
+  // Bytes to send: append whole frames, then call Flush(). All that is appended in
+  // one turn of the loop goes out in one write.
+  std::string& out() { return out_; }
+  void Flush();
+
+  // The next frame received so far, without its length; its bytes live until the
+  // next Fill(). Throws Error(kFail) for a length that no server would send.
+  std::optional<std::string_view> TakeFrame();
+  // Waits for more bytes. Throws Error(kRetry) when the connection ends.
+  Task<> Fill();
+  // Both together: waits for a whole frame.
+  Task<std::string> ReadFrame();
+
+  // Ends the connection: the task in Fill() gets Error(kRetry, reason).
+  void Close(std::string reason);
+  bool is_closed() const { return !close_reason_.empty(); }
+
+  // Whether bytes have come in that Fill() has not taken yet.
+  bool HasUnreadBytes();
+  SteadyTime last_sent() const { return last_sent_; }
+  SteadyTime last_received() const { return last_received_; }
+  const Endpoint& endpoint() const { return endpoint_; }
+  const std::string& name() const { return name_; }
+  // "127.0.0.1:2181" or "[::1]:2181"
+  static std::string NameOf(const Endpoint& endpoint);
+
+ private:
+  void WriteOut();
+  void OnWritten(boost::system::error_code error);
+  void MakeRoom();
+
+  Loop& loop_;
+  Endpoint endpoint_;
+  std::string name_;
+  boost::asio::ip::tcp::socket socket_;
+  std::optional<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> tls_;
+  const std::size_t max_frame_;
+
+  std::string out_;
+  std::string being_written_;
+  bool is_flush_due_ = false;
+
+  std::string in_;  // the buffer; bytes [begin_, end_) are received and not yet taken
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+
+  std::string close_reason_;
+  SteadyTime last_sent_;
+  SteadyTime last_received_;
+};
+
+}  // namespace nodepool::zk

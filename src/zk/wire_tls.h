@@ -1,0 +1,15 @@
+#pragma once
+
+#include <boost/asio/ssl/context.hpp>
+#include <memory>
+
+#include "zk/wire_client.h"
+
+namespace nodepool::zk {
+
+// The client's side of TLS (coordination.md 2.3): own certificate and key, servers
+// checked against the CA file and the system's CAs, host names not checked.
+// Throws Error(kInvalid) naming the setting and the file that cannot be used.
+std::unique_ptr<boost::asio::ssl::context> MakeTlsContext(const TlsFiles& files);
+
+}  // namespace nodepool::zk
