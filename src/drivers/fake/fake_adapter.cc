@@ -1,0 +1,193 @@
+#include "drivers/fake/fake_adapter.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace nodepool::drivers {
+
+using driver::LabelConfig;
+using driver::QuotaInformation;
+using driver::statemachine::CreateParameters;
+using driver::statemachine::Instance;
+using driver::statemachine::Resource;
+using driver::statemachine::StateMachine;
+
+namespace {
+
+constexpr const char* kServer = "server";
+constexpr const char* kImage = "image";
+
+const OpenstackLabel& AsOpenstack(const LabelConfig& label) { return dynamic_cast<const OpenstackLabel&>(label); }
+
+bool HasNetwork(const OpenstackLabel& label, const char* network) {
+  return std::ranges::find(label.networks, network) != label.networks.end();
+}
+
+QuotaInformation SizeOf(const FakeFlavor& flavor) {
+  return QuotaInformation::Amount({{"cores", flavor.vcpus}, {"instances", 1}, {"ram", flavor.ram}});
+}
+
+// Which addresses a server has depends on its network (drivers.md 10.1).
+void SetAddresses(const OpenstackLabel& label, Instance& instance) {
+  instance.public_ipv4 = "fake";
+  instance.private_ipv4 = "fake";
+  instance.interface_ip = "fake";
+  instance.host_id = "fake";
+  if (HasNetwork(label, "fake-ipv6-network-name")) {
+    instance.public_ipv6 = "fake_v6";
+    instance.interface_ip = "fake_v6";
+    instance.host_id = "fake_host_id";
+  } else if (HasNetwork(label, "no-auto-ip-network-name")) {
+    instance.public_ipv4 = "";
+    instance.public_ipv6 = "";
+  }
+}
+
+std::vector<std::string> HostKeys(const LabelConfig& label) {
+  bool is_ssh = label.connection.connection_type == "ssh" || label.connection.connection_type == "network_cli";
+  if (!label.host_key_checking || !is_ssh) return {};
+  return {"ssh-rsa FAKEKEY"};
+}
+
+}  // namespace
+
+FakeAdapter::FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config)
+    : cloud_(cloud), config_(std::move(config)) {}
+
+Task<Instance> FakeAdapter::Create(StateMachine& machine, CreateParameters parameters) {
+  const OpenstackLabel& label = AsOpenstack(*parameters.label);
+  machine.SetState("creating server");
+  std::string id = cloud_.CreateServer(RequestFor(parameters));
+  boost::json::value external_id(id);
+  co_await machine.SetExternalId(std::move(external_id));
+  machine.SetState("waiting for the server to become active");
+  FakeServer server = co_await cloud_.WaitActive(id);
+  Instance instance = Describe(server);
+  if (label.boot_from_volume) {
+    instance.quota.Add(QuotaInformation::Amount(
+        {{"volumes", 1}, {"volume-gb", static_cast<double>(label.volume_size)}}));
+  }
+  SetAddresses(label, instance);
+  instance.host_keys = HostKeys(label);
+  co_return instance;
+}
+
+Task<> FakeAdapter::Delete(StateMachine& machine, boost::json::value external_id) {
+  if (!external_id.is_string()) co_return;
+  machine.SetState("deleting server");
+  std::string id(external_id.as_string());
+  co_await cloud_.DeleteServer(std::move(id));
+}
+
+Task<std::vector<Instance>> FakeAdapter::ListInstances() {
+  std::vector<Instance> instances;
+  instances.reserve(cloud_.servers().size());
+  for (const auto& [id, server] : cloud_.servers()) instances.push_back(Describe(server));
+  co_return instances;
+}
+
+Task<std::vector<Resource>> FakeAdapter::ListResources() {
+  std::vector<Resource> resources;
+  for (const auto& [id, server] : cloud_.servers()) resources.push_back({kServer, id, server.metadata});
+  for (const auto& [id, image] : cloud_.images()) resources.push_back({kImage, id, image.metadata});
+  co_return resources;
+}
+
+Task<> FakeAdapter::DeleteResource(Resource resource) {
+  if (resource.type == kImage) {
+    cloud_.DeleteImage(resource.id);
+  } else {
+    co_await cloud_.DeleteServer(std::move(resource.id));
+  }
+}
+
+Task<QuotaInformation> FakeAdapter::QuotaLimits() {
+  const FakeLimits& limits = cloud_.settings().limits;
+  Resources resources = {{"cores", limits.cores},
+                         {"instances", limits.instances},
+                         {"ram", limits.ram},
+                         {"volumes", limits.volumes},
+                         {"volume-gb", limits.volume_gb}};
+  co_return QuotaInformation::Limit(std::move(resources));
+}
+
+QuotaInformation FakeAdapter::QuotaForLabel(const LabelConfig& label) {
+  const OpenstackLabel& wanted = AsOpenstack(label);
+  QuotaInformation need = SizeOf(FlavorOf(wanted));
+  if (wanted.boot_from_volume) {
+    need.Add(QuotaInformation::Amount({{"volumes", 1}, {"volume-gb", static_cast<double>(wanted.volume_size)}}));
+  }
+  return need;
+}
+
+Task<std::vector<std::optional<std::string>>> FakeAdapter::AvailabilityZones() {
+  const auto& zones = cloud_.settings().availability_zones;
+  co_return std::vector<std::optional<std::string>>(zones.begin(), zones.end());
+}
+
+bool FakeAdapter::LabelReady(const LabelConfig& label) {
+  if (!label.cloud_image) return true;
+  auto image = config_->cloud_images.find(*label.cloud_image);
+  if (image == config_->cloud_images.end()) return false;
+  return image->second.is_id || cloud_.HasImage(image->second.external_name);
+}
+
+Task<std::string> FakeAdapter::UploadImage(ImageUpload upload) {
+  co_return cloud_.UploadImage(std::move(upload.name), std::move(upload.metadata));
+}
+
+Task<> FakeAdapter::DeleteImage(std::string external_id) {
+  cloud_.DeleteImage(external_id);
+  co_return;
+}
+
+Task<std::optional<std::string>> FakeAdapter::ConsoleLog(const LabelConfig& label, boost::json::value) {
+  if (!AsOpenstack(label).console_log) co_return std::nullopt;
+  co_return cloud_.console();
+}
+
+// The smallest flavor that has the memory and, if given, the text in its name.
+const FakeFlavor& FakeAdapter::FlavorOf(const OpenstackLabel& label) const {
+  const FakeFlavor* best = nullptr;
+  for (const FakeFlavor& flavor : cloud_.settings().flavors) {
+    bool is_fit = flavor.ram >= label.min_ram && flavor.name.find(label.flavor_name.value_or("")) != std::string::npos;
+    if (is_fit && (best == nullptr || flavor.ram < best->ram)) best = &flavor;
+  }
+  if (best == nullptr) {
+    throw Error(Verdict::kInvalid, "the simulated cloud of provider " + config_->name.str() +
+                                       " has no flavor for label " + label.name.str());
+  }
+  return *best;
+}
+
+FakeServerRequest FakeAdapter::RequestFor(const CreateParameters& parameters) const {
+  const OpenstackLabel& label = AsOpenstack(*parameters.label);
+  FakeServerRequest request;
+  request.name = parameters.hostname;
+  request.flavor = FlavorOf(label).name;
+  request.zone = parameters.az;
+  request.metadata = parameters.metadata;
+  if (parameters.image_external_id) {
+    request.image = parameters.image_external_id;
+  } else if (label.cloud_image) {
+    auto image = config_->cloud_images.find(*label.cloud_image);
+    if (image != config_->cloud_images.end() && !image->second.is_id) request.image = image->second.external_name;
+  }
+  auto should_fail = label.instance_properties.find("SHOULD_FAIL");
+  request.should_fail = should_fail != label.instance_properties.end() && should_fail->value() == "true";
+  return request;
+}
+
+Instance FakeAdapter::Describe(const FakeServer& server) const {
+  Instance instance;
+  instance.external_id = server.id;
+  instance.metadata = server.metadata;
+  instance.cloud = config_->cloud;
+  instance.region = config_->region_name;
+  instance.az = server.zone;
+  instance.quota = SizeOf(server.flavor);
+  return instance;
+}
+
+}  // namespace nodepool::drivers

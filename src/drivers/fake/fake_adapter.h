@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+
+#include "driver/statemachine/adapter.h"
+#include "drivers/fake/fake_cloud.h"
+#include "drivers/fake/fake_config.h"
+
+namespace nodepool::drivers {
+
+// The adapter to a simulated cloud: labels, images and flavors as in an openstack
+// provider (drivers.md 10). Machines have no real address; they tell their host keys
+// themselves, so nobody tries to reach them (D-98).
+class FakeAdapter : public driver::statemachine::Adapter {
+ public:
+  // `cloud` outlives the adapter.
+  FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config);
+
+  Task<driver::statemachine::Instance> Create(driver::statemachine::StateMachine& machine,
+                                              driver::statemachine::CreateParameters parameters) override;
+  Task<> Delete(driver::statemachine::StateMachine& machine, boost::json::value external_id) override;
+  Task<std::vector<driver::statemachine::Instance>> ListInstances() override;
+  Task<std::vector<driver::statemachine::Resource>> ListResources() override;
+  Task<> DeleteResource(driver::statemachine::Resource resource) override;
+  Task<driver::QuotaInformation> QuotaLimits() override;
+  driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
+  Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;
+  bool LabelReady(const driver::LabelConfig& label) override;
+  Task<std::string> UploadImage(ImageUpload upload) override;
+  Task<> DeleteImage(std::string external_id) override;
+  Task<std::optional<std::string>> ConsoleLog(const driver::LabelConfig& label,
+                                              boost::json::value external_id) override;
+
+ private:
+  const FakeFlavor& FlavorOf(const OpenstackLabel& label) const;
+  FakeServerRequest RequestFor(const driver::statemachine::CreateParameters& parameters) const;
+  driver::statemachine::Instance Describe(const FakeServer& server) const;
+
+  FakeCloud& cloud_;
+  std::shared_ptr<const FakeConfig> config_;
+};
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,141 @@
+#include "drivers/fake/fake_cloud.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace nodepool::drivers {
+
+FakeCloud::FakeCloud(Loop& loop, Random& random, FakeSimulation settings)
+    : loop_(loop), random_(random), settings_(std::move(settings)), failures_(settings_.seed.value_or(random.Next())) {}
+
+void FakeCloud::Configure(FakeSimulation settings) {
+  if (settings.seed && settings.seed != settings_.seed) failures_ = SeededRandom(*settings.seed);
+  settings_ = std::move(settings);
+}
+
+std::string FakeCloud::CreateServer(FakeServerRequest request) {
+  const FakeFlavor* flavor = FindFlavor(request.flavor);
+  if (flavor == nullptr) throw Error(Verdict::kInvalid, "Flavor not found: " + Excerpt(request.flavor));
+  if (request.image && !HasImage(*request.image)) {
+    throw Error(Verdict::kInvalid, "Image not found: " + Excerpt(*request.image));
+  }
+  const auto& zones = settings_.availability_zones;
+  if (request.zone && std::find(zones.begin(), zones.end(), *request.zone) == zones.end()) {
+    throw Error(Verdict::kInvalid, "The requested availability zone is not available: " + Excerpt(*request.zone));
+  }
+  if (request.should_fail || Take(failing_creates_) || Happens(settings_.create_failure_rate)) {
+    throw Error(Verdict::kFail, "the simulated cloud failed to create a server");
+  }
+  if (settings_.quota_error && ExceedsLimits(*flavor)) {
+    throw Error(Verdict::kQuota, "Quota exceeded for something");
+  }
+
+  FakeServer server;
+  server.id = random_.Uuid();
+  server.name = std::move(request.name);
+  server.flavor = *flavor;
+  server.zone = request.zone.value_or(zones.empty() ? "" : zones.front());
+  server.metadata = std::move(request.metadata);
+  if (Take(creates_into_error_)) server.status = FakeServerStatus::kError;
+  bool hangs = Take(hanging_creates_);
+  if (server.status == FakeServerStatus::kBuild) {
+    active_at_[server.id] = hangs ? SteadyTime::max() : loop_.SteadyNow() + settings_.create_latency;
+  }
+  used_.cores += server.flavor.vcpus;
+  used_.ram += server.flavor.ram;
+  used_.instances += 1;
+  ++created_count_;
+  std::string id = server.id;
+  servers_.emplace(id, std::move(server));
+  return id;
+}
+
+Task<FakeServer> FakeCloud::WaitActive(std::string id) {
+  while (true) {
+    auto server = servers_.find(id);
+    if (server == servers_.end()) throw Error(Verdict::kNotFound, "server " + id + " does not exist");
+    if (server->second.status == FakeServerStatus::kActive) co_return server->second;
+    if (server->second.status == FakeServerStatus::kError) {
+      throw Error(Verdict::kFail, "server " + id + " is in an error state");
+    }
+    SteadyTime when = active_at_.at(id);
+    if (is_paused_ || when == SteadyTime::max()) {
+      co_await changed_.Wait();
+    } else if (when > loop_.SteadyNow()) {
+      co_await loop_.SleepUntil(when);
+    } else {
+      server->second.status = FakeServerStatus::kActive;
+      active_at_.erase(id);
+    }
+  }
+}
+
+Task<> FakeCloud::DeleteServer(std::string id) {
+  if (!servers_.contains(id)) throw Error(Verdict::kNotFound, "server " + id + " does not exist");
+  if (Take(failing_deletes_) || Happens(settings_.delete_failure_rate)) {
+    throw Error(Verdict::kRetry, "the simulated cloud failed to delete server " + id);
+  }
+  if (settings_.delete_latency > Duration::zero()) co_await loop_.SleepFor(settings_.delete_latency);
+  auto server = servers_.find(id);
+  if (server == servers_.end()) co_return;
+  used_.cores -= server->second.flavor.vcpus;
+  used_.ram -= server->second.flavor.ram;
+  used_.instances -= 1;
+  servers_.erase(server);
+  active_at_.erase(id);
+  ++deleted_count_;
+  changed_.NotifyAll();
+}
+
+std::string FakeCloud::UploadImage(std::string name, std::map<std::string, std::string> metadata) {
+  if (Take(failing_uploads_) || Happens(settings_.upload_failure_rate)) {
+    throw Error(Verdict::kFail, "the simulated cloud failed to take image " + name);
+  }
+  std::string id = random_.Uuid();
+  images_[id] = {id, std::move(name), std::move(metadata)};
+  return id;
+}
+
+void FakeCloud::DeleteImage(const std::string& id) { images_.erase(id); }
+
+const FakeFlavor* FakeCloud::FindFlavor(const std::string& name) const {
+  for (const FakeFlavor& flavor : settings_.flavors) {
+    if (flavor.name == name) return &flavor;
+  }
+  return nullptr;
+}
+
+bool FakeCloud::HasImage(const std::string& name_or_id) const {
+  if (images_.contains(name_or_id)) return true;
+  return std::find(settings_.images.begin(), settings_.images.end(), name_or_id) != settings_.images.end();
+}
+
+void FakeCloud::ResumeCreates() {
+  is_paused_ = false;
+  changed_.NotifyAll();
+}
+
+bool FakeCloud::ExceedsLimits(const FakeFlavor& flavor) const {
+  const FakeLimits& limits = settings_.limits;
+  return used_.cores + flavor.vcpus > limits.cores || used_.ram + flavor.ram > limits.ram ||
+         used_.instances + 1 > limits.instances;
+}
+
+FakeCloud& FakeClouds::Of(const ProviderName& provider, Loop& loop, Random& random, FakeSimulation settings) {
+  auto found = clouds_.find(provider);
+  if (found == clouds_.end()) {
+    auto cloud = std::make_unique<FakeCloud>(loop, random, std::move(settings));
+    return *clouds_.emplace(provider, std::move(cloud)).first->second;
+  }
+  found->second->Configure(std::move(settings));
+  return *found->second;
+}
+
+FakeCloud* FakeClouds::Find(const ProviderName& provider) {
+  auto found = clouds_.find(provider);
+  return found == clouds_.end() ? nullptr : found->second.get();
+}
+
+}  // namespace nodepool::drivers

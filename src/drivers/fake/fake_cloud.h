@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/event.h"
+#include "async/loop.h"
+#include "base/ids.h"
+#include "base/random.h"
+#include "drivers/fake/fake_config.h"
+
+namespace nodepool::drivers {
+
+enum class FakeServerStatus { kBuild, kActive, kError };
+
+struct FakeServer {
+  std::string id;
+  std::string name;
+  FakeFlavor flavor;
+  std::string zone;
+  std::map<std::string, std::string> metadata;
+  FakeServerStatus status = FakeServerStatus::kBuild;
+};
+
+struct FakeServerRequest {
+  std::string name;
+  std::string flavor;
+  std::optional<std::string> image;  // name or id; none: not looked up
+  std::optional<std::string> zone;
+  std::map<std::string, std::string> metadata;
+  bool should_fail = false;
+};
+
+struct FakeImage {
+  std::string id;
+  std::string name;
+  std::map<std::string, std::string> metadata;
+};
+
+// A cloud that exists in this process only (drivers.md 10.1). Time passes by the
+// loop's clock; a zero latency costs no timer. Its faults have the verdicts that a
+// real driver would map them to.
+class FakeCloud {
+ public:
+  // `random` makes ids, which must not repeat in a later process.
+  FakeCloud(Loop& loop, Random& random, FakeSimulation settings);
+
+  const FakeSimulation& settings() const { return settings_; }
+  // Servers and images stay as they are. A new seed starts the failures anew.
+  void Configure(FakeSimulation settings);
+
+  // --- What a cloud's API offers --------------------------------------------
+  // The id of a server that is now in BUILD (or born in ERROR). kQuota, kInvalid, kFail.
+  std::string CreateServer(FakeServerRequest request);
+  // Ends when it is ACTIVE. kFail when it is in ERROR, kNotFound when it was deleted
+  // meanwhile.
+  Task<FakeServer> WaitActive(std::string id);
+  // kNotFound: no such server. kRetry: a simulated failure.
+  Task<> DeleteServer(std::string id);
+  const std::map<std::string, FakeServer>& servers() const { return servers_; }
+
+  // The new image's id. kFail: a simulated failure.
+  std::string UploadImage(std::string name, std::map<std::string, std::string> metadata);
+  void DeleteImage(const std::string& id);  // a missing one is fine
+  const std::map<std::string, FakeImage>& images() const { return images_; }
+
+  const FakeFlavor* FindFlavor(const std::string& name) const;
+  bool HasImage(const std::string& name_or_id) const;
+
+  // --- Switches for tests ---------------------------------------------------
+  void FailNextCreates(int count) { failing_creates_ = count; }
+  void FailNextCreatesWithServer(int count) { creates_into_error_ = count; }  // a server in ERROR is left
+  void HangNextCreates(int count) { hanging_creates_ = count; }                // never leaves BUILD
+  void FailNextDeletes(int count) { failing_deletes_ = count; }
+  void FailNextUploads(int count) { failing_uploads_ = count; }
+  // Creations stay in BUILD until resumed.
+  void PauseCreates() { is_paused_ = true; }
+  void ResumeCreates();
+  void SetConsole(std::optional<std::string> text) { console_ = std::move(text); }
+  const std::optional<std::string>& console() const { return console_; }
+
+  std::uint64_t created_count() const { return created_count_; }
+  std::uint64_t deleted_count() const { return deleted_count_; }
+
+ private:
+  bool ExceedsLimits(const FakeFlavor& flavor) const;
+  bool Happens(double rate) { return rate > 0 && failures_.Between(0, 1) < rate; }
+  static bool Take(int& count) { return count > 0 && count-- > 0; }
+
+  Loop& loop_;
+  Random& random_;
+  FakeSimulation settings_;
+  SeededRandom failures_;
+  std::map<std::string, FakeServer> servers_;
+  std::map<std::string, SteadyTime> active_at_;  // of servers in BUILD
+  std::map<std::string, FakeImage> images_;
+  FakeLimits used_{.cores = 0, .instances = 0, .ram = 0, .volumes = 0, .volume_gb = 0};
+  WaitList changed_;  // creations resumed, a server deleted
+  bool is_paused_ = false;
+  int failing_creates_ = 0;
+  int creates_into_error_ = 0;
+  int hanging_creates_ = 0;
+  int failing_deletes_ = 0;
+  int failing_uploads_ = 0;
+  std::optional<std::string> console_;
+  std::uint64_t created_count_ = 0;
+  std::uint64_t deleted_count_ = 0;
+};
+
+// The simulated clouds of a process, by provider: builder and launcher see the same
+// servers and images, and a changed configuration finds them again.
+class FakeClouds {
+ public:
+  // Made at first use, with these settings; configured anew later.
+  FakeCloud& Of(const ProviderName& provider, Loop& loop, Random& random, FakeSimulation settings);
+  // Null when no provider of that name was made yet.
+  FakeCloud* Find(const ProviderName& provider);
+
+ private:
+  std::map<ProviderName, std::unique_ptr<FakeCloud>> clouds_;
+};
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include "driver/driver.h"
+#include "drivers/fake/fake_cloud.h"
+
+namespace nodepool::drivers {
+
+// Driver `fake`: real records, simulated machines (drivers.md 10).
+class FakeDriver : public driver::Driver {
+ public:
+  // Drivers that share `clouds` see the same machines and images.
+  explicit FakeDriver(std::shared_ptr<FakeClouds> clouds = std::make_shared<FakeClouds>());
+
+  std::string_view name() const override { return "fake"; }
+  const config::Schema& ProviderSchema() const override;
+  std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
+                                                                   config::Config& config) override;
+  std::unique_ptr<driver::Provider> CreateProvider(driver::ProviderEnvironment environment,
+                                                   std::shared_ptr<const driver::ProviderConfig> config) override;
+
+  FakeClouds& clouds() { return *clouds_; }
+
+ private:
+  std::shared_ptr<FakeClouds> clouds_;
+};
+
+}  // namespace nodepool::drivers
