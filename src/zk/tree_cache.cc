@@ -1,0 +1,384 @@
+#include "zk/tree_cache.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "async/backoff.h"
+#include "base/error.h"
+#include "base/logging.h"
+#include "base/random.h"
+
+namespace nodepool::zk {
+namespace {
+
+// Reads under way at a time.
+constexpr int kMaxReads = 256;
+
+Backoff::Settings Pauses() {
+  Backoff::Settings settings;
+  settings.max = std::chrono::seconds(10);
+  return settings;
+}
+
+}  // namespace
+
+// How order is kept: everything that is to be told becomes an item of one line; an
+// item that has to be read first holds up those behind it. So the listener hears of
+// changes in the order in which they happened while many reads are under way.
+//
+// A round begins with each connection. Its walk puts an item for every znode found
+// into the same line, and behind them one that compares what is known with what the
+// round has seen. Changes that happen meanwhile stand in the line too.
+struct TreeCache::Impl {
+  struct Item {
+    enum class Kind { kData, kPresent, kGone, kEndOfWalk };
+    Kind kind;
+    std::string path;
+    std::uint64_t number;  // its place in the line
+    bool is_settled;       // false: the read has not been answered
+    bool is_walk = false;  // the walk goes on below it
+    Result<NodeData> answer = std::unexpected(Code::kNoNode);
+  };
+  using ItemPtr = std::shared_ptr<Item>;
+
+  // Something to ask the servers: the data for an item, or else the children of a
+  // path, for the walk.
+  struct Job {
+    ItemPtr item;
+    std::string path;
+  };
+
+  // What the listener was told.
+  struct Known {
+    std::int64_t mzxid;   // 0 for an unwanted path
+    std::uint64_t round;  // in which it was last seen
+  };
+
+  // The reads of one path that stand in the line.
+  struct Reads {
+    int count = 0;
+    ItemPtr unsent;                // will show all that happened so far
+    std::uint64_t valid_from = 0;  // earlier ones were overtaken by a deletion
+  };
+
+  Impl(Loop& loop, Client& client, std::string root, Listener& listener)
+      : loop(loop),
+        client(client),
+        root(std::move(root)),
+        listener(listener),
+        logger("nodepool.zk.cache"),
+        tasks(loop, logger) {}
+
+  // Tasks.
+  Task<> Run();
+  Task<> OneRound();
+  Task<> Ask();
+  Task<> AskData(ItemPtr item);
+  Task<> AskChildren(std::string path);
+
+  // What happens.
+  void OnState(SessionState state);
+  void OnEvent(const WatchEvent& event);
+  void OnFound(const std::string& path);
+  void EndRound();
+
+  // The line.
+  void Read(const std::string& path, bool is_walk);
+  void Push(Item::Kind kind, const std::string& path);
+  void Enqueue(Job job);
+  void EndWalkJob();
+  void DeliverSettled();
+  void DeliverData(Item& item);
+  void DeliverPresent(const std::string& path);
+  void DeliverGone(const std::string& path);
+  void DeliverEndOfWalk();
+
+  bool IsBelowRoot(std::string_view path) const { return path.size() > root.size(); }
+  std::string ChildPath(const std::string& path, const std::string& name) const {
+    return path == "/" ? "/" + name : path + "/" + name;
+  }
+
+  Loop& loop;
+  Client& client;
+  std::string root;
+  Listener& listener;
+  log::Logger logger;
+  TaskGroup tasks;
+  Registration session_listener;
+  std::optional<Registration> watch;
+  Event connected;
+  Event round_ended;
+  Event synced;
+
+  std::uint64_t round = 0;
+  bool is_in_round = false;
+  bool was_synced = false;  // in this round
+  bool is_walking = false;
+  int walk_jobs = 0;  // unfinished parts of the walk
+  int askers = 0;
+  std::uint64_t last_number = 0;
+  std::deque<ItemPtr> line;
+  std::deque<Job> jobs;
+  std::unordered_map<std::string, Known> known;
+  std::unordered_map<std::string, Reads> reads;
+  // Unwanted paths about which an event told while the walk was under way: a
+  // listing answered before the event but looked at after it must not contradict.
+  std::unordered_set<std::string> decided;
+};
+
+Task<> TreeCache::Impl::Run() {
+  co_await connected.Wait();
+  // Differs between processes, so that they do not come back together.
+  SeededRandom random(static_cast<std::uint64_t>(client.session().id) ^ std::hash<std::string>()(root));
+  Backoff pauses(Pauses(), random);
+  for (;;) {
+    co_await connected.Wait();
+    std::exception_ptr fault;
+    try {
+      co_await OneRound();
+    } catch (...) {
+      fault = std::current_exception();
+    }
+    if (fault && VerdictOf(fault) == Verdict::kCancelled) std::rethrow_exception(fault);
+    if (fault) logger.Warning("Watching {} failed, trying again: {}", root, MessageOf(fault));
+    if (was_synced) pauses.Reset();
+    if (connected.is_set()) co_await loop.SleepFor(pauses.Next());
+  }
+}
+
+Task<> TreeCache::Impl::OneRound() {
+  was_synced = false;
+  round_ended.Reset();
+  if (!watch) {
+    // Set before anything is read, so that no change falls between.
+    Watcher watcher = [this](const WatchEvent& event) { OnEvent(event); };
+    watch = co_await client.AddWatch(root, WatchMode::kPersistentRecursive, std::move(watcher));
+  }
+  if (!connected.is_set()) co_return;
+  ++round;
+  is_in_round = true;
+  is_walking = true;
+  walk_jobs = 1;
+  Enqueue(Job{nullptr, root});
+  co_await round_ended.Wait();
+}
+
+Task<> TreeCache::Impl::Ask() {
+  while (!jobs.empty()) {
+    Job job = std::move(jobs.front());
+    jobs.pop_front();
+    std::uint64_t asked_in = round;
+    std::exception_ptr fault;
+    try {
+      if (job.item) {
+        co_await AskData(job.item);
+      } else {
+        co_await AskChildren(job.path);
+      }
+    } catch (...) {
+      fault = std::current_exception();
+    }
+    if (!fault) continue;
+    if (VerdictOf(fault) == Verdict::kCancelled) break;
+    if (asked_in != round) continue;
+    logger.Warning("Reading {} failed, starting again: {}", job.path, MessageOf(fault));
+    EndRound();
+  }
+  --askers;
+}
+
+Task<> TreeCache::Impl::AskData(ItemPtr item) {
+  std::uint64_t asked_in = round;
+  Reads& of_path = reads[item->path];
+  if (of_path.unsent == item) of_path.unsent = nullptr;
+  bool is_overtaken = item->number < of_path.valid_from;
+  if (!is_overtaken) {
+    Result<NodeData> answer = co_await client.Get(item->path);
+    if (asked_in != round) co_return;
+    item->answer = std::move(answer);
+  }
+  item->is_settled = true;
+  if (item->is_walk) {
+    bool has_children = item->answer && item->answer->stat.num_children > 0;
+    if (has_children) {
+      ++walk_jobs;
+      Enqueue(Job{nullptr, item->path});
+    }
+    EndWalkJob();
+  }
+  DeliverSettled();
+}
+
+Task<> TreeCache::Impl::AskChildren(std::string path) {
+  std::uint64_t asked_in = round;
+  Result<Children> children = co_await client.GetChildren(path);
+  if (asked_in != round) co_return;
+  if (children) {
+    for (const std::string& name : children->names) OnFound(ChildPath(path, name));
+  }
+  EndWalkJob();
+  DeliverSettled();
+}
+
+void TreeCache::Impl::OnState(SessionState state) {
+  if (state == SessionState::kConnected) {
+    connected.Set();
+  } else {
+    connected.Reset();
+    EndRound();
+  }
+}
+
+void TreeCache::Impl::OnEvent(const WatchEvent& event) {
+  if (!is_in_round || !IsBelowRoot(event.path)) return;
+  bool is_gone = event.type == EventType::kDeleted;
+  bool is_there = event.type == EventType::kCreated || event.type == EventType::kDataChanged;
+  if (is_there && listener.WantsData(event.path)) return Read(event.path, false);
+  if (!is_there && !is_gone) return;
+  if (is_walking) decided.insert(event.path);
+  auto of_path = reads.find(event.path);
+  if (is_gone && of_path != reads.end()) {
+    of_path->second.valid_from = last_number + 1;
+    of_path->second.unsent = nullptr;
+  }
+  Push(is_gone ? Item::Kind::kGone : Item::Kind::kPresent, event.path);
+  DeliverSettled();
+}
+
+// A znode that the walk came upon.
+void TreeCache::Impl::OnFound(const std::string& path) {
+  if (listener.WantsData(path)) return Read(path, true);
+  if (!decided.contains(path)) Push(Item::Kind::kPresent, path);
+  ++walk_jobs;
+  Enqueue(Job{nullptr, path});
+}
+
+// What is under way counts no more; the next round will find it.
+void TreeCache::Impl::EndRound() {
+  ++round;
+  is_in_round = false;
+  is_walking = false;
+  line.clear();
+  jobs.clear();
+  reads.clear();
+  decided.clear();
+  synced.Reset();
+  round_ended.Set();
+}
+
+void TreeCache::Impl::Read(const std::string& path, bool is_walk) {
+  Reads& of_path = reads[path];
+  if (of_path.unsent) {
+    if (is_walk && !std::exchange(of_path.unsent->is_walk, true)) ++walk_jobs;
+    return;
+  }
+  auto item = std::make_shared<Item>(Item{Item::Kind::kData, path, ++last_number, false, is_walk});
+  if (is_walk) ++walk_jobs;
+  ++of_path.count;
+  of_path.unsent = item;
+  line.push_back(item);
+  Enqueue(Job{item, path});
+}
+
+void TreeCache::Impl::Push(Item::Kind kind, const std::string& path) {
+  line.push_back(std::make_shared<Item>(Item{kind, path, ++last_number, true}));
+}
+
+void TreeCache::Impl::Enqueue(Job job) {
+  jobs.push_back(std::move(job));
+  if (askers >= kMaxReads) return;
+  ++askers;
+  tasks.Spawn("read the tree below " + root, Ask());
+}
+
+void TreeCache::Impl::EndWalkJob() {
+  if (--walk_jobs > 0) return;
+  is_walking = false;
+  decided.clear();
+  Push(Item::Kind::kEndOfWalk, root);
+}
+
+void TreeCache::Impl::DeliverSettled() {
+  while (!line.empty() && line.front()->is_settled) {
+    ItemPtr item = std::move(line.front());
+    line.pop_front();
+    switch (item->kind) {
+      case Item::Kind::kData:
+        DeliverData(*item);
+        break;
+      case Item::Kind::kPresent:
+        DeliverPresent(item->path);
+        break;
+      case Item::Kind::kGone:
+        DeliverGone(item->path);
+        break;
+      case Item::Kind::kEndOfWalk:
+        DeliverEndOfWalk();
+        break;
+    }
+  }
+}
+
+void TreeCache::Impl::DeliverData(Item& item) {
+  auto of_path = reads.find(item.path);
+  bool is_overtaken = item.number < of_path->second.valid_from;
+  if (--of_path->second.count == 0) reads.erase(of_path);
+  if (is_overtaken) return;
+  if (!item.answer) return DeliverGone(item.path);
+  std::int64_t mzxid = item.answer->stat.mzxid;
+  auto [told, is_new] = known.try_emplace(item.path, Known{mzxid, round});
+  told->second.round = round;
+  if (!is_new && mzxid <= told->second.mzxid) return;
+  told->second.mzxid = mzxid;
+  listener.OnNode(item.path, *item.answer);
+}
+
+void TreeCache::Impl::DeliverPresent(const std::string& path) {
+  auto [told, is_new] = known.try_emplace(path, Known{0, round});
+  told->second.round = round;
+  if (is_new) listener.OnNode(path, NodeData());
+}
+
+void TreeCache::Impl::DeliverGone(const std::string& path) {
+  if (known.erase(path) > 0) listener.OnGone(path);
+}
+
+void TreeCache::Impl::DeliverEndOfWalk() {
+  std::vector<std::string> vanished;
+  for (const auto& [path, told] : known) {
+    if (told.round != round) vanished.push_back(path);
+  }
+  // Children before their parents, as the servers delete.
+  std::ranges::sort(vanished, std::greater<>());
+  for (const std::string& path : vanished) DeliverGone(path);
+  was_synced = true;
+  synced.Set();
+  listener.OnSynced();
+}
+
+TreeCache::TreeCache(Loop& loop, Client& client, std::string root, Listener& listener)
+    : impl_(std::make_unique<Impl>(loop, client, std::move(root), listener)) {}
+
+TreeCache::~TreeCache() = default;
+
+void TreeCache::Start() {
+  impl_->session_listener =
+      impl_->client.OnSession([impl = impl_.get()](SessionState state) { impl->OnState(state); });
+  if (impl_->client.state() == SessionState::kConnected) impl_->connected.Set();
+  impl_->tasks.Spawn("follow " + impl_->root, impl_->Run());
+}
+
+Task<> TreeCache::Stop() {
+  impl_->session_listener.Reset();
+  impl_->watch.reset();
+  impl_->EndRound();
+  co_await impl_->tasks.Stop();
+}
+
+bool TreeCache::synced() const { return impl_->synced.is_set(); }
+
+Task<> TreeCache::WaitSynced() { return impl_->synced.Wait(); }
+
+}  // namespace nodepool::zk

@@ -1,0 +1,309 @@
+#include "zk/tree_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "testing/faulty_zk.h"
+#include "testing/memory_zk.h"
+#include "testing/virtual_time.h"
+
+namespace nodepool::zk {
+namespace {
+
+using nodepool::testing::FaultyZk;
+using nodepool::testing::MemoryZk;
+using nodepool::testing::VirtualTime;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Keeps what it was told and checks that it makes sense.
+class View : public TreeCache::Listener {
+ public:
+  // Lock directories and what is in them matter only by existing.
+  bool WantsData(std::string_view path) const override {
+    return path.find("/lock") == std::string_view::npos;
+  }
+  void OnNode(const std::string& path, const NodeData& node) override {
+    log.push_back("+" + path + (node.data.empty() ? "" : "=" + node.data));
+    if (WantsData(path)) {
+      EXPECT_GT(node.stat.mzxid, last_mzxid[path]) << path << " went back or was told twice";
+      last_mzxid[path] = node.stat.mzxid;
+    } else {
+      EXPECT_FALSE(nodes.contains(path)) << path << " was told twice";
+    }
+    nodes[path] = node.data;
+  }
+  void OnGone(const std::string& path) override {
+    log.push_back("-" + path);
+    EXPECT_EQ(nodes.erase(path), 1u) << path << " was not known";
+  }
+  void OnSynced() override { ++times_synced; }
+
+  std::vector<std::string> TakeLog() { return std::exchange(log, {}); }
+
+  std::map<std::string, std::string> nodes;
+  std::map<std::string, std::int64_t> last_mzxid;
+  std::vector<std::string> log;
+  int times_synced = 0;
+};
+
+class TreeCacheTest : public ::testing::Test {
+ protected:
+  ~TreeCacheTest() override { time.Run(cache.Stop()); }
+
+  void Create(std::string path, std::string data = "", CreateMode mode = CreateMode::kPersistent) {
+    (void)zk.tree().Create(CreateOp{std::move(path), std::move(data), mode}, 0, time.loop().Now());
+  }
+  void Set(std::string path, std::string data) {
+    (void)zk.tree().Set(SetOp{std::move(path), std::move(data)}, 0, time.loop().Now());
+  }
+  void Delete(std::string path) { (void)zk.tree().Delete(DeleteOp{std::move(path)}, 0); }
+
+  void Start() {
+    cache.Start();
+    time.Run(cache.WaitSynced());
+  }
+  void Settle() { time.Advance(seconds(60)); }
+
+  // What the view should hold.
+  std::map<std::string, std::string> Truth(const std::string& path = "/r") {
+    std::map<std::string, std::string> truth;
+    Result<Children> children = zk.tree().GetChildren(path);
+    if (!children) return truth;
+    for (const std::string& name : children->names) {
+      std::string child = path + "/" + name;
+      truth[child] = view.WantsData(child) ? zk.tree().Get(child)->data : "";
+      truth.merge(Truth(child));
+    }
+    return truth;
+  }
+
+  VirtualTime time;
+  MemoryZk zk{time.loop()};
+  std::unique_ptr<Client> client = zk.Connect();
+  FaultyZk faulty{*client};
+  View view;
+  TreeCache cache{time.loop(), faulty, "/r", view};
+};
+
+TEST_F(TreeCacheTest, TellsWhatIsThereThenFollows) {
+  Create("/r");
+  Create("/r/a", "1");
+  Create("/r/a/lock");
+  Create("/r/b", "2");
+  Create("/rest", "not below the root");
+  Start();
+  EXPECT_TRUE(cache.synced());
+  EXPECT_EQ(view.times_synced, 1);
+  EXPECT_EQ(view.nodes, Truth());
+  EXPECT_EQ(view.nodes.size(), 3u);
+  view.TakeLog();
+
+  Set("/r/a", "3");
+  Create("/r/c", "4");
+  Delete("/r/b");
+  Create("/r/a/lock/x", "ignored");
+  Set("/r", "root");
+  time.loop().RunReady();
+  EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/a=3", "+/r/c=4", "-/r/b", "+/r/a/lock/x"));
+  EXPECT_EQ(view.times_synced, 1);
+}
+
+TEST_F(TreeCacheTest, AMissingRootIsEmptyAndFollowedWhenItComes) {
+  Start();
+  EXPECT_THAT(view.nodes, IsEmpty());
+  Create("/r");
+  Create("/r/a", "1");
+  time.loop().RunReady();
+  EXPECT_EQ(view.nodes, Truth());
+  Delete("/r/a");
+  Delete("/r");
+  Create("/r");
+  Create("/r/b", "2");
+  time.loop().RunReady();
+  EXPECT_EQ(view.nodes, Truth());
+}
+
+// One read per wanted change, none for the others; leaves are not listed.
+TEST_F(TreeCacheTest, ReadsNoMoreThanNeeded) {
+  Create("/r");
+  for (int i = 0; i < 10; ++i) Create(fmt::format("/r/{}", i), "x");
+  Start();
+  std::size_t walk = faulty.calls().size();
+  EXPECT_EQ(walk, 12u) << "a watch, one listing, ten reads";
+  faulty.ForgetCalls();
+  Set("/r/3", "y");
+  Create("/r/3/lock");
+  Create("/r/3/lock/x__lock__0000000000");
+  Delete("/r/7");
+  time.loop().RunReady();
+  ASSERT_EQ(faulty.calls().size(), 1u);
+  EXPECT_EQ(faulty.calls()[0].name + faulty.calls()[0].path, "Get/r/3");
+  faulty.ForgetCalls();
+  for (int i = 0; i < 100; ++i) Set("/r/3", std::to_string(i));
+  time.loop().RunReady();
+  EXPECT_LE(faulty.calls().size(), 100u);
+  EXPECT_EQ(view.nodes, Truth());
+}
+
+TEST_F(TreeCacheTest, ReadsArePipelinedAndBounded) {
+  zk.SetLatency(milliseconds(10));
+  Create("/r");
+  for (int i = 0; i < 1000; ++i) Create(fmt::format("/r/{:04}", i), "x");
+  SteadyTime begin = time.loop().SteadyNow();
+  Start();
+  EXPECT_LT(time.loop().SteadyNow() - begin, milliseconds(100)) << "1000 reads in 4 batches of 256";
+  EXPECT_GT(time.loop().SteadyNow() - begin, milliseconds(50));
+  EXPECT_EQ(view.nodes.size(), 1000u);
+  EXPECT_TRUE(std::ranges::is_sorted(view.log)) << "told in order";
+}
+
+TEST_F(TreeCacheTest, ADeletionOvertakesTheReadBeforeIt) {
+  Create("/r");
+  Start();
+  zk.SetLatency(milliseconds(10));
+  Create("/r/a", "1");
+  time.Advance(milliseconds(8));  // the read is under way
+  Delete("/r/a");
+  time.Advance(seconds(1));
+  EXPECT_THAT(view.TakeLog(), IsEmpty());
+  Create("/r/a", "2");
+  time.Advance(milliseconds(8));
+  Delete("/r/a");
+  Create("/r/a", "3");
+  time.Advance(seconds(1));
+  EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/a=3"));
+}
+
+TEST_F(TreeCacheTest, ChangesOfDifferentPathsKeepTheirOrder) {
+  Create("/r");
+  Create("/r/a", "1");
+  Start();
+  view.TakeLog();
+  zk.SetLatency(milliseconds(10));
+  Create("/r/b", "2");
+  Create("/r/lock");
+  Delete("/r/a");
+  time.Advance(seconds(1));
+  EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/b=2", "+/r/lock", "-/r/a"));
+}
+
+TEST_F(TreeCacheTest, AReconnectionTellsOnlyTheDifferences) {
+  Create("/r");
+  for (const char* path : {"/r/same", "/r/changed", "/r/gone", "/r/lock"}) Create(path, "1");
+  Create("/r/lock/x");
+  Start();
+  view.TakeLog();
+  zk.Disconnect(*client);
+  EXPECT_FALSE(cache.synced());
+  Set("/r/changed", "2");
+  Delete("/r/gone");
+  Delete("/r/lock/x");
+  Delete("/r/lock");
+  Create("/r/new", "3");
+  zk.Reconnect(*client);
+  time.Run(cache.WaitSynced());
+  EXPECT_THAT(view.TakeLog(),
+              ElementsAre("+/r/changed=2", "+/r/new=3", "-/r/lock/x", "-/r/lock", "-/r/gone"));
+  EXPECT_EQ(view.times_synced, 2);
+}
+
+TEST_F(TreeCacheTest, FollowsInANewSession) {
+  Create("/r");
+  Create("/r/a", "1");
+  Start();
+  zk.ExpireSession(*client);
+  Set("/r/a", "2");
+  Settle();
+  EXPECT_TRUE(cache.synced());
+  Set("/r/a", "3");
+  time.loop().RunReady();
+  EXPECT_EQ(view.nodes, Truth());
+  EXPECT_EQ(view.times_synced, 2);
+}
+
+// Each operation of the start fails once, before or after its effect.
+TEST(TreeCacheFaultTest, AnyFailureOfTheWalkIsRepeated) {
+  for (auto fault : {FaultyZk::Fault::kBefore, FaultyZk::Fault::kAfter}) {
+    for (Verdict verdict : {Verdict::kRetry, Verdict::kFail}) {
+      for (std::size_t n = 0; n < 6; ++n) {
+        VirtualTime time;
+        MemoryZk zk(time.loop());
+        for (const char* path : {"/r", "/r/a", "/r/a/lock", "/r/b"}) {
+          (void)zk.tree().Create(CreateOp{path}, 0, time.loop().Now());
+        }
+        auto client = zk.Connect();
+        FaultyZk faulty(*client);
+        faulty.SetError(Error(verdict, "injected fault"));
+        faulty.FailNth(n, fault);
+        View view;
+        TreeCache cache(time.loop(), faulty, "/r", view);
+        cache.Start();
+        time.Run(cache.WaitSynced());
+        EXPECT_EQ(view.nodes.size(), 3u);
+        EXPECT_EQ(view.times_synced, 1);
+        time.Run(cache.Stop());
+      }
+    }
+  }
+}
+
+// Whatever happens to the tree, the connection and single reads: once things are
+// quiet the listener has the truth.
+class TreeCacheChaosTest : public TreeCacheTest, public ::testing::WithParamInterface<std::uint64_t> {};
+
+TEST_P(TreeCacheChaosTest, Converges) {
+  SeededRandom random(GetParam());
+  auto random_path = [&] {
+    std::string path = "/r";
+    for (std::uint64_t depth = random.Below(4); depth > 0; --depth) {
+      path += random.Below(4) == 0 ? "/lock" : "/" + std::to_string(random.Below(5));
+    }
+    return path;
+  };
+  auto change = [&] {
+    std::string path = random_path();
+    std::uint64_t kind = random.Below(10);
+    if (kind < 5) return Create(path, std::to_string(random.Below(1000)));
+    if (kind < 7) return Set(path, std::to_string(random.Below(1000)));
+    Delete(path);
+  };
+  zk.SetLatency(milliseconds(random.Below(20)));
+  faulty.FailRandomly(random.Below(2) * 0.01, random);
+  for (int i = 0; i < 30; ++i) change();
+  cache.Start();
+  for (int step = 0; step < 600; ++step) {
+    for (std::uint64_t n = random.Below(4); n > 0; --n) change();
+    time.Advance(std::chrono::microseconds(random.Below(8000)));
+    switch (random.Below(60)) {
+      case 0:
+        zk.Disconnect(*client, MemoryZk::UnderWay::kDone);
+        break;
+      case 1:
+        zk.Disconnect(*client);
+        break;
+      case 2:
+        zk.ExpireSession(*client);
+        break;
+      default:
+        if (random.Below(5) == 0) zk.Reconnect(*client);
+    }
+  }
+  faulty.FailNever();
+  zk.Reconnect(*client);
+  Settle();
+  EXPECT_TRUE(cache.synced());
+  EXPECT_EQ(view.nodes, Truth());
+  // And it goes on following.
+  for (int i = 0; i < 20; ++i) change();
+  Settle();
+  EXPECT_EQ(view.nodes, Truth());
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, TreeCacheChaosTest, ::testing::Range<std::uint64_t>(1, 101));
+
+}  // namespace
+}  // namespace nodepool::zk
