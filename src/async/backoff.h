@@ -17,7 +17,8 @@ class Backoff {
     double jitter = 0.4;
   };
 
-  Backoff(Settings settings, Random& random) : settings_(settings), random_(random), base_(settings.initial) {}
+  Backoff(Settings settings, Random& random)
+      : settings_(settings), random_(random), base_(settings.initial) {}
 
   Duration Next();
   void Reset() { base_ = settings_.initial; }

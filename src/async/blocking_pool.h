@@ -6,7 +6,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <functional>
+#include <optional>
 #include <type_traits>
+#include <variant>
 
 #include "async/task.h"
 

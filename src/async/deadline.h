@@ -23,7 +23,8 @@ Task<T> WithDeadline(Loop& loop, SteadyTime deadline, std::string what, Task<T> 
                      asio::co_spawn(executor, loop.SleepUntil(deadline), asio::deferred))
                      .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
   std::exception_ptr task_error = std::get<1>(outcome);
-  bool time_is_up = std::get<0>(outcome)[0] == 1 && !std::get<std::tuple_size_v<decltype(outcome)> - 1>(outcome);
+  bool time_is_up =
+      std::get<0>(outcome)[0] == 1 && !std::get<std::tuple_size_v<decltype(outcome)> - 1>(outcome);
   if (task_error && time_is_up && VerdictOf(task_error) == Verdict::kCancelled) {
     throw Error(Verdict::kRetry, what + " timed out");
   }

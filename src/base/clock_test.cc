@@ -36,9 +36,8 @@ TEST(ManualClockTest, TimerSetByATimerRunsInTheSameAdvance) {
   ManualClock clock;
   SteadyTime start = clock.SteadyNow();
   SteadyTime inner_ran{};
-  clock.CallAt(start + seconds(1), [&] {
-    clock.CallAt(clock.SteadyNow() + seconds(1), [&] { inner_ran = clock.SteadyNow(); });
-  });
+  clock.CallAt(start + seconds(1),
+               [&] { clock.CallAt(clock.SteadyNow() + seconds(1), [&] { inner_ran = clock.SteadyNow(); }); });
   clock.AdvanceTo(start + seconds(10));
   EXPECT_EQ(inner_ran, start + seconds(2));
 }

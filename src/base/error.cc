@@ -7,15 +7,24 @@ namespace nodepool {
 
 std::string_view ToString(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kRetry: return "retry";
-    case Verdict::kQuota: return "quota";
-    case Verdict::kRateLimited: return "rate_limited";
-    case Verdict::kNotFound: return "not_found";
-    case Verdict::kConflict: return "conflict";
-    case Verdict::kInvalid: return "invalid";
-    case Verdict::kLostSession: return "lost_session";
-    case Verdict::kCancelled: return "cancelled";
-    case Verdict::kFail: return "fail";
+    case Verdict::kRetry:
+      return "retry";
+    case Verdict::kQuota:
+      return "quota";
+    case Verdict::kRateLimited:
+      return "rate_limited";
+    case Verdict::kNotFound:
+      return "not_found";
+    case Verdict::kConflict:
+      return "conflict";
+    case Verdict::kInvalid:
+      return "invalid";
+    case Verdict::kLostSession:
+      return "lost_session";
+    case Verdict::kCancelled:
+      return "cancelled";
+    case Verdict::kFail:
+      return "fail";
   }
   return "fail";
 }

@@ -43,7 +43,9 @@ struct PoolKey {
 
 template <class Tag>
 struct std::hash<nodepool::StrongId<Tag>> {
-  std::size_t operator()(const nodepool::StrongId<Tag>& id) const { return std::hash<std::string>()(id.value); }
+  std::size_t operator()(const nodepool::StrongId<Tag>& id) const {
+    return std::hash<std::string>()(id.value);
+  }
 };
 
 template <>

@@ -32,11 +32,16 @@ class LevelName : public spdlog::custom_flag_formatter {
 
 spdlog::level::level_enum ToSpdlog(Level level) {
   switch (level) {
-    case Level::kDebug: return spdlog::level::debug;
-    case Level::kInfo: return spdlog::level::info;
-    case Level::kWarning: return spdlog::level::warn;
-    case Level::kError: return spdlog::level::err;
-    case Level::kCritical: return spdlog::level::critical;
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarning:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
+    case Level::kCritical:
+      return spdlog::level::critical;
   }
   return spdlog::level::critical;
 }
@@ -79,7 +84,9 @@ struct Registry {
   std::shared_ptr<Logger::Source> Find(std::string_view name) {
     std::lock_guard lock(mutex);
     auto& source = sources[std::string(name)];
-    if (!source) source = std::make_shared<Logger::Source>(Logger::Source{std::string(name), LevelOf(std::string(name))});
+    if (!source)
+      source =
+          std::make_shared<Logger::Source>(Logger::Source{std::string(name), LevelOf(std::string(name))});
     return source;
   }
 
@@ -119,11 +126,16 @@ struct Registry {
 
 std::string_view ToString(Level level) {
   switch (level) {
-    case Level::kDebug: return "DEBUG";
-    case Level::kInfo: return "INFO";
-    case Level::kWarning: return "WARNING";
-    case Level::kError: return "ERROR";
-    case Level::kCritical: return "CRITICAL";
+    case Level::kDebug:
+      return "DEBUG";
+    case Level::kInfo:
+      return "INFO";
+    case Level::kWarning:
+      return "WARNING";
+    case Level::kError:
+      return "ERROR";
+    case Level::kCritical:
+      return "CRITICAL";
   }
   return "CRITICAL";
 }

@@ -59,9 +59,7 @@ TEST(LoggingTest, LineFormatRepeatsThePrefixForEachLine) {
   EXPECT_TRUE(std::regex_match(second, std::regex(stamp + "  trace"))) << second;
 }
 
-TEST(LoggingTest, UnwritableFileIsAClearError) {
-  EXPECT_THROW(ToFile("/dev/null/x.log"), nodepool::Error);
-}
+TEST(LoggingTest, UnwritableFileIsAClearError) { EXPECT_THROW(ToFile("/dev/null/x.log"), nodepool::Error); }
 
 }  // namespace
 }  // namespace nodepool::log

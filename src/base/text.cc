@@ -26,7 +26,8 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::optional<std::string> NearestSpelling(std::string_view word, const std::vector<std::string>& candidates) {
+std::optional<std::string> NearestSpelling(std::string_view word,
+                                           const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongestWord = 64;  // bounds the quadratic comparison
   if (word.size() > kLongestWord) return std::nullopt;
   std::optional<std::string> best;
@@ -61,7 +62,11 @@ bool IsValidUtf8(std::string_view bytes) {
   std::size_t i = 0;
   while (i < bytes.size()) {
     auto lead = static_cast<std::uint8_t>(bytes[i]);
-    std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 0x6 ? 2 : lead >> 4 == 0xe ? 3 : lead >> 3 == 0x1e ? 4 : 0;
+    std::size_t length = lead < 0x80         ? 1
+                         : lead >> 5 == 0x6  ? 2
+                         : lead >> 4 == 0xe  ? 3
+                         : lead >> 3 == 0x1e ? 4
+                                             : 0;
     if (length == 0 || i + length > bytes.size()) return false;
     std::uint32_t code = length == 1 ? lead : lead & (0x7f >> length);
     for (std::size_t k = 1; k < length; ++k) {
@@ -69,7 +74,8 @@ bool IsValidUtf8(std::string_view bytes) {
       if (next >> 6 != 0x2) return false;
       code = code << 6 | (next & 0x3f);
     }
-    bool overlong = (length == 2 && code < 0x80) || (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+    bool overlong =
+        (length == 2 && code < 0x80) || (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
     bool surrogate = code >= 0xd800 && code <= 0xdfff;
     if (overlong || surrogate || code > 0x10ffff) return false;
     i += length;

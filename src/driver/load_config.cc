@@ -13,7 +13,8 @@ config::DriverSchemas SchemasOf(const Registry& drivers, config::DriverSchemas o
 
 Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path,
                                                          const std::optional<std::string>& secure_path,
-                                                         const Registry& drivers, config::DriverSchemas others) {
+                                                         const Registry& drivers,
+                                                         config::DriverSchemas others) {
   for (const std::string& name : drivers.Names()) drivers.Find(name)->Reset();
   config::LoadOptions options;
   options.secure_path = secure_path;
@@ -26,8 +27,8 @@ Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path
     Driver* driver = drivers.Find(section.driver);
     if (driver == nullptr) {
       loaded->common.warnings.push_back(fmt::format(
-          "{}:{}:{}: provider {} is skipped: this program has no driver {}", path, section.source.position().line,
-          section.source.position().column, section.name, section.driver));
+          "{}:{}:{}: provider {} is skipped: this program has no driver {}", path,
+          section.source.position().line, section.source.position().column, section.name, section.driver));
       continue;
     }
     try {

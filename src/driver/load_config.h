@@ -27,6 +27,7 @@ config::DriverSchemas SchemasOf(const Registry& drivers, config::DriverSchemas o
 // `others` knows the schemas of drivers that are not registered.
 Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path,
                                                          const std::optional<std::string>& secure_path,
-                                                         const Registry& drivers, config::DriverSchemas others);
+                                                         const Registry& drivers,
+                                                         config::DriverSchemas others);
 
 }  // namespace nodepool::driver

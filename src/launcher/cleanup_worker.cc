@@ -28,8 +28,9 @@ Task<> CleanupWorker::Run() {
 
 Task<> CleanupWorker::Pass() {
   using Step = Task<> (CleanupWorker::*)();
-  constexpr Step kSteps[] = {&CleanupWorker::LeakedResources, &CleanupWorker::MaxReadyAge, &CleanupWorker::MaxHoldAge,
-                             &CleanupWorker::UnfinishedNodes, &CleanupWorker::EmptyNodes};
+  constexpr Step kSteps[] = {&CleanupWorker::LeakedResources, &CleanupWorker::MaxReadyAge,
+                             &CleanupWorker::MaxHoldAge, &CleanupWorker::UnfinishedNodes,
+                             &CleanupWorker::EmptyNodes};
   for (Step step : kSteps) {
     std::exception_ptr error;
     try {
@@ -53,7 +54,8 @@ Task<> CleanupWorker::LeakedResources() {
     }
     if (!error) continue;
     if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    logger_.Error("Leaked resources of provider {} could not be cleaned: {}", provider->config().name, MessageOf(error));
+    logger_.Error("Leaked resources of provider {} could not be cleaned: {}", provider->config().name,
+                  MessageOf(error));
   }
 }
 
@@ -88,7 +90,8 @@ bool CleanupWorker::IsUnfinished(const store::StoredNode& node) const {
 
 Task<> CleanupWorker::MarkDeleting(NodeId id, std::string why, std::function<bool(const Node&)> applies) {
   const store::StoredNode* cached = context_.nodes.Find(id);
-  if (cached == nullptr || cached->is_locked() || !providers_.IsConfigured(cached->record.provider)) co_return;
+  if (cached == nullptr || cached->is_locked() || !providers_.IsConfigured(cached->record.provider))
+    co_return;
   auto node = co_await context_.store.TryLockNode(id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();

@@ -16,11 +16,13 @@ bool IsGarbageWhenUnlocked(NodeState state) {
     case NodeState::kFailed:
     case NodeState::kDeleting:
     case NodeState::kDeleted:
-    case NodeState::kAborted: return true;
+    case NodeState::kAborted:
+      return true;
     case NodeState::kInit:
     case NodeState::kTesting:
     case NodeState::kReady:
-    case NodeState::kHold: return false;
+    case NodeState::kHold:
+      return false;
   }
   return false;
 }
@@ -96,7 +98,8 @@ Task<> DeletedNodeWorker::Guarded(NodeId id, Task<> task) {
 
 Task<> DeletedNodeWorker::RetryLater(NodeId id) {
   int exponent = std::min(failures_[id] - 1, 10);
-  Duration pause = std::min(context_.intervals.delete_retry * (1 << exponent), context_.intervals.delete_retry_max);
+  Duration pause =
+      std::min(context_.intervals.delete_retry * (1 << exponent), context_.intervals.delete_retry_max);
   co_await context_.loop.SleepFor(pause);
   Examine(id);
 }

@@ -213,7 +213,8 @@ Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry) {
   if (VerdictOf(error) != Verdict::kCancelled && VerdictOf(error) != Verdict::kLostSession) {
     std::string node_id = slot->node ? slot->node->id().value : "";
     logger_.About({logger_.ids().event, id().value, node_id})
-        .Warning("Launch of {} {}: {}", slot->label, is_refused ? "refused for quota" : "failed", MessageOf(error));
+        .Warning("Launch of {} {}: {}", slot->label, is_refused ? "refused for quota" : "failed",
+                 MessageOf(error));
     co_await MarkEnded(slot, is_refused ? NodeState::kAborted : NodeState::kFailed);
   }
   slot->state = is_refused ? Slot::State::kAborted : Slot::State::kFailed;
@@ -233,7 +234,9 @@ Task<> Handler::MarkEnded(std::shared_ptr<Slot> slot, NodeState state) {
   } catch (...) {
     error = std::current_exception();
   }
-  if (error) logger_.Warning("Node {} could not be marked {}: {}", slot->node->id(), ToString(state), MessageOf(error));
+  if (error)
+    logger_.Warning("Node {} could not be marked {}: {}", slot->node->id(), ToString(state),
+                    MessageOf(error));
 }
 
 Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry) {

@@ -46,7 +46,8 @@ class HandlerHost {
 // DeletedNodeWorker, unlocked `init` nodes by CleanupWorker.
 class Handler {
  public:
-  Handler(Context& context, Ledger& ledger, HandlerHost& host, store::StoredRequest seen, sched::ServiceOrder order);
+  Handler(Context& context, Ledger& ledger, HandlerHost& host, store::StoredRequest seen,
+          sched::ServiceOrder order);
   ~Handler();
   Handler(const Handler&) = delete;
   Handler& operator=(const Handler&) = delete;

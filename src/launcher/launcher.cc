@@ -17,7 +17,8 @@ Component LauncherComponent(const std::string& hostname, ComponentState state) {
 }  // namespace
 
 Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::Client& client,
-                   driver::Registry& drivers, std::shared_ptr<const driver::LoadedConfig> config, Options options)
+                   driver::Registry& drivers, std::shared_ptr<const driver::LoadedConfig> config,
+                   Options options)
     : config_(std::move(config)),
       options_(std::move(options)),
       logger_("nodepool.NodePool"),
@@ -46,7 +47,8 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::
       deleted_nodes_(context_, providers_),
       lost_requests_(context_),
       cleanup_(context_, providers_, config_->common),
-      min_ready_(context_, config_->common, [this](const LabelName& label) { return IsLabelAvailable(label); }),
+      min_ready_(context_, config_->common,
+                 [this](const LabelName& label) { return IsLabelAvailable(label); }),
       tasks_(loop, logger_) {}
 
 Launcher::~Launcher() = default;
@@ -85,7 +87,8 @@ Task<> Launcher::StartPools(ProviderName name) {
   for (const auto& [pool_name, pool] : provider->pools) {
     PoolKey key{name, pool_name};
     if (pools_.contains(key)) continue;
-    auto worker = std::make_unique<PoolWorker>(surroundings_, provider, pool, options_.hostname, options_.fqdn);
+    auto worker =
+        std::make_unique<PoolWorker>(surroundings_, provider, pool, options_.hostname, options_.fqdn);
     started.push_back(worker.get());
     pools_.emplace(key, std::move(worker));
   }

@@ -29,8 +29,8 @@ class Launcher {
   };
 
   // All arguments outlive the launcher.
-  Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::Client& client, driver::Registry& drivers,
-           std::shared_ptr<const driver::LoadedConfig> config, Options options);
+  Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::Client& client,
+           driver::Registry& drivers, std::shared_ptr<const driver::LoadedConfig> config, Options options);
   ~Launcher();  // call Stop() first
 
   // Ends when the caches are complete, every provider was tried and the pools of

@@ -24,11 +24,13 @@ void TakeBack(Map& map, const Key& key, const Resources& need) {
 
 Ledger::Ledger(store::NodeCache& nodes)
     : nodes_(nodes),
-      registration_(nodes.OnChange([this](const NodeId& id, const store::StoredNode*, const store::StoredNode*) {
-        if (auto it = by_node_.find(id); it != by_node_.end()) Release(it->second);
-      })) {}
+      registration_(
+          nodes.OnChange([this](const NodeId& id, const store::StoredNode*, const store::StoredNode*) {
+            if (auto it = by_node_.find(id); it != by_node_.end()) Release(it->second);
+          })) {}
 
-Ledger::EntryId Ledger::Commit(const PoolKey& pool, Resources need, const std::optional<std::string>& tenant) {
+Ledger::EntryId Ledger::Commit(const PoolKey& pool, Resources need,
+                               const std::optional<std::string>& tenant) {
   sched::Add(by_pool_[pool], need);
   sched::Add(by_provider_[pool.provider], need);
   if (tenant) sched::Add(by_tenant_[*tenant], need);
@@ -54,7 +56,9 @@ void Ledger::Release(EntryId id) {
 }
 
 const Resources& Ledger::PendingIn(const PoolKey& pool) const { return FindOrNone(by_pool_, pool); }
-const Resources& Ledger::PendingIn(const ProviderName& provider) const { return FindOrNone(by_provider_, provider); }
+const Resources& Ledger::PendingIn(const ProviderName& provider) const {
+  return FindOrNone(by_provider_, provider);
+}
 const Resources& Ledger::PendingOf(const std::string& tenant) const { return FindOrNone(by_tenant_, tenant); }
 
 int Ledger::LaunchesInProgress(const ProviderName& provider) const {

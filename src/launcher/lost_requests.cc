@@ -36,7 +36,8 @@ Task<> LostRequests::Stop() {
 
 bool LostRequests::IsLost(const RequestId& id) const {
   const store::StoredRequest* request = context_.requests.Find(id);
-  return request != nullptr && request->record.state == RequestState::kPending && !context_.request_locks.IsLocked(id);
+  return request != nullptr && request->record.state == RequestState::kPending &&
+         !context_.request_locks.IsLocked(id);
 }
 
 void LostRequests::Suspect(const RequestId& id) {

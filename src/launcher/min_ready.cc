@@ -4,7 +4,8 @@
 
 namespace nodepool::launcher {
 
-MinReady::MinReady(Context& context, const config::Config& config, std::function<bool(const LabelName&)> is_available)
+MinReady::MinReady(Context& context, const config::Config& config,
+                   std::function<bool(const LabelName&)> is_available)
     : context_(context),
       config_(config),
       is_available_(std::move(is_available)),
@@ -101,7 +102,9 @@ Task<> MinReady::Submit(LabelName label) {
 
 void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* before,
                               const store::StoredRequest* after) {
-  const NodeRequest* record = after != nullptr ? &after->record : before != nullptr ? &before->record : nullptr;
+  const NodeRequest* record = after != nullptr    ? &after->record
+                              : before != nullptr ? &before->record
+                                                  : nullptr;
   if (record == nullptr || record->requestor != kMinReadyRequestor || record->node_types.empty()) return;
   const LabelName& label = record->node_types.front();
   bool is_open = after != nullptr && (after->record.state == RequestState::kRequested ||

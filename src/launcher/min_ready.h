@@ -17,7 +17,8 @@ namespace nodepool::launcher {
 class MinReady {
  public:
   // `is_available` says whether a pool of this launcher could provide the label now.
-  MinReady(Context& context, const config::Config& config, std::function<bool(const LabelName&)> is_available);
+  MinReady(Context& context, const config::Config& config,
+           std::function<bool(const LabelName&)> is_available);
   ~MinReady();  // call Stop() first
 
   void Start();
@@ -30,7 +31,8 @@ class MinReady {
  private:
   Task<> Run();
   void Check(const LabelName& label, int min_ready);
-  void RequestChanged(const RequestId& id, const store::StoredRequest* before, const store::StoredRequest* after);
+  void RequestChanged(const RequestId& id, const store::StoredRequest* before,
+                      const store::StoredRequest* after);
   int UnderWay(const LabelName& label) const;
   Task<> Submit(LabelName label);
   Task<> Finish(RequestId id, NodeRequest request);
@@ -41,10 +43,10 @@ class MinReady {
   const config::Config& config_;
   std::function<bool(const LabelName&)> is_available_;
   log::Logger logger_;
-  std::map<RequestId, LabelName> own_;           // ours, until finished
-  std::map<LabelName, int> submitting_;          // being created
-  std::map<LabelName, std::set<RequestId>> open_; // of all launchers, requested or pending
-  std::map<LabelName, SteadyTime> held_off_;     // after a failure (D-27)
+  std::map<RequestId, LabelName> own_;             // ours, until finished
+  std::map<LabelName, int> submitting_;            // being created
+  std::map<LabelName, std::set<RequestId>> open_;  // of all launchers, requested or pending
+  std::map<LabelName, SteadyTime> held_off_;       // after a failure (D-27)
   Event wake_;
   TaskGroup tasks_;
   std::vector<zk::Registration> registrations_;

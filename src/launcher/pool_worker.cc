@@ -7,14 +7,17 @@
 
 namespace nodepool::launcher {
 
-PoolWorker::PoolWorker(PoolSurroundings& surroundings, std::shared_ptr<const driver::ProviderConfig> provider_config,
-                       std::shared_ptr<const driver::PoolConfig> config, std::string hostname, std::string fqdn)
+PoolWorker::PoolWorker(PoolSurroundings& surroundings,
+                       std::shared_ptr<const driver::ProviderConfig> provider_config,
+                       std::shared_ptr<const driver::PoolConfig> config, std::string hostname,
+                       std::string fqdn)
     : surroundings_(surroundings),
       context_(surroundings.context),
       provider_config_(std::move(provider_config)),
       config_(std::move(config)),
       key_{provider_config_->name, config_->name},
-      launcher_id_(fmt::format("{}-PoolWorker.{}-{}-{}", fqdn, key_.provider, key_.pool, context_.random.UuidHex())),
+      launcher_id_(
+          fmt::format("{}-PoolWorker.{}-{}-{}", fqdn, key_.provider, key_.pool, context_.random.UuidHex())),
       hostname_(std::move(hostname)),
       logger_(fmt::format("nodepool.PoolWorker.{}-{}", key_.provider, key_.pool)),
       entry_(context_.loop, context_.store.client(), Announcement()),
@@ -81,7 +84,8 @@ void PoolWorker::RequestGone(const RequestId& id) {
 
 std::set<LabelName> PoolWorker::waiting_labels() const {
   std::set<LabelName> labels;
-  for (const auto& [order, handler] : waiting_) labels.insert(handler->plan().wait.begin(), handler->plan().wait.end());
+  for (const auto& [order, handler] : waiting_)
+    labels.insert(handler->plan().wait.begin(), handler->plan().wait.end());
   return labels;
 }
 
@@ -151,7 +155,8 @@ sched::PoolView PoolWorker::View() const {
   for (const auto& [order, handler] : waiting_) {
     view.is_waiting = true;
     for (const auto& [resource, amount] : handler->plan().pool_shortage) view.pool.reserved.insert(resource);
-    for (const auto& [resource, amount] : handler->plan().provider_shortage) view.provider.reserved.insert(resource);
+    for (const auto& [resource, amount] : handler->plan().provider_shortage)
+      view.provider.reserved.insert(resource);
   }
   return view;
 }
@@ -161,7 +166,8 @@ sched::PoolView PoolWorker::ViewFor(const sched::ServiceOrder& order) const {
   for (const auto& [other, handler] : waiting_) {
     if (other >= order) break;
     for (const auto& [resource, amount] : handler->plan().pool_shortage) view.pool.reserved.insert(resource);
-    for (const auto& [resource, amount] : handler->plan().provider_shortage) view.provider.reserved.insert(resource);
+    for (const auto& [resource, amount] : handler->plan().provider_shortage)
+      view.provider.reserved.insert(resource);
   }
   return view;
 }
@@ -171,7 +177,9 @@ sched::Decision PoolWorker::StillAcceptable(const NodeRequest& request) const {
   return sched::DeclineReason(PlainView(), request);
 }
 
-bool PoolWorker::AllDeclined(const NodeRequest& request) const { return surroundings_.registry.AllDeclined(request); }
+bool PoolWorker::AllDeclined(const NodeRequest& request) const {
+  return surroundings_.registry.AllDeclined(request);
+}
 
 void PoolWorker::WaitingChanged(Handler& handler) {
   if (handler.is_waiting()) {
@@ -191,7 +199,8 @@ void PoolWorker::MakeRoom(const sched::FillPlan& plan) {
     for (const NodeId& id : context_.nodes.FreeNodes(key_, label)) {
       const store::StoredNode* node = context_.nodes.Find(id);
       if (node == nullptr || surroundings_.ledger.claimed().contains(id)) continue;
-      unused[id] = {id, node->record.type, node->record.state_time, node->record.resources.value_or(Resources{})};
+      unused[id] = {id, node->record.type, node->record.state_time,
+                    node->record.resources.value_or(Resources{})};
     }
   }
   std::vector<sched::UnusedNode> candidates;
@@ -200,7 +209,8 @@ void PoolWorker::MakeRoom(const sched::FillPlan& plan) {
   for (const auto& [resource, amount] : plan.provider_shortage) {
     shortage[resource] = std::max(shortage[resource], amount);
   }
-  std::vector<NodeId> victims = sched::ChooseVictims(std::move(candidates), shortage, surroundings_.wanted_labels());
+  std::vector<NodeId> victims =
+      sched::ChooseVictims(std::move(candidates), shortage, surroundings_.wanted_labels());
   if (victims.empty()) return;
   room_made_ = now;
   for (const NodeId& id : victims) tasks_.Spawn("make room", {"", "", id.value}, Sacrifice(id));
@@ -217,7 +227,8 @@ Task<> PoolWorker::Sacrifice(NodeId id) {
   };
   bool is_marked = co_await node->Update(mark);
   co_await node->Unlock();
-  if (is_marked) logger_.About({"", "", id.value}).Info("Deleting unused node to make room for a waiting request");
+  if (is_marked)
+    logger_.About({"", "", id.value}).Info("Deleting unused node to make room for a waiting request");
 }
 
 }  // namespace nodepool::launcher

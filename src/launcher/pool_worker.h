@@ -20,7 +20,7 @@ struct PoolSurroundings {
   Context& context;
   ProviderManager& providers;
   Ledger& ledger;
-  const sched::Registry& registry;            // kept up to date by the scheduler
+  const sched::Registry& registry;                     // kept up to date by the scheduler
   std::function<std::set<LabelName>()> wanted_labels;  // of everything that waits
   std::function<void(const RequestId&)> handler_ended;
   std::function<void()> capacity_changed;

@@ -14,7 +14,8 @@ ProviderManager::ProviderManager(Context& context, driver::Registry& drivers)
 
 ProviderManager::~ProviderManager() = default;
 
-void ProviderManager::Start(const driver::LoadedConfig& config, std::function<void(const ProviderName&)> changed) {
+void ProviderManager::Start(const driver::LoadedConfig& config,
+                            std::function<void(const ProviderName&)> changed) {
   changed_ = std::move(changed);
   for (const auto& [name, provider_config] : config.providers) {
     entries_[name].config = provider_config;
@@ -24,12 +25,14 @@ void ProviderManager::Start(const driver::LoadedConfig& config, std::function<vo
 
 Task<> ProviderManager::Bring(ProviderName name) {
   Entry& entry = entries_.at(name);
-  Backoff backoff({context_.intervals.provider_retry, context_.intervals.provider_retry_max}, context_.random);
+  Backoff backoff({context_.intervals.provider_retry, context_.intervals.provider_retry_max},
+                  context_.random);
   while (true) {
     std::exception_ptr error;
     try {
-      driver::ProviderEnvironment environment{context_.loop,  context_.random, context_.blocking_pool, context_.store,
-                                              context_.nodes, context_.images, [this, name] { changed_(name); }};
+      driver::ProviderEnvironment environment{
+          context_.loop,  context_.random, context_.blocking_pool,          context_.store,
+          context_.nodes, context_.images, [this, name] { changed_(name); }};
       driver::Driver* driver = drivers_.Find(entry.config->driver);
       entry.provider = driver->CreateProvider(std::move(environment), entry.config);
       co_await entry.provider->Start();
@@ -75,7 +78,8 @@ driver::Provider* ProviderManager::Find(const ProviderName& name) const {
 }
 
 bool ProviderManager::all_started() const {
-  return std::all_of(entries_.begin(), entries_.end(), [](const auto& entry) { return entry.second.is_started; });
+  return std::all_of(entries_.begin(), entries_.end(),
+                     [](const auto& entry) { return entry.second.is_started; });
 }
 
 std::vector<driver::Provider*> ProviderManager::Running() const {

@@ -31,15 +31,15 @@ void Scheduler::SetPools(std::vector<PoolWorker*> pools) {
   pools_ = std::move(pools);
   // Preferred pools are asked first; equal ones in a fixed order.
   std::sort(pools_.begin(), pools_.end(), [](const PoolWorker* a, const PoolWorker* b) {
-    return std::make_pair(a->pool_config()->priority, a->key()) < std::make_pair(b->pool_config()->priority, b->key());
+    return std::make_pair(a->pool_config()->priority, a->key()) <
+           std::make_pair(b->pool_config()->priority, b->key());
   });
 }
 
 void Scheduler::Start() {
-  registrations_.push_back(context_.requests.OnChange(
-      [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
-        RequestChanged(id, after);
-      }));
+  registrations_.push_back(
+      context_.requests.OnChange([this](const RequestId& id, const store::StoredRequest*,
+                                        const store::StoredRequest* after) { RequestChanged(id, after); }));
   registrations_.push_back(context_.nodes.OnChange(
       [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
         if (ChangesCapacity(before, after)) Wake();
@@ -104,8 +104,9 @@ Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
 bool Scheduler::IsReady() const {
   bool is_connected = context_.store.client().state() == zk::SessionState::kConnected;
   return is_connected && context_.requests.synced() && context_.nodes.synced() && context_.images.synced() &&
-         context_.registry.synced() &&
-         std::all_of(pools_.begin(), pools_.end(), [](const PoolWorker* pool) { return pool->is_registered(); });
+         context_.registry.synced() && std::all_of(pools_.begin(), pools_.end(), [](const PoolWorker* pool) {
+           return pool->is_registered();
+         });
 }
 
 Task<> Scheduler::Run() {
@@ -159,7 +160,8 @@ void Scheduler::CarryOut(const sched::Plan::Declination& declination) {
   const store::StoredRequest* request = context_.requests.Find(declination.request);
   under_way_[declination.request] = request->revision.mzxid;
   queues_.Remove(declination.request);
-  tasks_.Spawn("decline request", {"", declination.request.value, ""}, Decline(declination.request, declination.by));
+  tasks_.Spawn("decline request", {"", declination.request.value, ""},
+               Decline(declination.request, declination.by));
 }
 
 Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
@@ -175,8 +177,8 @@ Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
     if (request) {
       log::Logger logger = logger_.About({request->record().event_id.value_or(""), id.value, ""});
       for (const auto& [key, decision] : by) {
-        logger.Info("Declining in pool {} of provider {}: {}{}{}", key.pool, key.provider, ToString(decision.reason),
-                    decision.detail.empty() ? "" : ": ", decision.detail);
+        logger.Info("Declining in pool {} of provider {}: {}{}{}", key.pool, key.provider,
+                    ToString(decision.reason), decision.detail.empty() ? "" : ": ", decision.detail);
       }
       WallTime now = context_.loop.Now();
       const sched::Registry* registry = &registry_;
@@ -185,7 +187,8 @@ Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
         for (const LauncherId& launcher : decliners) {
           if (!record.WasDeclinedBy(launcher)) record.declined_by.push_back(launcher);
         }
-        record.SetState(registry->AllDeclined(record) ? RequestState::kFailed : RequestState::kRequested, now);
+        record.SetState(registry->AllDeclined(record) ? RequestState::kFailed : RequestState::kRequested,
+                        now);
         return store::Change::kWrite;
       };
       bool is_written = co_await request->UpdateAndUnlock(decline);
@@ -194,13 +197,15 @@ Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
   } catch (...) {
     error = std::current_exception();
   }
-  if (error) logger_.About({"", id.value, ""}).Warning("The request could not be declined: {}", MessageOf(error));
+  if (error)
+    logger_.About({"", id.value, ""}).Warning("The request could not be declined: {}", MessageOf(error));
   HandlerEnded(id);
 }
 
 std::set<LabelName> Scheduler::WantedLabels() const {
   std::set<LabelName> wanted;
-  for (const auto& [shape, queue] : queues_.shapes()) wanted.insert(shape.node_types.begin(), shape.node_types.end());
+  for (const auto& [shape, queue] : queues_.shapes())
+    wanted.insert(shape.node_types.begin(), shape.node_types.end());
   for (const PoolWorker* pool : pools_) wanted.merge(pool->waiting_labels());
   return wanted;
 }

@@ -46,11 +46,13 @@ Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const Nod
   std::vector<const RegisteredPool*> candidates = registry.Candidates(request);
   if (!request.provider.empty() && request.provider != pool.key.provider) {
     for (const RegisteredPool* other : candidates) {
-      if (other->provider == request.provider) return Defer(Reason::kOtherProviderWanted, request.provider.value);
+      if (other->provider == request.provider)
+        return Defer(Reason::kOtherProviderWanted, request.provider.value);
     }
   }
   for (const RegisteredPool* other : candidates) {
-    if (other->priority < pool.priority && !other->is_paused) return Defer(Reason::kPreferredPool, other->id.value);
+    if (other->priority < pool.priority && !other->is_paused)
+      return Defer(Reason::kPreferredPool, other->id.value);
   }
   bool has_all = std::all_of(request.node_types.begin(), request.node_types.end(),
                              [&](const LabelName& label) { return pool.labels.contains(label); });
@@ -77,7 +79,8 @@ Decision WaitReason(const PoolView& pool, const TenantView* tenant, const NodeRe
   bool is_idle = pool.launches_in_progress == 0;
   if (pool.max_concurrency > 0 && launches > 0 && !is_idle &&
       pool.launches_in_progress + launches > pool.max_concurrency) {
-    return Defer(Reason::kLaunchesInProgress, fmt::format("{} of {}", pool.launches_in_progress, pool.max_concurrency));
+    return Defer(Reason::kLaunchesInProgress,
+                 fmt::format("{} of {}", pool.launches_in_progress, pool.max_concurrency));
   }
   return {Decision::Kind::kAccept};
 }
@@ -92,7 +95,8 @@ class Accounts {
   Decision Ask(const PoolView& pool, const NodeRequest& request) const {
     Decision decision = LeaveToOthers(pool, *snapshot_.registry, request);
     if (decision.kind == Decision::Kind::kAccept) decision = DeclineReason(pool, request);
-    if (decision.kind == Decision::Kind::kAccept) decision = WaitReason(pool, TenantOf(request), request, taken_);
+    if (decision.kind == Decision::Kind::kAccept)
+      decision = WaitReason(pool, TenantOf(request), request, taken_);
     return decision;
   }
 
@@ -113,7 +117,8 @@ class Accounts {
       Add(sibling.provider.used, launched);
       sibling.launches_in_progress += static_cast<int>(plan.launch.size());
       if (!waits) continue;
-      for (const auto& [resource, amount] : plan.provider_shortage) sibling.provider.reserved.insert(resource);
+      for (const auto& [resource, amount] : plan.provider_shortage)
+        sibling.provider.reserved.insert(resource);
     }
     if (!request.tenant_name) return;
     auto tenant = snapshot_.tenants.find(*request.tenant_name);
@@ -155,20 +160,34 @@ Outcome AskPools(const Accounts& accounts, const NodeRequest& request) {
 
 std::string_view ToString(Reason reason) {
   switch (reason) {
-    case Reason::kNone: return "";
-    case Reason::kPoolDisabled: return "pool is disabled by max_servers";
-    case Reason::kLabelNotAvailable: return "node type(s) not available";
-    case Reason::kImageNotAvailable: return "images are not available";
-    case Reason::kExceedsQuota: return "it would exceed quota";
-    case Reason::kNotRequested: return "the request is not waiting";
-    case Reason::kDeclinedBefore: return "this pool declined it before";
-    case Reason::kOtherProviderWanted: return "it asks for another provider";
-    case Reason::kPreferredPool: return "a pool with a smaller priority number can take it";
-    case Reason::kOthersCanServe: return "this pool lacks a label, another pool has it";
-    case Reason::kNoFreeNode: return "no node of the label is free";
-    case Reason::kTenantLimit: return "the tenant's limit is reached";
-    case Reason::kCapacityReserved: return "an earlier request waits for the same capacity";
-    case Reason::kLaunchesInProgress: return "max-concurrency is reached";
+    case Reason::kNone:
+      return "";
+    case Reason::kPoolDisabled:
+      return "pool is disabled by max_servers";
+    case Reason::kLabelNotAvailable:
+      return "node type(s) not available";
+    case Reason::kImageNotAvailable:
+      return "images are not available";
+    case Reason::kExceedsQuota:
+      return "it would exceed quota";
+    case Reason::kNotRequested:
+      return "the request is not waiting";
+    case Reason::kDeclinedBefore:
+      return "this pool declined it before";
+    case Reason::kOtherProviderWanted:
+      return "it asks for another provider";
+    case Reason::kPreferredPool:
+      return "a pool with a smaller priority number can take it";
+    case Reason::kOthersCanServe:
+      return "this pool lacks a label, another pool has it";
+    case Reason::kNoFreeNode:
+      return "no node of the label is free";
+    case Reason::kTenantLimit:
+      return "the tenant's limit is reached";
+    case Reason::kCapacityReserved:
+      return "an earlier request waits for the same capacity";
+    case Reason::kLaunchesInProgress:
+      return "max-concurrency is reached";
   }
   return "";
 }

@@ -218,8 +218,8 @@ TEST_F(AssignTest, ServesInOrder) {  // BB-03, LA-87
   AddRequest("200-0000000002", urgent);
   AddRequest("100-0000000003", patient);
   AddRequest("200-0000000000", Request({"large"}));
-  EXPECT_EQ(Accepted(),
-            (std::vector<std::string>{"100-0000000003", "200-0000000002", "200-0000000000", "200-0000000001"}));
+  EXPECT_EQ(Accepted(), (std::vector<std::string>{"100-0000000003", "200-0000000002", "200-0000000000",
+                                                  "200-0000000001"}));
 }
 
 TEST_F(AssignTest, FirstThatDoesNotFitIsAcceptedAndWaitsTheNextIsNot) {  // LA-03
@@ -359,10 +359,12 @@ TEST(AssignPropertyTest, NeverTwoOwnersNeverOverQuotaOneWaiterPerPool) {
       for (const auto& [resource, amount] : fill.pool_shortage) pool.pool.reserved.insert(resource);
       for (PoolView& sibling : world.pools) {
         if (sibling.key.provider != pool.key.provider) continue;
-        for (const auto& [resource, amount] : fill.provider_shortage) sibling.provider.reserved.insert(resource);
+        for (const auto& [resource, amount] : fill.provider_shortage)
+          sibling.provider.reserved.insert(resource);
       }
       for (const auto& [resource, limit] : pool.pool.limit) RC_ASSERT(pool.pool.used[resource] <= limit);
-      for (const auto& [resource, limit] : pool.provider.limit) RC_ASSERT(pool.provider.used[resource] <= limit);
+      for (const auto& [resource, limit] : pool.provider.limit)
+        RC_ASSERT(pool.provider.used[resource] <= limit);
     }
   });
 }

@@ -28,20 +28,18 @@ std::string FillPlan::MissingResource() const {
   return provider_shortage.empty() ? "" : provider_shortage.begin()->first;
 }
 
-std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted, const std::vector<LabelName>& satisfied) {
-  std::map<LabelName, int> have;
-  for (const LabelName& label : satisfied) ++have[label];
+std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted,
+                                     const std::vector<LabelName>& satisfied) {
   std::map<LabelName, int> missing;
   std::vector<LabelName> order;
   for (const LabelName& label : wanted) {
-    if (auto it = have.find(label); it != have.end() && it->second > 0) {
-      --it->second;
-      continue;
-    }
     if (missing[label]++ == 0) order.push_back(label);
   }
+  for (const LabelName& label : satisfied) --missing[label];
   std::vector<LabelName> result;
-  for (const LabelName& label : order) result.insert(result.end(), missing[label], label);
+  for (const LabelName& label : order) {
+    result.insert(result.end(), static_cast<std::size_t>(std::max(missing[label], 0)), label);
+  }
   return result;
 }
 
@@ -59,7 +57,8 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
     }
     if (reuse && label->second.free_nodes != nullptr) {
       const std::set<NodeId>& nodes = *label->second.free_nodes;
-      auto free = std::find_if(nodes.begin(), nodes.end(), [&](const NodeId& id) { return !taken.contains(id); });
+      auto free =
+          std::find_if(nodes.begin(), nodes.end(), [&](const NodeId& id) { return !taken.contains(id); });
       if (free != nodes.end()) {
         taken.insert(*free);
         plan.reuse.push_back({name, *free});

@@ -12,9 +12,9 @@
 namespace nodepool::sched {
 
 struct LabelView {
-  Resources need;                 // of one node
+  Resources need;  // of one node
   bool is_image_ready = true;
-  bool is_broken = false;         // the driver said that it can never work
+  bool is_broken = false;                        // the driver said that it can never work
   const std::set<NodeId>* free_nodes = nullptr;  // ready, unallocated, unlocked; null: none
 };
 
@@ -37,10 +37,10 @@ struct PoolView {
   bool ignores_provider_quota = false;
   std::map<LabelName, LabelView> labels;
   Budget pool;
-  Budget provider;              // shared by the provider's pools
-  bool is_waiting = false;      // some accepted request of this pool waits for capacity
-  int max_concurrency = 0;      // ≤ 0: unlimited (D-20)
-  int launches_in_progress = 0; // of the provider
+  Budget provider;               // shared by the provider's pools
+  bool is_waiting = false;       // some accepted request of this pool waits for capacity
+  int max_concurrency = 0;       // ≤ 0: unlimited (D-20)
+  int launches_in_progress = 0;  // of the provider
 };
 
 // How the labels that a request still needs can be had from a pool.
@@ -61,7 +61,8 @@ struct FillPlan {
 
 // Labels needed besides those already satisfied, grouped by label in order of first
 // appearance (launcher.md 10.2).
-std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted, const std::vector<LabelName>& satisfied);
+std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted,
+                                     const std::vector<LabelName>& satisfied);
 
 // Plans `missing` labels: ready nodes first if `reuse` (the oldest that is not in
 // `excluded`), then launches as far as the budgets go, the rest waits. A label after

@@ -15,15 +15,15 @@ enum class Reason {
   kImageNotAvailable,
   kExceedsQuota,
   // The pool leaves the request alone for now.
-  kNotRequested,          // somebody works on it, or it is finished
-  kDeclinedBefore,        // by this very pool worker
-  kOtherProviderWanted,   // the request names a provider that can still serve it
-  kPreferredPool,         // a pool with a smaller priority number can take it
-  kOthersCanServe,        // this pool lacks a label that another pool offers
-  kNoFreeNode,            // a pool that launches nothing has no free node
-  kTenantLimit,           // the tenant has used up its share
-  kCapacityReserved,      // an earlier request waits for what this one would take
-  kLaunchesInProgress,    // max-concurrency is reached
+  kNotRequested,         // somebody works on it, or it is finished
+  kDeclinedBefore,       // by this very pool worker
+  kOtherProviderWanted,  // the request names a provider that can still serve it
+  kPreferredPool,        // a pool with a smaller priority number can take it
+  kOthersCanServe,       // this pool lacks a label that another pool offers
+  kNoFreeNode,           // a pool that launches nothing has no free node
+  kTenantLimit,          // the tenant has used up its share
+  kCapacityReserved,     // an earlier request waits for what this one would take
+  kLaunchesInProgress,   // max-concurrency is reached
 };
 
 // A sentence for people, without the names involved; the four declines keep the

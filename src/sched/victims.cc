@@ -16,7 +16,8 @@ std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resource
   Resources missing = shortage;
   std::vector<NodeId> victims;
   for (const UnusedNode& node : unused) {
-    bool is_satisfied = std::all_of(missing.begin(), missing.end(), [](const auto& entry) { return entry.second <= 0; });
+    bool is_satisfied =
+        std::all_of(missing.begin(), missing.end(), [](const auto& entry) { return entry.second <= 0; });
     if (is_satisfied) break;
     bool helps = false;
     for (auto& [resource, amount] : missing) {
@@ -27,7 +28,8 @@ std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resource
     }
     if (helps) victims.push_back(node.id);
   }
-  bool is_enough = std::all_of(missing.begin(), missing.end(), [](const auto& entry) { return entry.second <= 0; });
+  bool is_enough =
+      std::all_of(missing.begin(), missing.end(), [](const auto& entry) { return entry.second <= 0; });
   return is_enough ? victims : std::vector<NodeId>{};
 }
 
