@@ -9,6 +9,7 @@
 
 #include "async/deadline.h"
 #include "base/text.h"
+#include "net/resolve.h"
 #include "net/ssh_host_key.h"
 
 namespace nodepool::net {
@@ -36,19 +37,6 @@ constexpr std::array<Algorithm, 7> kAlgorithms = {{{"ssh-ed25519", "ssh-ed25519"
 // RFC 4253, 4.2: lines may stand before the identification.
 constexpr int kMaxLinesBeforeGreeting = 50;
 constexpr std::size_t kMaxGreetingBytes = 16384;
-
-// The first address of a name.
-Task<tcp::endpoint> Resolve(std::string host, int port) {
-  boost::system::error_code is_name;
-  auto address = asio::ip::make_address(host, is_name);
-  if (!is_name) co_return tcp::endpoint(address, static_cast<std::uint16_t>(port));
-  auto executor = co_await asio::this_coro::executor;
-  tcp::resolver resolver(executor);
-  std::string service = std::to_string(port);
-  auto addresses =
-      co_await resolver.async_resolve(host, service, tcp::resolver::numeric_service, asio::use_awaitable);
-  co_return addresses.begin()->endpoint();
-}
 
 Task<> AwaitGreeting(tcp::socket& socket) {
   asio::streambuf buffer(kMaxGreetingBytes);
@@ -126,11 +114,12 @@ Task<std::vector<std::string>> HostKeyScanner::ScanNow(std::string host, int por
 // The numeric address at which the machine accepted a connection.
 Task<std::string> HostKeyScanner::Reach(std::string host, int port, bool wants_greeting) {
   auto executor = co_await asio::this_coro::executor;
-  tcp::endpoint endpoint = co_await Resolve(std::move(host), port);
+  asio::ip::address address = co_await Resolve(std::move(host));
+  tcp::endpoint endpoint(address, static_cast<std::uint16_t>(port));
   tcp::socket socket(executor);
   co_await socket.async_connect(endpoint, asio::use_awaitable);
   if (wants_greeting) co_await AwaitGreeting(socket);
-  co_return endpoint.address().to_string();
+  co_return address.to_string();
 }
 
 Task<std::vector<std::string>> HostKeyScanner::CollectKeys(std::string address, int port) {

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <compare>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "model/node.h"
+#include "store/records.h"
+
+namespace nodepool::drivers {
+
+struct StaticNode;
+
+// What tells one configured host from another; the same machine with another user
+// is another one (drivers.md 7.2).
+struct HostIdentity {
+  std::string name;
+  std::string username;
+  int port = 22;
+  auto operator<=>(const HostIdentity&) const = default;
+
+  std::string ToString() const;  // "user@name:port"
+};
+
+HostIdentity IdentityOf(const StaticNode& node);
+HostIdentity IdentityOf(const Node& record);
+
+// Which records stand for the slots of one host.
+struct SlotTable {
+  std::vector<NodeId> slots;   // by slot; empty: no record
+  std::vector<NodeId> excess;  // more records than slots
+
+  std::vector<int> EmptySlots() const;
+};
+
+// The table of a host with `slot_count` slots. `records` are those of its identity;
+// ones that are building or about to vanish do not occupy a slot.
+SlotTable MakeSlotTable(int slot_count, const std::vector<const store::StoredNode*>& records);
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,293 @@
+#include "drivers/static/static_host.h"
+
+#include <algorithm>
+#include <set>
+
+#include "async/deadline.h"
+
+namespace nodepool::drivers {
+
+namespace {
+
+constexpr const char* kLauncher = "static driver";
+constexpr Duration kRetryRegistration = std::chrono::seconds(1);
+constexpr Duration kResolveLimit = std::chrono::seconds(10);
+
+// A name as one component of a path.
+std::string Escaped(const std::string& text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '/' || c == '%' || static_cast<unsigned char>(c) < ' ') {
+      escaped += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+// Runs `change` on a record under its lock, if it is free; gives the lock up in any case.
+Task<bool> ChangeFreeNode(store::Store& store, NodeId id, std::function<store::Change(Node&)> change) {
+  std::optional<store::LockedNode> node = co_await store.TryLockNode(id);
+  if (!node) co_return false;
+  auto if_free = [&change](Node& record) { return record.is_free() ? change(record) : store::Change::kSkip; };
+  bool is_changed = false;
+  std::exception_ptr error;
+  try {
+    is_changed = co_await node->Update(if_free);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) co_await IgnoreCancellation();
+  co_await node->Unlock();
+  if (error) std::rethrow_exception(error);
+  co_return is_changed;
+}
+
+}  // namespace
+
+Task<> Deregister(store::Store& store, Loop& loop, NodeId id) {
+  auto change = [&loop](Node& record) {
+    record.SetState(NodeState::kDeleting, loop.Now());
+    return store::Change::kWrite;
+  };
+  co_await ChangeFreeNode(store, std::move(id), change);
+}
+
+StaticHost::StaticHost(driver::ProviderEnvironment& environment, const driver::ProviderConfig& provider,
+                       const StaticPool& pool, const StaticNode& node, const HostContact& contact)
+    : environment_(environment),
+      provider_(provider),
+      pool_(pool),
+      node_(node),
+      contact_(contact),
+      identity_(IdentityOf(node)) {}
+
+Task<> StaticHost::Run() {
+  bool is_first = true;
+  while (true) {
+    wake_.Reset();
+    std::exception_ptr error;
+    try {
+      if (is_idle_) {
+        // A successor takes care of the host.
+      } else if (is_first) {
+        co_await FirstSync();
+      } else {
+        co_await Sync();
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    if (error) logger_.Warning("Static node {} of provider {}: {}", identity_.ToString(), provider_.name, MessageOf(error));
+    is_first = false;
+    co_await wake_.Wait();
+  }
+}
+
+Task<> StaticHost::FirstSync() {
+  Findings findings;
+  std::exception_ptr error;
+  try {
+    findings = co_await Look();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) {
+    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    co_await DeregisterAll();
+    std::rethrow_exception(error);
+  }
+  co_await RemoveExcess();
+  co_await UpdateRecords(findings);
+  co_await RegisterLocked(findings);
+}
+
+Task<> StaticHost::Sync() {
+  co_await RemoveExcess();
+  SlotTable table = MakeSlotTable(node_.max_parallel_jobs, CachedRecords());
+  if (table.EmptySlots().empty()) co_return;
+  Findings findings = co_await Look();
+  co_await RegisterLocked(std::move(findings));
+}
+
+Task<> StaticHost::RemoveExcess() {
+  SlotTable table = MakeSlotTable(node_.max_parallel_jobs, CachedRecords());
+  for (const NodeId& id : table.excess) co_await Deregister(environment_.store, environment_.loop, id);
+}
+
+Task<> StaticHost::DeregisterAll() {
+  std::vector<NodeId> ids;
+  for (const store::StoredNode* node : CachedRecords()) ids.push_back(node->id);
+  for (const NodeId& id : ids) co_await Deregister(environment_.store, environment_.loop, id);
+}
+
+// Two launchers with the same provider must not fill a slot twice (D-85). What is
+// left by a crash within: records that are complete, or none; the lock goes with the
+// session.
+Task<> StaticHost::RegisterLocked(Findings findings) {
+  std::string name = "static/" + Escaped(provider_.name.str()) + "/" + Escaped(identity_.ToString());
+  std::optional<zk::HeldLock> lock = co_await environment_.store.TryLockNamed(name);
+  if (!lock) {
+    // Somebody else is at it; see what is left to do when he has finished.
+    co_await environment_.loop.SleepFor(kRetryRegistration);
+    wake_.Set();
+    co_return;
+  }
+  std::exception_ptr error;
+  try {
+    co_await RegisterEmptySlots(std::move(findings));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) co_await IgnoreCancellation();
+  co_await environment_.store.Unlock(std::move(*lock));
+  if (error) std::rethrow_exception(error);
+}
+
+// The cache may lag behind what the former holder of the lock did, so the ids are
+// listed directly, and records that the cache does not know are read.
+Task<> StaticHost::RegisterEmptySlots(Findings findings) {
+  std::vector<NodeId> listed = co_await environment_.store.ListNodes();
+  std::set<NodeId> existing(listed.begin(), listed.end());
+  std::vector<store::StoredNode> records;
+  for (const store::StoredNode* node : CachedRecords()) {
+    if (existing.contains(node->id)) records.push_back(*node);
+  }
+  for (const NodeId& id : listed) {
+    if (environment_.nodes.Find(id) != nullptr || environment_.nodes.empty_nodes().contains(id)) continue;
+    std::optional<store::StoredNode> node = co_await ReadQuietly(id);
+    bool is_mine = node && node->record.provider == provider_.name && IdentityOf(node->record) == identity_;
+    if (is_mine) records.push_back(std::move(*node));
+  }
+  std::vector<const store::StoredNode*> pointers;
+  for (const store::StoredNode& node : records) pointers.push_back(&node);
+  SlotTable table = MakeSlotTable(node_.max_parallel_jobs, pointers);
+  for (int slot : table.EmptySlots()) {
+    if (is_idle_) co_return;
+    NodeId id = co_await environment_.store.CreateNode(NewRecord(findings, slot));
+    logger_.About({"", "", id.str()}).Info("Registered static node {} slot {}", identity_.ToString(), slot);
+  }
+}
+
+// A record that cannot be parsed belongs to nobody.
+Task<std::optional<store::StoredNode>> StaticHost::ReadQuietly(NodeId id) {
+  std::optional<store::StoredNode> node;
+  std::exception_ptr error;
+  try {
+    node = co_await environment_.store.ReadNode(std::move(id));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) != Verdict::kInvalid) std::rethrow_exception(error);
+  co_return node;
+}
+
+Task<> StaticHost::UpdateRecords(Findings findings) {
+  std::vector<NodeId> outdated;
+  for (const store::StoredNode* node : CachedRecords()) {
+    if (node->record.is_free() && !IsUpToDate(node->record, findings)) outdated.push_back(node->id);
+  }
+  for (const NodeId& id : outdated) {
+    auto change = [this, &findings](Node& record) {
+      SetFields(findings, record);
+      return store::Change::kWrite;
+    };
+    bool is_changed = co_await ChangeFreeNode(environment_.store, id, change);
+    log::Logger logger = logger_.About({"", "", id.str()});
+    if (is_changed) {
+      logger.Info("Updated static node {}", identity_.ToString());
+    } else {
+      logger.Warning("Static node {} is in use and gets its new configuration after use", identity_.ToString());
+    }
+  }
+}
+
+Task<bool> StaticHost::IsAlive() {
+  if (!node_.host_key_checking) co_return true;
+  std::exception_ptr error;
+  try {
+    SteadyTime deadline = environment_.loop.SteadyNow() + node_.timeout;
+    co_await contact_.scan(node_.name, node_.connection.connection_port, false, deadline);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (!error) co_return true;
+  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  logger_.Warning("Static node {} does not answer and is withdrawn: {}", identity_.ToString(), MessageOf(error));
+  co_return false;
+}
+
+Task<StaticHost::Findings> StaticHost::Look() {
+  Findings findings;
+  if (is_ssh() && !node_.host_key_checking) {
+    findings.host_keys = node_.host_keys;
+  } else {
+    SteadyTime deadline = environment_.loop.SteadyNow() + node_.timeout;
+    findings.host_keys =
+        co_await contact_.scan(node_.name, node_.connection.connection_port, is_ssh(), deadline);
+    for (const std::string& expected : is_ssh() ? node_.host_keys : std::vector<std::string>()) {
+      if (std::ranges::find(findings.host_keys, expected) == findings.host_keys.end()) {
+        throw Error(Verdict::kInvalid, "its host keys are not the configured ones; check the machine, or correct host-key");
+      }
+    }
+  }
+  SteadyTime deadline = environment_.loop.SteadyNow() + kResolveLimit;
+  findings.address =
+      co_await WithDeadline(environment_.loop, deadline, "resolving the name", contact_.resolve(node_.name));
+  co_return findings;
+}
+
+std::vector<const store::StoredNode*> StaticHost::CachedRecords() const {
+  std::vector<const store::StoredNode*> records;
+  for (const NodeId& id : environment_.nodes.OfProvider(provider_.name)) {
+    const store::StoredNode* node = environment_.nodes.Find(id);
+    if (node != nullptr && IdentityOf(node->record) == identity_) records.push_back(node);
+  }
+  return records;
+}
+
+bool StaticHost::IsUpToDate(const Node& record, const Findings& findings) const {
+  return record.type == node_.labels && record.shell_type == node_.connection.shell_type &&
+         record.connection_type == node_.connection.connection_type &&
+         record.python_path == node_.connection.python_path && record.host_keys == findings.host_keys;
+}
+
+void StaticHost::SetFields(const Findings& findings, Node& record) const {
+  record.type = node_.labels;
+  record.username = node_.connection.username;
+  record.connection_port = node_.connection.connection_port;
+  record.connection_type = node_.connection.connection_type;
+  record.shell_type = node_.connection.shell_type;
+  record.python_path = node_.connection.python_path;
+  record.host_keys = findings.host_keys;
+  std::string address = findings.address.to_string();
+  if (findings.address.is_v6()) {
+    record.public_ipv6 = std::move(address);
+  } else {
+    record.public_ipv4 = std::move(address);
+  }
+}
+
+Node StaticHost::NewRecord(const Findings& findings, int slot) const {
+  Node record;
+  record.SetState(NodeState::kReady, environment_.loop.Now());
+  record.created_time = record.state_time;
+  record.provider = provider_.name;
+  record.pool = pool_.name;
+  record.launcher = kLauncher;
+  record.external_id = node_.name;
+  record.hostname = node_.name;
+  record.interface_ip = node_.name;
+  record.attributes = pool_.node_attributes;
+  record.slot = slot;
+  SetFields(findings, record);
+  return record;
+}
+
+bool StaticHost::is_ssh() const {
+  return node_.connection.connection_type == "ssh" || node_.connection.connection_type == "network_cli";
+}
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <boost/asio/ip/address.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/event.h"
+#include "base/logging.h"
+#include "driver/provider.h"
+#include "driver/statemachine/provider.h"
+#include "drivers/static/slot_table.h"
+#include "drivers/static/static_config.h"
+
+namespace nodepool::drivers {
+
+// How a static provider reaches its hosts.
+struct HostContact {
+  driver::statemachine::HostKeyScan scan;
+  std::function<Task<boost::asio::ip::address>(std::string name)> resolve;
+};
+
+// Marks a free record `deleting`, for the deleted-node worker to remove. One that is
+// locked, taken or not ready is left as it is.
+Task<> Deregister(store::Store& store, Loop& loop, NodeId id);
+
+// One configured host: keeps exactly one record for each of its slots.
+class StaticHost {
+ public:
+  // Everything outlives the host.
+  StaticHost(driver::ProviderEnvironment& environment, const driver::ProviderConfig& provider, const StaticPool& pool,
+             const StaticNode& node, const HostContact& contact);
+
+  const HostIdentity& identity() const { return identity_; }
+  const StaticNode& node() const { return node_; }
+
+  // Something may have changed: look again.
+  void Wake() { wake_.Set(); }
+  // Registers no more.
+  void Idle() { is_idle_ = true; }
+
+  // Looks at the host and its records now, and after each Wake(), until told to stop.
+  // The first look also brings existing records up to date; a host that cannot be
+  // used then loses its free records (drivers.md 7.4).
+  Task<> Run();
+
+  // Whether the host answers, right before it is handed out (7.7).
+  Task<bool> IsAlive();
+
+ private:
+  // What a look at the machine tells.
+  struct Findings {
+    std::vector<std::string> host_keys;
+    boost::asio::ip::address address;
+  };
+
+  Task<> FirstSync();
+  Task<> Sync();
+  Task<> RemoveExcess();
+  Task<> RegisterEmptySlots(Findings findings);
+  Task<std::optional<store::StoredNode>> ReadQuietly(NodeId id);
+  Task<> RegisterLocked(Findings findings);
+  Task<> UpdateRecords(Findings findings);
+  Task<> DeregisterAll();
+  Task<Findings> Look();
+
+  std::vector<const store::StoredNode*> CachedRecords() const;
+  bool IsUpToDate(const Node& record, const Findings& findings) const;
+  void SetFields(const Findings& findings, Node& record) const;
+  Node NewRecord(const Findings& findings, int slot) const;
+  bool is_ssh() const;
+
+  driver::ProviderEnvironment& environment_;
+  const driver::ProviderConfig& provider_;
+  const StaticPool& pool_;
+  const StaticNode& node_;
+  const HostContact& contact_;
+  HostIdentity identity_;
+  log::Logger logger_{"nodepool.driver.static"};
+  Event wake_;
+  bool is_idle_ = false;
+};
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,125 @@
+#include "drivers/static/static_provider.h"
+
+namespace nodepool::drivers {
+
+namespace {
+
+class StaticHandler : public driver::NodeRequestHandler {
+ public:
+  explicit StaticHandler(StaticProvider& provider) : provider_(provider) {}
+
+  Task<bool> CheckReusableNode(const store::StoredNode& node) override {
+    return provider_.CheckAlive(node.id, IdentityOf(node.record));
+  }
+
+  Task<> Launch(store::LockedNode& node) override {
+    throw Error(Verdict::kFail, "static nodes cannot be launched; node " + node.id().str() + " should not exist");
+    co_return;
+  }
+
+ private:
+  StaticProvider& provider_;
+};
+
+}  // namespace
+
+StaticProvider::StaticProvider(driver::ProviderEnvironment environment, std::shared_ptr<const StaticConfig> config,
+                               HostContact contact)
+    : environment_(std::move(environment)),
+      config_(std::move(config)),
+      contact_(std::move(contact)),
+      background_(environment_.loop, logger_) {
+  for (const auto& [name, pool] : config_->pools) {
+    const auto& static_pool = dynamic_cast<const StaticPool&>(*pool);
+    for (const StaticNode& node : static_pool.nodes) {
+      auto host = std::make_unique<StaticHost>(environment_, *config_, static_pool, node, contact_);
+      HostIdentity identity = host->identity();
+      if (!hosts_.emplace(identity, std::move(host)).second) {
+        logger_.Error("Provider {} lists static node {} twice; only the first entry is used", config_->name,
+                      identity.ToString());
+      }
+    }
+  }
+}
+
+Task<> StaticProvider::Start() {
+  auto on_change = [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
+    OnNodeChange(before, after);
+  };
+  node_watch_ = environment_.nodes.OnChange(on_change);
+  background_.Spawn("static hosts of " + config_->name.str(), RunHosts());
+  co_return;
+}
+
+// Records are compared with the configuration only when all of them are known.
+Task<> StaticProvider::RunHosts() {
+  co_await environment_.nodes.WaitSynced();
+  for (const auto& [identity, host] : hosts_) background_.Spawn("static host " + identity.ToString(), host->Run());
+  co_await DeregisterUnknown();
+}
+
+Task<> StaticProvider::DeregisterUnknown() {
+  std::vector<NodeId> unknown;
+  for (const NodeId& id : environment_.nodes.OfProvider(config_->name)) {
+    const store::StoredNode* node = environment_.nodes.Find(id);
+    if (node != nullptr && Find(IdentityOf(node->record)) == nullptr) unknown.push_back(id);
+  }
+  for (const NodeId& id : unknown) {
+    std::exception_ptr error;
+    try {
+      co_await Deregister(environment_.store, environment_.loop, id);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    if (error) {
+      logger_.About({"", "", id.str()}).Warning("A node that is not configured any more stays registered: {}",
+                                                MessageOf(error));
+    }
+  }
+}
+
+void StaticProvider::Idle() {
+  for (const auto& [identity, host] : hosts_) host->Idle();
+}
+
+Task<> StaticProvider::Stop() {
+  Idle();
+  node_watch_.Reset();
+  co_await background_.Stop();
+}
+
+std::unique_ptr<driver::NodeRequestHandler> StaticProvider::RequestHandler(std::shared_ptr<const driver::PoolConfig>,
+                                                                           const store::StoredRequest&) {
+  return std::make_unique<StaticHandler>(*this);
+}
+
+Task<> StaticProvider::DeleteResources(const NodeId&, const Node&) { co_return; }
+
+Task<> StaticProvider::CleanupLeakedResources() {
+  for (const auto& [identity, host] : hosts_) host->Wake();
+  co_return;
+}
+
+Task<bool> StaticProvider::CheckAlive(NodeId id, HostIdentity identity) {
+  StaticHost* host = Find(identity);
+  if (host == nullptr) co_return false;
+  bool is_alive = co_await host->IsAlive();
+  if (!is_alive) co_await Deregister(environment_.store, environment_.loop, std::move(id));
+  co_return is_alive;
+}
+
+void StaticProvider::OnNodeChange(const store::StoredNode* before, const store::StoredNode* after) {
+  const store::StoredNode* node = before != nullptr ? before : after;
+  if (node->record.provider != config_->name) return;
+  bool frees_slot = after == nullptr || after->record.state == NodeState::kDeleting;
+  if (!frees_slot) return;
+  if (StaticHost* host = Find(IdentityOf(node->record))) host->Wake();
+}
+
+StaticHost* StaticProvider::Find(const HostIdentity& identity) {
+  auto found = hosts_.find(identity);
+  return found == hosts_.end() ? nullptr : found->second.get();
+}
+
+}  // namespace nodepool::drivers

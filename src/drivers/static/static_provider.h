@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "async/task_group.h"
+#include "drivers/static/static_host.h"
+
+namespace nodepool::drivers {
+
+// Keeps the records of its hosts in line with the configuration. Works by events: a
+// record that vanishes or is to be deleted wakes its host at once.
+class StaticProvider : public driver::Provider {
+ public:
+  StaticProvider(driver::ProviderEnvironment environment, std::shared_ptr<const StaticConfig> config,
+                 HostContact contact);
+
+  const driver::ProviderConfig& config() const override { return *config_; }
+
+  Task<> Start() override;
+  void Idle() override;
+  Task<> Stop() override;
+
+  bool launches_nodes() const override { return false; }
+  std::unique_ptr<driver::NodeRequestHandler> RequestHandler(std::shared_ptr<const driver::PoolConfig> pool,
+                                                             const store::StoredRequest& request) override;
+  // There is nothing behind a node that could be deleted.
+  Task<> DeleteResources(const NodeId& id, const Node& node) override;
+  // Makes every host look again, those included that could not be used so far.
+  Task<> CleanupLeakedResources() override;
+
+  // Whether the node can be handed out; a free node of a host that does not answer is
+  // withdrawn (drivers.md 7.7).
+  Task<bool> CheckAlive(NodeId id, HostIdentity identity);
+
+ private:
+  Task<> RunHosts();
+  Task<> DeregisterUnknown();
+  void OnNodeChange(const store::StoredNode* before, const store::StoredNode* after);
+  StaticHost* Find(const HostIdentity& identity);
+
+  driver::ProviderEnvironment environment_;
+  std::shared_ptr<const StaticConfig> config_;
+  HostContact contact_;
+  log::Logger logger_{"nodepool.driver.static"};
+  std::map<HostIdentity, std::unique_ptr<StaticHost>> hosts_;
+  TaskGroup background_;
+  zk::Registration node_watch_;
+};
+
+}  // namespace nodepool::drivers
