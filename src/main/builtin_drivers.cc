@@ -1,0 +1,16 @@
+#include "main/builtin_drivers.h"
+
+#include "drivers/fake/fake_driver.h"
+#include "drivers/schemas/known_drivers.h"
+#include "drivers/static/static_driver.h"
+
+namespace nodepool {
+
+void AddBuiltinDrivers(driver::Registry& registry) {
+  registry.Add(std::make_unique<drivers::FakeDriver>());
+  registry.Add(std::make_unique<drivers::StaticDriver>());
+}
+
+config::DriverSchemas KnownDriverSchemas() { return drivers::KnownDriverSchema; }
+
+}  // namespace nodepool
