@@ -1,0 +1,69 @@
+"""Real servers for the tests, one ZooKeeper for each worker process of pytest.
+
+Tests that share it have a chroot of their own; those that stop or break a server
+start a private one.
+"""
+import os
+import pathlib
+import sys
+import uuid
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests")]
+
+from nodepool_helpers import Installation, Tree  # noqa: E402
+from services import Sshd, ZooKeeper, make_certificates, start_ensemble  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session")
+def shared_zookeeper(tmp_path_factory, certificates):
+    server = ZooKeeper(tmp_path_factory.mktemp("zookeeper"), certificates).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def private_zookeeper(tmp_path):
+    server = ZooKeeper(tmp_path / "zookeeper").start()
+    yield server
+    server.process.resume()
+    server.stop()
+
+
+@pytest.fixture
+def ensemble(tmp_path):
+    servers = start_ensemble(tmp_path / "ensemble")
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def sshd(tmp_path):
+    server = Sshd(tmp_path / "sshd").start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def site(tmp_path, shared_zookeeper):
+    """An empty tree in the shared ZooKeeper, with programs started by the test."""
+    installation = Installation(tmp_path, shared_zookeeper.hosts, chroot=f"/test-{uuid.uuid4().hex}")
+    yield installation
+    installation.stop()
+
+
+@pytest.fixture
+def private_site(tmp_path, private_zookeeper):
+    """The same with a ZooKeeper that the test may stop, pause and restart."""
+    installation = Installation(tmp_path, private_zookeeper.hosts)
+    installation.zookeeper = private_zookeeper
+    yield installation
+    installation.stop()

@@ -1,0 +1,67 @@
+"""The commands of README.md."""
+import os
+import pathlib
+import subprocess
+
+from nodepool_helpers import BIN, ROOT
+from services import Process, wait_for
+
+RUN = ROOT / "tools/run-nodepool"  # ./run without installing and building
+ENV = {"NODEPOOL_BIN": str(BIN)}
+
+
+def test_run_demo(tmp_path):
+    done = subprocess.run([RUN, "demo", "--state-dir", tmp_path], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **ENV})
+    assert done.returncode == 0, done.stdout + done.stderr
+    for word in ("ready:", "fulfilled:", "in use:", "released", "deleted:"):
+        assert word in done.stdout
+
+
+def readme_commands():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    prefix = "    build/release/bin/nodepool -c .state/nodepool.yaml "
+    return [line.removeprefix(prefix).split() for line in lines if line.startswith(prefix)]
+
+
+def test_the_tour(tmp_path):
+    run = Process([RUN, "--state-dir", tmp_path], tmp_path / "run.log", env=ENV)
+    try:
+        wait_for(lambda: "The launcher runs until Ctrl-C" in run.output(), "the pool is full", 60)
+        tool = [str(BIN / "nodepool"), "-c", str(tmp_path / "nodepool.yaml")]
+        client = None
+        commands = readme_commands()
+        assert len(commands) == 6
+        for words in commands:
+            if words[0] == "request":
+                client = Process(tool + words, tmp_path / "request.log")
+                wait_for(lambda: "fulfilled" in client.output(), "the request is fulfilled", 60)
+                held = [line.split("|")[1].strip() for line in client.output().splitlines() if "fake-cloud" in line]
+                assert len(held) == 2
+                continue
+            if words[0] == "release":
+                words = ["release", held[0]]
+            done = subprocess.run(tool + words, capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stderr
+        client.stop(20, 2)
+        assert client.wait() == 0
+        second = subprocess.run([RUN, "--state-dir", tmp_path], capture_output=True, text=True, timeout=60,
+                                env={**os.environ, **ENV})
+        assert second.returncode == 1 and "going on already" in second.stderr
+        stopped = subprocess.run([RUN, "stop", "--state-dir", tmp_path], capture_output=True, text=True, timeout=90)
+        assert stopped.returncode == 0 and "Stopped" in stopped.stdout
+        assert run.wait(10) == 0
+    finally:
+        run.stop(20)
+    children = [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")
+                if str(tmp_path).encode() in _read(path)]
+    assert children == [], "no process is left"
+    again = subprocess.run([RUN, "stop", "--state-dir", tmp_path], capture_output=True, text=True, timeout=60)
+    assert again.returncode == 0 and "Nothing is running" in again.stdout
+
+
+def _read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,156 @@
+"""The command line against a real tree (operations.md 5, 16; coordination.md 17.28, 17.42)."""
+import json
+import signal
+import time
+
+from services import wait_for
+
+
+def cells(line):
+    return [cell.strip() for cell in line.split("|")]
+
+
+def test_16_02_an_empty_tree_gives_headers_only(site):
+    done = site.tool("list")
+    assert done.returncode == 0
+    assert done.stdout.count("+---") > 0 and len(done.stdout.splitlines()) == 4
+    assert cells(done.stdout.splitlines()[1])[1:-1] == ["ID", "Provider", "Label", "Server ID", "Public IPv4", "IPv6",
+                                                       "State", "Age", "Locked"]
+    done = site.tool("request-list")
+    assert cells(done.stdout.splitlines()[1])[1:-1] == ["Request ID", "Priority", "State", "Requestor", "Node Types",
+                                                       "Nodes", "Declined By", "Event ID"]
+    assert site.tree().zk.exists("/nodepool/nodes") is None, "listing writes nothing"
+
+
+def test_16_11_positions_of_columns(site):
+    tree = site.tree()
+    tree.add_node(public_ipv4="203.0.113.7")
+    line = site.tool("list").stdout.splitlines()[3]
+    assert cells(line)[5] == "203.0.113.7"
+
+
+def test_16_03_17_28_42_a_locked_node_is_left_alone(site):
+    tree = site.tree()
+    node_id = tree.add_node(state="in-use", comment="kept", jenkins_key={"a": 1})
+    lock = tree.lock_node(node_id)
+    assert cells(site.tool("list").stdout.splitlines()[3])[9] == "locked"
+    before = tree.zk.get(f"/nodepool/nodes/{node_id}")[0]
+    for command in ("hold", "delete"):
+        start = time.monotonic()
+        done = site.tool(command, node_id)
+        assert done.returncode == 1
+        assert 4.5 < time.monotonic() - start < 15
+        assert "Timeout trying to acquire lock" in done.stderr
+    assert tree.zk.get(f"/nodepool/nodes/{node_id}")[0] == before
+    assert len(tree.node_contenders(node_id)) == 1
+    lock.release()
+
+    done = site.tool("hold", node_id)
+    assert done.returncode == 0
+    assert cells(done.stdout.splitlines()[3])[7] == "hold"
+    record, old = tree.node(node_id), json.loads(before)
+    assert record["state"] == "hold" and record["state_time"] > old["state_time"]
+    assert all(record[key] == value for key, value in old.items() if key not in ("state", "state_time"))
+    assert tree.node_contenders(node_id) == []
+
+
+def test_delete_makes_the_launcher_delete(site):
+    site.launcher()
+    tree = site.tree()
+    node_id = tree.wait_request(tree.add_request(["small"]), "fulfilled")["nodes"][0]
+    assert site.tool("delete", node_id).returncode == 0
+    tree.wait_node_gone(node_id)
+
+
+def test_a_missing_node_is_only_reported(site):
+    for name in ("0000000042", "bogus", "../x", ""):
+        done = site.tool("delete", name)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"Node id {name} not found\n"
+    assert site.tree().zk.exists("/nodepool/nodes") is None
+
+
+def test_request_wait_and_release_from_elsewhere(site):
+    site.launcher()
+    tree = site.tree()
+    client = site.start_tool("request", "small", "small", "--wait", "--json", "--tenant", "demo")
+    line = wait_for(lambda: [text for text in client.output().splitlines() if text.startswith("{")], "nodes", 60)[0]
+    answer = json.loads(line)
+    first, second = [node["id"] for node in answer["nodes"]]
+    assert tree.request(answer["request"]) is None, "the request is deleted once the nodes are locked"
+    for node_id in (first, second):
+        record = tree.node(node_id)
+        assert record["state"] == "in-use"
+        assert record["tenant_name"] == "demo"
+        assert len(tree.node_contenders(node_id)) == 1
+
+    assert site.tool("release", first).returncode == 0
+    tree.wait_node_gone(first)
+    assert client.is_running() and tree.node(second)["state"] == "in-use"
+    assert site.tool("release", answer["request"]).returncode == 0
+    assert client.wait(20) == 0
+    tree.wait_node_gone(second)
+
+
+def test_request_ends_by_time_and_by_interruption(site):
+    site.launcher()
+    tree = site.tree()
+    done = site.tool("request", "small", "--wait", "--hold-for", "0.2s")
+    assert done.returncode == 0, done.stderr
+    client = site.start_tool("request", "small", "--wait", "--json")
+    wait_for(lambda: "nodes" in client.output(), "nodes", 60)
+    client.stop(20, signal.SIGINT)
+    assert client.wait() == 0
+    wait_for(lambda: tree.nodes() == {}, "all nodes are deleted")
+    assert tree.children("/nodepool/requests") == []
+
+
+def test_a_killed_request_leaves_nothing_behind(site):
+    site.launcher()
+    tree = site.tree()
+    client = site.start_tool("request", "small", "--wait", "--json")
+    wait_for(lambda: "nodes" in client.output(), "nodes", 60)
+    client.kill()
+    wait_for(lambda: tree.nodes() == {}, "the node is deleted after the session's end", 60)
+
+
+def test_request_without_waiting_stays_until_released(site):
+    site.launcher()
+    tree = site.tree()
+    request_id = site.tool("request", "small").stdout.strip()
+    node_id = tree.wait_request(request_id, "fulfilled")["nodes"][0]
+    assert tree.zk.exists(f"/nodepool/requests/{request_id}").ephemeralOwner == 0
+    assert site.tool("release", request_id).returncode == 0
+    assert tree.request(request_id) is None
+    tree.wait_node_gone(node_id)
+
+
+def test_a_declined_request_says_by_whom(site):
+    site.launcher()
+    done = site.tool("request", "nobody-has-this", "--wait")
+    assert done.returncode == 1
+    assert "declined by" in done.stderr and "PoolWorker.fake-cloud-main" in done.stderr
+    assert site.tree().children("/nodepool/requests") == []
+
+
+def test_release_refuses_what_belongs_to_others(site):
+    site.launcher()
+    tree = site.tree()
+    request_id = tree.add_request(["small"])
+    node_id = tree.wait_request(request_id, "fulfilled")["nodes"][0]
+    for name in (request_id, node_id, "nonsense", "0000009999", "200-0000009999"):
+        assert site.tool("release", name).returncode == 1
+    assert tree.request(request_id)["state"] == "fulfilled"
+    assert tree.node(node_id)["state"] == "ready"
+
+
+def test_kazoo_reads_what_the_tool_writes(site):
+    """The request has every key that other clients insist on (coordination.md 4.3)."""
+    tree = site.tree()
+    request_id = site.tool("request", "a", "b", "--priority", "100", "--provider", "p", "--requestor", "me").stdout.strip()
+    assert request_id.startswith("100-")
+    record = tree.request(request_id)
+    assert record["node_types"] == ["a", "b"]
+    assert record["provider"] == "p" and record["requestor"] == "me" and record["state"] == "requested"
+    assert isinstance(record["state_time"], float) and len(record["event_id"]) == 32
+    assert record["declined_by"] == [] and record["nodes"] == [] and record["reuse"] is True
