@@ -9,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/config_validate.h"
 #include "cli/connection.h"
+#include "driver/load_config.h"
 
 namespace nodepool::cli {
 namespace {
@@ -32,16 +33,6 @@ void SetUpLogging(const Invocation& invocation) {
     ToolLogger().Warning("The logging file {} is not read by this version; logging to standard error",
                          *invocation.logging_path);
   }
-}
-
-config::Config LoadConfig(const Invocation& invocation, config::DriverSchemas drivers) {
-  config::LoadOptions options;
-  options.secure_path = invocation.secure_path;
-  options.drivers = std::move(drivers);
-  Expected<config::Config> loaded = config::Load(invocation.config_path, options);
-  if (!loaded) throw loaded.error();
-  for (const std::string& warning : loaded->warnings) ToolLogger().Debug("{}", warning);
-  return std::move(*loaded);
 }
 
 struct Outcome {
@@ -94,15 +85,20 @@ int RunWithConfig(const config::Config& config, const Invocation& invocation, st
 
 }  // namespace
 
-int RunTool(std::vector<std::string> arguments, config::DriverSchemas drivers, std::ostream& out,
-            std::ostream& err) {
+int RunTool(std::vector<std::string> arguments, const driver::Registry& drivers, config::DriverSchemas others,
+            std::ostream& out, std::ostream& err) {
   std::variant<Invocation, int> parsed = ParseArguments(std::move(arguments), out, err);
   if (const int* status = std::get_if<int>(&parsed)) return *status;
   const Invocation& invocation = std::get<Invocation>(parsed);
   SetUpLogging(invocation);
-  if (invocation.is_validation) return ConfigValidate(invocation.config_path, drivers);
+  if (invocation.is_validation) {
+    return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
+  }
   try {
-    config::Config config = LoadConfig(invocation, std::move(drivers));
+    auto loaded = driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
+    if (!loaded) throw loaded.error();
+    const config::Config& config = (*loaded)->common;
+    for (const std::string& warning : config.warnings) ToolLogger().Debug("{}", warning);
     return RunWithConfig(config, invocation, out);
   } catch (const std::exception&) {
     ToolLogger().Error("{}", MessageOf(std::current_exception()));

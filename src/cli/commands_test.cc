@@ -1,0 +1,143 @@
+#include <gmock/gmock.h>
+
+#include "cli/change_node.h"
+#include "cli/fixture_test.h"
+#include "cli/info.h"
+#include "cli/list.h"
+#include "cli/request_list.h"
+
+namespace nodepool::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ListTest : public CommandTest {};
+class ChangeNodeTest : public CommandTest {};
+
+// operations.md 16.2.
+TEST_F(ListTest, AnEmptyTreeGivesHeadersAndIsNotWrittenTo) {
+  std::uint64_t before = our_writes();
+  EXPECT_EQ(time_.Run(List(context_, NodeColumns::kBrief, Output::kTable)), 0);
+  EXPECT_EQ(out_.str(),
+            "+----+----------+-------+-----------+-------------+------+-------+-----+--------+\n"
+            "| ID | Provider | Label | Server ID | Public IPv4 | IPv6 | State | Age | Locked |\n"
+            "+----+----------+-------+-----------+-------------+------+-------+-----+--------+\n"
+            "+----+----------+-------+-----------+-------------+------+-------+-----+--------+\n");
+  EXPECT_EQ(our_writes(), before);
+  EXPECT_FALSE(Exists("/nodepool"));
+}
+
+TEST_F(ListTest, LockedNodesAreShownAsSuchWithoutAWrite) {
+  NodeId first = AddNode(ReadyNode());
+  NodeId second = AddNode(ReadyNode());
+  auto lock = time_.Run(others_.TryLockNode(second));
+  std::uint64_t before = our_writes();
+  EXPECT_EQ(time_.Run(List(context_, NodeColumns::kBrief, Output::kJson)), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("\"id\":\"" + first.value + "\",\"provider\":\"cloud\",\"label\":[\"small\"]"));
+  EXPECT_THAT(out_.str(), HasSubstr("\"locked\":\"unlocked\"},{\"id\":\"" + second.value));
+  EXPECT_THAT(out_.str(), HasSubstr("\"locked\":\"locked\"}]"));
+  EXPECT_EQ(our_writes(), before);
+  EXPECT_FALSE(Exists("/nodepool/nodes/" + first.value + "/lock"));
+  time_.Run(lock->Unlock());
+}
+
+// operations.md 5.10: one bad record hides no other.
+TEST_F(ListTest, UnreadableRecordsAreReportedAndLeftOut) {
+  NodeId good = AddNode(ReadyNode());
+  zk_.tree().Create({"/nodepool/nodes/0000000077", "{broken"}, 0, time_.clock().Now());
+  zk_.tree().Create({"/nodepool/nodes/0000000078", ""}, 0, time_.clock().Now());
+  zk_.tree().Create({"/nodepool/requests", ""}, 0, time_.clock().Now());
+  zk_.tree().Create({"/nodepool/requests/200-0000000005", "[]"}, 0, time_.clock().Now());
+  EXPECT_EQ(time_.Run(List(context_, NodeColumns::kBrief, Output::kJson)), 0);
+  EXPECT_THAT(out_.str(), HasSubstr(good.value));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("000000007")));
+  EXPECT_EQ(log_.Count("0000000077"), 1);
+  EXPECT_EQ(time_.Run(RequestList(context_, Output::kJson)), 0);
+  EXPECT_EQ(log_.Count("200-0000000005"), 1);
+}
+
+TEST_F(ListTest, RequestsAreSortedById) {
+  NodeRequest request;
+  request.SetState(RequestState::kRequested, FromSeconds(1'700'000'000));
+  request.node_types = {LabelName("a"), LabelName("b")};
+  request.declined_by = {LauncherId("l1")};
+  request.requestor = "zuul";
+  request.event_id = "e1";
+  time_.Run(others_.CreateRequest("300", request, true));
+  request.relative_priority = 7;
+  time_.Run(others_.CreateRequest("100", request, true));
+  EXPECT_EQ(time_.Run(RequestList(context_, Output::kTable)), 0);
+  EXPECT_EQ(out_.str(),
+            "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
+            "| Request ID     | Priority | State     | Requestor | Node Types | Nodes | Declined By | Event ID |\n"
+            "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
+            "| 100-0000000001 | 7        | requested | zuul      | a,b        |       | l1          | e1       |\n"
+            "| 300-0000000000 | 0        | requested | zuul      | a,b        |       | l1          | e1       |\n"
+            "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n");
+}
+
+// operations.md 5.4.
+TEST_F(ListTest, InfoShowsOneProvider) {
+  NodeId node = AddNode(ReadyNode());
+  Node other = ReadyNode();
+  other.provider = ProviderName("elsewhere");
+  AddNode(other);
+  EXPECT_EQ(time_.Run(Info(context_, ProviderName("cloud"), Output::kTable)), 0);
+  EXPECT_EQ(out_.str(),
+            "ZooKeeper data for provider cloud\n"
+            "\n"
+            "Image data:\n"
+            "+------------+----------+------------+\n"
+            "| Image Name | Build ID | Upload IDs |\n"
+            "+------------+----------+------------+\n"
+            "+------------+----------+------------+\n"
+            "\n"
+            "Nodes:\n"
+            "+------------+-----------+\n"
+            "| ID         | Server ID |\n"
+            "+------------+-----------+\n"
+            "| 0000000000 | i-1       |\n"
+            "+------------+-----------+\n");
+  EXPECT_EQ(node.value, "0000000000");
+}
+
+// operations.md 5.5.
+TEST_F(ChangeNodeTest, SetsTheStateUnderTheLock) {
+  NodeId id = AddNode(ReadyNode());
+  EXPECT_EQ(time_.Run(ChangeNode(context_, id.value, NodeState::kHold)), 0);
+  std::optional<Node> node = ReadNode(id);
+  EXPECT_EQ(node->state, NodeState::kHold);
+  EXPECT_EQ(node->state_time, time_.clock().Now());
+  EXPECT_EQ(node->interface_ip, "203.0.113.7");
+  EXPECT_THAT(time_.Run(others_.NodeContenders(id)), ::testing::IsEmpty());
+  EXPECT_THAT(out_.str(), HasSubstr("| 0000000000 | cloud    | small | i-1       |             |      | hold  |"));
+}
+
+TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {
+  for (const char* id : {"0000000042", "", "bogus", "../../etc", "00000000420"}) {
+    out_.str("");
+    EXPECT_EQ(time_.Run(ChangeNode(context_, id, NodeState::kDeleting)), 0);
+    EXPECT_EQ(out_.str(), std::string("Node id ") + id + " not found\n");
+  }
+  EXPECT_FALSE(Exists("/nodepool"));
+}
+
+// coordination.md 17.42.
+TEST_F(ChangeNodeTest, ALockedNodeIsAnErrorAfterFiveSeconds) {
+  NodeId id = AddNode(ReadyNode());
+  auto lock = time_.Run(others_.TryLockNode(id));
+  SteadyTime start = time_.clock().SteadyNow();
+  try {
+    time_.Run(ChangeNode(context_, id.value, NodeState::kHold));
+    FAIL() << "the lock was taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("Timeout trying to acquire lock /nodepool/nodes/0000000000/lock"));
+  }
+  EXPECT_EQ(time_.clock().SteadyNow() - start, kLockTimeout);
+  EXPECT_EQ(ReadNode(id)->state, NodeState::kReady);
+  EXPECT_EQ(time_.Run(others_.NodeContenders(id)).size(), 1u);
+  time_.Run(lock->Unlock());
+}
+
+}  // namespace
+}  // namespace nodepool::cli

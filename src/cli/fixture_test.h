@@ -1,0 +1,69 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <sstream>
+
+#include "base/random.h"
+#include "cli/command.h"
+#include "testing/memory_zk.h"
+#include "testing/virtual_time.h"
+
+namespace nodepool::cli {
+
+// Runs commands against a tree in memory, in virtual time. `others_` is everybody
+// else: launchers and other clients.
+class CommandTest : public ::testing::Test {
+ protected:
+  CommandTest()
+      : our_client_(zk_.Connect()),
+        others_client_(zk_.Connect()),
+        store_(time_.loop(), *our_client_, random_),
+        others_(time_.loop(), *others_client_, random_),
+        context_{time_.loop(), store_, out_} {
+    time_.RunUntil([this] {
+      return our_client_->state() == zk::SessionState::kConnected &&
+             others_client_->state() == zk::SessionState::kConnected;
+    });
+  }
+  ~CommandTest() override {
+    time_.Run(our_client_->Close());
+    time_.Run(others_client_->Close());
+  }
+
+  NodeId AddNode(Node node) { return time_.Run(others_.CreateNode(std::move(node))); }
+
+  static Node ReadyNode() {
+    Node node;
+    node.SetState(NodeState::kReady, FromSeconds(1'700'000'000));
+    node.provider = ProviderName("cloud");
+    node.pool = PoolName("main");
+    node.type = {LabelName("small")};
+    node.external_id = "i-1";
+    node.interface_ip = "203.0.113.7";
+    return node;
+  }
+
+  std::optional<Node> ReadNode(const NodeId& id) {
+    auto node = time_.Run(others_.ReadNode(id));
+    return node ? std::optional(node->record) : std::nullopt;
+  }
+
+  bool Exists(const std::string& path) { return zk_.tree().Exists(path).has_value(); }
+
+  std::uint64_t our_writes() const { return zk_.counters(*our_client_).writes; }
+
+  testing::VirtualTime time_;
+  testing::MemoryZk zk_{time_.loop()};
+  SeededRandom random_{1};
+  std::unique_ptr<zk::Client> our_client_;
+  std::unique_ptr<zk::Client> others_client_;
+  store::Store store_;
+  store::Store others_;
+  std::ostringstream out_;
+  log::Capture log_;
+  Context context_;
+};
+
+}  // namespace nodepool::cli
