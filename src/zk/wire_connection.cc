@@ -22,6 +22,15 @@ constexpr std::size_t kBufferSize = 64 * 1024;
 constexpr std::size_t kKeptBufferSize = 1024 * 1024;
 constexpr std::size_t kLengthSize = 4;
 
+void ThrowIf(const error_code& error) {
+  if (!error) return;
+  if (error == asio::error::operation_aborted) throw Error(Verdict::kCancelled, "cancelled");
+  if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
+    throw Error(Verdict::kRetry, "the server closed the connection");
+  }
+  throw Error(Verdict::kRetry, error.message());
+}
+
 }  // namespace
 
 std::string WireConnection::NameOf(const Endpoint& endpoint) {
@@ -44,9 +53,12 @@ WireConnection::WireConnection(Loop& loop, asio::ssl::context* tls, Endpoint end
 
 Task<> WireConnection::Open() {
   auto self = shared_from_this();
-  co_await socket_.async_connect(endpoint_, asio::use_awaitable);
-  socket_.set_option(asio::ip::tcp::no_delay(true));
-  if (tls_) co_await tls_->async_handshake(asio::ssl::stream_base::client, asio::use_awaitable);
+  error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  co_await socket_.async_connect(endpoint_, token);
+  if (!error) socket_.set_option(asio::ip::tcp::no_delay(true), error);
+  if (!error && tls_) co_await tls_->async_handshake(asio::ssl::stream_base::client, token);
+  ThrowIf(error);
   last_sent_ = last_received_ = loop_.SteadyNow();
 }
 
@@ -122,11 +134,7 @@ Task<> WireConnection::Fill() {
     count = co_await socket_.async_read_some(room, token);
   }
   if (is_closed()) throw Error(Verdict::kRetry, close_reason_);
-  if (error == asio::error::operation_aborted) throw Error(Verdict::kCancelled, "cancelled");
-  if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
-    throw Error(Verdict::kRetry, "the server closed the connection");
-  }
-  if (error) throw Error(Verdict::kRetry, error.message());
+  ThrowIf(error);
   end_ += count;
   last_received_ = loop_.SteadyNow();
 }

@@ -260,8 +260,9 @@ void WireSession::HandleFrame(std::string_view frame) {
     case protocol::kPingXid:
       break;
     case protocol::kAuthXid:
-      if (header.code != Code::kOk) GiveUp("ZooKeeper refused the credentials");
-      return;
+      if (header.code == Code::kOk) return;
+      log_.Error("ZooKeeper refused the digest credentials; correct them and start again");
+      return GiveUp("ZooKeeper refused the digest credentials");
     case protocol::kSetWatchesXid:
       if (header.code != Code::kOk) {
         throw Error(Verdict::kFail,
