@@ -50,7 +50,7 @@ struct DiskImage {
   std::vector<std::string> elements;
   std::map<std::string, std::string> env_vars;  // may hold secrets: never logged
   std::string release;
-  std::vector<std::string> formats;       // sorted, unique; providers add theirs
+  std::vector<std::string> formats;  // sorted, unique; providers add theirs
   std::vector<std::string> keep_formats;
   bool delete_after_upload = false;
   Duration rebuild_age = std::chrono::hours(24);
@@ -82,7 +82,7 @@ struct Config {
   ZooKeeperSettings zookeeper;
   std::map<LabelName, Label> labels;
   std::map<ImageName, DiskImage> diskimages;
-  std::vector<ProviderSection> providers;  // in file order
+  std::vector<ProviderSection> providers;          // in file order
   std::map<std::string, Resources> tenant_limits;  // by tenant; absent resource = unlimited
   std::vector<std::string> zmq_publishers;
 

@@ -107,11 +107,11 @@ struct Setting {
 
 // Something that strict validation does not accept.
 struct Problem {
-  std::string path;     // data['pools'][0]['name'], as the Python validator writes it
+  std::string path;       // data['pools'][0]['name'], as the Python validator writes it
   std::size_t depth = 0;  // number of steps in `path`
-  std::string message;  // "extra keys not allowed", "expected int for dictionary value" ...
-  Position position;    // of the key or value, or of the mapping that lacks something
-  std::string detail;   // what was found and what would be right
+  std::string message;    // "extra keys not allowed", "expected int for dictionary value" ...
+  Position position;      // of the key or value, or of the mapping that lacks something
+  std::string detail;     // what was found and what would be right
 
   // message @ path (line 3, column 7: detail)
   std::string ToString() const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,8 +9,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <boost/json/value.hpp>
 
 namespace nodepool::config {
 

@@ -1,0 +1,291 @@
+#include "config/config_loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "base/text.h"
+#include "config/disk_images.h"
+#include "config/main_schema.h"
+#include "config/section.h"
+
+namespace nodepool::config {
+namespace {
+
+constexpr int kPlainPort = 2181;
+constexpr int kTlsPort = 2281;
+
+void ReadTopLevel(const Section& root, Config& config) {
+  config.elements_dir = root.OptionalText("elements-dir");
+  config.images_dir = root.OptionalText("images-dir");
+  if (std::string dir = root.Text("build-log-dir"); !dir.empty()) config.build_log_dir = dir;
+  config.build_log_retention = static_cast<int>(
+      std::clamp<std::int64_t>(root.Int("build-log-retention"), -1, std::numeric_limits<int>::max()));
+  double hold_age = root.Float("max-hold-age");
+  if (hold_age > 0) config.max_hold_age = SecondsToDuration(hold_age);
+  Section webapp = root.Sub("webapp");
+  std::int64_t port = webapp.Int("port");
+  if (port < 0 || port > 65535) throw webapp.Fail("port", "expected a port from 0 to 65535");
+  config.webapp.port = static_cast<int>(port);
+  config.webapp.listen_address = webapp.Text("listen_address");
+  config.zmq_publishers = root.TextList("zmq-publishers");
+}
+
+// Without brackets, IPv6 in its shortest form.
+std::string NormalizeHost(std::string host) {
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  boost::system::error_code error;
+  boost::asio::ip::address address = boost::asio::ip::make_address(host, error);
+  return error ? host : address.to_string();
+}
+
+// One chroot for all: the same on any or all entries (D-01).
+void TakeChroot(const Section& server, std::string& chroot) {
+  std::string text = server.Text("chroot");
+  while (text.ends_with('/')) text.pop_back();
+  if (text.empty()) return;
+  if (!text.starts_with('/')) throw server.Fail("chroot", "must begin with '/'");
+  if (!chroot.empty() && chroot != text) {
+    throw server.Fail("chroot",
+                      fmt::format("'{}' differs from '{}' of another server; all servers of an ensemble "
+                                  "share one chroot",
+                                  Excerpt(text), Excerpt(chroot)));
+  }
+  chroot = text;
+}
+
+// Ports that are not given stay 0 until it is known whether there is TLS.
+void ReadServers(const Section& root, ZooKeeperSettings& zookeeper) {
+  std::vector<Section> sections = root.Sections("zookeeper-servers");
+  if (sections.empty()) return;
+  zookeeper.servers.clear();
+  zookeeper.chroot.clear();
+  for (const Section& section : sections) {
+    std::string host = section.Text("host");
+    if (host.empty()) throw section.Fail("host", "is required");
+    std::optional<std::int64_t> port = section.OptionalInt("port");
+    if (port && (*port < 1 || *port > 65535)) throw section.Fail("port", "expected a port from 1 to 65535");
+    zookeeper.servers.push_back({NormalizeHost(std::move(host)), static_cast<int>(port.value_or(0))});
+    TakeChroot(section, zookeeper.chroot);
+  }
+}
+
+void ReadTls(const Section& root, ZooKeeperSettings& zookeeper) {
+  Section tls = root.Sub("zookeeper-tls");
+  if (tls.value().map().empty()) return;
+  zookeeper.tls = ZooKeeperTls{.cert = tls.Text("cert"), .key = tls.Text("key"), .ca = tls.Text("ca")};
+}
+
+void ReadZooKeeper(const Section& root, ZooKeeperSettings& zookeeper) {
+  ReadServers(root, zookeeper);
+  ReadTls(root, zookeeper);
+  const Value* timeout = root.value().Find("zookeeper-timeout");
+  double seconds = root.Float("zookeeper-timeout");
+  if ((timeout != nullptr && timeout->is_null()) || seconds <= 0) {
+    throw root.Fail("zookeeper-timeout", "expected a number of seconds above 0");
+  }
+  zookeeper.timeout = SecondsToDuration(seconds);
+  zookeeper.insecure = root.Bool("zookeeper-insecure");
+}
+
+void ReadLabels(const Section& root, Config& config) {
+  for (const Section& section : root.Sections("labels")) {
+    Label label;
+    label.name = LabelName(section.Text("name"));
+    std::int64_t min_ready = section.Int("min-ready");
+    label.min_ready =
+        static_cast<int>(std::clamp<std::int64_t>(min_ready, -1, std::numeric_limits<int>::max()));
+    if (Duration age = section.Seconds("max-ready-age"); age > Duration::zero()) label.max_ready_age = age;
+    config.labels[label.name] = std::move(label);
+  }
+}
+
+std::string ResourceOf(const std::string& key) {
+  if (key == "max-cores") return "cores";
+  if (key == "max-servers") return "instances";
+  if (key == "max-ram") return "ram";
+  if (key == "max-volumes") return "volumes";
+  if (key == "max-volume-gb") return "volume-gb";
+  return key;
+}
+
+void ReadTenantLimits(const Section& root, Config& config) {
+  for (const Section& section : root.Sections("tenant-resource-limits")) {
+    Resources limits;
+    for (const auto& [key, value] : section.value().map()) {
+      if (key == "tenant-name" || value.is_null()) continue;
+      std::optional<double> limit = LenientFloat(value);
+      if (!limit) throw section.Fail(key, fmt::format("expected a number, found {}", value.KindName()));
+      limits[ResourceOf(key)] = *limit;
+    }
+    config.tenant_limits[section.Text("tenant-name")] = std::move(limits);
+  }
+}
+
+std::string At(const Value& value) {
+  return fmt::format("line {}, column {}", value.position().line, value.position().column);
+}
+
+void WarnAboutSection(const ProviderSection& provider, const Schema& schema, Config& config) {
+  const Value& source = provider.source;
+  const Value* driver = source.Find("driver");
+  if (provider.driver == "fake" && (driver == nullptr || driver->is_null() || driver->text() != "fake")) {
+    config.warnings.push_back(
+        fmt::format("{}: provider {} uses the fake driver because its name begins with 'fake'", At(source),
+                    provider.name));
+  }
+  if (!IsFullyKnown(schema)) {
+    config.warnings.push_back(
+        fmt::format("{}: provider {}: not all settings of driver {} are known here, so that not "
+                    "all of it is checked",
+                    At(source), provider.name, provider.driver));
+  }
+  std::string place = fmt::format("provider {}", provider.name);
+  std::ranges::move(UnknownKeys(source, WithCommonSettings(schema), place),
+                    std::back_inserter(config.warnings));
+}
+
+void ReadProviders(const Section& root, const DriverSchemas& drivers, Config& config) {
+  static const Schema common = WithCommonSettings(Schema::Map({}));
+  const Value* list = root.Raw("providers");
+  if (list == nullptr) return;
+  if (list->kind() != Value::Kind::kList) {
+    throw root.Fail("providers", fmt::format("expected a list, found {}", list->KindName()));
+  }
+  std::size_t index = 0;
+  for (const Value& entry : list->list()) {
+    Section section(entry, common, fmt::format("providers[{}]", index++));
+    ProviderSection provider{.name = ProviderName(section.Text("name")), .source = entry};
+    section.Text("driver");  // refuses what is no text
+    provider.driver = DriverOf(provider.name.value, entry);
+    const Schema* schema = drivers ? drivers(provider.driver) : nullptr;
+    if (schema == nullptr)
+      throw section.Fail("driver", fmt::format("{}: unknown driver", Excerpt(provider.driver)));
+    WarnAboutSection(provider, *schema, config);
+    auto same = std::ranges::find(config.providers, provider.name, &ProviderSection::name);
+    if (same != config.providers.end()) {
+      config.warnings.push_back(
+          fmt::format("{}: provider {} is defined again; this one counts", At(entry), provider.name));
+      *same = std::move(provider);
+    } else {
+      config.providers.push_back(std::move(provider));
+    }
+  }
+}
+
+void ReadSecureImages(const Section& root, Config& config) {
+  for (const Section& section : root.Sections("diskimages")) {
+    ImageName name(section.Text("name"));
+    auto image = config.diskimages.find(name);
+    if (image == config.diskimages.end())
+      throw section.Fail("name", fmt::format("unknown diskimage {}", name));
+    if (!section.Has("env-vars")) throw section.Fail("env-vars", "is required");
+    for (auto& [key, value] : section.TextMap("env-vars")) image->second.env_vars[key] = std::move(value);
+  }
+}
+
+Expected<void> ReadSecureFile(const LoadOptions& options, Config& config) {
+  Expected<Value> value = ReadYamlFile(*options.secure_path, options.environment);
+  if (!value) return std::unexpected(value.error());
+  try {
+    Section root(*value, SecureSchema(), "");
+    ReadServers(root, config.zookeeper);
+    ReadTls(root, config.zookeeper);
+    ReadSecureImages(root, config);
+  } catch (const Error& error) {
+    return std::unexpected(error.In(*options.secure_path));
+  }
+  return {};
+}
+
+bool IsLoopback(const std::string& host) {
+  if (host == "localhost") return true;
+  boost::system::error_code error;
+  boost::asio::ip::address address = boost::asio::ip::make_address(host, error);
+  return !error && address.is_loopback();
+}
+
+Expected<void> CheckTls(const ZooKeeperTls& tls) {
+  for (const auto& [key, path] :
+       {std::pair("cert", tls.cert), std::pair("key", tls.key), std::pair("ca", tls.ca)}) {
+    if (path.empty()) {
+      return Unexpected(
+          Verdict::kInvalid,
+          fmt::format("zookeeper-tls.{} is missing: a TLS connection to ZooKeeper needs cert, key "
+                      "and ca",
+                      key));
+    }
+    errno = 0;
+    std::ifstream file(path);
+    if (!file || (file.peek() == std::ifstream::traits_type::eof() && file.bad())) {
+      return Unexpected(Verdict::kInvalid, fmt::format("zookeeper-tls.{}: {} cannot be read: {}", key, path,
+                                                       std::strerror(errno)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string DriverOf(const std::string& provider_name, const Value& section) {
+  if (provider_name.starts_with("fake")) return "fake";
+  const Value* driver = section.Find("driver");
+  bool is_scalar = driver != nullptr && !driver->is_null() && driver->kind() != Value::Kind::kList &&
+                   driver->kind() != Value::Kind::kMap;
+  return is_scalar ? driver->text() : "openstack";
+}
+
+bool IsFullyKnown(const Schema& driver_schema) {
+  return driver_schema.kind() == Schema::Kind::kMap && driver_schema.element() == nullptr;
+}
+
+Expected<Config> Load(const std::string& path, const LoadOptions& options) {
+  Expected<Value> value = ReadYamlFile(path, options.environment);
+  if (!value) return std::unexpected(value.error());
+  Config config;
+  config.path = path;
+  try {
+    if (value->is_null()) throw Error(Verdict::kInvalid, "the file is empty; expected a mapping");
+    Section root(*value, MainSchema(), "");
+    config.warnings = UnknownKeys(*value, MainSchema(), "");
+    ReadTopLevel(root, config);
+    ReadZooKeeper(root, config.zookeeper);
+    config.diskimages = ReadDiskImages(root);
+    ReadLabels(root, config);
+    ReadProviders(root, options.drivers, config);
+    ReadTenantLimits(root, config);
+  } catch (const Error& error) {
+    return std::unexpected(error.In(path));
+  }
+  if (options.secure_path) {
+    Expected<void> secure = ReadSecureFile(options, config);
+    if (!secure) return std::unexpected(secure.error());
+  }
+  for (ZooKeeperServer& server : config.zookeeper.servers) {
+    if (server.port == 0) server.port = config.zookeeper.tls ? kTlsPort : kPlainPort;
+  }
+  for (std::string& warning : config.warnings) warning = fmt::format("{}: {}", path, warning);
+  return config;
+}
+
+Expected<void> CheckZooKeeperSettings(const ZooKeeperSettings& settings) {
+  if (settings.servers.empty())
+    return Unexpected(Verdict::kInvalid, "No ZooKeeper servers specified in config.");
+  if (settings.tls) return CheckTls(*settings.tls);
+  if (settings.insecure) return {};
+  for (const ZooKeeperServer& server : settings.servers) {
+    if (IsLoopback(server.host)) continue;
+    return Unexpected(
+        Verdict::kInvalid,
+        fmt::format("A TLS connection to ZooKeeper is required; set zookeeper-tls, or zookeeper-insecure: "
+                    "true to reach {} without",
+                    server.host));
+  }
+  return {};
+}
+
+}  // namespace nodepool::config

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/ids.h"
+#include "config/config.h"
+#include "config/section.h"
+
+namespace nodepool::config {
+
+// The images of `diskimages` with everything inherited; abstract ones are left out
+// (configuration.md 7.2). Throws Error(kInvalid): unknown or endless parents, values
+// of no use.
+std::map<ImageName, DiskImage> ReadDiskImages(const Section& root);
+
+// What a change of decides that an image has changed (configuration.md 7.5), as one
+// text. Holds secrets: for comparing only.
+std::string Fingerprint(const DiskImage& image);
+
+// The content of a value with the keys of mappings sorted; equal texts mean equal
+// content. Holds whatever secrets the value holds.
+std::string CanonicalJson(const Value& value);
+
+}  // namespace nodepool::config

@@ -1,0 +1,155 @@
+#include "config/disk_images.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/main_schema.h"
+#include "config/yaml_reader.h"
+
+namespace nodepool::config {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+std::map<ImageName, DiskImage> Read(const std::string& text) {
+  Expected<Value> value = ParseYaml(text);
+  if (!value) throw value.error();
+  return ReadDiskImages(Section(*value, MainSchema(), ""));
+}
+
+DiskImage ReadOne(const std::string& settings) {
+  return Read("diskimages:\n  - name: x\n" + settings).at(ImageName("x"));
+}
+
+std::string ErrorOf(const std::string& text) {
+  try {
+    Read(text);
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "no error";
+}
+
+TEST(DiskImagesTest, DefaultsAreThoseOfTheTable) {
+  DiskImage image = ReadOne("");
+  EXPECT_EQ(image.rebuild_age, std::chrono::hours(24));
+  EXPECT_EQ(image.build_timeout, std::chrono::hours(8));
+  EXPECT_EQ(image.dib_cmd, "disk-image-create");
+  EXPECT_EQ(image.username, "zuul");
+  EXPECT_EQ(image.python_path, "auto");
+  EXPECT_EQ(image.shell_type, std::nullopt);
+  EXPECT_EQ(image.release, "");
+  EXPECT_FALSE(image.delete_after_upload);
+  EXPECT_FALSE(image.is_paused);
+}
+
+// configuration.md 17.6
+TEST(DiskImagesTest, InheritsFromTheRootDownwards) {
+  auto images = Read(R"(
+diskimages:
+  - name: c
+    parent: b
+    elements: [c]
+    env-vars: {V: c, C: '1'}
+    metadata: {only: c}
+    pause: false
+    formats: []
+    delete-after-upload: false
+    rebuild-age: 0
+  - name: b
+    abstract: true
+    parent: a
+    elements: [b]
+    env-vars: {V: b, B: '1'}
+    delete-after-upload: true
+    rebuild-age: 5
+  - name: a
+    elements: [a, a]
+    env-vars: {V: a, A: '1'}
+    metadata: {only: a}
+    pause: true
+    formats: [vhd, raw, vhd]
+)");
+  ASSERT_THAT(images, testing::SizeIs(2));
+  const DiskImage& image = images.at(ImageName("c"));
+  EXPECT_THAT(image.elements, ElementsAre("a", "a", "b", "c"));
+  EXPECT_THAT(image.env_vars,
+              UnorderedElementsAre(Pair("V", "c"), Pair("A", "1"), Pair("B", "1"), Pair("C", "1")));
+  EXPECT_THAT(image.metadata, ElementsAre(Pair("only", "c")));
+  EXPECT_TRUE(image.is_paused);
+  EXPECT_THAT(image.formats, ElementsAre("raw", "vhd"));
+  EXPECT_FALSE(image.delete_after_upload);
+  EXPECT_EQ(image.rebuild_age, std::chrono::seconds(5));
+}
+
+TEST(DiskImagesTest, AbsentMetadataClearsTheParents) {
+  auto images = Read("diskimages: [{name: a, metadata: {k: v}}, {name: b, parent: a}]");
+  EXPECT_TRUE(images.at(ImageName("b")).metadata.empty());
+}
+
+TEST(DiskImagesTest, ALaterDuplicateCounts) {
+  auto images = Read("diskimages: [{name: a, release: x}, {name: a, release: y}]");
+  EXPECT_EQ(images.at(ImageName("a")).release, "y");
+}
+
+// configuration.md 7.4, 17.7
+TEST(DiskImagesTest, ReleaseIsTheTextThatTheBuildSees) {
+  EXPECT_EQ(ReadOne("    release: 20.10\n").release, "20.1");
+  EXPECT_EQ(ReadOne("    release: '20.10'\n").release, "20.10");
+  EXPECT_EQ(ReadOne("    release: 010\n").release, "8");
+  EXPECT_EQ(ReadOne("    release: 0\n").release, "");
+  EXPECT_EQ(ReadOne("    release: false\n").release, "");
+  EXPECT_EQ(ReadOne("    release: ''\n").release, "");
+  EXPECT_EQ(ReadOne("    release: yes\n").release, "True");
+}
+
+TEST(DiskImagesTest, RefusesWhatNobodyCanBuild) {
+  EXPECT_THAT(
+      ErrorOf("diskimages:\n- name: a\n  parent: ubunto\n- name: ubuntu\n"),
+      "line 3, column 11: diskimages[0].parent: there is no diskimage 'ubunto'; did you mean 'ubuntu'?");
+  EXPECT_THAT(ErrorOf("diskimages: [{name: a, parent: b}, {name: b, parent: a}]"),
+              HasSubstr("its own ancestor"));
+  EXPECT_THAT(ErrorOf("diskimages: [{name: a, parent: a}]"), HasSubstr("its own ancestor"));
+  EXPECT_THAT(ErrorOf("diskimages: [{name: a, elements: }]"), HasSubstr("elements: has no value"));
+  EXPECT_THAT(ErrorOf("diskimages: [{name: a, env-vars: null}]"), HasSubstr("env-vars: has no value"));
+  EXPECT_THAT(ErrorOf("diskimages: [{name: a, elements: [[x]]}]"), HasSubstr("elements[0]: expected text"));
+  EXPECT_THAT(ErrorOf("diskimages: [{release: x}]"), HasSubstr("name: is required"));
+  EXPECT_THAT(ErrorOf("diskimages: 5"), HasSubstr("expected a list"));
+  EXPECT_THAT(ErrorOf("diskimages: [5]"), HasSubstr("expected a mapping"));
+}
+
+TEST(DiskImagesTest, ChainsOfParentsAreBounded) {
+  std::string text = "diskimages:\n- name: i0\n";
+  for (int i = 1; i < 500; ++i)
+    text += "- {name: i" + std::to_string(i) + ", parent: i" + std::to_string(i - 1) + "}\n";
+  EXPECT_THAT(ErrorOf(text), HasSubstr("too many ancestors"));
+}
+
+TEST(DiskImagesTest, AMistakeInASecretIsNotQuoted) {
+  EXPECT_THAT(ErrorOf("diskimages: [{name: a, env-vars: hunter2}]"), testing::Not(HasSubstr("hunter2")));
+}
+
+// configuration.md 7.5
+TEST(DiskImagesTest, FingerprintLeavesOutWhatDoesNotChangeTheImage) {
+  DiskImage image = ReadOne("");
+  std::string before = Fingerprint(image);
+  image.delete_after_upload = true;
+  image.keep_formats = {"raw"};
+  EXPECT_EQ(Fingerprint(image), before);
+  image.env_vars["A"] = "1";
+  EXPECT_NE(Fingerprint(image), before);
+}
+
+// configuration.md 9.7
+TEST(CanonicalJsonTest, OrderOfMappingsDoesNotCountThatOfListsDoes) {
+  auto canonical = [](const std::string& text) { return CanonicalJson(*ParseYaml(text)); };
+  EXPECT_EQ(canonical("a: 1\nb: {d: 1, c: 2}\n"), canonical("b: {c: 2, d: 1}\na: 1\n"));
+  EXPECT_NE(canonical("[1, 2]"), canonical("[2, 1]"));
+  EXPECT_NE(canonical("a: 1"), canonical("a: '1'"));
+}
+
+}  // namespace
+}  // namespace nodepool::config
