@@ -1,0 +1,102 @@
+#include "drivers/fake/fake_config.h"
+
+#include <limits>
+
+#include "config/section.h"
+#include "drivers/provider_section.h"
+
+namespace nodepool::drivers {
+
+using config::Schema;
+using config::Section;
+using config::Setting;
+
+namespace {
+
+Schema BoundedNumber(double least, double most) {
+  return Schema::OneOf({Schema::Int().Between(least, most), Schema::Float().Between(least, most)});
+}
+
+Schema SimulationSchema() {
+  constexpr double kLongest = 86400;
+  constexpr double kMost = 1e12;
+  Schema latency = BoundedNumber(0, kLongest);
+  Schema rate = BoundedNumber(0, 1);
+  Schema limit = BoundedNumber(-1, kMost);
+  Schema limits = Schema::Map({
+      Setting("cores", limit, "Virtual CPUs; -1: no limit.").Default(100),
+      Setting("instances", limit, "Servers; -1: no limit.").Default(20),
+      Setting("ram", limit, "Memory; -1: no limit.").Default(1'000'000).Unit("MiB"),
+      Setting("volumes", limit, "Volumes; -1: no limit.").Default(100),
+      Setting("volume-gb", limit, "Volume space; -1: no limit.").Default(1'000'000).Unit("GB"),
+  });
+  Schema flavor = Schema::Map({
+      Setting("name", Schema::String(), "Name of the flavor.").Required(),
+      Setting("ram", BoundedNumber(1, kMost), "Memory.").Default(8192).Unit("MiB"),
+      Setting("vcpus", BoundedNumber(1, kMost), "Virtual CPUs.").Default(4),
+  });
+  return Schema::Map({
+      Setting("create-latency", latency, "Time until a new server is active.").Default(0.1).Unit("seconds"),
+      Setting("delete-latency", latency, "Time until a deleted server is gone.").Default(0.0).Unit("seconds"),
+      Setting("create-failure-rate", rate, "Part of the creations that fail, 0 to 1.").Default(0.0),
+      Setting("delete-failure-rate", rate, "Part of the deletions that fail, 0 to 1.").Default(0.0),
+      Setting("upload-failure-rate", rate, "Part of the image uploads that fail, 0 to 1.").Default(0.0),
+      Setting("seed", Schema::Int(), "Makes the failures the same in each run."),
+      Setting("limits", limits, "What the cloud allows."),
+      Setting("quota-error", Schema::Bool(),
+              "Refuse what exceeds a limit; false reports limits without enforcing them.")
+          .Default(true),
+      Setting("images", Schema::List(Schema::String()), "Images that exist; default: Fake Precise."),
+      Setting("flavors", Schema::List(flavor), "Flavors; default: Fake Flavor and Unreal Flavor."),
+      Setting("availability-zones", Schema::List(Schema::String()), "Zones; default: az1 and az2."),
+  });
+}
+
+double Limit(const Section& limits, std::string_view key) {
+  double value = limits.Float(key);
+  return value < 0 ? std::numeric_limits<double>::infinity() : value;
+}
+
+FakeSimulation ReadSimulation(const Section& section) {
+  FakeSimulation simulation;
+  simulation.create_latency = section.Seconds("create-latency");
+  simulation.delete_latency = section.Seconds("delete-latency");
+  simulation.create_failure_rate = section.Float("create-failure-rate");
+  simulation.delete_failure_rate = section.Float("delete-failure-rate");
+  simulation.upload_failure_rate = section.Float("upload-failure-rate");
+  if (std::optional<std::int64_t> seed = section.OptionalInt("seed")) simulation.seed = *seed;
+  Section limits = section.Sub("limits");
+  simulation.limits = {.cores = Limit(limits, "cores"),
+                       .instances = Limit(limits, "instances"),
+                       .ram = Limit(limits, "ram"),
+                       .volumes = Limit(limits, "volumes"),
+                       .volume_gb = Limit(limits, "volume-gb")};
+  simulation.quota_error = section.Bool("quota-error");
+  if (section.Has("images")) simulation.images = section.TextList("images");
+  if (section.Has("availability-zones"))
+    simulation.availability_zones = section.TextList("availability-zones");
+  if (section.Has("flavors")) simulation.flavors.clear();
+  for (const Section& entry : section.Sections("flavors")) {
+    simulation.flavors.push_back(
+        {.name = entry.Text("name"), .ram = ReadCount(entry, "ram"), .vcpus = ReadCount(entry, "vcpus")});
+  }
+  return simulation;
+}
+
+}  // namespace
+
+const Schema& FakeSchema() {
+  static const Schema schema =
+      OpenstackSchema().With({Setting("simulation", SimulationSchema(), "How the simulated cloud behaves.")});
+  return schema;
+}
+
+std::shared_ptr<const FakeConfig> LoadFakeConfig(const config::ProviderSection& section,
+                                                 config::Config& config) {
+  auto result = std::make_shared<FakeConfig>();
+  ReadOpenstackConfig(section, FakeSchema(), "qcow2", config, *result);
+  result->simulation = ReadSimulation(OpenProvider(section, FakeSchema()).Sub("simulation"));
+  return result;
+}
+
+}  // namespace nodepool::drivers

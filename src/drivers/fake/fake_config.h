@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "config/config.h"
+#include "config/schema.h"
+#include "drivers/openstack/openstack_config.h"
+
+namespace nodepool::drivers {
+
+struct FakeFlavor {
+  std::string name;
+  int ram = 8192;  // MiB
+  int vcpus = 4;
+};
+
+// Limits of the simulated cloud; infinite when configured as -1.
+struct FakeLimits {
+  double cores = 100;
+  double instances = 20;
+  double ram = 1'000'000;  // MiB
+  double volumes = 100;
+  double volume_gb = 1'000'000;
+};
+
+// How the simulated cloud behaves; defaults as in drivers.md 10.1.
+struct FakeSimulation {
+  Duration create_latency = std::chrono::milliseconds(100);
+  Duration delete_latency = Duration::zero();
+  double create_failure_rate = 0;  // 0..1
+  double delete_failure_rate = 0;
+  double upload_failure_rate = 0;
+  std::optional<std::uint64_t> seed;  // none: not reproducible
+  FakeLimits limits;
+  // True: creating beyond a limit is refused with a quota error. False: the limits
+  // are reported, and nothing is refused.
+  bool quota_error = true;
+  std::vector<std::string> images = {"Fake Precise"};
+  std::vector<FakeFlavor> flavors = {{.name = "Fake Flavor"}, {.name = "Unreal Flavor"}};
+  std::vector<std::string> availability_zones = {"az1", "az2"};
+};
+
+// A provider of driver `fake`: the section of an openstack provider, with an
+// optional `simulation`. `cloud` may be any name.
+struct FakeConfig : OpenstackConfig {
+  FakeSimulation simulation;
+};
+
+const config::Schema& FakeSchema();
+
+// Throws Error(kInvalid) with line and column. Adds `qcow2` to the disk images that
+// the provider lists.
+std::shared_ptr<const FakeConfig> LoadFakeConfig(const config::ProviderSection& section,
+                                                 config::Config& config);
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "config/config.h"
+#include "config/section.h"
+#include "driver/provider_config.h"
+
+namespace nodepool::drivers {
+
+// An entry of a provider's `diskimages`: a global image as this cloud wants it.
+struct OpenstackDiskImage {
+  ImageName name;
+  bool is_paused = false;    // not uploaded
+  boost::json::object meta;  // image properties
+  bool config_drive = false;
+  driver::ConnectionSettings connection;  // the user and paths from the global image
+};
+
+// An entry of `cloud-images`: an image that exists in the cloud.
+struct OpenstackCloudImage {
+  std::string name;
+  std::string external_name;  // image-id, else image-name, else name
+  bool is_id = false;         // used as it is, never looked up
+  bool config_drive = false;
+  driver::ConnectionSettings connection;
+};
+
+struct OpenstackLabel : driver::LabelConfig {
+  int min_ram = 0;  // MiB
+  std::optional<std::string> flavor_name;
+  std::optional<std::string> key_name;
+  bool console_log = false;
+  bool boot_from_volume = false;
+  int volume_size = 50;  // GB
+  boost::json::object instance_properties;
+  std::map<std::string, std::string> dynamic_instance_properties;  // templates
+  std::optional<std::string> userdata;                             // may hold secrets
+  std::vector<std::string> networks;                               // the pool's unless the label has its own
+};
+
+struct OpenstackPool : driver::PoolConfig {
+  std::vector<std::string> networks;  // names or ids, in order
+  std::vector<std::string> security_groups;
+  bool auto_floating_ip = true;
+};
+
+// A provider of driver `openstack` (driver-openstack.md 2). Its pools are
+// OpenstackPool, their labels OpenstackLabel.
+struct OpenstackConfig : driver::ProviderConfig {
+  std::optional<std::string> cloud;  // none: the default cloud
+  std::optional<std::string> region_name;
+  std::optional<double> rate;  // seconds between calls that change something (D-90)
+  Duration image_upload_timeout = std::chrono::seconds(3600);
+  std::string image_name_format = "{image_name}-{timestamp}";
+  std::optional<std::string> post_upload_hook;
+  bool clean_floating_ips = false;
+  Duration port_cleanup_interval = std::chrono::seconds(600);  // 0: off
+  std::string image_format = "qcow2";                          // as the cloud wants images
+  std::map<ImageName, OpenstackDiskImage> diskimages;
+  std::map<std::string, OpenstackCloudImage> cloud_images;
+};
+
+const config::Schema& OpenstackSchema();
+
+// Fills `result` from the section and adds `image_format`, the one that the cloud
+// wants, to the formats of the disk images that the provider lists. `schema` is
+// OpenstackSchema() or one with more settings. Throws Error(kInvalid) with line and
+// column.
+void ReadOpenstackConfig(const config::ProviderSection& section, const config::Schema& schema,
+                         const std::string& image_format, config::Config& config, OpenstackConfig& result);
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,3 @@
+file(REMOVE_RECURSE
+  "libnp_drivers_schemas.a"
+)

@@ -1,0 +1,2 @@
+# Empty dependencies file for np_drivers_schemas.
+# This may be replaced when dependencies are built.

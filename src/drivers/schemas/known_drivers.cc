@@ -1,0 +1,46 @@
+#include "drivers/schemas/known_drivers.h"
+
+#include <map>
+
+#include "drivers/fake/fake_config.h"
+#include "drivers/openstack/openstack_config.h"
+#include "drivers/schemas/tables.h"
+#include "drivers/static/static_config.h"
+
+namespace nodepool::drivers {
+namespace {
+
+const std::map<std::string_view, config::Schema>& Schemas() {
+  using config::Schema;
+  static const std::map<std::string_view, Schema> schemas = {
+      {"aws", AwsSchema()},
+      {"azure", Schema::Any()},
+      {"example", ExampleSchema()},
+      {"fake", FakeSchema()},
+      {"gce", GceSchema()},
+      {"ibmvpc", Schema::Any()},
+      {"kubernetes", KubernetesSchema()},
+      {"metastatic", MetastaticSchema()},
+      {"openshift", Schema::Any()},
+      {"openshiftpods", Schema::Any()},
+      {"openstack", OpenstackSchema()},
+      {"static", StaticSchema()},
+      {"test", TestSchema()},
+  };
+  return schemas;
+}
+
+}  // namespace
+
+const config::Schema* KnownDriverSchema(std::string_view driver) {
+  auto found = Schemas().find(driver);
+  return found == Schemas().end() ? nullptr : &found->second;
+}
+
+std::vector<std::string_view> KnownDriverNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, schema] : Schemas()) names.push_back(name);
+  return names;
+}
+
+}  // namespace nodepool::drivers

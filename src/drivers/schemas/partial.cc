@@ -1,0 +1,123 @@
+#include "drivers/provider_section.h"
+#include "drivers/schemas/tables.h"
+
+namespace nodepool::drivers {
+
+using config::Schema;
+using config::Setting;
+
+namespace {
+
+// Any other key is taken: the list need not be complete.
+Schema OpenEnded(std::vector<Setting> settings) {
+  return Schema::MapWithOthers(std::move(settings), Schema::Any());
+}
+
+std::vector<Setting> LaunchSettings() {
+  return {
+      Setting("boot-timeout", Schema::Int(), "Time for the host key scan of a new node.").Unit("seconds"),
+      Setting("launch-timeout", Schema::Int(), "Time for one attempt to create a node.").Unit("seconds"),
+      Setting("launch-retries", Schema::Int(), "Attempts in total.").Default(3),
+  };
+}
+
+Schema LabelOnInstance(std::vector<Setting> more) {
+  Schema label = OpenEnded({
+      Setting("name", Schema::String(), "One of the top-level labels.").Required(),
+      Setting("cloud-image", Schema::String(), "One of the provider's cloud-images."),
+      Setting("diskimage", Schema::String(), "Boot an image of the builder."),
+      Setting("instance-type", Schema::String(), "Kind of machine."),
+      Setting("volume-type", Schema::String(), "Kind of the root volume."),
+      Setting("volume-size", Schema::Int(), "Size of the root volume.").Unit("GiB"),
+      Setting("flavor-name", Schema::Any(), "").Removed("this driver calls it instance-type"),
+      Setting("min-ram", Schema::Any(), "").Removed("this driver needs an instance-type"),
+  });
+  return label.With(std::move(more));
+}
+
+}  // namespace
+
+Schema AwsSchema() {
+  Schema image = OpenEnded({
+      Setting("name", Schema::String(), "What labels call the image.").Required(),
+      Setting("username", Schema::String(), "User for logging in.").Required(),
+      Setting("image-id", Schema::String(), "Its id in the cloud."),
+      Setting("python-path", Schema::String(), "Python interpreter on the node.").Default("auto"),
+      Setting("shell-type", Schema::String(), "Shell of the user, as Ansible names it."),
+  });
+  Schema label = LabelOnInstance({
+      Setting("key-name", Schema::String(), "Key pair of the cloud to put on the node."),
+      Setting("ebs-optimized", Schema::Bool(), "Dedicated throughput to the volumes.").Default(false),
+      Setting("userdata", Schema::String(), "User data for cloud-init.").Secret(),
+  });
+  Schema pool = OpenEnded({
+      Setting("name", Schema::String(), "Name of the pool.").Required(),
+      Setting("labels", Schema::List(label), "The labels offered here."),
+      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys.").Default(true),
+      Setting("subnet-id", Schema::String(), "Subnet of the first network interface."),
+      Setting("security-group-id", Schema::String(), "Security group of the first network interface."),
+  });
+  return OpenEnded(
+             {
+                 Setting("region-name", Schema::String(), "Region of the cloud.").Required(),
+                 Setting("profile-name", Schema::String(), "Profile of the credentials."),
+                 Setting("cloud-images", Schema::List(image.With(ConnectionTypeSettings())),
+                         "Images that exist in the cloud."),
+                 Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes.").Required(),
+             })
+      .With(LaunchSettings());
+}
+
+Schema GceSchema() {
+  Schema image = OpenEnded({
+      Setting("name", Schema::String(), "What labels call the image.").Required(),
+      Setting("image-id", Schema::String(), "Its id in the cloud."),
+      Setting("image-project", Schema::String(), "Project that publishes the image."),
+      Setting("image-family", Schema::String(), "Family of which the newest image is used."),
+      Setting("username", Schema::String(), "User for logging in."),
+      Setting("key", Schema::String(), "Public key to put on the node."),
+      Setting("python-path", Schema::String(), "Python interpreter on the node.").Default("auto"),
+  });
+  Schema pool = OpenEnded({
+      Setting("name", Schema::String(), "Name of the pool.").Required(),
+      Setting("labels", Schema::List(LabelOnInstance({})), "The labels offered here.").Required(),
+      Setting("use-internal-ip", Schema::Bool(), "Reach nodes by their private address.").Default(false),
+      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys.").DaemonOnly(),
+  });
+  return OpenEnded(
+             {
+                 Setting("project", Schema::String(), "Project in the cloud.").Required(),
+                 Setting("region", Schema::String(), "Region of the cloud.").Required(),
+                 Setting("zone", Schema::String(), "Zone of the region.").Required(),
+                 Setting("cloud-images", Schema::List(image.With(ConnectionTypeSettings())),
+                         "Images that exist in the cloud."),
+                 Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes.").Required(),
+                 Setting("rate", Schema::Number(), "Calls per second.").DaemonOnly(),
+             })
+      .With(LaunchSettings());
+}
+
+Schema KubernetesSchema() {
+  Schema label = OpenEnded({
+      Setting("name", Schema::String(), "One of the top-level labels.").Required(),
+      Setting("type", Schema::String(), "namespace or pod."),
+      Setting("image", Schema::String(), "Image of the pod."),
+      Setting("cpu", Schema::Int(), "CPUs of the pod."),
+      Setting("memory", Schema::Int(), "Memory of the pod.").Unit("MiB"),
+      Setting("python-path", Schema::String(), "Python interpreter in the pod.").Default("auto"),
+      Setting("shell-type", Schema::String(), "Shell in the pod, as Ansible names it."),
+  });
+  Schema pool = OpenEnded({
+      Setting("name", Schema::String(), "Name of the pool; namespaces begin with it.").Required(),
+      Setting("labels", Schema::List(label), "The labels offered here."),
+      Setting("max-cores", Schema::Int(), "CPUs of the pool's pods."),
+      Setting("max-ram", Schema::Int(), "Memory of the pool's pods.").Unit("MiB"),
+  });
+  return OpenEnded({
+      Setting("context", Schema::String(), "Context of the kube config; default: the cluster it runs in."),
+      Setting("launch-retries", Schema::Int(), "Attempts in total.").Default(3),
+      Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes."),
+  });
+}
+
+}  // namespace nodepool::drivers

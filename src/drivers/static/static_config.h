@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "config/config.h"
+#include "config/schema.h"
+#include "driver/provider_config.h"
+
+namespace nodepool::drivers {
+
+// A host of a static provider (drivers.md 7.1).
+struct StaticNode {
+  std::string name;  // host name or address
+  std::vector<LabelName> labels;
+  driver::ConnectionSettings connection;
+  Duration timeout = std::chrono::seconds(5);  // for the host key scan
+  bool host_key_checking = true;
+  std::vector<std::string> host_keys;  // "<type> <base64>"; empty: whatever the scan finds
+  int max_parallel_jobs = 1;           // slots
+};
+
+struct StaticPool : driver::PoolConfig {
+  std::vector<StaticNode> nodes;  // in file order
+};
+
+// The pools are StaticPool; their labels are plain LabelConfig without an image.
+struct StaticConfig : driver::ProviderConfig {};
+
+const config::Schema& StaticSchema();
+
+// Throws Error(kInvalid) with line and column.
+std::shared_ptr<const StaticConfig> LoadStaticConfig(const config::ProviderSection& section,
+                                                     const config::Config& config);
+
+}  // namespace nodepool::drivers

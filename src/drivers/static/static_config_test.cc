@@ -1,0 +1,124 @@
+#include "drivers/static/static_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/yaml_reader.h"
+
+namespace nodepool::drivers {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+config::Config WithLabels(std::initializer_list<const char*> names) {
+  config::Config config;
+  for (const char* name : names) config.labels[LabelName(name)].name = LabelName(name);
+  return config;
+}
+
+std::shared_ptr<const StaticConfig> Load(const std::string& text) {
+  config::ProviderSection section{ProviderName("p"), "static", *config::ParseYaml(text)};
+  return LoadStaticConfig(section, WithLabels({"a", "b"}));
+}
+
+std::string ErrorOf(const std::string& text) {
+  try {
+    Load(text);
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "no error";
+}
+
+const StaticPool& PoolOf(const StaticConfig& config) {
+  return dynamic_cast<const StaticPool&>(*config.pools.at(PoolName("main")));
+}
+
+TEST(StaticConfigTest, DefaultsOfANode) {
+  auto config = Load("name: p\npools: [{name: main, nodes: [{name: h, labels: a}]}]");
+  EXPECT_EQ(config->driver, "static");
+  EXPECT_FALSE(config->manages_images);
+  EXPECT_EQ(config->max_concurrency, -1);
+  const StaticPool& pool = PoolOf(*config);
+  EXPECT_EQ(pool.priority, 100);
+  EXPECT_EQ(pool.max_servers, driver::kUnlimited);
+  ASSERT_THAT(pool.nodes, testing::SizeIs(1));
+  const StaticNode& node = pool.nodes[0];
+  EXPECT_EQ(node.name, "h");
+  EXPECT_THAT(node.labels, ElementsAre(LabelName("a")));
+  EXPECT_EQ(node.connection.username, "zuul");
+  EXPECT_EQ(node.connection.python_path, "auto");  // D-82
+  EXPECT_EQ(node.connection.connection_port, 22);
+  EXPECT_EQ(node.connection.connection_type, "ssh");
+  EXPECT_EQ(node.timeout, std::chrono::seconds(5));
+  EXPECT_TRUE(node.host_key_checking);
+  EXPECT_EQ(node.max_parallel_jobs, 1);
+  EXPECT_TRUE(pool.labels.contains(LabelName("a")));
+}
+
+// D-82: the port does not depend on the connection type.
+TEST(StaticConfigTest, WinrmKeepsPort22) {
+  auto config = Load("name: p\npools: [{name: main, nodes: [{name: h, labels: a, connection-type: winrm}]}]");
+  EXPECT_EQ(PoolOf(*config).nodes[0].connection.connection_port, 22);
+}
+
+TEST(StaticConfigTest, ReadsEverySetting) {
+  auto config = Load(R"(
+name: p
+priority: 5
+max-concurrency: 0
+pools:
+- name: main
+  max-servers: 0
+  node-attributes: {k: [1, two]}
+  nodes:
+  - name: h
+    labels: [a, b, a]
+    ssh-port: 2222
+    host-key: [ssh-rsa A, ssh-ed25519 B]
+    host-key-checking: false
+    max-parallel-jobs: 3
+    shell-type: cmd
+    timeout: 9
+)");
+  const StaticPool& pool = PoolOf(*config);
+  EXPECT_EQ(pool.priority, 5);
+  EXPECT_EQ(pool.max_servers, 0);
+  EXPECT_EQ(pool.node_attributes.at("k").as_array().size(), 2u);
+  EXPECT_THAT(pool.nodes[0].labels, ElementsAre(LabelName("a"), LabelName("b")));
+  EXPECT_EQ(pool.nodes[0].connection.connection_port, 2222);
+  EXPECT_THAT(pool.nodes[0].host_keys, ElementsAre("ssh-rsa A", "ssh-ed25519 B"));
+  EXPECT_FALSE(pool.nodes[0].host_key_checking);
+  EXPECT_EQ(pool.nodes[0].max_parallel_jobs, 3);
+}
+
+TEST(StaticConfigTest, ATextWithBlanksNamesSeveralLabels) {
+  auto config = Load("name: p\npools: [{name: main, nodes: [{name: h, labels: ' a  b '}]}]");
+  EXPECT_THAT(PoolOf(*config).nodes[0].labels, ElementsAre(LabelName("a"), LabelName("b")));
+}
+
+TEST(StaticConfigTest, RefusesWhatCannotWork) {
+  EXPECT_THAT(ErrorOf("name: p\npools: [{name: main, nodes: [{name: h, labels: c}]}]"),
+              HasSubstr("provider p.pools[0].nodes[0].labels: label 'c' is not one of the top-level labels"));
+  EXPECT_THAT(ErrorOf("name: p\npools: [{nodes: []}]"), HasSubstr("pools[0].name: is required"));
+  EXPECT_THAT(ErrorOf("name: p\npools: [{name: m, nodes: [{labels: a}]}]"), HasSubstr("name: is required"));
+  EXPECT_THAT(ErrorOf("name: p\npools: [{name: m, nodes: [{name: h}]}]"), HasSubstr("labels: is required"));
+  EXPECT_THAT(ErrorOf("name: p\npools: 5"), HasSubstr("expected a list"));
+}
+
+// configuration.md 9.7
+TEST(StaticConfigTest, TheFingerprintChangesWithTheSection) {
+  auto one = Load("name: p\nx: 1\npools: []");
+  EXPECT_EQ(one->fingerprint, Load("x: 1\npools: []\nname: p")->fingerprint);
+  EXPECT_NE(one->fingerprint, Load("name: p\nx: 2\npools: []")->fingerprint);
+}
+
+// drivers.md 7.1, the last line
+TEST(StaticConfigTest, ValidationNeedsPools) {
+  config::Schema schema = StaticSchema();
+  EXPECT_THAT(config::Validate(*config::ParseYaml("cloud: x"), schema), testing::SizeIs(2));
+}
+
+}  // namespace
+}  // namespace nodepool::drivers
