@@ -1,2 +1,0 @@
-# Empty dependencies file for np_drivers_schemas.
-# This may be replaced when dependencies are built.
