@@ -1,0 +1,3 @@
+add_executable(config_bench config_bench.cc)
+target_link_libraries(config_bench PRIVATE nodepool::drivers_schemas benchmark::benchmark_main)
+target_precompile_headers(config_bench REUSE_FROM np_base)
