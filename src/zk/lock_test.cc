@@ -308,6 +308,15 @@ TEST_F(LockTest, AnyLostAnswerIsSurvived) {
   }
 }
 
+// What a lost answer did may not show yet on another server.
+TEST_F(LockTest, LooksAgainOnlyAfterASync) {
+  a.faulty.FailNth(1, Fault::kAfter);
+  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kDirectory)));
+  std::vector<std::string> names;
+  for (const auto& call : a.faulty.calls()) names.push_back(call.name);
+  EXPECT_THAT(names, ElementsAre("GetChildren", "Multi", "Sync", "GetChildren"));
+}
+
 // The same while somebody else holds the lock and then lets go.
 TEST_F(LockTest, AnyLostAnswerWhileWaitingIsSurvived) {
   for (Fault fault : {Fault::kBefore, Fault::kAfter}) {
@@ -342,6 +351,8 @@ TEST_F(LockTest, CancellingAtAnyMomentLeavesNothing) {
     auto id = group.Spawn("acquire", Record(b.locker.Acquire(kDirectory, SteadyTime::max()), second));
     time.Advance(std::chrono::milliseconds(moment));
     group.Cancel(id);
+    time.Advance(std::chrono::milliseconds(7));
+    group.Cancel(id);  // again, during the clean-up
     ASSERT_TRUE(time.RunUntil([&] { return second.is_done; }));
     EXPECT_EQ(second.verdict, Verdict::kCancelled);
     EXPECT_EQ(Line().size(), 1u);

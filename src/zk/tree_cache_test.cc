@@ -251,6 +251,78 @@ TEST(TreeCacheFaultTest, AnyFailureOfTheWalkIsRepeated) {
   }
 }
 
+// More changes than reads fit under way: what waits is read once, and what was
+// deleted meanwhile not at all.
+TEST_F(TreeCacheTest, WaitingReadsAreSharedAndOvertaken) {
+  Create("/r");
+  Start();
+  zk.SetLatency(milliseconds(10));
+  for (int i = 0; i < 400; ++i) Create(fmt::format("/r/{:03}", i), "1");
+  time.Advance(milliseconds(6));
+  faulty.ForgetCalls();
+  Set("/r/399", "2");
+  Delete("/r/398");
+  Create("/r/398", "2");
+  Delete("/r/397");
+  time.Advance(seconds(1));
+  EXPECT_EQ(view.nodes, Truth());
+  auto log = view.TakeLog();
+  EXPECT_EQ(std::ranges::count_if(log, [](const std::string& line) { return line.starts_with("-"); }), 0);
+  auto reads = [this](const std::string& path) {
+    return std::ranges::count_if(faulty.calls(), [&](const auto& call) { return call.path == path; });
+  };
+  EXPECT_EQ(reads("/r/399"), 1);
+  EXPECT_EQ(reads("/r/398"), 1);
+  EXPECT_EQ(reads("/r/397"), 0);
+}
+
+// Something happens at one instant of the walk, at the very moment at which answers
+// are made or arrive too.
+class TreeCacheMomentTest : public TreeCacheTest, public ::testing::WithParamInterface<int> {
+ protected:
+  void Happen(int what) {
+    switch (what) {
+      case 0:
+        Delete("/r/a/lock/x");
+        Delete("/r/a/lock");
+        return;
+      case 1:
+        Delete("/r/a/lock/x");
+        return Create("/r/a/lock/x");
+      case 2:
+        return Create("/r/a/lock/y");
+      case 3:
+        return Set("/r/z/c", "2");
+      case 4:
+        return Delete("/r/001");
+      case 5:
+        Delete("/r/001");
+        return Create("/r/001", "2");
+      case 6:
+        zk.Disconnect(*client, MemoryZk::UnderWay::kDone);
+        break;
+      default:
+        zk.ExpireSession(*client);
+    }
+    Delete("/r/002");
+    zk.Reconnect(*client);
+  }
+};
+
+TEST_P(TreeCacheMomentTest, Converges) {
+  zk.SetLatency(milliseconds(10));
+  for (const char* path : {"/r", "/r/a", "/r/a/lock", "/r/a/lock/x", "/r/z", "/r/z/c", "/r/z/c/d"})
+    Create(path);
+  for (int i = 0; i < 300; ++i) Create(fmt::format("/r/{:03}", i), "1");
+  cache.Start();
+  time.Advance(milliseconds(5 * (GetParam() / 8)));
+  Happen(GetParam() % 8);
+  Settle();
+  EXPECT_EQ(view.nodes, Truth());
+}
+
+INSTANTIATE_TEST_SUITE_P(Moments, TreeCacheMomentTest, ::testing::Range(0, 8 * 16));
+
 // Whatever happens to the tree, the connection and single reads: once things are
 // quiet the listener has the truth.
 class TreeCacheChaosTest : public TreeCacheTest, public ::testing::WithParamInterface<std::uint64_t> {};
