@@ -1,0 +1,94 @@
+// The cost of one scheduling decision, by the number of waiting requests, of free
+// nodes and of distinct shapes. It must not grow with the first two.
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "sched/assign.h"
+
+namespace nodepool::sched {
+namespace {
+
+// `requests` requests of `shapes` shapes wait for a pool at its limit; `nodes` free
+// nodes of another label lie there.
+struct World {
+  World(int requests, int shapes, int nodes) {
+    PoolView pool;
+    pool.key = {ProviderName("cloud"), PoolName("main")};
+    pool.launcher = LauncherId("launcher");
+    pool.is_waiting = true;
+    pool.pool.limit = {{"instances", 1000}};
+    pool.pool.used = {{"instances", 1000}};
+    pool.pool.reserved = {"instances"};
+    RegisteredPool registered{pool.launcher, pool.key.provider, 100, false, {}};
+    for (int i = 0; i < shapes; ++i) {
+      LabelName label(fmt::format("label-{}", i));
+      pool.labels[label] = {{{"instances", 1}, {"cores", 4}, {"ram", 8192}}};
+      registered.labels.insert(label);
+    }
+    for (int i = 0; i < nodes; ++i) free_nodes.insert(NodeId(fmt::format("{:010}", i)));
+    pool.labels[LabelName("idle")].free_nodes = &free_nodes;
+    registry = Registry({registered});
+    pools = {std::move(pool)};
+    for (int i = 0; i < requests; ++i) {
+      auto request = std::make_unique<NodeRequest>();
+      request->state = RequestState::kRequested;
+      request->node_types = {LabelName(fmt::format("label-{}", i % shapes))};
+      queues.Put(RequestId(fmt::format("200-{:010}", i)), *request);
+      records.push_back(std::move(request));
+    }
+  }
+
+  std::set<NodeId> free_nodes;
+  std::vector<PoolView> pools;
+  std::vector<std::unique_ptr<NodeRequest>> records;
+  Registry registry;
+  Queues queues;
+};
+
+void BM_AssignNothingFits(benchmark::State& state) {
+  World world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), static_cast<int>(state.range(2)));
+  for (auto _ : state) {
+    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues, {}});
+    benchmark::DoNotOptimize(plan);
+  }
+}
+BENCHMARK(BM_AssignNothingFits)
+    ->ArgNames({"requests", "shapes", "nodes"})
+    ->Args({100, 10, 100})
+    ->Args({1000, 10, 100})
+    ->Args({10000, 10, 100})
+    ->Args({10000, 10, 10000})
+    ->Args({10000, 100, 10000});
+
+void BM_AssignEverythingFits(benchmark::State& state) {
+  World world(static_cast<int>(state.range(0)), 10, 100);
+  world.pools[0].is_waiting = false;
+  world.pools[0].pool = {};
+  for (auto _ : state) {
+    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues, {}});
+    benchmark::DoNotOptimize(plan);
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(BM_AssignEverythingFits)->ArgName("requests")->Arg(100)->Arg(1000)->Arg(10000);
+
+void BM_QueueChange(benchmark::State& state) {
+  World world(static_cast<int>(state.range(0)), 10, 0);
+  NodeRequest request;
+  request.state = RequestState::kRequested;
+  request.node_types = {LabelName("label-0")};
+  RequestId id("100-0000000000");
+  for (auto _ : state) {
+    world.queues.Put(id, request);
+    world.queues.Remove(id);
+  }
+}
+BENCHMARK(BM_QueueChange)->ArgName("requests")->Arg(100)->Arg(10000);
+
+}  // namespace
+}  // namespace nodepool::sched
+
+BENCHMARK_MAIN();
