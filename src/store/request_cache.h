@@ -15,7 +15,8 @@ namespace nodepool::store {
 class RequestCache : private zk::TreeCache::Listener {
  public:
   // As NodeCache::Listener.
-  using Listener = std::function<void(const RequestId&, const StoredRequest* before, const StoredRequest* after)>;
+  using Listener =
+      std::function<void(const RequestId&, const StoredRequest* before, const StoredRequest* after)>;
 
   RequestCache(Loop& loop, zk::Client& client);
   ~RequestCache() override;

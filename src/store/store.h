@@ -31,6 +31,8 @@ enum class Change {
 // out is recognised.
 class LockedNode {
  public:
+  LockedNode() = default;  // holds nothing; only to be assigned to
+
   const NodeId& id() const { return node_.id; }
   const Node& record() const { return node_.record; }
   const Revision& revision() const { return node_.revision; }
@@ -49,10 +51,11 @@ class LockedNode {
 
  private:
   friend class Store;
+  friend class LockedRequest;
   LockedNode(Store& store, StoredNode node, zk::HeldLock lock)
       : store_(&store), node_(std::move(node)), lock_(std::move(lock)) {}
 
-  Store* store_;
+  Store* store_ = nullptr;
   StoredNode node_;
   zk::HeldLock lock_;
 };
@@ -60,6 +63,8 @@ class LockedNode {
 // A request whose lock this process holds. Errors as LockedNode.
 class LockedRequest {
  public:
+  LockedRequest() = default;  // holds nothing; only to be assigned to
+
   const RequestId& id() const { return request_.id; }
   const NodeRequest& record() const { return request_.record; }
   bool is_held() const;
@@ -81,7 +86,7 @@ class LockedRequest {
   LockedRequest(Store& store, StoredRequest request, zk::HeldLock lock)
       : store_(&store), request_(std::move(request)), lock_(std::move(lock)) {}
 
-  Store* store_;
+  Store* store_ = nullptr;
   StoredRequest request_;
   zk::HeldLock lock_;
 };
@@ -107,7 +112,8 @@ class Store {
   // Locks without waiting, re-reads, applies `change` (e.g. state pending) and writes.
   // nullopt: locked by another, gone, or `change` skipped; nothing is left behind.
   // `seen`, the cached version, makes the usual case a single transaction.
-  Task<std::optional<LockedRequest>> AcceptRequest(StoredRequest seen, std::function<Change(NodeRequest&)> change);
+  Task<std::optional<LockedRequest>> AcceptRequest(StoredRequest seen,
+                                                   std::function<Change(NodeRequest&)> change);
   // Locks without waiting and re-reads. nullopt: locked by another, or gone.
   Task<std::optional<LockedRequest>> TryLockRequest(RequestId id);
 
@@ -151,6 +157,24 @@ class Store {
  private:
   friend class LockedNode;
   friend class LockedRequest;
+
+  bool IsHeld(const zk::HeldLock& lock) const { return locker_.IsHeld(lock); }
+  // Operations of the client, repeated through connection losses.
+  Task<zk::Result<zk::NodeData>> Get(std::string path);
+  Task<std::vector<std::string>> Children(std::string path);  // none when it is missing
+  Task<> Delete(std::string path);                            // a missing one counts as deleted
+  Task<> Ensure(std::string path);
+  // Makes a sequential znode and its missing parents. One that an attempt with a
+  // lost answer made is found by its data.
+  Task<std::string> CreateSequential(std::string path, std::string data, zk::CreateMode mode);
+  Task<std::optional<std::string>> FindNewest(std::string path, std::string data);
+  // Reads a record whose lock was just taken. Releases the lock when the record is
+  // gone (nullopt) or on any error.
+  template <class Stored, class Id>
+  Task<std::optional<Stored>> ReadLocked(Id id, zk::HeldLock lock);
+  // Removes a node in one transaction, or in steps when others contend. False: try again.
+  Task<bool> TryRemove(StoredNode& node, zk::HeldLock lock);
+  Task<bool> TryRemoveEmpty(NodeId id);
 
   Loop& loop_;
   zk::Client& client_;

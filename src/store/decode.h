@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "store/paths.h"
+#include "store/records.h"
+#include "zk/types.h"
+
+namespace nodepool::store {
+
+Revision RevisionOf(const zk::Stat& stat);
+
+// What differs between the kinds of records that are written under locks.
+template <class Stored>
+struct RecordKind;
+
+template <>
+struct RecordKind<StoredNode> {
+  using Id = NodeId;
+  using Record = Node;
+  static constexpr const char* kName = "node";
+  static std::string Path(const NodeId& id) { return paths::Node(id); }
+  static std::string LockPath(const NodeId& id) { return paths::NodeLock(id); }
+  static Expected<Node> Parse(const std::string& data, WallTime now) { return ParseNode(data, now); }
+};
+
+template <>
+struct RecordKind<StoredRequest> {
+  using Id = RequestId;
+  using Record = NodeRequest;
+  static constexpr const char* kName = "request";
+  static std::string Path(const RequestId& id) { return paths::Request(id); }
+  static std::string LockPath(const RequestId& id) { return paths::RequestLock(id); }
+  static Expected<NodeRequest> Parse(const std::string& data, WallTime now) {
+    return ParseNodeRequest(data, now);
+  }
+};
+
+// The record in a znode. Throws Error(kInvalid), which names the record and the
+// fault, when it cannot be parsed or has no data.
+template <class Stored>
+Stored Decode(const typename RecordKind<Stored>::Id& id, const zk::NodeData& node, WallTime now) {
+  using Kind = RecordKind<Stored>;
+  std::string context = std::string(Kind::kName) + " " + id.str();
+  if (node.data.empty()) throw Error(Verdict::kInvalid, context + ": the record has no data");
+  auto record = Kind::Parse(node.data, now);
+  if (!record) throw record.error().In(context);
+  Stored stored;
+  stored.id = id;
+  stored.record = std::move(*record);
+  stored.revision = RevisionOf(node.stat);
+  return stored;
+}
+
+}  // namespace nodepool::store

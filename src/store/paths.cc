@@ -1,0 +1,119 @@
+#include "store/paths.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+#include "zk/lock.h"
+
+namespace nodepool::store::paths {
+namespace {
+
+std::vector<std::string> PartsBelow(std::string_view root, std::string_view path) {
+  if (!path.starts_with(root) || path.size() <= root.size() || path[root.size()] != '/') return {};
+  return Split(path.substr(root.size() + 1), '/');
+}
+
+}  // namespace
+
+std::string Node(const NodeId& id) { return fmt::format("{}/{}", kNodes, id); }
+std::string NodeLock(const NodeId& id) { return fmt::format("{}/{}/lock", kNodes, id); }
+std::string Request(const RequestId& id) { return fmt::format("{}/{}", kRequests, id); }
+std::string RequestLock(const RequestId& id) { return fmt::format("{}/{}", kRequestLocks, id); }
+std::string Builds(const ImageName& image) { return fmt::format("{}/{}/builds", kImages, image); }
+std::string Providers(const BuildKey& build) {
+  return fmt::format("{}/{}/builds/{}/providers", kImages, build.image, build.build);
+}
+std::string Uploads(const BuildKey& build, const ProviderName& provider) {
+  return fmt::format("{}/{}/images", Providers(build), provider);
+}
+std::string Upload(const UploadKey& key) {
+  return fmt::format("{}/{}", Uploads(key.build, key.provider), key.upload);
+}
+std::string Components(ComponentKind kind) { return fmt::format("{}/{}", kComponents, ToString(kind)); }
+
+std::string NamedLock(std::string_view name) {
+  std::string path = fmt::format("{}/", kNamedLocks);
+  for (char c : name) {
+    if (c == '/') {
+      path += "%2F";
+    } else if (c == '%') {
+      path += "%25";
+    } else {
+      path += c;
+    }
+  }
+  return path;
+}
+
+BelowNodes ParseBelowNodes(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kNodes, path);
+  BelowNodes result;
+  if (parts.empty()) return result;
+  result.id = NodeId(parts[0]);
+  if (parts.size() == 1) {
+    result.part = BelowNodes::Part::kRecord;
+  } else if (parts.size() == 3 && parts[1] == "lock" && zk::IsContender(parts[2])) {
+    result.part = BelowNodes::Part::kContender;
+    result.contender = parts[2];
+  }
+  return result;
+}
+
+std::optional<RequestId> ParseRequest(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kRequests, path);
+  if (parts.size() != 1) return std::nullopt;
+  return RequestId(parts[0]);
+}
+
+std::optional<BelowRequestLocks> ParseBelowRequestLocks(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kRequestLocks, path);
+  if (parts.size() == 1) return BelowRequestLocks{RequestId(parts[0]), ""};
+  if (parts.size() == 2 && zk::IsContender(parts[1])) return BelowRequestLocks{RequestId(parts[0]), parts[1]};
+  return std::nullopt;
+}
+
+BelowImages ParseBelowImages(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kImages, path);
+  BelowImages result;
+  if (parts.empty()) return result;
+  result.key.build.image = ImageName(parts[0]);
+  if (parts.size() == 1) {
+    result.part = BelowImages::Part::kImage;
+  } else if (parts.size() == 2 && parts[1] == "pause") {
+    result.part = BelowImages::Part::kPause;
+  }
+  if (parts.size() < 3 || parts[1] != "builds" || !IsBuildId(parts[2])) return result;
+  result.key.build.build = BuildId(parts[2]);
+  if (parts.size() == 3) {
+    result.part = BelowImages::Part::kBuild;
+  } else if (parts.size() == 7 && parts[3] == "providers" && parts[5] == "images" && IsUploadId(parts[6])) {
+    result.part = BelowImages::Part::kUpload;
+    result.key.provider = ProviderName(parts[4]);
+    result.key.upload = UploadId(parts[6]);
+  }
+  return result;
+}
+
+std::optional<ComponentKind> ParseComponent(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kComponents, path);
+  if (parts.size() != 2) return std::nullopt;
+  for (ComponentKind kind : {ComponentKind::kLauncher, ComponentKind::kBuilder, ComponentKind::kPool}) {
+    if (parts[0] == ToString(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+bool IsUploadId(std::string_view name) {
+  return name.size() == 10 && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool IsBuildId(std::string_view name) { return name != "lock"; }
+
+std::string Below(std::string_view root, std::string_view path) {
+  return std::string(path.substr(std::min(path.size(), root.size() + 1)));
+}
+
+}  // namespace nodepool::store::paths

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/component.h"
+#include "store/records.h"
+
+// Where everything lies in the tree (coordination.md 3.1). No other file knows.
+namespace nodepool::store::paths {
+
+inline constexpr std::string_view kNodes = "/nodepool/nodes";
+inline constexpr std::string_view kRequests = "/nodepool/requests";
+inline constexpr std::string_view kRequestLocks = "/nodepool/requests-lock";
+inline constexpr std::string_view kImages = "/nodepool/images";
+inline constexpr std::string_view kComponents = "/nodepool/components";
+inline constexpr std::string_view kNamedLocks = "/nodepool/locks";
+
+std::string Node(const NodeId& id);
+std::string NodeLock(const NodeId& id);
+std::string Request(const RequestId& id);
+std::string RequestLock(const RequestId& id);
+std::string Builds(const ImageName& image);
+std::string Providers(const BuildKey& build);
+std::string Uploads(const BuildKey& build, const ProviderName& provider);
+std::string Upload(const UploadKey& key);
+std::string Components(ComponentKind kind);
+// A "/" in the name becomes "%2F", a "%" becomes "%25".
+std::string NamedLock(std::string_view name);
+
+// What a path below kNodes means.
+struct BelowNodes {
+  enum class Part { kRecord, kContender, kOther };
+  Part part = Part::kOther;
+  NodeId id;
+  std::string contender;  // the name
+};
+BelowNodes ParseBelowNodes(std::string_view path);
+
+// The id of a request's record; nullopt for anything else below kRequests.
+std::optional<RequestId> ParseRequest(std::string_view path);
+
+// What a path below kRequestLocks means; the contender is empty for the directory.
+struct BelowRequestLocks {
+  RequestId id;
+  std::string contender;
+};
+std::optional<BelowRequestLocks> ParseBelowRequestLocks(std::string_view path);
+
+// What a path below kImages means; the fields that the part does not need are empty.
+struct BelowImages {
+  enum class Part { kImage, kPause, kBuild, kUpload, kOther };
+  Part part = Part::kOther;
+  UploadKey key;
+};
+BelowImages ParseBelowImages(std::string_view path);
+
+// The kind of a component by its path below kComponents; nullopt for the
+// directories and for kinds we do not know.
+std::optional<ComponentKind> ParseComponent(std::string_view path);
+
+// Whether a child of an uploads directory is an upload: ten digits.
+bool IsUploadId(std::string_view name);
+// Whether a child of a builds directory is a build: anything but its lock.
+bool IsBuildId(std::string_view name);
+
+// `path` without `root` and the slash after it.
+std::string Below(std::string_view root, std::string_view path);
+
+}  // namespace nodepool::store::paths

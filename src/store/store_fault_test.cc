@@ -1,0 +1,158 @@
+#include "store/store_test_util.h"
+
+// Every operation of the store with the connection lost before or after the effect
+// of each single client call: the result and the tree must be those of the
+// undisturbed run.
+
+namespace nodepool::store {
+namespace {
+
+using Fault = testing::FaultyZk::Fault;
+
+StoredRequest SeenRequest(World& w) {
+  RequestId id = w.Run(w.store.CreateRequest("200", Requested("small"), false));
+  return *w.Run(w.store.ReadRequest(id));
+}
+
+LockedRequest AcceptedRequest(World& w) {
+  return std::move(*w.Run(w.store.AcceptRequest(SeenRequest(w), ToState(RequestState::kPending))));
+}
+
+LockedNode BuildingNode(World& w) {
+  return w.Run(w.store.CreateLockedNode(InitNode(), ToState(NodeState::kBuilding)));
+}
+
+class StoreFaultTest : public ::testing::TestWithParam<Fault> {
+ protected:
+  // `prepare` makes the object that `act` works on; `act` returns a word about its result.
+  template <class Prepare, class Act>
+  void Check(Prepare prepare, Act act) {
+    std::string expected;
+    std::size_t calls = 0;
+    {
+      World w;
+      auto subject = prepare(w);
+      w.faulty.ForgetCalls();
+      expected = act(w, subject);
+      calls = w.faulty.calls().size();
+      expected += "\n" + w.Picture();
+    }
+    for (std::size_t n = 0; n < calls; ++n) {
+      World w;
+      auto subject = prepare(w);
+      w.faulty.FailNth(n, GetParam());
+      std::string result = act(w, subject);
+      EXPECT_EQ(result + "\n" + w.Picture(), expected) << "call " << n << " of " << calls;
+    }
+    EXPECT_GT(calls, 0u);
+  }
+  static int Nothing(World&) { return 0; }
+  static std::string Word(bool is_true) { return is_true ? "true" : "false"; }
+};
+
+TEST_P(StoreFaultTest, CreateRequest) {
+  Check(Nothing,
+        [](World& w, int) { return w.Run(w.store.CreateRequest("200", Requested("a"), true)).str(); });
+}
+
+TEST_P(StoreFaultTest, AcceptRequest) {
+  Check(SeenRequest, [](World& w, StoredRequest& seen) {
+    std::optional<LockedRequest> locked = w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending)));
+    return Word(locked && locked->is_held());
+  });
+}
+
+TEST_P(StoreFaultTest, AcceptRequestWithLockDirectory) {
+  auto prepare = [](World& w) {
+    w.Put("/nodepool/requests-lock/200-0000000000", "");
+    return SeenRequest(w);
+  };
+  Check(prepare, [](World& w, StoredRequest& seen) {
+    return Word(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))).has_value());
+  });
+}
+
+TEST_P(StoreFaultTest, UpdateRequest) {
+  Check(AcceptedRequest, [](World& w, LockedRequest& request) {
+    return Word(w.Run(request.Update(ToState(RequestState::kFailed))));
+  });
+}
+
+TEST_P(StoreFaultTest, UpdateAndUnlockRequest) {
+  Check(AcceptedRequest, [](World& w, LockedRequest& request) {
+    return Word(w.Run(request.UpdateAndUnlock(ToState(RequestState::kRequested))));
+  });
+}
+
+TEST_P(StoreFaultTest, Fulfil) {
+  struct Parts {
+    LockedRequest request;
+    LockedNode node;
+  };
+  auto prepare = [](World& w) { return Parts{AcceptedRequest(w), BuildingNode(w)}; };
+  Check(prepare, [](World& w, Parts& parts) {
+    std::vector<LockedNode*> nodes{&parts.node};
+    return Word(w.Run(parts.request.Fulfil(nodes, ToState(RequestState::kFulfilled))));
+  });
+}
+
+TEST_P(StoreFaultTest, CreateLockedNode) {
+  Check(Nothing, [](World& w, int) { return BuildingNode(w).id().str(); });
+}
+
+TEST_P(StoreFaultTest, CreateNode) {
+  Check(Nothing, [](World& w, int) { return w.Run(w.store.CreateNode(InitNode())).str(); });
+}
+
+TEST_P(StoreFaultTest, UpdateNode) {
+  Check(BuildingNode,
+        [](World& w, LockedNode& node) { return Word(w.Run(node.Update(ToState(NodeState::kReady)))); });
+}
+
+TEST_P(StoreFaultTest, UnlockNode) {
+  Check(BuildingNode, [](World& w, LockedNode& node) {
+    w.Run(node.Unlock());
+    return "";
+  });
+}
+
+TEST_P(StoreFaultTest, RemoveNode) {
+  Check(BuildingNode, [](World& w, LockedNode& node) {
+    w.Run(node.Remove());
+    return "";
+  });
+}
+
+TEST_P(StoreFaultTest, RemoveContendedNode) {
+  auto prepare = [](World& w) {
+    LockedNode node = BuildingNode(w);
+    w.Put("/nodepool/nodes/0000000000/lock/33333333333333333333333333333333__lock__0000000007", "");
+    return node;
+  };
+  Check(prepare, [](World& w, LockedNode& node) {
+    w.Run(node.Remove());
+    return "";
+  });
+}
+
+TEST_P(StoreFaultTest, TryLockNode) {
+  auto prepare = [](World& w) { return w.Run(w.store.CreateNode(InitNode())); };
+  Check(prepare, [](World& w, NodeId& id) { return Word(w.Run(w.store.TryLockNode(id)).has_value()); });
+}
+
+TEST_P(StoreFaultTest, UpdateUnlockedNode) {
+  auto prepare = [](World& w) { return w.Run(w.store.CreateNode(InitNode())); };
+  Check(prepare, [](World& w, NodeId& id) {
+    return Word(w.Run(w.store.UpdateUnlockedNode(id, ToState(NodeState::kReady))));
+  });
+}
+
+TEST_P(StoreFaultTest, TryLockNamed) {
+  Check(Nothing, [](World& w, int) { return Word(w.Run(w.store.TryLockNamed("x")).has_value()); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, StoreFaultTest, ::testing::Values(Fault::kBefore, Fault::kAfter),
+                         [](const auto& info) { return info.param == Fault::kBefore ? "Before" : "After"; });
+
+}  // namespace
+}  // namespace nodepool::store

@@ -1,0 +1,398 @@
+#include "store/store.h"
+
+#include "async/task_group.h"
+#include "store/store_test_util.h"
+
+namespace nodepool::store {
+namespace {
+
+constexpr std::string_view kFirstRequest = "200-0000000000";
+
+class StoreTest : public ::testing::Test {
+ protected:
+  StoredRequest NewRequest() {
+    RequestId id = w.Run(w.store.CreateRequest("200", Requested("small"), false));
+    return *w.Run(w.store.ReadRequest(id));
+  }
+  LockedRequest Accepted() {
+    return std::move(*w.Run(w.store.AcceptRequest(NewRequest(), ToState(RequestState::kPending))));
+  }
+  LockedNode NewNode() { return w.Run(w.store.CreateLockedNode(InitNode(), ToState(NodeState::kBuilding))); }
+  // The writes that `call` costs.
+  template <class Call>
+  std::size_t Writes(Call call) {
+    w.faulty.ForgetCalls();
+    call();
+    return w.faulty.CountWrites();
+  }
+  std::string NodePath(const LockedNode& node) { return "/nodepool/nodes/" + node.id().str(); }
+
+  World w;
+};
+
+// coordination.11.1
+TEST_F(StoreTest, ARequestIsOneSequentialZnode) {
+  RequestId id = w.Run(w.store.CreateRequest("200", Requested("small"), false));
+  EXPECT_EQ(id.str(), kFirstRequest);
+  EXPECT_EQ(Writes([&] { w.Run(w.store.CreateRequest("900", Requested("small"), true)); }), 1u);
+  EXPECT_EQ(w.Children("/nodepool/requests"), (std::vector<std::string>{"200-0000000000", "900-0000000001"}));
+  EXPECT_NE(w.memory.tree().Exists("/nodepool/requests/900-0000000001")->ephemeral_owner, 0);
+  EXPECT_EQ(w.Run(w.store.ListRequests()).size(), 2u);
+  w.Run(w.store.DeleteRequest(id));
+  w.Run(w.store.DeleteRequest(id));
+  EXPECT_FALSE(w.Run(w.store.ReadRequest(id)));
+}
+
+TEST_F(StoreTest, AnUnsetEventIdIsFilled) {
+  NodeRequest request = Requested("small");
+  request.event_id.reset();
+  RequestId id = w.Run(w.store.CreateRequest("200", request, false));
+  EXPECT_EQ(w.Run(w.store.ReadRequest(id))->record.event_id->size(), 32u);
+}
+
+TEST_F(StoreTest, AcceptingANewRequestIsOneWrite) {
+  StoredRequest seen = NewRequest();
+  w.Put("/nodepool/requests-lock", "");
+  std::optional<LockedRequest> locked;
+  EXPECT_EQ(Writes([&] { locked = w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))); }),
+            1u);
+  ASSERT_TRUE(locked);
+  EXPECT_TRUE(locked->is_held());
+  EXPECT_EQ(locked->record().state, RequestState::kPending);
+  EXPECT_EQ(w.Run(w.store.ReadRequest(seen.id))->record.state, RequestState::kPending);
+  EXPECT_EQ(w.Children("/nodepool/requests-lock/200-0000000000").size(), 1u);
+  EXPECT_EQ(Writes([&] { w.Run(locked->Unlock()); }), 1u);
+  EXPECT_TRUE(w.Children("/nodepool/requests-lock/200-0000000000").empty());
+}
+
+// coordination.17.14 and 17.16: a lock directory that exists, and a name that is no
+// contender in it.
+TEST_F(StoreTest, AcceptingARequestLockedBeforeKeepsItsDirectory) {
+  StoredRequest seen = NewRequest();
+  std::string directory = "/nodepool/requests-lock/200-0000000000";
+  w.Put(directory + "/11111111111111111111111111111111__rlock__0000000000", "");
+  EXPECT_TRUE(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))));
+}
+
+TEST_F(StoreTest, ARequestLockedByAnotherIsLeftAlone) {
+  StoredRequest seen = NewRequest();
+  std::string directory = "/nodepool/requests-lock/200-0000000000";
+  w.Put(directory + "/22222222-2222-2222-2222-222222222222__lock__0000000000", "jenkins_1");
+  std::string before = w.Picture();
+  EXPECT_EQ(Writes([&] {
+              EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))));
+              EXPECT_FALSE(w.Run(w.store.TryLockRequest(seen.id)));
+            }),
+            1u);  // the refused transaction
+  EXPECT_EQ(w.Picture(), before);
+}
+
+// D-07: nothing is left of an attempt on a vanished record.
+TEST_F(StoreTest, AVanishedRequestLeavesNothingBehind) {
+  StoredRequest seen = NewRequest();
+  w.Put("/nodepool/requests-lock", "");
+  w.Run(w.store.DeleteRequest(seen.id));
+  std::string before = w.Picture();
+  EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))));
+  EXPECT_FALSE(w.Run(w.store.TryLockRequest(seen.id)));
+  EXPECT_EQ(w.Picture(), before);
+}
+
+// D-07: the record vanishes at any point between the first read and the last.
+TEST_F(StoreTest, ARequestMayVanishAtAnyPointOfLocking) {
+  for (bool has_directory : {false, true}) {
+    for (std::size_t point = 0; point < 12; ++point) {
+      World world;
+      RequestId id = world.Run(world.store.CreateRequest("200", Requested("small"), false));
+      StoredRequest seen = *world.Run(world.store.ReadRequest(id));
+      world.Put("/nodepool/requests-lock", "");
+      if (has_directory) world.Put("/nodepool/requests-lock/" + id.str(), "");
+      std::size_t count = 0;
+      world.faulty.FailWhen([&](const testing::FaultyZk::Call&) {
+        if (count++ == point) world.Erase("/nodepool/requests/" + id.str());
+        return testing::FaultyZk::Fault::kNone;
+      });
+      std::optional<LockedRequest> locked =
+          world.Run(world.store.AcceptRequest(seen, ToState(RequestState::kPending)));
+      if (locked) world.Run(locked->Unlock());
+      if (!locked) {
+        EXPECT_TRUE(world.Children("/nodepool/requests-lock/" + id.str()).empty()) << point;
+      }
+    }
+  }
+}
+
+// coordination.12.4, D-05: Zuul revised the request after we saw it.
+TEST_F(StoreTest, AcceptingDecidesAgainOnTheNewestVersion) {
+  StoredRequest seen = NewRequest();
+  NodeRequest revised = seen.record;
+  revised.relative_priority = 7;
+  revised.unknown["x"] = 1;
+  w.Put("/nodepool/requests/200-0000000000", ToJson(revised));
+  std::optional<LockedRequest> locked = w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending)));
+  ASSERT_TRUE(locked);
+  EXPECT_EQ(locked->record().relative_priority, 7);
+  EXPECT_EQ(w.Run(w.store.ReadRequest(seen.id))->record.unknown, revised.unknown);  // D-04
+}
+
+TEST_F(StoreTest, AcceptingMaySkipTheNewestVersion) {
+  StoredRequest seen = NewRequest();
+  NodeRequest taken = seen.record;
+  taken.state = RequestState::kPending;
+  w.Put("/nodepool/requests/200-0000000000", ToJson(taken));
+  std::string before = w.Picture();
+  auto only_requested = [](NodeRequest& request) {
+    if (request.state != RequestState::kRequested) return Change::kSkip;
+    request.state = RequestState::kPending;
+    return Change::kWrite;
+  };
+  EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, only_requested)));
+  w.Put("/nodepool/requests-lock/200-0000000000", "");
+  EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, only_requested)));
+  EXPECT_TRUE(w.Children("/nodepool/requests-lock/200-0000000000").empty());
+}
+
+TEST_F(StoreTest, OfTwoStoresOneGetsTheRequest) {
+  std::unique_ptr<zk::Client> other_client = w.memory.Connect();
+  Store other(w.time.loop(), *other_client, w.random);
+  StoredRequest seen = NewRequest();
+  auto only_requested = [](NodeRequest& request) {
+    if (request.state != RequestState::kRequested) return Change::kSkip;
+    request.state = RequestState::kPending;
+    return Change::kWrite;
+  };
+  std::vector<std::optional<LockedRequest>> results(2);
+  TaskGroup group(w.time.loop(), log::Logger("test"));
+  struct Contest {
+    static Task<> Enter(Store& store, StoredRequest seen, std::function<Change(NodeRequest&)> change,
+                        std::optional<LockedRequest>& result) {
+      result = co_await store.AcceptRequest(std::move(seen), std::move(change));
+    }
+  };
+  group.Spawn("one", Contest::Enter(w.store, seen, only_requested, results[0]));
+  group.Spawn("two", Contest::Enter(other, seen, only_requested, results[1]));
+  w.Run(group.Join());
+  EXPECT_NE(results[0].has_value(), results[1].has_value());
+  EXPECT_EQ(w.Children("/nodepool/requests-lock/200-0000000000").size(), 1u);
+  w.Run(other_client->Close());
+}
+
+TEST_F(StoreTest, CreatingALockedNodeIsTwoWrites) {
+  NewNode();
+  std::optional<LockedNode> node;
+  EXPECT_EQ(Writes([&] { node = NewNode(); }), 2u);
+  EXPECT_EQ(node->id().str(), "0000000001");
+  EXPECT_EQ(node->record().state, NodeState::kBuilding);
+  EXPECT_TRUE(node->record().created_time);
+  EXPECT_EQ(w.Children(NodePath(*node) + "/lock").size(), 1u);
+  EXPECT_EQ(w.Run(w.store.ReadNode(node->id()))->record.state, NodeState::kBuilding);
+  EXPECT_EQ(w.Run(w.store.ListNodes()).size(), 2u);
+  EXPECT_FALSE(w.Run(w.store.TryLockNode(node->id())));
+}
+
+TEST_F(StoreTest, UpdatingANodeIsOneWriteAndKeepsUnknownKeys) {
+  LockedNode node = NewNode();
+  Node foreign = node.record();
+  foreign.unknown["build_id"] = 4;
+  w.Put(NodePath(node), ToJson(foreign));  // as the Jenkins plugin does without a lock (D-05)
+  EXPECT_TRUE(w.Run(node.Update(ToState(NodeState::kReady))));
+  EXPECT_EQ(w.Run(w.store.ReadNode(node.id()))->record.unknown, foreign.unknown);
+  EXPECT_EQ(Writes([&] { w.Run(node.Update(ToState(NodeState::kUsed))); }), 1u);
+  auto skip = [](Node&) { return Change::kSkip; };
+  EXPECT_EQ(Writes([&] { EXPECT_FALSE(w.Run(node.Update(skip))); }), 0u);
+}
+
+// coordination.17.8: nodes are unlocked before the request is written, the request last.
+TEST_F(StoreTest, FulfillingIsOneWriteInTheRightOrder) {
+  LockedRequest request = Accepted();
+  LockedNode first = NewNode();
+  LockedNode second = NewNode();
+  std::vector<std::string> order;
+  w.memory.tree().OnChange([&](const zk::WatchEvent& event) { order.push_back(event.path); });
+  bool is_done = false;
+  std::vector<LockedNode*> nodes{&first, &second};
+  EXPECT_EQ(Writes([&] { is_done = w.Run(request.Fulfil(nodes, ToState(RequestState::kFulfilled))); }), 1u);
+  EXPECT_TRUE(is_done);
+  ASSERT_EQ(order.size(), 4u);
+  EXPECT_EQ(order[0].find("/nodepool/nodes/0000000000/lock/"), 0u);
+  EXPECT_EQ(order[1].find("/nodepool/nodes/0000000001/lock/"), 0u);
+  EXPECT_EQ(order[2], "/nodepool/requests/200-0000000000");
+  EXPECT_EQ(order[3].find("/nodepool/requests-lock/200-0000000000/"), 0u);
+}
+
+// coordination.17.25
+TEST_F(StoreTest, FulfillingAVanishedRequestDoesNothing) {
+  LockedRequest request = Accepted();
+  LockedNode node = NewNode();
+  w.Run(w.store.DeleteRequest(request.id()));
+  std::string before = w.Picture();
+  std::vector<LockedNode*> nodes{&node};
+  EXPECT_FALSE(w.Run(request.Fulfil(nodes, ToState(RequestState::kFulfilled))));
+  EXPECT_EQ(w.Picture(), before);
+  EXPECT_FALSE(w.Run(request.UpdateAndUnlock(ToState(RequestState::kRequested))));
+  EXPECT_TRUE(w.Children("/nodepool/requests-lock/200-0000000000").empty());
+}
+
+TEST_F(StoreTest, FulfillingWithANodeThatWasErasedIsAConflict) {
+  LockedRequest request = Accepted();
+  LockedNode node = NewNode();
+  w.Erase(NodePath(node));
+  std::vector<LockedNode*> nodes{&node};
+  EXPECT_EQ(VerdictThrown([&] { w.Run(request.Fulfil(nodes, ToState(RequestState::kFulfilled))); }),
+            Verdict::kConflict);
+  EXPECT_TRUE(request.is_held());
+}
+
+// D-06: the directory goes only with its request and without a contender.
+TEST_F(StoreTest, RequestLocksAreRemovedWithTheirRequest) {
+  LockedRequest request = Accepted();
+  EXPECT_TRUE(w.Run(request.UpdateAndUnlock(ToState(RequestState::kRequested))));
+  std::string directory = "/nodepool/requests-lock/200-0000000000";
+  w.Run(w.store.RemoveRequestLock(request.id()));
+  EXPECT_TRUE(w.Exists(directory));
+  w.Run(w.store.DeleteRequest(request.id()));
+  w.Put(directory + "/x__lock__0000000009", "");
+  w.Run(w.store.RemoveRequestLock(request.id()));
+  EXPECT_TRUE(w.Exists(directory));
+  w.Erase(directory + "/x__lock__0000000009");
+  w.Run(w.store.RemoveRequestLock(request.id()));
+  EXPECT_FALSE(w.Exists(directory));
+  w.Run(w.store.RemoveRequestLock(request.id()));
+}
+
+// coordination.11.9
+TEST_F(StoreTest, RemovingANodeIsOneWrite) {
+  LockedNode node = NewNode();
+  std::vector<std::string> order;
+  EXPECT_EQ(Writes([&] { w.Run(node.Remove()); }), 1u);
+  EXPECT_FALSE(w.Exists(NodePath(node)));
+  w.Run(node.Remove());
+}
+
+TEST_F(StoreTest, RemovingANodeSweepsAwayThoseWhoWait) {
+  LockedNode node = NewNode();
+  w.Put(NodePath(node) + "/lock/33333333333333333333333333333333__lock__0000000007", "");
+  w.Run(node.Remove());
+  EXPECT_FALSE(w.Exists(NodePath(node)));
+}
+
+TEST_F(StoreTest, RemovingANodeThatOthersWroteGoesThrough) {
+  LockedNode node = NewNode();
+  w.Put(NodePath(node), "garbage");
+  w.Run(node.Remove());
+  EXPECT_FALSE(w.Exists(NodePath(node)));
+}
+
+// D-07 and coordination.6.5: neither locking nor looking resurrects a node.
+TEST_F(StoreTest, AVanishedNodeLeavesNothingBehind) {
+  LockedNode node = NewNode();
+  w.Erase(NodePath(node));
+  std::string before = w.Picture();
+  EXPECT_FALSE(w.Run(w.store.TryLockNode(node.id())));
+  SteadyTime deadline = w.time.loop().SteadyNow() + std::chrono::seconds(5);
+  EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.LockNode(node.id(), deadline)); }), Verdict::kNotFound);
+  EXPECT_TRUE(w.Run(w.store.NodeContenders(node.id())).empty());
+  EXPECT_FALSE(w.Run(w.store.ReadNode(node.id())));
+  EXPECT_FALSE(w.Run(w.store.UpdateUnlockedNode(node.id(), ToState(NodeState::kUsed))));
+  EXPECT_EQ(VerdictThrown([&] { w.Run(node.Update(ToState(NodeState::kReady))); }), Verdict::kNotFound);
+  EXPECT_EQ(w.Picture(), before);
+}
+
+// coordination.17.42
+TEST_F(StoreTest, WaitingForANodeEndsAtTheDeadline) {
+  LockedNode node = NewNode();
+  std::string before = w.Picture();
+  SteadyTime deadline = w.time.loop().SteadyNow() + std::chrono::seconds(5);
+  EXPECT_FALSE(w.Run(w.store.LockNode(node.id(), deadline)));
+  EXPECT_EQ(w.Picture(), before);
+  EXPECT_EQ(w.Run(w.store.NodeContenders(node.id())).size(), 1u);
+  w.Run(node.Unlock());
+  std::optional<LockedNode> again = w.Run(w.store.LockNode(node.id(), deadline, "np01-17"));
+  ASSERT_TRUE(again);
+  std::string contender = w.Children(NodePath(node) + "/lock").at(0);
+  EXPECT_EQ(w.Data(NodePath(node) + "/lock/" + contender), "np01-17");
+}
+
+// D-08: each kind of bad record is an error of its own and is left unlocked.
+TEST_F(StoreTest, AMalformedNodeIsAnErrorAndUnlocked) {
+  for (std::string data : {"", "{", "\xff", "[]", "{\"state\": \"bogus\"}", "{\"type\": 7}"}) {
+    w.Put("/nodepool/nodes/0000000005", data);
+    NodeId id("0000000005");
+    EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.TryLockNode(id)); }), Verdict::kInvalid) << data;
+    EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.ReadNode(id)); }), Verdict::kInvalid) << data;
+    EXPECT_TRUE(w.Run(w.store.NodeContenders(id)).empty()) << data;
+  }
+}
+
+// coordination.17.21
+TEST_F(StoreTest, OnlyAnEmptyNodeIsRemovedAsEmpty) {
+  w.Put("/nodepool/nodes/0000000001/lock/44444444444444444444444444444444__lock__0000000000", "");
+  w.Put("/nodepool/nodes/0000000002", "{}");
+  w.Run(w.store.RemoveEmptyNode(NodeId("0000000001")));
+  w.Run(w.store.RemoveEmptyNode(NodeId("0000000002")));
+  w.Run(w.store.RemoveEmptyNode(NodeId("0000000003")));
+  EXPECT_EQ(w.Children("/nodepool/nodes"), std::vector<std::string>{"0000000002"});
+}
+
+TEST_F(StoreTest, UpdatingWithoutALockFollowsOtherWriters) {
+  NodeId id = w.Run(w.store.CreateNode(InitNode()));
+  EXPECT_EQ(Writes([&] { EXPECT_TRUE(w.Run(w.store.UpdateUnlockedNode(id, ToState(NodeState::kReady)))); }),
+            1u);
+  EXPECT_EQ(w.Run(w.store.ReadNode(id))->record.state, NodeState::kReady);
+}
+
+// D-05: once the session is over nothing is written under its locks.
+TEST_F(StoreTest, ALostSessionWritesNothing) {
+  LockedRequest request = Accepted();
+  LockedNode node = NewNode();
+  w.memory.ExpireSession(*w.client);
+  zk::Session old = w.client->session();
+  ASSERT_TRUE(w.time.RunUntil(
+      [&] { return w.client->state() == zk::SessionState::kConnected && w.client->session() != old; }));
+  std::string before = w.Picture();
+  EXPECT_FALSE(node.is_held());
+  EXPECT_FALSE(request.is_held());
+  auto lost = [&](Task<bool> task) { return VerdictThrown([&] { w.Run(std::move(task)); }); };
+  std::vector<LockedNode*> nodes{&node};
+  EXPECT_EQ(lost(node.Update(ToState(NodeState::kReady))), Verdict::kLostSession);
+  EXPECT_EQ(lost(request.Update(ToState(RequestState::kFailed))), Verdict::kLostSession);
+  EXPECT_EQ(lost(request.UpdateAndUnlock(ToState(RequestState::kFailed))), Verdict::kLostSession);
+  EXPECT_EQ(lost(request.Fulfil(nodes, ToState(RequestState::kFailed))), Verdict::kLostSession);
+  EXPECT_EQ(VerdictThrown([&] { w.Run(node.Remove()); }), Verdict::kLostSession);
+  w.Run(node.Unlock());
+  EXPECT_EQ(w.Picture(), before);
+}
+
+// D-05: a contender that somebody removed is no lock.
+TEST_F(StoreTest, AForcedUnlockIsNoticedByTheNextWrite) {
+  LockedNode node = NewNode();
+  std::string lock = NodePath(node) + "/lock";
+  w.Erase(lock + "/" + w.Children(lock).at(0));
+  std::string before = w.Picture();
+  EXPECT_EQ(VerdictThrown([&] { w.Run(node.Update(ToState(NodeState::kReady))); }), Verdict::kLostSession);
+  EXPECT_EQ(w.Picture(), before);
+}
+
+TEST_F(StoreTest, NamedLocksExclude) {
+  std::optional<zk::HeldLock> lock = w.Run(w.store.TryLockNamed("static/p/host:22"));
+  ASSERT_TRUE(lock);
+  EXPECT_FALSE(w.Run(w.store.TryLockNamed("static/p/host:22")));
+  EXPECT_TRUE(w.Run(w.store.TryLockNamed("static/p/host:23")));
+  EXPECT_TRUE(w.Exists("/nodepool/locks/static%2Fp%2Fhost:22"));
+  w.Run(w.store.Unlock(*lock));
+  EXPECT_TRUE(w.Run(w.store.TryLockNamed("static/p/host:22")));
+}
+
+TEST_F(StoreTest, UploadsOfAProviderAreFound) {
+  std::string build = "/nodepool/images/deb12/builds/4f0e";
+  w.Put(build + "/providers/east/images/0000000001", "{}");
+  w.Put(build + "/providers/east/images/lock", "");
+  w.Put(build + "/providers/west/images/0000000001", "{}");
+  w.Put("/nodepool/images/deb12/builds/lock", "");
+  std::vector<UploadKey> keys = w.Run(w.store.ListUploads(ProviderName("east")));
+  ASSERT_EQ(keys.size(), 1u);
+  EXPECT_EQ(Store::UploadPath(keys[0]), build + "/providers/east/images/0000000001");
+}
+
+}  // namespace
+}  // namespace nodepool::store

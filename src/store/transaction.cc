@@ -1,0 +1,178 @@
+#include "store/transaction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nodepool::store {
+namespace {
+
+std::string PathOf(const zk::Op& op) {
+  return std::visit([](const auto& part) { return part.path; }, op);
+}
+
+}  // namespace
+
+template <class Stored>
+void Transaction<Stored>::TakeLock() {
+  lock_use_ = LockUse::kTake;
+  prefix_ = zk::ContenderPrefix(random_);
+}
+
+template <class Stored>
+void Transaction<Stored>::KeepLock(zk::HeldLock lock) {
+  lock_use_ = LockUse::kKeep;
+  lock_ = std::move(lock);
+}
+
+template <class Stored>
+void Transaction<Stored>::GiveLock(zk::HeldLock lock) {
+  lock_use_ = LockUse::kGive;
+  lock_ = std::move(lock);
+}
+
+template <class Stored>
+Task<typename Transaction<Stored>::Outcome> Transaction<Stored>::Run() {
+  Outcome outcome = Outcome::kGone;
+  std::exception_ptr fault;
+  try {
+    outcome = co_await Repeat<Outcome>(loop_, random_, [this] { return Attempt(); });
+  } catch (...) {
+    fault = std::current_exception();
+  }
+  bool may_be_left = lock_use_ == LockUse::kTake && (is_uncertain_ || taken_);
+  if (may_be_left && (fault || outcome != Outcome::kDone)) {
+    auto withdraw = [this] { return Withdraw(); };
+    co_await Shielded(RepeatQuietly(loop_, random_, withdraw));
+  }
+  if (fault) std::rethrow_exception(fault);
+  co_return outcome;
+}
+
+template <class Stored>
+Task<typename Transaction<Stored>::Outcome> Transaction<Stored>::Attempt() {
+  for (;;) {
+    RequireHeld();
+    if (is_uncertain_) {
+      std::optional<Outcome> known = co_await FindOut();
+      if (known) co_return *known;
+      is_uncertain_ = false;
+    }
+    if (is_stale_) {
+      bool exists = co_await Reread();
+      if (!exists) co_return Outcome::kGone;
+    }
+    next_ = stored_.record;
+    if (change_(next_) == Change::kSkip) co_return Outcome::kSkipped;
+    RequireHeld();
+    std::vector<zk::Op> ops = Operations();
+    std::vector<std::string> op_paths;
+    for (const zk::Op& op : ops) op_paths.push_back(PathOf(op));
+    is_uncertain_ = true;
+    zk::MultiResult result = co_await client_.Multi(std::move(ops));
+    is_uncertain_ = false;
+    if (result.ok()) {
+      stored_.record = std::move(next_);
+      stored_.revision = RevisionOf(result.results[record_op_].stat);
+      if (lock_use_ == LockUse::kTake) taken_ = zk::HeldLock{result.results[1].path, client_.session()};
+      co_return Outcome::kDone;
+    }
+    std::size_t failed = static_cast<std::size_t>(result.failed);
+    if (failed == record_op_ && result.code() == zk::Code::kBadVersion) {
+      is_stale_ = true;
+      continue;
+    }
+    if (failed == record_op_ && result.code() == zk::Code::kNoNode) co_return Outcome::kGone;
+    failed_path_ = op_paths[failed];
+    failed_code_ = result.code();
+    if (failed_path_ == lock_.path) {
+      throw Error(Verdict::kLostSession,
+                  fmt::format("{} {}: the lock is gone", RecordKind<Stored>::kName, stored_.id));
+    }
+    co_return Outcome::kRefused;
+  }
+}
+
+// Whether the transaction whose answer was lost was carried out; nullopt: it was
+// not, and `stored` is fresh.
+template <class Stored>
+Task<std::optional<typename Transaction<Stored>::Outcome>> Transaction<Stored>::FindOut() {
+  co_await client_.Sync(RecordKind<Stored>::Path(stored_.id));
+  bool is_done = co_await LockShowsSuccess();
+  if (is_done) stored_.record = next_;
+  zk::Result<zk::NodeData> read = co_await client_.Get(RecordKind<Stored>::Path(stored_.id));
+  RequireHeld();
+  // A given-up lock tells that all was done, whatever became of the record since.
+  if (is_done && lock_use_ == LockUse::kGive) co_return Outcome::kDone;
+  if (!read) co_return Outcome::kGone;
+  bool is_ours = read->data == data_;
+  stored_ = Decode<Stored>(stored_.id, *read, loop_.Now());
+  if (is_done || (is_ours && lock_use_ != LockUse::kGive && lock_use_ != LockUse::kTake))
+    co_return Outcome::kDone;
+  co_return std::nullopt;
+}
+
+template <class Stored>
+Task<bool> Transaction<Stored>::LockShowsSuccess() {
+  if (lock_use_ == LockUse::kGive) {
+    zk::Result<zk::Stat> contender = co_await client_.Exists(lock_.path);
+    co_return !contender.has_value();
+  }
+  if (lock_use_ != LockUse::kTake) co_return false;
+  zk::Result<zk::Children> children = co_await client_.GetChildren(LockDirectory());
+  if (!children) co_return false;
+  auto own =
+      std::ranges::find_if(children->names, [this](const auto& name) { return name.starts_with(prefix_); });
+  if (own == children->names.end()) co_return false;
+  taken_ = zk::HeldLock{LockDirectory() + "/" + *own, client_.session()};
+  co_return true;
+}
+
+template <class Stored>
+Task<bool> Transaction<Stored>::Withdraw() {
+  co_await client_.Sync(LockDirectory());
+  bool is_there = co_await LockShowsSuccess();
+  if (is_there) co_await client_.Delete(taken_->path);
+  co_return true;
+}
+
+template <class Stored>
+Task<bool> Transaction<Stored>::Reread() {
+  zk::Result<zk::NodeData> read = co_await client_.Get(RecordKind<Stored>::Path(stored_.id));
+  if (!read) co_return false;
+  stored_ = Decode<Stored>(stored_.id, *read, loop_.Now());
+  is_stale_ = false;
+  co_return true;
+}
+
+template <class Stored>
+std::vector<zk::Op> Transaction<Stored>::Operations() {
+  std::vector<zk::Op> ops;
+  if (lock_use_ == LockUse::kTake) {
+    ops.emplace_back(zk::CreateOp{LockDirectory(), "", zk::CreateMode::kPersistent});
+    ops.emplace_back(zk::CreateOp{LockDirectory() + "/" + prefix_, "", zk::CreateMode::kEphemeralSequential});
+  }
+  for (const std::string& contender : also_unlock_) ops.emplace_back(zk::DeleteOp{contender, -1});
+  record_op_ = ops.size();
+  data_ = ToJson(next_);
+  ops.emplace_back(zk::SetOp{RecordKind<Stored>::Path(stored_.id), data_, stored_.revision.version});
+  if (lock_use_ == LockUse::kKeep) ops.emplace_back(zk::CheckOp{lock_.path, -1});
+  if (lock_use_ == LockUse::kGive) ops.emplace_back(zk::DeleteOp{lock_.path, -1});
+  return ops;
+}
+
+template <class Stored>
+void Transaction<Stored>::RequireHeld() const {
+  if (lock_use_ != LockUse::kKeep && lock_use_ != LockUse::kGive) return;
+  if (client_.session() == lock_.session && client_.state() != zk::SessionState::kLost &&
+      client_.state() != zk::SessionState::kClosed) {
+    return;
+  }
+  throw Error(Verdict::kLostSession, fmt::format("{} {}: the session in which it was locked is over",
+                                                 RecordKind<Stored>::kName, stored_.id));
+}
+
+template class Transaction<StoredNode>;
+template class Transaction<StoredRequest>;
+
+}  // namespace nodepool::store
