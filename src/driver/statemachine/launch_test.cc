@@ -1,0 +1,248 @@
+#include <gmock/gmock.h>
+
+#include "async/task_group.h"
+#include "driver/statemachine/provider_fixture_for_test.h"
+
+namespace nodepool::driver::statemachine {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+class LaunchTest : public ProviderTest {};
+
+// drivers.md 5.15, with two writes less than there: the image is known before the
+// record is made.
+TEST_F(LaunchTest, AWatcherSeesImageThenIdThenAddressesThenReady) {
+  StartProvider();
+  time.Run(LaunchNode());
+  EXPECT_THAT(history, ElementsAre("init image", "building image", "building image machine-1",
+                                   "building image machine-1 address", "ready image machine-1 address keys"));
+  EXPECT_THAT(Results(), ElementsAre("ready"));
+  EXPECT_EQ(outcomes[0].requestor, "tester");
+  EXPECT_EQ(outcomes[0].duration, seconds(3));
+}
+
+// launcher.md 17
+TEST_F(LaunchTest, FillsTheRecordFromConfigurationAndInstance) {
+  StartProvider();
+  time.Run(LaunchNode());
+  Node record = Stored();
+  EXPECT_EQ(record.state, NodeState::kReady);
+  EXPECT_EQ(record.image_id, "debian");
+  EXPECT_EQ(record.username, "zuul");
+  EXPECT_EQ(record.python_path, "auto");
+  EXPECT_EQ(record.connection_type, "ssh");
+  EXPECT_EQ(record.interface_ip, "203.0.113.1");
+  EXPECT_EQ(record.private_ipv4, "10.0.0.1");
+  EXPECT_EQ(record.cloud, "scripted");
+  EXPECT_EQ(record.az, "zone-of-the-cloud");
+  EXPECT_EQ(record.host_keys, std::vector<std::string>{"ssh-ed25519 AAAA"});
+  EXPECT_EQ(record.resources, (Resources{{"cores", 2}, {"instances", 1}, {"ram", 2048}}));
+  EXPECT_EQ(record.attributes, (boost::json::object{{"executor-zone", "north"}}));
+  EXPECT_FALSE(record.hostname);
+  EXPECT_EQ(cloud->requested[0].hostname, "np" + node_id.str());
+  EXPECT_EQ(cloud->requested[0].metadata, (std::map<std::string, std::string>{
+                                              {"nodepool_node_id", node_id.str()},
+                                              {"nodepool_pool_name", "main"},
+                                              {"nodepool_provider_name", "cloud"}}));
+}
+
+TEST_F(LaunchTest, WithoutKeyCheckingThereIsNoScanAndOneWriteLess) {
+  label->host_key_checking = false;
+  StartProvider();
+  time.Run(LaunchNode());
+  EXPECT_EQ(scans, 0);
+  EXPECT_THAT(history, ElementsAre("init image", "building image", "building image machine-1",
+                                   "ready image machine-1 address"));
+}
+
+TEST_F(LaunchTest, InternalAddressIsPreferredWhereConfigured) {
+  pool->use_internal_ip = true;
+  StartProvider();
+  time.Run(LaunchNode());
+  EXPECT_EQ(Stored().interface_ip, "10.0.0.1");
+}
+
+// launcher.md 15.3: the failed machine is gone before the next attempt begins, and
+// the record never names a machine that does not exist.
+TEST_F(LaunchTest, RetriesAfterDeletingTheFailedMachine) {
+  StartProvider();
+  ScriptedAdapter::Creation broken;
+  broken.fault_after_id = Error(Verdict::kFail, "no luck");
+  cloud->creations = {broken, ScriptedAdapter::Creation()};
+  cloud->failing_deletes = 2;
+  time.Run(LaunchNode());
+  EXPECT_THAT(cloud->deleted, ElementsAre("machine-1"));
+  EXPECT_THAT(Results(), ElementsAre("error.unknown", "ready"));
+  EXPECT_THAT(history, ElementsAre("init image", "building image", "building image machine-1", "building image",
+                                   "building image machine-2", "building image machine-2 address",
+                                   "ready image machine-2 address keys"));
+  EXPECT_EQ(cloud->requested[0].hostname, cloud->requested[1].hostname);
+}
+
+TEST_F(LaunchTest, GivesUpAfterTheConfiguredAttempts) {
+  StartProvider();
+  ScriptedAdapter::Creation broken;
+  broken.fault_after_id = Error(Verdict::kFail, "no luck");
+  cloud->creations = {broken};
+  EXPECT_EQ(LaunchFails(), Verdict::kFail);
+  EXPECT_EQ(cloud->requested.size(), 3u);
+  // The last machine is left to the deletion of the node.
+  EXPECT_EQ(launched_record.state, NodeState::kBuilding);
+  EXPECT_EQ(launched_record.external_id, "machine-3");
+  EXPECT_EQ(cloud->machines.size(), 1u);
+}
+
+TEST_F(LaunchTest, ZeroRetriesStillMeanOneAttempt) {
+  config->launch_retries = 0;
+  StartProvider();
+  ScriptedAdapter::Creation broken;
+  broken.fault_before_id = Error(Verdict::kFail, "no luck");
+  cloud->creations = {broken};
+  EXPECT_EQ(LaunchFails(), Verdict::kFail);
+  EXPECT_EQ(cloud->requested.size(), 1u);
+}
+
+TEST_F(LaunchTest, QuotaErrorIsNotRetriedAndMakesTheQuotaBeReadAgain) {
+  StartProvider();
+  int asked = cloud->quota_asked;
+  ScriptedAdapter::Creation refused;
+  refused.fault_before_id = Error(Verdict::kQuota, "Quota exceeded for something");
+  cloud->creations = {refused};
+  EXPECT_EQ(LaunchFails(), Verdict::kQuota);
+  EXPECT_EQ(cloud->requested.size(), 1u);
+  EXPECT_THAT(Results(), ElementsAre("error.quota"));
+  time.Advance(seconds(2));
+  EXPECT_EQ(cloud->quota_asked, asked + 1);
+}
+
+TEST_F(LaunchTest, KindsOfFailureHaveTheirMetrics) {
+  StartProvider();
+  const std::map<LaunchError::Kind, std::string> expected = {{LaunchError::Kind::kCapacity, "error.capacity"},
+                                                             {LaunchError::Kind::kStatus, "error.status"},
+                                                             {LaunchError::Kind::kNetwork, "error.network"}};
+  for (const auto& [kind, result] : expected) {
+    outcomes.clear();
+    ScriptedAdapter::Creation broken;
+    broken.kind = kind;
+    cloud->creations = {broken, ScriptedAdapter::Creation()};
+    time.Run(LaunchNode());
+    EXPECT_THAT(Results(), ElementsAre(result, "ready"));
+  }
+}
+
+TEST_F(LaunchTest, LaunchTimeoutEndsAnAttemptWhereverItIs) {
+  config->launch_timeout = seconds(60);
+  StartProvider();
+  ScriptedAdapter::Creation slow;
+  slow.after_id = std::chrono::hours(2);
+  cloud->creations = {slow, ScriptedAdapter::Creation()};
+  time.Run(LaunchNode());
+  EXPECT_THAT(Results(), ElementsAre("error.servercreatetimeout", "ready"));
+  EXPECT_THAT(cloud->deleted, ElementsAre("machine-1"));
+  EXPECT_GE(outcomes[1].duration, seconds(60));
+}
+
+TEST_F(LaunchTest, FailedScanIsDiagnosedAndRetried) {
+  config->boot_timeout = seconds(30);
+  StartProvider();
+  failing_scans = 1;
+  cloud->console = "kernel panic\nno init found\n";
+  log::Capture log;
+  time.Run(LaunchNode());
+  EXPECT_THAT(Results(), ElementsAre("error.keyscan", "ready"));
+  EXPECT_EQ(cloud->scan_failures_told, 1);
+  EXPECT_EQ(log.Count("kernel panic"), 1);
+  EXPECT_EQ(log.Count("no init found"), 1);
+  EXPECT_EQ(outcomes[0].duration, seconds(32));
+}
+
+TEST_F(LaunchTest, MissingImageFailsAtOnce) {
+  label->cloud_image.reset();
+  label->diskimage = ImageName("never-built");
+  StartProvider();
+  EXPECT_FALSE(provider->LabelReady(*label));
+  EXPECT_EQ(LaunchFails(), Verdict::kInvalid);
+  EXPECT_THAT(Results(), ElementsAre("error.nodepool"));
+  EXPECT_TRUE(cloud->requested.empty());
+}
+
+TEST_F(LaunchTest, RecordDeletedMeanwhileEndsTheLaunch) {
+  StartProvider();
+  TaskGroup group(time.loop(), log::Logger("test.launch"));
+  group.Spawn("launch", LaunchNode());
+  ASSERT_TRUE(time.RunUntil([&] { return cloud->machines.size() == 1; }));
+  auto erase = zk::DeleteRecursive(*client, "/nodepool/nodes/" + node_id.str());
+  time.Run(std::move(erase));
+  time.Advance(seconds(60));
+  EXPECT_EQ(group.size(), 0u);
+  EXPECT_EQ(cloud->requested.size(), 1u) << "no further attempt for a record that is gone";
+}
+
+// Whenever a launch is told to stop: a machine that exists is named by the record,
+// so that deleting the node removes it.
+TEST_F(LaunchTest, StoppedAnywhereItLeavesNoUnknownMachine) {
+  StartProvider();
+  bool is_complete = false;
+  for (int steps = 0; !is_complete; ++steps) {
+    ASSERT_LT(steps, 1000);
+    cloud->machines.clear();
+    TaskGroup group(time.loop(), log::Logger("test.launch"));
+    launched_record = Node();
+    group.Spawn("launch", LaunchNode());
+    time.loop().context().restart();
+    for (int step = 0; step < steps && group.size() > 0; ++step) {
+      if (time.loop().context().poll_one() == 0) {
+        time.clock().AdvanceTo(time.clock().next_timer());
+        time.loop().context().restart();
+      }
+    }
+    is_complete = group.size() == 0;
+    time.Run(group.Stop());
+    ASSERT_LE(cloud->machines.size(), 1u);
+    if (cloud->machines.empty()) continue;
+    EXPECT_EQ(Stored().external_id, boost::json::value(cloud->machines.begin()->first)) << "stopped after step " << steps;
+  }
+  EXPECT_EQ(Stored().state, NodeState::kReady);
+}
+
+TEST_F(LaunchTest, LostSessionEndsTheLaunchWithoutRetry) {
+  StartProvider();
+  TaskGroup group(time.loop(), log::Logger("test.launch"));
+  group.Spawn("launch", LaunchNode());
+  ASSERT_TRUE(time.RunUntil([&] { return cloud->requested.size() == 1; }));
+  zk.ExpireSession(*client);
+  time.Advance(seconds(30));
+  EXPECT_EQ(group.size(), 0u);
+  EXPECT_THAT(Results(), ElementsAre("error.zksession"));
+  EXPECT_EQ(cloud->requested.size(), 1u);
+}
+
+// drivers.md 5.9
+TEST_F(LaunchTest, ZoneIsDrawnFromThePoolElseFromTheCloud) {
+  prepare_cloud = [](ScriptedAdapter& adapter) { adapter.zones = {"cloud-zone"}; };
+  StartProvider();
+  time.Run(LaunchNode());
+  EXPECT_EQ(cloud->requested[0].az, "cloud-zone");
+  pool->availability_zones = {"pool-zone"};
+  time.Run(LaunchNode());
+  EXPECT_EQ(cloud->requested[1].az, "pool-zone");
+}
+
+TEST_F(LaunchTest, ZoneOfAReusedNodeBindsTheRequest) {
+  StartProvider();
+  store::StoredRequest request;
+  auto handler = provider->RequestHandler(config->pools.begin()->second, request);
+  store::StoredNode here, there;
+  here.record.az = "here";
+  there.record.az = "there";
+  EXPECT_TRUE(time.Run(handler->CheckReusableNode(here)));
+  EXPECT_TRUE(time.Run(handler->CheckReusableNode(there)));
+  handler->NodeReused(here.record);
+  EXPECT_TRUE(time.Run(handler->CheckReusableNode(here)));
+  EXPECT_FALSE(time.Run(handler->CheckReusableNode(there)));
+}
+
+}  // namespace
+}  // namespace nodepool::driver::statemachine

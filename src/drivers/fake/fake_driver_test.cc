@@ -1,0 +1,195 @@
+#include "drivers/fake/fake_driver.h"
+
+#include <gtest/gtest.h>
+
+#include "async/task_group.h"
+#include "drivers/fake/fake_config.h"
+#include "testing/memory_zk.h"
+#include "testing/virtual_time.h"
+
+namespace nodepool::drivers {
+namespace {
+
+class FakeDriverTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    nodes.Start();
+    images.Start();
+    time.Run(nodes.WaitSynced());
+    auto shape = std::make_shared<OpenstackLabel>();
+    shape->name = LabelName("small");
+    shape->cloud_image = "precise";
+    shape->min_ram = 8192;
+    label = shape.get();
+    auto pool = std::make_shared<OpenstackPool>();
+    pool->name = PoolName("main");
+    pool->labels[shape->name] = shape;
+    config->name = ProviderName("fake-cloud");
+    config->cloud = "anything";
+    config->pools[pool->name] = pool;
+    OpenstackCloudImage image;
+    image.name = "precise";
+    image.external_name = "Fake Precise";
+    config->cloud_images[image.name] = image;
+  }
+  void TearDown() override {
+    if (provider) time.Run(provider->Stop());
+    time.Run(nodes.Stop());
+    time.Run(images.Stop());
+    time.Run(client->Close());
+  }
+  void Start() {
+    driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, store, nodes, images, [] {}};
+    provider = fake.CreateProvider(std::move(environment), config);
+    time.Run(provider->Start());
+  }
+  FakeCloud& cloud() { return *fake.clouds().Find(config->name); }
+
+  Task<> LaunchNode() {
+    store::StoredRequest request;
+    std::unique_ptr<driver::NodeRequestHandler> handler =
+        provider->RequestHandler(config->pools.begin()->second, request);
+    Node fresh;
+    fresh.SetState(NodeState::kInit, time.loop().Now());
+    fresh.provider = config->name;
+    fresh.pool = PoolName("main");
+    fresh.type = {LabelName("small")};
+    co_await handler->SetNodeMetadata(fresh);
+    auto change = [this](Node& record) {
+      record.SetState(NodeState::kBuilding, time.loop().Now());
+      return store::Change::kWrite;
+    };
+    store::LockedNode node = co_await store.CreateLockedNode(std::move(fresh), change);
+    co_await handler->Launch(node);
+    last = node.record();
+    last_id = node.id();
+    co_await node.Unlock();
+  }
+
+  testing::VirtualTime time;
+  testing::MemoryZk zk{time.loop()};
+  std::unique_ptr<zk::Client> client = zk.Connect();
+  SeededRandom random{1};
+  BlockingPool blocking_pool{1};
+  store::Store store{time.loop(), *client, random};
+  store::NodeCache nodes{time.loop(), *client};
+  store::ImageCache images{time.loop(), *client};
+  FakeDriver fake;
+  std::shared_ptr<FakeConfig> config = std::make_shared<FakeConfig>();
+  OpenstackLabel* label = nullptr;
+  std::unique_ptr<driver::Provider> provider;
+  Node last;
+  NodeId last_id;
+};
+
+// drivers.md 10.1, D-98
+TEST_F(FakeDriverTest, LaunchesAndDeletesASimulatedServer) {
+  Start();
+  EXPECT_TRUE(provider->LabelReady(*label));
+  time.Run(LaunchNode());
+  EXPECT_EQ(last.state, NodeState::kReady);
+  EXPECT_EQ(last.interface_ip, "fake");
+  EXPECT_EQ(last.public_ipv4, "fake");
+  EXPECT_EQ(last.host_id, "fake");
+  EXPECT_EQ(last.cloud, "anything");
+  EXPECT_EQ(last.host_keys, std::vector<std::string>{"ssh-rsa FAKEKEY"});
+  EXPECT_EQ(last.resources, (Resources{{"cores", 4}, {"instances", 1}, {"ram", 8192}}));
+  EXPECT_TRUE(last.az == "az1" || last.az == "az2");
+  ASSERT_EQ(cloud().servers().size(), 1u);
+  EXPECT_EQ(cloud().servers().begin()->second.metadata.at("nodepool_node_id"), last_id.str());
+  time.Run(provider->DeleteResources(last_id, last));
+  EXPECT_TRUE(cloud().servers().empty());
+}
+
+TEST_F(FakeDriverTest, AddressesDependOnTheNetwork) {
+  label->networks = {"fake-ipv6-network-name"};
+  Start();
+  time.Run(LaunchNode());
+  EXPECT_EQ(last.public_ipv6, "fake_v6");
+  EXPECT_EQ(last.interface_ip, "fake_v6");
+  EXPECT_EQ(last.host_id, "fake_host_id");
+  label->networks = {"no-auto-ip-network-name"};
+  time.Run(LaunchNode());
+  EXPECT_EQ(last.public_ipv4, "");
+  EXPECT_EQ(last.interface_ip, "fake");
+}
+
+TEST_F(FakeDriverTest, WithoutKeyCheckingThereAreNoKeys) {
+  label->host_key_checking = false;
+  Start();
+  time.Run(LaunchNode());
+  EXPECT_TRUE(last.host_keys.empty());
+}
+
+TEST_F(FakeDriverTest, QuotaIsKnownAndReachingItAborts) {
+  config->simulation.limits.instances = 1;
+  Start();
+  EXPECT_EQ(provider->AvailableQuota().Get("instances"), 1);
+  time.Run(LaunchNode());
+  try {
+    time.Run(LaunchNode());
+    FAIL() << "the second node was launched";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.verdict(), Verdict::kQuota);
+    EXPECT_NE(error.message().find("Quota exceeded"), std::string::npos);
+  }
+}
+
+TEST_F(FakeDriverTest, VolumesAreCounted) {
+  label->boot_from_volume = true;
+  label->volume_size = 20;
+  Start();
+  EXPECT_EQ(provider->QuotaForLabel(*label).resources(),
+            (Resources{{"cores", 4}, {"instances", 1}, {"ram", 8192}, {"volumes", 1}, {"volume-gb", 20}}));
+}
+
+TEST_F(FakeDriverTest, LabelsThatCannotWork) {
+  Start();
+  label->cloud_image = "unknown";
+  EXPECT_FALSE(provider->LabelReady(*label));
+  label->min_ram = 1 << 20;
+  EXPECT_THROW(provider->QuotaForLabel(*label), Error);
+}
+
+TEST_F(FakeDriverTest, ReconfigurationKeepsServers) {
+  Start();
+  time.Run(LaunchNode());
+  std::unique_ptr<driver::Provider> old = std::move(provider);
+  Start();
+  time.Run(old->Stop());
+  time.Run(provider->DeleteResources(last_id, last));
+  EXPECT_TRUE(cloud().servers().empty());
+}
+
+TEST_F(FakeDriverTest, LeakedServerIsRemoved) {
+  Start();
+  FakeServerRequest request;
+  request.flavor = "Fake Flavor";
+  request.metadata = {{"nodepool_provider_name", "fake-cloud"}, {"nodepool_node_id", "0000099999"}};
+  cloud().CreateServer(request);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(cloud().servers().size(), 1u);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_TRUE(cloud().servers().empty());
+}
+
+// Four writes for a node: create, lock with `building`, external_id, `ready`; one
+// more to unlock it.
+TEST_F(FakeDriverTest, AThousandLaunchesCostFiveWritesEach) {
+  config->simulation.create_latency = Duration::zero();
+  config->simulation.limits = {.cores = 1e6, .instances = 1e6, .ram = 1e9, .volumes = 1e6, .volume_gb = 1e6};
+  Start();
+  SteadyTime start = time.loop().SteadyNow();
+  time.Run(LaunchNode());
+  std::uint64_t before = zk.counters(*client).writes;
+  constexpr int kCount = 1000;
+  TaskGroup group(time.loop(), log::Logger("test.fake"));
+  for (int i = 0; i < kCount; ++i) group.Spawn("launch", LaunchNode());
+  ASSERT_TRUE(time.RunUntil([&] { return group.size() == 0; }));
+  EXPECT_EQ(cloud().servers().size(), kCount + 1u);
+  EXPECT_EQ(zk.counters(*client).writes - before, 5u * kCount);
+  EXPECT_EQ(time.loop().SteadyNow(), start) << "zero latency needs no time";
+}
+
+}  // namespace
+}  // namespace nodepool::drivers

@@ -1,0 +1,63 @@
+#include "drivers/static/static_driver.h"
+
+#include <gtest/gtest.h>
+
+#include "drivers/static/static_config.h"
+#include "net/ssh_server_for_test.h"
+#include "testing/memory_zk.h"
+
+namespace nodepool::drivers {
+namespace {
+
+Task<> RegisterAndStop(Loop& loop, store::NodeCache& nodes, store::ImageCache& images, driver::Provider& provider,
+                       Node& registered) {
+  nodes.Start();
+  images.Start();
+  co_await provider.Start();
+  SteadyTime deadline = loop.SteadyNow() + std::chrono::seconds(20);
+  while (nodes.all().empty() && loop.SteadyNow() < deadline) co_await loop.SleepFor(std::chrono::milliseconds(20));
+  if (!nodes.all().empty()) registered = nodes.all().begin()->second.record;
+  co_await provider.Stop();
+  co_await nodes.Stop();
+  co_await images.Stop();
+}
+
+// The keys of a real server reach the record.
+TEST(StaticDriverTest, RegistersARealSshServer) {
+  net::SshServerForTest server({"ed25519", "rsa-2048"});
+  server.Start();
+  Loop loop;
+  testing::MemoryZk zk(loop);
+  auto client = zk.Connect();
+  SeededRandom random(1);
+  BlockingPool blocking_pool(2);
+  store::Store store(loop, *client, random);
+  store::NodeCache nodes(loop, *client);
+  store::ImageCache images(loop, *client);
+
+  StaticNode host;
+  host.name = "127.0.0.1";
+  host.labels = {LabelName("red")};
+  host.connection.connection_port = server.port();
+  host.host_keys = {server.public_key("ed25519")};
+  host.timeout = std::chrono::seconds(15);
+  auto pool = std::make_shared<StaticPool>();
+  pool->name = PoolName("main");
+  pool->nodes = {host};
+  auto config = std::make_shared<StaticConfig>();
+  config->name = ProviderName("lab");
+  config->pools[pool->name] = pool;
+
+  StaticDriver driver;
+  driver::ProviderEnvironment environment{loop, random, blocking_pool, store, nodes, images, [] {}};
+  auto provider = driver.CreateProvider(std::move(environment), config);
+  Node record;
+  RunToEnd(loop, RegisterAndStop(loop, nodes, images, *provider, record));
+  EXPECT_EQ(record.state, NodeState::kReady);
+  EXPECT_EQ(record.public_ipv4, "127.0.0.1");
+  EXPECT_EQ(record.host_keys,
+            (std::vector<std::string>{server.public_key("ed25519"), server.public_key("rsa-2048")}));
+}
+
+}  // namespace
+}  // namespace nodepool::drivers
