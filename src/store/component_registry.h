@@ -7,7 +7,8 @@
 #include <string>
 
 #include "async/task_group.h"
-#include "base/logging.h"
+#include "store/listeners.h"
+#include "store/malformed.h"
 #include "store/records.h"
 #include "zk/tree_cache.h"
 
@@ -45,11 +46,9 @@ class ComponentRegistry : private zk::TreeCache::Listener {
   void OnSynced() override;
 
   zk::Client& client_;
-  log::Logger logger_;
   std::map<std::string, Component> components_;
-  std::map<std::string, std::int64_t> reported_;
-  std::map<std::uint64_t, Listener> listeners_;
-  std::uint64_t last_listener_ = 0;
+  MalformedRecords malformed_;
+  Listeners<> listeners_;
   zk::TreeCache tree_;
 };
 

@@ -4,7 +4,8 @@
 #include <map>
 #include <set>
 
-#include "base/logging.h"
+#include "store/listeners.h"
+#include "store/malformed.h"
 #include "store/records.h"
 #include "zk/tree_cache.h"
 
@@ -39,16 +40,18 @@ class ImageCache : private zk::TreeCache::Listener {
   void OnGone(const std::string& path) override;
   void OnSynced() override {}
 
+  void OnBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node);
+  void OnUpload(const UploadKey& key, const std::string& path, const zk::NodeData& node);
+  void RemoveUpload(const UploadKey& key);
+
   Loop& loop_;
-  log::Logger logger_;
   std::map<BuildKey, StoredBuild> builds_;
   std::map<UploadKey, StoredUpload> uploads_;
   std::map<std::pair<ImageName, ProviderName>, std::set<UploadKey>> ready_uploads_;
   std::set<ImageName> images_;
   std::set<ImageName> paused_;
-  std::map<std::string, std::int64_t> reported_;
-  std::map<std::uint64_t, Listener> listeners_;
-  std::uint64_t last_listener_ = 0;
+  MalformedRecords malformed_;
+  Listeners<const ImageName&> listeners_;
   zk::TreeCache tree_;
 };
 

@@ -3,14 +3,17 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
-#include <unordered_map>
 
-#include "base/logging.h"
+#include "store/listeners.h"
+#include "store/malformed.h"
 #include "store/records.h"
 #include "zk/tree_cache.h"
 
 namespace nodepool::store {
+
+struct NodeIndexes;
 
 // Every node of the tree, in memory, with the indexes the launcher needs. Fed by
 // one recursive watch; lock contenders are known without reading anything.
@@ -60,26 +63,25 @@ class NodeCache : private zk::TreeCache::Listener {
   // The pools of a provider that have nodes.
   const std::set<PoolKey>& PoolsWithNodes(const ProviderName& provider) const;
 
-  std::uint64_t malformed_count() const { return malformed_count_; }
+  std::uint64_t malformed_count() const { return malformed_.count(); }
 
  private:
   bool WantsData(std::string_view path) const override;
   void OnNode(const std::string& path, const zk::NodeData& node) override;
   void OnGone(const std::string& path) override;
-  void OnSynced() override;
+  void OnSynced() override {}
 
-  struct Indexes;
+  void OnRecord(const NodeId& id, const std::string& path, const zk::NodeData& node);
+  void OnContenders(const NodeId& id);
+  void Replace(const NodeId& id, std::optional<StoredNode> after);
 
   Loop& loop_;
-  log::Logger logger_;
   std::map<NodeId, StoredNode> nodes_;
   std::map<NodeId, std::set<std::string>> contenders_;  // also of nodes not (yet) listed
   std::set<NodeId> empty_;
-  std::map<NodeId, std::int64_t> reported_;  // mzxid of the malformed version already reported
-  std::uint64_t malformed_count_ = 0;
-  std::unique_ptr<Indexes> indexes_;
-  std::map<std::uint64_t, Listener> listeners_;
-  std::uint64_t last_listener_ = 0;
+  MalformedRecords malformed_;
+  std::unique_ptr<NodeIndexes> indexes_;
+  Listeners<const NodeId&, const StoredNode*, const StoredNode*> listeners_;
   zk::TreeCache tree_;
 };
 

@@ -2,9 +2,11 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
-#include "base/logging.h"
+#include "store/listeners.h"
+#include "store/malformed.h"
 #include "store/records.h"
 #include "zk/tree_cache.h"
 
@@ -32,7 +34,7 @@ class RequestCache : private zk::TreeCache::Listener {
   const std::map<RequestId, StoredRequest>& all() const { return requests_; }
   const std::set<RequestId>& InState(RequestState state) const;
 
-  std::uint64_t malformed_count() const { return malformed_count_; }
+  std::uint64_t malformed_count() const { return malformed_.count(); }
 
  private:
   bool WantsData(std::string_view path) const override;
@@ -40,14 +42,13 @@ class RequestCache : private zk::TreeCache::Listener {
   void OnGone(const std::string& path) override;
   void OnSynced() override {}
 
+  void Replace(const RequestId& id, std::optional<StoredRequest> after);
+
   Loop& loop_;
-  log::Logger logger_;
   std::map<RequestId, StoredRequest> requests_;
   std::map<RequestState, std::set<RequestId>> by_state_;
-  std::map<RequestId, std::int64_t> reported_;
-  std::uint64_t malformed_count_ = 0;
-  std::map<std::uint64_t, Listener> listeners_;
-  std::uint64_t last_listener_ = 0;
+  MalformedRecords malformed_;
+  Listeners<const RequestId&, const StoredRequest*, const StoredRequest*> listeners_;
   zk::TreeCache tree_;
 };
 
@@ -80,8 +81,7 @@ class RequestLockCache : private zk::TreeCache::Listener {
   void OnSynced() override {}
 
   std::map<RequestId, Directory> directories_;
-  std::map<std::uint64_t, Listener> listeners_;
-  std::uint64_t last_listener_ = 0;
+  Listeners<const RequestId&> listeners_;
   zk::TreeCache tree_;
 };
 

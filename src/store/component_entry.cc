@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+
+#include "async/backoff.h"
+#include "async/deadline.h"
+#include "async/event.h"
+#include "base/random.h"
+#include "store/component_registry.h"
+#include "store/paths.h"
+
+namespace nodepool::store {
+namespace {
+
+constexpr Duration kUnregisterLimit = std::chrono::seconds(5);
+
+}  // namespace
+
+// One task keeps what stands in the tree equal to what should stand there.
+struct ComponentEntry::Impl {
+  Impl(Loop& loop, zk::Client& client, Component content)
+      : loop(loop),
+        client(client),
+        logger("nodepool.store.components"),
+        content(std::move(content)),
+        tasks(loop, logger),
+        session_listener(client.OnSession([this](zk::SessionState) { changed.NotifyAll(); })) {}
+
+  bool IsRegistered() const { return !znode.empty() && session == client.session(); }
+  bool IsUpToDate() const { return IsRegistered() && written == ToJson(content); }
+
+  Task<> Follow();
+  Task<> Write();
+  Task<> Create();
+  Task<bool> FindOwn(std::string data);
+  void Stands(std::string path, std::int32_t its_version, std::string data);
+
+  Loop& loop;
+  zk::Client& client;
+  log::Logger logger;
+  Component content;
+  std::string path;               // below the components directory
+  std::string znode;              // absolute; empty: not registered
+  zk::Session session;            // in which the znode was made
+  std::int32_t version = 0;       // of the znode's data
+  std::string written;            // the znode's data
+  bool may_have_created = false;  // the answer of a creation was lost
+  WaitList changed;
+  Event registered;
+  TaskGroup tasks;
+  zk::Registration session_listener;
+};
+
+Task<> ComponentEntry::Impl::Follow() {
+  SystemRandom random;
+  Backoff backoff({}, random);
+  for (;;) {
+    while (client.state() != zk::SessionState::kConnected || IsUpToDate()) co_await changed.Wait();
+    std::exception_ptr fault;
+    try {
+      co_await Write();
+      backoff.Reset();
+    } catch (...) {
+      fault = std::current_exception();
+    }
+    if (!fault) continue;
+    if (VerdictOf(fault) == Verdict::kCancelled) std::rethrow_exception(fault);
+    if (VerdictOf(fault) != Verdict::kRetry && VerdictOf(fault) != Verdict::kLostSession) {
+      logger.Error("Announcing the component {}: {}", content.hostname, MessageOf(fault));
+    }
+    co_await loop.SleepFor(backoff.Next());
+  }
+}
+
+Task<> ComponentEntry::Impl::Write() {
+  if (!IsRegistered()) {
+    co_await Create();
+    co_return;
+  }
+  std::string data = ToJson(content);
+  zk::Result<zk::Stat> set = co_await client.Set(znode, data, version);
+  if (set) {
+    Stands(znode, set->version, std::move(data));
+    co_return;
+  }
+  // Written by a lost answer's attempt or by a stranger, or deleted by one.
+  zk::Result<zk::Stat> now = co_await client.Exists(znode);
+  if (now) {
+    version = now->version;
+  } else {
+    znode.clear();
+  }
+}
+
+Task<> ComponentEntry::Impl::Create() {
+  std::string data = ToJson(content);
+  session = client.session();
+  if (may_have_created) {
+    bool is_found = co_await FindOwn(data);
+    may_have_created = false;
+    if (is_found) co_return;
+  }
+  std::string prefix = fmt::format("{}/{}", paths::Components(content.kind), content.hostname);
+  may_have_created = true;
+  zk::Result<zk::Created> created =
+      co_await zk::CreateWithParents(client, std::move(prefix), data, zk::CreateMode::kEphemeralSequential);
+  may_have_created = false;
+  if (!created) {
+    throw Error(Verdict::kFail, fmt::format("the server refused: {}", zk::ToString(created.error())));
+  }
+  session = client.session();
+  Stands(created->path, 0, std::move(data));
+}
+
+Task<bool> ComponentEntry::Impl::FindOwn(std::string data) {
+  std::string directory = paths::Components(content.kind);
+  co_await client.Sync(directory);
+  zk::Result<zk::Children> children = co_await client.GetChildren(directory);
+  if (!children) co_return false;
+  for (const std::string& name : children->names) {
+    if (!name.starts_with(content.hostname)) continue;
+    std::string candidate = directory + "/" + name;
+    zk::Result<zk::NodeData> read = co_await client.Get(candidate);
+    if (!read || read->stat.ephemeral_owner != client.session().id || read->data != data) continue;
+    Stands(candidate, read->stat.version, data);
+    co_return true;
+  }
+  co_return false;
+}
+
+void ComponentEntry::Impl::Stands(std::string path_of_znode, std::int32_t its_version, std::string data) {
+  znode = std::move(path_of_znode);
+  path = paths::Below(paths::kComponents, znode);
+  version = its_version;
+  written = std::move(data);
+  registered.Set();
+}
+
+ComponentEntry::ComponentEntry(Loop& loop, zk::Client& client, Component content)
+    : impl_(std::make_unique<Impl>(loop, client, std::move(content))) {}
+
+ComponentEntry::~ComponentEntry() = default;
+
+Task<> ComponentEntry::Register() {
+  if (impl_->tasks.size() == 0) impl_->tasks.Spawn("component entry", impl_->Follow());
+  co_await impl_->registered.Wait();
+}
+
+void ComponentEntry::Update(Component content) {
+  impl_->content = std::move(content);
+  impl_->changed.NotifyAll();
+}
+
+Task<> ComponentEntry::Unregister() {
+  co_await impl_->tasks.Stop();
+  std::string znode = std::exchange(impl_->znode, "");
+  impl_->path.clear();
+  if (znode.empty() || impl_->session != impl_->client.session()) co_return;
+  SteadyTime deadline = impl_->loop.SteadyNow() + kUnregisterLimit;
+  try {
+    // It is ephemeral: what cannot be deleted now goes with the session.
+    co_await WithDeadline(impl_->loop, deadline, "deleting " + znode, impl_->client.Delete(znode));
+  } catch (const Error& error) {
+    if (error.verdict() == Verdict::kCancelled) throw;
+    impl_->logger.Warning("The component {} could not be deleted: {}", znode, error.message());
+  }
+}
+
+const std::string& ComponentEntry::path() const { return impl_->path; }
+const Component& ComponentEntry::content() const { return impl_->content; }
+
+}  // namespace nodepool::store

@@ -1,0 +1,125 @@
+#include <gtest/gtest.h>
+
+#include "store/component_registry.h"
+#include "store/store_test_util.h"
+
+namespace nodepool::store {
+namespace {
+
+Component Pool() {
+  Component pool;
+  pool.kind = ComponentKind::kPool;
+  pool.hostname = "np01";
+  pool.state = ComponentState::kRunning;
+  pool.id = LauncherId("np01-PoolWorker.p-main-1");
+  pool.provider_name = ProviderName("p");
+  pool.supported_labels.emplace_back("small");
+  return pool;
+}
+
+class ComponentTest : public ::testing::Test {
+ protected:
+  ComponentTest() : registry(w.time.loop(), w.faulty), entry(w.time.loop(), w.faulty, Pool()) {
+    w.Run(registry.Start());
+    w.Run(registry.WaitSynced());
+  }
+  ~ComponentTest() override {
+    w.Run(entry.Unregister());
+    w.Run(registry.Stop());
+  }
+  void Settle() { w.time.Advance(std::chrono::seconds(1)); }
+
+  World w;
+  ComponentRegistry registry;
+  ComponentEntry entry;
+};
+
+// coordination.17.1, 17.2
+TEST_F(ComponentTest, AnEntryIsAnEphemeralSequentialZnode) {
+  EXPECT_EQ(entry.path(), "");
+  w.Run(entry.Register());
+  EXPECT_EQ(entry.path(), "pool/np010000000000");
+  zk::Result<zk::NodeData> node = w.memory.tree().Get("/nodepool/components/pool/np010000000000");
+  ASSERT_TRUE(node);
+  EXPECT_NE(node->stat.ephemeral_owner, 0);
+  EXPECT_EQ(node->data, ToJson(Pool()));
+  Settle();
+  EXPECT_TRUE(registry.Contains(entry.path()));
+  ASSERT_EQ(registry.Pools().size(), 1u);
+  EXPECT_EQ(*registry.Pools()[0], Pool());
+  EXPECT_EQ(w.Children("/nodepool/components").size(), 3u);
+}
+
+// coordination.17.3
+TEST_F(ComponentTest, AChangeRewritesTheSameZnodeOnce) {
+  w.Run(entry.Register());
+  Component changed = Pool();
+  entry.Update(changed);
+  changed.supported_labels.emplace_back("large");
+  w.faulty.ForgetCalls();
+  entry.Update(changed);
+  entry.Update(changed);
+  Settle();
+  EXPECT_EQ(w.faulty.CountWrites(), 1u);
+  EXPECT_EQ(registry.all().at("pool/np010000000000").supported_labels.size(), 2u);
+}
+
+// coordination.17.4
+TEST_F(ComponentTest, UnregisteringDeletesTheEntry) {
+  w.Run(entry.Register());
+  w.Run(entry.Unregister());
+  Settle();
+  EXPECT_TRUE(registry.all().empty());
+  EXPECT_EQ(entry.path(), "");
+}
+
+// coordination.17.5
+TEST_F(ComponentTest, ANewSessionGetsANewEntry) {
+  w.Run(entry.Register());
+  w.memory.ExpireSession(*w.client);
+  ASSERT_TRUE(w.time.RunUntil([&] { return entry.path() == "pool/np010000000001"; }));
+  ASSERT_TRUE(w.time.RunUntil([&] { return registry.Contains(entry.path()); }));
+  EXPECT_EQ(w.Children("/nodepool/components/pool"), std::vector<std::string>{"np010000000001"});
+}
+
+TEST_F(ComponentTest, AnEntryThatSomebodyDeletesComesBack) {
+  w.Run(entry.Register());
+  w.Erase("/nodepool/components/pool/np010000000000");
+  Component changed = Pool();
+  changed.is_paused = true;
+  entry.Update(changed);
+  ASSERT_TRUE(w.time.RunUntil([&] { return entry.path() == "pool/np010000000001"; }));
+}
+
+TEST_F(ComponentTest, LostAnswersLeaveOneEntry) {
+  for (auto fault : {testing::FaultyZk::Fault::kBefore, testing::FaultyZk::Fault::kAfter}) {
+    for (std::size_t n = 0; n < 8; ++n) {
+      World world;
+      ComponentEntry announced(world.time.loop(), world.faulty, Pool());
+      world.faulty.FailNth(n, fault);
+      world.Run(announced.Register());
+      Component changed = Pool();
+      changed.is_paused = true;
+      announced.Update(changed);
+      world.time.Advance(std::chrono::seconds(10));
+      EXPECT_EQ(world.Children("/nodepool/components/pool").size(), 1u) << n;
+      EXPECT_EQ(world.Data("/nodepool/components/" + announced.path()), ToJson(changed)) << n;
+      world.faulty.FailNever();
+      world.Run(announced.Unregister());
+      EXPECT_TRUE(world.Children("/nodepool/components/pool").empty()) << n;
+    }
+  }
+}
+
+TEST_F(ComponentTest, TheModelVersionIsTheLeastOfAll) {
+  w.Put("/nodepool/components/builder/nb010000000000", R"({"model_api": -1})");
+  w.Put("/nodepool/components/builder/nb010000000001", "garbage");
+  w.Put("/nodepool/components/executor/ze010000000001", "{}");
+  Settle();
+  EXPECT_EQ(registry.all().size(), 1u);
+  EXPECT_EQ(registry.model_api(), -1);
+  EXPECT_TRUE(registry.Pools().empty());
+}
+
+}  // namespace
+}  // namespace nodepool::store

@@ -1,0 +1,110 @@
+#include "store/image_cache.h"
+
+#include "store/decode.h"
+#include "store/find_or_empty.h"
+
+namespace nodepool::store {
+
+using Part = paths::BelowImages::Part;
+
+ImageCache::ImageCache(Loop& loop, zk::Client& client)
+    : loop_(loop),
+      malformed_(log::Logger("nodepool.store.images")),
+      tree_(loop, client, std::string(paths::kImages), *this) {}
+
+ImageCache::~ImageCache() = default;
+
+zk::Registration ImageCache::OnChange(Listener listener) { return listeners_.Add(std::move(listener)); }
+
+const StoredUpload* ImageCache::NewestReadyUpload(const ImageName& image,
+                                                  const ProviderName& provider) const {
+  const StoredUpload* newest = nullptr;
+  for (const UploadKey& key : FindOrEmpty(ready_uploads_, std::pair(image, provider))) {
+    const StoredUpload& upload = uploads_.at(key);
+    if (newest == nullptr || upload.record.state_time >= newest->record.state_time) newest = &upload;
+  }
+  return newest;
+}
+
+bool ImageCache::WantsData(std::string_view path) const {
+  Part part = paths::ParseBelowImages(path).part;
+  return part == Part::kBuild || part == Part::kUpload;
+}
+
+void ImageCache::OnNode(const std::string& path, const zk::NodeData& node) {
+  paths::BelowImages place = paths::ParseBelowImages(path);
+  const ImageName& image = place.key.build.image;
+  switch (place.part) {
+    case Part::kImage:
+      images_.insert(image);
+      break;
+    case Part::kPause:
+      paused_.insert(image);
+      break;
+    case Part::kBuild:
+      OnBuild(place.key.build, path, node);
+      break;
+    case Part::kUpload:
+      OnUpload(place.key, path, node);
+      break;
+    case Part::kOther:
+      return;
+  }
+  listeners_.Tell(image);
+}
+
+void ImageCache::OnGone(const std::string& path) {
+  paths::BelowImages place = paths::ParseBelowImages(path);
+  const ImageName& image = place.key.build.image;
+  switch (place.part) {
+    case Part::kImage:
+      images_.erase(image);
+      break;
+    case Part::kPause:
+      paused_.erase(image);
+      break;
+    case Part::kBuild:
+      builds_.erase(place.key.build);
+      break;
+    case Part::kUpload:
+      RemoveUpload(place.key);
+      break;
+    case Part::kOther:
+      return;
+  }
+  malformed_.Forget(path);
+  listeners_.Tell(image);
+}
+
+void ImageCache::OnBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node) {
+  builds_.erase(key);
+  Expected<ImageBuild> build = ParseImageBuild(node.data, loop_.Now());
+  if (!build) {
+    malformed_.Report(path, node.stat, build.error().message());
+    return;
+  }
+  malformed_.Forget(path);
+  builds_.emplace(key, StoredBuild{key, std::move(*build), RevisionOf(node.stat)});
+}
+
+void ImageCache::OnUpload(const UploadKey& key, const std::string& path, const zk::NodeData& node) {
+  RemoveUpload(key);
+  Expected<ImageUpload> upload = ParseImageUpload(node.data, loop_.Now());
+  if (!upload) {
+    malformed_.Report(path, node.stat, upload.error().message());
+    return;
+  }
+  malformed_.Forget(path);
+  if (upload->state == ImageState::kReady) ready_uploads_[{key.build.image, key.provider}].insert(key);
+  uploads_.emplace(key, StoredUpload{key, std::move(*upload), RevisionOf(node.stat)});
+}
+
+void ImageCache::RemoveUpload(const UploadKey& key) {
+  uploads_.erase(key);
+  auto it = ready_uploads_.find({key.build.image, key.provider});
+  if (it == ready_uploads_.end()) return;
+  it->second.erase(key);
+  if (it->second.empty()) ready_uploads_.erase(it);
+}
+
+}  // namespace nodepool::store

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "zk/client.h"
+
+namespace nodepool::store {
+
+// Those who want to hear of changes. They may register and leave during a call; a
+// registration may outlive the object.
+template <class... Args>
+class Listeners {
+ public:
+  using Listener = std::function<void(Args...)>;
+
+  zk::Registration Add(Listener listener) {
+    std::uint64_t id = ++state_->last_id;
+    state_->by_id.emplace(id, std::move(listener));
+    std::weak_ptr<State> state = state_;
+    return zk::Registration([state, id] {
+      if (std::shared_ptr<State> alive = state.lock()) alive->by_id.erase(id);
+    });
+  }
+
+  void Tell(Args... args) const {
+    std::vector<std::uint64_t> ids;
+    for (const auto& [id, listener] : state_->by_id) ids.push_back(id);
+    for (std::uint64_t id : ids) {
+      auto it = state_->by_id.find(id);
+      if (it == state_->by_id.end()) continue;
+      Listener listener = it->second;  // it may remove itself
+      listener(args...);
+    }
+  }
+
+ private:
+  struct State {
+    std::map<std::uint64_t, Listener> by_id;
+    std::uint64_t last_id = 0;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace nodepool::store

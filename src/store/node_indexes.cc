@@ -1,0 +1,121 @@
+#include "store/node_indexes.h"
+
+#include <cmath>
+
+namespace nodepool::store {
+namespace {
+
+std::uint64_t Millionths(double amount) { return static_cast<std::uint64_t>(std::llround(amount * 1e6)); }
+
+template <class Map, class Key>
+void Insert(Map& map, const Key& key, const NodeId& id) {
+  map[key].insert(id);
+}
+
+template <class Map, class Key>
+void Erase(Map& map, const Key& key, const NodeId& id) {
+  auto it = map.find(key);
+  if (it == map.end()) return;
+  it->second.erase(id);
+  if (it->second.empty()) map.erase(it);
+}
+
+template <class Map, class Key>
+void Count(Map& map, const Key& key, int by) {
+  if ((map[key] += by) == 0) map.erase(key);
+}
+
+template <class Map, class Key>
+void Sum(Map& map, const Key& key, const Resources& resources, int sign) {
+  ResourceSum& sum = map[key];
+  if (sign > 0) {
+    sum.Add(resources);
+  } else {
+    sum.Subtract(resources);
+  }
+  if (sum.total().empty()) map.erase(key);
+}
+
+LabelName FirstLabel(const Node& node) { return node.type.empty() ? LabelName() : node.type.front(); }
+
+// A node may name a label twice.
+std::set<LabelName> Labels(const Node& node) { return {node.type.begin(), node.type.end()}; }
+
+}  // namespace
+
+void ResourceSum::Add(const Resources& resources) {
+  for (const auto& [name, amount] : resources) Change(name, Millionths(amount));
+}
+
+void ResourceSum::Subtract(const Resources& resources) {
+  for (const auto& [name, amount] : resources) Change(name, std::uint64_t{0} - Millionths(amount));
+}
+
+void ResourceSum::Change(const std::string& name, std::uint64_t millionths) {
+  std::uint64_t& sum = millionths_[name];
+  sum += millionths;
+  if (sum == 0) {
+    millionths_.erase(name);
+    total_.erase(name);
+  } else {
+    total_[name] = static_cast<double>(static_cast<std::int64_t>(sum)) / 1e6;
+  }
+}
+
+void NodeIndexes::Add(const StoredNode& node) {
+  const Node& record = node.record;
+  PoolKey pool{record.provider, record.pool};
+  if (record.is_free()) {
+    for (const LabelName& label : Labels(record)) {
+      Insert(free, PoolLabel(pool, label), node.id);
+      Count(free_count, label, 1);
+    }
+  }
+  if (!record.allocated_to.empty()) Insert(by_request, record.allocated_to, node.id);
+  if (record.state) Insert(by_state, *record.state, node.id);
+  Insert(by_provider, record.provider, node.id);
+  Count(pool_sizes, pool, 1);
+  pools[record.provider].insert(pool);
+  CountUse(node, 1);
+}
+
+void NodeIndexes::Remove(const StoredNode& node) {
+  const Node& record = node.record;
+  PoolKey pool{record.provider, record.pool};
+  if (record.is_free()) {
+    for (const LabelName& label : Labels(record)) {
+      Erase(free, PoolLabel(pool, label), node.id);
+      Count(free_count, label, -1);
+    }
+  }
+  if (!record.allocated_to.empty()) Erase(by_request, record.allocated_to, node.id);
+  if (record.state) Erase(by_state, *record.state, node.id);
+  Erase(by_provider, record.provider, node.id);
+  Count(pool_sizes, pool, -1);
+  if (!pool_sizes.contains(pool)) {
+    auto it = pools.find(record.provider);
+    it->second.erase(pool);
+    if (it->second.empty()) pools.erase(it);
+  }
+  CountUse(node, -1);
+}
+
+void NodeIndexes::CountUse(const StoredNode& node, int sign) {
+  const Node& record = node.record;
+  PoolKey pool{record.provider, record.pool};
+  LabelName label = FirstLabel(record);
+  if (record.resources) {
+    Sum(used_by_pool, pool, *record.resources, sign);
+    if (record.tenant_name) Sum(used_by_tenant, *record.tenant_name, *record.resources, sign);
+    return;
+  }
+  std::map<LabelName, int>& of_pool = unknown_by_pool[pool];
+  Count(of_pool, label, sign);
+  if (of_pool.empty()) unknown_by_pool.erase(pool);
+  if (!record.tenant_name) return;
+  std::map<PoolLabel, int>& of_tenant = unknown_by_tenant[*record.tenant_name];
+  Count(of_tenant, PoolLabel(pool, label), sign);
+  if (of_tenant.empty()) unknown_by_tenant.erase(*record.tenant_name);
+}
+
+}  // namespace nodepool::store

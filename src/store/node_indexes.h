@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "store/records.h"
+
+namespace nodepool::store {
+
+// Sums of resources that lose nothing: whatever is added and taken away again
+// leaves the sum as it was. Amounts count in millionths.
+class ResourceSum {
+ public:
+  void Add(const Resources& resources);
+  void Subtract(const Resources& resources);
+  // Without the resources whose sum is zero.
+  const Resources& total() const { return total_; }
+
+ private:
+  void Change(const std::string& name, std::uint64_t millionths);
+
+  // Modulo 2^64, so that absurd records can neither overflow nor leave a residue.
+  std::map<std::string, std::uint64_t> millionths_;
+  Resources total_;
+};
+
+// The indexes of NodeCache. Adding and removing a node are exact opposites; empty
+// entries are not kept.
+struct NodeIndexes {
+  using PoolLabel = std::pair<PoolKey, LabelName>;
+
+  void Add(const StoredNode& node);
+  void Remove(const StoredNode& node);
+
+  std::map<PoolLabel, std::set<NodeId>> free;
+  std::map<LabelName, std::size_t> free_count;
+  std::map<RequestId, std::set<NodeId>> by_request;
+  std::map<ProviderName, std::set<NodeId>> by_provider;
+  std::map<NodeState, std::set<NodeId>> by_state;
+  std::map<PoolKey, std::size_t> pool_sizes;
+  std::map<ProviderName, std::set<PoolKey>> pools;
+  std::map<PoolKey, ResourceSum> used_by_pool;
+  std::map<std::string, ResourceSum> used_by_tenant;
+  std::map<PoolKey, std::map<LabelName, int>> unknown_by_pool;
+  std::map<std::string, std::map<PoolLabel, int>> unknown_by_tenant;
+
+ private:
+  void CountUse(const StoredNode& node, int sign);
+};
+
+}  // namespace nodepool::store
