@@ -144,6 +144,7 @@ void WireSession::Adopt(Established established) {
   SendAuth();
   RearmWatches();
   SendWaiting();
+  ping_interval_ = NextPingInterval();
   KeepAlive();
   SetState(SessionState::kConnected);
 }
@@ -234,12 +235,17 @@ void WireSession::KeepAlive() {
     AppendFrame(connection_->out(),
                 [](JuteWriter& out) { protocol::WriteHeader(out, protocol::kPingXid, OpCode::kPing); });
     connection_->Flush();
-    double jitter = std::min(random_.Between(0.01, 0.40), Seconds(read_timeout) / 8);
-    ping_interval_ =
-        read_timeout / 2 - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(jitter));
+    ping_interval_ = NextPingInterval();
     ping_at = now + ping_interval_;
   }
   keep_alive_timer_ = loop_.clock().CallAt(std::min(ping_at, dead_at), [this] { KeepAlive(); });
+}
+
+// Half the read timeout, less some jitter.
+Duration WireSession::NextPingInterval() {
+  double interval = Seconds(session_timeout_) / 3;
+  interval -= std::min(random_.Between(0.01, 0.40), interval / 4);
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(interval));
 }
 
 void WireSession::StopKeepAlive() {

@@ -115,6 +115,7 @@ class WireSession : public std::enable_shared_from_this<WireSession> {
   void DeliverReply(Reply& reply, Code code, JuteReader& body);
 
   void KeepAlive();
+  Duration NextPingInterval();
   void StopKeepAlive();
   void SetState(SessionState state);
   // Becomes kClosed for good and fails everything.
