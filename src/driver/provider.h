@@ -98,7 +98,9 @@ class Provider : public ProviderNotifications {
 
   // What one node of the label needs. Error(kInvalid): the label's configuration
   // can never work; the core then treats it as not available (D-26).
-  virtual QuotaInformation QuotaForLabel(const LabelConfig& /*label*/) { return QuotaInformation::OneInstance(); }
+  virtual QuotaInformation QuotaForLabel(const LabelConfig& /*label*/) {
+    return QuotaInformation::OneInstance();
+  }
 
   // The cloud refused for quota: what AvailableQuota() knows is out of date.
   virtual void InvalidateQuota() {}

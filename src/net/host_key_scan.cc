@@ -75,7 +75,8 @@ class HostKeyScanner::Turn {
 HostKeyScanner::HostKeyScanner(Loop& loop, BlockingPool& pool, Options options)
     : loop_(loop), pool_(pool), options_(options) {}
 
-Task<std::vector<std::string>> HostKeyScanner::Scan(std::string host, int port, bool wants_keys, SteadyTime deadline) {
+Task<std::vector<std::string>> HostKeyScanner::Scan(std::string host, int port, bool wants_keys,
+                                                    SteadyTime deadline) {
   std::string what = "connecting to " + host + " on port " + std::to_string(port);
   std::vector<std::string> keys =
       co_await WithDeadline(loop_, deadline, what, ScanNow(std::move(host), port, wants_keys, deadline));

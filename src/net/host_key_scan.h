@@ -18,8 +18,8 @@ namespace nodepool::net {
 class HostKeyScanner {
  public:
   struct Options {
-    int max_active = 100;  // further scans wait in line
-    Duration try_limit = std::chrono::seconds(10);  // of one connection
+    int max_active = 100;                             // further scans wait in line
+    Duration try_limit = std::chrono::seconds(10);    // of one connection
     Duration pause = std::chrono::milliseconds(500);  // between tries
   };
 

@@ -34,7 +34,8 @@ class Listener {
   Task<> Accept() {
     while (true) {
       sockets_.push_back(co_await acceptor_.async_accept(asio::use_awaitable));
-      if (!greeting_.empty()) co_await asio::async_write(sockets_.back(), asio::buffer(greeting_), asio::use_awaitable);
+      if (!greeting_.empty())
+        co_await asio::async_write(sockets_.back(), asio::buffer(greeting_), asio::use_awaitable);
     }
   }
 
@@ -127,8 +128,9 @@ TEST_F(HostKeyScanTest, WithoutKeysAnOpenPortIsEnough) {
 }
 
 TEST_F(HostKeyScanTest, UnknownNameTimesOut) {
-  EXPECT_THROW(RunToEnd(loop, scanner.Scan("no-such-host.invalid", 22, true, loop.SteadyNow() + milliseconds(300))),
-               Error);
+  EXPECT_THROW(
+      RunToEnd(loop, scanner.Scan("no-such-host.invalid", 22, true, loop.SteadyNow() + milliseconds(300))),
+      Error);
 }
 
 Task<> ScanInto(HostKeyScanner& scanner, Loop& loop, int port, std::vector<Keys>& results) {

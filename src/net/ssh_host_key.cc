@@ -49,7 +49,8 @@ Session NewSession(const std::string& address, int port, Duration limit) {
 
 }  // namespace
 
-Expected<HostKey> ReadHostKey(const std::string& address, int port, const std::string& algorithm, Duration limit) {
+Expected<HostKey> ReadHostKey(const std::string& address, int port, const std::string& algorithm,
+                              Duration limit) {
   Session session = NewSession(address, port, limit);
   if (!session) return Unexpected(Verdict::kRetry, "no memory for an SSH session");
   if (!algorithm.empty() &&

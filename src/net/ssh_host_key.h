@@ -17,6 +17,7 @@ struct HostKey {
 // Blocks, for at most `limit` (rounded up to seconds). `algorithm` is the only host
 // key algorithm offered; empty offers all. kNotFound: the server has no key for it.
 // kRetry: anything else went wrong. `address` is numeric.
-Expected<HostKey> ReadHostKey(const std::string& address, int port, const std::string& algorithm, Duration limit);
+Expected<HostKey> ReadHostKey(const std::string& address, int port, const std::string& algorithm,
+                              Duration limit);
 
 }  // namespace nodepool::net

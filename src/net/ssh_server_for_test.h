@@ -49,9 +49,7 @@ class SshServerForTest {
   SshServerForTest(const SshServerForTest&) = delete;
   SshServerForTest& operator=(const SshServerForTest&) = delete;
 
-  void Start() {
-    process_ = Spawn({"/usr/sbin/sshd", "-D", "-e", "-f", (directory_ / "config").string()});
-  }
+  void Start() { process_ = Spawn({"/usr/sbin/sshd", "-D", "-e", "-f", (directory_ / "config").string()}); }
   void Stop() {
     if (process_ <= 0) return;
     ::kill(process_, SIGTERM);
@@ -67,7 +65,8 @@ class SshServerForTest {
   std::string MakeKey(const std::string& type) {
     std::string file = (directory_ / type).string();
     auto dash = type.find('-');
-    std::vector<std::string> command = {"/usr/bin/ssh-keygen", "-q", "-N", "", "-f", file, "-t", type.substr(0, dash)};
+    std::vector<std::string> command = {"/usr/bin/ssh-keygen", "-q", "-N", "", "-f", file, "-t",
+                                        type.substr(0, dash)};
     if (dash != std::string::npos) command.insert(command.end(), {"-b", type.substr(dash + 1)});
     int status = 0;
     ::waitpid(Spawn(command), &status, 0);

@@ -135,8 +135,10 @@ class Adapter {
   virtual Task<> DeleteImage(std::string external_id);
 
   // For diagnosis of failed key scans; default: none.
-  virtual Task<std::optional<std::string>> ConsoleLog(const LabelConfig& label, boost::json::value external_id);
-  virtual void NotifyNodescanFailure(const LabelConfig& /*label*/, const boost::json::value& /*external_id*/) {}
+  virtual Task<std::optional<std::string>> ConsoleLog(const LabelConfig& label,
+                                                      boost::json::value external_id);
+  virtual void NotifyNodescanFailure(const LabelConfig& /*label*/,
+                                     const boost::json::value& /*external_id*/) {}
 
   // Ends the adapter's background work.
   virtual Task<> Stop();

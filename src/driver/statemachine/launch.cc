@@ -40,7 +40,8 @@ Task<> WriteRecord(store::LockedNode& node, std::function<store::Change(Node&)> 
     std::rethrow_exception(error);
   }
   is_lost = !is_written && node.record().state != NodeState::kBuilding;
-  if (is_lost) throw Error(Verdict::kConflict, "the record of the node was changed while it was being launched");
+  if (is_lost)
+    throw Error(Verdict::kConflict, "the record of the node was changed while it was being launched");
 }
 
 std::shared_ptr<const LabelConfig> FindLabel(const PoolConfig& pool, const Node& record) {
@@ -98,8 +99,8 @@ Task<> Launch::Run() {
     Report(ResultOf(error));
     if (verdict == Verdict::kQuota) context_.quota.Invalidate();
     bool is_final = IsFinal(verdict) || attempt_ >= attempts;
-    logger_.Warning("Launch attempt {} of {} in provider {} failed{}: {}", attempt_, attempts, context_.config->name,
-                    is_final ? "" : "; the next one follows", MessageOf(error));
+    logger_.Warning("Launch attempt {} of {} in provider {} failed{}: {}", attempt_, attempts,
+                    context_.config->name, is_final ? "" : "; the next one follows", MessageOf(error));
     if (step_ == Step::kScan && !IsFinal(verdict)) co_await DiagnoseFailedScan();
     if (is_final) std::rethrow_exception(error);
     if (verdict == Verdict::kRateLimited) co_await context_.loop().SleepFor(pauses.Next());
@@ -151,8 +152,8 @@ Task<std::optional<std::string>> Launch::Prepare() {
     bool is_same = record.external_id.is_null() && record.image_id == wanted.image_id &&
                    record.resources == wanted.resources && record.username == wanted.username &&
                    record.connection_type == wanted.connection_type &&
-                   record.connection_port == wanted.connection_port && record.python_path == wanted.python_path &&
-                   record.shell_type == wanted.shell_type;
+                   record.connection_port == wanted.connection_port &&
+                   record.python_path == wanted.python_path && record.shell_type == wanted.shell_type;
     if (is_same || record.state != NodeState::kBuilding) return store::Change::kSkip;
     record.external_id = nullptr;
     record.image_id = wanted.image_id;
@@ -178,7 +179,8 @@ Task<Instance> Launch::Create(std::optional<std::string> image_external_id) {
   parameters.request_id = request_.id;
   parameters.request = request_.record;
   parameters.az = az_;
-  Progress machine(logger_, attempt_, [this](boost::json::value id) { return StoreExternalId(std::move(id)); });
+  Progress machine(logger_, attempt_,
+                   [this](boost::json::value id) { return StoreExternalId(std::move(id)); });
   Instance instance = co_await context_.adapter->Create(machine, std::move(parameters));
   co_return instance;
 }
@@ -261,7 +263,8 @@ std::string Launch::ResultOf(const std::exception_ptr& error) const {
   Verdict verdict = VerdictOf(error);
   if (verdict == Verdict::kQuota) return "error.quota";
   if (verdict == Verdict::kLostSession) return "error.zksession";
-  if (verdict == Verdict::kRetry && context_.loop().SteadyNow() >= deadline_) return "error.servercreatetimeout";
+  if (verdict == Verdict::kRetry && context_.loop().SteadyNow() >= deadline_)
+    return "error.servercreatetimeout";
   if (step_ == Step::kScan) return "error.keyscan";
   if (step_ == Step::kPrepare) return "error.nodepool";
   return "error.unknown";

@@ -42,10 +42,10 @@ TEST_F(LaunchTest, FillsTheRecordFromConfigurationAndInstance) {
   EXPECT_EQ(record.attributes, (boost::json::object{{"executor-zone", "north"}}));
   EXPECT_FALSE(record.hostname);
   EXPECT_EQ(cloud->requested[0].hostname, "np" + node_id.str());
-  EXPECT_EQ(cloud->requested[0].metadata, (std::map<std::string, std::string>{
-                                              {"nodepool_node_id", node_id.str()},
-                                              {"nodepool_pool_name", "main"},
-                                              {"nodepool_provider_name", "cloud"}}));
+  EXPECT_EQ(cloud->requested[0].metadata,
+            (std::map<std::string, std::string>{{"nodepool_node_id", node_id.str()},
+                                                {"nodepool_pool_name", "main"},
+                                                {"nodepool_provider_name", "cloud"}}));
 }
 
 TEST_F(LaunchTest, WithoutKeyCheckingThereIsNoScanAndOneWriteLess) {
@@ -75,9 +75,9 @@ TEST_F(LaunchTest, RetriesAfterDeletingTheFailedMachine) {
   time.Run(LaunchNode());
   EXPECT_THAT(cloud->deleted, ElementsAre("machine-1"));
   EXPECT_THAT(Results(), ElementsAre("error.unknown", "ready"));
-  EXPECT_THAT(history, ElementsAre("init image", "building image", "building image machine-1", "building image",
-                                   "building image machine-2", "building image machine-2 address",
-                                   "ready image machine-2 address keys"));
+  EXPECT_THAT(history, ElementsAre("init image", "building image", "building image machine-1",
+                                   "building image", "building image machine-2",
+                                   "building image machine-2 address", "ready image machine-2 address keys"));
   EXPECT_EQ(cloud->requested[0].hostname, cloud->requested[1].hostname);
 }
 
@@ -202,7 +202,8 @@ TEST_F(LaunchTest, StoppedAnywhereItLeavesNoUnknownMachine) {
     time.Run(group.Stop());
     ASSERT_LE(cloud->machines.size(), 1u);
     if (cloud->machines.empty()) continue;
-    EXPECT_EQ(Stored().external_id, boost::json::value(cloud->machines.begin()->first)) << "stopped after step " << steps;
+    EXPECT_EQ(Stored().external_id, boost::json::value(cloud->machines.begin()->first))
+        << "stopped after step " << steps;
   }
   EXPECT_EQ(Stored().state, NodeState::kReady);
 }

@@ -9,7 +9,9 @@ namespace {
 
 constexpr Duration kCallLimit = std::chrono::seconds(120);
 
-std::string UploadName(const BuildId& build, const UploadId& upload) { return build.str() + "-" + upload.str(); }
+std::string UploadName(const BuildId& build, const UploadId& upload) {
+  return build.str() + "-" + upload.str();
+}
 
 // The current machines of living nodes that the list shows, by node and type.
 std::set<std::pair<NodeId, std::string>> CurrentMachines(const std::vector<Resource>& resources,
@@ -55,9 +57,10 @@ Task<int> LeakCleanup::Run() {
   int deleted = 0;
   for (const Resource& resource : resources) {
     auto found = leaked.lower_bound({resource.type, resource.id, ""});
-    if (found == leaked.end() || std::get<0>(*found) != resource.type || std::get<1>(*found) != resource.id) continue;
-    logger_.Warning("Deleting {} {} of provider {}, which leaked: there is no {}", resource.type, resource.id, provider_,
-                    std::get<2>(*found));
+    if (found == leaked.end() || std::get<0>(*found) != resource.type || std::get<1>(*found) != resource.id)
+      continue;
+    logger_.Warning("Deleting {} {} of provider {}, which leaked: there is no {}", resource.type, resource.id,
+                    provider_, std::get<2>(*found));
     bool is_gone = co_await Delete(resource);
     if (is_gone) ++deleted;
   }
@@ -103,7 +106,8 @@ Task<bool> LeakCleanup::Delete(Resource resource) {
     std::exception_ptr error = std::current_exception();
     if (VerdictOf(error) == Verdict::kCancelled) throw;
     if (VerdictOf(error) == Verdict::kNotFound) co_return false;
-    logger_.Error("{} in provider {} failed; it is tried again at the next look: {}", what, provider_, MessageOf(error));
+    logger_.Error("{} in provider {} failed; it is tried again at the next look: {}", what, provider_,
+                  MessageOf(error));
     co_return false;
   }
   if (observer_ != nullptr) observer_->LeakedResourceDeleted(provider_, kind);

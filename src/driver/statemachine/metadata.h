@@ -25,6 +25,7 @@ struct Owner {
 
 Owner OwnerOf(const std::map<std::string, std::string>& metadata);
 
-std::map<std::string, std::string> MetadataOf(const NodeId& node, const PoolName& pool, const ProviderName& provider);
+std::map<std::string, std::string> MetadataOf(const NodeId& node, const PoolName& pool,
+                                              const ProviderName& provider);
 
 }  // namespace nodepool::driver::statemachine

@@ -100,7 +100,8 @@ class CloudProvider : public Provider {
 
 }  // namespace
 
-std::unique_ptr<Provider> MakeProvider(ProviderEnvironment environment, std::shared_ptr<const ProviderConfig> config,
+std::unique_ptr<Provider> MakeProvider(ProviderEnvironment environment,
+                                       std::shared_ptr<const ProviderConfig> config,
                                        std::unique_ptr<Adapter> adapter, HostKeyScan scan) {
   return std::make_unique<CloudProvider>(std::move(environment), std::move(config), std::move(adapter),
                                          std::move(scan));

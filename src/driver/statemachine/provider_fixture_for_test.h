@@ -21,9 +21,12 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     images.Start();
     time.Run(nodes.WaitSynced());
     time.Run(images.WaitSynced());
-    watch_ = nodes.OnChange([this](const NodeId&, const store::StoredNode*, const store::StoredNode* after) {
-      if (after != nullptr) history.push_back(Summary(after->record));
-    });
+    watch_ = nodes.OnChange(
+        [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
+          if (after == nullptr) return;
+          bool is_written = before == nullptr || before->revision.version != after->revision.version;
+          if (is_written) history.push_back(Summary(after->record));
+        });
     auto label = std::make_shared<LabelConfig>();
     label->name = LabelName("small");
     label->cloud_image = "debian";
@@ -50,8 +53,8 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     auto scripted = std::make_unique<ScriptedAdapter>(time.loop());
     cloud = scripted.get();
     if (prepare_cloud) prepare_cloud(*cloud);
-    ProviderEnvironment environment{time.loop(), random, blocking_pool, store, nodes, images,
-                                    [this] { ++capacity_changes; }, this};
+    ProviderEnvironment environment{
+        time.loop(), random, blocking_pool, store, nodes, images, [this] { ++capacity_changes; }, this};
     provider = MakeProvider(std::move(environment), config, std::move(scripted),
                             [this](std::string, int, bool, SteadyTime deadline) { return Scan(deadline); });
     time.Run(provider->Start());

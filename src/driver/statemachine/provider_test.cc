@@ -158,10 +158,11 @@ TEST_F(CloudProviderTest, DeletionIsGivenUpAfter600Seconds) {
 TEST_F(CloudProviderTest, LeakedResourceIsDeletedAtTheSecondLook) {
   StartProvider();
   NodeId known = MakeNode("server-1");
-  cloud->resources = {Owned("server", "server-1", {{"nodepool_node_id", known.str()}}),
-                      Owned("server", "server-2", {{"nodepool_node_id", "0000009999"}}),
-                      Resource{"server", "server-3", {{"nodepool_provider_name", "other"}, {"nodepool_node_id", "1"}}},
-                      Resource{"server", "server-4", {}}};
+  cloud->resources = {
+      Owned("server", "server-1", {{"nodepool_node_id", known.str()}}),
+      Owned("server", "server-2", {{"nodepool_node_id", "0000009999"}}),
+      Resource{"server", "server-3", {{"nodepool_provider_name", "other"}, {"nodepool_node_id", "1"}}},
+      Resource{"server", "server-4", {}}};
   Clean();
   EXPECT_THAT(cloud->deleted_resources, IsEmpty());
   Clean();
@@ -173,8 +174,9 @@ TEST_F(CloudProviderTest, LeakedResourceIsDeletedAtTheSecondLook) {
 
 TEST_F(CloudProviderTest, ImageWithoutUploadRecordIsLeaked) {
   StartProvider();
-  cloud->resources = {Owned("image", "image-1", {{"nodepool_build_id", "0001"}, {"nodepool_upload_id", "0000000001"}}),
-                      Owned("image", "image-2", {{"nodepool_build_id", "0001"}})};
+  cloud->resources = {
+      Owned("image", "image-1", {{"nodepool_build_id", "0001"}, {"nodepool_upload_id", "0000000001"}}),
+      Owned("image", "image-2", {{"nodepool_build_id", "0001"}})};
   Clean();
   Clean();
   EXPECT_THAT(cloud->deleted_resources, ElementsAre("image-1"));

@@ -40,8 +40,8 @@ Task<> QuotaCache::Run() {
     tried_.Set();
     if (error) {
       Duration pause = pauses.Next();
-      logger_.Warning("The quota of provider {} could not be read; the last known one stays in use: {}", provider_,
-                      MessageOf(error));
+      logger_.Warning("The quota of provider {} could not be read; the last known one stays in use: {}",
+                      provider_, MessageOf(error));
       co_await loop_.SleepFor(pause);
     } else {
       pauses.Reset();
@@ -57,7 +57,8 @@ Task<> QuotaCache::WaitForFirstTry() {
     co_await WithDeadline(loop_, deadline, "the first look at the quota", tried_.Wait());
   } catch (const Error& error) {
     if (error.verdict() != Verdict::kRetry) throw;
-    logger_.Warning("Provider {} has not told its quota yet; it counts as unlimited until it does", provider_);
+    logger_.Warning("Provider {} has not told its quota yet; it counts as unlimited until it does",
+                    provider_);
   }
 }
 

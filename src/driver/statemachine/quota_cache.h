@@ -19,8 +19,8 @@ namespace nodepool::driver::statemachine {
 class QuotaCache {
  public:
   // `changed` is called after a read that gave another value.
-  QuotaCache(Loop& loop, Random& random, Adapter& adapter, ProviderName provider, const store::NodeCache& nodes,
-             std::function<void()> changed);
+  QuotaCache(Loop& loop, Random& random, Adapter& adapter, ProviderName provider,
+             const store::NodeCache& nodes, std::function<void()> changed);
 
   // Unlimited until first known.
   const QuotaInformation& available() const { return available_; }

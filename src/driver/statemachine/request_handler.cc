@@ -12,11 +12,13 @@ constexpr Duration kZonesLimit = std::chrono::seconds(60);
 
 }  // namespace
 
-RequestHandler::RequestHandler(Context& context, std::shared_ptr<const PoolConfig> pool, store::StoredRequest request)
+RequestHandler::RequestHandler(Context& context, std::shared_ptr<const PoolConfig> pool,
+                               store::StoredRequest request)
     : context_(context),
       pool_(std::move(pool)),
       request_(std::move(request)),
-      logger_(log::Logger("nodepool.driver").About({request_.record.event_id.value_or(""), request_.id.str(), ""})) {}
+      logger_(log::Logger("nodepool.driver")
+                  .About({request_.record.event_id.value_or(""), request_.id.str(), ""})) {}
 
 Task<bool> RequestHandler::CheckReusableNode(const store::StoredNode& node) {
   co_return !zone_ || node.record.az == zone_;
@@ -42,20 +44,22 @@ Task<> RequestHandler::SetNodeMetadata(Node& node) {
 
 Task<> RequestHandler::ChooseZone() {
   if (has_chosen_zone_) co_return;
-  std::vector<std::optional<std::string>> zones(pool_->availability_zones.begin(), pool_->availability_zones.end());
+  std::vector<std::optional<std::string>> zones(pool_->availability_zones.begin(),
+                                                pool_->availability_zones.end());
   std::exception_ptr error;
   try {
     if (zones.empty()) {
       SteadyTime deadline = context_.loop().SteadyNow() + kZonesLimit;
-      zones = co_await WithDeadline(context_.loop(), deadline, "reading the zones", context_.adapter->AvailabilityZones());
+      zones = co_await WithDeadline(context_.loop(), deadline, "reading the zones",
+                                    context_.adapter->AvailabilityZones());
     }
   } catch (...) {
     error = std::current_exception();
   }
   if (error) {
     if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    logger_.Warning("The zones of provider {} are unknown; the cloud chooses for this node: {}", context_.config->name,
-                    MessageOf(error));
+    logger_.Warning("The zones of provider {} are unknown; the cloud chooses for this node: {}",
+                    context_.config->name, MessageOf(error));
     co_return;
   }
   if (!zones.empty()) zone_ = zones[context_.environment.random.Below(zones.size())];

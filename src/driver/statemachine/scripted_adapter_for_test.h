@@ -94,7 +94,9 @@ class ScriptedAdapter : public Adapter {
     return QuotaInformation::Amount({{"cores", 2}, {"instances", 1}, {"ram", 1024}});
   }
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override { co_return zones; }
-  Task<std::optional<std::string>> ConsoleLog(const LabelConfig&, boost::json::value) override { co_return console; }
+  Task<std::optional<std::string>> ConsoleLog(const LabelConfig&, boost::json::value) override {
+    co_return console;
+  }
   void NotifyNodescanFailure(const LabelConfig&, const boost::json::value&) override { ++scan_failures_told; }
 
  private:

@@ -18,7 +18,9 @@ namespace {
 constexpr const char* kServer = "server";
 constexpr const char* kImage = "image";
 
-const OpenstackLabel& AsOpenstack(const LabelConfig& label) { return dynamic_cast<const OpenstackLabel&>(label); }
+const OpenstackLabel& AsOpenstack(const LabelConfig& label) {
+  return dynamic_cast<const OpenstackLabel&>(label);
+}
 
 bool HasNetwork(const OpenstackLabel& label, const char* network) {
   return std::ranges::find(label.networks, network) != label.networks.end();
@@ -45,7 +47,8 @@ void SetAddresses(const OpenstackLabel& label, Instance& instance) {
 }
 
 std::vector<std::string> HostKeys(const LabelConfig& label) {
-  bool is_ssh = label.connection.connection_type == "ssh" || label.connection.connection_type == "network_cli";
+  bool is_ssh =
+      label.connection.connection_type == "ssh" || label.connection.connection_type == "network_cli";
   if (!label.host_key_checking || !is_ssh) return {};
   return {"ssh-rsa FAKEKEY"};
 }
@@ -65,8 +68,8 @@ Task<Instance> FakeAdapter::Create(StateMachine& machine, CreateParameters param
   FakeServer server = co_await cloud_.WaitActive(id);
   Instance instance = Describe(server);
   if (label.boot_from_volume) {
-    instance.quota.Add(QuotaInformation::Amount(
-        {{"volumes", 1}, {"volume-gb", static_cast<double>(label.volume_size)}}));
+    instance.quota.Add(
+        QuotaInformation::Amount({{"volumes", 1}, {"volume-gb", static_cast<double>(label.volume_size)}}));
   }
   SetAddresses(label, instance);
   instance.host_keys = HostKeys(label);
@@ -116,7 +119,8 @@ QuotaInformation FakeAdapter::QuotaForLabel(const LabelConfig& label) {
   const OpenstackLabel& wanted = AsOpenstack(label);
   QuotaInformation need = SizeOf(FlavorOf(wanted));
   if (wanted.boot_from_volume) {
-    need.Add(QuotaInformation::Amount({{"volumes", 1}, {"volume-gb", static_cast<double>(wanted.volume_size)}}));
+    need.Add(
+        QuotaInformation::Amount({{"volumes", 1}, {"volume-gb", static_cast<double>(wanted.volume_size)}}));
   }
   return need;
 }
@@ -151,7 +155,8 @@ Task<std::optional<std::string>> FakeAdapter::ConsoleLog(const LabelConfig& labe
 const FakeFlavor& FakeAdapter::FlavorOf(const OpenstackLabel& label) const {
   const FakeFlavor* best = nullptr;
   for (const FakeFlavor& flavor : cloud_.settings().flavors) {
-    bool is_fit = flavor.ram >= label.min_ram && flavor.name.find(label.flavor_name.value_or("")) != std::string::npos;
+    bool is_fit =
+        flavor.ram >= label.min_ram && flavor.name.find(label.flavor_name.value_or("")) != std::string::npos;
     if (is_fit && (best == nullptr || flavor.ram < best->ram)) best = &flavor;
   }
   if (best == nullptr) {
@@ -172,7 +177,8 @@ FakeServerRequest FakeAdapter::RequestFor(const CreateParameters& parameters) co
     request.image = parameters.image_external_id;
   } else if (label.cloud_image) {
     auto image = config_->cloud_images.find(*label.cloud_image);
-    if (image != config_->cloud_images.end() && !image->second.is_id) request.image = image->second.external_name;
+    if (image != config_->cloud_images.end() && !image->second.is_id)
+      request.image = image->second.external_name;
   }
   auto should_fail = label.instance_properties.find("SHOULD_FAIL");
   request.should_fail = should_fail != label.instance_properties.end() && should_fail->value() == "true";

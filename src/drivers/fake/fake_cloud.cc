@@ -8,7 +8,10 @@
 namespace nodepool::drivers {
 
 FakeCloud::FakeCloud(Loop& loop, Random& random, FakeSimulation settings)
-    : loop_(loop), random_(random), settings_(std::move(settings)), failures_(settings_.seed.value_or(random.Next())) {}
+    : loop_(loop),
+      random_(random),
+      settings_(std::move(settings)),
+      failures_(settings_.seed.value_or(random.Next())) {}
 
 void FakeCloud::Configure(FakeSimulation settings) {
   if (settings.seed && settings.seed != settings_.seed) failures_ = SeededRandom(*settings.seed);
@@ -23,7 +26,8 @@ std::string FakeCloud::CreateServer(FakeServerRequest request) {
   }
   const auto& zones = settings_.availability_zones;
   if (request.zone && std::find(zones.begin(), zones.end(), *request.zone) == zones.end()) {
-    throw Error(Verdict::kInvalid, "The requested availability zone is not available: " + Excerpt(*request.zone));
+    throw Error(Verdict::kInvalid,
+                "The requested availability zone is not available: " + Excerpt(*request.zone));
   }
   if (request.should_fail || Take(failing_creates_) || Happens(settings_.create_failure_rate)) {
     throw Error(Verdict::kFail, "the simulated cloud failed to create a server");

@@ -74,7 +74,7 @@ class FakeCloud {
   // --- Switches for tests ---------------------------------------------------
   void FailNextCreates(int count) { failing_creates_ = count; }
   void FailNextCreatesWithServer(int count) { creates_into_error_ = count; }  // a server in ERROR is left
-  void HangNextCreates(int count) { hanging_creates_ = count; }                // never leaves BUILD
+  void HangNextCreates(int count) { hanging_creates_ = count; }               // never leaves BUILD
   void FailNextDeletes(int count) { failing_deletes_ = count; }
   void FailNextUploads(int count) { failing_uploads_ = count; }
   // Creations stay in BUILD until resumed.

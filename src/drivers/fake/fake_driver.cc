@@ -10,17 +10,19 @@ FakeDriver::FakeDriver(std::shared_ptr<FakeClouds> clouds) : clouds_(std::move(c
 
 const config::Schema& FakeDriver::ProviderSchema() const { return FakeSchema(); }
 
-std::shared_ptr<const driver::ProviderConfig> FakeDriver::LoadProviderConfig(const config::ProviderSection& section,
-                                                                             config::Config& config) {
+std::shared_ptr<const driver::ProviderConfig> FakeDriver::LoadProviderConfig(
+    const config::ProviderSection& section, config::Config& config) {
   return LoadFakeConfig(section, config);
 }
 
-std::unique_ptr<driver::Provider> FakeDriver::CreateProvider(driver::ProviderEnvironment environment,
-                                                             std::shared_ptr<const driver::ProviderConfig> config) {
+std::unique_ptr<driver::Provider> FakeDriver::CreateProvider(
+    driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
   auto fake_config = std::dynamic_pointer_cast<const FakeConfig>(config);
-  FakeCloud& cloud = clouds_->Of(fake_config->name, environment.loop, environment.random, fake_config->simulation);
+  FakeCloud& cloud =
+      clouds_->Of(fake_config->name, environment.loop, environment.random, fake_config->simulation);
   auto adapter = std::make_unique<FakeAdapter>(cloud, fake_config);
-  return driver::statemachine::MakeProvider(std::move(environment), std::move(config), std::move(adapter), nullptr);
+  return driver::statemachine::MakeProvider(std::move(environment), std::move(config), std::move(adapter),
+                                            nullptr);
 }
 
 }  // namespace nodepool::drivers

@@ -7,7 +7,8 @@ namespace {
 
 using Ids = std::vector<NodeId>;
 
-store::StoredNode Record(const char* id, std::optional<std::int64_t> slot, NodeState state = NodeState::kReady) {
+store::StoredNode Record(const char* id, std::optional<std::int64_t> slot,
+                         NodeState state = NodeState::kReady) {
   store::StoredNode node;
   node.id = NodeId(id);
   node.record.slot = slot;

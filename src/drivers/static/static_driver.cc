@@ -24,16 +24,17 @@ StaticDriver::StaticDriver(std::optional<HostContact> contact) : contact_(std::m
 
 const config::Schema& StaticDriver::ProviderSchema() const { return StaticSchema(); }
 
-std::shared_ptr<const driver::ProviderConfig> StaticDriver::LoadProviderConfig(const config::ProviderSection& section,
-                                                                               config::Config& config) {
+std::shared_ptr<const driver::ProviderConfig> StaticDriver::LoadProviderConfig(
+    const config::ProviderSection& section, config::Config& config) {
   return LoadStaticConfig(section, config);
 }
 
-std::unique_ptr<driver::Provider> StaticDriver::CreateProvider(driver::ProviderEnvironment environment,
-                                                               std::shared_ptr<const driver::ProviderConfig> config) {
+std::unique_ptr<driver::Provider> StaticDriver::CreateProvider(
+    driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
   HostContact contact = contact_ ? *contact_ : NetworkContact(environment);
   auto static_config = std::dynamic_pointer_cast<const StaticConfig>(config);
-  return std::make_unique<StaticProvider>(std::move(environment), std::move(static_config), std::move(contact));
+  return std::make_unique<StaticProvider>(std::move(environment), std::move(static_config),
+                                          std::move(contact));
 }
 
 }  // namespace nodepool::drivers

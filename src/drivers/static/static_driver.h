@@ -19,8 +19,8 @@ class StaticDriver : public driver::Driver {
   const config::Schema& ProviderSchema() const override;
   std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
                                                                    config::Config& config) override;
-  std::unique_ptr<driver::Provider> CreateProvider(driver::ProviderEnvironment environment,
-                                                   std::shared_ptr<const driver::ProviderConfig> config) override;
+  std::unique_ptr<driver::Provider> CreateProvider(
+      driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) override;
 
  private:
   std::optional<HostContact> contact_;

@@ -9,13 +9,14 @@
 namespace nodepool::drivers {
 namespace {
 
-Task<> RegisterAndStop(Loop& loop, store::NodeCache& nodes, store::ImageCache& images, driver::Provider& provider,
-                       Node& registered) {
+Task<> RegisterAndStop(Loop& loop, store::NodeCache& nodes, store::ImageCache& images,
+                       driver::Provider& provider, Node& registered) {
   nodes.Start();
   images.Start();
   co_await provider.Start();
   SteadyTime deadline = loop.SteadyNow() + std::chrono::seconds(20);
-  while (nodes.all().empty() && loop.SteadyNow() < deadline) co_await loop.SleepFor(std::chrono::milliseconds(20));
+  while (nodes.all().empty() && loop.SteadyNow() < deadline)
+    co_await loop.SleepFor(std::chrono::milliseconds(20));
   if (!nodes.all().empty()) registered = nodes.all().begin()->second.record;
   co_await provider.Stop();
   co_await nodes.Stop();

@@ -80,7 +80,9 @@ Task<> StaticHost::Run() {
       error = std::current_exception();
     }
     if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error) logger_.Warning("Static node {} of provider {}: {}", identity_.ToString(), provider_.name, MessageOf(error));
+    if (error)
+      logger_.Warning("Static node {} of provider {}: {}", identity_.ToString(), provider_.name,
+                      MessageOf(error));
     is_first = false;
     co_await wake_.Wait();
   }
@@ -199,7 +201,8 @@ Task<> StaticHost::UpdateRecords(Findings findings) {
     if (is_changed) {
       logger.Info("Updated static node {}", identity_.ToString());
     } else {
-      logger.Warning("Static node {} is in use and gets its new configuration after use", identity_.ToString());
+      logger.Warning("Static node {} is in use and gets its new configuration after use",
+                     identity_.ToString());
     }
   }
 }
@@ -215,7 +218,8 @@ Task<bool> StaticHost::IsAlive() {
   }
   if (!error) co_return true;
   if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  logger_.Warning("Static node {} does not answer and is withdrawn: {}", identity_.ToString(), MessageOf(error));
+  logger_.Warning("Static node {} does not answer and is withdrawn: {}", identity_.ToString(),
+                  MessageOf(error));
   co_return false;
 }
 
@@ -229,7 +233,8 @@ Task<StaticHost::Findings> StaticHost::Look() {
         co_await contact_.scan(node_.name, node_.connection.connection_port, is_ssh(), deadline);
     for (const std::string& expected : is_ssh() ? node_.host_keys : std::vector<std::string>()) {
       if (std::ranges::find(findings.host_keys, expected) == findings.host_keys.end()) {
-        throw Error(Verdict::kInvalid, "its host keys are not the configured ones; check the machine, or correct host-key");
+        throw Error(Verdict::kInvalid,
+                    "its host keys are not the configured ones; check the machine, or correct host-key");
       }
     }
   }

@@ -29,8 +29,8 @@ Task<> Deregister(store::Store& store, Loop& loop, NodeId id);
 class StaticHost {
  public:
   // Everything outlives the host.
-  StaticHost(driver::ProviderEnvironment& environment, const driver::ProviderConfig& provider, const StaticPool& pool,
-             const StaticNode& node, const HostContact& contact);
+  StaticHost(driver::ProviderEnvironment& environment, const driver::ProviderConfig& provider,
+             const StaticPool& pool, const StaticNode& node, const HostContact& contact);
 
   const HostIdentity& identity() const { return identity_; }
   const StaticNode& node() const { return node_; }

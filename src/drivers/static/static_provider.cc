@@ -13,7 +13,8 @@ class StaticHandler : public driver::NodeRequestHandler {
   }
 
   Task<> Launch(store::LockedNode& node) override {
-    throw Error(Verdict::kFail, "static nodes cannot be launched; node " + node.id().str() + " should not exist");
+    throw Error(Verdict::kFail,
+                "static nodes cannot be launched; node " + node.id().str() + " should not exist");
     co_return;
   }
 
@@ -23,8 +24,8 @@ class StaticHandler : public driver::NodeRequestHandler {
 
 }  // namespace
 
-StaticProvider::StaticProvider(driver::ProviderEnvironment environment, std::shared_ptr<const StaticConfig> config,
-                               HostContact contact)
+StaticProvider::StaticProvider(driver::ProviderEnvironment environment,
+                               std::shared_ptr<const StaticConfig> config, HostContact contact)
     : environment_(std::move(environment)),
       config_(std::move(config)),
       contact_(std::move(contact)),
@@ -54,7 +55,8 @@ Task<> StaticProvider::Start() {
 // Records are compared with the configuration only when all of them are known.
 Task<> StaticProvider::RunHosts() {
   co_await environment_.nodes.WaitSynced();
-  for (const auto& [identity, host] : hosts_) background_.Spawn("static host " + identity.ToString(), host->Run());
+  for (const auto& [identity, host] : hosts_)
+    background_.Spawn("static host " + identity.ToString(), host->Run());
   co_await DeregisterUnknown();
 }
 
@@ -73,8 +75,8 @@ Task<> StaticProvider::DeregisterUnknown() {
     }
     if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
     if (error) {
-      logger_.About({"", "", id.str()}).Warning("A node that is not configured any more stays registered: {}",
-                                                MessageOf(error));
+      logger_.About({"", "", id.str()})
+          .Warning("A node that is not configured any more stays registered: {}", MessageOf(error));
     }
   }
 }
@@ -89,8 +91,8 @@ Task<> StaticProvider::Stop() {
   co_await background_.Stop();
 }
 
-std::unique_ptr<driver::NodeRequestHandler> StaticProvider::RequestHandler(std::shared_ptr<const driver::PoolConfig>,
-                                                                           const store::StoredRequest&) {
+std::unique_ptr<driver::NodeRequestHandler> StaticProvider::RequestHandler(
+    std::shared_ptr<const driver::PoolConfig>, const store::StoredRequest&) {
   return std::make_unique<StaticHandler>(*this);
 }
 

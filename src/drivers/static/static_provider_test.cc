@@ -106,7 +106,8 @@ class StaticProviderTest : public ::testing::Test {
  protected:
   std::vector<const store::StoredNode*> Ready() {
     std::vector<const store::StoredNode*> ready;
-    for (const NodeId& id : launcher.nodes.InState(NodeState::kReady)) ready.push_back(launcher.nodes.Find(id));
+    for (const NodeId& id : launcher.nodes.InState(NodeState::kReady))
+      ready.push_back(launcher.nodes.Find(id));
     return ready;
   }
   Ids ReadyIds() {
@@ -139,7 +140,8 @@ class StaticProviderTest : public ::testing::Test {
   }
   bool CanBeReused(const store::StoredNode& node) {
     store::StoredRequest request;
-    auto handler = launcher.provider->RequestHandler(launcher.provider->config().pools.begin()->second, request);
+    auto handler =
+        launcher.provider->RequestHandler(launcher.provider->config().pools.begin()->second, request);
     return time.Run(handler->CheckReusableNode(node));
   }
 
@@ -332,8 +334,8 @@ TEST_F(StaticProviderTest, AddressOfEitherFamily) {
 TEST_F(StaticProviderTest, TwoLaunchersNeverFillASlotTwice) {
   Launcher second(time, zk, hosts);
   auto config = Config({Host("host", {"red"}, 3)});
-  driver::ProviderEnvironment environment{time.loop(),  second.random, second.blocking_pool, second.store,
-                                          second.nodes, second.images, [] {}};
+  driver::ProviderEnvironment environment{
+      time.loop(), second.random, second.blocking_pool, second.store, second.nodes, second.images, [] {}};
   second.provider = std::make_unique<StaticProvider>(std::move(environment), config, hosts.Contact());
   time.Run(second.provider->Start());
   launcher.Configure(config);
