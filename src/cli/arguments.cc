@@ -48,8 +48,11 @@ class Parser {
 
 Parser::Parser() {
   app_.set_version_flag("--version", fmt::format("Nodepool version: {}", Version()));
-  app_.add_option("-c", invocation_.config_path, "configuration file")->type_name("FILE")->capture_default_str();
-  app_.add_option("-s", invocation_.secure_path, "secure file, merged into the configuration")->type_name("FILE");
+  app_.add_option("-c", invocation_.config_path, "configuration file")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app_.add_option("-s", invocation_.secure_path, "secure file, merged into the configuration")
+      ->type_name("FILE");
   app_.add_option("-l", invocation_.logging_path, "logging configuration file")->type_name("FILE");
   app_.add_flag("--debug", invocation_.is_debug, "log at DEBUG to standard error");
   app_.require_subcommand(0, 1);
@@ -72,7 +75,9 @@ void Parser::AddListings() {
   list->add_flag("--json", is_json_, "print JSON instead of a table");
   list->callback([this] {
     NodeColumns columns = is_detailed_ ? NodeColumns::kDetail : NodeColumns::kBrief;
-    invocation_.command = [columns, output = output()](Context& context) { return List(context, columns, output); };
+    invocation_.command = [columns, output = output()](Context& context) {
+      return List(context, columns, output);
+    };
   });
 
   CLI::App* requests = Add("request-list", "list node requests");
@@ -102,7 +107,9 @@ void Parser::AddNodeChanges() {
     CLI::App* command = Add(change.name, change.help);
     command->add_option("id", target_, "id of the node")->required()->type_name("");
     command->callback([this, state = change.state] {
-      invocation_.command = [id = target_, state](Context& context) { return ChangeNode(context, id, state); };
+      invocation_.command = [id = target_, state](Context& context) {
+        return ChangeNode(context, id, state);
+      };
     });
   }
 }
@@ -111,13 +118,16 @@ void Parser::AddRequest() {
   CLI::App* command = Add("request", "ask for nodes, as a CI system does");
   command->add_option("label", targets_, "label of a node; one for each node")->required()->type_name("");
   command->add_flag("--wait", request_.wait, "wait for the nodes and keep them while this command runs");
-  command->add_option("--hold-for", hold_for_, "with --wait: give the nodes back after this time, e.g. 90s or 2h")
+  command
+      ->add_option("--hold-for", hold_for_,
+                   "with --wait: give the nodes back after this time, e.g. 90s or 2h")
       ->type_name("TIME");
   command->add_option("--priority", request_.priority, "0 to 999; smaller is served first")
       ->check(CLI::Range(0, 999))
       ->capture_default_str()
       ->type_name("N");
-  command->add_option("--tenant", request_.tenant, "count the nodes against this tenant's limits")->type_name("NAME");
+  command->add_option("--tenant", request_.tenant, "count the nodes against this tenant's limits")
+      ->type_name("NAME");
   command->add_option("--requestor", request_.requestor, "who asks, for statistics")
       ->capture_default_str()
       ->type_name("NAME");

@@ -36,18 +36,19 @@ TEST_F(ArgumentsTest, WithoutASubcommandPrintsHelpAndFails) {
 }
 
 TEST_F(ArgumentsTest, UsageErrorsGoToStandardErrorWithStatusTwo) {
-  for (std::vector<std::string> bad : std::vector<std::vector<std::string>>{{"bogus"},
-                                                                            {"lis"},
-                                                                            {"list", "--bogus"},
-                                                                            {"list", "-c", "x"},
-                                                                            {"--detail", "list"},
-                                                                            {"delete"},
-                                                                            {"delete", "1", "2"},
-                                                                            {"request"},
-                                                                            {"request", "a", "--priority", "1000"},
-                                                                            {"request", "a", "--hold-for", "5m"},
-                                                                            {"request", "a", "--wait", "--hold-for", "x"},
-                                                                            {"release"}}) {
+  for (std::vector<std::string> bad :
+       std::vector<std::vector<std::string>>{{"bogus"},
+                                             {"lis"},
+                                             {"list", "--bogus"},
+                                             {"list", "-c", "x"},
+                                             {"--detail", "list"},
+                                             {"delete"},
+                                             {"delete", "1", "2"},
+                                             {"request"},
+                                             {"request", "a", "--priority", "1000"},
+                                             {"request", "a", "--hold-for", "5m"},
+                                             {"request", "a", "--wait", "--hold-for", "x"},
+                                             {"release"}}) {
     EXPECT_EQ(Parse(bad), 2) << ::testing::PrintToString(bad);
     EXPECT_EQ(out_.str(), "");
     EXPECT_THAT(err_.str(), StartsWith("usage: nodepool"));

@@ -24,10 +24,11 @@ Task<std::optional<store::LockedNode>> LockOrExplain(Context& context, NodeId id
   if (error && VerdictOf(error) == Verdict::kNotFound) co_return std::nullopt;
   if (error) std::rethrow_exception(error);
   if (!locked) {
-    throw Error(Verdict::kConflict,
-                fmt::format("Timeout trying to acquire lock /nodepool/nodes/{}/lock: the node is in use, or being "
-                            "launched or deleted",
-                            id));
+    throw Error(
+        Verdict::kConflict,
+        fmt::format("Timeout trying to acquire lock /nodepool/nodes/{}/lock: the node is in use, or being "
+                    "launched or deleted",
+                    id));
   }
   co_return std::move(locked);
 }

@@ -33,7 +33,8 @@ TEST_F(ListTest, LockedNodesAreShownAsSuchWithoutAWrite) {
   auto lock = time_.Run(others_.TryLockNode(second));
   std::uint64_t before = our_writes();
   EXPECT_EQ(time_.Run(List(context_, NodeColumns::kBrief, Output::kJson)), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("\"id\":\"" + first.value + "\",\"provider\":\"cloud\",\"label\":[\"small\"]"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("\"id\":\"" + first.value + "\",\"provider\":\"cloud\",\"label\":[\"small\"]"));
   EXPECT_THAT(out_.str(), HasSubstr("\"locked\":\"unlocked\"},{\"id\":\"" + second.value));
   EXPECT_THAT(out_.str(), HasSubstr("\"locked\":\"locked\"}]"));
   EXPECT_EQ(our_writes(), before);
@@ -67,13 +68,15 @@ TEST_F(ListTest, RequestsAreSortedById) {
   request.relative_priority = 7;
   time_.Run(others_.CreateRequest("100", request, true));
   EXPECT_EQ(time_.Run(RequestList(context_, Output::kTable)), 0);
-  EXPECT_EQ(out_.str(),
-            "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
-            "| Request ID     | Priority | State     | Requestor | Node Types | Nodes | Declined By | Event ID |\n"
-            "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
-            "| 100-0000000001 | 7        | requested | zuul      | a,b        |       | l1          | e1       |\n"
-            "| 300-0000000000 | 0        | requested | zuul      | a,b        |       | l1          | e1       |\n"
-            "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n");
+  EXPECT_EQ(
+      out_.str(),
+      "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
+      "| Request ID     | Priority | State     | Requestor | Node Types | Nodes | Declined By | Event ID |\n"
+      "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
+      "| 100-0000000001 | 7        | requested | zuul      | a,b        |       | l1          | e1       |\n"
+      "| 300-0000000000 | 0        | requested | zuul      | a,b        |       | l1          | e1       |\n"
+      "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+"
+      "\n");
 }
 
 // operations.md 5.4.
@@ -110,7 +113,8 @@ TEST_F(ChangeNodeTest, SetsTheStateUnderTheLock) {
   EXPECT_EQ(node->state_time, time_.clock().Now());
   EXPECT_EQ(node->interface_ip, "203.0.113.7");
   EXPECT_THAT(time_.Run(others_.NodeContenders(id)), ::testing::IsEmpty());
-  EXPECT_THAT(out_.str(), HasSubstr("| 0000000000 | cloud    | small | i-1       |             |      | hold  |"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("| 0000000000 | cloud    | small | i-1       |             |      | hold  |"));
 }
 
 TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {

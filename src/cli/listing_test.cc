@@ -28,7 +28,8 @@ TEST(ListingTest, ControlCharactersDoNotReachTheTerminal) {
 }
 
 TEST(ListingTest, NumbersInAgeColumnsAreUnixTimes) {
-  Listing listing{{{"build_request_age", "Age"}, {"age", "Age"}, {"page", "Page"}}, {{999'999'940, nullptr, 60}}};
+  Listing listing{{{"build_request_age", "Age"}, {"age", "Age"}, {"page", "Page"}},
+                  {{999'999'940, nullptr, 60}}};
   EXPECT_EQ(ToTable(listing, FromSeconds(1'000'000'000)),
             "+-------------+-----+------+\n"
             "| Age         | Age | Page |\n"
@@ -57,26 +58,33 @@ store::StoredNode ExampleNode() {
 TEST(NodeListingTest, BriefTable) {
   WallTime now = FromSeconds(1'000'000'061);
   EXPECT_EQ(ToTable(ListNodes({ExampleNode()}, NodeColumns::kBrief, now), now),
-            "+------------+----------+------------+-----------+-------------+------+--------+-------------+--------+\n"
-            "| ID         | Provider | Label      | Server ID | Public IPv4 | IPv6 | State  | Age         | Locked |\n"
-            "+------------+----------+------------+-----------+-------------+------+--------+-------------+--------+\n"
-            "| 0000000107 | cloud-a  | small,tiny | i-17      | 203.0.113.7 |      | in-use | 00:00:01:01 | locked |\n"
-            "+------------+----------+------------+-----------+-------------+------+--------+-------------+--------+");
+            "+------------+----------+------------+-----------+-------------+------+--------+-------------+--"
+            "------+\n"
+            "| ID         | Provider | Label      | Server ID | Public IPv4 | IPv6 | State  | Age         | "
+            "Locked |\n"
+            "+------------+----------+------------+-----------+-------------+------+--------+-------------+--"
+            "------+\n"
+            "| 0000000107 | cloud-a  | small,tiny | i-17      | 203.0.113.7 |      | in-use | 00:00:01:01 | "
+            "locked |\n"
+            "+------------+----------+------------+-----------+-------------+------+--------+-------------+--"
+            "------+");
 }
 
 TEST(NodeListingTest, DetailHasTwentyOneColumns) {
   Listing listing = ListNodes({ExampleNode()}, NodeColumns::kDetail, FromSeconds(1'000'000'061));
   std::vector<std::string> titles;
   for (const Column& column : listing.columns) titles.push_back(column.title);
-  EXPECT_EQ(Join(titles, "|"),
-            "ID|Provider|Label|Server ID|Public IPv4|IPv6|State|Age|Locked|Pool|Hostname|Private IPv4|AZ|Username|"
-            "Port|Launcher|Allocated To|Hold Job|Comment|User Data|Driver Data");
-  EXPECT_EQ(json::serialize(ToJson(listing)),
-            R"([{"id":"0000000107","provider":"cloud-a","label":["small","tiny"],"server_id":"i-17",)"
-            R"("public_ipv4":"203.0.113.7","ipv6":null,"state":"in-use","age":"00:00:01:01","locked":"locked",)"
-            R"("pool":"main","hostname":null,"private_ipv4":null,"AZ":null,"username":"zuul",)"
-            R"("connection_port":22,"launcher":null,"allocated_to":"200-0000004711","hold_job":null,)"
-            R"("comment":null,"user_data":{"zuul_system":"x"},"driver_data":null}])");
+  EXPECT_EQ(
+      Join(titles, "|"),
+      "ID|Provider|Label|Server ID|Public IPv4|IPv6|State|Age|Locked|Pool|Hostname|Private IPv4|AZ|Username|"
+      "Port|Launcher|Allocated To|Hold Job|Comment|User Data|Driver Data");
+  EXPECT_EQ(
+      json::serialize(ToJson(listing)),
+      R"([{"id":"0000000107","provider":"cloud-a","label":["small","tiny"],"server_id":"i-17",)"
+      R"("public_ipv4":"203.0.113.7","ipv6":null,"state":"in-use","age":"00:00:01:01","locked":"locked",)"
+      R"("pool":"main","hostname":null,"private_ipv4":null,"AZ":null,"username":"zuul",)"
+      R"("connection_port":22,"launcher":null,"allocated_to":"200-0000004711","hold_job":null,)"
+      R"("comment":null,"user_data":{"zuul_system":"x"},"driver_data":null}])");
 }
 
 // operations.md 16.4: connection data of other kinds may hold credentials.

@@ -17,8 +17,7 @@ constexpr Duration kHolderTimeout = std::chrono::seconds(10);
 
 class Releaser {
  public:
-  explicit Releaser(Context& context)
-      : context_(context), nodes_(context.loop, context.store.client()) {}
+  explicit Releaser(Context& context) : context_(context), nodes_(context.loop, context.store.client()) {}
 
   Task<int> Run(std::vector<std::string> names);
 
@@ -42,7 +41,8 @@ class Releaser {
 };
 
 Task<int> Releaser::Run(std::vector<std::string> names) {
-  zk::Registration watch = nodes_.OnChange([this](const NodeId&, const auto*, const auto*) { changed_.Set(); });
+  zk::Registration watch =
+      nodes_.OnChange([this](const NodeId&, const auto*, const auto*) { changed_.Set(); });
   nodes_.Start();
   bool is_done = false;
   std::exception_ptr error;
@@ -78,7 +78,7 @@ Task<bool> Releaser::ReleaseAll(std::vector<std::string> names) {
 Task<bool> Releaser::IsOurs(RequestId id) {
   if (id.empty()) co_return false;
   std::optional<store::StoredRequest> request = co_await context_.store.ReadRequest(id);
-  co_return request && IsMarked(request->record);
+  co_return request&& IsMarked(request->record);
 }
 
 Task<bool> Releaser::ReleaseRequest(RequestId id) {
@@ -141,7 +141,8 @@ Task<bool> Releaser::AskHolder(NodeId id) {
     error = std::current_exception();
   }
   if (error && VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
-  if (error) co_return Refuse(fmt::format("The command that holds node {} does not answer; the wish stays", id));
+  if (error)
+    co_return Refuse(fmt::format("The command that holds node {} does not answer; the wish stays", id));
   context_.out << "Node " << id.value << " released" << std::endl;
   co_return true;
 }

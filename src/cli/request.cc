@@ -87,10 +87,12 @@ Task<int> Requester::Run() {
     co_return 0;
   }
 
-  zk::Registration request_watch =
-      requests_.OnChange([this](const RequestId& id, const auto*, const auto*) { if (id == id_) changed_.Set(); });
-  zk::Registration node_watch =
-      nodes_.OnChange([this](const NodeId&, const auto*, const auto*) { if (!held_.empty()) changed_.Set(); });
+  zk::Registration request_watch = requests_.OnChange([this](const RequestId& id, const auto*, const auto*) {
+    if (id == id_) changed_.Set();
+  });
+  zk::Registration node_watch = nodes_.OnChange([this](const NodeId&, const auto*, const auto*) {
+    if (!held_.empty()) changed_.Set();
+  });
   zk::Registration session_watch =
       context_.store.client().OnSession([this](zk::SessionState) { changed_.Set(); });
   requests_.Start();
@@ -161,7 +163,8 @@ Task<store::StoredRequest> Requester::AwaitDecision() {
       request_exists_ = false;
       throw Error(Verdict::kNotFound, fmt::format("Request {} was removed before it was served", id_));
     }
-    if (seen && (seen->record.state == RequestState::kFulfilled || seen->record.state == RequestState::kFailed)) {
+    if (seen &&
+        (seen->record.state == RequestState::kFulfilled || seen->record.state == RequestState::kFailed)) {
       co_return *seen;
     }
     co_await changed_.Wait();
@@ -217,8 +220,8 @@ void Requester::Print(RequestId id) {
     context_.out << result << std::endl;
     return;
   }
-  context_.out << fmt::format("Request {} fulfilled after {:.1f} s; the nodes are in use by this command.\n", id,
-                              Elapsed())
+  context_.out << fmt::format("Request {} fulfilled after {:.1f} s; the nodes are in use by this command.\n",
+                              id, Elapsed())
                << ToTable(listing, context_.loop.Now()) << std::endl;
 }
 

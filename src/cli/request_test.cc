@@ -75,7 +75,8 @@ class RequestTest : public CommandTest {
   bool AwaitState(const NodeId& id, NodeState state) {
     return time_.RunUntil([&] {
       auto data = zk_.tree().Get("/nodepool/nodes/" + id.value);
-      return data && data->data.find("\"state\": \"" + std::string(ToString(state)) + "\"") != std::string::npos;
+      return data &&
+             data->data.find("\"state\": \"" + std::string(ToString(state)) + "\"") != std::string::npos;
     });
   }
 

@@ -15,12 +15,23 @@ struct Range {
 };
 
 // Blocks of Unicode whose characters take two columns, and those that take none.
-constexpr std::array<Range, 17> kWide = {{{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},
-                                          {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xa000, 0xa4cf},
-                                          {0xa960, 0xa97f},   {0xac00, 0xd7a3},   {0xf900, 0xfaff},
-                                          {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
-                                          {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff},
-                                          {0x20000, 0x2fffd}, {0x30000, 0x3fffd}}};
+constexpr std::array<Range, 17> kWide = {{{0x1100, 0x115f},
+                                          {0x2e80, 0x303e},
+                                          {0x3041, 0x33ff},
+                                          {0x3400, 0x4dbf},
+                                          {0x4e00, 0x9fff},
+                                          {0xa000, 0xa4cf},
+                                          {0xa960, 0xa97f},
+                                          {0xac00, 0xd7a3},
+                                          {0xf900, 0xfaff},
+                                          {0xfe30, 0xfe6f},
+                                          {0xff00, 0xff60},
+                                          {0xffe0, 0xffe6},
+                                          {0x1f300, 0x1f64f},
+                                          {0x1f680, 0x1f6ff},
+                                          {0x1f900, 0x1f9ff},
+                                          {0x20000, 0x2fffd},
+                                          {0x30000, 0x3fffd}}};
 constexpr std::array<Range, 12> kCombining = {{{0x0300, 0x036f},
                                                {0x0483, 0x0489},
                                                {0x0591, 0x05bd},

@@ -95,7 +95,8 @@ int RunTool(std::vector<std::string> arguments, const driver::Registry& drivers,
     return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
   }
   try {
-    auto loaded = driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
+    auto loaded =
+        driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
     if (!loaded) throw loaded.error();
     const config::Config& config = (*loaded)->common;
     for (const std::string& warning : config.warnings) ToolLogger().Debug("{}", warning);
