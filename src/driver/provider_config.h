@@ -40,7 +40,7 @@ struct PoolConfig {
   double max_servers = kUnlimited;
   // max-cores, max-ram ... by resource name, without max-servers.
   Resources limits;
-  int priority = 100;  // effective: the pool's, else the provider's, else 100
+  int priority = 100;                  // effective: the pool's, else the provider's, else 100
   boost::json::value node_attributes;  // null or an object, copied to each node
   bool ignore_provider_quota = false;
   bool use_internal_ip = false;
