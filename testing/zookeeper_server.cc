@@ -1,6 +1,7 @@
 #include "testing/zookeeper_server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -139,8 +140,10 @@ void ZooKeeperServer::Spawn() {
   if (pid_ > 0) return;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
-  if (!std::freopen(log.c_str(), "a", stdout)) _exit(1);
-  dup2(STDOUT_FILENO, STDERR_FILENO);
+  int log_file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (log_file < 0) _exit(1);
+  dup2(log_file, STDOUT_FILENO);
+  dup2(log_file, STDERR_FILENO);
   execlp("java", "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
          "-Xshare:auto", "-Dzookeeper.forceSync=no", "-Dzookeeper.jmx.log4j.disable=true",
          "-Dzookeeper.extendedTypesEnabled=true", "-Dznode.container.checkIntervalMs=200",

@@ -43,7 +43,7 @@ Error FaultOf(Code code, const Reply& reply) {
   bool is_transient = code == Code::kConnectionLoss || code == Code::kOperationTimeout ||
                       code == Code::kSessionMoved || code == Code::kSessionExpired;
   return Error(is_transient ? Verdict::kRetry : Verdict::kFail,
-               fmt::format("ZooKeeper refused to {} {}: {} ({})", NameOf(reply.op()), reply.path(),
+               fmt::format("ZooKeeper refused: {} {}: {} ({})", NameOf(reply.op()), reply.path(),
                            ToString(code), static_cast<int>(code)));
 }
 
