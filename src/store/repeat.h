@@ -42,10 +42,16 @@ inline Task<> RepeatQuietly(Loop& loop, Random& random, std::function<Task<bool>
   }
 }
 
-// Awaits `task` to its end also when the caller has been or gets cancelled, which it
-// feels at its next await.
+// For clean-up after a failure, which may be that the task was told to stop:
+//
+//   co_await StayAwake();
+//   co_await Shielded(...);
+//
+// The first keeps a cancelled task from throwing at its next await, the second
+// awaits `task` to its end and undoes the first.
+inline auto StayAwake() { return boost::asio::this_coro::throw_if_cancelled(false); }
+
 inline Task<> Shielded(Task<> task) {
-  co_await boost::asio::this_coro::throw_if_cancelled(false);
   auto executor = co_await boost::asio::this_coro::executor;
   co_await boost::asio::co_spawn(executor, std::move(task), boost::asio::use_awaitable);
   co_await boost::asio::this_coro::throw_if_cancelled(true);

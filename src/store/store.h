@@ -169,7 +169,8 @@ class Store {
   Task<std::string> CreateSequential(std::string path, std::string data, zk::CreateMode mode);
   Task<std::optional<std::string>> FindNewest(std::string path, std::string data);
   // Reads a record whose lock was just taken. Releases the lock when the record is
-  // gone (nullopt) or on any error.
+  // gone (nullopt) or on any error. The caller awaits StayAwake() before: told
+  // to stop in the instant of locking it must still get here.
   template <class Stored, class Id>
   Task<std::optional<Stored>> ReadLocked(Id id, zk::HeldLock lock);
   // Removes a node in one transaction, or in steps when others contend. False: try again.

@@ -62,6 +62,7 @@ Task<std::optional<LockedNode>> Store::TryLockNode(NodeId id, std::string identi
     if (error.verdict() != Verdict::kNotFound) throw;
   }
   if (!lock) co_return std::nullopt;
+  co_await StayAwake();
   std::optional<StoredNode> node = co_await ReadLocked<StoredNode>(id, *lock);
   if (!node) co_return std::nullopt;
   co_return LockedNode(*this, std::move(*node), std::move(*lock));
@@ -71,6 +72,7 @@ Task<std::optional<LockedNode>> Store::LockNode(NodeId id, SteadyTime deadline, 
   std::optional<zk::HeldLock> lock =
       co_await locker_.Acquire(paths::NodeLock(id), deadline, std::move(identifier));
   if (!lock) co_return std::nullopt;
+  co_await StayAwake();
   std::optional<StoredNode> node = co_await ReadLocked<StoredNode>(id, *lock);
   if (!node) throw Error(Verdict::kNotFound, fmt::format("node {} does not exist any more", id));
   co_return LockedNode(*this, std::move(*node), std::move(*lock));

@@ -55,6 +55,7 @@ Task<std::optional<LockedRequest>> Store::AcceptRequest(StoredRequest seen,
   } catch (...) {
     fault = std::current_exception();
   }
+  co_await StayAwake();
   co_await Shielded(locked->Unlock());
   if (fault && VerdictOf(fault) != Verdict::kNotFound) std::rethrow_exception(fault);
   if (fault) co_await RemoveRequestLock(seen.id);
@@ -68,6 +69,7 @@ Task<std::optional<LockedRequest>> Store::TryLockRequest(RequestId id) {
   co_await Ensure(std::string(paths::kRequestLocks));
   std::optional<zk::HeldLock> lock = co_await locker_.TryAcquire(paths::RequestLock(id));
   if (!lock) co_return std::nullopt;
+  co_await StayAwake();
   std::optional<StoredRequest> request = co_await ReadLocked<StoredRequest>(id, *lock);
   if (request) co_return LockedRequest(*this, std::move(*request), std::move(*lock));
   co_await RemoveRequestLock(id);

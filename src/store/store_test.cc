@@ -177,6 +177,36 @@ TEST_F(StoreTest, OfTwoStoresOneGetsTheRequest) {
   w.Run(other_client->Close());
 }
 
+// A task that is told to stop at any instant of an acceptance leaves no contender.
+TEST_F(StoreTest, ACancelledAcceptanceLeavesNoContender) {
+  struct Accepting {
+    static Task<> Run(Store& store, StoredRequest seen, bool& is_accepted) {
+      std::function<Change(NodeRequest&)> to_pending = ToState(RequestState::kPending);
+      std::optional<LockedRequest> locked = co_await store.AcceptRequest(std::move(seen), to_pending);
+      is_accepted = locked.has_value();
+    }
+  };
+  for (bool has_directory : {false, true}) {
+    for (int instant = 0; instant < 60; ++instant) {
+      World world;
+      world.Put("/nodepool/requests-lock", "");
+      if (has_directory) world.Put("/nodepool/requests-lock/200-0000000000", "");
+      RequestId id = world.Run(world.store.CreateRequest("200", Requested("small"), false));
+      StoredRequest seen = *world.Run(world.store.ReadRequest(id));
+      world.memory.SetLatency(std::chrono::milliseconds(4));
+      bool is_accepted = false;
+      TaskGroup group(world.time.loop(), log::Logger("test"));
+      TaskGroup::TaskId task = group.Spawn("accept", Accepting::Run(world.store, seen, is_accepted));
+      world.time.Advance(std::chrono::milliseconds(instant));
+      group.Cancel(task);
+      world.Run(group.Join());
+      world.time.Advance(std::chrono::seconds(1));
+      if (is_accepted) continue;
+      EXPECT_TRUE(world.Children("/nodepool/requests-lock/200-0000000000").empty()) << instant;
+    }
+  }
+}
+
 TEST_F(StoreTest, CreatingALockedNodeIsTwoWrites) {
   NewNode();
   std::optional<LockedNode> node;

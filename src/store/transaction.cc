@@ -43,6 +43,7 @@ Task<typename Transaction<Stored>::Outcome> Transaction<Stored>::Run() {
   bool may_be_left = lock_use_ == LockUse::kTake && (is_uncertain_ || taken_);
   if (may_be_left && (fault || outcome != Outcome::kDone)) {
     auto withdraw = [this] { return Withdraw(); };
+    co_await StayAwake();
     co_await Shielded(RepeatQuietly(loop_, random_, withdraw));
   }
   if (fault) std::rethrow_exception(fault);

@@ -1,0 +1,38 @@
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "model/component.h"
+#include "model/image.h"
+#include "model/node.h"
+#include "model/node_request.h"
+
+// Any bytes in a record's znode: parsing must end with a record or an error, and
+// what a record is written as must read back as the same record.
+
+namespace {
+
+template <class Parse>
+void Check(Parse parse, std::string_view text) {
+  auto record = parse(text);
+  if (!record) return;
+  auto written = ToJson(*record);
+  auto again = parse(written);
+  if (!again || ToJson(*again) != written) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace nodepool;
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  WallTime now = FromSeconds(1'700'000'000);
+  Check([&](std::string_view t) { return ParseNode(t, now); }, text);
+  Check([&](std::string_view t) { return ParseNodeRequest(t, now); }, text);
+  Check([&](std::string_view t) { return ParseImageBuild(t, now); }, text);
+  Check([&](std::string_view t) { return ParseImageUpload(t, now); }, text);
+  for (ComponentKind kind : {ComponentKind::kLauncher, ComponentKind::kPool}) {
+    Check([&](std::string_view t) { return ParseComponent(kind, t); }, text);
+  }
+  return 0;
+}
