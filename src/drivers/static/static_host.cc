@@ -152,13 +152,17 @@ Task<> StaticHost::RegisterLocked(Findings findings) {
 // listed directly, and records that the cache does not know are read.
 Task<> StaticHost::RegisterEmptySlots(Findings findings) {
   std::vector<NodeId> listed = co_await environment_.store.ListNodes();
+  std::vector<NodeId> unknown;
+  for (const NodeId& id : listed) {
+    bool is_known = environment_.nodes.Find(id) != nullptr || environment_.nodes.empty_nodes().contains(id);
+    if (!is_known) unknown.push_back(id);
+  }
   std::set<NodeId> existing(listed.begin(), listed.end());
   std::vector<store::StoredNode> records;
   for (const store::StoredNode* node : CachedRecords()) {
     if (existing.contains(node->id)) records.push_back(*node);
   }
-  for (const NodeId& id : listed) {
-    if (environment_.nodes.Find(id) != nullptr || environment_.nodes.empty_nodes().contains(id)) continue;
+  for (const NodeId& id : unknown) {
     std::optional<store::StoredNode> node = co_await ReadQuietly(id);
     bool is_mine = node && node->record.provider == provider_.name && IdentityOf(node->record) == identity_;
     if (is_mine) records.push_back(std::move(*node));

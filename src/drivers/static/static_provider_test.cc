@@ -73,7 +73,8 @@ struct Launcher {
   testing::VirtualTime& time;
   SimulatedHosts& hosts;
   std::unique_ptr<zk::Client> client;
-  SeededRandom random{7};
+  static inline std::uint64_t last_seed = 0;
+  SeededRandom random{++last_seed};  // no two launchers draw the same numbers
   BlockingPool blocking_pool{1};
   store::Store store{time.loop(), *client, random};
   store::NodeCache nodes{time.loop(), *client};
@@ -332,6 +333,7 @@ TEST_F(StaticProviderTest, AddressOfEitherFamily) {
 
 // D-85: each launcher registers only what is missing, whoever deletes a node.
 TEST_F(StaticProviderTest, TwoLaunchersNeverFillASlotTwice) {
+  zk.SetLatency(std::chrono::milliseconds(5));  // caches lag behind
   Launcher second(time, zk, hosts);
   auto config = Config({Host("host", {"red"}, 3)});
   driver::ProviderEnvironment environment{
