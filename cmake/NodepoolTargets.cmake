@@ -15,7 +15,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(np_options INTERFACE -Wno-builtin-macro-redefined)
 else()
   # GCC 12 reports these on correct inlined std::string and coroutine code.
-  target_compile_options(np_options INTERFACE -Wno-restrict -Wno-dangling-pointer -Wno-maybe-uninitialized)
+  target_compile_options(np_options INTERFACE -Wno-restrict -Wno-dangling-pointer -Wno-maybe-uninitialized
+                         -Wno-mismatched-new-delete)
 endif()
 if(NODEPOOL_SANITIZE)
   target_compile_options(np_options INTERFACE -fsanitize=${NODEPOOL_SANITIZE} -fno-omit-frame-pointer)

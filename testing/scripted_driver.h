@@ -20,7 +20,7 @@ struct Script {
   Duration delete_time{0};
   std::function<std::optional<Error>(int deletion)> delete_error;
   std::function<std::optional<Error>(int start)> start_error;
-  QuotaInformation available = driver::QuotaInformation::Limit({});
+  driver::QuotaInformation available = driver::QuotaInformation::Limit({});
   Resources need = {{"instances", 1}, {"cores", 2}};
   bool launches_nodes = true;
   std::set<LabelName> not_ready;
@@ -35,7 +35,6 @@ struct Script {
   std::vector<NodeId> reused;
   int quota_invalidations = 0;
 
-  using QuotaInformation = driver::QuotaInformation;
 };
 
 class ScriptedHandler : public driver::NodeRequestHandler {

@@ -304,13 +304,18 @@ bool Handler::IsComplete() const {
                      [](const auto& slot) { return slot->state == Slot::State::kReady; });
 }
 
+// Tells the pool only of what is new: every change of what somebody waits for makes
+// the others look again.
 void Handler::SetWaiting(bool is_waiting) {
-  if (is_waiting && !is_waiting_) {
+  bool is_same = plan_.wait == announced_.wait && plan_.pool_shortage == announced_.pool_shortage &&
+                 plan_.provider_shortage == announced_.provider_shortage;
+  if (is_waiting == is_waiting_ && (is_same || !is_waiting)) return;
+  if (!is_waiting_) {
     std::string resource = plan_.MissingResource();
     logger_.Info("Waiting for capacity{}{}", resource.empty() ? "" : ": not enough ", resource);
   }
-  if (!is_waiting && !is_waiting_) return;
   is_waiting_ = is_waiting;
+  announced_ = plan_;
   host_.WaitingChanged(*this);
 }
 

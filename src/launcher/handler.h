@@ -65,7 +65,7 @@ class Handler {
   const sched::ServiceOrder& order() const { return order_; }
   bool is_waiting() const { return is_waiting_; }
   // What it misses while it waits.
-  const sched::FillPlan& plan() const { return plan_; }
+  const sched::FillPlan& plan() const { return announced_; }
 
  private:
   // One node of the set on its way.
@@ -109,6 +109,7 @@ class Handler {
   std::set<NodeId> claims_;               // free nodes about to be tried
   std::set<NodeId> rejected_;             // free nodes that could not be had
   sched::FillPlan plan_;
+  sched::FillPlan announced_;  // the plan as the pool was last told of
   Event changed_;
   Backoff refusal_backoff_;
   std::optional<SteadyTime> refused_until_;
