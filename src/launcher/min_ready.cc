@@ -24,6 +24,7 @@ void MinReady::Start() {
         bool was_free = before != nullptr && before->record.is_free();
         bool is_free = after != nullptr && after->record.is_free();
         if (was_free != is_free) wake_.Set();
+        node_changed_.NotifyAll();
       }));
   registrations_.push_back(context_.images.OnChange([this](const ImageName&) { wake_.Set(); }));
   for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, nullptr, &request);
@@ -107,19 +108,19 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
                                                   : nullptr;
   if (record == nullptr || record->requestor != kMinReadyRequestor || record->node_types.empty()) return;
   const LabelName& label = record->node_types.front();
-  bool is_open = after != nullptr && (after->record.state == RequestState::kRequested ||
-                                      after->record.state == RequestState::kPending);
-  if (is_open) {
+  // A fulfilled one counts until its node is seen to be free.
+  bool is_over = after == nullptr || after->record.state == RequestState::kFailed;
+  if (is_over) {
+    open_[label].erase(id);
+    wake_.Set();
+  } else {
     open_[label].insert(id);
-    return;
   }
-  open_[label].erase(id);
-  wake_.Set();
+  bool is_decided = after != nullptr && (is_over || after->record.state == RequestState::kFulfilled);
   if (after == nullptr) {
     own_.erase(id);
-  } else if (own_.contains(id)) {
-    own_.erase(id);
-    if (after->record.state == RequestState::kFailed) HoldOff(label);
+  } else if (is_decided && own_.erase(id) > 0) {
+    if (is_over) HoldOff(label);
     tasks_.Spawn("finish min-ready request", {"", id.value, ""}, Finish(id, after->record));
   }
 }
@@ -136,8 +137,21 @@ Task<> MinReady::Finish(RequestId id, NodeRequest request) {
     node.allocated_to = RequestId();
     return store::Change::kWrite;
   };
-  for (const NodeId& node : request.nodes) co_await context_.store.UpdateUnlockedNode(node, deallocate);
+  for (const NodeId& node : request.nodes) {
+    bool is_freed = co_await context_.store.UpdateUnlockedNode(node, deallocate);
+    if (is_freed) co_await AwaitSeenFree(node, id);
+  }
   co_await context_.store.DeleteRequest(id);
+}
+
+// Until our own cache shows what we wrote; else the node would be counted as missing
+// between the end of its request and the news of its release.
+Task<> MinReady::AwaitSeenFree(NodeId node, RequestId request) {
+  while (true) {
+    const store::StoredNode* cached = context_.nodes.Find(node);
+    if (cached == nullptr || cached->record.allocated_to != request) co_return;
+    co_await node_changed_.Wait();
+  }
 }
 
 }  // namespace nodepool::launcher

@@ -36,6 +36,7 @@ class MinReady {
   int UnderWay(const LabelName& label) const;
   Task<> Submit(LabelName label);
   Task<> Finish(RequestId id, NodeRequest request);
+  Task<> AwaitSeenFree(NodeId node, RequestId request);
   void HoldOff(const LabelName& label);
   Task<> WakeLater(Duration pause);
 
@@ -45,9 +46,10 @@ class MinReady {
   log::Logger logger_;
   std::map<RequestId, LabelName> own_;             // ours, until finished
   std::map<LabelName, int> submitting_;            // being created
-  std::map<LabelName, std::set<RequestId>> open_;  // of all launchers, requested or pending
+  std::map<LabelName, std::set<RequestId>> open_;  // of all launchers, until gone or failed
   std::map<LabelName, SteadyTime> held_off_;       // after a failure (D-27)
   Event wake_;
+  WaitList node_changed_;
   TaskGroup tasks_;
   std::vector<zk::Registration> registrations_;
 };
