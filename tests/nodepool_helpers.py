@@ -58,11 +58,15 @@ class Tree:
             return []
 
     def record(self, path: str) -> dict | None:
+        """The JSON object at `path`; None when there is none, or garbage of a test."""
         try:
             data = self.zk.get(path)[0]
         except NoNodeError:
             return None
-        return json.loads(data) if data else None
+        try:
+            return json.loads(data)
+        except ValueError:
+            return None
 
     def node(self, node_id: str) -> dict | None:
         return self.record(f"/nodepool/nodes/{node_id}")

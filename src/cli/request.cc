@@ -54,6 +54,7 @@ class Requester {
   const SteadyTime started_;
   RequestId id_;
   bool request_exists_ = false;
+  bool is_served_ = false;  // the nodes were got, and told
   std::vector<store::LockedNode> held_;
   Event changed_;  // something may have come about that Serve waits for
   store::RequestCache requests_;
@@ -97,6 +98,7 @@ Task<int> Requester::Run() {
       context_.store.client().OnSession([this](zk::SessionState) { changed_.Set(); });
   requests_.Start();
   nodes_.Start();
+  // An interruption before the nodes came is a failure, one afterwards the usual end.
   int status = 1;
   std::exception_ptr error;
   try {
@@ -116,7 +118,7 @@ Task<int> Requester::Run() {
   co_await nodes_.Stop();
   if (error && VerdictOf(error) != Verdict::kCancelled) std::rethrow_exception(error);
   if (late_error) std::rethrow_exception(late_error);
-  co_return status;
+  co_return is_served_ ? 0 : status;
 }
 
 Task<> Requester::Create() {
@@ -149,6 +151,7 @@ Task<int> Requester::Serve() {
   co_await context_.store.DeleteRequest(id_);
   request_exists_ = false;
   co_await SetInUse();
+  is_served_ = true;
   Print(id_);
   co_await HoldUntilReleased();
   co_return 0;

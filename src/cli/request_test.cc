@@ -128,7 +128,8 @@ TEST_F(RequestTest, AnInterruptionGivesTheNodesBack) {
   time_.RunUntil([&] { return !out_.str().empty(); });
   tasks_.CancelAll();
   ASSERT_TRUE(AwaitEnd());
-  EXPECT_FALSE(error_) << MessageOf(error_);
+  EXPECT_FALSE(error_);
+  EXPECT_EQ(status_, 0);
   EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);
   EXPECT_THAT(time_.Run(others_.NodeContenders(nodes[0])), IsEmpty());
 }

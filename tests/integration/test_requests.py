@@ -176,6 +176,10 @@ def test_17_38_min_ready(site):
     wait_for(lambda: tree.children("/nodepool/requests") == [], "the min-ready requests are removed")
     for node in tree.nodes().values():
         assert node["requestor"] in (None, "NodePool:min-ready")
+    # Something else is done meanwhile, and still there are no more than asked for.
+    held = tree.use(tree.add_request(["small"], reuse=False))
+    assert len(tree.nodes()) == 3
+    tree.give_back(held)
 
 
 def test_a_whole_round(site):
@@ -194,16 +198,17 @@ def test_requests_are_served_by_priority(site):
     site.launcher(site.config(providers=[fake_provider(**{"max-servers": 1})]))
     tree = site.tree()
     held = tree.use(tree.add_request(["small"]))
+    # The first to wait has been accepted and keeps its place.
+    waiting = [tree.add_request(["small"])]
+    tree.wait_request(waiting[0], "pending")
     low = tree.add_request(["small"], priority="300")
     later = tree.add_request(["small"], relative_priority=5)
     soon = tree.add_request(["small"], relative_priority=1)
     high = tree.add_request(["small"], priority="100", relative_priority=9)
-    order = []
-    for _ in range(4):
+    waiting += [high, soon, later, low]
+    for expected in waiting:
         tree.give_back(held)
-        done = wait_for(lambda: [r for r in (low, later, soon, high)
-                                 if r not in order and tree.request(r)
-                                 and tree.request(r)["state"] == "fulfilled"], "the next request is served")
-        order += done
-        held = tree.use(done[0])
-    assert order == [high, soon, later, low]
+        tree.wait_request(expected, "fulfilled")
+        others = [request for request in waiting if tree.request(request) and request != expected]
+        assert all(tree.request(request)["state"] != "fulfilled" for request in others)
+        held = tree.use(expected)

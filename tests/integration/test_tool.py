@@ -98,7 +98,7 @@ def test_request_ends_by_time_and_by_interruption(site):
     done = site.tool("request", "small", "--wait", "--hold-for", "0.2s")
     assert done.returncode == 0, done.stderr
     client = site.start_tool("request", "small", "--wait", "--json")
-    wait_for(lambda: "nodes" in client.output(), "nodes", 60)
+    wait_for(lambda: '"nodes":' in client.output(), "nodes", 60)
     client.stop(20, signal.SIGINT)
     assert client.wait() == 0
     wait_for(lambda: tree.nodes() == {}, "all nodes are deleted")
@@ -109,7 +109,7 @@ def test_a_killed_request_leaves_nothing_behind(site):
     site.launcher()
     tree = site.tree()
     client = site.start_tool("request", "small", "--wait", "--json")
-    wait_for(lambda: "nodes" in client.output(), "nodes", 60)
+    wait_for(lambda: '"nodes":' in client.output(), "nodes", 60)
     client.kill()
     wait_for(lambda: tree.nodes() == {}, "the node is deleted after the session's end", 60)
 
