@@ -201,6 +201,7 @@ class Installation:
     def launcher(self, config: pathlib.Path | None = None, wait: bool = True, name="launcher") -> Process:
         """A running launcher; with `wait`, one whose pools are registered."""
         config = config or self.config()
+        self.observer()  # makes the chroot, as an older client would have
         process = Process([BIN / "nodepool-launcher", "-d", "-c", config],
                           self.folder / f"{name}-{len(self.started)}.log")
         self.started.append(process)
