@@ -136,6 +136,9 @@ Task<> Load(Loop& loop, zk::WireClient& client, LauncherProcess& launcher, Setti
   LoadClient load(loop, client, random);
   co_await load.Start();
   co_await AwaitServing(loop, client);
+  // The first request makes the directories.
+  std::vector<Timeline> warm_up = co_await load.Run(1, 0, LabelName("small"));
+  co_await AwaitNoNodes(loop, client);
   double cpu_before = launcher.CpuSeconds();
   std::uint64_t own_before = client.counters().writes;
   std::int64_t zxid_before = co_await Zxid(client);
@@ -212,6 +215,7 @@ int Main(Settings settings) {
   options.tick_time = 2000;
   options.min_session_timeout = 4000;
   testing::ZooKeeperServer server(options);
+  server.Start();
   char directory[] = "/tmp/nodepool-load-XXXXXX";
   if (mkdtemp(directory) == nullptr) return 1;
   {

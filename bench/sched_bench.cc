@@ -49,7 +49,8 @@ struct World {
 };
 
 void BM_AssignNothingFits(benchmark::State& state) {
-  World world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), static_cast<int>(state.range(2)));
+  World world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)),
+              static_cast<int>(state.range(2)));
   for (auto _ : state) {
     Plan plan = Assign({world.pools, &world.registry, {}, &world.queues, {}});
     benchmark::DoNotOptimize(plan);

@@ -34,7 +34,6 @@ struct Script {
   std::vector<NodeId> deleted;
   std::vector<NodeId> reused;
   int quota_invalidations = 0;
-
 };
 
 class ScriptedHandler : public driver::NodeRequestHandler {

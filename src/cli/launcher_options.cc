@@ -21,10 +21,15 @@ std::optional<int> ParseLauncherOptions(int argc, char** argv, LauncherOptions& 
   std::string secure_path;
   bool is_foreground = false;
   bool is_version = false;
+  bool is_without_webapp = false;
+  std::string pid_file, logging_file;
   app.add_option("-c", options.config_path, "configuration file")->capture_default_str();
   app.add_option("-s", secure_path, "secure file");
   app.add_flag("-f", is_foreground, "stay in the foreground");
   app.add_flag("-d", options.is_debug, "stay in the foreground and log at DEBUG level");
+  app.add_option("-p", pid_file, "pid file; not used in the foreground");
+  app.add_option("-l", logging_file, "logging configuration; not supported yet, the defaults are used");
+  app.add_flag("--no-webapp", is_without_webapp, "without the web server; there is none yet");
   app.add_flag("--version", is_version, "show the version");
   try {
     app.parse(argc, argv);

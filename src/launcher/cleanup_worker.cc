@@ -138,13 +138,10 @@ Task<> CleanupWorker::UnfinishedNodes() {
   }
 }
 
-// Only what was empty a pass ago as well: a record may be on its way.
+// Nobody creates a node without data; the store looks again before it removes.
 Task<> CleanupWorker::EmptyNodes() {
   std::set<NodeId> empty = context_.nodes.empty_nodes();
-  for (const NodeId& id : empty) {
-    if (empty_before_.contains(id)) co_await context_.store.RemoveEmptyNode(id);
-  }
-  empty_before_ = std::move(empty);
+  for (const NodeId& id : empty) co_await context_.store.RemoveEmptyNode(id);
 }
 
 }  // namespace nodepool::launcher

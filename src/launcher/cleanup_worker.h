@@ -1,7 +1,5 @@
 #pragma once
 
-#include <set>
-
 #include "async/task_group.h"
 #include "config/config.h"
 #include "launcher/context.h"
@@ -38,7 +36,6 @@ class CleanupWorker {
   ProviderManager& providers_;
   const config::Config& config_;
   log::Logger logger_;
-  std::set<NodeId> empty_before_;
   TaskGroup tasks_;
 };
 

@@ -38,7 +38,8 @@ DeletedNodeWorker::~DeletedNodeWorker() = default;
 void DeletedNodeWorker::Start() {
   registrations_.push_back(context_.nodes.OnChange(
       [this](const NodeId& id, const store::StoredNode*, const store::StoredNode* after) {
-        if (after != nullptr) Examine(id);
+        if (after != nullptr) return Examine(id);
+        removed_.erase(id);
       }));
   registrations_.push_back(context_.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
@@ -61,7 +62,8 @@ void DeletedNodeWorker::ProviderStarted(const ProviderName& provider) {
 
 void DeletedNodeWorker::Examine(const NodeId& id) {
   const store::StoredNode* node = context_.nodes.Find(id);
-  if (node == nullptr || node->is_locked() || !node->record.state || under_way_.contains(id)) return;
+  if (node == nullptr || node->is_locked() || !node->record.state) return;
+  if (under_way_.contains(id) || removed_.contains(id)) return;
   if (!providers_.IsConfigured(node->record.provider)) return;
   if (IsGarbageWhenUnlocked(*node->record.state)) {
     if (providers_.Find(node->record.provider) == nullptr) return;
@@ -134,6 +136,7 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
     error = std::current_exception();
   }
   if (is_removed) {
+    if (context_.nodes.Find(id) != nullptr) removed_.insert(id);
     logger.Info("Deleted");
     if (driver::Provider* provider = providers_.Find(removed.provider)) provider->NodeDeleted(id, removed);
     co_return;

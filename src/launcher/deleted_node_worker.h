@@ -38,6 +38,7 @@ class DeletedNodeWorker {
   ProviderManager& providers_;
   log::Logger logger_;
   std::set<NodeId> under_way_;
+  std::set<NodeId> removed_;  // by us, though the cache still shows them
   std::map<NodeId, int> failures_;
   TaskGroup tasks_;
   std::vector<zk::Registration> registrations_;

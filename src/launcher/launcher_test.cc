@@ -1,9 +1,11 @@
 #include "launcher/launcher.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 
+#include "testing/faulty_zk.h"
 #include "testing/memory_zk.h"
 #include "testing/scripted_driver.h"
 #include "testing/virtual_time.h"
@@ -53,6 +55,7 @@ class LauncherTest : public ::testing::Test {
 
   struct Running {
     std::unique_ptr<zk::Client> client;
+    std::unique_ptr<testing::FaultyZk> recorder;  // what the launcher talks to
     std::unique_ptr<Launcher> launcher;
     bool is_stopped = false;
   };
@@ -60,8 +63,9 @@ class LauncherTest : public ::testing::Test {
   Running& StartLauncher(std::string hostname = "np01") {
     auto running = std::make_unique<Running>();
     running->client = zk_->Connect();
+    running->recorder = std::make_unique<testing::FaultyZk>(*running->client);
     Launcher::Options options{hostname, hostname + ".example.org", {}};
-    running->launcher = std::make_unique<Launcher>(time_.loop(), random_, pool_, *running->client, drivers_,
+    running->launcher = std::make_unique<Launcher>(time_.loop(), random_, pool_, *running->recorder, drivers_,
                                                    config_, std::move(options));
     time_.Run(running->launcher->Start());
     launchers_.push_back(std::move(running));
@@ -178,6 +182,28 @@ TEST_F(LauncherTest, ServesARequestFromCreationToDeletion) {  // coordination.17
   EXPECT_TRUE(Await([&] {
     return time_.Run(client_->GetChildren("/nodepool/requests-lock"))->names.empty();
   })) << "the lock directory goes with the request (D-06)";
+}
+
+// The budget of ZooKeeper operations for a request of one node, its use and its
+// deletion. The scripted driver itself writes twice (instance, ready).
+TEST_F(LauncherTest, ZooKeeperOperationsPerNodeLife) {
+  Running& running = StartLauncher();
+  for (int round = 0; round < 2; ++round) {  // the first one makes the directories
+    running.recorder->ForgetCalls();
+    RequestId id = Request({"small"});
+    ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+    auto nodes = Take(id);
+    Return(nodes);
+    ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
+    time_.Advance(std::chrono::minutes(5));
+  }
+  std::vector<std::string> writes;
+  for (const auto& call : running.recorder->calls()) {
+    if (call.is_write) writes.push_back(call.name + " " + call.path);
+  }
+  EXPECT_THAT(writes, ::testing::SizeIs(10));
+  int reads = static_cast<int>(running.recorder->calls().size() - writes.size());
+  EXPECT_LE(reads, 15);
 }
 
 TEST_F(LauncherTest, NodesComeInTheOrderOfTheLabels) {  // coordination.17.7, BB-02

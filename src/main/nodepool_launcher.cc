@@ -2,7 +2,8 @@
 #include <csignal>
 #include <iostream>
 
-#include "async/deadline.h"
+#include "async/event.h"
+#include "async/task_group.h"
 #include "base/random.h"
 #include "cli/connection.h"
 #include "cli/launcher_options.h"
@@ -13,12 +14,30 @@
 namespace nodepool {
 namespace {
 
-enum class Ending { kGraceful, kImmediate };
+// How the program comes to its end.
+struct Ending {
+  Event reached;
+  bool is_immediate = false;
+  std::exception_ptr error;  // the launcher could not start
+};
 
-// Ends when a signal asks for it: SIGINT and SIGUSR1 gracefully, SIGTERM at once.
-Task<Ending> AwaitSignal(boost::asio::signal_set& signals) {
+// SIGINT and SIGUSR1 end it gracefully, SIGTERM at once.
+Task<> AwaitSignal(Loop& loop, Ending& ending) {
+  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM, SIGUSR1);
   int signal = co_await signals.async_wait(boost::asio::use_awaitable);
-  co_return signal == SIGTERM ? Ending::kImmediate : Ending::kGraceful;
+  ending.is_immediate = signal == SIGTERM;
+  ending.reached.Set();
+}
+
+Task<> Start(Loop& loop, zk::Client& client, launcher::Launcher& launcher, std::string servers,
+             Ending& ending) {
+  try {
+    co_await cli::AwaitConnection(loop, client, std::move(servers));
+    co_await launcher.Start();
+  } catch (...) {
+    ending.error = std::current_exception();
+    ending.reached.Set();
+  }
 }
 
 Task<> Serve(Loop& loop, Random& random, driver::Registry& drivers, zk::Client& client,
@@ -26,21 +45,20 @@ Task<> Serve(Loop& loop, Random& random, driver::Registry& drivers, zk::Client& 
   BlockingPool blocking_pool;
   launcher::Launcher::Options options{cli::Hostname(), cli::FullyQualifiedHostname(), {}};
   launcher::Launcher launcher(loop, random, blocking_pool, client, drivers, config, std::move(options));
-  TaskGroup starting(loop, log::Logger("nodepool.NodePool"));
-  auto start = [](Loop& l, zk::Client& c, launcher::Launcher& la, std::string s) -> Task<> {
-    co_await cli::AwaitConnection(l, c, std::move(s));
-    co_await la.Start();
-  };
-  starting.Spawn("start the launcher", start(loop, client, launcher, std::move(servers)));
-  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM, SIGUSR1);
-  Ending ending = co_await AwaitSignal(signals);
-  if (ending == Ending::kGraceful) {
-    co_await starting.Stop();
+  Ending ending;
+  TaskGroup tasks(loop, log::Logger("nodepool.NodePool"));
+  tasks.Spawn("wait for a signal", AwaitSignal(loop, ending));
+  tasks.Spawn("start the launcher", Start(loop, client, launcher, std::move(servers), ending));
+  co_await ending.reached.Wait();
+  std::exception_ptr error = ending.error;
+  if (!ending.is_immediate) {
+    co_await tasks.Stop();
     co_await launcher.Stop();
   }
   co_await client.Close();
   // Nothing is stopped in order; the closed session has freed every lock (D-65).
-  if (ending == Ending::kImmediate) std::_Exit(0);
+  if (ending.is_immediate) std::_Exit(0);
+  if (error) std::rethrow_exception(error);
 }
 
 int Run(const cli::LauncherOptions& options) {

@@ -22,9 +22,9 @@ struct NodeRequest {
   std::vector<NodeId> nodes;            // same order; filled only when fulfilled
   bool reuse = true;                    // false: launch new nodes
   std::optional<std::string> requestor;
-  boost::json::value requestor_data;  // opaque, handed back unchanged
-  ProviderName provider;              // a wish; empty = null
-  std::int64_t relative_priority = 0; // lower is served first
+  boost::json::value requestor_data;   // opaque, handed back unchanged
+  ProviderName provider;               // a wish; empty = null
+  std::int64_t relative_priority = 0;  // lower is served first
   std::optional<std::string> event_id;
   std::optional<WallTime> created_time;
   std::optional<std::string> tenant_name;

@@ -62,7 +62,8 @@ TEST_F(PythonPeer, WritesRecordsThatWeReadBackToTheByte) {
       "'r\\u00e9\\U0001f600\\x7f\"',\n"
       "    'requestor_data': [random.uniform(-1e300, 1e300), 10.0 ** random.randint(-20, 20), 2**63 + i, "
       "-i],\n"
-      "    'provider': None, 'relative_priority': i, 'event_id': None, 'created_time': 1e9 + random.random() * 1e9,\n"
+      "    'provider': None, 'relative_priority': i, 'event_id': None, 'created_time': 1e9 + random.random() "
+      "* 1e9,\n"
       "    'tenant_name': None}))\n",
       "");
   int count = 0;

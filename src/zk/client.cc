@@ -22,6 +22,9 @@ Task<bool> CreateDownward(Client& client, std::vector<std::string> missing) {
   for (; !missing.empty(); missing.pop_back()) {
     Result<Created> created = co_await client.Create(missing.back(), "", CreateMode::kPersistent);
     if (created || created.error() == Code::kNodeExists) continue;
+    if (created.error() == Code::kNoNode && missing.back() == "/") {
+      throw Error(Verdict::kInvalid, "the parent of ZooKeeper's chroot does not exist; create it first");
+    }
     if (created.error() == Code::kNoNode) co_return false;
     throw Refused(missing.back(), created.error());
   }
@@ -40,10 +43,12 @@ std::string BaseName(std::string_view path) { return std::string(path.substr(pat
 Task<> EnsurePath(Client& client, std::string path) {
   for (int round = 0; round < kRounds; ++round) {
     std::vector<std::string> missing;
-    for (std::string level = path; level != "/"; level = ParentPath(level)) {
+    // Up to the root, which is missing when it is a chroot that nobody has made yet.
+    for (std::string level = path;; level = ParentPath(level)) {
       Result<Stat> exists = co_await client.Exists(level);
       if (exists) break;
       missing.push_back(level);
+      if (level == "/") break;
     }
     bool is_done = co_await CreateDownward(client, std::move(missing));
     if (is_done) co_return;

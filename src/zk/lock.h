@@ -34,7 +34,8 @@ class Locker {
 
   // Waits in line, watching only the predecessor. nullopt at `deadline`. On every
   // way out without the lock the own contender is removed.
-  Task<std::optional<HeldLock>> Acquire(std::string directory, SteadyTime deadline, std::string identifier = "");
+  Task<std::optional<HeldLock>> Acquire(std::string directory, SteadyTime deadline,
+                                        std::string identifier = "");
 
   // Deletes the contender; one that is gone counts as released. Nothing is sent
   // when the session is another one. Retries through connection losses.

@@ -46,17 +46,17 @@ template <class T = void>
 using Result = std::expected<T, Code>;
 
 struct Stat {
-  std::int64_t czxid = 0;           // transaction that created the znode
-  std::int64_t mzxid = 0;           // transaction that last changed its data
-  std::int64_t ctime = 0;           // milliseconds since the epoch
-  std::int64_t mtime = 0;           // milliseconds since the epoch
-  std::int32_t version = 0;         // changes of the data
-  std::int32_t cversion = 0;        // changes of the children
-  std::int32_t aversion = 0;        // changes of the ACL
-  std::int64_t ephemeral_owner = 0; // session id, 0 for a persistent znode
+  std::int64_t czxid = 0;            // transaction that created the znode
+  std::int64_t mzxid = 0;            // transaction that last changed its data
+  std::int64_t ctime = 0;            // milliseconds since the epoch
+  std::int64_t mtime = 0;            // milliseconds since the epoch
+  std::int32_t version = 0;          // changes of the data
+  std::int32_t cversion = 0;         // changes of the children
+  std::int32_t aversion = 0;         // changes of the ACL
+  std::int64_t ephemeral_owner = 0;  // session id, 0 for a persistent znode
   std::int32_t data_length = 0;
   std::int32_t num_children = 0;
-  std::int64_t pzxid = 0;           // transaction that last changed the children
+  std::int64_t pzxid = 0;  // transaction that last changed the children
   bool operator==(const Stat&) const = default;
 };
 
@@ -133,8 +133,8 @@ enum class EventType : std::int32_t {
 
 struct WatchEvent {
   EventType type = EventType::kNone;
-  std::string path;         // without the chroot
-  std::int64_t zxid = -1;   // of the change, where the server tells (3.9 on); else -1
+  std::string path;        // without the chroot
+  std::int64_t zxid = -1;  // of the change, where the server tells (3.9 on); else -1
 };
 
 // Called on the loop's thread; must not block and must not throw.

@@ -257,6 +257,18 @@ TEST_F(WireServerTest, ChrootIsAddedAndStripped) {
   EXPECT_THAT(once.events(), ElementsAre("children /"));
 }
 
+// A chroot that nobody has made appears with the first path below it (coordination.md 2.2).
+TEST_F(WireServerTest, MissingChrootIsMade) {
+  WireOptions options = OptionsFor(server->address());
+  options.chroot = root + "/new";
+  TestClient jailed(*this, options);
+  Await(EnsurePath(*jailed, "/a/b"));
+  EXPECT_TRUE(Await(client->Exists(root + "/new/a/b")));
+  options.chroot = root + "/without/parent";
+  TestClient lost(*this, options);
+  EXPECT_EQ(ErrorOf(EnsurePath(*lost, "/a")).verdict(), Verdict::kInvalid);
+}
+
 TEST_F(WireServerTest, TooLargeAndBadPathsAreRefusedBeforeSending) {
   auto writes = client->counters().writes;
   Error too_large =
