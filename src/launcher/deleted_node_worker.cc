@@ -31,7 +31,8 @@ DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& provider
     : context_(context),
       providers_(providers),
       logger_("nodepool.DeletedNodeWorker"),
-      tasks_(context.loop, logger_) {}
+      tasks_(context.loop, logger_),
+      loops_(context.loop, logger_) {}
 
 DeletedNodeWorker::~DeletedNodeWorker() = default;
 
@@ -40,6 +41,7 @@ void DeletedNodeWorker::Start() {
       [this](const NodeId& id, const store::StoredNode*, const store::StoredNode* after) {
         if (after != nullptr) return Examine(id);
         removed_.erase(id);
+        failures_.erase(id);
       }));
   registrations_.push_back(context_.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
@@ -47,11 +49,23 @@ void DeletedNodeWorker::Start() {
         std::set<NodeId> nodes = context_.nodes.OfRequest(id);
         for (const NodeId& node : nodes) Examine(node);
       }));
+  loops_.Spawn("sweep dead nodes", Sweep());
+}
+
+void DeletedNodeWorker::ExamineAll() {
   for (const auto& [id, node] : context_.nodes.all()) Examine(id);
+}
+
+Task<> DeletedNodeWorker::Sweep() {
+  while (true) {
+    if (context_.nodes.synced()) ExamineAll();
+    co_await context_.loop.SleepFor(context_.intervals.cleanup);
+  }
 }
 
 Task<> DeletedNodeWorker::Stop() {
   registrations_.clear();
+  co_await loops_.Stop();
   co_await tasks_.Stop();
 }
 
@@ -61,9 +75,15 @@ void DeletedNodeWorker::ProviderStarted(const ProviderName& provider) {
 }
 
 void DeletedNodeWorker::Examine(const NodeId& id) {
+  if (under_way_.contains(id)) {
+    changed_.insert(id);
+    return;
+  }
   const store::StoredNode* node = context_.nodes.Find(id);
   if (node == nullptr || node->is_locked() || !node->record.state) return;
-  if (under_way_.contains(id) || removed_.contains(id)) return;
+  if (removed_.contains(id)) return;
+  auto failures = failures_.find(id);
+  if (failures != failures_.end() && context_.loop.SteadyNow() < failures->second.not_before) return;
   if (!providers_.IsConfigured(node->record.provider)) return;
   if (IsGarbageWhenUnlocked(*node->record.state)) {
     if (providers_.Find(node->record.provider) == nullptr) return;
@@ -87,22 +107,25 @@ Task<> DeletedNodeWorker::Guarded(NodeId id, Task<> task) {
     error = std::current_exception();
   }
   under_way_.erase(id);
+  bool is_changed = changed_.erase(id) > 0;
   if (!error) {
     failures_.erase(id);
+    if (is_changed) Examine(id);
     co_return;
   }
   Verdict verdict = VerdictOf(error);
   if (verdict == Verdict::kCancelled || verdict == Verdict::kLostSession) co_return;
   logger_.About({"", "", id.value}).Error("Deleting failed, will be tried again: {}", MessageOf(error));
-  ++failures_[id];
-  tasks_.Spawn("retry delete", {"", "", id.value}, RetryLater(id));
-}
-
-Task<> DeletedNodeWorker::RetryLater(NodeId id) {
-  int exponent = std::min(failures_[id] - 1, 10);
+  Failures& failures = failures_[id];
+  int exponent = std::min(failures.count++, 10);
   Duration pause =
       std::min(context_.intervals.delete_retry * (1 << exponent), context_.intervals.delete_retry_max);
-  co_await context_.loop.SleepFor(pause);
+  failures.not_before = context_.loop.SteadyNow() + pause;
+  tasks_.Spawn("retry delete", {"", "", id.value}, RetryLater(id, failures.not_before));
+}
+
+Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {
+  co_await context_.loop.SleepUntil(when);
   Examine(id);
 }
 

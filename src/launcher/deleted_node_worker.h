@@ -13,7 +13,8 @@ namespace nodepool::launcher {
 // The only place that deletes machines (launcher.md 21). Reacts to every change of
 // a node: dead, unlocked ones of configured providers are deleted; ready ones whose
 // request is gone become free. A deletion that fails is tried again with growing
-// pauses, without end.
+// pauses, without end. Once a minute everything is looked at again: the net for what
+// a lost session interrupted.
 class DeletedNodeWorker {
  public:
   DeletedNodeWorker(Context& context, ProviderManager& providers);
@@ -32,15 +33,23 @@ class DeletedNodeWorker {
   Task<> Guarded(NodeId id, Task<> task);
   Task<> Delete(NodeId id);
   Task<> Deallocate(NodeId id);
-  Task<> RetryLater(NodeId id);
+  Task<> RetryLater(NodeId id, SteadyTime when);
+  Task<> Sweep();
+  void ExamineAll();
 
   Context& context_;
   ProviderManager& providers_;
   log::Logger logger_;
   std::set<NodeId> under_way_;
+  std::set<NodeId> changed_;  // while under way: to be examined again afterwards
   std::set<NodeId> removed_;  // by us, though the cache still shows them
-  std::map<NodeId, int> failures_;
-  TaskGroup tasks_;
+  struct Failures {
+    int count = 0;
+    SteadyTime not_before{};
+  };
+  std::map<NodeId, Failures> failures_;
+  TaskGroup tasks_;  // end with the session
+  TaskGroup loops_;
   std::vector<zk::Registration> registrations_;
 };
 

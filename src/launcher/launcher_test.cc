@@ -378,6 +378,20 @@ TEST_F(LauncherTest, FailingDeletionIsRepeatedAndTheNodeStaysUnlockedBetween) { 
   EXPECT_EQ(script().deletions, 4);
 }
 
+// A deletion that a lost session interrupted before it held the lock is not announced
+// by any event; the sweep finds the node.
+TEST_F(LauncherTest, InterruptedDeletionIsTakenUpAgain) {
+  Running& running = StartLauncher();
+  for (int i = 0; i < 20; ++i) {
+    Node node;
+    node.SetState(NodeState::kUsed, time_.loop().Now());
+    node.provider = ProviderName("cloud");
+    time_.Run(client_store_->CreateNode(node));
+    zk_->ExpireSession(*running.client);
+  }
+  EXPECT_TRUE(Await([&] { return Nodes().empty(); }, std::chrono::minutes(5)));
+}
+
 TEST_F(LauncherTest, KeepsMinReadyNodes) {  // coordination.17.38, BB-14, BB-15
   config_->common.labels[LabelName("small")].min_ready = 2;
   StartLauncher();
