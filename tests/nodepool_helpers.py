@@ -202,7 +202,7 @@ class Installation:
         """A running launcher; with `wait`, one whose pools are registered."""
         config = config or self.config()
         self.observer()  # makes the chroot, as an older client would have
-        process = Process([BIN / "nodepool-launcher", "-d", "-c", config],
+        process = Process([BIN / "nodepool-launcher", "-d", "--cleanup-interval", "1", "-c", config],
                           self.folder / f"{name}-{len(self.started)}.log")
         self.started.append(process)
         if wait:

@@ -30,6 +30,7 @@ std::optional<int> ParseLauncherOptions(int argc, char** argv, LauncherOptions& 
   app.add_option("-p", pid_file, "pid file; not used in the foreground");
   app.add_option("-l", logging_file, "logging configuration; not supported yet, the defaults are used");
   app.add_flag("--no-webapp", is_without_webapp, "without the web server; there is none yet");
+  app.add_option("--cleanup-interval", options.cleanup_interval)->check(CLI::Range(0.1, 3600.0))->group("");
   app.add_flag("--version", is_version, "show the version");
   try {
     app.parse(argc, argv);

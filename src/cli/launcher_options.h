@@ -10,6 +10,8 @@ struct LauncherOptions {
   std::string config_path = "/etc/nodepool/nodepool.yaml";
   std::optional<std::string> secure_path;
   bool is_debug = false;
+  // Seconds between clean-up passes; for tests, not shown in the help.
+  std::optional<double> cleanup_interval;
 };
 
 // Fills `options`. Returns the exit status when there is nothing to run: 0 after

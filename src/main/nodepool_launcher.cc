@@ -41,9 +41,10 @@ Task<> Start(Loop& loop, zk::Client& client, launcher::Launcher& launcher, std::
 }
 
 Task<> Serve(Loop& loop, Random& random, driver::Registry& drivers, zk::Client& client,
-             std::shared_ptr<const driver::LoadedConfig> config, std::string servers) {
+             std::shared_ptr<const driver::LoadedConfig> config, std::string servers,
+             launcher::Intervals intervals) {
   BlockingPool blocking_pool;
-  launcher::Launcher::Options options{cli::Hostname(), cli::FullyQualifiedHostname(), {}};
+  launcher::Launcher::Options options{cli::Hostname(), cli::FullyQualifiedHostname(), intervals};
   launcher::Launcher launcher(loop, random, blocking_pool, client, drivers, config, std::move(options));
   Ending ending;
   TaskGroup tasks(loop, log::Logger("nodepool.NodePool"));
@@ -72,7 +73,12 @@ int Run(const cli::LauncherOptions& options) {
   SystemRandom random;
   const config::ZooKeeperSettings& settings = (*config)->common.zookeeper;
   zk::WireClient client(loop, random, cli::ConnectionOptions(settings));
-  RunToEnd(loop, Serve(loop, random, drivers, client, *config, cli::ServerNames(settings)));
+  launcher::Intervals intervals;
+  if (options.cleanup_interval) {
+    intervals.cleanup =
+        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
+  }
+  RunToEnd(loop, Serve(loop, random, drivers, client, *config, cli::ServerNames(settings), intervals));
   return 0;
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <boost/asio/co_spawn.hpp>
 #include <functional>
 
 #include "async/backoff.h"
 #include "async/loop.h"
+#include "async/shield.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/random.h"
@@ -40,21 +40,6 @@ inline Task<> RepeatQuietly(Loop& loop, Random& random, std::function<Task<bool>
   } catch (const std::exception& error) {
     log::Logger("nodepool.store").Debug("Cleaning up: {}", error.what());
   }
-}
-
-// For clean-up after a failure, which may be that the task was told to stop:
-//
-//   co_await StayAwake();
-//   co_await Shielded(...);
-//
-// The first keeps a cancelled task from throwing at its next await, the second
-// awaits `task` to its end and undoes the first.
-inline auto StayAwake() { return boost::asio::this_coro::throw_if_cancelled(false); }
-
-inline Task<> Shielded(Task<> task) {
-  auto executor = co_await boost::asio::this_coro::executor;
-  co_await boost::asio::co_spawn(executor, std::move(task), boost::asio::use_awaitable);
-  co_await boost::asio::this_coro::throw_if_cancelled(true);
 }
 
 }  // namespace nodepool::store

@@ -5,6 +5,7 @@
 #include <boost/asio/experimental/parallel_group.hpp>
 
 #include "async/backoff.h"
+#include "async/shield.h"
 #include "base/error.h"
 #include "base/logging.h"
 
@@ -69,10 +70,8 @@ Task<bool> Election::Reign(HeldLock lock, Task<> lead) {
         !error || VerdictOf(error) == Verdict::kCancelled || VerdictOf(error) == Verdict::kLostSession;
     if (was_deposed && client_.state() != SessionState::kClosed) co_return false;
   }
-  // A cancelled task could not await the release otherwise.
-  co_await asio::this_coro::throw_if_cancelled(false);
-  co_await locker_.Release(std::move(lock));
-  co_await asio::this_coro::throw_if_cancelled(true);
+  co_await StayAwake();
+  co_await Shielded(locker_.Release(std::move(lock)));
   if (error) std::rethrow_exception(error);
   co_return true;
 }

@@ -1,30 +1,21 @@
 #include "zk/lock.h"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
 
 #include "async/backoff.h"
 #include "async/deadline.h"
+#include "async/shield.h"
 #include "base/error.h"
 #include "base/logging.h"
 
 namespace nodepool::zk {
 namespace {
 
-namespace asio = boost::asio;
-
 constexpr std::string_view kMark = "__lock__";
 constexpr std::size_t kDigits = 10;
 
 // Requires a contender. Numbers are compared as text, as all other lockers do.
 std::string_view NumberOf(std::string_view contender) { return contender.substr(contender.size() - kDigits); }
-
-// Awaits `task` to its end although the caller gets cancelled meanwhile, which it
-// feels at its next await.
-Task<> Shielded(Task<> task) {
-  auto executor = co_await asio::this_coro::executor;
-  co_await asio::co_spawn(executor, std::move(task), asio::use_awaitable);
-}
 
 // One attempt to get into the line of a directory and to its head. Lives in the
 // frame of the coroutine that owns the attempt.
@@ -198,10 +189,8 @@ Task<std::optional<HeldLock>> TakeOrLeave(Contender& contender, Task<std::option
   } catch (...) {
     fault = std::current_exception();
   }
-  // Without this a cancelled task could not await anything.
-  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await StayAwake();
   co_await Shielded(contender.Withdraw());
-  co_await asio::this_coro::throw_if_cancelled(true);
   if (fault) std::rethrow_exception(fault);
   co_return std::nullopt;
 }

@@ -1,10 +1,8 @@
 #include "driver/statemachine/launch.h"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/co_spawn.hpp>
-
 #include "async/backoff.h"
 #include "async/deadline.h"
+#include "async/shield.h"
 #include "base/text.h"
 #include "driver/statemachine/metadata.h"
 #include "driver/statemachine/node_record.h"
@@ -17,15 +15,6 @@ namespace {
 constexpr Duration kConsoleLimit = std::chrono::seconds(30);
 constexpr std::size_t kConsoleLineLimit = 400;
 constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::seconds(30)};
-
-// Awaits `task` without passing a stop on to it; the caller notices the stop at its
-// next await.
-Task<> Shielded(Task<> task) {
-  namespace asio = boost::asio;
-  auto executor = co_await asio::this_coro::executor;
-  co_await asio::co_spawn(executor, std::move(task),
-                          asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
-}
 
 Task<> WriteRecord(store::LockedNode& node, std::function<store::Change(Node&)> change, bool& is_lost) {
   bool is_written = false;
