@@ -12,7 +12,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12 offers std::expected only to compilers that announce the final
   # concepts; clang 16 implements what it needs but announces less.
   target_compile_definitions(np_options INTERFACE __cpp_concepts=202002L)
-  target_compile_options(np_options INTERFACE -Wno-builtin-macro-redefined)
+  target_compile_options(np_options INTERFACE -Wno-builtin-macro-redefined -Wno-macro-redefined)
 else()
   # GCC 12 reports these on correct inlined std::string and coroutine code.
   target_compile_options(np_options INTERFACE -Wno-restrict -Wno-dangling-pointer -Wno-maybe-uninitialized

@@ -188,7 +188,8 @@ TEST_F(WireEnsembleTest, HangingServerIsLeftInTimeToKeepTheSession) {
 
 Task<> WriteUntilStopped(Loop& loop, WireClient& client, std::set<std::string>& acknowledged,
                          const bool& is_stopped) {
-  for (int i = 0; !is_stopped; ++i) {
+  for (int i = 0;; ++i) {
+    if (is_stopped) co_return;
     Error error(Verdict::kRetry, "");
     std::string path = fmt::format("/writes/{}", i);
     while (error.verdict() == Verdict::kRetry) {
