@@ -145,8 +145,7 @@ void Launcher::SessionChanged(zk::SessionState state) {
 
 bool Launcher::is_ready() const { return is_serving_ && providers_.all_started(); }
 
-Task<> Launcher::Bounded(std::string what, Task<> step) {
-  SteadyTime deadline = context_.loop.SteadyNow() + options_.intervals.graceful_stop;
+Task<> Launcher::Bounded(SteadyTime deadline, std::string what, Task<> step) {
   std::exception_ptr error;
   try {
     co_await WithDeadline(context_.loop, deadline, what, std::move(step));
@@ -157,18 +156,18 @@ Task<> Launcher::Bounded(std::string what, Task<> step) {
 }
 
 Task<> Launcher::Stop() {
-  logger_.Info("Stopping");
-  is_serving_ = false;
+  if (std::exchange(is_serving_, false)) logger_.Info("Stopping");
   session_.Reset();
-  co_await tasks_.Stop();
-  co_await min_ready_.Stop();
-  co_await cleanup_.Stop();
-  co_await lost_requests_.Stop();
-  co_await scheduler_.Stop();
-  for (const auto& [key, worker] : pools_) co_await Bounded("giving requests back", worker->Stop());
-  co_await Bounded("ending deletions", deleted_nodes_.Stop());
-  co_await Bounded("stopping providers", providers_.Stop());
-  co_await Bounded("removing the announcement", entry_.Unregister());
+  SteadyTime deadline = context_.loop.SteadyNow() + options_.intervals.graceful_stop;
+  co_await Bounded(deadline, "ending the start", tasks_.Stop());
+  co_await Bounded(deadline, "ending min-ready requests", min_ready_.Stop());
+  co_await Bounded(deadline, "ending clean-up", cleanup_.Stop());
+  co_await Bounded(deadline, "ending resets", lost_requests_.Stop());
+  co_await Bounded(deadline, "ending decisions", scheduler_.Stop());
+  for (const auto& [key, worker] : pools_) co_await Bounded(deadline, "giving requests back", worker->Stop());
+  co_await Bounded(deadline, "ending deletions", deleted_nodes_.Stop());
+  co_await Bounded(deadline, "stopping providers", providers_.Stop());
+  co_await Bounded(deadline, "removing the announcement", entry_.Unregister());
   co_await images_.Stop();
   co_await request_locks_.Stop();
   co_await requests_.Stop();

@@ -38,7 +38,9 @@ class Launcher {
   Task<> Start();
 
   // Gives accepted requests back, removes the announcements, stops the providers
-  // (D-24). Each step is bounded by the graceful stop's time. The session stays open.
+  // (D-24), all within the graceful stop's time. The session stays open. What could
+  // not end in time, as when ZooKeeper is away, ends when the client was closed: call
+  // it again then, before destruction.
   Task<> Stop();
 
   // Whether every configured provider is up and serving (D-64).
@@ -50,7 +52,7 @@ class Launcher {
   Task<> StartPools(ProviderName name);
   bool IsLabelAvailable(const LabelName& label) const;
   std::vector<PoolWorker*> Pools() const;
-  Task<> Bounded(std::string what, Task<> step);
+  Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 
   std::shared_ptr<const driver::LoadedConfig> config_;
   Options options_;

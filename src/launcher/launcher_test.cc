@@ -77,6 +77,7 @@ class LauncherTest : public ::testing::Test {
     running.is_stopped = true;
     time_.Run(running.launcher->Stop());
     time_.Run(running.client->Close());
+    time_.Run(running.launcher->Stop());
   }
 
   RequestId Request(std::vector<std::string> labels, std::function<void(NodeRequest&)> adjust = {}) {
@@ -429,6 +430,17 @@ TEST_F(LauncherTest, StopGivesRequestsBack) {  // D-24
   EXPECT_EQ(Read(id)->state, RequestState::kRequested);
   EXPECT_TRUE(Read(id)->declined_by.empty());
   EXPECT_TRUE(time_.Run(client_store_->NodeContenders(Nodes()[0])).empty());
+}
+
+TEST_F(LauncherTest, StopEndsWhenZooKeeperIsAway) {  // D-24
+  script().launch_time = std::chrono::hours(1);
+  Running& running = StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  zk_->Disconnect(*running.client);
+  SteadyTime before = time_.loop().SteadyNow();
+  StopLauncher(running);
+  EXPECT_LE(time_.loop().SteadyNow() - before, seconds(40));
 }
 
 TEST_F(LauncherTest, LostSessionDropsEverythingAndRecovers) {  // coordination.17.5, 17.39, BB-30

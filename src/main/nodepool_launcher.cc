@@ -57,6 +57,7 @@ Task<> Serve(Loop& loop, Random& random, driver::Registry& drivers, zk::Client& 
     co_await launcher.Stop();
   }
   co_await client.Close();
+  if (!ending.is_immediate) co_await launcher.Stop();
   // Nothing is stopped in order; the closed session has freed every lock (D-65).
   if (ending.is_immediate) std::_Exit(0);
   if (error) std::rethrow_exception(error);
