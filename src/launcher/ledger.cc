@@ -1,16 +1,10 @@
 #include "launcher/ledger.h"
 
 #include "sched/quota.h"
+#include "store/find_or_empty.h"
 
 namespace nodepool::launcher {
 namespace {
-
-template <class Map, class Key>
-const Resources& FindOrNone(const Map& map, const Key& key) {
-  static const Resources kNone;
-  auto it = map.find(key);
-  return it == map.end() ? kNone : it->second;
-}
 
 template <class Map, class Key>
 void TakeBack(Map& map, const Key& key, const Resources& need) {
@@ -55,11 +49,13 @@ void Ledger::Release(EntryId id) {
   std::erase_if(by_node_, [id](const auto& node) { return node.second == id; });
 }
 
-const Resources& Ledger::PendingIn(const PoolKey& pool) const { return FindOrNone(by_pool_, pool); }
+const Resources& Ledger::PendingIn(const PoolKey& pool) const { return store::FindOrEmpty(by_pool_, pool); }
 const Resources& Ledger::PendingIn(const ProviderName& provider) const {
-  return FindOrNone(by_provider_, provider);
+  return store::FindOrEmpty(by_provider_, provider);
 }
-const Resources& Ledger::PendingOf(const std::string& tenant) const { return FindOrNone(by_tenant_, tenant); }
+const Resources& Ledger::PendingOf(const std::string& tenant) const {
+  return store::FindOrEmpty(by_tenant_, tenant);
+}
 
 int Ledger::LaunchesInProgress(const ProviderName& provider) const {
   auto it = launches_.find(provider);

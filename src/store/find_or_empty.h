@@ -5,9 +5,9 @@ namespace nodepool::store {
 // The entry of `key`, or an empty one.
 template <class Map>
 const typename Map::mapped_type& FindOrEmpty(const Map& map, const typename Map::key_type& key) {
-  static const typename Map::mapped_type kEmpty{};
+  static const typename Map::mapped_type empty{};
   auto it = map.find(key);
-  return it == map.end() ? kEmpty : it->second;
+  return it == map.end() ? empty : it->second;
 }
 
 }  // namespace nodepool::store
