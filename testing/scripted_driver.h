@@ -26,7 +26,10 @@ struct Script {
   std::set<LabelName> not_ready;
   std::set<NodeId> not_reusable;
 
+  Duration start_time{0};
+
   int starts = 0;
+  int stops = 0;
   int launches = 0;
   int deletions = 0;
   int most_at_once = 0;
@@ -90,9 +93,12 @@ class ScriptedProvider : public driver::Provider {
     if (script_.start_error) error = script_.start_error(script_.starts);
     ++script_.starts;
     if (error) throw *error;
+    if (script_.start_time > Duration(0)) co_await environment_.loop.SleepFor(script_.start_time);
+  }
+  Task<> Stop() override {
+    ++script_.stops;
     co_return;
   }
-  Task<> Stop() override { co_return; }
   bool launches_nodes() const override { return script_.launches_nodes; }
   bool LabelReady(const driver::LabelConfig& label) override {
     return !script_.not_ready.contains(label.name);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "async/deadline.h"
+
 namespace nodepool::launcher {
 
 using store::Change;
@@ -48,7 +50,8 @@ Task<> CleanupWorker::LeakedResources() {
   for (driver::Provider* provider : providers_.Running()) {
     std::exception_ptr error;
     try {
-      co_await provider->CleanupLeakedResources();
+      SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.leak_cleanup_timeout;
+      co_await WithDeadline(context_.loop, deadline, "clean-up", provider->CleanupLeakedResources());
     } catch (...) {
       error = std::current_exception();
     }

@@ -25,6 +25,8 @@ struct Intervals {
   Duration make_room_holdoff = std::chrono::minutes(5);
   Duration init_node_age = std::chrono::minutes(5);
   Duration min_ready_holdoff = std::chrono::seconds(60);
+  Duration provider_start_timeout = std::chrono::seconds(60);
+  Duration leak_cleanup_timeout = std::chrono::seconds(600);
   Duration provider_retry = std::chrono::seconds(1);
   Duration provider_retry_max = std::chrono::seconds(60);
   Duration graceful_stop = std::chrono::seconds(30);

@@ -512,6 +512,16 @@ TEST_F(LauncherTest, ProviderThatDoesNotStartHarmsNobodyAndIsTriedAgain) {  // D
   EXPECT_TRUE(AwaitState(later, RequestState::kFulfilled));
 }
 
+TEST_F(LauncherTest, ProviderWhoseStartHangsHarmsNobody) {  // D-30, D-35
+  AddPool("hanging", "main", {"other"});
+  script("hanging").start_time = std::chrono::hours(1);
+  Running& running = StartLauncher();
+  RequestId id = Request({"small"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_FALSE(running.launcher->is_ready());
+  EXPECT_EQ(script("hanging").stops, 1) << "what a failed start left is stopped before the next";
+}
+
 TEST_F(LauncherTest, PoolThatLaunchesNothingKeepsRequestsWaiting) {  // D-25, S-waiting
   script().launches_nodes = false;
   StartLauncher();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/backoff.h"
+#include "async/deadline.h"
 
 namespace nodepool::launcher {
 
@@ -35,7 +36,8 @@ Task<> ProviderManager::Bring(ProviderName name) {
           context_.nodes, context_.images, [this, name] { changed_(name); }};
       driver::Driver* driver = drivers_.Find(entry.config->driver);
       entry.provider = driver->CreateProvider(std::move(environment), entry.config);
-      co_await entry.provider->Start();
+      SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
+      co_await WithDeadline(context_.loop, deadline, "starting", entry.provider->Start());
     } catch (...) {
       error = std::current_exception();
     }
@@ -43,6 +45,7 @@ Task<> ProviderManager::Bring(ProviderName name) {
     entry.is_tried = true;
     tried_.NotifyAll();
     if (!error) break;
+    co_await StopQuietly(name);
     Duration pause = backoff.Next();
     logger_.Error("Error starting provider {}: {}. Next attempt in {} s", name, MessageOf(error),
                   std::chrono::duration_cast<std::chrono::seconds>(pause).count());
@@ -61,15 +64,20 @@ Task<> ProviderManager::Stop() {
   co_await starting_.Stop();
   for (auto& [name, entry] : entries_) {
     entry.is_started = false;
-    if (!entry.provider) continue;
-    std::exception_ptr error;
-    try {
-      co_await entry.provider->Stop();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error) logger_.Error("Error stopping provider {}: {}", name, MessageOf(error));
+    co_await StopQuietly(name);
   }
+}
+
+Task<> ProviderManager::StopQuietly(ProviderName name) {
+  driver::Provider* provider = entries_.at(name).provider.get();
+  if (provider == nullptr) co_return;
+  std::exception_ptr error;
+  try {
+    co_await provider->Stop();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) logger_.Error("Error stopping provider {}: {}", name, MessageOf(error));
 }
 
 driver::Provider* ProviderManager::Find(const ProviderName& name) const {

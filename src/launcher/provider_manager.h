@@ -43,6 +43,7 @@ class ProviderManager {
   };
 
   Task<> Bring(ProviderName name);
+  Task<> StopQuietly(ProviderName name);
 
   Context& context_;
   driver::Registry& drivers_;
