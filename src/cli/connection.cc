@@ -31,6 +31,20 @@ std::string ServerNames(const config::ZooKeeperSettings& settings) {
   return Join(names, ",");
 }
 
+void FollowSettings(zk::WireClient& client, const config::ZooKeeperSettings& before,
+                    const config::ZooKeeperSettings& after) {
+  log::Logger logger("nodepool.zk.ZooKeeperClient");
+  bool needs_restart =
+      before.chroot != after.chroot || before.timeout != after.timeout || before.tls != after.tls;
+  if (needs_restart)
+    logger.Warning("Changes of chroot, time-out and TLS files take effect at the next start");
+  if (before.servers == after.servers) return;
+  Expected<void> usable = config::CheckZooKeeperSettings(after);
+  if (!usable) return logger.Error("The changed servers cannot be used: {}", usable.error().message());
+  client.SetServers(ConnectionOptions(after).servers);
+  logger.Info("ZooKeeper servers are now {}", ServerNames(after));
+}
+
 Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers) {
   log::Logger logger("nodepool.zk.ZooKeeperClient");
   Event changed;

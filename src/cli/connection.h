@@ -16,6 +16,12 @@ zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings);
 // client has given up.
 Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers);
 
+// Applies what changed to a client in use: other servers are taken from the next
+// connection on, in the same session (D-32). Settings that need a restart are warned
+// about, unusable ones too; then nothing changes.
+void FollowSettings(zk::WireClient& client, const config::ZooKeeperSettings& before,
+                    const config::ZooKeeperSettings& after);
+
 // "host:port,host:port", for messages.
 std::string ServerNames(const config::ZooKeeperSettings& settings);
 

@@ -17,12 +17,14 @@ namespace nodepool::config {
 struct ZooKeeperServer {
   std::string host;  // without brackets
   int port = 0;      // default applied: 2281 with TLS, 2181 without (D-02)
+  bool operator==(const ZooKeeperServer&) const = default;
 };
 
 struct ZooKeeperTls {
   std::string cert;  // paths of PEM files
   std::string key;
   std::string ca;
+  bool operator==(const ZooKeeperTls&) const = default;
 };
 
 struct ZooKeeperSettings {

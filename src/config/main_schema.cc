@@ -16,7 +16,8 @@ Schema ZooKeeperServer() {
   return Schema::Map({
       Setting("host", Schema::String(), "Host name or address of a server of the ensemble."),
       Setting("port", Schema::Int(), "Its client port; 2281 with TLS, 2181 without."),
-      Setting("chroot", Schema::String(), "Path below which all data is kept, the same for every server."),
+      Setting("chroot", Schema::String(), "Path below which all data is kept, the same for every server.")
+          .NeedsRestart(),
   });
 }
 

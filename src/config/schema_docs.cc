@@ -38,6 +38,7 @@ std::string TypeName(const Schema& schema) {
 std::string DefaultText(const Setting& setting) {
   if (setting.is_required || setting.is_required_by_validator) return "required";
   if (setting.default_value.is_null()) return "";
+  if (const double* number = setting.default_value.if_double()) return fmt::format("`{}`", *number);
   return fmt::format("`{}`", boost::json::serialize(setting.default_value));
 }
 
@@ -58,13 +59,21 @@ const Schema* Inner(const Schema& schema, std::string& path) {
   return nullptr;
 }
 
+// As a cell of a table.
+std::string Cell(std::string_view text) {
+  std::string cell;
+  for (char c : text) cell += c == '|' ? std::string("\\|") : std::string(1, c);
+  return cell;
+}
+
 void AppendRows(const Schema& schema, const std::string& prefix, std::string& table) {
   for (const Setting& setting : schema.settings()) {
     if (!setting.removed.empty()) continue;
     std::string path = prefix + setting.key;
     std::string unit = setting.unit.empty() ? "" : fmt::format(", {}", setting.unit);
-    table += fmt::format("| `{}` | {}{} | {} | {} | {} |\n", path, TypeName(setting.schema), unit,
-                         DefaultText(setting), setting.needs_restart ? "restart" : "reload", setting.help);
+    table +=
+        fmt::format("| `{}` | {}{} | {} | {} | {} |\n", path, TypeName(setting.schema), unit,
+                    DefaultText(setting), setting.needs_restart ? "restart" : "reload", Cell(setting.help));
     if (const Schema* inner = Inner(setting.schema, path)) AppendRows(*inner, path + ".", table);
   }
 }

@@ -45,7 +45,8 @@ class ProviderNotifications {
 class NodeRequestHandlerNotifications {
  public:
   virtual ~NodeRequestHandlerNotifications() = default;
-  // A ready node was taken for the request.
+  // A ready node was taken for the request; or, of a provider that replaces another
+  // in the middle of it, the node belongs to the request already.
   virtual void NodeReused(const Node& /*node*/) {}
 };
 

@@ -8,10 +8,9 @@ namespace nodepool::launcher {
 
 using store::Change;
 
-CleanupWorker::CleanupWorker(Context& context, ProviderManager& providers, const config::Config& config)
+CleanupWorker::CleanupWorker(Context& context, ProviderManager& providers)
     : context_(context),
       providers_(providers),
-      config_(config),
       logger_("nodepool.CleanupWorker"),
       tasks_(context.loop, logger_) {}
 
@@ -47,7 +46,8 @@ Task<> CleanupWorker::Pass() {
 }
 
 Task<> CleanupWorker::LeakedResources() {
-  for (driver::Provider* provider : providers_.Running()) {
+  std::vector<std::shared_ptr<driver::Provider>> running = providers_.Running();
+  for (const std::shared_ptr<driver::Provider>& provider : running) {
     std::exception_ptr error;
     try {
       SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.leak_cleanup_timeout;
@@ -65,8 +65,8 @@ Task<> CleanupWorker::LeakedResources() {
 bool CleanupWorker::IsPastReadyAge(const Node& node) const {
   if (!node.is_free()) return false;
   for (const LabelName& label : node.type) {
-    auto config = config_.labels.find(label);
-    if (config == config_.labels.end() || !config->second.max_ready_age) continue;
+    auto config = context_.config->common.labels.find(label);
+    if (config == context_.config->common.labels.end() || !config->second.max_ready_age) continue;
     if (context_.loop.Now() - node.state_time >= *config->second.max_ready_age) return true;
   }
   return false;
@@ -74,7 +74,7 @@ bool CleanupWorker::IsPastReadyAge(const Node& node) const {
 
 bool CleanupWorker::IsPastHoldAge(const Node& node) const {
   if (node.state != NodeState::kHold) return false;
-  std::optional<Duration> limit = config_.max_hold_age;
+  std::optional<Duration> limit = context_.config->common.max_hold_age;
   if (node.hold_expiration && *node.hold_expiration > 0) {
     // A year is beyond every hold and far from overflowing the clock.
     constexpr std::int64_t kYear = 366 * 24 * 3600;
@@ -93,8 +93,7 @@ bool CleanupWorker::IsUnfinished(const store::StoredNode& node) const {
 
 Task<> CleanupWorker::MarkDeleting(NodeId id, std::string why, std::function<bool(const Node&)> applies) {
   const store::StoredNode* cached = context_.nodes.Find(id);
-  if (cached == nullptr || cached->is_locked() || !providers_.IsConfigured(cached->record.provider))
-    co_return;
+  if (cached == nullptr || cached->is_locked() || !providers_.Manages(cached->record.provider)) co_return;
   auto node = co_await context_.store.TryLockNode(id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();

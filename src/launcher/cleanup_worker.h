@@ -1,7 +1,6 @@
 #pragma once
 
 #include "async/task_group.h"
-#include "config/config.h"
 #include "launcher/context.h"
 #include "launcher/provider_manager.h"
 
@@ -12,7 +11,7 @@ namespace nodepool::launcher {
 // that fails does not stop the others.
 class CleanupWorker {
  public:
-  CleanupWorker(Context& context, ProviderManager& providers, const config::Config& config);
+  CleanupWorker(Context& context, ProviderManager& providers);
   ~CleanupWorker();  // call Stop() first
 
   void Start();
@@ -34,7 +33,6 @@ class CleanupWorker {
 
   Context& context_;
   ProviderManager& providers_;
-  const config::Config& config_;
   log::Logger logger_;
   TaskGroup tasks_;
 };

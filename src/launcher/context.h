@@ -6,6 +6,7 @@
 #include "async/loop.h"
 #include "base/ids.h"
 #include "base/random.h"
+#include "driver/load_config.h"
 #include "store/component_registry.h"
 #include "store/image_cache.h"
 #include "store/node_cache.h"
@@ -34,6 +35,8 @@ struct Intervals {
 
 // What the launcher's parts share. Everything outlives them.
 struct Context {
+  // In force now; replaced as a whole. To be looked at anew after each await.
+  std::shared_ptr<const driver::LoadedConfig> config;
   Loop& loop;
   Random& random;
   BlockingPool& blocking_pool;

@@ -39,6 +39,7 @@ DeletedNodeWorker::~DeletedNodeWorker() = default;
 void DeletedNodeWorker::Start() {
   registrations_.push_back(context_.nodes.OnChange(
       [this](const NodeId& id, const store::StoredNode*, const store::StoredNode* after) {
+        progress_.NotifyAll();
         if (after != nullptr) return Examine(id);
         removed_.erase(id);
         failures_.erase(id);
@@ -74,6 +75,24 @@ void DeletedNodeWorker::ProviderStarted(const ProviderName& provider) {
   for (const NodeId& node : nodes) Examine(node);
 }
 
+bool DeletedNodeWorker::IsClean(const ProviderName& provider) const {
+  auto is_clean = [this](const NodeId& id) {
+    const store::StoredNode* node = context_.nodes.Find(id);
+    bool is_garbage = node->record.state && IsGarbageWhenUnlocked(*node->record.state) && !node->is_locked();
+    return !under_way_.contains(id) && !is_garbage;
+  };
+  const auto& nodes = context_.nodes.OfProvider(provider);
+  return std::all_of(nodes.begin(), nodes.end(), is_clean);
+}
+
+Task<> DeletedNodeWorker::AwaitClean(ProviderName provider) {
+  while (!IsClean(provider)) {
+    co_await progress_.Wait();
+    // Many changes are looked at together.
+    co_await context_.loop.SleepFor(std::chrono::milliseconds(100));
+  }
+}
+
 void DeletedNodeWorker::Examine(const NodeId& id) {
   if (under_way_.contains(id)) {
     changed_.insert(id);
@@ -84,7 +103,7 @@ void DeletedNodeWorker::Examine(const NodeId& id) {
   if (removed_.contains(id)) return;
   auto failures = failures_.find(id);
   if (failures != failures_.end() && context_.loop.SteadyNow() < failures->second.not_before) return;
-  if (!providers_.IsConfigured(node->record.provider)) return;
+  if (!providers_.Manages(node->record.provider)) return;
   if (IsGarbageWhenUnlocked(*node->record.state)) {
     if (providers_.Find(node->record.provider) == nullptr) return;
     Begin(id, "delete node", Delete(id));
@@ -107,6 +126,7 @@ Task<> DeletedNodeWorker::Guarded(NodeId id, Task<> task) {
     error = std::current_exception();
   }
   under_way_.erase(id);
+  progress_.NotifyAll();
   bool is_changed = changed_.erase(id) > 0;
   if (!error) {
     failures_.erase(id);
@@ -144,7 +164,7 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
   Node removed;
   try {
     bool is_garbage = co_await node->Update(mark);
-    driver::Provider* provider = providers_.Find(node->record().provider);
+    std::shared_ptr<driver::Provider> provider = providers_.Find(node->record().provider);
     if (is_garbage && provider != nullptr) {
       removed = node->record();
       logger.Info("Deleting node of provider {}", removed.provider);
@@ -161,7 +181,7 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
   if (is_removed) {
     if (context_.nodes.Find(id) != nullptr) removed_.insert(id);
     logger.Info("Deleted");
-    if (driver::Provider* provider = providers_.Find(removed.provider)) provider->NodeDeleted(id, removed);
+    if (auto provider = providers_.Find(removed.provider)) provider->NodeDeleted(id, removed);
     co_return;
   }
   co_await IgnoreCancellation();

@@ -26,6 +26,8 @@ class DeletedNodeWorker {
   void SessionLost() { tasks_.CancelAll(); }
   // The provider came up: its dead nodes can be deleted now.
   void ProviderStarted(const ProviderName& provider);
+  // Ends when nothing of the provider is left to delete or being deleted.
+  Task<> AwaitClean(ProviderName provider);
 
  private:
   void Examine(const NodeId& id);
@@ -36,6 +38,7 @@ class DeletedNodeWorker {
   Task<> RetryLater(NodeId id, SteadyTime when);
   Task<> Sweep();
   void ExamineAll();
+  bool IsClean(const ProviderName& provider) const;
 
   Context& context_;
   ProviderManager& providers_;
@@ -48,7 +51,8 @@ class DeletedNodeWorker {
     SteadyTime not_before{};
   };
   std::map<NodeId, Failures> failures_;
-  TaskGroup tasks_;  // end with the session
+  WaitList progress_;  // a node changed or is done with
+  TaskGroup tasks_;    // end with the session
   TaskGroup loops_;
   std::vector<zk::Registration> registrations_;
 };

@@ -28,6 +28,11 @@ void Handler::RequestGone() {
   changed_.Set();
 }
 
+void Handler::Drain() {
+  is_draining_ = true;
+  changed_.Set();
+}
+
 Task<> Handler::Run() {
   std::exception_ptr error;
   try {
@@ -59,7 +64,7 @@ Task<> Handler::Run() {
   if (second) logger_.Error("The request could not be given back: {}", MessageOf(second));
 }
 
-Task<> Handler::Serve() {
+Task<> Handler::Accept() {
   WallTime now = context_.loop.Now();
   LauncherId self = host_.launcher_id();
   auto accept = [now, self](NodeRequest& request) {
@@ -70,39 +75,71 @@ Task<> Handler::Serve() {
   auto accepted = co_await context_.store.AcceptRequest(seen_, accept);
   if (!accepted) co_return;
   request_.emplace(std::move(*accepted));
-  driver::Provider* provider = host_.provider();
-  if (provider == nullptr) throw Error(Verdict::kFail, "the provider is not running");
-  driver_handler_ = provider->RequestHandler(host_.pool_config(), seen_);
   logger_.Info("Accepted for {} in pool {} of provider {}", fmt::join(request_->record().node_types, ","),
                host_.key().pool, host_.key().provider);
+}
 
-  while (true) {
+Task<> Handler::Serve() {
+  co_await Accept();
+  while (request_) {
     changed_.Reset();
     co_await DropAborted();
-    bool is_settled = launches_.size() == 0;
-    if (is_gone_ && is_settled) {
-      logger_.Info("The request was deleted by its client; its nodes are free again");
-      co_await ReleaseNodes();
-      co_return co_await request_->Unlock();
-    }
-    if (AnyFailed() && is_settled) co_return co_await Decline("a node failed to launch");
     if (IsComplete()) co_return co_await Fulfil();
-    if (!is_gone_ && !AnyFailed()) {
-      sched::Decision decision = host_.StillAcceptable(request_->record());
-      if (decision.kind == sched::Decision::Kind::kDecline && is_settled) {
-        co_return co_await Decline(std::string(ToString(decision.reason)));
-      }
+    sched::Decision decision = host_.StillAcceptable(request_->record());
+    bool is_settled = launches_.size() == 0;
+    if (is_settled) {
+      bool is_over = co_await GiveUpIfPointless(decision);
+      if (is_over) co_return;
+    }
+    bool may_plan = !is_gone_ && !is_draining_ && !AnyFailed() &&
+                    decision.kind != sched::Decision::Kind::kDecline && FollowProvider();
+    if (may_plan) {
       PlanNext();
-      if (!plan_.wait.empty() && request_->record().requestor == kMinReadyRequestor && is_settled) {
+      if (!plan_.wait.empty() && request_->record().requestor == kMinReadyRequestor &&
+          launches_.size() == 0) {
         co_return co_await Decline("no capacity for a min-ready node");
       }
-      if (!plan_.wait.empty() && !provider->launches_nodes()) co_return co_await GiveBack();
+      if (!plan_.wait.empty() && !driver_->provider->launches_nodes()) co_return co_await GiveBack();
       std::vector<sched::FillPlan::Reuse> reuses = plan_.reuse;
       for (const sched::FillPlan::Reuse& reuse : reuses) co_await TryReuse(reuse);
       if (changed_.is_set()) continue;
     }
     co_await changed_.Wait();
   }
+}
+
+// Whether the request, of which nothing is being launched, was let go.
+Task<bool> Handler::GiveUpIfPointless(sched::Decision decision) {
+  if (is_gone_) {
+    logger_.Info("The request was deleted by its client; its nodes are free again");
+    co_await ReleaseNodes();
+    co_await request_->Unlock();
+  } else if (AnyFailed()) {
+    co_await Decline("a node failed to launch");
+  } else if (is_draining_) {
+    co_await GiveBack();
+  } else if (decision.kind == sched::Decision::Kind::kDecline) {
+    co_await Decline(std::string(ToString(decision.reason)));
+  } else {
+    co_return false;
+  }
+  co_return true;
+}
+
+// A provider that was replaced only finishes what it has begun; its successor goes on
+// with what is missing (launcher.md 4.3). False: none is running now.
+bool Handler::FollowProvider() {
+  std::shared_ptr<driver::Provider> provider = host_.provider();
+  if (!provider) return false;
+  if (driver_ && driver_->provider == provider) return true;
+  auto driver = std::make_shared<DriverSide>();
+  driver->provider = provider;
+  driver->handler = provider->RequestHandler(host_.pool_config(), seen_);
+  for (const auto& slot : slots_) {
+    if (slot->node) driver->handler->NodeReused(slot->node->record());
+  }
+  driver_ = std::move(driver);
+  return true;
 }
 
 // Decides about everything still missing, at once and without awaiting, so that no
@@ -142,7 +179,8 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
   const store::StoredNode* cached = context_.nodes.Find(reuse.node);
   if (cached == nullptr) co_return;
   store::StoredNode candidate = *cached;
-  bool is_fit = co_await driver_handler_->CheckReusableNode(candidate);
+  std::shared_ptr<DriverSide> driver = driver_;
+  bool is_fit = co_await driver->handler->CheckReusableNode(candidate);
   if (!is_fit) {
     rejected_.insert(reuse.node);
     co_return;
@@ -169,7 +207,7 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
     co_return co_await locked->Unlock();
   }
   logger_.About({logger_.ids().event, id().value, reuse.node.value}).Info("Assigned ready node");
-  driver_handler_->NodeReused(locked->record());
+  driver->handler->NodeReused(locked->record());
   auto slot = std::make_shared<Slot>(Slot{reuse.label, Slot::State::kReady, std::move(locked)});
   slots_.push_back(std::move(slot));
 }
@@ -184,10 +222,11 @@ void Handler::StartLaunch(const LabelName& label, const Resources& need) {
   slots_.push_back(slot);
   Ledger::EntryId entry = ledger_.Commit(host_.key(), need, request_->record().tenant_name);
   entries_.push_back(entry);
-  launches_.Spawn("launch " + label.value, logger_.ids(), LaunchSlot(slot, entry));
+  launches_.Spawn("launch " + label.value, logger_.ids(), LaunchSlot(slot, entry, driver_));
 }
 
-Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry) {
+Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
+                           std::shared_ptr<DriverSide> driver) {
   struct Counted {
     Ledger& ledger;
     ProviderName provider;
@@ -196,7 +235,7 @@ Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry) {
   } counted(ledger_, host_.key().provider);
   std::exception_ptr error;
   try {
-    co_await CreateAndLaunch(slot, entry);
+    co_await CreateAndLaunch(slot, entry, driver);
   } catch (...) {
     error = std::current_exception();
   }
@@ -239,9 +278,10 @@ Task<> Handler::MarkEnded(std::shared_ptr<Slot> slot, NodeState state) {
                     MessageOf(error));
 }
 
-Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry) {
+Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
+                                std::shared_ptr<DriverSide> driver) {
   Node node = NewNode(slot->label);
-  co_await driver_handler_->SetNodeMetadata(node);
+  co_await driver->handler->SetNodeMetadata(node);
   WallTime now = context_.loop.Now();
   auto start = [now](Node& record) {
     record.SetState(NodeState::kBuilding, now);
@@ -251,7 +291,7 @@ Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entr
   slot->node.emplace(std::move(locked));
   ledger_.SetNode(entry, slot->node->id());
   logger_.About({logger_.ids().event, id().value, slot->node->id().value}).Info("Launching {}", slot->label);
-  co_await driver_handler_->Launch(*slot->node);
+  co_await driver->handler->Launch(*slot->node);
 }
 
 Node Handler::NewNode(const LabelName& label) const {

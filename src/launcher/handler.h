@@ -23,7 +23,7 @@ class HandlerHost {
   virtual ~HandlerHost() = default;
   virtual const PoolKey& key() const = 0;
   virtual const LauncherId& launcher_id() const = 0;
-  virtual driver::Provider* provider() const = 0;  // null: not running now
+  virtual std::shared_ptr<driver::Provider> provider() const = 0;  // null: not running now
   virtual std::shared_ptr<const driver::PoolConfig> pool_config() const = 0;
   // The pool as it is for a request of this place in the order: what requests
   // before it wait for is reserved.
@@ -60,6 +60,9 @@ class Handler {
   void Wake() { changed_.Set(); }
   // The client deleted the request.
   void RequestGone();
+  // The pool is being removed: nothing new is begun, running launches finish. If they
+  // complete the request it is fulfilled, else given back.
+  void Drain();
 
   const RequestId& id() const { return seen_.id; }
   const sched::ServiceOrder& order() const { return order_; }
@@ -76,13 +79,23 @@ class Handler {
     std::optional<store::LockedNode> node;
   };
 
+  // The provider with its part in the request. Launches keep the one they began with.
+  struct DriverSide {
+    std::shared_ptr<driver::Provider> provider;
+    std::unique_ptr<driver::NodeRequestHandler> handler;
+  };
+
   Task<> Serve();
+  Task<> Accept();
+  Task<bool> GiveUpIfPointless(sched::Decision decision);
+  bool FollowProvider();
   void PlanNext();
   Task<> TryReuse(sched::FillPlan::Reuse reuse);
   void Unclaim(const NodeId& node);
   void StartLaunch(const LabelName& label, const Resources& need);
-  Task<> LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry);
-  Task<> CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry);
+  Task<> LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry, std::shared_ptr<DriverSide> driver);
+  Task<> CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
+                         std::shared_ptr<DriverSide> driver);
   Task<> MarkEnded(std::shared_ptr<Slot> slot, NodeState state);
   Node NewNode(const LabelName& label) const;
   Task<> DropAborted();
@@ -102,7 +115,7 @@ class Handler {
   store::StoredRequest seen_;
   sched::ServiceOrder order_;
   log::Logger logger_;
-  std::unique_ptr<driver::NodeRequestHandler> driver_handler_;
+  std::shared_ptr<DriverSide> driver_;
   std::optional<store::LockedRequest> request_;
   std::vector<std::shared_ptr<Slot>> slots_;
   std::vector<Ledger::EntryId> entries_;  // of all launches, released at the end
@@ -115,6 +128,7 @@ class Handler {
   std::optional<SteadyTime> refused_until_;
   bool is_waiting_ = false;
   bool is_gone_ = false;
+  bool is_draining_ = false;
   TaskGroup launches_;
   TaskGroup timers_;
 };

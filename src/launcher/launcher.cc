@@ -1,5 +1,7 @@
 #include "launcher/launcher.h"
 
+#include <algorithm>
+
 #include "async/deadline.h"
 
 namespace nodepool::launcher {
@@ -19,8 +21,7 @@ Component LauncherComponent(const std::string& hostname, ComponentState state) {
 Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::Client& client,
                    driver::Registry& drivers, std::shared_ptr<const driver::LoadedConfig> config,
                    Options options)
-    : config_(std::move(config)),
-      options_(std::move(options)),
+    : options_(std::move(options)),
       logger_("nodepool.NodePool"),
       store_(loop, client, random),
       nodes_(loop, client),
@@ -28,12 +29,12 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::
       request_locks_(loop, client),
       images_(loop, client),
       registry_(loop, client),
-      context_{loop,      random,         blocking_pool, store_,    nodes_,
-               requests_, request_locks_, images_,       registry_, options_.intervals},
+      context_{std::move(config), loop,    random,    blocking_pool,     store_, nodes_, requests_,
+               request_locks_,    images_, registry_, options_.intervals},
       entry_(loop, client, LauncherComponent(options_.hostname, ComponentState::kStopped)),
       ledger_(nodes_),
       providers_(context_, drivers),
-      scheduler_(context_, ledger_, config_->common),
+      scheduler_(context_, ledger_),
       surroundings_{context_,
                     providers_,
                     ledger_,
@@ -46,9 +47,8 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::
                     [this] { scheduler_.Wake(); }},
       deleted_nodes_(context_, providers_),
       lost_requests_(context_),
-      cleanup_(context_, providers_, config_->common),
-      min_ready_(context_, config_->common,
-                 [this](const LabelName& label) { return IsLabelAvailable(label); }),
+      cleanup_(context_, providers_),
+      min_ready_(context_, [this](const LabelName& label) { return IsLabelAvailable(label); }),
       tasks_(loop, logger_) {}
 
 Launcher::~Launcher() = default;
@@ -66,11 +66,12 @@ Task<> Launcher::Start() {
   co_await requests_.WaitSynced();
   co_await request_locks_.WaitSynced();
   co_await images_.WaitSynced();
-  providers_.Start(*config_, [this](const ProviderName& name) { ProviderChanged(name); });
+  providers_.Start(
+      {[this](const ProviderName& name) { ProviderStarted(name); }, [this] { CapacityChanged(); }});
+  providers_.Configure(*context_.config);
   co_await providers_.WaitTried();
-  for (const auto& [name, provider] : config_->providers) {
-    if (providers_.Find(name) != nullptr) co_await StartPools(name);
-  }
+  std::vector<std::shared_ptr<PoolWorker>> pools = AddMissingPools();
+  for (const std::shared_ptr<PoolWorker>& worker : pools) co_await StartPool(worker);
   is_serving_ = true;
   entry_.Update(LauncherComponent(options_.hostname, ComponentState::kRunning));
   scheduler_.Start();
@@ -78,46 +79,115 @@ Task<> Launcher::Start() {
   lost_requests_.Start();
   cleanup_.Start();
   min_ready_.Start();
-  logger_.Info("Serving {} pools of {} providers", pools_.size(), config_->providers.size());
+  logger_.Info("Serving {} pools of {} providers", pools_.size(), context_.config->providers.size());
 }
 
-Task<> Launcher::StartPools(ProviderName name) {
-  std::shared_ptr<const driver::ProviderConfig> provider = config_->providers.at(name);
+// Makes the workers of configured pools that have none, as far as their provider runs.
+std::vector<std::shared_ptr<PoolWorker>> Launcher::AddMissingPools() {
+  std::vector<std::shared_ptr<PoolWorker>> added;
+  for (const auto& [name, provider] : context_.config->providers) {
+    if (providers_.Find(name) == nullptr) continue;
+    for (const auto& [pool_name, pool] : provider->pools) {
+      std::shared_ptr<PoolWorker>& worker = pools_[{name, pool_name}];
+      if (worker) continue;
+      worker = std::make_shared<PoolWorker>(surroundings_, provider, pool, options_.hostname, options_.fqdn);
+      added.push_back(worker);
+    }
+  }
+  return added;
+}
+
+Task<> Launcher::StartPool(std::shared_ptr<PoolWorker> worker) {
+  co_await worker->Start();
+  PoolsChanged();
+}
+
+void Launcher::PoolsChanged() {
   std::vector<PoolWorker*> started;
-  for (const auto& [pool_name, pool] : provider->pools) {
-    PoolKey key{name, pool_name};
-    if (pools_.contains(key)) continue;
-    auto worker =
-        std::make_unique<PoolWorker>(surroundings_, provider, pool, options_.hostname, options_.fqdn);
-    started.push_back(worker.get());
-    pools_.emplace(key, std::move(worker));
+  for (const auto& [key, worker] : pools_) {
+    if (worker->is_started()) started.push_back(worker.get());
   }
-  for (PoolWorker* worker : started) co_await worker->Start();
-  scheduler_.SetPools(Pools());
-  scheduler_.Wake();
+  scheduler_.SetPools(std::move(started));
+  CapacityChanged();
 }
 
-std::vector<PoolWorker*> Launcher::Pools() const {
-  std::vector<PoolWorker*> pools;
-  for (const auto& [key, worker] : pools_) pools.push_back(worker.get());
-  return pools;
+void Launcher::StartMissingPools() {
+  std::vector<std::shared_ptr<PoolWorker>> added = AddMissingPools();
+  for (const std::shared_ptr<PoolWorker>& worker : added) {
+    tasks_.Spawn("start pool " + worker->key().pool.value, StartPool(worker));
+  }
 }
 
-void Launcher::ProviderChanged(const ProviderName& name) {
+void Launcher::ProviderStarted(const ProviderName& name) {
   if (!is_serving_) return;
-  bool is_new = !config_->providers.at(name)->pools.empty() &&
-                !pools_.contains({name, config_->providers.at(name)->pools.begin()->first});
-  if (is_new) {
-    tasks_.Spawn("start pools of " + name.value, StartPools(name));
-    deleted_nodes_.ProviderStarted(name);
+  StartMissingPools();
+  for (const auto& [key, worker] : pools_) {
+    if (key.provider == name) worker->ProviderChanged();
   }
+  deleted_nodes_.ProviderStarted(name);
+  CapacityChanged();
+}
+
+void Launcher::CapacityChanged() {
   scheduler_.Wake();
   min_ready_.Wake();
 }
 
+void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
+  if (!is_serving_) return;
+  std::shared_ptr<const driver::LoadedConfig> before = std::exchange(context_.config, std::move(config));
+  const auto& providers = context_.config->providers;
+  providers_.Configure(*context_.config);
+  std::map<PoolKey, std::shared_ptr<PoolWorker>> workers = std::exchange(pools_, {});
+  for (const auto& [key, worker] : workers) {
+    auto provider = providers.find(key.provider);
+    bool is_configured = provider != providers.end() && provider->second->pools.contains(key.pool);
+    if (is_configured) {
+      worker->Reconfigure(provider->second, provider->second->pools.at(key.pool));
+      pools_.emplace(key, worker);
+    } else {
+      draining_.insert(worker);
+      tasks_.Spawn("drain pool " + key.pool.value, DrainPool(worker));
+    }
+  }
+  for (const auto& [name, provider] : before->providers) {
+    if (!providers.contains(name)) tasks_.Spawn("drain provider " + name.value, DrainProvider(name));
+  }
+  StartMissingPools();
+  PoolsChanged();
+}
+
+Task<> Launcher::DrainPool(std::shared_ptr<PoolWorker> worker) {
+  co_await worker->Drain();
+  draining_.erase(worker);
+  drained_.NotifyAll();
+}
+
+bool Launcher::IsDraining(const ProviderName& name) const {
+  return std::any_of(draining_.begin(), draining_.end(),
+                     [&](const auto& worker) { return worker->key().provider == name; });
+}
+
+// Its dead nodes are deleted before nobody looks after them any more (D-31).
+Task<> Launcher::DrainProvider(ProviderName name) {
+  while (IsDraining(name)) co_await drained_.Wait();
+  SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
+  std::exception_ptr error;
+  try {
+    co_await WithDeadline(context_.loop, deadline, "deleting its dead nodes",
+                          deleted_nodes_.AwaitClean(name));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  if (error) logger_.Warning("Provider {} is left with dead nodes: {}", name, MessageOf(error));
+  bool is_back = context_.config->providers.contains(name);
+  if (!is_back && !IsDraining(name)) providers_.Remove(name);
+}
+
 bool Launcher::IsLabelAvailable(const LabelName& label) const {
   for (const auto& [key, worker] : pools_) {
-    driver::Provider* provider = worker->provider();
+    std::shared_ptr<driver::Provider> provider = worker->provider();
     if (provider == nullptr || !provider->launches_nodes()) continue;
     auto config = worker->pool_config()->labels.find(label);
     if (config == worker->pool_config()->labels.end()) continue;
@@ -138,6 +208,7 @@ void Launcher::SessionChanged(zk::SessionState state) {
   if (state != zk::SessionState::kLost) return;
   logger_.Warning("The ZooKeeper session is lost: dropping everything that was done under its locks");
   for (const auto& [key, worker] : pools_) worker->SessionLost();
+  for (const auto& worker : draining_) worker->SessionLost();
   deleted_nodes_.SessionLost();
   lost_requests_.SessionLost();
   min_ready_.SessionLost();
@@ -165,6 +236,8 @@ Task<> Launcher::Stop() {
   co_await Bounded(deadline, "ending resets", lost_requests_.Stop());
   co_await Bounded(deadline, "ending decisions", scheduler_.Stop());
   for (const auto& [key, worker] : pools_) co_await Bounded(deadline, "giving requests back", worker->Stop());
+  std::set<std::shared_ptr<PoolWorker>> draining = draining_;
+  for (const auto& worker : draining) co_await Bounded(deadline, "giving requests back", worker->Stop());
   co_await Bounded(deadline, "ending deletions", deleted_nodes_.Stop());
   co_await Bounded(deadline, "stopping providers", providers_.Stop());
   co_await Bounded(deadline, "removing the announcement", entry_.Unregister());

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,18 +45,29 @@ class Launcher {
   // it again then, before destruction.
   Task<> Stop();
 
+  // Puts another configuration in force (launcher.md 4), in the background. Providers
+  // and pools that it does not change go on undisturbed; changed providers are replaced
+  // while what they have begun finishes; what it does not name is drained and stopped
+  // (D-31). To be called after Start() has ended.
+  void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config);
+
   // Whether every configured provider is up and serving (D-64).
   bool is_ready() const;
 
  private:
   void SessionChanged(zk::SessionState state);
-  void ProviderChanged(const ProviderName& name);
-  Task<> StartPools(ProviderName name);
+  void ProviderStarted(const ProviderName& name);
+  void CapacityChanged();
+  std::vector<std::shared_ptr<PoolWorker>> AddMissingPools();
+  void StartMissingPools();
+  Task<> StartPool(std::shared_ptr<PoolWorker> worker);
+  Task<> DrainPool(std::shared_ptr<PoolWorker> worker);
+  Task<> DrainProvider(ProviderName name);
+  bool IsDraining(const ProviderName& name) const;
+  void PoolsChanged();
   bool IsLabelAvailable(const LabelName& label) const;
-  std::vector<PoolWorker*> Pools() const;
   Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 
-  std::shared_ptr<const driver::LoadedConfig> config_;
   Options options_;
   log::Logger logger_;
   store::Store store_;
@@ -69,7 +82,9 @@ class Launcher {
   ProviderManager providers_;
   Scheduler scheduler_;
   PoolSurroundings surroundings_;
-  std::map<PoolKey, std::unique_ptr<PoolWorker>> pools_;
+  std::map<PoolKey, std::shared_ptr<PoolWorker>> pools_;
+  std::set<std::shared_ptr<PoolWorker>> draining_;
+  WaitList drained_;
   DeletedNodeWorker deleted_nodes_;
   LostRequests lost_requests_;
   CleanupWorker cleanup_;

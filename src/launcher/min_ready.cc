@@ -4,10 +4,8 @@
 
 namespace nodepool::launcher {
 
-MinReady::MinReady(Context& context, const config::Config& config,
-                   std::function<bool(const LabelName&)> is_available)
+MinReady::MinReady(Context& context, std::function<bool(const LabelName&)> is_available)
     : context_(context),
-      config_(config),
       is_available_(std::move(is_available)),
       logger_("nodepool.NodePool"),
       tasks_(context.loop, logger_) {}
@@ -47,7 +45,7 @@ Task<> MinReady::Run() {
     co_await wake_.Wait();
     wake_.Reset();
     if (context_.nodes.synced() && context_.requests.synced()) {
-      for (const auto& [name, label] : config_.labels) Check(name, label.min_ready);
+      for (const auto& [name, label] : context_.config->common.labels) Check(name, label.min_ready);
     } else {
       tasks_.Spawn("wait for the caches", WakeLater(std::chrono::milliseconds(100)));
     }

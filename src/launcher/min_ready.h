@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "async/task_group.h"
-#include "driver/load_config.h"
 #include "launcher/context.h"
 
 namespace nodepool::launcher {
@@ -17,8 +16,7 @@ namespace nodepool::launcher {
 class MinReady {
  public:
   // `is_available` says whether a pool of this launcher could provide the label now.
-  MinReady(Context& context, const config::Config& config,
-           std::function<bool(const LabelName&)> is_available);
+  MinReady(Context& context, std::function<bool(const LabelName&)> is_available);
   ~MinReady();  // call Stop() first
 
   void Start();
@@ -41,7 +39,6 @@ class MinReady {
   Task<> WakeLater(Duration pause);
 
   Context& context_;
-  const config::Config& config_;
   std::function<bool(const LabelName&)> is_available_;
   log::Logger logger_;
   std::map<RequestId, LabelName> own_;             // ours, until finished

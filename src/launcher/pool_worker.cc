@@ -43,6 +43,23 @@ Component PoolWorker::Announcement() const {
 Task<> PoolWorker::Start() {
   logger_.Info("Starting PoolWorker.{}-{}", key_.provider, key_.pool);
   co_await entry_.Register();
+  is_started_ = true;
+}
+
+void PoolWorker::Reconfigure(std::shared_ptr<const driver::ProviderConfig> provider_config,
+                             std::shared_ptr<const driver::PoolConfig> config) {
+  provider_config_ = std::move(provider_config);
+  config_ = std::move(config);
+  broken_.clear();
+  entry_.Update(Announcement());
+  ProviderChanged();
+}
+
+Task<> PoolWorker::Drain() {
+  logger_.Info("The pool is not configured any more: finishing what runs, giving the rest back");
+  for (const auto& [id, handler] : handlers_) handler->Drain();
+  co_await entry_.Unregister();
+  co_await tasks_.Join();
 }
 
 Task<> PoolWorker::Stop() {
@@ -56,7 +73,9 @@ bool PoolWorker::is_registered() const {
   return !entry_.path().empty() && context_.registry.Contains(entry_.path());
 }
 
-driver::Provider* PoolWorker::provider() const { return surroundings_.providers.Find(key_.provider); }
+std::shared_ptr<driver::Provider> PoolWorker::provider() const {
+  return surroundings_.providers.Find(key_.provider);
+}
 
 void PoolWorker::Accept(store::StoredRequest request, sched::ServiceOrder order) {
   RequestId id = request.id;
@@ -82,6 +101,10 @@ void PoolWorker::RequestGone(const RequestId& id) {
   if (auto it = handlers_.find(id); it != handlers_.end()) it->second->RequestGone();
 }
 
+void PoolWorker::ProviderChanged() {
+  for (const auto& [id, handler] : handlers_) handler->Wake();
+}
+
 std::set<LabelName> PoolWorker::waiting_labels() const {
   std::set<LabelName> labels;
   for (const auto& [order, handler] : waiting_)
@@ -92,7 +115,7 @@ std::set<LabelName> PoolWorker::waiting_labels() const {
 sched::LabelView PoolWorker::LabelViewOf(const driver::LabelConfig& label) const {
   sched::LabelView view;
   view.free_nodes = &context_.nodes.FreeNodes(key_, label.name);
-  driver::Provider* running = provider();
+  std::shared_ptr<driver::Provider> running = provider();
   if (label.diskimage) {
     view.is_image_ready = context_.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
   } else {
@@ -137,7 +160,7 @@ sched::PoolView PoolWorker::PlainView() const {
   view.is_disabled = config_->max_servers <= 0;
   view.ignores_provider_quota = config_->ignore_provider_quota;
   view.max_concurrency = provider_config_->max_concurrency;
-  driver::Provider* running = provider();
+  std::shared_ptr<driver::Provider> running = provider();
   view.launches_nodes = running->launches_nodes();
   for (const auto& [name, label] : config_->labels) view.labels.emplace(name, LabelViewOf(*label));
   if (!view.launches_nodes) return view;

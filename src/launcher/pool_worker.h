@@ -38,21 +38,31 @@ class PoolWorker : public HandlerHost {
   Task<> Start();
   // Gives accepted requests back and removes the entry.
   Task<> Stop();
+  // The pool is not configured any more: removes the entry at once, begins nothing new
+  // and ends when running launches have finished and no request is held (D-24).
+  Task<> Drain();
+  // Another configuration is in force. Waiting requests are checked against it.
+  void Reconfigure(std::shared_ptr<const driver::ProviderConfig> provider_config,
+                   std::shared_ptr<const driver::PoolConfig> config);
   // The locks of all handlers are gone: drop them.
   void SessionLost();
 
+  // Whether Start() has ended.
+  bool is_started() const { return is_started_; }
   // Whether our entry is visible in our own registry: the proxy for a complete one.
   bool is_registered() const;
   sched::PoolView View() const;
   void Accept(store::StoredRequest request, sched::ServiceOrder order);
   // Lets waiting handlers look again, in service order.
   void CapacityChanged();
+  // Lets all handlers look again: the provider came up.
+  void ProviderChanged();
   void RequestGone(const RequestId& id);
   std::set<LabelName> waiting_labels() const;
 
   const PoolKey& key() const override { return key_; }
   const LauncherId& launcher_id() const override { return launcher_id_; }
-  driver::Provider* provider() const override;
+  std::shared_ptr<driver::Provider> provider() const override;
   std::shared_ptr<const driver::PoolConfig> pool_config() const override { return config_; }
   sched::PoolView ViewFor(const sched::ServiceOrder& order) const override;
   sched::Decision StillAcceptable(const NodeRequest& request) const override;
@@ -83,6 +93,7 @@ class PoolWorker : public HandlerHost {
   std::set<std::pair<sched::ServiceOrder, Handler*>> waiting_;
   mutable std::set<LabelName> broken_;  // labels the driver calls impossible, reported once
   std::optional<SteadyTime> room_made_;
+  bool is_started_ = false;
   TaskGroup tasks_;
 };
 

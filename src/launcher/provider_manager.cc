@@ -11,89 +11,120 @@ ProviderManager::ProviderManager(Context& context, driver::Registry& drivers)
     : context_(context),
       drivers_(drivers),
       logger_("nodepool.ProviderManager"),
-      starting_(context.loop, logger_) {}
+      retiring_(context.loop, logger_) {}
 
 ProviderManager::~ProviderManager() = default;
 
-void ProviderManager::Start(const driver::LoadedConfig& config,
-                            std::function<void(const ProviderName&)> changed) {
-  changed_ = std::move(changed);
+void ProviderManager::Configure(const driver::LoadedConfig& config) {
   for (const auto& [name, provider_config] : config.providers) {
-    entries_[name].config = provider_config;
-    starting_.Spawn("start provider " + name.value, Bring(name));
+    auto existing = current_.find(name);
+    if (existing != current_.end()) {
+      if (existing->second->config->fingerprint == provider_config->fingerprint) continue;
+      logger_.Info("The configuration of provider {} changed: replacing it", name);
+      Retire(std::move(existing->second));
+    }
+    Bring(name, provider_config);
   }
 }
 
-Task<> ProviderManager::Bring(ProviderName name) {
-  Entry& entry = entries_.at(name);
+void ProviderManager::Remove(const ProviderName& name) {
+  auto existing = current_.find(name);
+  if (existing == current_.end()) return;
+  logger_.Info("Provider {} is not configured any more: stopping it", name);
+  Retire(std::move(existing->second));
+  current_.erase(existing);
+}
+
+void ProviderManager::Bring(const ProviderName& name, std::shared_ptr<const driver::ProviderConfig> config) {
+  auto generation = std::make_shared<Generation>(context_.loop, logger_);
+  generation->config = std::move(config);
+  current_[name] = generation;
+  generation->starting.Spawn("start provider " + name.value, KeepStarting(generation));
+}
+
+Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
+  const ProviderName& name = generation->config->name;
   Backoff backoff({context_.intervals.provider_retry, context_.intervals.provider_retry_max},
                   context_.random);
   while (true) {
     std::exception_ptr error;
     try {
-      driver::ProviderEnvironment environment{
-          context_.loop,  context_.random, context_.blocking_pool,          context_.store,
-          context_.nodes, context_.images, [this, name] { changed_(name); }};
-      driver::Driver* driver = drivers_.Find(entry.config->driver);
-      entry.provider = driver->CreateProvider(std::move(environment), entry.config);
-      SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
-      co_await WithDeadline(context_.loop, deadline, "starting", entry.provider->Start());
+      co_await StartOnce(generation);
     } catch (...) {
       error = std::current_exception();
     }
     if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    entry.is_tried = true;
+    generation->is_tried = true;
     tried_.NotifyAll();
     if (!error) break;
-    co_await StopQuietly(name);
     Duration pause = backoff.Next();
     logger_.Error("Error starting provider {}: {}. Next attempt in {} s", name, MessageOf(error),
                   std::chrono::duration_cast<std::chrono::seconds>(pause).count());
+    co_await StopQuietly(std::exchange(generation->provider, nullptr));
     co_await context_.loop.SleepFor(pause);
   }
-  entry.is_started = true;
-  changed_(name);
+  generation->is_started = true;
+  listener_.started(name);
 }
 
-Task<> ProviderManager::WaitTried() {
-  auto is_tried = [](const auto& entry) { return entry.second.is_tried; };
-  while (!std::all_of(entries_.begin(), entries_.end(), is_tried)) co_await tried_.Wait();
+Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
+  driver::ProviderEnvironment environment{
+      context_.loop,  context_.random, context_.blocking_pool,    context_.store,
+      context_.nodes, context_.images, listener_.capacity_changed};
+  driver::Driver* driver = drivers_.Find(generation->config->driver);
+  generation->provider = driver->CreateProvider(std::move(environment), generation->config);
+  SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
+  co_await WithDeadline(context_.loop, deadline, "starting", generation->provider->Start());
 }
 
-Task<> ProviderManager::Stop() {
-  co_await starting_.Stop();
-  for (auto& [name, entry] : entries_) {
-    entry.is_started = false;
-    co_await StopQuietly(name);
-  }
+void ProviderManager::Retire(std::shared_ptr<Generation> generation) {
+  generation->is_started = false;
+  if (generation->provider) generation->provider->Idle();
+  retiring_.Spawn("retire provider " + generation->config->name.value, StopGeneration(generation));
 }
 
-Task<> ProviderManager::StopQuietly(ProviderName name) {
-  driver::Provider* provider = entries_.at(name).provider.get();
-  if (provider == nullptr) co_return;
+Task<> ProviderManager::StopGeneration(std::shared_ptr<Generation> generation) {
+  co_await generation->starting.Stop();
+  co_await StopQuietly(generation->provider);
+}
+
+// The provider itself waits for the launches and deletions it carries out.
+Task<> ProviderManager::StopQuietly(std::shared_ptr<driver::Provider> provider) {
+  if (!provider) co_return;
   std::exception_ptr error;
   try {
     co_await provider->Stop();
   } catch (...) {
     error = std::current_exception();
   }
-  if (error) logger_.Error("Error stopping provider {}: {}", name, MessageOf(error));
+  if (error) logger_.Error("Error stopping provider {}: {}", provider->config().name, MessageOf(error));
 }
 
-driver::Provider* ProviderManager::Find(const ProviderName& name) const {
-  auto it = entries_.find(name);
-  return it != entries_.end() && it->second.is_started ? it->second.provider.get() : nullptr;
+Task<> ProviderManager::WaitTried() {
+  auto is_tried = [](const auto& entry) { return entry.second->is_tried; };
+  while (!std::all_of(current_.begin(), current_.end(), is_tried)) co_await tried_.Wait();
+}
+
+Task<> ProviderManager::Stop() {
+  for (auto& [name, generation] : current_) Retire(std::move(generation));
+  current_.clear();
+  co_await retiring_.Join();
+}
+
+std::shared_ptr<driver::Provider> ProviderManager::Find(const ProviderName& name) const {
+  auto found = current_.find(name);
+  return found != current_.end() && found->second->is_started ? found->second->provider : nullptr;
 }
 
 bool ProviderManager::all_started() const {
-  return std::all_of(entries_.begin(), entries_.end(),
-                     [](const auto& entry) { return entry.second.is_started; });
+  return std::all_of(current_.begin(), current_.end(),
+                     [](const auto& entry) { return entry.second->is_started; });
 }
 
-std::vector<driver::Provider*> ProviderManager::Running() const {
-  std::vector<driver::Provider*> running;
-  for (const auto& [name, entry] : entries_) {
-    if (entry.is_started) running.push_back(entry.provider.get());
+std::vector<std::shared_ptr<driver::Provider>> ProviderManager::Running() const {
+  std::vector<std::shared_ptr<driver::Provider>> running;
+  for (const auto& [name, generation] : current_) {
+    if (generation->is_started) running.push_back(generation->provider);
   }
   return running;
 }

@@ -3,7 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
+#include <vector>
 
 #include "async/task_group.h"
 #include "driver/driver.h"
@@ -13,45 +13,65 @@
 namespace nodepool::launcher {
 
 // The running providers of this launcher. One that does not start harms nobody
-// else and is tried again with growing pauses (D-30).
+// else and is tried again with growing pauses (D-30). One whose configuration
+// changed is replaced; its predecessor finishes what it has begun.
 class ProviderManager {
  public:
   ProviderManager(Context& context, driver::Registry& drivers);
   ~ProviderManager();  // call Stop() first
 
-  // Starts every provider of the configuration in the background. `changed` is
-  // called when one came up or its capacity changed.
-  void Start(const driver::LoadedConfig& config, std::function<void(const ProviderName&)> changed);
-  // Ends when every provider has stopped.
+  // What happens to providers is told to these, from now on.
+  struct Listener {
+    std::function<void(const ProviderName&)> started;
+    std::function<void()> capacity_changed;
+  };
+  void Start(Listener listener) { listener_ = std::move(listener); }
+  // Ends when every provider has stopped. May be called again.
   Task<> Stop();
 
-  // The running provider, or null.
-  driver::Provider* Find(const ProviderName& name) const;
-  bool IsConfigured(const ProviderName& name) const { return entries_.contains(name); }
+  // Brings up, in the background, the providers of the configuration that are new or
+  // changed (launcher.md 4.2). Those that it does not name stay, to be drained and
+  // then removed.
+  void Configure(const driver::LoadedConfig& config);
+  // Lets the provider finish what it has begun, and stop.
+  void Remove(const ProviderName& name);
+
+  // The running provider, or null. Who awaits while using it keeps it by this.
+  std::shared_ptr<driver::Provider> Find(const ProviderName& name) const;
+  // Whether this launcher is responsible for the provider's nodes.
+  bool Manages(const ProviderName& name) const { return current_.contains(name); }
   // Ends when every provider has started or failed to at least once.
   Task<> WaitTried();
-  // Whether every configured provider is up.
+  // Whether every provider is up.
   bool all_started() const;
-  std::vector<driver::Provider*> Running() const;
+  std::vector<std::shared_ptr<driver::Provider>> Running() const;
 
  private:
-  struct Entry {
+  // A provider as made from one configuration, from its first start to its stop.
+  struct Generation {
+    Generation(Loop& loop, log::Logger logger) : starting(loop, std::move(logger)) {}
+
     std::shared_ptr<const driver::ProviderConfig> config;
-    std::unique_ptr<driver::Provider> provider;
+    std::shared_ptr<driver::Provider> provider;  // null before the first start
     bool is_started = false;
     bool is_tried = false;
+    TaskGroup starting;
   };
 
-  Task<> Bring(ProviderName name);
-  Task<> StopQuietly(ProviderName name);
+  void Bring(const ProviderName& name, std::shared_ptr<const driver::ProviderConfig> config);
+  Task<> KeepStarting(std::shared_ptr<Generation> generation);
+  Task<> StartOnce(std::shared_ptr<Generation> generation);
+  void Retire(std::shared_ptr<Generation> generation);
+  Task<> StopGeneration(std::shared_ptr<Generation> generation);
+  Task<> StopQuietly(std::shared_ptr<driver::Provider> provider);
 
   Context& context_;
   driver::Registry& drivers_;
   log::Logger logger_;
-  std::map<ProviderName, Entry> entries_;
-  std::function<void(const ProviderName&)> changed_;
+  std::map<ProviderName, std::shared_ptr<Generation>> current_;
+  Listener listener_;
   WaitList tried_;
-  TaskGroup starting_;
+  TaskGroup retiring_;
 };
 
 }  // namespace nodepool::launcher

@@ -18,12 +18,8 @@ bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* a
 
 }  // namespace
 
-Scheduler::Scheduler(Context& context, Ledger& ledger, const config::Config& config)
-    : context_(context),
-      ledger_(ledger),
-      config_(config),
-      logger_("nodepool.NodePool"),
-      tasks_(context.loop, logger_) {}
+Scheduler::Scheduler(Context& context, Ledger& ledger)
+    : context_(context), ledger_(ledger), logger_("nodepool.NodePool"), tasks_(context.loop, logger_) {}
 
 Scheduler::~Scheduler() = default;
 
@@ -137,7 +133,7 @@ sched::Snapshot Scheduler::TakeSnapshot() const {
   for (const PoolWorker* pool : pools_) {
     if (pool->provider() != nullptr) snapshot.pools.push_back(pool->View());
   }
-  for (const auto& [tenant, limit] : config_.tenant_limits) {
+  for (const auto& [tenant, limit] : context_.config->common.tenant_limits) {
     sched::TenantView view{limit, context_.nodes.UsedByTenant(tenant)};
     sched::Add(view.used, ledger_.PendingOf(tenant));
     snapshot.tenants.emplace(tenant, std::move(view));

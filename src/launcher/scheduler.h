@@ -19,7 +19,7 @@ namespace nodepool::launcher {
 // complete and every own pool is visible in the registry (launcher.md 5).
 class Scheduler {
  public:
-  Scheduler(Context& context, Ledger& ledger, const config::Config& config);
+  Scheduler(Context& context, Ledger& ledger);
   ~Scheduler();  // call Stop() first
 
   // The pools to schedule for; they outlive the scheduler's run.
@@ -53,7 +53,6 @@ class Scheduler {
 
   Context& context_;
   Ledger& ledger_;
-  const config::Config& config_;
   log::Logger logger_;
   std::vector<PoolWorker*> pools_;
   sched::Registry registry_;

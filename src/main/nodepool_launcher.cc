@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "cli/connection.h"
 #include "cli/launcher_options.h"
+#include "driver/config_follower.h"
 #include "launcher/launcher.h"
 #include "main/builtin_drivers.h"
 #include "zk/wire_client.h"
@@ -29,27 +30,50 @@ Task<> AwaitSignal(Loop& loop, Ending& ending) {
   ending.reached.Set();
 }
 
-Task<> Start(Loop& loop, zk::Client& client, launcher::Launcher& launcher, std::string servers,
-             Ending& ending) {
+// SIGHUP: read the configuration again though no file changed.
+Task<> AwaitReload(Loop& loop, driver::ConfigFollower& follower) {
+  boost::asio::signal_set signals(loop.context(), SIGHUP);
+  while (true) {
+    co_await signals.async_wait(boost::asio::use_awaitable);
+    follower.Reload();
+  }
+}
+
+struct Running {
+  Loop& loop;
+  zk::WireClient& client;
+  driver::ConfigFollower& follower;
+  launcher::Launcher& launcher;
+};
+
+Task<> Start(Running running, std::shared_ptr<const driver::LoadedConfig> config, Ending& ending) {
   try {
-    co_await cli::AwaitConnection(loop, client, std::move(servers));
-    co_await launcher.Start();
+    co_await cli::AwaitConnection(running.loop, running.client, cli::ServerNames(config->common.zookeeper));
+    co_await running.launcher.Start();
+    while (true) {
+      std::shared_ptr<const driver::LoadedConfig> next = co_await running.follower.Next();
+      cli::FollowSettings(running.client, config->common.zookeeper, next->common.zookeeper);
+      running.launcher.Reconfigure(next);
+      config = std::move(next);
+    }
   } catch (...) {
     ending.error = std::current_exception();
     ending.reached.Set();
   }
 }
 
-Task<> Serve(Loop& loop, Random& random, driver::Registry& drivers, zk::Client& client,
-             std::shared_ptr<const driver::LoadedConfig> config, std::string servers,
+Task<> Serve(Loop& loop, Random& random, driver::Registry& drivers, zk::WireClient& client,
+             driver::ConfigFollower& follower, std::shared_ptr<const driver::LoadedConfig> config,
              launcher::Intervals intervals) {
   BlockingPool blocking_pool;
   launcher::Launcher::Options options{cli::Hostname(), cli::FullyQualifiedHostname(), intervals};
   launcher::Launcher launcher(loop, random, blocking_pool, client, drivers, config, std::move(options));
   Ending ending;
   TaskGroup tasks(loop, log::Logger("nodepool.NodePool"));
+  Running running{loop, client, follower, launcher};
   tasks.Spawn("wait for a signal", AwaitSignal(loop, ending));
-  tasks.Spawn("start the launcher", Start(loop, client, launcher, std::move(servers), ending));
+  tasks.Spawn("wait for a reload", AwaitReload(loop, follower));
+  tasks.Spawn("run the launcher", Start(running, config, ending));
   co_await ending.reached.Wait();
   std::exception_ptr error = ending.error;
   if (!ending.is_immediate) {
@@ -66,11 +90,13 @@ Task<> Serve(Loop& loop, Random& random, driver::Registry& drivers, zk::Client& 
 int Run(const cli::LauncherOptions& options) {
   driver::Registry drivers;
   AddBuiltinDrivers(drivers);
+  Loop loop;
+  driver::ConfigFollower follower(loop, options.config_path, options.secure_path, drivers,
+                                  KnownDriverSchemas());
   auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, KnownDriverSchemas());
   if (!config) throw config.error();
   log::Logger logger("nodepool.NodePool");
   for (const std::string& warning : (*config)->common.warnings) logger.Warning("{}", warning);
-  Loop loop;
   SystemRandom random;
   const config::ZooKeeperSettings& settings = (*config)->common.zookeeper;
   zk::WireClient client(loop, random, cli::ConnectionOptions(settings));
@@ -79,7 +105,7 @@ int Run(const cli::LauncherOptions& options) {
     intervals.cleanup =
         std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
   }
-  RunToEnd(loop, Serve(loop, random, drivers, client, *config, cli::ServerNames(settings), intervals));
+  RunToEnd(loop, Serve(loop, random, drivers, client, follower, *config, intervals));
   return 0;
 }
 

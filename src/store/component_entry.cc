@@ -151,6 +151,7 @@ void ComponentEntry::Update(Component content) {
 
 Task<> ComponentEntry::Unregister() {
   co_await impl_->tasks.Stop();
+  impl_->registered.Set();
   std::string znode = std::exchange(impl_->znode, "");
   impl_->path.clear();
   if (znode.empty() || impl_->session != impl_->client.session()) co_return;

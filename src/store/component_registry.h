@@ -59,7 +59,7 @@ class ComponentEntry {
   ComponentEntry(Loop& loop, zk::Client& client, Component content);
   ~ComponentEntry();  // call Unregister() first
 
-  // Ends when the entry stands in the tree.
+  // Ends when the entry stands in the tree, or was unregistered meanwhile.
   Task<> Register();
   // Writes if the content differs from what stands there. Does not wait.
   void Update(Component content);

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/event.h"
+#include "async/loop.h"
+#include "async/task.h"
+#include "base/logging.h"
+#include "driver/load_config.h"
+
+namespace nodepool::driver {
+
+// Follows the files of a configuration: once a second their identity, size and time of
+// modification are compared with those of the last load (launcher.md 4.1).
+class ConfigFollower {
+ public:
+  // `drivers` outlives the follower. To be made right before the first load.
+  ConfigFollower(Loop& loop, std::string path, std::optional<std::string> secure_path,
+                 const Registry& drivers, config::DriverSchemas others);
+
+  // The next good configuration: ends when a file changed, or Reload() was called, and
+  // everything loaded. One that does not load is reported once, with its place; the one
+  // in force stays so, and the files are tried again now and then, since what they
+  // refer to may have been mended.
+  Task<std::shared_ptr<const LoadedConfig>> Next();
+
+  // Load though nothing changed, e.g. what the files refer to.
+  void Reload() { is_due_ = true; }
+
+ private:
+  std::string Identity() const;
+  std::shared_ptr<const LoadedConfig> TryLoad();
+
+  Loop& loop_;
+  std::string path_;
+  std::optional<std::string> secure_path_;
+  const Registry& drivers_;
+  config::DriverSchemas others_;
+  log::Logger logger_;
+  std::string loaded_;      // the files' identity at the last attempt
+  std::string last_error_;  // empty: the last attempt was good
+  std::optional<SteadyTime> retry_at_;
+  bool is_due_ = false;
+};
+
+}  // namespace nodepool::driver

@@ -1,0 +1,72 @@
+#include <boost/json/serialize.hpp>
+#include <iostream>
+
+#include "config/config_loader.h"
+#include "config/main_schema.h"
+#include "config/schema_docs.h"
+#include "drivers/schemas/known_drivers.h"
+#include "main/builtin_drivers.h"
+
+// Prints docs/reference/configuration.md, made from the declared settings.
+
+namespace nodepool {
+namespace {
+
+constexpr std::string_view kIntroduction = R"(# Configuration reference
+
+Made from the declarations that also check the file; `docs/operator.md` explains how the parts play
+together. Paths: `pools[].name` is the key `name` of each entry of the list `pools`. *reload*: a running
+daemon takes the change from the file within a second or two, without a restart. Durations without a
+unit are seconds.
+
+)";
+
+constexpr std::string_view kTimeouts = R"(## Time-outs
+
+Every call to the outside ends. What has no setting above:
+
+| what | ends after | then |
+| --- | --- | --- |
+| connecting to ZooKeeper: TCP, TLS and session together | 5 s | the next server, with pauses that grow from 0.1 s to 5 s |
+| a ZooKeeper session without contact | `zookeeper-timeout` | its locks are free; what was done under them is dropped |
+| starting a provider | 60 s | tried again with pauses that grow from 1 s to 60 s |
+| one deletion of a node | 600 s | tried again with pauses that grow from 5 s to 60 s |
+| one look for leaked resources, per provider | 600 s | the next minute's look |
+| one connection attempt of a host key scan | 10 s | another attempt until `boot-timeout` |
+| removing a component's entry at a stop | 5 s | it vanishes with the session |
+| a graceful stop | 30 s | the rest is left to any launcher's cleaners |
+)";
+
+void PrintSection(std::string_view title, std::string_view text, const config::Schema& schema) {
+  std::cout << "## " << title << "\n\n" << text << "\n\n" << config::ToMarkdown(schema) << "\n";
+}
+
+void Print() {
+  driver::Registry drivers;
+  AddBuiltinDrivers(drivers);
+  std::cout << kIntroduction;
+  PrintSection("nodepool.yaml", "The top level. Entries of `providers` depend on their driver, see below.",
+               config::MainSchema());
+  PrintSection("The secure file", "Read by the daemons when given with `-s`; its values win.",
+               config::SecureSchema());
+  for (const std::string& name : drivers.Names()) {
+    PrintSection("Provider section, driver " + name, "An entry of `providers`.",
+                 config::WithCommonSettings(drivers.Find(name)->ProviderSchema()));
+  }
+  for (std::string_view name : drivers::KnownDriverNames()) {
+    const config::Schema* schema = drivers::KnownDriverSchema(name);
+    if (drivers.Find(name) != nullptr || !config::IsFullyKnown(*schema)) continue;
+    PrintSection("Provider section, driver " + std::string(name),
+                 "An entry of `providers`. The section is checked; the driver is not part of this version.",
+                 config::WithCommonSettings(*schema));
+  }
+  std::cout << kTimeouts;
+}
+
+}  // namespace
+}  // namespace nodepool
+
+int main() {
+  nodepool::Print();
+  return std::cout ? 0 : 1;
+}

@@ -1,0 +1,85 @@
+"""A running launcher takes changes from its files (launcher.md 4)."""
+import signal
+
+from nodepool_helpers import fake_provider
+from services import wait_for
+
+
+def supported_labels(tree):
+    return sorted(label for pool in tree.components("pool").values() for label in pool["supported_labels"])
+
+
+def labels(*names):
+    return [{"name": name} for name in names]
+
+
+def test_a_changed_file_takes_effect(site):
+    """LA-77"""
+    site.launcher(site.config())
+    tree = site.tree()
+    wait_for(lambda: supported_labels(tree) == ["small"], "the pool is announced")
+    request = tree.add_request(["large"], provider="fake-cloud")
+    tree.wait_request(request, "failed")
+    site.config(labels=labels("small", "large"), providers=[fake_provider(labels=("small", "large"))])
+    wait_for(lambda: supported_labels(tree) == ["large", "small"], "the new label is announced")
+    request = tree.add_request(["large"])
+    # The pool worker that declined the label goes on, and it declined another request.
+    tree.wait_request(request, "fulfilled")
+
+
+def test_a_broken_file_changes_nothing_and_the_mended_one_does(site):
+    """BB-24"""
+    launcher = site.launcher(site.config())
+    tree = site.tree()
+    wait_for(lambda: supported_labels(tree) == ["small"], "the pool is announced")
+    before = tree.components("pool")
+    good = (site.folder / "nodepool.yaml").read_text()
+    (site.folder / "nodepool.yaml").write_text(good + "\nlabels: [{nam: broken}]\n")
+    wait_for(lambda: "stays in force" in launcher.output(), "the fault is logged")
+    assert "nodepool.yaml:" in next(line for line in launcher.output().splitlines() if "stays in force" in line)
+    request = tree.add_request(["small"])
+    tree.wait_request(request, "fulfilled")
+    assert tree.components("pool") == before
+    site.config(labels=labels("small", "large"), providers=[fake_provider(labels=("small", "large"))])
+    wait_for(lambda: supported_labels(tree) == ["large", "small"], "the mended file is in force")
+
+
+def test_sighup_reads_the_files_again(site):
+    launcher = site.launcher(site.config())
+    tree = site.tree()
+    wait_for(lambda: supported_labels(tree) == ["small"], "the pool is announced")
+    launcher.send(signal.SIGHUP)
+    wait_for(lambda: "was read again" in launcher.output(), "the files are read again")
+    assert launcher.is_running()
+
+
+def test_a_removed_provider_is_drained_and_its_pool_vanishes(site):
+    """LA-72, D-31"""
+    first = fake_provider("fake-first", simulation={"create-latency": 2.0})
+    second = fake_provider("fake-second", labels=("large",))
+    launcher = site.launcher(site.config(labels=labels("small", "large"), providers=[first, second]))
+    tree = site.tree()
+    wait_for(lambda: supported_labels(tree) == ["large", "small"], "both pools are announced")
+    request = tree.add_request(["small"])
+    tree.wait_request(request, "pending")
+    site.config(labels=labels("small", "large"), providers=[second])
+    wait_for(lambda: supported_labels(tree) == ["large"], "the pool is gone")
+    record = tree.wait_request(request, "fulfilled")
+    assert tree.node(record["nodes"][0])["provider"] == "fake-first", "the running launch was finished"
+    wait_for(lambda: "not configured any more: stopping it" in launcher.output(), "the provider is stopped")
+
+
+def test_another_server_list_is_followed_in_the_same_session(private_site):
+    """D-32"""
+    launcher = private_site.launcher(private_site.config())
+    tree = private_site.tree()
+    wait_for(lambda: supported_labels(tree) == ["small"], "the pool is announced")
+    components = tree.components("pool")
+    host, port = private_site.hosts.rsplit(":", 1)
+    servers = [{"host": host, "port": int(port)}, {"host": "localhost", "port": int(port)}]
+    private_site.config(zookeeper_servers=servers)
+    wait_for(lambda: "ZooKeeper servers are now" in launcher.output(), "the list is taken")
+    assert tree.components("pool") == components
+    private_site.zookeeper.restart()
+    wait_for(lambda: tree.zk.connected, "our client is back")
+    tree.wait_request(tree.add_request(["small"]), "fulfilled", 60)
