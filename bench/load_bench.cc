@@ -26,9 +26,9 @@ struct Settings {
   std::string launcher = "nodepool-launcher";
   int requests = 1000;
   double rate = 0;
-  int idle_nodes = 0;
-  int idle_requests = 0;
-  int idle_seconds = 30;
+  int nodes = 0;    // that exist beside the load
+  int waiting = 0;  // requests that nobody can serve now
+  int idle_seconds = 0;
 };
 
 std::string Configuration(int port) {
@@ -122,12 +122,36 @@ Task<> AwaitServing(Loop& loop, zk::Client& client) {
   }
 }
 
-Task<> AwaitNoNodes(Loop& loop, zk::Client& client) {
+// Ends when nothing is left but `count` nodes.
+Task<> AwaitNodes(Loop& loop, zk::Client& client, int count) {
   while (true) {
     auto nodes = co_await client.GetChildren("/nodepool/nodes");
     auto locks = co_await client.GetChildren("/nodepool/requests-lock");
-    if ((!nodes || nodes->names.empty()) && (!locks || locks->names.empty())) co_return;
-    co_await loop.SleepFor(std::chrono::milliseconds(20));
+    bool are_nodes_gone = !nodes || nodes->names.size() <= static_cast<std::size_t>(count);
+    if (are_nodes_gone && (!locks || locks->names.empty())) co_return;
+    co_await loop.SleepFor(std::chrono::milliseconds(20 + count / 50));
+  }
+}
+
+// What stands around while the load passes: held nodes, which are neither reused nor
+// deleted, and requests that wait for a host that does not answer.
+Task<> Furnish(Loop& loop, zk::WireClient& client, Settings settings) {
+  SystemRandom random;
+  store::Store store(loop, client, random);
+  for (int i = 0; i < settings.nodes; ++i) {
+    Node node;
+    node.SetState(NodeState::kHold, loop.Now());
+    node.provider = ProviderName("fake-load");
+    node.pool = PoolName("main");
+    node.type = {LabelName("small")};
+    node.resources = Resources{{"instances", 1}, {"cores", 4}, {"ram", 8192}};
+    co_await store.CreateNode(std::move(node));
+  }
+  for (int i = 0; i < settings.waiting; ++i) {
+    NodeRequest request;
+    request.SetState(RequestState::kRequested, loop.Now());
+    request.node_types = {LabelName("waiting")};
+    co_await store.CreateRequest("100", std::move(request), false);
   }
 }
 
@@ -135,15 +159,14 @@ Task<> Load(Loop& loop, zk::WireClient& client, LauncherProcess& launcher, Setti
   SystemRandom random;
   LoadClient load(loop, client, random);
   co_await load.Start();
-  co_await AwaitServing(loop, client);
   // The first request makes the directories.
   std::vector<Timeline> warm_up = co_await load.Run(1, 0, LabelName("small"));
-  co_await AwaitNoNodes(loop, client);
+  co_await AwaitNodes(loop, client, settings.nodes);
   double cpu_before = launcher.CpuSeconds();
   std::uint64_t own_before = client.counters().writes;
   std::int64_t zxid_before = co_await Zxid(client);
   std::vector<Timeline> timelines = co_await load.Run(settings.requests, settings.rate, LabelName("small"));
-  co_await AwaitNoNodes(loop, client);
+  co_await AwaitNodes(loop, client, settings.nodes);
   std::int64_t zxid_after = co_await Zxid(client);
   double own = static_cast<double>(client.counters().writes - own_before);
   double all = static_cast<double>(zxid_after - zxid_before + 1);
@@ -159,7 +182,8 @@ Task<> Load(Loop& loop, zk::WireClient& client, LauncherProcess& launcher, Setti
     last = std::max(last, timeline.fulfilled);
   }
   double count = static_cast<double>(timelines.size());
-  fmt::print("requests {} ({}), failed {}\n", timelines.size(),
+  fmt::print("beside {} nodes and {} waiting requests: requests {} ({}), failed {}\n", settings.nodes,
+             settings.waiting, timelines.size(),
              settings.rate > 0 ? fmt::format("{} per second", settings.rate) : "all at once", failed);
   fmt::print("created to fulfilled: p50 {:.1f} ms, p99 {:.1f} ms, max {:.1f} ms\n",
              1e3 * Percentile(latencies, 0.5), 1e3 * Percentile(latencies, 0.99),
@@ -172,41 +196,22 @@ Task<> Load(Loop& loop, zk::WireClient& client, LauncherProcess& launcher, Setti
   co_await load.Stop();
 }
 
-Task<> Idle(Loop& loop, zk::WireClient& client, LauncherProcess& launcher, Settings settings) {
-  SystemRandom random;
-  store::Store store(loop, client, random);
-  co_await AwaitServing(loop, client);
-  Node node;
-  node.SetState(NodeState::kReady, loop.Now());
-  node.provider = ProviderName("fake-load");
-  node.pool = PoolName("main");
-  node.type = {LabelName("small")};
-  for (int i = 0; i < settings.idle_nodes; ++i) {
-    Node copy = node;
-    co_await store.CreateNode(std::move(copy));
-  }
-  for (int i = 0; i < settings.idle_requests; ++i) {
-    NodeRequest request;
-    request.SetState(RequestState::kRequested, loop.Now());
-    request.node_types = {LabelName("waiting")};
-    co_await store.CreateRequest("200", std::move(request), false);
-  }
+Task<> Idle(Loop& loop, LauncherProcess& launcher, Settings settings) {
   co_await loop.SleepFor(std::chrono::seconds(3));
   double before = launcher.CpuSeconds();
   co_await loop.SleepFor(std::chrono::seconds(settings.idle_seconds));
   double used = launcher.CpuSeconds() - before;
   fmt::print(
       "idle with {} nodes and {} waiting requests: {:.3f} % of one core over {} s, peak memory {:.1f} MB\n",
-      settings.idle_nodes, settings.idle_requests, 100 * used / settings.idle_seconds, settings.idle_seconds,
+      settings.nodes, settings.waiting, 100 * used / settings.idle_seconds, settings.idle_seconds,
       launcher.PeakMegabytes());
 }
 
 Task<> RunAll(Loop& loop, zk::WireClient& client, LauncherProcess& launcher, Settings settings) {
-  if (settings.idle_nodes > 0) {
-    co_await Idle(loop, client, launcher, settings);
-  } else {
-    co_await Load(loop, client, launcher, settings);
-  }
+  co_await AwaitServing(loop, client);
+  co_await Furnish(loop, client, settings);
+  if (settings.idle_seconds > 0) co_await Idle(loop, launcher, settings);
+  if (settings.requests > 0) co_await Load(loop, client, launcher, settings);
   co_await client.Close();
 }
 
@@ -241,10 +246,12 @@ int main(int argc, char** argv) {
   app.add_option("--launcher", settings.launcher, "the program to measure")->capture_default_str();
   app.add_option("--requests", settings.requests, "how many one-node requests")->capture_default_str();
   app.add_option("--rate", settings.rate, "so many a second; 0: all at once")->capture_default_str();
-  app.add_option("--idle-nodes", settings.idle_nodes,
-                 "measure an idle launcher with so many ready nodes instead");
-  app.add_option("--idle-requests", settings.idle_requests, "and so many requests that cannot be served");
-  app.add_option("--idle-seconds", settings.idle_seconds, "for so long")->capture_default_str();
+  app.add_option("--nodes", settings.nodes, "so many held nodes stand beside")->capture_default_str();
+  app.add_option("--waiting", settings.waiting, "and so many requests that cannot be served now")
+      ->capture_default_str();
+  app.add_option("--idle-seconds", settings.idle_seconds,
+                 "first measure the idle launcher for so long; 0: do not")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return nodepool::bench::Main(settings);
 }

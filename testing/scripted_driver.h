@@ -24,6 +24,7 @@ struct Script {
   Resources need = {{"instances", 1}, {"cores", 2}};
   bool launches_nodes = true;
   std::set<LabelName> not_ready;
+  std::optional<Error> label_error;  // thrown when asked about a label
   std::set<NodeId> not_reusable;
 
   Duration start_time{0};
@@ -101,6 +102,7 @@ class ScriptedProvider : public driver::Provider {
   }
   bool launches_nodes() const override { return script_.launches_nodes; }
   bool LabelReady(const driver::LabelConfig& label) override {
+    if (script_.label_error) throw *script_.label_error;
     return !script_.not_ready.contains(label.name);
   }
   driver::QuotaInformation AvailableQuota() override { return script_.available; }

@@ -55,7 +55,9 @@ class ConfigFollowerTest : public ::testing::Test {
   std::unique_ptr<ConfigFollower> follower_;
 };
 
-TEST_F(ConfigFollowerTest, NothingHappensWhileNothingChanges) { EXPECT_EQ(Next(std::chrono::minutes(5)), nullptr); }
+TEST_F(ConfigFollowerTest, NothingHappensWhileNothingChanges) {
+  EXPECT_EQ(Next(std::chrono::minutes(5)), nullptr);
+}
 
 TEST_F(ConfigFollowerTest, AChangedFileIsLoadedWithinASecond) {
   Write("nodepool.yaml", kOther);

@@ -46,13 +46,14 @@ class CloudTest : public LauncherFixture {
   void AddCloud() { AddCloud(Cloud()); }
   // A provider with one label, given in full, and an image for it.
   void AddProvider(std::string name, std::string label, std::string offer,
-                   std::string image = "{name: image, image-name: Fake Precise}", std::string simulation = "") {
+                   std::string image = "{name: image, image-name: Fake Precise}",
+                   std::string simulation = "") {
     if (label_settings_.try_emplace(label).second) order_.push_back(label);
-    providers_ += "- " +
-                  Mapping({"name: " + name, "driver: fake", "cloud: simulated", "cloud-images: [" + image + "]",
-                           "pools: [{name: main, labels: [" + offer + "]}]",
-                           "simulation: " + Mapping({simulation})}) +
-                  "\n";
+    providers_ +=
+        "- " +
+        Mapping({"name: " + name, "driver: fake", "cloud: simulated", "cloud-images: [" + image + "]",
+                 "pools: [{name: main, labels: [" + offer + "]}]", "simulation: " + Mapping({simulation})}) +
+        "\n";
   }
   // None configured from here on.
   void RemoveClouds() { providers_.clear(); }

@@ -27,6 +27,7 @@ struct Intervals {
   Duration init_node_age = std::chrono::minutes(5);
   Duration min_ready_holdoff = std::chrono::seconds(60);
   Duration provider_start_timeout = std::chrono::seconds(60);
+  Duration provider_probe = std::chrono::seconds(10);  // of a driver that failed to answer (D-26)
   Duration leak_cleanup_timeout = std::chrono::seconds(600);
   Duration provider_retry = std::chrono::seconds(1);
   Duration provider_retry_max = std::chrono::seconds(60);

@@ -91,9 +91,11 @@ Task<> Handler::Serve() {
       bool is_over = co_await GiveUpIfPointless(decision);
       if (is_over) co_return;
     }
-    bool may_plan = !is_gone_ && !is_draining_ && !AnyFailed() &&
-                    decision.kind != sched::Decision::Kind::kDecline && FollowProvider();
-    if (may_plan) {
+    bool may_plan = !is_gone_ && !is_draining_ && !AnyFailed();
+    if (may_plan && decision.reason == sched::Reason::kProviderFault) {
+      SteadyTime when = context_.loop.SteadyNow() + context_.intervals.provider_probe;
+      timers_.Spawn("ask the provider again", logger_.ids(), WakeAt(when));
+    } else if (may_plan && decision.kind == sched::Decision::Kind::kAccept && FollowProvider()) {
       PlanNext();
       if (!plan_.wait.empty() && request_->record().requestor == kMinReadyRequestor &&
           launches_.size() == 0) {
@@ -324,12 +326,12 @@ Task<> Handler::DropAborted() {
     if (slot->node) co_await slot->node->Unlock();
     if (refused_until_ && context_.loop.SteadyNow() < *refused_until_) continue;
     refused_until_ = context_.loop.SteadyNow() + refusal_backoff_.Next();
-    timers_.Spawn("wait after a refusal", logger_.ids(), PauseAfterRefusal());
+    timers_.Spawn("wait after a refusal", logger_.ids(), WakeAt(*refused_until_));
   }
 }
 
-Task<> Handler::PauseAfterRefusal() {
-  co_await context_.loop.SleepUntil(*refused_until_);
+Task<> Handler::WakeAt(SteadyTime when) {
+  co_await context_.loop.SleepUntil(when);
   changed_.Set();
 }
 

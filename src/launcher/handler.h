@@ -102,7 +102,7 @@ class Handler {
   bool AnyFailed() const;
   bool IsComplete() const;
   void SetWaiting(bool is_waiting);
-  Task<> PauseAfterRefusal();
+  Task<> WakeAt(SteadyTime when);
 
   Task<> Fulfil();
   Task<> Decline(std::string reason);

@@ -186,17 +186,8 @@ Task<> Launcher::DrainProvider(ProviderName name) {
 }
 
 bool Launcher::IsLabelAvailable(const LabelName& label) const {
-  for (const auto& [key, worker] : pools_) {
-    std::shared_ptr<driver::Provider> provider = worker->provider();
-    if (provider == nullptr || !provider->launches_nodes()) continue;
-    auto config = worker->pool_config()->labels.find(label);
-    if (config == worker->pool_config()->labels.end()) continue;
-    bool is_ready = config->second->diskimage
-                        ? images_.NewestReadyUpload(*config->second->diskimage, key.provider) != nullptr
-                        : provider->LabelReady(*config->second);
-    if (is_ready) return true;
-  }
-  return false;
+  return std::any_of(pools_.begin(), pools_.end(),
+                     [&](const auto& entry) { return entry.second->IsLabelAvailable(label); });
 }
 
 void Launcher::SessionChanged(zk::SessionState state) {

@@ -28,6 +28,7 @@ void MinReady::Start() {
   for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, nullptr, &request);
   wake_.Set();
   tasks_.Spawn("keep min-ready nodes", Run());
+  tasks_.Spawn("look at min-ready anyway", Sweep());
 }
 
 Task<> MinReady::Stop() {
@@ -51,6 +52,14 @@ Task<> MinReady::Run() {
     }
     // Bursts of changes are answered once.
     co_await context_.loop.SleepFor(std::chrono::milliseconds(10));
+  }
+}
+
+// For what nobody announces, such as a driver that can answer again.
+Task<> MinReady::Sweep() {
+  while (true) {
+    co_await context_.loop.SleepFor(context_.intervals.cleanup);
+    wake_.Set();
   }
 }
 

@@ -36,6 +36,7 @@ class MinReady {
   Task<> Finish(RequestId id, NodeRequest request);
   Task<> AwaitSeenFree(NodeId node, RequestId request);
   void HoldOff(const LabelName& label);
+  Task<> Sweep();
   Task<> WakeLater(Duration pause);
 
   Context& context_;

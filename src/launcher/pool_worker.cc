@@ -50,7 +50,7 @@ void PoolWorker::Reconfigure(std::shared_ptr<const driver::ProviderConfig> provi
                              std::shared_ptr<const driver::PoolConfig> config) {
   provider_config_ = std::move(provider_config);
   config_ = std::move(config);
-  broken_.clear();
+  faults_.clear();
   entry_.Update(Announcement());
   ProviderChanged();
 }
@@ -115,22 +115,39 @@ std::set<LabelName> PoolWorker::waiting_labels() const {
 sched::LabelView PoolWorker::LabelViewOf(const driver::LabelConfig& label) const {
   sched::LabelView view;
   view.free_nodes = &context_.nodes.FreeNodes(key_, label.name);
+  // A driver's fault is that label's only (D-26).
+  try {
+    AskDriver(label, view);
+    faults_.erase(label.name);
+  } catch (...) {
+    std::exception_ptr error = std::current_exception();
+    view.is_broken = VerdictOf(error) == Verdict::kInvalid;
+    view.is_unknown = !view.is_broken;
+    std::string& known = faults_[label.name];
+    if (std::string message = MessageOf(error); known != message) {
+      logger_.Error("Label {} cannot be launched{}: {}", label.name, view.is_broken ? "" : " now", message);
+      known = std::move(message);
+    }
+  }
+  return view;
+}
+
+void PoolWorker::AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const {
   std::shared_ptr<driver::Provider> running = provider();
   if (label.diskimage) {
     view.is_image_ready = context_.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
   } else {
     view.is_image_ready = running->LabelReady(label);
   }
-  try {
-    view.need = running->QuotaForLabel(label).resources();
-    broken_.erase(label.name);
-  } catch (const Error& error) {
-    view.is_broken = true;
-    if (broken_.insert(label.name).second) {
-      logger_.Error("Label {} cannot be launched: {}", label.name, error.message());
-    }
-  }
-  return view;
+  view.need = running->QuotaForLabel(label).resources();
+}
+
+bool PoolWorker::IsLabelAvailable(const LabelName& label) const {
+  auto config = config_->labels.find(label);
+  std::shared_ptr<driver::Provider> running = provider();
+  if (config == config_->labels.end() || !running || !running->launches_nodes()) return false;
+  sched::LabelView view = LabelViewOf(*config->second);
+  return view.is_image_ready && !view.is_broken && !view.is_unknown;
 }
 
 Resources PoolWorker::UsedBy(const PoolKey& pool) const {
@@ -168,8 +185,12 @@ sched::PoolView PoolWorker::PlainView() const {
   view.pool.limit = config_->Limit().resources();
   view.pool.used = UsedBy(key_);
   sched::Add(view.pool.used, surroundings_.ledger.PendingIn(key_));
-  view.provider.limit = running->AvailableQuota().resources();
   view.provider.used = UsedByProvider();
+  try {
+    view.provider.limit = running->AvailableQuota().resources();
+  } catch (...) {
+    for (auto& [name, label] : view.labels) label.is_unknown = true;
+  }
   return view;
 }
 

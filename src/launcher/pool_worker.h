@@ -52,6 +52,8 @@ class PoolWorker : public HandlerHost {
   // Whether our entry is visible in our own registry: the proxy for a complete one.
   bool is_registered() const;
   sched::PoolView View() const;
+  // Whether a node of the label could be launched, given capacity.
+  bool IsLabelAvailable(const LabelName& label) const;
   void Accept(store::StoredRequest request, sched::ServiceOrder order);
   // Lets waiting handlers look again, in service order.
   void CapacityChanged();
@@ -74,6 +76,7 @@ class PoolWorker : public HandlerHost {
   Task<> RunHandler(std::shared_ptr<Handler> handler);
   Task<> Sacrifice(NodeId id);
   sched::LabelView LabelViewOf(const driver::LabelConfig& label) const;
+  void AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const;
   Resources UsedBy(const PoolKey& pool) const;
   Resources UsedByProvider() const;
   Component Announcement() const;
@@ -91,7 +94,7 @@ class PoolWorker : public HandlerHost {
   store::ComponentEntry entry_;
   std::map<RequestId, std::shared_ptr<Handler>> handlers_;
   std::set<std::pair<sched::ServiceOrder, Handler*>> waiting_;
-  mutable std::set<LabelName> broken_;  // labels the driver calls impossible, reported once
+  mutable std::map<LabelName, std::string> faults_;  // what the driver last said, reported once
   std::optional<SteadyTime> room_made_;
   bool is_started_ = false;
   TaskGroup tasks_;

@@ -119,7 +119,8 @@ TEST_F(ReconfigurationTest, ARemovedProviderVanishesWithItsPoolAndGivesWaitingRe
   AddCloud({.name = "second", .provider = "priority: 200"});
   Running& running = StartLauncher();
   auto used = Use({"small"});
-  RequestId waiting = Request({"small"}, [](NodeRequest& request) { request.provider = ProviderName("cloud"); });
+  RequestId waiting =
+      Request({"small"}, [](NodeRequest& request) { request.provider = ProviderName("cloud"); });
   ASSERT_TRUE(AwaitState(waiting, RequestState::kPending));
   RemoveClouds();
   AddCloud({.name = "second", .provider = "priority: 200"});
@@ -194,7 +195,8 @@ TEST_F(ReconfigurationTest, AReplacedProviderFinishesItsLaunches) {
 }
 
 TEST_F(ReconfigurationTest, ARemovedPoolGivesBackAndLeavesTheOtherPoolAlone) {
-  std::string second_pool = ", {name: second, max-servers: 1, labels: [{name: large, cloud-image: image, min-ram: 8192}]}";
+  std::string second_pool =
+      ", {name: second, max-servers: 1, labels: [{name: large, cloud-image: image, min-ram: 8192}]}";
   SetLabel("large", "");
   AddCloud({.more_pools = second_pool});
   Running& running = StartLauncher();
@@ -207,8 +209,9 @@ TEST_F(ReconfigurationTest, ARemovedPoolGivesBackAndLeavesTheOtherPoolAlone) {
   EXPECT_TRUE(AwaitState(waiting, RequestState::kFailed)) << "nobody offers the label any more (D-23)";
   EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFulfilled));
   Return(used);
-  EXPECT_TRUE(Await([this] { return NodesIn(NodeState::kUsed).empty() && NodesIn(NodeState::kDeleting).empty(); }))
-      << "the provider's dead nodes are deleted, whatever their pool";
+  EXPECT_TRUE(Await([this] {
+    return NodesIn(NodeState::kUsed).empty() && NodesIn(NodeState::kDeleting).empty();
+  })) << "the provider's dead nodes are deleted, whatever their pool";
 }
 
 TEST_F(ReconfigurationTest, TopLevelSettingsChangeWithoutReplacingAProvider) {

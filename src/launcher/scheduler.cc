@@ -123,6 +123,23 @@ void Scheduler::RunOnce() {
   plan_ = sched::Assign(TakeSnapshot());
   for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
   for (const auto& declination : plan_.decline) CarryOut(declination);
+  if (IsProviderAtFault() && !is_probe_due_) {
+    is_probe_due_ = true;
+    tasks_.Spawn("ask faulty providers again", ProbeLater());
+  }
+}
+
+bool Scheduler::IsProviderAtFault() const {
+  auto is_fault = [](const auto& answer) { return answer.second.reason == sched::Reason::kProviderFault; };
+  return std::any_of(plan_.waiting.begin(), plan_.waiting.end(), [&](const auto& entry) {
+    return std::any_of(entry.second.begin(), entry.second.end(), is_fault);
+  });
+}
+
+Task<> Scheduler::ProbeLater() {
+  co_await context_.loop.SleepFor(context_.intervals.provider_probe);
+  is_probe_due_ = false;
+  Wake();
 }
 
 sched::Snapshot Scheduler::TakeSnapshot() const {

@@ -43,6 +43,8 @@ class Scheduler {
   Task<> Run();
   bool IsReady() const;
   void RunOnce();
+  bool IsProviderAtFault() const;
+  Task<> ProbeLater();
   sched::Snapshot TakeSnapshot() const;
   void CarryOut(const sched::Plan::Acceptance& acceptance);
   void CarryOut(const sched::Plan::Declination& declination);
@@ -61,6 +63,7 @@ class Scheduler {
   // Requests that a decision is being carried out for, with the version it rests on.
   std::map<RequestId, std::int64_t> under_way_;
   Event wake_;
+  bool is_probe_due_ = false;
   TaskGroup tasks_;
   std::vector<zk::Registration> registrations_;
 };

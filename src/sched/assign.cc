@@ -188,6 +188,8 @@ std::string_view ToString(Reason reason) {
       return "an earlier request waits for the same capacity";
     case Reason::kLaunchesInProgress:
       return "max-concurrency is reached";
+    case Reason::kProviderFault:
+      return "the provider cannot say now whether it has the label";
   }
   return "";
 }
@@ -212,17 +214,20 @@ bool Registry::AllDeclined(const NodeRequest& request) const {
 
 Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
   if (pool.is_disabled) return Decline(Reason::kPoolDisabled);
-  std::vector<LabelName> unavailable, without_image;
+  std::vector<LabelName> unavailable, without_image, unknown;
   for (const LabelName& label : Distinct(request.node_types)) {
     auto it = pool.labels.find(label);
     if (it == pool.labels.end() || it->second.is_broken) {
       unavailable.push_back(label);
+    } else if (it->second.is_unknown) {
+      unknown.push_back(label);
     } else if (!it->second.is_image_ready) {
       without_image.push_back(label);
     }
   }
   if (!unavailable.empty()) return Decline(Reason::kLabelNotAvailable, JoinNames(unavailable));
   if (!without_image.empty()) return Decline(Reason::kImageNotAvailable, JoinNames(without_image));
+  if (!unknown.empty()) return {Decision::Kind::kDefer, Reason::kProviderFault, JoinNames(unknown)};
   if (!pool.launches_nodes) return {Decision::Kind::kAccept};
   Resources need = NeedOf(pool, request.node_types);
   Resources excess = Shortage(pool.pool.limit, {}, need);

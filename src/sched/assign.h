@@ -62,7 +62,8 @@ Decision Consider(const PoolView& pool, const Registry& registry, const TenantVi
                   const NodeRequest& request);
 
 // The part of it that does not depend on what is in use: kDecline with the reason,
-// or kAccept. Asked again while a request waits, since limits may have changed.
+// kDefer when the driver cannot say, or kAccept. Asked again while a request waits, since limits may have
+// changed.
 Decision DeclineReason(const PoolView& pool, const NodeRequest& request);
 
 struct Snapshot {

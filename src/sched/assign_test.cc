@@ -111,6 +111,9 @@ TEST_F(ConsiderTest, DeclineReasonsInTheirOrder) {  // launcher.md 9.2
   EXPECT_EQ(Why(request), Reason::kExceedsQuota);
   pool.labels[LabelName("small")].is_image_ready = false;
   EXPECT_EQ(Why(request), Reason::kImageNotAvailable);
+  pool.labels[LabelName("small")].is_unknown = true;
+  EXPECT_EQ(Why(request), Reason::kProviderFault);
+  EXPECT_EQ(Decide(request).kind, Decision::Kind::kDefer) << "D-26";
   pool.labels[LabelName("small")].is_broken = true;
   EXPECT_EQ(Why(request), Reason::kLabelNotAvailable);
   pool.is_disabled = true;

@@ -15,6 +15,7 @@ struct LabelView {
   Resources need;  // of one node
   bool is_image_ready = true;
   bool is_broken = false;                        // the driver said that it can never work
+  bool is_unknown = false;                       // the driver could not say anything about it (D-26)
   const std::set<NodeId>* free_nodes = nullptr;  // ready, unallocated, unlocked; null: none
 };
 

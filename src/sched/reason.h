@@ -24,6 +24,7 @@ enum class Reason {
   kTenantLimit,          // the tenant has used up its share
   kCapacityReserved,     // an earlier request waits for what this one would take
   kLaunchesInProgress,   // max-concurrency is reached
+  kProviderFault,        // the driver cannot say now whether it can serve the label (D-26)
 };
 
 // A sentence for people, without the names involved; the four declines keep the

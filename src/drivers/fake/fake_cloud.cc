@@ -11,14 +11,39 @@ FakeCloud::FakeCloud(Loop& loop, Random& random, FakeSimulation settings)
     : loop_(loop),
       random_(random),
       settings_(std::move(settings)),
-      failures_(settings_.seed.value_or(random.Next())) {}
+      failures_(settings_.seed.value_or(random.Next())) {
+  if (settings_.directory) directory_.emplace(*settings_.directory);
+}
 
 void FakeCloud::Configure(FakeSimulation settings) {
   if (settings.seed && settings.seed != settings_.seed) failures_ = SeededRandom(*settings.seed);
+  if (settings.directory != settings_.directory) {
+    directory_.reset();
+    if (settings.directory) directory_.emplace(*settings.directory);
+  }
   settings_ = std::move(settings);
 }
 
+// What other processes did to a cloud in a directory.
+void FakeCloud::Refresh() {
+  if (!directory_) return;
+  std::size_t before = servers_.size();
+  directory_->Refresh(servers_, images_);
+  if (servers_.size() != before) changed_.NotifyAll();
+}
+
+const std::map<std::string, FakeServer>& FakeCloud::servers() {
+  Refresh();
+  return servers_;
+}
+
+const std::map<std::string, FakeImage>& FakeCloud::images() {
+  Refresh();
+  return images_;
+}
+
 std::string FakeCloud::CreateServer(FakeServerRequest request) {
+  Refresh();
   const FakeFlavor* flavor = FindFlavor(request.flavor);
   if (flavor == nullptr) throw Error(Verdict::kInvalid, "Flavor not found: " + Excerpt(request.flavor));
   if (request.image && !HasImage(*request.image)) {
@@ -44,12 +69,10 @@ std::string FakeCloud::CreateServer(FakeServerRequest request) {
   server.metadata = std::move(request.metadata);
   if (Take(creates_into_error_)) server.status = FakeServerStatus::kError;
   bool hangs = Take(hanging_creates_);
+  if (directory_) directory_->Add(server);
   if (server.status == FakeServerStatus::kBuild) {
     active_at_[server.id] = hangs ? SteadyTime::max() : loop_.SteadyNow() + settings_.create_latency;
   }
-  used_.cores += server.flavor.vcpus;
-  used_.ram += server.flavor.ram;
-  used_.instances += 1;
   ++created_count_;
   std::string id = server.id;
   servers_.emplace(id, std::move(server));
@@ -58,6 +81,7 @@ std::string FakeCloud::CreateServer(FakeServerRequest request) {
 
 Task<FakeServer> FakeCloud::WaitActive(std::string id) {
   while (true) {
+    Refresh();
     auto server = servers_.find(id);
     if (server == servers_.end()) throw Error(Verdict::kNotFound, "server " + id + " does not exist");
     if (server->second.status == FakeServerStatus::kActive) co_return server->second;
@@ -77,17 +101,14 @@ Task<FakeServer> FakeCloud::WaitActive(std::string id) {
 }
 
 Task<> FakeCloud::DeleteServer(std::string id) {
+  Refresh();
   if (!servers_.contains(id)) throw Error(Verdict::kNotFound, "server " + id + " does not exist");
   if (Take(failing_deletes_) || Happens(settings_.delete_failure_rate)) {
     throw Error(Verdict::kRetry, "the simulated cloud failed to delete server " + id);
   }
   if (settings_.delete_latency > Duration::zero()) co_await loop_.SleepFor(settings_.delete_latency);
-  auto server = servers_.find(id);
-  if (server == servers_.end()) co_return;
-  used_.cores -= server->second.flavor.vcpus;
-  used_.ram -= server->second.flavor.ram;
-  used_.instances -= 1;
-  servers_.erase(server);
+  if (directory_) directory_->Remove(id);
+  if (servers_.erase(id) == 0) co_return;
   active_at_.erase(id);
   ++deleted_count_;
   changed_.NotifyAll();
@@ -98,11 +119,15 @@ std::string FakeCloud::UploadImage(std::string name, std::map<std::string, std::
     throw Error(Verdict::kFail, "the simulated cloud failed to take image " + name);
   }
   std::string id = random_.Uuid();
-  images_[id] = {id, std::move(name), std::move(metadata)};
+  FakeImage& image = images_[id] = {id, std::move(name), std::move(metadata)};
+  if (directory_) directory_->Add(image);
   return id;
 }
 
-void FakeCloud::DeleteImage(const std::string& id) { images_.erase(id); }
+void FakeCloud::DeleteImage(const std::string& id) {
+  if (directory_) directory_->Remove(id);
+  images_.erase(id);
+}
 
 const FakeFlavor* FakeCloud::FindFlavor(const std::string& name) const {
   for (const FakeFlavor& flavor : settings_.flavors) {
@@ -111,7 +136,8 @@ const FakeFlavor* FakeCloud::FindFlavor(const std::string& name) const {
   return nullptr;
 }
 
-bool FakeCloud::HasImage(const std::string& name_or_id) const {
+bool FakeCloud::HasImage(const std::string& name_or_id) {
+  Refresh();
   if (images_.contains(name_or_id)) return true;
   return std::find(settings_.images.begin(), settings_.images.end(), name_or_id) != settings_.images.end();
 }
@@ -123,8 +149,13 @@ void FakeCloud::ResumeCreates() {
 
 bool FakeCloud::ExceedsLimits(const FakeFlavor& flavor) const {
   const FakeLimits& limits = settings_.limits;
-  return used_.cores + flavor.vcpus > limits.cores || used_.ram + flavor.ram > limits.ram ||
-         used_.instances + 1 > limits.instances;
+  double cores = flavor.vcpus, ram = flavor.ram;
+  for (const auto& [id, server] : servers_) {
+    cores += server.flavor.vcpus;
+    ram += server.flavor.ram;
+  }
+  return cores > limits.cores || ram > limits.ram ||
+         static_cast<double>(servers_.size() + 1) > limits.instances;
 }
 
 FakeCloud& FakeClouds::Of(const ProviderName& provider, Loop& loop, Random& random, FakeSimulation settings) {

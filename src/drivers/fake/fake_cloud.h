@@ -11,20 +11,10 @@
 #include "async/loop.h"
 #include "base/ids.h"
 #include "base/random.h"
-#include "drivers/fake/fake_config.h"
+#include "drivers/fake/fake_cloud_records.h"
+#include "drivers/fake/fake_directory.h"
 
 namespace nodepool::drivers {
-
-enum class FakeServerStatus { kBuild, kActive, kError };
-
-struct FakeServer {
-  std::string id;
-  std::string name;
-  FakeFlavor flavor;
-  std::string zone;
-  std::map<std::string, std::string> metadata;
-  FakeServerStatus status = FakeServerStatus::kBuild;
-};
 
 struct FakeServerRequest {
   std::string name;
@@ -35,13 +25,7 @@ struct FakeServerRequest {
   bool should_fail = false;
 };
 
-struct FakeImage {
-  std::string id;
-  std::string name;
-  std::map<std::string, std::string> metadata;
-};
-
-// A cloud that exists in this process only (drivers.md 10.1). Time passes by the
+// A cloud that exists in this process only, unless a directory keeps it (drivers.md 10.1). Time passes by the
 // loop's clock; a zero latency costs no timer. Its faults have the verdicts that a
 // real driver would map them to.
 class FakeCloud {
@@ -61,15 +45,15 @@ class FakeCloud {
   Task<FakeServer> WaitActive(std::string id);
   // kNotFound: no such server. kRetry: a simulated failure.
   Task<> DeleteServer(std::string id);
-  const std::map<std::string, FakeServer>& servers() const { return servers_; }
+  const std::map<std::string, FakeServer>& servers();
 
   // The new image's id. kFail: a simulated failure.
   std::string UploadImage(std::string name, std::map<std::string, std::string> metadata);
   void DeleteImage(const std::string& id);  // a missing one is fine
-  const std::map<std::string, FakeImage>& images() const { return images_; }
+  const std::map<std::string, FakeImage>& images();
 
   const FakeFlavor* FindFlavor(const std::string& name) const;
-  bool HasImage(const std::string& name_or_id) const;
+  bool HasImage(const std::string& name_or_id);
 
   // --- Switches for tests ---------------------------------------------------
   void FailNextCreates(int count) { failing_creates_ = count; }
@@ -87,6 +71,7 @@ class FakeCloud {
   std::uint64_t deleted_count() const { return deleted_count_; }
 
  private:
+  void Refresh();
   bool ExceedsLimits(const FakeFlavor& flavor) const;
   bool Happens(double rate) { return rate > 0 && failures_.Between(0, 1) < rate; }
   static bool Take(int& count) { return count > 0 && count-- > 0; }
@@ -94,11 +79,11 @@ class FakeCloud {
   Loop& loop_;
   Random& random_;
   FakeSimulation settings_;
+  std::optional<FakeDirectory> directory_;
   SeededRandom failures_;
   std::map<std::string, FakeServer> servers_;
   std::map<std::string, SteadyTime> active_at_;  // of servers in BUILD
   std::map<std::string, FakeImage> images_;
-  FakeLimits used_{.cores = 0, .instances = 0, .ram = 0, .volumes = 0, .volume_gb = 0};
   WaitList changed_;  // creations resumed, a server deleted
   bool is_paused_ = false;
   int failing_creates_ = 0;

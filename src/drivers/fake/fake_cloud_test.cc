@@ -1,6 +1,10 @@
 #include "drivers/fake/fake_cloud.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "async/task_group.h"
 #include "base/error.h"
@@ -78,6 +82,46 @@ TEST_F(FakeCloudTest, LimitsAreEnforcedUntilSomethingIsDeleted) {
   cloud.Configure(small);
   cloud.CreateServer(Request());
   EXPECT_EQ(cloud.servers().size(), 2u);
+}
+
+TEST_F(FakeCloudTest, ADirectoryIsSharedAndOutlivesTheCloud) {
+  std::string folder = (std::filesystem::temp_directory_path() / "nodepool-cloud-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  FakeSimulation shared;
+  shared.directory = folder + "/cloud";
+  shared.limits.instances = 1;
+  std::string server, image;
+  {
+    FakeCloud one(time.loop(), random, shared);
+    server = one.CreateServer(Request());
+    image = one.UploadImage("debian", {{"a", "b"}});
+  }
+  FakeCloud two(time.loop(), random, shared);
+  FakeCloud three(time.loop(), random, shared);
+  EXPECT_EQ(two.servers().at(server).metadata, Request().metadata);
+  EXPECT_EQ(two.servers().at(server).flavor.vcpus, 4);
+  EXPECT_EQ(two.images().at(image).name, "debian");
+  EXPECT_TRUE(three.HasImage(image));
+  EXPECT_THROW(three.CreateServer(Request()), Error) << "the limit counts everybody's servers";
+  time.Run(two.DeleteServer(server));
+  two.DeleteImage(image);
+  EXPECT_TRUE(three.servers().empty());
+  EXPECT_TRUE(three.images().empty());
+  three.CreateServer(Request());
+  std::ofstream(folder + "/cloud/garbage") << "{";
+  EXPECT_EQ(two.servers().size(), 1u);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(FakeCloudTest, ADirectoryThatCannotBeMadeIsAFaultThatNamesIt) {
+  FakeSimulation broken;
+  broken.directory = "/proc/nodepool-cloud";
+  try {
+    cloud.Configure(broken);
+    FAIL() << "it was made";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("/proc/nodepool-cloud"), std::string::npos);
+  }
 }
 
 TEST_F(FakeCloudTest, SwitchesForTests) {

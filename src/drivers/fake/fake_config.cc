@@ -42,6 +42,9 @@ Schema SimulationSchema() {
       Setting("delete-failure-rate", rate, "Part of the deletions that fail, 0 to 1.").Default(0.0),
       Setting("upload-failure-rate", rate, "Part of the image uploads that fail, 0 to 1.").Default(0.0),
       Setting("seed", Schema::Int(), "Makes the failures the same in each run."),
+      Setting(
+          "directory", Schema::String(),
+          "Keep servers and images as files here: several processes share the cloud, and it outlives them."),
       Setting("limits", limits, "What the cloud allows."),
       Setting("quota-error", Schema::Bool(),
               "Refuse what exceeds a limit; false reports limits without enforcing them.")
@@ -65,6 +68,7 @@ FakeSimulation ReadSimulation(const Section& section) {
   simulation.delete_failure_rate = section.Float("delete-failure-rate");
   simulation.upload_failure_rate = section.Float("upload-failure-rate");
   if (std::optional<std::int64_t> seed = section.OptionalInt("seed")) simulation.seed = *seed;
+  if (section.Has("directory")) simulation.directory = section.Text("directory");
   Section limits = section.Sub("limits");
   simulation.limits = {.cores = Limit(limits, "cores"),
                        .instances = Limit(limits, "instances"),

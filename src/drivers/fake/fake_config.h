@@ -34,7 +34,8 @@ struct FakeSimulation {
   double create_failure_rate = 0;  // 0..1
   double delete_failure_rate = 0;
   double upload_failure_rate = 0;
-  std::optional<std::uint64_t> seed;  // none: not reproducible
+  std::optional<std::uint64_t> seed;     // none: not reproducible
+  std::optional<std::string> directory;  // none: the cloud lives and dies with the process
   FakeLimits limits;
   // True: creating beyond a limit is refused with a quota error. False: the limits
   // are reported, and nothing is refused.
