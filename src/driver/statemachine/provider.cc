@@ -58,11 +58,23 @@ class CloudProvider : public Provider {
 
   Task<> CleanupLeakedResources() override {
     Context::Work work(context_);
+    NoticeLabels();
     int deleted = co_await leaks_.Run();
     if (deleted > 0) context_.quota.Invalidate();
   }
 
  private:
+  // No event tells that an image appeared in the cloud, or vanished.
+  void NoticeLabels() {
+    std::set<const LabelConfig*> ready;
+    for (const auto& [pool_name, pool] : context_.config->pools) {
+      for (const auto& [name, label] : pool->labels) {
+        if (LabelReady(*label)) ready.insert(label.get());
+      }
+    }
+    if (std::exchange(ready_labels_, ready) != ready) context_.environment.capacity_changed();
+  }
+
   // An image that gets its first upload makes waiting requests possible.
   void FollowImages() {
     std::set<ImageName> images;
@@ -95,6 +107,7 @@ class CloudProvider : public Provider {
 
   Context context_;
   LeakCleanup leaks_;
+  std::set<const LabelConfig*> ready_labels_;  // at the last look
   zk::Registration image_watch_;
 };
 

@@ -1,6 +1,7 @@
 #include "drivers/fake/fake_adapter.h"
 
 #include <algorithm>
+#include <boost/json/serialize.hpp>
 
 #include "base/error.h"
 
@@ -15,7 +16,7 @@ using driver::statemachine::StateMachine;
 
 namespace {
 
-constexpr const char* kServer = "server";
+constexpr const char* kServer = "instance";
 constexpr const char* kImage = "image";
 
 const OpenstackLabel& AsOpenstack(const LabelConfig& label) {
@@ -173,6 +174,10 @@ FakeServerRequest FakeAdapter::RequestFor(const CreateParameters& parameters) co
   request.flavor = FlavorOf(label).name;
   request.zone = parameters.az;
   request.metadata = parameters.metadata;
+  for (const auto& [key, value] : label.instance_properties) {
+    std::string text = value.is_string() ? std::string(value.as_string()) : boost::json::serialize(value);
+    request.metadata.emplace(key, std::move(text));
+  }
   if (parameters.image_external_id) {
     request.image = parameters.image_external_id;
   } else if (label.cloud_image) {
