@@ -24,10 +24,11 @@ struct Script {
   Resources need = {{"instances", 1}, {"cores", 2}};
   bool launches_nodes = true;
   std::set<LabelName> not_ready;
-  std::optional<Error> label_error;  // thrown when asked about a label
+  std::map<LabelName, Error> label_errors;  // thrown when asked what a label needs
   std::set<NodeId> not_reusable;
 
   Duration start_time{0};
+  std::function<void()> capacity_changed;  // of the provider that was made last
 
   int starts = 0;
   int stops = 0;
@@ -86,7 +87,9 @@ class ScriptedProvider : public driver::Provider {
  public:
   ScriptedProvider(driver::ProviderEnvironment environment,
                    std::shared_ptr<const driver::ProviderConfig> config, Script& script)
-      : environment_(std::move(environment)), config_(std::move(config)), script_(script) {}
+      : environment_(std::move(environment)), config_(std::move(config)), script_(script) {
+    script_.capacity_changed = environment_.capacity_changed;
+  }
 
   const driver::ProviderConfig& config() const override { return *config_; }
   Task<> Start() override {
@@ -102,11 +105,12 @@ class ScriptedProvider : public driver::Provider {
   }
   bool launches_nodes() const override { return script_.launches_nodes; }
   bool LabelReady(const driver::LabelConfig& label) override {
-    if (script_.label_error) throw *script_.label_error;
     return !script_.not_ready.contains(label.name);
   }
   driver::QuotaInformation AvailableQuota() override { return script_.available; }
-  driver::QuotaInformation QuotaForLabel(const driver::LabelConfig&) override {
+  driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override {
+    if (auto error = script_.label_errors.find(label.name); error != script_.label_errors.end())
+      throw error->second;
     return driver::QuotaInformation::Amount(script_.need);
   }
   void InvalidateQuota() override { ++script_.quota_invalidations; }

@@ -59,7 +59,8 @@ class CloudTest : public LauncherFixture {
   void RemoveClouds() { providers_.clear(); }
   // Settings of a top-level label, e.g. "min-ready: 1".
   void SetLabel(const std::string& label, std::string settings) {
-    if (label_settings_.insert_or_assign(label, std::move(settings)).second) order_.push_back(label);
+    if (!label_settings_.contains(label)) order_.push_back(label);
+    label_settings_[label] = std::move(settings);
   }
 
   void Load() {

@@ -11,14 +11,14 @@ class DriverFaultTest : public LauncherTest {};
 TEST_F(DriverFaultTest, ADriverThatCannotAnswerDefersItsRequestsAndNobodyElses) {
   AddPool("second", "main", {"other"});
   StartLauncher();
-  script("cloud").label_error = Error(Verdict::kRetry, "the cloud does not answer");
+  script().label_errors.emplace(LabelName("small"), Error(Verdict::kRetry, "the cloud does not answer"));
   RequestId deferred = Request({"small"});
   RequestId served = Request({"other"});
   EXPECT_TRUE(AwaitState(served, RequestState::kFulfilled));
   time_.Advance(seconds(60));
   EXPECT_EQ(Read(deferred)->state, RequestState::kRequested);
   EXPECT_TRUE(Read(deferred)->declined_by.empty());
-  script("cloud").label_error.reset();
+  script().label_errors.clear();
   EXPECT_TRUE(AwaitState(deferred, RequestState::kFulfilled, seconds(11)));
 }
 
@@ -29,28 +29,28 @@ TEST_F(DriverFaultTest, AHandlerWaitsForADriverThatCannotAnswer) {
   auto used = Use({"small"});
   RequestId waiting = Request({"small"});
   ASSERT_TRUE(AwaitState(waiting, RequestState::kPending));
-  script().label_error = Error(Verdict::kFail, "the cloud answers nonsense");
+  script().label_errors.emplace(LabelName("small"), Error(Verdict::kFail, "the cloud answers nonsense"));
   Return(used);
   time_.Advance(seconds(30));
   EXPECT_EQ(Read(waiting)->state, RequestState::kPending);
-  script().label_error.reset();
+  script().label_errors.clear();
   EXPECT_TRUE(AwaitState(waiting, RequestState::kFulfilled, seconds(11)));
 }
 
 // D-26
 TEST_F(DriverFaultTest, ALabelThatCanNeverWorkIsDeclined) {
-  script().label_error = Error(Verdict::kInvalid, "no such flavor");
+  script().label_errors.emplace(LabelName("small"), Error(Verdict::kInvalid, "no such flavor"));
   StartLauncher();
   EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFailed));
 }
 
 TEST_F(DriverFaultTest, MinReadySurvivesADriverThatThrows) {
   label_config("small").min_ready = 1;
-  script().label_error = Error(Verdict::kRetry, "the cloud does not answer");
+  script().label_errors.emplace(LabelName("small"), Error(Verdict::kRetry, "the cloud does not answer"));
   StartLauncher();
   time_.Advance(seconds(30));
   EXPECT_EQ(FreeNodes(), 0);
-  script().label_error.reset();
+  script().label_errors.clear();
   EXPECT_TRUE(Await([this] { return FreeNodes() == 1; }));
 }
 

@@ -112,8 +112,10 @@ class LauncherFixture : public ::testing::Test {
     if (!stored) return std::nullopt;
     return stored->record;
   }
-  // The node that a fulfilled request of one node got.
-  Node NodeOf(const RequestId& id) { return *Read(Read(id)->nodes.at(0)); }
+  // What a fulfilled request got.
+  std::vector<NodeId> NodesOf(const RequestId& id) { return Read(id)->nodes; }
+  // The first of its nodes.
+  Node NodeOf(const RequestId& id) { return *Read(NodesOf(id).at(0)); }
   std::vector<NodeId> Nodes() { return time_.Run(client_store_->ListNodes()); }
   std::vector<NodeId> NodesIn(NodeState state) {
     std::vector<NodeId> found;

@@ -1,0 +1,251 @@
+#include "launcher/cloud_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class CleaningTest : public LauncherTest {
+ protected:
+  // A held node with this in its JSON.
+  NodeId AddHeldNode(const std::string& hold_expiration) {
+    NodeId id = AddNode(NodeState::kHold);
+    std::string path = "/nodepool/nodes/" + id.value;
+    std::string data = time_.Run(client_->Get(path))->data;
+    const std::string none = "\"hold_expiration\": null";
+    data.replace(data.find(none), none.size(), "\"hold_expiration\": " + hold_expiration);
+    Put(path, data);
+    return id;
+  }
+};
+
+TEST_F(CleaningTest, DeadNodesAreDeletedOnceUnlocked) {  // BB-17, coordination.17.18
+  StartLauncher();
+  std::vector<NodeId> dead, kept;
+  for (NodeState state : {NodeState::kUsed, NodeState::kInUse, NodeState::kFailed, NodeState::kAborted,
+                          NodeState::kBuilding, NodeState::kDeleting, NodeState::kDeleted}) {
+    dead.push_back(AddNode(state));
+  }
+  RequestId pending = Request({"no such label"}, [](NodeRequest& request) {
+    request.state = RequestState::kFulfilled;  // nobody looks at it
+  });
+  for (NodeState state : {NodeState::kHold, NodeState::kReady, NodeState::kTesting}) {
+    kept.push_back(AddNode(state));
+  }
+  kept.push_back(AddNode(NodeState::kUsed, [](Node& node) { node.provider = ProviderName("elsewhere"); }));
+  EXPECT_TRUE(Await([&] { return Nodes() == kept; }, seconds(10)));
+  time_.Advance(minutes(10));
+  EXPECT_EQ(Nodes(), kept);
+  EXPECT_THAT(script().deleted, ::testing::SizeIs(dead.size() - 1)) << "not again what is deleted already";
+}
+
+TEST_F(CleaningTest, LockedNodeIsLeftAlone) {  // BB-18, coordination.17.17
+  StartLauncher();
+  NodeId id = AddNode(NodeState::kReady);
+  auto lock = time_.Run(client_store_->TryLockNode(id));
+  SetState(*lock, NodeState::kUsed);
+  time_.Advance(minutes(5));
+  ASSERT_TRUE(Read(id));
+  EXPECT_EQ(Read(id)->state, NodeState::kUsed);
+  time_.Run(lock->Unlock());
+  EXPECT_TRUE(Await([&] { return !Read(id); }, seconds(5)));
+}
+
+TEST_F(CleaningTest, FailingDeletionIsRepeatedAndTheNodeStaysUnlockedBetween) {  // BB-20
+  script().delete_error = [](int deletion) -> std::optional<Error> {
+    if (deletion < 3) return Error(Verdict::kRetry, "cloud is away");
+    return std::nullopt;
+  };
+  StartLauncher();
+  NodeId node = AddNode(NodeState::kUsed);
+  ASSERT_TRUE(Await([&] { return script().deletions == 1 && Read(node)->state == NodeState::kDeleting; }));
+  EXPECT_TRUE(Await([&] { return !IsLocked(node); }));
+  EXPECT_TRUE(Await([&] { return Nodes().empty(); }, minutes(5)));
+  EXPECT_EQ(script().deletions, 4);
+}
+
+TEST_F(CleaningTest, ReadyAndHeldNodesAgeOut) {  // LA-55, LA-57, LA-58, coordination.17.23
+  label_config("small").max_ready_age = seconds(100);
+  StartLauncher();
+  NodeId ready = AddNode(NodeState::kReady);
+  NodeId held = AddNode(NodeState::kHold, [](Node& node) { node.hold_expiration = 1; });
+  NodeId as_text = AddHeldNode("\"1\"");
+  NodeId without_limit = AddNode(NodeState::kHold, [](Node& node) { node.hold_expiration = 0; });
+  EXPECT_TRUE(Await([&] { return !Read(held) && !Read(as_text); }, seconds(70)));
+  time_.Advance(seconds(20));
+  EXPECT_TRUE(Read(ready)) << "not a second before";
+  EXPECT_TRUE(Await([&] { return Nodes() == std::vector<NodeId>({without_limit}); }, minutes(2)));
+}
+
+TEST_F(CleaningTest, HoldExpirationThatIsNoNumberIsNone) {  // LA-59, coordination.17.24
+  StartLauncher();
+  NodeId id = AddHeldNode("\"notanumber\"");
+  EXPECT_EQ(Read(id)->hold_expiration, 0);
+  time_.Advance(minutes(60));
+  EXPECT_TRUE(Read(id));
+}
+
+TEST_F(CleaningTest, MaxHoldAgeAndOwnExpirationTheSmallerCounts) {  // LA-56, LA-60, LA-61
+  config_->common.max_hold_age = minutes(20);
+  StartLauncher();
+  NodeId plain = AddNode(NodeState::kHold, [](Node& node) { node.comment = "kept for a look"; });
+  NodeId shorter = AddNode(NodeState::kHold, [](Node& node) { node.hold_expiration = 120; });
+  NodeId longer = AddNode(NodeState::kHold, [](Node& node) { node.hold_expiration = 36000; });
+  EXPECT_TRUE(Await([&] { return !Read(shorter); }, minutes(4)));
+  EXPECT_THAT(Nodes(), UnorderedElementsAre(plain, longer));
+  time_.Advance(minutes(15));
+  EXPECT_THAT(Nodes(), UnorderedElementsAre(plain, longer));
+  EXPECT_TRUE(Await([&] { return Nodes().empty(); }, minutes(4)));
+}
+
+TEST_F(CleaningTest, SmallestReadyAgeOfTheLabelsCountsUnlessAllocated) {  // BB-29
+  intervals_.cleanup = seconds(1);
+  AddPool("cloud", "main", {"small", "large"});
+  label_config("small").max_ready_age = seconds(1000);
+  label_config("large").max_ready_age = seconds(10);
+  StartLauncher();
+  RequestId owner = Request({"large"});
+  ASSERT_TRUE(AwaitState(owner, RequestState::kFulfilled));
+  NodeId allocated = Read(owner)->nodes[0];
+  NodeId both = AddNode(NodeState::kReady, [](Node& node) { node.type.emplace_back("large"); });
+  time_.Advance(seconds(9));
+  EXPECT_TRUE(Read(both));
+  EXPECT_TRUE(Await([&] { return !Read(both); }, seconds(3)));
+  time_.Advance(minutes(60));
+  EXPECT_TRUE(Read(allocated));
+}
+
+TEST_F(CleaningTest, LostRequestIsResetWithItsNodes) {  // LA-63, coordination.17.20, D-34
+  RequestId id = Request(
+      {"small"}, [&](NodeRequest& request) { request.SetState(RequestState::kPending, time_.loop().Now()); });
+  auto allocated = [&](Node& node) { node.allocated_to = id; };
+  NodeId node = AddNode(NodeState::kReady, allocated);
+  NodeId init = AddNode(NodeState::kInit, allocated);
+  StartLauncher();
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_THAT(Read(id)->nodes, ElementsAre(node));
+  EXPECT_TRUE(Await([&] { return !Read(init); }));
+}
+
+TEST_F(CleaningTest, UnfinishedNodeOfAVanishedRequest) {  // D-34
+  StartLauncher();
+  NodeId id = AddNode(NodeState::kInit, [](Node& node) { node.allocated_to = RequestId("100-0000000123"); });
+  EXPECT_TRUE(Await([&] { return !Read(id); }, seconds(65)));
+}
+
+TEST_F(CleaningTest, ZnodeWithoutDataIsRemoved) {  // LA-89, coordination.17.21
+  StartLauncher();
+  Put("/nodepool/nodes/0000000999/lock", "");
+  EXPECT_TRUE(Await([&] { return Children("/nodepool/nodes").empty(); }, seconds(65)));
+}
+
+// D-06 in place of BB-26: what nobody contends for goes with its request, also when
+// another launcher served it; what somebody holds stays.
+TEST_F(CleaningTest, LockDirectoriesOfVanishedRequests) {  // BB-26, D-06, coordination.17.26
+  StartLauncher();
+  Put("/nodepool/requests-lock/100-0000000900", "");
+  Put("/nodepool/requests-lock/100-0000000901/0123456789abcdef0123456789abcdef__lock__0000000000", "");
+  time_.Advance(seconds(50));
+  EXPECT_THAT(Children("/nodepool/requests-lock"), ::testing::Contains("100-0000000900"));
+  EXPECT_TRUE(Await(
+      [&] { return Children("/nodepool/requests-lock") == std::vector<std::string>({"100-0000000901"}); },
+      minutes(3)));
+  time_.Advance(std::chrono::hours(9));
+  EXPECT_THAT(Children("/nodepool/requests-lock"), ElementsAre("100-0000000901"));
+}
+
+// The last write of a deletion fails, or an older program left the node like this.
+TEST_F(CleaningTest, RecordThatCouldNotBeRemovedIsRemovedLater) {  // LA-91
+  Running& running = StartLauncher();
+  auto fails_once = std::make_shared<bool>(true);
+  NodeId id = AddNode(NodeState::kReady);
+  running.recorder->FailWhen([=, this](const testing::FaultyZk::Call& call) {
+    bool is_removal = call.name == "Multi" && script().deleted == std::vector<NodeId>({id});
+    if (!is_removal || !std::exchange(*fails_once, false)) return testing::FaultyZk::Fault::kNone;
+    return testing::FaultyZk::Fault::kBefore;
+  });
+  running.recorder->SetError(Error(Verdict::kFail, "refused"));
+  ChangeNode(id, [this](Node& node) { node.SetState(NodeState::kUsed, time_.loop().Now()); });
+  EXPECT_TRUE(Await([&] { return !Read(id); }));
+  EXPECT_FALSE(*fails_once);
+}
+
+class CloudCleaningTest : public CloudTest {};
+
+TEST_F(CloudCleaningTest, NodeMarkedDeletingIsReplaced) {  // LA-44
+  AddCloud();
+  SetLabel("small", "min-ready: 1");
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  NodeId id = Nodes()[0];
+  ChangeNode(id, [this](Node& node) { node.SetState(NodeState::kDeleting, time_.loop().Now()); });
+  EXPECT_TRUE(Await([&] { return !Read(id) && FreeNodes() == 1; }));
+  EXPECT_EQ(cloud().servers().size(), 1u);
+}
+
+TEST_F(CloudCleaningTest, NodeWithoutMachineNeedsNoCloud) {  // BB-19
+  AddCloud();
+  StartLauncher();
+  cloud().FailNextDeletes(1000);
+  AddNode(NodeState::kDeleting);
+  EXPECT_TRUE(Await([&] { return Nodes().empty(); }, seconds(1)));
+  cloud().FailNextDeletes(0);
+}
+
+TEST_F(CloudCleaningTest, MachineThatCannotBeDeletedKeepsItsRecord) {  // LA-52
+  AddCloud();
+  SetLabel("small", "min-ready: 1");
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  auto nodes = Use({"small"});
+  NodeId id = nodes.at(0).id();
+  cloud().FailNextDeletes(1'000'000);
+  Return(nodes);
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1 && Read(id)->state == NodeState::kDeleting; }));
+  time_.Advance(minutes(10));
+  EXPECT_EQ(Read(id)->state, NodeState::kDeleting);
+  cloud().FailNextDeletes(0);
+  EXPECT_TRUE(Await([&] { return !Read(id); }));
+}
+
+TEST_F(CloudCleaningTest, LeakedMachineIsDeletedAtTheSecondLook) {  // LA-54, BB-27
+  AddCloud();
+  SetLabel("small", "min-ready: 1");
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  for (std::string owner : {"", "another provider"}) {
+    drivers::FakeServerRequest foreign;
+    foreign.flavor = "Fake Flavor";
+    foreign.metadata = {{"nodepool_node_id", "0000099999"}};
+    if (!owner.empty()) foreign.metadata["nodepool_provider_name"] = owner;
+    cloud().CreateServer(foreign);
+  }
+  time_.Run(zk::DeleteRecursive(*client_, "/nodepool/nodes/" + Nodes()[0].value));
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; })) << "replaced";
+  EXPECT_EQ(cloud().servers().size(), 4u);
+  SteadyTime start = time_.loop().SteadyNow();
+  ASSERT_TRUE(Await([&] { return cloud().servers().size() == 3; }, minutes(3)));
+  EXPECT_GT(time_.loop().SteadyNow() - start, seconds(60));
+  time_.Advance(minutes(10));
+  EXPECT_EQ(cloud().servers().size(), 3u) << "what others own is never touched";
+}
+
+TEST_F(CloudCleaningTest, LeakedMachineThatCannotBeDeletedStaysListed) {  // LA-53
+  AddCloud();
+  StartLauncher();
+  auto nodes = Use({"small"});
+  cloud().FailNextDeletes(1'000'000);
+  time_.Run(zk::DeleteRecursive(*client_, "/nodepool/nodes/" + nodes.at(0).id().value));
+  time_.Advance(minutes(10));
+  EXPECT_EQ(cloud().servers().size(), 1u);
+  cloud().FailNextDeletes(0);
+  EXPECT_TRUE(Await([&] { return cloud().servers().empty(); }));
+  EXPECT_THAT(Nodes(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace nodepool::launcher

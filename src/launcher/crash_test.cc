@@ -1,0 +1,231 @@
+// What a launcher leaves that dies at any moment, and how soon another one has it
+// cleaned: the table "When something dies" of ARCHITECTURE.md, row by row.
+#include "launcher/cloud_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Call = testing::FaultyZk::Call;
+using Fault = testing::FaultyZk::Fault;
+using ::testing::IsEmpty;
+
+class CrashTest : public CloudTest {
+ protected:
+  // The launcher dies at the first of its writes that `is_moment` tells, before it
+  // reaches the servers or after it was carried out there.
+  void DieAt(Running& launcher, Fault fault, std::function<bool(const Call&)> is_moment) {
+    launcher.recorder->FailWhen([=, this](const Call& call) {
+      if (is_dead_) return Fault::kBefore;
+      is_dead_ = call.is_write && is_moment(call);
+      return is_dead_ ? fault : Fault::kNone;
+    });
+  }
+  // Lets time pass until it is dead, or `is_over`.
+  bool AwaitDeath(
+      Running& launcher, std::function<bool()> is_over = [] { return false; }) {
+    EXPECT_TRUE(Await([&] { return is_dead_ || is_over(); }));
+    if (is_dead_) Kill(launcher);
+    return is_dead_;
+  }
+  bool IsClean() {
+    return Nodes().empty() && cloud().servers().empty() && Children("/nodepool/requests-lock").empty() &&
+           Children("/nodepool/requests").empty();
+  }
+
+  bool is_dead_ = false;
+};
+
+// Every write of a life of a request, from its acceptance to the removal of its
+// machines, is a moment to die at.
+class AnyMomentTest : public CrashTest, public ::testing::WithParamInterface<std::tuple<int, bool>> {};
+
+constexpr int kMoments = 26;
+
+TEST_P(AnyMomentTest, RequestIsServedAndNothingIsLeft) {  // BB-21, coordination.17.39
+  AddCloud();
+  Running& first = StartLauncher("np01");
+  auto [moment, is_carried_out] = GetParam();
+  int writes = 0;
+  DieAt(first, is_carried_out ? Fault::kAfter : Fault::kBefore,
+        [&writes, moment = moment](const Call&) { return writes++ == moment; });
+  RequestId id = Request({"small", "small"});
+  auto is_fulfilled = [&] { return Read(id)->state == RequestState::kFulfilled; };
+  if (AwaitDeath(first, is_fulfilled)) StartLauncher("np02");
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(20)));
+  EXPECT_THAT(Read(id)->declined_by, IsEmpty());
+  std::vector<NodeId> served = NodesOf(id);
+  EXPECT_EQ(std::set<NodeId>(served.begin(), served.end()).size(), 2u);
+  auto nodes = Take(id);
+  Return(nodes);
+  if (launchers_.size() == 1 && AwaitDeath(first, [&] { return IsClean(); })) StartLauncher("np02");
+  // Leaked machines take two looks, a minute apart.
+  EXPECT_TRUE(Await([&] { return IsClean(); }, seconds(135)));
+  bool is_last = moment == kMoments - 1;
+  if (is_last) EXPECT_FALSE(is_dead_) << "the life of a request has more writes: add moments";
+}
+
+INSTANTIATE_TEST_SUITE_P(Writes, AnyMomentTest,
+                         ::testing::Combine(::testing::Range(0, kMoments), ::testing::Bool()),
+                         [](const auto& info) {
+                           return std::to_string(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) ? "CarriedOut" : "Lost");
+                         });
+
+TEST_F(CrashTest, PendingRequestIsResetTwoSecondsAfterItsLockIsGone) {  // BB-21
+  AddCloud({.simulation = "create-latency: 3600"});
+  Running& first = StartLauncher("np01");
+  RequestId id =
+      Request({"small"}, [](NodeRequest& request) { request.declined_by = {LauncherId("somebody")}; });
+  ASSERT_TRUE(Await([&] { return cloud().servers().size() == 1; }));
+  StartLauncher("np02");
+  Kill(first);
+  SteadyTime death = time_.loop().SteadyNow();
+  std::optional<NodeRequest> reset;
+  zk::Registration registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
+    if (request.record.state == RequestState::kRequested) reset = request.record;
+  });
+  ASSERT_TRUE(Await([&] { return reset.has_value(); }));
+  EXPECT_LE(time_.loop().SteadyNow() - death, seconds(2) + std::chrono::milliseconds(200));
+  EXPECT_THAT(reset->nodes, IsEmpty());
+  EXPECT_THAT(reset->declined_by, ::testing::ElementsAre(LauncherId("somebody")));
+  registration.Reset();
+  Change([](drivers::FakeSimulation& cloud) { cloud.create_latency = seconds(1); });
+}
+
+// The time after which a session without a connection is over comes first.
+TEST_F(CrashTest, LocksGoWithTheSession) {
+  AddCloud({.simulation = "create-latency: 30"});
+  Running& first = StartLauncher("np01");
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  StartLauncher("np02");
+  zk_.Disconnect(*first.client);
+  time_.Advance(seconds(9));
+  EXPECT_TRUE(IsLocked(Nodes()[0]));
+  EXPECT_TRUE(
+      Await([&] { return NodesIn(NodeState::kBuilding).empty() || !IsLocked(Nodes()[0]); }, seconds(3)));
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+}
+
+TEST_F(CrashTest, InitNodeGoesWithItsRequestOrWithinAMinute) {  // D-34
+  for (bool is_request_gone : {false, true}) {
+    SCOPED_TRACE(is_request_gone);
+    is_dead_ = false;
+    if (launchers_.empty()) {
+      AddCloud();
+      Put("/nodepool/nodes", "");
+    }
+    Running& first = StartLauncher("np-first");
+    DieAt(first, Fault::kAfter,
+          [](const Call& call) { return call.name == "Create" && call.path == "/nodepool/nodes/"; });
+    RequestId id = Request({"small"});
+    ASSERT_TRUE(AwaitDeath(first));
+    auto init = NodesIn(NodeState::kInit);
+    ASSERT_EQ(init.size(), 1u);
+    if (is_request_gone) DeleteRequest(id);
+    Running& second = StartLauncher("np-second");
+    EXPECT_TRUE(Await([&] { return !Read(init[0]); }, seconds(is_request_gone ? 61 : 3)));
+    if (!is_request_gone) {
+      ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+      auto nodes = Take(id);
+      Return(nodes);
+      ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
+    }
+    StopLauncher(second);
+  }
+}
+
+TEST_F(CrashTest, BuildingNodeIsDeletedAtOnce) {  // coordination.17.39
+  AddCloud({.simulation = "create-latency: 3600"});
+  Running& first = StartLauncher("np01");
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(Await([&] { return cloud().servers().size() == 1; }));
+  std::string machine = cloud().servers().begin()->first;
+  NodeId node = Nodes().at(0);
+  StartLauncher("np02");
+  Kill(first);
+  EXPECT_TRUE(Await([&] { return !Read(node) && !cloud().servers().contains(machine); },
+                    std::chrono::milliseconds(200)));
+  DeleteRequest(id);
+  Change([](drivers::FakeSimulation& cloud) { cloud.create_latency = seconds(1); });
+}
+
+TEST_F(CrashTest, DeletionIsTakenUpAtOnce) {
+  AddCloud({.simulation = "delete-latency: 100"});
+  Running& first = StartLauncher("np01");
+  auto nodes = Use({"small"});
+  NodeId node = nodes.at(0).id();
+  Return(nodes);
+  ASSERT_TRUE(Await([&] { return Read(node)->state == NodeState::kDeleting; }));
+  StartLauncher("np02");
+  Change([](drivers::FakeSimulation& cloud) { cloud.delete_latency = seconds(0); });
+  Kill(first);
+  EXPECT_TRUE(Await([&] { return !Read(node); }, std::chrono::milliseconds(200)));
+}
+
+// The requests of a launcher for itself are gone with its session.
+TEST_F(CrashTest, ReadyNodeOfAVanishedRequestIsFreeAtOnce) {
+  AddCloud();
+  SetLabel("small", "min-ready: 1");
+  Running& first = StartLauncher("np01");
+  // Dead before it could free the node of its min-ready request.
+  zk::Registration registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
+    if (request.record.state == RequestState::kFulfilled) is_dead_ = true;
+  });
+  DieAt(first, Fault::kBefore, [](const Call&) { return false; });
+  ASSERT_TRUE(AwaitDeath(first));
+  registration.Reset();
+  NodeId ready = NodesIn(NodeState::kReady).at(0);
+  ASSERT_FALSE(Read(ready)->is_free());
+  StartLauncher("np02");
+  EXPECT_TRUE(Await([&] { return Read(ready)->is_free(); }, std::chrono::milliseconds(200)));
+}
+
+TEST_F(CrashTest, LockDirectoryOfAVanishedRequestGoesWithinTwoMinutes) {  // D-06
+  AddCloud();
+  Running& first = StartLauncher("np01");
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  Kill(first);
+  StartLauncher("np02");
+  auto nodes = Take(id);
+  EXPECT_THAT(Children("/nodepool/requests-lock"), ::testing::ElementsAre(id.value));
+  EXPECT_TRUE(Await([&] { return Children("/nodepool/requests-lock").empty(); }, seconds(121)));
+  Return(nodes);
+}
+
+// The cloud has made the machine, and nobody could write down its id.
+TEST_F(CrashTest, MachineWithoutRecordGoesWithinTwoMinutes) {  // BB-21
+  AddCloud();
+  Running& first = StartLauncher("np01");
+  int writes = 0;
+  DieAt(first, Fault::kBefore, [&](const Call&) { return writes++ > 0 && cloud().servers().size() == 1; });
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitDeath(first));
+  ASSERT_EQ(cloud().servers().size(), 1u);
+  std::string machine = cloud().servers().begin()->first;
+  ASSERT_TRUE(Read(Nodes().at(0))->external_id.is_null());
+  StartLauncher("np02");
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(5)));
+  EXPECT_TRUE(Await([&] { return !cloud().servers().contains(machine); }, seconds(125)));
+  EXPECT_EQ(cloud().servers().size(), 1u);
+}
+
+// Nobody is there to see it happen; whoever comes next finds everything.
+TEST_F(CrashTest, NextLauncherFindsWhatTheLastOneLeft) {
+  AddCloud({.simulation = "create-latency: 10"});
+  Running& first = StartLauncher("np01");
+  std::vector<RequestId> ids;
+  for (int i = 0; i < 5; ++i) ids.push_back(Request({"small"}));
+  time_.Advance(seconds(5));
+  Kill(first);
+  time_.Advance(minutes(60));
+  StartLauncher("np02");
+  for (const RequestId& id : ids) ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(20)));
+  EXPECT_TRUE(Await([&] { return Nodes().size() == 5 && cloud().servers().size() == 5; }, seconds(125)));
+}
+
+}  // namespace
+}  // namespace nodepool::launcher

@@ -1,0 +1,132 @@
+#include "launcher/cloud_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::seconds;
+
+class ProviderStartTest : public LauncherTest {};
+
+TEST_F(ProviderStartTest,
+       ProviderThatDoesNotStartHarmsNobodyAndIsTriedAgain) {  // D-30, D-64, configuration.17.10
+  AddPool("broken", "main", {"other"});
+  script("broken").start_error = [](int start) -> std::optional<Error> {
+    if (start < 4) return Error(Verdict::kFail, "no such cloud");
+    return std::nullopt;
+  };
+  Running& running = StartLauncher();
+  EXPECT_FALSE(running.launcher->is_ready());
+  RequestId good = Request({"small"});
+  EXPECT_TRUE(AwaitState(good, RequestState::kFulfilled, seconds(5)));
+  EXPECT_TRUE(Await([&] { return running.launcher->is_ready(); }));
+  RequestId later = Request({"other"});
+  EXPECT_TRUE(AwaitState(later, RequestState::kFulfilled));
+}
+
+TEST_F(ProviderStartTest, ProviderWhoseStartHangsHarmsNobody) {  // D-30, D-35
+  AddPool("hanging", "main", {"other"});
+  script("hanging").start_time = std::chrono::hours(1);
+  Running& running = StartLauncher();
+  RequestId id = Request({"small"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_FALSE(running.launcher->is_ready());
+  EXPECT_EQ(script("hanging").stops, 1) << "what a failed start left is stopped before the next";
+}
+
+class FailingLaunchTest : public LauncherTest {};
+
+TEST_F(FailingLaunchTest, DeclinesAndFreesTheSiblings) {  // D-11
+  script().launch_error = [](int launch) -> std::optional<Error> {
+    if (launch == 0) return Error(Verdict::kFail, "server went to ERROR");
+    return std::nullopt;
+  };
+  StartLauncher();
+  std::set<NodeId> failed;
+  zk::Registration registration = WatchNodes([&](const NodeId& id, const Node& node) {
+    if (node.state == NodeState::kFailed) failed.insert(id);
+  });
+  RequestId id = Request({"small", "large"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
+  EXPECT_EQ(Read(id)->declined_by.size(), 1u);
+  EXPECT_TRUE(Await([&] { return Nodes().size() == 1; })) << "the failed node is deleted";
+  EXPECT_EQ(failed.size(), 1u) << "others could see that it failed";
+  EXPECT_EQ(FreeNodes(), 1);
+}
+
+TEST_F(FailingLaunchTest, LostSessionIsNotTriedAgain) {  // LA-78
+  script().launch_error = [](int) { return Error(Verdict::kLostSession, "the session is over"); };
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
+  EXPECT_EQ(script().launches, 1);
+  EXPECT_TRUE(Await([&] { return Nodes().empty(); }));
+}
+
+class LaunchingTest : public CloudTest {};
+
+TEST_F(LaunchingTest, AttemptsAreLimited) {  // LA-21, LA-46
+  AddCloud({.provider = "launch-retries: 2"});
+  StartLauncher();
+  cloud().FailNextCreates(2);
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
+  EXPECT_EQ(Read(id)->declined_by.size(), 1u);
+  RequestId next = Request({"small"});
+  EXPECT_TRUE(AwaitState(next, RequestState::kFulfilled)) << "no third attempt met the fault";
+}
+
+TEST_F(LaunchingTest, LaunchTimeoutCountsAsAnAttempt) {  // LA-22
+  AddCloud({.provider = "launch-retries: 2, launch-timeout: 30"});
+  StartLauncher();
+  cloud().HangNextCreates(2);
+  RequestId id = Request({"small"});
+  time_.Advance(seconds(50));
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  ASSERT_TRUE(AwaitState(id, RequestState::kFailed, seconds(20)));
+  EXPECT_EQ(Read(id)->declined_by.size(), 1u);
+  EXPECT_EQ(cloud().created_count(), 2u);
+  EXPECT_TRUE(Await([&] { return cloud().servers().empty(); }));
+}
+
+TEST_F(LaunchingTest, AttemptsShareTheNodeAndTheLastMachineIsRemoved) {  // BB-39
+  AddCloud({.provider = "launch-retries: 3"});
+  StartLauncher();
+  cloud().FailNextCreatesWithServer(3);
+  std::set<NodeId> seen;
+  zk::Registration registration = WatchNodes([&](const NodeId& id, const Node&) { seen.insert(id); });
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
+  EXPECT_EQ(cloud().created_count(), 3u);
+  EXPECT_EQ(seen.size(), 1u);
+  EXPECT_TRUE(Await([&] { return Nodes().empty() && cloud().servers().empty(); }));
+}
+
+TEST_F(LaunchingTest, FailedNodeThatCannotBeDeletedHindersNobody) {  // LA-51
+  AddCloud({.provider = "launch-retries: 2", .simulation = "delete-latency: 10"});
+  StartLauncher();
+  cloud().FailNextCreatesWithServer(2);
+  RequestId id = Request({"small"});
+  time_.Advance(seconds(5));
+  ASSERT_EQ(cloud().created_count(), 1u);
+  cloud().FailNextDeletes(1'000'000);  // from the second deletion on
+  ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
+  RequestId next = Request({"small"});
+  ASSERT_TRUE(AwaitState(next, RequestState::kFulfilled));
+  EXPECT_EQ(Nodes().size(), 2u);
+  cloud().FailNextDeletes(0);
+}
+
+TEST_F(LaunchingTest, DeletionBetweenAttemptsIsRepeated) {  // LA-80
+  AddCloud({.provider = "launch-retries: 2"});
+  StartLauncher();
+  cloud().FailNextCreatesWithServer(1);
+  cloud().FailNextDeletes(1);
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_EQ(Read(id)->nodes.size(), 1u);
+  EXPECT_EQ(cloud().servers().size(), 1u);
+  EXPECT_EQ(cloud().created_count(), 2u);
+}
+
+}  // namespace
+}  // namespace nodepool::launcher

@@ -1,0 +1,206 @@
+// Limits of pools, clouds and tenants, with the simulated cloud: machines of 4 cores
+// and 8192 MiB.
+#include "launcher/cloud_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr const char* kOnVolume = "boot-from-volume: true, volume-size: 10";
+
+struct Limit {
+  const char* name;
+  const char* pool = "";
+  const char* simulation = "";
+  const char* label = "";
+};
+
+class TwoNodesTest : public CloudTest, public ::testing::WithParamInterface<Limit> {};
+
+TEST_P(TwoNodesTest, SecondRequestWaitsForTheNodesOfTheFirst) {  // LA-03..07, LA-14..18
+  AddCloud({.pool = GetParam().pool, .label = GetParam().label, .simulation = GetParam().simulation});
+  StartLauncher();
+  RequestId first = Request({"small", "small"});
+  ASSERT_TRUE(AwaitState(first, RequestState::kFulfilled));
+  auto nodes = Take(first);
+  RequestId second = Request({"small", "small"});
+  ASSERT_TRUE(AwaitState(second, RequestState::kPending));
+  time_.Advance(seconds(30));
+  EXPECT_EQ(Read(second)->state, RequestState::kPending);
+  EXPECT_TRUE(IsPaused());
+  EXPECT_EQ(cloud().servers().size(), 2u);
+  Return(nodes.at(0));
+  auto has_node = [&] {
+    for (const NodeId& id : NodesIn(NodeState::kReady)) {
+      if (Read(id)->allocated_to == second) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(Await(has_node));
+  EXPECT_EQ(Read(second)->state, RequestState::kPending);
+  Return(nodes.at(1));
+  ASSERT_TRUE(AwaitState(second, RequestState::kFulfilled));
+  EXPECT_EQ(Read(second)->nodes.size(), 2u);
+  EXPECT_FALSE(IsPaused());
+  EXPECT_EQ(cloud().created_count(), 4u) << "nothing was tried in vain";
+  EXPECT_THAT(Children("/nodepool/requests-lock"), ::testing::Not(::testing::Contains(first.value)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Limits, TwoNodesTest,
+    ::testing::Values(Limit{"PoolCores", "max-cores: 8"}, Limit{"PoolServers", "max-servers: 2"},
+                      Limit{"PoolRam", "max-ram: 16384"},
+                      Limit{"PoolVolumes", "max-volumes: 2", "", kOnVolume},
+                      Limit{"PoolVolumeGb", "max-volume-gb: 20", "", kOnVolume},
+                      Limit{"CloudCores", "", "limits: {cores: 8, instances: -1, ram: -1}"},
+                      Limit{"CloudInstances", "", "limits: {cores: -1, instances: 2, ram: -1}"},
+                      Limit{"CloudRam", "", "limits: {cores: -1, instances: -1, ram: 16384}"},
+                      Limit{"CloudVolumes", "", "limits: {volumes: 2}", kOnVolume},
+                      Limit{"CloudVolumeGb", "", "limits: {volume-gb: 20}", kOnVolume}),
+    [](const auto& info) { return info.param.name; });
+
+struct TenantLimit {
+  const char* name;
+  const char* limit;
+  int min_ready = 0;
+};
+
+class TenantTest : public CloudTest, public ::testing::WithParamInterface<TenantLimit> {};
+
+TEST_P(TenantTest, RequestsBeyondTheTenantsShareWait) {  // LA-08..13
+  top_ = std::string("tenant-resource-limits: [{tenant-name: tenant-1, ") + GetParam().limit + "}]";
+  AddCloud({.label = kOnVolume});
+  SetLabel("small", "min-ready: " + std::to_string(GetParam().min_ready));
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == GetParam().min_ready; }));
+  auto of_tenant = [](const char* tenant) {
+    return [tenant](NodeRequest& request) { request.tenant_name = tenant; };
+  };
+  RequestId a = Request({"small", "small"}, of_tenant("tenant-1"));
+  ASSERT_TRUE(AwaitState(a, RequestState::kFulfilled));
+  auto nodes = Take(a);
+  RequestId b = Request({"small", "small"}, of_tenant("tenant-1"));
+  RequestId c = Request({"small", "small", "small", "small"}, of_tenant("tenant-2"));
+  ASSERT_TRUE(AwaitState(c, RequestState::kFulfilled));
+  time_.Advance(seconds(30));
+  EXPECT_EQ(Read(b)->state, RequestState::kRequested);
+  EXPECT_TRUE(Read(b)->nodes.empty());
+  EXPECT_TRUE(Read(b)->declined_by.empty());
+  Return(nodes);
+  EXPECT_TRUE(AwaitState(b, RequestState::kFulfilled));
+}
+
+INSTANTIATE_TEST_SUITE_P(Limits, TenantTest,
+                         ::testing::Values(TenantLimit{"Cores", "max-cores: 8"},
+                                           TenantLimit{"Servers", "max-servers: 2"},
+                                           TenantLimit{"Ram", "max-ram: 16384"},
+                                           TenantLimit{"Volumes", "max-volumes: 2"},
+                                           TenantLimit{"VolumeGb", "max-volume-gb: 20"},
+                                           TenantLimit{"ServersWithMinReady", "max-servers: 2", 8}),
+                         [](const auto& info) { return info.param.name; });
+
+class CloudQuotaTest : public CloudTest {};
+
+TEST_F(CloudQuotaTest, PausedPoolStillDeclinesWhatItMust) {  // LA-19
+  AddCloud({.simulation = "limits: {instances: 1}"});
+  StartLauncher();
+  auto nodes = Use({"small"});
+  RequestId waiting = Request({"small"});
+  ASSERT_TRUE(AwaitState(waiting, RequestState::kPending));
+  RequestId unknown = Request({"no such label"});
+  EXPECT_TRUE(AwaitState(unknown, RequestState::kFailed));
+  EXPECT_EQ(Read(waiting)->state, RequestState::kPending);
+}
+
+// LA-20, LA-79: the refusal makes the quota be read again.
+TEST_F(CloudQuotaTest, LimitThatWasLoweredSilentlyIsLearntFromTheRefusal) {
+  AddCloud({.simulation = "limits: {instances: 2}"});
+  StartLauncher();
+  auto nodes = Use({"small"});
+  Change([](drivers::FakeSimulation& cloud) { cloud.limits.instances = 1; });
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(Await([&] { return IsPaused(); }));
+  time_.Advance(seconds(30));
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  Return(nodes);
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_EQ(cloud().servers().size(), 1u);
+  EXPECT_EQ(cloud().created_count(), 2u);
+}
+
+TEST_F(CloudQuotaTest, MinReadyRequestDoesNotWait) {  // LA-24
+  AddCloud({.pool = "max-servers: 1"});
+  StartLauncher();
+  auto nodes = Use({"small"});
+  RequestId id =
+      Request({"small"}, [](NodeRequest& request) { request.requestor = std::string(kMinReadyRequestor); });
+  ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
+  EXPECT_EQ(Read(id)->declined_by.size(), 1u);
+}
+
+TEST_F(CloudQuotaTest, WhatTheCloudCanNeverHoldIsDeclined) {  // LA-83
+  AddCloud({.simulation = "limits: {cores: 0}"});
+  StartLauncher();
+  RequestId id = Request({"small"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFailed));
+}
+
+TEST_F(CloudQuotaTest, VolumeSpaceIsPartOfTheSizeCheck) {  // D-83
+  AddCloud({.pool = "max-volume-gb: 20", .label = kOnVolume});
+  StartLauncher();
+  RequestId id = Request({"small", "small", "small"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFailed));
+}
+
+TEST_F(CloudQuotaTest, IgnoringTheQuotaLeavesThePoolsOwnLimits) {  // LA-84
+  AddCloud({.pool = "ignore-provider-quota: true, max-servers: 1",
+            .simulation = "limits: {cores: 0}, quota-error: false"});
+  StartLauncher();
+  auto nodes = Use({"small"});
+  RequestId second = Request({"small"});
+  ASSERT_TRUE(AwaitState(second, RequestState::kPending));
+  EXPECT_TRUE(Await([&] { return IsPaused(); }));
+  RequestId third = Request({"small", "small"});
+  EXPECT_TRUE(AwaitState(third, RequestState::kFailed));
+  Return(nodes);
+  EXPECT_TRUE(AwaitState(second, RequestState::kFulfilled));
+}
+
+TEST_F(CloudQuotaTest, RefusedLaunchIsAbortedAndTriedWithANewNode) {  // LA-85, BB-38
+  AddCloud({.pool = "ignore-provider-quota: true", .simulation = "limits: {instances: 0}"});
+  StartLauncher();
+  RequestId id = Request({"small"});
+  std::set<NodeId> aborted;
+  zk::Registration registration = WatchNodes([&](const NodeId& node, const Node& record) {
+    if (record.state == NodeState::kAborted) aborted.insert(node);
+  });
+  time_.Advance(seconds(60));
+  EXPECT_GE(aborted.size(), 2u);
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  EXPECT_TRUE(IsPaused());
+  Change([](drivers::FakeSimulation& cloud) { cloud.limits.instances = 1; });
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_FALSE(aborted.contains(Read(id)->nodes[0]));
+  EXPECT_TRUE(Await([&] { return Nodes().size() == 1; }));
+}
+
+TEST_F(CloudQuotaTest, RequestsThatTheCloudRefusedKeepTheirOrder) {  // LA-86
+  AddCloud({.pool = "ignore-provider-quota: true", .simulation = "limits: {instances: 0}"});
+  RequestId first = Request({"small"});
+  RequestId second = Request({"small"});
+  StartLauncher();
+  ASSERT_TRUE(AwaitState(first, RequestState::kPending));
+  time_.Advance(seconds(20));
+  Change([](drivers::FakeSimulation& cloud) { cloud.limits.instances = 1; });
+  ASSERT_TRUE(AwaitState(first, RequestState::kFulfilled));
+  EXPECT_NE(Read(second)->state, RequestState::kFulfilled);
+  auto nodes = Take(first);
+  time_.Advance(seconds(30));
+  EXPECT_NE(Read(second)->state, RequestState::kFulfilled);
+  Return(nodes);
+  EXPECT_TRUE(AwaitState(second, RequestState::kFulfilled));
+}
+
+}  // namespace
+}  // namespace nodepool::launcher

@@ -1,0 +1,134 @@
+#include "launcher/cloud_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+class MinReadyTest : public LauncherTest {
+ protected:
+  // Notes every request that appears in the tree.
+  void WatchRequests() {
+    watch_ = LauncherTest::WatchRequests(
+        [this](const RequestId& id, const store::StoredRequest& request) { seen_.emplace(id, request); });
+  }
+
+  std::map<RequestId, store::StoredRequest> seen_;
+  zk::Registration watch_;
+};
+
+TEST_F(MinReadyTest, KeepsMinReadyNodes) {  // coordination.17.38
+  label_config("small").min_ready = 2;
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));
+  EXPECT_TRUE(Await([&] { return time_.Run(client_store_->ListRequests()).empty(); }));
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_TRUE(Await([&] { return FreeNodes() == 2; })) << "the node handed out is replaced";
+  time_.Advance(minutes(2));
+  EXPECT_EQ(Nodes().size(), 3u);
+}
+
+TEST_F(MinReadyTest, RequestsLookAsEverybodyKnowsThem) {  // BB-14
+  label_config("small").min_ready = 1;
+  WatchRequests();
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  EXPECT_TRUE(Await([&] { return time_.Run(client_store_->ListRequests()).empty(); }));
+  ASSERT_EQ(seen_.size(), 1u);
+  const auto& [id, request] = *seen_.begin();
+  EXPECT_THAT(id.value, ::testing::StartsWith("900-"));
+  EXPECT_TRUE(request.revision.is_ephemeral);
+  EXPECT_FALSE(request.record.reuse);
+  EXPECT_EQ(request.record.requestor, "NodePool:min-ready");
+  EXPECT_THAT(request.record.event_id.value_or(""), ::testing::MatchesRegex("[0-9a-f]{32}"));
+  EXPECT_THAT(request.record.node_types, ::testing::ElementsAre(LabelName("small")));
+}
+
+TEST_F(MinReadyTest, WhatIsThereAlreadyCounts) {  // BB-15
+  label_config("small").min_ready = 3;
+  AddNode(NodeState::kReady);
+  WatchRequests();
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 3; }));
+  time_.Advance(minutes(2));
+  EXPECT_EQ(seen_.size(), 2u);
+}
+
+TEST_F(MinReadyTest, ZeroOrLessDisablesIt) {  // LA-35, D-21
+  label_config("small").min_ready = 0;
+  label_config("large").min_ready = -1;
+  WatchRequests();
+  StartLauncher();
+  time_.Advance(minutes(5));
+  EXPECT_TRUE(seen_.empty());
+  EXPECT_TRUE(Nodes().empty());
+  RequestId id = Request({"large"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled)) << "an explicit request is served";
+}
+
+TEST_F(MinReadyTest, BacksOffAtCapacity) {  // D-27
+  AddPool("cloud", "main", {"small"}).max_servers = 1;
+  label_config("small").min_ready = 3;
+  StartLauncher();
+  time_.Advance(minutes(5));
+  EXPECT_EQ(script().launches, 1);
+  auto children = time_.Run(client_->GetChildren("/nodepool/requests"));
+  // Two requests a minute at most for the two missing nodes, besides the one served.
+  EXPECT_LE(children->stat.cversion, 2 * (1 + 2 * 6));
+}
+
+TEST_F(MinReadyTest, LaunchersDoNotAddUp) {  // LA-30
+  label_config("small").min_ready = 1;
+  StartLauncher("np01");
+  StartLauncher("np02");
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  time_.Advance(minutes(5));
+  EXPECT_EQ(Nodes().size(), 1u);
+}
+
+TEST_F(MinReadyTest, LaunchersThatStartTogetherDoNotAddUp) {  // LA-30
+  zk_.SetLatency(std::chrono::milliseconds(20));
+  label_config("small").min_ready = 2;
+  StartLauncher("np01");
+  StartLauncher("np02");
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));
+  time_.Advance(minutes(5));
+  EXPECT_EQ(Nodes().size(), 2u);
+}
+
+TEST_F(MinReadyTest, DyingLauncherLeavesAFreeNode) {
+  label_config("small").min_ready = 1;
+  script().launch_time = seconds(10);
+  Running& first = StartLauncher("np01");
+  ASSERT_TRUE(Await([&] { return Nodes().size() == 1; }));
+  StartLauncher("np02");
+  Kill(first);
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  time_.Advance(minutes(2));
+  EXPECT_EQ(Nodes().size(), 1u);
+}
+
+class MinReadyImageTest : public CloudTest {};
+
+TEST_F(MinReadyImageTest, NothingIsAskedForBeforeThereIsAnImage) {  // BB-16
+  top_ = "diskimages: [{name: debian}]";
+  AddCloud({.labels = {"small"}, .provider = "diskimages: [{name: debian}]", .image = "diskimage: debian"});
+  // Another label of the pool that has an image changes nothing.
+  AddCloud({.name = "second",
+            .labels = {"large"},
+            .more_pools = ", {name: disk, labels: [{name: small, diskimage: debian, min-ram: 1}]}"});
+  SetLabel("small", "min-ready: 1");
+  SetLabel("large", "min-ready: 1");
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  time_.Advance(minutes(2));
+  EXPECT_EQ(time_.Run(client_->GetChildren("/nodepool/requests"))->stat.cversion, 2)
+      << "one request came and went";
+  AddUpload("debian");
+  EXPECT_TRUE(Await([&] { return FreeNodes() == 2; }));
+}
+
+}  // namespace
+}  // namespace nodepool::launcher

@@ -1,0 +1,110 @@
+#include "launcher/launcher_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::seconds;
+
+class QuotaTest : public LauncherTest {};
+
+TEST_F(QuotaTest, WaitsAtThePoolsLimitAndGoesOnWhenANodeIsReturned) {  // BB-31, D-33
+  AddPool("cloud", "main", {"small"}).max_servers = 2;
+  StartLauncher();
+  auto nodes = Use({"small", "small"});
+  RequestId second = Request({"small", "small"});
+  ASSERT_TRUE(AwaitState(second, RequestState::kPending));
+  EXPECT_TRUE(Await([&] { return IsPaused(); }));
+  RequestId third = Request({"small"});
+  time_.Advance(seconds(30));
+  EXPECT_EQ(Read(second)->state, RequestState::kPending);
+  EXPECT_EQ(Read(third)->state, RequestState::kRequested) << "it would take what the second waits for";
+  EXPECT_EQ(script().launches, 2);
+  Return(nodes);
+  ASSERT_TRUE(AwaitState(second, RequestState::kFulfilled));
+  EXPECT_EQ(script().most_at_once, 2);
+  auto more = Take(second);
+  Return(more);
+  EXPECT_TRUE(AwaitState(third, RequestState::kFulfilled));
+  EXPECT_TRUE(Await([&] { return !IsPaused(); }));
+}
+
+TEST_F(QuotaTest, AnUnusedNodeMakesRoomForAnotherLabel) {  // LA-76, BB-28, D-22
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
+  AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  StartLauncher();
+  RequestId id = Request({"large"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_EQ(script().deleted.size(), 1u);
+}
+
+TEST_F(QuotaTest, NodesThatSomebodyHasMakeNoRoom) {  // BB-28
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 2;
+  RequestId owner = Request({"small"});
+  StartLauncher();
+  ASSERT_TRUE(AwaitState(owner, RequestState::kFulfilled));
+  NodeId locked = AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  auto lock = time_.Run(client_store_->TryLockNode(locked));
+  RequestId id = Request({"large"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  time_.Advance(std::chrono::minutes(20));
+  EXPECT_EQ(NodesIn(NodeState::kReady).size(), 2u);
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  time_.Run(lock->Unlock());
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_EQ(Read(owner)->state, RequestState::kFulfilled);
+}
+
+TEST_F(QuotaTest, OnlyAsManyUnusedNodesAsNeededMakeRoom) {  // D-22
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 4;
+  for (int i = 0; i < 4; ++i) {
+    AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+    time_.Advance(seconds(1));
+  }
+  StartLauncher();
+  RequestId id = Request({"large"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  time_.Advance(seconds(60));
+  EXPECT_THAT(script().deleted, ::testing::ElementsAre(NodeId("0000000000"))) << "the oldest";
+}
+
+TEST_F(QuotaTest, RequestDeletedWhileWaitingIsNoticedAtOnce) {
+  AddPool("cloud", "main", {"small"}).max_servers = 1;
+  StartLauncher();
+  auto nodes = Use({"small"});
+  RequestId second = Request({"small"});
+  ASSERT_TRUE(AwaitState(second, RequestState::kPending));
+  RequestId third = Request({"small"});
+  DeleteRequest(second);
+  EXPECT_TRUE(AwaitState(third, RequestState::kPending)) << "it is the next in line now";
+  Return(nodes);
+  EXPECT_TRUE(AwaitState(third, RequestState::kFulfilled));
+}
+
+TEST_F(QuotaTest, QuotaRefusalIsNoFailureAndUsesANewNode) {  // BB-38
+  script().launch_error = [](int launch) -> std::optional<Error> {
+    if (launch < 2) return Error(Verdict::kQuota, "Quota exceeded");
+    return std::nullopt;
+  };
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_EQ(Read(id)->nodes[0], NodeId("0000000002"));
+  EXPECT_TRUE(Await([&] { return Nodes().size() == 1; }));
+}
+
+TEST_F(QuotaTest, RequestThatWaitsIsDeclinedWhenItsLabelBecomesImpossible) {  // LA-82
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
+  StartLauncher();
+  auto nodes = Use({"small"});
+  RequestId id = Request({"large"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  ASSERT_TRUE(Await([&] { return IsPaused(); }));
+  script().label_errors.insert({LabelName("large"), Error(Verdict::kInvalid, "no such flavor")});
+  Return(nodes);
+  ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
+  EXPECT_EQ(Read(id)->declined_by.size(), 1u);
+  EXPECT_TRUE(Await([&] { return !IsPaused(); }));
+}
+
+}  // namespace
+}  // namespace nodepool::launcher

@@ -1,0 +1,61 @@
+#include "launcher/launcher_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::seconds;
+
+class StopTest : public LauncherTest {};
+
+TEST_F(StopTest, GivesRequestsBack) {  // D-24
+  script().launch_time = std::chrono::hours(1);
+  Running& running = StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  StopLauncher(running);
+  EXPECT_EQ(Read(id)->state, RequestState::kRequested);
+  EXPECT_TRUE(Read(id)->declined_by.empty());
+  EXPECT_FALSE(IsLocked(Nodes()[0]));
+}
+
+// Requests that wait for capacity as well; the nodes they have already become free.
+TEST_F(StopTest, NodesOfUnfinishedRequestsBecomeFree) {  // D-24
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 2;
+  Running& running = StartLauncher();
+  auto nodes = Use({"large"});
+  RequestId id = Request({"small", "small"});
+  ASSERT_TRUE(Await([&] { return IsPaused() && NodesIn(NodeState::kReady).size() == 1; }));
+  StopLauncher(running);
+  EXPECT_EQ(Read(id)->state, RequestState::kRequested);
+  EXPECT_EQ(FreeNodes(), 1);
+  EXPECT_FALSE(IsLocked(NodesIn(NodeState::kReady)[0]));
+  EXPECT_THAT(Children("/nodepool/components/pool"), ::testing::IsEmpty());
+  EXPECT_THAT(Children("/nodepool/components/launcher"), ::testing::IsEmpty());
+  EXPECT_THAT(Children("/nodepool/requests-lock/" + id.value), ::testing::IsEmpty());
+}
+
+TEST_F(StopTest, EndsWhenZooKeeperIsAway) {  // D-24
+  script().launch_time = std::chrono::hours(1);
+  Running& running = StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  zk_.Disconnect(*running.client);
+  SteadyTime before = time_.loop().SteadyNow();
+  StopLauncher(running);
+  EXPECT_LE(time_.loop().SteadyNow() - before, seconds(40));
+}
+
+TEST_F(StopTest, EndsWhenACloudHangs) {  // D-24
+  script().delete_time = std::chrono::hours(1);
+  Running& running = StartLauncher();
+  AddNode(NodeState::kUsed);
+  ASSERT_TRUE(Await([&] { return script().deletions == 1; }));
+  SteadyTime before = time_.loop().SteadyNow();
+  StopLauncher(running);
+  EXPECT_LE(time_.loop().SteadyNow() - before, seconds(40));
+  EXPECT_EQ(NodesIn(NodeState::kDeleting).size(), 1u) << "left to the next launcher";
+  EXPECT_FALSE(IsLocked(Nodes()[0]));
+}
+
+}  // namespace
+}  // namespace nodepool::launcher
