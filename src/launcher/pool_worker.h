@@ -91,9 +91,9 @@ class PoolWorker : public HandlerHost {
   LauncherId launcher_id_;
   std::string hostname_;
   log::Logger logger_;
-  store::ComponentEntry entry_;
   std::map<RequestId, std::shared_ptr<Handler>> handlers_;
   std::set<std::pair<sched::ServiceOrder, Handler*>> waiting_;
+  store::ComponentEntry entry_;         // made from all of the above
   mutable std::map<LabelName, std::string> faults_;  // what the driver last said, reported once
   std::optional<SteadyTime> room_made_;
   bool is_started_ = false;
