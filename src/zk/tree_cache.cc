@@ -216,7 +216,11 @@ Task<> TreeCache::Impl::AskChildren(std::string path) {
   Result<Children> children = co_await client.GetChildren(path);
   if (asked_in != round) co_return;
   if (children) {
-    for (const std::string& name : children->names) OnFound(ChildPath(path, name));
+    for (const std::string& name : children->names) {
+      OnFound(ChildPath(path, name));
+      // A read that fails at once has ended the round; nothing more belongs to it.
+      if (asked_in != round) co_return;
+    }
   }
   EndWalkJob();
   DeliverSettled();

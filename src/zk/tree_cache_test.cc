@@ -226,26 +226,38 @@ TEST_F(TreeCacheTest, FollowsInANewSession) {
 }
 
 // Each operation of the start fails once, before or after its effect.
+struct WalkFault {
+  FaultyZk::Fault fault;
+  Verdict verdict;
+  std::size_t operation;
+  Duration latency;
+};
+
+void ExpectRepeated(WalkFault at) {
+  VirtualTime time;
+  MemoryZk zk(time.loop(), {.latency = at.latency});
+  for (const char* path : {"/r", "/r/a", "/r/a/lock", "/r/b"}) {
+    (void)zk.tree().Create(CreateOp{path}, 0, time.loop().Now());
+  }
+  auto client = zk.Connect();
+  FaultyZk faulty(*client);
+  faulty.SetError(Error(at.verdict, "injected fault"));
+  faulty.FailNth(at.operation, at.fault);
+  View view;
+  TreeCache cache(time.loop(), faulty, "/r", view);
+  cache.Start();
+  time.Run(cache.WaitSynced());
+  EXPECT_EQ(view.nodes.size(), 3u);
+  EXPECT_EQ(view.times_synced, 1);
+  time.Run(cache.Stop());
+}
+
 TEST(TreeCacheFaultTest, AnyFailureOfTheWalkIsRepeated) {
   for (auto fault : {FaultyZk::Fault::kBefore, FaultyZk::Fault::kAfter}) {
     for (Verdict verdict : {Verdict::kRetry, Verdict::kFail}) {
-      for (std::size_t n = 0; n < 6; ++n) {
-        VirtualTime time;
-        MemoryZk zk(time.loop());
-        for (const char* path : {"/r", "/r/a", "/r/a/lock", "/r/b"}) {
-          (void)zk.tree().Create(CreateOp{path}, 0, time.loop().Now());
-        }
-        auto client = zk.Connect();
-        FaultyZk faulty(*client);
-        faulty.SetError(Error(verdict, "injected fault"));
-        faulty.FailNth(n, fault);
-        View view;
-        TreeCache cache(time.loop(), faulty, "/r", view);
-        cache.Start();
-        time.Run(cache.WaitSynced());
-        EXPECT_EQ(view.nodes.size(), 3u);
-        EXPECT_EQ(view.times_synced, 1);
-        time.Run(cache.Stop());
+      // Answers come before or after the next attempt begins.
+      for (Duration latency : {seconds(0), seconds(2)}) {
+        for (std::size_t n = 0; n < 6; ++n) ExpectRepeated({fault, verdict, n, latency});
       }
     }
   }
