@@ -50,7 +50,8 @@ struct ComponentEntry::Impl {
 };
 
 Task<> ComponentEntry::Impl::Follow() {
-  SystemRandom random;
+  // Differs between components, so that they do not come back together.
+  SeededRandom random(std::hash<std::string>()(content.id.value + content.hostname));
   Backoff backoff({}, random);
   for (;;) {
     while (client.state() != zk::SessionState::kConnected || IsUpToDate()) co_await changed.Wait();
