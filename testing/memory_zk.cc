@@ -100,7 +100,10 @@ std::exception_ptr FaultIn(const std::vector<Op>& ops) {
 // What all clients share.
 struct MemoryZk::Ensemble {
   Ensemble(Loop& loop, MemoryZkOptions options) : loop(loop), options(options) {
-    tree.OnChange([this](const WatchEvent& change) { Announce(change); });
+    tree.OnChange([this](const WatchEvent& change) {
+      if (on_write) on_write(writer, change);
+      Announce(change);
+    });
   }
   ~Ensemble() {
     for (auto& [session, timer] : expiries) loop.clock().CancelTimer(timer);
@@ -110,6 +113,9 @@ struct MemoryZk::Ensemble {
 
   // Does `action` after `delay`, in the order of the calls for equal delays.
   void After(Duration delay, Action action) {
+    if (options.jitter > Duration(0)) {
+      delay += Duration(options.random->Below(static_cast<std::uint64_t>(options.jitter.count())));
+    }
     if (delay.count() == 0) {
       boost::asio::post(loop.context(), std::move(action));
     } else {
@@ -137,6 +143,8 @@ struct MemoryZk::Ensemble {
   std::map<ServerWatches::Holder, Link*> connections;
   std::map<const Client*, std::shared_ptr<Link>> clients;
   std::map<std::int64_t, Clock::TimerId> expiries;
+  WriteListener on_write;
+  std::int64_t writer = 0;  // the session whose transaction is being carried out
   ServerWatches::Holder last_connection = 0;
   std::int64_t last_session = 0x1000;
 };
@@ -483,7 +491,12 @@ class MemoryZk::ClientOfTree : public Client {
     if (auto fault = FaultIn(ops)) return Refused<T>(fault);
     auto at_server = [link = link_.get(), run = std::move(run)] {
       Ensemble& ensemble = link->ensemble();
-      return run(ensemble.tree, link->session().id, ensemble.loop.Now());
+      struct Writing {
+        std::int64_t& writer;
+        ~Writing() { writer = 0; }
+      } writing{ensemble.writer};
+      ensemble.writer = link->session().id;
+      return run(ensemble.tree, ensemble.writer, ensemble.loop.Now());
     };
     return link_->Submit<T>(true, std::move(at_server), [](T outcome) { return outcome; });
   }
@@ -548,6 +561,7 @@ MemoryZk::Counters MemoryZk::counters(const Client& client) const {
   return ensemble_->clients.at(&client)->counters();
 }
 void MemoryZk::SetLatency(Duration latency) { ensemble_->options.latency = latency; }
+void MemoryZk::OnWrite(WriteListener listener) { ensemble_->on_write = std::move(listener); }
 DataTree& MemoryZk::tree() { return ensemble_->tree; }
 
 }  // namespace nodepool::testing

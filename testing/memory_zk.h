@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "async/loop.h"
+#include "base/random.h"
 #include "zk/client.h"
 #include "zk/tree/tree.h"
 
@@ -13,6 +15,10 @@ struct MemoryZkOptions {
   // From a call to its answer; half of it passes before the operation takes effect.
   // Zero: everything happens at the present instant, still one handler after another.
   Duration latency{0};
+  // Each half of the way may take up to so much longer, as `random` decides; the order
+  // on one connection stays. `random` outlives the ensemble.
+  Duration jitter{0};
+  Random* random = nullptr;
   // How long a session outlives its connection.
   Duration session_timeout = std::chrono::seconds(10);
 };
@@ -55,6 +61,12 @@ class MemoryZk {
 
   // For what is sent from now on.
   void SetLatency(Duration latency);
+
+  // Told of every znode that a transaction changed, after the transaction as a whole
+  // and in its order, with the session that wrote it; 0: the servers themselves, or
+  // nobody in particular.
+  using WriteListener = std::function<void(std::int64_t session, const zk::WatchEvent& change)>;
+  void OnWrite(WriteListener listener);
 
   // The data, for assertions and for changes by nobody in particular (session 0);
   // such changes take effect at once and reach the watchers as usual.
