@@ -1,0 +1,57 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "driver/driver.h"
+#include "driver/statemachine/adapter.h"
+#include "drivers/fake/fake_cloud.h"
+
+namespace nodepool::sim {
+
+// How the interface of one simulated cloud behaves at present, towards everybody.
+struct ApiWeather {
+  bool is_out = false;    // every call fails
+  double fault_rate = 0;  // of calls; half of those have had their effect
+  Duration max_latency{0};
+};
+
+// The process that uses a cloud: once it is dead it changes nothing there any more.
+struct ApiUser {
+  bool is_dead = false;
+  std::map<ProviderName, SteadyTime> knows_quota;  // since when, where the cloud has told it
+};
+
+// The simulated clouds of all processes and how to reach them.
+struct Clouds {
+  Clouds(Loop& loop, Random& random, const std::map<ProviderName, drivers::FakeSimulation>& settings);
+
+  Random& random;
+  drivers::FakeClouds all;
+  std::map<ProviderName, ApiWeather> weather;
+};
+
+// Driver `fake` of one process, over clouds that all processes share and whose
+// interface is slow and fails: before the effect of a call or after it. A creation
+// whose answer is lost leaves a machine that only its metadata tells of.
+class FlakyDriver : public driver::Driver {
+ public:
+  // Both outlive this.
+  FlakyDriver(Clouds& clouds, ApiUser& user) : clouds_(clouds), user_(user) {}
+
+  std::string_view name() const override { return "fake"; }
+  const config::Schema& ProviderSchema() const override { return drivers::FakeSchema(); }
+  std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
+                                                                   config::Config& config) override {
+    return drivers::LoadFakeConfig(section, config);
+  }
+  std::unique_ptr<driver::Provider> CreateProvider(
+      driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) override;
+
+ private:
+  Clouds& clouds_;
+  ApiUser& user_;
+};
+
+}  // namespace nodepool::sim

@@ -1,0 +1,440 @@
+#include "sim/inspector.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sched/quota.h"
+#include "store/paths.h"
+
+namespace nodepool::sim {
+namespace {
+
+using std::chrono::seconds;
+
+// How old a pool's registration is when everybody knows of it.
+constexpr Duration kRegistryLag = seconds(30);
+// From the cloud's answer about its quota to the use of it.
+constexpr Duration kQuotaLag = seconds(1);
+
+bool MayFollow(NodeState before, NodeState after) {
+  using enum NodeState;
+  if (before == after) return true;
+  switch (before) {
+    case kInit:
+      return after == kBuilding || after == kDeleting;
+    case kBuilding:
+      return after == kReady || after == kFailed || after == kAborted || after == kDeleting;
+    case kReady:
+      return after == kInUse || after == kUsed || after == kHold || after == kDeleting;
+    case kInUse:
+      return after == kUsed || after == kHold || after == kDeleting;
+    case kUsed:
+    case kHold:
+    case kFailed:
+    case kAborted:
+    case kTesting:
+      return after == kDeleting;
+    case kDeleting:
+      return after == kDeleted;
+    case kDeleted:
+      return false;
+  }
+  return false;
+}
+
+bool MayFollow(RequestState before, RequestState after) {
+  using enum RequestState;
+  if (before == after) return true;
+  if (before == kRequested) return after == kPending || after == kFailed;
+  return before == kPending;
+}
+
+std::string StateOf(const Node& node) {
+  return node.state ? std::string(ToString(*node.state)) : std::string("no state");
+}
+
+std::string Describe(const Node& node) {
+  return fmt::format("{} {} in {}/{}{}{}", StateOf(node), fmt::join(node.type, ","), node.provider, node.pool,
+                     node.allocated_to.empty() ? "" : " for " + node.allocated_to.value,
+                     node.external_id.is_string()
+                         ? " machine " + std::string(node.external_id.as_string()).substr(0, 8)
+                         : "");
+}
+
+std::string Describe(const NodeRequest& request) {
+  return fmt::format(
+      "{} for {}{}{}{}", request.state ? ToString(*request.state) : "no state",
+      fmt::join(request.node_types, ","), request.reuse ? "" : " (new ones)",
+      request.nodes.empty() ? "" : fmt::format(" with {}", fmt::join(request.nodes, ",")),
+      request.declined_by.empty() ? "" : fmt::format(", declined by {}", request.declined_by.size()));
+}
+
+}  // namespace
+
+Inspector::Inspector(const Scenario& scenario, ManualClock& clock, testing::MemoryZk& zk, Clouds& clouds)
+    : scenario_(scenario), clock_(clock), zk_(zk), clouds_(clouds) {
+  zk_.OnWrite([this](std::int64_t session, const zk::WatchEvent& change) { OnWrite(session, change); });
+}
+
+void Inspector::Report(std::string text, std::vector<std::string> ids) {
+  if (tell) tell("VIOLATION: " + text);
+  if (!violation_) violation_ = Violation{std::move(text), std::move(ids)};
+}
+
+Participant* Inspector::Find(std::int64_t session) {
+  if (session == 0) return nullptr;
+  auto [known, is_new] = by_session_.try_emplace(session);
+  if (!is_new) return known->second.get();
+  for (const auto& participant : participants_) {
+    if (participant->client != nullptr && participant->client->session().id == session) {
+      known->second = participant;
+    }
+  }
+  return known->second.get();
+}
+
+void Inspector::OnWrite(std::int64_t session, const zk::WatchEvent& change) {
+  session_ = session;
+  writer_ = Find(session);
+  bool is_gone = change.type == zk::EventType::kDeleted;
+  namespace paths = store::paths;
+  if (paths::BelowNodes node = paths::ParseBelowNodes(change.path); !node.id.empty()) {
+    if (node.part == paths::BelowNodes::Part::kRecord) OnNode(node.id, change.path, is_gone);
+    if (node.part == paths::BelowNodes::Part::kContender) OnContender(node_locks_, node.id, change);
+  } else if (auto request = paths::ParseRequest(change.path)) {
+    OnRequest(*request, change.path, is_gone);
+  } else if (auto lock = paths::ParseBelowRequestLocks(change.path)) {
+    if (!lock->contender.empty()) return OnContender(request_locks_, lock->id, change);
+    if (is_gone) {
+      directories_.erase(lock->id);
+    } else {
+      directories_[lock->id] = 0;
+    }
+  } else if (paths::ParseComponent(change.path) == ComponentKind::kPool) {
+    OnComponent(change.path, is_gone);
+  }
+}
+
+template <class Id>
+void Inspector::OnContender(std::map<Id, Contenders>& locks, const Id& id, const zk::WatchEvent& change) {
+  constexpr std::size_t kDigits = 10;
+  std::string number = change.path.substr(change.path.size() - kDigits);
+  if (change.type == zk::EventType::kDeleted) {
+    auto lock = locks.find(id);
+    if (lock == locks.end()) return;
+    bool is_owner = lock->second.begin()->first == number;
+    lock->second.erase(number);
+    if (lock->second.empty()) locks.erase(lock);
+    if (tell && is_owner) tell(fmt::format("{} is unlocked", id));
+    return;
+  }
+  auto stat = zk_.tree().Exists(change.path);
+  if (!stat) return;  // it came and went in one transaction
+  auto& contenders = locks[id];
+  contenders.emplace(number, stat->ephemeral_owner);
+  if (tell && contenders.size() == 1) tell(fmt::format("{} is locked by {}", id, NameOf(writer_)));
+}
+
+template <class Id>
+bool Inspector::HoldsLock(const std::map<Id, Contenders>& locks, const Id& id) const {
+  auto lock = locks.find(id);
+  return lock != locks.end() && lock->second.begin()->second == session_;
+}
+
+void Inspector::OnComponent(const std::string& path, bool is_gone) {
+  if (is_gone) {
+    pools_.erase(path);
+    if (tell) tell(fmt::format("{} is not registered any more", path));
+    return;
+  }
+  auto data = zk_.tree().Get(path);
+  if (!data) return;
+  auto component = ParseComponent(ComponentKind::kPool, data->data);
+  if (!component) return Report("a component record cannot be parsed: " + path, {});
+  auto [pool, is_new] = pools_.try_emplace(path);
+  if (is_new) pool->second.since = clock_.SteadyNow();
+  pool->second.component = *component;
+  if (tell) {
+    tell(fmt::format("{} is registered: {}/{}{}", component->id, component->provider_name,
+                     component->name.value_or(PoolName()), component->is_paused ? ", paused" : ""));
+  }
+}
+
+// --- Nodes ----------------------------------------------------------------------
+
+void Inspector::OnNode(const NodeId& id, const std::string& path, bool is_gone) {
+  auto known = nodes_.find(id);
+  if (is_gone) {
+    if (tell) tell(fmt::format("node {} is removed by {}", id, NameOf(writer_)));
+    if (known == nodes_.end()) return;
+    SeenNode last = std::move(known->second);
+    nodes_.erase(known);
+    node_locks_.erase(id);
+    return CheckVanishedNode(id, last.record);
+  }
+  auto data = zk_.tree().Get(path);
+  if (!data) return;  // removed within the same transaction
+  if (data->data.empty()) return Report(fmt::format("node {} has an empty record", id), {id.value});
+  auto node = ParseNode(data->data, clock_.Now());
+  if (!node) return Report(fmt::format("node {} cannot be parsed", id), {id.value});
+  if (tell) tell(fmt::format("node {} by {}: {}", id, NameOf(writer_), Describe(*node)));
+  if (known == nodes_.end()) {
+    SeenNode& fresh = nodes_[id] = {*node, clock_.SteadyNow(), NameOf(writer_)};
+    return CheckNewNode(id, fresh);
+  }
+  Node before = std::exchange(known->second.record, std::move(*node));
+  CheckNode(id, before, known->second.record);
+}
+
+void Inspector::CheckNewNode(const NodeId& id, const SeenNode& node) {
+  std::vector<std::string> ids = {id.value, node.record.allocated_to.value};
+  if (node.record.state != NodeState::kInit) Report(fmt::format("node {} is not born init", id), ids);
+  auto request = requests_.find(node.record.allocated_to);
+  if (request != requests_.end() && request->second.state != RequestState::kPending) {
+    Report(fmt::format("node {} is made for a request that is not pending", id), ids);
+  }
+  CheckQuota(id, node.record);
+  CheckTenant(id, node.record);
+}
+
+void Inspector::CheckNode(const NodeId& id, const Node& before, const Node& after) {
+  std::vector<std::string> ids = {id.value, before.allocated_to.value, after.allocated_to.value};
+  if (!before.state || !after.state || !MayFollow(*before.state, *after.state)) {
+    return Report(fmt::format("node {} goes from {} to {}", id, StateOf(before), StateOf(after)), ids);
+  }
+  bool is_released = before.state == after.state && after.allocated_to.empty();
+  if (!HoldsLock(node_locks_, id) && !(is_released && !node_locks_.contains(id))) {
+    Report(fmt::format("{} writes node {} ({} to {}) without holding its lock", NameOf(writer_), id,
+                       StateOf(before), StateOf(after)),
+           ids);
+  }
+  if (before.allocated_to != after.allocated_to) CheckAllocation(id, before, after);
+  bool is_taken = before.state == NodeState::kReady && after.state == NodeState::kDeleting;
+  auto request = requests_.find(before.allocated_to);
+  if (is_taken && request != requests_.end() && request->second.state == RequestState::kFulfilled) {
+    Report(fmt::format("node {} is deleted although request {} was fulfilled with it", id, request->first),
+           ids);
+  }
+  if (after.state == NodeState::kBuilding && before.state != after.state) CheckConcurrency(id, after);
+  if (after.tenant_name != before.tenant_name) CheckTenant(id, after);
+}
+
+void Inspector::CheckAllocation(const NodeId& id, const Node& before, const Node& after) {
+  std::vector<std::string> ids = {id.value, before.allocated_to.value, after.allocated_to.value};
+  if (!before.allocated_to.empty() && !after.allocated_to.empty()) {
+    return Report(fmt::format("node {} goes from request {} straight to {}", id, before.allocated_to,
+                              after.allocated_to),
+                  ids);
+  }
+  if (after.allocated_to.empty()) {
+    auto request = requests_.find(before.allocated_to);
+    bool is_promised = request != requests_.end() && request->second.state == RequestState::kFulfilled &&
+                       request->second.requestor != kMinReadyRequestor;
+    if (is_promised)
+      Report(fmt::format("node {} is taken from the fulfilled request {}", id, before.allocated_to), ids);
+    return;
+  }
+  if (before.state != NodeState::kReady || after.state != NodeState::kReady) {
+    Report(fmt::format("node {} is given to request {} while {}", id, after.allocated_to, StateOf(before)),
+           ids);
+  }
+  if (!HoldsLock(request_locks_, after.allocated_to)) {
+    auto request = requests_.find(after.allocated_to);
+    if (request != requests_.end())
+      Report(fmt::format("node {} is given to request {} by somebody who does not hold its lock", id,
+                         after.allocated_to),
+             ids);
+  }
+}
+
+void Inspector::CheckVanishedNode(const NodeId& id, const Node& last) {
+  bool is_expected = last.state == NodeState::kDeleting || last.state == NodeState::kDeleted;
+  if (!is_expected) return Report(fmt::format("node {} vanishes while {}", id, StateOf(last)), {id.value});
+  if (MachineOf(last) != nullptr)
+    Report(fmt::format("the record of node {} is removed before its machine", id), {id.value});
+}
+
+const drivers::FakeServer* Inspector::MachineOf(const Node& node) const {
+  drivers::FakeCloud* cloud = clouds_.all.Find(node.provider);
+  if (cloud == nullptr || !node.external_id.is_string()) return nullptr;
+  auto server = cloud->servers().find(std::string(node.external_id.as_string()));
+  return server == cloud->servers().end() ? nullptr : &server->second;
+}
+
+// --- Requests -------------------------------------------------------------------
+
+void Inspector::OnRequest(const RequestId& id, const std::string& path, bool is_gone) {
+  if (auto waiting = waiting_.find(id); waiting != waiting_.end()) waiting->second.NotifyAll();
+  auto known = requests_.find(id);
+  if (is_gone) {
+    if (tell) tell(fmt::format("request {} is removed by {}", id, NameOf(writer_)));
+    if (known != requests_.end()) requests_.erase(known);
+    return;
+  }
+  auto data = zk_.tree().Get(path);
+  if (!data) return;
+  auto request = ParseNodeRequest(data->data, clock_.Now());
+  if (!request) return Report(fmt::format("request {} cannot be parsed", id), {id.value});
+  if (tell) tell(fmt::format("request {} by {}: {}", id, NameOf(writer_), Describe(*request)));
+  if (known == requests_.end()) {
+    requests_.emplace(id, std::move(*request));
+    return;
+  }
+  NodeRequest before = std::exchange(known->second, std::move(*request));
+  CheckRequest(id, before, known->second);
+}
+
+void Inspector::CheckRequest(const RequestId& id, const NodeRequest& before, const NodeRequest& after) {
+  if (!HoldsLock(request_locks_, id)) {
+    Report(fmt::format("{} writes request {} without holding its lock", NameOf(writer_), id), {id.value});
+  }
+  if (!MayFollow(*before.state, *after.state)) {
+    Report(fmt::format("request {} goes from {} to {}", id, ToString(*before.state), ToString(*after.state)),
+           {id.value});
+  }
+  bool is_appended =
+      after.declined_by.size() >= before.declined_by.size() &&
+      std::equal(before.declined_by.begin(), before.declined_by.end(), after.declined_by.begin());
+  if (!is_appended) Report(fmt::format("request {} loses a decline", id), {id.value});
+  bool is_kept = before.node_types == after.node_types && before.requestor == after.requestor &&
+                 before.tenant_name == after.tenant_name && before.provider == after.provider &&
+                 before.event_id == after.event_id;
+  if (!is_kept) Report(fmt::format("request {} is changed in what its client wrote", id), {id.value});
+  if (before.state == after.state) return;
+  if (after.state == RequestState::kFulfilled) CheckFulfilled(id, after);
+  if (after.state == RequestState::kFailed) CheckFailed(id, after);
+  if (after.state != RequestState::kFulfilled && !after.nodes.empty())
+    Report(fmt::format("request {} lists nodes while {}", id, ToString(*after.state)), {id.value});
+}
+
+void Inspector::CheckFulfilled(const RequestId& id, const NodeRequest& request) {
+  std::vector<std::string> ids = {id.value};
+  for (const NodeId& node : request.nodes) ids.push_back(node.value);
+  if (request.nodes.size() != request.node_types.size())
+    return Report(fmt::format("request {} is fulfilled with too few nodes", id), ids);
+  std::set<NodeId> distinct(request.nodes.begin(), request.nodes.end());
+  if (distinct.size() != request.nodes.size())
+    return Report(fmt::format("request {} is fulfilled with one node twice", id), ids);
+  for (std::size_t i = 0; i < request.nodes.size(); ++i) {
+    auto node = nodes_.find(request.nodes[i]);
+    if (node == nodes_.end())
+      return Report(fmt::format("request {} is fulfilled with node {} that is gone", id, request.nodes[i]),
+                    ids);
+    const Node& record = node->second.record;
+    if (record.state != NodeState::kReady || record.allocated_to != id || node_locks_.contains(node->first)) {
+      Report(fmt::format("request {} is fulfilled with node {} which is {}{}", id, node->first,
+                         Describe(record), node_locks_.contains(node->first) ? " and locked" : ""),
+             ids);
+    }
+    if (!record.has_label(request.node_types[i]))
+      Report(fmt::format("request {} is fulfilled in the wrong order", id), ids);
+    if (MachineOf(record) == nullptr)
+      Report(fmt::format("request {} is fulfilled with node {} without a machine", id, node->first), ids);
+    for (const auto& [other, listed] : requests_) {
+      if (other != id && std::ranges::count(listed.nodes, node->first) > 0)
+        Report(fmt::format("requests {} and {} are fulfilled with node {}", id, other, node->first), ids);
+    }
+  }
+}
+
+void Inspector::CheckFailed(const RequestId& id, const NodeRequest& request) {
+  for (const auto& [path, pool] : pools_) {
+    if (request.WasDeclinedBy(pool.component.id) || clock_.SteadyNow() - pool.since < kRegistryLag) continue;
+    Report(fmt::format("request {} fails though {} has not declined it", id, pool.component.id), {id.value});
+  }
+}
+
+// --- Limits ---------------------------------------------------------------------
+
+// With one launcher nothing is excused. Of several, each decides by what it sees: a
+// node that another made after the last moment that the writer knows for sure may
+// come on top (launcher.md 10.4, 23).
+bool Inspector::Excused(const SeenNode& node) const {
+  if (scenario_.launchers.size() == 1 || writer_ == nullptr || node.creator == writer_->name) return false;
+  SteadyTime seen = writer_->blind_since.value_or(clock_.SteadyNow());
+  Duration lag = seconds(1) + 4 * scenario_.zk_latency + 4 * scenario_.trouble.api_latency;
+  // A cache that failed to read starts again after a pause.
+  if (scenario_.trouble.zk_fault_rate > 0) lag += seconds(20);
+  return node.created > seen - lag;
+}
+
+Resources Inspector::Used(std::function<bool(const SeenNode&)> counts) const {
+  Resources used;
+  for (const auto& [id, node] : nodes_) {
+    if (!counts(node)) continue;
+    Resources need = node.record.type.empty() ? Resources{} : Scenario::NeedOf(node.record.type.front());
+    sched::Add(used, node.record.resources.value_or(need));
+  }
+  return used;
+}
+
+Resources Inspector::UsedIn(const ProviderName& provider, const std::optional<PoolName>& pool) const {
+  return Used([&](const SeenNode& node) {
+    return node.record.provider == provider && (!pool || node.record.pool == *pool);
+  });
+}
+
+void Inspector::CheckQuota(const NodeId& id, const Node& fresh) {
+  auto pool = scenario_.pools.find({fresh.provider, fresh.pool});
+  if (pool == scenario_.pools.end() || writer_ == nullptr) return;
+  auto in_pool = [&](const SeenNode& node) {
+    return node.record.provider == fresh.provider && node.record.pool == fresh.pool && !Excused(node);
+  };
+  auto in_provider = [&](const SeenNode& node) {
+    return node.record.provider == fresh.provider && !Excused(node);
+  };
+  Resources used = Used(in_pool);
+  const Resources limits = pool->second->Limit().resources();
+  for (const auto& [resource, limit] : limits) {
+    if (used[resource] > limit)
+      Report(fmt::format("node {} exceeds the limit of its pool: {} of {} {}", id, used[resource], limit,
+                         resource),
+             {id.value, fresh.allocated_to.value});
+  }
+  auto known = writer_->api.knows_quota.find(fresh.provider);
+  bool is_known = known != writer_->api.knows_quota.end() && clock_.SteadyNow() - known->second > kQuotaLag;
+  if (pool->second->ignore_provider_quota || !is_known) return;
+  const drivers::FakeLimits& cloud = scenario_.clouds.at(fresh.provider).limits;
+  used = Used(in_provider);
+  if (used["instances"] > cloud.instances || used["cores"] > cloud.cores || used["ram"] > cloud.ram)
+    Report(fmt::format("node {} exceeds the quota of its cloud: {} instances, {} cores", id,
+                       used["instances"], used["cores"]),
+           {id.value, fresh.allocated_to.value});
+}
+
+void Inspector::CheckTenant(const NodeId& id, const Node& node) {
+  if (!node.tenant_name || scenario_.launchers.size() > 1) return;
+  auto limit = scenario_.common.tenant_limits.find(*node.tenant_name);
+  if (limit == scenario_.common.tenant_limits.end()) return;
+  Resources used = Used([&](const SeenNode& other) { return other.record.tenant_name == node.tenant_name; });
+  for (const auto& [resource, amount] : limit->second) {
+    if (used[resource] > amount)
+      Report(fmt::format("node {} exceeds the limit of tenant {}: {} of {} {}", id, *node.tenant_name,
+                         used[resource], amount, resource),
+             {id.value, node.allocated_to.value});
+  }
+}
+
+// A request that needs more than max-concurrency alone is served all the same.
+void Inspector::CheckConcurrency(const NodeId& id, const Node& fresh) {
+  auto provider = scenario_.providers.find(fresh.provider);
+  if (provider == scenario_.providers.end() || provider->second->max_concurrency <= 0) return;
+  int launching = 0;
+  std::set<RequestId> requests;
+  for (const auto& [other, node] : nodes_) {
+    bool is_launching = node.record.state == NodeState::kBuilding && node.record.provider == fresh.provider &&
+                        HoldsLock(node_locks_, other);
+    if (!is_launching) continue;
+    ++launching;
+    requests.insert(node.record.allocated_to);
+  }
+  if (launching > provider->second->max_concurrency && requests.size() > 1)
+    Report(fmt::format("node {} exceeds max-concurrency {} of {}: {} launches", id,
+                       provider->second->max_concurrency, fresh.provider, launching),
+           {id.value, fresh.allocated_to.value});
+}
+
+}  // namespace nodepool::sim

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/event.h"
+#include "model/component.h"
+#include "sim/participant.h"
+#include "sim/scenario.h"
+#include "store/records.h"
+#include "testing/memory_zk.h"
+
+namespace nodepool::sim {
+
+// Looks at every change of the tree as it happens and keeps what must never happen
+// from going unnoticed: the safety half of the simulation.
+//
+//   - A record that somebody has locked is written by the owner of the lock alone.
+//   - States follow each other as launcher.md 13 and 18 allow.
+//   - A node belongs to one request at a time; it is given only while it is ready and
+//     never taken from a fulfilled request that is still there.
+//   - A fulfilled request has ready, unlocked nodes of the right labels in their order.
+//   - A request fails only when every registered pool has declined it.
+//   - Limits of pools, clouds and tenants, and max-concurrency, hold (see Excused()).
+//   - A record goes only after its machine.
+class Inspector {
+ public:
+  struct Violation {
+    std::string text;
+    std::vector<std::string> ids;  // of the records concerned
+  };
+  struct SeenNode {
+    Node record;
+    SteadyTime created{};
+    std::string creator;
+  };
+  struct SeenPool {
+    Component component;
+    SteadyTime since{};
+  };
+
+  Inspector(const Scenario& scenario, ManualClock& clock, testing::MemoryZk& zk, Clouds& clouds);
+
+  void Add(std::shared_ptr<Participant> participant) { participants_.push_back(std::move(participant)); }
+
+  // The first one; nothing is looked for after it.
+  const std::optional<Violation>& violation() const { return violation_; }
+  void Report(std::string text, std::vector<std::string> ids);
+
+  // Every change, in words; for whoever wants to read along.
+  std::function<void(std::string)> tell;
+
+  // Ends at the next change of the request.
+  Task<> RequestChanged(const RequestId& id) { return waiting_[id].Wait(); }
+
+  const std::map<NodeId, SeenNode>& nodes() const { return nodes_; }
+  const std::map<RequestId, NodeRequest>& requests() const { return requests_; }
+  const std::map<std::string, SeenPool>& pools() const { return pools_; }
+  bool IsLocked(const NodeId& id) const { return node_locks_.contains(id); }
+  // Lock directories of requests, also empty ones.
+  const std::map<RequestId, std::size_t>& request_lock_directories() const { return directories_; }
+  // What nodes use of a pool, or of a provider if the pool is not named.
+  Resources UsedIn(const ProviderName& provider, const std::optional<PoolName>& pool) const;
+  const drivers::FakeServer* MachineOf(const Node& node) const;
+
+ private:
+  // Contenders by number, with the session of each; the first one owns.
+  using Contenders = std::map<std::string, std::int64_t>;
+
+  void OnWrite(std::int64_t session, const zk::WatchEvent& change);
+  void OnNode(const NodeId& id, const std::string& path, bool is_gone);
+  void OnRequest(const RequestId& id, const std::string& path, bool is_gone);
+  void OnComponent(const std::string& path, bool is_gone);
+  template <class Id>
+  void OnContender(std::map<Id, Contenders>& locks, const Id& id, const zk::WatchEvent& change);
+  Participant* Find(std::int64_t session);
+  std::string NameOf(Participant* participant) const { return participant ? participant->name : "a session"; }
+
+  void CheckNewNode(const NodeId& id, const SeenNode& node);
+  void CheckNode(const NodeId& id, const Node& before, const Node& after);
+  void CheckAllocation(const NodeId& id, const Node& before, const Node& after);
+  void CheckVanishedNode(const NodeId& id, const Node& last);
+  void CheckRequest(const RequestId& id, const NodeRequest& before, const NodeRequest& after);
+  void CheckFulfilled(const RequestId& id, const NodeRequest& request);
+  void CheckFailed(const RequestId& id, const NodeRequest& request);
+  void CheckQuota(const NodeId& id, const Node& node);
+  void CheckTenant(const NodeId& id, const Node& node);
+  void CheckConcurrency(const NodeId& id, const Node& node);
+  bool Excused(const SeenNode& node) const;
+  Resources Used(std::function<bool(const SeenNode&)> counts) const;
+  template <class Id>
+  bool HoldsLock(const std::map<Id, Contenders>& locks, const Id& id) const;
+
+  const Scenario& scenario_;
+  ManualClock& clock_;
+  testing::MemoryZk& zk_;
+  Clouds& clouds_;
+  std::vector<std::shared_ptr<Participant>> participants_;
+  std::map<std::int64_t, std::shared_ptr<Participant>> by_session_;
+  std::optional<Violation> violation_;
+  std::map<NodeId, SeenNode> nodes_;
+  std::map<NodeId, Contenders> node_locks_;  // those with contenders
+  std::map<RequestId, NodeRequest> requests_;
+  std::map<RequestId, Contenders> request_locks_;
+  std::map<RequestId, std::size_t> directories_;
+  std::map<std::string, SeenPool> pools_;  // by path
+  std::map<RequestId, WaitList> waiting_;
+  // Of the change being looked at.
+  std::int64_t session_ = 0;
+  Participant* writer_ = nullptr;
+};
+
+}  // namespace nodepool::sim

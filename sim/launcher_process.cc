@@ -1,0 +1,99 @@
+#include "sim/launcher_process.h"
+
+#include <boost/asio/co_spawn.hpp>
+
+namespace nodepool::sim {
+namespace {
+
+// How long after a reconnection the caches may still lag behind.
+constexpr Duration kCatchingUp = std::chrono::seconds(15);
+
+driver::Registry DriversOf(Clouds& clouds, ApiUser& user) {
+  driver::Registry registry;
+  registry.Add(std::make_unique<FlakyDriver>(clouds, user));
+  return registry;
+}
+
+}  // namespace
+
+LauncherProcess::LauncherProcess(Surroundings surroundings, std::uint64_t seed, std::string name,
+                                 std::shared_ptr<const driver::LoadedConfig> config)
+    : surroundings_(surroundings),
+      participant_(std::make_shared<Participant>()),
+      random_(seed),
+      zk_(surroundings.loop, surroundings.zk, surroundings.faults),
+      drivers_(DriversOf(surroundings.clouds, participant_->api)),
+      tasks_(surroundings.loop, log::Logger("sim.launcher")) {
+  participant_->name = name;
+  participant_->is_launcher = true;
+  participant_->client = &zk_;
+  surroundings_.inspector.Add(participant_);
+  launcher::Launcher::Options options{name, name + ".example.org", {}};
+  launcher_ = std::make_unique<launcher::Launcher>(surroundings_.loop, random_, surroundings_.blocking_pool,
+                                                   zk_, drivers_, std::move(config), std::move(options));
+  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name + " starts");
+  boost::asio::co_spawn(surroundings_.loop.context(), Live(), [this](std::exception_ptr error) {
+    is_over_ = true;
+    if (error) surroundings_.inspector.Report(this->name() + " ends with an error: " + MessageOf(error), {});
+  });
+}
+
+LauncherProcess::~LauncherProcess() { participant_->client = nullptr; }
+
+// In the order of the program's main().
+Task<> LauncherProcess::Live() {
+  tasks_.Spawn("start the launcher", StartLauncher());
+  co_await end_.Wait();
+  co_await tasks_.Stop();
+  co_await launcher_->Stop();
+  co_await zk_.Close();
+  co_await launcher_->Stop();
+}
+
+Task<> LauncherProcess::StartLauncher() {
+  co_await launcher_->Start();
+  is_started_ = true;
+}
+
+void LauncherProcess::End() {
+  if (!ending_since_) ending_since_ = surroundings_.loop.SteadyNow();
+  end_.Set();
+}
+
+void LauncherProcess::Crash(testing::MemoryZk::UnderWay under_way) {
+  if (zk_.is_dead() || is_over_) return;
+  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " crashes");
+  participant_->api.is_dead = true;
+  zk_.Kill(under_way);
+  End();
+}
+
+void LauncherProcess::CrashAfter(int operations, testing::MemoryZk::UnderWay under_way) {
+  zk_.CallAfter(operations, [this, under_way] { Crash(under_way); });
+}
+
+void LauncherProcess::Stop() {
+  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " is told to stop");
+  End();
+}
+
+void LauncherProcess::Disconnect(testing::MemoryZk::UnderWay under_way) {
+  if (is_dead() || is_over_) return;
+  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " loses its connection");
+  if (!participant_->blind_since) participant_->blind_since = surroundings_.loop.SteadyNow();
+  zk_.Disconnect(under_way);
+}
+
+void LauncherProcess::Reconnect() {
+  if (is_dead() || is_over_) return;
+  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " may connect again");
+  zk_.Reconnect();
+  tasks_.Spawn("see again", SeeAgain());
+}
+
+Task<> LauncherProcess::SeeAgain() {
+  co_await surroundings_.loop.SleepFor(kCatchingUp);
+  if (zk_.state() == zk::SessionState::kConnected) participant_->blind_since.reset();
+}
+
+}  // namespace nodepool::sim

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "async/task_group.h"
+#include "launcher/launcher.h"
+#include "sim/inspector.h"
+#include "sim/mortal_zk.h"
+#include "sim/stepper.h"
+
+namespace nodepool::sim {
+
+// One life of a launcher: from its start to a graceful stop or a crash, with a session
+// of its own. After a crash its tasks are ended too, but nothing that they do reaches
+// the ensemble or a cloud.
+class LauncherProcess {
+ public:
+  // What all processes share; outlives them.
+  struct Surroundings {
+    Loop& loop;
+    testing::MemoryZk& zk;
+    Clouds& clouds;
+    Inspector& inspector;
+    Random& faults;
+    BlockingPool& blocking_pool;
+  };
+
+  LauncherProcess(Surroundings surroundings, std::uint64_t seed, std::string name,
+                  std::shared_ptr<const driver::LoadedConfig> config);
+  ~LauncherProcess();  // when is_over(), not from within a handler
+
+  // The process dies now; what it had sent to the ensemble arrives or not, as told.
+  void Crash(testing::MemoryZk::UnderWay under_way);
+  // The same at some await: when it has sent `operations` more to the ensemble.
+  void CrashAfter(int operations, testing::MemoryZk::UnderWay under_way);
+  // As on SIGINT.
+  void Stop();
+  void Disconnect(testing::MemoryZk::UnderWay under_way);
+  void Reconnect();
+
+  const std::string& name() const { return participant_->name; }
+  MortalZk& zk() { return zk_; }
+  bool is_serving() const { return is_started_ && !ending_since_; }
+  bool is_ending() const { return ending_since_.has_value(); }
+  bool is_dead() const { return zk_.is_dead(); }
+  bool is_over() const { return is_over_; }
+  // Since when it is told to end; requires is_ending().
+  SteadyTime ending_since() const { return *ending_since_; }
+
+ private:
+  Task<> Live();
+  Task<> StartLauncher();
+  Task<> SeeAgain();
+  void End();
+
+  Surroundings surroundings_;
+  std::shared_ptr<Participant> participant_;
+  SeededRandom random_;
+  MortalZk zk_;
+  driver::Registry drivers_;
+  std::unique_ptr<launcher::Launcher> launcher_;
+  TaskGroup tasks_;
+  Event end_;
+  bool is_started_ = false;
+  bool is_over_ = false;
+  std::optional<SteadyTime> ending_since_;
+};
+
+}  // namespace nodepool::sim

@@ -1,0 +1,385 @@
+#include "sim/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "base/text.h"
+
+namespace nodepool::sim {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::MemoryZk;
+
+constexpr int kConsumers = 2;
+
+std::uint64_t Mix(std::uint64_t seed, std::uint64_t salt) {
+  return (seed + 1) * 0x9e3779b97f4a7c15ULL ^ (salt + 1) * 0xc2b2ae3d27d4eb4fULL;
+}
+
+testing::MemoryZkOptions ZkOptions(const Scenario& scenario, Random& delays) {
+  testing::MemoryZkOptions options;
+  options.latency = scenario.zk_latency;
+  options.jitter = scenario.zk_latency / 2;
+  options.random = &delays;
+  return options;
+}
+
+}  // namespace
+
+World::World(std::uint64_t seed, BlockingPool& blocking_pool)
+    : scenario_(seed),
+      random_(Mix(seed, 1)),
+      delays_(Mix(seed, 2)),
+      loop_(stepper_.loop()),
+      zk_(loop_, ZkOptions(scenario_, delays_)),
+      clouds_(loop_, random_, scenario_.clouds),
+      inspector_(scenario_, stepper_.clock(), zk_, clouds_),
+      blocking_pool_(blocking_pool),
+      slots_(scenario_.launchers.size()),
+      tasks_(loop_, log::Logger("sim.world")) {}
+
+World::~World() = default;
+
+void World::Follow(std::function<void(Duration at, std::string text)> tell) {
+  inspector_.tell = [this, tell](std::string text) {
+    tell(stepper_.now().time_since_epoch(), std::move(text));
+  };
+  log_.emplace();
+  stepper_.AfterEach([this] {
+    for (const log::Record& record : log_->records()) {
+      inspector_.tell(
+          fmt::format("  {} {}: {}", log::ToString(record.level), record.logger, log::Annotated(record)));
+    }
+    log_.emplace();
+  });
+}
+
+void World::Tell(std::string text) {
+  if (inspector_.tell) inspector_.tell("* " + text);
+}
+
+std::string World::Tasks() const {
+  std::vector<std::string> names;
+  for (const TaskInfo& task : loop_.tasks().tasks()) names.push_back(task.name);
+  return Join(names, ", ");
+}
+
+Outcome World::Run() {
+  bool is_good = StartAll() && BeBusy() && CalmDown() && Settle("after the trouble") && Probe() &&
+                 Settle("after the probes") && StopAll();
+  Outcome outcome;
+  outcome.violation = inspector_.violation();
+  if (!is_good && !outcome.violation) outcome.violation = Inspector::Violation{"it ended early", {}};
+  outcome.tally = tally_;
+  outcome.lasted = stepper_.now().time_since_epoch();
+  outcome.steps = stepper_.steps();
+  outcome.crashes = crashes_;
+  return outcome;
+}
+
+bool World::RunUntil(std::function<bool()> is_reached, Duration limit, std::string what) {
+  bool was_reached = false;
+  auto is_over = [&] {
+    Tend();
+    was_reached = is_reached();
+    return was_reached || inspector_.violation();
+  };
+  stepper_.RunUntil(is_over, limit);
+  if (!was_reached && !inspector_.violation() && !what.empty()) inspector_.Report(what, {});
+  return !inspector_.violation() && (was_reached || what.empty());
+}
+
+// Buries the dead and starts their successors.
+void World::Tend() {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    if (!slot.process) {
+      if (stepper_.now() >= slot.restart_at) StartLauncher(i);
+      continue;
+    }
+    if (slot.crash_at_step && stepper_.steps() >= *slot.crash_at_step) {
+      slot.crash_at_step.reset();
+      slot.process->Crash(AnyUnderWay());
+    }
+    constexpr Duration kEndLimit = seconds(100);
+    bool is_stuck = slot.process->is_ending() && stepper_.now() - slot.process->ending_since() > kEndLimit;
+    if (is_stuck && !slot.process->is_over()) {
+      inspector_.Report(fmt::format("{} does not end; left are: {}", slot.process->name(), Tasks()), {});
+      return;
+    }
+    if (!slot.process->is_over()) continue;
+    stepper_.RunReady();
+    slot.process.reset();
+  }
+}
+
+void World::StartLauncher(std::size_t index) {
+  Slot& slot = slots_[index];
+  ++slot.life;
+  slot.crash_at_step.reset();
+  LauncherProcess::Surroundings surroundings{loop_, zk_, clouds_, inspector_, random_, blocking_pool_};
+  std::uint64_t seed = Mix(scenario_.seed, 1000 * (index + 1) + static_cast<std::uint64_t>(slot.life));
+  slot.process = std::make_unique<LauncherProcess>(
+      surroundings, seed, fmt::format("np{}.{}", index + 1, slot.life), scenario_.launchers[index]);
+  if (is_troubled_) slot.process->zk().SetFaultRate(scenario_.trouble.zk_fault_rate);
+}
+
+bool World::IsServing() const {
+  return std::ranges::all_of(slots_,
+                             [](const Slot& slot) { return slot.process && slot.process->is_serving(); });
+}
+
+std::unique_ptr<Consumer> World::NewConsumer() {
+  int number = ++consumers_made_;
+  return std::make_unique<Consumer>(loop_, zk_, random_, inspector_,
+                                    Mix(scenario_.seed, 500 + static_cast<std::uint64_t>(number)),
+                                    fmt::format("zuul{}", number), tally_);
+}
+
+bool World::StartAll() {
+  for (int i = 0; i < kConsumers; ++i) consumers_.push_back(NewConsumer());
+  for (auto& [provider, weather] : clouds_.weather) weather.max_latency = scenario_.trouble.api_latency;
+  return RunUntil([this] { return IsServing(); }, minutes(2), "the launchers do not start");
+}
+
+bool World::BeBusy() {
+  is_troubled_ = true;
+  for (Slot& slot : slots_) slot.process->zk().SetFaultRate(scenario_.trouble.zk_fault_rate);
+  for (auto& [provider, weather] : clouds_.weather) weather.fault_rate = scenario_.trouble.api_fault_rate;
+  tasks_.Spawn("arrivals", Arrive());
+  if (scenario_.trouble.pause > Duration(0)) tasks_.Spawn("trouble", BreakThings());
+  return RunUntil([] { return false; }, scenario_.busy, "");
+}
+
+bool World::CalmDown() {
+  Tell("nothing breaks any more");
+  is_troubled_ = false;
+  boost::asio::post(loop_.context(), [this] { tasks_.CancelAll(); });
+  zk_.SetLatency(scenario_.zk_latency);
+  for (auto& [provider, weather] : clouds_.weather) {
+    weather.is_out = false;
+    weather.fault_rate = 0;
+    drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
+    cloud.FailNextCreates(0);
+    cloud.FailNextCreatesWithServer(0);
+    cloud.HangNextCreates(0);
+    cloud.FailNextDeletes(0);
+  }
+  for (Slot& slot : slots_) {
+    slot.restart_at = {};
+    slot.crash_at_step.reset();
+    if (!slot.process) continue;
+    slot.process->zk().SetFaultRate(0);
+    slot.process->zk().CallAfter(0, nullptr);
+    if (!slot.process->is_ending()) slot.process->Reconnect();
+  }
+  return RunUntil([this] { return tasks_.size() == 0; }, minutes(1), "the world does not calm down") &&
+         RunUntil([this] { return IsServing(); }, minutes(5), "the launchers do not come back");
+}
+
+bool World::Settle(std::string when) {
+  constexpr Duration kLook = seconds(5);
+  SteadyTime end = stepper_.now() + minutes(40);
+  while (true) {
+    if (!RunUntil([] { return false; }, kLook, "")) return false;
+    bool is_idle = std::ranges::all_of(consumers_, [](const auto& consumer) { return consumer->is_idle(); });
+    auto unsettled = FindUnsettled(scenario_, inspector_, clouds_);
+    if (is_idle && !unsettled) return true;
+    if (stepper_.now() < end) continue;
+    if (!unsettled) unsettled = Inspector::Violation{"a consumer still waits", {}};
+    inspector_.Report(when + ": " + unsettled->text, unsettled->ids);
+    return false;
+  }
+}
+
+bool World::Probe() {
+  Tell("everything is settled; probes");
+  for (const auto& [label, config] : scenario_.common.labels) {
+    for (bool reuse : {false, true}) {
+      RequestPlan plan;
+      plan.labels = {label};
+      plan.reuse = reuse;
+      plan.use = seconds(5);
+      if (!ProbeOne(std::move(plan))) return false;
+    }
+  }
+  RequestPlan unknown;
+  unknown.labels = {LabelName("unknown")};
+  RequestPlan huge;
+  huge.labels.assign(50, LabelName("small"));
+  return ProbeOne(std::move(unknown)) && ProbeOne(std::move(huge));
+}
+
+bool World::ProbeOne(RequestPlan plan) {
+  bool is_servable = scenario_.IsServable(plan.labels);
+  Consumer::Tally before = tally_;
+  std::string what = fmt::format("a probe for {} nodes of {}{}", plan.labels.size(), plan.labels.front(),
+                                 plan.reuse ? "" : " (new ones)");
+  Consumer& consumer = *consumers_.front();
+  consumer.Submit(std::move(plan));
+  if (!RunUntil([&] { return consumer.is_idle(); }, minutes(20), what + " is not answered")) return false;
+  bool was_served = tally_.fulfilled > before.fulfilled;
+  if (was_served == is_servable) return true;
+  inspector_.Report(what + (is_servable ? " has failed" : " was served"), {});
+  return false;
+}
+
+bool World::StopAll() {
+  Tell("everything stops");
+  for (Slot& slot : slots_) {
+    slot.restart_at = SteadyTime::max();
+    slot.process->Stop();
+  }
+  auto all_over = [this] {
+    return std::ranges::none_of(slots_, [](const Slot& slot) { return !!slot.process; });
+  };
+  if (!RunUntil(all_over, minutes(3), "the launchers do not stop")) return false;
+  for (auto& consumer : consumers_) tasks_.Spawn("close", consumer->Close());
+  if (!RunUntil([this] { return tasks_.size() == 0; }, minutes(1), "the consumers do not close"))
+    return false;
+  stepper_.RunReady();
+  if (std::string left = Tasks(); !left.empty()) inspector_.Report("tasks are left: " + left, {});
+  if (!inspector_.requests().empty()) inspector_.Report("a request outlives its session", {});
+  if (!inspector_.pools().empty()) inspector_.Report("a stopped launcher is still registered", {});
+  return !inspector_.violation();
+}
+
+// --- What happens while it is busy ------------------------------------------------
+
+Task<> World::Arrive() {
+  SteadyTime start = stepper_.now();
+  for (const RequestPlan& plan : scenario_.requests) {
+    co_await loop_.SleepUntil(start + plan.at);
+    consumers_[random_.Below(consumers_.size())]->Submit(plan);
+  }
+}
+
+Task<> World::BreakThings() {
+  double pause = std::chrono::duration<double>(scenario_.trouble.pause).count();
+  while (true) {
+    co_await loop_.SleepFor(Time(0, 2 * pause));
+    Mishap();
+  }
+}
+
+void World::Mishap() {
+  std::size_t index = random_.Below(slots_.size());
+  Slot& slot = slots_[index];
+  ProviderName provider = AnyProvider();
+  drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
+  int few = 1 + static_cast<int>(random_.Below(3));
+  switch (random_.Below(14)) {
+    case 0:
+    case 1:
+    case 2:
+      return CrashOne(slot);
+    case 3:
+      if (!slot.process || slot.process->is_ending()) return;
+      slot.restart_at = stepper_.now() + Time(1, 60);
+      return slot.process->Stop();
+    case 4:
+    case 5:
+      tasks_.Spawn("cut off", CutOff(index, slot.life, Time(0.1, 6)));
+      return;
+    case 6:
+      tasks_.Spawn("cut off", CutOff(index, slot.life, Time(8, 25)));
+      return;
+    case 7:
+      if (!slot.process || slot.process->is_ending()) return;
+      Tell("the session of " + slot.process->name() + " expires");
+      return slot.process->zk().ExpireSession();
+    case 8:
+      tasks_.Spawn("outage", Outage(provider, Time(2, 60)));
+      return;
+    case 9:
+      for (; few > 0; --few) tasks_.Spawn("occupy", Occupy(provider, Time(5, 60)));
+      return;
+    case 10:
+      return ReplaceConsumer();
+    case 11:
+      return zk_.SetLatency(Time(0, 0.2));
+    case 12:
+      return random_.Below(2) == 0 ? cloud.FailNextCreates(few) : cloud.FailNextCreatesWithServer(few);
+    case 13:
+      return random_.Below(2) == 0 ? cloud.HangNextCreates(1) : cloud.FailNextDeletes(few);
+  }
+}
+
+void World::CrashOne(Slot& slot) {
+  if (!slot.process || slot.process->is_dead()) return;
+  ++crashes_;
+  slot.restart_at = stepper_.now() + Time(1, 60);
+  if (random_.Below(2) == 0) {
+    slot.process->CrashAfter(static_cast<int>(random_.Below(30)), AnyUnderWay());
+  } else {
+    slot.crash_at_step = stepper_.steps() + random_.Below(300);
+  }
+}
+
+Task<> World::CutOff(std::size_t index, int life, Duration duration) {
+  LauncherProcess* process = slots_[index].process.get();
+  if (process == nullptr || process->is_ending()) co_return;
+  process->Disconnect(AnyUnderWay());
+  co_await loop_.SleepFor(duration);
+  // Meanwhile it may have died.
+  if (slots_[index].life == life && slots_[index].process) slots_[index].process->Reconnect();
+}
+
+Task<> World::Outage(ProviderName provider, Duration duration) {
+  Tell(provider.value + " cannot be reached");
+  clouds_.weather[provider].is_out = true;
+  co_await loop_.SleepFor(duration);
+  clouds_.weather[provider].is_out = false;
+  Tell(provider.value + " can be reached again");
+}
+
+// A machine of somebody else takes room.
+Task<> World::Occupy(ProviderName provider, Duration duration) {
+  drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
+  std::string id;
+  try {
+    id = cloud.CreateServer({.name = "foreign", .flavor = "Small"});
+  } catch (const Error&) {
+    co_return;
+  }
+  try {
+    co_await loop_.SleepFor(duration);
+  } catch (const std::exception&) {
+    // It is time to calm down.
+  }
+  co_await IgnoreCancellation();
+  while (cloud.servers().contains(id)) {
+    std::exception_ptr error;
+    try {
+      co_await cloud.DeleteServer(id);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+}
+
+void World::ReplaceConsumer() {
+  std::unique_ptr<Consumer>& consumer = consumers_[random_.Below(consumers_.size())];
+  consumer->Vanish(AnyUnderWay());
+  vanished_.push_back(std::exchange(consumer, NewConsumer()));
+}
+
+ProviderName World::AnyProvider() {
+  auto provider = scenario_.clouds.begin();
+  std::advance(provider, random_.Below(scenario_.clouds.size()));
+  return provider->first;
+}
+
+Duration World::Time(double low, double high) {
+  return std::chrono::microseconds(static_cast<std::int64_t>(random_.Between(low, high) * 1'000'000));
+}
+
+MemoryZk::UnderWay World::AnyUnderWay() {
+  return random_.Below(2) == 0 ? MemoryZk::UnderWay::kDone : MemoryZk::UnderWay::kNotDone;
+}
+
+}  // namespace nodepool::sim

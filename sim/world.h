@@ -1,0 +1,100 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/consumer.h"
+#include "sim/launcher_process.h"
+#include "sim/settled.h"
+
+namespace nodepool::sim {
+
+// What came of one seed.
+struct Outcome {
+  std::optional<Inspector::Violation> violation;
+  Consumer::Tally tally;
+  Duration lasted{0};  // virtual
+  std::uint64_t steps = 0;
+  int crashes = 0;
+};
+
+// One simulation: launchers, consumers, clouds and an ensemble on one virtual clock.
+//
+//   busy      requests come, things break
+//   calm      nothing breaks any more; what is down comes up
+//   settled   everything is served and cleaned up
+//   probed    each kind of request is served or failed as it should be
+//   stopped   the launchers end in good order and leave nothing running
+class World {
+ public:
+  // A world that was left with a violation cannot be destroyed: tasks still run in it.
+  World(std::uint64_t seed, BlockingPool& blocking_pool);
+  ~World();
+
+  // Tells every event in words, the processes' log lines included; to be called
+  // before Run(). What befalls processes and clouds begins with "* ".
+  void Follow(std::function<void(Duration at, std::string text)> tell);
+  Outcome Run();
+
+ private:
+  // A launcher over all its lives.
+  struct Slot {
+    int life = 0;
+    std::unique_ptr<LauncherProcess> process;
+    SteadyTime restart_at{};
+    std::optional<std::uint64_t> crash_at_step;
+  };
+
+  // All return false when something went wrong, which the inspector then knows.
+  bool RunUntil(std::function<bool()> is_reached, Duration limit, std::string what);
+  bool StartAll();
+  bool BeBusy();
+  bool CalmDown();
+  bool Settle(std::string when);
+  bool Probe();
+  bool ProbeOne(RequestPlan plan);
+  bool StopAll();
+
+  void Tell(std::string text);
+  std::string Tasks() const;
+  void Tend();
+  void StartLauncher(std::size_t index);
+  bool IsServing() const;
+  std::unique_ptr<Consumer> NewConsumer();
+
+  Task<> Arrive();
+  Task<> BreakThings();
+  void Mishap();
+  void CrashOne(Slot& slot);
+  Task<> CutOff(std::size_t index, int life, Duration duration);
+  Task<> Outage(ProviderName provider, Duration duration);
+  Task<> Occupy(ProviderName provider, Duration duration);
+  void ReplaceConsumer();
+  Slot& AnySlot() { return slots_[random_.Below(slots_.size())]; }
+  ProviderName AnyProvider();
+  Duration Time(double low, double high);
+  testing::MemoryZk::UnderWay AnyUnderWay();
+
+  Scenario scenario_;
+  SeededRandom random_;
+  SeededRandom delays_;
+  Stepper stepper_;
+  Loop& loop_;
+  testing::MemoryZk zk_;
+  Clouds clouds_;
+  Inspector inspector_;
+  BlockingPool& blocking_pool_;
+  bool is_troubled_ = false;
+  Consumer::Tally tally_;
+  int consumers_made_ = 0;
+  int crashes_ = 0;
+  std::vector<Slot> slots_;
+  std::vector<std::unique_ptr<Consumer>> consumers_;
+  std::vector<std::unique_ptr<Consumer>> vanished_;
+  TaskGroup tasks_;
+  std::optional<log::Capture> log_;
+};
+
+}  // namespace nodepool::sim
