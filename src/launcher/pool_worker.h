@@ -93,7 +93,7 @@ class PoolWorker : public HandlerHost {
   log::Logger logger_;
   std::map<RequestId, std::shared_ptr<Handler>> handlers_;
   std::set<std::pair<sched::ServiceOrder, Handler*>> waiting_;
-  store::ComponentEntry entry_;         // made from all of the above
+  store::ComponentEntry entry_;                      // made from all of the above
   mutable std::map<LabelName, std::string> faults_;  // what the driver last said, reported once
   std::optional<SteadyTime> room_made_;
   bool is_started_ = false;

@@ -67,7 +67,8 @@ void FakeDirectory::Write(const std::string& id, const std::string& text) const 
 }
 
 void FakeDirectory::Add(const FakeServer& server) const {
-  json::object flavor = {{"name", server.flavor.name}, {"ram", server.flavor.ram}, {"vcpus", server.flavor.vcpus}};
+  json::object flavor = {
+      {"name", server.flavor.name}, {"ram", server.flavor.ram}, {"vcpus", server.flavor.vcpus}};
   json::object record = {{"kind", "server"},
                          {"name", server.name},
                          {"flavor", std::move(flavor)},
