@@ -1,0 +1,73 @@
+#include "net/http.h"
+
+#include <boost/beast/http/status.hpp>
+#include <charconv>
+#include <optional>
+
+#include "base/text.h"
+
+namespace nodepool::net {
+namespace {
+
+const std::string& FindOrEmpty(const std::map<std::string, std::string>& map, const std::string& name) {
+  static const std::string kEmpty;
+  auto it = map.find(name);
+  return it == map.end() ? kEmpty : it->second;
+}
+
+std::optional<std::string> Decoded(std::string_view text, bool plus_is_blank) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+' && plus_is_blank) {
+      out += ' ';
+    } else if (text[i] != '%') {
+      out += text[i];
+    } else {
+      unsigned value = 0;
+      const char* begin = text.data() + i + 1;
+      if (i + 2 >= text.size()) return std::nullopt;
+      auto [end, error] = std::from_chars(begin, begin + 2, value, 16);
+      if (error != std::errc() || end != begin + 2) return std::nullopt;
+      out += static_cast<char>(value);
+      i += 2;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::string& HttpRequest::Header(const std::string& lower_case_name) const {
+  return FindOrEmpty(headers, lower_case_name);
+}
+
+const std::string& HttpRequest::Parameter(const std::string& name) const {
+  return FindOrEmpty(parameters, name);
+}
+
+std::string_view HttpReason(int status) {
+  namespace http = boost::beast::http;
+  http::status known = http::int_to_status(static_cast<unsigned>(status));
+  return known == http::status::unknown ? std::string_view() : std::string_view(http::obsolete_reason(known));
+}
+
+bool ParseTarget(std::string_view target, HttpRequest& request) {
+  if (!target.starts_with('/')) return false;
+  std::string_view path = target.substr(0, target.find('?'));
+  std::optional<std::string> decoded = Decoded(path, false);
+  if (!decoded) return false;
+  request.path = std::move(*decoded);
+  if (path.size() == target.size()) return true;
+  for (const std::string& part : Split(target.substr(path.size() + 1), '&')) {
+    if (part.empty()) continue;
+    std::string_view text = part;
+    std::size_t equals = std::min(text.find('='), text.size());
+    std::optional<std::string> name = Decoded(text.substr(0, equals), true);
+    std::optional<std::string> value = Decoded(text.substr(std::min(equals + 1, text.size())), true);
+    if (!name || !value) return false;
+    request.parameters[std::move(*name)] = std::move(*value);
+  }
+  return true;
+}
+
+}  // namespace nodepool::net

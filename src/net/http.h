@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nodepool::net {
+
+// A request as handlers see it: parsed, and within the server's limits.
+struct HttpRequest {
+  std::string method = "GET";
+  std::string path = "/";                         // decoded, without the query
+  std::map<std::string, std::string> parameters;  // of the query, decoded; the last of a name counts
+  std::map<std::string, std::string> headers;     // names in lower case
+  std::string body;
+
+  // The empty text when it is missing.
+  const std::string& Header(const std::string& lower_case_name) const;
+  const std::string& Parameter(const std::string& name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "text/plain; charset=UTF-8";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;  // besides type and length
+};
+
+// "Not Found" and so on; empty for a code that has no name.
+std::string_view HttpReason(int status);
+
+// Splits and decodes a request target ("/path?a=b"). False: it is no path, or a
+// %-escape is broken.
+bool ParseTarget(std::string_view target, HttpRequest& request);
+
+}  // namespace nodepool::net

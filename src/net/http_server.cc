@@ -1,0 +1,220 @@
+#include "net/http_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "net/hang_up.h"
+
+namespace nodepool::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using Parser = http::request_parser<http::string_body>;
+
+HttpResponse Plain(int status, std::string text = "") {
+  HttpResponse response;
+  response.status = status;
+  response.body = text.empty() ? std::string(HttpReason(status)) : std::move(text);
+  return response;
+}
+
+// The answer to a request that could not be read; nullopt: just hang up.
+std::optional<HttpResponse> AnswerTo(const boost::system::error_code& error) {
+  if (error == http::error::header_limit) return Plain(431);
+  if (error == http::error::body_limit) return Plain(413);
+  bool is_peer_gone = error == http::error::end_of_stream || error == http::error::partial_message ||
+                      error.category() != http::make_error_code(http::error::bad_method).category();
+  if (is_peer_gone) return std::nullopt;
+  return Plain(400, "Bad Request: " + error.message());
+}
+
+std::optional<HttpRequest> Understood(const http::request<http::string_body>& message) {
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  if (!ParseTarget(std::string_view(message.target().data(), message.target().size()), request)) {
+    return std::nullopt;
+  }
+  for (const auto& field : message) {
+    std::string name(field.name_string());
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    request.headers[std::move(name)] = std::string(field.value());
+  }
+  request.body = message.body();
+  return request;
+}
+
+http::response<http::string_body> MessageOf(HttpResponse response, bool is_head, bool keeps_alive) {
+  http::response<http::string_body> message;
+  message.version(11);
+  message.result(static_cast<unsigned>(response.status));
+  message.set(http::field::content_type, response.content_type);
+  for (const auto& [name, value] : response.headers) message.set(name, value);
+  message.keep_alive(keeps_alive);
+  message.content_length(response.body.size());
+  if (!is_head) message.body() = std::move(response.body);
+  return message;
+}
+
+Task<boost::system::error_code> Write(tcp::socket& socket, http::response<http::string_body> message,
+                                      bool is_head) {
+  boost::system::error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  http::response_serializer<http::string_body> serializer(message);
+  if (is_head) {
+    co_await http::async_write_header(socket, serializer, token);
+  } else {
+    co_await http::async_write(socket, serializer, token);
+  }
+  co_return error;
+}
+
+}  // namespace
+
+HttpServer::HttpServer(Loop& loop, Handler handler, HttpLimits limits)
+    : loop_(loop),
+      handler_(std::move(handler)),
+      limits_(limits),
+      logger_("nodepool.WebApp"),
+      acceptor_(loop.context()),
+      tasks_(loop, logger_) {}
+
+HttpServer::~HttpServer() = default;
+
+void HttpServer::Listen(const std::string& address, int port) {
+  std::string place = fmt::format("{} port {}", address, port);
+  boost::system::error_code error;
+  asio::ip::address ip = asio::ip::make_address(address, error);
+  if (error || port < 0 || port > 65535) {
+    throw Error(Verdict::kInvalid, fmt::format("the web server cannot listen on {}: listen_address must be an IP "
+                                               "address and port a number up to 65535",
+                                               place));
+  }
+  try {
+    tcp::endpoint endpoint(ip, static_cast<std::uint16_t>(port));
+    acceptor_.open(endpoint.protocol());
+    acceptor_.set_option(tcp::acceptor::reuse_address(true));
+    acceptor_.bind(endpoint);
+    acceptor_.listen();
+  } catch (const boost::system::system_error& fault) {
+    throw Error(Verdict::kInvalid,
+                fmt::format("the web server cannot listen on {}: {}; set webapp.port or use --no-webapp", place,
+                            fault.code().message()));
+  }
+  logger_.Info("Serving on http://{}:{}", ip.is_v6() ? "[" + address + "]" : address, this->port());
+  tasks_.Spawn("accept web connections", Accept());
+}
+
+int HttpServer::port() const { return acceptor_.local_endpoint().port(); }
+
+Task<> HttpServer::Stop() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  for (const std::shared_ptr<Socket>& socket : open_) socket->close(ignored);
+  co_await tasks_.Stop();
+}
+
+Task<> HttpServer::Accept() {
+  while (true) {
+    while (open_.size() >= static_cast<std::size_t>(limits_.connections)) co_await closed_.Wait();
+    auto socket = std::make_shared<Socket>(loop_.context());
+    boost::system::error_code error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    co_await acceptor_.async_accept(*socket, token);
+    if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
+    if (error) {
+      logger_.Warning("A web connection could not be accepted: {}", error.message());
+      co_await loop_.SleepFor(std::chrono::seconds(1));
+      continue;
+    }
+    tasks_.Spawn("web connection", Serve(socket));
+  }
+}
+
+Task<> HttpServer::Serve(std::shared_ptr<Socket> socket) {
+  struct Open {
+    HttpServer& server;
+    std::list<std::shared_ptr<Socket>>::iterator place;
+    ~Open() {
+      boost::system::error_code ignored;
+      (*place)->close(ignored);
+      server.open_.erase(place);
+      server.closed_.NotifyOne();
+    }
+  } open{*this, open_.insert(open_.end(), socket)};
+  co_await Converse(socket);
+}
+
+Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
+  boost::beast::flat_buffer buffer(limits_.header_bytes + limits_.body_bytes);
+  for (int served = 1; socket->is_open(); ++served) {
+    Parser parser;
+    parser.header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
+    parser.body_limit(limits_.body_bytes);
+    boost::system::error_code error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    if (buffer.size() == 0 && served > 1) {
+      HangUpLater idle(loop_, *socket, limits_.idle_time);
+      co_await socket->async_wait(tcp::socket::wait_read, token);
+      if (error) co_return;
+    }
+    {
+      HangUpLater slow(loop_, *socket, limits_.request_time);
+      co_await http::async_read(*socket, buffer, parser, token);
+    }
+    HttpResponse response;
+    bool is_head = false;
+    bool keeps_alive = false;
+    if (error) {
+      std::optional<HttpResponse> answer = AnswerTo(error);
+      if (!answer) co_return;
+      response = std::move(*answer);
+    } else {
+      is_head = parser.get().method() == http::verb::head;
+      keeps_alive = parser.get().keep_alive() && served < limits_.requests_per_connection;
+      std::optional<HttpRequest> request = Understood(parser.get());
+      if (request) {
+        response = co_await Answer(std::move(*request));
+      } else {
+        response = Plain(400, "Bad Request: the target is not a path");
+      }
+    }
+    http::response<http::string_body> message = MessageOf(std::move(response), is_head, keeps_alive);
+    HangUpLater slow(loop_, *socket, limits_.answer_time);
+    boost::system::error_code failed = co_await Write(*socket, std::move(message), is_head);
+    if (failed) co_return;
+    if (!keeps_alive) {
+      socket->shutdown(tcp::socket::shutdown_send, failed);
+      co_return;
+    }
+  }
+}
+
+Task<HttpResponse> HttpServer::Answer(HttpRequest request) {
+  std::string path = request.path;
+  HttpResponse response;
+  std::exception_ptr error;
+  try {
+    response = co_await handler_(std::move(request));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  if (error) {
+    logger_.Error("{} could not be answered: {}", Excerpt(path), nodepool::MessageOf(error));
+    response = Plain(500);
+  }
+  co_return response;
+}
+
+}  // namespace nodepool::net

@@ -1,0 +1,165 @@
+#include "net/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include "base/error.h"
+#include "net/http_get.h"
+
+namespace nodepool::net {
+namespace {
+
+namespace asio = boost::asio;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Task<HttpResponse> Echo(HttpRequest request) {
+  if (request.path == "/throws") throw Error(Verdict::kFail, "no luck");
+  HttpResponse response;
+  response.body = request.method + " " + request.path + " a=" + request.Parameter("a") + " " + request.body;
+  response.headers = {{"X-Agent", request.Header("user-agent")}};
+  co_return response;
+}
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  HttpServer& Start(HttpLimits limits = {}) {
+    server_ = std::make_unique<HttpServer>(loop_, Echo, limits);
+    server_->Listen("127.0.0.1", 0);
+    return *server_;
+  }
+  void TearDown() override {
+    if (server_) RunToEnd(loop_, server_->Stop());
+  }
+
+  // Sends `bytes` and reads until the server hangs up.
+  Task<std::string> Talk(std::string bytes) {
+    asio::ip::tcp::socket socket(loop_.context());
+    asio::ip::tcp::endpoint server(asio::ip::address_v4::loopback(),
+                                   static_cast<std::uint16_t>(server_->port()));
+    co_await socket.async_connect(server, asio::use_awaitable);
+    boost::system::error_code error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    co_await asio::async_write(socket, asio::buffer(bytes), token);
+    std::string answer;
+    char part[4096];
+    while (true) {
+      std::size_t size = co_await socket.async_read_some(asio::buffer(part), token);
+      answer.append(part, size);
+      if (error) co_return answer;
+    }
+  }
+  std::string Exchange(std::string bytes) { return RunToEnd(loop_, Talk(std::move(bytes))); }
+
+  Loop loop_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, HandsTheParsedRequestOver) {
+  Start();
+  std::string answer = Exchange(
+      "POST /some%20path?a=1%2B1+b HTTP/1.1\r\nHost: x\r\nUser-Agent: me\r\nConnection: close\r\n"
+      "Content-Length: 4\r\n\r\nbody");
+  EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("X-Agent: me\r\n"),
+                            HasSubstr("Content-Type: text/plain; charset=UTF-8\r\n"),
+                            HasSubstr("Content-Length: 28\r\n"), EndsWith("\r\n\r\nPOST /some path a=1+1 b body")));
+}
+
+TEST_F(HttpServerTest, HeadHasTheLengthAndNoBody) {
+  Start();
+  std::string answer = Exchange("HEAD /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, AllOf(HasSubstr("Content-Length: 11\r\n"), EndsWith("\r\n\r\n")));
+}
+
+TEST_F(HttpServerTest, AConnectionServesSeveralRequests) {
+  Start();
+  std::string answer = Exchange(
+      "GET /1 HTTP/1.1\r\nHost: x\r\n\r\n"
+      "GET /2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, AllOf(HasSubstr("GET /1"), HasSubstr("GET /2")));
+}
+
+TEST_F(HttpServerTest, ItEndsAfterSoManyRequests) {
+  HttpLimits limits;
+  limits.requests_per_connection = 1;
+  Start(limits);
+  EXPECT_THAT(Exchange("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n"), HasSubstr("Connection: close\r\n"));
+}
+
+TEST_F(HttpServerTest, GarbageIsRefused) {
+  Start();
+  EXPECT_THAT(Exchange("what?\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(Exchange("GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(Exchange("GET nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 400 "));
+}
+
+TEST_F(HttpServerTest, WhatIsTooLongIsRefused) {
+  HttpLimits limits;
+  limits.header_bytes = 200;
+  limits.body_bytes = 10;
+  Start(limits);
+  EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nX: " + std::string(300, 'x') + "\r\n\r\n"), StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(Exchange("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n"), StartsWith("HTTP/1.1 413 "));
+}
+
+TEST_F(HttpServerTest, WhoIsTooSlowIsHungUpOn) {
+  HttpLimits limits;
+  limits.request_time = std::chrono::milliseconds(50);
+  limits.idle_time = std::chrono::milliseconds(50);
+  Start(limits);
+  EXPECT_EQ(Exchange("GET / HTT"), "") << "half a request";
+  EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), StartsWith("HTTP/1.1 200 ")) << "then silence";
+}
+
+TEST_F(HttpServerTest, AFailingHandlerIsAnInternalError) {
+  Start();
+  log::Capture log;
+  EXPECT_THAT(Exchange("GET /throws HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              AllOf(StartsWith("HTTP/1.1 500 "), Not(HasSubstr("no luck"))));
+  EXPECT_EQ(log.Count("/throws could not be answered: no luck"), 1);
+}
+
+TEST_F(HttpServerTest, MoreConnectionsThanAllowedWait) {
+  HttpLimits limits;
+  limits.connections = 1;
+  limits.idle_time = std::chrono::milliseconds(50);
+  limits.request_time = std::chrono::milliseconds(50);
+  Start(limits);
+  asio::ip::tcp::socket first(loop_.context());
+  first.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(server_->port())});
+  // Served once the first, which says nothing, was hung up on.
+  EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(HttpServerTest, APortInUseIsAClearError) {  // operations.3.2
+  HttpServer& first = Start();
+  HttpServer second(loop_, Echo);
+  try {
+    second.Listen("127.0.0.1", first.port());
+    FAIL() << "it was bound twice";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), fmt::format("the web server cannot listen on 127.0.0.1 port {}: Address already in "
+                                           "use; set webapp.port or use --no-webapp",
+                                           first.port()));
+  }
+}
+
+TEST_F(HttpServerTest, OurOwnClient) {
+  int port = Start().port();
+  HttpResponse response = RunToEnd(loop_, HttpGet(loop_, "localhost", port, "/x?a=b", std::chrono::seconds(5), 100));
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, "GET /x a=b ");
+  EXPECT_THROW(RunToEnd(loop_, HttpGet(loop_, "localhost", port, "/x", std::chrono::seconds(5), 3)), Error);
+  RunToEnd(loop_, server_->Stop());
+  EXPECT_THROW(RunToEnd(loop_, HttpGet(loop_, "localhost", port, "/x", std::chrono::seconds(5), 100)), Error);
+}
+
+}  // namespace
+}  // namespace nodepool::net
