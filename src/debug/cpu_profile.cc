@@ -1,0 +1,66 @@
+#include "debug/cpu_profile.h"
+
+#include <fmt/format.h>
+#include <gperftools/profiler.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "debug/native_stacks.h"
+
+namespace nodepool::debug {
+namespace {
+
+// The file: a header of words {0, 3, 0, period, 0}, samples {count, depth, addresses...}
+// and the trailer {0, 1, 0}; then text.
+std::vector<std::uintptr_t> Words(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<std::uintptr_t> words;
+  std::uintptr_t word = 0;
+  while (file.read(reinterpret_cast<char*>(&word), sizeof(word))) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+bool CpuProfile::Start() {
+  path_ = fmt::format("{}/nodepool-{}-XXXXXX.prof", folder_, getpid());
+  constexpr int kSuffix = 5;
+  int file = mkstemps(path_.data(), kSuffix);  // ours alone, whoever else writes to the folder
+  if (file < 0) return false;
+  close(file);
+  is_running_ = ProfilerStart(path_.c_str()) != 0;
+  return is_running_;
+}
+
+std::string CpuProfile::Stop() {
+  ProfilerStop();
+  is_running_ = false;
+  return path_;
+}
+
+std::vector<std::pair<std::string, double>> TopFunctions(const std::string& path, std::size_t most) {
+  std::vector<std::uintptr_t> words = Words(path);
+  std::map<std::string, std::uintptr_t> by_function;
+  std::uintptr_t total = 0;
+  constexpr std::size_t kHeader = 5;
+  for (std::size_t i = kHeader; i + 2 < words.size() && words[i] != 0;) {
+    std::uintptr_t count = words[i], depth = words[i + 1];
+    if (depth == 0 || depth > words.size() - i - 2) break;
+    by_function[SymbolOf(reinterpret_cast<const void*>(words[i + 2]))] += count;
+    total += count;
+    i += 2 + depth;
+  }
+  std::vector<std::pair<std::string, double>> top;
+  for (const auto& [function, count] : by_function) {
+    top.emplace_back(function, static_cast<double>(count) / static_cast<double>(total));
+  }
+  std::sort(top.begin(), top.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (top.size() > most) top.resize(most);
+  return top;
+}
+
+}  // namespace nodepool::debug

@@ -1,0 +1,66 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "async/task_group.h"
+#include "debug/stack_dump.h"
+#include "debug/native_stacks.h"
+#include "debug/task_dump.h"
+#include "testing/virtual_time.h"
+
+namespace nodepool::debug {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST(NativeStacksTest, EveryThreadTellsWhatItDoes) {  // operations.2.4
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  pthread_setname_np(other.native_handle(), "other");
+  std::vector<ThreadStack> stacks = NativeStacks();
+  is_over = true;
+  other.join();
+  ASSERT_GE(stacks.size(), 2u);
+  EXPECT_EQ(stacks[0].id, getpid());
+  EXPECT_FALSE(stacks[0].is_background);
+  for (const ThreadStack& stack : stacks) EXPECT_THAT(stack.frames, Not(IsEmpty())) << stack.name;
+  EXPECT_THAT(ToText(stacks), AllOf(HasSubstr(fmt::format("Thread: {} ", getpid())), HasSubstr(" d: False\n"),
+                                    HasSubstr(" other d: True\n"), Not(::testing::EndsWith("\n"))));
+}
+
+TEST(TaskDumpTest, NameSubjectAndAge) {
+  testing::VirtualTime time;
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  tasks.Spawn("handle request", {"e1", "200-0000000012", ""}, time.loop().SleepFor(std::chrono::hours(1)));
+  time.Advance(std::chrono::milliseconds(12'500));
+  EXPECT_EQ(DescribeTasks(time.loop().tasks(), time.loop().SteadyNow()),
+            "1 tasks, oldest first\n"
+            "Task: [e: e1] [node_request: 200-0000000012] handle request age: 12.5 s");
+  time.Run(tasks.Stop());
+}
+
+TEST(CpuProfileTest, TellsWhereTimeWasSpent) {
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("nodepool-test-{}", getpid());
+  std::filesystem::create_directories(folder);
+  CpuProfile profile(folder);
+  ASSERT_TRUE(profile.Start());
+  volatile double value = 1;
+  clock_t end = clock() + CLOCKS_PER_SEC / 10;  // processor time, of which samples are taken
+  while (clock() < end) value = value * 1.0000001;
+  std::string path = profile.Stop();
+  EXPECT_THAT(TopFunctions(path, 3), Not(IsEmpty()));
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT(TopFunctions(path, 3), IsEmpty());
+}
+
+}  // namespace
+}  // namespace nodepool::debug

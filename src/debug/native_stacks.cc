@@ -1,0 +1,122 @@
+#include "debug/native_stacks.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+namespace nodepool::debug {
+namespace {
+
+constexpr int kMostFrames = 64;
+constexpr int kHandlerFrames = 2;  // the handler and the kernel's trampoline
+constexpr std::chrono::milliseconds kPatience{100};
+
+int InterruptSignal() { return SIGRTMIN + 5; }
+
+// Where the interrupted thread leaves its addresses.
+struct Snapshot {
+  std::atomic<int> wanted{0};  // the thread that is asked; 0: nobody
+  void* addresses[kMostFrames];
+  int count = 0;
+  std::atomic<bool> is_done{false};
+};
+Snapshot snapshot;
+
+void OnInterrupt(int) {
+  int self = static_cast<int>(syscall(SYS_gettid));
+  int wanted = self;
+  // Only who is asked answers, and once: a late answer must not meet the next question.
+  if (!snapshot.wanted.compare_exchange_strong(wanted, 0)) return;
+  int saved = errno;
+  snapshot.count = backtrace(snapshot.addresses, kMostFrames);
+  errno = saved;
+  snapshot.is_done.store(true, std::memory_order_release);
+}
+
+void InstallHandler() {
+  void* first_use[1];
+  backtrace(first_use, 1);  // loads the unwinder, which a handler must not do
+  struct sigaction action {};
+  action.sa_handler = OnInterrupt;
+  action.sa_flags = SA_RESTART;
+  sigaction(InterruptSignal(), &action, nullptr);
+}
+
+std::vector<std::string> FramesOf(int thread) {
+  snapshot.is_done.store(false);
+  snapshot.wanted.store(thread);
+  std::vector<std::string> frames;
+  if (syscall(SYS_tgkill, getpid(), thread, InterruptSignal()) != 0) return frames;
+  for (auto waited = std::chrono::milliseconds(0); !snapshot.is_done.load(std::memory_order_acquire);) {
+    int still_wanted = thread;
+    if (waited >= kPatience && snapshot.wanted.compare_exchange_strong(still_wanted, 0)) return frames;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    waited += std::chrono::milliseconds(1);
+  }
+  for (int i = snapshot.count - 1; i >= kHandlerFrames; --i) frames.push_back(SymbolOf(snapshot.addresses[i]));
+  return frames;
+}
+
+std::string NameOf(int thread) {
+  std::ifstream file(fmt::format("/proc/self/task/{}/comm", thread));
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+}  // namespace
+
+std::string SymbolOf(const void* address) {
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return fmt::format("{}", fmt::ptr(address));
+  if (info.dli_sname != nullptr) {
+    int status = 0;
+    std::unique_ptr<char, void (*)(void*)> readable(
+        abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status), std::free);
+    return status == 0 ? readable.get() : info.dli_sname;
+  }
+  auto offset = static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase);
+  return fmt::format("{}+{:#x}", std::filesystem::path(info.dli_fname).filename().string(), offset);
+}
+
+std::vector<ThreadStack> NativeStacks() {
+  InstallHandler();
+  std::vector<ThreadStack> stacks;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    ThreadStack stack;
+    stack.id = std::atoi(entry.path().filename().c_str());
+    stack.name = NameOf(stack.id);
+    stack.is_background = stack.id != getpid();
+    stack.frames = FramesOf(stack.id);
+    stacks.push_back(std::move(stack));
+  }
+  std::sort(stacks.begin(), stacks.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  return stacks;
+}
+
+std::string ToText(const std::vector<ThreadStack>& stacks) {
+  std::string text;
+  for (const ThreadStack& stack : stacks) {
+    text += fmt::format("Thread: {} {} d: {}\n", stack.id, stack.name, stack.is_background ? "True" : "False");
+    for (const std::string& frame : stack.frames) text += "  " + frame + "\n";
+    if (stack.frames.empty()) text += "  (did not answer)\n";
+  }
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+}  // namespace nodepool::debug

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+// What the threads of this process are doing, seen from inside. Linux only.
+namespace nodepool::debug {
+
+struct ThreadStack {
+  int id = 0;  // as the kernel counts
+  std::string name;
+  bool is_background = true;  // not the process's first thread
+  std::vector<std::string> frames;  // outermost first
+};
+
+// The stacks of all threads; each is interrupted for a moment (SIGRTMIN+5). A thread
+// that does not answer within 100 ms has no frames. One call at a time.
+std::vector<ThreadStack> NativeStacks();
+
+// The function at a code address, readable, or the module and the offset in it.
+std::string SymbolOf(const void* address);
+
+// As operations.md 2.4 shows threads.
+std::string ToText(const std::vector<ThreadStack>& stacks);
+
+}  // namespace nodepool::debug

@@ -1,0 +1,88 @@
+#include "debug/stack_dump.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <boost/asio/post.hpp>
+#include <future>
+#include <memory>
+
+#include "debug/native_stacks.h"
+#include "debug/task_dump.h"
+
+namespace nodepool::debug {
+namespace {
+
+constexpr std::chrono::seconds kLoopPatience{1};
+constexpr std::size_t kTopFunctions = 20;
+
+sigset_t OurSignal() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR2);
+  return signals;
+}
+
+}  // namespace
+
+void StackDump::BlockSignal() {
+  sigset_t signals = OurSignal();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+StackDump::StackDump(Loop& loop, std::string folder)
+    : loop_(loop), logger_("nodepool.stack_dump"), profile_(std::move(folder)), thread_([this] { Run(); }) {
+  pthread_setname_np(thread_.native_handle(), "stack dump");
+}
+
+StackDump::~StackDump() {
+  is_ending_ = true;
+  pthread_kill(thread_.native_handle(), SIGUSR2);
+  thread_.join();
+}
+
+void StackDump::Run() {
+  BlockSignal();
+  sigset_t signals = OurSignal();
+  int signal = 0;
+  while (sigwait(&signals, &signal) == 0 && !is_ending_) Dump();
+}
+
+void StackDump::Dump() {
+  logger_.Debug("Beginning debug handler");
+  logger_.Debug("{}", ToText(NativeStacks()));
+  LogTasks();
+  ToggleProfile();
+  logger_.Debug("End debug handler");
+}
+
+// The tasks belong to the loop's thread, which is asked for them.
+void StackDump::LogTasks() {
+  auto answer = std::make_shared<std::promise<std::string>>();
+  std::future<std::string> text = answer->get_future();
+  boost::asio::post(loop_.context(), [&loop = loop_, answer] {
+    answer->set_value(DescribeTasks(loop.tasks(), loop.SteadyNow()));
+  });
+  if (text.wait_for(kLoopPatience) == std::future_status::ready) {
+    logger_.Debug("{}", text.get());
+  } else {
+    logger_.Debug("The loop does not turn; its tasks are not known. The first thread's stack shows what it does.");
+  }
+}
+
+void StackDump::ToggleProfile() {
+  if (!profile_.is_running()) {
+    logger_.Debug("{}", profile_.Start() ? "Starting the CPU profiler; the next signal stops it"
+                                         : "The CPU profiler cannot be started");
+    return;
+  }
+  std::string path = profile_.Stop();
+  std::string text = fmt::format("Stopping the CPU profiler; the profile is {}, most time was spent in:", path);
+  for (const auto& [function, share] : TopFunctions(path, kTopFunctions)) {
+    text += fmt::format("\n{:5.1f}% {}", 100 * share, function);
+  }
+  logger_.Debug("{}", text);
+}
+
+}  // namespace nodepool::debug
