@@ -60,6 +60,7 @@ class LauncherProcess {
   SeededRandom random_;
   MortalZk zk_;
   driver::Registry drivers_;
+  metrics::Metrics metrics_;  // nobody looks
   std::unique_ptr<launcher::Launcher> launcher_;
   TaskGroup tasks_;
   Event end_;

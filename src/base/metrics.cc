@@ -65,7 +65,8 @@ std::string_view NameOf(Kind kind) {
 
 std::vector<Label> LabelsOf(const Metric& metric) {
   std::vector<Label> labels;
-  Walk(metric.key, [](std::string_view) {}, [&](Label label) { labels.push_back(std::move(label)); });
+  Walk(
+      metric.key, [](std::string_view) {}, [&](Label label) { labels.push_back(std::move(label)); });
   return labels;
 }
 
@@ -74,7 +75,8 @@ LabelValues Normalised(const Metric& metric, LabelValues values) {
   assert(labels.size() == values.size() && "one value for each label");
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!labels[i].is_normalised) continue;
-    std::replace_if(values[i].begin(), values[i].end(), [](char c) { return c == '.' || c == ':'; }, '_');
+    std::replace_if(
+        values[i].begin(), values[i].end(), [](char c) { return c == '.' || c == ':'; }, '_');
   }
   return values;
 }
@@ -87,7 +89,8 @@ std::string KeyOf(const Metric& metric, const LabelValues& values) {
     std::replace_if(text.begin(), text.end(), BreaksLine, '_');
     key += text;
   };
-  Walk(metric.key, [&](std::string_view text) { key += text; }, add_value);
+  Walk(
+      metric.key, [&](std::string_view text) { key += text; }, add_value);
   return key;
 }
 
@@ -135,7 +138,8 @@ std::string ReferencePage(const std::vector<const Metric*>& metrics) {
       key += "<" + label.name + ">";
       names.push_back(label.name);
     };
-    Walk(metric->key, [&](std::string_view text) { key += text; }, add_label);
+    Walk(
+        metric->key, [&](std::string_view text) { key += text; }, add_label);
     std::string labels = names.empty() ? "" : "{" + Join(names, ", ") + "}";
     std::string name = metric->name.empty() ? "" : fmt::format("`{}{}`", metric->name, labels);
     page += fmt::format("| `{}` | {} | {} | {} |\n", key, NameOf(metric->kind), name, metric->help);

@@ -93,7 +93,8 @@ void Prometheus::Observe(const Metric& timing, const LabelValues& labels, Durati
 void Prometheus::Write(const Family& family, std::string& out) {
   const Metric& metric = *family.metric;
   std::vector<Label> labels = LabelsOf(metric);
-  out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", metric.name, metric.help, metric.name, TypeOf(metric.kind));
+  out +=
+      fmt::format("# HELP {} {}\n# TYPE {} {}\n", metric.name, metric.help, metric.name, TypeOf(metric.kind));
   for (const auto& [values, series] : family.series) {
     if (metric.kind != Kind::kTiming) {
       out += fmt::format("{}{} {}\n", metric.name, LabelText(labels, values), Number(series.value));

@@ -29,7 +29,8 @@ std::optional<int> ParseLauncherOptions(int argc, char** argv, LauncherOptions& 
   app.add_flag("-d", options.is_debug, "stay in the foreground and log at DEBUG level");
   app.add_option("-p", pid_file, "pid file; not used in the foreground");
   app.add_option("-l", logging_file, "logging configuration; not supported yet, the defaults are used");
-  app.add_flag("--no-webapp", is_without_webapp, "without the web server; there is none yet");
+  app.add_flag("--no-webapp", is_without_webapp, "do not start the web server");
+  app.add_flag("--repl", options.wants_repl, "ignored; there is no interactive console");
   app.add_option("--cleanup-interval", options.cleanup_interval)->check(CLI::Range(0.1, 3600.0))->group("");
   app.add_flag("--version", is_version, "show the version");
   try {
@@ -50,6 +51,7 @@ std::optional<int> ParseLauncherOptions(int argc, char** argv, LauncherOptions& 
               << "nodepool-launcher: error: run it in the foreground (-f or -d), e.g. under systemd\n";
     return kUsageError;
   }
+  options.has_webapp = !is_without_webapp;
   if (!secure_path.empty()) options.secure_path = std::filesystem::absolute(secure_path);
   options.config_path = std::filesystem::absolute(options.config_path);
   return std::nullopt;

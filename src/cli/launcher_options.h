@@ -10,6 +10,8 @@ struct LauncherOptions {
   std::string config_path = "/etc/nodepool/nodepool.yaml";
   std::optional<std::string> secure_path;
   bool is_debug = false;
+  bool has_webapp = true;
+  bool wants_repl = false;  // accepted and ignored (D-61)
   // Seconds between clean-up passes; for tests, not shown in the help.
   std::optional<double> cleanup_interval;
 };

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "async/task_group.h"
-#include "debug/stack_dump.h"
 #include "debug/native_stacks.h"
+#include "debug/stack_dump.h"
 #include "debug/task_dump.h"
 #include "testing/virtual_time.h"
 
@@ -49,7 +49,8 @@ TEST(TaskDumpTest, NameSubjectAndAge) {
 }
 
 TEST(CpuProfileTest, TellsWhereTimeWasSpent) {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("nodepool-test-{}", getpid());
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("nodepool-test-{}", getpid());
   std::filesystem::create_directories(folder);
   CpuProfile profile(folder);
   ASSERT_TRUE(profile.Start());

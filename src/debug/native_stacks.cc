@@ -66,7 +66,8 @@ std::vector<std::string> FramesOf(int thread) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     waited += std::chrono::milliseconds(1);
   }
-  for (int i = snapshot.count - 1; i >= kHandlerFrames; --i) frames.push_back(SymbolOf(snapshot.addresses[i]));
+  for (int i = snapshot.count - 1; i >= kHandlerFrames; --i)
+    frames.push_back(SymbolOf(snapshot.addresses[i]));
   return frames;
 }
 
@@ -111,7 +112,8 @@ std::vector<ThreadStack> NativeStacks() {
 std::string ToText(const std::vector<ThreadStack>& stacks) {
   std::string text;
   for (const ThreadStack& stack : stacks) {
-    text += fmt::format("Thread: {} {} d: {}\n", stack.id, stack.name, stack.is_background ? "True" : "False");
+    text +=
+        fmt::format("Thread: {} {} d: {}\n", stack.id, stack.name, stack.is_background ? "True" : "False");
     for (const std::string& frame : stack.frames) text += "  " + frame + "\n";
     if (stack.frames.empty()) text += "  (did not answer)\n";
   }

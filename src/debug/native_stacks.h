@@ -9,7 +9,7 @@ namespace nodepool::debug {
 struct ThreadStack {
   int id = 0;  // as the kernel counts
   std::string name;
-  bool is_background = true;  // not the process's first thread
+  bool is_background = true;        // not the process's first thread
   std::vector<std::string> frames;  // outermost first
 };
 

@@ -67,7 +67,8 @@ void StackDump::LogTasks() {
   if (text.wait_for(kLoopPatience) == std::future_status::ready) {
     logger_.Debug("{}", text.get());
   } else {
-    logger_.Debug("The loop does not turn; its tasks are not known. The first thread's stack shows what it does.");
+    logger_.Debug(
+        "The loop does not turn; its tasks are not known. The first thread's stack shows what it does.");
   }
 }
 
@@ -78,7 +79,8 @@ void StackDump::ToggleProfile() {
     return;
   }
   std::string path = profile_.Stop();
-  std::string text = fmt::format("Stopping the CPU profiler; the profile is {}, most time was spent in:", path);
+  std::string text =
+      fmt::format("Stopping the CPU profiler; the profile is {}, most time was spent in:", path);
   for (const auto& [function, share] : TopFunctions(path, kTopFunctions)) {
     text += fmt::format("\n{:5.1f}% {}", 100 * share, function);
   }

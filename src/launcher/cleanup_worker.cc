@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/deadline.h"
+#include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {
 
@@ -91,7 +92,8 @@ bool CleanupWorker::IsUnfinished(const store::StoredNode& node) const {
   return request == nullptr || request->record.state != RequestState::kPending;
 }
 
-Task<> CleanupWorker::MarkDeleting(NodeId id, std::string why, std::function<bool(const Node&)> applies) {
+Task<> CleanupWorker::MarkDeleting(NodeId id, std::string kind, std::string why,
+                                   std::function<bool(const Node&)> applies) {
   const store::StoredNode* cached = context_.nodes.Find(id);
   if (cached == nullptr || cached->is_locked() || !providers_.Manages(cached->record.provider)) co_return;
   auto node = co_await context_.store.TryLockNode(id);
@@ -104,7 +106,9 @@ Task<> CleanupWorker::MarkDeleting(NodeId id, std::string why, std::function<boo
   };
   bool is_marked = co_await node->Update(mark);
   co_await node->Unlock();
-  if (is_marked) logger_.About({"", "", id.value}).Info("Node will be deleted: {}", why);
+  if (!is_marked) co_return;
+  context_.metrics.Add(stats::kCleaned, {kind});
+  logger_.About({"", "", id.value}).Info("Node will be deleted: {}", why);
 }
 
 Task<> CleanupWorker::MaxReadyAge() {
@@ -114,7 +118,7 @@ Task<> CleanupWorker::MaxReadyAge() {
   }
   for (const NodeId& id : due) {
     auto applies = [this](const Node& node) { return IsPastReadyAge(node); };
-    co_await MarkDeleting(id, "ready for longer than max-ready-age", applies);
+    co_await MarkDeleting(id, "max_ready_age", "ready for longer than max-ready-age", applies);
   }
 }
 
@@ -125,7 +129,7 @@ Task<> CleanupWorker::MaxHoldAge() {
   }
   for (const NodeId& id : due) {
     auto applies = [this](const Node& node) { return IsPastHoldAge(node); };
-    co_await MarkDeleting(id, "its hold has expired", applies);
+    co_await MarkDeleting(id, "max_hold_age", "its hold has expired", applies);
   }
 }
 
@@ -136,14 +140,17 @@ Task<> CleanupWorker::UnfinishedNodes() {
   }
   for (const NodeId& id : due) {
     auto applies = [](const Node& node) { return node.state == NodeState::kInit; };
-    co_await MarkDeleting(id, "nobody finished creating it", applies);
+    co_await MarkDeleting(id, "unfinished_node", "nobody finished creating it", applies);
   }
 }
 
 // Nobody creates a node without data; the store looks again before it removes.
 Task<> CleanupWorker::EmptyNodes() {
   std::set<NodeId> empty = context_.nodes.empty_nodes();
-  for (const NodeId& id : empty) co_await context_.store.RemoveEmptyNode(id);
+  for (const NodeId& id : empty) {
+    bool is_removed = co_await context_.store.RemoveEmptyNode(id);
+    if (is_removed) context_.metrics.Add(stats::kCleaned, {"empty_node"});
+  }
 }
 
 }  // namespace nodepool::launcher

@@ -28,8 +28,9 @@ class CleanupWorker {
   bool IsPastReadyAge(const Node& node) const;
   bool IsPastHoldAge(const Node& node) const;
   bool IsUnfinished(const store::StoredNode& node) const;
-  // Locks the node and marks it `deleting` if `applies` still holds for its record.
-  Task<> MarkDeleting(NodeId id, std::string why, std::function<bool(const Node&)> applies);
+  // Locks the node and marks it `deleting` if `applies` still holds for its record;
+  // counted as `kind`.
+  Task<> MarkDeleting(NodeId id, std::string kind, std::string why, std::function<bool(const Node&)> applies);
 
   Context& context_;
   ProviderManager& providers_;

@@ -5,6 +5,7 @@
 #include "async/blocking_pool.h"
 #include "async/loop.h"
 #include "base/ids.h"
+#include "base/metrics.h"
 #include "base/random.h"
 #include "driver/load_config.h"
 #include "store/component_registry.h"
@@ -41,6 +42,7 @@ struct Context {
   Loop& loop;
   Random& random;
   BlockingPool& blocking_pool;
+  metrics::Metrics& metrics;
   store::Store& store;
   store::NodeCache& nodes;
   store::RequestCache& requests;

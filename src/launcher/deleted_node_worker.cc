@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/deadline.h"
+#include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {
 
@@ -179,6 +180,7 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
     error = std::current_exception();
   }
   if (is_removed) {
+    context_.metrics.Add(stats::kCleaned, {"deleted_node"});
     if (context_.nodes.Find(id) != nullptr) removed_.insert(id);
     logger.Info("Deleted");
     if (auto provider = providers_.Find(removed.provider)) provider->NodeDeleted(id, removed);
@@ -206,6 +208,7 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   try {
     bool is_freed = co_await node->Update(deallocate);
     if (is_freed) {
+      context_.metrics.Add(stats::kCleaned, {"deallocated_node"});
       logger_.About({"", request.value, id.value}).Info("The request is gone; the ready node is free again");
     }
   } catch (...) {

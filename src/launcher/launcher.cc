@@ -18,9 +18,9 @@ Component LauncherComponent(const std::string& hostname, ComponentState state) {
 
 }  // namespace
 
-Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::Client& client,
-                   driver::Registry& drivers, std::shared_ptr<const driver::LoadedConfig> config,
-                   Options options)
+Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metrics::Metrics& metrics,
+                   zk::Client& client, driver::Registry& drivers,
+                   std::shared_ptr<const driver::LoadedConfig> config, Options options)
     : options_(std::move(options)),
       logger_("nodepool.NodePool"),
       store_(loop, client, random),
@@ -29,8 +29,8 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::
       request_locks_(loop, client),
       images_(loop, client),
       registry_(loop, client),
-      context_{std::move(config), loop,    random,    blocking_pool,     store_, nodes_, requests_,
-               request_locks_,    images_, registry_, options_.intervals},
+      context_{std::move(config), loop,           random,  blocking_pool, metrics,           store_, nodes_,
+               requests_,         request_locks_, images_, registry_,     options_.intervals},
       entry_(loop, client, LauncherComponent(options_.hostname, ComponentState::kStopped)),
       ledger_(nodes_),
       providers_(context_, drivers),
@@ -49,6 +49,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::
       lost_requests_(context_),
       cleanup_(context_, providers_),
       min_ready_(context_, [this](const LabelName& label) { return IsLabelAvailable(label); }),
+      stats_(context_, providers_, options_.hostname),
       tasks_(loop, logger_) {}
 
 Launcher::~Launcher() = default;
@@ -79,6 +80,7 @@ Task<> Launcher::Start() {
   lost_requests_.Start();
   cleanup_.Start();
   min_ready_.Start();
+  stats_.Start();
   logger_.Info("Serving {} pools of {} providers", pools_.size(), context_.config->providers.size());
 }
 
@@ -125,6 +127,7 @@ void Launcher::ProviderStarted(const ProviderName& name) {
     if (key.provider == name) worker->ProviderChanged();
   }
   deleted_nodes_.ProviderStarted(name);
+  stats_.Wake();
   CapacityChanged();
 }
 
@@ -155,6 +158,7 @@ void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
   }
   StartMissingPools();
   PoolsChanged();
+  stats_.Wake();
 }
 
 Task<> Launcher::DrainPool(std::shared_ptr<PoolWorker> worker) {
@@ -207,6 +211,50 @@ void Launcher::SessionChanged(zk::SessionState state) {
 
 bool Launcher::is_ready() const { return is_serving_ && providers_.all_started(); }
 
+std::string Launcher::WhyNotReady() const {
+  std::string missing;
+  for (const ProviderName& name : providers_.Managed()) {
+    if (providers_.Find(name) == nullptr) missing += " " + name.value;
+  }
+  if (missing.empty()) return "The launcher is starting or stopping.";
+  return "Providers that have not started yet:" + missing + ".";
+}
+
+std::vector<RequestStatus> Launcher::Requests(std::optional<RequestState> state, std::size_t limit) const {
+  std::vector<RequestStatus> found;
+  if (state) {
+    for (const RequestId& id : requests_.InState(*state)) {
+      if (found.size() == limit) return found;
+      found.push_back(StatusOf(*requests_.Find(id)));
+    }
+    return found;
+  }
+  for (const auto& [id, request] : requests_.all()) {
+    if (found.size() == limit) return found;
+    found.push_back(StatusOf(request));
+  }
+  return found;
+}
+
+RequestStatus Launcher::StatusOf(const store::StoredRequest& request) const {
+  RequestStatus status{request.id, &request.record, std::nullopt, {}};
+  if (request.record.state == RequestState::kRequested) {
+    auto answers = scheduler_.waiting().find(sched::ShapeOf(request.record));
+    if (answers == scheduler_.waiting().end()) return status;
+    for (const auto& [pool, decision] : answers->second) status.waits.push_back(ReasonOf(pool, decision));
+  } else if (request.record.state == RequestState::kPending) {
+    auto ask = [&](const PoolWorker& pool) {
+      const Handler* handler = pool.FindHandler(request.id);
+      if (handler == nullptr) return;
+      status.accepted_by = pool.key();
+      if (handler->is_waiting()) status.waits.push_back(ReasonOf(pool.key(), handler->plan()));
+    };
+    for (const auto& [key, pool] : pools_) ask(*pool);
+    for (const auto& pool : draining_) ask(*pool);
+  }
+  return status;
+}
+
 Task<> Launcher::Bounded(SteadyTime deadline, std::string what, Task<> step) {
   std::exception_ptr error;
   try {
@@ -222,6 +270,7 @@ Task<> Launcher::Stop() {
   session_.Reset();
   SteadyTime deadline = context_.loop.SteadyNow() + options_.intervals.graceful_stop;
   co_await Bounded(deadline, "ending the start", tasks_.Stop());
+  co_await Bounded(deadline, "ending statistics", stats_.Stop());
   co_await Bounded(deadline, "ending min-ready requests", min_ready_.Stop());
   co_await Bounded(deadline, "ending clean-up", cleanup_.Stop());
   co_await Bounded(deadline, "ending resets", lost_requests_.Stop());

@@ -16,6 +16,8 @@
 #include "launcher/pool_worker.h"
 #include "launcher/provider_manager.h"
 #include "launcher/scheduler.h"
+#include "launcher/stats_worker.h"
+#include "launcher/wait_reasons.h"
 
 namespace nodepool::launcher {
 
@@ -31,8 +33,9 @@ class Launcher {
   };
 
   // All arguments outlive the launcher.
-  Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, zk::Client& client,
-           driver::Registry& drivers, std::shared_ptr<const driver::LoadedConfig> config, Options options);
+  Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metrics::Metrics& metrics,
+           zk::Client& client, driver::Registry& drivers, std::shared_ptr<const driver::LoadedConfig> config,
+           Options options);
   ~Launcher();  // call Stop() first
 
   // Ends when the caches are complete, every provider was tried and the pools of
@@ -53,6 +56,14 @@ class Launcher {
 
   // Whether every configured provider is up and serving (D-64).
   bool is_ready() const;
+  // What is missing, for a person.
+  std::string WhyNotReady() const;
+
+  // The requests of the cluster, by id: those in `state`, or all; at most `limit`.
+  std::vector<RequestStatus> Requests(std::optional<RequestState> state, std::size_t limit) const;
+
+  // Sets every gauge of the cluster and of this launcher.
+  void ReportGauges(metrics::Sink& to) const { stats_.Report(to); }
 
  private:
   void SessionChanged(zk::SessionState state);
@@ -65,6 +76,7 @@ class Launcher {
   Task<> DrainProvider(ProviderName name);
   bool IsDraining(const ProviderName& name) const;
   void PoolsChanged();
+  RequestStatus StatusOf(const store::StoredRequest& request) const;
   bool IsLabelAvailable(const LabelName& label) const;
   Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 
@@ -89,6 +101,7 @@ class Launcher {
   LostRequests lost_requests_;
   CleanupWorker cleanup_;
   MinReady min_ready_;
+  StatsWorker stats_;
   TaskGroup tasks_;
   zk::Registration session_;
   bool is_serving_ = false;

@@ -60,8 +60,8 @@ class LauncherFixture : public ::testing::Test {
     running->client = zk_.Connect();
     running->recorder = std::make_unique<testing::FaultyZk>(*running->client);
     Launcher::Options options{hostname, hostname + ".example.org", intervals_};
-    running->launcher = std::make_unique<Launcher>(time_.loop(), random_, pool_, *running->recorder, drivers_,
-                                                   config_, std::move(options));
+    running->launcher = std::make_unique<Launcher>(time_.loop(), random_, pool_, metrics_, *running->recorder,
+                                                   drivers_, config_, std::move(options));
     time_.Run(running->launcher->Start());
     launchers_.push_back(std::move(running));
     return *launchers_.back();
@@ -256,6 +256,7 @@ class LauncherFixture : public ::testing::Test {
   testing::VirtualTime time_;
   SeededRandom random_{1};
   BlockingPool pool_{1};
+  metrics::Metrics metrics_;
   testing::MemoryZk zk_{time_.loop()};
   driver::Registry drivers_;
   std::shared_ptr<driver::LoadedConfig> config_ = std::make_shared<driver::LoadedConfig>();

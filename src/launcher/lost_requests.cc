@@ -1,5 +1,7 @@
 #include "launcher/lost_requests.h"
 
+#include "launcher/stats_metrics.h"
+
 namespace nodepool::launcher {
 
 using store::Change;
@@ -81,6 +83,7 @@ Task<> LostRequests::Reset(RequestId id) {
   };
   bool is_reset = co_await request->UpdateAndUnlock(reset);
   if (is_reset) {
+    context_.metrics.Add(stats::kCleaned, {"lost_request"});
     logger_.About({request->record().event_id.value_or(""), id.value, ""})
         .Warning("Lost request reset: nobody held its lock");
   }
@@ -119,7 +122,8 @@ Task<> LostRequests::RemoveNow(RequestId id) {
     ~Done() { under_way.erase(id); }
   } done{under_way_, id};
   served_.erase(id);
-  co_await context_.store.RemoveRequestLock(id);
+  bool is_removed = co_await context_.store.RemoveRequestLock(id);
+  if (is_removed) context_.metrics.Add(stats::kCleaned, {"request_lock"});
 }
 
 // The net for directories whose launcher is gone: those without a request and

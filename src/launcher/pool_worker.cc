@@ -105,6 +105,11 @@ void PoolWorker::ProviderChanged() {
   for (const auto& [id, handler] : handlers_) handler->Wake();
 }
 
+const Handler* PoolWorker::FindHandler(const RequestId& id) const {
+  auto it = handlers_.find(id);
+  return it == handlers_.end() ? nullptr : it->second.get();
+}
+
 std::set<LabelName> PoolWorker::waiting_labels() const {
   std::set<LabelName> labels;
   for (const auto& [order, handler] : waiting_)

@@ -61,6 +61,8 @@ class PoolWorker : public HandlerHost {
   void ProviderChanged();
   void RequestGone(const RequestId& id);
   std::set<LabelName> waiting_labels() const;
+  // The handler of an accepted request, or null.
+  const Handler* FindHandler(const RequestId& id) const;
 
   const PoolKey& key() const override { return key_; }
   const LauncherId& launcher_id() const override { return launcher_id_; }

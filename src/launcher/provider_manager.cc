@@ -4,6 +4,7 @@
 
 #include "async/backoff.h"
 #include "async/deadline.h"
+#include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {
 
@@ -11,6 +12,7 @@ ProviderManager::ProviderManager(Context& context, driver::Registry& drivers)
     : context_(context),
       drivers_(drivers),
       logger_("nodepool.ProviderManager"),
+      observer_(context.metrics),
       retiring_(context.loop, logger_) {}
 
 ProviderManager::~ProviderManager() = default;
@@ -57,6 +59,7 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
     generation->is_tried = true;
     tried_.NotifyAll();
     if (!error) break;
+    context_.metrics.Add(stats::kProviderStartFailures, {generation->config->name.value});
     Duration pause = backoff.Next();
     logger_.Error("Error starting provider {}: {}. Next attempt in {} s", name, MessageOf(error),
                   std::chrono::duration_cast<std::chrono::seconds>(pause).count());
@@ -69,8 +72,8 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
 
 Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
   driver::ProviderEnvironment environment{
-      context_.loop,  context_.random, context_.blocking_pool,    context_.store,
-      context_.nodes, context_.images, listener_.capacity_changed};
+      context_.loop,  context_.random, context_.blocking_pool,     context_.store,
+      context_.nodes, context_.images, listener_.capacity_changed, &observer_};
   driver::Driver* driver = drivers_.Find(generation->config->driver);
   generation->provider = driver->CreateProvider(std::move(environment), generation->config);
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
@@ -114,6 +117,12 @@ Task<> ProviderManager::Stop() {
 std::shared_ptr<driver::Provider> ProviderManager::Find(const ProviderName& name) const {
   auto found = current_.find(name);
   return found != current_.end() && found->second->is_started ? found->second->provider : nullptr;
+}
+
+std::vector<ProviderName> ProviderManager::Managed() const {
+  std::vector<ProviderName> names;
+  for (const auto& [name, generation] : current_) names.push_back(name);
+  return names;
 }
 
 bool ProviderManager::all_started() const {

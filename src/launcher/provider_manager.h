@@ -9,6 +9,7 @@
 #include "driver/driver.h"
 #include "driver/load_config.h"
 #include "launcher/context.h"
+#include "launcher/stats_observer.h"
 
 namespace nodepool::launcher {
 
@@ -40,6 +41,8 @@ class ProviderManager {
   std::shared_ptr<driver::Provider> Find(const ProviderName& name) const;
   // Whether this launcher is responsible for the provider's nodes.
   bool Manages(const ProviderName& name) const { return current_.contains(name); }
+  // All that it is responsible for.
+  std::vector<ProviderName> Managed() const;
   // Ends when every provider has started or failed to at least once.
   Task<> WaitTried();
   // Whether every provider is up.
@@ -68,6 +71,7 @@ class ProviderManager {
   Context& context_;
   driver::Registry& drivers_;
   log::Logger logger_;
+  StatsObserver observer_;
   std::map<ProviderName, std::shared_ptr<Generation>> current_;
   Listener listener_;
   WaitList tried_;

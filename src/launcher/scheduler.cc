@@ -19,7 +19,11 @@ bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* a
 }  // namespace
 
 Scheduler::Scheduler(Context& context, Ledger& ledger)
-    : context_(context), ledger_(ledger), logger_("nodepool.NodePool"), tasks_(context.loop, logger_) {}
+    : context_(context),
+      ledger_(ledger),
+      logger_("nodepool.NodePool"),
+      wait_log_(logger_),
+      tasks_(context.loop, logger_) {}
 
 Scheduler::~Scheduler() = default;
 
@@ -123,6 +127,7 @@ void Scheduler::RunOnce() {
   plan_ = sched::Assign(TakeSnapshot());
   for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
   for (const auto& declination : plan_.decline) CarryOut(declination);
+  wait_log_.Tell(plan_.waiting, queues_, context_.loop.SteadyNow());
   if (IsProviderAtFault() && !is_probe_due_) {
     is_probe_due_ = true;
     tasks_.Spawn("ask faulty providers again", ProbeLater());

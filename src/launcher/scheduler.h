@@ -8,6 +8,7 @@
 
 #include "async/task_group.h"
 #include "launcher/pool_worker.h"
+#include "launcher/wait_log.h"
 #include "sched/assign.h"
 #include "sched/queues.h"
 
@@ -60,6 +61,7 @@ class Scheduler {
   sched::Registry registry_;
   sched::Queues queues_;
   sched::Plan plan_;
+  WaitLog wait_log_;
   // Requests that a decision is being carried out for, with the version it rests on.
   std::map<RequestId, std::int64_t> under_way_;
   Event wake_;

@@ -96,9 +96,10 @@ void HttpServer::Listen(const std::string& address, int port) {
   boost::system::error_code error;
   asio::ip::address ip = asio::ip::make_address(address, error);
   if (error || port < 0 || port > 65535) {
-    throw Error(Verdict::kInvalid, fmt::format("the web server cannot listen on {}: listen_address must be an IP "
-                                               "address and port a number up to 65535",
-                                               place));
+    throw Error(Verdict::kInvalid,
+                fmt::format("the web server cannot listen on {}: listen_address must be an IP "
+                            "address and port a number up to 65535",
+                            place));
   }
   try {
     tcp::endpoint endpoint(ip, static_cast<std::uint16_t>(port));
@@ -108,8 +109,8 @@ void HttpServer::Listen(const std::string& address, int port) {
     acceptor_.listen();
   } catch (const boost::system::system_error& fault) {
     throw Error(Verdict::kInvalid,
-                fmt::format("the web server cannot listen on {}: {}; set webapp.port or use --no-webapp", place,
-                            fault.code().message()));
+                fmt::format("the web server cannot listen on {}: {}; set webapp.port or use --no-webapp",
+                            place, fault.code().message()));
   }
   logger_.Info("Serving on http://{}:{}", ip.is_v6() ? "[" + address + "]" : address, this->port());
   tasks_.Spawn("accept web connections", Accept());

@@ -66,9 +66,10 @@ TEST_F(HttpServerTest, HandsTheParsedRequestOver) {
   std::string answer = Exchange(
       "POST /some%20path?a=1%2B1+b HTTP/1.1\r\nHost: x\r\nUser-Agent: me\r\nConnection: close\r\n"
       "Content-Length: 4\r\n\r\nbody");
-  EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("X-Agent: me\r\n"),
-                            HasSubstr("Content-Type: text/plain; charset=UTF-8\r\n"),
-                            HasSubstr("Content-Length: 28\r\n"), EndsWith("\r\n\r\nPOST /some path a=1+1 b body")));
+  EXPECT_THAT(answer,
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("X-Agent: me\r\n"),
+                    HasSubstr("Content-Type: text/plain; charset=UTF-8\r\n"),
+                    HasSubstr("Content-Length: 28\r\n"), EndsWith("\r\n\r\nPOST /some path a=1+1 b body")));
 }
 
 TEST_F(HttpServerTest, HeadHasTheLengthAndNoBody) {
@@ -95,7 +96,8 @@ TEST_F(HttpServerTest, ItEndsAfterSoManyRequests) {
 TEST_F(HttpServerTest, GarbageIsRefused) {
   Start();
   EXPECT_THAT(Exchange("what?\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(Exchange("GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(Exchange("GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(Exchange("GET nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 400 "));
 }
@@ -105,8 +107,10 @@ TEST_F(HttpServerTest, WhatIsTooLongIsRefused) {
   limits.header_bytes = 200;
   limits.body_bytes = 10;
   Start(limits);
-  EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nX: " + std::string(300, 'x') + "\r\n\r\n"), StartsWith("HTTP/1.1 431 "));
-  EXPECT_THAT(Exchange("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n"), StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nX: " + std::string(300, 'x') + "\r\n\r\n"),
+              StartsWith("HTTP/1.1 431 "));
+  EXPECT_THAT(Exchange("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n"),
+              StartsWith("HTTP/1.1 413 "));
 }
 
 TEST_F(HttpServerTest, WhoIsTooSlowIsHungUpOn) {
@@ -135,7 +139,8 @@ TEST_F(HttpServerTest, MoreConnectionsThanAllowedWait) {
   asio::ip::tcp::socket first(loop_.context());
   first.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(server_->port())});
   // Served once the first, which says nothing, was hung up on.
-  EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(HttpServerTest, APortInUseIsAClearError) {  // operations.3.2
@@ -145,15 +150,17 @@ TEST_F(HttpServerTest, APortInUseIsAClearError) {  // operations.3.2
     second.Listen("127.0.0.1", first.port());
     FAIL() << "it was bound twice";
   } catch (const Error& error) {
-    EXPECT_EQ(error.message(), fmt::format("the web server cannot listen on 127.0.0.1 port {}: Address already in "
-                                           "use; set webapp.port or use --no-webapp",
-                                           first.port()));
+    EXPECT_EQ(error.message(),
+              fmt::format("the web server cannot listen on 127.0.0.1 port {}: Address already in "
+                          "use; set webapp.port or use --no-webapp",
+                          first.port()));
   }
 }
 
 TEST_F(HttpServerTest, OurOwnClient) {
   int port = Start().port();
-  HttpResponse response = RunToEnd(loop_, HttpGet(loop_, "localhost", port, "/x?a=b", std::chrono::seconds(5), 100));
+  HttpResponse response =
+      RunToEnd(loop_, HttpGet(loop_, "localhost", port, "/x?a=b", std::chrono::seconds(5), 100));
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, "GET /x a=b ");
   EXPECT_THROW(RunToEnd(loop_, HttpGet(loop_, "localhost", port, "/x", std::chrono::seconds(5), 3)), Error);

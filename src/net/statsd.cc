@@ -30,8 +30,9 @@ Statsd::Statsd(Loop& loop, const StatsdAddress& address) : loop_(loop), socket_(
   boost::system::error_code error;
   auto found = resolver.resolve(udp::v4(), address.host, address.port, error);
   if (error || found.empty()) {
-    throw Error(Verdict::kInvalid, fmt::format("the statsd server {}:{} (STATSD_HOST, STATSD_PORT) cannot be used: {}",
-                                               address.host, address.port, error.message()));
+    throw Error(Verdict::kInvalid,
+                fmt::format("the statsd server {}:{} (STATSD_HOST, STATSD_PORT) cannot be used: {}",
+                            address.host, address.port, error.message()));
   }
   socket_.open(udp::v4());
   socket_.non_blocking(true);

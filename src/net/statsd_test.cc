@@ -11,11 +11,11 @@
 namespace nodepool::net {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::SizeIs;
 using boost::asio::ip::udp;
 using metrics::Kind;
 using metrics::Metric;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 constexpr Metric kServers{Kind::kGauge, "nodepool.provider.{provider}.max_servers", "", ""};
 constexpr Metric kLaunch{Kind::kCounter, "nodepool.launch.requestor.{requestor~}.{result}", "", ""};
@@ -102,7 +102,8 @@ TEST_F(StatsdTest, AnUnknownHostIsAClearError) {  // operations.3.2
     FAIL() << "it was resolved";
   } catch (const Error& error) {
     EXPECT_EQ(error.verdict(), Verdict::kInvalid);
-    EXPECT_THAT(error.message(), ::testing::HasSubstr("no-such-host.invalid:8125 (STATSD_HOST, STATSD_PORT)"));
+    EXPECT_THAT(error.message(),
+                ::testing::HasSubstr("no-such-host.invalid:8125 (STATSD_HOST, STATSD_PORT)"));
   }
 }
 

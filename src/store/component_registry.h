@@ -39,6 +39,8 @@ class ComponentRegistry : private zk::TreeCache::Listener {
   // The effective model version: the minimum over all components and our own 0.
   std::int64_t model_api() const;
 
+  std::uint64_t malformed_count() const { return malformed_.count(); }
+
  private:
   bool WantsData(std::string_view path) const override;
   void OnNode(const std::string& path, const zk::NodeData& node) override;

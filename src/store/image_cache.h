@@ -34,6 +34,8 @@ class ImageCache : private zk::TreeCache::Listener {
   // The ready upload of the image in the provider with the greatest state_time, or null.
   const StoredUpload* NewestReadyUpload(const ImageName& image, const ProviderName& provider) const;
 
+  std::uint64_t malformed_count() const { return malformed_.count(); }
+
  private:
   bool WantsData(std::string_view path) const override;
   void OnNode(const std::string& path, const zk::NodeData& node) override;

@@ -16,6 +16,7 @@ inline constexpr std::string_view kRequestLocks = "/nodepool/requests-lock";
 inline constexpr std::string_view kImages = "/nodepool/images";
 inline constexpr std::string_view kComponents = "/nodepool/components";
 inline constexpr std::string_view kNamedLocks = "/nodepool/locks";
+inline constexpr std::string_view kElections = "/nodepool/elections";
 
 std::string Node(const NodeId& id);
 std::string NodeLock(const NodeId& id);

@@ -93,6 +93,11 @@ Task<std::optional<zk::HeldLock>> Store::TryLockNamed(std::string name) {
   co_return lock;
 }
 
+zk::Election Store::StatsElection(std::string identifier) {
+  return zk::Election(loop_, client_, random_, fmt::format("{}/stats", paths::kElections),
+                      std::move(identifier));
+}
+
 Task<> Store::Unlock(zk::HeldLock lock) { co_await locker_.Release(std::move(lock)); }
 
 Task<std::vector<UploadKey>> Store::ListUploads(ProviderName provider) {

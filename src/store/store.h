@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "store/records.h"
 #include "zk/client.h"
+#include "zk/election.h"
 #include "zk/lock.h"
 
 namespace nodepool::store {
@@ -117,8 +118,9 @@ class Store {
   // Locks without waiting and re-reads. nullopt: locked by another, or gone.
   Task<std::optional<LockedRequest>> TryLockRequest(RequestId id);
 
-  // Removes the lock directory of a vanished request if nobody contends (D-06).
-  Task<> RemoveRequestLock(RequestId id);
+  // Removes the lock directory of a vanished request if nobody contends (D-06); whether
+  // it is gone.
+  Task<bool> RemoveRequestLock(RequestId id);
 
   // --- Nodes --------------------------------------------------------------
   // Creates the record as it is (state init, created_time set), then locks it and
@@ -136,8 +138,9 @@ class Store {
   Task<std::optional<LockedNode>> LockNode(NodeId id, SteadyTime deadline, std::string identifier = "");
   // Names in the node's lock directory; empty when there is none. Writes nothing.
   Task<std::vector<std::string>> NodeContenders(NodeId id);
-  // Removes a znode without data, with all below it; does nothing if it has data.
-  Task<> RemoveEmptyNode(NodeId id);
+  // Removes a znode without data, with all below it; does nothing if it has data, or
+  // somebody is busy there: false.
+  Task<bool> RemoveEmptyNode(NodeId id);
   // Writes without a lock, e.g. deallocating a fulfilled min-ready node. False:
   // gone or skipped.
   Task<bool> UpdateUnlockedNode(NodeId id, std::function<Change(Node&)> change);
@@ -153,6 +156,10 @@ class Store {
   // registration of a static slot (D-85). nullopt: held by another.
   Task<std::optional<zk::HeldLock>> TryLockNamed(std::string name);
   Task<> Unlock(zk::HeldLock lock);
+
+  // The election of the process that reports the cluster's statistics, at
+  // /nodepool/elections/stats (launcher.md 27.3); `identifier` is "<hostname>-<pid>".
+  zk::Election StatsElection(std::string identifier);
 
  private:
   friend class LockedNode;

@@ -83,9 +83,10 @@ Task<std::vector<std::string>> Store::NodeContenders(NodeId id) {
   co_return zk::SortedContenders(std::move(names));
 }
 
-Task<> Store::RemoveEmptyNode(NodeId id) {
+Task<bool> Store::RemoveEmptyNode(NodeId id) {
   std::function<Task<bool>()> attempt = [&] { return TryRemoveEmpty(id); };
-  co_await Repeat(loop_, random_, std::move(attempt));
+  bool is_removed = co_await Repeat(loop_, random_, std::move(attempt));
+  co_return is_removed;
 }
 
 // Deletes in one transaction, so that data written meanwhile keeps the node. False:

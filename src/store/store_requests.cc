@@ -76,15 +76,17 @@ Task<std::optional<LockedRequest>> Store::TryLockRequest(RequestId id) {
   co_return std::nullopt;
 }
 
-Task<> Store::RemoveRequestLock(RequestId id) {
+Task<bool> Store::RemoveRequestLock(RequestId id) {
   zk::Result<zk::NodeData> request = co_await Get(paths::Request(id));
-  if (request) co_return;
+  if (request) co_return false;
   try {
     co_await Delete(paths::RequestLock(id));
   } catch (const Error& error) {
     // Somebody contends; whoever leaves last, or the sweep, removes it.
     if (error.verdict() != Verdict::kConflict) throw;
+    co_return false;
   }
+  co_return true;
 }
 
 }  // namespace nodepool::store

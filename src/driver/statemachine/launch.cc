@@ -84,6 +84,8 @@ Task<> Launch::Run() {
     if (!error) co_return Report("ready");
 
     Verdict verdict = VerdictOf(error);
+    // Whose session is lost is told to stop as well.
+    if (verdict == Verdict::kCancelled && !node_.is_held()) Report("error.zksession");
     if (verdict == Verdict::kCancelled) std::rethrow_exception(error);
     Report(ResultOf(error));
     if (verdict == Verdict::kQuota) context_.quota.Invalidate();

@@ -1,0 +1,14 @@
+#include "launcher/stats_metrics.h"
+
+namespace nodepool::launcher::stats {
+
+std::vector<const Metric*> All() {
+  return {&kLaunch,      &kLaunchTime,     &kProviderLaunch,    &kProviderLaunchTime,
+          &kZoneLaunch,  &kZoneLaunchTime, &kRequestorLaunch,   &kRequestorLaunchTime,
+          &kNodes,       &kProviderNodes,  &kLabelNodes,        &kAddressableRequests,
+          &kMaxServers,  &kTenantLimit,    &kProviderUp,        &kProviderStartFailures,
+          &kQueueLength, &kLeaked,         &kLeakedOldSpelling, &kCleaned,
+          &kMalformed};
+}
+
+}  // namespace nodepool::launcher::stats

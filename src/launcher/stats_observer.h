@@ -1,0 +1,20 @@
+#pragma once
+
+#include "base/metrics.h"
+#include "driver/observer.h"
+
+namespace nodepool::launcher {
+
+// Measures what providers report: launch attempts and leaks (launcher.md 27.2, 27.6).
+class StatsObserver final : public driver::ProviderObserver {
+ public:
+  explicit StatsObserver(metrics::Metrics& metrics) : metrics_(metrics) {}
+
+  void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override;
+  void LeakedResourceDeleted(const ProviderName& provider, const std::string& kind) override;
+
+ private:
+  metrics::Metrics& metrics_;
+};
+
+}  // namespace nodepool::launcher

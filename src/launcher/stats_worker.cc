@@ -1,0 +1,149 @@
+#include "launcher/stats_worker.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "launcher/stats_config.h"
+#include "launcher/stats_metrics.h"
+
+namespace nodepool::launcher {
+namespace {
+
+constexpr Duration kReportPause = std::chrono::seconds(1);
+constexpr Duration kReelectionPause = std::chrono::seconds(5);
+constexpr Duration kLocalPause = std::chrono::seconds(10);
+
+}  // namespace
+
+StatsWorker::StatsWorker(Context& context, const ProviderManager& providers, std::string hostname)
+    : context_(context),
+      providers_(providers),
+      hostname_(std::move(hostname)),
+      logger_("nodepool.StatsWorker"),
+      tasks_(context.loop, logger_) {}
+
+StatsWorker::~StatsWorker() = default;
+
+void StatsWorker::Start() {
+  for (const auto& [id, node] : context_.nodes.all()) counts_.Change(nullptr, &node.record);
+  for (const auto& [id, request] : context_.requests.all()) counts_.Change(nullptr, &request.record);
+  registrations_.push_back(
+      context_.nodes.OnChange([this](const NodeId&, const store::StoredNode* before,
+                                     const store::StoredNode* after) { NodeChanged(before, after); }));
+  registrations_.push_back(context_.requests.OnChange(
+      [this](const RequestId&, const store::StoredRequest* before, const store::StoredRequest* after) {
+        counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
+      }));
+  registrations_.push_back(context_.registry.OnChange([this] { PoolsChanged(); }));
+  tasks_.Spawn("local statistics", TellLocal());
+  tasks_.Spawn("tick of the local statistics", Tick());
+  if (context_.metrics.pushed() != nullptr) {
+    tasks_.Spawn("stand for statistics reporter", Compete());
+  } else {
+    logger_.Info("Statsd not configured");
+  }
+}
+
+Task<> StatsWorker::Stop() {
+  registrations_.clear();
+  co_await tasks_.Stop();
+}
+
+void StatsWorker::NodeChanged(const store::StoredNode* before, const store::StoredNode* after) {
+  bool is_lock_only =
+      before != nullptr && after != nullptr && before->revision.mzxid == after->revision.mzxid;
+  if (is_lock_only) return;
+  counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
+  nodes_changed_.Set();
+}
+
+// A pool that went is news only for what would otherwise keep its last value.
+void StatsWorker::PoolsChanged() {
+  if (!is_leading_ || nodes_changed_.is_set()) return;
+  if (cluster_gauges_.LacksAny([this](metrics::Sink& to) { ReportCluster(to); })) nodes_changed_.Set();
+}
+
+Task<> StatsWorker::Compete() {
+  zk::Election election = context_.store.StatsElection(fmt::format("{}-{}", hostname_, getpid()));
+  while (true) {
+    std::exception_ptr error;
+    try {
+      co_await election.Run([this] { return Lead(); });
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    if (error) logger_.Error("Reporting statistics failed, another may take over: {}", MessageOf(error));
+    co_await context_.loop.SleepFor(kReelectionPause);
+  }
+}
+
+// Nothing is told before the first change (launcher.md 27.3).
+Task<> StatsWorker::Lead() {
+  struct Leading {
+    bool& is_leading;
+    ~Leading() { is_leading = false; }
+  } leading{is_leading_};
+  logger_.Info("Won stats reporter election");
+  is_leading_ = true;
+  cluster_gauges_ = {};
+  nodes_changed_.Reset();
+  while (true) {
+    co_await nodes_changed_.Wait();
+    nodes_changed_.Reset();
+    if (context_.nodes.synced() && context_.requests.synced() && context_.registry.synced()) {
+      cluster_gauges_.Tell(*context_.metrics.pushed(), [this](metrics::Sink& to) { ReportCluster(to); });
+    }
+    co_await context_.loop.SleepFor(kReportPause);
+  }
+}
+
+Task<> StatsWorker::Tick() {
+  while (true) {
+    local_changed_.Set();
+    co_await context_.loop.SleepFor(kLocalPause);
+  }
+}
+
+Task<> StatsWorker::TellLocal() {
+  while (true) {
+    co_await local_changed_.Wait();
+    local_changed_.Reset();
+    CountMalformed();
+    if (context_.metrics.pushed() == nullptr) continue;
+    local_gauges_.Tell(*context_.metrics.pushed(), [this](metrics::Sink& to) { ReportLocal(to); });
+  }
+}
+
+void StatsWorker::CountMalformed() {
+  std::map<std::string, std::uint64_t> now = {{"node", context_.nodes.malformed_count()},
+                                              {"request", context_.requests.malformed_count()},
+                                              {"image", context_.images.malformed_count()},
+                                              {"component", context_.registry.malformed_count()}};
+  for (const auto& [kind, count] : now) {
+    std::uint64_t more = count - malformed_[kind];
+    if (more > 0) context_.metrics.Add(stats::kMalformed, {kind}, static_cast<std::int64_t>(more));
+  }
+  malformed_ = std::move(now);
+}
+
+void StatsWorker::ReportCluster(metrics::Sink& to) const { counts_.Report(to, context_.registry.Pools()); }
+
+void StatsWorker::ReportLocal(metrics::Sink& to) const {
+  ReportConfig(*context_.config, to);
+  for (const ProviderName& name : providers_.Managed()) {
+    to.Set(stats::kProviderUp, {name.value}, providers_.Find(name) != nullptr ? 1 : 0);
+  }
+  for (const char* queue : {"client.connection_queue", "node_cache.event_queue", "node_cache.playback_queue",
+                            "request_cache.event_queue", "request_cache.playback_queue",
+                            "image_cache.event_queue", "image_cache.playback_queue"}) {
+    to.Set(stats::kQueueLength, {hostname_, queue}, 0);
+  }
+}
+
+void StatsWorker::Report(metrics::Sink& to) const {
+  ReportCluster(to);
+  ReportLocal(to);
+}
+
+}  // namespace nodepool::launcher

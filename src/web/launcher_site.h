@@ -1,0 +1,21 @@
+#pragma once
+
+#include <vector>
+
+#include "async/loop.h"
+#include "base/prometheus.h"
+#include "launcher/launcher.h"
+#include "web/router.h"
+
+namespace nodepool::web {
+
+// What the web server of a launcher offers. All arguments outlive the endpoints.
+//
+//   GET /ready            200 "OK" once every provider runs, before that 503 (D-64)
+//   GET /metrics          Prometheus' text format
+//   GET /api/v1/requests  {"requests": [...], "is_complete": true}; ?state=requested,
+//                         ?limit=100 (at most 10000)
+std::vector<Endpoint> LauncherEndpoints(Loop& loop, const launcher::Launcher& launcher,
+                                        const metrics::Prometheus& prometheus);
+
+}  // namespace nodepool::web

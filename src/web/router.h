@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "async/task.h"
+#include "net/http.h"
+
+namespace nodepool::web {
+
+using Request = net::HttpRequest;
+using Response = net::HttpResponse;
+
+// Something the web server offers. Handlers that need no input or output of their own
+// are plain functions, made with Pure().
+struct Endpoint {
+  using Handler = std::function<Task<Response>(Request)>;
+  std::string method;
+  std::string path;  // exact (operations.md 6)
+  Handler handler;
+};
+
+Endpoint::Handler Pure(std::function<Response(const Request&)> function);
+
+// Finds the endpoint of a request. HEAD is answered by the handler of GET.
+class Router {
+ public:
+  explicit Router(std::vector<Endpoint> endpoints);
+
+  // 404 for an unknown path, 405 with the methods there are for a known one.
+  Task<Response> Answer(Request request) const;
+
+ private:
+  std::map<std::string, std::map<std::string, Endpoint::Handler>> handlers_;  // by path and method
+};
+
+// {"code", "title", "message"} for who accepts JSON only, else the message as text.
+Response ErrorResponse(const Request& request, int status, std::string message);
+
+}  // namespace nodepool::web
