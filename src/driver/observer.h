@@ -24,7 +24,7 @@ class ProviderObserver {
  public:
   virtual ~ProviderObserver() = default;
   virtual void LaunchAttemptEnded(const LaunchOutcome& /*outcome*/) {}
-  // A leaked resource was deleted; `kind` is plural, e.g. "servers" (27.6).
+  // A leaked resource was deleted; `kind` is plural, e.g. "instances" (27.6).
   virtual void LeakedResourceDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/) {}
 };
 
