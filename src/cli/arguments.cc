@@ -82,8 +82,12 @@ void Parser::AddListings() {
 
   CLI::App* requests = Add("request-list", "list node requests");
   requests->add_flag("--json", is_json_, "print JSON instead of a table");
+  requests->add_flag("--detail", is_detailed_, "also say why requests wait; asks the launchers");
   requests->callback([this] {
-    invocation_.command = [output = output()](Context& context) { return RequestList(context, output); };
+    RequestColumns columns = is_detailed_ ? RequestColumns::kDetail : RequestColumns::kBrief;
+    invocation_.command = [columns, output = output()](Context& context) {
+      return RequestList(context, columns, output);
+    };
   });
 
   CLI::App* info = Add("info", "show what ZooKeeper knows about a provider");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <map>
 
@@ -18,6 +19,9 @@ struct Context {
   store::Store& store;
   std::ostream& out;  // results; complaints go to the log
   log::Logger logger{"nodepool.cmd.nodepoolcmd"};
+  // The answer of the web server of the launcher on this host to GET `target`; any
+  // failure, as when it takes longer than a second, is thrown.
+  std::function<Task<std::string>(std::string hostname, std::string target)> ask_launcher;
 };
 
 enum class Output { kTable, kJson };

@@ -53,7 +53,7 @@ TEST_F(ListTest, UnreadableRecordsAreReportedAndLeftOut) {
   EXPECT_THAT(out_.str(), HasSubstr(good.value));
   EXPECT_THAT(out_.str(), Not(HasSubstr("000000007")));
   EXPECT_EQ(log_.Count("0000000077"), 1);
-  EXPECT_EQ(time_.Run(RequestList(context_, Output::kJson)), 0);
+  EXPECT_EQ(time_.Run(RequestList(context_, RequestColumns::kBrief, Output::kJson)), 0);
   EXPECT_EQ(log_.Count("200-0000000005"), 1);
 }
 
@@ -67,7 +67,7 @@ TEST_F(ListTest, RequestsAreSortedById) {
   time_.Run(others_.CreateRequest("300", request, true));
   request.relative_priority = 7;
   time_.Run(others_.CreateRequest("100", request, true));
-  EXPECT_EQ(time_.Run(RequestList(context_, Output::kTable)), 0);
+  EXPECT_EQ(time_.Run(RequestList(context_, RequestColumns::kBrief, Output::kTable)), 0);
   EXPECT_EQ(
       out_.str(),
       "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
@@ -141,6 +141,73 @@ TEST_F(ChangeNodeTest, ALockedNodeIsAnErrorAfterFiveSeconds) {
   EXPECT_EQ(ReadNode(id)->state, NodeState::kReady);
   EXPECT_EQ(time_.Run(others_.NodeContenders(id)).size(), 1u);
   time_.Run(lock->Unlock());
+}
+
+class RequestDetailTest : public CommandTest {
+ protected:
+  void SetUp() override {
+    NodeRequest request;
+    request.SetState(RequestState::kRequested, FromSeconds(1'699'999'940));
+    request.node_types = {LabelName("small")};
+    request.requestor = "zuul";
+    request.tenant_name = "t1";
+    id_ = time_.Run(others_.CreateRequest("200", std::move(request), false));
+    context_.ask_launcher = [this](std::string hostname, std::string target) {
+      return Answer(std::move(hostname), std::move(target));
+    };
+    for (const char* hostname : {"np01", "np02"}) AddLauncher(hostname);
+    AddLauncher("np01");  // a second process on the same host
+  }
+  void AddLauncher(const char* hostname) {
+    std::string path = fmt::format("/nodepool/components/launcher/{}{:010}", hostname, ++launchers_);
+    std::string record =
+        fmt::format(R"({{"hostname": "{}", "kind": "launcher", "state": "running"}})", hostname);
+    time_.Run(zk::EnsurePath(*others_client_, "/nodepool/components/launcher"));
+    zk_.tree().Create({path, record}, 0, time_.clock().Now());
+  }
+  Task<std::string> Answer(std::string hostname, std::string target) {
+    EXPECT_EQ(target, "/api/v1/requests");
+    asked_.push_back(hostname);
+    if (!answers_.contains(hostname)) throw Error(Verdict::kRetry, "timed out");
+    co_return answers_.at(hostname);
+  }
+
+  RequestId id_;
+  int launchers_ = 0;
+  std::vector<std::string> asked_;
+  std::map<std::string, std::string> answers_;
+};
+
+TEST_F(RequestDetailTest, SaysWhyARequestWaits) {
+  answers_["np01"] = fmt::format(
+      R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","reason":"tenant-limit",)"
+      R"("text":"the tenant's limit is reached: cores"}}]}}]}})",
+      id_);
+  EXPECT_EQ(time_.Run(RequestList(context_, RequestColumns::kDetail, Output::kTable)), 0);
+  EXPECT_THAT(asked_, ::testing::UnorderedElementsAre("np01", "np02"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("| Age         | Tenant | Waits For                                        |"));
+  EXPECT_THAT(out_.str(), HasSubstr("| t1     | cloud main: the tenant's limit is reached: cores |"));
+  EXPECT_EQ(
+      log_.Count("The launcher on np02 is not reachable, so why its requests wait is not known: timed out"),
+      1);
+  out_.str("");
+  EXPECT_EQ(time_.Run(RequestList(context_, RequestColumns::kDetail, Output::kJson)), 0);
+  EXPECT_THAT(out_.str(),
+              HasSubstr(R"("waits":[{"launcher":"np01","provider":"cloud","pool":"main",)"
+                        R"("reason":"tenant-limit","text":"the tenant's limit is reached: cores"}])"));
+}
+
+TEST_F(RequestDetailTest, TheListStandsWhateverLaunchersAnswer) {
+  for (const char* answer : {"", "[]", "{}", R"({"requests":[1]})", R"({"requests":[{"id":"x"}]})",
+                             R"({"requests":[{"id":"x","waits":[1]}]})"}) {
+    answers_["np01"] = answer;
+    out_.str("");
+    int complaints = log_.Count("The launcher on np01");
+    EXPECT_EQ(time_.Run(RequestList(context_, RequestColumns::kDetail, Output::kTable)), 0);
+    EXPECT_THAT(out_.str(), HasSubstr(id_.value));
+    EXPECT_EQ(log_.Count("The launcher on np01"), complaints + 1) << answer;
+  }
 }
 
 }  // namespace

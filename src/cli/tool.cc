@@ -10,6 +10,7 @@
 #include "cli/config_validate.h"
 #include "cli/connection.h"
 #include "driver/load_config.h"
+#include "net/http_get.h"
 
 namespace nodepool::cli {
 namespace {
@@ -70,12 +71,28 @@ Task<> RunCommand(Context& context, std::string servers, const Invocation& invoc
   co_await context.store.client().Close();
 }
 
+constexpr Duration kLauncherTimeout = std::chrono::seconds(1);
+constexpr std::size_t kLauncherAnswerLimit = 64 << 20;
+
+Task<std::string> AskLauncher(Loop& loop, int port, std::string hostname, std::string target) {
+  net::HttpResponse response = co_await net::HttpGet(loop, std::move(hostname), port, std::move(target),
+                                                     kLauncherTimeout, kLauncherAnswerLimit);
+  if (response.status != 200) {
+    throw Error(Verdict::kFail, fmt::format("port {} answers {} {}", port, response.status,
+                                            net::HttpReason(response.status)));
+  }
+  co_return std::move(response.body);
+}
+
 int RunWithConfig(const config::Config& config, const Invocation& invocation, std::ostream& out) {
   Loop loop;
   SystemRandom random;
   zk::WireClient client(loop, random, ConnectionOptions(config.zookeeper));
   store::Store store(loop, client, random);
   Context context{loop, store, out};
+  context.ask_launcher = [&loop, port = config.webapp.port](std::string hostname, std::string target) {
+    return AskLauncher(loop, port, std::move(hostname), std::move(target));
+  };
   Outcome outcome;
   RunToEnd(loop, RunCommand(context, ServerNames(config.zookeeper), invocation, outcome));
   if (outcome.error && VerdictOf(outcome.error) == Verdict::kCancelled) return kInterrupted;

@@ -123,6 +123,18 @@ Task<std::vector<UploadKey>> Store::ListUploads(ProviderName provider) {
   co_return keys;
 }
 
+Task<std::vector<Component>> Store::ListComponents(ComponentKind kind) {
+  std::vector<Component> components;
+  std::vector<std::string> names = co_await Children(paths::Components(kind));
+  for (const std::string& name : names) {
+    zk::Result<zk::NodeData> node = co_await Get(paths::Components(kind) + "/" + name);
+    if (!node) continue;
+    Expected<Component> component = ParseComponent(kind, node->data);
+    if (component) components.push_back(std::move(*component));
+  }
+  co_return components;
+}
+
 std::string Store::UploadPath(const UploadKey& key) { return paths::Upload(key); }
 
 }  // namespace nodepool::store

@@ -151,6 +151,10 @@ class Store {
   // The path of an upload record, as a node's image_id (launcher.md 17).
   static std::string UploadPath(const UploadKey& key);
 
+  // --- Components ---------------------------------------------------------
+  // Everyone of the kind who is registered and readable, directly read.
+  Task<std::vector<Component>> ListComponents(ComponentKind kind);
+
   // --- Locks by name ------------------------------------------------------
   // Non-blocking lock under our own directory /nodepool/locks/<name>, e.g. for the
   // registration of a static slot (D-85). nullopt: held by another.

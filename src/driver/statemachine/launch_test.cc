@@ -220,6 +220,30 @@ TEST_F(LaunchTest, LostSessionEndsTheLaunchWithoutRetry) {
   EXPECT_EQ(cloud->requested.size(), 1u);
 }
 
+// Whose session is lost is told to stop at once, and still that is the result.
+TEST_F(LaunchTest, ALaunchStoppedBecauseItsSessionIsLostIsCounted) {  // launcher.27.2
+  StartProvider();
+  TaskGroup group(time.loop(), log::Logger("test.launch"));
+  zk::Registration watch = client->OnSession([&](zk::SessionState state) {
+    if (state == zk::SessionState::kLost) group.CancelAll();
+  });
+  group.Spawn("launch", LaunchNode());
+  ASSERT_TRUE(time.RunUntil([&] { return cloud->requested.size() == 1; }));
+  zk.ExpireSession(*client);
+  time.Advance(seconds(30));
+  EXPECT_EQ(group.size(), 0u);
+  EXPECT_THAT(Results(), ElementsAre("error.zksession"));
+}
+
+TEST_F(LaunchTest, ALaunchThatIsToldToStopHasNoResult) {  // launcher.27.2
+  StartProvider();
+  TaskGroup group(time.loop(), log::Logger("test.launch"));
+  group.Spawn("launch", LaunchNode());
+  ASSERT_TRUE(time.RunUntil([&] { return cloud->requested.size() == 1; }));
+  time.Run(group.Stop());
+  EXPECT_THAT(Results(), ::testing::IsEmpty());
+}
+
 // drivers.md 5.9
 TEST_F(LaunchTest, ZoneIsDrawnFromThePoolElseFromTheCloud) {
   prepare_cloud = [](ScriptedAdapter& adapter) { adapter.zones = {"cloud-zone"}; };

@@ -1,0 +1,78 @@
+#include "cli/launcher_query.h"
+
+#include <boost/json/parse.hpp>
+#include <set>
+
+#include "async/task_group.h"
+#include "base/text.h"
+
+namespace nodepool::cli {
+namespace {
+
+namespace json = boost::json;
+
+Task<> AskOne(Context& context, std::string hostname, WaitsByRequest& waits) {
+  std::exception_ptr error;
+  try {
+    std::string target = "/api/v1/requests";
+    std::string answer = co_await context.ask_launcher(hostname, std::move(target));
+    AddWaits(waits, hostname, answer);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  if (error) {
+    context.logger.Warning("The launcher on {} is not reachable, so why its requests wait is not known: {}",
+                           Excerpt(hostname), MessageOf(error));
+  }
+}
+
+const json::array& ArrayIn(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  if (value == nullptr || !value->is_array()) {
+    throw Error(Verdict::kInvalid, "the answer has no list \"" + std::string(key) + "\"");
+  }
+  return value->as_array();
+}
+
+}  // namespace
+
+void AddWaits(WaitsByRequest& waits, const std::string& hostname, std::string_view answer) {
+  boost::system::error_code error;
+  json::value parsed = json::parse(answer, error);
+  if (error || !parsed.is_object()) throw Error(Verdict::kInvalid, "the answer is no JSON object");
+  for (const json::value& entry : ArrayIn(parsed.as_object(), "requests")) {
+    const json::object* request = entry.if_object();
+    const json::value* id = request == nullptr ? nullptr : request->if_contains("id");
+    if (id == nullptr || !id->is_string()) throw Error(Verdict::kInvalid, "a request of the answer has no id");
+    for (const json::value& reason : ArrayIn(*request, "waits")) {
+      if (!reason.is_object()) throw Error(Verdict::kInvalid, "a reason of the answer is no object");
+      json::object told{{"launcher", hostname}};
+      for (const auto& [key, value] : reason.as_object()) told[key] = value;
+      waits[RequestId(std::string(id->as_string()))].push_back(std::move(told));
+    }
+  }
+}
+
+Task<WaitsByRequest> AskWhyRequestsWait(Context& context) {
+  std::vector<Component> launchers = co_await context.store.ListComponents(ComponentKind::kLauncher);
+  std::set<std::string> hostnames;
+  for (const Component& launcher : launchers) hostnames.insert(launcher.hostname);
+  WaitsByRequest waits;
+  TaskGroup questions(context.loop, context.logger);
+  for (const std::string& hostname : hostnames) {
+    questions.Spawn("ask the launcher on " + hostname, AskOne(context, hostname, waits));
+  }
+  std::exception_ptr error;
+  try {
+    co_await questions.Join();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) co_await IgnoreCancellation();
+  co_await questions.Stop();
+  if (error) std::rethrow_exception(error);
+  co_return waits;
+}
+
+}  // namespace nodepool::cli
