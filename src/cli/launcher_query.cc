@@ -44,7 +44,8 @@ void AddWaits(WaitsByRequest& waits, const std::string& hostname, std::string_vi
   for (const json::value& entry : ArrayIn(parsed.as_object(), "requests")) {
     const json::object* request = entry.if_object();
     const json::value* id = request == nullptr ? nullptr : request->if_contains("id");
-    if (id == nullptr || !id->is_string()) throw Error(Verdict::kInvalid, "a request of the answer has no id");
+    if (id == nullptr || !id->is_string())
+      throw Error(Verdict::kInvalid, "a request of the answer has no id");
     for (const json::value& reason : ArrayIn(*request, "waits")) {
       if (!reason.is_object()) throw Error(Verdict::kInvalid, "a reason of the answer is no object");
       json::object told{{"launcher", hostname}};

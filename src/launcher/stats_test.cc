@@ -470,6 +470,26 @@ TEST_F(StatsWorkerTest, LocalGaugesComeEveryTenSeconds) {  // launcher.27.4, lau
   }
 }
 
+TEST_F(StatsWorkerTest, AChangedConfigurationIsToldAtOnce) {  // launcher.27.4
+  config_->common.tenant_limits["t1"] = {{"cores", 10}};
+  Running& np01 = Start("np01");
+  AddNode(NodeState::kHold, "cloud", "small");
+  time_.Advance(seconds(2));
+  np01.recorder.lines.clear();
+  auto changed = std::make_shared<driver::LoadedConfig>(*config_);
+  changed->common.tenant_limits["t1"]["cores"] = 20;
+  changed->providers.clear();
+  np01.launcher->Reconfigure(changed);
+  time_.Advance(milliseconds(10));
+  EXPECT_EQ(np01.recorder.Last("nodepool.tenant_limits.t1.cores"), "20|g");
+  EXPECT_EQ(np01.recorder.Last("nodepool.provider.cloud.max_servers"), "0|g")
+      << "it is not configured any more";
+  time_.Advance(std::chrono::minutes(15));
+  EXPECT_EQ(np01.recorder.Last("nodepool.provider.cloud.up"), "0|g") << "nor does it run";
+  EXPECT_EQ(np01.recorder.With("nodepool.provider.cloud.max_servers").size(), 1u) << "told as zero once";
+  EXPECT_THAT(np01.recorder.With("nodepool.provider.cloud.pool.main.addressable_requests:0"), Not(IsEmpty()));
+}
+
 TEST_F(StatsWorkerTest, MalformedRecordsAreCountedOncePerVersion) {  // D-08
   Running& np01 = Start("np01");
   AddNode(NodeState::kHold);

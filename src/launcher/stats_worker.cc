@@ -34,7 +34,7 @@ void StatsWorker::Start() {
       [this](const RequestId&, const store::StoredRequest* before, const store::StoredRequest* after) {
         counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
       }));
-  registrations_.push_back(context_.registry.OnChange([this] { PoolsChanged(); }));
+  registrations_.push_back(context_.registry.OnChange([this] { changed_.Set(); }));
   tasks_.Spawn("local statistics", TellLocal());
   tasks_.Spawn("tick of the local statistics", Tick());
   if (context_.metrics.pushed() != nullptr) {
@@ -54,13 +54,8 @@ void StatsWorker::NodeChanged(const store::StoredNode* before, const store::Stor
       before != nullptr && after != nullptr && before->revision.mzxid == after->revision.mzxid;
   if (is_lock_only) return;
   counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
-  nodes_changed_.Set();
-}
-
-// A pool that went is news only for what would otherwise keep its last value.
-void StatsWorker::PoolsChanged() {
-  if (!is_leading_ || nodes_changed_.is_set()) return;
-  if (cluster_gauges_.LacksAny([this](metrics::Sink& to) { ReportCluster(to); })) nodes_changed_.Set();
+  nodes_changed_ = true;
+  changed_.Set();
 }
 
 Task<> StatsWorker::Compete() {
@@ -78,21 +73,20 @@ Task<> StatsWorker::Compete() {
   }
 }
 
-// Nothing is told before the first change (launcher.md 27.3).
+// Nothing is told before the first change of a node (launcher.md 27.3). What pools
+// offer is told with it; that alone is news only when something told is gone.
 Task<> StatsWorker::Lead() {
-  struct Leading {
-    bool& is_leading;
-    ~Leading() { is_leading = false; }
-  } leading{is_leading_};
   logger_.Info("Won stats reporter election");
-  is_leading_ = true;
-  cluster_gauges_ = {};
-  nodes_changed_.Reset();
+  metrics::GaugeReport report = [this](metrics::Sink& to) { ReportCluster(to); };
+  metrics::RepeatedGauges gauges;
+  nodes_changed_ = false;
   while (true) {
-    co_await nodes_changed_.Wait();
-    nodes_changed_.Reset();
-    if (context_.nodes.synced() && context_.requests.synced() && context_.registry.synced()) {
-      cluster_gauges_.Tell(*context_.metrics.pushed(), [this](metrics::Sink& to) { ReportCluster(to); });
+    co_await changed_.Wait();
+    changed_.Reset();
+    bool is_complete = context_.nodes.synced() && context_.requests.synced() && context_.registry.synced();
+    if (is_complete && (nodes_changed_ || gauges.LacksAny(report))) {
+      nodes_changed_ = false;
+      gauges.Tell(*context_.metrics.pushed(), report);
     }
     co_await context_.loop.SleepFor(kReportPause);
   }

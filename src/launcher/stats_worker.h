@@ -37,7 +37,6 @@ class StatsWorker {
   void ReportCluster(metrics::Sink& to) const;
   void ReportLocal(metrics::Sink& to) const;
   void NodeChanged(const store::StoredNode* before, const store::StoredNode* after);
-  void PoolsChanged();
   void CountMalformed();
 
   Context& context_;
@@ -45,12 +44,11 @@ class StatsWorker {
   std::string hostname_;
   log::Logger logger_;
   NodeCounts counts_;
-  Event nodes_changed_;
+  Event changed_;
+  bool nodes_changed_ = false;  // and not only what pools offer
   Event local_changed_;
-  metrics::RepeatedGauges cluster_gauges_;
   metrics::RepeatedGauges local_gauges_;
   std::map<std::string, std::uint64_t> malformed_;  // as counted so far, by kind
-  bool is_leading_ = false;
   TaskGroup tasks_;
   std::vector<zk::Registration> registrations_;
 };

@@ -126,9 +126,10 @@ def test_bb_32_one_of_two_launchers_reports_the_cluster(site, statsd):
         key = re.escape(f"nodepool.launcher.{HOSTNAME}.zk.{queue}:0|g")
         assert {sender for sender, _ in statsd.lines(key)} == both
     assert [entry["hostname"] for entry in tree.components("launcher").values()] == [os.uname().nodename] * 2
-    contender, _ = tree.children("/nodepool/elections/stats")
-    assert tree.zk.get(f"/nodepool/elections/stats/{contender}")[0].decode() in (
-        f"{HOSTNAME}-{first.pid}", f"{HOSTNAME}-{second.pid}")
+    election = "/nodepool/elections/stats"
+    wait_for(lambda: len(tree.children(election)) == 2, "both stand for election")
+    assert {tree.zk.get(f"{election}/{contender}")[0].decode() for contender in tree.children(election)} == {
+        f"{HOSTNAME}-{first.pid}", f"{HOSTNAME}-{second.pid}"}
 
     first.kill()  # its session ends with the timeout
     wait_for(lambda: "Won stats reporter election" in second.output(), "the other takes over", 30)
