@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/write.hpp>
 
 #include "async/task_group.h"
@@ -43,6 +45,59 @@ class Listener {
   std::string greeting_;
   TaskGroup group_;
   std::vector<tcp::socket> sockets_;
+};
+
+// Passes everything on to another port of this machine, a while later.
+class SlowRelay {
+ public:
+  SlowRelay(Loop& loop, int to_port, Duration delay)
+      : loop_(loop),
+        acceptor_(loop.context(), {asio::ip::address_v4::loopback(), 0}),
+        to_port_(to_port),
+        delay_(delay),
+        group_(loop, log::Logger("test.relay")) {
+    group_.Spawn("accept", Accept());
+  }
+  int port() const { return acceptor_.local_endpoint().port(); }
+  Task<> Stop() { return group_.Stop(); }
+
+ private:
+  using Socket = std::shared_ptr<tcp::socket>;
+
+  Task<> Accept() {
+    while (true) {
+      auto from = std::make_shared<tcp::socket>(co_await acceptor_.async_accept(asio::use_awaitable));
+      auto to = std::make_shared<tcp::socket>(loop_.context());
+      tcp::endpoint server(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(to_port_));
+      boost::system::error_code refused;
+      auto connected = asio::redirect_error(asio::use_awaitable, refused);
+      co_await to->async_connect(server, connected);
+      if (refused) continue;  // the server is not up yet; the client finds a closed connection
+      group_.Spawn("there", Pass(from, to));
+      group_.Spawn("back", Pass(to, from));
+    }
+  }
+  Task<> Pass(Socket from, Socket to) {
+    std::array<char, 4096> buffer;
+    boost::system::error_code end;
+    while (!end) {
+      auto received = asio::redirect_error(asio::use_awaitable, end);
+      std::size_t size = co_await from->async_read_some(asio::buffer(buffer), received);
+      co_await loop_.SleepFor(delay_);
+      if (!end) {
+        auto sent = asio::redirect_error(asio::use_awaitable, end);
+        co_await asio::async_write(*to, asio::buffer(buffer, size), sent);
+      }
+    }
+    boost::system::error_code ignored;
+    to->shutdown(tcp::socket::shutdown_send, ignored);
+  }
+
+  Loop& loop_;
+  tcp::acceptor acceptor_;
+  int to_port_;
+  Duration delay_;
+  TaskGroup group_;
 };
 
 class HostKeyScanTest : public ::testing::Test {
@@ -96,6 +151,14 @@ TEST_F(HostKeyScanTest, WaitsForAServerThatStartsLate) {
   EXPECT_EQ(group.size(), 0u) << "keys before the server started";
 }
 
+TEST_F(HostKeyScanTest, SlowServerIsWaitedFor) {
+  SshServerForTest server({"ed25519", "ecdsa-256"});
+  server.Start();
+  SlowRelay relay(loop, server.port(), milliseconds(50));
+  EXPECT_EQ(Scan(relay.port()), (Keys{server.public_key("ed25519"), server.public_key("ecdsa-256")}));
+  RunToEnd(loop, relay.Stop());
+}
+
 // NS-2, F-scan-timeout-connect
 TEST_F(HostKeyScanTest, RefusingPortTimesOut) { ExpectNoAnswer(FreePort()); }
 
@@ -104,6 +167,22 @@ TEST_F(HostKeyScanTest, SilentServerTimesOut) {
   Listener listener(loop, "");
   ExpectNoAnswer(listener.port());
   EXPECT_GE(listener.accepted(), 1u);
+  RunToEnd(loop, listener.Stop());
+}
+
+// NS-3: it greets as SSH does and then says nothing more.
+TEST_F(HostKeyScanTest, ServerThatOnlyGreetsTimesOut) {
+  Listener listener(loop, "SSH-2.0-silence\r\n");
+  HostKeyScanner::Options options;
+  options.try_limit = seconds(1);
+  HostKeyScanner impatient(loop, pool, options);
+  try {
+    RunToEnd(loop, impatient.Scan("127.0.0.1", listener.port(), true, loop.SteadyNow() + milliseconds(1500)));
+    ADD_FAILURE() << "the scan succeeded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.verdict(), Verdict::kRetry);
+  }
+  EXPECT_GE(listener.accepted(), 2u) << "once for the greeting, once for the exchange";
   RunToEnd(loop, listener.Stop());
 }
 
@@ -151,6 +230,26 @@ TEST_F(HostKeyScanTest, MoreScansThanPlacesAllSucceed) {
   for (int i = 0; i < 3; ++i) group.Spawn("scan", ScanInto(narrow, loop, server.port(), results));
   RunToEnd(loop, JoinGroup(group));
   EXPECT_EQ(results, std::vector<Keys>(3, Keys{server.public_key("ed25519")}));
+}
+
+// NS-4: a hundred at a time.
+TEST_F(HostKeyScanTest, AHundredScansAreUnderWayAndTheRestWaits) {
+  Listener silent(loop, "");
+  TaskGroup group(loop, log::Logger("test.scan"));
+  std::vector<Keys> results;
+  for (int i = 0; i < 130; ++i) group.Spawn("scan", ScanInto(scanner, loop, silent.port(), results));
+  SteadyTime limit = loop.SteadyNow() + seconds(10);
+  struct Watch {
+    static Task<> Until(Loop& loop, Listener& listener, std::size_t count, SteadyTime limit) {
+      while (listener.accepted() < count && loop.SteadyNow() < limit)
+        co_await loop.SleepFor(milliseconds(10));
+      co_await loop.SleepFor(milliseconds(200));
+    }
+  };
+  RunToEnd(loop, Watch::Until(loop, silent, 100, limit));
+  EXPECT_EQ(silent.accepted(), 100u);
+  RunToEnd(loop, group.Stop());
+  RunToEnd(loop, silent.Stop());
 }
 
 // The clock of a scan runs while it waits in the line.
