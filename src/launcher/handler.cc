@@ -104,6 +104,7 @@ Task<> Handler::Serve() {
       if (!plan_.wait.empty() && !driver_->provider->launches_nodes()) co_return co_await GiveBack();
       std::vector<sched::FillPlan::Reuse> reuses = plan_.reuse;
       for (const sched::FillPlan::Reuse& reuse : reuses) co_await TryReuse(reuse);
+      reuses_settled_.Set();
       if (changed_.is_set()) continue;
     }
     co_await changed_.Wait();
@@ -165,6 +166,7 @@ void Handler::PlanNext() {
     claims_.insert(reuse.node);
     ledger_.Claim(reuse.node);
   }
+  reuses_settled_.Reset();
   for (const LabelName& label : plan_.launch) StartLaunch(label, view.labels.at(label).need);
   SetWaiting(!plan_.wait.empty());
   if (is_waiting_ && !is_refused) host_.MakeRoom(plan_);
@@ -282,6 +284,7 @@ Task<> Handler::MarkEnded(std::shared_ptr<Slot> slot, NodeState state) {
 
 Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
                                 std::shared_ptr<DriverSide> driver) {
+  co_await reuses_settled_.Wait();
   Node node = NewNode(slot->label);
   co_await driver->handler->SetNodeMetadata(node);
   WallTime now = context_.loop.Now();

@@ -124,6 +124,7 @@ class Handler {
   sched::FillPlan plan_;
   sched::FillPlan announced_;  // the plan as the pool was last told of
   Event changed_;
+  Event reuses_settled_;  // launches wait for it: reused nodes decide the zone
   Backoff refusal_backoff_;
   std::optional<SteadyTime> refused_until_;
   bool is_waiting_ = false;

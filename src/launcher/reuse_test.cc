@@ -111,6 +111,20 @@ TEST_F(ZoneTest, AllNodesOfARequestShareOneZone) {  // BB-02
   EXPECT_GT(seen.size(), 1u) << "not always the same one";
 }
 
+TEST_F(ZoneTest, ReusedNodeDecidesTheZoneOfTheOthers) {  // BB-13
+  AddCloud({.labels = {"small", "large"}, .simulation = "availability-zones: [az1, az2, az3]"});
+  StartLauncher();
+  for (int i = 0; i < 10; ++i) {
+    AddNode(NodeState::kReady, [](Node& node) { node.az = "az2"; });
+    RequestId id = Request({"small", "large", "large"});
+    ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+    EXPECT_THAT(ZonesOf(id), ::testing::ElementsAre("az2"));
+    auto nodes = Take(id);
+    Return(nodes);
+    ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
+  }
+}
+
 TEST_F(ZoneTest, PoolMayNameItsZones) {  // LA-42
   AddCloud({.pool = "availability-zones: [az2]"});
   StartLauncher();
