@@ -144,7 +144,30 @@ TEST_F(LaunchTest, LaunchTimeoutEndsAnAttemptWhereverItIs) {
   EXPECT_GE(outcomes[1].duration, seconds(60));
 }
 
-TEST_F(LaunchTest, FailedScanIsDiagnosedAndRetried) {
+TEST_F(LaunchTest, ScanThatFailsInEveryAttemptFailsTheLaunch) {  // LA-48, LA-49
+  StartProvider();
+  failing_scans = 4;
+  cloud->console = "kernel panic";
+  log::Capture log;
+  EXPECT_EQ(LaunchFails(), Verdict::kRetry);
+  EXPECT_THAT(Results(), ElementsAre("error.keyscan", "error.keyscan", "error.keyscan"));
+  EXPECT_EQ(log.Count("kernel panic"), 3);
+}
+
+TEST_F(LaunchTest, WinrmWaitsForItsPortAndHasNoKeys) {  // BB-36
+  label->connection.connection_type = "winrm";
+  label->connection.connection_port = 5986;
+  config->boot_timeout = seconds(30);
+  StartProvider();
+  failing_scans = 1;
+  time.Run(LaunchNode());
+  EXPECT_THAT(Results(), ElementsAre("error.keyscan", "ready")) << "a closed port costs an attempt";
+  EXPECT_EQ(outcomes[0].duration, seconds(32));
+  EXPECT_EQ(scanned_port, 5986);
+  EXPECT_THAT(Stored().host_keys, ::testing::IsEmpty());
+}
+
+TEST_F(LaunchTest, FailedScanIsDiagnosedAndRetried) {  // LA-47, LA-49
   config->boot_timeout = seconds(30);
   StartProvider();
   failing_scans = 1;
@@ -253,6 +276,24 @@ TEST_F(LaunchTest, ZoneIsDrawnFromThePoolElseFromTheCloud) {
   pool->availability_zones = {"pool-zone"};
   time.Run(LaunchNode());
   EXPECT_EQ(cloud->requested[1].az, "pool-zone");
+}
+
+// BB-02: also when the cloud's zones are asked for twice.
+TEST_F(LaunchTest, NodesOfARequestThatBeginTogetherShareOneZone) {
+  prepare_cloud = [](ScriptedAdapter& adapter) {
+    for (int i = 0; i < 50; ++i) adapter.zones.push_back("zone-" + std::to_string(i));
+  };
+  StartProvider();
+  std::shared_ptr<NodeRequestHandler> handler = MakeHandler();
+  TaskGroup group(time.loop(), log::Logger("test.launch"));
+  for (Duration slowness : {seconds(1), seconds(20)}) {
+    cloud->zones_duration = slowness;
+    group.Spawn("launch", LaunchNode(handler));
+    time.Advance(std::chrono::milliseconds(1));
+  }
+  time.Advance(seconds(60));
+  ASSERT_EQ(cloud->requested.size(), 2u);
+  EXPECT_EQ(cloud->requested[0].az, cloud->requested[1].az);
 }
 
 TEST_F(LaunchTest, ZoneOfAReusedNodeBindsTheRequest) {

@@ -56,25 +56,32 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     ProviderEnvironment environment{
         time.loop(), random, blocking_pool, store, nodes, images, [this] { ++capacity_changes; }, this};
     provider = MakeProvider(std::move(environment), config, std::move(scripted),
-                            [this](std::string, int, bool, SteadyTime deadline) { return Scan(deadline); });
+                            [this](std::string, int port, bool wants_keys, SteadyTime deadline) {
+                              scanned_port = port;
+                              return Scan(wants_keys, deadline);
+                            });
     time.Run(provider->Start());
   }
 
-  Task<std::vector<std::string>> Scan(SteadyTime deadline) {
+  Task<std::vector<std::string>> Scan(bool wants_keys, SteadyTime deadline) {
     ++scans;
     bool fails = failing_scans > 0 && failing_scans-- > 0;
     co_await time.loop().SleepUntil(fails ? deadline : time.loop().SteadyNow() + std::chrono::seconds(1));
     if (fails) throw Error(Verdict::kRetry, "timeout connecting");
-    co_return std::vector<std::string>{"ssh-ed25519 AAAA"};
+    std::vector<std::string> keys;
+    if (wants_keys) keys = {"ssh-ed25519 AAAA"};
+    co_return keys;
   }
 
-  // A launch as the core does it, node record included.
-  Task<> LaunchNode() {
+  std::unique_ptr<NodeRequestHandler> MakeHandler() {
     store::StoredRequest request;
     request.id = RequestId("100-0000000001");
     request.record.requestor = "tester";
-    std::unique_ptr<NodeRequestHandler> handler =
-        provider->RequestHandler(config->pools.at(PoolName("main")), request);
+    return provider->RequestHandler(config->pools.at(PoolName("main")), request);
+  }
+  // A launch as the core does it, node record included.
+  Task<> LaunchNode() { return LaunchNode(MakeHandler()); }
+  Task<> LaunchNode(std::shared_ptr<NodeRequestHandler> handler) {
     Node fresh;
     fresh.SetState(NodeState::kInit, time.loop().Now());
     fresh.provider = config->name;
@@ -149,6 +156,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
   int capacity_changes = 0;
   int scans = 0;
   int failing_scans = 0;
+  int scanned_port = 0;
   NodeId node_id;
   Node launched_record;
   std::vector<std::string> history;

@@ -78,7 +78,7 @@ TEST_F(CloudProviderTest, QuotaIsReadAgainAfter300Seconds) {
   EXPECT_EQ(capacity_changes, changes + 1) << "the same value again is no change";
 }
 
-TEST_F(CloudProviderTest, FailedReadKeepsTheOldQuota) {
+TEST_F(CloudProviderTest, FailedReadKeepsTheOldQuota) {  // F-lazy-cache
   StartProvider();
   cloud->list_fault = Error(Verdict::kRetry, "the cloud is away");
   provider->InvalidateQuota();

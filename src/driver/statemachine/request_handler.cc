@@ -62,6 +62,7 @@ Task<> RequestHandler::ChooseZone() {
                     context_.config->name, MessageOf(error));
     co_return;
   }
+  if (has_chosen_zone_) co_return;  // meanwhile, for another node of the request
   if (!zones.empty()) zone_ = zones[context_.environment.random.Below(zones.size())];
   has_chosen_zone_ = true;
 }

@@ -36,6 +36,7 @@ class ScriptedAdapter : public Adapter {
   std::vector<Resource> resources;
   std::vector<std::string> deleted_resources;
   std::vector<std::optional<std::string>> zones = {std::nullopt};
+  Duration zones_duration{0};
   std::optional<Error> label_fault;
   int label_asked = 0;
   int quota_asked = 0;
@@ -93,7 +94,10 @@ class ScriptedAdapter : public Adapter {
     if (label_fault) throw *label_fault;
     return QuotaInformation::Amount({{"cores", 2}, {"instances", 1}, {"ram", 1024}});
   }
-  Task<std::vector<std::optional<std::string>>> AvailabilityZones() override { co_return zones; }
+  Task<std::vector<std::optional<std::string>>> AvailabilityZones() override {
+    if (zones_duration > Duration(0)) co_await loop_.SleepFor(zones_duration);
+    co_return zones;
+  }
   Task<std::optional<std::string>> ConsoleLog(const LabelConfig&, boost::json::value) override {
     co_return console;
   }
