@@ -169,7 +169,8 @@ void Handler::PlanNext() {
   reuses_settled_.Reset();
   for (const LabelName& label : plan_.launch) StartLaunch(label, view.labels.at(label).need);
   SetWaiting(!plan_.wait.empty());
-  if (is_waiting_ && !is_refused) host_.MakeRoom(plan_);
+  bool may_displace = request_->record().requestor != kMinReadyRequestor;
+  if (is_waiting_ && !is_refused && may_displace) host_.MakeRoom(plan_);
 }
 
 Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {

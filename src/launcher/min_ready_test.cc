@@ -79,6 +79,18 @@ TEST_F(MinReadyTest, BacksOffAtCapacity) {  // D-27
   EXPECT_LE(children->stat.cversion, 2 * (1 + 2 * 6));
 }
 
+// Two labels that do not fit together must not displace each other in turn.
+TEST_F(MinReadyTest, NoNodeIsDeletedForIt) {  // LA-24
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
+  label_config("small").min_ready = 1;
+  label_config("large").min_ready = 1;
+  StartLauncher();
+  time_.Advance(minutes(30));
+  EXPECT_EQ(script().launches, 1);
+  EXPECT_TRUE(script().deleted.empty());
+  EXPECT_EQ(FreeNodes(), 1);
+}
+
 TEST_F(MinReadyTest, LaunchersDoNotAddUp) {  // LA-30
   label_config("small").min_ready = 1;
   StartLauncher("np01");
