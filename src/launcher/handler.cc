@@ -217,6 +217,12 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
   slots_.push_back(std::move(slot));
 }
 
+bool Handler::MayTake(const store::StoredNode& node) const {
+  if (!is_waiting_ || !seen_.record.reuse || rejected_.contains(node.id)) return false;
+  return std::any_of(announced_.wait.begin(), announced_.wait.end(),
+                     [&](const LabelName& label) { return node.record.has_label(label); });
+}
+
 void Handler::Unclaim(const NodeId& node) {
   if (claims_.erase(node) > 0) ledger_.Unclaim(node);
 }

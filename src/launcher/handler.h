@@ -67,6 +67,8 @@ class Handler {
   const RequestId& id() const { return seen_.id; }
   const sched::ServiceOrder& order() const { return order_; }
   bool is_waiting() const { return is_waiting_; }
+  // Whether it waits for a label of this free node and may still take it.
+  bool MayTake(const store::StoredNode& node) const;
   // What it misses while it waits.
   const sched::FillPlan& plan() const { return announced_; }
 

@@ -110,13 +110,6 @@ const Handler* PoolWorker::FindHandler(const RequestId& id) const {
   return it == handlers_.end() ? nullptr : it->second.get();
 }
 
-std::set<LabelName> PoolWorker::waiting_labels() const {
-  std::set<LabelName> labels;
-  for (const auto& [order, handler] : waiting_)
-    labels.insert(handler->plan().wait.begin(), handler->plan().wait.end());
-  return labels;
-}
-
 sched::LabelView PoolWorker::LabelViewOf(const driver::LabelConfig& label) const {
   sched::LabelView view;
   view.free_nodes = &context_.nodes.FreeNodes(key_, label.name);
@@ -240,6 +233,11 @@ void PoolWorker::WaitingChanged(Handler& handler) {
   surroundings_.capacity_changed();
 }
 
+bool PoolWorker::IsWaitedFor(const store::StoredNode& node) const {
+  return std::any_of(waiting_.begin(), waiting_.end(),
+                     [&](const auto& waiting) { return waiting.second->MayTake(node); });
+}
+
 void PoolWorker::MakeRoom(const sched::FillPlan& plan) {
   SteadyTime now = context_.loop.SteadyNow();
   if (room_made_ && now < *room_made_ + context_.intervals.make_room_holdoff) return;
@@ -247,7 +245,7 @@ void PoolWorker::MakeRoom(const sched::FillPlan& plan) {
   for (const auto& [label, config] : config_->labels) {
     for (const NodeId& id : context_.nodes.FreeNodes(key_, label)) {
       const store::StoredNode* node = context_.nodes.Find(id);
-      if (node == nullptr || surroundings_.ledger.claimed().contains(id)) continue;
+      if (node == nullptr || surroundings_.ledger.claimed().contains(id) || IsWaitedFor(*node)) continue;
       unused[id] = {id, node->record.type, node->record.state_time,
                     node->record.resources.value_or(Resources{})};
     }

@@ -21,7 +21,7 @@ struct PoolSurroundings {
   ProviderManager& providers;
   Ledger& ledger;
   const sched::Registry& registry;                     // kept up to date by the scheduler
-  std::function<std::set<LabelName>()> wanted_labels;  // of everything that waits
+  std::function<std::set<LabelName>()> wanted_labels;  // of free nodes, by requests in line
   std::function<void(const RequestId&)> handler_ended;
   std::function<void()> capacity_changed;
 };
@@ -60,7 +60,6 @@ class PoolWorker : public HandlerHost {
   // Lets all handlers look again: the provider came up.
   void ProviderChanged();
   void RequestGone(const RequestId& id);
-  std::set<LabelName> waiting_labels() const;
   // The handler of an accepted request, or null.
   const Handler* FindHandler(const RequestId& id) const;
 
@@ -77,6 +76,7 @@ class PoolWorker : public HandlerHost {
  private:
   Task<> RunHandler(std::shared_ptr<Handler> handler);
   Task<> Sacrifice(NodeId id);
+  bool IsWaitedFor(const store::StoredNode& node) const;
   sched::LabelView LabelViewOf(const driver::LabelConfig& label) const;
   void AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const;
   Resources UsedBy(const PoolKey& pool) const;

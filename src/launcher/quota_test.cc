@@ -67,6 +67,24 @@ TEST_F(QuotaTest, OnlyAsManyUnusedNodesAsNeededMakeRoom) {  // D-22
   EXPECT_THAT(script().deleted, ::testing::ElementsAre(NodeId("0000000000"))) << "the oldest";
 }
 
+// A free node of the wanted label that the request cannot have, here of a driver that
+// vetoes it, would else be in its own way for ever.
+TEST_F(QuotaTest, FreeNodesThatTheRequestCannotUseMakeRoom) {  // D-22
+  AddPool("cloud", "main", {"small"}).max_servers = 1;
+  NodeId useless = AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  script().not_reusable = {useless};
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  auto nodes = Take(id);
+  Return(nodes);
+  ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
+  time_.Advance(std::chrono::minutes(6));
+  AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  RequestId fresh = Request({"small"}, [](NodeRequest& request) { request.reuse = false; });
+  EXPECT_TRUE(AwaitState(fresh, RequestState::kFulfilled));
+}
+
 TEST_F(QuotaTest, RequestDeletedWhileWaitingIsNoticedAtOnce) {
   AddPool("cloud", "main", {"small"}).max_servers = 1;
   StartLauncher();

@@ -214,6 +214,7 @@ TEST_F(ReconfigurationTest, ARemovedPoolGivesBackAndLeavesTheOtherPoolAlone) {
   })) << "the provider's dead nodes are deleted, whatever their pool";
 }
 
+// configuration.17.9
 TEST_F(ReconfigurationTest, TopLevelSettingsChangeWithoutReplacingAProvider) {
   AddCloud();
   Running& running = StartLauncher();

@@ -111,6 +111,20 @@ TEST_F(ZoneTest, AllNodesOfARequestShareOneZone) {  // BB-02
   EXPECT_GT(seen.size(), 1u) << "not always the same one";
 }
 
+TEST_F(ZoneTest, FreeNodesOfAnotherZoneMakeRoom) {  // D-22
+  AddCloud({.pool = "max-servers: 2"});
+  for (const char* zone : {"az1", "az2"}) {
+    AddNode(NodeState::kReady, [&](Node& node) {
+      node.az = zone;
+      node.resources = {{"instances", 1}};
+    });
+  }
+  StartLauncher();
+  RequestId id = Request({"small", "small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_THAT(ZonesOf(id), ::testing::SizeIs(1));
+}
+
 TEST_F(ZoneTest, ReusedNodeDecidesTheZoneOfTheOthers) {  // BB-13
   AddCloud({.labels = {"small", "large"}, .simulation = "availability-zones: [az1, az2, az3]"});
   StartLauncher();

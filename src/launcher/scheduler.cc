@@ -222,9 +222,9 @@ Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
 
 std::set<LabelName> Scheduler::WantedLabels() const {
   std::set<LabelName> wanted;
-  for (const auto& [shape, queue] : queues_.shapes())
-    wanted.insert(shape.node_types.begin(), shape.node_types.end());
-  for (const PoolWorker* pool : pools_) wanted.merge(pool->waiting_labels());
+  for (const auto& [shape, queue] : queues_.shapes()) {
+    if (shape.reuse) wanted.insert(shape.node_types.begin(), shape.node_types.end());
+  }
   return wanted;
 }
 

@@ -35,7 +35,7 @@ class Scheduler {
   void HandlerEnded(const RequestId& id);
 
   const sched::Registry& registry() const { return registry_; }
-  // Labels that some waiting request wants.
+  // Labels of which some request in line would take a free node.
   std::set<LabelName> WantedLabels() const;
   // What each pool last said about waiting requests, by shape.
   const std::map<sched::Shape, sched::Answers>& waiting() const { return plan_.waiting; }
