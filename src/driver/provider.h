@@ -98,7 +98,8 @@ class Provider : public ProviderNotifications {
   virtual QuotaInformation AvailableQuota() { return QuotaInformation::Limit({}); }
 
   // What one node of the label needs. Error(kInvalid): the label's configuration
-  // can never work; the core then treats it as not available (D-26).
+  // can never work; the core then treats it as not available. Any other error: it is
+  // not known now, and requests wait (D-26).
   virtual QuotaInformation QuotaForLabel(const LabelConfig& /*label*/) {
     return QuotaInformation::OneInstance();
   }

@@ -7,7 +7,7 @@
 namespace nodepool::driver {
 namespace {
 
-// F-quota-sub
+// F-quota-sub, OT-6
 TEST(QuotaInformationTest, SubtractsFromALimit) {
   auto rest = QuotaInformation::Limit({{"cores", 8}, {"ram", 8192}});
   rest.Subtract(QuotaInformation::Amount({{"cores", 2}, {"instances", 1}}));
@@ -15,7 +15,7 @@ TEST(QuotaInformationTest, SubtractsFromALimit) {
   EXPECT_TRUE(rest.NonNegative());
 }
 
-// F-quota-add
+// F-quota-add, OT-6
 TEST(QuotaInformationTest, AddsAmounts) {
   QuotaInformation used;
   used.Add(QuotaInformation::Amount({{"cores", 4}, {"instances", 1}, {"ram", 1024}}));
@@ -23,7 +23,7 @@ TEST(QuotaInformationTest, AddsAmounts) {
   EXPECT_EQ(used.resources(), (Resources{{"cores", 5}, {"instances", 2}, {"ram", 1024}, {"volumes", 2}}));
 }
 
-// F-quota-extra
+// F-quota-extra, OT-6
 TEST(QuotaInformationTest, ExtraResourcesTakeTheDefaultOfTheirOwner) {
   auto rest = QuotaInformation::Limit({{"cores", 8}, {"ram", 8192}, {"green", 16}});
   rest.Subtract(QuotaInformation::Amount(

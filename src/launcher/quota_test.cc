@@ -124,5 +124,20 @@ TEST_F(QuotaTest, RequestThatWaitsIsDeclinedWhenItsLabelBecomesImpossible) {  //
   EXPECT_TRUE(Await([&] { return !IsPaused(); }));
 }
 
+// What a label needs may not be known for a moment, as when the cloud is away.
+TEST_F(QuotaTest, LabelWhoseNeedIsUnknownIsWaitedFor) {  // D-26
+  script().label_errors.insert({LabelName("large"), Error(Verdict::kRetry, "flavors are not known yet")});
+  StartLauncher();
+  RequestId unknown = Request({"large"});
+  RequestId known = Request({"small"});
+  ASSERT_TRUE(AwaitState(known, RequestState::kFulfilled));
+  time_.Advance(seconds(60));
+  EXPECT_EQ(Read(unknown)->state, RequestState::kRequested);
+  EXPECT_TRUE(Read(unknown)->declined_by.empty());
+  script().label_errors.clear();
+  script().capacity_changed();
+  EXPECT_TRUE(AwaitState(unknown, RequestState::kFulfilled));
+}
+
 }  // namespace
 }  // namespace nodepool::launcher

@@ -64,15 +64,25 @@ class CloudProvider : public Provider {
   }
 
  private:
-  // No event tells that an image appeared in the cloud, or vanished.
+  // No event tells that an image appeared in the cloud, or vanished, or that a size
+  // that was unknown is known now.
   void NoticeLabels() {
     std::set<const LabelConfig*> ready;
     for (const auto& [pool_name, pool] : context_.config->pools) {
       for (const auto& [name, label] : pool->labels) {
-        if (LabelReady(*label)) ready.insert(label.get());
+        if (LabelReady(*label) && IsNeedKnown(*label)) ready.insert(label.get());
       }
     }
     if (std::exchange(ready_labels_, ready) != ready) context_.environment.capacity_changed();
+  }
+
+  bool IsNeedKnown(const LabelConfig& label) {
+    try {
+      context_.needs.For(label);
+    } catch (const Error&) {
+      return false;
+    }
+    return true;
   }
 
   // An image that gets its first upload makes waiting requests possible.

@@ -132,6 +132,18 @@ TEST_F(CloudProviderTest, PassingFaultOfALabelIsNotRemembered) {
   EXPECT_EQ(cloud->label_asked, 2);
 }
 
+TEST_F(CloudProviderTest, WhatTheCloudHasNowIsNoticedAtTheNextLook) {  // D-26, LA-66
+  StartProvider();
+  cloud->label_fault = Error(Verdict::kRetry, "flavors are not known yet");
+  Clean();
+  int changes = capacity_changes;
+  Clean();
+  EXPECT_EQ(capacity_changes, changes);
+  cloud->label_fault.reset();
+  Clean();
+  EXPECT_EQ(capacity_changes, changes + 1);
+}
+
 TEST_F(CloudProviderTest, DeletesTheMachineOfANode) {
   StartProvider();
   time.Run(LaunchNode());
