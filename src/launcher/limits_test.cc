@@ -202,5 +202,40 @@ TEST_F(CloudQuotaTest, RequestsThatTheCloudRefusedKeepTheirOrder) {  // LA-86
   EXPECT_TRUE(AwaitState(second, RequestState::kFulfilled));
 }
 
+// One pool of two providers loses its place; the other serves.
+TEST_F(CloudQuotaTest, WaitingRequestWhoseLaunchFailsGoesToTheOtherProvider) {  // LA-73
+  AddCloud({.name = "a", .pool = "max-servers: 1"});
+  AddCloud({.name = "b", .pool = "max-servers: 1"});
+  StartLauncher();
+  std::map<ProviderName, std::vector<store::LockedNode>> nodes;
+  for (int i = 0; i < 2; ++i) {
+    auto taken = Use({"small"});
+    ASSERT_EQ(taken.size(), 1u);
+    ProviderName provider = taken[0].record().provider;
+    nodes[provider] = std::move(taken);
+  }
+  ASSERT_EQ(nodes.size(), 2u);
+  RequestId first = Request({"small"});
+  ASSERT_TRUE(AwaitState(first, RequestState::kPending));
+  RequestId second = Request({"small"});
+  ASSERT_TRUE(AwaitState(second, RequestState::kPending));
+  // Which of them waits where: the one that is served when b has room waits there.
+  Return(nodes[ProviderName("b")]);
+  ASSERT_TRUE(Await([&] {
+    return Read(first)->state == RequestState::kFulfilled || Read(second)->state == RequestState::kFulfilled;
+  }));
+  RequestId served = Read(first)->state == RequestState::kFulfilled ? first : second;
+  RequestId left = served == first ? second : first;
+  auto of_b = Take(served);
+  Return(of_b);
+  ASSERT_TRUE(Await([&] { return cloud("b").servers().empty(); }));
+  cloud("a").FailNextCreates(100);
+  Return(nodes[ProviderName("a")]);
+  ASSERT_TRUE(AwaitState(left, RequestState::kFulfilled));
+  ASSERT_EQ(Read(left)->declined_by.size(), 1u);
+  EXPECT_THAT(Read(left)->declined_by[0].value, ::testing::HasSubstr("a-main"));
+  EXPECT_EQ(NodeOf(left).provider, ProviderName("b"));
+}
+
 }  // namespace
 }  // namespace nodepool::launcher

@@ -82,7 +82,7 @@ Decision WaitReason(const PoolView& pool, const TenantView* tenant, const NodeRe
     return Defer(Reason::kLaunchesInProgress,
                  fmt::format("{} of {}", pool.launches_in_progress, pool.max_concurrency));
   }
-  return {Decision::Kind::kAccept};
+  return {Decision::Kind::kAccept, Reason::kNone, "", !plan.wait.empty()};
 }
 
 // The running state of Assign: what accepted requests take from later ones.
@@ -142,13 +142,16 @@ struct Outcome {
   Answers deferrals;
 };
 
+// The first pool that can serve the request at once takes it, else the first that
+// accepts it to let it wait.
 Outcome AskPools(const Accounts& accounts, const NodeRequest& request) {
   Outcome outcome;
   for (const PoolView& pool : accounts.pools()) {
     Decision decision = accounts.Ask(pool, request);
     if (decision.kind == Decision::Kind::kAccept) {
-      outcome.taker = &pool;
-      return outcome;
+      if (outcome.taker == nullptr || !decision.must_wait) outcome.taker = &pool;
+      if (!decision.must_wait) return outcome;
+      continue;
     }
     auto& list = decision.kind == Decision::Kind::kDecline ? outcome.declines : outcome.deferrals;
     list.emplace_back(pool.key, std::move(decision));

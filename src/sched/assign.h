@@ -53,7 +53,8 @@ struct Decision {
   enum class Kind { kAccept, kDecline, kDefer };
   Kind kind = Kind::kDefer;
   Reason reason = Reason::kNone;
-  std::string detail;  // the labels, pool, resource ... concerned; may be empty
+  std::string detail;      // the labels, pool, resource ... concerned; may be empty
+  bool must_wait = false;  // accepted, but some of it has to wait for capacity
 };
 
 // What one pool does about one request (launcher.md 8, 9.2; D-33). `tenant` is null

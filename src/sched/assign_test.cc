@@ -274,6 +274,18 @@ TEST_F(AssignTest, WaitingForThePoolsOwnLimitLeavesOtherPoolsOfTheProviderAlone)
   EXPECT_EQ(Accepted().size(), 2u);
 }
 
+TEST_F(AssignTest, PoolThatCanServeAtOnceGoesBeforeOneThatWouldWait) {
+  pools.push_back(Pool({ProviderName("other"), PoolName("main")}));
+  for (PoolView& pool : pools) pool.pool.limit = {{"instances", 1}};
+  pools[0].pool.used = {{"instances", 1}};
+  AddRequest("200-0000000001", Request({"small"}));
+  AddRequest("200-0000000002", Request({"small"}));
+  Plan plan = Run();
+  ASSERT_EQ(plan.accept.size(), 2u);
+  EXPECT_EQ(plan.accept[0].pool, pools[1].key);
+  EXPECT_EQ(plan.accept[1].pool, kMain) << "the first of those that would wait";
+}
+
 TEST_F(AssignTest, TenantsShareIsUsedUpByWhatWasJustAccepted) {  // LA-09
   tenants["t"] = {{{"instances", 3}}, {}};
   for (int i = 0; i < 3; ++i) {
