@@ -117,7 +117,7 @@ TEST_F(ChangeNodeTest, SetsTheStateUnderTheLock) {
               HasSubstr("| 0000000000 | cloud    | small | i-1       |             |      | hold  |"));
 }
 
-TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {
+TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {  // D-66
   for (const char* id : {"0000000042", "", "bogus", "../../etc", "00000000420"}) {
     out_.str("");
     EXPECT_EQ(time_.Run(ChangeNode(context_, id, NodeState::kDeleting)), 0);
@@ -126,7 +126,7 @@ TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {
   EXPECT_FALSE(Exists("/nodepool"));
 }
 
-// coordination.md 17.42.
+// coordination.17.42
 TEST_F(ChangeNodeTest, ALockedNodeIsAnErrorAfterFiveSeconds) {
   NodeId id = AddNode(ReadyNode());
   auto lock = time_.Run(others_.TryLockNode(id));

@@ -53,7 +53,7 @@ class LoaderTest : public testing::Test {
   std::string dir_;
 };
 
-TEST_F(LoaderTest, AnEmptyMappingGivesTheDefaults) {
+TEST_F(LoaderTest, AnEmptyMappingGivesTheDefaults) {  // D-55
   Config config = MustLoad("{}");
   EXPECT_EQ(config.webapp.port, 8005);
   EXPECT_EQ(config.webapp.listen_address, "0.0.0.0");
@@ -108,7 +108,7 @@ TEST_F(LoaderTest, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(ErrorOf("tenant-resource-limits: [{max-cores: 1}]\n"), HasSubstr("tenant-name: is required"));
 }
 
-// D-50
+// D-50, configuration.17.1
 TEST_F(LoaderTest, UnknownKeysAreWarningsWithTheNearestSpelling) {
   Config config = MustLoad(
       "lables: []\nlabels:\n- name: a\n  min-raedy: 1\nproviders: [{name: s, driver: static, x: 1}]\n");
@@ -148,7 +148,7 @@ TEST_F(LoaderTest, NamesAreTakenAsTheyAreWritten) {
   EXPECT_EQ(config.providers.at(0).name, ProviderName("2"));
 }
 
-// configuration.md 17.5
+// configuration.17.5
 TEST_F(LoaderTest, OfTwoSectionsTheSecondCounts) {
   Config config = MustLoad("labels: [{name: a}]\nlabels: [{name: b}]\n");
   EXPECT_FALSE(config.labels.contains(LabelName("a")));
@@ -165,7 +165,7 @@ TEST_F(LoaderTest, TenantLimits) {
   EXPECT_THAT(config.tenant_limits.at("u"), testing::IsEmpty());
 }
 
-// D-02, configuration.md 17.14
+// D-02, configuration.17.14
 TEST_F(LoaderTest, ServersAndTheirPorts) {
   std::string servers = "zookeeper-servers: [{host: zk1}, {host: '0:0::1', port: 99}, {host: '[fe80::1]'}]\n";
   Config plain = MustLoad(servers);
@@ -195,7 +195,7 @@ TEST_F(LoaderTest, OneChrootForAllServers) {
   EXPECT_THAT(ErrorOf("zookeeper-servers: [{host: a, chroot: x}]"), HasSubstr("must begin with '/'"));
 }
 
-// drivers.md 1.1, D-80, configuration.md 17.11
+// drivers.md 1.1, D-80, configuration.17.11
 TEST_F(LoaderTest, TheDriverOfAProvider) {
   Config config = MustLoad(
       "providers:\n- {name: a, cloud: c}\n- {name: s, driver: static}\n- {name: fakecloud, driver: static}\n"
@@ -225,7 +225,7 @@ TEST_F(LoaderTest, ALaterProviderOfTheSameNameReplacesTheEarlier) {
   EXPECT_THAT(config.warnings, testing::Contains(HasSubstr("provider a is defined again")));
 }
 
-// configuration.md 10, 17.8
+// configuration.17.8, LA-71
 TEST_F(LoaderTest, SecureFileReplacesTheConnectionAndAddsVariables) {
   Config config = MustLoad(
       "zookeeper-servers: [{host: main, chroot: /main}]\nzookeeper-tls: {cert: c, key: k, ca: a}\n"
@@ -258,7 +258,7 @@ TEST_F(LoaderTest, SecureFileErrorsNameTheSecureFile) {
               StartsWith(dir_ + "/none: "));
 }
 
-// configuration.md 17.4
+// configuration.17.4
 TEST_F(LoaderTest, VariablesAreSubstitutedInBothFiles) {
   LoadOptions options{.secure_path = Write("secure.yaml", "zookeeper-servers: [{host: %(NODEPOOL_HOST)}]"),
                       .drivers = OnlyTestDrivers,
@@ -286,7 +286,7 @@ TEST_F(CheckZooKeeperTest, NeedsServers) {
   EXPECT_EQ(Check({}), "No ZooKeeper servers specified in config.");
 }
 
-// D-03
+// D-03, configuration.17.15
 TEST_F(CheckZooKeeperTest, WithoutTlsOnlyThisHostOrByWish) {
   EXPECT_EQ(Check({.servers = {{"localhost", 1}, {"127.0.0.9", 1}, {"::1", 1}}}), "fine");
   EXPECT_THAT(Check({.servers = {{"::1", 1}, {"zk1", 1}}}),

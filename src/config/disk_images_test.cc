@@ -46,7 +46,7 @@ TEST(DiskImagesTest, DefaultsAreThoseOfTheTable) {
   EXPECT_FALSE(image.is_paused);
 }
 
-// configuration.md 17.6
+// configuration.17.6
 TEST(DiskImagesTest, InheritsFromTheRootDownwards) {
   auto images = Read(R"(
 diskimages:
@@ -95,7 +95,7 @@ TEST(DiskImagesTest, ALaterDuplicateCounts) {
   EXPECT_EQ(images.at(ImageName("a")).release, "y");
 }
 
-// configuration.md 7.4, 17.7
+// configuration.17.7
 TEST(DiskImagesTest, ReleaseIsTheTextThatTheBuildSees) {
   EXPECT_EQ(ReadOne("    release: 20.10\n").release, "20.1");
   EXPECT_EQ(ReadOne("    release: '20.10'\n").release, "20.10");

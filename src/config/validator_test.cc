@@ -48,7 +48,7 @@ TEST(ValidatorTest, AnEmptyMappingIsValid) {
   EXPECT_THAT(Errors(""), ElementsAre(StartsWith("Schema validation failed: expected a dictionary")));
 }
 
-// configuration.md 17.1
+// configuration.17.1
 TEST(ValidatorTest, AnExtraTopLevelKeyIsAnError) {
   EXPECT_THAT(Errors("foo: 1"),
               ElementsAre(StartsWith("Schema validation failed: extra keys not allowed @ data['foo']")));
@@ -56,21 +56,21 @@ TEST(ValidatorTest, AnExtraTopLevelKeyIsAnError) {
 
 // configuration.md 13: accepted here although the Python validator rejects them.
 TEST(ValidatorTest, CompatibleImprovements) {
-  EXPECT_THAT(Errors("zookeeper-timeout: 10"), IsEmpty());
+  EXPECT_THAT(Errors("zookeeper-timeout: 10"), IsEmpty());  // configuration.17.2
   EXPECT_THAT(Errors("diskimages: [{name: a, shell-type: cmd}]"), IsEmpty());
   EXPECT_THAT(Errors("zmq-publishers: [tcp://j:1]"), IsEmpty());  // D-52
   EXPECT_THAT(Errors("labels: [{min-ready: 1}]"),
               ElementsAre(HasSubstr("required key not provided @ data['labels'][0]['name']")));
 }
 
-// configuration.md 17.3
+// configuration.17.3
 TEST(ValidatorTest, ABooleanIsAnInt) { EXPECT_THAT(Errors("build-log-retention: yes"), IsEmpty()); }
 
 TEST(ValidatorTest, PlaceholdersWithoutVariableAreParsingFailures) {
   EXPECT_FALSE(ParseYaml("webapp: {port: %(NODEPOOL_TEST_PORT)}"));
 }
 
-// configuration.md 17.16
+// configuration.17.16
 TEST(ValidatorTest, AllReferencesAreCheckedInOneRun) {
   const std::string text = R"(
 labels: [{name: l}]
@@ -98,7 +98,7 @@ providers:
   EXPECT_THAT(Errors(fake), ElementsAre(StartsWith("diskimage d already"), StartsWith("diskimage e has")));
 }
 
-TEST(ValidatorTest, SectionsAreCheckedByTheirDriver) {
+TEST(ValidatorTest, SectionsAreCheckedByTheirDriver) {  // S-validate-bad
   EXPECT_THAT(Errors("providers: [{name: p, driver: static, cloud: x}]"),
               ElementsAre(StartsWith(
                   "Schema validation failed: extra keys not allowed @ data['cloud'] (line 1, column "
@@ -111,7 +111,7 @@ TEST(ValidatorTest, SectionsAreCheckedByTheirDriver) {
   EXPECT_THAT(Errors("providers: [{name: 5, driver: static}]"), ElementsAre(HasSubstr("expected str")));
 }
 
-// configuration.md 17.11
+// configuration.17.11
 TEST(ValidatorTest, ANameThatBeginsWithFakeDecidesTheDriver) {
   EXPECT_THAT(Errors("providers: [{name: fakecloud, driver: runc}]"), IsEmpty());
 }

@@ -5,13 +5,13 @@
 namespace nodepool {
 namespace {
 
-// coordination.17.2: keys are sorted (section 4.8).
+// Keys are sorted (coordination.md 4.8).
 constexpr std::string_view kPool =
     R"({"hostname": "np01", "id": "np01.example.org-PoolWorker.cloud-main-9d1c", "kind": "pool", )"
     R"("model_api": 0, "name": "main", "paused": false, "priority": 100, )"
     R"("provider_name": "cloud", "state": "running", "supported_labels": ["small"], "version": "11.0.0"})";
 
-TEST(Component, APoolReadsAndWritesWhatPythonWrites) {
+TEST(Component, APoolReadsAndWritesWhatPythonWrites) {  // coordination.17.2
   Expected<Component> pool = ParseComponent(ComponentKind::kPool, kPool);
   ASSERT_TRUE(pool) << pool.error().message();
   EXPECT_EQ(pool->id, LauncherId("np01.example.org-PoolWorker.cloud-main-9d1c"));

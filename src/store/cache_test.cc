@@ -149,7 +149,7 @@ TEST(NodeCache, IndexesEqualACountOverAllRecords) {
   }
 }
 
-TEST(NodeCache, KnowsContendersWithoutReadingAnything) {
+TEST(NodeCache, KnowsContendersWithoutReadingAnything) {  // OT-7
   World w;
   LockedNode node = w.Run(w.store.CreateLockedNode(InitNode(), ToState(NodeState::kBuilding)));
   Following<NodeCache> following(w);

@@ -47,6 +47,7 @@ def assert_still_serves(tree):
     tree.wait_request(tree.add_request(["small"]), "fulfilled")
 
 
+# coordination.17.22
 @pytest.mark.parametrize("when", ["before the start", "while it runs"])
 def test_17_22_bad_records_stop_nobody(site, when):
     tree = site.tree()

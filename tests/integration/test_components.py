@@ -13,6 +13,7 @@ def two_pools():
     return provider
 
 
+# coordination.17.1
 def test_17_01_the_launcher_announces_itself(site):
     launcher = site.launcher()
     found = wait_for(lambda: site.tree().components("launcher"), "a launcher component")
@@ -27,6 +28,7 @@ def test_17_01_the_launcher_announces_itself(site):
     wait_for(lambda: tree.components("launcher") == {}, "the component is gone after SIGTERM", 5)
 
 
+# coordination.17.2
 def test_17_02_each_pool_announces_itself(site):
     site.launcher(site.config(providers=[two_pools()], labels=[{"name": "small"}]))
     records = {record["name"]: record for record in site.tree().components("pool").values()}
@@ -41,6 +43,7 @@ def test_17_02_each_pool_announces_itself(site):
     assert list(record) == sorted(record)
 
 
+# coordination.17.5
 def test_17_05_a_lost_session_gives_a_new_component(private_site):
     """The launcher sleeps longer than its session lives and announces itself again."""
     launcher = private_site.launcher(private_site.config(**{"zookeeper-timeout": 1.5}))

@@ -7,6 +7,7 @@ from nodepool_helpers import Installation
 from services import LOOPBACK, make_certificates, wait_for
 
 
+# coordination.17.40
 def test_17_40_everything_is_below_the_chroot(site):
     site.launcher()
     tree = site.tree()
@@ -43,6 +44,7 @@ def test_tls_with_a_client_certificate(tls_site):
     assert tls_site.tool("list").returncode == 0
 
 
+# coordination.17.41
 def test_17_41_an_unknown_ca_is_refused(tls_site, tmp_path):
     stranger = make_certificates(tmp_path / "stranger", "stranger")
     config = tls_site.config(zookeeper_tls={**tls_site.settings["zookeeper-tls"], "ca": str(stranger / "ca.pem")})

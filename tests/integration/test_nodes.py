@@ -4,6 +4,7 @@ import pytest
 from services import wait_for
 
 
+# coordination.17.17
 def test_17_17_a_locked_node_is_not_deleted(site):
     site.launcher()
     tree = site.tree()
@@ -16,6 +17,7 @@ def test_17_17_a_locked_node_is_not_deleted(site):
     tree.wait_node_gone(node_id)
 
 
+# coordination.17.18
 @pytest.mark.parametrize("state", ["used", "in-use", "failed", "aborted", "building"])
 def test_17_18_unlocked_leftovers_are_deleted(site, state):
     site.launcher()
@@ -23,6 +25,7 @@ def test_17_18_unlocked_leftovers_are_deleted(site, state):
     tree.wait_node_gone(tree.add_node(state=state), 20)
 
 
+# coordination.17.19
 def test_17_19_a_node_of_a_missing_request_is_freed(site):
     site.launcher()
     tree = site.tree()
@@ -30,6 +33,7 @@ def test_17_19_a_node_of_a_missing_request_is_freed(site):
     tree.wait_node(node_id, 20, allocated_to=None, state="ready")
 
 
+# coordination.17.20
 def test_17_20_a_pending_request_without_a_lock_is_taken_up_again(site):
     site.launcher()
     tree = site.tree()
@@ -38,6 +42,7 @@ def test_17_20_a_pending_request_without_a_lock_is_taken_up_again(site):
     tree.wait_request(request_id, "fulfilled", 30)
 
 
+# coordination.17.21
 def test_17_21_an_empty_node_is_removed(site):
     site.launcher()
     tree = site.tree()
@@ -46,6 +51,7 @@ def test_17_21_an_empty_node_is_removed(site):
     tree.wait_node_gone(node_id, 60)
 
 
+# coordination.17.23, 17.24
 @pytest.mark.parametrize("limit, is_kept", [("1", False), ("x", True), (None, True), (0, True), (1, False)])
 def test_17_23_24_hold_expiration(site, limit, is_kept):
     site.launcher()
@@ -59,6 +65,7 @@ def test_17_23_24_hold_expiration(site, limit, is_kept):
         tree.wait_node_gone(node_id, 30)
 
 
+# coordination.17.36, 17.37
 def test_17_36_37_old_records_are_completed_at_the_next_write(site):
     """`ssh_port` beside `connection_port`, `type` as a list, unknown keys kept (D-04)."""
     site.launcher()

@@ -19,6 +19,7 @@ def assert_fulfilled(tree, request_id, labels):
     return record
 
 
+# coordination.17.6
 def test_17_06_one_node(site):
     site.launcher()
     tree = site.tree()
@@ -28,6 +29,7 @@ def test_17_06_one_node(site):
     wait_for(lambda: tree.zk.exists(lock) is None or tree.children(lock) == [], "the request is unlocked")
 
 
+# coordination.17.7
 def test_17_07_nodes_stand_in_the_order_of_the_labels(site):
     labels = ["small", "medium", "large"]
     provider = fake_provider(labels=labels, simulation={"create-latency": 0.02})
@@ -38,6 +40,7 @@ def test_17_07_nodes_stand_in_the_order_of_the_labels(site):
         assert_fulfilled(tree, request_id, wanted)
 
 
+# coordination.17.8
 def test_17_08_nodes_are_unlocked_before_the_request_is_fulfilled(site):
     """Whoever sees `fulfilled` can lock the nodes at once."""
     site.launcher()
@@ -49,6 +52,7 @@ def test_17_08_nodes_are_unlocked_before_the_request_is_fulfilled(site):
         assert tree.zk.Lock(f"/nodepool/nodes/{record['nodes'][0]}/lock").acquire(blocking=False)
 
 
+# coordination.17.9
 def test_17_09_reuse_decides_whether_a_ready_node_is_taken(site):
     site.launcher()
     tree = site.tree()
@@ -63,6 +67,7 @@ def test_17_09_reuse_decides_whether_a_ready_node_is_taken(site):
     assert assert_fulfilled(tree, again, ["small"])["nodes"] == [free]
 
 
+# coordination.17.10
 def test_17_10_an_unknown_label_fails(site):
     provider = fake_provider()
     provider["pools"].append({**provider["pools"][0], "name": "second"})
@@ -88,6 +93,7 @@ def assert_served_after(tree, untouched, marker_labels=("small",)):
     assert record.get("declined_by", []) == []
 
 
+# coordination.17.11
 def test_17_11_a_label_of_another_launcher_is_left_to_it(site):
     site.launcher()
     tree = site.tree()
@@ -96,6 +102,7 @@ def test_17_11_a_label_of_another_launcher_is_left_to_it(site):
     assert_served_after(tree, request_id)
 
 
+# coordination.17.12
 def test_17_12_a_preferred_pool_goes_first_unless_it_is_paused(site):
     site.launcher(site.config(providers=[fake_provider(labels=["small", "other"])],
                               labels=[{"name": "small"}, {"name": "other"}]))
@@ -107,6 +114,7 @@ def test_17_12_a_preferred_pool_goes_first_unless_it_is_paused(site):
     tree.wait_request(request_id, "fulfilled")
 
 
+# coordination.17.13
 def test_17_13_a_wish_for_a_provider(site):
     site.launcher(site.config(providers=[fake_provider(labels=["small", "other"])],
                               labels=[{"name": "small"}, {"name": "other"}]))
@@ -117,6 +125,7 @@ def test_17_13_a_wish_for_a_provider(site):
     assert_fulfilled(tree, tree.add_request(["other"], provider="nobody"), ["other"])
 
 
+# coordination.17.14, 17.15, 17.16
 @pytest.mark.parametrize("name, excludes", [
     ("0123456789abcdef0123456789abcdef__lock__", True),  # 17.14: kazoo
     ("01234567-89ab-cdef-0123-456789abcdef__lock__", True),  # 17.15: the Jenkins plugin
@@ -136,6 +145,7 @@ def test_17_14_15_16_a_locked_request_is_left_alone(site, name, excludes):
     tree.wait_request(request_id, "fulfilled")
 
 
+# coordination.17.25
 def test_17_25_a_request_deleted_while_pending_frees_its_nodes(site):
     site.launcher(site.config(providers=[fake_provider(simulation={"create-latency": 2.0})]))
     tree = site.tree()
@@ -148,6 +158,7 @@ def test_17_25_a_request_deleted_while_pending_frees_its_nodes(site):
     wait_for(lambda: tree.children(f"/nodepool/requests-lock/{request_id}") == [], "the request is unlocked")
 
 
+# coordination.17.35
 def test_17_35_missing_and_unknown_keys(site):
     """A request with only the keys that must be there is served; all 13 are written, unknown ones kept (D-04)."""
     site.launcher()
@@ -162,6 +173,7 @@ def test_17_35_missing_and_unknown_keys(site):
     assert record["jenkins_label"] == {"any": [1, None]}
 
 
+# coordination.17.38
 def test_17_38_min_ready(site):
     site.launcher(site.config(providers=[fake_provider(labels=["small", "large"])],
                               labels=[{"name": "small", "min-ready": 1}, {"name": "large", "min-ready": 1}]))

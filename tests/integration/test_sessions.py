@@ -72,6 +72,7 @@ def test_a_launcher_that_sleeps_too_long_gives_its_work_up(private_site):
     assert owned <= set(tree.nodes())
 
 
+# coordination.17.39
 def test_17_39_another_launcher_takes_over_from_a_killed_one(private_site):
     config = private_site.config(providers=[roomy(**{"create-latency": 3600.0})], **{"zookeeper-timeout": 1.5})
     first = private_site.launcher(config)

@@ -29,6 +29,7 @@ def test_16_11_positions_of_columns(site):
     assert cells(line)[5] == "203.0.113.7"
 
 
+# coordination.17.42
 def test_16_03_17_28_42_a_locked_node_is_left_alone(site):
     tree = site.tree()
     node_id = tree.add_node(state="in-use", comment="kept", jenkins_key={"a": 1})

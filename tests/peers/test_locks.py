@@ -32,6 +32,7 @@ def let_go(process):
     assert process.wait(10) == 0
 
 
+# coordination.17.27
 def test_17_27_ours_waits_for_kazoo(site, hold):
     tree = site.tree()
     tree.zk.ensure_path("/parent")
@@ -45,6 +46,7 @@ def test_17_27_ours_waits_for_kazoo(site, hold):
     assert tree.children("/parent/lock") == []
 
 
+# coordination.17.27
 def test_17_27_kazoo_waits_for_ours(site, hold):
     tree = site.tree()
     tree.zk.ensure_path("/parent")
@@ -62,6 +64,7 @@ def test_17_27_kazoo_waits_for_ours(site, hold):
     assert len(tree.children("/parent/lock")) == 1
 
 
+# coordination.17.27
 def test_17_27_ours_gives_up_in_time_and_leaves_nothing(site, hold):
     tree = site.tree()
     tree.zk.ensure_path("/parent")
@@ -76,6 +79,7 @@ def test_17_27_ours_gives_up_in_time_and_leaves_nothing(site, hold):
     lock.release()
 
 
+# coordination.17.27
 def test_17_27_the_line_is_first_in_first_out(site, hold):
     """kazoo, ours, kazoo, ours: each gets the lock in the order of arrival."""
     tree = site.tree()
@@ -102,6 +106,7 @@ def test_17_27_the_line_is_first_in_first_out(site, hold):
     let_go(fourth)
 
 
+# coordination.17.27
 def test_17_27_a_dead_holder_is_followed_by_the_next(site, hold):
     tree = site.tree()
     tree.zk.ensure_path("/parent")

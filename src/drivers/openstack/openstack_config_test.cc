@@ -149,7 +149,28 @@ TEST_F(OpenstackConfigTest, RefusesReferencesToNothing) {
   EXPECT_THAT(ErrorOf(WithLabel("{name: l}")), HasSubstr("needs diskimage or cloud-image"));
 }
 
-// configuration.md 9.7
+// F-config-eq, CC-01, CC-02, CC-06..10
+TEST_F(OpenstackConfigTest, TheFingerprintFollowsEverySetting) {
+  std::string base =
+      "name: p\nrate: 1\ndiskimages: [{name: d}]\ncloud-images: [{name: c}]\n"
+      "pools: [{name: main, max-servers: 5, labels: [{name: l, diskimage: d, min-ram: 1}]}]";
+  std::string fingerprint = Load(base).fingerprint;
+  EXPECT_EQ(Load(base + "\n# a comment").fingerprint, fingerprint);
+  const std::pair<const char*, const char*> changes[] = {{"name: p", "name: q"},
+                                                         {"rate: 1", "rate: 2"},
+                                                         {"max-servers: 5", "max-servers: 6"},
+                                                         {"{name: d}", "{name: d, pause: true}"},
+                                                         {"{name: c}", "{name: c2}"},
+                                                         {"min-ram: 1", "min-ram: 2"}};
+  for (const auto& [from, to] : changes) {
+    std::string changed = base;
+    changed.replace(changed.find(from), std::string(from).size(), to);
+    EXPECT_NE(Load(changed).fingerprint, fingerprint) << to;
+  }
+  EXPECT_THAT(fingerprint, testing::StartsWith("openstack ")) << "another driver is another provider";
+}
+
+// CC-05
 TEST_F(OpenstackConfigTest, TheFingerprintFollowsTheImages) {
   std::string text = "name: p\ndiskimages: [{name: d}]";
   std::string before = Load(text).fingerprint;

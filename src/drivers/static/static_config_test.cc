@@ -107,11 +107,17 @@ TEST(StaticConfigTest, RefusesWhatCannotWork) {
   EXPECT_THAT(ErrorOf("name: p\npools: 5"), HasSubstr("expected a list"));
 }
 
-// configuration.md 9.7
+// F-config-eq, CC-11, CC-12, S-config-stable
 TEST(StaticConfigTest, TheFingerprintChangesWithTheSection) {
   auto one = Load("name: p\nx: 1\npools: []");
   EXPECT_EQ(one->fingerprint, Load("x: 1\npools: []\nname: p")->fingerprint);
   EXPECT_NE(one->fingerprint, Load("name: p\nx: 2\npools: []")->fingerprint);
+  EXPECT_NE(one->fingerprint, Load("name: q\nx: 1\npools: []")->fingerprint);
+  auto with_pool = [](const std::string& settings) {
+    return Load("name: p\npools: [{name: m, nodes: [], " + settings + "}]")->fingerprint;
+  };
+  EXPECT_EQ(with_pool("max-servers: 1"), with_pool("max-servers: 1"));
+  EXPECT_NE(with_pool("max-servers: 1"), with_pool("max-servers: 2"));
 }
 
 // drivers.md 7.1, the last line
