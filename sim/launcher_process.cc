@@ -29,9 +29,9 @@ LauncherProcess::LauncherProcess(Surroundings surroundings, std::uint64_t seed, 
   participant_->client = &zk_;
   surroundings_.inspector.Add(participant_);
   launcher::Launcher::Options options{name, name + ".example.org", {}};
-  launcher_ = std::make_unique<launcher::Launcher>(surroundings_.loop, random_, surroundings_.blocking_pool,
-                                                   metrics_, zk_, drivers_, std::move(config),
-                                                   std::move(options));
+  launcher_ =
+      std::make_unique<launcher::Launcher>(surroundings_.loop, random_, surroundings_.blocking_pool, metrics_,
+                                           zk_, drivers_, std::move(config), std::move(options));
   if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name + " starts");
   boost::asio::co_spawn(surroundings_.loop.context(), Live(), [this](std::exception_ptr error) {
     is_over_ = true;

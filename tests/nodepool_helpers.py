@@ -198,11 +198,12 @@ class Installation:
         self.trees.append(tree)
         return tree
 
-    def launcher(self, config: pathlib.Path | None = None, wait: bool = True, name="launcher") -> Process:
+    def launcher(self, config: pathlib.Path | None = None, wait: bool = True, name="launcher",
+                 options=()) -> Process:
         """A running launcher; with `wait`, one whose pools are registered."""
         config = config or self.config()
         self.observer()  # makes the chroot, as an older client would have
-        process = Process([BIN / "nodepool-launcher", "-d", "--cleanup-interval", "1", "-c", config],
+        process = Process([BIN / "nodepool-launcher", "-d", "--cleanup-interval", "1", "-c", config, *options],
                           self.folder / f"{name}-{len(self.started)}.log")
         self.started.append(process)
         if wait:

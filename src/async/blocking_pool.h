@@ -17,13 +17,13 @@ namespace nodepool {
 // A few threads for libraries that block. The only way in is OnBlockingPool.
 class BlockingPool {
  public:
-  explicit BlockingPool(std::size_t threads = 8) : pool_(threads) {}
-  ~BlockingPool() { pool_.join(); }
+  explicit BlockingPool(std::size_t threads = 8);
+  ~BlockingPool() { pool_->join(); }
 
-  boost::asio::thread_pool& pool() { return pool_; }
+  boost::asio::thread_pool& pool() { return *pool_; }
 
  private:
-  boost::asio::thread_pool pool_;
+  std::optional<boost::asio::thread_pool> pool_;
 };
 
 // Runs `work` on a thread of the pool and resumes on the loop with its result or

@@ -1,9 +1,12 @@
 #include <gmock/gmock.h>
+#include <gperftools/profiler.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "async/task_group.h"
 #include "debug/native_stacks.h"
@@ -35,6 +38,37 @@ TEST(NativeStacksTest, EveryThreadTellsWhatItDoes) {  // operations.2.4
   for (const ThreadStack& stack : stacks) EXPECT_THAT(stack.frames, Not(IsEmpty())) << stack.name;
   EXPECT_THAT(ToText(stacks), AllOf(HasSubstr(fmt::format("Thread: {} ", getpid())), HasSubstr(" d: False\n"),
                                     HasSubstr(" other d: True\n"), Not(::testing::EndsWith("\n"))));
+}
+
+TEST(StackDumpTest, ALoopThatDoesNotTurnIsToldOf) {
+  StackDump::BlockSignal();
+  std::string log =
+      (std::filesystem::temp_directory_path() / fmt::format("nodepool-test-{}.log", getpid())).string();
+  log::ToFile(log);
+  log::SetLevel("nodepool.stack_dump", log::Level::kDebug);
+  auto logged = [&] {
+    std::ostringstream text;
+    text << std::ifstream(log).rdbuf();
+    return text.str();
+  };
+  Loop loop;  // never run
+  {
+    StackDump stack_dump(loop, std::filesystem::temp_directory_path());
+    kill(getpid(), SIGUSR2);
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (logged().find("End debug handler") == std::string::npos &&
+           std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  ProfilerStop();  // the signal has started it
+  std::string text = logged();
+  log::ToStderr();
+  log::SetLevel("nodepool.stack_dump", log::Level::kInfo);
+  std::filesystem::remove(log);
+  EXPECT_THAT(text, AllOf(HasSubstr("Beginning debug handler"), HasSubstr("Thread: "),
+                          HasSubstr("stack dump d: True"), HasSubstr("The loop does not turn"),
+                          HasSubstr("End debug handler")));
 }
 
 TEST(TaskDumpTest, NameSubjectAndAge) {

@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from nodepool_helpers import fake_provider
+from nodepool_helpers import fake_provider, static_provider
 from services import free_port, wait_for
 
 HOSTNAME = os.uname().nodename.split(".")[0]
@@ -92,6 +92,23 @@ def test_a_request_is_counted_under_every_key(site, statsd):
         for state in STATES:
             assert re.fullmatch(r"\d+\|g", statsd.last(f"{prefix}.{state}"))
     assert all(len(data) < 512 for _, _, data in statsd.packets)
+
+    # A reused node is no launch.
+    for request_id in tree.children("/nodepool/requests"):
+        tree.zk.delete(f"/nodepool/requests/{request_id}")
+    node_id, = tree.nodes()
+    tree.wait_node(node_id, allocated_to=None)
+    assert tree.wait_request(tree.add_request(["small"]), "fulfilled")["nodes"] == [node_id]
+    wait_for(lambda: statsd.last("nodepool.provider.fake-cloud.max_servers"), "something else is sent")
+    assert len(statsd.lines(r"nodepool\.launch\.ready:.*c$")) == 1
+
+
+def test_27_2_static_nodes_are_no_launches(site, sshd, statsd):
+    site.launcher(site.config(providers=[static_provider(sshd, "small")]))
+    tree = site.tree()
+    tree.wait_request(tree.add_request(["small"]), "fulfilled")
+    wait_for(lambda: statsd.last("nodepool.nodes.ready") == "1|g", "the node is counted", 5)
+    assert statsd.lines(r"nodepool\.launch\.") == []
 
 
 @pytest.mark.parametrize("max_servers, expected", [(None, ["inf"]), (-1, ["0", "-1"]), (7, ["7"])])
@@ -244,6 +261,9 @@ def test_no_webapp_and_a_port_in_use(site):
     wait_for(lambda: not second.is_running(), "the second launcher ends")
     assert second.child.returncode == 1
     assert f"the web server cannot listen on 127.0.0.1 port {port}: Address already in use" in second.output()
+    third = site.launcher(web_config(site, port), name="third", options=["--no-webapp", "--repl"])
+    assert "Serving on http" not in third.output()
+    assert "--repl is ignored" in third.output()  # D-61
 
 
 def test_why_a_request_waits(site):

@@ -29,6 +29,7 @@ def test_threads_tasks_and_profile(site):
     threads = [line for line in lines if re.match(r" *Thread: \d+ ", line)]
     assert any(re.fullmatch(rf" *Thread: {process.pid} nodepool-launch d: False", line) for line in threads)
     assert any(re.fullmatch(r" *Thread: \d+ stack dump d: True", line) for line in threads)
+    assert len([line for line in threads if "blocking pool d: True" in line]) >= 1
     assert any(line.strip() == "main" for line in lines)
     assert any("nodepool::debug::StackDump::Run" in line for line in lines)
     tasks = [line for line in lines if line.strip().startswith("Task: ")]
