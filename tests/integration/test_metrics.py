@@ -262,6 +262,7 @@ def test_no_webapp_and_a_port_in_use(site):
     assert second.child.returncode == 1
     assert f"the web server cannot listen on 127.0.0.1 port {port}: Address already in use" in second.output()
     third = site.launcher(web_config(site, port), name="third", options=["--no-webapp", "--repl"])
+    wait_for(lambda: "Serving 1 pools" in third.output(), "the third launcher serves")
     assert "Serving on http" not in third.output()
     assert "--repl is ignored" in third.output()  # D-61
 
