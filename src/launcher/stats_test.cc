@@ -77,7 +77,7 @@ class ObserverTest : public ::testing::Test {
   StatsObserver observer_{metrics_};
 };
 
-TEST_F(ObserverTest, EveryLaunchAttemptIsATimingAndACounterForEachKey) {  // launcher.27.2
+TEST_F(ObserverTest, EveryLaunchAttemptIsATimingAndACounterForEachKey) {  // launcher.27.2, LA-85
   driver::LaunchOutcome outcome;
   outcome.provider = ProviderName("cloud");
   outcome.result = "error.quota";
@@ -101,7 +101,7 @@ TEST_F(ObserverTest, EveryLaunchAttemptIsATimingAndACounterForEachKey) {  // lau
                           "nodepool.launch.requestor.NodePool_min-ready.ready:1|c"));
 }
 
-TEST_F(ObserverTest, LeaksInCapitalsAreSentUnderBothSpellings) {  // launcher.27.6, D-29
+TEST_F(ObserverTest, LeaksInCapitalsAreSentUnderBothSpellings) {  // launcher.27.6, D-29, LA-54
   observer_.LeakedResourceDeleted(ProviderName("cloud"), "ports");
   observer_.LeakedResourceDeleted(ProviderName("azure"), "INSTANCEs");
   EXPECT_THAT(recorder_.lines, ElementsAre("nodepool.provider.cloud.leaked.ports:1|c",
@@ -139,7 +139,7 @@ class NodeCountsTest : public ::testing::Test {
   std::vector<std::unique_ptr<Component>> components_;
 };
 
-TEST_F(NodeCountsTest, EveryStateWithZeros) {  // launcher.27.3
+TEST_F(NodeCountsTest, EveryStateWithZeros) {  // launcher.27.3, LA-01
   Node node = MakeNode(NodeState::kReady, "cloud", {LabelName("small"), LabelName("tiny")});
   counts_.Change(nullptr, &node);
   std::vector<std::string> expected;
@@ -177,7 +177,7 @@ TEST_F(NodeCountsTest, RegisteredProvidersAndLabelsAreToldWithZeros) {  // launc
   EXPECT_EQ(Report().Last("nodepool.label.small.nodes.aborted"), "0|g");
 }
 
-TEST_F(NodeCountsTest, AddressableRequestsInAnyState) {  // launcher.27.3
+TEST_F(NodeCountsTest, AddressableRequestsInAnyState) {  // launcher.27.3, LA-93
   AddPool("cloud", PoolName("main"), {LabelName("small"), LabelName("large")});
   AddPool("cloud", PoolName("main"), {LabelName("other")});  // of another launcher, configured otherwise
   AddPool("cloud", PoolName("tiny"), {LabelName("small")});
@@ -196,7 +196,7 @@ TEST_F(NodeCountsTest, AddressableRequestsInAnyState) {  // launcher.27.3
   EXPECT_EQ(Report().Last("nodepool.provider.cloud.pool.tiny.addressable_requests"), "3|g");
 }
 
-TEST(StatsConfigTest, LimitsOfProvidersAndTenants) {  // launcher.27.4, BB-33
+TEST(StatsConfigTest, LimitsOfProvidersAndTenants) {  // launcher.27.4, LA-08..13, BB-33
   auto provider = [](std::vector<double> pools) {
     auto config = std::make_shared<driver::ProviderConfig>();
     for (double max_servers : pools) {

@@ -73,6 +73,7 @@ def web_config(site, port, **settings):
     return site.config(webapp={"listen_address": "127.0.0.1", "port": port}, **settings)
 
 
+# launcher.27.1, 27.2, 27.3
 def test_a_request_is_counted_under_every_key(site, statsd):
     """27.1, 27.2, 27.3: the lines of a launch, byte by byte, and the gauges after it."""
     site.launcher(site.config(providers=[fake_provider(**ZONE)]))
@@ -111,6 +112,7 @@ def test_27_2_static_nodes_are_no_launches(site, sshd, statsd):
     assert statsd.lines(r"nodepool\.launch\.") == []
 
 
+# BB-33
 @pytest.mark.parametrize("max_servers, expected", [(None, ["inf"]), (-1, ["0", "-1"]), (7, ["7"])])
 def test_bb_33_max_servers(site, statsd, max_servers, expected):
     settings = {} if max_servers is None else {"max-servers": max_servers}
@@ -126,6 +128,7 @@ def test_bb_33_max_servers(site, statsd, max_servers, expected):
     assert statsd.last("nodepool.tenant_limits.tenant_a.volume-gb") == "3|g"
 
 
+# BB-32, launcher.27.5
 def test_bb_32_one_of_two_launchers_reports_the_cluster(site, statsd):
     """Also 27.5. Which launcher sent a line is told by the port it came from."""
     first = site.launcher(name="first")
@@ -155,6 +158,7 @@ def test_bb_32_one_of_two_launchers_reports_the_cluster(site, statsd):
     assert {sender for sender, _ in taken_over} == both - {leader}
 
 
+# launcher.27.6, LA-54
 def test_27_6_leaks_are_counted(site, statsd):
     site.launcher()
     tree = site.tree()
@@ -213,6 +217,7 @@ def test_prometheus_reads_our_metrics(site):
     assert tree.children("/nodepool/elections") == []
 
 
+# OT-8
 def test_ready(site):
     """operations.md 16.12, D-64, D-30: 503 with the reason until every provider runs, then 200 OK."""
     port = free_port()

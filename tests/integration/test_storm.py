@@ -55,6 +55,7 @@ class Consumer:
         self.open.remove(request)
 
 
+# BB-21
 def test_every_request_is_served_though_launchers_and_servers_are_killed(tmp_path, ensemble, site):
     """Two launchers share a pool; the cloud is a directory, so that machines outlive their launcher."""
     cloud = tmp_path / "cloud"
