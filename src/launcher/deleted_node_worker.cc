@@ -65,7 +65,13 @@ Task<> DeletedNodeWorker::Sweep() {
   }
 }
 
+Task<> DeletedNodeWorker::Finish() {
+  BeginNoMore();
+  co_await tasks_.Join();
+}
+
 Task<> DeletedNodeWorker::Stop() {
+  BeginNoMore();
   registrations_.clear();
   co_await loops_.Stop();
   co_await tasks_.Stop();
@@ -95,6 +101,7 @@ Task<> DeletedNodeWorker::AwaitClean(ProviderName provider) {
 }
 
 void DeletedNodeWorker::Examine(const NodeId& id) {
+  if (is_ending_) return;
   if (under_way_.contains(id)) {
     changed_.insert(id);
     return;
@@ -142,7 +149,7 @@ Task<> DeletedNodeWorker::Guarded(NodeId id, Task<> task) {
   Duration pause =
       std::min(context_.intervals.delete_retry * (1 << exponent), context_.intervals.delete_retry_max);
   failures.not_before = context_.loop.SteadyNow() + pause;
-  tasks_.Spawn("retry delete", {"", "", id.value}, RetryLater(id, failures.not_before));
+  loops_.Spawn("retry delete", {"", "", id.value}, RetryLater(id, failures.not_before));
 }
 
 Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {

@@ -22,6 +22,11 @@ class DeletedNodeWorker {
 
   // Looks at everything there is, then follows changes.
   void Start();
+  // Begins no deletion from here on.
+  void BeginNoMore() { is_ending_ = true; }
+  // Ends when the deletions under way have ended.
+  Task<> Finish();
+  // Abandons them; whoever comes next takes them up.
   Task<> Stop();
   void SessionLost() { tasks_.CancelAll(); }
   // The provider came up: its dead nodes can be deleted now.
@@ -54,6 +59,7 @@ class DeletedNodeWorker {
   WaitList progress_;  // a node changed or is done with
   TaskGroup tasks_;    // end with the session
   TaskGroup loops_;
+  bool is_ending_ = false;
   std::vector<zk::Registration> registrations_;
 };
 

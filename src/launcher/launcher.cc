@@ -269,6 +269,7 @@ Task<> Launcher::Stop() {
   if (std::exchange(is_serving_, false)) logger_.Info("Stopping");
   session_.Reset();
   SteadyTime deadline = context_.loop.SteadyNow() + options_.intervals.graceful_stop;
+  deleted_nodes_.BeginNoMore();
   co_await Bounded(deadline, "ending the start", tasks_.Stop());
   co_await Bounded(deadline, "ending statistics", stats_.Stop());
   co_await Bounded(deadline, "ending min-ready requests", min_ready_.Stop());
@@ -278,6 +279,9 @@ Task<> Launcher::Stop() {
   for (const auto& [key, worker] : pools_) co_await Bounded(deadline, "giving requests back", worker->Stop());
   std::set<std::shared_ptr<PoolWorker>> draining = draining_;
   for (const auto& worker : draining) co_await Bounded(deadline, "giving requests back", worker->Stop());
+  SteadyTime deletions_end =
+      std::min(deadline, context_.loop.SteadyNow() + options_.intervals.graceful_stop / 2);
+  co_await Bounded(deletions_end, "finishing deletions", deleted_nodes_.Finish());
   co_await Bounded(deadline, "ending deletions", deleted_nodes_.Stop());
   co_await Bounded(deadline, "stopping providers", providers_.Stop());
   co_await Bounded(deadline, "removing the announcement", entry_.Unregister());

@@ -45,6 +45,15 @@ TEST_F(StopTest, EndsWhenZooKeeperIsAway) {  // D-24
   EXPECT_LE(time_.loop().SteadyNow() - before, seconds(40));
 }
 
+TEST_F(StopTest, DeletionsUnderWayAreFinished) {  // BB-34
+  script().delete_time = seconds(5);
+  Running& running = StartLauncher();
+  AddNode(NodeState::kUsed);
+  ASSERT_TRUE(Await([&] { return script().deletions == 1; }));
+  StopLauncher(running);
+  EXPECT_TRUE(Nodes().empty());
+}
+
 TEST_F(StopTest, EndsWhenACloudHangs) {  // D-24
   script().delete_time = std::chrono::hours(1);
   Running& running = StartLauncher();
