@@ -185,7 +185,11 @@ TEST_F(CloudQuotaTest, RefusedLaunchIsAbortedAndTriedWithANewNode) {  // LA-85, 
   EXPECT_TRUE(Await([&] { return Nodes().size() == 1; }));
 }
 
-TEST_F(CloudQuotaTest, RequestsThatTheCloudRefusedKeepTheirOrder) {  // LA-86
+// The pauses after a refusal are random: no draw may turn the order round.
+class RefusedTest : public CloudQuotaTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(RefusedTest, RequestsThatTheCloudRefusedKeepTheirOrder) {  // LA-86
+  random_ = SeededRandom(static_cast<std::uint64_t>(GetParam()));
   AddCloud({.pool = "ignore-provider-quota: true", .simulation = "limits: {instances: 0}"});
   RequestId first = Request({"small"});
   RequestId second = Request({"small"});
@@ -201,6 +205,8 @@ TEST_F(CloudQuotaTest, RequestsThatTheCloudRefusedKeepTheirOrder) {  // LA-86
   Return(nodes);
   EXPECT_TRUE(AwaitState(second, RequestState::kFulfilled));
 }
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RefusedTest, ::testing::Range(1, 9));
 
 // One pool of two providers loses its place; the other serves.
 TEST_F(CloudQuotaTest, WaitingRequestWhoseLaunchFailsGoesToTheOtherProvider) {  // LA-73
