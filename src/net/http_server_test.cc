@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 
 #include "base/error.h"
+#include "net/hang_up.h"
 #include "net/http_get.h"
 
 namespace nodepool::net {
@@ -41,6 +42,7 @@ class HttpServerTest : public ::testing::Test {
   // Sends `bytes` and reads until the server hangs up.
   Task<std::string> Talk(std::string bytes) {
     asio::ip::tcp::socket socket(loop_.context());
+    HangUpLater fail(loop_, socket, std::chrono::seconds(10));
     asio::ip::tcp::endpoint server(asio::ip::address_v4::loopback(),
                                    static_cast<std::uint16_t>(server_->port()));
     co_await socket.async_connect(server, asio::use_awaitable);
