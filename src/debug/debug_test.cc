@@ -51,9 +51,12 @@ TEST(StackDumpTest, ALoopThatDoesNotTurnIsToldOf) {
     text << std::ifstream(log).rdbuf();
     return text.str();
   };
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("nodepool-dump-{}", getpid());
+  std::filesystem::create_directories(folder);
   Loop loop;  // never run
   {
-    StackDump stack_dump(loop, std::filesystem::temp_directory_path());
+    StackDump stack_dump(loop, folder);
     kill(getpid(), SIGUSR2);
     auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (logged().find("End debug handler") == std::string::npos &&
@@ -62,6 +65,7 @@ TEST(StackDumpTest, ALoopThatDoesNotTurnIsToldOf) {
     }
   }
   ProfilerStop();  // the signal has started it
+  std::filesystem::remove_all(folder);
   std::string text = logged();
   log::ToStderr();
   log::SetLevel("nodepool.stack_dump", log::Level::kInfo);
