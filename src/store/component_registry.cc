@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "async/backoff.h"
+#include "base/random.h"
 #include "store/paths.h"
 
 namespace nodepool::store {
@@ -12,16 +14,34 @@ constexpr std::int64_t kOwnModelApi = 0;
 }  // namespace
 
 ComponentRegistry::ComponentRegistry(Loop& loop, zk::Client& client)
-    : client_(client),
+    : loop_(loop),
+      client_(client),
       malformed_(log::Logger("nodepool.store.components")),
       tree_(loop, client, std::string(paths::kComponents), *this) {}
 
 ComponentRegistry::~ComponentRegistry() = default;
 
+// A connection or session that is lost in this moment must not end the whole start.
+Task<> ComponentRegistry::Ensure(std::string directory) {
+  SeededRandom random(std::hash<std::string>()(directory));
+  Backoff backoff({}, random);
+  while (true) {
+    std::exception_ptr fault;
+    try {
+      co_await zk::EnsurePath(client_, directory);
+    } catch (...) {
+      fault = std::current_exception();
+    }
+    if (!fault) co_return;
+    bool may_recover = VerdictOf(fault) == Verdict::kRetry || VerdictOf(fault) == Verdict::kLostSession;
+    if (!may_recover || client_.state() == zk::SessionState::kClosed) std::rethrow_exception(fault);
+    co_await loop_.SleepFor(backoff.Next());
+  }
+}
+
 Task<> ComponentRegistry::Start() {
   for (ComponentKind kind : {ComponentKind::kLauncher, ComponentKind::kBuilder, ComponentKind::kPool}) {
-    std::string directory = paths::Components(kind);
-    co_await zk::EnsurePath(client_, std::move(directory));
+    co_await Ensure(paths::Components(kind));
   }
   tree_.Start();
 }

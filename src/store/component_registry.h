@@ -42,11 +42,13 @@ class ComponentRegistry : private zk::TreeCache::Listener {
   std::uint64_t malformed_count() const { return malformed_.count(); }
 
  private:
+  Task<> Ensure(std::string directory);
   bool WantsData(std::string_view path) const override;
   void OnNode(const std::string& path, const zk::NodeData& node) override;
   void OnGone(const std::string& path) override;
   void OnSynced() override;
 
+  Loop& loop_;
   zk::Client& client_;
   std::map<std::string, Component> components_;
   MalformedRecords malformed_;
