@@ -55,10 +55,15 @@ Task<> MinReady::Run() {
   }
 }
 
-// For what nobody announces, such as a driver that can answer again.
+// For what nobody announces, such as a driver that can answer again, or a request that
+// was gone with its session before we were told of its creation.
 Task<> MinReady::Sweep() {
   while (true) {
     co_await context_.loop.SleepFor(context_.intervals.cleanup);
+    if (context_.requests.synced()) {
+      for (auto& [label, ids] : open_)
+        std::erase_if(ids, [this](const RequestId& id) { return context_.requests.Find(id) == nullptr; });
+    }
     wake_.Set();
   }
 }
