@@ -97,11 +97,12 @@ Task<> Handler::Serve() {
       timers_.Spawn("ask the provider again", logger_.ids(), WakeAt(when));
     } else if (may_plan && decision.kind == sched::Decision::Kind::kAccept && FollowProvider()) {
       PlanNext();
-      if (!plan_.wait.empty() && request_->record().requestor == kMinReadyRequestor &&
+      if (plan_.misses_capacity() && request_->record().requestor == kMinReadyRequestor &&
           launches_.size() == 0) {
         co_return co_await Decline("no capacity for a min-ready node");
       }
       if (!plan_.wait.empty() && !driver_->provider->launches_nodes()) co_return co_await GiveBack();
+      if (IsDeadlocked()) co_return co_await GiveBack();
       std::vector<sched::FillPlan::Reuse> reuses = plan_.reuse;
       for (const sched::FillPlan::Reuse& reuse : reuses) co_await TryReuse(reuse);
       reuses_settled_.Set();
@@ -145,6 +146,35 @@ bool Handler::FollowProvider() {
   return true;
 }
 
+// Two requests, perhaps of different launchers, may each hold nodes that the other waits
+// for. The later one gives way: it holds nodes and has waited in vain for a while.
+bool Handler::IsDeadlocked() {
+  SteadyTime now = context_.loop.SteadyNow();
+  auto ready = std::count_if(slots_.begin(), slots_.end(),
+                             [](const auto& slot) { return slot->state == Slot::State::kReady; });
+  if (std::exchange(ready_, ready) != ready) progress_at_ = now;
+  if (!plan_.misses_capacity() || ready == 0 || launches_.size() > 0) return false;
+  if (now >= progress_at_ + context_.intervals.yield_after && EarlierRequestHoldsNodes()) {
+    logger_.Info("An earlier request waits as well: making way for it");
+    return true;
+  }
+  if (now < yield_at_) return false;
+  yield_at_ = now + context_.intervals.yield_after;
+  timers_.Spawn("make way", logger_.ids(), WakeAt(yield_at_));
+  return false;
+}
+
+bool Handler::EarlierRequestHoldsNodes() const {
+  for (const RequestId& other : context_.requests.InState(RequestState::kPending)) {
+    auto order = sched::OrderOf(other, context_.requests.Find(other)->record);
+    if (!order || !(*order < order_)) continue;
+    for (const NodeId& node : context_.nodes.OfRequest(other)) {
+      if (context_.nodes.Find(node)->record.provider == host_.key().provider) return true;
+    }
+  }
+  return false;
+}
+
 // Decides about everything still missing, at once and without awaiting, so that no
 // other decision comes in between; launches are under way when it returns.
 void Handler::PlanNext() {
@@ -171,8 +201,11 @@ void Handler::PlanNext() {
   reuses_settled_.Reset();
   for (const LabelName& label : plan_.launch) StartLaunch(label, view.labels.at(label).need);
   SetWaiting(!plan_.wait.empty());
+  // Nobody has to go for a min-ready node (launcher.md 10.4).
   bool may_displace = request_->record().requestor != kMinReadyRequestor;
-  if (is_waiting_ && !is_refused && may_displace) host_.MakeRoom(plan_);
+  constexpr int kOftenRefused = 3;  // then what we keep unused may be the reason
+  bool is_known = !is_refused || refusals_ >= kOftenRefused;
+  if (plan_.misses_capacity() && is_known && may_displace) host_.MakeRoom(plan_);
 }
 
 Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
@@ -233,7 +266,7 @@ void Handler::StartLaunch(const LabelName& label, const Resources& need) {
   auto slot = std::make_shared<Slot>();
   slot->label = label;
   slots_.push_back(slot);
-  Ledger::EntryId entry = ledger_.Commit(host_.key(), need, request_->record().tenant_name);
+  Ledger::EntryId entry = ledger_.Commit(host_.key(), need);
   entries_.push_back(entry);
   launches_.Spawn("launch " + label.value, logger_.ids(), LaunchSlot(slot, entry, driver_));
 }
@@ -242,10 +275,13 @@ Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
                            std::shared_ptr<DriverSide> driver) {
   struct Counted {
     Ledger& ledger;
-    ProviderName provider;
-    Counted(Ledger& l, ProviderName p) : ledger(l), provider(std::move(p)) { ledger.BeginLaunch(provider); }
-    ~Counted() { ledger.EndLaunch(provider); }
-  } counted(ledger_, host_.key().provider);
+    HandlerHost& host;
+    Counted(Ledger& l, HandlerHost& h) : ledger(l), host(h) { ledger.BeginLaunch(host.key().provider); }
+    ~Counted() {
+      ledger.EndLaunch(host.key().provider);
+      host.LaunchEnded();
+    }
+  } counted(ledger_, host_);
   std::exception_ptr error;
   try {
     co_await CreateAndLaunch(slot, entry, driver);
@@ -338,6 +374,7 @@ Task<> Handler::DropAborted() {
     if (slot->node) co_await slot->node->Unlock();
     if (refused_until_ && context_.loop.SteadyNow() < *refused_until_) continue;
     refused_until_ = context_.loop.SteadyNow() + refusal_backoff_.Next();
+    ++refusals_;
     timers_.Spawn("wait after a refusal", logger_.ids(), WakeAt(*refused_until_));
   }
 }
@@ -361,12 +398,19 @@ bool Handler::IsComplete() const {
 // Tells the pool only of what is new: every change of what somebody waits for makes
 // the others look again.
 void Handler::SetWaiting(bool is_waiting) {
+  Ledger::Awaited awaited;
+  if (is_waiting) {
+    awaited.turns = plan_.turns_awaited;
+    for (const auto& [resource, amount] : plan_.provider_shortage) awaited.resources.insert(resource);
+  }
+  ledger_.Await(host_.key().provider, order_, std::move(awaited));
   bool is_same = plan_.wait == announced_.wait && plan_.pool_shortage == announced_.pool_shortage &&
                  plan_.provider_shortage == announced_.provider_shortage;
   if (is_waiting == is_waiting_ && (is_same || !is_waiting)) return;
   if (!is_waiting_) {
     std::string resource = plan_.MissingResource();
-    logger_.Info("Waiting for capacity{}{}", resource.empty() ? "" : ": not enough ", resource);
+    logger_.Info("Waiting for {}{}", plan_.misses_capacity() ? "capacity" : "other launches to end",
+                 resource.empty() ? "" : ": not enough " + resource);
   }
   is_waiting_ = is_waiting;
   announced_ = plan_;

@@ -34,6 +34,8 @@ class HandlerHost {
   virtual bool AllDeclined(const NodeRequest& request) const = 0;
   // The handler began or ceased to wait for capacity, or misses something else now.
   virtual void WaitingChanged(Handler& handler) = 0;
+  // A launch of the provider has ended: others may have their turn.
+  virtual void LaunchEnded() = 0;
   // The handler misses capacity: unused nodes may be sacrificed for it (D-22).
   virtual void MakeRoom(const sched::FillPlan& plan) = 0;
 };
@@ -91,6 +93,8 @@ class Handler {
   Task<> Accept();
   Task<bool> GiveUpIfPointless(sched::Decision decision);
   bool FollowProvider();
+  bool IsDeadlocked();
+  bool EarlierRequestHoldsNodes() const;
   void PlanNext();
   Task<> TryReuse(sched::FillPlan::Reuse reuse);
   void Unclaim(const NodeId& node);
@@ -129,6 +133,11 @@ class Handler {
   Event reuses_settled_;  // launches wait for it: reused nodes decide the zone
   Backoff refusal_backoff_;
   std::optional<SteadyTime> refused_until_;
+  int refusals_ = 0;
+  // Since when it has so many ready nodes, and when it looks whether to make way.
+  std::ptrdiff_t ready_ = 0;
+  SteadyTime progress_at_{};
+  SteadyTime yield_at_{};
   bool is_waiting_ = false;
   bool is_gone_ = false;
   bool is_draining_ = false;

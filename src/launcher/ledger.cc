@@ -23,12 +23,10 @@ Ledger::Ledger(store::NodeCache& nodes)
             if (auto it = by_node_.find(id); it != by_node_.end()) Release(it->second);
           })) {}
 
-Ledger::EntryId Ledger::Commit(const PoolKey& pool, Resources need,
-                               const std::optional<std::string>& tenant) {
+Ledger::EntryId Ledger::Commit(const PoolKey& pool, Resources need) {
   sched::Add(by_pool_[pool], need);
   sched::Add(by_provider_[pool.provider], need);
-  if (tenant) sched::Add(by_tenant_[*tenant], need);
-  entries_.emplace(++last_id_, Entry{pool, std::move(need), tenant});
+  entries_.emplace(++last_id_, Entry{pool, std::move(need)});
   return last_id_;
 }
 
@@ -44,7 +42,6 @@ void Ledger::Release(EntryId id) {
   const Entry& entry = it->second;
   TakeBack(by_pool_, entry.pool, entry.need);
   TakeBack(by_provider_, entry.pool.provider, entry.need);
-  if (entry.tenant) TakeBack(by_tenant_, *entry.tenant, entry.need);
   entries_.erase(it);
   std::erase_if(by_node_, [id](const auto& node) { return node.second == id; });
 }
@@ -53,13 +50,28 @@ const Resources& Ledger::PendingIn(const PoolKey& pool) const { return store::Fi
 const Resources& Ledger::PendingIn(const ProviderName& provider) const {
   return store::FindOrEmpty(by_provider_, provider);
 }
-const Resources& Ledger::PendingOf(const std::string& tenant) const {
-  return store::FindOrEmpty(by_tenant_, tenant);
-}
 
 int Ledger::LaunchesInProgress(const ProviderName& provider) const {
   auto it = launches_.find(provider);
   return it == launches_.end() ? 0 : it->second;
+}
+
+void Ledger::Await(const ProviderName& provider, const sched::ServiceOrder& order, Awaited awaited) {
+  if (awaited.turns > 0 || !awaited.resources.empty()) {
+    awaited_[provider][order] = std::move(awaited);
+  } else if (auto known = awaited_.find(provider); known != awaited_.end()) {
+    known->second.erase(order);
+  }
+}
+
+Ledger::Awaited Ledger::AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before) const {
+  Awaited sum;
+  for (const auto& [order, awaited] : store::FindOrEmpty(awaited_, provider)) {
+    if (before != nullptr && !(order < *before)) break;
+    sum.turns += awaited.turns;
+    sum.resources.insert(awaited.resources.begin(), awaited.resources.end());
+  }
+  return sum;
 }
 
 }  // namespace nodepool::launcher

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 
 #include "base/ids.h"
 #include "model/resources.h"
+#include "sched/order.h"
 #include "store/node_cache.h"
 
 namespace nodepool::launcher {
@@ -21,7 +21,7 @@ class Ledger {
   explicit Ledger(store::NodeCache& nodes);
 
   // A launch in a pool is decided; it counts until the cache lists its node.
-  EntryId Commit(const PoolKey& pool, Resources need, const std::optional<std::string>& tenant);
+  EntryId Commit(const PoolKey& pool, Resources need);
   // The launch got its node record.
   void SetNode(EntryId entry, const NodeId& node);
   // The launch came to nothing, or is over. Releasing twice is fine.
@@ -29,12 +29,20 @@ class Ledger {
 
   const Resources& PendingIn(const PoolKey& pool) const;
   const Resources& PendingIn(const ProviderName& provider) const;
-  const Resources& PendingOf(const std::string& tenant) const;
 
   // Launches in progress, by provider; for max-concurrency.
   void BeginLaunch(const ProviderName& provider) { ++launches_[provider]; }
   void EndLaunch(const ProviderName& provider) { --launches_[provider]; }
   int LaunchesInProgress(const ProviderName& provider) const;
+  // What a request waits for that other pools of the provider could take, too.
+  struct Awaited {
+    int turns = 0;  // launches that wait for their turn under max-concurrency
+    std::set<std::string> resources;
+  };
+  // Nothing awaited: it does not wait any more.
+  void Await(const ProviderName& provider, const sched::ServiceOrder& order, Awaited awaited);
+  // The same of all requests, or of those before one.
+  Awaited AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before = nullptr) const;
 
   void Claim(const NodeId& node) { claimed_.insert(node); }
   void Unclaim(const NodeId& node) { claimed_.erase(node); }
@@ -44,7 +52,6 @@ class Ledger {
   struct Entry {
     PoolKey pool;
     Resources need;
-    std::optional<std::string> tenant;
   };
 
   store::NodeCache& nodes_;
@@ -52,8 +59,8 @@ class Ledger {
   std::map<NodeId, EntryId> by_node_;
   std::map<PoolKey, Resources> by_pool_;
   std::map<ProviderName, Resources> by_provider_;
-  std::map<std::string, Resources> by_tenant_;
   std::map<ProviderName, int> launches_;
+  std::map<ProviderName, std::map<sched::ServiceOrder, Awaited>> awaited_;
   std::set<NodeId> claimed_;
   EntryId last_id_ = 0;
   zk::Registration registration_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sched/quota.h"
-#include "sched/victims.h"
 
 namespace nodepool::launcher {
 
@@ -36,7 +35,9 @@ Component PoolWorker::Announcement() const {
   component.provider_name = key_.provider;
   for (const auto& [label, config] : config_->labels) component.supported_labels.push_back(label);
   component.priority = config_->priority;
-  component.is_paused = !waiting_.empty();
+  component.is_paused = std::any_of(waiting_.begin(), waiting_.end(), [](const auto& waiting) {
+    return waiting.second->plan().misses_capacity();
+  });
   return component;
 }
 
@@ -194,22 +195,24 @@ sched::PoolView PoolWorker::PlainView() const {
 
 sched::PoolView PoolWorker::View() const {
   sched::PoolView view = PlainView();
+  Ledger::Awaited awaited = surroundings_.ledger.AwaitedIn(key_.provider);
+  view.launches_in_progress += awaited.turns;
+  view.provider.reserved = std::move(awaited.resources);
   for (const auto& [order, handler] : waiting_) {
-    view.is_waiting = true;
+    view.is_waiting = view.is_waiting || handler->plan().misses_capacity();
     for (const auto& [resource, amount] : handler->plan().pool_shortage) view.pool.reserved.insert(resource);
-    for (const auto& [resource, amount] : handler->plan().provider_shortage)
-      view.provider.reserved.insert(resource);
   }
   return view;
 }
 
 sched::PoolView PoolWorker::ViewFor(const sched::ServiceOrder& order) const {
   sched::PoolView view = PlainView();
+  Ledger::Awaited awaited = surroundings_.ledger.AwaitedIn(key_.provider, &order);
+  view.launches_in_progress += awaited.turns;
+  view.provider.reserved = std::move(awaited.resources);
   for (const auto& [other, handler] : waiting_) {
     if (other >= order) break;
     for (const auto& [resource, amount] : handler->plan().pool_shortage) view.pool.reserved.insert(resource);
-    for (const auto& [resource, amount] : handler->plan().provider_shortage)
-      view.provider.reserved.insert(resource);
   }
   return view;
 }
@@ -238,29 +241,72 @@ bool PoolWorker::IsWaitedFor(const store::StoredNode& node) const {
                      [&](const auto& waiting) { return waiting.second->MayTake(node); });
 }
 
+void PoolWorker::LaunchEnded() {
+  if (provider_config_->max_concurrency > 0) surroundings_.capacity_changed();
+}
+
 void PoolWorker::MakeRoom(const sched::FillPlan& plan) {
   SteadyTime now = context_.loop.SteadyNow();
-  if (room_made_ && now < *room_made_ + context_.intervals.make_room_holdoff) return;
+  SteadyTime next = room_made_ ? *room_made_ + context_.intervals.make_room_holdoff : now;
+  if (now < next) {
+    if (!std::exchange(is_look_due_, true)) tasks_.Spawn("make room later", LookAgainAt(next));
+    return;
+  }
+  std::vector<NodeId> victims = ChooseVictims(plan);
+  if (victims.empty()) return;
+  room_made_ = now;
+  for (const NodeId& id : victims) tasks_.Spawn("make room", {"", "", id.value}, Sacrifice(id));
+}
+
+// Nodes of this pool go first, those that nobody waits for; others only when these would
+// not do, since what waits here cannot use them and would wait for ever (D-22).
+std::vector<NodeId> PoolWorker::ChooseVictims(const sched::FillPlan& plan) const {
+  Resources shortage = plan.pool_shortage;
+  for (const auto& [resource, amount] : plan.provider_shortage) {
+    shortage[resource] = std::max(shortage[resource], amount);
+  }
+  std::vector<sched::UnusedNode> own = UnusedNodes(key_), all = own;
+  if (plan.pool_shortage.empty()) {
+    for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) {
+      if (pool == key_) continue;
+      std::vector<sched::UnusedNode> others = UnusedNodes(pool);
+      all.insert(all.end(), others.begin(), others.end());
+    }
+  }
+  std::set<LabelName> wanted = surroundings_.wanted_labels();
+  std::vector<NodeId> victims = sched::ChooseVictims(std::move(own), shortage, wanted);
+  if (victims.empty()) victims = sched::ChooseVictims(all, shortage, wanted);
+  if (victims.empty()) victims = sched::ChooseVictims(all, shortage, {});
+  // First what the pool misses, at another time what the provider does.
+  if (victims.empty()) victims = sched::ChooseVictims(std::move(all), plan.pool_shortage, {});
+  return victims;
+}
+
+std::vector<sched::UnusedNode> PoolWorker::UnusedNodes(const PoolKey& pool) const {
   std::map<NodeId, sched::UnusedNode> unused;
-  for (const auto& [label, config] : config_->labels) {
-    for (const NodeId& id : context_.nodes.FreeNodes(key_, label)) {
+  auto config = provider_config_->pools.find(pool.pool);
+  if (config == provider_config_->pools.end()) return {};
+  for (const auto& [label, label_config] : config->second->labels) {
+    for (const NodeId& id : context_.nodes.FreeNodes(pool, label)) {
       const store::StoredNode* node = context_.nodes.Find(id);
       if (node == nullptr || surroundings_.ledger.claimed().contains(id) || IsWaitedFor(*node)) continue;
       unused[id] = {id, node->record.type, node->record.state_time,
                     node->record.resources.value_or(Resources{})};
     }
   }
-  std::vector<sched::UnusedNode> candidates;
-  for (auto& [id, node] : unused) candidates.push_back(std::move(node));
-  Resources shortage = plan.pool_shortage;
-  for (const auto& [resource, amount] : plan.provider_shortage) {
-    shortage[resource] = std::max(shortage[resource], amount);
-  }
-  std::vector<NodeId> victims =
-      sched::ChooseVictims(std::move(candidates), shortage, surroundings_.wanted_labels());
-  if (victims.empty()) return;
-  room_made_ = now;
-  for (const NodeId& id : victims) tasks_.Spawn("make room", {"", "", id.value}, Sacrifice(id));
+  std::vector<sched::UnusedNode> nodes;
+  for (auto& [id, node] : unused) nodes.push_back(std::move(node));
+  return nodes;
+}
+
+Task<> PoolWorker::LookAgainAt(SteadyTime when) {
+  // Also when it is cancelled with the session.
+  struct Done {
+    bool& is_due;
+    ~Done() { is_due = false; }
+  } done{is_look_due_};
+  co_await context_.loop.SleepUntil(when);
+  CapacityChanged();
 }
 
 Task<> PoolWorker::Sacrifice(NodeId id) {

@@ -11,6 +11,7 @@
 #include "launcher/handler.h"
 #include "launcher/provider_manager.h"
 #include "sched/assign.h"
+#include "sched/victims.h"
 #include "store/component_registry.h"
 
 namespace nodepool::launcher {
@@ -71,12 +72,16 @@ class PoolWorker : public HandlerHost {
   sched::Decision StillAcceptable(const NodeRequest& request) const override;
   bool AllDeclined(const NodeRequest& request) const override;
   void WaitingChanged(Handler& handler) override;
+  void LaunchEnded() override;
   void MakeRoom(const sched::FillPlan& plan) override;
 
  private:
   Task<> RunHandler(std::shared_ptr<Handler> handler);
+  std::vector<NodeId> ChooseVictims(const sched::FillPlan& plan) const;
+  std::vector<sched::UnusedNode> UnusedNodes(const PoolKey& pool) const;
   Task<> Sacrifice(NodeId id);
   bool IsWaitedFor(const store::StoredNode& node) const;
+  Task<> LookAgainAt(SteadyTime when);
   sched::LabelView LabelViewOf(const driver::LabelConfig& label) const;
   void AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const;
   Resources UsedBy(const PoolKey& pool) const;
@@ -98,6 +103,7 @@ class PoolWorker : public HandlerHost {
   store::ComponentEntry entry_;                      // made from all of the above
   mutable std::map<LabelName, std::string> faults_;  // what the driver last said, reported once
   std::optional<SteadyTime> room_made_;
+  bool is_look_due_ = false;  // when more room may be made
   bool is_started_ = false;
   TaskGroup tasks_;
 };

@@ -139,5 +139,86 @@ TEST_F(QuotaTest, LabelWhoseNeedIsUnknownIsWaitedFor) {  // D-26
   EXPECT_TRUE(AwaitState(unknown, RequestState::kFulfilled));
 }
 
+// Otherwise nothing of that label would ever be launched at the limit.
+TEST_F(QuotaTest, AnUnusedNodeMakesRoomForANewOneOfItsLabel) {  // D-22, BB-10
+  AddPool("cloud", "main", {"small"}).max_servers = 1;
+  AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  StartLauncher();
+  RequestId id = Request({"small"}, [](NodeRequest& request) { request.reuse = false; });
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_EQ(script().deleted.size(), 1u);
+}
+
+TEST_F(QuotaTest, AnUnusedNodeOfAnotherPoolMakesRoomInTheProvider) {  // D-22
+  AddPool("cloud", "second", {"large"});
+  script().available = driver::QuotaInformation::Limit({{"instances", 1}});
+  AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  StartLauncher();
+  RequestId id = Request({"large"});
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_EQ(script().deleted.size(), 1u);
+}
+
+TEST_F(QuotaTest, RoomIsMadeAgainWithoutAnyOtherEvent) {  // D-22
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 2;
+  for (int i = 0; i < 2; ++i)
+    AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  StartLauncher();
+  RequestId first = Request({"large"});
+  ASSERT_TRUE(AwaitState(first, RequestState::kFulfilled));
+  RequestId second = Request({"large"});
+  time_.Advance(seconds(60));
+  EXPECT_EQ(Read(second)->state, RequestState::kPending) << "five minutes of hold-off";
+  EXPECT_TRUE(AwaitState(second, RequestState::kFulfilled, std::chrono::minutes(6)));
+}
+
+TEST_F(QuotaTest, NobodyHasToGoForAMinReadyNode) {  // launcher.md 10.4
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
+  config_->common.labels.at(LabelName("large")).min_ready = 1;
+  AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  StartLauncher();
+  time_.Advance(std::chrono::minutes(20));
+  EXPECT_TRUE(script().deleted.empty());
+}
+
+TEST_F(QuotaTest, LaunchesOfOneRequestTakeTurnsToo) {  // D-20
+  provider_config().max_concurrency = 2;
+  script().launch_time = seconds(10);
+  StartLauncher();
+  RequestId id = Request({"small", "small", "small"});
+  time_.Advance(seconds(5));
+  EXPECT_EQ(script().launches, 2);
+  RequestId min_ready = Request({"small"}, [](NodeRequest& request) {
+    request.requestor = std::string(kMinReadyRequestor);
+    request.reuse = false;
+  });
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_TRUE(AwaitState(min_ready, RequestState::kFulfilled)) << "its turn comes; capacity is not missing";
+}
+
+// Each of two requests, of two launchers, holds a node and waits for that of the other.
+TEST_F(QuotaTest, TheLaterOfTwoThatHoldNodesMakesWay) {
+  AddPool("cloud", "main", {"small"}).max_servers = 2;
+  RequestId earlier =
+      Request({"small", "small"}, [](NodeRequest& request) { request.state = RequestState::kPending; });
+  auto lock = time_.Run(client_store_->TryLockRequest(earlier));
+  NodeId held = AddNode(NodeState::kReady, [&](Node& node) {
+    node.resources = {{"instances", 1}};
+    node.allocated_to = earlier;
+  });
+  auto node_lock = time_.Run(client_store_->TryLockNode(held));
+  StartLauncher();
+  RequestId later = Request({"small", "small"});
+  ASSERT_TRUE(Await([&] { return script().launches == 1; }));
+  // The pool of the other launcher, in which the earlier one waits.
+  AddForeignPool([](Component& pool) {
+    pool.provider_name = ProviderName("cloud");
+    pool.is_paused = true;
+  });
+  EXPECT_TRUE(AwaitState(later, RequestState::kRequested, std::chrono::minutes(3)));
+  time_.Run(node_lock->Unlock());
+  time_.Run(lock->Unlock());
+}
+
 }  // namespace
 }  // namespace nodepool::launcher

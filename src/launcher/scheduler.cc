@@ -67,12 +67,15 @@ void Scheduler::RebuildRegistry() {
                      component->provider_name,
                      component->priority,
                      component->is_paused,
-                     {component->supported_labels.begin(), component->supported_labels.end()}});
+                     {component->supported_labels.begin(), component->supported_labels.end()},
+                     component->name.value_or(PoolName())});
   }
   registry_ = sched::Registry(std::move(pools));
 }
 
 void Scheduler::RequestChanged(const RequestId& id, const store::StoredRequest* after) {
+  bool is_decided = after == nullptr || after->record.state != RequestState::kPending;
+  if (is_decided && !under_way_.contains(id)) promises_.erase(id);
   if (after == nullptr) {
     queues_.Remove(id);
     for (PoolWorker* pool : pools_) pool->RequestGone(id);
@@ -157,10 +160,24 @@ sched::Snapshot Scheduler::TakeSnapshot() const {
   }
   for (const auto& [tenant, limit] : context_.config->common.tenant_limits) {
     sched::TenantView view{limit, context_.nodes.UsedByTenant(tenant)};
-    sched::Add(view.used, ledger_.PendingOf(tenant));
+    sched::Add(view.used, Promised(tenant));
     snapshot.tenants.emplace(tenant, std::move(view));
   }
   return snapshot;
+}
+
+// What requests under way need beyond the nodes that count for the tenant already.
+Resources Scheduler::Promised(const std::string& tenant) const {
+  Resources promised;
+  for (const auto& [id, promise] : promises_) {
+    if (promise.tenant != tenant) continue;
+    sched::Add(promised, promise.need);
+    for (const NodeId& node : context_.nodes.OfRequest(id)) {
+      const Node& record = context_.nodes.Find(node)->record;
+      if (record.tenant_name == tenant) sched::Subtract(promised, record.resources.value_or(Resources{}));
+    }
+  }
+  return promised;
 }
 
 void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
@@ -171,6 +188,12 @@ void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
   under_way_[acceptance.request] = request->revision.mzxid;
   store::StoredRequest seen = *request;
   queues_.Remove(acceptance.request);
+  if (seen.record.tenant_name && context_.config->common.tenant_limits.contains(*seen.record.tenant_name)) {
+    Promise& promise = promises_[seen.id] = {*seen.record.tenant_name, {}};
+    sched::PoolView view = (*pool)->View();
+    for (const LabelName& label : seen.record.node_types)
+      sched::Add(promise.need, view.labels.at(label).need);
+  }
   (*pool)->Accept(std::move(seen), std::move(*order));
 }
 

@@ -47,6 +47,7 @@ class Scheduler {
   bool IsProviderAtFault() const;
   Task<> ProbeLater();
   sched::Snapshot TakeSnapshot() const;
+  Resources Promised(const std::string& tenant) const;
   void CarryOut(const sched::Plan::Acceptance& acceptance);
   void CarryOut(const sched::Plan::Declination& declination);
   Task<> Decline(RequestId id, sched::Answers by);
@@ -64,6 +65,13 @@ class Scheduler {
   WaitLog wait_log_;
   // Requests that a decision is being carried out for, with the version it rests on.
   std::map<RequestId, std::int64_t> under_way_;
+  // What accepted requests of limited tenants need altogether, until the cache shows
+  // what became of them.
+  struct Promise {
+    std::string tenant;
+    Resources need;
+  };
+  std::map<RequestId, Promise> promises_;
   Event wake_;
   bool is_probe_due_ = false;
   TaskGroup tasks_;

@@ -44,13 +44,14 @@ Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const Nod
   if (request.state != RequestState::kRequested) return Defer(Reason::kNotRequested);
   if (request.WasDeclinedBy(pool.launcher)) return Defer(Reason::kDeclinedBefore);
   std::vector<const RegisteredPool*> candidates = registry.Candidates(request);
-  if (!request.provider.empty() && request.provider != pool.key.provider) {
-    for (const RegisteredPool* other : candidates) {
-      if (other->provider == request.provider)
-        return Defer(Reason::kOtherProviderWanted, request.provider.value);
-    }
-  }
+  bool is_wish_open = !request.provider.empty() &&
+                      std::any_of(candidates.begin(), candidates.end(),
+                                  [&](const auto* other) { return other->provider == request.provider; });
+  if (is_wish_open && request.provider != pool.key.provider)
+    return Defer(Reason::kOtherProviderWanted, request.provider.value);
   for (const RegisteredPool* other : candidates) {
+    // Those that leave it to the wanted provider are not waited for.
+    if (is_wish_open && other->provider != request.provider) continue;
     if (other->priority < pool.priority && !other->is_paused)
       return Defer(Reason::kPreferredPool, other->id.value);
   }
@@ -60,9 +61,24 @@ Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const Nod
   return {Decision::Kind::kAccept};
 }
 
+// Whether a request waits already for what this one would take or wait for, here or at
+// the same pool or provider of another worker. Two that hold nodes while they wait for
+// each other's would wait for ever. Min-ready nodes come after everybody who waits.
+bool IsAwaitedAlready(const PoolView& pool, const Registry& registry, const FillPlan& plan,
+                      bool is_min_ready) {
+  bool is_taking = plan.misses_capacity() || is_min_ready;
+  if (pool.is_waiting && is_taking) return true;
+  return std::any_of(registry.pools().begin(), registry.pools().end(), [&](const RegisteredPool& other) {
+    if (!other.is_paused || other.id == pool.launcher || other.provider != pool.key.provider) return false;
+    // What it waits for is not told, so nothing of the same pool is taken.
+    if (other.name == pool.key.pool) return is_taking || !plan.launch.empty();
+    return is_min_ready || !plan.provider_shortage.empty();
+  });
+}
+
 // Reasons to wait although the pool could serve the request in principle.
-Decision WaitReason(const PoolView& pool, const TenantView* tenant, const NodeRequest& request,
-                    const std::set<NodeId>& taken_nodes) {
+Decision WaitReason(const PoolView& pool, const Registry& registry, const TenantView* tenant,
+                    const NodeRequest& request, const std::set<NodeId>& taken_nodes) {
   if (tenant != nullptr) {
     Resources shortage = Shortage(tenant->limit, tenant->used, NeedOf(pool, request.node_types));
     if (!shortage.empty()) return Defer(Reason::kTenantLimit, shortage.begin()->first);
@@ -72,15 +88,16 @@ Decision WaitReason(const PoolView& pool, const TenantView* tenant, const NodeRe
     return plan.wait.empty() ? Decision{Decision::Kind::kAccept}
                              : Defer(Reason::kNoFreeNode, JoinNames(Distinct(plan.wait)));
   }
-  if (pool.is_waiting && !plan.wait.empty()) {
-    return Defer(Reason::kCapacityReserved, plan.MissingResource());
-  }
   int launches = static_cast<int>(plan.launch.size() + plan.wait.size());
   bool is_idle = pool.launches_in_progress == 0;
   if (pool.max_concurrency > 0 && launches > 0 && !is_idle &&
       pool.launches_in_progress + launches > pool.max_concurrency) {
     return Defer(Reason::kLaunchesInProgress,
                  fmt::format("{} of {}", pool.launches_in_progress, pool.max_concurrency));
+  }
+  bool is_min_ready = request.requestor == kMinReadyRequestor;
+  if (IsAwaitedAlready(pool, registry, plan, is_min_ready)) {
+    return Defer(Reason::kCapacityReserved, plan.MissingResource());
   }
   return {Decision::Kind::kAccept, Reason::kNone, "", !plan.wait.empty()};
 }
@@ -96,7 +113,7 @@ class Accounts {
     Decision decision = LeaveToOthers(pool, *snapshot_.registry, request);
     if (decision.kind == Decision::Kind::kAccept) decision = DeclineReason(pool, request);
     if (decision.kind == Decision::Kind::kAccept)
-      decision = WaitReason(pool, TenantOf(request), request, taken_);
+      decision = WaitReason(pool, *snapshot_.registry, TenantOf(request), request, taken_);
     return decision;
   }
 
@@ -107,7 +124,7 @@ class Accounts {
     for (const FillPlan::Reuse& reuse : plan.reuse) taken_.insert(reuse.node);
     Resources launched = NeedOf(pool, plan.launch);
     Add(pool.pool.used, launched);
-    bool waits = !plan.wait.empty() && request.requestor != kMinReadyRequestor;
+    bool waits = plan.misses_capacity() && request.requestor != kMinReadyRequestor;
     if (waits) {
       pool.is_waiting = true;
       for (const auto& [resource, amount] : plan.pool_shortage) pool.pool.reserved.insert(resource);
@@ -115,7 +132,7 @@ class Accounts {
     for (PoolView& sibling : snapshot_.pools) {
       if (sibling.key.provider != taker.provider) continue;
       Add(sibling.provider.used, launched);
-      sibling.launches_in_progress += static_cast<int>(plan.launch.size());
+      sibling.launches_in_progress += static_cast<int>(plan.launch.size() + plan.wait.size());
       if (!waits) continue;
       for (const auto& [resource, amount] : plan.provider_shortage)
         sibling.provider.reserved.insert(resource);

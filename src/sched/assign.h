@@ -26,6 +26,7 @@ struct RegisteredPool {
   std::int64_t priority = 100;
   bool is_paused = false;
   std::set<LabelName> labels;
+  PoolName name = {};  // empty in announcements of old versions
 };
 
 // All registered pools; an answer about them needs no scan per request.

@@ -1,6 +1,7 @@
 #include "sched/fill.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sched/quota.h"
 
@@ -19,6 +20,11 @@ Resources Missing(const Budget& budget, const Resources& need) {
 
 void Reserve(Budget& budget, const Resources& missing) {
   for (const auto& [resource, amount] : missing) budget.reserved.insert(resource);
+}
+
+int FreeTurns(const PoolView& pool) {
+  if (pool.max_concurrency <= 0) return std::numeric_limits<int>::max();
+  return std::max(0, pool.max_concurrency - pool.launches_in_progress);
 }
 
 }  // namespace
@@ -49,6 +55,7 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
   Budget of_pool = pool.pool;
   Budget of_provider = pool.provider;
   std::set<NodeId> taken = excluded;
+  int turns = FreeTurns(pool);
   for (const LabelName& name : missing) {
     auto label = pool.labels.find(name);
     if (label == pool.labels.end()) {
@@ -72,12 +79,17 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
     if (pool.launches_nodes && missing_in_pool.empty() && missing_in_provider.empty()) {
       Add(of_pool.used, need);
       Add(of_provider.used, need);
-      plan.launch.push_back(name);
+      if (turns-- > 0) {
+        plan.launch.push_back(name);
+      } else {
+        ++plan.turns_awaited;
+        plan.wait.push_back(name);
+      }
       continue;
     }
     Reserve(of_pool, missing_in_pool);
     Reserve(of_provider, missing_in_provider);
-    if (plan.wait.empty()) {
+    if (!plan.misses_capacity()) {
       plan.pool_shortage = std::move(missing_in_pool);
       plan.provider_shortage = std::move(missing_in_provider);
     }

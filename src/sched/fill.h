@@ -38,10 +38,11 @@ struct PoolView {
   bool ignores_provider_quota = false;
   std::map<LabelName, LabelView> labels;
   Budget pool;
-  Budget provider;               // shared by the provider's pools
-  bool is_waiting = false;       // some accepted request of this pool waits for capacity
-  int max_concurrency = 0;       // ≤ 0: unlimited (D-20)
-  int launches_in_progress = 0;  // of the provider
+  Budget provider;          // shared by the provider's pools
+  bool is_waiting = false;  // some accepted request of this pool waits for capacity
+  int max_concurrency = 0;  // ≤ 0: unlimited (D-20)
+  // Of the provider, together with those that only wait for their turn.
+  int launches_in_progress = 0;
 };
 
 // How the labels that a request still needs can be had from a pool.
@@ -52,10 +53,13 @@ struct FillPlan {
   };
   std::vector<Reuse> reuse;
   std::vector<LabelName> launch;
-  std::vector<LabelName> wait;  // no capacity now
-  // What the first of `wait` misses, in the pool and in the provider.
+  std::vector<LabelName> wait;  // cannot be had now
+  // Those of `wait` that miss no capacity, only their turn under max-concurrency (D-20).
+  int turns_awaited = 0;
+  // What the first of `wait` that misses capacity misses, in the pool and in the provider.
   Resources pool_shortage;
   Resources provider_shortage;
+  bool misses_capacity() const { return static_cast<int>(wait.size()) > turns_awaited; }
   // The name of one missing resource, for people; empty when nothing is missing.
   std::string MissingResource() const;
 };
@@ -66,7 +70,7 @@ std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted,
                                      const std::vector<LabelName>& satisfied);
 
 // Plans `missing` labels: ready nodes first if `reuse` (the oldest that is not in
-// `excluded`), then launches as far as the budgets go, the rest waits. A label after
+// `excluded`), then launches as far as the budgets and max-concurrency go, the rest waits. A label after
 // one that waits is still planned, as far as it takes nothing of what that one waits
 // for.
 FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, bool reuse,
