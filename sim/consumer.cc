@@ -6,6 +6,13 @@ namespace nodepool::sim {
 
 using store::Change;
 
+namespace {
+
+// Somebody who wanted the same node may need a moment to leave its line.
+constexpr Duration kLockLimit = std::chrono::seconds(30);
+
+}  // namespace
+
 Consumer::Consumer(Loop& loop, testing::MemoryZk& zk, Random& faults, Inspector& inspector,
                    std::uint64_t seed, std::string name, Tally& tally)
     : loop_(loop),
@@ -96,7 +103,8 @@ Task<> Consumer::WithdrawLater(RequestId id, Duration after) {
 Task<std::vector<store::LockedNode>> Consumer::Take(RequestId id, NodeRequest request) {
   std::vector<store::LockedNode> taken;
   for (const NodeId& node : request.nodes) {
-    std::optional<store::LockedNode> locked = co_await store_.TryLockNode(node);
+    SteadyTime deadline = loop_.SteadyNow() + kLockLimit;
+    std::optional<store::LockedNode> locked = co_await store_.LockNode(node, deadline);
     bool is_ours =
         locked && locked->record().allocated_to == id && locked->record().state == NodeState::kReady;
     if (is_ours) {

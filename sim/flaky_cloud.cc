@@ -144,6 +144,8 @@ Clouds::Clouds(Loop& loop, Random& the_random,
 std::unique_ptr<driver::Provider> FlakyDriver::CreateProvider(
     driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
   auto fake_config = std::dynamic_pointer_cast<const drivers::FakeConfig>(config);
+  // A new provider has to ask anew.
+  user_.knows_quota.erase(config->name);
   // The cloud itself is there already and outlives every process.
   drivers::FakeCloud& cloud = *clouds_.all.Find(config->name);
   Line line(environment.loop, clouds_, config->name, user_);

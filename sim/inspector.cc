@@ -16,8 +16,9 @@ using std::chrono::seconds;
 
 // How old a pool's registration is when everybody knows of it.
 constexpr Duration kRegistryLag = seconds(30);
-// From the cloud's answer about its quota to the use of it.
-constexpr Duration kQuotaLag = seconds(1);
+// From the cloud's first answer about its quota to the last record of a launch that was
+// decided before: the zones may be asked for in between.
+constexpr Duration kQuotaLag = seconds(60);
 
 bool MayFollow(NodeState before, NodeState after) {
   using enum NodeState;
@@ -80,7 +81,14 @@ Inspector::Inspector(const Scenario& scenario, ManualClock& clock, testing::Memo
 }
 
 void Inspector::Report(std::string text, std::vector<std::string> ids) {
-  if (tell) tell("VIOLATION: " + text);
+  if (tell) {
+    tell("* VIOLATION: " + text);
+    for (const auto& [id, request] : requests_)
+      tell(fmt::format("  left: request {} {}{}", id, Describe(request),
+                       request_locks_.contains(id) ? ", locked" : ""));
+    for (const auto& [id, node] : nodes_)
+      tell(fmt::format("  left: node {} {}{}", id, Describe(node.record), IsLocked(id) ? ", locked" : ""));
+  }
   if (!violation_) violation_ = Violation{std::move(text), std::move(ids)};
 }
 
@@ -111,7 +119,7 @@ void Inspector::OnWrite(std::int64_t session, const zk::WatchEvent& change) {
     if (is_gone) {
       directories_.erase(lock->id);
     } else {
-      directories_[lock->id] = 0;
+      directories_[lock->id] = clock_.SteadyNow();
     }
   } else if (paths::ParseComponent(change.path) == ComponentKind::kPool) {
     OnComponent(change.path, is_gone);
@@ -205,8 +213,11 @@ void Inspector::CheckNode(const NodeId& id, const Node& before, const Node& afte
   if (!before.state || !after.state || !MayFollow(*before.state, *after.state)) {
     return Report(fmt::format("node {} goes from {} to {}", id, StateOf(before), StateOf(after)), ids);
   }
-  bool is_released = before.state == after.state && after.allocated_to.empty();
-  if (!HoldsLock(node_locks_, id) && !(is_released && !node_locks_.contains(id))) {
+  // Two that remove a node at once do the same.
+  bool is_released =
+      before.state == after.state && (after.allocated_to.empty() || after.state == NodeState::kDeleted);
+  bool is_held_by_other = node_locks_.contains(id) && after.state != NodeState::kDeleted;
+  if (!HoldsLock(node_locks_, id) && !(is_released && !is_held_by_other)) {
     Report(fmt::format("{} writes node {} ({} to {}) without holding its lock", NameOf(writer_), id,
                        StateOf(before), StateOf(after)),
            ids);
@@ -324,9 +335,11 @@ void Inspector::CheckFulfilled(const RequestId& id, const NodeRequest& request) 
       return Report(fmt::format("request {} is fulfilled with node {} that is gone", id, request.nodes[i]),
                     ids);
     const Node& record = node->second.record;
-    if (record.state != NodeState::kReady || record.allocated_to != id || node_locks_.contains(node->first)) {
+    // Another contender may be about to leave; the launcher itself must be out of the way.
+    bool is_held = HoldsLock(node_locks_, node->first);
+    if (record.state != NodeState::kReady || record.allocated_to != id || is_held) {
       Report(fmt::format("request {} is fulfilled with node {} which is {}{}", id, node->first,
-                         Describe(record), node_locks_.contains(node->first) ? " and locked" : ""),
+                         Describe(record), is_held ? " and locked" : ""),
              ids);
     }
     if (!record.has_label(request.node_types[i]))
@@ -426,7 +439,7 @@ void Inspector::CheckConcurrency(const NodeId& id, const Node& fresh) {
   std::set<RequestId> requests;
   for (const auto& [other, node] : nodes_) {
     bool is_launching = node.record.state == NodeState::kBuilding && node.record.provider == fresh.provider &&
-                        HoldsLock(node_locks_, other);
+                        HoldsLock(node_locks_, other) && node.creator == NameOf(writer_);
     if (!is_launching) continue;
     ++launching;
     requests.insert(node.record.allocated_to);

@@ -60,9 +60,10 @@ class Inspector {
   const std::map<NodeId, SeenNode>& nodes() const { return nodes_; }
   const std::map<RequestId, NodeRequest>& requests() const { return requests_; }
   const std::map<std::string, SeenPool>& pools() const { return pools_; }
+  SteadyTime now() const { return clock_.SteadyNow(); }
   bool IsLocked(const NodeId& id) const { return node_locks_.contains(id); }
-  // Lock directories of requests, also empty ones.
-  const std::map<RequestId, std::size_t>& request_lock_directories() const { return directories_; }
+  // Lock directories of requests, also empty ones, with the time of their creation.
+  const std::map<RequestId, SteadyTime>& request_lock_directories() const { return directories_; }
   // What nodes use of a pool, or of a provider if the pool is not named.
   Resources UsedIn(const ProviderName& provider, const std::optional<PoolName>& pool) const;
   const drivers::FakeServer* MachineOf(const Node& node) const;
@@ -106,7 +107,7 @@ class Inspector {
   std::map<NodeId, Contenders> node_locks_;  // those with contenders
   std::map<RequestId, NodeRequest> requests_;
   std::map<RequestId, Contenders> request_locks_;
-  std::map<RequestId, std::size_t> directories_;
+  std::map<RequestId, SteadyTime> directories_;
   std::map<std::string, SeenPool> pools_;  // by path
   std::map<RequestId, WaitList> waiting_;
   // Of the change being looked at.

@@ -51,9 +51,17 @@ Task<> LauncherProcess::Live() {
   co_await launcher_->Stop();
 }
 
+// Troubles of the connection are no reason to fail; being told to stop is.
 Task<> LauncherProcess::StartLauncher() {
-  co_await launcher_->Start();
-  is_started_ = true;
+  std::exception_ptr error;
+  try {
+    co_await launcher_->Start();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  is_started_ = !error;
+  if (error && !ending_since_)
+    surroundings_.inspector.Report(name() + " cannot start: " + MessageOf(error), {});
 }
 
 void LauncherProcess::End() {
@@ -76,6 +84,12 @@ void LauncherProcess::CrashAfter(int operations, testing::MemoryZk::UnderWay und
 void LauncherProcess::Stop() {
   if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " is told to stop");
   End();
+}
+
+void LauncherProcess::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
+  if (!is_serving()) return;
+  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " is configured anew");
+  launcher_->Reconfigure(std::move(config));
 }
 
 void LauncherProcess::Disconnect(testing::MemoryZk::UnderWay under_way) {

@@ -37,6 +37,8 @@ class LauncherProcess {
   void CrashAfter(int operations, testing::MemoryZk::UnderWay under_way);
   // As on SIGINT.
   void Stop();
+  // Puts another configuration in force, if it serves.
+  void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config);
   void Disconnect(testing::MemoryZk::UnderWay under_way);
   void Reconnect();
 

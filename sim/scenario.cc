@@ -63,7 +63,11 @@ std::shared_ptr<const driver::PoolConfig> MakePool(Dice& dice, std::string name,
   if (dice.Chance(0.6)) pool->max_servers = dice.Int(2, 6);
   if (!is_main && dice.Chance(0.05)) pool->max_servers = 0;
   if (dice.Chance(0.2)) pool->limits["cores"] = dice.Int(4, 16);
-  if (dice.Chance(0.1)) pool->ignore_provider_quota = true;
+  if (dice.Chance(0.1)) {
+    // Without any limit it would take what its cloud refuses for ever.
+    pool->ignore_provider_quota = true;
+    pool->max_servers = std::min<double>(pool->max_servers, dice.Int(2, 6));
+  }
   for (const Size& size : kSizes) {
     if (dice.Chance(0.75)) pool->labels.emplace(LabelName(size.label), MakeLabel(size));
   }
@@ -167,9 +171,30 @@ Scenario::Scenario(std::uint64_t the_seed) : seed(the_seed) {
     }
     launchers.push_back(std::move(config));
   }
-  for (int i = dice.Int(5, 20); i > 0; --i) requests.push_back(MakeRequest(dice, busy));
+  for (int i = dice.Int(5, 20); i > 0; --i) {
+    RequestPlan plan = MakeRequest(dice, busy);
+    // A tenant at its limit may have to wait for ever (launcher.md 20).
+    bool is_limited = plan.tenant && common.tenant_limits.contains(*plan.tenant);
+    if (is_limited && !plan.patience) plan.patience = dice.Time(60, 240);
+    requests.push_back(std::move(plan));
+  }
   std::ranges::sort(requests, {}, &RequestPlan::at);
   trouble = MakeTrouble(dice);
+}
+
+std::shared_ptr<const driver::LoadedConfig> Scenario::Changed(std::size_t launcher, Random& random) const {
+  auto changed = std::make_shared<driver::LoadedConfig>(*launchers[launcher]);
+  auto provider = changed->providers.begin();
+  std::advance(provider, random.Below(changed->providers.size()));
+  if (changed->providers.size() > 1 && random.Below(2) == 0) {
+    changed->providers.erase(provider);
+    return changed;
+  }
+  auto other =
+      std::make_shared<drivers::FakeConfig>(dynamic_cast<const drivers::FakeConfig&>(*provider->second));
+  other->fingerprint += fmt::format(" {}", random.Below(1000));
+  provider->second = std::move(other);
+  return changed;
 }
 
 Resources Scenario::NeedOf(const LabelName& label) {

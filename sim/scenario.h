@@ -60,6 +60,10 @@ struct Scenario {
   // The same for every launcher.
   config::Config common;
 
+  // The launcher's configuration changed for a while: a provider is missing, or one was
+  // changed in something that matters to nobody but makes it start anew.
+  std::shared_ptr<const driver::LoadedConfig> Changed(std::size_t launcher, Random& random) const;
+
   // What a node of the label needs of a cloud.
   static Resources NeedOf(const LabelName& label);
   // Whether some pool can ever serve such a request.

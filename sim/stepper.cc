@@ -1,5 +1,7 @@
 #include "sim/stepper.h"
 
+#include <boost/asio/post.hpp>
+
 namespace nodepool::sim {
 
 bool Stepper::RunOne() {
@@ -15,7 +17,9 @@ bool Stepper::PassTime(SteadyTime end) {
     clock_.AdvanceTo(end);
     return false;
   }
-  clock_.AdvanceTo(clock_.next_timer());
+  // Timers run within the loop, as they do in the program.
+  SteadyTime when = clock_.next_timer();
+  boost::asio::post(loop_.context(), [this, when] { clock_.AdvanceTo(when); });
   return true;
 }
 

@@ -15,6 +15,11 @@ using std::chrono::seconds;
 using testing::MemoryZk;
 
 constexpr int kConsumers = 2;
+// What a launcher knows of a cloud's quota may be so old; until then it may refuse what
+// machines of others left no room for.
+constexpr Duration kQuotaAge = seconds(330);
+// Many times what any simulation needs that does not go round in circles.
+constexpr std::uint64_t kMostSteps = 400'000;
 
 std::uint64_t Mix(std::uint64_t seed, std::uint64_t salt) {
   return (seed + 1) * 0x9e3779b97f4a7c15ULL ^ (salt + 1) * 0xc2b2ae3d27d4eb4fULL;
@@ -86,6 +91,7 @@ bool World::RunUntil(std::function<bool()> is_reached, Duration limit, std::stri
   auto is_over = [&] {
     Tend();
     was_reached = is_reached();
+    if (stepper_.steps() > kMostSteps) inspector_.Report("it never comes to rest", {});
     return was_reached || inspector_.violation();
   };
   stepper_.RunUntil(is_over, limit);
@@ -175,10 +181,12 @@ bool World::CalmDown() {
     if (!slot.process) continue;
     slot.process->zk().SetFaultRate(0);
     slot.process->zk().CallAfter(0, nullptr);
+    slot.process->Reconfigure(scenario_.launchers[static_cast<std::size_t>(&slot - slots_.data())]);
     if (!slot.process->is_ending()) slot.process->Reconnect();
   }
   return RunUntil([this] { return tasks_.size() == 0; }, minutes(1), "the world does not calm down") &&
-         RunUntil([this] { return IsServing(); }, minutes(5), "the launchers do not come back");
+         RunUntil([this] { return IsServing(); }, minutes(5), "the launchers do not come back") &&
+         RunUntil([] { return false; }, kQuotaAge, "");
 }
 
 bool World::Settle(std::string when) {
@@ -272,7 +280,7 @@ void World::Mishap() {
   ProviderName provider = AnyProvider();
   drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
   int few = 1 + static_cast<int>(random_.Below(3));
-  switch (random_.Below(14)) {
+  switch (random_.Below(16)) {
     case 0:
     case 1:
     case 2:
@@ -304,6 +312,10 @@ void World::Mishap() {
       return zk_.SetLatency(Time(0, 0.2));
     case 12:
       return random_.Below(2) == 0 ? cloud.FailNextCreates(few) : cloud.FailNextCreatesWithServer(few);
+    case 14:
+    case 15:
+      if (slot.process) slot.process->Reconfigure(scenario_.Changed(index, random_));
+      return;
     case 13:
       return random_.Below(2) == 0 ? cloud.HangNextCreates(1) : cloud.FailNextDeletes(few);
   }
