@@ -189,9 +189,10 @@ void Handler::PlanNext() {
   if (is_refused && !plan_.launch.empty()) {
     // The cloud has just refused; what it lacks is unknown, so everything counts.
     plan_.wait.insert(plan_.wait.begin(), plan_.launch.begin(), plan_.launch.end());
-    // Missing where later requests look, so that none of them overtakes this one.
-    Resources& shortage = view.ignores_provider_quota ? plan_.pool_shortage : plan_.provider_shortage;
-    shortage = view.labels.at(plan_.launch.front()).need;
+    plan_.is_refused = true;
+    plan_.provider_shortage = view.labels.at(plan_.launch.front()).need;
+    // Missing also where later requests look, so that none of them overtakes this one.
+    if (view.ignores_provider_quota) plan_.pool_shortage = plan_.provider_shortage;
     plan_.launch.clear();
   }
   for (const sched::FillPlan::Reuse& reuse : plan_.reuse) {

@@ -265,8 +265,12 @@ std::vector<NodeId> PoolWorker::ChooseVictims(const sched::FillPlan& plan) const
   for (const auto& [resource, amount] : plan.provider_shortage) {
     shortage[resource] = std::max(shortage[resource], amount);
   }
+  // How much of it is missing is unknown, so any node may do.
+  if (plan.is_refused) {
+    for (auto& [resource, amount] : shortage) amount = std::min(amount, 1.0);
+  }
   std::vector<sched::UnusedNode> own = UnusedNodes(key_), all = own;
-  if (plan.pool_shortage.empty()) {
+  if (plan.pool_shortage.empty() || plan.is_refused) {
     for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) {
       if (pool == key_) continue;
       std::vector<sched::UnusedNode> others = UnusedNodes(pool);

@@ -59,6 +59,8 @@ struct FillPlan {
   // What the first of `wait` that misses capacity misses, in the pool and in the provider.
   Resources pool_shortage;
   Resources provider_shortage;
+  // The cloud has refused what seemed to fit: the shortages are the most that may be missing.
+  bool is_refused = false;
   bool misses_capacity() const { return static_cast<int>(wait.size()) > turns_awaited; }
   // The name of one missing resource, for people; empty when nothing is missing.
   std::string MissingResource() const;

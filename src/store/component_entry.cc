@@ -42,7 +42,7 @@ struct ComponentEntry::Impl {
   zk::Session session;            // in which the znode was made
   std::int32_t version = 0;       // of the znode's data
   std::string written;            // the znode's data
-  bool may_have_created = false;  // the answer of a creation was lost
+  std::string attempted;          // what a creation whose answer was lost may have written
   WaitList changed;
   Event registered;
   TaskGroup tasks;
@@ -92,23 +92,27 @@ Task<> ComponentEntry::Impl::Write() {
 }
 
 Task<> ComponentEntry::Impl::Create() {
-  std::string data = ToJson(content);
+  // That of an earlier session is gone.
+  znode.clear();
+  path.clear();
   session = client.session();
-  if (may_have_created) {
-    bool is_found = co_await FindOwn(data);
-    may_have_created = false;
+  if (!attempted.empty()) {
+    bool is_found = co_await FindOwn(attempted);
+    attempted.clear();
     if (is_found) co_return;
   }
+  std::string data = ToJson(content);
   std::string prefix = fmt::format("{}/{}", paths::Components(content.kind), content.hostname);
-  may_have_created = true;
+  attempted = data;
   zk::Result<zk::Created> created =
       co_await zk::CreateWithParents(client, std::move(prefix), data, zk::CreateMode::kEphemeralSequential);
-  may_have_created = false;
+  attempted.clear();
   if (!created) {
     throw Error(Verdict::kFail, fmt::format("the server refused: {}", zk::ToString(created.error())));
   }
+  // Else the session was lost right after it.
   session = client.session();
-  Stands(created->path, 0, std::move(data));
+  if (created->stat.ephemeral_owner == session.id) Stands(created->path, 0, std::move(data));
 }
 
 Task<bool> ComponentEntry::Impl::FindOwn(std::string data) {

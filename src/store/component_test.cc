@@ -111,6 +111,25 @@ TEST_F(ComponentTest, LostAnswersLeaveOneEntry) {
   }
 }
 
+// coordination.17.5
+TEST_F(ComponentTest, ANewSessionGetsOneEntryWhateverFails) {
+  for (auto fault : {testing::FaultyZk::Fault::kBefore, testing::FaultyZk::Fault::kAfter}) {
+    for (std::size_t n = 0; n < 4; ++n) {
+      World world;
+      ComponentEntry announced(world.time.loop(), world.faulty, Pool());
+      world.Run(announced.Register());
+      world.faulty.FailNth(n, fault);
+      world.memory.ExpireSession(*world.client);
+      world.time.Advance(std::chrono::seconds(30));
+      std::vector<std::string> entries = world.Children("/nodepool/components/pool");
+      ASSERT_EQ(entries.size(), 1u) << n;
+      EXPECT_EQ(announced.path(), "pool/" + entries.at(0)) << n;
+      world.faulty.FailNever();
+      world.Run(announced.Unregister());
+    }
+  }
+}
+
 TEST_F(ComponentTest, TheModelVersionIsTheLeastOfAll) {
   w.Put("/nodepool/components/builder/nb010000000000", R"({"model_api": -1})");
   w.Put("/nodepool/components/builder/nb010000000001", "garbage");
