@@ -111,7 +111,11 @@ void Inspector::OnWrite(std::int64_t session, const zk::WatchEvent& change) {
   namespace paths = store::paths;
   if (paths::BelowNodes node = paths::ParseBelowNodes(change.path); !node.id.empty()) {
     if (node.part == paths::BelowNodes::Part::kRecord) OnNode(node.id, change.path, is_gone);
-    if (node.part == paths::BelowNodes::Part::kContender) OnContender(node_locks_, node.id, change);
+    if (node.part == paths::BelowNodes::Part::kContender) {
+      OnContender(node_locks_, node.id, change);
+      auto seen = nodes_.find(node.id);
+      if (seen != nodes_.end() && !node_locks_.contains(node.id)) seen->second.is_let_go = true;
+    }
   } else if (auto request = paths::ParseRequest(change.path)) {
     OnRequest(*request, change.path, is_gone);
   } else if (auto lock = paths::ParseBelowRequestLocks(change.path)) {
@@ -347,7 +351,9 @@ void Inspector::CheckFulfilled(const RequestId& id, const NodeRequest& request) 
     if (MachineOf(record) == nullptr)
       Report(fmt::format("request {} is fulfilled with node {} without a machine", id, node->first), ids);
     for (const auto& [other, listed] : requests_) {
-      if (other != id && std::ranges::count(listed.nodes, node->first) > 0)
+      // A node is taken from a min-ready request before that goes (launcher.md 14).
+      bool is_min_ready = listed.requestor == kMinReadyRequestor;
+      if (other != id && !is_min_ready && std::ranges::count(listed.nodes, node->first) > 0)
         Report(fmt::format("requests {} and {} are fulfilled with node {}", id, other, node->first), ids);
     }
   }
@@ -439,7 +445,7 @@ void Inspector::CheckConcurrency(const NodeId& id, const Node& fresh) {
   std::set<RequestId> requests;
   for (const auto& [other, node] : nodes_) {
     bool is_launching = node.record.state == NodeState::kBuilding && node.record.provider == fresh.provider &&
-                        HoldsLock(node_locks_, other) && node.creator == NameOf(writer_);
+                        HoldsLock(node_locks_, other) && !node.is_let_go && node.creator == NameOf(writer_);
     if (!is_launching) continue;
     ++launching;
     requests.insert(node.record.allocated_to);

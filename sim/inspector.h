@@ -37,6 +37,7 @@ class Inspector {
     Node record;
     SteadyTime created{};
     std::string creator;
+    bool is_let_go = false;  // its creator's lock is gone
   };
   struct SeenPool {
     Component component;

@@ -101,7 +101,7 @@ TEST_F(RequestTest, UsesTheNodesForTheGivenTime) {
   EXPECT_EQ(request.state, RequestState::kRequested);
   EXPECT_EQ(request.tenant_name, "demo");
   EXPECT_EQ(request.created_time, request.state_time);
-  EXPECT_TRUE(time_.Run(others_.ReadRequest(id))->revision.is_ephemeral);
+  EXPECT_TRUE(time_.Run(others_.ReadRequest(id))->revision.is_ephemeral());
 
   std::vector<NodeId> nodes = Fulfil(id, 2);
   for (const NodeId& node : nodes) ASSERT_TRUE(AwaitState(node, NodeState::kInUse));
@@ -236,7 +236,7 @@ TEST_F(RequestTest, WithoutWaitTheRequestStaysUntilReleased) {
   EXPECT_EQ(time_.Run(Request(context_, options)), 0);
   EXPECT_EQ(out_.str(), "200-0000000000\n");
   RequestId id("200-0000000000");
-  EXPECT_FALSE(time_.Run(others_.ReadRequest(id))->revision.is_ephemeral);
+  EXPECT_FALSE(time_.Run(others_.ReadRequest(id))->revision.is_ephemeral());
   std::vector<NodeId> nodes = Fulfil(id, 1);
   EXPECT_EQ(time_.Run(Release(context_, {id.value})), 0);
   EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);

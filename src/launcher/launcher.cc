@@ -206,7 +206,6 @@ void Launcher::SessionChanged(zk::SessionState state) {
   for (const auto& worker : draining_) worker->SessionLost();
   deleted_nodes_.SessionLost();
   lost_requests_.SessionLost();
-  min_ready_.SessionLost();
 }
 
 bool Launcher::is_ready() const { return is_serving_ && providers_.all_started(); }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "async/backoff.h"
+
 namespace nodepool::launcher {
 
 MinReady::MinReady(Context& context, std::function<bool(const LabelName&)> is_available)
@@ -34,11 +36,6 @@ void MinReady::Start() {
 Task<> MinReady::Stop() {
   registrations_.clear();
   co_await tasks_.Stop();
-}
-
-void MinReady::SessionLost() {
-  own_.clear();
-  wake_.Set();
 }
 
 Task<> MinReady::Run() {
@@ -106,7 +103,6 @@ Task<> MinReady::Submit(LabelName label) {
   request.event_id = context_.random.UuidHex();
   log::Logger logger = logger_.About({*request.event_id, "", ""});
   RequestId id = co_await context_.store.CreateRequest("900", std::move(request), true);
-  own_.emplace(id, label);
   // Until the cache shows it, it must not be counted as missing.
   open_[label].insert(id);
   logger.Info("Requested a min-ready node of {}: {}", label, id);
@@ -129,12 +125,14 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
     open_[label].insert(id);
   }
   bool is_decided = after != nullptr && (is_over || after->record.state == RequestState::kFulfilled);
-  if (after == nullptr) {
-    own_.erase(id);
-  } else if (is_decided && own_.erase(id) > 0) {
-    if (is_over) HoldOff(label);
-    tasks_.Spawn("finish min-ready request", {"", id.value, ""}, Finish(id, after->record));
-  }
+  if (!is_decided || !IsOurs(*after) || !finishing_.insert(id).second) return;
+  if (is_over) HoldOff(label);
+  tasks_.Spawn("finish min-ready request", {"", id.value, ""}, Finish(id, after->record));
+}
+
+// Told by the session: the answer to its creation may have been lost.
+bool MinReady::IsOurs(const store::StoredRequest& request) const {
+  return request.revision.ephemeral_owner == context_.store.client().session().id;
 }
 
 void MinReady::HoldOff(const LabelName& label) {
@@ -142,8 +140,31 @@ void MinReady::HoldOff(const LabelName& label) {
   tasks_.Spawn("hold off min-ready", WakeLater(context_.intervals.min_ready_holdoff));
 }
 
-// The node is allocated to our request, so nobody else may touch it: no lock needed.
+// Until it is done, or the request is gone with its session.
 Task<> MinReady::Finish(RequestId id, NodeRequest request) {
+  struct Done {
+    std::set<RequestId>& finishing;
+    RequestId id;
+    ~Done() { finishing.erase(id); }
+  } done{finishing_, id};
+  Backoff backoff({}, context_.random);
+  while (true) {
+    std::exception_ptr error;
+    try {
+      co_await FinishOnce(id, request);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!error) co_return;
+    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    if (VerdictOf(error) == Verdict::kLostSession) co_return;
+    logger_.Warning("Min-ready request {} could not be finished, trying again: {}", id, MessageOf(error));
+    co_await context_.loop.SleepFor(backoff.Next());
+  }
+}
+
+// The node is allocated to our request, so nobody else may touch it: no lock needed.
+Task<> MinReady::FinishOnce(RequestId id, NodeRequest request) {
   auto deallocate = [id](Node& node) {
     if (node.allocated_to != id) return store::Change::kSkip;
     node.allocated_to = RequestId();

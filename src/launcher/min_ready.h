@@ -21,8 +21,6 @@ class MinReady {
 
   void Start();
   Task<> Stop();
-  // Our requests were ephemeral and are gone with the session.
-  void SessionLost();
   // A provider came up, an image appeared, ... : labels may be available now.
   void Wake() { wake_.Set(); }
 
@@ -33,7 +31,9 @@ class MinReady {
                       const store::StoredRequest* after);
   int UnderWay(const LabelName& label) const;
   Task<> Submit(LabelName label);
+  bool IsOurs(const store::StoredRequest& request) const;
   Task<> Finish(RequestId id, NodeRequest request);
+  Task<> FinishOnce(RequestId id, NodeRequest request);
   Task<> AwaitSeenFree(NodeId node, RequestId request);
   void HoldOff(const LabelName& label);
   Task<> Sweep();
@@ -42,7 +42,7 @@ class MinReady {
   Context& context_;
   std::function<bool(const LabelName&)> is_available_;
   log::Logger logger_;
-  std::map<RequestId, LabelName> own_;             // ours, until finished
+  std::set<RequestId> finishing_;                  // ours, decided
   std::map<LabelName, int> submitting_;            // being created
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers, until gone or failed
   std::map<LabelName, SteadyTime> held_off_;       // after a failure (D-27)

@@ -39,7 +39,7 @@ TEST_F(MinReadyTest, RequestsLookAsEverybodyKnowsThem) {  // BB-14
   ASSERT_EQ(seen_.size(), 1u);
   const auto& [id, request] = *seen_.begin();
   EXPECT_THAT(id.value, ::testing::StartsWith("900-"));
-  EXPECT_TRUE(request.revision.is_ephemeral);
+  EXPECT_TRUE(request.revision.is_ephemeral());
   EXPECT_FALSE(request.record.reuse);
   EXPECT_EQ(request.record.requestor, "NodePool:min-ready");
   EXPECT_THAT(request.record.event_id.value_or(""), ::testing::MatchesRegex("[0-9a-f]{32}"));

@@ -8,7 +8,7 @@ Revision RevisionOf(const zk::Stat& stat) {
   revision.mzxid = stat.mzxid;
   revision.created = WallTime(std::chrono::milliseconds(stat.ctime));
   revision.modified = WallTime(std::chrono::milliseconds(stat.mtime));
-  revision.is_ephemeral = stat.ephemeral_owner != 0;
+  revision.ephemeral_owner = stat.ephemeral_owner;
   return revision;
 }
 

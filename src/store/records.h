@@ -20,7 +20,8 @@ struct Revision {
   std::int64_t mzxid = 0;     // orders changes over the whole tree
   WallTime created{};         // by the server's clock
   WallTime modified{};        // by the server's clock
-  bool is_ephemeral = false;
+  std::int64_t ephemeral_owner = 0;  // the session that it goes with; 0: it stays
+  bool is_ephemeral() const { return ephemeral_owner != 0; }
 };
 
 struct StoredNode {
