@@ -368,13 +368,26 @@ void Inspector::CheckFailed(const RequestId& id, const NodeRequest& request) {
 
 // --- Limits ---------------------------------------------------------------------
 
+// How long after the decision for a node its record may appear.
+Duration Inspector::DecisionLag() const {
+  return seconds(1) + 4 * scenario_.zk_latency + 4 * scenario_.trouble.api_latency;
+}
+
+// A pool that ignores the provider's quota may have made a node after the decision for
+// another that does not.
+bool Inspector::CameWithoutAsking(const SeenNode& node) const {
+  auto pool = scenario_.pools.find({node.record.provider, node.record.pool});
+  bool is_ignoring = pool != scenario_.pools.end() && pool->second->ignore_provider_quota;
+  return is_ignoring && node.created > clock_.SteadyNow() - DecisionLag();
+}
+
 // With one launcher nothing is excused. Of several, each decides by what it sees: a
 // node that another made after the last moment that the writer knows for sure may
 // come on top (launcher.md 10.4, 23).
 bool Inspector::Excused(const SeenNode& node) const {
   if (scenario_.launchers.size() == 1 || writer_ == nullptr || node.creator == writer_->name) return false;
   SteadyTime seen = writer_->blind_since.value_or(clock_.SteadyNow());
-  Duration lag = seconds(1) + 4 * scenario_.zk_latency + 4 * scenario_.trouble.api_latency;
+  Duration lag = DecisionLag();
   // A cache that failed to read starts again after a pause.
   if (scenario_.trouble.zk_fault_rate > 0) lag += seconds(20);
   return node.created > seen - lag;
@@ -403,7 +416,7 @@ void Inspector::CheckQuota(const NodeId& id, const Node& fresh) {
     return node.record.provider == fresh.provider && node.record.pool == fresh.pool && !Excused(node);
   };
   auto in_provider = [&](const SeenNode& node) {
-    return node.record.provider == fresh.provider && !Excused(node);
+    return node.record.provider == fresh.provider && !Excused(node) && !CameWithoutAsking(node);
   };
   Resources used = Used(in_pool);
   const Resources limits = pool->second->Limit().resources();

@@ -92,6 +92,8 @@ class Inspector {
   void CheckQuota(const NodeId& id, const Node& node);
   void CheckTenant(const NodeId& id, const Node& node);
   void CheckConcurrency(const NodeId& id, const Node& node);
+  Duration DecisionLag() const;
+  bool CameWithoutAsking(const SeenNode& node) const;
   bool Excused(const SeenNode& node) const;
   Resources Used(std::function<bool(const SeenNode&)> counts) const;
   template <class Id>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sched/quota.h"
 
@@ -56,7 +57,7 @@ std::shared_ptr<driver::LabelConfig> MakeLabel(const Size& size) {
   return label;
 }
 
-std::shared_ptr<const driver::PoolConfig> MakePool(Dice& dice, std::string name, bool is_main) {
+std::shared_ptr<driver::PoolConfig> MakePool(Dice& dice, std::string name, bool is_main) {
   auto pool = std::make_shared<drivers::OpenstackPool>();
   pool->name = PoolName(std::move(name));
   pool->priority = dice.Chance(0.2) ? 50 : 100;
@@ -64,7 +65,6 @@ std::shared_ptr<const driver::PoolConfig> MakePool(Dice& dice, std::string name,
   if (!is_main && dice.Chance(0.05)) pool->max_servers = 0;
   if (dice.Chance(0.2)) pool->limits["cores"] = dice.Int(4, 16);
   if (dice.Chance(0.1)) {
-    // Without any limit it would take what its cloud refuses for ever.
     pool->ignore_provider_quota = true;
     pool->max_servers = std::min<double>(pool->max_servers, dice.Int(2, 6));
   }
@@ -73,6 +73,13 @@ std::shared_ptr<const driver::PoolConfig> MakePool(Dice& dice, std::string name,
   }
   if (pool->labels.empty()) pool->labels.emplace(LabelName("small"), MakeLabel(kSizes[0]));
   return pool;
+}
+
+// So many of any size fit. A pool that ignores the quota and has more waits for ever for
+// what its cloud refuses (launcher.md 15.3).
+double ServersOf(const drivers::FakeLimits& limits) {
+  constexpr int kMostCores = 4;
+  return std::min(limits.instances, std::floor(limits.cores / kMostCores));
 }
 
 std::shared_ptr<const driver::ProviderConfig> MakeProvider(Dice& dice, int number) {
@@ -99,6 +106,7 @@ std::shared_ptr<const driver::ProviderConfig> MakeProvider(Dice& dice, int numbe
   for (int i = dice.Int(1, 2); i > 0; --i) cloud.availability_zones.push_back(fmt::format("az{}", i));
   for (int i = dice.Chance(0.3) ? 2 : 1; i > 0; --i) {
     auto pool = MakePool(dice, i == 1 ? "main" : "second", i == 1);
+    if (pool->ignore_provider_quota) pool->max_servers = std::min(pool->max_servers, ServersOf(cloud.limits));
     provider->pools.emplace(pool->name, pool);
   }
   provider->fingerprint = provider->name.value;
