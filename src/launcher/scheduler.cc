@@ -166,6 +166,15 @@ sched::Snapshot Scheduler::TakeSnapshot() const {
   return snapshot;
 }
 
+// Not what an earlier attempt for the same request left.
+bool Scheduler::IsPartOfPromise(const Node& node) const {
+  if (node.state == NodeState::kReady) return true;
+  bool is_coming = node.state == NodeState::kInit || node.state == NodeState::kBuilding;
+  return is_coming && std::any_of(pools_.begin(), pools_.end(), [&](const PoolWorker* pool) {
+           return node.launcher == pool->launcher_id().value;
+         });
+}
+
 // What requests under way need beyond the nodes that count for the tenant already.
 Resources Scheduler::Promised(const std::string& tenant) const {
   Resources promised;
@@ -174,7 +183,8 @@ Resources Scheduler::Promised(const std::string& tenant) const {
     sched::Add(promised, promise.need);
     for (const NodeId& node : context_.nodes.OfRequest(id)) {
       const Node& record = context_.nodes.Find(node)->record;
-      if (record.tenant_name == tenant) sched::Subtract(promised, record.resources.value_or(Resources{}));
+      if (record.tenant_name == tenant && IsPartOfPromise(record))
+        sched::Subtract(promised, record.resources.value_or(Resources{}));
     }
   }
   return promised;

@@ -48,6 +48,7 @@ class Scheduler {
   Task<> ProbeLater();
   sched::Snapshot TakeSnapshot() const;
   Resources Promised(const std::string& tenant) const;
+  bool IsPartOfPromise(const Node& node) const;
   void CarryOut(const sched::Plan::Acceptance& acceptance);
   void CarryOut(const sched::Plan::Declination& declination);
   Task<> Decline(RequestId id, sched::Answers by);

@@ -37,12 +37,12 @@ struct ComponentEntry::Impl {
   zk::Client& client;
   log::Logger logger;
   Component content;
-  std::string path;               // below the components directory
-  std::string znode;              // absolute; empty: not registered
-  zk::Session session;            // in which the znode was made
-  std::int32_t version = 0;       // of the znode's data
-  std::string written;            // the znode's data
-  std::string attempted;          // what a creation whose answer was lost may have written
+  std::string path;          // below the components directory
+  std::string znode;         // absolute; empty: not registered
+  zk::Session session;       // in which the znode was made
+  std::int32_t version = 0;  // of the znode's data
+  std::string written;       // the znode's data
+  std::string attempted;     // what a creation whose answer was lost may have written
   WaitList changed;
   Event registered;
   TaskGroup tasks;

@@ -16,10 +16,10 @@ namespace nodepool::store {
 
 // What the store knows about a stored record besides its content.
 struct Revision {
-  std::int32_t version = -1;  // changes since creation; the expected version of a write
-  std::int64_t mzxid = 0;     // orders changes over the whole tree
-  WallTime created{};         // by the server's clock
-  WallTime modified{};        // by the server's clock
+  std::int32_t version = -1;         // changes since creation; the expected version of a write
+  std::int64_t mzxid = 0;            // orders changes over the whole tree
+  WallTime created{};                // by the server's clock
+  WallTime modified{};               // by the server's clock
   std::int64_t ephemeral_owner = 0;  // the session that it goes with; 0: it stays
   bool is_ephemeral() const { return ephemeral_owner != 0; }
 };
