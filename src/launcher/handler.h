@@ -91,6 +91,7 @@ class Handler {
 
   Task<> Serve();
   Task<> Accept();
+  void ProbeLater();
   Task<bool> GiveUpIfPointless(sched::Decision decision);
   bool FollowProvider();
   bool IsDeadlocked();
@@ -138,6 +139,7 @@ class Handler {
   std::ptrdiff_t ready_ = 0;
   SteadyTime progress_at_{};
   SteadyTime yield_at_{};
+  SteadyTime probe_at_{};
   bool is_waiting_ = false;
   bool is_gone_ = false;
   bool is_draining_ = false;

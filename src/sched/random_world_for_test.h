@@ -73,7 +73,11 @@ struct RandomWorld {
       std::set<NodeId>& free = free_nodes.emplace_back();
       for (int i = *rc::gen::inRange(0, 3); i > 0; --i)
         free.insert(NodeId(fmt::format("{}-{}-{}", number, offer.label, i)));
-      LabelView view{offer.need, *rc::gen::inRange(0, 8) != 0, *rc::gen::inRange(0, 10) == 0, &free};
+      LabelView view{.need = offer.need,
+                     .is_image_ready = *rc::gen::inRange(0, 8) != 0,
+                     .is_broken = *rc::gen::inRange(0, 10) == 0,
+                     .is_unknown = *rc::gen::inRange(0, 10) == 0,
+                     .free_nodes = &free};
       pool.labels.emplace(LabelName(offer.label), view);
     }
     Register(pool.launcher, pool.key.provider, pool.priority, pool.labels);

@@ -1,0 +1,174 @@
+#include "launcher/handler.h"
+
+// How a handler takes and launches the nodes of its request (launcher.md 10.3, 10.4, 15.3).
+
+namespace nodepool::launcher {
+
+using store::Change;
+
+Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
+  struct UnclaimOnExit {
+    Handler& handler;
+    NodeId node;
+    ~UnclaimOnExit() { handler.Unclaim(node); }
+  } unclaim_on_exit{*this, reuse.node};
+  // Whatever happens, the plan is made again: this node is had or out of the question.
+  changed_.Set();
+  const store::StoredNode* cached = context_.nodes.Find(reuse.node);
+  if (cached == nullptr) co_return;
+  store::StoredNode candidate = *cached;
+  std::shared_ptr<DriverSide> driver = driver_;
+  bool is_fit = co_await driver->handler->CheckReusableNode(candidate);
+  if (!is_fit) {
+    rejected_.insert(reuse.node);
+    co_return;
+  }
+  auto locked = co_await context_.store.TryLockNode(reuse.node);
+  if (!locked) {
+    rejected_.insert(reuse.node);
+    co_return;
+  }
+  PoolKey pool = host_.key();
+  RequestId request = id();
+  std::optional<std::string> tenant = request_->record().tenant_name;
+  std::optional<std::string> requestor = request_->record().requestor;
+  auto allocate = [pool, request, tenant, requestor](Node& node) {
+    if (!node.is_free() || node.provider != pool.provider || node.pool != pool.pool) return Change::kSkip;
+    node.allocated_to = request;
+    node.tenant_name = tenant;
+    node.requestor = requestor;
+    return Change::kWrite;
+  };
+  bool is_allocated = co_await locked->Update(allocate);
+  if (!is_allocated) {
+    rejected_.insert(reuse.node);
+    co_return co_await locked->Unlock();
+  }
+  logger_.About({logger_.ids().event, id().value, reuse.node.value}).Info("Assigned ready node");
+  driver->handler->NodeReused(locked->record());
+  auto slot = std::make_shared<Slot>(Slot{reuse.label, Slot::State::kReady, std::move(locked)});
+  slots_.push_back(std::move(slot));
+}
+
+void Handler::Unclaim(const NodeId& node) {
+  if (claims_.erase(node) > 0) ledger_.Unclaim(node);
+}
+
+void Handler::StartLaunch(const LabelName& label, const Resources& need) {
+  auto slot = std::make_shared<Slot>();
+  slot->label = label;
+  slots_.push_back(slot);
+  Ledger::EntryId entry = ledger_.Commit(host_.key(), need);
+  entries_.push_back(entry);
+  launches_.Spawn("launch " + label.value, logger_.ids(), LaunchSlot(slot, entry, driver_));
+}
+
+Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
+                           std::shared_ptr<DriverSide> driver) {
+  struct Counted {
+    Ledger& ledger;
+    HandlerHost& host;
+    Counted(Ledger& l, HandlerHost& h) : ledger(l), host(h) { ledger.BeginLaunch(host.key().provider); }
+    ~Counted() {
+      ledger.EndLaunch(host.key().provider);
+      host.LaunchEnded();
+    }
+  } counted(ledger_, host_);
+  std::exception_ptr error;
+  try {
+    co_await CreateAndLaunch(slot, entry, driver);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  struct Notify {
+    Event& event;
+    ~Notify() { event.Set(); }
+  } notify{changed_};
+  if (!error) {
+    slot->state = Slot::State::kReady;
+    co_return;
+  }
+  if (!slot->node) ledger_.Release(entry);
+  bool is_refused = VerdictOf(error) == Verdict::kQuota;
+  if (VerdictOf(error) != Verdict::kCancelled && VerdictOf(error) != Verdict::kLostSession) {
+    std::string node_id = slot->node ? slot->node->id().value : "";
+    logger_.About({logger_.ids().event, id().value, node_id})
+        .Warning("Launch of {} {}: {}", slot->label, is_refused ? "refused for quota" : "failed",
+                 MessageOf(error));
+    co_await MarkEnded(slot, is_refused ? NodeState::kAborted : NodeState::kFailed);
+  }
+  slot->state = is_refused ? Slot::State::kAborted : Slot::State::kFailed;
+}
+
+// Stores the end of a launch in the node's record (D-11).
+Task<> Handler::MarkEnded(std::shared_ptr<Slot> slot, NodeState state) {
+  if (!slot->node) co_return;
+  WallTime now = context_.loop.Now();
+  auto mark = [state, now](Node& node) {
+    node.SetState(state, now);
+    return Change::kWrite;
+  };
+  std::exception_ptr error;
+  try {
+    co_await slot->node->Update(mark);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error)
+    logger_.Warning("Node {} could not be marked {}: {}", slot->node->id(), ToString(state),
+                    MessageOf(error));
+}
+
+Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
+                                std::shared_ptr<DriverSide> driver) {
+  co_await reuses_settled_.Wait();
+  Node node = NewNode(slot->label);
+  co_await driver->handler->SetNodeMetadata(node);
+  WallTime now = context_.loop.Now();
+  auto start = [now](Node& record) {
+    record.SetState(NodeState::kBuilding, now);
+    return Change::kWrite;
+  };
+  store::LockedNode locked = co_await context_.store.CreateLockedNode(std::move(node), start);
+  slot->node.emplace(std::move(locked));
+  ledger_.SetNode(entry, slot->node->id());
+  logger_.About({logger_.ids().event, id().value, slot->node->id().value}).Info("Launching {}", slot->label);
+  co_await driver->handler->Launch(*slot->node);
+}
+
+Node Handler::NewNode(const LabelName& label) const {
+  const NodeRequest& request = request_->record();
+  Node node;
+  node.SetState(NodeState::kInit, context_.loop.Now());
+  node.created_time = node.state_time;
+  node.type = {label};
+  node.provider = host_.key().provider;
+  node.pool = host_.key().pool;
+  node.launcher = host_.launcher_id().value;
+  node.allocated_to = id();
+  node.tenant_name = request.tenant_name;
+  node.requestor = request.requestor;
+  node.attributes = host_.pool_config()->node_attributes;
+  node.username = std::nullopt;
+  return node;
+}
+
+// A node refused for quota costs no attempt: it is let go, the deleted-node worker
+// removes it, and another one is made when there is room (launcher.md 15.3).
+Task<> Handler::DropAborted() {
+  for (std::size_t i = 0; i < slots_.size();) {
+    std::shared_ptr<Slot> slot = slots_[i];
+    if (slot->state != Slot::State::kAborted) {
+      ++i;
+      continue;
+    }
+    slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (slot->node) co_await slot->node->Unlock();
+    if (refused_until_ && context_.loop.SteadyNow() < *refused_until_) continue;
+    refused_until_ = context_.loop.SteadyNow() + refusal_backoff_.Next();
+    ++refusals_;
+    timers_.Spawn("wait after a refusal", logger_.ids(), WakeAt(*refused_until_));
+  }
+}
+
+}  // namespace nodepool::launcher
