@@ -10,9 +10,9 @@ namespace nodepool::net {
 namespace {
 
 const std::string& FindOrEmpty(const std::map<std::string, std::string>& map, const std::string& name) {
-  static const std::string kEmpty;
+  static const std::string empty;
   auto it = map.find(name);
-  return it == map.end() ? kEmpty : it->second;
+  return it == map.end() ? empty : it->second;
 }
 
 std::optional<std::string> Decoded(std::string_view text, bool plus_is_blank) {
