@@ -1,6 +1,6 @@
-#include "launcher/handler.h"
-
 #include <algorithm>
+
+#include "launcher/handler.h"
 
 // How a handler lets its request go: fulfilled, declined or given back (launcher.md 9, 11).
 
