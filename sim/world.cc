@@ -103,24 +103,26 @@ bool World::RunUntil(std::function<bool()> is_reached, Duration limit, std::stri
 void World::Tend() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
-    if (!slot.process) {
-      if (stepper_.now() >= slot.restart_at) StartLauncher(i);
-      continue;
-    }
-    if (slot.crash_at_step && stepper_.steps() >= *slot.crash_at_step) {
-      slot.crash_at_step.reset();
-      slot.process->Crash(AnyUnderWay());
-    }
-    constexpr Duration kEndLimit = seconds(100);
-    bool is_stuck = slot.process->is_ending() && stepper_.now() - slot.process->ending_since() > kEndLimit;
-    if (is_stuck && !slot.process->is_over()) {
-      inspector_.Report(fmt::format("{} does not end; left are: {}", slot.process->name(), Tasks()), {});
-      return;
-    }
-    if (!slot.process->is_over()) continue;
-    stepper_.RunReady();
-    slot.process.reset();
+    if (slot.process) TendTo(slot);
+    if (!slot.process && stepper_.now() >= slot.restart_at) StartLauncher(i);
   }
+}
+
+// Lets it crash when that is due, and buries it when it is over.
+void World::TendTo(Slot& slot) {
+  if (slot.crash_at_step && stepper_.steps() >= *slot.crash_at_step) {
+    slot.crash_at_step.reset();
+    slot.process->Crash(AnyUnderWay());
+  }
+  constexpr Duration kEndLimit = seconds(100);
+  bool is_stuck = slot.process->is_ending() && stepper_.now() - slot.process->ending_since() > kEndLimit;
+  if (is_stuck && !slot.process->is_over()) {
+    inspector_.Report(fmt::format("{} does not end; left are: {}", slot.process->name(), Tasks()), {});
+    return;
+  }
+  if (!slot.process->is_over()) return;
+  stepper_.RunReady();
+  slot.process.reset();
 }
 
 void World::StartLauncher(std::size_t index) {

@@ -60,6 +60,7 @@ class World {
   void Tell(std::string text);
   std::string Tasks() const;
   void Tend();
+  void TendTo(Slot& slot);
   void StartLauncher(std::size_t index);
   bool IsServing() const;
   std::unique_ptr<Consumer> NewConsumer();

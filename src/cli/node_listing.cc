@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/durations.h"
+#include "model/json_cells.h"
 
 namespace nodepool::cli {
 namespace {
@@ -38,8 +39,6 @@ constexpr std::size_t kBriefColumns = 9;
 
 json::value Text(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
 
-json::value Text(const std::optional<std::string>& text) { return text ? json::value(*text) : json::value(); }
-
 json::array Row(const store::StoredNode& node, WallTime now) {
   const Node& record = node.record;
   json::array labels;
@@ -48,21 +47,21 @@ json::array Row(const store::StoredNode& node, WallTime now) {
           Text(record.provider.value),
           std::move(labels),
           record.external_id,
-          Text(record.public_ipv4),
-          Text(record.public_ipv6),
+          JsonText(record.public_ipv4),
+          JsonText(record.public_ipv6),
           record.state ? json::value(ToString(*record.state)) : json::value(),
           FormatAge(now - record.state_time),
           node.is_locked() ? "locked" : "unlocked",
           Text(record.pool.value),
-          Text(record.hostname),
-          Text(record.private_ipv4),
-          Text(record.az),
-          Text(record.username),
+          JsonText(record.hostname),
+          JsonText(record.private_ipv4),
+          JsonText(record.az),
+          JsonText(record.username),
           ShownPort(record),
-          Text(record.launcher),
+          JsonText(record.launcher),
           Text(record.allocated_to.value),
-          Text(record.hold_job),
-          Text(record.comment),
+          JsonText(record.hold_job),
+          JsonText(record.comment),
           record.user_data,
           record.driver_data};
 }

@@ -6,20 +6,12 @@
 #include "base/text.h"
 #include "cli/launcher_query.h"
 #include "cli/listing.h"
+#include "model/json_cells.h"
 
 namespace nodepool::cli {
 namespace {
 
 namespace json = boost::json;
-
-template <class Id>
-json::array Names(const std::vector<Id>& ids) {
-  json::array names;
-  for (const Id& id : ids) names.emplace_back(id.value);
-  return names;
-}
-
-json::value Text(const std::optional<std::string>& text) { return text ? json::value(*text) : json::value(); }
 
 // One line for each pool that said why.
 std::string WaitText(const json::array& waits) {
@@ -45,7 +37,7 @@ void AddDetail(Listing& listing, const std::map<RequestId, store::StoredRequest>
   auto row = listing.rows.begin();
   for (const auto& [id, request] : requests) {
     row->push_back(ToSeconds(request.record.created_time.value_or(request.record.state_time)));
-    row->push_back(Text(request.record.tenant_name));
+    row->push_back(JsonText(request.record.tenant_name));
     auto found = waits.find(id);
     json::array reasons = found == waits.end() ? json::array() : found->second;
     row->push_back(output == Output::kJson ? json::value(std::move(reasons))
@@ -71,8 +63,8 @@ Task<int> RequestList(Context& context, RequestColumns columns, Output output) {
     const NodeRequest& record = request.record;
     listing.rows.push_back({id.value, record.relative_priority,
                             record.state ? json::value(ToString(*record.state)) : json::value(),
-                            Text(record.requestor), Names(record.node_types), Names(record.nodes),
-                            Names(record.declined_by), Text(record.event_id)});
+                            JsonText(record.requestor), JsonNames(record.node_types), JsonNames(record.nodes),
+                            JsonNames(record.declined_by), JsonText(record.event_id)});
   }
   if (columns == RequestColumns::kDetail) {
     WaitsByRequest waits = co_await AskWhyRequestsWait(context);

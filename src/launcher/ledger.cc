@@ -1,7 +1,7 @@
 #include "launcher/ledger.h"
 
+#include "base/find_or_empty.h"
 #include "sched/quota.h"
-#include "store/find_or_empty.h"
 
 namespace nodepool::launcher {
 namespace {
@@ -46,9 +46,9 @@ void Ledger::Release(EntryId id) {
   std::erase_if(by_node_, [id](const auto& node) { return node.second == id; });
 }
 
-const Resources& Ledger::PendingIn(const PoolKey& pool) const { return store::FindOrEmpty(by_pool_, pool); }
+const Resources& Ledger::PendingIn(const PoolKey& pool) const { return FindOrEmpty(by_pool_, pool); }
 const Resources& Ledger::PendingIn(const ProviderName& provider) const {
-  return store::FindOrEmpty(by_provider_, provider);
+  return FindOrEmpty(by_provider_, provider);
 }
 
 int Ledger::LaunchesInProgress(const ProviderName& provider) const {
@@ -66,7 +66,7 @@ void Ledger::Await(const ProviderName& provider, const sched::ServiceOrder& orde
 
 Ledger::Awaited Ledger::AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before) const {
   Awaited sum;
-  for (const auto& [order, awaited] : store::FindOrEmpty(awaited_, provider)) {
+  for (const auto& [order, awaited] : FindOrEmpty(awaited_, provider)) {
     if (before != nullptr && !(order < *before)) break;
     sum.turns += awaited.turns;
     sum.resources.insert(awaited.resources.begin(), awaited.resources.end());

@@ -141,6 +141,12 @@ void PoolWorker::AskDriver(const driver::LabelConfig& label, sched::LabelView& v
   view.need = running->QuotaForLabel(label).resources();
 }
 
+Resources PoolWorker::NeedOf(const std::vector<LabelName>& labels) const {
+  Resources need;
+  for (const LabelName& label : labels) sched::Add(need, LabelViewOf(*config_->labels.at(label)).need);
+  return need;
+}
+
 bool PoolWorker::IsLabelAvailable(const LabelName& label) const {
   auto config = config_->labels.find(label);
   std::shared_ptr<driver::Provider> running = provider();

@@ -53,6 +53,8 @@ class PoolWorker : public HandlerHost {
   // Whether our entry is visible in our own registry: the proxy for a complete one.
   bool is_registered() const;
   sched::PoolView View() const;
+  // What nodes of these labels, all of the pool, need together.
+  Resources NeedOf(const std::vector<LabelName>& labels) const;
   // Whether a node of the label could be launched, given capacity.
   bool IsLabelAvailable(const LabelName& label) const;
   void Accept(store::StoredRequest request, sched::ServiceOrder order);

@@ -23,6 +23,7 @@ Scheduler::Scheduler(Context& context, Ledger& ledger)
       ledger_(ledger),
       logger_("nodepool.NodePool"),
       wait_log_(logger_),
+      promises_(context.nodes),
       tasks_(context.loop, logger_) {}
 
 Scheduler::~Scheduler() = default;
@@ -75,7 +76,7 @@ void Scheduler::RebuildRegistry() {
 
 void Scheduler::RequestChanged(const RequestId& id, const store::StoredRequest* after) {
   bool is_decided = after == nullptr || after->record.state != RequestState::kPending;
-  if (is_decided && !under_way_.contains(id)) promises_.erase(id);
+  if (is_decided && !under_way_.contains(id)) promises_.Release(id);
   if (after == nullptr) {
     queues_.Remove(id);
     for (PoolWorker* pool : pools_) pool->RequestGone(id);
@@ -160,34 +161,10 @@ sched::Snapshot Scheduler::TakeSnapshot() const {
   }
   for (const auto& [tenant, limit] : context_.config->common.tenant_limits) {
     sched::TenantView view{limit, context_.nodes.UsedByTenant(tenant)};
-    sched::Add(view.used, Promised(tenant));
+    sched::Add(view.used, promises_.Of(tenant));
     snapshot.tenants.emplace(tenant, std::move(view));
   }
   return snapshot;
-}
-
-// Not what an earlier attempt for the same request left.
-bool Scheduler::IsPartOfPromise(const Node& node) const {
-  if (node.state == NodeState::kReady) return true;
-  bool is_coming = node.state == NodeState::kInit || node.state == NodeState::kBuilding;
-  return is_coming && std::any_of(pools_.begin(), pools_.end(), [&](const PoolWorker* pool) {
-           return node.launcher == pool->launcher_id().value;
-         });
-}
-
-// What requests under way need beyond the nodes that count for the tenant already.
-Resources Scheduler::Promised(const std::string& tenant) const {
-  Resources promised;
-  for (const auto& [id, promise] : promises_) {
-    if (promise.tenant != tenant) continue;
-    sched::Add(promised, promise.need);
-    for (const NodeId& node : context_.nodes.OfRequest(id)) {
-      const Node& record = context_.nodes.Find(node)->record;
-      if (record.tenant_name == tenant && IsPartOfPromise(record))
-        sched::Subtract(promised, record.resources.value_or(Resources{}));
-    }
-  }
-  return promised;
 }
 
 void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
@@ -199,10 +176,8 @@ void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
   store::StoredRequest seen = *request;
   queues_.Remove(acceptance.request);
   if (seen.record.tenant_name && context_.config->common.tenant_limits.contains(*seen.record.tenant_name)) {
-    Promise& promise = promises_[seen.id] = {*seen.record.tenant_name, {}};
-    sched::PoolView view = (*pool)->View();
-    for (const LabelName& label : seen.record.node_types)
-      sched::Add(promise.need, view.labels.at(label).need);
+    promises_.Make(seen.id, *seen.record.tenant_name, (*pool)->NeedOf(seen.record.node_types),
+                   (*pool)->launcher_id());
   }
   (*pool)->Accept(std::move(seen), std::move(*order));
 }

@@ -8,6 +8,7 @@
 
 #include "async/task_group.h"
 #include "launcher/pool_worker.h"
+#include "launcher/promises.h"
 #include "launcher/wait_log.h"
 #include "sched/assign.h"
 #include "sched/queues.h"
@@ -47,8 +48,6 @@ class Scheduler {
   bool IsProviderAtFault() const;
   Task<> ProbeLater();
   sched::Snapshot TakeSnapshot() const;
-  Resources Promised(const std::string& tenant) const;
-  bool IsPartOfPromise(const Node& node) const;
   void CarryOut(const sched::Plan::Acceptance& acceptance);
   void CarryOut(const sched::Plan::Declination& declination);
   Task<> Decline(RequestId id, sched::Answers by);
@@ -66,13 +65,7 @@ class Scheduler {
   WaitLog wait_log_;
   // Requests that a decision is being carried out for, with the version it rests on.
   std::map<RequestId, std::int64_t> under_way_;
-  // What accepted requests of limited tenants need altogether, until the cache shows
-  // what became of them.
-  struct Promise {
-    std::string tenant;
-    Resources need;
-  };
-  std::map<RequestId, Promise> promises_;
+  Promises promises_;
   Event wake_;
   bool is_probe_due_ = false;
   TaskGroup tasks_;

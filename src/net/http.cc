@@ -4,16 +4,11 @@
 #include <charconv>
 #include <optional>
 
+#include "base/find_or_empty.h"
 #include "base/text.h"
 
 namespace nodepool::net {
 namespace {
-
-const std::string& FindOrEmpty(const std::map<std::string, std::string>& map, const std::string& name) {
-  static const std::string empty;
-  auto it = map.find(name);
-  return it == map.end() ? empty : it->second;
-}
 
 std::optional<std::string> Decoded(std::string_view text, bool plus_is_blank) {
   std::string out;

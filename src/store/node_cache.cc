@@ -1,7 +1,7 @@
 #include "store/node_cache.h"
 
+#include "base/find_or_empty.h"
 #include "store/decode.h"
-#include "store/find_or_empty.h"
 #include "store/node_indexes.h"
 
 namespace nodepool::store {

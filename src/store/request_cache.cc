@@ -1,7 +1,7 @@
 #include "store/request_cache.h"
 
+#include "base/find_or_empty.h"
 #include "store/decode.h"
-#include "store/find_or_empty.h"
 
 namespace nodepool::store {
 

@@ -2,19 +2,12 @@
 
 #include <cmath>
 
+#include "model/json_cells.h"
+
 namespace nodepool::web {
 namespace {
 
 namespace json = boost::json;
-
-template <class Id>
-json::array Names(const std::vector<Id>& ids) {
-  json::array names;
-  for (const Id& id : ids) names.emplace_back(id.value);
-  return names;
-}
-
-json::value Text(const std::optional<std::string>& text) { return text ? json::value(*text) : json::value(); }
 
 json::object Amounts(const Resources& resources) {
   json::object amounts;
@@ -35,7 +28,7 @@ json::array ToJson(const std::vector<launcher::WaitReason>& reasons) {
                        {"reason", reason.code},
                        {"text", reason.text}};
     if (!reason.labels.empty()) {
-      entry["labels"] = Names(reason.labels);
+      entry["labels"] = JsonNames(reason.labels);
       entry["missing"] = json::object{{"pool", Amounts(reason.pool_shortage)},
                                       {"provider", Amounts(reason.provider_shortage)}};
     }
@@ -51,14 +44,14 @@ json::object ToJson(const launcher::RequestStatus& status, WallTime now) {
       {"id", status.id.value},
       {"state", record.state ? json::value(ToString(*record.state)) : json::value()},
       {"age", std::chrono::duration_cast<std::chrono::seconds>(now - made).count()},
-      {"labels", Names(record.node_types)},
-      {"requestor", Text(record.requestor)},
-      {"tenant", Text(record.tenant_name)},
+      {"labels", JsonNames(record.node_types)},
+      {"requestor", JsonText(record.requestor)},
+      {"tenant", JsonText(record.tenant_name)},
       {"provider", record.provider.empty() ? json::value() : json::value(record.provider.value)},
       {"priority", record.relative_priority},
-      {"event_id", Text(record.event_id)},
-      {"nodes", Names(record.nodes)},
-      {"declined_by", Names(record.declined_by)},
+      {"event_id", JsonText(record.event_id)},
+      {"nodes", JsonNames(record.nodes)},
+      {"declined_by", JsonNames(record.declined_by)},
       {"accepted_by", nullptr},
       {"waits", ToJson(status.waits)}};
   if (status.accepted_by) {

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace nodepool::store {
+namespace nodepool {
 
 // The entry of `key`, or an empty one.
 template <class Map>
@@ -10,4 +10,4 @@ const typename Map::mapped_type& FindOrEmpty(const Map& map, const typename Map:
   return it == map.end() ? empty : it->second;
 }
 
-}  // namespace nodepool::store
+}  // namespace nodepool
