@@ -14,19 +14,19 @@ using testing::HasSubstr;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-std::map<ImageName, DiskImage> Read(const std::string& text) {
+std::map<ImageName, DiskImage> ReadImages(const std::string& text) {
   Expected<Value> value = ParseYaml(text);
   if (!value) throw value.error();
   return ReadDiskImages(Section(*value, MainSchema(), ""));
 }
 
 DiskImage ReadOne(const std::string& settings) {
-  return Read("diskimages:\n  - name: x\n" + settings).at(ImageName("x"));
+  return ReadImages("diskimages:\n  - name: x\n" + settings).at(ImageName("x"));
 }
 
 std::string ErrorOf(const std::string& text) {
   try {
-    Read(text);
+    ReadImages(text);
   } catch (const Error& error) {
     return error.message();
   }
@@ -48,7 +48,7 @@ TEST(DiskImagesTest, DefaultsAreThoseOfTheTable) {
 
 // configuration.17.6
 TEST(DiskImagesTest, InheritsFromTheRootDownwards) {
-  auto images = Read(R"(
+  auto images = ReadImages(R"(
 diskimages:
   - name: c
     parent: b
@@ -86,12 +86,12 @@ diskimages:
 }
 
 TEST(DiskImagesTest, AbsentMetadataClearsTheParents) {
-  auto images = Read("diskimages: [{name: a, metadata: {k: v}}, {name: b, parent: a}]");
+  auto images = ReadImages("diskimages: [{name: a, metadata: {k: v}}, {name: b, parent: a}]");
   EXPECT_TRUE(images.at(ImageName("b")).metadata.empty());
 }
 
 TEST(DiskImagesTest, ALaterDuplicateCounts) {
-  auto images = Read("diskimages: [{name: a, release: x}, {name: a, release: y}]");
+  auto images = ReadImages("diskimages: [{name: a, release: x}, {name: a, release: y}]");
   EXPECT_EQ(images.at(ImageName("a")).release, "y");
 }
 

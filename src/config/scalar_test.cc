@@ -10,13 +10,13 @@ namespace {
 
 using Kind = Value::Kind;
 
-struct Row {
+struct ScalarRow {
   std::string text;
   Kind kind;
   double number = 0;  // of ints, floats and booleans
 };
 
-class PlainScalarTest : public testing::TestWithParam<Row> {};
+class PlainScalarTest : public testing::TestWithParam<ScalarRow> {};
 
 // The table of configuration.md 2.2.
 TEST_P(PlainScalarTest, ResolvesByYaml11) {
@@ -38,7 +38,7 @@ TEST_P(PlainScalarTest, ResolvesByYaml11) {
   }
 }
 
-const Row kRows[] = {
+const ScalarRow kScalarRows[] = {
     {"", Kind::kNull},
     {"~", Kind::kNull},
     {"NULL", Kind::kNull},
@@ -97,7 +97,7 @@ const Row kRows[] = {
     {".", Kind::kString},
     {"é", Kind::kString},
 };
-INSTANTIATE_TEST_SUITE_P(Table, PlainScalarTest, testing::ValuesIn(kRows));
+INSTANTIATE_TEST_SUITE_P(Table, PlainScalarTest, testing::ValuesIn(kScalarRows));
 
 TEST(ScalarTest, IntegersBeyond64BitsSaturate) {
   EXPECT_EQ(ResolvePlainScalar("99999999999999999999", {})->int_value(),

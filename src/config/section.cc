@@ -34,11 +34,6 @@ std::optional<Number> ParseWhole(std::string_view text) {
   return number;
 }
 
-Error ErrorAt(Position position, std::string_view message) {
-  return Error(Verdict::kInvalid,
-               fmt::format("line {}, column {}: {}", position.line, position.column, message));
-}
-
 }  // namespace
 
 std::optional<std::int64_t> LenientInt(const Value& value) {

@@ -1,9 +1,16 @@
 #include "config/value.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
 #include <cmath>
 
 namespace nodepool::config {
+
+Error ErrorAt(Position position, std::string_view message) {
+  return Error(Verdict::kInvalid,
+               fmt::format("line {}, column {}: {}", position.line, position.column, message));
+}
 
 struct Value::Data {
   Kind kind = Kind::kNull;

@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
+
 namespace nodepool::config {
 
 // Where something stands in a file; both count from 1. 0 = unknown.
@@ -17,6 +19,9 @@ struct Position {
   int line = 0;
   int column = 0;
 };
+
+// Error(kInvalid) whose message begins with the place.
+Error ErrorAt(Position position, std::string_view message);
 
 // A piece of a YAML document, resolved by the YAML 1.1 rules of configuration.md
 // 2.2, that still knows where it stands and how it was written. Immutable; copies

@@ -30,11 +30,6 @@ constexpr std::size_t kBytesPerMergedEntry = 128;
 
 Position PositionOf(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-Error ErrorAt(Position position, std::string_view message) {
-  return Error(Verdict::kInvalid,
-               fmt::format("line {}, column {}: {}", position.line, position.column, message));
-}
-
 // Turns yaml-cpp's events into Values. Where yaml-cpp is more generous than the
 // dialect in a way that could hide a slip (a key without a colon, a quote that is
 // never closed, an anchor defined twice, tabs as indentation), it refuses.

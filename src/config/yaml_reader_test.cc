@@ -15,21 +15,21 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // The document as JSON, or the error.
-std::string Read(const std::string& text) {
+std::string ReadYaml(const std::string& text) {
   Expected<Value> value = ParseYaml(text);
   return value ? boost::json::serialize(value->ToJson()) : "error: " + value.error().message();
 }
 
-struct Row {
+struct DialectRow {
   std::string text;
   std::string expected;  // JSON, or the beginning of "error: ..."
 };
 
-class DialectTest : public testing::TestWithParam<Row> {};
+class DialectTest : public testing::TestWithParam<DialectRow> {};
 
 // configuration.md 2.2
 TEST_P(DialectTest, ReadsAsSpecified) {
-  std::string found = Read(GetParam().text);
+  std::string found = ReadYaml(GetParam().text);
   if (GetParam().expected.starts_with("error")) {
     EXPECT_THAT(found, StartsWith(GetParam().expected)) << GetParam().text;
   } else {
@@ -37,7 +37,7 @@ TEST_P(DialectTest, ReadsAsSpecified) {
   }
 }
 
-const Row kRows[] = {
+const DialectRow kDialectRows[] = {
     // Documents.
     {"", "null"},
     {"# nothing\n", "null"},
@@ -97,7 +97,7 @@ const Row kRows[] = {
     {"a:\n\tb\n", "error: line 2, column 1: a tab is used"},
     {"a:\n\t- b\n", "error: line 2"},
 };
-INSTANTIATE_TEST_SUITE_P(Table, DialectTest, testing::ValuesIn(kRows));
+INSTANTIATE_TEST_SUITE_P(Table, DialectTest, testing::ValuesIn(kDialectRows));
 
 TEST(YamlReaderTest, ValuesKnowWhereTheyStand) {
   Expected<Value> value = ParseYaml("a:\n  - b: x\n    c: 5\n");
@@ -109,8 +109,8 @@ TEST(YamlReaderTest, ValuesKnowWhereTheyStand) {
 }
 
 TEST(YamlReaderTest, DeepNestingIsRefused) {
-  EXPECT_THAT(Read(std::string(50'000, '[')), StartsWith("error"));
-  EXPECT_THAT(Read(std::string(99, '[') + std::string(99, ']')), StartsWith("[["));
+  EXPECT_THAT(ReadYaml(std::string(50'000, '[')), StartsWith("error"));
+  EXPECT_THAT(ReadYaml(std::string(99, '[') + std::string(99, ']')), StartsWith("[["));
 }
 
 // Nine levels of nine aliases each would be a billion values.
@@ -121,7 +121,7 @@ TEST(YamlReaderTest, AliasesCannotMultiplyWithoutBound) {
     for (int i = 0; i < 9; ++i) text += (i == 0 ? "*l" : ", *l") + std::to_string(level - 1);
     text += "]\n";
   }
-  EXPECT_THAT(Read(text), HasSubstr("aliases make this document too large"));
+  EXPECT_THAT(ReadYaml(text), HasSubstr("aliases make this document too large"));
 }
 
 TEST(YamlReaderTest, MergesCannotMultiplyWithoutBound) {
@@ -129,7 +129,7 @@ TEST(YamlReaderTest, MergesCannotMultiplyWithoutBound) {
   for (int i = 0; i < 20'000; ++i) text += "k" + std::to_string(i) + ": 1, ";
   text += "}\nlist:\n";
   for (int i = 0; i < 2'000; ++i) text += "- <<: *base\n";
-  EXPECT_THAT(Read(text), HasSubstr("aliases make this document too large"));
+  EXPECT_THAT(ReadYaml(text), HasSubstr("aliases make this document too large"));
 }
 
 Environment Variables(std::map<std::string, std::string, std::less<>> variables) {

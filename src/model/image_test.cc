@@ -5,7 +5,7 @@
 namespace nodepool {
 namespace {
 
-const WallTime kNow = FromSeconds(1'800'000'000.25);
+const WallTime kImageNow = FromSeconds(1'800'000'000.25);
 
 constexpr std::string_view kBuild =
     R"({"state": "ready", "state_time": 1726600000.5, "builder": "nb01.example.org", )"
@@ -18,7 +18,7 @@ constexpr std::string_view kUpload =
     R"("shell_type": null})";
 
 TEST(ImageBuild, ReadsAndWritesWhatPythonWrites) {
-  Expected<ImageBuild> build = ParseImageBuild(kBuild, kNow);
+  Expected<ImageBuild> build = ParseImageBuild(kBuild, kImageNow);
   ASSERT_TRUE(build) << build.error().message();
   EXPECT_EQ(build->state, ImageState::kReady);
   EXPECT_EQ(build->formats, (std::vector<std::string>{"qcow2", "raw"}));
@@ -27,7 +27,7 @@ TEST(ImageBuild, ReadsAndWritesWhatPythonWrites) {
 
 // Section 4.5: three keys are omitted, not null, when unset; formats are sorted.
 TEST(ImageBuild, UnsetKeysAreOmitted) {
-  Expected<ImageBuild> build = ParseImageBuild(R"({"state": "failed", "state_time": 5.5})", kNow);
+  Expected<ImageBuild> build = ParseImageBuild(R"({"state": "failed", "state_time": 5.5})", kImageNow);
   ASSERT_TRUE(build);
   EXPECT_EQ(build->username, "zuul");
   EXPECT_EQ(build->python_path, "/usr/bin/python2");
@@ -40,7 +40,7 @@ TEST(ImageBuild, UnsetKeysAreOmitted) {
 }
 
 TEST(ImageUpload, ReadsAndWritesWhatPythonWrites) {
-  Expected<ImageUpload> upload = ParseImageUpload(kUpload, kNow);
+  Expected<ImageUpload> upload = ParseImageUpload(kUpload, kImageNow);
   ASSERT_TRUE(upload) << upload.error().message();
   EXPECT_EQ(upload->external_id, "img-9f");
   EXPECT_EQ(ToJson(*upload), kUpload);
@@ -48,19 +48,19 @@ TEST(ImageUpload, ReadsAndWritesWhatPythonWrites) {
 
 // D-04
 TEST(ImageUpload, UnknownKeysAreKept) {
-  Expected<ImageUpload> upload = ParseImageUpload(R"({"state": "deleting", "extra": {"a": 1}})", kNow);
+  Expected<ImageUpload> upload = ParseImageUpload(R"({"state": "deleting", "extra": {"a": 1}})", kImageNow);
   ASSERT_TRUE(upload);
-  EXPECT_EQ(upload->state_time, kNow);
+  EXPECT_EQ(upload->state_time, kImageNow);
   EXPECT_NE(ToJson(*upload).find(R"("extra": {"a": 1})"), std::string::npos);
 }
 
 // Sections 5.3 and 5.4: each kind has its own states.
 TEST(ImageState, IsCheckedByKindOfRecord) {
-  EXPECT_FALSE(ParseImageBuild(R"({"state": "uploading"})", kNow));
-  EXPECT_FALSE(ParseImageUpload(R"({"state": "building"})", kNow));
-  EXPECT_FALSE(ParseImageUpload(R"({"state": null})", kNow));
-  EXPECT_TRUE(ParseImageBuild(R"({"state": "building"})", kNow));
-  EXPECT_TRUE(ParseImageUpload(R"({"state": "uploading"})", kNow));
+  EXPECT_FALSE(ParseImageBuild(R"({"state": "uploading"})", kImageNow));
+  EXPECT_FALSE(ParseImageUpload(R"({"state": "building"})", kImageNow));
+  EXPECT_FALSE(ParseImageUpload(R"({"state": null})", kImageNow));
+  EXPECT_TRUE(ParseImageBuild(R"({"state": "building"})", kImageNow));
+  EXPECT_TRUE(ParseImageUpload(R"({"state": "uploading"})", kImageNow));
 }
 
 }  // namespace

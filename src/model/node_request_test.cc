@@ -9,33 +9,35 @@ namespace {
 
 namespace json = boost::json;
 
-const WallTime kNow = FromSeconds(1'800'000'000.25);
+const WallTime kRequestNow = FromSeconds(1'800'000'000.25);
 
 // As a launcher leaves it (coordination.md 4.3).
-constexpr std::string_view kFulfilled =
+constexpr std::string_view kFulfilledRequest =
     R"({"state": "fulfilled", "state_time": 1726605931.1201, "declined_by": [], )"
     R"("node_types": ["small", "large", "small"], "nodes": ["0000000107", "0000000108", "0000000109"], )"
     R"("reuse": true, "requestor": "0f6c1c", "requestor_data": {"any": "thing", "n": [1, 2.5]}, )"
     R"("provider": null, "relative_priority": 0, "event_id": "5b2e", )"
     R"("created_time": 1726605880.5, "tenant_name": "demo"})";
 
-NodeRequest Parsed(std::string_view text) {
-  Expected<NodeRequest> request = ParseNodeRequest(text, kNow);
+NodeRequest ParsedRequest(std::string_view text) {
+  Expected<NodeRequest> request = ParseNodeRequest(text, kRequestNow);
   EXPECT_TRUE(request.has_value()) << text << ": " << (request ? "" : request.error().message());
   return request.value_or(NodeRequest());
 }
 
-std::string Fault(std::string_view text) {
-  Expected<NodeRequest> request = ParseNodeRequest(text, kNow);
+std::string RequestFault(std::string_view text) {
+  Expected<NodeRequest> request = ParseNodeRequest(text, kRequestNow);
   EXPECT_FALSE(request.has_value()) << text;
   return request ? "" : request.error().message();
 }
 
-TEST(NodeRequest, WritesByteForByteWhatPythonWrites) { EXPECT_EQ(ToJson(Parsed(kFulfilled)), kFulfilled); }
+TEST(NodeRequest, WritesByteForByteWhatPythonWrites) {
+  EXPECT_EQ(ToJson(ParsedRequest(kFulfilledRequest)), kFulfilledRequest);
+}
 
 // coordination.17.35: Zuul and Jenkins leave keys out and add their own.
 TEST(NodeRequest, AZuulRequestGetsAllKeysAtTheFirstWrite) {
-  NodeRequest request = Parsed(
+  NodeRequest request = ParsedRequest(
       R"({"requestor_data": {"job_name": "j"}, "node_types": ["a"], "requestor": "sys", "created_time": 17, )"
       R"("provider": "p", "state": "requested", "state_time": 1726605931, "relative_priority": 2, )"
       R"("event_id": null, "tenant_name": "t", "jenkins_label": "jl", "build_id": 4})");
@@ -52,34 +54,35 @@ TEST(NodeRequest, AZuulRequestGetsAllKeysAtTheFirstWrite) {
 }
 
 TEST(NodeRequest, MissingKeysHaveDefaults) {
-  NodeRequest request = Parsed("{}");
+  NodeRequest request = ParsedRequest("{}");
   EXPECT_EQ(request.state, std::nullopt);
-  EXPECT_EQ(request.state_time, kNow);
+  EXPECT_EQ(request.state_time, kRequestNow);
   EXPECT_TRUE(request.reuse);
   EXPECT_EQ(request.relative_priority, 0);
   EXPECT_TRUE(request.requestor_data.is_null());
-  EXPECT_FALSE(Parsed(R"({"reuse": false})").reuse);
+  EXPECT_FALSE(ParsedRequest(R"({"reuse": false})").reuse);
 }
 
 // Weakness of section 4.3, D-08: a priority that is no number must block nobody.
 TEST(NodeRequest, AMalformedPriorityIsTheWorst) {
-  EXPECT_EQ(Parsed(R"({"relative_priority": 3})").relative_priority, 3);
-  EXPECT_EQ(Parsed(R"({"relative_priority": 3.7})").relative_priority, 3);
+  EXPECT_EQ(ParsedRequest(R"({"relative_priority": 3})").relative_priority, 3);
+  EXPECT_EQ(ParsedRequest(R"({"relative_priority": 3.7})").relative_priority, 3);
   for (std::string_view value : {"null", "\"1\"", "[]", "NaN"}) {
-    EXPECT_EQ(Parsed(fmt::format(R"({{"relative_priority": {}}})", value)).relative_priority, 2147483647)
+    EXPECT_EQ(ParsedRequest(fmt::format(R"({{"relative_priority": {}}})", value)).relative_priority,
+              2147483647)
         << value;
   }
 }
 
 TEST(NodeRequest, FaultsNameTheKey) {
-  EXPECT_EQ(Fault(R"({"state": "ready"})"),
+  EXPECT_EQ(RequestFault(R"({"state": "ready"})"),
             R"("state" is "ready", which is not a state of this kind of record)");
-  EXPECT_EQ(Fault(R"({"state": 1})"), R"("state" is 1, which is not a state of this kind of record)");
-  EXPECT_EQ(Fault(R"({"node_types": "small"})"), R"("node_types" is not a list of texts)");
-  EXPECT_EQ(Fault(R"({"node_types": ["a", null]})"), R"("node_types" is not a list of texts)");
-  EXPECT_EQ(Fault(R"({"declined_by": {}})"), R"("declined_by" is not a list of texts)");
-  EXPECT_EQ(Fault(R"({"provider": 1})"), R"("provider" is not a text or null)");
-  EXPECT_EQ(Fault(R"({"reuse": "yes"})"), R"("reuse" is not true or false)");
+  EXPECT_EQ(RequestFault(R"({"state": 1})"), R"("state" is 1, which is not a state of this kind of record)");
+  EXPECT_EQ(RequestFault(R"({"node_types": "small"})"), R"("node_types" is not a list of texts)");
+  EXPECT_EQ(RequestFault(R"({"node_types": ["a", null]})"), R"("node_types" is not a list of texts)");
+  EXPECT_EQ(RequestFault(R"({"declined_by": {}})"), R"("declined_by" is not a list of texts)");
+  EXPECT_EQ(RequestFault(R"({"provider": 1})"), R"("provider" is not a text or null)");
+  EXPECT_EQ(RequestFault(R"({"reuse": "yes"})"), R"("reuse" is not true or false)");
 }
 
 TEST(NodeRequest, KnowsWhoDeclined) {

@@ -10,10 +10,10 @@ namespace {
 
 namespace json = boost::json;
 
-const WallTime kNow = FromSeconds(1'800'000'000.25);
+const WallTime kNodeNow = FromSeconds(1'800'000'000.25);
 
 // A fulfilled node as the Python implementation writes it (coordination.md 4.4).
-constexpr std::string_view kFulfilled =
+constexpr std::string_view kFulfilledNode =
     R"({"state": "ready", "state_time": 1726605930.2134566, "cloud": "c1", "provider": "c1-east", "pool": "main", )"
     R"("type": ["small"], "allocated_to": "200-0000004711", "az": "az1", "region": "east", )"
     R"("public_ipv4": "203.0.113.7", "private_ipv4": "10.0.0.7", "public_ipv6": null, "host_id": "h42", )"
@@ -27,14 +27,14 @@ constexpr std::string_view kFulfilled =
     R"("attributes": {"executor-zone": "east"}, "python_path": "auto", "tenant_name": "demo", )"
     R"("driver_data": null, "requestor": "0f6c1c"})";
 
-Node Parsed(std::string_view text) {
-  Expected<Node> node = ParseNode(text, kNow);
+Node ParsedNode(std::string_view text) {
+  Expected<Node> node = ParseNode(text, kNodeNow);
   EXPECT_TRUE(node.has_value()) << text << ": " << (node ? "" : node.error().message());
   return node.value_or(Node());
 }
 
-std::string Fault(std::string_view text) {
-  Expected<Node> node = ParseNode(text, kNow);
+std::string NodeFault(std::string_view text) {
+  Expected<Node> node = ParseNode(text, kNodeNow);
   EXPECT_FALSE(node.has_value()) << text;
   if (node) return "";
   EXPECT_EQ(node.error().verdict(), Verdict::kInvalid);
@@ -42,7 +42,7 @@ std::string Fault(std::string_view text) {
 }
 
 TEST(Node, ReadsWhatPythonWrites) {
-  Node node = Parsed(kFulfilled);
+  Node node = ParsedNode(kFulfilledNode);
   EXPECT_EQ(node.state, NodeState::kReady);
   EXPECT_EQ(ToSeconds(node.state_time), 1726605930.2134566);
   EXPECT_EQ(node.provider, ProviderName("c1-east"));
@@ -60,19 +60,21 @@ TEST(Node, ReadsWhatPythonWrites) {
   EXPECT_FALSE(node.has_label(LabelName("large")));
 }
 
-TEST(Node, WritesByteForByteWhatPythonWrites) { EXPECT_EQ(ToJson(Parsed(kFulfilled)), kFulfilled); }
+TEST(Node, WritesByteForByteWhatPythonWrites) {
+  EXPECT_EQ(ToJson(ParsedNode(kFulfilledNode)), kFulfilledNode);
+}
 
 // coordination.17.36: all keys are written, whatever was missing.
 TEST(Node, MissingKeysHaveDefaults) {
-  Node node = Parsed("{}");
+  Node node = ParsedNode("{}");
   EXPECT_EQ(node.state, std::nullopt);
-  EXPECT_EQ(node.state_time, kNow);
+  EXPECT_EQ(node.state_time, kNodeNow);
   EXPECT_TRUE(node.provider.empty());
   EXPECT_TRUE(node.type.empty());
   EXPECT_EQ(node.connection_port, 22);
   EXPECT_EQ(node.username, "zuul");
   EXPECT_EQ(node.created_time, std::nullopt);
-  node.SetState(NodeState::kInit, kNow);
+  node.SetState(NodeState::kInit, kNodeNow);
   json::object written = *ParseJsonObject(ToJson(node));
   EXPECT_EQ(written.size(), 36u);
   EXPECT_TRUE(written["resources"].is_null());
@@ -81,31 +83,31 @@ TEST(Node, MissingKeysHaveDefaults) {
 }
 
 TEST(Node, UsernameIsDefaultedOnlyWhenMissing) {
-  EXPECT_EQ(Parsed(R"({"username": null})").username, std::nullopt);
+  EXPECT_EQ(ParsedNode(R"({"username": null})").username, std::nullopt);
 }
 
 // coordination.17.36
 TEST(Node, PortIsWrittenTwice) {
-  EXPECT_EQ(Parsed(R"({"ssh_port": 2022})").connection_port, 2022);
-  EXPECT_EQ(Parsed(R"({"ssh_port": 1, "connection_port": 2})").connection_port, 2);
+  EXPECT_EQ(ParsedNode(R"({"ssh_port": 2022})").connection_port, 2022);
+  EXPECT_EQ(ParsedNode(R"({"ssh_port": 1, "connection_port": 2})").connection_port, 2);
   json::object written =
-      *ParseJsonObject(ToJson(Parsed(R"({"connection_port": {"token": "t"}, "ssh_port": 3})")));
+      *ParseJsonObject(ToJson(ParsedNode(R"({"connection_port": {"token": "t"}, "ssh_port": 3})")));
   EXPECT_EQ(written["connection_port"], (json::object{{"token", "t"}}));
   EXPECT_EQ(written["ssh_port"], written["connection_port"]);
 }
 
 // coordination.17.37
 TEST(Node, TypeMayBeABareText) {
-  EXPECT_EQ(Parsed(R"({"type": "small"})").type, std::vector{LabelName("small")});
-  EXPECT_TRUE(Parsed(R"({"type": ""})").type.empty());
-  EXPECT_TRUE(Parsed(R"({"type": null})").type.empty());
-  EXPECT_NE(ToJson(Parsed(R"({"type": "small"})")).find(R"("type": ["small"])"), std::string::npos);
+  EXPECT_EQ(ParsedNode(R"({"type": "small"})").type, std::vector{LabelName("small")});
+  EXPECT_TRUE(ParsedNode(R"({"type": ""})").type.empty());
+  EXPECT_TRUE(ParsedNode(R"({"type": null})").type.empty());
+  EXPECT_NE(ToJson(ParsedNode(R"({"type": "small"})")).find(R"("type": ["small"])"), std::string::npos);
 }
 
 // coordination.17.23, 17.24 and section 4.4.
 TEST(Node, HoldExpirationIsCoercedToAnInteger) {
   auto hold = [](std::string_view value) {
-    return Parsed(fmt::format(R"({{"hold_expiration": {}}})", value)).hold_expiration;
+    return ParsedNode(fmt::format(R"({{"hold_expiration": {}}})", value)).hold_expiration;
   };
   EXPECT_EQ(hold("null"), std::nullopt);
   EXPECT_EQ(hold("3600"), 3600);
@@ -124,20 +126,21 @@ TEST(Node, HoldExpirationIsCoercedToAnInteger) {
 }
 
 TEST(Node, TimesMayBeIntegersAndAreKeptExactly) {
-  EXPECT_EQ(ToSeconds(Parsed(R"({"state": "ready", "state_time": 1726605896})").state_time), 1726605896.0);
-  EXPECT_EQ(Parsed(R"({"state_time": null})").state_time, kNow);
+  EXPECT_EQ(ToSeconds(ParsedNode(R"({"state": "ready", "state_time": 1726605896})").state_time),
+            1726605896.0);
+  EXPECT_EQ(ParsedNode(R"({"state_time": null})").state_time, kNodeNow);
   SeededRandom random(1);
   for (int i = 0; i < 1000; ++i) {
     std::string time = fmt::format("{}", random.Between(1.0e9, 2.0e9));
-    std::string written = ToJson(Parsed(fmt::format(R"({{"state_time": {}}})", time)));
+    std::string written = ToJson(ParsedNode(fmt::format(R"({{"state_time": {}}})", time)));
     EXPECT_NE(written.find(fmt::format(R"("state_time": {},)", time)), std::string::npos) << time << written;
   }
 }
 
 // D-08 and section 4.1: Python's tokens are read; none is written.
 TEST(Node, NonFiniteNumbersAreReadAndNeverWritten) {
-  Node node = Parsed(R"({"resources": {"cores": Infinity, "ram": NaN, "gpus": 1e999, "instances": 1},)"
-                     R"( "user_data": ["Infinity \" NaN", -Infinity], "created_time": NaN})");
+  Node node = ParsedNode(R"({"resources": {"cores": Infinity, "ram": NaN, "gpus": 1e999, "instances": 1},)"
+                         R"( "user_data": ["Infinity \" NaN", -Infinity], "created_time": NaN})");
   EXPECT_EQ(*node.resources, (Resources{{"instances", 1}}));
   EXPECT_EQ(node.user_data, (json::array{"Infinity \" NaN", nullptr}));
   EXPECT_EQ(node.created_time, std::nullopt);
@@ -146,40 +149,41 @@ TEST(Node, NonFiniteNumbersAreReadAndNeverWritten) {
 }
 
 TEST(Node, FaultsNameTheKey) {
-  EXPECT_EQ(Fault(R"({"state": "bogus"})"),
+  EXPECT_EQ(NodeFault(R"({"state": "bogus"})"),
             R"("state" is "bogus", which is not a state of this kind of record)");
-  EXPECT_EQ(Fault(R"({"state": null})"), R"("state" is null, which is not a state of this kind of record)");
-  EXPECT_EQ(Fault(R"({"state": "pending"})"),
+  EXPECT_EQ(NodeFault(R"({"state": null})"),
+            R"("state" is null, which is not a state of this kind of record)");
+  EXPECT_EQ(NodeFault(R"({"state": "pending"})"),
             R"("state" is "pending", which is not a state of this kind of record)");
-  EXPECT_EQ(Fault(R"({"state_time": "x"})"), R"("state_time" is not a time in seconds or null)");
-  EXPECT_EQ(Fault(R"({"type": [1]})"), R"("type" is not a list of texts)");
-  EXPECT_EQ(Fault(R"({"type": {"a": 1}})"), R"("type" is not a list of texts)");
-  EXPECT_EQ(Fault(R"({"allocated_to": 5})"), R"("allocated_to" is not a text or null)");
-  EXPECT_EQ(Fault(R"({"az": []})"), R"("az" is not a text or null)");
-  EXPECT_EQ(Fault(R"({"slot": "one"})"), R"("slot" is not a number or null)");
+  EXPECT_EQ(NodeFault(R"({"state_time": "x"})"), R"("state_time" is not a time in seconds or null)");
+  EXPECT_EQ(NodeFault(R"({"type": [1]})"), R"("type" is not a list of texts)");
+  EXPECT_EQ(NodeFault(R"({"type": {"a": 1}})"), R"("type" is not a list of texts)");
+  EXPECT_EQ(NodeFault(R"({"allocated_to": 5})"), R"("allocated_to" is not a text or null)");
+  EXPECT_EQ(NodeFault(R"({"az": []})"), R"("az" is not a text or null)");
+  EXPECT_EQ(NodeFault(R"({"slot": "one"})"), R"("slot" is not a number or null)");
   for (std::string_view amount : {"-1", "1e10", "\"4\"", "[]"}) {
-    EXPECT_EQ(Fault(fmt::format(R"({{"resources": {{"cores": {}}}}})", amount)),
+    EXPECT_EQ(NodeFault(fmt::format(R"({{"resources": {{"cores": {}}}}})", amount)),
               R"("resources" is not an object of amounts between 0 and 1e9)");
   }
 }
 
 // D-08: nothing from outside crashes, and no message quotes a record.
 TEST(Node, GarbageIsAnError) {
-  EXPECT_EQ(Fault("[]"), "not a JSON object");
-  EXPECT_EQ(Fault("null"), "not a JSON object");
+  EXPECT_EQ(NodeFault("[]"), "not a JSON object");
+  EXPECT_EQ(NodeFault("null"), "not a JSON object");
   for (std::string_view text :
        {"", " ", "{", "{}x", "{} {}", "\xff", "{\"a\": \"\xff\"}", "{\"a\": tru}", "nodes"}) {
-    EXPECT_NE(Fault(text).find("not valid JSON at byte "), std::string::npos) << text;
+    EXPECT_NE(NodeFault(text).find("not valid JSON at byte "), std::string::npos) << text;
   }
-  EXPECT_NE(Fault(std::string(200, '[')).find("not valid JSON"), std::string::npos);
-  EXPECT_EQ(Fault("{\"secret\": \"hunter2\", }").find("hunter2"), std::string::npos);
-  EXPECT_EQ(Fault(std::string(kMaxRecordBytes + 1, ' ')),
+  EXPECT_NE(NodeFault(std::string(200, '[')).find("not valid JSON"), std::string::npos);
+  EXPECT_EQ(NodeFault("{\"secret\": \"hunter2\", }").find("hunter2"), std::string::npos);
+  EXPECT_EQ(NodeFault(std::string(kMaxRecordBytes + 1, ' ')),
             "the record has 1048577 bytes; at most 1048576 are accepted");
 }
 
 TEST(Node, ALargeRecordIsKeptWhole) {
   std::string big(kMaxRecordBytes - 2000, 'x');
-  EXPECT_EQ(Parsed(fmt::format(R"({{"user_data": "{}"}})", big)).user_data, json::value(big));
+  EXPECT_EQ(ParsedNode(fmt::format(R"({{"user_data": "{}"}})", big)).user_data, json::value(big));
 }
 
 json::value RandomJson(Random& random, int depth) {
@@ -221,12 +225,12 @@ json::value RandomJson(Random& random, int depth) {
 TEST(Node, UnknownKeysSurviveARewrite) {
   SeededRandom random(7);
   for (int round = 0; round < 300; ++round) {
-    json::object record = *ParseJsonObject(kFulfilled);
+    json::object record = *ParseJsonObject(kFulfilledNode);
     json::object extra;
     for (std::uint64_t i = random.Below(6); i > 0; --i) extra["x" + random.UuidHex()] = RandomJson(random, 0);
     for (const auto& [key, value] : extra) record[key] = value;
     record["user_data"] = RandomJson(random, 0);
-    Node node = Parsed(WriteJson(record));
+    Node node = ParsedNode(WriteJson(record));
     EXPECT_EQ(node.unknown, extra);
     EXPECT_EQ(ToJson(node), WriteJson(record)) << "round " << round;
   }

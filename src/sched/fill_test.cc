@@ -11,7 +11,7 @@ std::vector<LabelName> Labels(std::vector<std::string> names) {
   return labels;
 }
 
-PoolView Pool() {
+PoolView TwoLabelPool() {
   PoolView pool;
   pool.labels[LabelName("a")] = {{{"instances", 1}, {"cores", 2}}};
   pool.labels[LabelName("b")] = {{{"instances", 1}, {"cores", 8}}};
@@ -25,7 +25,7 @@ TEST(MissingLabelsTest, GroupsByLabelInOrderOfFirstAppearance) {  // launcher.md
 }
 
 TEST(PlanFillTest, ReusesOldestFirstThenLaunches) {
-  PoolView pool = Pool();
+  PoolView pool = TwoLabelPool();
   std::set<NodeId> free = {NodeId("1"), NodeId("2"), NodeId("3")};
   pool.labels[LabelName("a")].free_nodes = &free;
   FillPlan plan = PlanFill(pool, Labels({"a", "a", "a", "b"}), true, {NodeId("2")});
@@ -37,7 +37,7 @@ TEST(PlanFillTest, ReusesOldestFirstThenLaunches) {
 }
 
 TEST(PlanFillTest, ReuseFalseLaunchesAlways) {  // BB-10
-  PoolView pool = Pool();
+  PoolView pool = TwoLabelPool();
   std::set<NodeId> free = {NodeId("1")};
   pool.labels[LabelName("a")].free_nodes = &free;
   FillPlan plan = PlanFill(pool, Labels({"a"}), false);
@@ -46,7 +46,7 @@ TEST(PlanFillTest, ReuseFalseLaunchesAlways) {  // BB-10
 }
 
 TEST(PlanFillTest, ANodeWithSeveralLabelsIsPlannedOnce) {
-  PoolView pool = Pool();
+  PoolView pool = TwoLabelPool();
   std::set<NodeId> free = {NodeId("1")};
   pool.labels[LabelName("a")].free_nodes = &free;
   pool.labels[LabelName("b")].free_nodes = &free;
@@ -56,7 +56,7 @@ TEST(PlanFillTest, ANodeWithSeveralLabelsIsPlannedOnce) {
 }
 
 TEST(PlanFillTest, WhatDoesNotFitWaitsAndNamesTheShortage) {
-  PoolView pool = Pool();
+  PoolView pool = TwoLabelPool();
   pool.pool.limit = {{"instances", 3}};
   pool.pool.used = {{"instances", 2}};
   pool.provider.limit = {{"cores", 100}};
@@ -69,7 +69,7 @@ TEST(PlanFillTest, WhatDoesNotFitWaitsAndNamesTheShortage) {
 }
 
 TEST(PlanFillTest, ALaterSmallerLabelTakesNothingOfWhatTheFirstWaitsFor) {  // D-33
-  PoolView pool = Pool();
+  PoolView pool = TwoLabelPool();
   pool.pool.limit = {{"cores", 10}};
   pool.pool.used = {{"cores", 5}};
   FillPlan plan = PlanFill(pool, Labels({"b", "a"}), true);
@@ -78,7 +78,7 @@ TEST(PlanFillTest, ALaterSmallerLabelTakesNothingOfWhatTheFirstWaitsFor) {  // D
 }
 
 TEST(PlanFillTest, APoolThatLaunchesNothingWaits) {
-  PoolView pool = Pool();
+  PoolView pool = TwoLabelPool();
   pool.launches_nodes = false;
   FillPlan plan = PlanFill(pool, Labels({"a"}), true);
   EXPECT_EQ(plan.wait, Labels({"a"}));

@@ -17,13 +17,13 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const std::string kDirectory = "/nodepool/elections/stats";
+const std::string kElection = "/nodepool/elections/stats";
 
 struct Candidate {
   Candidate(VirtualTime& time, MemoryZk& zk, std::string name, std::uint64_t seed)
       : client(zk.Connect()),
         random(seed),
-        election(time.loop(), *client, random, kDirectory, name),
+        election(time.loop(), *client, random, kElection, name),
         name(name) {}
   std::unique_ptr<Client> client;
   SeededRandom random;
@@ -73,11 +73,11 @@ TEST_F(ElectionTest, OneLeadsAndIsSucceededWhenDone) {
   Stand(b, seconds(10));
   EXPECT_TRUE(a.election.is_leader());
   EXPECT_FALSE(b.election.is_leader());
-  std::string owner = SortedContenders(zk.tree().GetChildren(kDirectory)->names).front();
-  EXPECT_EQ(zk.tree().Get(kDirectory + "/" + owner)->data, "a-1");
+  std::string owner = SortedContenders(zk.tree().GetChildren(kElection)->names).front();
+  EXPECT_EQ(zk.tree().Get(kElection + "/" + owner)->data, "a-1");
   time.Advance(seconds(30));
   EXPECT_THAT(TakeLog(), ElementsAre("a-1 leads", "a-1 is done", "b-2 leads", "b-2 is done"));
-  EXPECT_EQ(zk.tree().Exists(kDirectory)->num_children, 0);
+  EXPECT_EQ(zk.tree().Exists(kElection)->num_children, 0);
 }
 
 TEST_F(ElectionTest, ALostSessionEndsTheLeadership) {
@@ -112,7 +112,7 @@ TEST_F(ElectionTest, CancellingResigns) {
 TEST_F(ElectionTest, AFailingLeaderResigns) {
   EXPECT_THROW(time.Run(a.election.Run(&Fail)), Error);
   EXPECT_FALSE(a.election.is_leader());
-  EXPECT_EQ(zk.tree().Exists(kDirectory)->num_children, 0);
+  EXPECT_EQ(zk.tree().Exists(kElection)->num_children, 0);
 }
 
 TEST_F(ElectionTest, AClosedClientEndsTheElection) {

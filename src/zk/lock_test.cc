@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Fault = FaultyZk::Fault;
 
-const std::string kDirectory = "/n/1/lock";
+const std::string kLockDirectory = "/n/1/lock";
 
 // One process that locks.
 struct Peer {
@@ -57,17 +57,18 @@ class LockTest : public ::testing::Test {
   ~LockTest() override { time.Run(group.Stop()); }
 
   std::vector<std::string> Line() {
-    Result<Children> children = zk.tree().GetChildren(kDirectory);
+    Result<Children> children = zk.tree().GetChildren(kLockDirectory);
     return children ? SortedContenders(children->names) : std::vector<std::string>();
   }
   void Spawn(Peer& peer, Outcome& outcome, SteadyTime deadline = SteadyTime::max()) {
-    group.Spawn("acquire", Record(peer.locker.Acquire(kDirectory, deadline), outcome));
+    group.Spawn("acquire", Record(peer.locker.Acquire(kLockDirectory, deadline), outcome));
     time.loop().RunReady();
   }
   SteadyTime In(Duration duration) { return time.loop().SteadyNow() + duration; }
   void ForeignContender(const std::string& prefix) {
-    ASSERT_TRUE(zk.tree().Create(CreateOp{kDirectory + "/" + prefix, "", CreateMode::kPersistentSequential},
-                                 0, time.loop().Now()));
+    ASSERT_TRUE(
+        zk.tree().Create(CreateOp{kLockDirectory + "/" + prefix, "", CreateMode::kPersistentSequential}, 0,
+                         time.loop().Now()));
   }
 
   VirtualTime time;
@@ -95,28 +96,28 @@ TEST_F(LockTest, KnowsContenders) {
 
 // coordination.md 6.7.1
 TEST_F(LockTest, WritesWhatKazooWrites) {
-  auto lock = time.Run(a.locker.TryAcquire(kDirectory, "who"));
+  auto lock = time.Run(a.locker.TryAcquire(kLockDirectory, "who"));
   ASSERT_TRUE(lock);
   EXPECT_THAT(BaseName(lock->path), ::testing::MatchesRegex("[0-9a-f]{32}__lock__0000000000"));
   Result<NodeData> node = zk.tree().Get(lock->path);
   EXPECT_EQ(node->data, "who");
   EXPECT_EQ(node->stat.ephemeral_owner, a.client->session().id);
-  EXPECT_EQ(zk.tree().Exists(kDirectory)->ephemeral_owner, 0);
+  EXPECT_EQ(zk.tree().Exists(kLockDirectory)->ephemeral_owner, 0);
   EXPECT_TRUE(a.locker.IsHeld(*lock));
 }
 
 TEST_F(LockTest, CostsFewOperations) {
-  auto lock = time.Run(a.locker.TryAcquire(kDirectory));
+  auto lock = time.Run(a.locker.TryAcquire(kLockDirectory));
   EXPECT_EQ(a.faulty.calls().size(), 2u) << "a listing and one transaction";
   EXPECT_EQ(a.faulty.CountWrites(), 1u);
-  EXPECT_FALSE(time.Run(b.locker.TryAcquire(kDirectory)));
+  EXPECT_FALSE(time.Run(b.locker.TryAcquire(kLockDirectory)));
   EXPECT_EQ(b.faulty.calls().size(), 1u);
   EXPECT_EQ(b.faulty.CountWrites(), 0u) << "nothing is written when somebody is ahead";
   time.Run(a.locker.Release(*lock));
   EXPECT_THAT(Line(), IsEmpty());
-  EXPECT_TRUE(zk.tree().Exists(kDirectory)) << "the directory stays";
+  EXPECT_TRUE(zk.tree().Exists(kLockDirectory)) << "the directory stays";
   b.faulty.ForgetCalls();
-  EXPECT_TRUE(time.Run(b.locker.TryAcquire(kDirectory)));
+  EXPECT_TRUE(time.Run(b.locker.TryAcquire(kLockDirectory)));
   EXPECT_EQ(b.faulty.calls().size(), 3u) << "a listing, a creation, a listing";
 }
 
@@ -136,19 +137,19 @@ TEST_F(LockTest, NeverCreatesAParent) {
 
 // coordination.md 6.7.3: foreign names do not count, foreign prefixes do.
 TEST_F(LockTest, IgnoresOtherNamesAndRespectsOtherPrefixes) {
-  (void)zk.tree().Create(CreateOp{kDirectory}, 0, time.loop().Now());
+  (void)zk.tree().Create(CreateOp{kLockDirectory}, 0, time.loop().Now());
   ForeignContender("aaaa__rlock__");
   ForeignContender("_c_x-lock-");
-  auto lock = time.Run(a.locker.TryAcquire(kDirectory));
+  auto lock = time.Run(a.locker.TryAcquire(kLockDirectory));
   ASSERT_TRUE(lock);
   time.Run(a.locker.Release(*lock));
   ForeignContender("6c84fb90-12c4-11e1-840d-7b25c5ee775a__lock__");
-  EXPECT_FALSE(time.Run(a.locker.TryAcquire(kDirectory)));
+  EXPECT_FALSE(time.Run(a.locker.TryAcquire(kLockDirectory)));
 }
 
 // coordination.md 17.27
 TEST_F(LockTest, OwnersFollowEachOtherInOrder) {
-  auto first = time.Run(a.locker.TryAcquire(kDirectory));
+  auto first = time.Run(a.locker.TryAcquire(kLockDirectory));
   Outcome second, third;
   Spawn(b, second);
   Spawn(c, third);
@@ -169,7 +170,7 @@ TEST_F(LockTest, OwnersFollowEachOtherInOrder) {
 }
 
 TEST_F(LockTest, ACrashedOwnerMakesWayAfterItsSession) {
-  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kDirectory)));
+  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kLockDirectory)));
   Outcome second;
   Spawn(b, second);
   a.client.reset();
@@ -180,7 +181,7 @@ TEST_F(LockTest, ACrashedOwnerMakesWayAfterItsSession) {
 }
 
 TEST_F(LockTest, AVanishedContenderInTheMiddleKeepsTheLineClosed) {
-  auto first = time.Run(a.locker.TryAcquire(kDirectory));
+  auto first = time.Run(a.locker.TryAcquire(kLockDirectory));
   Outcome second, third;
   Spawn(b, second);
   Spawn(c, third);
@@ -194,15 +195,15 @@ TEST_F(LockTest, AVanishedContenderInTheMiddleKeepsTheLineClosed) {
 }
 
 TEST_F(LockTest, TheDeadlineLeavesNoContender) {
-  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kDirectory)));
+  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kLockDirectory)));
   SteadyTime before = time.loop().SteadyNow();
-  EXPECT_FALSE(time.Run(b.locker.Acquire(kDirectory, In(seconds(5)))));
+  EXPECT_FALSE(time.Run(b.locker.Acquire(kLockDirectory, In(seconds(5)))));
   EXPECT_EQ(time.loop().SteadyNow() - before, seconds(5));
   EXPECT_EQ(Line().size(), 1u);
 }
 
 TEST_F(LockTest, ACancelledWaiterLeavesNoContender) {
-  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kDirectory)));
+  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kLockDirectory)));
   Outcome second;
   Spawn(b, second);
   ASSERT_EQ(Line().size(), 2u);
@@ -216,13 +217,13 @@ TEST_F(LockTest, ACancelledWaiterLeavesNoContender) {
 }
 
 Task<> AcquireTwice(Peer& peer, SteadyTime deadline, Outcome& outcome) {
-  std::optional<HeldLock> none = co_await peer.locker.Acquire(kDirectory, deadline);
+  std::optional<HeldLock> none = co_await peer.locker.Acquire(kLockDirectory, deadline);
   EXPECT_FALSE(none);
-  co_await Record(peer.locker.Acquire(kDirectory, SteadyTime::max()), outcome);
+  co_await Record(peer.locker.Acquire(kLockDirectory, SteadyTime::max()), outcome);
 }
 
 TEST_F(LockTest, CleaningUpLeavesTheCallerCancellable) {
-  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kDirectory)));
+  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kLockDirectory)));
   Outcome outcome;
   group.Spawn("acquire", AcquireTwice(b, In(seconds(5)), outcome));
   time.Advance(seconds(10));
@@ -235,7 +236,7 @@ TEST_F(LockTest, CleaningUpLeavesTheCallerCancellable) {
 
 // D-05: a lock is bound to its session.
 TEST_F(LockTest, ALockEndsWithItsSession) {
-  auto lock = time.Run(a.locker.TryAcquire(kDirectory));
+  auto lock = time.Run(a.locker.TryAcquire(kLockDirectory));
   zk.Disconnect(*a.client);
   EXPECT_TRUE(a.locker.IsHeld(*lock)) << "the session may live";
   zk.Reconnect(*a.client);
@@ -244,7 +245,7 @@ TEST_F(LockTest, ALockEndsWithItsSession) {
   zk.ExpireSession(*a.client);
   time.loop().RunReady();
   EXPECT_FALSE(a.locker.IsHeld(*lock));
-  auto next = time.Run(b.locker.TryAcquire(kDirectory));
+  auto next = time.Run(b.locker.TryAcquire(kLockDirectory));
   ASSERT_TRUE(next);
   a.faulty.ForgetCalls();
   time.Run(a.locker.Release(*lock));
@@ -253,7 +254,7 @@ TEST_F(LockTest, ALockEndsWithItsSession) {
 }
 
 TEST_F(LockTest, ReleaseRepeatsAndCountsGoneAsReleased) {
-  auto lock = time.Run(a.locker.TryAcquire(kDirectory));
+  auto lock = time.Run(a.locker.TryAcquire(kLockDirectory));
   a.faulty.FailNth(0, Fault::kAfter);
   time.Run(a.locker.Release(*lock));
   EXPECT_THAT(Line(), IsEmpty());
@@ -261,7 +262,7 @@ TEST_F(LockTest, ReleaseRepeatsAndCountsGoneAsReleased) {
 }
 
 TEST_F(LockTest, AWaiterLivesThroughAReconnection) {
-  auto first = time.Run(a.locker.TryAcquire(kDirectory));
+  auto first = time.Run(a.locker.TryAcquire(kLockDirectory));
   Outcome second;
   Spawn(b, second);
   zk.Disconnect(*b.client);
@@ -275,7 +276,7 @@ TEST_F(LockTest, AWaiterLivesThroughAReconnection) {
 }
 
 TEST_F(LockTest, AVanishedDirectoryIsNotMadeAgain) {
-  auto first = time.Run(a.locker.TryAcquire(kDirectory));
+  auto first = time.Run(a.locker.TryAcquire(kLockDirectory));
   Outcome second;
   Spawn(b, second);
   ASSERT_TRUE(time.Run(DeleteRecursive(*c.client, "/n/1")));
@@ -292,14 +293,14 @@ TEST_F(LockTest, AnyLostAnswerIsSurvived) {
       for (Fault fault : {Fault::kBefore, Fault::kAfter}) {
         for (std::size_t n = 0; n < 6; ++n) {
           SCOPED_TRACE(fmt::format("{} {} {} {}", directory_exists, may_wait, static_cast<int>(fault), n));
-          time.Run(DeleteRecursive(*c.client, kDirectory));
-          if (directory_exists) (void)zk.tree().Create(CreateOp{kDirectory}, 0, time.loop().Now());
+          time.Run(DeleteRecursive(*c.client, kLockDirectory));
+          if (directory_exists) (void)zk.tree().Create(CreateOp{kLockDirectory}, 0, time.loop().Now());
           a.faulty.FailNth(n, fault);
-          auto lock = time.Run(may_wait ? a.locker.Acquire(kDirectory, In(seconds(30)))
-                                        : a.locker.TryAcquire(kDirectory));
+          auto lock = time.Run(may_wait ? a.locker.Acquire(kLockDirectory, In(seconds(30)))
+                                        : a.locker.TryAcquire(kLockDirectory));
           ASSERT_TRUE(lock);
           EXPECT_EQ(Line(), std::vector<std::string>{BaseName(lock->path)});
-          EXPECT_FALSE(time.Run(b.locker.TryAcquire(kDirectory)));
+          EXPECT_FALSE(time.Run(b.locker.TryAcquire(kLockDirectory)));
           time.Run(a.locker.Release(*lock));
           EXPECT_THAT(Line(), IsEmpty());
         }
@@ -311,7 +312,7 @@ TEST_F(LockTest, AnyLostAnswerIsSurvived) {
 // What a lost answer did may not show yet on another server.
 TEST_F(LockTest, LooksAgainOnlyAfterASync) {
   a.faulty.FailNth(1, Fault::kAfter);
-  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kDirectory)));
+  ASSERT_TRUE(time.Run(a.locker.TryAcquire(kLockDirectory)));
   std::vector<std::string> names;
   for (const auto& call : a.faulty.calls()) names.push_back(call.name);
   EXPECT_THAT(names, ElementsAre("GetChildren", "Multi", "Sync", "GetChildren"));
@@ -322,10 +323,10 @@ TEST_F(LockTest, AnyLostAnswerWhileWaitingIsSurvived) {
   for (Fault fault : {Fault::kBefore, Fault::kAfter}) {
     for (std::size_t n = 0; n < 10; ++n) {
       SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(fault), n));
-      auto first = time.Run(a.locker.TryAcquire(kDirectory));
+      auto first = time.Run(a.locker.TryAcquire(kLockDirectory));
       ASSERT_TRUE(first);
       b.faulty.FailNth(n, fault);
-      EXPECT_FALSE(time.Run(b.locker.Acquire(kDirectory, In(seconds(5)))));
+      EXPECT_FALSE(time.Run(b.locker.Acquire(kLockDirectory, In(seconds(5)))));
       EXPECT_EQ(Line().size(), 1u);
       Outcome second;
       b.faulty.FailNth(n, fault);
@@ -344,11 +345,11 @@ TEST_F(LockTest, AnyLostAnswerWhileWaitingIsSurvived) {
 // A task that is told to stop at any moment leaves nothing in the line.
 TEST_F(LockTest, CancellingAtAnyMomentLeavesNothing) {
   zk.SetLatency(std::chrono::milliseconds(10));
-  auto first = time.Run(a.locker.TryAcquire(kDirectory));
+  auto first = time.Run(a.locker.TryAcquire(kLockDirectory));
   for (int moment = 0; moment < 60; ++moment) {
     SCOPED_TRACE(moment);
     Outcome second;
-    auto id = group.Spawn("acquire", Record(b.locker.Acquire(kDirectory, SteadyTime::max()), second));
+    auto id = group.Spawn("acquire", Record(b.locker.Acquire(kLockDirectory, SteadyTime::max()), second));
     time.Advance(std::chrono::milliseconds(moment));
     group.Cancel(id);
     time.Advance(std::chrono::milliseconds(7));
@@ -366,7 +367,7 @@ Task<> UseLock(VirtualTime& time, Peer& peer, Random& random, int rounds, std::s
     std::optional<HeldLock> lock;
     try {
       SteadyTime deadline = time.loop().SteadyNow() + seconds(random.Below(20) + 1);
-      lock = co_await peer.locker.Acquire(kDirectory, deadline);
+      lock = co_await peer.locker.Acquire(kLockDirectory, deadline);
     } catch (const Error& error) {
       EXPECT_EQ(error.verdict(), Verdict::kLostSession);
     }

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::shared_ptr<const FakeConfig> Load(const std::string& text) {
+std::shared_ptr<const FakeConfig> LoadFake(const std::string& text) {
   config::Config config;
   config.labels[LabelName("l")].name = LabelName("l");
   config::ProviderSection section{ProviderName("fake"), "fake", *config::ParseYaml(text)};
@@ -24,7 +24,7 @@ std::shared_ptr<const FakeConfig> Load(const std::string& text) {
 
 // drivers.md 10.1
 TEST(FakeConfigTest, DefaultsOfTheSimulatedCloud) {
-  auto config = Load("name: fake\ncloud: any");
+  auto config = LoadFake("name: fake\ncloud: any");
   const FakeSimulation& simulation = config->simulation;
   EXPECT_EQ(config->cloud, "any");
   EXPECT_EQ(simulation.create_latency, std::chrono::milliseconds(100));
@@ -41,7 +41,7 @@ TEST(FakeConfigTest, DefaultsOfTheSimulatedCloud) {
 
 // D-81
 TEST(FakeConfigTest, ReadsTheKnobs) {
-  auto config = Load(R"(
+  auto config = LoadFake(R"(
 name: fake
 pools: [{name: main, labels: [{name: l, cloud-image: c, min-ram: 1}]}]
 cloud-images: [{name: c}]
@@ -79,7 +79,7 @@ simulation:
 TEST(FakeConfigTest, RefusesImpossibleNumbers) {
   auto error = [](const std::string& text) {
     try {
-      Load("name: fake\nsimulation: " + text);
+      LoadFake("name: fake\nsimulation: " + text);
     } catch (const Error& error) {
       return error.message();
     }

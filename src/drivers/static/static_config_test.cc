@@ -17,14 +17,14 @@ config::Config WithLabels(std::initializer_list<const char*> names) {
   return config;
 }
 
-std::shared_ptr<const StaticConfig> Load(const std::string& text) {
+std::shared_ptr<const StaticConfig> LoadStatic(const std::string& text) {
   config::ProviderSection section{ProviderName("p"), "static", *config::ParseYaml(text)};
   return LoadStaticConfig(section, WithLabels({"a", "b"}));
 }
 
 std::string ErrorOf(const std::string& text) {
   try {
-    Load(text);
+    LoadStatic(text);
   } catch (const Error& error) {
     return error.message();
   }
@@ -36,7 +36,7 @@ const StaticPool& PoolOf(const StaticConfig& config) {
 }
 
 TEST(StaticConfigTest, DefaultsOfANode) {
-  auto config = Load("name: p\npools: [{name: main, nodes: [{name: h, labels: a}]}]");
+  auto config = LoadStatic("name: p\npools: [{name: main, nodes: [{name: h, labels: a}]}]");
   EXPECT_EQ(config->driver, "static");
   EXPECT_FALSE(config->manages_images);
   EXPECT_EQ(config->max_concurrency, -1);
@@ -59,12 +59,13 @@ TEST(StaticConfigTest, DefaultsOfANode) {
 
 // D-82: the port does not depend on the connection type.
 TEST(StaticConfigTest, WinrmKeepsPort22) {
-  auto config = Load("name: p\npools: [{name: main, nodes: [{name: h, labels: a, connection-type: winrm}]}]");
+  auto config =
+      LoadStatic("name: p\npools: [{name: main, nodes: [{name: h, labels: a, connection-type: winrm}]}]");
   EXPECT_EQ(PoolOf(*config).nodes[0].connection.connection_port, 22);
 }
 
 TEST(StaticConfigTest, ReadsEverySetting) {
-  auto config = Load(R"(
+  auto config = LoadStatic(R"(
 name: p
 priority: 5
 max-concurrency: 0
@@ -94,7 +95,7 @@ pools:
 }
 
 TEST(StaticConfigTest, ATextWithBlanksNamesSeveralLabels) {
-  auto config = Load("name: p\npools: [{name: main, nodes: [{name: h, labels: ' a  b '}]}]");
+  auto config = LoadStatic("name: p\npools: [{name: main, nodes: [{name: h, labels: ' a  b '}]}]");
   EXPECT_THAT(PoolOf(*config).nodes[0].labels, ElementsAre(LabelName("a"), LabelName("b")));
 }
 
@@ -109,12 +110,12 @@ TEST(StaticConfigTest, RefusesWhatCannotWork) {
 
 // F-config-eq, CC-11, CC-12, S-config-stable
 TEST(StaticConfigTest, TheFingerprintChangesWithTheSection) {
-  auto one = Load("name: p\nx: 1\npools: []");
-  EXPECT_EQ(one->fingerprint, Load("x: 1\npools: []\nname: p")->fingerprint);
-  EXPECT_NE(one->fingerprint, Load("name: p\nx: 2\npools: []")->fingerprint);
-  EXPECT_NE(one->fingerprint, Load("name: q\nx: 1\npools: []")->fingerprint);
+  auto one = LoadStatic("name: p\nx: 1\npools: []");
+  EXPECT_EQ(one->fingerprint, LoadStatic("x: 1\npools: []\nname: p")->fingerprint);
+  EXPECT_NE(one->fingerprint, LoadStatic("name: p\nx: 2\npools: []")->fingerprint);
+  EXPECT_NE(one->fingerprint, LoadStatic("name: q\nx: 1\npools: []")->fingerprint);
   auto with_pool = [](const std::string& settings) {
-    return Load("name: p\npools: [{name: m, nodes: [], " + settings + "}]")->fingerprint;
+    return LoadStatic("name: p\npools: [{name: m, nodes: [], " + settings + "}]")->fingerprint;
   };
   EXPECT_EQ(with_pool("max-servers: 1"), with_pool("max-servers: 1"));
   EXPECT_NE(with_pool("max-servers: 1"), with_pool("max-servers: 2"));
