@@ -17,6 +17,8 @@ else()
   # GCC 12 reports these on correct inlined std::string and coroutine code.
   target_compile_options(np_options INTERFACE -Wno-restrict -Wno-dangling-pointer -Wno-maybe-uninitialized
                          -Wno-mismatched-new-delete)
+  # A unity build includes sources, and GCC takes their unnamed types for those of headers.
+  target_compile_options(np_options INTERFACE -Wno-subobject-linkage)
 endif()
 if(NODEPOOL_SANITIZE)
   target_compile_options(np_options INTERFACE -fsanitize=${NODEPOOL_SANITIZE} -fno-omit-frame-pointer)

@@ -147,7 +147,10 @@ void Inspector::OnContender(std::map<Id, Contenders>& locks, const Id& id, const
   if (!stat) return;  // it came and went in one transaction
   auto& contenders = locks[id];
   contenders.emplace(number, stat->ephemeral_owner);
-  if (tell && contenders.size() == 1) tell(fmt::format("{} is locked by {}", id, NameOf(writer_)));
+  if (tell) {
+    std::string_view how = contenders.size() == 1 ? "is locked" : "is also wanted";
+    tell(fmt::format("{} {} by {}", id, how, NameOf(writer_)));
+  }
 }
 
 template <class Id>

@@ -73,7 +73,23 @@ std::string World::Tasks() const {
   return Join(names, ", ");
 }
 
+void World::TellLimits() {
+  for (const auto& [name, cloud] : scenario_.clouds)
+    Tell(fmt::format("{} has {} instances, {} cores", name, cloud.limits.instances, cloud.limits.cores));
+  for (const auto& [key, pool] : scenario_.pools) {
+    std::vector<std::string> labels;
+    for (const auto& [label, config] : pool->labels) labels.push_back(label.value);
+    std::vector<std::string> limits;
+    driver::QuotaInformation limit = pool->Limit();
+    for (const auto& [resource, amount] : limit.resources())
+      limits.push_back(fmt::format("{}={}", resource, amount));
+    Tell(fmt::format("{}/{} offers {} within {}{}", key.provider, key.pool, Join(labels, ","),
+                     fmt::join(limits, " "), pool->ignore_provider_quota ? ", ignoring the quota" : ""));
+  }
+}
+
 Outcome World::Run() {
+  TellLimits();
   bool is_good = StartAll() && BeBusy() && CalmDown() && Settle("after the trouble") && Probe() &&
                  Settle("after the probes") && StopAll();
   Outcome outcome;

@@ -58,6 +58,7 @@ class World {
   bool StopAll();
 
   void Tell(std::string text);
+  void TellLimits();
   std::string Tasks() const;
   void Tend();
   void TendTo(Slot& slot);

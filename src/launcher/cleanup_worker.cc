@@ -9,9 +9,10 @@ namespace nodepool::launcher {
 
 using store::Change;
 
-CleanupWorker::CleanupWorker(Context& context, ProviderManager& providers)
+CleanupWorker::CleanupWorker(Context& context, ProviderManager& providers, Ledger& ledger)
     : context_(context),
       providers_(providers),
+      ledger_(ledger),
       logger_("nodepool.CleanupWorker"),
       tasks_(context.loop, logger_) {}
 
@@ -96,6 +97,8 @@ Task<> CleanupWorker::MarkDeleting(NodeId id, std::string kind, std::string why,
                                    std::function<bool(const Node&)> applies) {
   const store::StoredNode* cached = context_.nodes.Find(id);
   if (cached == nullptr || cached->is_locked() || !providers_.Manages(cached->record.provider)) co_return;
+  if (ledger_.claimed().contains(id)) co_return;
+  NodeClaim claim = ledger_.Claim(id);
   auto node = co_await context_.store.TryLockNode(id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();

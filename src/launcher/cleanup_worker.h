@@ -2,6 +2,7 @@
 
 #include "async/task_group.h"
 #include "launcher/context.h"
+#include "launcher/ledger.h"
 #include "launcher/provider_manager.h"
 
 namespace nodepool::launcher {
@@ -11,7 +12,7 @@ namespace nodepool::launcher {
 // that fails does not stop the others.
 class CleanupWorker {
  public:
-  CleanupWorker(Context& context, ProviderManager& providers);
+  CleanupWorker(Context& context, ProviderManager& providers, Ledger& ledger);
   ~CleanupWorker();  // call Stop() first
 
   void Start();
@@ -34,6 +35,7 @@ class CleanupWorker {
 
   Context& context_;
   ProviderManager& providers_;
+  Ledger& ledger_;
   log::Logger logger_;
   TaskGroup tasks_;
 };

@@ -45,7 +45,6 @@ Task<> Handler::Run() {
   co_await timers_.Stop();
   co_await launches_.Stop();
   for (Ledger::EntryId entry : entries_) ledger_.Release(entry);
-  while (!claims_.empty()) Unclaim(NodeId(*claims_.begin()));
   if (!error || !request_) co_return;
   if (VerdictOf(error) == Verdict::kLostSession || !request_->is_held()) {
     logger_.Warning("Dropped: the ZooKeeper session that held the request's lock is over");
@@ -96,10 +95,7 @@ Task<> Handler::Serve() {
       ProbeLater();
     } else if (may_plan && decision.kind == sched::Decision::Kind::kAccept && FollowProvider()) {
       PlanNext();
-      if (plan_.misses_capacity() && request_->record().requestor == kMinReadyRequestor &&
-          launches_.size() == 0) {
-        co_return co_await Decline("no capacity for a min-ready node");
-      }
+      if (IsMinReadyInVain()) co_return co_await Decline("no capacity for a min-ready node");
       if (!plan_.wait.empty() && !driver_->provider->launches_nodes()) co_return co_await GiveBack();
       if (IsDeadlocked()) co_return co_await GiveBack();
       std::vector<sched::FillPlan::Reuse> reuses = plan_.reuse;
@@ -153,15 +149,15 @@ bool Handler::FollowProvider() {
   return true;
 }
 
-// Two requests, perhaps of different launchers, may each hold nodes that the other waits
-// for. The later one gives way: it holds nodes and has waited in vain for a while.
+// An earlier request, perhaps of another launcher, may wait for what the nodes of this one
+// take up. The later one gives way: it holds nodes and has waited in vain for a while.
 bool Handler::IsDeadlocked() {
   SteadyTime now = context_.loop.SteadyNow();
   auto ready = std::count_if(slots_.begin(), slots_.end(),
                              [](const auto& slot) { return slot->state == Slot::State::kReady; });
   if (std::exchange(ready_, ready) != ready) progress_at_ = now;
   if (!plan_.misses_capacity() || ready == 0 || launches_.size() > 0) return false;
-  if (now >= progress_at_ + context_.intervals.yield_after && EarlierRequestHoldsNodes()) {
+  if (now >= progress_at_ + context_.intervals.yield_after && EarlierRequestIsHeldUp()) {
     logger_.Info("An earlier request waits as well: making way for it");
     return true;
   }
@@ -171,7 +167,10 @@ bool Handler::IsDeadlocked() {
   return false;
 }
 
-bool Handler::EarlierRequestHoldsNodes() const {
+// Of requests of other launchers it shows only when they hold nodes in this provider.
+bool Handler::EarlierRequestIsHeldUp() const {
+  sched::PoolView view = host_.ViewFor(order_);
+  if (!view.pool.reserved.empty() || !view.provider.reserved.empty()) return true;
   for (const RequestId& other : context_.requests.InState(RequestState::kPending)) {
     auto order = sched::OrderOf(other, context_.requests.Find(other)->record);
     if (!order || !(*order < order_)) continue;
@@ -188,8 +187,9 @@ void Handler::PlanNext() {
   std::vector<LabelName> satisfied;
   for (const auto& slot : slots_) satisfied.push_back(slot->label);
   std::vector<LabelName> missing = sched::MissingLabels(request_->record().node_types, satisfied);
-  std::set<NodeId> excluded = rejected_;
-  excluded.insert(ledger_.claimed().begin(), ledger_.claimed().end());
+  std::erase_if(rejected_, [this](const auto& entry) { return !IsRejected(entry.first); });
+  std::set<NodeId> excluded = ledger_.claimed();
+  for (const auto& [node, until] : rejected_) excluded.insert(node);
   sched::PoolView view = host_.ViewFor(order_);
   plan_ = sched::PlanFill(view, missing, request_->record().reuse, excluded);
   bool is_refused = refused_until_ && context_.loop.SteadyNow() < *refused_until_;
@@ -203,12 +203,11 @@ void Handler::PlanNext() {
     plan_.launch.clear();
   }
   for (const sched::FillPlan::Reuse& reuse : plan_.reuse) {
-    claims_.insert(reuse.node);
-    ledger_.Claim(reuse.node);
+    claims_.emplace(reuse.node, ledger_.Claim(reuse.node));
   }
   reuses_settled_.Reset();
   for (const LabelName& label : plan_.launch) StartLaunch(label, view.labels.at(label).need);
-  SetWaiting(!plan_.wait.empty());
+  SetWaiting(!plan_.wait.empty() && !IsMinReadyInVain());
   // Nobody has to go for a min-ready node (launcher.md 10.4).
   bool may_displace = request_->record().requestor != kMinReadyRequestor;
   constexpr int kOftenRefused = 3;  // then what we keep unused may be the reason
@@ -216,10 +215,14 @@ void Handler::PlanNext() {
   if (plan_.misses_capacity() && is_known && may_displace) host_.MakeRoom(plan_);
 }
 
-bool Handler::MayTake(const store::StoredNode& node) const {
-  if (!is_waiting_ || !seen_.record.reuse || rejected_.contains(node.id)) return false;
-  return std::any_of(announced_.wait.begin(), announced_.wait.end(),
-                     [&](const LabelName& label) { return node.record.has_label(label); });
+// It waits for nothing, and keeps nothing from others (D-27).
+bool Handler::IsMinReadyInVain() const {
+  return plan_.misses_capacity() && request_->record().requestor == kMinReadyRequestor &&
+         launches_.size() == 0;
+}
+
+std::vector<LabelName> Handler::LabelsToReuse() const {
+  return seen_.record.reuse ? announced_.wait : std::vector<LabelName>();
 }
 
 Task<> Handler::WakeAt(SteadyTime when) {

@@ -69,8 +69,11 @@ class Handler {
   const RequestId& id() const { return seen_.id; }
   const sched::ServiceOrder& order() const { return order_; }
   bool is_waiting() const { return is_waiting_; }
-  // Whether it waits for a label of this free node and may still take it.
-  bool MayTake(const store::StoredNode& node) const;
+  // The labels it waits for of which it would take a free node.
+  std::vector<LabelName> LabelsToReuse() const;
+  // Whether it would take this free node, which is of such a label.
+  bool MayTake(const NodeId& node) const { return !IsRejected(node); }
+  const std::vector<LabelName>& labels() const { return seen_.record.node_types; }
   // What it misses while it waits.
   const sched::FillPlan& plan() const { return announced_; }
 
@@ -95,10 +98,11 @@ class Handler {
   Task<bool> GiveUpIfPointless(sched::Decision decision);
   bool FollowProvider();
   bool IsDeadlocked();
-  bool EarlierRequestHoldsNodes() const;
+  bool EarlierRequestIsHeldUp() const;
   void PlanNext();
   Task<> TryReuse(sched::FillPlan::Reuse reuse);
-  void Unclaim(const NodeId& node);
+  void Reject(const NodeId& node);
+  bool IsRejected(const NodeId& node) const;
   void StartLaunch(const LabelName& label, const Resources& need);
   Task<> LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry, std::shared_ptr<DriverSide> driver);
   Task<> CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
@@ -109,6 +113,7 @@ class Handler {
   bool AnyFailed() const;
   bool IsComplete() const;
   void SetWaiting(bool is_waiting);
+  bool IsMinReadyInVain() const;
   Task<> WakeAt(SteadyTime when);
 
   Task<> Fulfil();
@@ -125,9 +130,9 @@ class Handler {
   std::shared_ptr<DriverSide> driver_;
   std::optional<store::LockedRequest> request_;
   std::vector<std::shared_ptr<Slot>> slots_;
-  std::vector<Ledger::EntryId> entries_;  // of all launches, released at the end
-  std::set<NodeId> claims_;               // free nodes about to be tried
-  std::set<NodeId> rejected_;             // free nodes that could not be had
+  std::vector<Ledger::EntryId> entries_;   // of all launches, released at the end
+  std::map<NodeId, NodeClaim> claims_;     // free nodes about to be tried
+  std::map<NodeId, SteadyTime> rejected_;  // free nodes that could not be had, left alone until then
   sched::FillPlan plan_;
   sched::FillPlan announced_;  // the plan as the pool was last told of
   Event changed_;

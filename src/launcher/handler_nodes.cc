@@ -7,11 +7,7 @@ namespace nodepool::launcher {
 using store::Change;
 
 Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
-  struct UnclaimOnExit {
-    Handler& handler;
-    NodeId node;
-    ~UnclaimOnExit() { handler.Unclaim(node); }
-  } unclaim_on_exit{*this, reuse.node};
+  auto claim = claims_.extract(reuse.node);
   // Whatever happens, the plan is made again: this node is had or out of the question.
   changed_.Set();
   const store::StoredNode* cached = context_.nodes.Find(reuse.node);
@@ -20,12 +16,12 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
   std::shared_ptr<DriverSide> driver = driver_;
   bool is_fit = co_await driver->handler->CheckReusableNode(candidate);
   if (!is_fit) {
-    rejected_.insert(reuse.node);
+    Reject(reuse.node);
     co_return;
   }
   auto locked = co_await context_.store.TryLockNode(reuse.node);
   if (!locked) {
-    rejected_.insert(reuse.node);
+    Reject(reuse.node);
     co_return;
   }
   PoolKey pool = host_.key();
@@ -41,7 +37,7 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
   };
   bool is_allocated = co_await locked->Update(allocate);
   if (!is_allocated) {
-    rejected_.insert(reuse.node);
+    Reject(reuse.node);
     co_return co_await locked->Unlock();
   }
   logger_.About({logger_.ids().event, id().value, reuse.node.value}).Info("Assigned ready node");
@@ -50,8 +46,16 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
   slots_.push_back(std::move(slot));
 }
 
-void Handler::Unclaim(const NodeId& node) {
-  if (claims_.erase(node) > 0) ledger_.Unclaim(node);
+// The node may be had again later: whoever was busy with it is done, the host came back.
+void Handler::Reject(const NodeId& node) {
+  SteadyTime until = context_.loop.SteadyNow() + context_.intervals.reuse_retry;
+  rejected_[node] = until;
+  timers_.Spawn("try a refused node again", logger_.ids(), WakeAt(until));
+}
+
+bool Handler::IsRejected(const NodeId& node) const {
+  auto rejected = rejected_.find(node);
+  return rejected != rejected_.end() && context_.loop.SteadyNow() < rejected->second;
 }
 
 void Handler::StartLaunch(const LabelName& label, const Resources& need) {

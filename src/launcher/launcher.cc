@@ -47,7 +47,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
                     [this] { scheduler_.Wake(); }},
       deleted_nodes_(context_, providers_),
       lost_requests_(context_),
-      cleanup_(context_, providers_),
+      cleanup_(context_, providers_, ledger_),
       min_ready_(context_, [this](const LabelName& label) { return IsLabelAvailable(label); }),
       stats_(context_, providers_, options_.hostname),
       tasks_(loop, logger_) {}

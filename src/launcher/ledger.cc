@@ -4,6 +4,14 @@
 #include "sched/quota.h"
 
 namespace nodepool::launcher {
+
+NodeClaim::NodeClaim(Ledger& ledger, NodeId node) : ledger_(&ledger), node_(std::move(node)) {
+  ledger.claimed_.insert(node_);
+}
+
+NodeClaim::~NodeClaim() {
+  if (ledger_ != nullptr) ledger_->claimed_.erase(node_);
+}
 namespace {
 
 template <class Map, class Key>

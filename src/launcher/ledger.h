@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/ids.h"
 #include "model/resources.h"
@@ -10,6 +11,22 @@
 #include "store/node_cache.h"
 
 namespace nodepool::launcher {
+
+class Ledger;
+
+// A free node claimed in the ledger, for as long as this lives.
+class NodeClaim {
+ public:
+  NodeClaim(Ledger& ledger, NodeId node);
+  NodeClaim(NodeClaim&& other) noexcept
+      : ledger_(std::exchange(other.ledger_, nullptr)), node_(other.node_) {}
+  NodeClaim& operator=(NodeClaim&&) = delete;
+  ~NodeClaim();
+
+ private:
+  Ledger* ledger_;
+  NodeId node_;
+};
 
 // What this launcher has decided but the node cache does not show yet: launches
 // whose record is being created, and free nodes that a request is about to lock.
@@ -44,11 +61,13 @@ class Ledger {
   // The same of all requests, or of those before one.
   Awaited AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before = nullptr) const;
 
-  void Claim(const NodeId& node) { claimed_.insert(node); }
-  void Unclaim(const NodeId& node) { claimed_.erase(node); }
+  // Free nodes that a part of this launcher is about to lock; the others keep off. Nobody
+  // claims what is claimed.
+  NodeClaim Claim(const NodeId& node) { return NodeClaim(*this, node); }
   const std::set<NodeId>& claimed() const { return claimed_; }
 
  private:
+  friend class NodeClaim;
   struct Entry {
     PoolKey pool;
     Resources need;

@@ -205,8 +205,9 @@ sched::PoolView PoolWorker::View() const {
   view.launches_in_progress += awaited.turns;
   view.provider.reserved = std::move(awaited.resources);
   for (const auto& [order, handler] : waiting_) {
-    view.is_waiting = view.is_waiting || handler->plan().misses_capacity();
-    for (const auto& [resource, amount] : handler->plan().pool_shortage) view.pool.reserved.insert(resource);
+    const sched::FillPlan& plan = handler->plan();
+    view.is_waiting = view.is_waiting || plan.misses_capacity();
+    for (const auto& [resource, amount] : plan.pool_shortage) view.pool.reserved.insert(resource);
   }
   return view;
 }
@@ -233,18 +234,22 @@ bool PoolWorker::AllDeclined(const NodeRequest& request) const {
 }
 
 void PoolWorker::WaitingChanged(Handler& handler) {
+  for (const LabelName& label : handler.labels()) takers_.erase({label, &handler});
+  waiting_.erase(handler.order());
   if (handler.is_waiting()) {
     waiting_.emplace(handler.order(), &handler);
-  } else {
-    waiting_.erase({handler.order(), &handler});
+    for (const LabelName& label : handler.LabelsToReuse()) takers_.emplace(label, &handler);
   }
   entry_.Update(Announcement());
   surroundings_.capacity_changed();
 }
 
 bool PoolWorker::IsWaitedFor(const store::StoredNode& node) const {
-  return std::any_of(waiting_.begin(), waiting_.end(),
-                     [&](const auto& waiting) { return waiting.second->MayTake(node); });
+  return std::ranges::any_of(node.record.type, [&](const LabelName& label) {
+    auto taker = takers_.lower_bound({label, nullptr});
+    while (taker != takers_.end() && taker->first == label && !taker->second->MayTake(node.id)) ++taker;
+    return taker != takers_.end() && taker->first == label;
+  });
 }
 
 void PoolWorker::LaunchEnded() {
@@ -253,15 +258,15 @@ void PoolWorker::LaunchEnded() {
 
 void PoolWorker::MakeRoom(const sched::FillPlan& plan) {
   SteadyTime now = context_.loop.SteadyNow();
-  SteadyTime next = room_made_ ? *room_made_ + context_.intervals.make_room_holdoff : now;
-  if (now < next) {
-    if (!std::exchange(is_look_due_, true)) tasks_.Spawn("make room later", LookAgainAt(next));
+  if (now < next_room_) {
+    if (!std::exchange(is_look_due_, true)) tasks_.Spawn("make room later", LookAgainAt(next_room_));
     return;
   }
   std::vector<NodeId> victims = ChooseVictims(plan);
   if (victims.empty()) return;
-  room_made_ = now;
-  for (const NodeId& id : victims) tasks_.Spawn("make room", {"", "", id.value}, Sacrifice(id));
+  next_room_ = now + context_.intervals.make_room_holdoff;
+  for (const NodeId& id : victims)
+    tasks_.Spawn("make room", {"", "", id.value}, Sacrifice(id, surroundings_.ledger.Claim(id)));
 }
 
 // Nodes of this pool go first, those that nobody waits for; others only when these would
@@ -321,7 +326,7 @@ Task<> PoolWorker::LookAgainAt(SteadyTime when) {
   CapacityChanged();
 }
 
-Task<> PoolWorker::Sacrifice(NodeId id) {
+Task<> PoolWorker::Sacrifice(NodeId id, NodeClaim /*claim*/) {
   auto node = co_await context_.store.TryLockNode(id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();

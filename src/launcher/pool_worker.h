@@ -81,7 +81,7 @@ class PoolWorker : public HandlerHost {
   Task<> RunHandler(std::shared_ptr<Handler> handler);
   std::vector<NodeId> ChooseVictims(const sched::FillPlan& plan) const;
   std::vector<sched::UnusedNode> UnusedNodes(const PoolKey& pool) const;
-  Task<> Sacrifice(NodeId id);
+  Task<> Sacrifice(NodeId id, NodeClaim claim);
   bool IsWaitedFor(const store::StoredNode& node) const;
   Task<> LookAgainAt(SteadyTime when);
   sched::LabelView LabelViewOf(const driver::LabelConfig& label) const;
@@ -101,11 +101,12 @@ class PoolWorker : public HandlerHost {
   std::string hostname_;
   log::Logger logger_;
   std::map<RequestId, std::shared_ptr<Handler>> handlers_;
-  std::set<std::pair<sched::ServiceOrder, Handler*>> waiting_;
+  std::map<sched::ServiceOrder, Handler*> waiting_;
+  std::set<std::pair<LabelName, Handler*>> takers_;  // of free nodes, by label
   store::ComponentEntry entry_;                      // made from all of the above
   mutable std::map<LabelName, std::string> faults_;  // what the driver last said, reported once
-  std::optional<SteadyTime> room_made_;
-  bool is_look_due_ = false;  // when more room may be made
+  SteadyTime next_room_{};                           // when more room may be made
+  bool is_look_due_ = false;
   bool is_started_ = false;
   TaskGroup tasks_;
 };

@@ -1,19 +1,12 @@
 #include <fmt/format.h>
 
 #include "async/backoff.h"
-#include "async/deadline.h"
 #include "async/event.h"
 #include "base/random.h"
 #include "store/component_registry.h"
 #include "store/paths.h"
 
 namespace nodepool::store {
-namespace {
-
-constexpr Duration kUnregisterLimit = std::chrono::seconds(5);
-
-}  // namespace
-
 // One task keeps what stands in the tree equal to what should stand there.
 struct ComponentEntry::Impl {
   Impl(Loop& loop, zk::Client& client, Component content)
@@ -30,6 +23,7 @@ struct ComponentEntry::Impl {
   Task<> Follow();
   Task<> Write();
   Task<> Create();
+  Task<> Withdraw();
   Task<bool> FindOwn(std::string data);
   void Stands(std::string path, std::int32_t its_version, std::string data);
 
@@ -154,20 +148,36 @@ void ComponentEntry::Update(Component content) {
   impl_->changed.NotifyAll();
 }
 
+// Deletes what stands, or what a creation that was broken off may have made.
+Task<> ComponentEntry::Impl::Withdraw() {
+  SeededRandom random(std::hash<std::string>()(znode));
+  Backoff backoff({}, random);
+  while (session == client.session() && !(znode.empty() && attempted.empty())) {
+    path.clear();
+    std::exception_ptr fault;
+    try {
+      if (znode.empty()) co_await FindOwn(attempted);
+      attempted.clear();
+      if (!znode.empty()) co_await client.Delete(znode);
+      znode.clear();
+    } catch (...) {
+      fault = std::current_exception();
+    }
+    if (!fault) continue;
+    if (VerdictOf(fault) == Verdict::kCancelled) std::rethrow_exception(fault);
+    if (VerdictOf(fault) != Verdict::kRetry) {
+      logger.Warning("The component {} could not be deleted: {}", content.hostname, MessageOf(fault));
+      break;
+    }
+    co_await loop.SleepFor(backoff.Next());
+  }
+  path.clear();
+}
+
 Task<> ComponentEntry::Unregister() {
   co_await impl_->tasks.Stop();
   impl_->registered.Set();
-  std::string znode = std::exchange(impl_->znode, "");
-  impl_->path.clear();
-  if (znode.empty() || impl_->session != impl_->client.session()) co_return;
-  SteadyTime deadline = impl_->loop.SteadyNow() + kUnregisterLimit;
-  try {
-    // It is ephemeral: what cannot be deleted now goes with the session.
-    co_await WithDeadline(impl_->loop, deadline, "deleting " + znode, impl_->client.Delete(znode));
-  } catch (const Error& error) {
-    if (error.verdict() == Verdict::kCancelled) throw;
-    impl_->logger.Warning("The component {} could not be deleted: {}", znode, error.message());
-  }
+  co_await impl_->Withdraw();
 }
 
 const std::string& ComponentEntry::path() const { return impl_->path; }

@@ -67,7 +67,8 @@ class ComponentEntry {
   Task<> Register();
   // Writes if the content differs from what stands there. Does not wait.
   void Update(Component content);
-  // Deletes the entry; bounded.
+  // Deletes the entry and repeats it through faults; ends also when the session does, with
+  // which the entry goes.
   Task<> Unregister();
 
   // "pool/np010000000003"; empty while not registered.

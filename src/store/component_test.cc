@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "async/task_group.h"
 #include "store/component_registry.h"
 #include "store/store_test_util.h"
 
@@ -71,6 +72,34 @@ TEST_F(ComponentTest, UnregisteringDeletesTheEntry) {
   Settle();
   EXPECT_TRUE(registry.all().empty());
   EXPECT_EQ(entry.path(), "");
+}
+
+TEST_F(ComponentTest, UnregisteringIsRepeatedThroughFaults) {
+  for (auto fault : {testing::FaultyZk::Fault::kBefore, testing::FaultyZk::Fault::kAfter}) {
+    World world;
+    ComponentEntry announced(world.time.loop(), world.faulty, Pool());
+    world.Run(announced.Register());
+    world.faulty.FailNth(0, fault);
+    world.Run(announced.Unregister());
+    EXPECT_TRUE(world.Children("/nodepool/components/pool").empty());
+  }
+}
+
+TEST_F(ComponentTest, UnregisteringFindsWhatAnInterruptedCreationMade) {
+  World world;
+  ComponentEntry announced(world.time.loop(), world.faulty, Pool());
+  TaskGroup group(world.time.loop(), log::Logger("test"));
+  world.faulty.FailWhen([&](const testing::FaultyZk::Call& call) {
+    bool has_parents = world.memory.tree().Exists("/nodepool/components/pool").has_value();
+    return call.name == "Create" && has_parents ? testing::FaultyZk::Fault::kAfter
+                                                : testing::FaultyZk::Fault::kNone;
+  });
+  group.Spawn("register", announced.Register());
+  ASSERT_TRUE(world.time.RunUntil([&] { return world.Children("/nodepool/components/pool").size() == 1; }));
+  world.faulty.FailNever();
+  world.Run(announced.Unregister());
+  world.Run(group.Stop());
+  EXPECT_TRUE(world.Children("/nodepool/components/pool").empty());
 }
 
 // coordination.17.5
