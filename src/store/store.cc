@@ -54,9 +54,9 @@ Task<std::string> Store::CreateSequential(std::string path, std::string data, zk
     try {
       std::optional<std::string> found;
       if (is_retry) found = co_await FindNewest(path, data);
-      if (found) co_return *found;
+      if (found) co_return Made(std::move(*found));
       zk::Result<zk::Created> created = co_await zk::CreateWithParents(client_, path, data, mode);
-      if (created) co_return created->path;
+      if (created) co_return Made(std::move(created->path));
       throw Error(Verdict::kFail, fmt::format("creating {}: {}", path, zk::ToString(created.error())));
     } catch (...) {
       fault = std::current_exception();
@@ -64,6 +64,12 @@ Task<std::string> Store::CreateSequential(std::string path, std::string data, zk
     if (VerdictOf(fault) != Verdict::kRetry) std::rethrow_exception(fault);
     co_await loop_.SleepFor(backoff.Next());
   }
+}
+
+std::string Store::Made(std::string path) {
+  made_.push_back(path);
+  if (made_.size() > kNewest) made_.pop_front();
+  return path;
 }
 
 Task<std::optional<std::string>> Store::FindNewest(std::string path, std::string data) {
@@ -81,7 +87,9 @@ Task<std::optional<std::string>> Store::FindNewest(std::string path, std::string
   for (const std::string& name : names) {
     std::string candidate = directory + "/" + name;
     zk::Result<zk::NodeData> read = co_await client_.Get(candidate);
-    if (read && read->data == data) co_return candidate;
+    // Another task may have made one with the same data.
+    bool is_anothers = std::ranges::find(made_, candidate) != made_.end();
+    if (read && read->data == data && !is_anothers) co_return candidate;
   }
   co_return std::nullopt;
 }

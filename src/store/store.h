@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -92,8 +93,8 @@ class LockedRequest {
   zk::HeldLock lock_;
 };
 
-// Records in ZooKeeper, typed: the only place that knows paths. It holds no state
-// of its own but the client.
+// Records in ZooKeeper, typed: the only place that knows paths. Of its own
+// it remembers only what it made last, to find the result of a creation whose answer was lost.
 class Store {
  public:
   Store(Loop& loop, zk::Client& client, Random& random)
@@ -179,6 +180,7 @@ class Store {
   // lost answer made is found by its data.
   Task<std::string> CreateSequential(std::string path, std::string data, zk::CreateMode mode);
   Task<std::optional<std::string>> FindNewest(std::string path, std::string data);
+  std::string Made(std::string path);
   // Reads a record whose lock was just taken. Releases the lock when the record is
   // gone (nullopt) or on any error. The caller awaits StayAwake() before: told
   // to stop in the instant of locking it must still get here.
@@ -192,6 +194,7 @@ class Store {
   zk::Client& client_;
   Random& random_;
   zk::Locker locker_;
+  std::deque<std::string> made_;  // the last sequential znodes made here
 };
 
 }  // namespace nodepool::store

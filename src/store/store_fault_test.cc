@@ -1,3 +1,4 @@
+#include "async/task_group.h"
 #include "store/store_test_util.h"
 
 // Every operation of the store with the connection lost before or after the effect
@@ -20,6 +21,11 @@ LockedRequest AcceptedRequest(World& w) {
 
 LockedNode BuildingNode(World& w) {
   return w.Run(w.store.CreateLockedNode(InitNode(), ToState(NodeState::kBuilding)));
+}
+
+Task<> CreateInto(Store& store, Node node, std::vector<LockedNode>& made) {
+  LockedNode created = co_await store.CreateLockedNode(std::move(node), ToState(NodeState::kBuilding));
+  made.push_back(std::move(created));
 }
 
 class StoreFaultTest : public ::testing::TestWithParam<Fault> {
@@ -149,6 +155,26 @@ TEST_P(StoreFaultTest, UpdateUnlockedNode) {
 
 TEST_P(StoreFaultTest, TryLockNamed) {
   Check(Nothing, [](World& w, int) { return Word(w.Run(w.store.TryLockNamed("x")).has_value()); });
+}
+
+// Two tasks that want the same at the same moment each find their own.
+TEST(StoreLostAnswersTest, EqualCreationsMakeOneNodeEach) {
+  World w;
+  Node node = InitNode();
+  node.created_time = node.state_time;
+  int failures = 2;
+  w.faulty.FailWhen([&](const testing::FaultyZk::Call& call) {
+    bool is_creation = call.name == "Create" && w.memory.tree().Exists("/nodepool/nodes").has_value();
+    return is_creation && failures-- > 0 ? Fault::kAfter : Fault::kNone;
+  });
+  w.Put("/nodepool/nodes", "");
+  TaskGroup group(w.time.loop(), log::Logger("test"));
+  std::vector<LockedNode> made;
+  for (int i = 0; i < 2; ++i) group.Spawn("create", CreateInto(w.store, node, made));
+  ASSERT_TRUE(w.time.RunUntil([&] { return made.size() == 2; }));
+  EXPECT_NE(made[0].id(), made[1].id());
+  EXPECT_EQ(w.Children("/nodepool/nodes").size(), 2u);
+  w.Run(group.Stop());
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, StoreFaultTest, ::testing::Values(Fault::kBefore, Fault::kAfter),
