@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "async/await_note.h"
 #include "async/task.h"
 
 namespace nodepool {
@@ -54,6 +55,8 @@ Task<Result> OnBlockingPool(BlockingPool& pool, Work work) {
     };
     asio::post(pool.pool(), std::move(run));
   };
+  auto executor = co_await asio::this_coro::executor;
+  AwaitNote note(executor, "the blocking pool");
   Value value = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr, Value)>(
       std::move(initiate), asio::use_awaitable);
   if constexpr (!std::is_void_v<Result>) co_return std::move(*value);

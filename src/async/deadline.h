@@ -5,6 +5,7 @@
 #include <boost/asio/experimental/parallel_group.hpp>
 #include <string>
 
+#include "async/await_note.h"
 #include "async/loop.h"
 #include "base/error.h"
 
@@ -18,9 +19,10 @@ template <class T>
 Task<T> WithDeadline(Loop& loop, SteadyTime deadline, std::string what, Task<T> task) {
   namespace asio = boost::asio;
   auto executor = co_await asio::this_coro::executor;
+  AwaitNote note(executor, what, {}, deadline);
   auto outcome = co_await asio::experimental::make_parallel_group(
                      asio::co_spawn(executor, std::move(task), asio::deferred),
-                     asio::co_spawn(executor, loop.SleepUntil(deadline), asio::deferred))
+                     asio::co_spawn(executor, loop.Elapse(deadline), asio::deferred))
                      .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
   std::exception_ptr task_error = std::get<1>(outcome);
   bool time_is_up =

@@ -8,6 +8,8 @@
 #include <functional>
 #include <list>
 
+#include "async/await_note.h"
+
 namespace nodepool {
 
 namespace asio = boost::asio;
@@ -65,6 +67,13 @@ void WaitList::NotifyOne() {
 
 void WaitList::NotifyAll() {
   for (std::size_t waiting = state_->waiters.size(); waiting > 0; --waiting) state_->CompleteFirst({});
+}
+
+Task<> Event::Wait() {
+  if (is_set_) co_return;
+  auto executor = co_await asio::this_coro::executor;
+  AwaitNote note(executor, name_);
+  while (!is_set_) co_await waiters_.Wait();
 }
 
 bool WaitList::empty() const { return state_->waiters.empty(); }

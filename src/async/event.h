@@ -32,17 +32,18 @@ class WaitList {
 // Something that happened and stays so until Reset().
 class Event {
  public:
+  // `name`, a literal, says in a task dump what those who wait are waiting for.
+  explicit Event(const char* name = "an event") : name_(name) {}
   void Set() {
     is_set_ = true;
     waiters_.NotifyAll();
   }
   void Reset() { is_set_ = false; }
   bool is_set() const { return is_set_; }
-  Task<> Wait() {
-    while (!is_set_) co_await waiters_.Wait();
-  }
+  Task<> Wait();
 
  private:
+  const char* name_;
   bool is_set_ = false;
   WaitList waiters_;
 };

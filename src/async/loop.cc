@@ -1,5 +1,6 @@
 #include "async/loop.h"
 
+#include "async/await_note.h"
 #include "async/event.h"
 #include "async/system_clock.h"
 
@@ -44,6 +45,12 @@ Loop::Loop(Clock& clock) : clock_(&clock) {}
 Loop::~Loop() = default;
 
 Task<> Loop::SleepUntil(SteadyTime when) {
+  auto executor = co_await boost::asio::this_coro::executor;
+  AwaitNote note(executor, "a timer", {}, when);
+  co_await Elapse(when);
+}
+
+Task<> Loop::Elapse(SteadyTime when) {
   WaitList due;
   Clock* clock = clock_;
   Clock::TimerId id = clock->CallAt(when, [&due] { due.NotifyAll(); });

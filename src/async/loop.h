@@ -35,6 +35,8 @@ class Loop {
   // Ends at `when`, or throws kCancelled at once when the task is told to stop.
   Task<> SleepUntil(SteadyTime when);
   Task<> SleepFor(Duration duration);
+  // As SleepUntil, for waiting that is noted as something else (await_note.h).
+  Task<> Elapse(SteadyTime when);
 
   // Runs until Stop() or until nothing is left to do.
   void Run();

@@ -3,6 +3,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <cassert>
 
+#include "async/task_executor.h"
 #include "base/error.h"
 
 namespace nodepool {
@@ -32,7 +33,8 @@ TaskGroup::TaskId TaskGroup::Spawn(std::string name, log::Ids ids, Task<> task) 
   auto running = tasks_.emplace(tasks_.end());
   running->id = id;
   running->entry = entry;
-  asio::co_spawn(loop_.executor(), std::move(task), OnEnd{this, running});
+  asio::any_io_executor executor = TaskExecutor(loop_.context().get_executor(), &*entry);
+  asio::co_spawn(executor, std::move(task), OnEnd{this, running});
   return id;
 }
 

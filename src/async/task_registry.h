@@ -1,8 +1,10 @@
 #pragma once
 
+#include <boost/intrusive/list.hpp>
 #include <list>
 #include <string>
 
+#include "async/await_note.h"
 #include "base/clock.h"
 #include "base/logging.h"
 
@@ -14,6 +16,8 @@ struct TaskInfo {
   std::string name;
   log::Ids ids;
   SteadyTime started;
+  // What it awaits, the outer before the inner; empty while it runs and for what is not noted.
+  boost::intrusive::list<AwaitNote, boost::intrusive::constant_time_size<false>> awaits = {};
 };
 
 // Every spawned task while it lives, oldest first.

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "async/deadline.h"
+#include "async/event.h"
 #include "async/task_group.h"
 #include "debug/native_stacks.h"
 #include "debug/stack_dump.h"
@@ -82,8 +84,24 @@ TEST(TaskDumpTest, NameSubjectAndAge) {
   time.Advance(std::chrono::milliseconds(12'500));
   EXPECT_EQ(DescribeTasks(time.loop().tasks(), time.loop().SteadyNow()),
             "1 tasks, oldest first\n"
-            "Task: [e: e1] [node_request: 200-0000000012] handle request age: 12.5 s");
+            "Task: [e: e1] [node_request: 200-0000000012] handle request age: 12.5 s, awaits a timer (at "
+            "most 3587.5 s)");
   time.Run(tasks.Stop());
+}
+
+TEST(TaskDumpTest, TellsWhatATaskAwaitsTheOuterBeforeTheInner) {
+  testing::VirtualTime time;
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  Event answer("the cloud's answer");
+  tasks.Spawn("delete", WithDeadline(time.loop(), time.loop().SteadyNow() + std::chrono::seconds(600),
+                                     "deletion", answer.Wait()));
+  time.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(DescribeTasks(time.loop().tasks(), time.loop().SteadyNow()),
+            "1 tasks, oldest first\n"
+            "Task: delete age: 1.0 s, awaits deletion (at most 599.0 s); the cloud's answer");
+  answer.Set();
+  time.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(tasks.size(), 0u);
 }
 
 TEST(CpuProfileTest, TellsWhereTimeWasSpent) {

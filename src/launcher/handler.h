@@ -135,8 +135,8 @@ class Handler {
   std::map<NodeId, SteadyTime> rejected_;  // free nodes that could not be had, left alone until then
   sched::FillPlan plan_;
   sched::FillPlan announced_;  // the plan as the pool was last told of
-  Event changed_;
-  Event reuses_settled_;  // launches wait for it: reused nodes decide the zone
+  Event changed_{"capacity or nodes"};
+  Event reuses_settled_{"the reuse of ready nodes"};  // launches wait for it: reused nodes decide the zone
   Backoff refusal_backoff_;
   std::optional<SteadyTime> refused_until_;
   int refusals_ = 0;

@@ -39,7 +39,7 @@ class LostRequests {
   std::set<RequestId> suspects_;
   std::set<RequestId> served_;
   std::set<RequestId> under_way_;
-  Event suspected_;
+  Event suspected_{"a lost request"};
   TaskGroup loops_;
   TaskGroup resets_;
   std::vector<zk::Registration> registrations_;

@@ -46,7 +46,7 @@ class MinReady {
   std::map<LabelName, int> submitting_;            // being created
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers, until gone or failed
   std::map<LabelName, SteadyTime> held_off_;       // after a failure (D-27)
-  Event wake_;
+  Event wake_{"a change of ready nodes"};
   WaitList node_changed_;
   TaskGroup tasks_;
   std::vector<zk::Registration> registrations_;

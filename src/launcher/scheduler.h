@@ -66,7 +66,7 @@ class Scheduler {
   // Requests that a decision is being carried out for, with the version it rests on.
   std::map<RequestId, std::int64_t> under_way_;
   Promises promises_;
-  Event wake_;
+  Event wake_{"something to decide"};
   bool is_probe_due_ = false;
   TaskGroup tasks_;
   std::vector<zk::Registration> registrations_;

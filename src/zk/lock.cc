@@ -145,7 +145,7 @@ Task<bool> Contender::EnterWithDirectory() {
 // Ends when the predecessor is gone or anything else happened to it, also when the
 // session did: the watcher is told of that too.
 Task<> Contender::AwaitChange(std::string predecessor) {
-  auto change = std::make_shared<Event>();
+  auto change = std::make_shared<Event>("the end of another's lock");
   Watcher watcher = [change](const WatchEvent&) { change->Set(); };
   Result<NodeData> ahead = co_await client_.GetAndWatch(std::move(predecessor), std::move(watcher));
   if (ahead) co_await change->Wait();

@@ -108,9 +108,9 @@ struct TreeCache::Impl {
   TaskGroup tasks;
   Registration session_listener;
   std::optional<Registration> watch;
-  Event connected;
-  Event round_ended;
-  Event synced;
+  Event connected{"a connection to ZooKeeper"};
+  Event round_ended{"a change, or a fault of reading"};
+  Event synced{"a complete cache"};
 
   std::uint64_t round = 0;
   bool is_in_round = false;

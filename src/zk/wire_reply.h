@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "async/await_note.h"
 #include "async/task.h"
 #include "zk/jute.h"
 #include "zk/protocol.h"
@@ -123,7 +124,11 @@ class ReplyHolder {
 
 template <class T>
 Task<T> TakeReply(ReplyHolder<T> holder) {
-  if (!holder->is_done()) co_await holder->WaitUntilDone();
+  if (!holder->is_done()) {
+    auto executor = co_await boost::asio::this_coro::executor;
+    AwaitNote note(executor, protocol::NameOf(holder->op()), holder->path());
+    co_await holder->WaitUntilDone();
+  }
   co_return holder->TakeResult();
 }
 

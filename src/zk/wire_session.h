@@ -156,7 +156,7 @@ class WireSession : public std::enable_shared_from_this<WireSession> {
   std::optional<TaskRegistry::Entry> registry_entry_;
   bool is_closing_ = false;
   std::string why_closed_;
-  Event run_ended_;
+  Event run_ended_{"the end of the connection"};
 };
 
 }  // namespace nodepool::zk

@@ -45,8 +45,8 @@ class QuotaCache {
   std::function<void()> changed_;
   log::Logger logger_{"nodepool.driver.quota"};
   QuotaInformation available_ = QuotaInformation::Limit({});
-  Event invalidated_;
-  Event tried_;
+  Event invalidated_{"the quota to be doubted"};
+  Event tried_{"the cloud's quota"};
 };
 
 // What one node of a label needs, asked once for each label. A label that can never

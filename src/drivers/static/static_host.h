@@ -78,7 +78,7 @@ class StaticHost {
   const HostContact& contact_;
   HostIdentity identity_;
   log::Logger logger_{"nodepool.driver.static"};
-  Event wake_;
+  Event wake_{"work"};
   bool is_idle_ = false;
 };
 
