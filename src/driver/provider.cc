@@ -12,4 +12,14 @@ Task<bool> NodeRequestHandler::CheckReusableNode(const store::StoredNode&) { co_
 
 Task<> NodeRequestHandler::SetNodeMetadata(Node&) { co_return; }
 
+Task<std::string> Provider::UploadImage(ImageUploadParameters) {
+  throw Error(Verdict::kInvalid, "this driver does not support image uploads");
+  co_return std::string();
+}
+
+Task<> Provider::DeleteImage(std::string) {
+  throw Error(Verdict::kInvalid, "this driver does not support image uploads");
+  co_return;
+}
+
 }  // namespace nodepool::driver

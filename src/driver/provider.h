@@ -9,6 +9,7 @@
 #include "async/loop.h"
 #include "async/task.h"
 #include "base/random.h"
+#include "driver/image_upload.h"
 #include "driver/observer.h"
 #include "driver/provider_config.h"
 #include "driver/quota_information.h"
@@ -114,6 +115,14 @@ class Provider : public ProviderNotifications {
   // lock the caller holds, and ends when it is gone. A machine that does not exist
   // is success. Errors: the caller retries later.
   virtual Task<> DeleteResources(const NodeId& id, const Node& node) = 0;
+
+  // --- Images: for the builder, and providers whose configuration manages them -----
+  // Brings a local file into the cloud and ends with the image's external id when
+  // machines can be made from it (builder.md 11). The provider adds its name to the
+  // metadata. Default: Error(kInvalid) "not supported".
+  virtual Task<std::string> UploadImage(ImageUploadParameters upload);
+  // Ends when the image is gone; one that does not exist is success.
+  virtual Task<> DeleteImage(std::string external_id);
 
   // Called once a minute: finds and removes what leaked, re-synchronises with the
   // configuration.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <map>
 #include <memory>
@@ -53,6 +54,16 @@ struct PoolConfig {
   QuotaInformation Limit() const;
 };
 
+// An entry of a provider's `diskimages`: an image of the builder as this cloud wants
+// it. Drivers derive their own with their options.
+struct ProviderDiskImage {
+  ImageName name;
+  bool is_paused = false;    // not uploaded
+  boost::json::object meta;  // properties of the image in the cloud
+
+  virtual ~ProviderDiskImage() = default;
+};
+
 // A provider's section as its driver understands it; immutable.
 struct ProviderConfig {
   ProviderName name;
@@ -61,7 +72,14 @@ struct ProviderConfig {
   Duration boot_timeout = std::chrono::seconds(60);
   Duration launch_timeout = std::chrono::seconds(3600);
   int launch_retries = 3;  // attempts in total
+  // For drivers that manage images (builder.md 11.2).
   bool manages_images = false;
+  std::string image_format;                                    // as the cloud wants images
+  std::string image_name_format = "{image_name}-{timestamp}";  // names of images in the cloud
+  Duration image_upload_timeout = std::chrono::seconds(3600);
+  std::optional<std::string> post_upload_hook;  // path of a program that the builder runs
+  std::map<ImageName, std::shared_ptr<const ProviderDiskImage>> diskimages;
+
   std::map<PoolName, std::shared_ptr<const PoolConfig>> pools;
 
   // Everything the provider was made from, in one text: its section and what it

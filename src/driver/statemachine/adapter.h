@@ -10,6 +10,7 @@
 #include "async/task.h"
 #include "base/error.h"
 #include "base/logging.h"
+#include "driver/image_upload.h"
 #include "driver/provider_config.h"
 #include "driver/quota_information.h"
 #include "model/node_request.h"
@@ -123,15 +124,11 @@ class Adapter {
   virtual bool LabelReady(const LabelConfig& label);
 
   // For drivers that manage images. Default: Error(kInvalid) "not supported".
-  struct ImageUpload {
-    std::string name;
-    std::string filename;
-    std::string format;
-    std::map<std::string, std::string> metadata;
-    std::string md5;
-    std::string sha256;
-  };
-  virtual Task<std::string> UploadImage(ImageUpload upload);  // returns the external id
+  using ImageUpload = ImageUploadParameters;
+  // Ends with the image's external id when machines can be made from it. Failing or
+  // told to stop (kCancelled) it removes what it made, as far as the cloud allows.
+  virtual Task<std::string> UploadImage(ImageUpload upload);
+  // An image that no longer exists is success (or kNotFound).
   virtual Task<> DeleteImage(std::string external_id);
 
   // For diagnosis of failed key scans; default: none.

@@ -5,6 +5,7 @@
 #include "async/deadline.h"
 #include "driver/statemachine/context.h"
 #include "driver/statemachine/leak_cleanup.h"
+#include "driver/statemachine/metadata.h"
 #include "driver/statemachine/progress.h"
 #include "driver/statemachine/request_handler.h"
 
@@ -54,6 +55,27 @@ class CloudProvider : public Provider {
 
   Task<> DeleteResources(const NodeId& id, const Node& node) override {
     return DeleteMachine(id, node.external_id);
+  }
+
+  Task<std::string> UploadImage(ImageUploadParameters upload) override {
+    Context::Work in_use(context_);
+    upload.metadata[kProviderKey] = context_.config->name.str();
+    SteadyTime deadline = context_.loop().SteadyNow() + upload.timeout;
+    Task<std::string> work = context_.adapter->UploadImage(std::move(upload));
+    co_return co_await WithDeadline(context_.loop(), deadline, "uploading the image", std::move(work));
+  }
+
+  Task<> DeleteImage(std::string external_id) override {
+    Context::Work work(context_);
+    SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
+    std::exception_ptr error;
+    try {
+      co_await WithDeadline(context_.loop(), deadline, "deleting the image",
+                            context_.adapter->DeleteImage(std::move(external_id)));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
   }
 
   Task<> CleanupLeakedResources() override {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
+#include <filesystem>
 
 #include "base/error.h"
 
@@ -54,6 +55,18 @@ std::vector<std::string> HostKeys(const LabelConfig& label) {
   return {"ssh-rsa FAKEKEY"};
 }
 
+std::string TextOf(const boost::json::value& value) {
+  return value.is_string() ? std::string(value.as_string()) : boost::json::serialize(value);
+}
+
+std::uint64_t SizeOfFile(const std::string& path) {
+  std::error_code error;
+  std::filesystem::file_status status = std::filesystem::status(path, error);
+  std::uint64_t size = std::filesystem::is_regular_file(status) ? std::filesystem::file_size(path, error) : 0;
+  if (error) throw Error(Verdict::kFail, path + ": " + error.message());
+  return size;
+}
+
 }  // namespace
 
 FakeAdapter::FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config)
@@ -100,7 +113,7 @@ Task<std::vector<Resource>> FakeAdapter::ListResources() {
 
 Task<> FakeAdapter::DeleteResource(Resource resource) {
   if (resource.type == kImage) {
-    cloud_.DeleteImage(resource.id);
+    co_await cloud_.DeleteImage(std::move(resource.id));
   } else {
     co_await cloud_.DeleteServer(std::move(resource.id));
   }
@@ -139,12 +152,19 @@ bool FakeAdapter::LabelReady(const LabelConfig& label) {
 }
 
 Task<std::string> FakeAdapter::UploadImage(ImageUpload upload) {
-  co_return cloud_.UploadImage(std::move(upload.name), std::move(upload.metadata));
+  if (upload.image && upload.image->meta.contains("SHOULD_FAIL")) {
+    throw Error(Verdict::kFail, "the simulated cloud refuses image " + upload.name);
+  }
+  FakeImage image;
+  image.name = std::move(upload.name);
+  for (const auto& [key, value] : upload.metadata) image.metadata.emplace(key, TextOf(value));
+  image.file = {std::move(upload.format), SizeOfFile(upload.filename), std::move(upload.md5),
+                std::move(upload.sha256)};
+  co_return co_await cloud_.UploadImage(std::move(image));
 }
 
 Task<> FakeAdapter::DeleteImage(std::string external_id) {
-  cloud_.DeleteImage(external_id);
-  co_return;
+  co_await cloud_.DeleteImage(std::move(external_id));
 }
 
 Task<std::optional<std::string>> FakeAdapter::ConsoleLog(const LabelConfig& label, boost::json::value) {
@@ -175,8 +195,7 @@ FakeServerRequest FakeAdapter::RequestFor(const CreateParameters& parameters) co
   request.zone = parameters.az;
   request.metadata = parameters.metadata;
   for (const auto& [key, value] : label.instance_properties) {
-    std::string text = value.is_string() ? std::string(value.as_string()) : boost::json::serialize(value);
-    request.metadata.emplace(key, std::move(text));
+    request.metadata.emplace(key, TextOf(value));
   }
   if (parameters.image_external_id) {
     request.image = parameters.image_external_id;

@@ -114,17 +114,28 @@ Task<> FakeCloud::DeleteServer(std::string id) {
   changed_.NotifyAll();
 }
 
-std::string FakeCloud::UploadImage(std::string name, std::map<std::string, std::string> metadata) {
+Task<std::string> FakeCloud::UploadImage(FakeImage image) {
+  if (settings_.upload_latency > Duration::zero()) co_await loop_.SleepFor(settings_.upload_latency);
+  while (are_uploads_paused_) co_await changed_.Wait();
+  co_return UploadImage(std::move(image.name), std::move(image.metadata), std::move(image.file));
+}
+
+std::string FakeCloud::UploadImage(std::string name, std::map<std::string, std::string> metadata,
+                                   FakeImageFile file) {
   if (Take(failing_uploads_) || Happens(settings_.upload_failure_rate)) {
     throw Error(Verdict::kFail, "the simulated cloud failed to take image " + name);
   }
   std::string id = random_.Uuid();
-  FakeImage& image = images_[id] = {id, std::move(name), std::move(metadata)};
+  FakeImage& image = images_[id] = {id, std::move(name), std::move(metadata), std::move(file)};
   if (directory_) directory_->Add(image);
   return id;
 }
 
-void FakeCloud::DeleteImage(const std::string& id) {
+Task<> FakeCloud::DeleteImage(std::string id) {
+  if (Take(failing_image_deletes_) || Happens(settings_.delete_failure_rate)) {
+    throw Error(Verdict::kRetry, "the simulated cloud failed to delete image " + id);
+  }
+  if (settings_.delete_latency > Duration::zero()) co_await loop_.SleepFor(settings_.delete_latency);
   if (directory_) directory_->Remove(id);
   images_.erase(id);
 }
@@ -140,6 +151,11 @@ bool FakeCloud::HasImage(const std::string& name_or_id) {
   Refresh();
   if (images_.contains(name_or_id)) return true;
   return std::find(settings_.images.begin(), settings_.images.end(), name_or_id) != settings_.images.end();
+}
+
+void FakeCloud::ResumeUploads() {
+  are_uploads_paused_ = false;
+  changed_.NotifyAll();
 }
 
 void FakeCloud::ResumeCreates() {

@@ -47,9 +47,13 @@ class FakeCloud {
   Task<> DeleteServer(std::string id);
   const std::map<std::string, FakeServer>& servers();
 
-  // The new image's id. kFail: a simulated failure.
-  std::string UploadImage(std::string name, std::map<std::string, std::string> metadata);
-  void DeleteImage(const std::string& id);  // a missing one is fine
+  // The new image's id, after the latency. kFail: a simulated failure.
+  Task<std::string> UploadImage(FakeImage image);
+  // The same, at once.
+  std::string UploadImage(std::string name, std::map<std::string, std::string> metadata,
+                          FakeImageFile file = {});
+  // A missing one is fine. kRetry: a simulated failure.
+  Task<> DeleteImage(std::string id);
   const std::map<std::string, FakeImage>& images();
 
   const FakeFlavor* FindFlavor(const std::string& name) const;
@@ -61,6 +65,10 @@ class FakeCloud {
   void HangNextCreates(int count) { hanging_creates_ = count; }               // never leaves BUILD
   void FailNextDeletes(int count) { failing_deletes_ = count; }
   void FailNextUploads(int count) { failing_uploads_ = count; }
+  void FailNextImageDeletes(int count) { failing_image_deletes_ = count; }
+  // Uploads in progress stay so until resumed.
+  void PauseUploads() { are_uploads_paused_ = true; }
+  void ResumeUploads();
   // Creations stay in BUILD until resumed.
   void PauseCreates() { is_paused_ = true; }
   void ResumeCreates();
@@ -84,13 +92,15 @@ class FakeCloud {
   std::map<std::string, FakeServer> servers_;
   std::map<std::string, SteadyTime> active_at_;  // of servers in BUILD
   std::map<std::string, FakeImage> images_;
-  WaitList changed_;  // creations resumed, a server deleted
+  WaitList changed_;  // creations or uploads resumed, a server deleted
   bool is_paused_ = false;
   int failing_creates_ = 0;
   int creates_into_error_ = 0;
   int hanging_creates_ = 0;
   int failing_deletes_ = 0;
   int failing_uploads_ = 0;
+  int failing_image_deletes_ = 0;
+  bool are_uploads_paused_ = false;
   std::optional<std::string> console_;
   std::uint64_t created_count_ = 0;
   std::uint64_t deleted_count_ = 0;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "drivers/fake/fake_config.h"
@@ -18,10 +20,19 @@ struct FakeServer {
   FakeServerStatus status = FakeServerStatus::kBuild;
 };
 
+// What was uploaded, as far as a simulation keeps it.
+struct FakeImageFile {
+  std::string format;
+  std::uint64_t size = 0;  // bytes
+  std::optional<std::string> md5;
+  std::optional<std::string> sha256;
+};
+
 struct FakeImage {
   std::string id;
   std::string name;
   std::map<std::string, std::string> metadata;
+  FakeImageFile file;
 };
 
 }  // namespace nodepool::drivers

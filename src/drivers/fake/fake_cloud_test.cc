@@ -94,17 +94,20 @@ TEST_F(FakeCloudTest, ADirectoryIsSharedAndOutlivesTheCloud) {
   {
     FakeCloud one(time.loop(), random, shared);
     server = one.CreateServer(Request());
-    image = one.UploadImage("debian", {{"a", "b"}});
+    image = one.UploadImage("debian", {{"a", "b"}}, {.format = "raw", .size = 7, .md5 = "123"});
   }
   FakeCloud two(time.loop(), random, shared);
   FakeCloud three(time.loop(), random, shared);
   EXPECT_EQ(two.servers().at(server).metadata, Request().metadata);
   EXPECT_EQ(two.servers().at(server).flavor.vcpus, 4);
   EXPECT_EQ(two.images().at(image).name, "debian");
+  EXPECT_EQ(two.images().at(image).file.size, 7u);
+  EXPECT_EQ(two.images().at(image).file.md5, "123");
+  EXPECT_EQ(two.images().at(image).file.sha256, std::nullopt);
   EXPECT_TRUE(three.HasImage(image));
   EXPECT_THROW(three.CreateServer(Request()), Error) << "the limit counts everybody's servers";
   time.Run(two.DeleteServer(server));
-  two.DeleteImage(image);
+  time.Run(two.DeleteImage(image));
   EXPECT_TRUE(three.servers().empty());
   EXPECT_TRUE(three.images().empty());
   three.CreateServer(Request());
@@ -192,6 +195,24 @@ TEST_F(FakeCloudTest, FailureRateRepeatsWithItsSeed) {
     runs.push_back(outcome);
   }
   EXPECT_EQ(runs[0], runs[1]);
+}
+
+TEST_F(FakeCloudTest, UploadsTakeTimeAndMayFail) {
+  FakeSimulation slow;
+  slow.upload_latency = std::chrono::seconds(5);
+  FakeCloud cloud(time.loop(), random, slow);
+  SteadyTime start = time.loop().SteadyNow();
+  FakeImage image{.id = "", .name = "debian"};
+  std::string id = time.Run(cloud.UploadImage(image));
+  EXPECT_EQ(time.loop().SteadyNow() - start, slow.upload_latency);
+  EXPECT_TRUE(cloud.HasImage(id));
+  cloud.FailNextUploads(1);
+  EXPECT_THROW(time.Run(cloud.UploadImage(image)), Error);
+  cloud.FailNextImageDeletes(1);
+  EXPECT_THROW(time.Run(cloud.DeleteImage(id)), Error);
+  time.Run(cloud.DeleteImage(id));
+  time.Run(cloud.DeleteImage(id));
+  EXPECT_FALSE(cloud.HasImage(id));
 }
 
 TEST_F(FakeCloudTest, CloudsAreSharedByProviderName) {

@@ -37,7 +37,12 @@ Schema SimulationSchema() {
   });
   return Schema::Map({
       Setting("create-latency", latency, "Time until a new server is active.").Default(0.1).Unit("seconds"),
-      Setting("delete-latency", latency, "Time until a deleted server is gone.").Default(0.0).Unit("seconds"),
+      Setting("delete-latency", latency, "Time until a deleted server or image is gone.")
+          .Default(0.0)
+          .Unit("seconds"),
+      Setting("upload-latency", latency, "Time that an image upload takes.").Default(0.0).Unit("seconds"),
+      Setting("image-format", Schema::String(), "Format of the images that it wants uploaded.")
+          .Default("qcow2"),
       Setting("create-failure-rate", rate, "Part of the creations that fail, 0 to 1.").Default(0.0),
       Setting("delete-failure-rate", rate, "Part of the deletions that fail, 0 to 1.").Default(0.0),
       Setting("upload-failure-rate", rate, "Part of the image uploads that fail, 0 to 1.").Default(0.0),
@@ -64,6 +69,7 @@ FakeSimulation ReadSimulation(const Section& section) {
   FakeSimulation simulation;
   simulation.create_latency = section.Seconds("create-latency");
   simulation.delete_latency = section.Seconds("delete-latency");
+  simulation.upload_latency = section.Seconds("upload-latency");
   simulation.create_failure_rate = section.Float("create-failure-rate");
   simulation.delete_failure_rate = section.Float("delete-failure-rate");
   simulation.upload_failure_rate = section.Float("upload-failure-rate");
@@ -98,8 +104,9 @@ const Schema& FakeSchema() {
 std::shared_ptr<const FakeConfig> LoadFakeConfig(const config::ProviderSection& section,
                                                  config::Config& config) {
   auto result = std::make_shared<FakeConfig>();
-  ReadOpenstackConfig(section, FakeSchema(), "qcow2", config, *result);
-  result->simulation = ReadSimulation(OpenProvider(section, FakeSchema()).Sub("simulation"));
+  Section simulation = OpenProvider(section, FakeSchema()).Sub("simulation");
+  ReadOpenstackConfig(section, FakeSchema(), simulation.Text("image-format"), config, *result);
+  result->simulation = ReadSimulation(simulation);
   return result;
 }
 

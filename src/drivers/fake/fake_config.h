@@ -30,7 +30,8 @@ struct FakeLimits {
 // How the simulated cloud behaves; defaults as in drivers.md 10.1.
 struct FakeSimulation {
   Duration create_latency = std::chrono::milliseconds(100);
-  Duration delete_latency = Duration::zero();
+  Duration delete_latency = Duration::zero();  // of servers and images
+  Duration upload_latency = Duration::zero();
   double create_failure_rate = 0;  // 0..1
   double delete_failure_rate = 0;
   double upload_failure_rate = 0;
@@ -53,8 +54,8 @@ struct FakeConfig : OpenstackConfig {
 
 const config::Schema& FakeSchema();
 
-// Throws Error(kInvalid) with line and column. Adds `qcow2` to the disk images that
-// the provider lists.
+// Throws Error(kInvalid) with line and column. Adds the simulation's image format to
+// the disk images that the provider lists.
 std::shared_ptr<const FakeConfig> LoadFakeConfig(const config::ProviderSection& section,
                                                  config::Config& config);
 

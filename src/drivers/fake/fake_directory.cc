@@ -42,6 +42,21 @@ FakeServer ServerFrom(const std::string& id, const json::object& record) {
   return server;
 }
 
+std::optional<std::string> OptionalText(const json::value& value) {
+  if (value.is_null()) return std::nullopt;
+  return json::value_to<std::string>(value);
+}
+
+FakeImage ImageFrom(const std::string& id, const json::object& record) {
+  FakeImage image{.id = id,
+                  .name = json::value_to<std::string>(record.at("name")),
+                  .metadata = json::value_to<Metadata>(record.at("metadata"))};
+  image.file = {json::value_to<std::string>(record.at("format")),
+                json::value_to<std::uint64_t>(record.at("size")), OptionalText(record.at("md5")),
+                OptionalText(record.at("sha256"))};
+  return image;
+}
+
 // Removes from the map what `exists` does not name.
 template <class Record>
 void Forget(std::map<std::string, Record>& records, const std::set<std::string>& exists) {
@@ -78,8 +93,13 @@ void FakeDirectory::Add(const FakeServer& server) const {
 }
 
 void FakeDirectory::Add(const FakeImage& image) const {
-  json::object record = {
-      {"kind", "image"}, {"name", image.name}, {"metadata", json::value_from(image.metadata)}};
+  json::object record = {{"kind", "image"},
+                         {"name", image.name},
+                         {"metadata", json::value_from(image.metadata)},
+                         {"format", image.file.format},
+                         {"size", image.file.size},
+                         {"md5", image.file.md5 ? json::value(*image.file.md5) : json::value()},
+                         {"sha256", image.file.sha256 ? json::value(*image.file.sha256) : json::value()}};
   Write(image.id, json::serialize(record));
 }
 
@@ -107,8 +127,7 @@ void FakeDirectory::Refresh(std::map<std::string, FakeServer>& servers,
       if (record.at("kind") == "server") {
         servers.emplace(id, ServerFrom(id, record));
       } else {
-        images[id] = {id, json::value_to<std::string>(record.at("name")),
-                      json::value_to<Metadata>(record.at("metadata"))};
+        images.emplace(id, ImageFrom(id, record));
       }
     } catch (const std::exception&) {
       // Removed in between by another process, or nothing of ours.

@@ -161,6 +161,41 @@ TEST_F(FakeDriverTest, ReconfigurationKeepsServers) {
   EXPECT_TRUE(cloud().servers().empty());
 }
 
+// drivers.md 5.10
+TEST_F(FakeDriverTest, UploadsAndDeletesImages) {
+  Start();
+  driver::ImageUploadParameters upload;
+  upload.name = "debian-1";
+  upload.filename = "/dev/null";
+  upload.format = "qcow2";
+  upload.metadata = {{"nodepool_build_id", "abc"}, {"number", 1}};
+  upload.md5 = "123";
+  std::string id = time.Run(provider->UploadImage(upload));
+  const FakeImage& image = cloud().images().at(id);
+  EXPECT_EQ(image.name, "debian-1");
+  EXPECT_EQ(image.metadata,
+            (std::map<std::string, std::string>{
+                {"nodepool_build_id", "abc"}, {"nodepool_provider_name", "fake-cloud"}, {"number", "1"}}));
+  EXPECT_EQ(image.file.format, "qcow2");
+  EXPECT_EQ(image.file.md5, "123");
+  time.Run(provider->DeleteImage(id));
+  EXPECT_TRUE(cloud().images().empty());
+  time.Run(provider->DeleteImage(id));
+}
+
+TEST_F(FakeDriverTest, UploadsAreBoundedInTimeAndNeedAFile) {
+  config->simulation.upload_latency = std::chrono::hours(3);
+  Start();
+  driver::ImageUploadParameters upload;
+  upload.filename = "/dev/null";
+  upload.timeout = std::chrono::seconds(60);
+  EXPECT_THROW(time.Run(provider->UploadImage(upload)), Error);
+  EXPECT_TRUE(cloud().images().empty());
+  upload.filename = "/dev/null/none";
+  upload.timeout = std::chrono::hours(4);
+  EXPECT_THROW(time.Run(provider->UploadImage(upload)), Error);
+}
+
 TEST_F(FakeDriverTest, LeakedServerIsRemoved) {
   Start();
   FakeServerRequest request;

@@ -142,25 +142,26 @@ Schema MakeSchema() {
   });
 }
 
-OpenstackDiskImage ReadDiskImage(const Section& section, const std::string& image_format,
-                                 config::Config& config, std::string& fingerprint) {
-  OpenstackDiskImage image;
-  image.name = ImageName(section.Text("name"));
-  auto global = config.diskimages.find(image.name);
+std::shared_ptr<const OpenstackDiskImage> ReadDiskImage(const Section& section,
+                                                        const std::string& image_format,
+                                                        config::Config& config, std::string& fingerprint) {
+  auto image = std::make_shared<OpenstackDiskImage>();
+  image->name = ImageName(section.Text("name"));
+  auto global = config.diskimages.find(image->name);
   if (global == config.diskimages.end()) {
     throw section.Fail("name", fmt::format("'{}' is not one of the top-level diskimages, or an abstract one",
-                                           Excerpt(image.name.value)));
+                                           Excerpt(image->name.value)));
   }
   std::vector<std::string>& formats = global->second.formats;
   auto place = std::ranges::lower_bound(formats, image_format);
   if (place == formats.end() || *place != image_format) formats.insert(place, image_format);
-  image.is_paused = section.Bool("pause");
-  image.meta = ReadObject(section, "meta");
-  image.config_drive = section.Bool("config-drive");
-  ReadConnectionType(section, image.connection);
-  image.connection.username = global->second.username;
-  image.connection.python_path = global->second.python_path;
-  image.connection.shell_type = global->second.shell_type;
+  image->is_paused = section.Bool("pause");
+  image->meta = ReadObject(section, "meta");
+  image->config_drive = section.Bool("config-drive");
+  ReadConnectionType(section, image->connection);
+  image->connection.username = global->second.username;
+  image->connection.python_path = global->second.python_path;
+  image->connection.shell_type = global->second.shell_type;
   fingerprint += "\n" + config::Fingerprint(global->second);
   return image;
 }
@@ -194,9 +195,8 @@ void ReadLabelImage(const Section& section, const config::Config& config, Openst
           "diskimage",
           fmt::format("'{}' is not one of the top-level diskimages, or an abstract one", Excerpt(*name)));
     }
-    auto own = provider.diskimages.find(*label.diskimage);
-    if (own != provider.diskimages.end()) {
-      label.connection = own->second.connection;
+    if (const OpenstackDiskImage* own = provider.FindDiskImage(*label.diskimage)) {
+      label.connection = own->connection;
       return;
     }
     // Not uploaded here: its nodes cannot start before the provider lists it.
@@ -266,6 +266,12 @@ std::shared_ptr<const OpenstackPool> ReadOpenstackPool(const Section& section,
 
 }  // namespace
 
+const OpenstackDiskImage* OpenstackConfig::FindDiskImage(const ImageName& name) const {
+  auto found = diskimages.find(name);
+  if (found == diskimages.end()) return nullptr;
+  return &dynamic_cast<const OpenstackDiskImage&>(*found->second);
+}
+
 const Schema& OpenstackSchema() {
   static const Schema schema = MakeSchema();
   return schema;
@@ -289,8 +295,9 @@ void ReadOpenstackConfig(const config::ProviderSection& section, const Schema& s
   result.clean_floating_ips = provider.Bool("clean-floating-ips");
   result.port_cleanup_interval = provider.Seconds("port-cleanup-interval");
   for (const Section& entry : provider.Sections("diskimages")) {
-    OpenstackDiskImage image = ReadDiskImage(entry, image_format, config, result.fingerprint);
-    result.diskimages[image.name] = std::move(image);
+    std::shared_ptr<const OpenstackDiskImage> image =
+        ReadDiskImage(entry, image_format, config, result.fingerprint);
+    result.diskimages[image->name] = image;
   }
   for (const Section& entry : provider.Sections("cloud-images")) {
     OpenstackCloudImage image = ReadCloudImage(entry);

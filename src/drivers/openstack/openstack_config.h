@@ -15,11 +15,8 @@
 
 namespace nodepool::drivers {
 
-// An entry of a provider's `diskimages`: a global image as this cloud wants it.
-struct OpenstackDiskImage {
-  ImageName name;
-  bool is_paused = false;    // not uploaded
-  boost::json::object meta;  // image properties
+// An entry of a provider's `diskimages`; `meta` are image properties.
+struct OpenstackDiskImage : driver::ProviderDiskImage {
   bool config_drive = false;
   driver::ConnectionSettings connection;  // the user and paths from the global image
 };
@@ -53,19 +50,19 @@ struct OpenstackPool : driver::PoolConfig {
 };
 
 // A provider of driver `openstack` (driver-openstack.md 2). Its pools are
-// OpenstackPool, their labels OpenstackLabel.
+// OpenstackPool, their labels OpenstackLabel, its disk images OpenstackDiskImage.
 struct OpenstackConfig : driver::ProviderConfig {
+  OpenstackConfig() { image_format = "qcow2"; }
+
   std::optional<std::string> cloud;  // none: the default cloud
   std::optional<std::string> region_name;
   std::optional<double> rate;  // seconds between calls that change something (D-90)
-  Duration image_upload_timeout = std::chrono::seconds(3600);
-  std::string image_name_format = "{image_name}-{timestamp}";
-  std::optional<std::string> post_upload_hook;
   bool clean_floating_ips = false;
   Duration port_cleanup_interval = std::chrono::seconds(600);  // 0: off
-  std::string image_format = "qcow2";                          // as the cloud wants images
-  std::map<ImageName, OpenstackDiskImage> diskimages;
   std::map<std::string, OpenstackCloudImage> cloud_images;
+
+  // Null when the provider does not list the image.
+  const OpenstackDiskImage* FindDiskImage(const ImageName& name) const;
 };
 
 const config::Schema& OpenstackSchema();

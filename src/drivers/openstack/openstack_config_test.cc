@@ -84,11 +84,11 @@ TEST_F(OpenstackConfigTest, ImagesSayHowToConnect) {
       "name: p\ndiskimages: [{name: d, connection-type: winrm, meta: {a: 1}}, {name: e, connection-port: "
       "23}]\n"
       "cloud-images: [{name: c}, {name: n, image-name: other}, {name: i, image-id: id}]\n");
-  const OpenstackDiskImage& d = config.diskimages.at(ImageName("d"));
+  const OpenstackDiskImage& d = *config.FindDiskImage(ImageName("d"));
   EXPECT_EQ(d.connection.connection_port, 5986);
   EXPECT_EQ(d.connection.username, "cloud-user");
   EXPECT_EQ(d.meta.at("a").as_int64(), 1);
-  EXPECT_EQ(config.diskimages.at(ImageName("e")).connection.connection_port, 23);
+  EXPECT_EQ(config.FindDiskImage(ImageName("e"))->connection.connection_port, 23);
   EXPECT_EQ(config.cloud_images.at("c").external_name, "c");
   EXPECT_EQ(config.cloud_images.at("c").connection.username, std::nullopt);
   EXPECT_EQ(config.cloud_images.at("n").external_name, "other");
