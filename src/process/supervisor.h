@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+namespace nodepool::process {
+
+// Between the program that is run and us stands a process of our own, the supervisor.
+// It adopts whatever the program's descendants leave behind (PR_SET_CHILD_SUBREAPER),
+// so that it can end all of them, and it notices when we die: then it ends the program
+// as if it had been told to. So nothing survives, even of us being killed.
+//
+//   we --control pipe--> supervisor --fork, exec--> program --> its descendants
+//      <--report pipe---
+//
+// The control pipe takes one byte, kEnd; its end means that we are dead. On the report
+// pipe comes at most one Report; its end means that nobody is left.
+
+inline constexpr char kEnd = 'E';
+
+struct Report {
+  enum Kind : std::int32_t {
+    kNotRun,  // `value`: errno of exec
+    kExited,  // `value`: the status, as of waitpid
+  };
+  Kind kind;
+  std::int32_t value;
+};
+
+// Everything that is needed after the fork: nothing may be allocated there.
+struct SupervisorPlan {
+  const char* path;
+  char* const* argv;
+  char* const* environment;
+  int control_fd;
+  int report_fd;
+  int output_fd;
+  std::int64_t grace_ms;
+};
+
+// To be called in the child of a fork; calls only what is safe there.
+[[noreturn]] void Supervise(const SupervisorPlan& plan);
+
+}  // namespace nodepool::process
