@@ -37,6 +37,30 @@ struct RecordKind<StoredRequest> {
   }
 };
 
+template <>
+struct RecordKind<StoredBuild> {
+  using Id = BuildKey;
+  using Record = ImageBuild;
+  static constexpr const char* kName = "build";
+  static std::string Path(const BuildKey& id) { return paths::Build(id); }
+  static std::string LockPath(const BuildKey& id) { return paths::BuildLock(id); }
+  static Expected<ImageBuild> Parse(const std::string& data, WallTime now) {
+    return ParseImageBuild(data, now);
+  }
+};
+
+template <>
+struct RecordKind<StoredUpload> {
+  using Id = UploadKey;
+  using Record = ImageUpload;
+  static constexpr const char* kName = "upload";
+  static std::string Path(const UploadKey& id) { return paths::Upload(id); }
+  static std::string LockPath(const UploadKey& id) { return paths::UploadLock(id); }
+  static Expected<ImageUpload> Parse(const std::string& data, WallTime now) {
+    return ParseImageUpload(data, now);
+  }
+};
+
 // The record in a znode. Throws Error(kInvalid), which names the record and the
 // fault, when it cannot be parsed or has no data.
 template <class Stored>

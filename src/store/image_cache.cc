@@ -7,6 +7,18 @@ namespace nodepool::store {
 
 using Part = paths::BelowImages::Part;
 
+namespace {
+
+template <class Key>
+void Withdraw(std::map<Key, std::set<std::string>>& contenders, const Key& key, const std::string& name) {
+  auto found = contenders.find(key);
+  if (found == contenders.end()) return;
+  found->second.erase(name);
+  if (found->second.empty()) contenders.erase(found);
+}
+
+}  // namespace
+
 ImageCache::ImageCache(Loop& loop, zk::Client& client)
     : loop_(loop),
       malformed_(log::Logger("nodepool.store.images")),
@@ -41,6 +53,15 @@ void ImageCache::OnNode(const std::string& path, const zk::NodeData& node) {
     case Part::kPause:
       paused_.insert(image);
       break;
+    case Part::kBuildRequest:
+      build_requests_[image] = RevisionOf(node.stat).created;
+      break;
+    case Part::kImageContender:
+      building_[image].insert(place.contender);
+      break;
+    case Part::kUploadsContender:
+      uploading_[{place.key.build, place.key.provider}].insert(place.contender);
+      break;
     case Part::kBuild:
       OnBuild(place.key.build, path, node);
       break;
@@ -62,6 +83,15 @@ void ImageCache::OnGone(const std::string& path) {
       break;
     case Part::kPause:
       paused_.erase(image);
+      break;
+    case Part::kBuildRequest:
+      build_requests_.erase(image);
+      break;
+    case Part::kImageContender:
+      Withdraw(building_, image, place.contender);
+      break;
+    case Part::kUploadsContender:
+      Withdraw(uploading_, std::pair(place.key.build, place.key.provider), place.contender);
       break;
     case Part::kBuild:
       builds_.erase(place.key.build);

@@ -30,6 +30,14 @@ class ImageCache : private zk::TreeCache::Listener {
   const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_; }
   const std::set<ImageName>& paused() const { return paused_; }
   const std::set<ImageName>& images() const { return images_; }
+  // When somebody asked for a build, by image.
+  const std::map<ImageName, WallTime>& build_requests() const { return build_requests_; }
+  // Whether somebody builds the image, or uploads the build to the provider, as far as
+  // it is known here.
+  bool IsBuildLocked(const ImageName& image) const { return building_.contains(image); }
+  bool IsUploadLocked(const BuildKey& build, const ProviderName& provider) const {
+    return uploading_.contains({build, provider});
+  }
 
   // The ready upload of the image in the provider with the greatest state_time, or null.
   const StoredUpload* NewestReadyUpload(const ImageName& image, const ProviderName& provider) const;
@@ -52,6 +60,10 @@ class ImageCache : private zk::TreeCache::Listener {
   std::map<std::pair<ImageName, ProviderName>, std::set<UploadKey>> ready_uploads_;
   std::set<ImageName> images_;
   std::set<ImageName> paused_;
+  std::map<ImageName, WallTime> build_requests_;
+  // The contenders for the locks.
+  std::map<ImageName, std::set<std::string>> building_;
+  std::map<std::pair<BuildKey, ProviderName>, std::set<std::string>> uploading_;
   MalformedRecords malformed_;
   Listeners<const ImageName&> listeners_;
   zk::TreeCache tree_;

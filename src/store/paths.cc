@@ -22,7 +22,15 @@ std::string Node(const NodeId& id) { return fmt::format("{}/{}", kNodes, id); }
 std::string NodeLock(const NodeId& id) { return fmt::format("{}/{}/lock", kNodes, id); }
 std::string Request(const RequestId& id) { return fmt::format("{}/{}", kRequests, id); }
 std::string RequestLock(const RequestId& id) { return fmt::format("{}/{}", kRequestLocks, id); }
+std::string Image(const ImageName& image) { return fmt::format("{}/{}", kImages, image); }
+std::string Pause(const ImageName& image) { return fmt::format("{}/{}/pause", kImages, image); }
+std::string BuildRequest(const ImageName& image) {
+  return fmt::format("{}/{}/request-build", kImages, image);
+}
 std::string Builds(const ImageName& image) { return fmt::format("{}/{}/builds", kImages, image); }
+std::string ImageLock(const ImageName& image) { return Builds(image) + "/lock"; }
+std::string Build(const BuildKey& key) { return fmt::format("{}/{}", Builds(key.image), key.build); }
+std::string BuildLock(const BuildKey& key) { return Build(key) + "/lock"; }
 std::string Providers(const BuildKey& build) {
   return fmt::format("{}/{}/builds/{}/providers", kImages, build.image, build.build);
 }
@@ -32,6 +40,10 @@ std::string Uploads(const BuildKey& build, const ProviderName& provider) {
 std::string Upload(const UploadKey& key) {
   return fmt::format("{}/{}", Uploads(key.build, key.provider), key.upload);
 }
+std::string UploadsLock(const BuildKey& build, const ProviderName& provider) {
+  return Uploads(build, provider) + "/lock";
+}
+std::string UploadLock(const UploadKey& key) { return Upload(key) + "/lock"; }
 std::string Components(ComponentKind kind) { return fmt::format("{}/{}", kComponents, ToString(kind)); }
 
 std::string NamedLock(std::string_view name) {
@@ -84,8 +96,16 @@ BelowImages ParseBelowImages(std::string_view path) {
     result.part = BelowImages::Part::kImage;
   } else if (parts.size() == 2 && parts[1] == "pause") {
     result.part = BelowImages::Part::kPause;
+  } else if (parts.size() == 2 && parts[1] == "request-build") {
+    result.part = BelowImages::Part::kBuildRequest;
   }
-  if (parts.size() < 3 || parts[1] != "builds" || !IsBuildId(parts[2])) return result;
+  if (parts.size() < 3 || parts[1] != "builds") return result;
+  if (!IsBuildId(parts[2])) {
+    if (parts.size() != 4 || !zk::IsContender(parts[3])) return result;
+    result.part = BelowImages::Part::kImageContender;
+    result.contender = parts[3];
+    return result;
+  }
   result.key.build.build = BuildId(parts[2]);
   if (parts.size() == 3) {
     result.part = BelowImages::Part::kBuild;
@@ -93,6 +113,11 @@ BelowImages ParseBelowImages(std::string_view path) {
     result.part = BelowImages::Part::kUpload;
     result.key.provider = ProviderName(parts[4]);
     result.key.upload = UploadId(parts[6]);
+  } else if (parts.size() == 8 && parts[3] == "providers" && parts[5] == "images" && parts[6] == "lock" &&
+             zk::IsContender(parts[7])) {
+    result.part = BelowImages::Part::kUploadsContender;
+    result.key.provider = ProviderName(parts[4]);
+    result.contender = parts[7];
   }
   return result;
 }

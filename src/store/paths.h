@@ -22,10 +22,18 @@ std::string Node(const NodeId& id);
 std::string NodeLock(const NodeId& id);
 std::string Request(const RequestId& id);
 std::string RequestLock(const RequestId& id);
+std::string Image(const ImageName& image);
+std::string Pause(const ImageName& image);
+std::string BuildRequest(const ImageName& image);
 std::string Builds(const ImageName& image);
+std::string ImageLock(const ImageName& image);  // of whoever builds it
+std::string Build(const BuildKey& key);
+std::string BuildLock(const BuildKey& key);  // of whoever marks it
 std::string Providers(const BuildKey& build);
 std::string Uploads(const BuildKey& build, const ProviderName& provider);
+std::string UploadsLock(const BuildKey& build, const ProviderName& provider);  // of whoever uploads it there
 std::string Upload(const UploadKey& key);
+std::string UploadLock(const UploadKey& key);  // of whoever marks or removes it
 std::string Components(ComponentKind kind);
 // A "/" in the name becomes "%2F", a "%" becomes "%25".
 std::string NamedLock(std::string_view name);
@@ -51,9 +59,19 @@ std::optional<BelowRequestLocks> ParseBelowRequestLocks(std::string_view path);
 
 // What a path below kImages means; the fields that the part does not need are empty.
 struct BelowImages {
-  enum class Part { kImage, kPause, kBuild, kUpload, kOther };
+  enum class Part {
+    kImage,
+    kPause,
+    kBuildRequest,
+    kImageContender,  // somebody who builds, or wants to
+    kBuild,
+    kUploadsContender,  // somebody who uploads, or wants to
+    kUpload,
+    kOther,
+  };
   Part part = Part::kOther;
   UploadKey key;
+  std::string contender;  // the name
 };
 BelowImages ParseBelowImages(std::string_view path);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -43,23 +44,34 @@ struct StoredRequest {
 struct BuildKey {
   ImageName image;
   BuildId build;
+  std::string str() const { return image.value + "-" + build.value; }  // as people name a build
   auto operator<=>(const BuildKey&) const = default;
 };
 struct UploadKey {
   BuildKey build;
   ProviderName provider;
   UploadId upload;
+  std::string str() const { return build.str() + " in " + provider.value + ": " + upload.value; }
   auto operator<=>(const UploadKey&) const = default;
 };
 struct StoredBuild {
-  BuildKey key;
+  BuildKey id;
   ImageBuild record;
   Revision revision;
 };
 struct StoredUpload {
-  UploadKey key;
+  UploadKey id;
   ImageUpload record;
   Revision revision;
 };
 
 }  // namespace nodepool::store
+
+template <class Key>
+requires std::same_as<Key, nodepool::store::BuildKey> || std::same_as<Key, nodepool::store::UploadKey>
+struct fmt::formatter<Key> : fmt::formatter<std::string> {
+  template <class Context>
+  auto format(const Key& key, Context& context) const {
+    return fmt::formatter<std::string>::format(key.str(), context);
+  }
+};

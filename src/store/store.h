@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "async/loop.h"
+#include "async/shield.h"
 #include "base/random.h"
 #include "store/records.h"
 #include "zk/client.h"
@@ -16,6 +17,8 @@
 namespace nodepool::store {
 
 class Store;
+template <class Stored>
+struct RecordKind;
 
 // What an update decided about the newest version of a record.
 enum class Change {
@@ -147,6 +150,58 @@ class Store {
   Task<bool> UpdateUnlockedNode(NodeId id, std::function<Change(Node&)> change);
 
   // --- Images -------------------------------------------------------------
+  // Locks are taken without waiting; nullopt: held by another, or there is no such
+  // record. Given up by Unlock(), best by Holding().
+
+  // Of whoever builds the image. Makes the image's znodes.
+  Task<std::optional<zk::HeldLock>> TryLockImage(ImageName image);
+  // Of whoever marks a build for deletion.
+  Task<std::optional<zk::HeldLock>> TryLockBuild(BuildKey build);
+  // Of whoever uploads the build to the provider. Makes the directory of the uploads.
+  Task<std::optional<zk::HeldLock>> TryLockUploads(BuildKey build, ProviderName provider);
+  // Of whoever marks or removes an upload.
+  Task<std::optional<zk::HeldLock>> TryLockUpload(UploadKey upload);
+  // Awaits `work`, which has the lock, then gives the lock up.
+  template <class T>
+  Task<T> Holding(zk::HeldLock lock, Task<T> work);
+
+  // nullopt: gone. Error(kInvalid): cannot be parsed or has no data.
+  Task<std::optional<StoredBuild>> ReadBuild(BuildKey build);
+  Task<std::optional<StoredUpload>> ReadUpload(UploadKey upload);
+  // Whether the znode is there, whatever it says.
+  Task<bool> BuildExists(BuildKey build);
+  // Everything there is, directly read; what cannot be parsed is left out.
+  Task<std::vector<StoredBuild>> ListBuilds(ImageName image);
+  Task<std::vector<ImageName>> ListImages();
+
+  // Writes under a lock; errors as LockedNode. Creating takes a fresh id, or the next
+  // number.
+  Task<StoredBuild> CreateBuild(ImageName image, ImageBuild record, zk::HeldLock lock);
+  Task<StoredUpload> CreateUpload(BuildKey build, ProviderName provider, ImageUpload record,
+                                  zk::HeldLock lock);
+  // Applies `change` to the newest version; false when it skipped.
+  Task<bool> UpdateBuild(StoredBuild& build, zk::HeldLock lock, std::function<Change(ImageBuild&)> change);
+  Task<bool> UpdateUpload(StoredUpload& upload, zk::HeldLock lock,
+                          std::function<Change(ImageUpload&)> change);
+  // The same without a lock, as the command line does (builder.md 16).
+  Task<bool> UpdateUnlockedBuild(StoredBuild& build, std::function<Change(ImageBuild&)> change);
+  Task<bool> UpdateUnlockedUpload(StoredUpload& upload, std::function<Change(ImageUpload&)> change);
+
+  // Removes an upload's record with everything below it; gone already is success.
+  Task<> RemoveUpload(UploadKey upload);
+  // Removes a build's record with everything below it unless it has uploads: false.
+  Task<bool> RemoveBuild(BuildKey build);
+  // Removes what is left of an image without builds; false when it has some, or
+  // somebody is busy with it (D-44).
+  Task<bool> RemoveImage(ImageName image);
+
+  // What the operator wants (builder.md 14). All may be repeated.
+  Task<> RequestBuild(ImageName image);
+  Task<> RemoveBuildRequest(ImageName image);
+  // Error(kNotFound): there is no such image.
+  Task<> PauseImage(ImageName image);
+  Task<> UnpauseImage(ImageName image);
+
   // Every upload of the provider, directly read, for `info`.
   Task<std::vector<UploadKey>> ListUploads(ProviderName provider);
   // The path of an upload record, as a node's image_id (launcher.md 17).
@@ -186,6 +241,15 @@ class Store {
   // to stop in the instant of locking it must still get here.
   template <class Stored, class Id>
   Task<std::optional<Stored>> ReadLocked(Id id, zk::HeldLock lock);
+  template <class Stored>
+  Task<std::optional<Stored>> Read(typename RecordKind<Stored>::Id id);
+  template <class Stored, class Record>
+  Task<bool> Write(Stored& stored, std::optional<zk::HeldLock> lock, std::function<Change(Record&)> change);
+  // Locks below a record; none when the record is gone.
+  Task<std::optional<zk::HeldLock>> TryLockBelow(std::string directory);
+  Task<> Make(std::string path);  // an empty znode; kNotFound when its parent is missing
+  // Removes it with all below it.
+  Task<> RemoveAll(std::string path);
   // Removes a node in one transaction, or in steps when others contend. False: try again.
   Task<bool> TryRemove(StoredNode& node, zk::HeldLock lock);
   Task<bool> TryRemoveEmpty(NodeId id);
@@ -196,5 +260,25 @@ class Store {
   zk::Locker locker_;
   std::deque<std::string> made_;  // the last sequential znodes made here
 };
+
+template <class T>
+Task<T> Store::Holding(zk::HeldLock lock, Task<T> work) {
+  std::exception_ptr fault;
+  std::optional<std::conditional_t<std::is_void_v<T>, bool, T>> result;
+  try {
+    if constexpr (std::is_void_v<T>) {
+      co_await std::move(work);
+    } else {
+      result.emplace(co_await std::move(work));
+    }
+  } catch (...) {
+    fault = std::current_exception();
+  }
+  co_await StayAwake();
+  Task<> unlock = Unlock(std::move(lock));
+  co_await Shielded(std::move(unlock));
+  if (fault) std::rethrow_exception(fault);
+  if constexpr (!std::is_void_v<T>) co_return std::move(*result);
+}
 
 }  // namespace nodepool::store

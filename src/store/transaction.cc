@@ -175,5 +175,7 @@ void Transaction<Stored>::RequireHeld() const {
 
 template class Transaction<StoredNode>;
 template class Transaction<StoredRequest>;
+template class Transaction<StoredBuild>;
+template class Transaction<StoredUpload>;
 
 }  // namespace nodepool::store

@@ -39,7 +39,7 @@ std::optional<std::string> FillBeforeLaunch(Context& context, const LabelConfig&
       throw Error(Verdict::kInvalid, "image " + label.diskimage->str() + " has no ready upload in provider " +
                                          context.config->name.str());
     }
-    record.image_id = store::Store::UploadPath(upload->key);
+    record.image_id = store::Store::UploadPath(upload->id);
     image_external_id = upload->record.external_id;
   } else {
     record.image_id = label.cloud_image;
