@@ -6,8 +6,12 @@
 #include <memory>
 #include <ostream>
 
+#include "cli/build_requests.h"
 #include "cli/change_node.h"
 #include "cli/durations.h"
+#include "cli/image_changes.h"
+#include "cli/image_data.h"
+#include "cli/image_listings.h"
 #include "cli/info.h"
 #include "cli/list.h"
 #include "cli/release.h"
@@ -29,6 +33,9 @@ class Parser {
  private:
   CLI::App* Add(const std::string& name, const std::string& help) { return app_.add_subcommand(name, help); }
   void AddListings();
+  void AddImageListings();
+  void AddImageChanges();
+  void AddImageData();
   void AddNodeChanges();
   void AddRequest();
   void AddRelease();
@@ -44,6 +51,8 @@ class Parser {
   std::string hold_for_;
   std::string provider_;
   RequestOptions request_;
+  std::string image_, build_, upload_;
+  bool is_waiting_ = false;
 };
 
 Parser::Parser() {
@@ -61,6 +70,9 @@ Parser::Parser() {
                        app->get_name(), error.what());
   });
   AddListings();
+  AddImageListings();
+  AddImageChanges();
+  AddImageData();
   AddNodeChanges();
   AddRequest();
   AddRelease();
@@ -98,6 +110,83 @@ void Parser::AddListings() {
       return Info(context, provider, output);
     };
   });
+}
+
+void Parser::AddImageListings() {
+  struct ImageListing {
+    const char* name;
+    const char* help;
+    Task<int> (*show)(Context&, Output);
+  };
+  for (ImageListing listing :
+       {ImageListing{"dib-image-list", "list builds of images", &DibImageList},
+        ImageListing{"image-list", "list uploads of images", &ImageList},
+        ImageListing{"image-status", "show what is paused or asked for", &ImageStatus}}) {
+    CLI::App* command = Add(listing.name, listing.help);
+    command->add_flag("--json", is_json_, "print JSON instead of a table");
+    command->callback([this, show = listing.show] {
+      invocation_.command = [show, output = output()](Context& context) { return show(context, output); };
+    });
+  }
+}
+
+void Parser::AddImageChanges() {
+  struct ImageChange {
+    const char* name;
+    const char* help;
+    Task<int> (*change)(Context&, ImageName);
+  };
+  for (ImageChange change : {ImageChange{"image-pause", "build an image no more", &PauseImage},
+                             ImageChange{"image-unpause", "build an image again", &UnpauseImage}}) {
+    CLI::App* command = Add(change.name, change.help);
+    command->add_option("image", target_, "name of the image")->required()->type_name("");
+    command->callback([this, change = change.change] {
+      invocation_.command = [change, image = ImageName(target_)](Context& context) {
+        return change(context, image);
+      };
+    });
+  }
+  CLI::App* build = Add("image-build", "ask for a build of an image");
+  build->add_option("image", target_, "name of the image")->required()->type_name("");
+  build->add_flag("--wait", is_waiting_, "wait until it is ready");
+  build->callback([this] {
+    invocation_.command = [image = ImageName(target_), wait = is_waiting_](Context& context) {
+      return RequestBuild(context, image, wait);
+    };
+  });
+  CLI::App* delete_build = Add("dib-image-delete", "delete a build of an image, with its uploads");
+  delete_build->add_option("id", target_, "IMAGE-BUILD, as dib-image-list shows it")
+      ->required()
+      ->type_name("");
+  delete_build->callback([this] {
+    invocation_.command = [name = target_](Context& context) { return DibImageDelete(context, name); };
+  });
+  CLI::App* delete_upload = Add("image-delete", "delete an upload of an image");
+  delete_upload->add_option("--provider", provider_, "the provider")->required()->type_name("NAME");
+  delete_upload->add_option("--image", image_, "the image")->required()->type_name("NAME");
+  delete_upload->add_option("--build-id", build_, "the build")->required()->type_name("ID");
+  delete_upload->add_option("--upload-id", upload_, "the upload")->required()->type_name("ID");
+  delete_upload->callback([this] {
+    store::UploadKey key{{ImageName(image_), BuildId(build_)}, ProviderName(provider_), UploadId(upload_)};
+    invocation_.command = [key](Context& context) { return ImageDelete(context, key); };
+  });
+}
+
+void Parser::AddImageData() {
+  struct DataCommand {
+    const char* name;
+    const char* help;
+    Task<int> (*run)(Context&, std::string);
+  };
+  for (DataCommand data :
+       {DataCommand{"export-image-data", "write the records of images to a file", &ExportImageData},
+        DataCommand{"import-image-data", "read them back; all daemons rest", &ImportImageData}}) {
+    CLI::App* command = Add(data.name, data.help);
+    command->add_option("path", target_, "the file")->required()->type_name("FILE");
+    command->callback([this, run = data.run] {
+      invocation_.command = [run, path = target_](Context& context) { return run(context, path); };
+    });
+  }
 }
 
 void Parser::AddNodeChanges() {

@@ -6,6 +6,7 @@
 
 #include "async/loop.h"
 #include "base/logging.h"
+#include "driver/load_config.h"
 #include "store/store.h"
 
 namespace nodepool::cli {
@@ -18,6 +19,8 @@ struct Context {
   Loop& loop;
   store::Store& store;
   std::ostream& out;  // results; complaints go to the log
+  // In force when the command began.
+  std::shared_ptr<const driver::LoadedConfig> config;
   log::Logger logger{"nodepool.cmd.nodepoolcmd"};
   // The answer of the web server of the launcher on this host to GET `target`; any
   // failure, as when it takes longer than a second, is thrown.

@@ -21,7 +21,7 @@ class CommandTest : public ::testing::Test {
         others_client_(zk_.Connect()),
         store_(time_.loop(), *our_client_, random_),
         others_(time_.loop(), *others_client_, random_),
-        context_{time_.loop(), store_, out_} {
+        context_{time_.loop(), store_, out_, config_} {
     time_.RunUntil([this] {
       return our_client_->state() == zk::SessionState::kConnected &&
              others_client_->state() == zk::SessionState::kConnected;
@@ -63,6 +63,7 @@ class CommandTest : public ::testing::Test {
   store::Store others_;
   std::ostringstream out_;
   log::Capture log_;
+  std::shared_ptr<driver::LoadedConfig> config_ = std::make_shared<driver::LoadedConfig>();
   Context context_;
 };
 

@@ -84,12 +84,14 @@ Task<std::string> AskLauncher(Loop& loop, int port, std::string hostname, std::s
   co_return std::move(response.body);
 }
 
-int RunWithConfig(const config::Config& config, const Invocation& invocation, std::ostream& out) {
+int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const Invocation& invocation,
+                  std::ostream& out) {
+  const config::Config& config = loaded->common;
   Loop loop;
   SystemRandom random;
   zk::WireClient client(loop, random, ConnectionOptions(config.zookeeper));
   store::Store store(loop, client, random);
-  Context context{loop, store, out};
+  Context context{loop, store, out, loaded};
   context.ask_launcher = [&loop, port = config.webapp.port](std::string hostname, std::string target) {
     return AskLauncher(loop, port, std::move(hostname), std::move(target));
   };
@@ -115,9 +117,8 @@ int RunTool(std::vector<std::string> arguments, const driver::Registry& drivers,
     auto loaded =
         driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
     if (!loaded) throw loaded.error();
-    const config::Config& config = (*loaded)->common;
-    for (const std::string& warning : config.warnings) ToolLogger().Debug("{}", warning);
-    return RunWithConfig(config, invocation, out);
+    for (const std::string& warning : (*loaded)->common.warnings) ToolLogger().Debug("{}", warning);
+    return RunWithConfig(*loaded, invocation, out);
   } catch (const std::exception&) {
     ToolLogger().Error("{}", MessageOf(std::current_exception()));
     return 1;

@@ -1,10 +1,8 @@
-#include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
-#include "async/event.h"
 #include "async/task_group.h"
 #include "base/prometheus.h"
 #include "base/random.h"
@@ -14,6 +12,7 @@
 #include "driver/config_follower.h"
 #include "launcher/launcher.h"
 #include "main/builtin_drivers.h"
+#include "main/daemon.h"
 #include "net/http_server.h"
 #include "net/statsd.h"
 #include "web/launcher_site.h"
@@ -22,30 +21,6 @@
 
 namespace nodepool {
 namespace {
-
-// How the program comes to its end.
-struct Ending {
-  Event reached;
-  bool is_immediate = false;
-  std::exception_ptr error;  // the launcher could not start
-};
-
-// SIGINT and SIGUSR1 end it gracefully, SIGTERM at once.
-Task<> AwaitSignal(Loop& loop, Ending& ending) {
-  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM, SIGUSR1);
-  int signal = co_await signals.async_wait(boost::asio::use_awaitable);
-  ending.is_immediate = signal == SIGTERM;
-  ending.reached.Set();
-}
-
-// SIGHUP: read the configuration again though no file changed.
-Task<> AwaitReload(Loop& loop, driver::ConfigFollower& follower) {
-  boost::asio::signal_set signals(loop.context(), SIGHUP);
-  while (true) {
-    co_await signals.async_wait(boost::asio::use_awaitable);
-    follower.Reload();
-  }
-}
 
 struct Running {
   Loop& loop;
@@ -65,8 +40,7 @@ Task<> Start(Running running, std::shared_ptr<const driver::LoadedConfig> config
       config = std::move(next);
     }
   } catch (...) {
-    ending.error = std::current_exception();
-    ending.reached.Set();
+    ending.Fail(std::current_exception());
   }
 }
 
@@ -103,8 +77,7 @@ Task<> Serve(Program& program) {
     tasks.Spawn("wait for a reload", AwaitReload(loop, program.follower));
     tasks.Spawn("run the launcher", Start(running, program.config, ending));
   } catch (...) {
-    ending.error = std::current_exception();
-    ending.reached.Set();
+    ending.Fail(std::current_exception());
   }
   co_await ending.reached.Wait();
   std::exception_ptr error = ending.error;

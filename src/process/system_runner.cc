@@ -6,10 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -167,7 +167,8 @@ class Child {
   int Code() const {
     if (!first_) return -SIGKILL;  // the supervisor was killed, or gave up
     if (first_->kind == Report::kNotRun) {
-      throw Error(Verdict::kInvalid, fmt::format("{} cannot be run: {}", name_, std::strerror(first_->value)));
+      throw Error(Verdict::kInvalid,
+                  fmt::format("{} cannot be run: {}", name_, std::strerror(first_->value)));
     }
     int status = first_->value;
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);

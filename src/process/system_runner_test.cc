@@ -192,9 +192,10 @@ TEST_F(SystemRunnerTest, NothingSurvivesOurDeath) {
   if (other == 0) {
     Loop own;
     SystemRunner its(own);
-    RunToEnd(own, its.Run(Shell("(setsid sh -c 'trap \"\" TERM; echo $$ > $D/orphan; while true; do sleep 1000; "
-                                "done' &); echo $$ > $D/program; trap 'touch $D/told; exit' TERM; while true; do "
-                                "sleep 0.05; done")));
+    RunToEnd(own,
+             its.Run(Shell("(setsid sh -c 'trap \"\" TERM; echo $$ > $D/orphan; while true; do sleep 1000; "
+                           "done' &); echo $$ > $D/program; trap 'touch $D/told; exit' TERM; while true; do "
+                           "sleep 0.05; done")));
     ::_exit(0);
   }
   pid_t program = Pid("program");
@@ -226,7 +227,8 @@ TEST_F(SystemRunnerTest, ManyAtATime) {
 
 TEST(SplitWords, FollowsTheShell) {
   EXPECT_THAT(SplitWords("  sudo -E  disk-image-create "), ElementsAre("sudo", "-E", "disk-image-create"));
-  EXPECT_THAT(SplitWords("a'b c'd \"e \\\" f\" g\\ h \"\\n\" ''"), ElementsAre("ab cd", "e \" f", "g h", "\\n", ""));
+  EXPECT_THAT(SplitWords("a'b c'd \"e \\\" f\" g\\ h \"\\n\" ''"),
+              ElementsAre("ab cd", "e \" f", "g h", "\\n", ""));
   EXPECT_THAT(SplitWords(""), ElementsAre());
   EXPECT_THROW(SplitWords("a 'b"), Error);
   EXPECT_THROW(SplitWords("a \\"), Error);

@@ -57,9 +57,8 @@ class Planner {
     }
     if (!goes) return;
     bool is_marked = build.state == ImageState::kDeleting;
-    bool is_free = std::ranges::all_of(build.uploads, [](const UploadView& upload) {
-      return upload.state == ImageState::kDeleting;
-    });
+    bool is_free = std::ranges::all_of(
+        build.uploads, [](const UploadView& upload) { return upload.state == ImageState::kDeleting; });
     if (is_free && !is_marked) plan_.mark.push_back({build.id, ReasonOf(build)});
     if (is_marked && build.uploads.empty()) plan_.remove.push_back(build.id);
   }

@@ -13,8 +13,8 @@ enum class RemovalReason {
   kSuperseded,  // newer ones have taken its place
   kAbandoned,   // whoever made it is gone
   kFailed,
-  kMarked,      // somebody marked it, or a deletion was begun
-  kNotWanted,   // the image is not configured
+  kMarked,     // somebody marked it, or a deletion was begun
+  kNotWanted,  // the image is not configured
 };
 std::string_view ToString(RemovalReason reason);
 

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -172,6 +173,7 @@ class Store {
   Task<bool> BuildExists(BuildKey build);
   // Everything there is, directly read; what cannot be parsed is left out.
   Task<std::vector<StoredBuild>> ListBuilds(ImageName image);
+  Task<std::vector<StoredUpload>> ListUploadsOf(BuildKey build, ProviderName provider);
   Task<std::vector<ImageName>> ListImages();
 
   // Writes under a lock; errors as LockedNode. Creating takes a fresh id, or the next
@@ -201,6 +203,12 @@ class Store {
   // Error(kNotFound): there is no such image.
   Task<> PauseImage(ImageName image);
   Task<> UnpauseImage(ImageName image);
+
+  // Every pause, build and upload as it stands, by path; and such data put back, after
+  // which uploads get greater numbers than those in it. Error(kInvalid): a path that is
+  // none of these.
+  Task<std::map<std::string, std::string>> ExportImages();
+  Task<> ImportImages(std::map<std::string, std::string> records);
 
   // Every upload of the provider, directly read, for `info`.
   Task<std::vector<UploadKey>> ListUploads(ProviderName provider);
@@ -245,6 +253,7 @@ class Store {
   Task<std::optional<Stored>> Read(typename RecordKind<Stored>::Id id);
   template <class Stored, class Record>
   Task<bool> Write(Stored& stored, std::optional<zk::HeldLock> lock, std::function<Change(Record&)> change);
+  Task<> PushNumber(std::string directory, std::int64_t number);
   // Locks below a record; none when the record is gone.
   Task<std::optional<zk::HeldLock>> TryLockBelow(std::string directory);
   Task<> Make(std::string path);  // an empty znode; kNotFound when its parent is missing

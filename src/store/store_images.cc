@@ -132,6 +132,25 @@ Task<std::vector<StoredBuild>> Store::ListBuilds(ImageName image) {
   co_return builds;
 }
 
+Task<std::vector<StoredUpload>> Store::ListUploadsOf(BuildKey build, ProviderName provider) {
+  std::vector<std::string> names = co_await Children(paths::Uploads(build, provider));
+  std::ranges::sort(names);
+  std::vector<StoredUpload> uploads;
+  for (const std::string& name : names) {
+    if (!paths::IsUploadId(name)) continue;
+    std::optional<StoredUpload> upload;
+    try {
+      UploadKey key{build, provider, UploadId(name)};
+      upload = co_await Read<StoredUpload>(key);
+    } catch (const Error& error) {
+      if (error.verdict() != Verdict::kInvalid) throw;
+      log::Logger("nodepool.store.images").Debug("{}", error.message());
+    }
+    if (upload) uploads.push_back(std::move(*upload));
+  }
+  co_return uploads;
+}
+
 Task<StoredBuild> Store::CreateBuild(ImageName image, ImageBuild record, zk::HeldLock lock) {
   StoredBuild build;
   build.id.image = image;
@@ -162,9 +181,8 @@ Task<StoredBuild> Store::CreateBuild(ImageName image, ImageBuild record, zk::Hel
 Task<StoredUpload> Store::CreateUpload(BuildKey build, ProviderName provider, ImageUpload record,
                                        zk::HeldLock lock) {
   if (!IsHeld(lock)) throw Error(Verdict::kLostSession, fmt::format("build {}: the lock is lost", build));
-  std::string path =
-      co_await CreateSequential(paths::Uploads(build, provider) + "/", ToJson(record),
-                                zk::CreateMode::kPersistentSequential);
+  std::string path = co_await CreateSequential(paths::Uploads(build, provider) + "/", ToJson(record),
+                                               zk::CreateMode::kPersistentSequential);
   StoredUpload upload;
   upload.id.build = build;
   upload.id.provider = provider;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "builder/retries.h"
+#include "builder/worker.h"
+#include "sched/image_build.h"
+
+namespace nodepool::builder {
+
+// Builds images that are due (builder.md 6, 7), a few at a time.
+class BuildWorker : public Worker {
+ public:
+  // `at_most`: builds at a time; 0: none at all.
+  BuildWorker(Context& context, int at_most);
+
+  // Images that are being built here.
+  const std::set<ImageName>& building() const { return building_; }
+
+ private:
+  struct Outcome;
+
+  SteadyTime Consider() override;
+  std::string Circumstances(const ImageName& image) const;
+  Task<> Build(ImageName image);
+  Task<> BuildLocked(ImageName image, zk::HeldLock lock);
+  Task<bool> IsStillDue(ImageName image);
+  Task<Outcome> Make(store::BuildKey build, const config::Config& config, const config::DiskImage& image);
+  Task<Outcome> RunCommands(store::BuildKey build, const config::Config& config,
+                            const config::DiskImage& image, std::string log);
+  Task<> Finish(store::StoredBuild build, zk::HeldLock lock, config::DiskImage image, Outcome outcome);
+  Task<std::string> FindMissing(store::BuildKey build, std::vector<std::string> formats);
+  Task<> Report(store::StoredBuild build, Outcome outcome);
+
+  int at_most_;
+  Retries<ImageName> retries_;
+  std::set<ImageName> building_;
+};
+
+}  // namespace nodepool::builder

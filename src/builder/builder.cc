@@ -1,0 +1,116 @@
+#include "builder/builder.h"
+
+#include "async/deadline.h"
+
+namespace nodepool::builder {
+namespace {
+
+Component BuilderComponent(const std::string& hostname, ComponentState state) {
+  Component component;
+  component.kind = ComponentKind::kBuilder;
+  component.hostname = hostname;
+  component.state = state;
+  component.version = NODEPOOL_VERSION;
+  return component;
+}
+
+}  // namespace
+
+Builder::Builder(Loop& loop, Random& random, BlockingPool& blocking_pool, metrics::Metrics& metrics,
+                 zk::Client& client, driver::Registry& drivers, process::Runner& runner, LocalFiles& files,
+                 std::shared_ptr<const driver::LoadedConfig> config, Options options)
+    : logger_("nodepool.builder.NodePoolBuilder"),
+      store_(loop, client, random),
+      images_(loop, client),
+      context_{std::move(config),
+               loop,
+               random,
+               metrics,
+               store_,
+               images_,
+               runner,
+               files,
+               std::move(options.environment),
+               std::move(options.identity),
+               options.intervals,
+               {}},
+      entry_(loop, client, BuilderComponent(context_.identity.hostname, ComponentState::kStopped)),
+      providers_(context_, blocking_pool, drivers),
+      builds_(context_, options.limits.builds),
+      uploads_(context_, providers_, options.limits.uploads),
+      cleanup_(context_, providers_, uploads_),
+      stats_(context_, builds_, uploads_, options.limits) {}
+
+Builder::~Builder() = default;
+
+Task<> Builder::Start() {
+  logger_.Info("Nodepool builder {} starting, builder id {}", NODEPOOL_VERSION, context_.identity.builder_id);
+  session_ = store_.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
+  image_watch_ = images_.OnChange([this](const ImageName&) { Wake(); });
+  images_.Start();
+  co_await entry_.Register();
+  co_await images_.WaitSynced();
+  co_await RefreshLocal(context_);
+  providers_.Configure(*context_.config);
+  entry_.Update(BuilderComponent(context_.identity.hostname, ComponentState::kRunning));  // D-09
+  builds_.Start();
+  uploads_.Start();
+  cleanup_.Start();
+  stats_.Start();
+  logger_.Info("Looking after {} images", context_.config->common.diskimages.size());
+}
+
+void Builder::Wake() {
+  builds_.Wake();
+  uploads_.Wake();
+  cleanup_.Wake();
+}
+
+void Builder::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
+  if (!config->common.images_dir) {
+    logger_.Error("The new configuration names no images-dir; the one in force stays so");
+    return;
+  }
+  context_.config = std::move(config);
+  providers_.Configure(*context_.config);
+  Wake();
+}
+
+void Builder::SessionChanged(zk::SessionState state) {
+  if (state == zk::SessionState::kSuspended) logger_.Info("ZooKeeper suspended. Waiting");
+  if (state == zk::SessionState::kConnected) {
+    logger_.Info("ZooKeeper available. Resuming");
+    Wake();
+  }
+  if (state != zk::SessionState::kLost) return;
+  logger_.Warning("The ZooKeeper session is lost: dropping everything that was done under its locks");
+  builds_.SessionLost();
+  uploads_.SessionLost();
+  cleanup_.SessionLost();
+}
+
+Task<> Builder::Bounded(SteadyTime deadline, std::string what, Task<> step) {
+  std::exception_ptr error;
+  try {
+    co_await WithDeadline(context_.loop, deadline, what, std::move(step));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) logger_.Warning("Stopping: {}", MessageOf(error));
+}
+
+Task<> Builder::Stop() {
+  logger_.Info("Stopping");
+  session_.Reset();
+  image_watch_.Reset();
+  SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.graceful_stop;
+  co_await Bounded(deadline, "ending statistics", stats_.Stop());
+  co_await Bounded(deadline, "ending clean-up", cleanup_.Stop());
+  co_await Bounded(deadline, "ending uploads", uploads_.Stop());
+  co_await Bounded(deadline, "ending builds", builds_.Stop());
+  co_await Bounded(deadline, "stopping providers", providers_.Stop());
+  co_await Bounded(deadline, "removing the announcement", entry_.Unregister());
+  co_await images_.Stop();
+}
+
+}  // namespace nodepool::builder

@@ -1,0 +1,235 @@
+#include "builder/cleanup_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "builder/view.h"
+#include "sched/image_upload.h"
+
+namespace nodepool::builder {
+
+CleanupWorker::CleanupWorker(Context& context, ImageProviders& providers, const UploadWorker& uploads)
+    : Worker(context, "CleanupWorker"), providers_(providers), uploads_(uploads) {}
+
+SteadyTime CleanupWorker::Consider() {
+  SteadyTime now = context_.loop.SteadyNow();
+  bool is_pass = now >= next_pass_;
+  if (is_pass) {
+    next_pass_ = now + context_.intervals.cleanup;
+    held_off_.clear();
+  }
+  for (const ImageName& image : AllImages()) {
+    if (is_pass || HasMarked(image)) ConsiderImage(image, is_pass);
+  }
+  StartJob("local files", CleanLocal());
+  return next_pass_;
+}
+
+std::set<ImageName> CleanupWorker::AllImages() const {
+  std::set<ImageName> images = context_.images.images();
+  for (const auto& [key, build] : context_.images.builds()) images.insert(key.image);
+  return images;
+}
+
+bool CleanupWorker::HasMarked(const ImageName& image) const {
+  sched::ImageView view = ViewOf(context_, image);
+  auto is_marked = [](const auto& record) { return record.state == ImageState::kDeleting; };
+  return std::ranges::any_of(view.builds, [&](const sched::BuildView& build) {
+    return is_marked(build) || std::ranges::any_of(build.uploads, is_marked);
+  });
+}
+
+void CleanupWorker::ConsiderImage(const ImageName& image, bool is_pass) {
+  std::optional<sched::ImageWish> wish = WishOf(*context_.config, image);
+  sched::CleanupPlan plan = PlanCleanup(ViewOf(context_, image), wish ? &*wish : nullptr,
+                                        ProvidersWithImages(*context_.config));
+  for (const sched::UploadRemoval& removal : plan.uploads) {
+    StartJob(fmt::format("remove upload {} of build {}-{} from {}", removal.upload, image, removal.build,
+                         removal.provider),
+             RemoveUpload(removal, image));
+  }
+  for (const sched::BuildRemoval& removal : plan.mark) {
+    store::BuildKey key{image, removal.build};
+    StartJob(fmt::format("mark build {}", key), MarkBuild(key, removal.reason));
+  }
+  for (const BuildId& build : plan.remove) {
+    store::BuildKey key{image, build};
+    StartJob(fmt::format("remove build {}", key), RemoveRecord(key));
+  }
+  if (plan.is_image_unused && is_pass) {
+    StartJob(fmt::format("remove image {}", image), RemoveImage(image));
+  }
+}
+
+void CleanupWorker::StartJob(std::string name, Task<> job) {
+  if (held_off_.contains(name) || !running_.insert(name).second) return;
+  jobs_.Spawn(name, RunJob(name, std::move(job)));
+}
+
+Task<> CleanupWorker::RunJob(std::string name, Task<> job) {
+  std::exception_ptr error;
+  try {
+    co_await std::move(job);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  running_.erase(name);
+  if (!error) co_return;
+  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  held_off_.insert(name);
+  logger_.Error("Clean-up, {}: {}", name, MessageOf(error));
+}
+
+// --- Uploads -----------------------------------------------------------------------
+
+Task<> CleanupWorker::RemoveUpload(sched::UploadRemoval removal, ImageName image) {
+  store::UploadKey key{{image, removal.build}, removal.provider, removal.upload};
+  std::optional<store::StoredUpload> upload = co_await context_.store.ReadUpload(key);
+  if (!upload) co_return;
+  bool has_image = upload->record.external_id && !upload->record.external_id->empty();
+  if (upload->record.state == ImageState::kUploading && !has_image) {
+    co_await RemoveAbandoned(key);
+    co_return;
+  }
+  logger_.Info("Removing upload {}: {}", key, ToString(removal.reason));
+  bool is_marked = co_await MarkUpload(key);
+  if (!is_marked) co_return;
+  // Died from here on, the record stays `deleting` and the next pass of any builder that
+  // knows the provider goes on.
+  if (has_image) {
+    std::shared_ptr<driver::Provider> provider = providers_.Find(key.provider);
+    if (!provider) throw Error(Verdict::kFail, fmt::format("provider {} cannot be used", key.provider));
+    co_await provider->DeleteImage(*upload->record.external_id);
+  }
+  co_await context_.store.RemoveUpload(key);
+}
+
+// Whoever uploads holds the lock of the provider's uploads of the build.
+Task<> CleanupWorker::RemoveAbandoned(store::UploadKey key) {
+  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockUploads(key.build, key.provider);
+  if (!lock) co_return;
+  Task<> work = RemoveAbandonedLocked(key);
+  co_await context_.store.Holding(*lock, std::move(work));
+}
+
+Task<> CleanupWorker::RemoveAbandonedLocked(store::UploadKey key) {
+  std::optional<store::StoredUpload> upload = co_await context_.store.ReadUpload(key);
+  if (!upload || upload->record.state != ImageState::kUploading || upload->record.external_id) co_return;
+  logger_.Info("Removing the record of upload {}, which nobody carries out", key);
+  co_await context_.store.RemoveUpload(key);
+}
+
+// Whether the record says `deleting` in the end.
+Task<bool> CleanupWorker::MarkUpload(store::UploadKey key) {
+  std::optional<store::StoredUpload> upload = co_await context_.store.ReadUpload(key);
+  if (!upload) co_return false;
+  if (upload->record.state == ImageState::kDeleting) co_return true;
+  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockUpload(key);
+  if (!lock) co_return false;
+  auto change = [this](ImageUpload& record) {
+    if (record.state == ImageState::kDeleting) return store::Change::kSkip;
+    record.state = ImageState::kDeleting;
+    record.state_time = context_.loop.Now();
+    return store::Change::kWrite;
+  };
+  Task<bool> work = context_.store.UpdateUpload(*upload, *lock, change);
+  co_await context_.store.Holding(*lock, std::move(work));
+  co_return true;
+}
+
+// --- Builds ------------------------------------------------------------------------
+
+Task<> CleanupWorker::MarkBuild(store::BuildKey key, sched::RemovalReason reason) {
+  logger_.Info("Removing build {}: {}", key, ToString(reason));
+  if (reason == sched::RemovalReason::kAbandoned) {
+    std::optional<zk::HeldLock> building = co_await context_.store.TryLockImage(key.image);
+    if (!building) co_return;
+    Task<> work = MarkAbandoned(key);
+    co_await context_.store.Holding(*building, std::move(work));
+    co_return;
+  }
+  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockBuild(key);
+  if (!lock) co_return;
+  Task<> work = MarkBuildLocked(key, *lock);
+  co_await context_.store.Holding(*lock, std::move(work));
+}
+
+// Nobody builds the image while we hold its lock, so nobody works on the record.
+Task<> CleanupWorker::MarkAbandoned(store::BuildKey key) {
+  std::optional<store::StoredBuild> build = co_await context_.store.ReadBuild(key);
+  if (!build || build->record.state != ImageState::kBuilding) co_return;
+  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockBuild(key);
+  if (!lock) co_return;
+  Task<> work = MarkBuildLocked(key, *lock);
+  co_await context_.store.Holding(*lock, std::move(work));
+}
+
+Task<> CleanupWorker::MarkBuildLocked(store::BuildKey key, zk::HeldLock lock) {
+  std::optional<store::StoredBuild> build = co_await context_.store.ReadBuild(key);
+  if (!build) co_return;
+  auto change = [this](ImageBuild& record) {
+    if (record.state == ImageState::kDeleting) return store::Change::kSkip;
+    record.state = ImageState::kDeleting;
+    record.state_time = context_.loop.Now();
+    return store::Change::kWrite;
+  };
+  co_await context_.store.UpdateBuild(*build, lock, change);
+}
+
+Task<> CleanupWorker::RemoveRecord(store::BuildKey key) {
+  bool is_removed = co_await context_.store.RemoveBuild(key);
+  if (!is_removed) throw Error(Verdict::kConflict, "it has records of uploads that cannot be read");
+}
+
+// D-44
+Task<> CleanupWorker::RemoveImage(ImageName image) {
+  bool is_removed = co_await context_.store.RemoveImage(image);
+  if (is_removed) logger_.Info("Removed image {}, which is not configured and has no builds", image);
+}
+
+// --- Local files -------------------------------------------------------------------
+
+Task<> CleanupWorker::CleanLocal() {
+  co_await RefreshLocal(context_);
+  LocalBuilds local = context_.local;
+  bool is_changed = false;
+  for (const auto& [key, formats] : local) {
+    if (uploads_.IsReading(key)) continue;
+    bool is_cleaned = co_await CleanLocalBuild(key);
+    is_changed = is_changed || is_cleaned;
+  }
+  if (is_changed) co_await RefreshLocal(context_);
+}
+
+// Whether anything was removed.
+Task<bool> CleanupWorker::CleanLocalBuild(store::BuildKey key) {
+  bool is_gone = co_await IsGone(key);
+  if (is_gone) {
+    logger_.Info("Removing the files of build {}", key);
+    co_await context_.files.RemoveBuild(context_.images_dir(), key);
+    co_return true;
+  }
+  std::optional<sched::ImageWish> wish = WishOf(*context_.config, key.image);
+  if (!wish) co_return false;
+  sched::ImageView view = ViewOf(context_, key.image);
+  auto build = std::ranges::find(view.builds, key.build, &sched::BuildView::id);
+  if (build == view.builds.end()) co_return false;
+  std::vector<std::string> unneeded = UnneededFormats(*build, *wish);
+  for (const std::string& format : unneeded) {
+    logger_.Info("Removing the {} file of build {}, which every provider has", format, key);
+    co_await context_.files.RemoveFormat(context_.images_dir(), key, format);
+  }
+  co_return !unneeded.empty();
+}
+
+// Whether nobody needs the build's files. One that is not in the cache may be unreadable
+// or new: only the tree tells.
+Task<bool> CleanupWorker::IsGone(store::BuildKey key) {
+  auto known = context_.images.builds().find(key);
+  if (known != context_.images.builds().end()) co_return known->second.record.state == ImageState::kDeleting;
+  bool exists = co_await context_.store.BuildExists(key);
+  co_return !exists;
+}
+
+}  // namespace nodepool::builder

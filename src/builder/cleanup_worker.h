@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "builder/image_providers.h"
+#include "builder/upload_worker.h"
+#include "builder/worker.h"
+#include "sched/image_cleanup.h"
+
+namespace nodepool::builder {
+
+// Removes what is not needed any more: uploads out of clouds, records, local files
+// (builder.md 12). Once a minute, and at once what somebody has marked `deleting`. The
+// only place where images are deleted; everybody else marks the records.
+class CleanupWorker : public Worker {
+ public:
+  CleanupWorker(Context& context, ImageProviders& providers, const UploadWorker& uploads);
+
+ private:
+  SteadyTime Consider() override;
+  void ConsiderImage(const ImageName& image, bool is_pass);
+  bool HasMarked(const ImageName& image) const;
+  std::set<ImageName> AllImages() const;
+  // Runs `job` unless one of that name runs; a failure is logged and waits for the next
+  // pass.
+  void StartJob(std::string name, Task<> job);
+  Task<> RunJob(std::string name, Task<> job);
+
+  Task<> RemoveUpload(sched::UploadRemoval removal, ImageName image);
+  Task<> RemoveAbandoned(store::UploadKey key);
+  Task<> RemoveAbandonedLocked(store::UploadKey key);
+  Task<bool> MarkUpload(store::UploadKey key);
+  Task<> MarkBuild(store::BuildKey key, sched::RemovalReason reason);
+  Task<> MarkAbandoned(store::BuildKey key);
+  Task<> MarkBuildLocked(store::BuildKey key, zk::HeldLock lock);
+  Task<> RemoveRecord(store::BuildKey key);
+  Task<> RemoveImage(ImageName image);
+  Task<> CleanLocal();
+  Task<bool> CleanLocalBuild(store::BuildKey key);
+  Task<bool> IsGone(store::BuildKey key);
+
+  ImageProviders& providers_;
+  const UploadWorker& uploads_;
+  SteadyTime next_pass_{};
+  std::set<std::string> running_;
+  std::set<std::string> held_off_;  // until the next pass, since they failed
+};
+
+}  // namespace nodepool::builder

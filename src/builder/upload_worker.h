@@ -1,0 +1,60 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "builder/image_providers.h"
+#include "builder/retries.h"
+#include "builder/worker.h"
+
+namespace nodepool::builder {
+
+// Brings the current build of each image into every provider that lists it, from the
+// files on this host (builder.md 10), a few at a time.
+class UploadWorker : public Worker {
+ public:
+  using Target = std::pair<ImageName, ProviderName>;
+
+  // `at_most`: uploads at a time; 0: none at all.
+  UploadWorker(Context& context, ImageProviders& providers, int at_most);
+
+  const std::set<Target>& uploading() const { return uploading_; }
+  // Whether files of the build are being read.
+  bool IsReading(const store::BuildKey& build) const { return reading_.contains(build); }
+
+ private:
+  // What is to be uploaded, by whom.
+  struct Job {
+    store::StoredBuild build;
+    std::shared_ptr<driver::Provider> provider;
+    std::string filename;
+    std::map<std::string, std::string> image_metadata;
+    zk::HeldLock lock;
+  };
+
+  SteadyTime Consider() override;
+  std::string Circumstances(const ProviderName& provider, const BuildId& build) const;
+  Task<> Upload(Target target, BuildId build);
+  Task<bool> UploadOnce(store::BuildKey build, ProviderName provider);
+  Task<bool> UploadLocked(store::BuildKey build, ProviderName provider, zk::HeldLock lock);
+  Task<bool> HasReadyUpload(store::BuildKey build, ProviderName provider);
+  Task<bool> Perform(Job job);
+  Task<std::string> Send(Job job, store::StoredUpload& upload, std::string name);
+  Task<> RunHook(Job job, store::StoredUpload& upload, std::string name, std::string external_id);
+  Task<> Finish(Job job, store::StoredUpload upload, std::string name, std::string external_id);
+  Task<> DeleteQuietly(std::shared_ptr<driver::Provider> provider, std::string external_id);
+
+  ImageProviders& providers_;
+  int at_most_;
+  Retries<Target> retries_;
+  std::set<Target> uploading_;
+  std::multiset<store::BuildKey> reading_;
+};
+
+// `format` with {image_name}, {upload_id} and {timestamp} filled in. Throws
+// Error(kInvalid) for any other word in braces.
+std::string ImageNameInCloud(const std::string& format, const ImageName& image, const UploadId& upload,
+                             WallTime now);
+
+}  // namespace nodepool::builder

@@ -1,0 +1,91 @@
+#include "builder/view.h"
+
+namespace nodepool::builder {
+namespace {
+
+sched::BuildView ViewOf(const Context& context, const store::StoredBuild& build) {
+  sched::BuildView view;
+  view.id = build.id.build;
+  view.state = build.record.state.value_or(ImageState::kFailed);
+  view.state_time = build.record.state_time;
+  view.formats = build.record.formats;
+  view.is_own = build.record.builder_id == context.identity.builder_id;
+  if (auto local = context.local.find(build.id); local != context.local.end()) {
+    for (const auto& [format, path] : local->second) view.local_formats.insert(format);
+  }
+  const auto& uploads = context.images.uploads();
+  store::UploadKey first;
+  first.build = build.id;
+  for (auto it = uploads.lower_bound(first); it != uploads.end() && it->first.build == build.id; ++it) {
+    const auto& [key, upload] = *it;
+    view.uploads.push_back({key.provider, key.upload, upload.record.state.value_or(ImageState::kFailed),
+                            upload.record.state_time,
+                            context.images.IsUploadLocked(build.id, key.provider)});
+  }
+  return view;
+}
+
+sched::ImageView Outline(const Context& context, const ImageName& image) {
+  sched::ImageView view;
+  view.name = image;
+  view.is_paused = context.images.paused().contains(image);
+  view.is_requested = context.images.build_requests().contains(image);
+  view.is_build_locked = context.images.IsBuildLocked(image);
+  return view;
+}
+
+}  // namespace
+
+Task<> RefreshLocal(Context& context) {
+  std::set<ImageName> images = context.images.images();
+  for (const auto& [name, image] : context.config->common.diskimages) images.insert(name);
+  std::string directory = context.images_dir();
+  Task<LocalBuilds> scan = context.files.Scan(std::move(directory), std::move(images));
+  context.local = co_await std::move(scan);
+}
+
+sched::ImageView ViewOf(const Context& context, const ImageName& image) {
+  sched::ImageView view = Outline(context, image);
+  const auto& builds = context.images.builds();
+  store::BuildKey first;
+  first.image = image;
+  for (auto it = builds.lower_bound(first); it != builds.end() && it->first.image == image; ++it) {
+    view.builds.push_back(ViewOf(context, it->second));
+  }
+  return view;
+}
+
+sched::ImageView ViewOf(const Context& context, const ImageName& image,
+                        const std::vector<store::StoredBuild>& builds) {
+  sched::ImageView view = Outline(context, image);
+  for (const store::StoredBuild& build : builds) view.builds.push_back(ViewOf(context, build));
+  return view;
+}
+
+std::optional<sched::ImageWish> WishOf(const driver::LoadedConfig& config, const ImageName& image) {
+  auto found = config.common.diskimages.find(image);
+  if (found == config.common.diskimages.end()) return std::nullopt;
+  const config::DiskImage& settings = found->second;
+  sched::ImageWish wish;
+  wish.is_paused = settings.is_paused;
+  wish.formats = settings.formats;
+  wish.rebuild_age = settings.rebuild_age;
+  wish.delete_after_upload = settings.delete_after_upload;
+  wish.keep_formats = settings.keep_formats;
+  for (const auto& [name, provider] : config.providers) {
+    auto part = provider->diskimages.find(image);
+    if (!provider->manages_images || part == provider->diskimages.end()) continue;
+    wish.providers[name] = {provider->image_format, part->second->is_paused};
+  }
+  return wish;
+}
+
+std::set<ProviderName> ProvidersWithImages(const driver::LoadedConfig& config) {
+  std::set<ProviderName> names;
+  for (const auto& [name, provider] : config.providers) {
+    if (provider->manages_images) names.insert(name);
+  }
+  return names;
+}
+
+}  // namespace nodepool::builder

@@ -1,0 +1,57 @@
+#include "builder/worker.h"
+
+#include <algorithm>
+
+#include "async/deadline.h"
+
+namespace nodepool::builder {
+namespace {
+
+// Bursts of changes are answered once.
+constexpr Duration kSettle = std::chrono::milliseconds(10);
+// A look around costs little, and clocks may be set.
+constexpr Duration kLookAnyway = std::chrono::minutes(1);
+// While the cache is not complete.
+constexpr Duration kSyncPause = std::chrono::milliseconds(100);
+
+Task<> WaitUntil(Loop& loop, Event& event, SteadyTime until) {
+  std::exception_ptr error;
+  try {
+    Task<> wait = event.Wait();
+    co_await WithDeadline(loop, until, "waiting", std::move(wait));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+Worker::Worker(Context& context, std::string name)
+    : context_(context),
+      logger_("nodepool.builder." + name),
+      jobs_(context.loop, logger_),
+      name_(std::move(name)),
+      loop_(context.loop, logger_) {}
+
+Worker::~Worker() = default;
+
+void Worker::Start() { loop_.Spawn(name_, Run()); }
+
+Task<> Worker::Stop() {
+  co_await loop_.Stop();
+  co_await jobs_.Stop();
+}
+
+Task<> Worker::Run() {
+  while (true) {
+    wake_.Reset();
+    SteadyTime now = context_.loop.SteadyNow();
+    SteadyTime next = now + kSyncPause;
+    if (context_.is_connected()) next = std::min(Consider(), now + kLookAnyway);
+    co_await WaitUntil(context_.loop, wake_, next);
+    co_await context_.loop.SleepFor(kSettle);
+  }
+}
+
+}  // namespace nodepool::builder

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "cli/daemon_options.h"
+
+namespace nodepool::cli {
+
+// The command line of nodepool-builder (builder.md 2.1).
+struct BuilderOptions : DaemonOptions {
+  int build_workers = 1;
+  int upload_workers = 4;
+};
+
+// As ParseDaemonOptions.
+std::optional<int> ParseBuilderOptions(int argc, char** argv, BuilderOptions& options);
+
+}  // namespace nodepool::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace nodepool::cli {
+
+// What the command lines of the daemons have in common (operations.md 2).
+struct DaemonOptions {
+  std::string config_path = "/etc/nodepool/nodepool.yaml";
+  std::optional<std::string> secure_path;
+  bool is_debug = false;
+  bool wants_repl = false;  // accepted and ignored (D-61)
+  // Seconds between clean-up passes; for tests, not shown in the help.
+  std::optional<double> cleanup_interval;
+};
+
+// Fills `options`; `add` adds what is special. Returns the exit status when there is
+// nothing to run: 0 after --help or --version, 2 after a usage error, which has been told
+// on stderr.
+std::optional<int> ParseDaemonOptions(int argc, char** argv, const std::string& name,
+                                      const std::string& description, DaemonOptions& options,
+                                      const std::function<void(CLI::App&)>& add);
+
+// As the operating system reports it, up to the first dot.
+std::string Hostname();
+// The same as it is.
+std::string WholeHostname();
+// With the domain where the resolver knows it, else the host name.
+std::string FullyQualifiedHostname();
+
+}  // namespace nodepool::cli

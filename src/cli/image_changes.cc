@@ -1,0 +1,77 @@
+#include "cli/image_changes.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+namespace nodepool::cli {
+namespace {
+
+// What applies to both kinds of records.
+template <class Record>
+std::function<store::Change(Record&)> ToDeleting(WallTime now) {
+  return [now](Record& record) {
+    record.state = ImageState::kDeleting;
+    record.state_time = now;
+    return store::Change::kWrite;
+  };
+}
+
+}  // namespace
+
+Task<int> DibImageDelete(Context& context, std::string name) {
+  std::size_t dash = name.rfind('-');
+  if (dash == std::string::npos) {
+    context.logger.Error("\"{}\" is no build; expected IMAGE-BUILD, as dib-image-list shows it", name);
+    co_return 1;
+  }
+  store::BuildKey key{ImageName(name.substr(0, dash)), BuildId(name.substr(dash + 1))};
+  std::optional<store::StoredBuild> build;
+  if (!key.image.empty() && !key.build.empty() && name.find('/') == std::string::npos) {
+    build = co_await context.store.ReadBuild(key);
+  }
+  if (!build) {
+    context.out << "Build " << name << " not found\n";
+  } else if (build->record.state == ImageState::kBuilding) {
+    context.out << "Cannot delete a build in progress\n";
+  } else {
+    auto change = ToDeleting<ImageBuild>(context.loop.Now());
+    co_await context.store.UpdateUnlockedBuild(*build, change);
+  }
+  co_return 0;
+}
+
+Task<int> ImageDelete(Context& context, store::UploadKey key) {
+  std::optional<store::StoredUpload> upload;
+  bool is_name = key.str().find('/') == std::string::npos;
+  if (is_name) upload = co_await context.store.ReadUpload(key);
+  if (!upload) {
+    context.out << "Image upload not found\n";
+  } else if (upload->record.state == ImageState::kUploading) {
+    context.out << "Cannot delete because image upload in progress\n";
+  } else {
+    auto change = ToDeleting<ImageUpload>(context.loop.Now());
+    co_await context.store.UpdateUnlockedUpload(*upload, change);
+  }
+  co_return 0;
+}
+
+Task<int> PauseImage(Context& context, ImageName image) {
+  std::exception_ptr error;
+  try {
+    co_await context.store.PauseImage(image);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (!error) co_return 0;
+  if (VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+  context.logger.Error("There is no image {} yet; it can be paused once a builder knows it", image);
+  co_return 1;
+}
+
+Task<int> UnpauseImage(Context& context, ImageName image) {
+  co_await context.store.UnpauseImage(image);
+  co_return 0;
+}
+
+}  // namespace nodepool::cli
