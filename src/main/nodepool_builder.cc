@@ -62,6 +62,7 @@ Task<> Serve(Program& program) {
   tasks.Spawn("wait for a reload", AwaitReload(loop, program.follower));
   tasks.Spawn("run the builder", Start(program, builder, ending));
   co_await ending.reached.Wait();
+  std::exception_ptr error = ending.error;
   if (!ending.is_immediate) {
     co_await tasks.Stop();
     co_await builder.Stop();
@@ -71,7 +72,7 @@ Task<> Serve(Program& program) {
   // build that runs is ended by its supervisor.
   if (ending.is_immediate) std::_Exit(0);
   co_await builder.Stop();
-  if (ending.error) std::rethrow_exception(ending.error);
+  if (error) std::rethrow_exception(error);
 }
 
 builder::Builder::Options OptionsOf(const cli::BuilderOptions& options, const std::string& images_dir,
