@@ -50,3 +50,471 @@ def test_built_uploaded_booted(images):
     assert re.search(rf"\| {build} \| {number} \| fake-cloud \| debian \| .* \| ready \|", listing), listing
     builder.stop(number=signal.SIGINT)
     assert builder.wait() == 0
+
+
+def age(tree, path, seconds=100_000):
+    record = tree.record(path)
+    tree.write(path, {**record, "state_time": record["state_time"] - seconds})
+
+
+# Rotation: current and previous stay, everything older goes (builder.md 12)
+def test_rotation(images):
+    config = images.config([image()], [images.provider()], build_log_retention=1)
+    images.builder(config)
+    built = []
+    for _ in range(3):
+        build, _ = images.wait_upload(build=images.wait_build(known=built))
+        built.append(build)
+        if len(built) < 3:
+            for offset, old in enumerate(reversed(built)):
+                age(images.tree, f"/nodepool/images/debian/builds/{old}", 100_000)
+    wait_for(lambda: set(images.builds()) == set(built[1:]), "the oldest build is gone")
+    wait_for(lambda: {image["metadata"]["nodepool_build_id"] for image in images.cloud_images().values()}
+             == set(built[1:]), "its upload is gone")
+    wait_for(lambda: not [name for name in images.files() if built[0] in name], "its files are gone")
+    assert {name for name in images.files() if built[2] in name} == {
+        f"debian-{built[2]}.{end}" for end in ("qcow2", "qcow2.md5", "qcow2.sha256", "d")}
+    logs = {path.name for path in images.log_dir().iterdir()}
+    assert logs == {f"debian-{build}.log" for build in built[1:]}
+
+
+# 8.1, 8.2: the words and the environment of the command
+def test_the_command_and_its_environment(images):
+    record = images.folder / "record"
+    config = images.config([image(env={"RECORD": record, "A": "b c"}, formats=["raw"])], [images.provider()],
+                           elements_dir="/srv/elements")
+    secure = images.folder / "secure.yaml"
+    secure.write_text(json.dumps({"diskimages": [{"name": "debian", "env-vars": {"SECRET": "tops3cret"}}]}))
+    builder = images.builder(config, "-s", secure, env={"OUTER": "1"})
+    build = images.wait_build()
+    words, *environment = record.read_text().splitlines()
+    out = f"{images.images_dir()}/debian-{build}"
+    assert words == (f"words: -x -t qcow2,raw --checksum --no-tmpfs --qemu-img-options compat=0.10 -o {out} "
+                     "debian-minimal vm")
+    for line in ("DIB_RELEASE=bookworm", "DIB_IMAGE_NAME=debian", f"DIB_IMAGE_FILENAME={out}",
+                 "ELEMENTS_PATH=/srv/elements", "A=b c", "SECRET=tops3cret", "OUTER=1"):
+        assert line in environment
+    assert "tops3cret" not in builder.output()
+
+
+# 17.30 of coordination.md, 6.2
+def test_17_30_a_build_asked_for(images):
+    config = images.config([image()], [images.provider()])
+    images.builder(config)
+    first = images.wait_build()
+    images.wait_upload(build=first)
+    tool = images.installation.tool
+    assert tool("image-build", "unknown", config=config).returncode == 1
+    assert tool("image-build", "debian", "--wait", config=config).returncode == 0
+    assert images.tree.zk.exists("/nodepool/images/debian/request-build") is None
+    second = images.wait_build(known=[first])
+    images.wait_upload(build=second)
+    assert set(images.builds()) == {first, second}
+
+
+# 17.31 of coordination.md, D-42
+def test_17_31_a_paused_image_is_uploaded_but_not_built(images):
+    pause = images.folder / "pause"
+    pause.touch()
+    config = images.config([image(env={"PAUSE_FILE": pause})], [images.provider()])
+    images.builder(config)
+    build = images.wait_build(state="building")
+    tool = images.installation.tool
+    for _ in range(2):
+        assert tool("image-pause", "debian", config=config).returncode == 0
+    assert "paused" in tool("dib-image-list", config=config).stdout
+    pause.unlink()
+    images.wait_upload(build=build)
+    tool("image-build", "debian", config=config)
+    assert re.search(r"\| debian \| True +\| pending ", tool("image-status", config=config).stdout)
+    age(images.tree, f"/nodepool/images/debian/builds/{build}")
+    for _ in range(2):
+        assert tool("image-unpause", "debian", config=config).returncode == 0
+    images.wait_build(known=[build])
+    assert tool("image-pause", "unknown", config=config).returncode == 1
+
+
+def test_a_failing_build_is_held_off_until_the_configuration_is_mended(images):  # D-40
+    config = images.config([image(env={"FAIL": "127"})], [images.provider()])
+    builder = images.builder(config)
+    wait_for(lambda: "ended with 127" in builder.output(), "the build fails")
+    assert "Next attempt in 60 s" in builder.output()
+    wait_for(lambda: not images.builds(), "the failed build is removed")
+    wait_for(lambda: not images.files(), "its files are removed")
+    images.config([image()], [images.provider()])
+    images.wait_upload()
+    assert builder.output().count("ended with 127") == 1
+
+
+@pytest.mark.parametrize("settings, told", [
+    ({"dib_cmd": "/no/such/command"}, "cannot be run: No such file"),
+    ({"dib_cmd": "no-such-command"}, "there is no program no-such-command"),
+    ({"dib_cmd": "'unclosed"}, "a quote is not closed"),
+    ({"env": {"SKIP_FORMAT": "qcow2"}}, "it made no qcow2 file"),  # missing-output
+    ({"env": {"PAUSE_FILE": "pause"}, "build_timeout": 1}, "took longer than build-timeout"),
+])
+def test_builds_that_come_to_nothing(images, settings, told):
+    (images.folder / "pause").touch()
+    env = {key: images.folder / value if value == "pause" else value for key, value in settings.get("env", {}).items()}
+    entry = image(env=env)
+    entry.update({key.replace("_", "-"): value for key, value in settings.items() if key != "env"})
+    builder = images.builder(images.config([entry], [images.provider()]))
+    wait_for(lambda: told in builder.output(), f"the log says {told}")
+    wait_for(lambda: not images.builds() and not images.files(), "nothing is left")
+    assert builder.is_running()
+
+
+def test_a_hundred_megabytes_of_garbage_in_the_log(images):
+    config = images.config([image(env={"LOG_BYTES": 100_000_000})], [images.provider()])
+    builder = images.builder(config)
+    build = images.wait_build(seconds=60)
+    assert (images.log_dir() / f"debian-{build}.log").stat().st_size > 100_000_000
+    status = pathlib.Path(f"/proc/{builder.pid}/status").read_text()
+    assert int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) < 200_000
+
+
+# --- The end of the process at any moment ----------------------------------------------
+
+def is_alive(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}")
+
+
+def start_paused(images, **settings):
+    pause = images.folder / "pause"
+    pause.touch()
+    config = images.config([image(env={"PAUSE_FILE": pause})], [images.provider(**settings)])
+    builder = images.builder(config)
+    pid = int(wait_for(lambda: (images.folder / "pause.pid").exists() and
+                       (images.folder / "pause.pid").read_text().strip(), "the command runs"))
+    return config, builder, pause, pid
+
+
+def test_killed_while_building(images):
+    config, builder, pause, pid = start_paused(images)
+    build = images.wait_build(state="building")
+    (images.images_dir() / f"debian-{build}.qcow2").write_text("half")
+    builder.kill()
+    wait_for(lambda: not is_alive(pid), "the command ends as well")
+    assert images.builds()[build]["state"] == "building"
+    pause.unlink()
+    images.builder(config)
+    new, _ = images.wait_upload(build=images.wait_build(known=[build]))
+    wait_for(lambda: set(images.builds()) == {new}, "the abandoned record is removed")
+    wait_for(lambda: not [name for name in images.files() if build in name], "its files are removed")
+
+
+# SIGTERM ends it at once; the build is ended by its supervisor (D-65)
+def test_terminated_while_building(images):
+    config, builder, pause, pid = start_paused(images)
+    builder.stop(number=signal.SIGTERM)
+    assert builder.wait() == 0
+    wait_for(lambda: not is_alive(pid), "the command ends as well")
+
+
+def test_stopped_while_building(images):  # D-41
+    config, builder, pause, pid = start_paused(images)
+    build = images.wait_build(state="building")
+    builder.stop(number=signal.SIGINT, seconds=20)
+    assert builder.wait() == 0
+    assert not is_alive(pid)
+    assert images.builds()[build]["state"] == "failed"
+    assert images.tree.contenders("/nodepool/images/debian/builds/lock") == []
+    assert images.tree.components("builder") == {}
+
+
+def test_killed_while_uploading(images):
+    config = images.config([image()], [images.provider(simulation={"upload-latency": 600})])
+    builder = images.builder(config)
+    build, number = images.wait_upload(state="uploading")
+    builder.kill()
+    config = images.config([image()], [images.provider()])
+    images.builder(config)
+    images.wait_upload(build=build)
+    wait_for(lambda: len(images.uploads()) == 1, "the abandoned record is removed")
+    assert (build, number) not in images.uploads()
+    assert len(images.cloud_images()) == 1
+
+
+def test_stopped_while_uploading(images):  # stop-upload
+    config = images.config([image()], [images.provider(simulation={"upload-latency": 600})])
+    builder = images.builder(config)
+    images.wait_upload(state="uploading")
+    builder.stop(number=signal.SIGINT)
+    assert builder.wait() == 0
+    assert images.cloud_images() == {}
+
+
+def test_killed_while_deleting(images):
+    config = images.config([image()], [images.provider(simulation={"delete-latency": 600})])
+    builder = images.builder(config)
+    build, number = images.wait_upload()
+    images.installation.tool("dib-image-delete", f"debian-{build}", config=config, check=True)
+    images.wait_upload(build=build, state="deleting")
+    wait_for(lambda: not [name for name in images.files() if build in name], "the files go first")  # dib-deletes-first
+    builder.kill()
+    assert images.builds()[build]["state"] == "deleting" and len(images.cloud_images()) >= 1
+    config = images.config([image()], [images.provider()])
+    images.builder(config)
+    wait_for(lambda: build not in images.builds(), "the record is removed")
+    assert build not in {entry["metadata"]["nodepool_build_id"] for entry in images.cloud_images().values()}
+
+
+# 17.33 of coordination.md
+def test_17_33_a_deleted_upload_is_made_again(images):
+    config = images.config([image()], [images.provider()])
+    images.builder(config)
+    build, number = images.wait_upload()
+    words = ["image-delete", "--provider", "fake-cloud", "--image", "debian", "--build-id", build, "--upload-id"]
+    tool = images.installation.tool
+    assert tool(*words, "0000009999", config=config).stdout == "Image upload not found\n"
+    assert tool(*words, number, config=config).stdout == ""
+    wait_for(lambda: [key[1] for key in images.uploads()] == ["0000000002"], "the next upload stands alone")
+    wait_for(lambda: len(images.cloud_images()) == 1, "the cloud has one image")
+    assert tool("dib-image-delete", "debian-none", config=config).stdout == "Build debian-none not found\n"
+
+
+# --- Several providers and formats ---------------------------------------------------------
+
+# LA-40, LA-39
+def test_providers_want_different_formats(images):
+    providers = [images.provider("fake-a", simulation={"image-format": "vhd"}), images.provider("fake-b")]
+    images.builder(images.config([image()], providers))
+    build, number = images.wait_upload(provider="fake-a")
+    images.wait_upload(provider="fake-b", build=build)
+    assert images.uploads(provider="fake-a")[(build, number)]["format"] == "vhd"
+    assert [entry["format"] for entry in images.cloud_images("fake-a").values()] == ["vhd"]
+    assert [entry["format"] for entry in images.cloud_images("fake-b").values()] == ["qcow2"]
+    assert images.builds()[build]["formats"] == "qcow2,vhd"
+
+
+# upload-contained, prune: delete-after-upload keeps what is wanted and what is not uploaded yet
+def test_files_go_after_the_upload(images):
+    providers = [images.provider("fake-a", simulation={"image-format": "raw"}),
+                 images.provider("fake-b"),
+                 images.provider("fake-c", images=[{"name": "debian", "meta": {"SHOULD_FAIL": "true"}}],
+                                 simulation={"image-format": "vhd"})]
+    entry = image(delete_after_upload=True, keep_formats=["qcow2"])
+    images.builder(images.config([entry], providers))
+    build, _ = images.wait_upload(provider="fake-a")
+    images.wait_upload(provider="fake-b")
+    wait_for(lambda: {name for name in images.files() if name.endswith((".raw", ".qcow2", ".vhd"))}
+             == {f"debian-{build}.qcow2", f"debian-{build}.vhd"}, "the raw file is removed, the others stay")
+    assert f"debian-{build}.raw.md5" not in images.files()
+    assert images.cloud_images("fake-c") == {}
+
+
+def test_a_provider_added_and_an_image_taken_from_one(images):
+    builder = images.builder(images.config([image()], [images.provider("fake-a")]))
+    build, _ = images.wait_upload(provider="fake-a")
+    images.config([image()], [images.provider("fake-a"), images.provider("fake-b")])
+    images.wait_upload(provider="fake-b", build=build)
+    images.config([image()], [images.provider("fake-a"), images.provider("fake-b", images=[])])
+    wait_for(lambda: images.uploads(provider="fake-b") == {} and images.cloud_images("fake-b") == {},
+             "the obsolete upload is removed")
+    assert len(images.cloud_images("fake-a")) == 1
+    assert builder.is_running()
+
+
+# image-remove, D-44
+def test_an_image_taken_out_of_the_configuration_vanishes(images):
+    images.builder(images.config([image(), image("fedora")], [images.provider(images=["debian", "fedora"])]))
+    images.wait_upload("debian")
+    images.wait_upload("fedora")
+    images.config([image()], [images.provider()])
+    wait_for(lambda: images.tree.children("/nodepool/images") == ["debian"], "the image's node is gone")
+    wait_for(lambda: len(images.cloud_images()) == 1 and not [f for f in images.files() if "fedora" in f],
+             "its images and files are gone")
+
+
+def test_a_lost_file_that_a_provider_lacks_is_built_again(images):  # D-45
+    images.builder(images.config([image()], [images.provider(images=[{"name": "debian", "pause": True}])]))
+    build = images.wait_build()
+    (images.images_dir() / f"debian-{build}.qcow2").unlink()
+    images.config([image()], [images.provider()])
+    images.wait_upload(build=images.wait_build(known=[build]))
+
+
+def test_the_hook_runs_after_the_upload_and_may_refuse(images):
+    hook = images.folder / "hook"
+    hook.write_text("#!/bin/sh\necho \"$1 $2\" > \"$3.post\"\necho refused\n[ ! -e $(dirname $0)/refuse ]\n")
+    hook.chmod(0o755)
+    (images.folder / "refuse").touch()
+    config = images.config([image()], [images.provider(post_upload_hook=str(hook))])
+    builder = images.builder(config)
+    wait_for(lambda: "post-upload-hook" in builder.output() and "failed" in builder.output(), "the hook refuses")
+    wait_for(lambda: images.cloud_images() == {}, "the image is deleted again")
+    (images.folder / "refuse").unlink()
+    images.config([image()], [images.provider(post_upload_hook=f"{images.folder}/./hook")])
+    build, number = images.wait_upload()
+    post = (images.images_dir() / f"debian-{build}.qcow2.post").read_text()
+    assert post == f"fake-cloud {images.uploads()[(build, number)]['external_id']}\n"
+
+
+# --- Several builders ------------------------------------------------------------------------
+
+# 17.32 of coordination.md; offline-builder
+def test_17_32_two_builders_build_once_and_upload_what_they_have(images):
+    pause = images.folder / "pause"
+    pause.touch()
+    configs = [images.config([image(env={"PAUSE_FILE": pause})], [images.provider()], name) for name in ("one", "two")]
+    builders = [images.builder(config) for config in configs]
+    build = images.wait_build(state="building")
+    pause.unlink()
+    images.wait_upload(build=build)
+    assert set(images.builds()) == {build}
+    holder = next(name for name in ("one", "two") if images.files(name))
+    other = {"one": "two", "two": "one"}[holder]
+    assert images.files(other) == set()
+    components = images.tree.components("builder")
+    assert len(components) == 2
+    builders[0 if holder == "one" else 1].stop(number=signal.SIGINT)
+    images.installation.tool("dib-image-delete", f"debian-{build}", config=configs[0], check=True)
+    new = images.wait_build(known=[build])
+    wait_for(lambda: build not in images.builds(), "the other builder removes the record")
+    assert [name for name in images.files(holder) if build in name]
+    images.builder(configs[0 if holder == "one" else 1])
+    wait_for(lambda: not [name for name in images.files(holder) if build in name], "its files are removed at its start")
+    images.wait_upload(build=new)
+
+
+# 17.29 of coordination.md: kazoo's lock keeps the image from being built; D-09
+def test_17_29_component_and_locks(images):
+    lock = images.tree.zk.Lock("/nodepool/images/debian/builds/lock")
+    images.tree.zk.ensure_path("/nodepool/images/debian/builds")
+    assert lock.acquire(timeout=10)
+    images.builder(images.config([image()], [images.provider()]))
+    (name, component), = images.tree.components("builder").items()
+    assert component["hostname"] == os.uname().nodename and name.startswith(os.uname().nodename)
+    assert component["state"] == "running" and component["kind"] == "builder"
+    assert images.builds() == {}
+    # A record that somebody left, and one that is not ours to touch while the lock is held.
+    stale = uuid.uuid4().hex
+    images.tree.zk.create(f"/nodepool/images/debian/builds/{stale}",
+                          json.dumps({"state": "building", "state_time": time.time()}).encode())
+    images.tree.zk.create("/nodepool/images/debian/request-build")
+    assert images.wait_build(state="building") == stale
+    lock.release()
+    images.wait_build(known=[stale])
+    wait_for(lambda: stale not in images.builds(), "the stale record is removed")
+    wait_for(lambda: images.tree.zk.exists("/nodepool/images/debian/request-build") is None, "the request is served")
+
+
+# 17.34 of coordination.md
+def test_17_34_export_and_import(images):
+    config = images.config([image()], [images.provider()])
+    builder = images.builder(config)
+    build, number = images.wait_upload()
+    builder.stop(number=signal.SIGINT)
+    saved = images.folder / "saved.json"
+    tool = images.installation.tool
+    tool("image-pause", "debian", config=config, check=True)
+    tool("export-image-data", str(saved), config=config, check=True)
+    assert saved.stat().st_mode & 0o777 == 0o600
+    before = (images.builds(), images.uploads())
+    images.tree.zk.delete("/nodepool", recursive=True)
+    tool("import-image-data", str(saved), config=config, check=True)
+    assert (images.builds(), images.uploads()) == before
+    assert images.tree.zk.exists("/nodepool/images/debian/pause")
+    images.builder(config)
+    tool("image-delete", "--provider", "fake-cloud", "--image", "debian", "--build-id", build, "--upload-id", number,
+         config=config, check=True)
+    new = wait_for(lambda: [key for key in images.uploads() if key[1] > number], "another upload")
+    assert new[0][0] == build
+
+
+# --- Files ---------------------------------------------------------------------------------------
+
+def test_foreign_files_stay_and_old_builds_are_known(images):  # foreign-file, legacy-id
+    folder = images.images_dir()
+    foreign = ["ubuntu-2204.iso", "notes-1.txt", "debian.qcow2", "notes-1234567890.txt", "core", "debian-abc.d"]
+    for name in foreign:
+        (folder / name).write_text("mine")
+    old = "0000000007"
+    for end in ("qcow2", "qcow2.md5", "raw-new"):
+        (folder / f"debian-{old}.{end}").write_text("old")
+    (folder / f"debian-{old}.d").mkdir()
+    (folder / f"debian-{old}.d" / "x").write_text("")
+    images.tree.zk.create(f"/nodepool/images/debian/builds/{old}", json.dumps(
+        {"state": "ready", "state_time": time.time(), "formats": "qcow2"}).encode(), makepath=True)
+    config = images.config([image()], [images.provider()])
+    images.builder(config)
+    assert images.wait_upload()[0] == old
+    images.installation.tool("dib-image-delete", f"debian-{old}", config=config, check=True)
+    images.wait_build(known=[old])
+    wait_for(lambda: old not in images.builds() and not [n for n in images.files() if old in n], "the old build goes")
+    assert set(foreign) <= images.files()
+
+
+def test_a_full_disk_ends_the_build_not_the_builder(images):
+    small = images.images_dir()
+    if os.system(f"mount -t tmpfs -o size=256k tmpfs {small} 2>/dev/null") != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        (small / "filler").write_bytes(bytes(150_000))
+        command = images.folder / "big-image-create"
+        command.write_text("#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nhead -c 400000 /dev/zero > $2.qcow2\n")
+        command.chmod(0o755)
+        entry = {**image(), "dib-cmd": str(command)}
+        builder = images.builder(images.config([entry], [images.provider()]))
+        wait_for(lambda: "Build debian-" in builder.output() and "failed: " in builder.output(), "the build fails")
+        wait_for(lambda: images.files() == {"filler"}, "what it left is removed")
+        images.config([image()], [images.provider()])
+        images.wait_upload()
+        assert builder.is_running()
+        builder.stop(number=signal.SIGINT)
+    finally:
+        os.system(f"umount {small}")
+
+
+def test_an_images_directory_that_is_missing(images):
+    config = images.config([image()], [images.provider()])
+    images.images_dir().rmdir()
+    builder = images.builder(config, wait=False)
+    assert builder.wait() == 1
+    assert "images-dir" in builder.output()
+    images.images_dir().mkdir()
+    builder = images.builder(config)
+    images.wait_upload()
+    for path in images.images_dir().iterdir():
+        path.unlink() if path.is_file() else os.system(f"rm -r {path}")
+    images.images_dir().rmdir()
+    images.installation.tool("image-build", "debian", config=config, check=True)
+    wait_for(lambda: "Building image debian: " in builder.output() and "No such file" in builder.output(), "it is told")
+    images.images_dir().mkdir()
+    assert builder.is_running()
+
+
+def test_a_bad_configuration_changes_nothing(images):
+    config = images.config([image()], [images.provider()])
+    builder = images.builder(config)
+    build, _ = images.wait_upload()
+    config.write_text("diskimages: [\n")
+    wait_for(lambda: "nodepool-one.yaml" in builder.output(), "it is told")
+    age(images.tree, f"/nodepool/images/debian/builds/{build}")
+    images.wait_upload(build=images.wait_build(known=[build]))
+
+
+# --- ZooKeeper ---------------------------------------------------------------------------------------
+
+def test_the_session_is_lost_during_a_build(private_site):
+    images = ImageSite(private_site)
+    config, builder, pause, pid = start_paused(images)
+    build = images.wait_build(state="building")
+    builder.pause()
+    wait_for(lambda: images.tree.components("builder") == {}, "the session expires", 40)
+    builder.resume()
+    wait_for(lambda: not is_alive(pid), "the build without a lock is ended")
+    pause.unlink()
+    images.wait_upload(build=images.wait_build(known=[build]))
+    wait_for(lambda: build not in images.builds(), "the lost record is removed")
+    assert len(images.tree.components("builder")) == 1
+
+
+def test_a_short_break_of_the_connection_does_not_matter(private_site):
+    images = ImageSite(private_site)
+    config, builder, pause, pid = start_paused(images)
+    build = images.wait_build(state="building")
+    private_site.zookeeper.stop()
+    private_site.zookeeper.start()
+    pause.unlink()
+    images.wait_upload(build=build, seconds=60)
