@@ -85,7 +85,13 @@ BuildPlan PlanBuild(const config::Config& config, const config::DiskImage& image
 
   for (const std::string& format : plan.without_checksums) {
     process::Command& convert = plan.commands.emplace_back();
-    convert.argv = {"qemu-img",    "convert", "-f", kQcow2, "-O", format, fmt::format("{}.{}", base, kQcow2),
+    convert.argv = {"qemu-img",
+                    "convert",
+                    "-f",
+                    kQcow2,
+                    "-O",
+                    format,
+                    fmt::format("{}.{}", base, kQcow2),
                     fmt::format("{}.{}", base, format)};
     convert.environment = environment;
   }

@@ -42,8 +42,8 @@ bool CleanupWorker::HasMarked(const ImageName& image) const {
 
 void CleanupWorker::ConsiderImage(const ImageName& image, bool is_pass) {
   std::optional<sched::ImageWish> wish = WishOf(*context_.config, image);
-  sched::CleanupPlan plan = PlanCleanup(ViewOf(context_, image), wish ? &*wish : nullptr,
-                                        ProvidersWithImages(*context_.config));
+  sched::CleanupPlan plan =
+      PlanCleanup(ViewOf(context_, image), wish ? &*wish : nullptr, ProvidersWithImages(*context_.config));
   for (const sched::UploadRemoval& removal : plan.uploads) {
     StartJob(fmt::format("remove upload {} of build {}-{} from {}", removal.upload, image, removal.build,
                          removal.provider),

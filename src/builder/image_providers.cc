@@ -22,8 +22,8 @@ void ImageProviders::Configure(const driver::LoadedConfig& config) {
       before.erase(existing);
       continue;
     }
-    driver::ProviderEnvironment environment{
-        context_.loop, context_.random, blocking_pool_, context_.store, nodes_, context_.images, [] {}};
+    driver::ProviderEnvironment environment{context_.loop, context_.random, blocking_pool_, context_.store,
+                                            nodes_,        context_.images, [] {}};
     try {
       driver::Driver* driver = drivers_.Find(settings->driver);
       providers_[name] = driver->CreateProvider(std::move(environment), settings);

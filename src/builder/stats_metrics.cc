@@ -3,9 +3,9 @@
 namespace nodepool::builder::stats {
 
 std::vector<const Metric*> All() {
-  return {&kBuildSize,     &kBuildDuration,    &kBuildCode,     &kLastBuild,      &kUploadTime,
-          &kUpload,        &kBuildState,       &kUploadState,   &kBuildRequests,  &kAllBuildRequests,
-          &kCurrentBuilds, &kCurrentUploads,   &kBuildWorkers,  &kUploadWorkers};
+  return {&kBuildSize,     &kBuildDuration,  &kBuildCode,    &kLastBuild,     &kUploadTime,
+          &kUpload,        &kBuildState,     &kUploadState,  &kBuildRequests, &kAllBuildRequests,
+          &kCurrentBuilds, &kCurrentUploads, &kBuildWorkers, &kUploadWorkers};
 }
 
 }  // namespace nodepool::builder::stats

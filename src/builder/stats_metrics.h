@@ -20,7 +20,8 @@ inline constexpr Metric kBuildCode{Kind::kGauge, "nodepool.dib_image_build.{imag
                                    "nodepool_image_build_exit_code",
                                    "Exit code of the last build; 1 on time-out, negative for a signal."};
 inline constexpr Metric kLastBuild{Kind::kGauge, "nodepool.dib_image_build.{image}.status.last_build",
-                                   "nodepool_image_build_last", "When the last build ended, in epoch seconds."};
+                                   "nodepool_image_build_last",
+                                   "When the last build ended, in epoch seconds."};
 inline constexpr Metric kUploadTime{Kind::kTiming, "nodepool.image_update.{image}.{provider}",
                                     "nodepool_image_upload_timer", "How long successful uploads take."};
 inline constexpr Metric kUpload{Kind::kCounter, "nodepool.image_update.{image}.{provider}",

@@ -15,9 +15,8 @@ namespace nodepool::builder {
 std::string ImageNameInCloud(const std::string& format, const ImageName& image, const UploadId& upload,
                              WallTime now) {
   auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
-  std::map<std::string, std::string> words = {{"image_name", image.value},
-                                              {"upload_id", upload.value},
-                                              {"timestamp", fmt::format("{}", seconds)}};
+  std::map<std::string, std::string> words = {
+      {"image_name", image.value}, {"upload_id", upload.value}, {"timestamp", fmt::format("{}", seconds)}};
   std::string name;
   for (std::size_t i = 0; i < format.size(); ++i) {
     bool is_doubled = i + 1 < format.size() && format[i + 1] == format[i];
@@ -27,9 +26,10 @@ std::string ImageNameInCloud(const std::string& format, const ImageName& image, 
       std::size_t end = format.find('}', i);
       auto word = words.find(format.substr(i + 1, end == std::string::npos ? end : end - i - 1));
       if (end == std::string::npos || word == words.end()) {
-        throw Error(Verdict::kInvalid,
-                    fmt::format("image-name-format {}: expected {{image_name}}, {{upload_id}} or {{timestamp}}",
-                                Excerpt(format)));
+        throw Error(
+            Verdict::kInvalid,
+            fmt::format("image-name-format {}: expected {{image_name}}, {{upload_id}} or {{timestamp}}",
+                        Excerpt(format)));
       }
       name += word->second;
       i = end;
@@ -118,7 +118,8 @@ Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provid
   auto local = context_.local.find(build);
   if (local == context_.local.end()) co_return false;
   auto file = local->second.find(job.provider->config().image_format);
-  if (file == local->second.end() || !job.provider->config().diskimages.contains(build.image)) co_return false;
+  if (file == local->second.end() || !job.provider->config().diskimages.contains(build.image))
+    co_return false;
   job.filename = file->second;
   job.image_metadata = image->second.metadata;
   Task<bool> perform = Perform(std::move(job));
@@ -128,9 +129,8 @@ Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provid
 
 Task<bool> UploadWorker::HasReadyUpload(store::BuildKey build, ProviderName provider) {
   std::vector<store::StoredUpload> uploads = co_await context_.store.ListUploadsOf(build, provider);
-  co_return std::ranges::any_of(uploads, [](const store::StoredUpload& upload) {
-    return upload.record.state == ImageState::kReady;
-  });
+  co_return std::ranges::any_of(
+      uploads, [](const store::StoredUpload& upload) { return upload.record.state == ImageState::kReady; });
 }
 
 Task<bool> UploadWorker::Perform(Job job) {
@@ -164,8 +164,8 @@ Task<bool> UploadWorker::Perform(Job job) {
   Task<> finish = Finish(job, upload, std::move(name), external_id);
   co_await Shielded(std::move(finish));
   if (error) std::rethrow_exception(error);
-  logger_.Info("Upload {} of build {} to provider {} is ready: {}", upload.id.upload, job.build.id, config.name,
-               external_id);
+  logger_.Info("Upload {} of build {} to provider {} is ready: {}", upload.id.upload, job.build.id,
+               config.name, external_id);
   metrics::LabelValues labels = {job.build.id.image.value, config.name.value};
   context_.metrics.Observe(stats::kUploadTime, labels, context_.loop.SteadyNow() - steady_start);
   context_.metrics.Add(stats::kUpload, labels);

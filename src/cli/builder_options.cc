@@ -15,7 +15,8 @@ std::optional<int> ParseBuilderOptions(int argc, char** argv, BuilderOptions& op
         ->capture_default_str();
   };
   return ParseDaemonOptions(argc, argv, "nodepool-builder",
-                            "Builds disk images and uploads them to the providers that use them", options, add);
+                            "Builds disk images and uploads them to the providers that use them", options,
+                            add);
 }
 
 }  // namespace nodepool::cli

@@ -51,7 +51,8 @@ Listing Builds(const store::ImageCache& images) {
                   {}};
   for (const auto& [key, build] : images.builds()) {
     json::array formats(build.record.formats.begin(), build.record.formats.end());
-    json::value state = images.paused().contains(key.image) ? json::value("paused") : Text(build.record.state);
+    json::value state =
+        images.paused().contains(key.image) ? json::value("paused") : Text(build.record.state);
     listing.rows.push_back({key.str(), key.image.value, JsonText(build.record.builder), std::move(formats),
                             std::move(state), ToSeconds(build.record.state_time)});
   }
@@ -95,7 +96,8 @@ Listing Statuses(const store::ImageCache& images) {
       request = is_building ? "building" : "pending";
       age = ToSeconds(found->second);
     }
-    listing.rows.push_back({image.value, images.paused().contains(image), std::move(request), std::move(age)});
+    listing.rows.push_back(
+        {image.value, images.paused().contains(image), std::move(request), std::move(age)});
   }
   return listing;
 }

@@ -1,0 +1,2 @@
+export DISTRO_NAME=tiny
+export DIB_INIT_SYSTEM=sysv
