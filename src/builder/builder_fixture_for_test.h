@@ -1,0 +1,165 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "builder/builder.h"
+#include "builder/fakes_for_test.h"
+#include "drivers/fake/fake_driver.h"
+#include "testing/faulty_zk.h"
+#include "testing/memory_zk.h"
+#include "testing/virtual_time.h"
+
+namespace nodepool::builder {
+
+using store::BuildKey;
+
+// Builders on an in-process ZooKeeper and simulated clouds, in virtual time. Each is a
+// host of its own.
+class BuilderTest : public ::testing::Test {
+ protected:
+  struct Host {
+    explicit Host(Loop& loop) : runner(loop, files) {}
+    std::string name;
+    MemoryFiles files;
+    FakeRunner runner;
+    std::unique_ptr<zk::Client> client;
+    std::unique_ptr<testing::FaultyZk> recorder;  // what the builder talks to
+    std::unique_ptr<Builder> builder;
+  };
+
+  void SetUp() override {
+    auto driver = std::make_unique<drivers::FakeDriver>();
+    clouds_ = &driver->clouds();
+    drivers_.Add(std::move(driver));
+    client_ = zk_.Connect();
+    store_ = std::make_unique<store::Store>(time_.loop(), *client_, random_);
+    Load();
+  }
+  void TearDown() override {
+    for (auto& host : hosts_) Stop(*host);
+    hosts_.clear();
+    time_.Run(client_->Close());
+  }
+
+  // --- Configuration: entries in YAML; replaced as a whole, told by Load() -----------------
+  std::string diskimages_ = "[{name: debian}]";
+  std::string providers_ = Provider("cloud", "{name: debian}");
+
+  static std::string Provider(const std::string& name, const std::string& images,
+                              const std::string& more = "") {
+    return "- {name: " + name + ", driver: fake, cloud: simulated, diskimages: [" + images + "], pools: []" +
+           (more.empty() ? "" : ", " + more) + "}\n";
+  }
+  void Load() {
+    std::string path = (std::filesystem::temp_directory_path() / "nodepool-builder-XXXXXX").string();
+    ::close(::mkstemp(path.data()));
+    std::ofstream(path) << "images-dir: /images\ndiskimages: " << diskimages_ << "\nproviders:\n" << providers_;
+    auto loaded = driver::LoadConfig(path, std::nullopt, drivers_, nullptr);
+    std::filesystem::remove(path);
+    ASSERT_TRUE(loaded) << loaded.error().message();
+    config_ = *loaded;
+    for (auto& host : hosts_) {
+      if (host->builder) host->builder->Reconfigure(config_);
+    }
+  }
+
+  // --- Builders -------------------------------------------------------------------------------
+  Host& Start(std::string name = "nb01") {
+    hosts_.push_back(std::make_unique<Host>(time_.loop()));
+    hosts_.back()->name = std::move(name);
+    Restart(*hosts_.back());
+    return *hosts_.back();
+  }
+  void Restart(Host& host) {
+    host.client = zk_.Connect();
+    host.recorder = std::make_unique<testing::FaultyZk>(*host.client);
+    Builder::Options options;
+    options.identity = {host.name, host.name + ".example.org", "id of " + host.name, "/helpers"};
+    options.limits = limits_;
+    host.builder = std::make_unique<Builder>(time_.loop(), random_, pool_, metrics_, *host.recorder, drivers_,
+                                             host.runner, host.files, config_, std::move(options));
+    time_.Run(host.builder->Start());
+  }
+  void Stop(Host& host) {
+    if (!host.builder) return;
+    host.recorder->FailNever();
+    time_.Run(host.builder->Stop());
+    time_.Run(host.client->Close());
+    time_.Run(host.builder->Stop());
+    host.builder.reset();
+    host.recorder.reset();
+  }
+  // As far as others can tell: the process is gone and its session is over.
+  void Kill(Host& host) {
+    zk_.Disconnect(*host.client);
+    zk_.ExpireSession(*host.client);
+    Stop(host);
+  }
+
+  // --- Records ----------------------------------------------------------------------------------
+  std::vector<store::StoredBuild> Builds(const std::string& image = "debian") {
+    return time_.Run(store_->ListBuilds(ImageName(image)));
+  }
+  std::vector<store::StoredBuild> Builds(ImageState state, const std::string& image = "debian") {
+    std::vector<store::StoredBuild> builds = Builds(image);
+    std::erase_if(builds, [&](const auto& build) { return build.record.state != state; });
+    std::ranges::sort(builds, {}, [](const auto& build) { return build.record.state_time; });
+    return builds;
+  }
+  std::vector<store::StoredUpload> Uploads(const std::string& image = "debian",
+                                           const std::string& provider = "cloud") {
+    std::vector<store::StoredUpload> uploads;
+    for (const store::StoredBuild& build : Builds(image)) {
+      auto of_build = time_.Run(store_->ListUploadsOf(build.id, ProviderName(provider)));
+      uploads.insert(uploads.end(), of_build.begin(), of_build.end());
+    }
+    return uploads;
+  }
+  std::vector<store::StoredUpload> Uploads(ImageState state, const std::string& provider = "cloud") {
+    std::vector<store::StoredUpload> uploads = Uploads("debian", provider);
+    std::erase_if(uploads, [&](const auto& upload) { return upload.record.state != state; });
+    return uploads;
+  }
+  bool Exists(const std::string& path) { return zk_.tree().Exists(path).has_value(); }
+  drivers::FakeCloud& cloud(const std::string& name = "cloud") { return *clouds_->Find(ProviderName(name)); }
+  // Changes what the cloud is like, behind the builder's back.
+  void ChangeCloud(std::function<void(drivers::FakeSimulation&)> change, const std::string& name = "cloud") {
+    drivers::FakeSimulation settings = cloud(name).settings();
+    change(settings);
+    cloud(name).Configure(std::move(settings));
+  }
+
+  // --- Time ---------------------------------------------------------------------------------------
+  bool Await(std::function<bool()> condition, Duration limit = std::chrono::hours(2)) {
+    SteadyTime end = time_.loop().SteadyNow() + limit;
+    while (!condition()) {
+      if (time_.loop().SteadyNow() >= end) return false;
+      time_.Advance(std::chrono::seconds(5));
+    }
+    return true;
+  }
+  bool AwaitUploads(std::size_t count, Duration limit = std::chrono::hours(2)) {
+    return Await([&] { return Uploads(ImageState::kReady).size() == count; }, limit);
+  }
+
+  testing::VirtualTime time_;
+  SeededRandom random_{1};
+  BlockingPool pool_{1};
+  metrics::Metrics metrics_;
+  testing::MemoryZk zk_{time_.loop()};
+  driver::Registry drivers_;
+  drivers::FakeClouds* clouds_ = nullptr;
+  std::shared_ptr<const driver::LoadedConfig> config_;
+  StatsWorker::Limits limits_;
+  std::unique_ptr<zk::Client> client_;
+  std::unique_ptr<store::Store> store_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+};
+
+}  // namespace nodepool::builder

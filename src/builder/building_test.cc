@@ -1,0 +1,247 @@
+#include "builder/builder_fixture_for_test.h"
+
+namespace nodepool::builder {
+namespace {
+
+using ::testing::ElementsAre;
+using namespace std::chrono_literals;
+
+TEST_F(BuilderTest, AnImageIsBuiltUploadedAndBuiltAgainWhenItIsOld) {
+  Host& host = Start();
+  EXPECT_TRUE(AwaitUploads(1));
+  store::StoredBuild first = Builds().at(0);
+  EXPECT_EQ(first.record.builder, "nb01.example.org");
+  EXPECT_EQ(first.record.builder_id, "id of nb01");
+  EXPECT_THAT(first.record.formats, ElementsAre("qcow2"));
+  EXPECT_EQ(first.id.build.value.size(), 32u);
+  EXPECT_EQ(Uploads().at(0).id.upload.value, "0000000001");
+  time_.Advance(23h + 49min);
+  EXPECT_EQ(host.runner.ran.size(), 1u);
+  EXPECT_TRUE(Await([&] { return host.runner.ran.size() == 2; }, 20min));
+  EXPECT_TRUE(AwaitUploads(2));
+  EXPECT_GE(Builds(ImageState::kReady).at(1).record.state_time - first.record.state_time, 24h);
+  // The third takes the first one's place.
+  time_.Advance(25h);
+  EXPECT_TRUE(Await([&] { return Builds().size() == 2 && Uploads().size() == 2; }));
+  EXPECT_EQ(cloud().images().size(), 2u);
+  EXPECT_FALSE(host.files.Has(first.id));
+  EXPECT_FALSE(time_.Run(store_->BuildExists(first.id)));
+}
+
+TEST_F(BuilderTest, WhileItBuildsTheRecordSaysSoAndTheLockIsHeld) {
+  Host& host = Start();
+  EXPECT_TRUE(Await([&] { return !host.builder->building().empty(); }));
+  time_.Advance(1min);
+  store::StoredBuild build = Builds().at(0);
+  EXPECT_EQ(build.record.state, ImageState::kBuilding);
+  EXPECT_EQ(build.record.username, std::nullopt);
+  EXPECT_THAT(build.record.formats, ElementsAre("qcow2"));
+  EXPECT_FALSE(time_.Run(store_->TryLockImage(ImageName("debian"))));
+  time_.Advance(30min);
+  EXPECT_EQ(Builds().at(0).record.state, ImageState::kReady);
+  EXPECT_EQ(Builds().at(0).record.username, "zuul");
+  std::optional<zk::HeldLock> lock = time_.Run(store_->TryLockImage(ImageName("debian")));
+  ASSERT_TRUE(lock);
+  time_.Run(store_->Unlock(*lock));
+}
+
+// D-40
+TEST_F(BuilderTest, FailingBuildsAreTriedLessAndLess) {
+  Host& host = Start();
+  host.runner.build_time = 1s;
+  host.runner.next_code = [] { return 1; };
+  time_.Advance(2h);
+  // At 0, 1, 3, 7, 15, 31, 63 minutes, then each hour.
+  EXPECT_EQ(host.runner.ran.size(), 7u);
+  time_.Advance(24h);
+  EXPECT_LE(host.runner.ran.size(), 7u + 25);
+  EXPECT_GE(host.runner.ran.size(), 7u + 22);
+  EXPECT_LE(Builds().size(), 1u) << "failed records are removed";
+  // Whoever asks is not put off, and again not by the same request.
+  std::size_t before = host.runner.ran.size();
+  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Advance(10s);
+  EXPECT_EQ(host.runner.ran.size(), before + 1);
+  time_.Advance(30s);
+  EXPECT_EQ(host.runner.ran.size(), before + 1);
+  EXPECT_TRUE(Exists("/nodepool/images/debian/request-build")) << "it stays until a build is good";
+  // A changed configuration is tried at once.
+  diskimages_ = "[{name: debian, elements: [vm]}]";
+  host.runner.next_code = [] { return 0; };
+  Load();
+  EXPECT_TRUE(AwaitUploads(1, 1min));
+  EXPECT_FALSE(Exists("/nodepool/images/debian/request-build"));
+}
+
+TEST_F(BuilderTest, AtMostSoManyAtATime) {
+  limits_.builds = 2;
+  diskimages_ = "[{name: a}, {name: b}, {name: c}, {name: d}]";
+  providers_ = Provider("cloud", "{name: a}, {name: b}, {name: c}, {name: d}");
+  Load();
+  Host& host = Start();
+  EXPECT_TRUE(Await([&] { return cloud().images().size() == 4; }));
+  EXPECT_EQ(host.runner.most_running, 2);
+}
+
+TEST_F(BuilderTest, WithoutWorkersNothingIsBuilt) {
+  limits_.builds = 0;
+  Host& host = Start();
+  time_.Advance(1h);
+  EXPECT_TRUE(host.runner.ran.empty());
+}
+
+// No-format, build-pause
+TEST_F(BuilderTest, WhatIsPausedOrWantedInNoFormatIsNotBuilt) {
+  diskimages_ = "[{name: debian, pause: true}, {name: fedora}]";
+  Load();
+  Host& host = Start();
+  for (const char* image : {"debian", "fedora"}) time_.Run(store_->RequestBuild(ImageName(image)));
+  time_.Advance(1h);
+  EXPECT_TRUE(host.runner.ran.empty());
+  EXPECT_TRUE(Exists("/nodepool/images/fedora/request-build"));
+}
+
+// Pause-while-building: the configuration is looked at before each image.
+TEST_F(BuilderTest, WhatIsPausedMeanwhileIsNotBuilt) {
+  diskimages_ = "[{name: a}, {name: b}]";
+  providers_ = Provider("cloud", "{name: a}, {name: b}");
+  Load();
+  Host& host = Start();
+  time_.Advance(1min);
+  diskimages_ = "[{name: a}, {name: b, pause: true}]";
+  Load();
+  time_.Advance(1h);
+  EXPECT_EQ(host.runner.ran.size(), 1u);
+}
+
+TEST_F(BuilderTest, ABuildThatTakesTooLongFails) {
+  diskimages_ = "[{name: debian, build-timeout: 60}]";
+  Load();
+  Host& host = Start();
+  EXPECT_TRUE(Await([&] { return !host.runner.ran.empty() && host.runner.running == 0; }));
+  EXPECT_TRUE(Await([&] { return Builds(ImageState::kReady).empty() && Builds().empty(); }));
+  EXPECT_EQ(host.files.logs.begin()->second, "") << "no exit code is known";
+}
+
+// D-41
+TEST_F(BuilderTest, AStopEndsTheBuildAndSaysThatItFailed) {
+  Host& host = Start();
+  time_.Advance(1min);
+  Stop(host);
+  EXPECT_EQ(host.runner.ended_count, 1);
+  EXPECT_EQ(Builds().at(0).record.state, ImageState::kFailed);
+  EXPECT_THAT(Builds().at(0).record.formats, ElementsAre());
+  std::optional<zk::HeldLock> lock = time_.Run(store_->TryLockImage(ImageName("debian")));
+  EXPECT_TRUE(lock);
+  time_.Run(store_->Unlock(*lock));
+}
+
+TEST_F(BuilderTest, AStopEndsThoughZooKeeperIsAway) {
+  Host& host = Start();
+  time_.Advance(1min);
+  zk_.Disconnect(*host.client);
+  SteadyTime start = time_.loop().SteadyNow();
+  Stop(host);
+  EXPECT_LE(time_.loop().SteadyNow() - start, 10min);
+}
+
+TEST_F(BuilderTest, TheLossOfTheSessionEndsTheBuildAndAnotherFollows) {
+  Host& host = Start();
+  time_.Advance(1min);
+  BuildKey lost = Builds().at(0).id;
+  zk_.ExpireSession(*host.client);
+  EXPECT_TRUE(AwaitUploads(1));
+  EXPECT_EQ(host.runner.ended_count, 1);
+  EXPECT_FALSE(time_.Run(store_->BuildExists(lost)));
+  EXPECT_FALSE(host.files.Has(lost));
+}
+
+TEST_F(BuilderTest, AnInterruptedConnectionDoesNotMatter) {
+  Host& host = Start();
+  time_.Advance(1min);
+  zk_.Disconnect(*host.client);
+  time_.Advance(5s);
+  zk_.Reconnect(*host.client);
+  EXPECT_TRUE(AwaitUploads(1));
+  EXPECT_EQ(host.runner.ran.size(), 1u);
+}
+
+// Session-loss: its end cannot be recorded, so it is thrown away at once.
+TEST_F(BuilderTest, ABuildWhoseRecordVanishedLeavesNoFiles) {
+  Host& host = Start();
+  time_.Advance(1min);
+  store::StoredBuild build = Builds().at(0);
+  time_.Run(store_->RemoveBuild(build.id));
+  time_.Advance(10min);
+  EXPECT_FALSE(host.files.Has(build.id));
+  EXPECT_TRUE(AwaitUploads(1));
+}
+
+// Every write of a build's life fails once, before or after its effect.
+TEST_F(BuilderTest, FaultsOfTheConnectionAtAnyWrite) {
+  for (auto fault : {testing::FaultyZk::Fault::kBefore, testing::FaultyZk::Fault::kAfter}) {
+    for (std::size_t n = 0; n < 60; ++n) {
+      diskimages_ = "[{name: image" + std::to_string(n) + (fault == testing::FaultyZk::Fault::kAfter ? "b}]" : "a}]");
+      std::string name = diskimages_.substr(8, diskimages_.size() - 10);
+      providers_ = Provider("cloud", "{name: " + name + "}");
+      Load();
+      Host& host = Start("nb" + std::to_string(hosts_.size()));
+      host.recorder->FailNth(n, fault);
+      EXPECT_TRUE(Await([&] {
+        auto uploads = Uploads(name);
+        return uploads.size() == 1 && uploads[0].record.state == ImageState::kReady;
+      })) << name;
+      EXPECT_EQ(Builds(name).size(), 1u) << name;
+      Stop(host);
+    }
+  }
+}
+
+// D-45
+TEST_F(BuilderTest, ABuildWithoutFilesIsMadeAgainWhenAProviderLacksIt) {
+  Host& host = Start();
+  EXPECT_TRUE(AwaitUploads(1));
+  host.files.names.clear();
+  time_.Advance(2h);
+  EXPECT_EQ(host.runner.ran.size(), 1u) << "nobody lacks anything";
+  providers_ += Provider("other", "{name: debian}");
+  Load();
+  EXPECT_TRUE(Await([&] { return Uploads(ImageState::kReady, "other").size() == 1; }));
+  EXPECT_EQ(host.runner.ran.size(), 2u);
+}
+
+TEST_F(BuilderTest, AnImagesDirThatFailsHoldsUpAndNothingElse) {
+  Host& host = Start();
+  EXPECT_TRUE(AwaitUploads(1));
+  host.files.is_broken = true;
+  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Advance(3h);
+  EXPECT_EQ(host.runner.ran.size(), 1u);
+  host.files.is_broken = false;
+  EXPECT_TRUE(AwaitUploads(2));
+}
+
+// A record that says `building` under a held lock is somebody's work.
+TEST_F(BuilderTest, TwoBuildersBuildOnce) {
+  Host& one = Start("nb01");
+  Host& two = Start("nb02");
+  EXPECT_TRUE(AwaitUploads(1));
+  time_.Advance(1h);
+  EXPECT_EQ(one.runner.ran.size() + two.runner.ran.size(), 1u);
+  EXPECT_EQ(Uploads().size(), 1u);
+}
+
+TEST_F(BuilderTest, TheOtherBuilderTakesOverFromADeadOne) {
+  Host& one = Start("nb01");
+  time_.Advance(1min);
+  ASSERT_EQ(one.runner.running, 1);
+  Host& two = Start("nb02");
+  BuildKey abandoned = Builds().at(0).id;
+  Kill(one);
+  EXPECT_TRUE(AwaitUploads(1));
+  EXPECT_EQ(two.runner.ran.size(), 1u);
+  EXPECT_FALSE(time_.Run(store_->BuildExists(abandoned)));
+}
+
+}  // namespace
+}  // namespace nodepool::builder

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "async/loop.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "builder/local_files.h"
+#include "process/command.h"
+
+namespace nodepool::builder {
+
+// A host's images-dir and logs that exist only by name.
+class MemoryFiles : public LocalFiles {
+ public:
+  std::set<std::string> names;  // in images-dir
+  std::map<std::string, std::string> logs;
+  bool is_broken = false;
+
+  Task<LocalBuilds> Scan(std::string, std::set<ImageName> images) override {
+    RequireWorking();
+    LocalBuilds builds;
+    for (const std::string& name : names) {
+      std::optional<LocalName> parsed = ParseLocalName(name);
+      if (!parsed || (parsed->is_old && !images.contains(parsed->build.image))) continue;
+      auto& formats = builds[parsed->build];
+      // Any file that can be opened will do for the simulated cloud.
+      if (parsed->rest.find('.') == std::string::npos && parsed->rest != "d") formats[parsed->rest] = "/dev/null";
+    }
+    co_return builds;
+  }
+  Task<> RemoveBuild(std::string, store::BuildKey build) override {
+    RequireWorking();
+    std::erase_if(names, [&](const std::string& name) { return name.starts_with(build.str() + "."); });
+    co_return;
+  }
+  Task<> RemoveFormat(std::string, store::BuildKey build, std::string format) override {
+    names.erase(build.str() + "." + format);
+    co_return;
+  }
+  Task<Checksums> ReadChecksums(std::string) override {
+    Checksums checksums{"md5", "sha256"};
+    co_return checksums;
+  }
+  Task<> WriteChecksums(std::string) override { co_return; }
+  Task<std::uint64_t> AllocatedSize(std::string) override { co_return 4096; }
+  Task<std::string> StartLog(std::string, store::BuildKey build, int) override {
+    RequireWorking();
+    logs[build.str()];
+    co_return build.str();
+  }
+  Task<> AppendToLog(std::string path, std::string text) override {
+    logs[path] += text;
+    co_return;
+  }
+
+  bool Has(const store::BuildKey& build) const {
+    return std::ranges::any_of(names, [&](const auto& name) { return name.starts_with(build.str() + "."); });
+  }
+
+ private:
+  void RequireWorking() const {
+    if (is_broken) throw Error(Verdict::kFail, "images-dir: No space left on device");
+  }
+};
+
+// Stands in for disk-image-create: takes its time and adds the names of its files.
+class FakeRunner : public process::Runner {
+ public:
+  FakeRunner(Loop& loop, MemoryFiles& files) : loop_(loop), files_(files) {}
+
+  Duration build_time = std::chrono::minutes(10);
+  // How the next programs end; asked once for each.
+  std::function<int()> next_code = [] { return 0; };
+  std::vector<std::vector<std::string>> ran;  // the words of each program
+  int ended_count = 0;                        // of those that were told to end
+  int running = 0;
+  int most_running = 0;
+
+  Task<process::Exit> Run(process::Command command) override {
+    ran.push_back(command.argv);
+    most_running = std::max(most_running, ++running);
+    std::exception_ptr error;
+    process::Exit exit;
+    Duration takes = std::min(build_time, command.timeout);
+    exit.is_timed_out = build_time > command.timeout;
+    try {
+      co_await loop_.SleepFor(takes);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    --running;
+    if (error) {
+      ++ended_count;
+      std::rethrow_exception(error);
+    }
+    exit.code = exit.is_timed_out ? -9 : next_code();
+    if (exit.code == 0) AddFiles(command.argv);
+    co_return exit;
+  }
+
+ private:
+  void AddFiles(const std::vector<std::string>& words) {
+    auto after = [&](const std::string& option) {
+      auto place = std::ranges::find(words, option);
+      return place == words.end() ? std::string() : *(place + 1);
+    };
+    std::string base = after("-o");
+    base.erase(0, base.rfind('/') + 1);
+    if (base.empty()) return;
+    for (const std::string& format : Split(after("-t"), ',')) files_.names.insert(base + "." + format);
+    files_.names.insert(base + ".d");
+  }
+
+  Loop& loop_;
+  MemoryFiles& files_;
+};
+
+}  // namespace nodepool::builder

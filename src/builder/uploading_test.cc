@@ -1,0 +1,160 @@
+#include "builder/builder_fixture_for_test.h"
+
+namespace nodepool::builder {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_F(BuilderTest, AnUploadThatFailsIsTriedAgainAndHoldsUpNobody) {  // upload-fail-continue, D-40
+  providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");
+  Load();
+  Start();
+  EXPECT_TRUE(Await([&] { return !Builds().empty(); }));
+  cloud().FailNextUploads(3);
+  EXPECT_TRUE(Await([&] { return Uploads(ImageState::kReady, "other").size() == 1; }));
+  EXPECT_EQ(Uploads(ImageState::kReady).size(), 0u);
+  SteadyTime start = time_.loop().SteadyNow();
+  EXPECT_TRUE(AwaitUploads(1));
+  Duration took = time_.loop().SteadyNow() - start;
+  EXPECT_GE(took, 7min - 10s) << "1, 2 and 4 minutes";
+  EXPECT_LE(took, 8min);
+  EXPECT_TRUE(Await([&] { return Uploads().size() == 1; })) << "failed records are removed";
+}
+
+TEST_F(BuilderTest, AFailedUploadSaysNothingElse) {
+  Start().runner.build_time = 10min + 20s;  // not when the clean-up looks around
+  EXPECT_TRUE(Await([&] { return !Builds().empty(); }));
+  cloud().FailNextUploads(1);
+  EXPECT_TRUE(Await([&] { return !Uploads(ImageState::kFailed).empty(); }, 30min));
+  ImageUpload record = Uploads(ImageState::kFailed).at(0).record;
+  EXPECT_EQ(record.external_id, std::nullopt);
+  EXPECT_EQ(record.external_name, std::nullopt);
+  EXPECT_EQ(record.username, std::nullopt);
+}
+
+TEST_F(BuilderTest, UploadsAreLimitedInNumber) {
+  limits_.uploads = 1;
+  providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");
+  Load();
+  Start();
+  for (const char* name : {"cloud", "other"})
+    ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_latency = 1h; }, name);
+  EXPECT_TRUE(Await([&] { return !Uploads(ImageState::kUploading).empty(); }));
+  time_.Advance(10min);
+  EXPECT_TRUE(Uploads("debian", "other").empty());
+  EXPECT_TRUE(Await([&] { return Uploads(ImageState::kReady, "other").size() == 1; }, 4h));
+}
+
+// The pause in ZooKeeper does not stop uploads, the provider's does; D-42
+TEST_F(BuilderTest, WhichPauseCounts) {
+  providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian, pause: true}");
+  Load();
+  Start();
+  EXPECT_TRUE(Await([&] { return !Builds().empty(); }));
+  time_.Run(store_->PauseImage(ImageName("debian")));
+  EXPECT_TRUE(AwaitUploads(1));
+  time_.Advance(1h);
+  EXPECT_TRUE(Uploads("debian", "other").empty());
+}
+
+TEST_F(BuilderTest, AnUploadWithoutItsRecordIsTakenOutOfTheCloudAgain) {
+  Start();
+  ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
+  cloud().PauseUploads();
+  ASSERT_TRUE(Await([&] { return !Uploads(ImageState::kUploading).empty(); }));
+  time_.Run(store_->RemoveUpload(Uploads().at(0).id));
+  cloud().ResumeUploads();
+  EXPECT_TRUE(AwaitUploads(1));
+  time_.Advance(10min);
+  EXPECT_EQ(cloud().images().size(), 1u);
+}
+
+TEST_F(BuilderTest, TheLossOfTheSessionEndsTheUploadAndAnotherFollows) {
+  Host& host = Start();
+  ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
+  cloud().PauseUploads();
+  ASSERT_TRUE(Await([&] { return !Uploads(ImageState::kUploading).empty(); }));
+  zk_.ExpireSession(*host.client);
+  time_.Advance(2min);
+  cloud().ResumeUploads();
+  EXPECT_TRUE(AwaitUploads(1));
+  time_.Advance(10min);
+  EXPECT_EQ(cloud().images().size(), 1u);
+  EXPECT_EQ(Uploads().size(), 1u);
+}
+
+TEST_F(BuilderTest, AnAbandonedUploadIsRemovedAndMadeAgain) {  // hard-fail-upload
+  Start();
+  ASSERT_TRUE(AwaitUploads(1));
+  BuildKey build = Builds().at(0).id;
+  ImageUpload stale;
+  stale.state = ImageState::kUploading;
+  zk::HeldLock lock = *time_.Run(store_->TryLockUploads(build, ProviderName("cloud")));
+  store::UploadKey key = time_.Run(store_->CreateUpload(build, ProviderName("cloud"), stale, lock)).id;
+  time_.Advance(5min);
+  EXPECT_TRUE(time_.Run(store_->ReadUpload(key))) << "whoever has the lock may be at work";
+  time_.Run(store_->Unlock(lock));
+  time_.Advance(2min);
+  EXPECT_FALSE(time_.Run(store_->ReadUpload(key)));
+  EXPECT_EQ(cloud().images().size(), 1u);
+}
+
+TEST_F(BuilderTest, DeletionsInTheCloudAreRepeated) {  // delete-retry
+  Start();
+  ASSERT_TRUE(AwaitUploads(1));
+  cloud().FailNextImageDeletes(3);
+  store::StoredUpload upload = Uploads().at(0);
+  auto mark = [](ImageUpload& record) {
+    record.state = ImageState::kDeleting;
+    return store::Change::kWrite;
+  };
+  time_.Run(store_->UpdateUnlockedUpload(upload, mark));
+  time_.Advance(150s);
+  EXPECT_TRUE(time_.Run(store_->ReadUpload(upload.id)));
+  time_.Advance(2min);
+  EXPECT_FALSE(time_.Run(store_->ReadUpload(upload.id)));
+  EXPECT_TRUE(AwaitUploads(1)) << "the provider gets it again";
+  EXPECT_EQ(cloud().images().size(), 1u);
+}
+
+TEST_F(BuilderTest, TheOldUploadStaysWhileTheNewOneFails) {
+  Start();
+  ASSERT_TRUE(AwaitUploads(1));
+  store::UploadKey old = Uploads().at(0).id;
+  ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_failure_rate = 1; });
+  time_.Advance(100h);
+  EXPECT_TRUE(time_.Run(store_->ReadUpload(old)));
+  EXPECT_EQ(cloud().images().size(), 1u);
+  EXPECT_EQ(Builds(ImageState::kReady).size(), 3u) << "two, and the one that is in use";
+  ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_failure_rate = 0; });
+  EXPECT_TRUE(AwaitUploads(2, 26h));
+}
+
+TEST_F(BuilderTest, AProvidersUploadsGoWhenItDoesNotListTheImage) {
+  providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");
+  Load();
+  Start();
+  ASSERT_TRUE(Await([&] { return Uploads(ImageState::kReady, "other").size() == 1; }));
+  providers_ = Provider("cloud", "{name: debian}") + Provider("other", "");
+  Load();
+  EXPECT_TRUE(Await([&] { return Uploads("debian", "other").empty() && cloud("other").images().empty(); }));
+  EXPECT_EQ(Uploads(ImageState::kReady).size(), 1u);
+  // One that is not configured at all is left alone: it may be another builder's.
+  providers_ = Provider("other", "{name: debian}");
+  Load();
+  time_.Advance(1h);
+  EXPECT_EQ(Uploads(ImageState::kReady).size(), 1u);
+}
+
+TEST(ImageNameInCloud, FillsTheWordsIn) {
+  auto name = [](const std::string& format) {
+    return ImageNameInCloud(format, ImageName("debian"), UploadId("0000000003"), FromSeconds(1717171717.9));
+  };
+  EXPECT_EQ(name("{image_name}-{timestamp}"), "debian-1717171717");
+  EXPECT_EQ(name("np{upload_id}{{x}}"), "np0000000003{x}");
+  EXPECT_EQ(name("plain"), "plain");
+  for (const char* format : {"{unknown}", "{image_name", "{}"}) EXPECT_THROW(name(format), Error) << format;
+}
+
+}  // namespace
+}  // namespace nodepool::builder
