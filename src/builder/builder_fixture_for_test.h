@@ -59,7 +59,8 @@ class BuilderTest : public ::testing::Test {
   void Load() {
     std::string path = (std::filesystem::temp_directory_path() / "nodepool-builder-XXXXXX").string();
     ::close(::mkstemp(path.data()));
-    std::ofstream(path) << "images-dir: /images\ndiskimages: " << diskimages_ << "\nproviders:\n" << providers_;
+    std::ofstream(path) << "images-dir: /images\ndiskimages: " << diskimages_ << "\nproviders:\n"
+                        << providers_;
     auto loaded = driver::LoadConfig(path, std::nullopt, drivers_, nullptr);
     std::filesystem::remove(path);
     ASSERT_TRUE(loaded) << loaded.error().message();
@@ -82,6 +83,7 @@ class BuilderTest : public ::testing::Test {
     Builder::Options options;
     options.identity = {host.name, host.name + ".example.org", "id of " + host.name, "/helpers"};
     options.limits = limits_;
+    options.intervals = intervals_;
     host.builder = std::make_unique<Builder>(time_.loop(), random_, pool_, metrics_, *host.recorder, drivers_,
                                              host.runner, host.files, config_, std::move(options));
     time_.Run(host.builder->Start());
@@ -157,6 +159,7 @@ class BuilderTest : public ::testing::Test {
   drivers::FakeClouds* clouds_ = nullptr;
   std::shared_ptr<const driver::LoadedConfig> config_;
   StatsWorker::Limits limits_;
+  Intervals intervals_;
   std::unique_ptr<zk::Client> client_;
   std::unique_ptr<store::Store> store_;
   std::vector<std::unique_ptr<Host>> hosts_;

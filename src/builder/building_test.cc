@@ -181,7 +181,8 @@ TEST_F(BuilderTest, ABuildWhoseRecordVanishedLeavesNoFiles) {
 TEST_F(BuilderTest, FaultsOfTheConnectionAtAnyWrite) {
   for (auto fault : {testing::FaultyZk::Fault::kBefore, testing::FaultyZk::Fault::kAfter}) {
     for (std::size_t n = 0; n < 60; ++n) {
-      diskimages_ = "[{name: image" + std::to_string(n) + (fault == testing::FaultyZk::Fault::kAfter ? "b}]" : "a}]");
+      diskimages_ =
+          "[{name: image" + std::to_string(n) + (fault == testing::FaultyZk::Fault::kAfter ? "b}]" : "a}]");
       std::string name = diskimages_.substr(8, diskimages_.size() - 10);
       providers_ = Provider("cloud", "{name: " + name + "}");
       Load();

@@ -30,7 +30,8 @@ class MemoryFiles : public LocalFiles {
       if (!parsed || (parsed->is_old && !images.contains(parsed->build.image))) continue;
       auto& formats = builds[parsed->build];
       // Any file that can be opened will do for the simulated cloud.
-      if (parsed->rest.find('.') == std::string::npos && parsed->rest != "d") formats[parsed->rest] = "/dev/null";
+      if (parsed->rest.find('.') == std::string::npos && parsed->rest != "d")
+        formats[parsed->rest] = "/dev/null";
     }
     co_return builds;
   }

@@ -17,8 +17,10 @@ class MonthTest : public BuilderTest {
     for (const std::string& image : images_) {
       for (const std::string& build : Children("/nodepool/images/" + image + "/builds")) {
         for (const std::string& provider : clouds_in_use_) {
-          std::string path = "/nodepool/images/" + image + "/builds/" + build + "/providers/" + provider + "/images";
-          for (const std::string& number : Children(path)) Count(path + "/" + number, {image, provider}, ready, uploading);
+          std::string path =
+              "/nodepool/images/" + image + "/builds/" + build + "/providers/" + provider + "/images";
+          for (const std::string& number : Children(path))
+            Count(path + "/" + number, {image, provider}, ready, uploading);
         }
       }
     }
@@ -28,7 +30,8 @@ class MonthTest : public BuilderTest {
       if (ready[pair] > 3 || ready[pair] + uploading[pair] > 4) ++too_many_;
     }
   }
-  void Count(const std::string& path, const Pair& pair, std::map<Pair, int>& ready, std::map<Pair, int>& uploading) {
+  void Count(const std::string& path, const Pair& pair, std::map<Pair, int>& ready,
+             std::map<Pair, int>& uploading) {
     zk::Result<zk::NodeData> node = zk_.tree().Get(path);
     if (!node || node->data.empty()) return;
     Expected<ImageUpload> upload = ParseImageUpload(node->data, WallTime());
@@ -58,6 +61,7 @@ TEST_F(MonthTest, EveryImageStaysUsable) {
                      change.path.find("/lock") == std::string::npos;
     if (is_upload) Inspect();
   });
+  intervals_.cleanup = 5min;  // for the sake of the test's time
   SeededRandom dice(7);
   Start("nb01");
   Start("nb02");
@@ -118,14 +122,16 @@ TEST_F(MonthTest, EveryImageStaysUsable) {
   time_.Advance(72h);
   for (const std::string& image : images_) {
     EXPECT_LE(Builds(image).size(), 3u) << image;
-    for (const std::string& name : clouds_in_use_) EXPECT_EQ(Uploads(image, name).size(), 2u) << image << name;
+    for (const std::string& name : clouds_in_use_)
+      EXPECT_EQ(Uploads(image, name).size(), 2u) << image << name;
   }
   for (const std::string& name : clouds_in_use_) {
     std::set<std::string> known;
     for (const std::string& image : images_) {
       for (const store::StoredUpload& upload : Uploads(image, name)) known.insert(*upload.record.external_id);
     }
-    for (const auto& [id, image] : cloud(name).images()) EXPECT_TRUE(known.contains(id)) << name << " " << image.name;
+    for (const auto& [id, image] : cloud(name).images())
+      EXPECT_TRUE(known.contains(id)) << name << " " << image.name;
   }
   for (auto& host : hosts_) {
     for (const std::string& name : host->files.names) {

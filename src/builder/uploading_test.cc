@@ -22,9 +22,13 @@ TEST_F(BuilderTest, AnUploadThatFailsIsTriedAgainAndHoldsUpNobody) {  // upload-
 }
 
 TEST_F(BuilderTest, AFailedUploadSaysNothingElse) {
-  Start().runner.build_time = 10min + 20s;  // not when the clean-up looks around
+  Start();
   EXPECT_TRUE(Await([&] { return !Builds().empty(); }));
   cloud().FailNextUploads(1);
+  cloud().PauseUploads();
+  EXPECT_TRUE(Await([&] { return !Uploads(ImageState::kUploading).empty(); }));
+  time_.Advance(20s);  // not when the clean-up looks around
+  cloud().ResumeUploads();
   EXPECT_TRUE(Await([&] { return !Uploads(ImageState::kFailed).empty(); }, 30min));
   ImageUpload record = Uploads(ImageState::kFailed).at(0).record;
   EXPECT_EQ(record.external_id, std::nullopt);

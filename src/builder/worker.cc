@@ -10,7 +10,7 @@ namespace {
 // Bursts of changes are answered once.
 constexpr Duration kSettle = std::chrono::milliseconds(10);
 // A look around costs little, and clocks may be set.
-constexpr Duration kLookAnyway = std::chrono::minutes(1);
+constexpr Duration kLookAnyway = std::chrono::minutes(10);
 // While the cache is not complete.
 constexpr Duration kSyncPause = std::chrono::milliseconds(100);
 
