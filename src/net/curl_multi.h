@@ -1,0 +1,47 @@
+#pragma once
+
+#include <curl/curl.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "async/loop.h"
+
+namespace nodepool::net {
+
+// libcurl's multi interface on the loop: libcurl says which sockets and which timer
+// it waits for, and is told when they are due.
+class CurlMulti {
+ public:
+  explicit CurlMulti(Loop& loop);
+  ~CurlMulti();  // requires that no transfer is left
+  CurlMulti(const CurlMulti&) = delete;
+  CurlMulti& operator=(const CurlMulti&) = delete;
+
+  using OnDone = std::function<void(CURLcode)>;
+  // Starts a transfer; `done` is called from the loop when libcurl has finished it.
+  // Neither may be called from within a callback of libcurl.
+  void Add(CURL* easy, OnDone done);
+  // Abandons it, if it is not finished; `done` is not called any more.
+  void Remove(CURL* easy);
+
+ private:
+  class Socket;
+
+  static int OnSocket(CURL* easy, curl_socket_t fd, int what, void* self, void* socket);
+  static int OnTimer(CURLM* multi, long timeout_ms, void* self);
+
+  void Watch(curl_socket_t fd, int what);
+  void Act(curl_socket_t fd, int events);
+  void TakeFinished();
+
+  Loop& loop_;
+  CURLM* multi_;
+  std::map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
+  std::map<CURL*, OnDone> transfers_;
+  std::optional<Clock::TimerId> timer_;
+};
+
+}  // namespace nodepool::net

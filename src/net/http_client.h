@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "async/task.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace nodepool::net {
+
+// How servers are known and how we show who we are. Paths of PEM files; empty: the
+// system's authorities, no certificate of our own.
+struct TlsSettings {
+  bool verifies_peer = true;
+  std::string ca_path;
+  std::string certificate_path;
+  std::string key_path;
+};
+
+// None is infinite (D-35).
+struct HttpTimeouts {
+  Duration connect = std::chrono::seconds(10);    // name, connection and TLS
+  Duration answer = std::chrono::seconds(60);     // from the request's last byte to the answer's first
+  Duration stall = std::chrono::seconds(60);      // between bytes, either way
+  Duration total = std::chrono::minutes(5);       // all of it
+};
+
+// A file to send as the body. It is read in blocks off the loop; its length is that
+// at the start.
+struct HttpUpload {
+  std::string path;
+  // Told now and then how much was handed over; null: nobody wants to know.
+  std::function<void(std::uint64_t sent, std::uint64_t size)> progress;
+};
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+// What to ask of a server.
+struct HttpCall {
+  std::string method = "GET";
+  std::string url;
+  HttpHeaders headers;
+  std::string body;  // or:
+  std::optional<HttpUpload> upload;
+  HttpTimeouts timeouts;
+  std::shared_ptr<const TlsSettings> tls;  // null: the defaults
+  std::size_t max_bytes = 64 << 20;        // of the answer's body
+};
+
+struct HttpReply {
+  int status = 0;
+  HttpHeaders headers;  // names in lower case, in order
+  std::string body;
+  // The first of that name, or the empty text.
+  const std::string& Header(std::string_view lower_case_name) const;
+};
+
+// There was no whole answer. kRetry: the network, a time-out, a server that hung up;
+// kInvalid: a URL or file that cannot be used, a certificate that is not trusted;
+// kFail: an answer beyond the limits.
+class HttpError : public Error {
+ public:
+  HttpError(Verdict verdict, std::string message, bool may_have_been_seen)
+      : Error(verdict, std::move(message)), may_have_been_seen_(may_have_been_seen) {}
+  // Whether the server may have acted on the request: repeating one that is not
+  // idempotent would do it twice.
+  bool may_have_been_seen() const { return may_have_been_seen_; }
+
+ private:
+  bool may_have_been_seen_;
+};
+
+// Asks servers. Any status is an answer; only its absence is an error (HttpError).
+class HttpClient {
+ public:
+  virtual ~HttpClient() = default;
+  // Redirections are followed with the same method and body, at most 30, to the same
+  // host only: headers hold secrets. May be cancelled at any time.
+  virtual Task<HttpReply> Send(HttpCall call) = 0;
+};
+
+// A URL as logs show it: without user, password, query and fragment.
+std::string UrlForLog(const std::string& url);
+
+}  // namespace nodepool::net
