@@ -1,6 +1,7 @@
 #include "main/builtin_drivers.h"
 
 #include "drivers/fake/fake_driver.h"
+#include "drivers/openstack/openstack_driver.h"
 #include "drivers/schemas/known_drivers.h"
 #include "drivers/static/static_driver.h"
 
@@ -8,6 +9,7 @@ namespace nodepool {
 
 void AddBuiltinDrivers(driver::Registry& registry) {
   registry.Add(std::make_unique<drivers::FakeDriver>());
+  registry.Add(std::make_unique<drivers::OpenstackDriver>());
   registry.Add(std::make_unique<drivers::StaticDriver>());
 }
 

@@ -76,7 +76,10 @@ std::string UrlForLog(const std::string& text) {
 }
 
 CurlClient::CurlClient(Loop& loop, BlockingPool& pool, std::string user_agent)
-    : loop_(loop), pool_(pool), user_agent_(std::move(user_agent)), multi_(std::make_unique<CurlMulti>(loop)) {}
+    : loop_(loop),
+      pool_(pool),
+      user_agent_(std::move(user_agent)),
+      multi_(std::make_unique<CurlMulti>(loop)) {}
 
 CurlClient::~CurlClient() = default;
 
@@ -88,9 +91,9 @@ Task<HttpReply> CurlClient::Send(HttpCall call) {
     HttpReply reply = co_await SendOnce(shared, url, redirect);
     if (!IsRedirect(reply.status) || redirect.empty()) co_return reply;
     if (!IsSafeRedirect(url, redirect)) {
-      throw HttpError(Verdict::kInvalid,
-                      UrlForLog(url) + " sends us to another place, which is not followed: " + UrlForLog(redirect),
-                      true);
+      throw HttpError(
+          Verdict::kInvalid,
+          UrlForLog(url) + " sends us to another place, which is not followed: " + UrlForLog(redirect), true);
     }
     url = std::move(redirect);
   }

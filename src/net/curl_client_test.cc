@@ -27,8 +27,7 @@ using ::testing::Not;
 class RawServer {
  public:
   explicit RawServer(Loop& loop)
-      : tasks_(loop, log::Logger("test")),
-        acceptor_(loop.context(), {asio::ip::address_v4::loopback(), 0}) {}
+      : tasks_(loop, log::Logger("test")), acceptor_(loop.context(), {asio::ip::address_v4::loopback(), 0}) {}
 
   void Answer(std::string bytes, bool hangs_up) {
     tasks_.Spawn("raw server", Serve(std::move(bytes), hangs_up));
@@ -89,7 +88,8 @@ class CurlClientTest : public ::testing::Test {
   void SetUp() override {
     HttpLimits limits;
     limits.body_bytes = 64 << 20;
-    server_.emplace(loop_, [this](HttpRequest request) { return Answer(std::move(request)); }, limits);
+    server_.emplace(
+        loop_, [this](HttpRequest request) { return Answer(std::move(request)); }, limits);
     server_->Listen("127.0.0.1", 0);
   }
   void TearDown() override {

@@ -15,9 +15,7 @@ namespace asio = boost::asio;
 class CurlMulti::Socket : public std::enable_shared_from_this<CurlMulti::Socket> {
  public:
   Socket(CurlMulti& multi, curl_socket_t fd)
-      : multi_(&multi),
-        fd_(fd),
-        descriptor_(multi.loop_.context(), ::fcntl(fd, F_DUPFD_CLOEXEC, 0)) {}
+      : multi_(&multi), fd_(fd), descriptor_(multi.loop_.context(), ::fcntl(fd, F_DUPFD_CLOEXEC, 0)) {}
 
   void Want(int what) {
     wanted_ = what;
@@ -37,14 +35,14 @@ class CurlMulti::Socket : public std::enable_shared_from_this<CurlMulti::Socket>
   void Wait(WaitType type, int poll, int event) {
     if ((wanted_ & poll) == 0 || (waiting_ & poll) != 0) return;
     waiting_ |= poll;
-    descriptor_.async_wait(type, [self = shared_from_this(), type, poll,
-                                  event](const boost::system::error_code& error) {
-      self->waiting_ &= ~poll;
-      if (error || self->multi_ == nullptr) return;
-      if ((self->wanted_ & poll) == 0) return;
-      self->multi_->Act(self->fd_, event);
-      if (self->multi_ != nullptr) self->Wait(type, poll, event);
-    });
+    descriptor_.async_wait(
+        type, [self = shared_from_this(), type, poll, event](const boost::system::error_code& error) {
+          self->waiting_ &= ~poll;
+          if (error || self->multi_ == nullptr) return;
+          if ((self->wanted_ & poll) == 0) return;
+          self->multi_->Act(self->fd_, event);
+          if (self->multi_ != nullptr) self->Wait(type, poll, event);
+        });
   }
 
   CurlMulti* multi_;  // null: closed

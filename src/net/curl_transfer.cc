@@ -193,7 +193,8 @@ bool CurlTransfer::AddHeaderLine(std::string_view line) {
   }
   std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return true;
-  reply_.headers.emplace_back(Lower(Trimmed(line.substr(0, colon))), std::string(Trimmed(line.substr(colon + 1))));
+  reply_.headers.emplace_back(Lower(Trimmed(line.substr(0, colon))),
+                              std::string(Trimmed(line.substr(colon + 1))));
   return true;
 }
 
@@ -222,7 +223,8 @@ void CurlTransfer::WatchTime() {
   SteadyTime quiet_until = last_sign_ + PatienceNow();
   SteadyTime end = started_ + call_->timeouts.total;
   if (now >= end) return GiveUp("the answer was not complete in time");
-  if (now >= quiet_until) return GiveUp(has_header_ ? "the answer stopped half way" : "no answer came in time");
+  if (now >= quiet_until)
+    return GiveUp(has_header_ ? "the answer stopped half way" : "no answer came in time");
   timer_ = loop_.clock().CallAt(std::min(quiet_until, end), [this] {
     timer_.reset();
     WatchTime();

@@ -24,10 +24,10 @@ struct TlsSettings {
 
 // None is infinite (D-35).
 struct HttpTimeouts {
-  Duration connect = std::chrono::seconds(10);    // name, connection and TLS
-  Duration answer = std::chrono::seconds(60);     // from the request's last byte to the answer's first
-  Duration stall = std::chrono::seconds(60);      // between bytes, either way
-  Duration total = std::chrono::minutes(5);       // all of it
+  Duration connect = std::chrono::seconds(10);  // name, connection and TLS
+  Duration answer = std::chrono::seconds(60);   // from the request's last byte to the answer's first
+  Duration stall = std::chrono::seconds(60);    // between bytes, either way
+  Duration total = std::chrono::minutes(5);     // all of it
 };
 
 // A file to send as the body. It is read in blocks off the loop; its length is that

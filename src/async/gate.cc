@@ -1,0 +1,42 @@
+#include "async/gate.h"
+
+#include <algorithm>
+
+namespace nodepool {
+
+Task<Gate::Pass> Gate::Enter() {
+  if (free_ > 0) {
+    --free_;
+    co_return Pass(this);
+  }
+  auto waiter = std::make_shared<Waiter>();
+  waiting_.push_back(waiter);
+  std::exception_ptr error;
+  try {
+    co_await waiter->is_let_in.Wait();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) {
+    Withdraw(waiter);
+    std::rethrow_exception(error);
+  }
+  co_return Pass(this);
+}
+
+void Gate::Leave() {
+  if (waiting_.empty()) {
+    ++free_;
+    return;
+  }
+  waiting_.front()->is_let_in.Set();
+  waiting_.pop_front();
+}
+
+// Who was let in at the moment he was told to stop passes his place on.
+void Gate::Withdraw(const std::shared_ptr<Waiter>& waiter) {
+  if (waiter->is_let_in.is_set()) return Leave();
+  waiting_.erase(std::ranges::find(waiting_, waiter));
+}
+
+}  // namespace nodepool

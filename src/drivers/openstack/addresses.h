@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "drivers/openstack/networks.h"
+#include "drivers/openstack/server.h"
+
+namespace nodepool::drivers::openstack {
+
+// A server's addresses by their use (driver-openstack.md 9.4); empty: none.
+struct ChosenAddresses {
+  std::string public_ipv4;
+  std::string public_ipv6;
+  std::string private_ipv4;
+  std::string interface_ip;
+  // Nothing qualifies as the interface, and the first fixed address stands in (D-95).
+  bool is_guess = false;
+};
+
+// `has_ipv6`: this host reaches IPv6 addresses.
+ChosenAddresses ChooseAddresses(const Server& server, const NetworkRoles& roles, const CloudConfig& cloud,
+                                bool has_ipv6);
+
+// Whether the server, which is active, needs a floating address to be reached (10.1),
+// as far as its own record tells.
+bool NeedsFloatingIp(const Server& server, const ChosenAddresses& addresses, const NetworkRoles& roles,
+                     const CloudConfig& cloud);
+
+// Whether an IPv4 address is private, reserved or none at all.
+bool IsReservedIpv4(const std::string& text);
+
+// Whether this host has a default route for IPv6.
+bool HasIpv6Route();
+
+}  // namespace nodepool::drivers::openstack

@@ -1,0 +1,28 @@
+#include "drivers/openstack/cloud.h"
+
+#include "drivers/openstack/addresses.h"
+
+namespace nodepool::drivers::openstack {
+
+Cloud::Cloud(driver::ProviderEnvironment surroundings, std::shared_ptr<const OpenstackProviderConfig> provider,
+             std::unique_ptr<net::HttpClient> client)
+    : environment(std::move(surroundings)),
+      config(std::move(provider)),
+      http(std::move(client)),
+      session(environment.loop, environment.blocking_pool, environment.random, *http, config->cloud_config,
+              Session::Options{config->rate, nullptr}),
+      tasks(environment.loop, logger),
+      lookups(session),
+      servers(tasks, environment.random, "servers of provider " + config->name.str(),
+              [this] { return ListServers(session); }),
+      floating_ips(tasks, environment.random, "floating IPs of provider " + config->name.str(),
+                   [this] { return ListFloatingIps(session); }),
+      network_roles([this](int) { return ReadNetworkRoles(session); }),
+      has_ipv6(HasIpv6Route()) {}
+
+void Cloud::Forget() {
+  lookups.Forget();
+  network_roles.Clear();
+}
+
+}  // namespace nodepool::drivers::openstack

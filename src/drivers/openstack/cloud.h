@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "driver/provider.h"
+#include "drivers/openstack/floating_ip.h"
+#include "drivers/openstack/list_cache.h"
+#include "drivers/openstack/lookups.h"
+#include "drivers/openstack/networks.h"
+#include "drivers/openstack/provider_config.h"
+#include "drivers/openstack/server.h"
+#include "drivers/openstack/session.h"
+
+namespace nodepool::drivers::openstack {
+
+// What creations, deletions and look-ups of one provider share: its session, the
+// lists that are read once for all of them, and what is remembered.
+struct Cloud {
+  // `client` is used for nothing else.
+  Cloud(driver::ProviderEnvironment surroundings, std::shared_ptr<const OpenstackProviderConfig> provider,
+        std::unique_ptr<net::HttpClient> client);
+
+  driver::ProviderEnvironment environment;
+  std::shared_ptr<const OpenstackProviderConfig> config;
+  std::unique_ptr<net::HttpClient> http;
+  log::Logger logger{"nodepool.driver.openstack"};
+  Session session;
+  TaskGroup tasks;
+  Lookups lookups;
+  ListCache<Servers> servers;
+  ListCache<FloatingIps> floating_ips;
+  AsyncCache<int, NetworkRoles> network_roles;
+  // Floating addresses made here, by server: known before nova shows them.
+  std::map<std::string, std::string> floating_ip_of;
+  std::set<std::string> unknown_flavors;  // that were warned of
+  bool has_ipv6 = false;                  // of this host
+
+  Loop& loop() { return environment.loop; }
+  // Everything that was looked up is asked anew: a creation was refused as wrong.
+  void Forget();
+};
+
+}  // namespace nodepool::drivers::openstack

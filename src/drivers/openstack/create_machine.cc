@@ -1,0 +1,215 @@
+#include "drivers/openstack/create_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "async/deadline.h"
+#include "drivers/openstack/addresses.h"
+#include "drivers/openstack/faults.h"
+#include "drivers/openstack/quota.h"
+#include "drivers/openstack/server_request.h"
+
+namespace nodepool::drivers::openstack {
+
+using driver::QuotaInformation;
+using driver::statemachine::CreateParameters;
+using driver::statemachine::Instance;
+using driver::statemachine::LaunchError;
+using driver::statemachine::StateMachine;
+
+namespace {
+
+constexpr Duration kFloatingIpLimit = std::chrono::seconds(60);
+constexpr VersionNumber kAutoNetwork{2, 37};
+
+const OpenstackLabel& LabelOf(const CreateParameters& parameters) {
+  return dynamic_cast<const OpenstackLabel&>(*parameters.label);
+}
+
+Task<> LookUpImage(Cloud& cloud, const CreateParameters& parameters, ServerParts& parts) {
+  const OpenstackLabel& label = LabelOf(parameters);
+  if (label.diskimage) {
+    parts.image_name = label.diskimage->value;
+    parts.image_id = parameters.image_external_id.value_or("");
+    auto image = cloud.config->diskimages.find(*label.diskimage);
+    parts.config_drive = image != cloud.config->diskimages.end() && image->second.config_drive;
+    co_return;
+  }
+  const OpenstackCloudImage& image = cloud.config->cloud_images.at(label.cloud_image.value_or(""));
+  parts.image_name = image.name;
+  parts.config_drive = image.config_drive;
+  parts.image_id = image.external_name;
+  if (image.is_id) co_return;
+  std::string name = image.external_name;
+  std::optional<std::string> id = co_await cloud.lookups.ImageId(name);
+  if (!id) {
+    throw Error(Verdict::kInvalid, fmt::format("cloud {} has no active image {}", cloud.session.cloud().name, name));
+  }
+  parts.image_id = *id;
+}
+
+Task<> LookUpNetworks(Cloud& cloud, const CreateParameters& parameters, ServerParts& parts) {
+  for (const std::string& network : LabelOf(parameters).networks) {
+    std::string name = network;
+    std::string id = co_await cloud.lookups.NetworkId(std::move(name));
+    parts.network_ids.push_back(std::move(id));
+  }
+  if (!parts.network_ids.empty()) co_return;
+  const auto& configured = cloud.session.cloud().networks;
+  if (std::ranges::any_of(configured, &NetworkSettings::is_default_interface)) {
+    NetworkRoles roles = co_await cloud.network_roles.Get(0);
+    if (roles.default_interface) parts.network_ids.push_back(roles.default_interface->id);
+  }
+  parts.takes_auto_network = co_await cloud.session.TakesMicroversion(kAutoNetwork);
+}
+
+Task<ServerParts> LookUp(Cloud& cloud, const CreateParameters& parameters) {
+  ServerParts parts;
+  co_await LookUpImage(cloud, parameters, parts);
+  co_await LookUpNetworks(cloud, parameters, parts);
+  std::vector<Flavor> flavors = co_await cloud.lookups.Flavors();
+  parts.flavor_id = ChooseFlavor(flavors, LabelOf(parameters)).id;
+  co_return parts;
+}
+
+Task<std::string> Submit(Cloud& cloud, const CreateParameters& parameters, const log::Logger& logger) {
+  ServerParts parts = co_await LookUp(cloud, parameters);
+  boost::json::object body = ServerBody(parameters, parts, ServerMetadata(parameters, parts, logger));
+  std::exception_ptr error;
+  std::string id;
+  try {
+    id = co_await CreateServer(cloud.session, std::move(body));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && StatusOf(error) == 400) cloud.Forget();
+  if (error) std::rethrow_exception(error);
+  co_return id;
+}
+
+[[noreturn]] void ThrowFault(const Server& server) {
+  std::string fault = server.fault.empty() ? "(no further information available)" : server.fault;
+  std::string message = fmt::format("server {} is in status {}: {}", server.id, server.status, fault);
+  if (SpeaksOfQuota(fault)) throw Error(Verdict::kQuota, message);
+  throw LaunchError(SpeaksOfCapacity(fault) ? LaunchError::Kind::kCapacity : LaunchError::Kind::kStatus, message);
+}
+
+// Ends when the list shows it as active. One that was listed and is not any more was
+// deleted by somebody.
+Task<Server> WaitActive(Cloud& cloud, std::string id) {
+  SteadyTime since = cloud.loop().SteadyNow();
+  bool was_listed = false;
+  while (true) {
+    auto listing = co_await cloud.servers.After(since);
+    since = listing.begun;
+    auto found = listing.items->find(id);
+    bool is_listed = found != listing.items->end() && !found->second.is_deleted();
+    if (was_listed && !is_listed) {
+      throw LaunchError(LaunchError::Kind::kStatus, fmt::format("server {} vanished while it was started", id));
+    }
+    was_listed = is_listed;
+    if (is_listed && found->second.status == "ACTIVE") co_return found->second;
+    if (is_listed && found->second.status == "ERROR") ThrowFault(found->second);
+  }
+}
+
+Task<> WaitFloatingIp(Cloud& cloud, std::string id) {
+  SteadyTime since = cloud.loop().SteadyNow();
+  while (true) {
+    auto listing = co_await cloud.floating_ips.After(since);
+    since = listing.begun;
+    auto found = listing.items->find(id);
+    if (found != listing.items->end() && found->second.status == "ACTIVE") co_return;
+  }
+}
+
+// Gives the server an address that others reach; it is added to the server's own.
+Task<> AddFloatingIp(Cloud& cloud, StateMachine& machine, const NetworkRoles& roles, Server& server) {
+  machine.SetState("creating floating ip");
+  std::vector<Port> ports = co_await ListPortsOf(cloud.session, server.id);
+  std::optional<FloatingTarget> target = ChooseTarget(std::move(ports), roles);
+  if (!target) co_return;
+  std::string network = roles.floating_sources.front();
+  FloatingTarget wanted = *target;
+  FloatingIp ip = co_await CreateFloatingIp(cloud.session, std::move(network), std::move(wanted));
+  cloud.floating_ip_of[server.id] = ip.id;
+  machine.SetState("attaching floating ip");
+  if (ip.status != "ACTIVE") {
+    SteadyTime deadline = cloud.loop().SteadyNow() + kFloatingIpLimit;
+    std::exception_ptr error;
+    try {
+      co_await WithDeadline(cloud.loop(), deadline, "the floating IP " + ip.address + " becoming active",
+                            WaitFloatingIp(cloud, ip.id));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    // The deletion of the server removes the address, too.
+    if (error && VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
+    if (error) throw LaunchError(LaunchError::Kind::kNetwork, MessageOf(error));
+  }
+  Address address;
+  for (const Address& known : server.addresses) {
+    if (known.text == target->fixed_ipv4) address.network = known.network;
+  }
+  address.text = ip.address;
+  address.mac = target->mac;
+  address.is_floating = true;
+  server.addresses.push_back(std::move(address));
+}
+
+void FillAddresses(const Cloud& cloud, const ChosenAddresses& addresses, Instance& instance,
+                   const log::Logger& logger) {
+  if (addresses.interface_ip.empty()) {
+    throw LaunchError(LaunchError::Kind::kNetwork, "the server has no address");
+  }
+  if (addresses.is_guess) {
+    logger.Warning(
+        "No address of the server is known to be reachable; {} is used. Set private: true or name a network "
+        "with default_interface: true for cloud {} in clouds.yaml",
+        addresses.interface_ip, cloud.session.cloud().name);
+  }
+  instance.public_ipv4 = addresses.public_ipv4;
+  instance.public_ipv6 = addresses.public_ipv6;
+  instance.private_ipv4 = addresses.private_ipv4.empty() ? addresses.public_ipv4 : addresses.private_ipv4;
+  instance.interface_ip = addresses.interface_ip;
+}
+
+}  // namespace
+
+Instance Describe(const Cloud& cloud, const Server& server) {
+  Instance instance;
+  instance.external_id = server.id;
+  instance.metadata = server.metadata;
+  instance.host_id = server.host_id;
+  instance.cloud = cloud.session.cloud().name;
+  instance.region = cloud.config->region_name;
+  if (!server.zone.empty()) instance.az = server.zone;
+  return instance;
+}
+
+Task<Instance> CreateMachine(Cloud& cloud, StateMachine& machine, CreateParameters parameters) {
+  const OpenstackLabel& label = LabelOf(parameters);
+  machine.SetState("submit creating server");
+  std::string id = co_await Submit(cloud, parameters, machine.logger());
+  boost::json::value external_id(id);
+  co_await machine.SetExternalId(std::move(external_id));
+  machine.SetState("creating server");
+  Server server = co_await WaitActive(cloud, id);
+  NetworkRoles roles = co_await cloud.network_roles.Get(0);
+  const CloudConfig& settings = cloud.session.cloud();
+  ChosenAddresses addresses = ChooseAddresses(server, roles, settings, cloud.has_ipv6);
+  bool wants_floating_ip = dynamic_cast<const OpenstackPool&>(*parameters.pool).auto_floating_ip;
+  if (wants_floating_ip && NeedsFloatingIp(server, addresses, roles, settings)) {
+    co_await AddFloatingIp(cloud, machine, roles, server);
+    addresses = ChooseAddresses(server, roles, settings, cloud.has_ipv6);
+  }
+  machine.SetState("complete");
+  Instance instance = Describe(cloud, server);
+  FillAddresses(cloud, addresses, instance, machine.logger());
+  const std::vector<Flavor>* flavors = cloud.lookups.KnownFlavors();
+  if (flavors != nullptr) instance.quota = NeedOf(ChooseFlavor(*flavors, label), label);
+  co_return instance;
+}
+
+}  // namespace nodepool::drivers::openstack

@@ -1,0 +1,72 @@
+#include "drivers/openstack/delete_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nodepool::drivers::openstack {
+
+using driver::statemachine::StateMachine;
+
+namespace {
+
+// Lists in a row that show the server in ERROR and nova idle, until we believe that
+// it has given up.
+constexpr int kListsOfFailure = 3;
+
+bool MayHaveFloatingIps(const Cloud& cloud) {
+  if (!cloud.session.cloud().has_floating_ips) return false;
+  return std::ranges::any_of(cloud.config->pools, [](const auto& entry) {
+    return dynamic_cast<const OpenstackPool&>(*entry.second).auto_floating_ip;
+  });
+}
+
+Task<> DeleteFloatingIps(Cloud& cloud, StateMachine& machine, std::string server_id) {
+  std::vector<std::string> ids;
+  if (auto known = cloud.floating_ip_of.find(server_id); known != cloud.floating_ip_of.end()) {
+    ids.push_back(known->second);
+  } else {
+    auto listing = co_await cloud.servers.NotOlderThan(std::chrono::seconds(2));
+    auto server = listing.items->find(server_id);
+    if (server == listing.items->end()) co_return;
+    for (const Address& address : server->second.addresses) {
+      if (!address.is_floating) continue;
+      std::string text = address.text;
+      std::vector<FloatingIp> found = co_await FindFloatingIps(cloud.session, std::move(text));
+      for (const FloatingIp& ip : found) ids.push_back(ip.id);
+    }
+  }
+  for (const std::string& ip_id : ids) {
+    machine.SetState("deleting floating ip");
+    std::string id = ip_id;
+    co_await DeleteFloatingIp(cloud.session, std::move(id));
+  }
+  cloud.floating_ip_of.erase(server_id);
+}
+
+}  // namespace
+
+Task<> DeleteMachine(Cloud& cloud, StateMachine& machine, std::string id) {
+  if (MayHaveFloatingIps(cloud)) co_await DeleteFloatingIps(cloud, machine, id);
+  machine.SetState("delete server");
+  bool was_there = co_await DeleteServer(cloud.session, id);
+  if (!was_there) co_return;
+  machine.SetState("deleting server");
+  SteadyTime since = cloud.loop().SteadyNow();
+  int failures = 0;
+  while (true) {
+    auto listing = co_await cloud.servers.After(since);
+    since = listing.begun;
+    auto found = listing.items->find(id);
+    if (found == listing.items->end() || found->second.is_deleted()) co_return;
+    const Server& server = found->second;
+    bool has_failed = server.status == "ERROR" && server.task.empty();
+    failures = has_failed ? failures + 1 : 0;
+    if (failures >= kListsOfFailure) {
+      throw Error(Verdict::kRetry, fmt::format("the cloud could not delete server {}: {}", id,
+                                               server.fault.empty() ? "it is in status ERROR" : server.fault));
+    }
+  }
+}
+
+}  // namespace nodepool::drivers::openstack

@@ -1,0 +1,118 @@
+#include "drivers/openstack/floating_ip.h"
+
+#include <algorithm>
+
+#include "drivers/openstack/lookups.h"
+#include "drivers/openstack/paging.h"
+
+namespace nodepool::drivers::openstack {
+
+namespace json = boost::json;
+
+namespace {
+
+FloatingIp ReadFloatingIp(const json::object& entry) {
+  FloatingIp ip;
+  ip.id = TextIn(entry, "id");
+  ip.address = TextIn(entry, "floating_ip_address");
+  ip.status = TextIn(entry, "status");
+  ip.port_id = TextIn(entry, "port_id");
+  return ip;
+}
+
+ApiCall NetworkCall(std::string path, std::string query) {
+  ApiCall call;
+  call.service = Service::kNetwork;
+  call.path = std::move(path);
+  call.query = std::move(query);
+  return call;
+}
+
+}  // namespace
+
+Task<FloatingIps> ListFloatingIps(Session& session) {
+  std::string project = co_await session.ProjectId();
+  ApiCall call = NetworkCall("/floatingips", project.empty() ? "" : "project_id=" + project);
+  std::vector<FloatingIp> list = co_await List(session, std::move(call), "floatingips", &ReadFloatingIp);
+  FloatingIps ips;
+  for (FloatingIp& ip : list) {
+    std::string id = ip.id;
+    ips.insert_or_assign(std::move(id), std::move(ip));
+  }
+  co_return ips;
+}
+
+Task<std::vector<FloatingIp>> FindFloatingIps(Session& session, std::string address) {
+  ApiCall call = NetworkCall("/floatingips", "floating_ip_address=" + Escaped(address));
+  std::vector<FloatingIp> found = co_await List(session, std::move(call), "floatingips", &ReadFloatingIp);
+  co_return found;
+}
+
+Task<> DeleteFloatingIp(Session& session, std::string id) {
+  ApiCall call = NetworkCall("/floatingips/" + id, "");
+  call.method = "DELETE";
+  std::exception_ptr error;
+  try {
+    co_await session.Call(std::move(call));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+}
+
+Port ReadPort(const json::object& entry) {
+  Port port;
+  port.id = TextIn(entry, "id");
+  port.network_id = TextIn(entry, "network_id");
+  port.mac = TextIn(entry, "mac_address");
+  port.created_at = TextIn(entry, "created_at");
+  port.device_owner = TextIn(entry, "device_owner");
+  const json::array* fixed = ArrayIn(entry, "fixed_ips");
+  if (fixed == nullptr) return port;
+  for (const json::value& item : *fixed) {
+    if (!item.is_object()) continue;
+    std::string address = TextIn(item.as_object(), "ip_address");
+    if (address.find('.') != std::string::npos) port.fixed_ipv4.push_back(std::move(address));
+  }
+  return port;
+}
+
+Task<std::vector<Port>> ListPortsOf(Session& session, std::string server_id) {
+  ApiCall call = NetworkCall("/ports", "device_id=" + Escaped(server_id));
+  std::vector<Port> ports = co_await List(session, std::move(call), "ports", &ReadPort);
+  co_return ports;
+}
+
+std::optional<FloatingTarget> ChooseTarget(std::vector<Port> ports, const NetworkRoles& roles) {
+  if (ports.empty()) return std::nullopt;
+  if (ports.size() > 1) {
+    std::erase_if(ports, [&roles](const Port& port) { return port.network_id != roles.nat_destination; });
+    if (ports.empty()) {
+      throw Error(Verdict::kInvalid,
+                  "the server has multiple ports, and none is on a network that is known as a valid NAT "
+                  "destination; name one in clouds.yaml: networks: [{name: ..., nat_destination: true}]");
+    }
+    std::ranges::stable_sort(ports, std::greater<>(), &Port::created_at);
+  }
+  const Port& port = ports.front();
+  if (port.fixed_ipv4.empty()) return std::nullopt;
+  return FloatingTarget{port.id, port.mac, port.fixed_ipv4.front()};
+}
+
+Task<FloatingIp> CreateFloatingIp(Session& session, std::string network_id, FloatingTarget target) {
+  ApiCall call = NetworkCall("/floatingips", "");
+  call.method = "POST";
+  json::object body{{"floating_network_id", network_id},
+                    {"port_id", target.port_id},
+                    {"fixed_ip_address", target.fixed_ipv4}};
+  call.body = json::object{{"floatingip", std::move(body)}};
+  ApiReply reply = co_await session.Call(std::move(call));
+  const json::object* entry = ObjectIn(reply.body, "floatingip");
+  FloatingIp ip = entry == nullptr ? FloatingIp() : ReadFloatingIp(*entry);
+  if (ip.id.empty() || ip.port_id != target.port_id) {
+    throw Error(Verdict::kRetry, "the cloud made a floating IP that is not bound as was asked for");
+  }
+  co_return ip;
+}
+
+}  // namespace nodepool::drivers::openstack

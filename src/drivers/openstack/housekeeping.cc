@@ -1,0 +1,117 @@
+#include "drivers/openstack/housekeeping.h"
+
+#include "drivers/openstack/lookups.h"
+#include "drivers/openstack/paging.h"
+
+namespace nodepool::drivers::openstack {
+
+namespace {
+
+Task<> DeletePort(Session& session, std::string id) {
+  ApiCall call;
+  call.service = Service::kNetwork;
+  call.method = "DELETE";
+  call.path = "/ports/" + id;
+  co_await session.Call(std::move(call));
+}
+
+// A server's, or one that lost its owner.
+bool IsOfServer(const Port& port) {
+  return port.device_owner.empty() || port.device_owner.starts_with("compute:");
+}
+
+}  // namespace
+
+void Housekeeping::Start() {
+  if (is_running_) return;
+  is_running_ = true;
+  cloud_.tasks.Spawn("housekeeping of provider " + cloud_.config->name.str(), Run());
+}
+
+Task<> Housekeeping::Run() {
+  struct End {
+    bool& is_running;
+    ~End() { is_running = false; }
+  } end{is_running_};
+  bool has_network = co_await cloud_.session.Has(Service::kNetwork);
+  if (!has_network) co_return;
+  if (cloud_.config->port_cleanup_interval > Duration::zero()) co_await CleanPorts();
+  if (cloud_.config->clean_floating_ips) co_await CleanFloatingIps();
+}
+
+Task<std::set<std::string>> Housekeeping::PortsThatAreDown() {
+  std::string project = co_await cloud_.session.ProjectId();
+  ApiCall call;
+  call.service = Service::kNetwork;
+  call.path = "/ports";
+  call.query = "status=DOWN" + (project.empty() ? "" : "&project_id=" + project);
+  std::vector<Port> ports = co_await List(cloud_.session, std::move(call), "ports", &ReadPort);
+  std::set<std::string> ids;
+  for (const Port& port : ports) {
+    if (IsOfServer(port)) ids.insert(port.id);
+  }
+  co_return ids;
+}
+
+// A port of a server that is just started is down, too: only one that was down a
+// whole interval ago and still is has leaked.
+Task<> Housekeeping::CleanPorts() {
+  SteadyTime now = cloud_.loop().SteadyNow();
+  if (looked_ && now - *looked_ < cloud_.config->port_cleanup_interval) co_return;
+  std::set<std::string> down = co_await PortsThatAreDown();
+  std::set<std::string> leaked;
+  for (const std::string& id : down) {
+    if (looked_ && suspects_.contains(id)) leaked.insert(id);
+  }
+  for (const std::string& leaked_id : leaked) {
+    std::string id = leaked_id;
+    std::exception_ptr error;
+    try {
+      co_await DeletePort(cloud_.session, std::move(id));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    bool is_gone = !error || VerdictOf(error) == Verdict::kNotFound;
+    if (is_gone) down.erase(leaked_id);
+    if (!error) {
+      cloud_.logger.Warning("Removed port {} of provider {}, which leaked", leaked_id, cloud_.config->name);
+      Tell("ports");
+    } else if (!is_gone) {
+      cloud_.logger.Error("Port {}, which leaked, could not be removed: {}", leaked_id, MessageOf(error));
+    }
+  }
+  suspects_ = std::move(down);
+  looked_ = now;
+}
+
+Task<> Housekeeping::CleanFloatingIps() {
+  FloatingIps ips = co_await ListFloatingIps(cloud_.session);
+  for (const auto& [ip_id, ip] : ips) {
+    if (!ip.port_id.empty()) continue;
+    std::string id = ip_id;
+    std::exception_ptr error;
+    try {
+      co_await DeleteFloatingIp(cloud_.session, std::move(id));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    if (error) {
+      cloud_.logger.Error("Floating IP {}, which nothing uses, could not be removed: {}", ip.address,
+                          MessageOf(error));
+    } else {
+      cloud_.logger.Warning("Removed floating IP {} of provider {}, which nothing used", ip.address,
+                            cloud_.config->name);
+      Tell("floatingips");
+    }
+  }
+}
+
+void Housekeeping::Tell(const std::string& kind) const {
+  if (cloud_.environment.observer != nullptr) {
+    cloud_.environment.observer->LeakedResourceDeleted(cloud_.config->name, kind);
+  }
+}
+
+}  // namespace nodepool::drivers::openstack

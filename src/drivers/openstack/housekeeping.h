@@ -1,0 +1,33 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "drivers/openstack/cloud.h"
+
+namespace nodepool::drivers::openstack {
+
+// Removes what servers left behind and nothing owns: ports that are down, and, when
+// configured, floating addresses that nothing uses; of our own project only
+// (driver-openstack.md 14.2, 14.3, D-96).
+class Housekeeping {
+ public:
+  explicit Housekeeping(Cloud& cloud) : cloud_(cloud) {}
+
+  // Has a look in the background, unless one is under way. To be called every minute.
+  void Start();
+
+ private:
+  Task<> Run();
+  Task<> CleanPorts();
+  Task<> CleanFloatingIps();
+  Task<std::set<std::string>> PortsThatAreDown();
+  void Tell(const std::string& kind) const;
+
+  Cloud& cloud_;
+  bool is_running_ = false;
+  std::set<std::string> suspects_;  // ports that were down at the last look
+  std::optional<SteadyTime> looked_;
+};
+
+}  // namespace nodepool::drivers::openstack

@@ -1,0 +1,177 @@
+#include "drivers/openstack/lookups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+#include "drivers/openstack/faults.h"
+#include "drivers/openstack/paging.h"
+
+namespace nodepool::drivers::openstack {
+
+namespace json = boost::json;
+
+namespace {
+
+struct Named {
+  std::string id;
+  std::string name;
+  std::string status;
+};
+
+Named ReadNamed(const json::object& entry) {
+  return {TextIn(entry, "id"), TextIn(entry, "name"), TextIn(entry, "status")};
+}
+
+struct ZoneEntry {
+  std::string name;
+  bool is_available = false;
+};
+
+ZoneEntry ReadZone(const json::object& entry) {
+  const json::object* state = ObjectIn(entry, "zoneState");
+  return {TextIn(entry, "zoneName"), state != nullptr && TruthIn(*state, "available")};
+}
+
+// What might be an id is worth asking for as one.
+bool LooksLikeId(const std::string& text) {
+  bool is_hex = std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) || c == '-'; });
+  return is_hex && text.size() >= 32;
+}
+
+// GET of one thing; null when there is none.
+Task<std::optional<json::object>> GetOne(Session& session, Service service, std::string path,
+                                         std::string member) {
+  ApiCall call;
+  call.service = service;
+  call.path = std::move(path);
+  std::exception_ptr error;
+  ApiReply reply;
+  try {
+    reply = co_await session.Call(std::move(call));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  int status = error ? StatusOf(error) : 0;
+  if (status == 404 || status == 400 || status == 403) co_return std::nullopt;
+  if (error) std::rethrow_exception(error);
+  const json::object* one = member.empty() ? reply.body.if_object() : ObjectIn(reply.body, member);
+  if (one == nullptr) co_return std::nullopt;
+  co_return *one;
+}
+
+}  // namespace
+
+std::string Escaped(std::string_view text) {
+  std::string result;
+  for (unsigned char c : text) {
+    if (std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~') {
+      result += static_cast<char>(c);
+    } else {
+      result += fmt::format("%{:02X}", c);
+    }
+  }
+  return result;
+}
+
+Lookups::Lookups(Session& session)
+    : session_(session),
+      images_([this](std::string name) { return FindImage(std::move(name)); }),
+      networks_([this](std::string name) { return FindNetwork(std::move(name)); }),
+      flavors_([this](int) { return ReadFlavors(); }),
+      zones_([this](int) { return ReadZones(); }) {}
+
+void Lookups::Forget() {
+  images_.Clear();
+  networks_.Clear();
+  flavors_.Clear();
+  zones_.Clear();
+}
+
+Task<std::optional<std::string>> Lookups::ImageId(std::string name_or_id) {
+  return images_.Get(std::move(name_or_id));
+}
+
+std::optional<bool> Lookups::HasImage(const std::string& name_or_id) const {
+  const std::optional<std::string>* known = images_.Find(name_or_id);
+  if (known == nullptr) return std::nullopt;
+  return known->has_value();
+}
+
+Task<std::string> Lookups::NetworkId(std::string name_or_id) { return networks_.Get(std::move(name_or_id)); }
+
+Task<std::vector<Flavor>> Lookups::Flavors() { return flavors_.Get(0); }
+
+Task<> Lookups::RefreshFlavors() {
+  flavors_.Clear();
+  co_await flavors_.Get(0);
+}
+
+Task<std::vector<std::optional<std::string>>> Lookups::Zones() { return zones_.Get(0); }
+
+Task<std::vector<Flavor>> Lookups::ReadFlavors() {
+  std::vector<Flavor> flavors = co_await ListFlavors(session_);
+  known_flavors_ = flavors;
+  co_return flavors;
+}
+
+Task<std::optional<std::string>> Lookups::FindImage(std::string name_or_id) {
+  if (LooksLikeId(name_or_id)) {
+    std::string path = "/images/" + name_or_id;
+    std::optional<json::object> image = co_await GetOne(session_, Service::kImage, std::move(path), "");
+    if (image && TextIn(*image, "status") == "active") co_return TextIn(*image, "id");
+  }
+  ApiCall call;
+  call.service = Service::kImage;
+  call.path = "/images";
+  call.query = "name=" + Escaped(name_or_id) + "&status=active";
+  std::vector<Named> found = co_await List(session_, std::move(call), "images", &ReadNamed);
+  std::erase_if(found, [&name_or_id](const Named& image) {
+    return image.name != name_or_id || image.status != "active";
+  });
+  if (found.empty()) co_return std::nullopt;
+  if (found.size() > 1) throw Error(Verdict::kInvalid, "Multiple matches found for image " + Excerpt(name_or_id));
+  co_return found.front().id;
+}
+
+Task<std::string> Lookups::FindNetwork(std::string name_or_id) {
+  if (LooksLikeId(name_or_id)) {
+    std::string path = "/networks/" + name_or_id;
+    std::optional<json::object> network = co_await GetOne(session_, Service::kNetwork, std::move(path), "network");
+    if (network) co_return TextIn(*network, "id");
+  }
+  ApiCall call;
+  call.service = Service::kNetwork;
+  call.path = "/networks";
+  call.query = "name=" + Escaped(name_or_id);
+  std::vector<Named> found = co_await List(session_, std::move(call), "networks", &ReadNamed);
+  std::erase_if(found, [&name_or_id](const Named& network) { return network.name != name_or_id; });
+  if (found.size() == 1) co_return found.front().id;
+  throw Error(Verdict::kInvalid, fmt::format("{} network {} in cloud {}",
+                                             found.empty() ? "Unable to find" : "Multiple matches found for",
+                                             Excerpt(name_or_id), session_.cloud().name));
+}
+
+Task<std::vector<std::optional<std::string>>> Lookups::ReadZones() {
+  ApiCall call;
+  call.path = "/os-availability-zone";
+  std::vector<ZoneEntry> entries;
+  std::exception_ptr error;
+  try {
+    entries = co_await List(session_, std::move(call), "availabilityZoneInfo", &ReadZone);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  // A cloud that does not tell its zones chooses one itself (12.2).
+  if (error && StatusOf(error) == 0) std::rethrow_exception(error);
+  std::vector<std::optional<std::string>> zones;
+  for (const ZoneEntry& entry : entries) {
+    if (entry.is_available) zones.emplace_back(entry.name);
+  }
+  if (zones.empty()) zones.emplace_back(std::nullopt);
+  co_return zones;
+}
+
+}  // namespace nodepool::drivers::openstack

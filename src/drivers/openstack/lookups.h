@@ -1,0 +1,58 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/async_cache.h"
+#include "drivers/openstack/flavors.h"
+#include "drivers/openstack/session.h"
+
+namespace nodepool::drivers::openstack {
+
+// Things of the cloud that are asked for by name and remembered until a creation
+// shows that they are out of date (driver-openstack.md 12).
+class Lookups {
+ public:
+  explicit Lookups(Session& session);
+
+  // The id of the active image of that name or id; none: there is none, which is
+  // remembered, too. Error(kInvalid): several.
+  Task<std::optional<std::string>> ImageId(std::string name_or_id);
+  // What is known of it at the moment; none: not asked yet.
+  std::optional<bool> HasImage(const std::string& name_or_id) const;
+  void ForgetImages() { images_.Clear(); }
+
+  // Error(kInvalid): none, or several.
+  Task<std::string> NetworkId(std::string name_or_id);
+
+  Task<std::vector<Flavor>> Flavors();
+  // Null: not read yet.
+  const std::vector<Flavor>* KnownFlavors() const { return known_flavors_ ? &*known_flavors_ : nullptr; }
+  // Asks again; what is known stays so until there is an answer.
+  Task<> RefreshFlavors();
+
+  // The zones that are available; one unnamed zone when the cloud tells none.
+  Task<std::vector<std::optional<std::string>>> Zones();
+
+  // A creation was refused as wrong: everything is asked anew.
+  void Forget();
+
+ private:
+  Task<std::optional<std::string>> FindImage(std::string name_or_id);
+  Task<std::string> FindNetwork(std::string name_or_id);
+  Task<std::vector<Flavor>> ReadFlavors();
+  Task<std::vector<std::optional<std::string>>> ReadZones();
+
+  Session& session_;
+  AsyncCache<std::string, std::optional<std::string>> images_;
+  AsyncCache<std::string, std::string> networks_;
+  AsyncCache<int, std::vector<Flavor>> flavors_;
+  std::optional<std::vector<Flavor>> known_flavors_;
+  AsyncCache<int, std::vector<std::optional<std::string>>> zones_;
+};
+
+// `text` as part of a query.
+std::string Escaped(std::string_view text);
+
+}  // namespace nodepool::drivers::openstack

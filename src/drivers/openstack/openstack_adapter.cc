@@ -1,0 +1,119 @@
+#include "drivers/openstack/openstack_adapter.h"
+
+#include "drivers/openstack/create_machine.h"
+#include "drivers/openstack/delete_machine.h"
+#include "drivers/openstack/faults.h"
+#include "drivers/openstack/quota.h"
+
+namespace nodepool::drivers::openstack {
+
+using driver::LabelConfig;
+using driver::QuotaInformation;
+using driver::statemachine::CreateParameters;
+using driver::statemachine::Instance;
+using driver::statemachine::Resource;
+using driver::statemachine::StateMachine;
+
+namespace {
+
+constexpr const char* kInstance = "instance";
+constexpr Duration kListAge = std::chrono::seconds(5);
+constexpr Duration kMissingImagePause = std::chrono::seconds(300);
+
+const OpenstackLabel& AsOpenstack(const LabelConfig& label) {
+  return dynamic_cast<const OpenstackLabel&>(label);
+}
+
+}  // namespace
+
+OpenstackAdapter::OpenstackAdapter(driver::ProviderEnvironment environment,
+                                   std::shared_ptr<const OpenstackProviderConfig> config,
+                                   std::unique_ptr<net::HttpClient> client)
+    : cloud_(std::move(environment), std::move(config), std::move(client)), housekeeping_(cloud_) {}
+
+Task<Instance> OpenstackAdapter::Create(StateMachine& machine, CreateParameters parameters) {
+  return CreateMachine(cloud_, machine, std::move(parameters));
+}
+
+Task<> OpenstackAdapter::Delete(StateMachine& machine, boost::json::value external_id) {
+  if (!external_id.is_string()) co_return;
+  std::string id(external_id.as_string());
+  co_await DeleteMachine(cloud_, machine, std::move(id));
+}
+
+Task<std::vector<Instance>> OpenstackAdapter::ListInstances() { return ListMachines(cloud_); }
+
+Task<std::vector<Resource>> OpenstackAdapter::ListResources() {
+  auto listing = co_await cloud_.servers.NotOlderThan(kListAge);
+  std::vector<Resource> resources;
+  for (const auto& [id, server] : *listing.items) {
+    if (!server.is_deleted()) resources.push_back({kInstance, id, server.metadata});
+  }
+  housekeeping_.Start();
+  co_return resources;
+}
+
+Task<> OpenstackAdapter::DeleteResource(Resource resource) {
+  std::string id = std::move(resource.id);
+  co_await DeleteServer(cloud_.session, std::move(id));
+}
+
+Task<QuotaInformation> OpenstackAdapter::QuotaLimits() { return ReadLimits(cloud_); }
+
+QuotaInformation OpenstackAdapter::QuotaForLabel(const LabelConfig& label) {
+  const std::vector<Flavor>* flavors = cloud_.lookups.KnownFlavors();
+  if (flavors == nullptr) {
+    throw Error(Verdict::kRetry, "the flavors of cloud " + cloud_.session.cloud().name + " are not known yet");
+  }
+  const OpenstackLabel& wanted = AsOpenstack(label);
+  return NeedOf(ChooseFlavor(*flavors, wanted), wanted);
+}
+
+Task<std::vector<std::optional<std::string>>> OpenstackAdapter::AvailabilityZones() {
+  return cloud_.lookups.Zones();
+}
+
+// Answered from what is known; what is not is looked for in the background.
+bool OpenstackAdapter::LabelReady(const LabelConfig& label) {
+  if (!label.cloud_image) return true;
+  const OpenstackCloudImage& image = cloud_.config->cloud_images.at(*label.cloud_image);
+  if (image.is_id) return true;
+  std::optional<bool> is_there = cloud_.lookups.HasImage(image.external_name);
+  if (is_there == true) return true;
+  auto [asked, is_first] = image_asked_.try_emplace(image.external_name, cloud_.loop().SteadyNow());
+  bool is_due = is_first || cloud_.loop().SteadyNow() - asked->second >= kMissingImagePause;
+  if (is_due) {
+    asked->second = cloud_.loop().SteadyNow();
+    if (is_there == false) {
+      cloud_.logger.Warning("Cloud {} has no active image {}, which label {} of provider {} needs",
+                            cloud_.session.cloud().name, image.external_name, label.name, cloud_.config->name);
+      cloud_.lookups.ForgetImages();
+    }
+    cloud_.tasks.Spawn("look for image " + image.external_name, LookForImage(image.external_name));
+  }
+  return false;
+}
+
+Task<> OpenstackAdapter::LookForImage(std::string name) {
+  co_await cloud_.lookups.ImageId(std::move(name));
+  cloud_.environment.capacity_changed();
+}
+
+Task<std::optional<std::string>> OpenstackAdapter::ConsoleLog(const LabelConfig& label,
+                                                              boost::json::value external_id) {
+  if (!AsOpenstack(label).console_log || !external_id.is_string()) co_return std::nullopt;
+  std::string id(external_id.as_string());
+  std::exception_ptr error;
+  std::string output;
+  try {
+    output = co_await ConsoleOutput(cloud_.session, std::move(id));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && StatusOf(error) != 400) std::rethrow_exception(error);
+  co_return output;
+}
+
+Task<> OpenstackAdapter::Stop() { co_await cloud_.tasks.Stop(); }
+
+}  // namespace nodepool::drivers::openstack

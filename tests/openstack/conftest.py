@@ -1,0 +1,43 @@
+"""A real OpenStack for the tests, started once for each worker process.
+
+The environment variable NODEPOOL_TEST_OPENSTACK names the folder that holds the
+commands `openstack-up` and `openstack-down`; without it these tests are skipped.
+NODEPOOL_TEST_OPENSTACK_STATE names the state folder of a cloud that is left running.
+"""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from openstack_cloud import Cloud, OpenstackSite
+
+
+def pytest_collection_modifyitems(items):
+    if "NODEPOOL_TEST_OPENSTACK" in os.environ:
+        return
+    for item in items:
+        if "tests/openstack" in str(item.path):
+            item.add_marker(pytest.mark.skip(reason="NODEPOOL_TEST_OPENSTACK names no OpenStack to start"))
+
+
+@pytest.fixture(scope="session")
+def cloud(tmp_path_factory):
+    commands = pathlib.Path(os.environ["NODEPOOL_TEST_OPENSTACK"])
+    kept = os.environ.get("NODEPOOL_TEST_OPENSTACK_STATE")
+    state = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("openstack")
+    subprocess.run([commands / "openstack-up", state], check=True, timeout=900, capture_output=True)
+    yield Cloud(state, commands)
+    if not kept:
+        subprocess.run([commands / "openstack-down", state, "--remove"], check=True, timeout=120,
+                       capture_output=True)
+
+
+@pytest.fixture
+def openstack_site(tmp_path, shared_zookeeper, cloud):
+    """An empty tree, and an empty project in the cloud."""
+    cloud.clear()
+    site = OpenstackSite(tmp_path, shared_zookeeper.hosts, cloud)
+    yield site
+    site.stop()
+    cloud.clear()

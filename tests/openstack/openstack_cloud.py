@@ -1,0 +1,117 @@
+"""What the tests do with an OpenStack, by the cloud's own client library."""
+import os
+import pathlib
+import re
+import uuid
+
+import openstack
+import yaml
+
+from nodepool_helpers import Installation
+from services import wait_for
+
+LABELS = {
+    "small": {"flavor-name": "m1.small"},
+    "tiny": {"flavor-name": "m1.tiny"},
+    "stuck": {"flavor-name": "t.stuck"},
+    "error": {"flavor-name": "t.error"},
+    "fail-delete": {"flavor-name": "t.fail-delete"},
+    "volume": {"flavor-name": "v1.volume", "boot-from-volume": True, "volume-size": 5},
+}
+
+
+class Cloud:
+    """A running cloud, seen by a user and by its administrator."""
+
+    def __init__(self, state: pathlib.Path, commands: pathlib.Path):
+        self.state = state
+        self.commands = commands
+        self.clouds_yaml = state / "clouds.yaml"
+        self.api = self.connect("ci")
+
+    def connect(self, name: str):
+        config = openstack.config.OpenStackConfig(config_files=[str(self.clouds_yaml)])
+        return openstack.connection.Connection(config=config.get_one(name))
+
+    def servers(self, **metadata) -> list:
+        return [server for server in self.api.compute.servers()
+                if all(server.metadata.get(key) == value for key, value in metadata.items())]
+
+    def floating_ips(self) -> list:
+        return list(self.api.network.ips(project_id=self.api.current_project_id))
+
+    def clear(self):
+        for connection in (self.api, self.connect("small")):
+            for server in connection.compute.servers():
+                connection.compute.delete_server(server, ignore_missing=True)
+            wait_for(lambda c=connection: not list(c.compute.servers()) or self._delete_again(c), "the project is empty",
+                     120, pause=1)
+            for ip in connection.network.ips(project_id=connection.current_project_id):
+                connection.network.delete_ip(ip)
+        for port in self.api.network.ports(project_id=self.api.current_project_id):
+            self.api.network.delete_port(port, ignore_missing=True)
+
+    @staticmethod
+    def _delete_again(connection):
+        for server in connection.compute.servers():
+            connection.compute.delete_server(server, ignore_missing=True)
+        return False
+
+    def calls(self) -> "Calls":
+        return Calls(self.state / "log")
+
+
+class Calls:
+    """The calls that Nodepool makes from now on, by the services' access logs."""
+
+    LINE = re.compile(r'"(GET|POST|PUT|DELETE|PATCH) (\S+) HTTP')
+
+    def __init__(self, logs: pathlib.Path):
+        self.logs = logs
+        self.sizes = {path: path.stat().st_size for path in logs.glob("*.log")}
+
+    def counted(self) -> dict[str, int]:
+        found = {}
+        for path in sorted(self.logs.glob("*.log")):
+            with open(path, "rb") as log:
+                log.seek(self.sizes.get(path, 0))
+                text = log.read().decode(errors="replace")
+            for method, target in self.LINE.findall(text):
+                target = re.sub(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", "ID", target).split("?")[0]
+                name = f"{path.stem} {method} {target}"
+                found[name] = found.get(name, 0) + 1
+        return found
+
+
+class OpenstackSite(Installation):
+    """Nodepool with one provider in the cloud."""
+
+    def __init__(self, folder: pathlib.Path, hosts: str, cloud: Cloud):
+        super().__init__(folder, hosts, chroot=f"/openstack-{uuid.uuid4().hex}")
+        self.cloud = cloud
+        self.settings["labels"] = [{"name": name} for name in LABELS]
+        self.settings["providers"] = [self.provider()]
+        self.settings["zookeeper-timeout"] = 10.0
+
+    def provider(self, name="real", cloud="ci-direct", networks=("dual",), labels=tuple(LABELS), pool=None,
+                 **settings):
+        return {
+            "name": name, "driver": "openstack", "cloud": cloud, "launch-timeout": 120,
+            "cloud-images": [{"name": "cirros", "username": "cirros"}],
+            "pools": [{"name": "main", "networks": list(networks), "host-key-checking": False, **(pool or {}),
+                       "labels": [{"name": label, "cloud-image": "cirros", **LABELS[label]} for label in labels]}],
+            **settings,
+        }
+
+    def launcher(self, *arguments, **options):
+        os.environ["OS_CLIENT_CONFIG_FILE"] = str(self.cloud.clouds_yaml)
+        return super().launcher(*arguments, **options)
+
+    def write_clouds(self, **changes) -> pathlib.Path:
+        """A clouds.yaml of the test's own; `changes` by cloud."""
+        content = yaml.safe_load(self.cloud.clouds_yaml.read_text())
+        for name, settings in changes.items():
+            content["clouds"][name.replace("_", "-")] = settings
+        path = self.folder / "clouds.yaml"
+        path.write_text(yaml.safe_dump(content))
+        return path
