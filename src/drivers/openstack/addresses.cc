@@ -115,11 +115,11 @@ bool IsReservedIpv4(const std::string& text) {
     std::uint32_t network;
     int bits;
   };
-  constexpr std::array kBlocks = {
-      Block{0x00000000, 8},  Block{0x0A000000, 8},  Block{0x64400000, 10}, Block{0x7F000000, 8},
-      Block{0xA9FE0000, 16}, Block{0xAC100000, 12}, Block{0xC0000000, 24}, Block{0xC0000200, 24},
-      Block{0xC0A80000, 16}, Block{0xC6120000, 15}, Block{0xC6336400, 24}, Block{0xCB007100, 24},
-      Block{0xE0000000, 3}};
+  constexpr std::array kBlocks = {Block{0x00000000, 8},  Block{0x0A000000, 8},  Block{0x64400000, 10},
+                                  Block{0x7F000000, 8},  Block{0xA9FE0000, 16}, Block{0xAC100000, 12},
+                                  Block{0xC0000000, 24}, Block{0xC0000200, 24}, Block{0xC0A80000, 16},
+                                  Block{0xC6120000, 15}, Block{0xC6336400, 24}, Block{0xCB007100, 24},
+                                  Block{0xE0000000, 3}};
   boost::system::error_code error;
   auto address = boost::asio::ip::make_address_v4(text, error);
   if (error) return true;
@@ -134,7 +134,8 @@ bool HasIpv6Route() {
   while (std::getline(routes, line)) {
     std::istringstream fields(line);
     std::string destination, bits, source, source_bits, hop, metric, references, uses, flags, device;
-    fields >> destination >> bits >> source >> source_bits >> hop >> metric >> references >> uses >> flags >> device;
+    fields >> destination >> bits >> source >> source_bits >> hop >> metric >> references >> uses >> flags >>
+        device;
     bool is_default = destination.find_first_not_of('0') == std::string::npos && bits == "00";
     if (is_default && device != "lo") return true;
   }

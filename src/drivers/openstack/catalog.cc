@@ -38,7 +38,8 @@ std::string EndpointOf(const json::object& service, const std::string& interface
 
 }  // namespace
 
-std::optional<std::string> FindEndpoint(const json::array& catalog, const CloudConfig& cloud, Service service) {
+std::optional<std::string> FindEndpoint(const json::array& catalog, const CloudConfig& cloud,
+                                        Service service) {
   const ServiceSettings& settings = cloud.Of(service);
   const std::string& region = settings.region.empty() ? cloud.region : settings.region;
   const auto& interfaces = settings.interfaces.empty() ? cloud.interfaces : settings.interfaces;

@@ -4,8 +4,8 @@
 
 namespace nodepool::drivers::openstack {
 
-Cloud::Cloud(driver::ProviderEnvironment surroundings, std::shared_ptr<const OpenstackProviderConfig> provider,
-             std::unique_ptr<net::HttpClient> client)
+Cloud::Cloud(driver::ProviderEnvironment surroundings,
+             std::shared_ptr<const OpenstackProviderConfig> provider, std::unique_ptr<net::HttpClient> client)
     : environment(std::move(surroundings)),
       config(std::move(provider)),
       http(std::move(client)),

@@ -18,8 +18,8 @@ struct CloudFiles {
   boost::json::object client;    // settings of this host
   boost::json::object profiles;  // vendors' clouds, by name
   Variables variables;
-  std::string source;      // the file of the clouds, for messages; empty: none was found
-  std::string env_cloud;   // name of the cloud made of OS_* variables; empty: none
+  std::string source;     // the file of the clouds, for messages; empty: none was found
+  std::string env_cloud;  // name of the cloud made of OS_* variables; empty: none
 };
 
 // Looks at the files afresh; of each kind the first that exists and can be read

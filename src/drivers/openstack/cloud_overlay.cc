@@ -91,9 +91,9 @@ std::vector<Region> KnownRegions(const json::object& settings) {
         continue;
       }
       const json::value* values = item.as_object().if_contains("values");
-      regions.push_back({TextOf(item.as_object().if_contains("name")),
-                         values != nullptr && values->is_object() ? WithUnderscores(values->as_object())
-                                                                  : json::object()});
+      regions.push_back(
+          {TextOf(item.as_object().if_contains("name")),
+           values != nullptr && values->is_object() ? WithUnderscores(values->as_object()) : json::object()});
     }
   }
   const json::value* names = settings.if_contains("region_name");
@@ -115,8 +115,8 @@ void ApplyRegion(json::object& settings, const std::optional<std::string>& wante
     if (found == regions.end() && !regions.empty()) {
       std::vector<std::string> names;
       for (const Region& region : regions) names.push_back(region.name);
-      Fail(cloud, fmt::format("{} is not a valid region name for cloud {}; it has: {}", Excerpt(*wanted), cloud,
-                              Join(names, ", ")));
+      Fail(cloud, fmt::format("{} is not a valid region name for cloud {}; it has: {}", Excerpt(*wanted),
+                              cloud, Join(names, ", ")));
     }
     chosen.name = *wanted;
   } else if (!regions.empty()) {
@@ -210,7 +210,8 @@ json::object OverlaidCloud(const CloudFiles& files, const std::optional<std::str
   resolved_name = name ? *name : DefaultName(files);
   const json::value* found = files.clouds.if_contains(resolved_name);
   if (found == nullptr || !found->is_object()) {
-    std::string place = files.source.empty() ? "no clouds.yaml was found" : files.source + " does not have it";
+    std::string place =
+        files.source.empty() ? "no clouds.yaml was found" : files.source + " does not have it";
     throw Error(Verdict::kInvalid,
                 resolved_name.empty()
                     ? "no cloud is named, and there is no default: " + place

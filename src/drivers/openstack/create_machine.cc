@@ -44,7 +44,8 @@ Task<> LookUpImage(Cloud& cloud, const CreateParameters& parameters, ServerParts
   std::string name = image.external_name;
   std::optional<std::string> id = co_await cloud.lookups.ImageId(name);
   if (!id) {
-    throw Error(Verdict::kInvalid, fmt::format("cloud {} has no active image {}", cloud.session.cloud().name, name));
+    throw Error(Verdict::kInvalid,
+                fmt::format("cloud {} has no active image {}", cloud.session.cloud().name, name));
   }
   parts.image_id = *id;
 }
@@ -92,7 +93,8 @@ Task<std::string> Submit(Cloud& cloud, const CreateParameters& parameters, const
   std::string fault = server.fault.empty() ? "(no further information available)" : server.fault;
   std::string message = fmt::format("server {} is in status {}: {}", server.id, server.status, fault);
   if (SpeaksOfQuota(fault)) throw Error(Verdict::kQuota, message);
-  throw LaunchError(SpeaksOfCapacity(fault) ? LaunchError::Kind::kCapacity : LaunchError::Kind::kStatus, message);
+  throw LaunchError(SpeaksOfCapacity(fault) ? LaunchError::Kind::kCapacity : LaunchError::Kind::kStatus,
+                    message);
 }
 
 // Ends when the list shows it as active. One that was listed and is not any more was
@@ -106,7 +108,8 @@ Task<Server> WaitActive(Cloud& cloud, std::string id) {
     auto found = listing.items->find(id);
     bool is_listed = found != listing.items->end() && !found->second.is_deleted();
     if (was_listed && !is_listed) {
-      throw LaunchError(LaunchError::Kind::kStatus, fmt::format("server {} vanished while it was started", id));
+      throw LaunchError(LaunchError::Kind::kStatus,
+                        fmt::format("server {} vanished while it was started", id));
     }
     was_listed = is_listed;
     if (is_listed && found->second.status == "ACTIVE") co_return found->second;

@@ -15,14 +15,30 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::array kAuthOptions = {
-    "auth_url",          "username",           "user_id",        "user_name",
-    "password",          "token",              "project_id",     "project_name",
-    "tenant_id",         "tenant_name",        "user_domain_id", "user_domain_name",
-    "project_domain_id", "project_domain_name", "domain_id",      "domain_name",
-    "default_domain_id", "default_domain_name", "trust_id",       "system_scope",
-    "endpoint",          "application_credential_id", "application_credential_name",
-    "application_credential_secret"};
+constexpr std::array kAuthOptions = {"auth_url",
+                                     "username",
+                                     "user_id",
+                                     "user_name",
+                                     "password",
+                                     "token",
+                                     "project_id",
+                                     "project_name",
+                                     "tenant_id",
+                                     "tenant_name",
+                                     "user_domain_id",
+                                     "user_domain_name",
+                                     "project_domain_id",
+                                     "project_domain_name",
+                                     "domain_id",
+                                     "domain_name",
+                                     "default_domain_id",
+                                     "default_domain_name",
+                                     "trust_id",
+                                     "system_scope",
+                                     "endpoint",
+                                     "application_credential_id",
+                                     "application_credential_name",
+                                     "application_credential_secret"};
 
 void FillMissing(json::object& auth, const char* key, const json::value& value) {
   json::value* present = auth.if_contains(key);
@@ -40,8 +56,8 @@ void Rename(json::object& auth, const char* old_name, const char* new_name) {
 // A domain given once stands for the user's and the project's, when a project is the
 // scope.
 void SpreadDomain(json::object& auth) {
-  bool has_project = !TextOf(auth.if_contains("project_id")).empty() ||
-                     !TextOf(auth.if_contains("project_name")).empty();
+  bool has_project =
+      !TextOf(auth.if_contains("project_id")).empty() || !TextOf(auth.if_contains("project_name")).empty();
   auto spread = [&auth](const char* from, const char* user, const char* project) {
     const json::value* value = auth.if_contains(from);
     if (value == nullptr || value->is_null()) return;
@@ -84,7 +100,8 @@ json::object Identity(const Credentials& credentials) {
       application["name"] = credentials.Get("application_credential_name");
       application["user"] = User(credentials);
     }
-    return {{"methods", json::array{"application_credential"}}, {"application_credential", std::move(application)}};
+    return {{"methods", json::array{"application_credential"}},
+            {"application_credential", std::move(application)}};
   }
   json::object user = User(credentials);
   user["password"] = credentials.Get("password");
@@ -159,7 +176,8 @@ void GatherAuth(json::object& settings) {
 Credentials ReadCredentials(const json::object& settings, const std::string& cloud) {
   std::string type = Lower(TextOf(settings.if_contains("auth_type")));
   if (type.empty()) type = "password";
-  constexpr std::array kTypes = {"password", "v3password", "token", "v3token", "v3applicationcredential", "none"};
+  constexpr std::array kTypes = {"password", "v3password", "token", "v3token", "v3applicationcredential",
+                                 "none"};
   if (std::ranges::find(kTypes, type) == kTypes.end()) {
     throw Error(Verdict::kInvalid,
                 fmt::format("cloud {}: auth_type {} is not supported; these are: {}", cloud, Excerpt(type),

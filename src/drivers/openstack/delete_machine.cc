@@ -63,8 +63,9 @@ Task<> DeleteMachine(Cloud& cloud, StateMachine& machine, std::string id) {
     bool has_failed = server.status == "ERROR" && server.task.empty();
     failures = has_failed ? failures + 1 : 0;
     if (failures >= kListsOfFailure) {
-      throw Error(Verdict::kRetry, fmt::format("the cloud could not delete server {}: {}", id,
-                                               server.fault.empty() ? "it is in status ERROR" : server.fault));
+      throw Error(Verdict::kRetry,
+                  fmt::format("the cloud could not delete server {}: {}", id,
+                              server.fault.empty() ? "it is in status ERROR" : server.fault));
     }
   }
 }

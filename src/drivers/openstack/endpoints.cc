@@ -34,7 +34,10 @@ int MajorOf(Service service) { return service == Service::kBlockStorage ? 3 : 2;
 }  // namespace
 
 Endpoints::Endpoints(net::HttpClient& http, const CloudConfig& cloud, TokenSource& tokens)
-    : http_(http), cloud_(cloud), tokens_(tokens), known_([this](Service service) { return Discover(service); }) {}
+    : http_(http),
+      cloud_(cloud),
+      tokens_(tokens),
+      known_([this](Service service) { return Discover(service); }) {}
 
 Task<std::shared_ptr<const Endpoint>> Endpoints::Of(Service service) { return known_.Get(service); }
 
@@ -89,9 +92,9 @@ Task<std::shared_ptr<const Endpoint>> Endpoints::Discover(Service service) {
                                        " service that can be used");
   }
   Version fallback;
-  endpoint->url = VersionUrl(root, best == nullptr ? fallback : *best,
-                             service == Service::kCompute ? "/v2.1"
-                                                          : "/v" + std::to_string(MajorOf(service)));
+  endpoint->url =
+      VersionUrl(root, best == nullptr ? fallback : *best,
+                 service == Service::kCompute ? "/v2.1" : "/v" + std::to_string(MajorOf(service)));
   co_return endpoint;
 }
 

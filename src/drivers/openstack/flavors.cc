@@ -53,9 +53,11 @@ const Flavor& ChooseFlavor(const std::vector<Flavor>& flavors, const OpenstackLa
     }
     if (is_fit) return flavor;
   }
-  std::string what = label.min_ram > 0 ? fmt::format("Unable to find flavor with min ram: {}", label.min_ram)
-                                       : fmt::format("Unable to find flavor: {}", label.flavor_name.value_or(""));
-  throw Error(Verdict::kInvalid, fmt::format("{} (label {}); the cloud has: {}", what, label.name, NamesOf(flavors)));
+  std::string what = label.min_ram > 0
+                         ? fmt::format("Unable to find flavor with min ram: {}", label.min_ram)
+                         : fmt::format("Unable to find flavor: {}", label.flavor_name.value_or(""));
+  throw Error(Verdict::kInvalid,
+              fmt::format("{} (label {}); the cloud has: {}", what, label.name, NamesOf(flavors)));
 }
 
 }  // namespace nodepool::drivers::openstack

@@ -132,14 +132,16 @@ Task<std::optional<std::string>> Lookups::FindImage(std::string name_or_id) {
     return image.name != name_or_id || image.status != "active";
   });
   if (found.empty()) co_return std::nullopt;
-  if (found.size() > 1) throw Error(Verdict::kInvalid, "Multiple matches found for image " + Excerpt(name_or_id));
+  if (found.size() > 1)
+    throw Error(Verdict::kInvalid, "Multiple matches found for image " + Excerpt(name_or_id));
   co_return found.front().id;
 }
 
 Task<std::string> Lookups::FindNetwork(std::string name_or_id) {
   if (LooksLikeId(name_or_id)) {
     std::string path = "/networks/" + name_or_id;
-    std::optional<json::object> network = co_await GetOne(session_, Service::kNetwork, std::move(path), "network");
+    std::optional<json::object> network =
+        co_await GetOne(session_, Service::kNetwork, std::move(path), "network");
     if (network) co_return TextIn(*network, "id");
   }
   ApiCall call;

@@ -36,17 +36,20 @@ std::vector<Network> Named(const std::vector<Network>& networks, const CloudConf
     if (network.name == name_or_id || network.id == name_or_id) found.push_back(network);
   }
   if (found.empty()) {
-    throw Error(Verdict::kInvalid, fmt::format("clouds.yaml names a network {} for cloud {}, which does not exist",
-                                               Excerpt(name_or_id), cloud.name));
+    throw Error(Verdict::kInvalid,
+                fmt::format("clouds.yaml names a network {} for cloud {}, which does not exist",
+                            Excerpt(name_or_id), cloud.name));
   }
   return found;
 }
 
-Network OnlyOne(const std::vector<Network>& networks, const CloudConfig& cloud, const std::string& name_or_id) {
+Network OnlyOne(const std::vector<Network>& networks, const CloudConfig& cloud,
+                const std::string& name_or_id) {
   std::vector<Network> found = Named(networks, cloud, name_or_id);
   if (found.size() > 1) {
-    throw Error(Verdict::kInvalid, fmt::format("clouds.yaml names a network {} for cloud {}, and there are {} of it",
-                                               Excerpt(name_or_id), cloud.name, found.size()));
+    throw Error(Verdict::kInvalid,
+                fmt::format("clouds.yaml names a network {} for cloud {}, and there are {} of it",
+                            Excerpt(name_or_id), cloud.name, found.size()));
   }
   return found.front();
 }
@@ -91,7 +94,8 @@ NetworkRoles ClassifyNetworks(const std::vector<Network>& networks, const CloudC
 Task<NetworkRoles> ReadNetworkRoles(Session& session) {
   const CloudConfig& cloud = session.cloud();
   bool has_network = co_await session.Has(Service::kNetwork);
-  if (!has_network || (!cloud.uses_external_network && !cloud.uses_internal_network)) co_return NetworkRoles();
+  if (!has_network || (!cloud.uses_external_network && !cloud.uses_internal_network))
+    co_return NetworkRoles();
   ApiCall call;
   call.service = Service::kNetwork;
   call.path = "/networks";
@@ -101,7 +105,8 @@ Task<NetworkRoles> ReadNetworkRoles(Session& session) {
     ApiCall subnet_call;
     subnet_call.service = Service::kNetwork;
     subnet_call.path = "/subnets";
-    std::vector<std::string> with_gateway = co_await List(session, std::move(subnet_call), "subnets", &ReadGateway);
+    std::vector<std::string> with_gateway =
+        co_await List(session, std::move(subnet_call), "subnets", &ReadGateway);
     std::set<std::string> ids(with_gateway.begin(), with_gateway.end());
     for (Network& network : networks) network.has_gateway = ids.contains(network.id);
   }

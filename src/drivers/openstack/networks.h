@@ -21,10 +21,10 @@ struct Network {
 // What networks are good for (driver-openstack.md 9.1). Addresses name networks by
 // their names, calls by their ids.
 struct NetworkRoles {
-  std::vector<std::string> external_ipv4;  // names, in listing order
-  std::vector<std::string> internal_ipv4;  // names
-  std::vector<std::string> floating_sources;       // ids
-  std::optional<std::string> nat_destination;      // id
+  std::vector<std::string> external_ipv4;      // names, in listing order
+  std::vector<std::string> internal_ipv4;      // names
+  std::vector<std::string> floating_sources;   // ids
+  std::optional<std::string> nat_destination;  // id
   std::optional<Network> default_interface;
 };
 

@@ -63,7 +63,8 @@ Task<QuotaInformation> OpenstackAdapter::QuotaLimits() { return ReadLimits(cloud
 QuotaInformation OpenstackAdapter::QuotaForLabel(const LabelConfig& label) {
   const std::vector<Flavor>* flavors = cloud_.lookups.KnownFlavors();
   if (flavors == nullptr) {
-    throw Error(Verdict::kRetry, "the flavors of cloud " + cloud_.session.cloud().name + " are not known yet");
+    throw Error(Verdict::kRetry,
+                "the flavors of cloud " + cloud_.session.cloud().name + " are not known yet");
   }
   const OpenstackLabel& wanted = AsOpenstack(label);
   return NeedOf(ChooseFlavor(*flavors, wanted), wanted);
@@ -86,7 +87,8 @@ bool OpenstackAdapter::LabelReady(const LabelConfig& label) {
     asked->second = cloud_.loop().SteadyNow();
     if (is_there == false) {
       cloud_.logger.Warning("Cloud {} has no active image {}, which label {} of provider {} needs",
-                            cloud_.session.cloud().name, image.external_name, label.name, cloud_.config->name);
+                            cloud_.session.cloud().name, image.external_name, label.name,
+                            cloud_.config->name);
       cloud_.lookups.ForgetImages();
     }
     cloud_.tasks.Spawn("look for image " + image.external_name, LookForImage(image.external_name));

@@ -24,7 +24,8 @@ std::unique_ptr<driver::Provider> OpenstackDriver::CreateProvider(
   auto openstack_config = std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(config);
   auto client =
       std::make_unique<net::CurlClient>(environment.loop, environment.blocking_pool, "nodepool/0.1");
-  auto adapter = std::make_unique<openstack::OpenstackAdapter>(environment, openstack_config, std::move(client));
+  auto adapter =
+      std::make_unique<openstack::OpenstackAdapter>(environment, openstack_config, std::move(client));
   auto scanner = std::make_shared<net::HostKeyScanner>(environment.loop, environment.blocking_pool);
   auto scan = [scanner](std::string host, int port, bool wants_keys, SteadyTime deadline) {
     return scanner->Scan(std::move(host), port, wants_keys, deadline);

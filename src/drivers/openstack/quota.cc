@@ -106,8 +106,8 @@ QuotaInformation NeedOf(const Flavor& flavor, const OpenstackLabel& label) {
 Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
   auto listing = co_await cloud.servers.NotOlderThan(kListAge);
   std::vector<Flavor> flavors = co_await cloud.lookups.Flavors();
-  bool has_volumes = std::ranges::any_of(
-      *listing.items, [](const auto& entry) { return !entry.second.volumes.empty(); });
+  bool has_volumes =
+      std::ranges::any_of(*listing.items, [](const auto& entry) { return !entry.second.volumes.empty(); });
   std::map<std::string, double> volume_sizes;
   if (has_volumes) volume_sizes = co_await VolumeSizes(cloud.session);
   std::vector<Instance> machines;
@@ -115,11 +115,12 @@ Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
     if (server.is_deleted()) continue;
     Instance machine = Describe(cloud, server);
     machine.quota = UseOf(server, flavors, volume_sizes);
-    bool is_unknown = !server.vcpus && std::ranges::find(flavors, server.flavor_id, &Flavor::id) == flavors.end();
+    bool is_unknown =
+        !server.vcpus && std::ranges::find(flavors, server.flavor_id, &Flavor::id) == flavors.end();
     if (is_unknown && cloud.unknown_flavors.insert(server.flavor_id).second) {
       cloud.logger.Warning(
-          "Server {} in cloud {} has a flavor that is not listed, {}: it counts as one instance without size", id,
-          cloud.session.cloud().name, server.flavor_id);
+          "Server {} in cloud {} has a flavor that is not listed, {}: it counts as one instance without size",
+          id, cloud.session.cloud().name, server.flavor_id);
     }
     machines.push_back(std::move(machine));
   }

@@ -52,7 +52,8 @@ Server ReadServer(const json::object& entry) {
   server.id = TextIn(entry, "id");
   server.name = TextIn(entry, "name");
   server.status = TextIn(entry, "status");
-  std::ranges::transform(server.status, server.status.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::ranges::transform(server.status, server.status.begin(),
+                         [](unsigned char c) { return std::toupper(c); });
   server.task = TextIn(entry, "OS-EXT-STS:task_state");
   if (const json::object* fault = ObjectIn(entry, "fault")) server.fault = TextIn(*fault, "message");
   if (const json::object* metadata = ObjectIn(entry, "metadata")) {

@@ -79,8 +79,8 @@ json::object ServerBody(const CreateParameters& parameters, const ServerParts& p
   return server;
 }
 
-std::map<std::string, std::string> ServerMetadata(const CreateParameters& parameters, const ServerParts& parts,
-                                                  const log::Logger& logger) {
+std::map<std::string, std::string> ServerMetadata(const CreateParameters& parameters,
+                                                  const ServerParts& parts, const log::Logger& logger) {
   const OpenstackLabel& label = LabelOf(parameters);
   const std::string& provider = parameters.metadata.at(driver::statemachine::kProviderKey);
   std::map<std::string, std::string> metadata;

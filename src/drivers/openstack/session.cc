@@ -42,7 +42,8 @@ std::optional<Duration> RetryAfter(const net::HttpReply& reply) {
   const std::string& text = reply.Header("retry-after");
   int seconds = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || seconds < 0) return std::nullopt;
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || seconds < 0)
+    return std::nullopt;
   return std::min<Duration>(std::chrono::seconds(seconds), kLongestPause);
 }
 
@@ -83,7 +84,7 @@ Task<bool> Session::Has(Service service) {
 
 Task<bool> Session::TakesMicroversion(VersionNumber version) {
   std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(Service::kCompute);
-  co_return endpoint != nullptr && version <= endpoint->most;
+  co_return endpoint != nullptr&& version <= endpoint->most;
 }
 
 Task<std::string> Session::ProjectId() {

@@ -39,7 +39,8 @@ std::string PythonText(const json::value& value, bool is_outer) {
   if (value.is_string()) {
     std::string text(value.as_string());
     if (is_outer) return text;
-    const char* quote = text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? "\"" : "'";
+    const char* quote =
+        text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? "\"" : "'";
     std::string escaped;
     for (char c : text) {
       if (c == '\\' || c == *quote) escaped += '\\';

@@ -112,8 +112,8 @@ Task<> TokenSource::Fetch() {
   call.body = json::serialize(TokenRequest(cloud_.credentials));
   net::HttpReply reply = co_await http_.Send(std::move(call));
   if (reply.status >= 400) {
-    ApiError fault = MapFault("cloud " + cloud_.name + ": logging in at " + net::UrlForLog(url), reply.status,
-                              reply.body);
+    ApiError fault =
+        MapFault("cloud " + cloud_.name + ": logging in at " + net::UrlForLog(url), reply.status, reply.body);
     throw fault;
   }
   Token token = ReadToken(reply);
@@ -142,8 +142,9 @@ Task<std::string> TokenSource::DiscoverUrl() {
   if (versions.empty()) co_return url + "/v3";
   const Version* best = BestVersion(versions, 3);
   if (best == nullptr) {
-    throw Error(Verdict::kInvalid, fmt::format("cloud {}: {} does not speak version 3 of the identity service",
-                                               cloud_.name, net::UrlForLog(url)));
+    throw Error(Verdict::kInvalid,
+                fmt::format("cloud {}: {} does not speak version 3 of the identity service", cloud_.name,
+                            net::UrlForLog(url)));
   }
   co_return VersionUrl(url, *best, "/v3");
 }

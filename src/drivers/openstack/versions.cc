@@ -19,7 +19,8 @@ Version ReadVersion(const json::object& entry) {
   Version version;
   version.number = ParseVersion(TextIn(entry, "id"));
   std::string status = Lower(TextIn(entry, "status"));
-  version.is_usable = status == "current" || status == "supported" || status == "stable" || status == "deprecated";
+  version.is_usable =
+      status == "current" || status == "supported" || status == "stable" || status == "deprecated";
   std::string most = TextIn(entry, "max_version");
   if (most.empty()) most = TextIn(entry, "version");
   version.most = ParseVersion(most);

@@ -18,7 +18,7 @@ std::string ToString(VersionNumber version);
 
 // One version of a service's API, as its version document says.
 struct Version {
-  VersionNumber number;  // of the API
+  VersionNumber number;   // of the API
   bool is_usable = true;  // not experimental or withdrawn
   std::string path;       // of its own link
   // The microversions it takes; {0, 0} without.

@@ -1,0 +1,457 @@
+#include "testing/openstack_imposter.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <ctime>
+#include <regex>
+
+#include "async/deadline.h"
+
+namespace nodepool::testing {
+
+namespace json = boost::json;
+using net::HttpRequest;
+using net::HttpResponse;
+
+namespace {
+
+constexpr const char* kProject = "9e6b19cfd71541fb91c6ec097a75cc0a";
+constexpr const char* kFlavor = "081bc1e4-c34c-42be-8ce3-407b131586f6";
+constexpr const char* kPrivateNetwork = "18670c80-bb08-4bcd-9ce3-0e5536646fbc";
+constexpr const char* kPublicNetwork = "a43d269d-4465-463c-b095-40a8ff58faaa";
+
+HttpResponse Json(json::value value, int status = 200) {
+  HttpResponse response;
+  response.status = status;
+  response.content_type = "application/json";
+  response.body = json::serialize(value);
+  return response;
+}
+
+HttpResponse Empty(int status) {
+  HttpResponse response;
+  response.status = status;
+  return response;
+}
+
+HttpResponse NovaFault(int status, const std::string& kind, const std::string& message) {
+  return Json({{kind, {{"code", status}, {"message", message}}}}, status);
+}
+
+std::string WallText(WallTime when) {
+  std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(when.time_since_epoch()).count();
+  std::tm parts = {};
+  ::gmtime_r(&seconds, &parts);
+  char text[40];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.000000Z", &parts);
+  return text;
+}
+
+json::object Endpoint(const std::string& url) {
+  return {{"id", "e"}, {"interface", "public"}, {"region_id", "RegionOne"}, {"region", "RegionOne"}, {"url", url}};
+}
+
+json::object ServiceEntry(const char* type, const std::string& url) {
+  json::array endpoints;
+  endpoints.push_back(Endpoint(url));
+  return {{"type", type}, {"name", type}, {"id", "s"}, {"endpoints", std::move(endpoints)}};
+}
+
+// Counts down; true once it has reached zero.
+bool IsDue(int& count) {
+  if (count > 0) --count;
+  return count == 0;
+}
+
+std::string Text(const json::object& object, const char* key) {
+  const json::value* value = object.if_contains(key);
+  return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
+}
+
+}  // namespace
+
+OpenstackImposter::OpenstackImposter(Loop& loop, std::string base) : loop_(loop), base_(std::move(base)) {
+  AddImage("debian");
+}
+
+std::string OpenstackImposter::NewId() {
+  return fmt::format("00000000-0000-4000-8000-{:012}", ++last_id_);
+}
+
+int OpenstackImposter::Count(const std::string& method, const std::string& path) const {
+  return static_cast<int>(std::ranges::count_if(
+      calls_, [&](const Call& call) { return call.method == method && call.path == path; }));
+}
+
+std::map<std::string, int> OpenstackImposter::Counts() const {
+  static const std::regex id("[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}");
+  std::map<std::string, int> counts;
+  for (const Call& call : calls_) ++counts[call.method + " " + std::regex_replace(call.path, id, "ID")];
+  return counts;
+}
+
+const OpenstackImposter::Call* OpenstackImposter::LastCall(const std::string& method,
+                                                           const std::string& path) const {
+  for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
+    if (call->method == method && call->path == path) return &*call;
+  }
+  return nullptr;
+}
+
+Task<HttpResponse> OpenstackImposter::Answer(HttpRequest request) {
+  calls_.push_back({request.method, request.path, request.parameters, request.headers, request.body});
+  for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
+    if (request.method != fault->method || !request.path.starts_with(fault->path)) continue;
+    Fault now = *fault;
+    if (--fault->times <= 0) faults_.erase(fault);
+    if (now.has_effect) Dispatch(request, request.path);
+    if (now.hangs) co_await loop_.SleepFor(std::chrono::hours(24));
+    if (now.breaks) throw net::HttpError(Verdict::kRetry, "the connection broke", true);
+    HttpResponse response;
+    response.status = now.status;
+    response.body = now.body;
+    response.headers = now.headers;
+    co_return response;
+  }
+  co_return Dispatch(request, request.path);
+}
+
+HttpResponse OpenstackImposter::Dispatch(const HttpRequest& request, const std::string& path) {
+  if (path.starts_with("/identity")) return Identity(request, path.substr(9));
+  bool is_version = path == "/image" || path == "/image/";
+  auto token = tokens_.find(request.Header("x-auth-token"));
+  if (!is_version && (token == tokens_.end() || token->second <= loop_.SteadyNow())) {
+    return NovaFault(401, "error", "The request you have made requires authentication.");
+  }
+  if (path.starts_with("/compute/v2.1")) return Compute(request, path.substr(13));
+  if (path.starts_with("/network/v2.0")) return Network(request, path.substr(13));
+  if (path.starts_with("/image")) return ImageService(request, path.substr(6));
+  if (path.starts_with("/volume")) return Volumes(path);
+  return NovaFault(404, "itemNotFound", "The resource could not be found.");
+}
+
+HttpResponse OpenstackImposter::Identity(const HttpRequest& request, const std::string& path) {
+  if (path == "" || path == "/") {
+    json::object version{{"id", "v3.14"}, {"status", "stable"}};
+    json::array links;
+    links.push_back(json::object{{"rel", "self"}, {"href", "http://wrong.example/identity/v3/"}});
+    version["links"] = std::move(links);
+    json::array values;
+    values.push_back(std::move(version));
+    return Json({{"versions", {{"values", std::move(values)}}}}, 300);
+  }
+  if (path != "/v3/auth/tokens" || request.method != "POST") return Empty(404);
+  if (request.body.find("wrong-password") != std::string::npos) {
+    return NovaFault(401, "error", "The request you have made requires authentication.");
+  }
+  std::string text = fmt::format("token-{}", ++tokens_given);
+  tokens_[text] = loop_.SteadyNow() + token_life;
+  json::array catalog;
+  catalog.push_back(ServiceEntry("compute", base_ + "/compute/v2.1"));
+  catalog.push_back(ServiceEntry("network", base_ + "/network"));
+  catalog.push_back(ServiceEntry("image", base_ + "/image"));
+  if (has_volumes) catalog.push_back(ServiceEntry("volumev3", base_ + "/volume/v3/" + kProject));
+  json::object token{{"expires_at", WallText(loop_.Now() + token_life)},
+                     {"project", {{"id", kProject}, {"name", "ci"}}},
+                     {"catalog", std::move(catalog)}};
+  HttpResponse response = Json({{"token", std::move(token)}}, 201);
+  response.headers.emplace_back("X-Subject-Token", text);
+  return response;
+}
+
+HttpResponse OpenstackImposter::Compute(const HttpRequest& request, const std::string& path) {
+  if (path == "" || path == "/") {
+    return Json({{"version", {{"id", "v2.1"}, {"status", "CURRENT"}, {"version", "2.93"}, {"min_version", "2.1"}}}});
+  }
+  if (path == "/servers/detail") return ListServers(request);
+  if (path == "/servers" && request.method == "POST") return MakeServer(request);
+  if (path == "/limits") {
+    json::object absolute;
+    for (const auto& [name, limit] : limits) absolute[name] = static_cast<std::int64_t>(limit);
+    return Json({{"limits", {{"rate", json::array()}, {"absolute", std::move(absolute)}}}});
+  }
+  if (path == "/flavors/detail") {
+    json::array flavors;
+    flavors.push_back(json::object{{"id", kFlavor}, {"name", "m1.small"}, {"ram", 2048}, {"vcpus", 1}});
+    flavors.push_back(json::object{{"id", "big"}, {"name", "m1.large"}, {"ram", 8192}, {"vcpus", 4}});
+    return Json({{"flavors", std::move(flavors)}});
+  }
+  if (path == "/os-availability-zone") {
+    json::array zones;
+    for (const char* name : {"az1", "az2"}) {
+      zones.push_back(json::object{{"zoneName", name}, {"zoneState", {{"available", true}}}, {"hosts", nullptr}});
+    }
+    return Json({{"availabilityZoneInfo", std::move(zones)}});
+  }
+  if (path.ends_with("/action")) return Json({{"output", "console line 1\nconsole line 2\n"}});
+  if (path.starts_with("/servers/") && request.method == "DELETE") return RemoveServer(path.substr(9));
+  return NovaFault(404, "itemNotFound", "The resource could not be found.");
+}
+
+HttpResponse OpenstackImposter::ListServers(const HttpRequest& request) {
+  const std::string& marker = request.Parameter("marker");
+  std::vector<std::string> gone;
+  json::array list;
+  std::string last;
+  bool has_more = false;
+  for (auto& [id, server] : servers) {
+    if (!marker.empty() && id <= marker) continue;
+    if (static_cast<int>(list.size()) == page_size) {
+      has_more = true;
+      break;
+    }
+    if (server.lists_until_gone >= 0 && IsDue(server.lists_until_gone)) {
+      gone.push_back(id);
+      continue;
+    }
+    if (Text(server.record, "status") == "BUILD" && IsDue(server.lists_until_active)) {
+      server.record["status"] = server.becomes;
+      if (!server.fault.empty()) server.record["fault"] = json::object{{"message", server.fault}, {"code", 500}};
+    }
+    list.push_back(server.record);
+    last = id;
+  }
+  for (const std::string& id : gone) {
+    servers.erase(id);
+    std::erase_if(ports, [&id](const auto& entry) { return entry.second.device_id == id; });
+  }
+  json::object body{{"servers", std::move(list)}};
+  if (has_more) {
+    json::array links;
+    links.push_back(
+        json::object{{"rel", "next"}, {"href", base_ + "/compute/v2.1/servers/detail?marker=" + last}});
+    body["servers_links"] = std::move(links);
+  }
+  return Json(std::move(body));
+}
+
+std::string OpenstackImposter::AddServer(json::object metadata, std::string status) {
+  std::string id = NewId();
+  std::string address = fmt::format("10.0.0.{}", last_id_ % 250 + 2);
+  Port port;
+  port.device_id = id;
+  port.address = address;
+  ports[NewId()] = port;
+  json::array addresses;
+  addresses.push_back(json::object{{"version", 4},
+                                   {"addr", address},
+                                   {"OS-EXT-IPS:type", "fixed"},
+                                   {"OS-EXT-IPS-MAC:mac_addr", "fa:16:3e:00:00:01"}});
+  Server server;
+  server.record = {{"id", id},
+                   {"name", "np"},
+                   {"status", status},
+                   {"OS-EXT-STS:task_state", nullptr},
+                   {"metadata", std::move(metadata)},
+                   {"hostId", "host-1"},
+                   {"accessIPv4", ""},
+                   {"accessIPv6", ""},
+                   {"OS-EXT-AZ:availability_zone", "az1"},
+                   {"flavor", {{"id", kFlavor}}},
+                   {"addresses", {{"private", std::move(addresses)}}},
+                   {"os-extended-volumes:volumes_attached", json::array()}};
+  servers[id] = std::move(server);
+  return id;
+}
+
+HttpResponse OpenstackImposter::MakeServer(const HttpRequest& request) {
+  json::object wanted = json::parse(request.body).as_object().at("server").as_object();
+  if (static_cast<double>(servers.size()) >= limits["maxTotalInstances"]) {
+    return NovaFault(403, "forbidden", "Quota exceeded for instances: Requested 1, but already used all");
+  }
+  std::string id = AddServer(wanted.at("metadata").as_object(), "BUILD");
+  Server& server = servers[id];
+  server.record["name"] = wanted.at("name");
+  if (wanted.contains("availability_zone")) {
+    server.record["OS-EXT-AZ:availability_zone"] = wanted.at("availability_zone");
+  }
+  server.lists_until_active = next_lists_until_active;
+  server.becomes = next_server_becomes;
+  server.fault = next_server_fault;
+  return Json({{"server", {{"id", id}, {"adminPass", "secret"}}}}, 202);
+}
+
+HttpResponse OpenstackImposter::RemoveServer(const std::string& id) {
+  auto found = servers.find(id);
+  if (found == servers.end() || found->second.lists_until_gone >= 0) {
+    return NovaFault(404, "itemNotFound", "Instance " + id + " could not be found.");
+  }
+  if (failing_deletes > 0) {
+    --failing_deletes;
+    found->second.record["status"] = "ERROR";
+    return Empty(204);
+  }
+  found->second.record["OS-EXT-STS:task_state"] = "deleting";
+  found->second.lists_until_gone = 2;
+  return Empty(204);
+}
+
+HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::string& path) {
+  auto list = [](const char* name, json::array items) { return Json({{name, std::move(items)}}); };
+  if (path == "/networks") {
+    json::array networks;
+    auto add = [&](const char* id, const char* name, bool is_external) {
+      const std::string& wanted = request.Parameter("name");
+      if (!wanted.empty() && wanted != name) return;
+      networks.push_back(json::object{{"id", id}, {"name", name}, {"router:external", is_external}});
+    };
+    add(kPrivateNetwork, "private", false);
+    add(kPublicNetwork, "public", true);
+    return list("networks", std::move(networks));
+  }
+  if (path == "/subnets") {
+    json::array subnets;
+    subnets.push_back(json::object{{"id", "s1"}, {"network_id", kPrivateNetwork}, {"gateway_ip", "10.0.0.1"}});
+    return list("subnets", std::move(subnets));
+  }
+  if (path == "/ports") {
+    json::array items;
+    for (const auto& [id, port] : ports) {
+      const std::string& device = request.Parameter("device_id");
+      const std::string& status = request.Parameter("status");
+      if ((!device.empty() && device != port.device_id) || (!status.empty() && status != port.status)) continue;
+      json::array fixed;
+      fixed.push_back(json::object{{"ip_address", port.address}, {"subnet_id", "s1"}});
+      items.push_back(json::object{{"id", id},
+                                   {"network_id", kPrivateNetwork},
+                                   {"mac_address", "fa:16:3e:00:00:01"},
+                                   {"device_owner", port.device_owner},
+                                   {"created_at", "2026-11-21T20:06:05Z"},
+                                   {"fixed_ips", std::move(fixed)}});
+    }
+    return list("ports", std::move(items));
+  }
+  if (path.starts_with("/ports/") && request.method == "DELETE") {
+    return Empty(ports.erase(path.substr(7)) > 0 ? 204 : 404);
+  }
+  if (path == "/floatingips" && request.method == "POST") return MakeFloatingIp(request);
+  if (path == "/floatingips") {
+    json::array items;
+    for (auto& [id, ip] : floating_ips) {
+      const std::string& address = request.Parameter("floating_ip_address");
+      if (!address.empty() && address != ip.address) continue;
+      bool is_active = IsDue(ip.lists_until_active) && !ip.port_id.empty();
+      items.push_back(json::object{{"id", id},
+                                   {"floating_ip_address", ip.address},
+                                   {"status", is_active ? "ACTIVE" : "DOWN"},
+                                   {"port_id", ip.port_id.empty() ? json::value() : json::value(ip.port_id)}});
+    }
+    return list("floatingips", std::move(items));
+  }
+  if (path.starts_with("/floatingips/") && request.method == "DELETE") {
+    return Empty(floating_ips.erase(path.substr(13)) > 0 ? 204 : 404);
+  }
+  return NovaFault(404, "NeutronError", "The resource could not be found.");
+}
+
+HttpResponse OpenstackImposter::MakeFloatingIp(const HttpRequest& request) {
+  json::object wanted = json::parse(request.body).as_object().at("floatingip").as_object();
+  std::string id = NewId();
+  FloatingIp ip;
+  ip.address = fmt::format("203.0.114.{}", last_id_ % 250);
+  ip.port_id = Text(wanted, "port_id");
+  floating_ips[id] = ip;
+  return Json({{"floatingip",
+                {{"id", id}, {"floating_ip_address", ip.address}, {"port_id", ip.port_id}, {"status", "DOWN"}}}},
+              201);
+}
+
+std::string OpenstackImposter::AddImage(std::string name) {
+  std::string id = NewId();
+  Image image;
+  image.record = {{"id", id}, {"name", std::move(name)}, {"status", "active"}, {"visibility", "public"}};
+  images[id] = std::move(image);
+  return id;
+}
+
+HttpResponse OpenstackImposter::ImageService(const HttpRequest& request, const std::string& path) {
+  if (path == "" || path == "/") {
+    json::array links;
+    links.push_back(json::object{{"rel", "self"}, {"href", "http://wrong.example/v2/"}});
+    json::array versions;
+    versions.push_back(json::object{{"id", "v2.16"}, {"status", "CURRENT"}, {"links", std::move(links)}});
+    return Json({{"versions", std::move(versions)}}, 300);
+  }
+  if (path == "/v2/images" && request.method == "POST") {
+    Image image;
+    image.record = json::parse(request.body).as_object();
+    std::string id = NewId();
+    image.record["id"] = id;
+    image.record["status"] = "queued";
+    images[id] = image;
+    return Json(image.record, 201);
+  }
+  if (path == "/v2/images") {
+    json::array items;
+    for (auto& [id, image] : images) {
+      const std::string& name = request.Parameter("name");
+      const std::string& status = request.Parameter("status");
+      if (!name.empty() && Text(image.record, "name") != name) continue;
+      if (!status.empty() && Text(image.record, "status") != status) continue;
+      items.push_back(image.record);
+    }
+    return Json({{"images", std::move(items)}});
+  }
+  std::string id = path.substr(std::min(path.size(), std::string("/v2/images/").size()));
+  id = id.substr(0, id.find('/'));
+  auto found = images.find(id);
+  if (found == images.end()) return NovaFault(404, "error", "No image found with ID " + id);
+  if (request.method == "DELETE") {
+    images.erase(found);
+    return Empty(204);
+  }
+  if (request.method == "PUT") {
+    found->second.bytes = request.body.size();
+    found->second.record["status"] = "saving";
+    return Empty(204);
+  }
+  if (Text(found->second.record, "status") == "saving" && IsDue(found->second.reads_until_active)) {
+    found->second.record["status"] = "active";
+  }
+  return Json(found->second.record);
+}
+
+HttpResponse OpenstackImposter::Volumes(const std::string& path) {
+  if (path.ends_with("/limits")) {
+    return Json({{"limits", {{"absolute", {{"maxTotalVolumes", 20}, {"maxTotalVolumeGigabytes", -1}}}}}});
+  }
+  return Json({{"volumes", json::array()}});
+}
+
+Task<net::HttpReply> ImposterClient::Send(net::HttpCall call) {
+  HttpRequest request;
+  request.method = call.method;
+  net::ParseTarget(std::string_view(call.url).substr(imposter_.base().size()), request);
+  for (const auto& [name, value] : call.headers) {
+    std::string lower = name;
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    request.headers[lower] = value;
+  }
+  request.body = call.body;
+  SteadyTime deadline = loop_.SteadyNow() + call.timeouts.answer;
+  std::string what = call.method + " " + net::UrlForLog(call.url);
+  HttpResponse response;
+  std::exception_ptr error;
+  try {
+    response = co_await WithDeadline(loop_, deadline, what, imposter_.Answer(std::move(request)));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kRetry) {
+    throw net::HttpError(Verdict::kRetry, what + ": " + MessageOf(error), true);
+  }
+  if (error) std::rethrow_exception(error);
+  net::HttpReply reply;
+  reply.status = response.status;
+  reply.body = std::move(response.body);
+  for (const auto& [name, value] : response.headers) {
+    std::string lower = name;
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    reply.headers.emplace_back(lower, value);
+  }
+  co_return reply;
+}
+
+}  // namespace nodepool::testing
