@@ -50,7 +50,11 @@ std::string WallText(WallTime when) {
 }
 
 json::object Endpoint(const std::string& url) {
-  return {{"id", "e"}, {"interface", "public"}, {"region_id", "RegionOne"}, {"region", "RegionOne"}, {"url", url}};
+  return {{"id", "e"},
+          {"interface", "public"},
+          {"region_id", "RegionOne"},
+          {"region", "RegionOne"},
+          {"url", url}};
 }
 
 json::object ServiceEntry(const char* type, const std::string& url) {
@@ -76,9 +80,7 @@ OpenstackImposter::OpenstackImposter(Loop& loop, std::string base) : loop_(loop)
   AddImage("debian");
 }
 
-std::string OpenstackImposter::NewId() {
-  return fmt::format("00000000-0000-4000-8000-{:012}", ++last_id_);
-}
+std::string OpenstackImposter::NewId() { return fmt::format("00000000-0000-4000-8000-{:012}", ++last_id_); }
 
 int OpenstackImposter::Count(const std::string& method, const std::string& path) const {
   return static_cast<int>(std::ranges::count_if(
@@ -163,7 +165,8 @@ HttpResponse OpenstackImposter::Identity(const HttpRequest& request, const std::
 
 HttpResponse OpenstackImposter::Compute(const HttpRequest& request, const std::string& path) {
   if (path == "" || path == "/") {
-    return Json({{"version", {{"id", "v2.1"}, {"status", "CURRENT"}, {"version", "2.93"}, {"min_version", "2.1"}}}});
+    return Json(
+        {{"version", {{"id", "v2.1"}, {"status", "CURRENT"}, {"version", "2.93"}, {"min_version", "2.1"}}}});
   }
   if (path == "/servers/detail") return ListServers(request);
   if (path == "/servers" && request.method == "POST") return MakeServer(request);
@@ -181,7 +184,8 @@ HttpResponse OpenstackImposter::Compute(const HttpRequest& request, const std::s
   if (path == "/os-availability-zone") {
     json::array zones;
     for (const char* name : {"az1", "az2"}) {
-      zones.push_back(json::object{{"zoneName", name}, {"zoneState", {{"available", true}}}, {"hosts", nullptr}});
+      zones.push_back(
+          json::object{{"zoneName", name}, {"zoneState", {{"available", true}}}, {"hosts", nullptr}});
     }
     return Json({{"availabilityZoneInfo", std::move(zones)}});
   }
@@ -208,7 +212,8 @@ HttpResponse OpenstackImposter::ListServers(const HttpRequest& request) {
     }
     if (Text(server.record, "status") == "BUILD" && IsDue(server.lists_until_active)) {
       server.record["status"] = server.becomes;
-      if (!server.fault.empty()) server.record["fault"] = json::object{{"message", server.fault}, {"code", 500}};
+      if (!server.fault.empty())
+        server.record["fault"] = json::object{{"message", server.fault}, {"code", 500}};
     }
     list.push_back(server.record);
     last = id;
@@ -303,7 +308,8 @@ HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::s
   }
   if (path == "/subnets") {
     json::array subnets;
-    subnets.push_back(json::object{{"id", "s1"}, {"network_id", kPrivateNetwork}, {"gateway_ip", "10.0.0.1"}});
+    subnets.push_back(
+        json::object{{"id", "s1"}, {"network_id", kPrivateNetwork}, {"gateway_ip", "10.0.0.1"}});
     return list("subnets", std::move(subnets));
   }
   if (path == "/ports") {
@@ -311,7 +317,8 @@ HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::s
     for (const auto& [id, port] : ports) {
       const std::string& device = request.Parameter("device_id");
       const std::string& status = request.Parameter("status");
-      if ((!device.empty() && device != port.device_id) || (!status.empty() && status != port.status)) continue;
+      if ((!device.empty() && device != port.device_id) || (!status.empty() && status != port.status))
+        continue;
       json::array fixed;
       fixed.push_back(json::object{{"ip_address", port.address}, {"subnet_id", "s1"}});
       items.push_back(json::object{{"id", id},
@@ -333,10 +340,11 @@ HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::s
       const std::string& address = request.Parameter("floating_ip_address");
       if (!address.empty() && address != ip.address) continue;
       bool is_active = IsDue(ip.lists_until_active) && !ip.port_id.empty();
-      items.push_back(json::object{{"id", id},
-                                   {"floating_ip_address", ip.address},
-                                   {"status", is_active ? "ACTIVE" : "DOWN"},
-                                   {"port_id", ip.port_id.empty() ? json::value() : json::value(ip.port_id)}});
+      items.push_back(
+          json::object{{"id", id},
+                       {"floating_ip_address", ip.address},
+                       {"status", is_active ? "ACTIVE" : "DOWN"},
+                       {"port_id", ip.port_id.empty() ? json::value() : json::value(ip.port_id)}});
     }
     return list("floatingips", std::move(items));
   }
@@ -353,9 +361,10 @@ HttpResponse OpenstackImposter::MakeFloatingIp(const HttpRequest& request) {
   ip.address = fmt::format("203.0.114.{}", last_id_ % 250);
   ip.port_id = Text(wanted, "port_id");
   floating_ips[id] = ip;
-  return Json({{"floatingip",
-                {{"id", id}, {"floating_ip_address", ip.address}, {"port_id", ip.port_id}, {"status", "DOWN"}}}},
-              201);
+  return Json(
+      {{"floatingip",
+        {{"id", id}, {"floating_ip_address", ip.address}, {"port_id", ip.port_id}, {"status", "DOWN"}}}},
+      201);
 }
 
 std::string OpenstackImposter::AddImage(std::string name) {

@@ -88,8 +88,8 @@ class OpenstackImposter {
   std::map<std::string, Port> ports;
   std::map<std::string, FloatingIp> floating_ips;
   std::map<std::string, Image> images;
-  std::map<std::string, double> limits = {{"maxTotalInstances", 10}, {"maxTotalCores", 40},
-                                          {"maxTotalRAMSize", 81920}};
+  std::map<std::string, double> limits = {
+      {"maxTotalInstances", 10}, {"maxTotalCores", 40}, {"maxTotalRAMSize", 81920}};
   Duration token_life = std::chrono::hours(1);
   std::string next_server_becomes = "ACTIVE";  // of servers to be made
   std::string next_server_fault;

@@ -110,9 +110,10 @@ TEST_F(OpenstackTest, CallsOfANodesLife) {
   Launch();
   std::string server = "/compute/v2.1/servers/" + imposter.servers.begin()->first;
   Delete();
-  EXPECT_THAT(imposter.Counts(),
-              UnorderedElementsAre(Pair("POST /compute/v2.1/servers", 1), Pair("DELETE /compute/v2.1/servers/ID", 1),
-                                   Pair("GET /compute/v2.1/servers/detail", ::testing::Le(4))));
+  EXPECT_THAT(
+      imposter.Counts(),
+      UnorderedElementsAre(Pair("POST /compute/v2.1/servers", 1), Pair("DELETE /compute/v2.1/servers/ID", 1),
+                           Pair("GET /compute/v2.1/servers/detail", ::testing::Le(4))));
 }
 
 // Fifty nodes at a time share the lists.

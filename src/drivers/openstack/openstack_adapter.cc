@@ -47,7 +47,8 @@ Task<std::vector<Resource>> OpenstackAdapter::ListResources() {
   auto listing = co_await cloud_.servers.NotOlderThan(kListAge);
   std::vector<Resource> resources;
   for (const auto& [id, server] : *listing.items) {
-    if (!server.is_deleted()) resources.push_back({kInstance, id, server.metadata});
+    bool is_going = server.is_deleted() || server.task == "deleting";
+    if (!is_going) resources.push_back({kInstance, id, server.metadata});
   }
   housekeeping_.Start();
   co_return resources;

@@ -39,8 +39,10 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
     cloud_config.interfaces = {"public"};
     cloud_config.is_private = true;
     cloud_config.credentials.type = "password";
-    cloud_config.credentials.options = {{"auth_url", base + "/identity/v3"}, {"username", "ci"},
-                                        {"password", "secret"},             {"project_name", "ci"}};
+    cloud_config.credentials.options = {{"auth_url", base + "/identity/v3"},
+                                        {"username", "ci"},
+                                        {"password", "secret"},
+                                        {"project_name", "ci"}};
     for (Service service : {Service::kIdentity, Service::kCompute, Service::kNetwork, Service::kImage,
                             Service::kBlockStorage}) {
       cloud_config.services[service] = {};
@@ -113,7 +115,9 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
     return boost::json::parse(call->body).as_object().at("server").as_object();
   }
 
-  void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override { results.push_back(outcome.result); }
+  void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override {
+    results.push_back(outcome.result);
+  }
   void LeakedResourceDeleted(const ProviderName&, const std::string& kind) override { leaks.push_back(kind); }
 
   testing::VirtualTime time;

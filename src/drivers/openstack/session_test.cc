@@ -28,7 +28,8 @@ class SessionTest : public OpenstackTest {
     ApiCall call;
     call.method = std::move(method);
     call.path = std::move(path);
-    if (call.method == "POST") call.body = boost::json::object{{"server", {{"name", "x"}, {"metadata", boost::json::object()}}}};
+    if (call.method == "POST")
+      call.body = boost::json::object{{"server", {{"name", "x"}, {"metadata", boost::json::object()}}}};
     return time.Run(session().Call(std::move(call)), 10h);
   }
   Error Failure(std::string method = "GET", std::string path = "/servers/detail") {
@@ -72,8 +73,8 @@ TEST_F(SessionTest, WrongCredentialsAreToldWithoutThem) {
   config->cloud_config.credentials.options["password"] = "wrong-password";
   Error error = Failure();
   EXPECT_EQ(error.verdict(), Verdict::kInvalid);
-  EXPECT_THAT(error.message(),
-              AllOf(HasSubstr("cloud vendor"), HasSubstr("requires authentication"), Not(HasSubstr("wrong-password"))));
+  EXPECT_THAT(error.message(), AllOf(HasSubstr("cloud vendor"), HasSubstr("requires authentication"),
+                                     Not(HasSubstr("wrong-password"))));
 }
 
 // D-97: an address without a version is asked for it.
@@ -94,7 +95,8 @@ TEST_F(SessionTest, AServiceThatIsMissing) {
 // D-90
 TEST_F(SessionTest, ABusyServiceIsLeftAlone) {
   Call();
-  imposter.Add({.method = "POST", .path = "/compute/v2.1/servers", .status = 429, .headers = {{"Retry-After", "30"}}});
+  imposter.Add(
+      {.method = "POST", .path = "/compute/v2.1/servers", .status = 429, .headers = {{"Retry-After", "30"}}});
   SteadyTime before = time.loop().SteadyNow();
   EXPECT_EQ(Call("POST", "/servers").status, 202);
   EXPECT_GE(time.loop().SteadyNow() - before, 30s);
@@ -144,18 +146,24 @@ struct Mapping {
 TEST_F(SessionTest, FaultsAreMappedOnceAndKeepTheirText) {
   Call();
   const Mapping mappings[] = {
-      {400, R"({"badRequest":{"message":"Invalid imageRef provided.","code":400}})", Verdict::kInvalid, "Invalid imageRef"},
+      {400, R"({"badRequest":{"message":"Invalid imageRef provided.","code":400}})", Verdict::kInvalid,
+       "Invalid imageRef"},
       {403, R"({"forbidden":{"message":"Policy doesn't allow it","code":403}})", Verdict::kInvalid, "Policy"},
-      {403, R"({"forbidden":{"message":"Quota exceeded for cores","code":403}})", Verdict::kQuota, "for cores"},
+      {403, R"({"forbidden":{"message":"Quota exceeded for cores","code":403}})", Verdict::kQuota,
+       "for cores"},
       {404, R"({"itemNotFound":{"message":"Flavor gone","code":404}})", Verdict::kNotFound, "Flavor gone"},
-      {409, R"({"conflictingRequest":{"message":"in task_state deleting","code":409}})", Verdict::kConflict, "deleting"},
-      {409, R"({"NeutronError":{"type":"OverQuota","message":"Quota exceeded for resources"}})", Verdict::kQuota, "resources"},
+      {409, R"({"conflictingRequest":{"message":"in task_state deleting","code":409}})", Verdict::kConflict,
+       "deleting"},
+      {409, R"({"NeutronError":{"type":"OverQuota","message":"Quota exceeded for resources"}})",
+       Verdict::kQuota, "resources"},
       {413, "", Verdict::kInvalid, "Payload Too Large"},
-      {500, "<html><head><title>500</title></head><body><h1>Oops</h1></body></html>", Verdict::kRetry, "Oops"},
+      {500, "<html><head><title>500</title></head><body><h1>Oops</h1></body></html>", Verdict::kRetry,
+       "Oops"},
       {502, "<html>Bad Gateway</html>", Verdict::kRetry, "Bad Gateway"},
   };
   for (const Mapping& mapping : mappings) {
-    imposter.Add({.method = "POST", .path = "/compute/v2.1/servers", .status = mapping.status, .body = mapping.body});
+    imposter.Add(
+        {.method = "POST", .path = "/compute/v2.1/servers", .status = mapping.status, .body = mapping.body});
     Error error = Failure("POST", "/servers");
     EXPECT_EQ(error.verdict(), mapping.verdict) << mapping.status;
     EXPECT_THAT(error.message(), AllOf(HasSubstr("POST compute /servers"), HasSubstr(mapping.text)));
@@ -195,8 +203,10 @@ TEST_F(SessionTest, ListsHavePages) {
 
 TEST_F(SessionTest, PagesWithoutEndAreNoticed) {
   Call();
-  std::string body = R"({"servers": [{"id": "1"}], "servers_links": [{"rel": "next", "href": "x?marker=1"}]})";
-  imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .status = 200, .body = body, .times = 9});
+  std::string body =
+      R"({"servers": [{"id": "1"}], "servers_links": [{"rel": "next", "href": "x?marker=1"}]})";
+  imposter.Add(
+      {.method = "GET", .path = "/compute/v2.1/servers/detail", .status = 200, .body = body, .times = 9});
   try {
     time.Run(ListServers(session()));
     FAIL();

@@ -1,0 +1,178 @@
+// Quota, look-ups and what leaks.
+#include "drivers/openstack/json_fields.h"
+#include "drivers/openstack/openstack_fixture_for_test.h"
+
+namespace nodepool::drivers::openstack {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_F(OpenstackTest, QuotaIsWhatOthersLeave) {
+  imposter.AddServer({{"owner", "somebody"}});
+  Start();
+  driver::QuotaInformation quota = provider->AvailableQuota();
+  EXPECT_EQ(quota.Get("instances"), 9);
+  EXPECT_EQ(quota.Get("cores"), 39);
+  EXPECT_EQ(quota.Get("ram"), 81920 - 2048);
+  EXPECT_EQ(quota.Get("volumes"), 20);
+  EXPECT_EQ(quota.Get("volume-gb"), driver::kUnlimited) << "-1 means unlimited";
+}
+
+TEST_F(OpenstackTest, WithoutBlockStorageThereAreNoVolumes) {
+  imposter.has_volumes = false;
+  Start();
+  EXPECT_EQ(provider->AvailableQuota().Get("volumes"), 0);
+  EXPECT_EQ(provider->AvailableQuota().Get("instances"), 10);
+}
+
+// D-91
+TEST_F(OpenstackTest, AServerOfAnUnknownFlavorCountsAsOne) {
+  std::string id = imposter.AddServer({});
+  imposter.servers[id].record["flavor"] = boost::json::object{{"id", "withdrawn"}};
+  log::Capture capture;
+  Start();
+  EXPECT_EQ(provider->AvailableQuota().Get("instances"), 9);
+  EXPECT_EQ(provider->AvailableQuota().Get("cores"), 40);
+  provider->InvalidateQuota();
+  time.Advance(10s);
+  EXPECT_EQ(capture.Count("withdrawn"), 1);
+}
+
+TEST_F(OpenstackTest, SizesAreReadInEveryMicroversion) {
+  std::string id = imposter.AddServer({});
+  imposter.servers[id].record["flavor"] =
+      boost::json::object{{"original_name", "gone"}, {"vcpus", 8}, {"ram", 1024}};
+  Start();
+  EXPECT_EQ(provider->AvailableQuota().Get("cores"), 32);
+}
+
+// D-91, D-26: the label fails alone, and heals when the flavor appears.
+TEST_F(OpenstackTest, ALabelWithoutFlavorIsInError) {
+  label->flavor_name = "m9.none";
+  Start();
+  EXPECT_THROW(provider->QuotaForLabel(*label), Error);
+  EXPECT_FALSE(provider->LabelReady(*label));
+  label->flavor_name = "m1.small";
+  time.Advance(6min);
+  EXPECT_EQ(provider->QuotaForLabel(*label).Get("cores"), 1);
+  EXPECT_TRUE(provider->LabelReady(*label));
+}
+
+TEST_F(OpenstackTest, AnImageThatAppearsIsNoticed) {
+  config->cloud_images["debian"].external_name = "trixie";
+  Start();
+  EXPECT_FALSE(provider->LabelReady(*label));
+  imposter.AddImage("trixie");
+  time.Advance(1min);
+  EXPECT_FALSE(provider->LabelReady(*label)) << "it is not looked for all the time";
+  time.Advance(5min);
+  int before = capacity_changes;
+  EXPECT_FALSE(provider->LabelReady(*label));
+  time.Advance(1s);
+  EXPECT_TRUE(provider->LabelReady(*label));
+  EXPECT_GT(capacity_changes, before);
+}
+
+// Image names are exact (D-97), and two of one name are an error.
+TEST_F(OpenstackTest, TwoImagesOfOneName) {
+  Start();
+  imposter.AddImage("debian");
+  adapter->Stop();
+  imposter.Add({.method = "POST", .path = "/compute/v2.1/servers", .status = 400});
+  EXPECT_THAT(LaunchFails().message(), HasSubstr("Multiple matches found for image debian"));
+}
+
+TEST_F(OpenstackTest, AnImageThatIsNamedByItsId) {
+  config->cloud_images["debian"].external_name = imposter.images.begin()->first;
+  config->cloud_images["debian"].is_id = true;
+  Start();
+  Launch();
+  EXPECT_EQ(TextIn(LastServerRequest(), "imageRef"), imposter.images.begin()->first);
+  EXPECT_EQ(imposter.Counts().count("GET /image/v2/images"), 0u);
+}
+
+// Servers without a record are removed at the second look.
+TEST_F(OpenstackTest, LeakedServersAreRemoved) {
+  Start();
+  Launch();
+  imposter.AddServer({{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", "0000009999"}});
+  imposter.AddServer({{"nodepool_provider_name", "other"}, {"nodepool_node_id", "0000009999"}});
+  imposter.AddServer({});
+  time.Advance(60s);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(leaks.size(), 0u);
+  time.Advance(60s);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_THAT(leaks, ElementsAre("instances"));
+  time.Advance(60s);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(imposter.Counts()["DELETE /compute/v2.1/servers/ID"], 1);
+}
+
+// LA-90, D-96: only ports that stay down, and only of our project.
+TEST_F(OpenstackTest, LeakedPortsAreRemoved) {
+  Start();
+  imposter.ports["a"] = {.device_owner = "compute:az1", .status = "DOWN"};
+  imposter.ports["b"] = {.device_owner = "", .status = "DOWN"};
+  imposter.ports["c"] = {.device_owner = "network:dhcp", .status = "DOWN"};
+  imposter.ports["d"] = {.device_owner = "compute:az1", .status = "ACTIVE"};
+  auto pass = [&] {
+    time.Run(provider->CleanupLeakedResources());
+    time.Advance(60s);
+  };
+  pass();
+  imposter.ports["e"] = {.device_owner = "compute:az1", .status = "DOWN"};
+  EXPECT_EQ(imposter.LastCall("GET", "/network/v2.0/ports")->parameters.at("project_id"),
+            "9e6b19cfd71541fb91c6ec097a75cc0a");
+  pass();
+  EXPECT_EQ(imposter.ports.size(), 5u) << "not before the interval is over";
+  for (int i = 0; i < 10; ++i) pass();
+  EXPECT_THAT(leaks, ElementsAre("ports", "ports"));
+  EXPECT_EQ(imposter.ports.size(), 3u);
+  EXPECT_TRUE(imposter.ports.contains("e")) << "it was not down at the first look";
+}
+
+TEST_F(OpenstackTest, PortsStayWhereCleaningIsOff) {
+  config->port_cleanup_interval = 0s;
+  Start();
+  imposter.ports["a"] = {.device_owner = "compute:az1", .status = "DOWN"};
+  for (int i = 0; i < 30; ++i) {
+    time.Run(provider->CleanupLeakedResources());
+    time.Advance(60s);
+  }
+  EXPECT_EQ(imposter.ports.size(), 1u);
+  EXPECT_EQ(imposter.Count("GET", "/network/v2.0/ports"), 0);
+}
+
+// D-94, D-96
+TEST_F(OpenstackTest, UnusedFloatingIpsAreRemovedWhereConfigured) {
+  imposter.floating_ips["free"] = {.address = "203.0.114.1"};
+  imposter.floating_ips["used"] = {.address = "203.0.114.2", .port_id = "p"};
+  Start();
+  time.Run(provider->CleanupLeakedResources());
+  time.Advance(60s);
+  EXPECT_EQ(imposter.floating_ips.size(), 2u);
+  config->clean_floating_ips = true;
+  time.Run(provider->CleanupLeakedResources());
+  time.Advance(60s);
+  EXPECT_EQ(imposter.floating_ips.size(), 1u);
+  EXPECT_TRUE(imposter.floating_ips.contains("used"));
+  EXPECT_THAT(leaks, ElementsAre("floatingips"));
+}
+
+// An idle provider asks once a minute, and little.
+TEST_F(OpenstackTest, AnIdleProviderAsksLittle) {
+  Start();
+  for (int i = 0; i < 10; ++i) {
+    time.Run(provider->CleanupLeakedResources());
+    time.Advance(60s);
+  }
+  EXPECT_LE(imposter.Count("GET", "/compute/v2.1/servers/detail"), 12);
+  EXPECT_LE(imposter.Count("GET", "/network/v2.0/ports"), 2);
+  EXPECT_LE(imposter.calls().size(), 30u);
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::openstack
