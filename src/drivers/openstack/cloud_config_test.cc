@@ -150,13 +150,15 @@ TEST_F(CloudConfigTest, WaysToAuthenticate) {
             R"({"auth":{"identity":{"methods":["password"],"password":{"user":{"name":"u",)"
             R"("domain":{"name":"d"},"password":"p"}}},)"
             R"("scope":{"project":{"name":"t","domain":{"name":"d"}}}}})");
-  EXPECT_THAT(Fault("odd"), AllOf(HasSubstr("v3oidcpassword is not supported"),
-                                  HasSubstr("password, v3password, token, v3token, v3applicationcredential, none")));
+  EXPECT_THAT(Fault("odd"),
+              AllOf(HasSubstr("v3oidcpassword is not supported"),
+                    HasSubstr("password, v3password, token, v3token, v3applicationcredential, none")));
 }
 
 TEST_F(CloudConfigTest, WhatIsMissingIsNamed) {
   EXPECT_THAT(Fault("nowhere"), AllOf(HasSubstr("there is no cloud nowhere"), HasSubstr("clouds.yaml")));
-  variables_["OS_CLIENT_CONFIG_FILE"] = Write("other.yaml", "clouds: {a: {auth: {auth_url: u, username: n}}}");
+  variables_["OS_CLIENT_CONFIG_FILE"] =
+      Write("other.yaml", "clouds: {a: {auth: {auth_url: u, username: n}}}");
   EXPECT_THAT(Fault("a"), HasSubstr("auth needs password"));
 }
 

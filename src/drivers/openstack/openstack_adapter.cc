@@ -59,7 +59,28 @@ Task<> OpenstackAdapter::DeleteResource(Resource resource) {
   co_await DeleteServer(cloud_.session, std::move(id));
 }
 
-Task<QuotaInformation> OpenstackAdapter::QuotaLimits() { return ReadLimits(cloud_); }
+Task<QuotaInformation> OpenstackAdapter::QuotaLimits() {
+  QuotaInformation limits = co_await ReadLimits(cloud_);
+  // Asked first when the provider starts: its labels are known before requests come.
+  co_await LookForImages();
+  co_return limits;
+}
+
+Task<> OpenstackAdapter::LookForImages() {
+  for (const auto& [key, image] : cloud_.config->cloud_images) {
+    if (image.is_id || cloud_.lookups.HasImage(image.external_name)) continue;
+    std::string name = image.external_name;
+    std::exception_ptr error;
+    image_asked_[name] = cloud_.loop().SteadyNow();
+    try {
+      co_await cloud_.lookups.ImageId(std::move(name));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    if (error) cloud_.logger.Error("Provider {}: {}", cloud_.config->name, MessageOf(error));
+  }
+}
 
 QuotaInformation OpenstackAdapter::QuotaForLabel(const LabelConfig& label) {
   const std::vector<Flavor>* flavors = cloud_.lookups.KnownFlavors();
@@ -75,7 +96,8 @@ Task<std::vector<std::optional<std::string>>> OpenstackAdapter::AvailabilityZone
   return cloud_.lookups.Zones();
 }
 
-// Answered from what is known; what is not is looked for in the background.
+// Answered from what is known; what is not is looked for in the background. An image
+// that was not looked for yet may well be there: the launch will see.
 bool OpenstackAdapter::LabelReady(const LabelConfig& label) {
   if (!label.cloud_image) return true;
   const OpenstackCloudImage& image = cloud_.config->cloud_images.at(*label.cloud_image);
@@ -94,7 +116,7 @@ bool OpenstackAdapter::LabelReady(const LabelConfig& label) {
     }
     cloud_.tasks.Spawn("look for image " + image.external_name, LookForImage(image.external_name));
   }
-  return false;
+  return !is_there.has_value();
 }
 
 Task<> OpenstackAdapter::LookForImage(std::string name) {

@@ -30,6 +30,7 @@ class OpenstackAdapter : public driver::statemachine::Adapter {
   Task<> Stop() override;
 
  private:
+  Task<> LookForImages();
   Task<> LookForImage(std::string name);
 
   Cloud cloud_;

@@ -64,8 +64,6 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
     adapter = made.get();
     provider = driver::statemachine::MakeProvider(std::move(environment), config, std::move(made), nullptr);
     time.Run(provider->Start());
-    provider->LabelReady(*label);  // looks for the image
-    time.Advance(std::chrono::seconds(1));
     imposter.ForgetCalls();
   }
 

@@ -23,15 +23,14 @@ using ::testing::IsEmpty;
 class AddressesTest : public ::testing::Test {
  protected:
   AddressesTest() {
-    networks = {{.id = "1", .name = "inner", .has_gateway = true}, {.id = "2", .name = "outer", .is_external = true}};
+    networks = {{.id = "1", .name = "inner", .has_gateway = true},
+                {.id = "2", .name = "outer", .is_external = true}};
     server.addresses = {{.network = "inner", .version = 4, .text = "10.0.0.5", .mac = "m1"}};
   }
   ChosenAddresses Choose(bool has_ipv6 = false) {
     return ChooseAddresses(server, ClassifyNetworks(networks, cloud), cloud, has_ipv6);
   }
-  bool NeedsIp() {
-    return NeedsFloatingIp(server, Choose(), ClassifyNetworks(networks, cloud), cloud);
-  }
+  bool NeedsIp() { return NeedsFloatingIp(server, Choose(), ClassifyNetworks(networks, cloud), cloud); }
   Server server;
   CloudConfig cloud;
   std::vector<Network> networks;
@@ -96,10 +95,12 @@ TEST_F(AddressesTest, WhatNovaSaysItselfWins) {
 }
 
 TEST(ReservedAddresses, AreKnown) {
-  for (const char* text : {"10.1.2.3", "127.0.0.1", "172.31.0.1", "192.168.1.1", "100.64.0.1", "224.0.0.1", "junk"}) {
+  for (const char* text :
+       {"10.1.2.3", "127.0.0.1", "172.31.0.1", "192.168.1.1", "100.64.0.1", "224.0.0.1", "junk"}) {
     EXPECT_TRUE(IsReservedIpv4(text)) << text;
   }
-  for (const char* text : {"8.8.8.8", "172.32.0.1", "100.128.0.1"}) EXPECT_FALSE(IsReservedIpv4(text)) << text;
+  for (const char* text : {"8.8.8.8", "172.32.0.1", "100.128.0.1"})
+    EXPECT_FALSE(IsReservedIpv4(text)) << text;
 }
 
 TEST(FloatingTargets, AreOnTheNetworkForThem) {
@@ -144,7 +145,8 @@ TEST(Catalog, IsSearchedByTypeRegionAndInterface) {
     {"type": "volumev2", "name": "cinderv2", "endpoints": [{"interface": "public", "region": "r1", "url": "v2"}]},
     {"type": "volumev3", "name": "cinder", "endpoints": [
       {"interface": "internal", "region_id": "r1", "url": "in"}, {"interface": "public", "region_id": "r2", "url": "r2"},
-      {"interface": "public", "region_id": "r1", "url": "out"}]}])").as_array();
+      {"interface": "public", "region_id": "r1", "url": "out"}]}])")
+                                   .as_array();
   CloudConfig cloud;
   cloud.interfaces = {"public"};
   cloud.region = "r1";
@@ -189,7 +191,8 @@ TEST(Templates, AreFilledAsPythonDoes) {
   EXPECT_EQ(fill("{request.labels} {request.labels[1]}"), "['one', 'two'] two");
   EXPECT_EQ(fill("{request.requestor_data[a][b]}"), R"([1, "x'y", None, True])");
   EXPECT_EQ(fill("{{{request.relative_priority}}}"), "{0}");
-  for (const char* broken : {"{", "}", "{x}", "{request.x}", "{request.labels[9]}", "{request.labels[", "{}"}) {
+  for (const char* broken :
+       {"{", "}", "{x}", "{request.x}", "{request.labels[9]}", "{request.labels[", "{}"}) {
     EXPECT_THROW(fill(broken), Error) << broken;
   }
 }

@@ -1,0 +1,140 @@
+"""What goes wrong in a real cloud, and what is left behind."""
+import time
+
+import pytest
+
+from services import wait_for
+
+
+def test_quota_pauses_and_resumes(openstack_site):
+    """The project has room for two servers."""
+    cloud = openstack_site.cloud
+    small = cloud.connect("small")
+    provider = openstack_site.provider(cloud="small")
+    tree = openstack_site.tree()
+    openstack_site.launcher(openstack_site.config(providers=[provider]))
+    first = tree.use(tree.add_request(["small", "small"]))
+    second = tree.add_request(["small", "small"])
+    tree.wait_request(second, "pending")
+    assert len(list(small.compute.servers())) == 2
+    tree.give_back(first[:1])
+    tree.give_back(first[1:])
+    held = tree.use(second)
+    assert len(list(small.compute.servers())) == 2
+    tree.give_back(held)
+    for node_id, _ in held:
+        tree.wait_node_gone(node_id, 60)
+
+
+def test_quota_that_others_use_up(openstack_site):
+    """What the cloud refuses for quota waits until there is room; LA-79."""
+    cloud = openstack_site.cloud
+    small = cloud.connect("small")
+    tree = openstack_site.tree()
+    provider = openstack_site.provider(cloud="small")
+    openstack_site.launcher(openstack_site.config(providers=[provider]))
+    image = next(small.image.images(name="cirros"))
+    flavor = small.compute.find_flavor("m1.small")
+    network = small.network.find_network("dual")
+    others = [small.compute.create_server(name=f"other{n}", image_id=image.id, flavor_id=flavor.id,
+                                          networks=[{"uuid": network.id}]) for n in range(2)]
+    request = tree.add_request(["small"])
+    tree.wait_request(request, "pending", 60)
+    aborted = wait_for(lambda: [node for node in tree.nodes().values() if node["state"] in ("aborted", "deleting")]
+                       or tree.request(request)["state"] == "pending", "the refusal")
+    assert aborted
+    for server in others:
+        small.compute.delete_server(server)
+    tree.give_back(tree.use(request))
+
+
+def test_a_server_stuck_in_build(openstack_site):
+    cloud = openstack_site.cloud
+    provider = openstack_site.provider(**{"launch-timeout": 10, "launch-retries": 2})
+    tree = openstack_site.tree()
+    openstack_site.launcher(openstack_site.config(providers=[provider]))
+    request = tree.add_request(["stuck"])
+    tree.wait_request(request, "failed", 90)
+    wait_for(lambda: not cloud.servers(), "the servers are deleted", 60)
+
+
+def test_servers_in_error(openstack_site):
+    cloud = openstack_site.cloud
+    tree = openstack_site.tree()
+    launcher = openstack_site.launcher()
+    request = tree.add_request(["error"])
+    tree.wait_request(request, "failed", 120)
+    wait_for(lambda: not cloud.servers(), "the servers are deleted", 60)
+    assert launcher.output().count("is in status ERROR") >= 3
+
+
+def test_a_deletion_that_fails_first(openstack_site):
+    cloud = openstack_site.cloud
+    tree = openstack_site.tree()
+    openstack_site.launcher()
+    held = tree.use(tree.add_request(["fail-delete"]))
+    tree.give_back(held)
+    tree.wait_node_gone(held[0][0], 90)
+    assert cloud.servers() == []
+
+
+def test_leaks_are_found_and_removed(openstack_site):
+    cloud = openstack_site.cloud
+    api = cloud.api
+    tree = openstack_site.tree()
+    image = next(api.image.images(name="cirros"))
+    flavor = api.compute.find_flavor("m1.tiny")
+    network = api.network.find_network("dual")
+    metadata = {"nodepool_provider_name": "real", "nodepool_node_id": "0000009999", "nodepool_pool_name": "main"}
+    leaked = api.compute.create_server(name="leaked", image_id=image.id, flavor_id=flavor.id, metadata=metadata,
+                                       networks=[{"uuid": network.id}])
+    foreign = api.compute.create_server(name="foreign", image_id=image.id, flavor_id=flavor.id,
+                                        networks=[{"uuid": network.id}])
+    for server in (leaked, foreign):
+        wait_for(lambda s=server: api.compute.get_server(s.id).status == "ACTIVE", "the server is active", 60)
+    port = api.network.create_port(network_id=network.id, device_owner="compute:az1")
+    ip = api.network.create_ip(floating_network_id=api.network.find_network("public").id)
+    provider = openstack_site.provider(**{"port-cleanup-interval": 3, "clean-floating-ips": True})
+    openstack_site.launcher(openstack_site.config(providers=[provider]))
+    wait_for(lambda: [server.id for server in cloud.servers()] == [foreign.id], "the leaked server is removed", 60)
+    wait_for(lambda: api.network.find_port(port.id) is None, "the port is removed", 60)
+    wait_for(lambda: api.network.find_ip(ip.id) is None, "the floating IP is removed", 60)
+    request = tree.add_request(["tiny"])
+    tree.give_back(tree.use(request))
+
+
+@pytest.mark.parametrize("after", [0.3, 1.5, 4.0])
+def test_a_launcher_that_dies_in_the_middle(openstack_site, after):
+    cloud = openstack_site.cloud
+    tree = openstack_site.tree()
+    launcher = openstack_site.launcher()
+    request = tree.add_request(["small"] * 8)
+    wait_for(lambda: cloud.servers(), "the first server", 60)
+    time.sleep(after)  # somewhere in the middle of it
+    launcher.kill()
+    openstack_site.launcher(wait=False, name="second")
+    held = tree.use(request)
+    ours = {tree.node(node_id)["external_id"] for node_id, _ in held}
+    wait_for(lambda: {server.id for server in cloud.servers()} == ours, "what the first one made is removed", 120)
+    tree.give_back(held)
+    wait_for(lambda: not cloud.servers(), "all servers are gone", 120)
+
+
+def test_the_token_ends_in_the_middle(openstack_site):
+    """A changed password ends all tokens of the user; here it is changed to itself."""
+    cloud = openstack_site.cloud
+    tree = openstack_site.tree()
+    launcher = openstack_site.launcher()
+    held = tree.use(tree.add_request(["small"]))
+    admin = cloud.connect("admin")
+    user = admin.identity.find_user("ci")
+    request = tree.add_request(["small"] * 4)
+    wait_for(lambda: tree.request(request)["state"] != "requested", "the request is taken")
+    admin.identity.update_user(user, password="secret")
+    held += tree.use(request)
+    cloud.api = cloud.connect("ci")
+    tree.give_back(held)
+    for node_id, _ in held:
+        tree.wait_node_gone(node_id, 120)
+    assert cloud.servers() == []
+    assert launcher.output().count("Logged in to cloud") >= 2
