@@ -13,7 +13,8 @@ from services import wait_for
 LABELS = {
     "small": {"flavor-name": "m1.small"},
     "tiny": {"flavor-name": "m1.tiny"},
-    "stuck": {"flavor-name": "t.stuck"},
+    # Nova deletes a server that is being started only when that has ended.
+    "stuck": {"flavor-name": "m1.small", "instance-properties": {"fake:spawn_delay": "40"}},
     "error": {"flavor-name": "t.error"},
     "fail-delete": {"flavor-name": "t.fail-delete"},
     "volume": {"flavor-name": "v1.volume", "boot-from-volume": True, "volume-size": 5},

@@ -10,7 +10,7 @@ def test_quota_pauses_and_resumes(openstack_site):
     """The project has room for two servers."""
     cloud = openstack_site.cloud
     small = cloud.connect("small")
-    provider = openstack_site.provider(cloud="small")
+    provider = openstack_site.provider(cloud="small", pool={"auto-floating-ip": False})
     tree = openstack_site.tree()
     openstack_site.launcher(openstack_site.config(providers=[provider]))
     first = tree.use(tree.add_request(["small", "small"]))
@@ -31,7 +31,7 @@ def test_quota_that_others_use_up(openstack_site):
     cloud = openstack_site.cloud
     small = cloud.connect("small")
     tree = openstack_site.tree()
-    provider = openstack_site.provider(cloud="small")
+    provider = openstack_site.provider(cloud="small", pool={"auto-floating-ip": False})
     openstack_site.launcher(openstack_site.config(providers=[provider]))
     image = next(small.image.images(name="cirros"))
     flavor = small.compute.find_flavor("m1.small")

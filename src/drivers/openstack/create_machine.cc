@@ -32,8 +32,8 @@ Task<> LookUpImage(Cloud& cloud, const CreateParameters& parameters, ServerParts
   if (label.diskimage) {
     parts.image_name = label.diskimage->value;
     parts.image_id = parameters.image_external_id.value_or("");
-    auto image = cloud.config->diskimages.find(*label.diskimage);
-    parts.config_drive = image != cloud.config->diskimages.end() && image->second.config_drive;
+    const OpenstackDiskImage* image = cloud.config->FindDiskImage(*label.diskimage);
+    parts.config_drive = image != nullptr && image->config_drive;
     co_return;
   }
   const OpenstackCloudImage& image = cloud.config->cloud_images.at(label.cloud_image.value_or(""));

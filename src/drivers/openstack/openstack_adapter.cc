@@ -3,6 +3,7 @@
 #include "drivers/openstack/create_machine.h"
 #include "drivers/openstack/delete_machine.h"
 #include "drivers/openstack/faults.h"
+#include "drivers/openstack/images.h"
 #include "drivers/openstack/quota.h"
 
 namespace nodepool::drivers::openstack {
@@ -122,6 +123,14 @@ bool OpenstackAdapter::LabelReady(const LabelConfig& label) {
 Task<> OpenstackAdapter::LookForImage(std::string name) {
   co_await cloud_.lookups.ImageId(std::move(name));
   cloud_.environment.capacity_changed();
+}
+
+Task<std::string> OpenstackAdapter::UploadImage(ImageUpload upload) {
+  return openstack::UploadImage(cloud_.session, std::move(upload));
+}
+
+Task<> OpenstackAdapter::DeleteImage(std::string external_id) {
+  co_await openstack::DeleteImage(cloud_.session, std::move(external_id));
 }
 
 Task<std::optional<std::string>> OpenstackAdapter::ConsoleLog(const LabelConfig& label,

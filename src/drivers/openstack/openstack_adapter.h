@@ -25,6 +25,8 @@ class OpenstackAdapter : public driver::statemachine::Adapter {
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;
   bool LabelReady(const driver::LabelConfig& label) override;
+  Task<std::string> UploadImage(ImageUpload upload) override;
+  Task<> DeleteImage(std::string external_id) override;
   Task<std::optional<std::string>> ConsoleLog(const driver::LabelConfig& label,
                                               boost::json::value external_id) override;
   Task<> Stop() override;

@@ -1,0 +1,195 @@
+#include "drivers/openstack/images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/serialize.hpp>
+#include <set>
+
+#include "async/deadline.h"
+#include "async/shield.h"
+#include "base/text.h"
+#include "drivers/openstack/lookups.h"
+#include "drivers/openstack/paging.h"
+
+namespace nodepool::drivers::openstack {
+
+namespace json = boost::json;
+using driver::ImageUploadParameters;
+
+namespace {
+
+constexpr Duration kLookInterval = std::chrono::seconds(2);
+constexpr Duration kRemoveLimit = std::chrono::seconds(30);
+constexpr const char* kMd5 = "owner_specified.openstack.md5";
+constexpr const char* kSha256 = "owner_specified.openstack.sha256";
+constexpr const char* kObject = "owner_specified.openstack.object";
+
+json::value PropertyValue(std::string_view key, const json::value& value) {
+  constexpr std::array kNumbers = {"min_disk", "min_ram", "size", "virtual_size"};
+  constexpr std::array kAsTheyAre = {"is_protected", "protected", "tags"};
+  if (value.is_null() || std::ranges::find(kAsTheyAre, key) != kAsTheyAre.end()) return value;
+  std::string text = value.is_string() ? std::string(value.as_string()) : json::serialize(value);
+  if (std::ranges::find(kNumbers, key) != kNumbers.end()) return std::strtoll(text.c_str(), nullptr, 10);
+  return json::value(text);
+}
+
+struct Listed {
+  std::string id;
+  std::string status;
+  std::string md5;
+  std::string sha256;
+};
+
+Listed ReadListed(const json::object& entry) {
+  Listed image{TextIn(entry, "id"), TextIn(entry, "status"), TextIn(entry, kMd5), TextIn(entry, kSha256)};
+  if (image.md5.empty()) image.md5 = TextIn(entry, "owner_specified.shade.md5");
+  if (image.sha256.empty()) image.sha256 = TextIn(entry, "owner_specified.shade.sha256");
+  return image;
+}
+
+OwnedImage ReadOwned(const json::object& entry) {
+  OwnedImage image{TextIn(entry, "id"), TextIn(entry, "name"), {}};
+  for (const auto& [key, value] : entry) {
+    if (key.starts_with("nodepool_")) image.metadata[std::string(key)] = TextIn(entry, key);
+  }
+  return image;
+}
+
+ApiCall ImageCall(std::string method, std::string path) {
+  ApiCall call;
+  call.service = Service::kImage;
+  call.method = std::move(method);
+  call.path = std::move(path);
+  return call;
+}
+
+// The id of an active image of that name with the same contents, or empty.
+Task<std::string> FindTwin(Session& session, const ImageUploadParameters& upload) {
+  if (!upload.md5 && !upload.sha256) co_return "";
+  ApiCall call = ImageCall("GET", "/images");
+  call.query = "name=" + Escaped(upload.name);
+  std::vector<Listed> images = co_await List(session, std::move(call), "images", &ReadListed);
+  std::erase_if(images, [&upload](const Listed& image) {
+    bool is_same = (!upload.md5 || image.md5 == *upload.md5) && (!upload.sha256 || image.sha256 == *upload.sha256);
+    return !is_same || image.status != "active";
+  });
+  if (images.size() > 1) {
+    throw Error(Verdict::kConflict, fmt::format("there are {} images {} with the same contents in cloud {}",
+                                                images.size(), upload.name, session.cloud().name));
+  }
+  co_return images.empty() ? "" : images.front().id;
+}
+
+Task<std::string> MakeRecord(Session& session, const ImageUploadParameters& upload) {
+  ApiCall call = ImageCall("POST", "/images");
+  call.body = ImageProperties(upload, session.cloud());
+  ApiReply reply = co_await session.Call(std::move(call));
+  std::string id = reply.body.is_object() ? TextIn(reply.body.as_object(), "id") : "";
+  if (id.empty()) throw Error(Verdict::kRetry, "the cloud accepted an image and did not tell its id");
+  co_return id;
+}
+
+Task<> SendFile(Session& session, const ImageUploadParameters& upload, std::string id) {
+  ApiCall call = ImageCall("PUT", "/images/" + id + "/file");
+  log::Logger logger("nodepool.driver.openstack");
+  auto tell = [logger, name = upload.name, tenths = std::uint64_t{0}](std::uint64_t sent,
+                                                                     std::uint64_t size) mutable {
+    if (size == 0 || sent * 10 / size == tenths) return;
+    tenths = sent * 10 / size;
+    logger.Debug("Image {}: {} of {} bytes are sent", name, sent, size);
+  };
+  call.upload = net::HttpUpload{upload.filename, tell};
+  call.upload_limit = upload.timeout;
+  co_await session.Call(std::move(call));
+}
+
+Task<> WaitActive(Session& session, std::string id) {
+  static const std::set<std::string> kUnderWay = {"queued", "saving", "uploading", "importing"};
+  while (true) {
+    ApiReply reply = co_await session.Call(ImageCall("GET", "/images/" + id));
+    std::string status = reply.body.is_object() ? TextIn(reply.body.as_object(), "status") : "";
+    if (status == "active") co_return;
+    if (!kUnderWay.contains(status)) {
+      throw Error(Verdict::kFail, fmt::format("image {} went into status {}", id, Excerpt(status)));
+    }
+    co_await session.loop().SleepFor(kLookInterval);
+  }
+}
+
+Task<> Fill(Session& session, const ImageUploadParameters& upload, std::string id) {
+  co_await SendFile(session, upload, id);
+  co_await WaitActive(session, id);
+}
+
+Task<> RemoveQuietly(Session& session, std::string id) {
+  SteadyTime deadline = session.loop().SteadyNow() + kRemoveLimit;
+  std::exception_ptr error;
+  try {
+    co_await WithDeadline(session.loop(), deadline, "removing the image", DeleteImage(session, id));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) {
+    log::Logger("nodepool.driver.openstack")
+        .Error("Image {}, whose upload failed, is left in cloud {}: {}", id, session.cloud().name,
+               MessageOf(error));
+  }
+}
+
+}  // namespace
+
+json::object ImageProperties(const ImageUploadParameters& upload, const CloudConfig& cloud) {
+  json::object properties;
+  for (const auto& [key, value] : cloud.disable_vendor_agent) properties[key] = PropertyValue(key, value);
+  for (const auto& [key, value] : upload.metadata) {
+    properties[key == "is_protected" ? "protected" : key] = PropertyValue(key, value);
+  }
+  properties["name"] = upload.name;
+  properties["disk_format"] = upload.format;
+  properties["container_format"] = "bare";
+  properties["visibility"] = "private";
+  properties[kMd5] = upload.md5.value_or("");
+  properties[kSha256] = upload.sha256.value_or("");
+  properties[kObject] = "images/" + upload.name;
+  return properties;
+}
+
+Task<std::string> UploadImage(Session& session, ImageUploadParameters upload) {
+  std::string twin = co_await FindTwin(session, upload);
+  if (!twin.empty()) co_return twin;
+  std::string id = co_await MakeRecord(session, upload);
+  std::exception_ptr error;
+  try {
+    co_await Fill(session, upload, id);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) {
+    co_await StayAwake();
+    co_await Shielded(RemoveQuietly(session, id));
+    std::rethrow_exception(error);
+  }
+  co_return id;
+}
+
+Task<bool> DeleteImage(Session& session, std::string id) {
+  std::exception_ptr error;
+  try {
+    co_await session.Call(ImageCall("DELETE", "/images/" + id));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kNotFound) co_return false;
+  if (error) std::rethrow_exception(error);
+  co_return true;
+}
+
+Task<std::vector<OwnedImage>> ListOwnedImages(Session& session) {
+  std::vector<OwnedImage> images = co_await List(session, ImageCall("GET", "/images"), "images", &ReadOwned);
+  std::erase_if(images, [](const OwnedImage& image) { return !image.metadata.contains("nodepool_build_id"); });
+  co_return images;
+}
+
+}  // namespace nodepool::drivers::openstack

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "driver/image_upload.h"
+#include "drivers/openstack/session.h"
+
+namespace nodepool::drivers::openstack {
+
+// What is sent to make an image's record (driver-openstack.md 15.2).
+boost::json::object ImageProperties(const driver::ImageUploadParameters& upload, const CloudConfig& cloud);
+
+// Brings a local file into the image service and ends with the image's id once it is
+// active. An image of that name with the same checksums is not uploaded again. What
+// was begun and fails, or is told to stop, is removed again.
+Task<std::string> UploadImage(Session& session, driver::ImageUploadParameters upload);
+
+// False: there is no such image. kConflict: it is in use; kInvalid: it is protected.
+Task<bool> DeleteImage(Session& session, std::string id);
+
+// An image that some Nodepool made.
+struct OwnedImage {
+  std::string id;
+  std::string name;
+  std::map<std::string, std::string> metadata;  // the nodepool_* properties
+};
+Task<std::vector<OwnedImage>> ListOwnedImages(Session& session);
+
+}  // namespace nodepool::drivers::openstack
