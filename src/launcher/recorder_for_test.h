@@ -21,7 +21,8 @@ class Recorder : public metrics::Sink {
     Keep(counter, labels, fmt::format("{}|c", by));
   }
   void Observe(const Metric& timing, const metrics::LabelValues& labels, Duration took) override {
-    Keep(timing, labels, fmt::format("{}|ms", std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+    Keep(timing, labels,
+         fmt::format("{}|ms", std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
   }
 
   // The last value of a key; empty when there is none.

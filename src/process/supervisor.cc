@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 namespace nodepool::process {
@@ -86,9 +87,8 @@ void Tell(Report::Kind kind, int value) {
 
 // The number that a file of /proc tells as the parent of a process; 0: unknown.
 pid_t ParentOf(const char* pid_name) {
-  char path[64] = "/proc/";
-  std::strncat(path, pid_name, 32);
-  std::strcat(path, "/stat");
+  char path[64];
+  std::snprintf(path, sizeof(path), "/proc/%.32s/stat", pid_name);
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   char text[512];

@@ -7,13 +7,13 @@
 namespace nodepool::sched {
 namespace {
 
-struct Case {
+struct FillCase {
   RandomWorld world = RandomWorld::Make();
   PoolView pool = world.pools.front();
   std::vector<LabelName> missing;
   std::set<NodeId> excluded;
 
-  Case() {
+  FillCase() {
     for (int i = *rc::gen::inRange(0, 6); i > 0; --i)
       missing.emplace_back(*rc::gen::element<std::string>("small", "large", "odd", "unknown"));
     missing = MissingLabels(missing, {});
@@ -29,7 +29,7 @@ struct Case {
 
 TEST(PlanFillPropertyTest, EveryLabelIsReusedLaunchedOrWaitedForOnce) {
   EXPECT_TRUE(rc::check([] {
-    Case c;
+    FillCase c;
     FillPlan plan = PlanFill(c.pool, c.missing, true, c.excluded);
     std::multiset<LabelName> planned(plan.launch.begin(), plan.launch.end());
     planned.insert(plan.wait.begin(), plan.wait.end());
@@ -40,7 +40,7 @@ TEST(PlanFillPropertyTest, EveryLabelIsReusedLaunchedOrWaitedForOnce) {
 
 TEST(PlanFillPropertyTest, OnlyFreeNodesOfTheLabelAreReusedAndNoneTwice) {
   EXPECT_TRUE(rc::check([] {
-    Case c;
+    FillCase c;
     RC_ASSERT(PlanFill(c.pool, c.missing, false, c.excluded).reuse.empty());
     std::set<NodeId> taken = c.excluded;
     for (const FillPlan::Reuse& reuse : PlanFill(c.pool, c.missing, true, c.excluded).reuse) {
@@ -53,7 +53,7 @@ TEST(PlanFillPropertyTest, OnlyFreeNodesOfTheLabelAreReusedAndNoneTwice) {
 // Together the launches fit under what is used already, and touch nothing reserved.
 TEST(PlanFillPropertyTest, LaunchesStayWithinTheBudgets) {
   EXPECT_TRUE(rc::check([] {
-    Case c;
+    FillCase c;
     FillPlan plan = PlanFill(c.pool, c.missing, true, c.excluded);
     Resources need;
     for (const LabelName& label : plan.launch) Add(need, c.pool.labels.at(label).need);
@@ -68,7 +68,7 @@ TEST(PlanFillPropertyTest, LaunchesStayWithinTheBudgets) {
 // Nobody waits for nothing: the first label that waits misses what the plan names.
 TEST(PlanFillPropertyTest, WhoWaitsKnowsWhatFor) {
   EXPECT_TRUE(rc::check([] {
-    Case c;
+    FillCase c;
     FillPlan plan = PlanFill(c.pool, c.missing, true, c.excluded);
     bool can_launch =
         !plan.wait.empty() && c.pool.launches_nodes && c.pool.labels.contains(plan.wait.front());
@@ -79,7 +79,7 @@ TEST(PlanFillPropertyTest, WhoWaitsKnowsWhatFor) {
 
 TEST(PlanFillPropertyTest, MoreRoomNeverLaunchesLess) {
   EXPECT_TRUE(rc::check([] {
-    Case c;
+    FillCase c;
     FillPlan plan = PlanFill(c.pool, c.missing, true, c.excluded);
     c.pool.pool.limit.clear();
     c.pool.provider.limit.clear();

@@ -11,7 +11,8 @@ namespace nodepool::sched {
 namespace {
 
 const std::vector<ProviderName>& Providers() {
-  static const std::vector<ProviderName> providers = {ProviderName("a"), ProviderName("b"), ProviderName("c")};
+  static const std::vector<ProviderName> providers = {ProviderName("a"), ProviderName("b"),
+                                                      ProviderName("c")};
   return providers;
 }
 
@@ -42,8 +43,8 @@ struct Case {
   void AddBuild(int number) {
     BuildView& build = image.builds.emplace_back();
     build.id = BuildId(std::to_string(number));
-    build.state = *rc::gen::element(ImageState::kReady, ImageState::kReady, ImageState::kBuilding, ImageState::kFailed,
-                                    ImageState::kDeleting);
+    build.state = *rc::gen::element(ImageState::kReady, ImageState::kReady, ImageState::kBuilding,
+                                    ImageState::kFailed, ImageState::kDeleting);
     // Never at the same instant.
     build.state_time = now - std::chrono::minutes(*rc::gen::inRange(0, 5000)) - std::chrono::seconds(number);
     build.formats = {"qcow2"};

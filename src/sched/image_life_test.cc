@@ -154,7 +154,8 @@ TEST_F(ImageLifeTest, FormatsThatNobodyNeeds) {
 }
 
 TEST_F(ImageLifeTest, TwoBuildsStayAndWhatIsStillInUse) {
-  for (int i = 1; i <= 4; ++i) AddBuild(std::string(1, static_cast<char>('a' + i)), ImageState::kReady, i * 1h);
+  for (int i = 1; i <= 4; ++i)
+    AddBuild(std::string(1, static_cast<char>('a' + i)), ImageState::kReady, i * 1h);
   AddUpload(image.builds[2], "1");  // the third has the provider's only upload
   CleanupPlan plan = Plan();
   EXPECT_THAT(plan.uploads, IsEmpty());

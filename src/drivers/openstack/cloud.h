@@ -16,6 +16,9 @@
 
 namespace nodepool::drivers::openstack {
 
+// How old a list may be for counting and cleaning.
+constexpr Duration kListAge = std::chrono::seconds(5);
+
 // What creations, deletions and look-ups of one provider share: its session, the
 // lists that are read once for all of them, and what is remembered.
 struct Cloud {

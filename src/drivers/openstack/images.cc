@@ -72,7 +72,8 @@ Task<std::string> FindTwin(Session& session, const ImageUploadParameters& upload
   call.query = "name=" + Escaped(upload.name);
   std::vector<Listed> images = co_await List(session, std::move(call), "images", &ReadListed);
   std::erase_if(images, [&upload](const Listed& image) {
-    bool is_same = (!upload.md5 || image.md5 == *upload.md5) && (!upload.sha256 || image.sha256 == *upload.sha256);
+    bool is_same =
+        (!upload.md5 || image.md5 == *upload.md5) && (!upload.sha256 || image.sha256 == *upload.sha256);
     return !is_same || image.status != "active";
   });
   if (images.size() > 1) {
@@ -95,7 +96,7 @@ Task<> SendFile(Session& session, const ImageUploadParameters& upload, std::stri
   ApiCall call = ImageCall("PUT", "/images/" + id + "/file");
   log::Logger logger("nodepool.driver.openstack");
   auto tell = [logger, name = upload.name, tenths = std::uint64_t{0}](std::uint64_t sent,
-                                                                     std::uint64_t size) mutable {
+                                                                      std::uint64_t size) mutable {
     if (size == 0 || sent * 10 / size == tenths) return;
     tenths = sent * 10 / size;
     logger.Debug("Image {}: {} of {} bytes are sent", name, sent, size);
@@ -188,7 +189,8 @@ Task<bool> DeleteImage(Session& session, std::string id) {
 
 Task<std::vector<OwnedImage>> ListOwnedImages(Session& session) {
   std::vector<OwnedImage> images = co_await List(session, ImageCall("GET", "/images"), "images", &ReadOwned);
-  std::erase_if(images, [](const OwnedImage& image) { return !image.metadata.contains("nodepool_build_id"); });
+  std::erase_if(images,
+                [](const OwnedImage& image) { return !image.metadata.contains("nodepool_build_id"); });
   co_return images;
 }
 

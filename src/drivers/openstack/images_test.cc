@@ -20,9 +20,12 @@ class ImagesTest : public OpenstackTest {
     upload.name = "debian-1";
     upload.filename = "/dev/null";
     upload.format = "qcow2";
-    upload.metadata = {{"nodepool_build_id", "b1"}, {"nodepool_upload_id", "0000000001"},
-                       {"min_disk", "10"},          {"hw_scsi_model", "virtio-scsi"},
-                       {"count", 3},                {"is_protected", true},
+    upload.metadata = {{"nodepool_build_id", "b1"},
+                       {"nodepool_upload_id", "0000000001"},
+                       {"min_disk", "10"},
+                       {"hw_scsi_model", "virtio-scsi"},
+                       {"count", 3},
+                       {"is_protected", true},
                        {"nothing", nullptr}};
     upload.md5 = "m";
     upload.sha256 = "s";
@@ -57,7 +60,8 @@ TEST_F(ImagesTest, AreUploadedOnceAndDeleted) {
 TEST_F(ImagesTest, WhatFailsIsRemoved) {
   Start();
   std::size_t before = imposter.images.size();
-  imposter.Add({.method = "PUT", .path = "/image/v2/images", .status = 413, .body = "Image storage limit exceeded"});
+  imposter.Add(
+      {.method = "PUT", .path = "/image/v2/images", .status = 413, .body = "Image storage limit exceeded"});
   try {
     time.Run(adapter->UploadImage(upload));
     FAIL();
@@ -70,7 +74,8 @@ TEST_F(ImagesTest, WhatFailsIsRemoved) {
 TEST_F(ImagesTest, AnImageThatIsKilledIsNoSuccess) {
   Start();
   std::size_t before = imposter.images.size();
-  imposter.Add({.method = "GET", .path = "/image/v2/images/", .status = 200, .body = R"({"status": "killed"})"});
+  imposter.Add(
+      {.method = "GET", .path = "/image/v2/images/", .status = 200, .body = R"({"status": "killed"})"});
   EXPECT_THROW(time.Run(adapter->UploadImage(upload)), Error);
   EXPECT_EQ(imposter.images.size(), before);
 }
@@ -92,7 +97,8 @@ TEST_F(ImagesTest, AnUploadThatIsStoppedIsRemoved) {
 
 TEST_F(ImagesTest, AProtectedImageStays) {
   Start();
-  imposter.Add({.method = "DELETE", .path = "/image/v2/images", .status = 403, .body = R"({"message": "protected"})"});
+  imposter.Add(
+      {.method = "DELETE", .path = "/image/v2/images", .status = 403, .body = R"({"message": "protected"})"});
   EXPECT_THROW(time.Run(adapter->DeleteImage("x")), Error);
 }
 

@@ -18,7 +18,6 @@ using driver::statemachine::StateMachine;
 namespace {
 
 constexpr const char* kInstance = "instance";
-constexpr Duration kListAge = std::chrono::seconds(5);
 constexpr Duration kMissingImagePause = std::chrono::seconds(300);
 
 const OpenstackLabel& AsOpenstack(const LabelConfig& label) {

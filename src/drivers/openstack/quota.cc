@@ -13,8 +13,6 @@ using driver::statemachine::Instance;
 
 namespace {
 
-constexpr Duration kListAge = std::chrono::seconds(5);
-
 struct Volume {
   std::string id;
   double gigabytes = 0;
