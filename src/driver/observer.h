@@ -19,6 +19,17 @@ struct LaunchOutcome {
   Duration duration{};  // since the first attempt for this node began
 };
 
+// One call of a cloud's API that ended.
+struct ApiCall {
+  ProviderName provider;
+  std::string driver;
+  std::string service;        // "compute"
+  std::string method;         // "GET"
+  std::string name;           // what was asked for, without ids: "servers_detail"
+  std::optional<int> status;  // of the answer; none: there was no answer
+  Duration duration{};
+};
+
 // Told what providers do, for metrics. Called on the loop; must not throw.
 class ProviderObserver {
  public:
@@ -26,6 +37,7 @@ class ProviderObserver {
   virtual void LaunchAttemptEnded(const LaunchOutcome& /*outcome*/) {}
   // A leaked resource was deleted; `kind` is plural, e.g. "instances" (27.6).
   virtual void LeakedResourceDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/) {}
+  virtual void ApiCallEnded(const ApiCall& /*call*/) {}
 };
 
 }  // namespace nodepool::driver

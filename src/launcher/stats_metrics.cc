@@ -3,11 +3,28 @@
 namespace nodepool::launcher::stats {
 
 std::vector<const Metric*> All() {
-  return {&kLaunch,      &kLaunchTime,     &kProviderLaunch,    &kProviderLaunchTime,
-          &kZoneLaunch,  &kZoneLaunchTime, &kRequestorLaunch,   &kRequestorLaunchTime,
-          &kNodes,       &kProviderNodes,  &kLabelNodes,        &kAddressableRequests,
-          &kMaxServers,  &kTenantLimit,    &kProviderUp,        &kProviderStartFailures,
-          &kQueueLength, &kLeaked,         &kLeakedOldSpelling, &kCleaned,
+  return {&kLaunch,
+          &kLaunchTime,
+          &kProviderLaunch,
+          &kProviderLaunchTime,
+          &kZoneLaunch,
+          &kZoneLaunchTime,
+          &kRequestorLaunch,
+          &kRequestorLaunchTime,
+          &kApiCall,
+          &kApiCallTime,
+          &kNodes,
+          &kProviderNodes,
+          &kLabelNodes,
+          &kAddressableRequests,
+          &kMaxServers,
+          &kTenantLimit,
+          &kProviderUp,
+          &kProviderStartFailures,
+          &kQueueLength,
+          &kLeaked,
+          &kLeakedOldSpelling,
+          &kCleaned,
           &kMalformed};
 }
 

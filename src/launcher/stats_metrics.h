@@ -32,6 +32,15 @@ inline constexpr Metric kRequestorLaunch{Kind::kCounter, "nodepool.launch.reques
                                          "nodepool_launch_by_requestor",
                                          "The same by requestor, of requests that name one."};
 
+// --- Calls of clouds' APIs --------------------------------------------------------
+inline constexpr Metric kApiCall{Kind::kCounter, "{driver}.api.{service~}.{method}.{name}.{result}",
+                                 "nodepool_api_calls_total",
+                                 "Calls of a cloud's API by what they asked for and how they ended: "
+                                 "attempted, a status, failed (no answer), "
+                                 "over_1000 (slower than a second)."};
+inline constexpr Metric kApiCallTime{Kind::kTiming, "{driver}.api.{service~}.{method}.{name}.{status}",
+                                     "nodepool_api_call_timer", "Time until the answer, by its status."};
+
 // --- The whole cluster; to statsd by the elected launcher only ----------------
 inline constexpr Metric kNodes{Kind::kGauge, "nodepool.nodes.{state}", "nodepool_nodes",
                                "Nodes by state, of the whole cluster."};

@@ -28,4 +28,18 @@ void StatsObserver::LeakedResourceDeleted(const ProviderName& provider, const st
   if (documented != kind) metrics_.Add(stats::kLeakedOldSpelling, {provider.value, kind});
 }
 
+void StatsObserver::ApiCallEnded(const driver::ApiCall& call) {
+  constexpr Duration kSlow = std::chrono::seconds(1);
+  auto count = [&](const std::string& result) {
+    metrics_.Add(stats::kApiCall, {call.driver, call.service, call.method, call.name, result});
+  };
+  count("attempted");
+  if (!call.status) return count("failed");
+  std::string status = std::to_string(*call.status);
+  count(status);
+  metrics_.Observe(stats::kApiCallTime, {call.driver, call.service, call.method, call.name, status},
+                   call.duration);
+  if (call.duration > kSlow) count("over_1000");
+}
+
 }  // namespace nodepool::launcher

@@ -5,13 +5,15 @@
 
 namespace nodepool::launcher {
 
-// Measures what providers report: launch attempts and leaks (launcher.md 27.2, 27.6).
+// Measures what providers report: launch attempts, leaks (launcher.md 27.2, 27.6),
+// API calls (driver-openstack.md 18).
 class StatsObserver final : public driver::ProviderObserver {
  public:
   explicit StatsObserver(metrics::Metrics& metrics) : metrics_(metrics) {}
 
   void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override;
   void LeakedResourceDeleted(const ProviderName& provider, const std::string& kind) override;
+  void ApiCallEnded(const driver::ApiCall& call) override;
 
  private:
   metrics::Metrics& metrics_;

@@ -29,6 +29,25 @@ class ObserverTest : public ::testing::Test {
   StatsObserver observer_{metrics_};
 };
 
+TEST_F(ObserverTest, CallsOfACloudAreCountedByWhatTheyAskedFor) {
+  driver::ApiCall call;
+  call.driver = "openstack";
+  call.service = "compute";
+  call.method = "GET";
+  call.name = "servers_detail";
+  call.duration = std::chrono::milliseconds(1500);
+  observer_.ApiCallEnded(call);
+  EXPECT_THAT(recorder_.lines, ElementsAre("openstack.api.compute.GET.servers_detail.attempted:1|c",
+                                           "openstack.api.compute.GET.servers_detail.failed:1|c"));
+  recorder_.lines.clear();
+  call.status = 200;
+  observer_.ApiCallEnded(call);
+  EXPECT_THAT(recorder_.lines, ElementsAre("openstack.api.compute.GET.servers_detail.attempted:1|c",
+                                           "openstack.api.compute.GET.servers_detail.200:1|c",
+                                           "openstack.api.compute.GET.servers_detail.200:1500|ms",
+                                           "openstack.api.compute.GET.servers_detail.over_1000:1|c"));
+}
+
 TEST_F(ObserverTest, EveryLaunchAttemptIsATimingAndACounterForEachKey) {  // launcher.27.2, LA-85
   driver::LaunchOutcome outcome;
   outcome.provider = ProviderName("cloud");

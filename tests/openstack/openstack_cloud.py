@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import subprocess
 import uuid
 
 import openstack
@@ -33,6 +34,11 @@ class Cloud:
     def connect(self, name: str):
         config = openstack.config.OpenStackConfig(config_files=[str(self.clouds_yaml)])
         return openstack.connection.Connection(config=config.get_one(name))
+
+    def restart(self):
+        subprocess.run([self.commands / "openstack-down", self.state], check=True, timeout=120, capture_output=True)
+        subprocess.run([self.commands / "openstack-up", self.state], check=True, timeout=300, capture_output=True)
+        self.api = self.connect("ci")
 
     def servers(self, **metadata) -> list:
         return [server for server in self.api.compute.servers()

@@ -27,17 +27,18 @@ def test_fifty_nodes_at_once(openstack_site):
     """Lists and look-ups are shared: the calls of a node's life are one POST, one DELETE, and parts of lists."""
     cloud, count = openstack_site.cloud, 50
     tree = openstack_site.tree()
-    launcher = openstack_site.launcher()
+    provider = openstack_site.provider(**{"launch-timeout": 600})
+    launcher = openstack_site.launcher(openstack_site.config(providers=[provider]))
     calls = cloud.calls()
     requests = [tree.add_request(["small"] * 5) for _ in range(count // 5)]
     held = []
     for request in requests:
-        tree.wait_request(request, "fulfilled", 240)
+        tree.wait_request(request, "fulfilled", 600)
         held += tree.use(request)
     assert len(held) == count and len(cloud.servers()) == count
     tree.give_back(held)
     for node_id, _ in held:
-        tree.wait_node_gone(node_id, 240)
+        tree.wait_node_gone(node_id, 300)
     assert cloud.servers() == []
     counted = calls.counted("nova")
     own = [line for line in launcher.output().splitlines() if "DEBUG nodepool.http: " in line]

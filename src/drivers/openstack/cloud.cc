@@ -1,6 +1,7 @@
 #include "drivers/openstack/cloud.h"
 
 #include "drivers/openstack/addresses.h"
+#include "drivers/openstack/api_name.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -10,7 +11,7 @@ Cloud::Cloud(driver::ProviderEnvironment surroundings,
       config(std::move(provider)),
       http(std::move(client)),
       session(environment.loop, environment.blocking_pool, environment.random, *http, config->cloud_config,
-              Session::Options{config->rate, nullptr}),
+              Session::Options{config->rate, [this](const ApiCallEnd& end) { Tell(end); }}),
       tasks(environment.loop, logger),
       lookups(session),
       servers(tasks, environment.random, "servers of provider " + config->name.str(),
@@ -19,6 +20,19 @@ Cloud::Cloud(driver::ProviderEnvironment surroundings,
                    [this] { return ListFloatingIps(session); }),
       network_roles([this](int) { return ReadNetworkRoles(session); }),
       has_ipv6(HasIpv6Route()) {}
+
+void Cloud::Tell(const ApiCallEnd& end) const {
+  if (environment.observer == nullptr) return;
+  driver::ApiCall call;
+  call.provider = config->name;
+  call.driver = "openstack";
+  call.service = ToString(end.service);
+  call.method = end.method;
+  call.name = ApiName(end.path);
+  if (end.status != 0) call.status = end.status;
+  call.duration = end.took;
+  environment.observer->ApiCallEnded(call);
+}
 
 void Cloud::Forget() {
   lookups.Forget();

@@ -44,6 +44,9 @@ struct Cloud {
   Loop& loop() { return environment.loop; }
   // Everything that was looked up is asked anew: a creation was refused as wrong.
   void Forget();
+
+ private:
+  void Tell(const ApiCallEnd& end) const;
 };
 
 }  // namespace nodepool::drivers::openstack

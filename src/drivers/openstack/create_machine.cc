@@ -7,6 +7,7 @@
 #include "async/deadline.h"
 #include "drivers/openstack/addresses.h"
 #include "drivers/openstack/faults.h"
+#include "drivers/openstack/legacy_metadata.h"
 #include "drivers/openstack/quota.h"
 #include "drivers/openstack/server_request.h"
 
@@ -183,7 +184,7 @@ void FillAddresses(const Cloud& cloud, const ChosenAddresses& addresses, Instanc
 Instance Describe(const Cloud& cloud, const Server& server) {
   Instance instance;
   instance.external_id = server.id;
-  instance.metadata = server.metadata;
+  instance.metadata = WithTodaysOwner(server.metadata);
   instance.host_id = server.host_id;
   instance.cloud = cloud.session.cloud().name;
   instance.region = cloud.config->region_name;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,7 +15,7 @@ namespace nodepool::drivers::openstack {
 
 // One list of the cloud that everybody who waits for a change looks at: it is read
 // again and again while somebody waits, and not at all otherwise. However many wait,
-// there is one call, a second or the length of the last one after it
+// there is one call, as long after the last one as that took, but one to five seconds
 // (driver-openstack.md 8). A list that cannot be read is tried again after a pause,
 // and those who wait go on waiting (D-93).
 template <class T>
@@ -57,6 +58,7 @@ class ListCache {
 
  private:
   static constexpr Duration kPause = std::chrono::seconds(1);
+  static constexpr Duration kLongestPause = std::chrono::seconds(5);
   static constexpr Backoff::Settings kFailurePauses{std::chrono::seconds(1), std::chrono::seconds(60)};
 
   Task<> ReadWhileWanted() {
@@ -70,7 +72,7 @@ class ListCache {
     Loop& loop = tasks_.loop();
     Backoff failure_pauses(kFailurePauses, random_);
     while (waiting_ > 0) {
-      SteadyTime rested = last_end_ + std::max<Duration>(kPause, last_took_);
+      SteadyTime rested = last_end_ + std::clamp<Duration>(last_took_, kPause, kLongestPause);
       if (latest_.items != nullptr && loop.SteadyNow() < rested) co_await loop.SleepUntil(rested);
       SteadyTime begun = loop.SteadyNow();
       std::exception_ptr error;

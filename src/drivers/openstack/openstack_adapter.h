@@ -32,6 +32,7 @@ class OpenstackAdapter : public driver::statemachine::Adapter {
   Task<> Stop() override;
 
  private:
+  std::map<std::string, std::string> OwnerForLeaks(const Server& server) const;
   Task<> LookForImages();
   Task<> LookForImage(std::string name);
 

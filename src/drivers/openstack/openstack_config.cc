@@ -117,6 +117,9 @@ Schema MakeSchema() {
       Setting("port-cleanup-interval", Schema::Int(), "How often to remove ports that are down; 0: never.")
           .Default(600)
           .Unit("seconds"),
+      Setting("delete-legacy-leaked", Schema::Bool(),
+              "Remove leaked servers also when only metadata in the form of 2015 tells that they are ours.")
+          .Default(false),
       Setting("nodepool-id", Schema::String(), "Without effect."),
       Setting("diskimages", Schema::List(DiskImageSchema()), "Images of the builder to upload here."),
       Setting("cloud-images", Schema::List(CloudImageSchema()), "Images that exist in the cloud."),
@@ -294,6 +297,7 @@ void ReadOpenstackConfig(const config::ProviderSection& section, const Schema& s
   result.post_upload_hook = provider.OptionalText("post-upload-hook");
   result.clean_floating_ips = provider.Bool("clean-floating-ips");
   result.port_cleanup_interval = provider.Seconds("port-cleanup-interval");
+  result.deletes_legacy_leaked = provider.Bool("delete-legacy-leaked");
   for (const Section& entry : provider.Sections("diskimages")) {
     std::shared_ptr<const OpenstackDiskImage> image =
         ReadDiskImage(entry, image_format, config, result.fingerprint);

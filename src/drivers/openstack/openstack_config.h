@@ -59,6 +59,7 @@ struct OpenstackConfig : driver::ProviderConfig {
   std::optional<double> rate;  // seconds between calls that change something (D-90)
   bool clean_floating_ips = false;
   Duration port_cleanup_interval = std::chrono::seconds(600);  // 0: off
+  bool deletes_legacy_leaked = false;                          // servers marked in the way of 2015 (D-69)
   std::map<std::string, OpenstackCloudImage> cloud_images;
 
   // Null when the provider does not list the image.

@@ -109,6 +109,34 @@ TEST_F(OpenstackTest, LeakedServersAreRemoved) {
   EXPECT_EQ(imposter.Counts()["DELETE /compute/v2.1/servers/ID"], 1);
 }
 
+// D-69
+TEST_F(OpenstackTest, OldMarksCountForQuotaAndRarelyForLeaks) {
+  Start();
+  Launch();
+  std::string old = R"({"provider_name": "cloud", "node_id": ")" + last_id.value + R"("})";
+  imposter.AddServer({{"nodepool", old}});
+  imposter.AddServer({{"nodepool", R"({"provider_name": "cloud", "node_id": "0000009999"})"}});
+  imposter.AddServer({{"nodepool", R"({"provider_name": "cloud", "node_id": 17})"}});
+  imposter.AddServer({{"nodepool", R"({"provider_name": "other", "node_id": "0000009999"})"}});
+  imposter.AddServer({{"nodepool", "no JSON"}});
+  time.Advance(10s);
+  provider->InvalidateQuota();
+  time.Advance(60s);
+  EXPECT_EQ(provider->AvailableQuota().Get("instances"), 6) << "one of the five belongs to a node";
+  auto look_twice = [&] {
+    for (int i = 0; i < 2; ++i) {
+      time.Run(provider->CleanupLeakedResources());
+      time.Advance(60s);
+    }
+  };
+  look_twice();
+  EXPECT_EQ(leaks.size(), 0u);
+  config->deletes_legacy_leaked = true;
+  look_twice();
+  // The one of a living node that names another server, and the one without a node.
+  EXPECT_THAT(leaks, ElementsAre("instances", "instances"));
+}
+
 // LA-90, D-96: only ports that stay down, and only of our project.
 TEST_F(OpenstackTest, LeakedPortsAreRemoved) {
   Start();

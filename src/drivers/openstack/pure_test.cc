@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 
 #include "drivers/openstack/addresses.h"
+#include "drivers/openstack/api_name.h"
 #include "drivers/openstack/catalog.h"
 #include "drivers/openstack/faults.h"
 #include "drivers/openstack/flavors.h"
@@ -195,6 +196,14 @@ TEST(Templates, AreFilledAsPythonDoes) {
        {"{", "}", "{x}", "{request.x}", "{request.labels[9]}", "{request.labels[", "{}"}) {
     EXPECT_THROW(fill(broken), Error) << broken;
   }
+}
+
+TEST(ApiNames, HaveNoIds) {
+  EXPECT_EQ(ApiName("/servers/detail"), "servers_detail");
+  EXPECT_EQ(ApiName("/servers/1234"), "server");
+  EXPECT_EQ(ApiName("/servers/1234/action"), "server_action");
+  EXPECT_EQ(ApiName("/ports"), "ports");
+  EXPECT_EQ(ApiName(""), "discovery");
 }
 
 TEST(Faults, TextOfAnyBody) {

@@ -74,7 +74,8 @@ Session::Session(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient
       options_(std::move(options)),
       tokens_(loop, http, cloud_),
       endpoints_(http, cloud_, tokens_),
-      calls_(kCallsAtATime),
+      reads_(kCallsAtATime),
+      changes_(kCallsAtATime),
       uploads_(kUploadsAtATime) {}
 
 Task<bool> Session::Has(Service service) {
@@ -174,7 +175,7 @@ std::string Session::MicroversionFor(const ApiCall& call, const Endpoint& endpoi
 
 Task<net::HttpReply> Session::SendOnce(const ApiCall& call, std::shared_ptr<const Token> token,
                                        std::string url, std::string microversion) {
-  Gate& gate = call.upload ? uploads_ : calls_;
+  Gate& gate = call.upload ? uploads_ : call.changes_something() ? changes_ : reads_;
   Gate::Pass pass = co_await gate.Enter();
   net::HttpCall request = NewCall(cloud_, call.method, std::move(url));
   request.max_bytes = kMaxAnswer;

@@ -92,7 +92,9 @@ class Session {
   log::Logger logger_{"nodepool.driver.openstack"};
   TokenSource tokens_;
   Endpoints endpoints_;
-  Gate calls_;
+  // Of their own each: nobody who looks waits behind many who change.
+  Gate reads_;
+  Gate changes_;
   Gate uploads_;
   std::map<Service, SteadyTime> paused_until_;
   SteadyTime next_change_{};

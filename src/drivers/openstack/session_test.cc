@@ -132,8 +132,13 @@ TEST_F(SessionTest, OnlySoManyCallsAtATime) {
   for (int i = 0; i < 30; ++i) tasks.Spawn("call", call(session()));
   time.Advance(1s);
   EXPECT_EQ(imposter.calls().size(), 10u);
+  imposter.ForgetCalls();
+  ApiCall change;
+  change.method = "DELETE";
+  change.path = "/servers/x";
+  EXPECT_THROW(time.Run(session().Call(std::move(change))), Error);
+  EXPECT_EQ(imposter.calls().size(), 1u) << "changes do not wait for those who look, nor the other way round";
   time.Run(tasks.Stop());
-  imposter.Add({.method = "GET", .path = "/compute/v2.1/limits"});
 }
 
 struct Mapping {
