@@ -36,7 +36,8 @@ void Swallow(int listener, std::uint64_t size) {
   }
   std::uint64_t taken = head.size() - head.find("\r\n\r\n") - 4;
   constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-  if (head.find("Expect:") != std::string::npos && ::write(peer, kContinue.data(), kContinue.size()) < 0) _exit(1);
+  if (head.find("Expect:") != std::string::npos && ::write(peer, kContinue.data(), kContinue.size()) < 0)
+    _exit(1);
   while (taken < size) {
     ssize_t got = ::read(peer, buffer, sizeof buffer);
     if (got <= 0) _exit(1);
@@ -107,7 +108,8 @@ void Run(std::uint64_t megabytes) {
   ::waitpid(child, nullptr, 0);
   ::unlink(path);
   std::ranges::sort(late_ms);
-  fmt::print("{} MiB in {:.2f} s: {:.0f} MiB/s\n", megabytes, seconds, static_cast<double>(megabytes) / seconds);
+  fmt::print("{} MiB in {:.2f} s: {:.0f} MiB/s\n", megabytes, seconds,
+             static_cast<double>(megabytes) / seconds);
   fmt::print("loop late by: median {:.2f} ms, p99 {:.2f} ms, most {:.2f} ms ({} looks)\n",
              late_ms[late_ms.size() / 2], late_ms[late_ms.size() * 99 / 100], late_ms.back(), late_ms.size());
   fmt::print("{}\n", PeakMemory());

@@ -6,6 +6,7 @@
 #include <memory>
 #include <ostream>
 
+#include "cli/aliens.h"
 #include "cli/build_requests.h"
 #include "cli/change_node.h"
 #include "cli/durations.h"
@@ -40,12 +41,16 @@ class Parser {
   void AddRequest();
   void AddRelease();
 
+  std::optional<ProviderName> optional_provider() const {
+    return target_.empty() ? std::nullopt : std::optional(ProviderName(target_));
+  }
   Output output() const { return is_json_ ? Output::kJson : Output::kTable; }
 
   CLI::App app_{"Looks at nodes and requests, changes them, and asks for nodes.", "nodepool"};
   Invocation invocation_;
   bool is_json_ = false;
   bool is_detailed_ = false;
+  bool is_now_ = false;
   std::string target_;
   std::vector<std::string> targets_;
   std::string hold_for_;
@@ -99,6 +104,24 @@ void Parser::AddListings() {
     RequestColumns columns = is_detailed_ ? RequestColumns::kDetail : RequestColumns::kBrief;
     invocation_.command = [columns, output = output()](Context& context) {
       return RequestList(context, columns, output);
+    };
+  });
+
+  CLI::App* aliens = Add("alien-list", "list machines in clouds that no node names");
+  aliens->add_option("provider", target_, "only this provider")->type_name("");
+  aliens->add_flag("--nodepool-metadata", is_detailed_, "only those that carry the mark of Nodepool");
+  aliens->add_flag("--json", is_json_, "print JSON instead of a table");
+  aliens->callback([this] {
+    invocation_.command = [provider = optional_provider(), only_marked = is_detailed_, output = output()](
+                              Context& context) { return AlienList(context, provider, only_marked, output); };
+  });
+
+  CLI::App* alien_images = Add("alien-image-list", "list images in clouds that are no upload of ours");
+  alien_images->add_option("provider", target_, "only this provider")->type_name("");
+  alien_images->add_flag("--json", is_json_, "print JSON instead of a table");
+  alien_images->callback([this] {
+    invocation_.command = [provider = optional_provider(), output = output()](Context& context) {
+      return AlienImageList(context, provider, output);
     };
   });
 
@@ -199,9 +222,12 @@ void Parser::AddNodeChanges() {
                         Change{"hold", "keep a node for inspection", NodeState::kHold}}) {
     CLI::App* command = Add(change.name, change.help);
     command->add_option("id", target_, "id of the node")->required()->type_name("");
+    if (change.state == NodeState::kDeleting) {
+      command->add_flag("--now", is_now_, "delete the machine from here, and wait until it is gone");
+    }
     command->callback([this, state = change.state] {
-      invocation_.command = [id = target_, state](Context& context) {
-        return ChangeNode(context, id, state);
+      invocation_.command = [id = target_, state, is_now = is_now_](Context& context) {
+        return is_now ? DeleteNow(context, id) : ChangeNode(context, id, state);
       };
     });
   }

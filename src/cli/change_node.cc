@@ -45,7 +45,55 @@ Task<> PrintNode(Context& context, NodeId id) {
   context.out << ToTable(ListNodes(rows, NodeColumns::kBrief, now), now) << '\n';
 }
 
+// The whole deletion, as a launcher does it. The node is locked.
+Task<> DeleteMachine(Context& context, store::LockedNode& node) {
+  std::unique_ptr<driver::Provider> provider = context.make_provider(node.record().provider);
+  WallTime now = context.loop.Now();
+  auto mark = [now](Node& record) {
+    record.SetState(NodeState::kDeleting, now);
+    return store::Change::kWrite;
+  };
+  std::exception_ptr error;
+  bool is_removed = false;
+  try {
+    co_await node.Update(mark);
+    if (provider->launches_nodes()) {
+      NodeId id = node.id();
+      Node record = node.record();
+      co_await provider->DeleteResources(id, record);
+      co_await node.Remove();
+      is_removed = true;
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await IgnoreCancellation();
+  co_await provider->Stop();
+  if (!is_removed) co_await node.Unlock();
+  if (error) std::rethrow_exception(error);
+}
+
 }  // namespace
+
+Task<int> DeleteNow(Context& context, std::string text) {
+  NodeId id(text);
+  std::optional<store::LockedNode> locked;
+  if (IsNodeId(text)) locked = co_await LockOrExplain(context, id);
+  if (!locked) {
+    context.out << "Node id " << text << " not found\n";
+    co_return 0;
+  }
+  const ProviderName& provider = locked->record().provider;
+  if (!context.config->providers.contains(provider)) {
+    context.out << "Provider " << provider.value << " for node ID " << text
+                << " not defined on this launcher\n";
+    co_await locked->Unlock();
+    co_return 0;
+  }
+  co_await DeleteMachine(context, *locked);
+  co_await PrintNode(context, id);
+  co_return 0;
+}
 
 Task<int> ChangeNode(Context& context, std::string text, NodeState state) {
   NodeId id(text);

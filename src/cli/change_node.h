@@ -9,4 +9,9 @@ namespace nodepool::cli {
 // that stays taken for 5 s is an error and leaves the record as it was.
 Task<int> ChangeNode(Context& context, std::string id, NodeState state);
 
+// `nodepool delete --now ID`: deletes the machine from here and removes the record. Of
+// a provider that makes no machines the node is only marked, and a launcher does the
+// rest. When the deletion fails the record stays `deleting`, and launchers go on.
+Task<int> DeleteNow(Context& context, std::string id);
+
 }  // namespace nodepool::cli

@@ -7,6 +7,7 @@
 #include "async/loop.h"
 #include "base/logging.h"
 #include "driver/load_config.h"
+#include "driver/provider.h"
 #include "store/store.h"
 
 namespace nodepool::cli {
@@ -22,6 +23,9 @@ struct Context {
   // In force when the command began.
   std::shared_ptr<const driver::LoadedConfig> config;
   log::Logger logger{"nodepool.cmd.nodepoolcmd"};
+  // A provider of the configuration for this command alone; not started. To be stopped
+  // before it is destroyed.
+  std::function<std::unique_ptr<driver::Provider>(const ProviderName&)> make_provider;
   // The answer of the web server of the launcher on this host to GET `target`; any
   // failure, as when it takes longer than a second, is thrown.
   std::function<Task<std::string>(std::string hostname, std::string target)> ask_launcher;

@@ -4,12 +4,14 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "async/blocking_pool.h"
 #include "async/task_group.h"
 #include "base/random.h"
 #include "cli/arguments.h"
 #include "cli/config_validate.h"
 #include "cli/connection.h"
 #include "driver/load_config.h"
+#include "driver/provider.h"
 #include "net/http_get.h"
 
 namespace nodepool::cli {
@@ -84,14 +86,22 @@ Task<std::string> AskLauncher(Loop& loop, int port, std::string hostname, std::s
   co_return std::move(response.body);
 }
 
-int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const Invocation& invocation,
-                  std::ostream& out) {
+int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driver::Registry& drivers,
+                  const Invocation& invocation, std::ostream& out) {
   const config::Config& config = loaded->common;
   Loop loop;
   SystemRandom random;
   zk::WireClient client(loop, random, ConnectionOptions(config.zookeeper));
   store::Store store(loop, client, random);
+  BlockingPool blocking_pool;
+  store::NodeCache nodes(loop, client);    // are not filled: what
+  store::ImageCache images(loop, client);  // commands ask of providers needs none
   Context context{loop, store, out, loaded};
+  context.make_provider = [&](const ProviderName& name) {
+    std::shared_ptr<const driver::ProviderConfig> provider = loaded->providers.at(name);
+    driver::ProviderEnvironment environment{loop, random, blocking_pool, store, nodes, images, [] {}};
+    return drivers.Find(provider->driver)->CreateProvider(std::move(environment), provider);
+  };
   context.ask_launcher = [&loop, port = config.webapp.port](std::string hostname, std::string target) {
     return AskLauncher(loop, port, std::move(hostname), std::move(target));
   };
@@ -118,7 +128,7 @@ int RunTool(std::vector<std::string> arguments, const driver::Registry& drivers,
         driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
     if (!loaded) throw loaded.error();
     for (const std::string& warning : (*loaded)->common.warnings) ToolLogger().Debug("{}", warning);
-    return RunWithConfig(*loaded, invocation, out);
+    return RunWithConfig(*loaded, drivers, invocation, out);
   } catch (const std::exception&) {
     ToolLogger().Error("{}", MessageOf(std::current_exception()));
     return 1;

@@ -22,4 +22,14 @@ Task<> Provider::DeleteImage(std::string) {
   co_return;
 }
 
+Task<std::vector<ListedMachine>> Provider::ListMachines() {
+  throw Error(Verdict::kInvalid, "this driver cannot list machines");
+  co_return std::vector<ListedMachine>();
+}
+
+Task<std::vector<ListedImage>> Provider::ListImages() {
+  throw Error(Verdict::kInvalid, "this driver cannot list images");
+  co_return std::vector<ListedImage>();
+}
+
 }  // namespace nodepool::driver

@@ -9,6 +9,7 @@
 #include "async/loop.h"
 #include "async/task.h"
 #include "base/random.h"
+#include "driver/cloud_listing.h"
 #include "driver/image_upload.h"
 #include "driver/observer.h"
 #include "driver/provider_config.h"
@@ -123,6 +124,11 @@ class Provider : public ProviderNotifications {
   virtual Task<std::string> UploadImage(ImageUploadParameters upload);
   // Ends when the image is gone; one that does not exist is success.
   virtual Task<> DeleteImage(std::string external_id);
+
+  // --- For people who look at what stands in the cloud ------------------------------
+  // May be asked without Start(). Default: Error(kInvalid) "not supported".
+  virtual Task<std::vector<ListedMachine>> ListMachines();  // everybody's
+  virtual Task<std::vector<ListedImage>> ListImages();      // those that some Nodepool made
 
   // Called once a minute: finds and removes what leaked, re-synchronises with the
   // configuration.

@@ -10,6 +10,7 @@
 #include "async/task.h"
 #include "base/error.h"
 #include "base/logging.h"
+#include "driver/cloud_listing.h"
 #include "driver/image_upload.h"
 #include "driver/provider_config.h"
 #include "driver/quota_information.h"
@@ -20,6 +21,7 @@ namespace nodepool::driver::statemachine {
 // A cloud's machine as the framework sees it (drivers.md 5.2).
 struct Instance {
   boost::json::value external_id;  // text or object
+  std::string name;                // in the cloud, for people
   std::optional<std::string> interface_ip;
   std::optional<std::string> public_ipv4;
   std::optional<std::string> public_ipv6;
@@ -130,6 +132,8 @@ class Adapter {
   virtual Task<std::string> UploadImage(ImageUpload upload);
   // An image that no longer exists is success (or kNotFound).
   virtual Task<> DeleteImage(std::string external_id);
+  // Those that some Nodepool made, for people to look at.
+  virtual Task<std::vector<ListedImage>> ListImages();
 
   // For diagnosis of failed key scans; default: none.
   virtual Task<std::optional<std::string>> ConsoleLog(const LabelConfig& label,

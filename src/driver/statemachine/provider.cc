@@ -78,6 +78,27 @@ class CloudProvider : public Provider {
     if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
   }
 
+  Task<std::vector<ListedMachine>> ListMachines() override {
+    Context::Work work(context_);
+    std::vector<Instance> instances = co_await context_.adapter->ListInstances();
+    std::vector<ListedMachine> machines;
+    for (Instance& instance : instances) {
+      ListedMachine machine;
+      machine.name = std::move(instance.name);
+      if (instance.external_id.is_string()) machine.id = std::string(instance.external_id.as_string());
+      machine.address = instance.public_ipv4.value_or("");
+      machine.metadata = std::move(instance.metadata);
+      machines.push_back(std::move(machine));
+    }
+    co_return machines;
+  }
+
+  Task<std::vector<ListedImage>> ListImages() override {
+    Context::Work work(context_);
+    std::vector<ListedImage> images = co_await context_.adapter->ListImages();
+    co_return images;
+  }
+
   Task<> CleanupLeakedResources() override {
     Context::Work work(context_);
     NoticeLabels();

@@ -212,6 +212,7 @@ FakeServerRequest FakeAdapter::RequestFor(const CreateParameters& parameters) co
 Instance FakeAdapter::Describe(const FakeServer& server) const {
   Instance instance;
   instance.external_id = server.id;
+  instance.name = server.name;
   instance.metadata = server.metadata;
   instance.cloud = config_->cloud;
   instance.region = config_->region_name;

@@ -184,6 +184,7 @@ void FillAddresses(const Cloud& cloud, const ChosenAddresses& addresses, Instanc
 Instance Describe(const Cloud& cloud, const Server& server) {
   Instance instance;
   instance.external_id = server.id;
+  instance.name = server.name;
   instance.metadata = WithTodaysOwner(server.metadata);
   instance.host_id = server.host_id;
   instance.cloud = cloud.session.cloud().name;

@@ -17,6 +17,7 @@ namespace nodepool::drivers::openstack {
 
 namespace json = boost::json;
 using driver::ImageUploadParameters;
+using driver::ListedImage;
 
 namespace {
 
@@ -49,8 +50,8 @@ Listed ReadListed(const json::object& entry) {
   return image;
 }
 
-OwnedImage ReadOwned(const json::object& entry) {
-  OwnedImage image{TextIn(entry, "id"), TextIn(entry, "name"), {}};
+ListedImage ReadOwned(const json::object& entry) {
+  ListedImage image{TextIn(entry, "name"), TextIn(entry, "id"), {}};
   for (const auto& [key, value] : entry) {
     if (key.starts_with("nodepool_")) image.metadata[std::string(key)] = TextIn(entry, key);
   }
@@ -187,10 +188,10 @@ Task<bool> DeleteImage(Session& session, std::string id) {
   co_return true;
 }
 
-Task<std::vector<OwnedImage>> ListOwnedImages(Session& session) {
-  std::vector<OwnedImage> images = co_await List(session, ImageCall("GET", "/images"), "images", &ReadOwned);
+Task<std::vector<ListedImage>> ListOwnedImages(Session& session) {
+  std::vector<ListedImage> images = co_await List(session, ImageCall("GET", "/images"), "images", &ReadOwned);
   std::erase_if(images,
-                [](const OwnedImage& image) { return !image.metadata.contains("nodepool_build_id"); });
+                [](const ListedImage& image) { return !image.metadata.contains("nodepool_build_id"); });
   co_return images;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "driver/cloud_listing.h"
 #include "driver/image_upload.h"
 #include "drivers/openstack/session.h"
 
@@ -20,12 +20,7 @@ Task<std::string> UploadImage(Session& session, driver::ImageUploadParameters up
 // False: there is no such image. kConflict: it is in use; kInvalid: it is protected.
 Task<bool> DeleteImage(Session& session, std::string id);
 
-// An image that some Nodepool made.
-struct OwnedImage {
-  std::string id;
-  std::string name;
-  std::map<std::string, std::string> metadata;  // the nodepool_* properties
-};
-Task<std::vector<OwnedImage>> ListOwnedImages(Session& session);
+// The images that some Nodepool made; their metadata are the nodepool_* properties.
+Task<std::vector<driver::ListedImage>> ListOwnedImages(Session& session);
 
 }  // namespace nodepool::drivers::openstack

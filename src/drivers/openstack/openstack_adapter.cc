@@ -145,6 +145,10 @@ Task<> OpenstackAdapter::DeleteImage(std::string external_id) {
   co_await openstack::DeleteImage(cloud_.session, std::move(external_id));
 }
 
+Task<std::vector<driver::ListedImage>> OpenstackAdapter::ListImages() {
+  return ListOwnedImages(cloud_.session);
+}
+
 Task<std::optional<std::string>> OpenstackAdapter::ConsoleLog(const LabelConfig& label,
                                                               boost::json::value external_id) {
   if (!AsOpenstack(label).console_log || !external_id.is_string()) co_return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "drivers/openstack/addresses.h"
 #include "drivers/openstack/create_machine.h"
 #include "drivers/openstack/paging.h"
 
@@ -71,6 +72,18 @@ QuotaInformation UseOf(const Server& server, const std::vector<Flavor>& flavors,
   return QuotaInformation::Amount(std::move(used));
 }
 
+// Without asking what the networks are for: for people who look at the list.
+std::optional<std::string> PublicAddress(const Server& server) {
+  if (!server.access_ipv4.empty()) return server.access_ipv4;
+  for (bool is_floating : {true, false}) {
+    for (const Address& address : server.addresses) {
+      bool is_public = is_floating ? address.is_floating : !IsReservedIpv4(address.text);
+      if (address.version == 4 && is_public) return address.text;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Task<QuotaInformation> ReadLimits(Cloud& cloud) {
@@ -112,6 +125,7 @@ Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
   for (const auto& [id, server] : *listing.items) {
     if (server.is_deleted()) continue;
     Instance machine = Describe(cloud, server);
+    machine.public_ipv4 = PublicAddress(server);
     machine.quota = UseOf(server, flavors, volume_sizes);
     bool is_unknown =
         !server.vcpus && std::ranges::find(flavors, server.flavor_id, &Flavor::id) == flavors.end();

@@ -77,6 +77,16 @@ TEST_F(SessionTest, WrongCredentialsAreToldWithoutThem) {
                                      Not(HasSubstr("wrong-password"))));
 }
 
+// Nobody's account is locked because many ask at once.
+TEST_F(SessionTest, ARefusedLoginIsNotRepeatedAtOnce) {
+  config->cloud_config.credentials.options["password"] = "wrong-password";
+  for (int i = 0; i < 10; ++i) Failure();
+  EXPECT_EQ(imposter.Count("POST", "/identity/v3/auth/tokens"), 1);
+  time.Advance(16s);
+  Failure();
+  EXPECT_EQ(imposter.Count("POST", "/identity/v3/auth/tokens"), 2);
+}
+
 // D-97: an address without a version is asked for it.
 TEST_F(SessionTest, TheIdentityVersionIsFound) {
   config->cloud_config.credentials.options["auth_url"] = base + "/identity";

@@ -20,6 +20,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr Duration kRenewBefore = std::chrono::seconds(120);
+constexpr Duration kRefusalLasts = std::chrono::seconds(15);
 constexpr std::size_t kMaxTokenBytes = 4 << 20;
 
 // "2026-01-31T12:00:00.000000Z"
@@ -83,6 +84,7 @@ Task<std::shared_ptr<const Token>> TokenSource::Get() {
       co_await fetched_.Wait();
       continue;
     }
+    if (refusal_ && loop_.SteadyNow() < refused_until_) throw Error(*refusal_);
     struct Fetching {
       TokenSource& source;
       explicit Fetching(TokenSource& of) : source(of) { source.is_fetching_ = true; }
@@ -114,8 +116,11 @@ Task<> TokenSource::Fetch() {
   if (reply.status >= 400) {
     ApiError fault =
         MapFault("cloud " + cloud_.name + ": logging in at " + net::UrlForLog(url), reply.status, reply.body);
+    refusal_ = fault;
+    refused_until_ = loop_.SteadyNow() + kRefusalLasts;
     throw fault;
   }
+  refusal_.reset();
   Token token = ReadToken(reply);
   logger_.Debug("Logged in to cloud {}", cloud_.name);
   token_ = std::make_shared<const Token>(std::move(token));

@@ -28,7 +28,7 @@ Token ReadToken(const net::HttpReply& reply);
 
 // The session's token: fetched at first use, again 120 s before it expires, and when
 // a service did not take it (driver-openstack.md 4). Whoever needs it meanwhile waits
-// for the one request.
+// for the one request. A refusal stands for 15 s.
 class TokenSource {
  public:
   // Everything outlives the source.
@@ -51,6 +51,9 @@ class TokenSource {
   std::string url_;  // once known
   std::shared_ptr<const Token> token_;
   bool is_fetching_ = false;
+  // The cloud refused us: it is not asked again at once, however many want a token.
+  std::optional<Error> refusal_;
+  SteadyTime refused_until_{};
   WaitList fetched_;
 };
 
