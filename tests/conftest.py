@@ -15,6 +15,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests")]
 
 from nodepool_helpers import Installation, Tree  # noqa: E402
 from services import Sshd, ZooKeeper, make_certificates, start_ensemble  # noqa: E402
+from statsd_listener import StatsdListener  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -67,3 +68,12 @@ def private_site(tmp_path, private_zookeeper):
     installation.zookeeper = private_zookeeper
     yield installation
     installation.stop()
+
+
+@pytest.fixture
+def statsd(monkeypatch):
+    listener = StatsdListener()
+    monkeypatch.setenv("STATSD_HOST", "127.0.0.1")
+    monkeypatch.setenv("STATSD_PORT", str(listener.port))
+    yield listener
+    listener.close()

@@ -42,34 +42,39 @@ SteadyTime BuildWorker::Consider() {
         DecideBuild(ViewOf(context_, name), *WishOf(*context_.config, name), context_.loop.Now());
     if (decision.due_at) next = std::min(next, now + (*decision.due_at - context_.loop.Now()));
     if (!decision.reason) continue;
-    if (auto retry_at = retries_.WaitsUntil(name, Circumstances(name), now)) {
+    std::string circumstances = Circumstances(name);
+    if (auto retry_at = retries_.WaitsUntil(name, circumstances, now)) {
       next = std::min(next, *retry_at);
       continue;
     }
     if (std::ssize(building_) >= at_most_) continue;
     building_.insert(name);
-    jobs_.Spawn("build image " + name.value, Build(name));
+    jobs_.Spawn("build image " + name.value, Build(name, std::move(circumstances)));
   }
   return next;
 }
 
-Task<> BuildWorker::Build(ImageName image) {
+Task<> BuildWorker::Build(ImageName image, std::string circumstances) {
   std::exception_ptr error;
+  bool is_done = false;
   try {
     std::optional<zk::HeldLock> lock = co_await context_.store.TryLockImage(image);
     if (lock) {
-      Task<> work = BuildLocked(image, *lock);
-      co_await context_.store.Holding(*lock, std::move(work));
+      Task<bool> work = BuildLocked(image, *lock);
+      is_done = co_await context_.store.Holding(*lock, std::move(work));
     }
   } catch (...) {
     error = std::current_exception();
   }
   building_.erase(image);
   Wake();
-  if (error && VerdictOf(error) != Verdict::kCancelled) {
+  if (error && VerdictOf(error) == Verdict::kCancelled) co_return;
+  SteadyTime now = context_.loop.SteadyNow();
+  if (error) {
     logger_.Error("Building image {}: {}", image, MessageOf(error));
-    bool is_configured = context_.config->common.diskimages.contains(image);
-    if (is_configured) retries_.Failed(image, Circumstances(image), context_.loop.SteadyNow());
+    retries_.Failed(image, std::move(circumstances), now);
+  } else if (!is_done) {
+    retries_.NotYet(image, std::move(circumstances), now);
   }
 }
 
@@ -86,9 +91,9 @@ Task<bool> BuildWorker::IsStillDue(ImageName image) {
   co_return decision.reason.has_value();
 }
 
-Task<> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
+Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
   bool is_due = co_await IsStillDue(image);
-  if (!is_due) co_return;
+  if (!is_due) co_return false;
   std::shared_ptr<const driver::LoadedConfig> config = context_.config;
   const config::DiskImage& settings = config->common.diskimages.at(image);
   std::string circumstances = Circumstances(image);
@@ -123,6 +128,7 @@ Task<> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
   co_await StayAwake();
   Task<> finish = Finish(build, lock, settings, outcome);
   co_await Shielded(std::move(finish));
+  co_return true;
 }
 
 Task<BuildWorker::Outcome> BuildWorker::Make(store::BuildKey build, const config::Config& config,
@@ -152,6 +158,7 @@ Task<BuildWorker::Outcome> BuildWorker::RunCommands(store::BuildKey build, const
     command.log_path = log;
     command.timeout = end - context_.loop.SteadyNow();
     command.grace = context_.intervals.stop_grace;
+    command.has_own_mounts = true;
     std::string program = command.argv.front();
     logger_.Info("Running {} for build {}, log {}", program, build, log);
     Task<process::Exit> run = context_.runner.Run(std::move(command));

@@ -24,8 +24,9 @@ class BuildWorker : public Worker {
 
   SteadyTime Consider() override;
   std::string Circumstances(const ImageName& image) const;
-  Task<> Build(ImageName image);
-  Task<> BuildLocked(ImageName image, zk::HeldLock lock);
+  Task<> Build(ImageName image, std::string circumstances);
+  // Whether it was due.
+  Task<bool> BuildLocked(ImageName image, zk::HeldLock lock);
   Task<bool> IsStillDue(ImageName image);
   Task<Outcome> Make(store::BuildKey build, const config::Config& config, const config::DiskImage& image);
   Task<Outcome> RunCommands(store::BuildKey build, const config::Config& config,

@@ -100,7 +100,7 @@ Task<> Builder::Bounded(SteadyTime deadline, std::string what, Task<> step) {
 }
 
 Task<> Builder::Stop() {
-  logger_.Info("Stopping");
+  if (!std::exchange(is_stopping_, true)) logger_.Info("Stopping");
   session_.Reset();
   image_watch_.Reset();
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.graceful_stop;

@@ -60,6 +60,7 @@ class Builder {
   StatsWorker stats_;
   zk::Registration session_;
   zk::Registration image_watch_;
+  bool is_stopping_ = false;
 };
 
 }  // namespace nodepool::builder

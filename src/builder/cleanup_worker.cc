@@ -8,6 +8,12 @@
 #include "sched/image_upload.h"
 
 namespace nodepool::builder {
+namespace {
+
+// Whoever makes a record in two steps has done the second by then.
+constexpr Duration kEmptyAge = std::chrono::minutes(5);
+
+}  // namespace
 
 CleanupWorker::CleanupWorker(Context& context, ImageProviders& providers, const UploadWorker& uploads)
     : Worker(context, "CleanupWorker"), providers_(providers), uploads_(uploads) {}
@@ -21,6 +27,11 @@ SteadyTime CleanupWorker::Consider() {
   }
   for (const ImageName& image : AllImages()) {
     if (is_pass || HasMarked(image)) ConsiderImage(image, is_pass);
+  }
+  for (const auto& [key, created] : context_.images.empty_builds()) {
+    if (is_pass && context_.loop.Now() - created > kEmptyAge) {
+      StartJob(fmt::format("remove empty build {}", key), RemoveRecord(key));
+    }
   }
   StartJob("local files", CleanLocal());
   return next_pass_;

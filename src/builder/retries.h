@@ -25,6 +25,12 @@ class Retries {
     entry.at = now + entry.pause;
     return entry.pause;
   }
+  // Nothing came of it, though nothing failed: somebody else is at it.
+  void NotYet(const Key& key, std::string circumstances, SteadyTime now) {
+    Entry& entry = entries_[key];
+    entry.circumstances = std::move(circumstances);
+    entry.at = now + kNotYet;
+  }
   void Succeeded(const Key& key) { entries_.erase(key); }
 
   // When the next attempt is due; nullopt: now.
@@ -37,6 +43,8 @@ class Retries {
   }
 
  private:
+  static constexpr Duration kNotYet = std::chrono::seconds(10);
+
   struct Entry {
     Duration pause{0};
     SteadyTime at;

@@ -81,7 +81,11 @@ Task<> UploadWorker::Upload(Target target, BuildId build) {
   auto reading = reading_.insert(key);
   try {
     bool is_done = co_await UploadOnce(key, target.second);
-    if (is_done) retries_.Succeeded(target);
+    if (is_done) {
+      retries_.Succeeded(target);
+    } else {
+      retries_.NotYet(target, circumstances, context_.loop.SteadyNow());
+    }
   } catch (...) {
     error = std::current_exception();
   }

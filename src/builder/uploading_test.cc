@@ -87,6 +87,20 @@ TEST_F(BuilderTest, TheLossOfTheSessionEndsTheUploadAndAnotherFollows) {
   EXPECT_EQ(Uploads().size(), 1u);
 }
 
+// Whoever holds the lock is waited for, without asking again and again.
+TEST_F(BuilderTest, AnUploadThatSomebodyElseHasLockedWaits) {
+  Host& host = Start();
+  ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
+  zk::HeldLock lock = *time_.Run(store_->TryLockUploads(Builds()[0].id, ProviderName("cloud")));
+  ASSERT_TRUE(Await([&] { return !Builds(ImageState::kReady).empty(); }));
+  std::size_t before = host.recorder->calls().size();
+  time_.Advance(1h);
+  EXPECT_TRUE(Uploads().empty());
+  EXPECT_LT(host.recorder->calls().size() - before, 100u);
+  time_.Run(store_->Unlock(lock));
+  EXPECT_TRUE(AwaitUploads(1, 1min));
+}
+
 TEST_F(BuilderTest, AnAbandonedUploadIsRemovedAndMadeAgain) {  // hard-fail-upload
   Start();
   ASSERT_TRUE(AwaitUploads(1));

@@ -19,7 +19,10 @@ sched::BuildView ViewOf(const Context& context, const store::StoredBuild& build)
   for (auto it = uploads.lower_bound(first); it != uploads.end() && it->first.build == build.id; ++it) {
     const auto& [key, upload] = *it;
     view.uploads.push_back({key.provider, key.upload, upload.record.state.value_or(ImageState::kFailed),
-                            upload.record.state_time, context.images.IsUploadLocked(build.id, key.provider)});
+                            upload.record.state_time});
+  }
+  for (const auto& [name, provider] : context.config->providers) {
+    if (context.images.IsUploadLocked(build.id, name)) view.uploading_to.insert(name);
   }
   return view;
 }

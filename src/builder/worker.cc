@@ -46,12 +46,21 @@ Task<> Worker::Stop() {
 Task<> Worker::Run() {
   while (true) {
     wake_.Reset();
-    SteadyTime now = context_.loop.SteadyNow();
-    SteadyTime next = now + kSyncPause;
-    if (context_.is_connected()) next = std::min(Consider(), now + kLookAnyway);
-    co_await WaitUntil(context_.loop, wake_, next);
+    co_await WaitUntil(context_.loop, wake_, Look());
     co_await context_.loop.SleepFor(kSettle);
   }
+}
+
+// Returns when to look again.
+SteadyTime Worker::Look() {
+  SteadyTime now = context_.loop.SteadyNow();
+  if (!context_.is_connected()) return now + kSyncPause;
+  try {
+    return std::min(Consider(), now + kLookAnyway);
+  } catch (const std::exception& error) {
+    logger_.Error("Looking around: {}", error.what());
+  }
+  return now + kLookAnyway;
 }
 
 }  // namespace nodepool::builder

@@ -34,6 +34,7 @@ class Worker {
 
  private:
   Task<> Run();
+  SteadyTime Look();
 
   std::string name_;
   Event wake_;

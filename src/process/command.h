@@ -27,6 +27,9 @@ struct Command {
   // How long a program that is told to end (SIGTERM to it alone) may tidy up before it
   // is killed with all that it has started.
   Duration grace = std::chrono::seconds(30);
+  // What it mounts is seen by it and its descendants alone and vanishes with the last of
+  // them. Without effect unless we may mount ourselves.
+  bool has_own_mounts = false;
 };
 
 inline constexpr std::size_t kKeptOutput = 64 * 1024;

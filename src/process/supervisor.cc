@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -150,6 +152,10 @@ class Supervision {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_NAME, "supervisor");
     ArrangeDescriptors(plan_);
+    // The system's mounts are followed; none of ours reaches the system.
+    if (plan_.has_own_mounts && unshare(CLONE_NEWNS) == 0) {
+      mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr);
+    }
     sigset_t children = ChildSignal();
     int child_ended = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
     pid_t self = getpid();

@@ -35,6 +35,7 @@ struct SupervisorPlan {
   int report_fd;
   int output_fd;
   std::int64_t grace_ms;
+  bool has_own_mounts;
 };
 
 // To be called in the child of a fork; calls only what is safe there.

@@ -111,7 +111,8 @@ class Child {
                         control.read.get(),
                         report.write.get(),
                         output,
-                        std::chrono::duration_cast<std::chrono::milliseconds>(command.grace).count()};
+                        std::chrono::duration_cast<std::chrono::milliseconds>(command.grace).count(),
+                        command.has_own_mounts};
     supervisor_ = ::fork();
     if (supervisor_ == 0) Supervise(plan);
     if (supervisor_ < 0) Refuse("fork");

@@ -218,6 +218,16 @@ TEST_F(SystemRunnerTest, ASupervisorThatIsKilledTakesTheProgramAlong) {
   EXPECT_TRUE(WaitFor([&] { return !Exists(program); }));
 }
 
+TEST_F(SystemRunnerTest, ItsOwnMountsVanishWithIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs the right to mount";
+  Command command = Shell("mount -t tmpfs none $D && touch $D/inside && grep -c $D /proc/self/mounts");
+  command.has_own_mounts = true;
+  Exit exit = Run(command);
+  if (exit.code != 0) GTEST_SKIP() << "needs the right to mount: " << exit.output;
+  EXPECT_EQ(exit.output, "1\n");
+  EXPECT_FALSE(std::filesystem::exists(folder + "/inside"));
+}
+
 TEST_F(SystemRunnerTest, ManyAtATime) {
   TaskGroup tasks(loop, log::Logger("test"));
   for (int i = 0; i < 20; ++i) Spawn(tasks, Shell("echo x >> $D/all; sleep 0.05"));

@@ -64,7 +64,7 @@ class Planner {
   }
 
   void ConsiderUpload(const BuildView& build, const UploadView& upload, bool is_kept, bool goes) {
-    if (upload.state == ImageState::kUploading && upload.is_locked) return;
+    if (upload.state == ImageState::kUploading && build.IsUploading(upload.provider)) return;
     auto remove = [&](RemovalReason reason) {
       plan_.uploads.push_back({build.id, upload.provider, upload.id, ReasonOf(upload, reason)});
     };

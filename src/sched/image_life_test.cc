@@ -37,7 +37,7 @@ class ImageLifeTest : public ::testing::Test {
   static UploadView& AddUpload(BuildView& build, std::string id, ImageState state = ImageState::kReady,
                                ProviderName provider = kCloud) {
     return build.uploads.emplace_back(
-        UploadView{std::move(provider), UploadId(std::move(id)), state, build.state_time, false});
+        UploadView{std::move(provider), UploadId(std::move(id)), state, build.state_time});
   }
   BuildDecision Decide() { return DecideBuild(image, wish, kNow); }
   CleanupPlan Plan() { return PlanCleanup(image, &wish, {kCloud, kOther}); }
@@ -131,9 +131,9 @@ TEST_F(ImageLifeTest, WhyNothingIsUploaded) {
   EXPECT_EQ(why(), NoUploadReason::kNotBuilt);
   image.builds[0].formats = {"qcow2"};
   image.builds[0].local_formats = {"qcow2"};
-  AddUpload(image.builds[0], "1", ImageState::kUploading).is_locked = true;
+  image.builds[0].uploading_to = {kCloud};
   EXPECT_EQ(why(), NoUploadReason::kBusy);
-  image.builds[0].uploads[0].state = ImageState::kReady;
+  AddUpload(image.builds[0], "1");
   EXPECT_EQ(why(), NoUploadReason::kUploaded);
   wish.providers[kCloud].is_paused = true;
   EXPECT_EQ(why(), NoUploadReason::kPaused);
@@ -181,7 +181,8 @@ TEST_F(ImageLifeTest, CruftOfKeptBuildsGoes) {
   AddUpload(build, "1", ImageState::kFailed);
   AddUpload(build, "2", ImageState::kDeleting);
   AddUpload(build, "3", ImageState::kUploading);
-  AddUpload(build, "4", ImageState::kUploading).is_locked = true;
+  AddUpload(build, "4", ImageState::kUploading, kOther);
+  build.uploading_to = {kOther};
   AddUpload(build, "5", ImageState::kReady);
   AddUpload(build, "6", ImageState::kFailed, ProviderName("unknown"));
   wish.providers[kOther] = {.format = "qcow2"};

@@ -13,10 +13,7 @@ std::optional<NoUploadReason> WhyNot(const BuildView* current, const ProviderNam
   bool is_built = std::ranges::find(current->formats, wish.format) != current->formats.end();
   if (!is_built) return NoUploadReason::kNotBuilt;
   if (!current->local_formats.contains(wish.format)) return NoUploadReason::kElsewhere;
-  bool is_locked = std::ranges::any_of(current->uploads, [&](const UploadView& upload) {
-    return upload.provider == provider && upload.is_locked;
-  });
-  if (is_locked) return NoUploadReason::kBusy;
+  if (current->IsUploading(provider)) return NoUploadReason::kBusy;
   return std::nullopt;
 }
 

@@ -19,7 +19,6 @@ struct UploadView {
   UploadId id;
   ImageState state = ImageState::kUploading;
   WallTime state_time{};
-  bool is_locked = false;  // somebody uploads this build to this provider
 };
 
 struct BuildView {
@@ -31,6 +30,9 @@ struct BuildView {
   bool is_own = false;
   std::set<std::string> local_formats;  // of the image files on this host
   std::vector<UploadView> uploads;
+  std::set<ProviderName> uploading_to;  // somebody holds the lock of its uploads there
+
+  bool IsUploading(const ProviderName& provider) const { return uploading_to.contains(provider); }
 };
 
 struct ImageView {

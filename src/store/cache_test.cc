@@ -250,6 +250,39 @@ TEST(RequestLockCache, FollowsDirectoriesAndContenders) {
   EXPECT_TRUE(following.cache.all().empty());
 }
 
+TEST(ImageCache, KnowsWhoWorksAndWhatWasAskedFor) {
+  World w;
+  Following<ImageCache> following(w);
+  const ImageCache& cache = following.cache;
+  ImageName image("deb12");
+  BuildKey build{image, BuildId("b")};
+  ProviderName east("east");
+  auto settle = [&] { w.time.Advance(std::chrono::milliseconds(1)); };
+  EXPECT_FALSE(cache.IsBuildLocked(image));
+  std::optional<zk::HeldLock> lock = w.Run(w.store.TryLockImage(image));
+  w.Put("/nodepool/images/deb12/builds/b", R"({"state": "ready", "state_time": 1})");
+  std::optional<zk::HeldLock> uploads = w.Run(w.store.TryLockUploads(build, east));
+  w.Run(w.store.RequestBuild(image));
+  w.Put("/nodepool/images/deb12/builds/empty/lock", "");
+  settle();
+  EXPECT_TRUE(cache.IsBuildLocked(image));
+  EXPECT_TRUE(cache.IsUploadLocked(build, east));
+  EXPECT_FALSE(cache.IsUploadLocked(build, ProviderName("west")));
+  ASSERT_TRUE(cache.build_requests().contains(image));
+  EXPECT_LT(w.time.loop().Now() - cache.build_requests().at(image), std::chrono::seconds(1));
+  EXPECT_EQ(cache.empty_builds().size(), 1u);
+  EXPECT_EQ(cache.malformed_count(), 0u);
+  w.Run(w.store.Unlock(*lock));
+  w.Run(w.store.Unlock(*uploads));
+  w.Run(w.store.RemoveBuildRequest(image));
+  w.Erase("/nodepool/images/deb12/builds/empty");
+  settle();
+  EXPECT_FALSE(cache.IsBuildLocked(image));
+  EXPECT_FALSE(cache.IsUploadLocked(build, east));
+  EXPECT_TRUE(cache.build_requests().empty());
+  EXPECT_TRUE(cache.empty_builds().empty());
+}
+
 TEST(ImageCache, FindsTheNewestReadyUpload) {
   World w;
   Following<ImageCache> following(w);

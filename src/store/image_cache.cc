@@ -40,7 +40,8 @@ const StoredUpload* ImageCache::NewestReadyUpload(const ImageName& image,
 
 bool ImageCache::WantsData(std::string_view path) const {
   Part part = paths::ParseBelowImages(path).part;
-  return part == Part::kBuild || part == Part::kUpload;
+  // Of a request its age.
+  return part == Part::kBuild || part == Part::kUpload || part == Part::kBuildRequest;
 }
 
 void ImageCache::OnNode(const std::string& path, const zk::NodeData& node) {
@@ -95,6 +96,7 @@ void ImageCache::OnGone(const std::string& path) {
       break;
     case Part::kBuild:
       builds_.erase(place.key.build);
+      empty_builds_.erase(place.key.build);
       break;
     case Part::kUpload:
       RemoveUpload(place.key);
@@ -108,6 +110,11 @@ void ImageCache::OnGone(const std::string& path) {
 
 void ImageCache::OnBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node) {
   builds_.erase(key);
+  empty_builds_.erase(key);
+  if (node.data.empty()) {
+    empty_builds_[key] = RevisionOf(node.stat).created;
+    return;
+  }
   Expected<ImageBuild> build = ParseImageBuild(node.data, loop_.Now());
   if (!build) {
     malformed_.Report(path, node.stat, build.error().message());

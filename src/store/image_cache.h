@@ -30,6 +30,8 @@ class ImageCache : private zk::TreeCache::Listener {
   const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_; }
   const std::set<ImageName>& paused() const { return paused_; }
   const std::set<ImageName>& images() const { return images_; }
+  // Znodes of builds without data, and when they were made: others' locking leaves them.
+  const std::map<BuildKey, WallTime>& empty_builds() const { return empty_builds_; }
   // When somebody asked for a build, by image.
   const std::map<ImageName, WallTime>& build_requests() const { return build_requests_; }
   // Whether somebody builds the image, or uploads the build to the provider, as far as
@@ -56,6 +58,7 @@ class ImageCache : private zk::TreeCache::Listener {
 
   Loop& loop_;
   std::map<BuildKey, StoredBuild> builds_;
+  std::map<BuildKey, WallTime> empty_builds_;
   std::map<UploadKey, StoredUpload> uploads_;
   std::map<std::pair<ImageName, ProviderName>, std::set<UploadKey>> ready_uploads_;
   std::set<ImageName> images_;

@@ -191,7 +191,8 @@ class Store {
 
   // Removes an upload's record with everything below it; gone already is success.
   Task<> RemoveUpload(UploadKey upload);
-  // Removes a build's record with everything below it unless it has uploads: false.
+  // Removes a build's record with everything below it unless it has uploads: false. Those
+  // without data do not count.
   Task<bool> RemoveBuild(BuildKey build);
   // Removes what is left of an image without builds; false when it has some, or
   // somebody is busy with it (D-44).

@@ -82,10 +82,15 @@ Task<> Store::ImportImages(std::map<std::string, std::string> records) {
 Task<> Store::PushNumber(std::string directory, std::int64_t number) {
   co_await Ensure(directory);
   while (true) {
-    std::string made = co_await CreateSequential(directory + "/", "", zk::CreateMode::kPersistentSequential);
-    UploadId upload(zk::BaseName(made));
-    co_await Delete(made);
-    if (NumberOf(upload) >= number) co_return;
+    std::function<Task<zk::Result<zk::Created>>()> attempt = [&] {
+      return client_.Create(directory + "/", "", zk::CreateMode::kPersistentSequential);
+    };
+    zk::Result<zk::Created> made = co_await Repeat(loop_, random_, attempt);
+    // A number that somebody has written down is passed over by making any other child.
+    std::string path = made ? made->path : directory + "/push";
+    if (!made) co_await Make(path);
+    co_await Delete(path);
+    if (made && NumberOf(UploadId(zk::BaseName(path))) >= number) co_return;
   }
 }
 

@@ -215,9 +215,13 @@ Task<> Store::RemoveUpload(UploadKey upload) { co_await RemoveAll(paths::Upload(
 Task<bool> Store::RemoveBuild(BuildKey build) {
   std::vector<std::string> providers = co_await Children(paths::Providers(build));
   for (const std::string& provider : providers) {
-    std::vector<std::string> uploads = co_await Children(paths::Uploads(build, ProviderName(provider)));
-    if (std::ranges::any_of(uploads, [](const std::string& name) { return paths::IsUploadId(name); })) {
-      co_return false;
+    UploadKey key{build, ProviderName(provider), UploadId()};
+    std::vector<std::string> uploads = co_await Children(paths::Uploads(build, key.provider));
+    for (const std::string& name : uploads) {
+      if (!paths::IsUploadId(name)) continue;
+      key.upload = UploadId(name);
+      zk::Result<zk::NodeData> upload = co_await Get(paths::Upload(key));
+      if (upload && !upload->data.empty()) co_return false;
     }
   }
   co_await RemoveAll(paths::Build(build));

@@ -98,7 +98,7 @@ def test_the_command_and_its_environment(images):
     assert "tops3cret" not in builder.output()
 
 
-# 17.30 of coordination.md, 6.2
+# coordination.17.30
 def test_17_30_a_build_asked_for(images):
     config = images.config([image()], [images.provider()])
     images.builder(config)
@@ -113,7 +113,7 @@ def test_17_30_a_build_asked_for(images):
     assert set(images.builds()) == {first, second}
 
 
-# 17.31 of coordination.md, D-42
+# coordination.17.31, D-42
 def test_17_31_a_paused_image_is_uploaded_but_not_built(images):
     pause = images.folder / "pause"
     pause.touch()
@@ -245,6 +245,23 @@ def test_stopped_while_uploading(images):  # stop-upload
     assert images.cloud_images() == {}
 
 
+# The image is in the cloud, the record does not say `ready` yet: it is deleted with the record.
+def test_killed_between_upload_and_record(images):
+    hook = images.folder / "hook"
+    hook.write_text(f"#!/bin/sh\n[ ! -e {images.folder}/killed ] || exit 0\ntouch {images.folder}/killed\n"
+                    "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)\nsleep 1000\n")
+    hook.chmod(0o755)
+    config = images.config([image()], [images.provider(post_upload_hook=str(hook))])
+    builder = images.builder(config)
+    assert builder.wait() == -signal.SIGKILL
+    (first, record), = images.uploads().items()
+    assert record["state"] == "uploading" and set(images.cloud_images()) == {record["external_id"]}
+    images.builder(config)
+    images.wait_upload()
+    wait_for(lambda: len(images.uploads()) == 1 and len(images.cloud_images()) == 1, "one image is left")
+    assert record["external_id"] not in images.cloud_images() and first not in images.uploads()
+
+
 def test_killed_while_deleting(images):
     config = images.config([image()], [images.provider(simulation={"delete-latency": 600})])
     builder = images.builder(config)
@@ -260,7 +277,7 @@ def test_killed_while_deleting(images):
     assert build not in {entry["metadata"]["nodepool_build_id"] for entry in images.cloud_images().values()}
 
 
-# 17.33 of coordination.md
+# coordination.17.33
 def test_17_33_a_deleted_upload_is_made_again(images):
     config = images.config([image()], [images.provider()])
     images.builder(config)
@@ -351,9 +368,30 @@ def test_the_hook_runs_after_the_upload_and_may_refuse(images):
     assert post == f"fake-cloud {images.uploads()[(build, number)]['external_id']}\n"
 
 
+# D-mixed
+def test_drivers_with_and_without_images(images):
+    static = {"name": "static-hosts", "driver": "static", "pools": [{"name": "main", "nodes": []}]}
+    builder = images.builder(images.config([image()], [static, images.provider()]))
+    images.wait_upload()
+    assert "static-hosts" not in builder.output()
+
+
+# builder.md 15, from the process itself
+def test_statistics_are_sent(images, statsd):
+    builder = images.builder(images.config([image()], [images.provider()]))
+    images.wait_upload()
+    for key, value in {"nodepool.dib_image_build.debian.qcow2.size": "4096|g",
+                       "nodepool.dib_image_build.debian.status.rc": "0|g",
+                       "nodepool.image_update.debian.fake-cloud": "1|c"}.items():
+        wait_for(lambda: value in {line.split(":", 1)[1] for _, line in statsd.lines(re.escape(key) + ":")}, f"{key} is sent")
+    fqdn = next(line.split(".image.")[0] for _, line in wait_for(
+        lambda: statsd.lines(r"nodepool\.builder\..*\.image\.debian\.build\.state:0"), "the state is sent"))
+    assert os.uname().nodename in fqdn and builder.is_running()
+
+
 # --- Several builders ------------------------------------------------------------------------
 
-# 17.32 of coordination.md; offline-builder
+# coordination.17.32; offline-builder
 def test_17_32_two_builders_build_once_and_upload_what_they_have(images):
     pause = images.folder / "pause"
     pause.touch()
@@ -378,7 +416,7 @@ def test_17_32_two_builders_build_once_and_upload_what_they_have(images):
     images.wait_upload(build=new)
 
 
-# 17.29 of coordination.md: kazoo's lock keeps the image from being built; D-09
+# coordination.17.29: kazoo's lock keeps the image from being built; D-09
 def test_17_29_component_and_locks(images):
     lock = images.tree.zk.Lock("/nodepool/images/debian/builds/lock")
     images.tree.zk.ensure_path("/nodepool/images/debian/builds")
@@ -400,7 +438,7 @@ def test_17_29_component_and_locks(images):
     wait_for(lambda: images.tree.zk.exists("/nodepool/images/debian/request-build") is None, "the request is served")
 
 
-# 17.34 of coordination.md
+# coordination.17.34
 def test_17_34_export_and_import(images):
     config = images.config([image()], [images.provider()])
     builder = images.builder(config)

@@ -42,8 +42,15 @@ def start(images, entry, simulation=None):
     return config, images.builder(config)
 
 
-def mounts(folder: pathlib.Path) -> list[str]:
-    return [line for line in pathlib.Path("/proc/mounts").read_text().splitlines() if str(folder) in line]
+def mounts(folder: pathlib.Path) -> set[str]:
+    """What is mounted below the folder, by us or in the builds' own namespaces."""
+    found = set()
+    for table in pathlib.Path("/proc").glob("[0-9]*/mounts"):
+        try:
+            found |= {line for line in table.read_text().splitlines() if str(folder) in line}
+        except OSError:
+            pass
+    return found
 
 
 def loop_devices(folder: pathlib.Path) -> str:
@@ -61,6 +68,16 @@ def processes(folder: pathlib.Path) -> list[str]:
         if str(folder).encode() in words and b"nodepool-builder" not in words and b"pytest" not in words:
             found.append(words[:200])
     return found
+
+
+def is_command(entry: pathlib.Path, folder: pathlib.Path) -> bool:
+    """Whether the process is the command that the builder runs: the leader of a session of its own."""
+    try:
+        is_leader = int(entry.name) == os.getsid(int(entry.name))
+        words = (entry / "cmdline").read_bytes()
+        return is_leader and b"disk-image-create" in words and str(folder).encode() in words
+    except OSError:
+        return False
 
 
 def temporary(images) -> list[str]:
@@ -103,7 +120,7 @@ def test_a_failing_element(images):
 
 
 # 8.6, D-41: told to end, disk-image-create unmounts and removes what it has made
-@pytest.mark.parametrize("how", ["time-out", "stop", "kill"])
+@pytest.mark.parametrize("how", ["time-out", "stop", "kill", "kill-command"])
 def test_an_ended_build_leaves_nothing(images, how):
     settings = {"build-timeout": 8} if how == "time-out" else {}
     config, builder = start(images, image(images, env={"DIB_TEST_SLEEP": 1000}, **settings))
@@ -113,8 +130,19 @@ def test_an_ended_build_leaves_nothing(images, how):
     elif how == "stop":
         builder.stop(number=signal.SIGINT, seconds=60)
         assert builder.wait() == 0
-    else:
+    elif how == "kill":
         builder.kill()
+    else:
+        # It has no time to tidy up; its mounts go with its processes.
+        log, = images.log_dir().iterdir()
+        command, = [int(entry.name) for entry in pathlib.Path("/proc").glob("[0-9]*") if is_command(entry, images.folder)]
+        os.kill(command, signal.SIGKILL)
+        wait_for(lambda: "ended with -9" in builder.output(), "the end of the command is seen")
+        assert not processes(images.work) and not mounts(images.work)
+        assert log.read_text().endswith("\nExit code: -9\n")
+        for device in re.findall(r"^(\S+): .*", loop_devices(images.work), re.M):
+            subprocess.run(["losetup", "-d", device], check=True)
+        return
     assert_nothing_left(images)
 
 

@@ -1,0 +1,90 @@
+#include "builder/build_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace nodepool::builder {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class BuildCommandTest : public ::testing::Test {
+ protected:
+  BuildCommandTest() {
+    config.images_dir = "/opt/images";
+    image.name = ImageName("deb");
+    image.formats = {"qcow2", "raw"};
+    image.elements = {"debian-minimal", "vm  simple-init"};
+  }
+  BuildPlan Plan() { return PlanBuild(config, image, build, surroundings); }
+  std::vector<std::string> Words() { return Plan().commands.at(0).argv; }
+
+  config::Config config;
+  config::DiskImage image;
+  store::BuildKey build{ImageName("deb"), BuildId("0c44")};
+  BuildSurroundings surroundings{{{"PATH", "/bin"}, {"ELEMENTS_PATH", "/theirs"}}, "/usr/lib/helpers"};
+};
+
+// builder.md 8.1
+TEST_F(BuildCommandTest, TheWordsOfTheCommand) {
+  EXPECT_THAT(Words(), ElementsAre("disk-image-create", "-x", "-t", "qcow2,raw", "--checksum", "--no-tmpfs",
+                                   "--qemu-img-options", "compat=0.10", "-o", "/opt/images/deb-0c44",
+                                   "debian-minimal", "vm", "simple-init"));
+  image.formats = {"raw"};
+  image.elements = {};
+  config.images_dir = "/with blank/it's";
+  EXPECT_THAT(Words(), ElementsAre("disk-image-create", "-x", "-t", "raw", "--checksum", "--no-tmpfs", "-o",
+                                   "/with blank/it's/deb-0c44"));
+}
+
+// D-43
+TEST_F(BuildCommandTest, TheCommandMayHaveWordsOfItsOwn) {
+  image.dib_cmd = "sudo -E '%p/my create'";
+  std::vector<std::string> words = Words();
+  words.resize(4);
+  EXPECT_THAT(words, ElementsAre("sudo", "-E", "/usr/lib/helpers/my create", "-x"));
+  for (const char* bad : {"'open", "", "  "}) {
+    image.dib_cmd = bad;
+    EXPECT_THROW(Plan(), Error) << bad;
+  }
+}
+
+// builder.md 8.2
+TEST_F(BuildCommandTest, TheEnvironment) {
+  EXPECT_EQ(Plan().commands[0].environment,
+            (process::Environment{{"PATH", "/bin"},
+                                  {"ELEMENTS_PATH", "/theirs"},
+                                  {"DIB_RELEASE", ""},
+                                  {"DIB_IMAGE_NAME", "deb"},
+                                  {"DIB_IMAGE_FILENAME", "/opt/images/deb-0c44"}}));
+  config.elements_dir = "/ours";
+  image.release = "12";
+  image.env_vars = {{"PATH", "/opt"}, {"DIB_IMAGE_NAME", "other"}};
+  process::Environment environment = Plan().commands[0].environment;
+  EXPECT_EQ(environment["ELEMENTS_PATH"], "/ours");
+  EXPECT_EQ(environment["DIB_RELEASE"], "12");
+  EXPECT_EQ(environment["PATH"], "/opt");
+  EXPECT_EQ(environment["DIB_IMAGE_NAME"], "other") << "env-vars have the last word";
+}
+
+// D-46
+TEST_F(BuildCommandTest, FormatsThatExcludeEachOtherAreConvertedAfterwards) {
+  image.formats = {"qcow2", "tar", "vhd", "vmdk"};
+  BuildPlan plan = Plan();
+  ASSERT_EQ(plan.commands.size(), 2u);
+  EXPECT_EQ(plan.commands[0].argv[3], "qcow2,tar,vhd");
+  EXPECT_THAT(plan.commands[1].argv, ElementsAre("qemu-img", "convert", "-f", "qcow2", "-O", "vmdk",
+                                                 "/opt/images/deb-0c44.qcow2", "/opt/images/deb-0c44.vmdk"));
+  EXPECT_THAT(plan.without_checksums, ElementsAre("vmdk"));
+  image.formats = {"raw", "vmdk"};
+  plan = Plan();
+  EXPECT_EQ(plan.commands.size(), 1u);
+  EXPECT_EQ(plan.commands[0].argv[3], "raw,vmdk");
+  EXPECT_THAT(plan.without_checksums, IsEmpty());
+}
+
+}  // namespace
+}  // namespace nodepool::builder

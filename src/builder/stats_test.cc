@@ -1,0 +1,93 @@
+#include "builder/builder_fixture_for_test.h"
+#include "builder/stats_metrics.h"
+
+namespace nodepool::builder {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Remembers what it was told last.
+class Recorder : public metrics::Sink {
+ public:
+  void Set(const metrics::Metric& gauge, const metrics::LabelValues& labels, double value) override {
+    values[metrics::KeyOf(gauge, labels)] = value;
+  }
+  void Add(const metrics::Metric& counter, const metrics::LabelValues& labels, std::int64_t by) override {
+    values[metrics::KeyOf(counter, labels) + " count"] += static_cast<double>(by);
+  }
+  void Observe(const metrics::Metric& timing, const metrics::LabelValues& labels, Duration took) override {
+    values[metrics::KeyOf(timing, labels) + " seconds"] = std::chrono::duration<double>(took).count();
+  }
+  std::map<std::string, double> values;
+};
+
+class BuilderStatsTest : public BuilderTest {
+ protected:
+  BuilderStatsTest() { metrics_ = metrics::Metrics(&recorder_, nullptr); }
+  std::map<std::string, double>& values() { return recorder_.values; }
+
+  Recorder recorder_;
+};
+
+// builder.md 15.1
+TEST_F(BuilderStatsTest, BuildsAndUploadsAreMeasured) {
+  Host& host = Start();
+  ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
+  ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_latency = 90s; });
+  ASSERT_TRUE(AwaitUploads(1));
+  std::string build = "nodepool.dib_image_build.debian.";
+  EXPECT_EQ(values()[build + "qcow2.size"], 4096);
+  EXPECT_EQ(values()[build + "status.rc"], 0);
+  EXPECT_NEAR(values()[build + "status.duration seconds"], 600, 1);
+  EXPECT_NEAR(values()[build + "status.last_build"], ToSeconds(Builds()[0].record.state_time), 2);
+  EXPECT_NEAR(values()["nodepool.image_update.debian.cloud seconds"], 90, 1);
+  EXPECT_EQ(values()["nodepool.image_update.debian.cloud count"], 1);
+  host.runner.next_code = [] { return 127; };
+  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Advance(15min);
+  EXPECT_EQ(values()[build + "status.rc"], 127);
+}
+
+// builder.md 15.2
+TEST_F(BuilderStatsTest, StatesAreToldOnceAMinute) {
+  providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian, pause: true}");
+  Load();
+  Start();
+  std::string own = "nodepool.builder.nb01.example.org.";
+  std::string image = own + "image.debian.";
+  time_.Advance(2min);
+  EXPECT_EQ(values()[image + "build.state"], 1);
+  EXPECT_EQ(values()[image + "provider.cloud.upload.state"], 0);
+  EXPECT_EQ(values()[image + "provider.other.upload.state"], 3);
+  EXPECT_EQ(values()[own + "current_builds"], 1);
+  EXPECT_EQ(values()[own + "upload_workers"], 4);
+  ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_latency = 1h; });
+  time_.Advance(10min);
+  EXPECT_EQ(values()[image + "build.state"], 0);
+  EXPECT_EQ(values()[image + "provider.cloud.upload.state"], 2);
+  time_.Run(store_->PauseImage(ImageName("debian")));
+  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Advance(2min);
+  EXPECT_EQ(values()[image + "build.state"], 3);
+  EXPECT_EQ(values()["nodepool.image.debian.image_build_requests"], 1);
+  EXPECT_EQ(values()["nodepool.image_build_requests"], 1);
+}
+
+// The page is made from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1
+// to write it.
+TEST(BuilderStatsReferenceTest, ThePageIsUpToDate) {
+  std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/builder-metrics.md";
+  std::string page =
+      "# Metrics of the builder\n\n"
+      "Made from the declarations in `src/builder/stats_metrics.h`; a test keeps it up to date. Sent to "
+      "statsd when\n"
+      "`STATSD_HOST` or `STATSD_PORT` is set in the environment.\n\n" +
+      metrics::ReferencePage(stats::All());
+  if (std::getenv("NODEPOOL_WRITE_REFERENCE") != nullptr) std::ofstream(path) << page;
+  std::ostringstream found;
+  found << std::ifstream(path).rdbuf();
+  EXPECT_EQ(found.str(), page);
+}
+
+}  // namespace
+}  // namespace nodepool::builder

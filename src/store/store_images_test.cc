@@ -1,0 +1,211 @@
+#include <gmock/gmock.h>
+
+#include "store/store_test_util.h"
+
+namespace nodepool::store {
+namespace {
+
+using ::testing::ElementsAre;
+using Fault = testing::FaultyZk::Fault;
+
+const ImageName kImage("debian");
+const ProviderName kCloud("cloud");
+
+ImageBuild Building() {
+  ImageBuild build;
+  build.state = ImageState::kBuilding;
+  build.formats = {"qcow2"};
+  return build;
+}
+
+ImageUpload Uploading() {
+  ImageUpload upload;
+  upload.state = ImageState::kUploading;
+  return upload;
+}
+
+template <class Record>
+std::function<Change(Record&)> To(ImageState state) {
+  return [state](Record& record) {
+    record.state = state;
+    return Change::kWrite;
+  };
+}
+
+class StoreImagesTest : public ::testing::Test {
+ protected:
+  zk::HeldLock LockImage() { return *w.Run(w.store.TryLockImage(kImage)); }
+  StoredBuild CreateBuild() {
+    zk::HeldLock lock = LockImage();
+    StoredBuild build = w.Run(w.store.CreateBuild(kImage, Building(), lock));
+    w.Run(w.store.UpdateBuild(build, lock, To<ImageBuild>(ImageState::kReady)));
+    w.Run(w.store.Unlock(lock));
+    return build;
+  }
+  StoredUpload CreateUpload(const StoredBuild& build) {
+    zk::HeldLock lock = *w.Run(w.store.TryLockUploads(build.id, kCloud));
+    StoredUpload upload = w.Run(w.store.CreateUpload(build.id, kCloud, Uploading(), lock));
+    w.Run(w.store.UpdateUpload(upload, lock, To<ImageUpload>(ImageState::kReady)));
+    w.Run(w.store.Unlock(lock));
+    return upload;
+  }
+
+  World w;
+};
+
+// coordination.17.29
+TEST_F(StoreImagesTest, BuildsAndUploadsLieWhereEverybodyLooks) {
+  StoredBuild build = CreateBuild();
+  StoredUpload upload = CreateUpload(build);
+  std::string path = "/nodepool/images/debian/builds/" + build.id.build.value;
+  EXPECT_EQ(build.id.build.value.size(), 32u);
+  EXPECT_EQ(upload.id.upload.value, "0000000001");
+  EXPECT_TRUE(w.Exists("/nodepool/images/debian/builds/lock"));
+  EXPECT_TRUE(w.Exists(path + "/providers/cloud/images/lock"));
+  EXPECT_THAT(w.Data(path), ::testing::HasSubstr("\"state\": \"ready\""));
+  EXPECT_EQ(w.Run(w.store.ReadUpload(upload.id))->record.state, ImageState::kReady);
+  EXPECT_EQ(w.Run(w.store.ListBuilds(kImage)).size(), 1u);
+  EXPECT_EQ(w.Run(w.store.ListUploadsOf(build.id, kCloud)).size(), 1u);
+}
+
+TEST_F(StoreImagesTest, LocksExclude) {
+  StoredBuild build = CreateBuild();
+  StoredUpload upload = CreateUpload(build);
+  zk::HeldLock image = LockImage();
+  zk::HeldLock marks = *w.Run(w.store.TryLockBuild(build.id));
+  zk::HeldLock uploads = *w.Run(w.store.TryLockUploads(build.id, kCloud));
+  zk::HeldLock number = *w.Run(w.store.TryLockUpload(upload.id));
+  EXPECT_FALSE(w.Run(w.store.TryLockImage(kImage)));
+  EXPECT_FALSE(w.Run(w.store.TryLockBuild(build.id)));
+  EXPECT_FALSE(w.Run(w.store.TryLockUploads(build.id, kCloud)));
+  EXPECT_FALSE(w.Run(w.store.TryLockUpload(upload.id)));
+  EXPECT_TRUE(w.Run(w.store.TryLockUploads(build.id, ProviderName("other"))));
+  for (const zk::HeldLock& lock : {image, marks, uploads, number}) w.Run(w.store.Unlock(lock));
+  EXPECT_TRUE(w.Run(w.store.TryLockUpload(upload.id)));
+}
+
+// D-07: a lock on what is gone leaves nothing.
+TEST_F(StoreImagesTest, LockingWhatIsGoneMakesNothing) {
+  BuildKey build{kImage, BuildId("gone")};
+  EXPECT_FALSE(w.Run(w.store.TryLockBuild(build)));
+  EXPECT_FALSE(w.Run(w.store.TryLockUploads(build, kCloud)));
+  EXPECT_FALSE(w.Run(w.store.TryLockUpload({build, kCloud, UploadId("0000000001")})));
+  EXPECT_FALSE(w.Exists("/nodepool"));
+}
+
+TEST_F(StoreImagesTest, NothingIsWrittenWithoutTheLock) {
+  zk::HeldLock lock = LockImage();
+  StoredBuild build = w.Run(w.store.CreateBuild(kImage, Building(), lock));
+  w.Run(w.store.Unlock(lock));
+  auto update = [&] { w.Run(w.store.UpdateBuild(build, lock, To<ImageBuild>(ImageState::kReady))); };
+  EXPECT_EQ(VerdictThrown(update), Verdict::kLostSession);
+  auto create = [&] { w.Run(w.store.CreateBuild(kImage, Building(), lock)); };
+  EXPECT_EQ(VerdictThrown(create), Verdict::kLostSession);
+  lock = LockImage();
+  w.memory.ExpireSession(*w.client);
+  w.time.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(VerdictThrown(update), Verdict::kLostSession);
+  EXPECT_EQ(w.Run(w.store.ReadBuild(build.id))->record.state, ImageState::kBuilding);
+}
+
+TEST_F(StoreImagesTest, AChangedRecordIsChangedAnew) {
+  zk::HeldLock lock = LockImage();
+  StoredBuild build = w.Run(w.store.CreateBuild(kImage, Building(), lock));
+  w.Put("/nodepool/images/debian/builds/" + build.id.build.value,
+        R"({"state": "deleting", "state_time": 1, "more": 2})");
+  auto change = [](ImageBuild& record) {
+    return record.state == ImageState::kDeleting ? Change::kSkip : Change::kWrite;
+  };
+  EXPECT_FALSE(w.Run(w.store.UpdateBuild(build, lock, change)));
+  // D-04: keys of others stay.
+  EXPECT_TRUE(w.Run(w.store.UpdateUnlockedBuild(build, To<ImageBuild>(ImageState::kReady))));
+  EXPECT_THAT(w.Data("/nodepool/images/debian/builds/" + build.id.build.value),
+              ::testing::HasSubstr("\"more\": 2"));
+}
+
+// Delete-with-uploads, empty-nodes
+TEST_F(StoreImagesTest, ABuildWithUploadsIsNotRemoved) {
+  StoredBuild build = CreateBuild();
+  StoredUpload upload = CreateUpload(build);
+  EXPECT_FALSE(w.Run(w.store.RemoveBuild(build.id)));
+  zk::HeldLock number = *w.Run(w.store.TryLockUpload(upload.id));
+  w.Run(w.store.RemoveUpload(upload.id));
+  w.Run(w.store.Unlock(number));
+  EXPECT_FALSE(w.Run(w.store.ReadUpload(upload.id)));
+  // Left by somebody who locked a removed upload.
+  w.Put("/nodepool/images/debian/builds/" + build.id.build.value + "/providers/cloud/images/0000000001/lock",
+        "");
+  EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.ReadUpload(upload.id)); }), Verdict::kInvalid);
+  EXPECT_TRUE(w.Run(w.store.RemoveBuild(build.id)));
+  EXPECT_FALSE(w.Run(w.store.BuildExists(build.id)));
+}
+
+// D-44
+TEST_F(StoreImagesTest, AnImageIsRemovedOnlyWhenNothingIsLeftOfIt) {
+  StoredBuild build = CreateBuild();
+  EXPECT_FALSE(w.Run(w.store.RemoveImage(kImage)));
+  EXPECT_TRUE(w.Run(w.store.BuildExists(build.id)));
+  w.Run(w.store.RemoveBuild(build.id));
+  zk::HeldLock lock = LockImage();
+  EXPECT_FALSE(w.Run(w.store.RemoveImage(kImage)));
+  w.Run(w.store.Unlock(lock));
+  w.Run(w.store.PauseImage(kImage));
+  EXPECT_TRUE(w.Run(w.store.RemoveImage(kImage)));
+  EXPECT_THAT(w.Children("/nodepool/images"), ElementsAre());
+}
+
+TEST_F(StoreImagesTest, PausingAndAskingMayBeRepeated) {
+  EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.PauseImage(kImage)); }), Verdict::kNotFound);
+  for (int i = 0; i < 2; ++i) w.Run(w.store.RequestBuild(kImage));
+  for (int i = 0; i < 2; ++i) w.Run(w.store.PauseImage(kImage));
+  EXPECT_THAT(w.Children("/nodepool/images/debian"), ElementsAre("pause", "request-build"));
+  for (int i = 0; i < 2; ++i) w.Run(w.store.RemoveBuildRequest(kImage));
+  for (int i = 0; i < 2; ++i) w.Run(w.store.UnpauseImage(kImage));
+  EXPECT_THAT(w.Children("/nodepool/images/debian"), ElementsAre());
+}
+
+// coordination.17.34
+TEST_F(StoreImagesTest, WhatIsExportedCanBeImported) {
+  StoredBuild build = CreateBuild();
+  CreateUpload(build);
+  StoredUpload upload = CreateUpload(build);
+  w.Run(w.store.PauseImage(kImage));
+  w.Run(w.store.RequestBuild(kImage));
+  std::map<std::string, std::string> data = w.Run(w.store.ExportImages());
+  EXPECT_EQ(data.size(), 4u) << "no request";
+  w.Erase("/nodepool/images");
+  w.Run(w.store.ImportImages(data));
+  EXPECT_EQ(w.Run(w.store.ExportImages()), data);
+  EXPECT_GT(CreateUpload(build).id.upload, upload.id.upload);
+  EXPECT_EQ(VerdictThrown([&] {
+              w.Run(w.store.ImportImages({{"/nodepool/nodes/1", "{}"}}));
+            }),
+            Verdict::kInvalid);
+}
+
+// A connection that breaks at any call changes nothing about the outcome.
+TEST_F(StoreImagesTest, FaultsAtAnyCall) {
+  for (Fault fault : {Fault::kBefore, Fault::kAfter}) {
+    for (std::size_t n = 0; n < 40; ++n) {
+      World world;
+      world.faulty.FailNth(n, fault);
+      zk::HeldLock lock = *world.Run(world.store.TryLockImage(kImage));
+      StoredBuild build = world.Run(world.store.CreateBuild(kImage, Building(), lock));
+      world.Run(world.store.UpdateBuild(build, lock, To<ImageBuild>(ImageState::kReady)));
+      world.Run(world.store.Unlock(lock));
+      zk::HeldLock uploads = *world.Run(world.store.TryLockUploads(build.id, kCloud));
+      StoredUpload upload = world.Run(world.store.CreateUpload(build.id, kCloud, Uploading(), uploads));
+      world.Run(world.store.UpdateUpload(upload, uploads, To<ImageUpload>(ImageState::kReady)));
+      world.Run(world.store.Unlock(uploads));
+      EXPECT_EQ(world.Run(world.store.ListBuilds(kImage)).size(), 1u) << n;
+      EXPECT_EQ(world.Run(world.store.ListUploadsOf(build.id, kCloud)).size(), 1u) << n;
+      world.Run(world.store.RemoveUpload(upload.id));
+      EXPECT_TRUE(world.Run(world.store.RemoveBuild(build.id))) << n;
+      EXPECT_TRUE(world.Run(world.store.RemoveImage(kImage))) << n;
+      EXPECT_THAT(world.Children("/nodepool/images"), ElementsAre()) << n;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nodepool::store
