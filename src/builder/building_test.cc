@@ -211,6 +211,18 @@ TEST_F(BuilderTest, ABuildWithoutFilesIsMadeAgainWhenAProviderLacksIt) {
   EXPECT_EQ(host.runner.ran.size(), 2u);
 }
 
+// Nothing but a look at the directory tells that a file is gone.
+TEST_F(BuilderTest, ALostFileIsNoticedWithoutAnyOtherEvent) {
+  providers_ = Provider("cloud", "{name: debian, pause: true}");
+  Load();
+  Host& host = Start();
+  ASSERT_TRUE(Await([&] { return !Builds(ImageState::kReady).empty(); }));
+  host.files.names.clear();
+  providers_ = Provider("cloud", "{name: debian}");
+  Load();
+  EXPECT_TRUE(AwaitUploads(1, 15min));
+}
+
 TEST_F(BuilderTest, AnImagesDirThatFailsHoldsUpAndNothingElse) {
   Host& host = Start();
   EXPECT_TRUE(AwaitUploads(1));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,6 +50,7 @@ struct Context {
   Identity identity;
   Intervals intervals;
   LocalBuilds local;  // as last seen
+  std::function<void()> local_changed = [] {};
 
   bool is_connected() const {
     return images.synced() && store.client().state() == zk::SessionState::kConnected;
@@ -56,7 +58,7 @@ struct Context {
   const std::string& images_dir() const { return *config->common.images_dir; }
 };
 
-// Looks at images-dir again.
+// Looks at images-dir again, and tells when something has changed there.
 Task<> RefreshLocal(Context& context);
 
 }  // namespace nodepool::builder

@@ -43,7 +43,8 @@ Task<> RefreshLocal(Context& context) {
   for (const auto& [name, image] : context.config->common.diskimages) images.insert(name);
   std::string directory = context.images_dir();
   Task<LocalBuilds> scan = context.files.Scan(std::move(directory), std::move(images));
-  context.local = co_await std::move(scan);
+  LocalBuilds seen = co_await std::move(scan);
+  if (std::exchange(context.local, seen) != seen) context.local_changed();
 }
 
 sched::ImageView ViewOf(const Context& context, const ImageName& image) {
