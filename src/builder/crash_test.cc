@@ -29,7 +29,8 @@ class BuilderCrashTest : public BuilderTest, public ::testing::WithParamInterfac
     EXPECT_EQ(Builds(ImageState::kReady).size(), Builds().size()) << "write " << n;
     EXPECT_EQ(Uploads().size(), 1u) << "write " << n;
     for (const std::string& name : host.files.names) {
-      EXPECT_TRUE(time_.Run(store_->BuildExists(ParseLocalName(name)->build))) << "write " << n << ": " << name;
+      EXPECT_TRUE(time_.Run(store_->BuildExists(ParseLocalName(name)->build)))
+          << "write " << n << ": " << name;
     }
   }
 };

@@ -43,8 +43,8 @@ Task<Clouds> AskProvider(Context& context, ProviderName name, Kind kind) {
   co_await provider->Stop();
   if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
   if (error) {
-    context.logger.Warning("Exception listing {} for {}: {}", kind == Kind::kImages ? "alien images" : "aliens",
-                           name, MessageOf(error));
+    context.logger.Warning("Exception listing {} for {}: {}",
+                           kind == Kind::kImages ? "alien images" : "aliens", name, MessageOf(error));
   }
   co_return found;
 }
@@ -70,7 +70,8 @@ Task<std::map<ProviderName, std::set<std::string>>> ReadyUploads(Context& contex
   }
   std::map<ProviderName, std::set<std::string>> ids;
   for (const auto& [key, upload] : images.uploads()) {
-    if (upload.record.state == ImageState::kReady) ids[key.provider].insert(upload.record.external_id.value_or(""));
+    if (upload.record.state == ImageState::kReady)
+      ids[key.provider].insert(upload.record.external_id.value_or(""));
   }
   co_await IgnoreCancellation();
   co_await images.Stop();
@@ -91,7 +92,8 @@ void Print(Context& context, const Listing& listing, Output output) {
 Task<int> AlienList(Context& context, std::optional<ProviderName> provider, bool only_marked, Output output) {
   std::map<NodeId, store::StoredNode> nodes = co_await ReadNodes(context);
   Listing listing{
-      {{"provider", "Provider"}, {"hostname", "Hostname"}, {"server_id", "Server ID"}, {"public_ipv4", "IP"}}, {}};
+      {{"provider", "Provider"}, {"hostname", "Hostname"}, {"server_id", "Server ID"}, {"public_ipv4", "IP"}},
+      {}};
   for (const ProviderName& asked : ProvidersToAsk(context, provider)) {
     ProviderName name = asked;
     Clouds found = co_await AskProvider(context, name, Kind::kMachines);

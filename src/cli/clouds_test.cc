@@ -66,7 +66,9 @@ class CloudsTest : public CommandTest {
 TEST_F(CloudsTest, AliensAreMachinesThatNoNodeNames) {
   AddNode(ReadyNode());
   contents_[ProviderName("cloud")].machines = {{.name = "np1", .id = "i-1"},
-                                               {.name = "np2", .id = "i-2", .address = "203.0.113.9",
+                                               {.name = "np2",
+                                                .id = "i-2",
+                                                .address = "203.0.113.9",
                                                 .metadata = {{"nodepool_provider_name", "cloud"}}},
                                                {.name = "mine", .id = "i-3"}};
   contents_[ProviderName("other")].machines = {{.name = "np1", .id = "i-1"}};
@@ -95,7 +97,8 @@ TEST_F(CloudsTest, ACloudThatCannotBeAskedIsAWarning) {
 TEST_F(CloudsTest, AlienImagesAreNoReadyUploads) {
   contents_[ProviderName("cloud")].images = {{.name = "debian-1", .id = "img-1"}};
   EXPECT_EQ(time_.Run(AlienImageList(context_, std::nullopt, Output::kJson)), 0);
-  EXPECT_EQ(out_.str(), R"([{"provider":"cloud","name":"debian-1","image_id":"img-1"}])" "\n");
+  EXPECT_EQ(out_.str(), R"([{"provider":"cloud","name":"debian-1","image_id":"img-1"}])"
+                        "\n");
 }
 
 TEST_F(CloudsTest, DeletionAtOnce) {
