@@ -12,6 +12,7 @@
 #include "launcher/recorder_for_test.h"
 #include "launcher/stats_config.h"
 #include "launcher/stats_metrics.h"
+#include "launcher/stats_nodes.h"
 #include "launcher/stats_observer.h"
 
 namespace nodepool::launcher {
