@@ -27,6 +27,9 @@ constexpr const char* kMd5 = "owner_specified.openstack.md5";
 constexpr const char* kSha256 = "owner_specified.openstack.sha256";
 constexpr const char* kObject = "owner_specified.openstack.object";
 
+// States of an image that will become usable.
+constexpr std::array<std::string_view, 4> kUnderWay = {"queued", "saving", "uploading", "importing"};
+
 json::value PropertyValue(std::string_view key, const json::value& value) {
   constexpr std::array kNumbers = {"min_disk", "min_ram", "size", "virtual_size"};
   constexpr std::array kAsTheyAre = {"is_protected", "protected", "tags"};
@@ -108,12 +111,11 @@ Task<> SendFile(Session& session, const ImageUploadParameters& upload, std::stri
 }
 
 Task<> WaitActive(Session& session, std::string id) {
-  static const std::set<std::string> kUnderWay = {"queued", "saving", "uploading", "importing"};
   while (true) {
     ApiReply reply = co_await session.Call(ImageCall("GET", "/images/" + id));
     std::string status = reply.body.is_object() ? TextIn(reply.body.as_object(), "status") : "";
     if (status == "active") co_return;
-    if (!kUnderWay.contains(status)) {
+    if (std::ranges::find(kUnderWay, status) == kUnderWay.end()) {
       throw Error(Verdict::kFail, fmt::format("image {} went into status {}", id, Excerpt(status)));
     }
     co_await session.loop().SleepFor(kLookInterval);
