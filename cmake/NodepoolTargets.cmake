@@ -38,6 +38,18 @@ function(nodepool_library name)
   endif()
 endfunction()
 
+# The precompiled header of the tests, which are compiled without optimisation: they need
+# not be fast, but quick to build.
+set(NODEPOOL_TEST_OPTIONS $<$<CONFIG:RelWithDebInfo>:-O0>)
+function(nodepool_test_headers)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cc CONTENT "")
+  add_library(np_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cc)
+  target_link_libraries(np_test_headers PRIVATE nodepool::base GTest::gmock)
+  target_compile_options(np_test_headers PRIVATE ${NODEPOOL_TEST_OPTIONS})
+  get_target_property(headers np_base PRECOMPILE_HEADERS)
+  target_precompile_headers(np_test_headers PRIVATE ${headers} <gmock/gmock.h> <gtest/gtest.h>)
+endfunction()
+
 # nodepool_test(<name> SOURCES ... [DEPS ...] [LIBS ...]): one binary, registered
 # with CTest by name; the tests inside run in any order and beside each other.
 function(nodepool_test name)
@@ -47,9 +59,11 @@ function(nodepool_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE np_options ${arg_DEPS} ${arg_LIBS} GTest::gmock GTest::gtest_main)
-  target_precompile_headers(${name} REUSE_FROM np_base)
-  # Tests need not be fast, but quick to build.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
+  if(NOT TARGET np_test_headers)
+    nodepool_test_headers()
+  endif()
+  target_precompile_headers(${name} REUSE_FROM np_test_headers)
+  target_compile_options(${name} PRIVATE ${NODEPOOL_TEST_OPTIONS})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()
