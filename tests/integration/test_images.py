@@ -252,7 +252,7 @@ def test_killed_between_upload_and_record(images):
                     "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)\nsleep 1000\n")
     hook.chmod(0o755)
     config = images.config([image()], [images.provider(post_upload_hook=str(hook))])
-    builder = images.builder(config)
+    builder = images.builder(config, wait=False)
     assert builder.wait() == -signal.SIGKILL
     (first, record), = images.uploads().items()
     assert record["state"] == "uploading" and set(images.cloud_images()) == {record["external_id"]}
