@@ -128,6 +128,9 @@ Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
   co_await StayAwake();
   Task<> finish = Finish(build, lock, settings, outcome);
   co_await Shielded(std::move(finish));
+  if (outcome.is_ready) co_return true;
+  Task<> tidy = RemoveTemporary(context_);
+  co_await Shielded(std::move(tidy));
   co_return true;
 }
 

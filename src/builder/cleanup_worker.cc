@@ -34,6 +34,8 @@ SteadyTime CleanupWorker::Consider() {
     }
   }
   StartJob("local files", CleanLocal());
+  // A build that another run of this builder began may end only now.
+  if (is_pass) StartJob("temporary files", RemoveTemporary(context_));
   return next_pass_;
 }
 

@@ -61,4 +61,7 @@ struct Context {
 // Looks at images-dir again, and tells when something has changed there.
 Task<> RefreshLocal(Context& context);
 
+// Removes what builds that were killed left outside of images-dir (D-41).
+Task<> RemoveTemporary(Context& context);
+
 }  // namespace nodepool::builder

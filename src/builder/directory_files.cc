@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "builder/temporary_files.h"
 
 namespace nodepool::builder {
 namespace {
@@ -143,6 +144,31 @@ std::vector<fs::path> OldLogs(const std::string& directory, const store::BuildKe
   return paths;
 }
 
+// Enough for the lines in which a build names its directories.
+constexpr std::size_t kLogBeginning = 1 << 20;
+
+std::string ReadBeginning(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kLogBeginning, 0);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+std::vector<std::string> RemoveLeftovers(const std::string& log_directory) {
+  std::vector<std::string> removed;
+  std::error_code error;
+  if (!fs::exists(log_directory, error)) return removed;
+  for (const fs::directory_entry& entry : Entries(log_directory)) {
+    std::optional<LocalName> name = ParseLocalName(entry.path().filename().string());
+    if (!name || name->rest != "log" || !IsAbandonedLog(entry.path().string())) continue;
+    for (const std::string& directory : TemporaryDirectories(ReadBeginning(entry.path().string()))) {
+      if (RemoveTemporaryDirectory(directory)) removed.push_back(directory);
+    }
+  }
+  return removed;
+}
+
 std::string MakeLog(const std::string& directory, const store::BuildKey& build, int retention) {
   std::error_code error;
   fs::create_directories(directory, error);
@@ -236,6 +262,13 @@ Task<> DirectoryFiles::AppendToLog(std::string path, std::string text) {
   auto work = [path, text] { Write(path, text, std::ios::app); };
   Task<> write = OnBlockingPool(pool_, std::move(work));
   co_await std::move(write);
+}
+
+Task<std::vector<std::string>> DirectoryFiles::RemoveTemporary(std::string log_directory) {
+  auto work = [log_directory] { return RemoveLeftovers(log_directory); };
+  Task<std::vector<std::string>> remove = OnBlockingPool(pool_, std::move(work));
+  std::vector<std::string> removed = co_await std::move(remove);
+  co_return removed;
 }
 
 }  // namespace nodepool::builder

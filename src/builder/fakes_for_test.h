@@ -21,6 +21,7 @@ class MemoryFiles : public LocalFiles {
   std::set<std::string> names;  // in images-dir
   std::map<std::string, std::string> logs;
   bool is_broken = false;
+  int temporary_looks = 0;
 
   Task<LocalBuilds> Scan(std::string, std::set<ImageName> images) override {
     RequireWorking();
@@ -58,6 +59,12 @@ class MemoryFiles : public LocalFiles {
   Task<> AppendToLog(std::string path, std::string text) override {
     logs[path] += text;
     co_return;
+  }
+
+  Task<std::vector<std::string>> RemoveTemporary(std::string) override {
+    ++temporary_looks;
+    std::vector<std::string> none;
+    co_return none;
   }
 
   bool Has(const store::BuildKey& build) const {

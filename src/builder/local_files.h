@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "async/task.h"
 #include "store/records.h"
@@ -49,6 +50,9 @@ class LocalFiles {
   // `retention` stay, at least one; less than 0: all. Returns its path.
   virtual Task<std::string> StartLog(std::string directory, store::BuildKey build, int retention) = 0;
   virtual Task<> AppendToLog(std::string path, std::string text) = 0;
+  // Removes what builds that are over but did not end well left behind outside of
+  // `images-dir`, as their logs name it. Returns the paths.
+  virtual Task<std::vector<std::string>> RemoveTemporary(std::string log_directory) = 0;
 };
 
 // The build that a file's name tells, and what follows the dot.

@@ -47,6 +47,19 @@ Task<> RefreshLocal(Context& context) {
   if (std::exchange(context.local, seen) != seen) context.local_changed();
 }
 
+Task<> RemoveTemporary(Context& context) {
+  static const log::Logger logger("nodepool.builder.CleanupWorker");
+  std::string logs = context.config->common.build_log_dir;
+  try {
+    Task<std::vector<std::string>> remove = context.files.RemoveTemporary(std::move(logs));
+    std::vector<std::string> removed = co_await std::move(remove);
+    for (const std::string& path : removed) logger.Info("Removed {}, which a build left behind", path);
+  } catch (const Error& error) {
+    if (error.verdict() == Verdict::kCancelled) throw;
+    logger.Error("What a build left behind cannot be removed: {}", error.message());
+  }
+}
+
 sched::ImageView ViewOf(const Context& context, const ImageName& image) {
   sched::ImageView view = Outline(context, image);
   const auto& builds = context.images.builds();
