@@ -52,7 +52,7 @@ void BM_AssignNothingFits(benchmark::State& state) {
   World world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)),
               static_cast<int>(state.range(2)));
   for (auto _ : state) {
-    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues, {}});
+    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues});
     benchmark::DoNotOptimize(plan);
   }
 }
@@ -69,7 +69,7 @@ void BM_AssignEverythingFits(benchmark::State& state) {
   world.pools[0].is_waiting = false;
   world.pools[0].pool = {};
   for (auto _ : state) {
-    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues, {}});
+    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues});
     benchmark::DoNotOptimize(plan);
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));

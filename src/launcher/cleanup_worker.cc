@@ -97,7 +97,7 @@ Task<> CleanupWorker::MarkDeleting(NodeId id, std::string kind, std::string why,
                                    std::function<bool(const Node&)> applies) {
   const store::StoredNode* cached = context_.nodes.Find(id);
   if (cached == nullptr || cached->is_locked() || !providers_.Manages(cached->record.provider)) co_return;
-  if (ledger_.claimed().contains(id)) co_return;
+  if (ledger_.IsClaimed(id)) co_return;
   NodeClaim claim = ledger_.Claim(id);
   auto node = co_await context_.store.TryLockNode(id);
   if (!node) co_return;

@@ -188,7 +188,7 @@ void Handler::PlanNext() {
   for (const auto& slot : slots_) satisfied.push_back(slot->label);
   std::vector<LabelName> missing = sched::MissingLabels(request_->record().node_types, satisfied);
   std::erase_if(rejected_, [this](const auto& entry) { return !IsRejected(entry.first); });
-  std::set<NodeId> excluded = ledger_.claimed();
+  std::set<NodeId> excluded;
   for (const auto& [node, until] : rejected_) excluded.insert(node);
   sched::PoolView view = host_.ViewFor(order_);
   plan_ = sched::PlanFill(view, missing, request_->record().reuse, excluded);

@@ -34,7 +34,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       entry_(loop, client, LauncherComponent(options_.hostname, ComponentState::kStopped)),
       ledger_(nodes_),
       providers_(context_, drivers),
-      scheduler_(context_, ledger_),
+      scheduler_(context_),
       surroundings_{context_,
                     providers_,
                     ledger_,

@@ -7,10 +7,13 @@ namespace nodepool::launcher {
 
 NodeClaim::NodeClaim(Ledger& ledger, NodeId node) : ledger_(&ledger), node_(std::move(node)) {
   ledger.claimed_.insert(node_);
+  ledger.nodes_.SetAside(node_);
 }
 
 NodeClaim::~NodeClaim() {
-  if (ledger_ != nullptr) ledger_->claimed_.erase(node_);
+  if (ledger_ == nullptr) return;
+  ledger_->claimed_.erase(node_);
+  ledger_->nodes_.PutBack(node_);
 }
 namespace {
 

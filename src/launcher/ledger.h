@@ -61,10 +61,10 @@ class Ledger {
   // The same of all requests, or of those before one.
   Awaited AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before = nullptr) const;
 
-  // Free nodes that a part of this launcher is about to lock; the others keep off. Nobody
-  // claims what is claimed.
+  // Free nodes that a part of this launcher is about to lock: the cache sets them aside, so
+  // that the others keep off. Nobody claims what is claimed.
   NodeClaim Claim(const NodeId& node) { return NodeClaim(*this, node); }
-  const std::set<NodeId>& claimed() const { return claimed_; }
+  bool IsClaimed(const NodeId& node) const { return claimed_.contains(node); }
 
  private:
   friend class NodeClaim;

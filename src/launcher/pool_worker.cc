@@ -304,7 +304,7 @@ std::vector<sched::UnusedNode> PoolWorker::UnusedNodes(const PoolKey& pool) cons
   for (const auto& [label, label_config] : config->second->labels) {
     for (const NodeId& id : context_.nodes.FreeNodes(pool, label)) {
       const store::StoredNode* node = context_.nodes.Find(id);
-      if (node == nullptr || surroundings_.ledger.claimed().contains(id)) continue;
+      if (node == nullptr) continue;
       // Requests of this pool cannot take nodes of another.
       if (pool == key_ && IsWaitedFor(*node)) continue;
       unused[id] = {id, node->record.type, node->record.state_time,

@@ -18,9 +18,8 @@ bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* a
 
 }  // namespace
 
-Scheduler::Scheduler(Context& context, Ledger& ledger)
+Scheduler::Scheduler(Context& context)
     : context_(context),
-      ledger_(ledger),
       logger_("nodepool.NodePool"),
       wait_log_(logger_),
       promises_(context.nodes),
@@ -155,7 +154,6 @@ sched::Snapshot Scheduler::TakeSnapshot() const {
   sched::Snapshot snapshot;
   snapshot.registry = &registry_;
   snapshot.queues = &queues_;
-  snapshot.claimed = ledger_.claimed();
   for (const PoolWorker* pool : pools_) {
     if (pool->provider() != nullptr) snapshot.pools.push_back(pool->View());
   }

@@ -21,7 +21,7 @@ namespace nodepool::launcher {
 // complete and every own pool is visible in the registry (launcher.md 5).
 class Scheduler {
  public:
-  Scheduler(Context& context, Ledger& ledger);
+  explicit Scheduler(Context& context);
   ~Scheduler();  // call Stop() first
 
   // The pools to schedule for; they outlive the scheduler's run.
@@ -56,7 +56,6 @@ class Scheduler {
   void RebuildRegistry();
 
   Context& context_;
-  Ledger& ledger_;
   log::Logger logger_;
   std::vector<PoolWorker*> pools_;
   sched::Registry registry_;

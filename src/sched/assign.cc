@@ -105,7 +105,7 @@ Decision WaitReason(const PoolView& pool, const Registry& registry, const Tenant
 // The running state of Assign: what accepted requests take from later ones.
 class Accounts {
  public:
-  explicit Accounts(Snapshot snapshot) : snapshot_(std::move(snapshot)), taken_(snapshot_.claimed) {}
+  explicit Accounts(Snapshot snapshot) : snapshot_(std::move(snapshot)) {}
 
   const std::vector<PoolView>& pools() const { return snapshot_.pools; }
 
@@ -121,7 +121,10 @@ class Accounts {
     PoolView& pool = *std::find_if(snapshot_.pools.begin(), snapshot_.pools.end(),
                                    [&](const PoolView& view) { return view.key == taker; });
     FillPlan plan = PlanFill(pool, MissingLabels(request.node_types, {}), request.reuse, taken_);
-    for (const FillPlan::Reuse& reuse : plan.reuse) taken_.insert(reuse.node);
+    for (const FillPlan::Reuse& reuse : plan.reuse) {
+      taken_.insert(reuse.node);
+      pool.labels.at(reuse.label).taken_up_to = reuse.node;
+    }
     Resources launched = NeedOf(pool, plan.launch);
     Add(pool.pool.used, launched);
     bool waits = plan.misses_capacity() && request.requestor != kMinReadyRequestor;
@@ -258,7 +261,7 @@ Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
 
 Decision Consider(const PoolView& pool, const Registry& registry, const TenantView* tenant,
                   const NodeRequest& request) {
-  Snapshot snapshot{{}, &registry, {}, nullptr, {}};
+  Snapshot snapshot{{}, &registry, {}, nullptr};
   if (tenant != nullptr && request.tenant_name) snapshot.tenants.emplace(*request.tenant_name, *tenant);
   return Accounts(std::move(snapshot)).Ask(pool, request);
 }

@@ -73,7 +73,6 @@ struct Snapshot {
   const Registry* registry = nullptr;
   std::map<std::string, TenantView> tenants;  // those with limits
   const Queues* queues = nullptr;
-  std::set<NodeId> claimed;  // free nodes that a request under way is about to take
 };
 
 using Answers = std::vector<std::pair<PoolKey, Decision>>;

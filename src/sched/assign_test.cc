@@ -224,7 +224,7 @@ class AssignTest : public ::testing::Test {
     std::vector<RegisteredPool> registered;
     for (const PoolView& pool : pools) registered.push_back(Registered(pool));
     registry = Registry(registered);
-    return Assign({pools, &registry, tenants, &queues, {}});
+    return Assign({pools, &registry, tenants, &queues});
   }
   std::vector<std::string> Accepted() {
     std::vector<std::string> ids;
@@ -381,7 +381,7 @@ struct RandomWorld {
 TEST(AssignPropertyTest, NeverTwoOwnersNeverOverQuotaOneWaiterPerPool) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues, {}});
+    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues});
     std::set<RequestId> owned;
     std::set<NodeId> taken;
     std::set<PoolKey> waits;
@@ -415,7 +415,7 @@ TEST(AssignPropertyTest, NeverTwoOwnersNeverOverQuotaOneWaiterPerPool) {
 TEST(AssignPropertyTest, NoRequestIsForgottenAndOrderIsKeptWithinAShape) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
-    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues, {}});
+    Plan plan = Assign({world.pools, &world.registry, {}, &world.queues});
     std::set<RequestId> decided;
     for (const auto& acceptance : plan.accept) decided.insert(acceptance.request);
     for (const auto& declination : plan.decline) RC_ASSERT(decided.insert(declination.request).second);

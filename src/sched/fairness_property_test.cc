@@ -49,7 +49,7 @@ class Rounds {
     for (Job& job : jobs_) {
       if (job.is_accepted && !job.is_done) Fill(job);
     }
-    Snapshot snapshot{{View(nullptr)}, &registry_, {}, &queues_, {}};
+    Snapshot snapshot{{View(nullptr)}, &registry_, {}, &queues_};
     Plan plan = Assign(std::move(snapshot));
     for (const auto& acceptance : plan.accept) {
       Job& job = *std::ranges::find(jobs_, acceptance.request, &Job::id);

@@ -54,7 +54,7 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
   FillPlan plan;
   Budget of_pool = pool.pool;
   Budget of_provider = pool.provider;
-  std::set<NodeId> taken = excluded;
+  std::set<NodeId> taken;
   int turns = FreeTurns(pool);
   for (const LabelName& name : missing) {
     auto label = pool.labels.find(name);
@@ -64,8 +64,8 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
     }
     if (reuse && label->second.free_nodes != nullptr) {
       const std::set<NodeId>& nodes = *label->second.free_nodes;
-      auto free =
-          std::find_if(nodes.begin(), nodes.end(), [&](const NodeId& id) { return !taken.contains(id); });
+      auto is_left = [&](const NodeId& id) { return !taken.contains(id) && !excluded.contains(id); };
+      auto free = std::find_if(nodes.upper_bound(label->second.taken_up_to), nodes.end(), is_left);
       if (free != nodes.end()) {
         taken.insert(*free);
         plan.reuse.push_back({name, *free});

@@ -16,7 +16,8 @@ struct LabelView {
   bool is_image_ready = true;
   bool is_broken = false;                        // the driver said that it can never work
   bool is_unknown = false;                       // the driver could not say anything about it (D-26)
-  const std::set<NodeId>* free_nodes = nullptr;  // ready, unallocated, unlocked; null: none
+  const std::set<NodeId>* free_nodes = nullptr;  // ready, unallocated, not claimed; null: none
+  NodeId taken_up_to;                            // none of `free_nodes` up to this one is left
 };
 
 // A limited store of resources and what is taken from it, counting launches that

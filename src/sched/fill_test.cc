@@ -36,6 +36,17 @@ TEST(PlanFillTest, ReusesOldestFirstThenLaunches) {
   EXPECT_TRUE(plan.wait.empty());
 }
 
+TEST(PlanFillTest, WhatWasTakenBeforeIsNotLookedAt) {
+  PoolView pool = TwoLabelPool();
+  std::set<NodeId> free = {NodeId("1"), NodeId("2"), NodeId("3")};
+  pool.labels[LabelName("a")].free_nodes = &free;
+  pool.labels[LabelName("a")].taken_up_to = NodeId("2");
+  FillPlan plan = PlanFill(pool, Labels({"a", "a"}), true);
+  ASSERT_EQ(plan.reuse.size(), 1u);
+  EXPECT_EQ(plan.reuse[0].node, NodeId("3"));
+  EXPECT_EQ(plan.launch, Labels({"a"}));
+}
+
 TEST(PlanFillTest, ReuseFalseLaunchesAlways) {  // BB-10
   PoolView pool = TwoLabelPool();
   std::set<NodeId> free = {NodeId("1")};

@@ -39,7 +39,7 @@ struct RandomWorld {
     return world;
   }
 
-  Snapshot TakeSnapshot() const { return {pools, &registry, tenants, &queues, {}}; }
+  Snapshot TakeSnapshot() const { return {pools, &registry, tenants, &queues}; }
 
   PoolView& Pool(const PoolKey& key) {
     return *std::ranges::find_if(pools, [&](const PoolView& pool) { return pool.key == key; });

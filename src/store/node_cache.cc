@@ -25,6 +25,10 @@ const std::set<NodeId>& NodeCache::FreeNodes(const PoolKey& pool, const LabelNam
   return FindOrEmpty(indexes_->free, NodeIndexes::PoolLabel(pool, label));
 }
 
+void NodeCache::SetAside(const NodeId& id) { indexes_->SetAside(id, Find(id)); }
+
+void NodeCache::PutBack(const NodeId& id) { indexes_->PutBack(id, Find(id)); }
+
 std::size_t NodeCache::FreeCount(const LabelName& label) const {
   return FindOrEmpty(indexes_->free_count, label);
 }

@@ -40,9 +40,12 @@ class NodeCache : private zk::TreeCache::Listener {
   const StoredNode* Find(const NodeId& id) const;
   const std::map<NodeId, StoredNode>& all() const { return nodes_; }
 
-  // Ready, unallocated nodes of a pool that carry the label and for whose lock nobody
-  // contends, by id (creation order).
+  // Ready, unallocated nodes of a pool that carry the label and are not set aside, by id
+  // (creation order).
   const std::set<NodeId>& FreeNodes(const PoolKey& pool, const LabelName& label) const;
+  // Keeps a node out of FreeNodes, whatever becomes of its record, until it is put back.
+  void SetAside(const NodeId& id);
+  void PutBack(const NodeId& id);
   // The number of ready, unallocated nodes with the label, of any provider.
   std::size_t FreeCount(const LabelName& label) const;
   // Nodes whose allocated_to names the request.

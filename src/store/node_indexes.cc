@@ -66,10 +66,8 @@ void NodeIndexes::Add(const StoredNode& node) {
   const Node& record = node.record;
   PoolKey pool{record.provider, record.pool};
   if (record.is_free()) {
-    for (const LabelName& label : Labels(record)) {
-      Insert(free, PoolLabel(pool, label), node.id);
-      Count(free_count, label, 1);
-    }
+    for (const LabelName& label : Labels(record)) Count(free_count, label, 1);
+    InsertFree(node);
   }
   if (!record.allocated_to.empty()) Insert(by_request, record.allocated_to, node.id);
   if (record.state) Insert(by_state, *record.state, node.id);
@@ -83,10 +81,8 @@ void NodeIndexes::Remove(const StoredNode& node) {
   const Node& record = node.record;
   PoolKey pool{record.provider, record.pool};
   if (record.is_free()) {
-    for (const LabelName& label : Labels(record)) {
-      Erase(free, PoolLabel(pool, label), node.id);
-      Count(free_count, label, -1);
-    }
+    for (const LabelName& label : Labels(record)) Count(free_count, label, -1);
+    EraseFree(node);
   }
   if (!record.allocated_to.empty()) Erase(by_request, record.allocated_to, node.id);
   if (record.state) Erase(by_state, *record.state, node.id);
@@ -98,6 +94,27 @@ void NodeIndexes::Remove(const StoredNode& node) {
     if (it->second.empty()) pools.erase(it);
   }
   CountUse(node, -1);
+}
+
+void NodeIndexes::SetAside(const NodeId& id, const StoredNode* node) {
+  aside.insert(id);
+  if (node != nullptr) EraseFree(*node);
+}
+
+void NodeIndexes::PutBack(const NodeId& id, const StoredNode* node) {
+  aside.erase(id);
+  if (node != nullptr && node->record.is_free()) InsertFree(*node);
+}
+
+void NodeIndexes::InsertFree(const StoredNode& node) {
+  if (aside.contains(node.id)) return;
+  PoolKey pool{node.record.provider, node.record.pool};
+  for (const LabelName& label : Labels(node.record)) Insert(free, PoolLabel(pool, label), node.id);
+}
+
+void NodeIndexes::EraseFree(const StoredNode& node) {
+  PoolKey pool{node.record.provider, node.record.pool};
+  for (const LabelName& label : Labels(node.record)) Erase(free, PoolLabel(pool, label), node.id);
 }
 
 void NodeIndexes::CountUse(const StoredNode& node, int sign) {

@@ -34,8 +34,12 @@ struct NodeIndexes {
 
   void Add(const StoredNode& node);
   void Remove(const StoredNode& node);
+  // From SetAside to PutBack the node is not in `free`. `node` is null when it is not listed.
+  void SetAside(const NodeId& id, const StoredNode* node);
+  void PutBack(const NodeId& id, const StoredNode* node);
 
-  std::map<PoolLabel, std::set<NodeId>> free;
+  std::map<PoolLabel, std::set<NodeId>> free;  // without those set aside
+  std::set<NodeId> aside;
   std::map<LabelName, std::size_t> free_count;
   std::map<RequestId, std::set<NodeId>> by_request;
   std::map<ProviderName, std::set<NodeId>> by_provider;
@@ -48,6 +52,8 @@ struct NodeIndexes {
   std::map<std::string, std::map<PoolLabel, int>> unknown_by_tenant;
 
  private:
+  void InsertFree(const StoredNode& node);
+  void EraseFree(const StoredNode& node);
   void CountUse(const StoredNode& node, int sign);
 };
 
