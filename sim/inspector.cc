@@ -444,7 +444,16 @@ void Inspector::CheckTenant(const NodeId& id, const Node& node) {
   if (!node.tenant_name || scenario_.launchers.size() > 1) return;
   auto limit = scenario_.common.tenant_limits.find(*node.tenant_name);
   if (limit == scenario_.common.tenant_limits.end()) return;
-  Resources used = Used([&](const SeenNode& other) { return other.record.tenant_name == node.tenant_name; });
+  // Asked when a request is accepted (launcher.md 20): the node that takes the place of one
+  // the cloud refused may come before that one is gone.
+  auto is_replaced = [&](const Node& other) {
+    bool is_going = other.state == NodeState::kAborted || other.state == NodeState::kDeleting ||
+                    other.state == NodeState::kDeleted;
+    return is_going && other.allocated_to == node.allocated_to;
+  };
+  Resources used = Used([&](const SeenNode& other) {
+    return other.record.tenant_name == node.tenant_name && !is_replaced(other.record);
+  });
   for (const auto& [resource, amount] : limit->second) {
     if (used[resource] > amount)
       Report(fmt::format("node {} exceeds the limit of tenant {}: {} of {} {}", id, *node.tenant_name,

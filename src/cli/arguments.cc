@@ -7,12 +7,12 @@
 #include <ostream>
 
 #include "cli/aliens.h"
-#include "cli/build_requests.h"
 #include "cli/change_node.h"
 #include "cli/durations.h"
 #include "cli/image_changes.h"
 #include "cli/image_data.h"
 #include "cli/image_listings.h"
+#include "cli/image_requests.h"
 #include "cli/info.h"
 #include "cli/list.h"
 #include "cli/release.h"
@@ -43,6 +43,10 @@ class Parser {
 
   std::optional<ProviderName> optional_provider() const {
     return target_.empty() ? std::nullopt : std::optional(ProviderName(target_));
+  }
+  static constexpr const char* kAllProviders = "all";
+  static std::optional<ProviderName> ProviderOrAll(const std::string& name) {
+    return name == kAllProviders ? std::nullopt : std::optional(ProviderName(name));
   }
   Output output() const { return is_json_ ? Output::kJson : Output::kTable; }
 
@@ -175,6 +179,31 @@ void Parser::AddImageChanges() {
   build->callback([this] {
     invocation_.command = [image = ImageName(target_), wait = is_waiting_](Context& context) {
       return RequestBuild(context, image, wait);
+    };
+  });
+  CLI::App* upload = Add("image-upload", "upload the newest build of an image anew");
+  upload
+      ->add_option("[provider] image", targets_,
+                   "the provider, or all, which is the default; name of the image")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("");
+  upload->add_flag("--wait", is_waiting_, "wait until it is uploaded");
+  upload->callback([this] {
+    std::string provider = targets_.size() == 2 ? targets_.front() : kAllProviders;
+    invocation_.command = [provider = ProviderOrAll(provider), image = ImageName(targets_.back()),
+                           wait = is_waiting_](Context& context) {
+      return RequestUpload(context, provider, image, wait);
+    };
+  });
+  CLI::App* update = Add("image-update", "ask for a build of an image and its upload");
+  update->add_option("provider", provider_, "the provider, or all")->required()->type_name("");
+  update->add_option("image", target_, "name of the image")->required()->type_name("");
+  update->add_flag("--wait", is_waiting_, "wait until it is uploaded");
+  update->callback([this] {
+    invocation_.command = [provider = ProviderOrAll(provider_), image = ImageName(target_),
+                           wait = is_waiting_](Context& context) {
+      return RequestUpdate(context, provider, image, wait);
     };
   });
   CLI::App* delete_build = Add("dib-image-delete", "delete a build of an image, with its uploads");

@@ -6,11 +6,11 @@
 #include <fstream>
 
 #include "async/task_group.h"
-#include "cli/build_requests.h"
 #include "cli/fixture_test.h"
 #include "cli/image_changes.h"
 #include "cli/image_data.h"
 #include "cli/image_listings.h"
+#include "cli/image_requests.h"
 
 namespace nodepool::cli {
 namespace {
@@ -49,6 +49,17 @@ class ImageCommandTest : public CommandTest {
     config::DiskImage& image = config_->common.diskimages[ImageName("deb-12")];
     image.name = ImageName("deb-12");
     image.is_paused = is_paused;
+  }
+
+  void ConfigureProviders(const std::vector<std::string>& names) {
+    Configure();
+    for (const std::string& name : names) {
+      auto provider = std::make_shared<driver::ProviderConfig>();
+      provider->name = ProviderName(name);
+      provider->manages_images = true;
+      provider->diskimages[ImageName("deb-12")] = std::make_shared<driver::ProviderDiskImage>();
+      config_->providers[provider->name] = std::move(provider);
+    }
   }
 
   std::string build_path_ = std::string("/nodepool/images/deb-12/builds/") + kBuild;
@@ -99,28 +110,116 @@ TEST_F(ImageCommandTest, OnlyWhatIsConfiguredAndNotPausedCanBeAskedFor) {
   EXPECT_FALSE(Exists("/nodepool"));
 }
 
-TEST_F(ImageCommandTest, WaitsUntilTheBuildIsReadyAndTellsOfFailures) {
+// A command that waits, while the test plays the builder.
+struct Waiting {
+  Waiting(testing::VirtualTime& t, Task<int> command) : time(t), tasks(t.loop(), log::Logger("test")) {
+    tasks.Spawn("wait", Run(std::move(command), status));
+    time.Advance(std::chrono::seconds(5));
+  }
+  static Task<> Run(Task<int> command, std::optional<int>& status) { status = co_await std::move(command); }
+
+  testing::VirtualTime& time;
+  std::optional<int> status;
+  TaskGroup tasks;
+};
+
+TEST_F(ImageCommandTest, WaitsUntilTheBuildIsReadyAndTellsOfProgress) {
   Configure();
   PutBuild();
-  TaskGroup tasks(time_.loop(), log::Logger("test"));
-  bool is_done = false;
-  struct Wait {
-    static Task<> Run(Context& context, bool& is_done) {
-      co_await RequestBuild(context, ImageName("deb-12"), true);
-      is_done = true;
-    }
-  };
-  tasks.Spawn("wait", Wait::Run(context_, is_done));
-  time_.Advance(std::chrono::seconds(5));
+  Waiting waiting(time_, RequestBuild(context_, ImageName("deb-12"), true));
   EXPECT_TRUE(Exists("/nodepool/images/deb-12/request-build"));
-  Put("/nodepool/images/deb-12/builds/fedcba9876543210fedcba9876543210",
-      R"({"state": "failed", "state_time": 1})");
+  std::string build = "/nodepool/images/deb-12/builds/fedcba9876543210fedcba9876543210";
+  std::string name = "Build deb-12-fedcba9876543210fedcba9876543210";
+  Put(build, R"({"state": "building", "state_time": 1, "builder": "nb01"})");
   time_.Advance(std::chrono::seconds(5));
-  EXPECT_EQ(log_.Count("failed; the builder tries again"), 1);
-  EXPECT_FALSE(is_done);
+  EXPECT_THAT(out_.str(), HasSubstr(name + ": building on nb01, log /"));
+  Put(build, R"({"state": "failed", "state_time": 1})");
+  time_.Advance(std::chrono::seconds(5));
+  EXPECT_THAT(out_.str(), HasSubstr(name + ": failed; the builder tries again\n"));
+  EXPECT_FALSE(waiting.status);
   time_.Run(others_.RemoveBuildRequest(ImageName("deb-12")));
   time_.Advance(std::chrono::seconds(5));
-  EXPECT_TRUE(is_done);
+  EXPECT_EQ(waiting.status, 0);
+}
+
+TEST_F(ImageCommandTest, ShowsTheLogOfABuildOnThisHost) {
+  Configure();
+  PutBuild();
+  std::string folder = (std::filesystem::temp_directory_path() / "nodepool-logs-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  config_->common.build_log_dir = folder;
+  std::ofstream log(folder + "/deb-12-fedcba9876543210fedcba9876543210.log");
+  log << "first line\nsecond " << std::flush;
+  Waiting waiting(time_, RequestBuild(context_, ImageName("deb-12"), true));
+  std::string build = "/nodepool/images/deb-12/builds/fedcba9876543210fedcba9876543210";
+  Put(build, R"({"state": "building", "state_time": 1, "builder": "nb01"})");
+  time_.Advance(std::chrono::seconds(5));
+  EXPECT_THAT(out_.str(), ::testing::EndsWith("building\nfirst line\n"));
+  log << "line\n" << std::flush;
+  time_.Advance(std::chrono::seconds(2));
+  EXPECT_THAT(out_.str(), ::testing::EndsWith("first line\nsecond line\n"));
+  log << std::string(200'000, 'x') << "\nlast line\n" << std::flush;
+  Put(build, R"({"state": "ready", "state_time": 2})");
+  time_.Run(others_.RemoveBuildRequest(ImageName("deb-12")));
+  time_.Advance(std::chrono::seconds(5));
+  EXPECT_EQ(waiting.status, 0);
+  EXPECT_THAT(out_.str(), HasSubstr("[...]\nlast line\n")) << "of too much only the end is shown";
+  EXPECT_LT(out_.str().size(), 1000u);
+  std::filesystem::remove_all(folder);
+}
+
+// D-70, operations.md 13.8
+TEST_F(ImageCommandTest, AnUploadIsMadeAnew) {
+  ConfigureProviders({"cloud", "other"});
+  PutBuild();
+  PutUpload();
+  Waiting waiting(time_, RequestUpload(context_, std::nullopt, ImageName("deb-12"), true));
+  EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")"));
+  EXPECT_THAT(out_.str(), HasSubstr("cloud: upload 0000000001 of build deb-12-"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr(std::string("other: build deb-12-") + kBuild + " is missing and will be uploaded\n"));
+  Put(build_path_ + "/providers/other/images/0000000001", R"({"state": "ready", "state_time": 2})");
+  time_.Advance(std::chrono::seconds(5));
+  EXPECT_FALSE(waiting.status) << "the one in the other provider was deleted";
+  Put(build_path_ + "/providers/cloud/images/0000000002", R"({"state": "ready", "state_time": 2})");
+  time_.Advance(std::chrono::seconds(5));
+  EXPECT_EQ(waiting.status, 0);
+}
+
+TEST_F(ImageCommandTest, AnUploadToOneProvider) {  // D-70
+  ConfigureProviders({"cloud", "other"});
+  EXPECT_EQ(time_.Run(RequestUpload(context_, ProviderName("cloud"), ImageName("deb-12"), false)), 1);
+  EXPECT_EQ(log_.Count("has no ready build"), 1);
+  PutBuild();
+  PutUpload();
+  EXPECT_EQ(time_.Run(RequestUpload(context_, ProviderName("unknown"), ImageName("deb-12"), false)), 1);
+  EXPECT_EQ(time_.Run(RequestUpload(context_, ProviderName("cloud"), ImageName("unknown"), false)), 1);
+  EXPECT_EQ(log_.Count("is not one of the configured providers"), 1);
+  EXPECT_EQ(log_.Count("does not list the image"), 1);
+  EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")"));
+  Shown(RequestUpload(context_, ProviderName("other"), ImageName("deb-12"), false));
+  EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")"));
+  Shown(RequestUpload(context_, ProviderName("cloud"), ImageName("deb-12"), false));
+  EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")"));
+}
+
+TEST_F(ImageCommandTest, AnUpdateIsABuildAndItsUpload) {  // D-70
+  ConfigureProviders({"cloud"});
+  PutBuild();
+  PutUpload();
+  EXPECT_EQ(time_.Run(RequestUpdate(context_, ProviderName("unknown"), ImageName("deb-12"), true)), 1);
+  EXPECT_FALSE(Exists("/nodepool/images/deb-12/request-build"));
+  Waiting waiting(time_, RequestUpdate(context_, std::nullopt, ImageName("deb-12"), true));
+  EXPECT_TRUE(Exists("/nodepool/images/deb-12/request-build"));
+  std::string build = "/nodepool/images/deb-12/builds/fedcba9876543210fedcba9876543210";
+  Put(build, R"({"state": "ready", "state_time": 2})");
+  time_.Run(others_.RemoveBuildRequest(ImageName("deb-12")));
+  time_.Advance(std::chrono::seconds(5));
+  EXPECT_FALSE(waiting.status);
+  Put(build + "/providers/cloud/images/0000000001", R"({"state": "ready", "state_time": 2})");
+  time_.Advance(std::chrono::seconds(5));
+  EXPECT_EQ(waiting.status, 0);
+  EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")")) << "the old one stays";
 }
 
 // operations.md 5.6, 16.7

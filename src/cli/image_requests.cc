@@ -1,0 +1,153 @@
+#include "cli/image_requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <set>
+
+#include "cli/image_progress.h"
+
+namespace nodepool::cli {
+namespace {
+
+bool CanBeBuilt(const Context& context, const ImageName& image) {
+  auto found = context.config->common.diskimages.find(image);
+  if (found == context.config->common.diskimages.end()) {
+    context.logger.Error("{} is not one of the configured diskimages", image);
+    return false;
+  }
+  if (found->second.is_paused) {
+    context.logger.Error("Image {} is paused by the configuration", image);
+    return false;
+  }
+  return true;
+}
+
+bool Lists(const driver::ProviderConfig& provider, const ImageName& image) {
+  return provider.manages_images && provider.diskimages.contains(image);
+}
+
+// The providers meant by one name, or by none; empty, after a complaint, when there are none.
+std::vector<ProviderName> ProvidersOf(const Context& context, const std::optional<ProviderName>& wanted,
+                                      const ImageName& image) {
+  std::vector<ProviderName> providers;
+  const auto& configured = context.config->providers;
+  if (wanted && !configured.contains(*wanted)) {
+    context.logger.Error("{} is not one of the configured providers", *wanted);
+    return providers;
+  }
+  for (const auto& [name, provider] : configured) {
+    if ((!wanted || name == *wanted) && Lists(*provider, image)) providers.push_back(name);
+  }
+  if (providers.empty()) {
+    context.logger.Error("{} does not list the image {}",
+                         wanted ? "Provider " + wanted->value : "No provider", image);
+  }
+  return providers;
+}
+
+// What is waited for: a ready upload in each provider, of none of these builds, and none of
+// these itself.
+struct Awaited {
+  ImageName image;
+  std::vector<ProviderName> providers;
+  std::set<BuildId> old_builds;
+  std::set<store::UploadKey> old_uploads;
+
+  bool IsUploaded(const store::ImageCache& images) const {
+    return std::ranges::all_of(providers, [&](const ProviderName& provider) {
+      return std::ranges::any_of(images.uploads(), [&](const auto& entry) {
+        const auto& [key, upload] = entry;
+        return key.build.image == image && key.provider == provider &&
+               upload.record.state == ImageState::kReady && !old_builds.contains(key.build.build) &&
+               !old_uploads.contains(key);
+      });
+    });
+  }
+};
+
+// Marks the provider's ready uploads of the build, and tells what will come of it.
+Task<> ReplaceUploads(Context& context, store::BuildKey build, ProviderName provider, Awaited& awaited) {
+  std::vector<store::StoredUpload> uploads = co_await context.store.ListUploadsOf(build, provider);
+  std::erase_if(uploads, [](const auto& upload) { return upload.record.state != ImageState::kReady; });
+  auto mark = [now = context.loop.Now()](ImageUpload& record) {
+    record.state = ImageState::kDeleting;
+    record.state_time = now;
+    return store::Change::kWrite;
+  };
+  for (store::StoredUpload& upload : uploads) {
+    co_await context.store.UpdateUnlockedUpload(upload, mark);
+    awaited.old_uploads.insert(upload.id);
+    context.out << fmt::format("{}: upload {} of build {} is deleted and made again\n", provider,
+                               upload.id.upload, build);
+  }
+  if (uploads.empty())
+    context.out << fmt::format("{}: build {} is missing and will be uploaded\n", provider, build);
+}
+
+}  // namespace
+
+Task<int> RequestBuild(Context& context, ImageName image, bool wait) {
+  if (!CanBeBuilt(context, image)) co_return 1;
+  co_await context.store.RequestBuild(image);
+  if (!wait) co_return 0;
+  // A build that is good takes the request away.
+  auto is_built = [image](const store::ImageCache& images) {
+    return !images.build_requests().contains(image);
+  };
+  Task<> follow = FollowImage(context, image, is_built);
+  co_await std::move(follow);
+  co_return 0;
+}
+
+Task<int> RequestUpload(Context& context, std::optional<ProviderName> provider, ImageName image, bool wait) {
+  Awaited awaited{.image = image,
+                  .providers = ProvidersOf(context, provider, image),
+                  .old_builds = {},
+                  .old_uploads = {}};
+  if (awaited.providers.empty()) co_return 1;
+  std::vector<store::StoredBuild> builds = co_await context.store.ListBuilds(image);
+  std::erase_if(builds, [&](const auto& build) {
+    bool is_ready = build.record.state == ImageState::kReady;
+    if (!is_ready) awaited.old_builds.insert(build.id.build);
+    return !is_ready;
+  });
+  if (builds.empty()) {
+    context.logger.Error("Image {} has no ready build", image);
+    co_return 1;
+  }
+  auto newest =
+      std::ranges::max_element(builds, {}, [](const auto& build) { return build.record.state_time; });
+  for (const store::StoredBuild& build : builds) {
+    if (build.id != newest->id) awaited.old_builds.insert(build.id.build);
+  }
+  for (const ProviderName& name : awaited.providers) {
+    Task<> replace = ReplaceUploads(context, newest->id, name, awaited);
+    co_await std::move(replace);
+  }
+  if (!wait) co_return 0;
+  auto is_uploaded = [&awaited](const store::ImageCache& images) { return awaited.IsUploaded(images); };
+  Task<> follow = FollowImage(context, image, is_uploaded);
+  co_await std::move(follow);
+  co_return 0;
+}
+
+Task<int> RequestUpdate(Context& context, std::optional<ProviderName> provider, ImageName image, bool wait) {
+  if (!CanBeBuilt(context, image)) co_return 1;
+  Awaited awaited{.image = image,
+                  .providers = ProvidersOf(context, provider, image),
+                  .old_builds = {},
+                  .old_uploads = {}};
+  if (awaited.providers.empty()) co_return 1;
+  std::vector<store::StoredBuild> builds = co_await context.store.ListBuilds(image);
+  for (const store::StoredBuild& build : builds) awaited.old_builds.insert(build.id.build);
+  co_await context.store.RequestBuild(image);
+  if (!wait) co_return 0;
+  auto is_uploaded = [&awaited](const store::ImageCache& images) { return awaited.IsUploaded(images); };
+  Task<> follow = FollowImage(context, image, is_uploaded);
+  co_await std::move(follow);
+  co_return 0;
+}
+
+}  // namespace nodepool::cli
