@@ -34,8 +34,10 @@ class LogTail {
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     std::size_t whole = text.rfind('\n') + 1;
     if (!file || whole == 0) return;
-    if (start > shown_) out << "[...]\n" << text.substr(text.find('\n') + 1, whole - text.find('\n') - 1);
-    else out << text.substr(0, whole);
+    if (start > shown_)
+      out << "[...]\n" << text.substr(text.find('\n') + 1, whole - text.find('\n') - 1);
+    else
+      out << text.substr(0, whole);
     out.flush();
     shown_ = start + static_cast<std::streamoff>(whole);
   }
@@ -146,8 +148,7 @@ class Follower {
 
 }  // namespace
 
-Task<> FollowImage(Context& context, ImageName image,
-                   std::function<bool(const store::ImageCache&)> is_done) {
+Task<> FollowImage(Context& context, ImageName image, std::function<bool(const store::ImageCache&)> is_done) {
   Follower follower(context, std::move(image));
   co_await follower.Run(std::move(is_done));
 }

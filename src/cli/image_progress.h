@@ -10,7 +10,6 @@ namespace nodepool::cli {
 // Follows what builders do about an image until `is_done`, and tells it in `context.out`:
 // builds and uploads as they begin and end, and the log of a build on this host as it
 // grows. Failures are told and waited on, since they are tried again.
-Task<> FollowImage(Context& context, ImageName image,
-                   std::function<bool(const store::ImageCache&)> is_done);
+Task<> FollowImage(Context& context, ImageName image, std::function<bool(const store::ImageCache&)> is_done);
 
 }  // namespace nodepool::cli

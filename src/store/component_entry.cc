@@ -35,7 +35,7 @@ struct ComponentEntry::Impl {
   std::string znode;         // absolute; empty: not registered
   zk::Session session;       // in which the znode was made
   std::int32_t version = 0;  // of the znode's data
-  std::string written;       // the znode's data
+  std::string written;       // the znode's data; empty: unknown
   std::string attempted;     // what a creation whose answer was lost may have written
   WaitList changed;
   Event registered;
@@ -71,6 +71,8 @@ Task<> ComponentEntry::Impl::Write() {
     co_return;
   }
   std::string data = ToJson(content);
+  // Without an answer nobody knows what stands there.
+  written.clear();
   zk::Result<zk::Stat> set = co_await client.Set(znode, data, version);
   if (set) {
     Stands(znode, set->version, std::move(data));

@@ -65,6 +65,23 @@ TEST_F(ComponentTest, AChangeRewritesTheSameZnodeOnce) {
   EXPECT_EQ(registry.all().at("pool/np010000000000").supported_labels.size(), 2u);
 }
 
+TEST_F(ComponentTest, AChangeTakenBackIsWrittenWhenTheFirstOneLostItsAnswer) {
+  w.Run(entry.Register());
+  bool is_lost = false;
+  w.faulty.FailWhen([&](const testing::FaultyZk::Call& call) {
+    if (!call.is_write || std::exchange(is_lost, true)) return testing::FaultyZk::Fault::kNone;
+    return testing::FaultyZk::Fault::kAfter;
+  });
+  Component changed = Pool();
+  changed.is_paused = true;
+  entry.Update(changed);
+  w.time.RunUntil([&] { return is_lost; });
+  w.faulty.FailNever();
+  entry.Update(Pool());
+  Settle();
+  EXPECT_FALSE(registry.all().at("pool/np010000000000").is_paused);
+}
+
 // coordination.17.4
 TEST_F(ComponentTest, UnregisteringDeletesTheEntry) {
   w.Run(entry.Register());
