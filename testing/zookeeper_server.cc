@@ -89,6 +89,11 @@ keytool -importcert -noprompt -alias ca -file own-ca.pem -keystore trust.p12 -st
 
 }  // namespace
 
+ZooKeeperServer::Kind ZooKeeperServer::KindFromEnvironment() {
+  const char* name = std::getenv("NODEPOOL_TEST_ZOOKEEPER");
+  return name != nullptr && std::string(name) == "embedded" ? Kind::kEmbedded : Kind::kApache;
+}
+
 ZooKeeperServer::ZooKeeperServer() : ZooKeeperServer(Options{}) {}
 
 ZooKeeperServer::ZooKeeperServer(Options options)
@@ -131,9 +136,7 @@ void ZooKeeperServer::Start() {
 }
 
 void ZooKeeperServer::Spawn() {
-  std::string config = directory_ + "/zoo.cfg";
   std::string log = directory_ + "/log";
-  std::string temporary = "-Djava.io.tmpdir=" + directory_;
   pid_t parent = getpid();
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("fork failed");
@@ -144,6 +147,13 @@ void ZooKeeperServer::Spawn() {
   if (log_file < 0) _exit(1);
   dup2(log_file, STDOUT_FILENO);
   dup2(log_file, STDERR_FILENO);
+  if (options_.kind == Kind::kEmbedded) ExecuteEmbedded();
+  ExecuteApache();
+}
+
+void ZooKeeperServer::ExecuteApache() {
+  std::string config = directory_ + "/zoo.cfg";
+  std::string temporary = "-Djava.io.tmpdir=" + directory_;
   execlp("java", "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
          "-Xshare:auto", "-Dzookeeper.forceSync=no", "-Dzookeeper.jmx.log4j.disable=true",
          "-Dzookeeper.extendedTypesEnabled=true", "-Dznode.container.checkIntervalMs=200",
@@ -151,6 +161,26 @@ void ZooKeeperServer::Spawn() {
          "-cp",
          "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar:/usr/share/java/netty-all.jar:/usr/share/java/*",
          "org.apache.zookeeper.server.quorum.QuorumPeerMain", config.c_str(), nullptr);
+  _exit(127);
+}
+
+void ZooKeeperServer::ExecuteEmbedded() {
+  std::vector<std::string> words{NODEPOOL_BIN "/embedded_zookeeper",
+                                 std::to_string(port_),
+                                 "address=::",
+                                 "journal=" + directory_ + "/data/state.sqlite",
+                                 "container-check=200",
+                                 "min-session-timeout=" + std::to_string(options_.min_session_timeout)};
+  if (options_.tls) {
+    std::vector<std::string> tls{"tls-port=" + std::to_string(tls_port_),
+                                 "cert=" + directory_ + "/server.crt", "key=" + directory_ + "/server.key",
+                                 "ca=" + directory_ + "/own-ca.pem"};
+    words.insert(words.end(), tls.begin(), tls.end());
+  }
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(arguments[0], arguments.data());
   _exit(127);
 }
 
@@ -233,6 +263,7 @@ ZooKeeperEnsemble::ZooKeeperEnsemble() {
   }
   for (int id = 1; id <= kSize; ++id) {
     ZooKeeperServer::Options options;
+    options.kind = ZooKeeperServer::Kind::kApache;
     options.config_lines = members;
     auto server = std::make_unique<ZooKeeperServer>(options);
     fs::create_directories(server->directory_ + "/data");

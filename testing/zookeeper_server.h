@@ -13,9 +13,15 @@ namespace nodepool::testing {
 // A private Apache ZooKeeper from Debian's package, on free ports of the loopback
 // with its data in a temporary directory. It dies with the test, even with one that
 // crashes. Failures to start throw std::runtime_error with the server's log.
+//
+// With NODEPOOL_TEST_ZOOKEEPER=embedded in the environment it is the embedded server.
 class ZooKeeperServer {
  public:
+  enum class Kind { kApache, kEmbedded };
+  static Kind KindFromEnvironment();
+
   struct Options {
+    Kind kind = KindFromEnvironment();
     bool tls = false;                       // also a secure port, with certificates of an own CA
     int min_session_timeout = 200;          // milliseconds
     int tick_time = 100;                    // milliseconds; sessions expire on its multiples
@@ -53,6 +59,8 @@ class ZooKeeperServer {
   friend class ZooKeeperEnsemble;
 
   void Spawn();
+  [[noreturn]] void ExecuteApache();
+  [[noreturn]] void ExecuteEmbedded();
   void WaitUntilServing();
   void WriteConfig();
   std::string Log() const;

@@ -99,6 +99,11 @@ std::string_view NameOf(OpCode op) {
       return "sync";
     case OpCode::kPing:
       return "ping";
+    case OpCode::kGetAcl:
+      return "get access list";
+    case OpCode::kSetAcl:
+      return "set access list";
+    case OpCode::kGetChildren:
     case OpCode::kGetChildren2:
       return "get children";
     case OpCode::kCheck:
@@ -109,14 +114,27 @@ std::string_view NameOf(OpCode op) {
       return "create";
     case OpCode::kCreateContainer:
       return "create container";
+    case OpCode::kCheckWatches:
+      return "check watches";
+    case OpCode::kRemoveWatches:
+      return "remove watches";
     case OpCode::kCreateTtl:
       return "create with time to live";
+    case OpCode::kMultiRead:
+      return "several reads";
     case OpCode::kAuth:
       return "authentication";
+    case OpCode::kGetEphemerals:
+      return "get ephemerals";
+    case OpCode::kCountDescendants:
+      return "count descendants";
+    case OpCode::kSetWatches:
     case OpCode::kSetWatches2:
       return "set watches";
     case OpCode::kAddWatch:
       return "add watch";
+    case OpCode::kWhoAmI:
+      return "who am I";
     case OpCode::kCloseSession:
       return "close";
   }

@@ -50,6 +50,8 @@ std::string_view ToString(Code code) {
       return "not read only";
     case Code::kNoWatcher:
       return "no watcher";
+    case Code::kQuotaExceeded:
+      return "quota exceeded";
   }
   return "unknown code";
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -35,6 +36,7 @@ enum class Code : std::int32_t {
   kSessionMoved = -118,
   kNotReadOnly = -119,
   kNoWatcher = -121,
+  kQuotaExceeded = -125,
 };
 
 std::string_view ToString(Code code);
@@ -86,11 +88,21 @@ struct Children {
   Stat stat;                       // of the parent
 };
 
-// Parts of a transaction (Client::Multi). All ACLs are open (coordination.md 3.3).
+// Who may do what with a znode. Nodepool's own are open to everybody (coordination.md 3.3).
+struct AclEntry {
+  std::int32_t permissions = 0;
+  std::string scheme;
+  std::string id;
+  bool operator==(const AclEntry&) const = default;
+};
+using Acl = std::vector<AclEntry>;
+
+// Parts of a transaction (Client::Multi).
 struct CreateOp {
   std::string path;
   std::string data;
   CreateMode mode = CreateMode::kPersistent;
+  std::shared_ptr<const Acl> acl = nullptr;  // null: open to everybody, all that our clients use
 };
 struct SetOp {
   std::string path;

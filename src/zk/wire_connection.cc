@@ -18,6 +18,8 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::size_t kBufferSize = 64 * 1024;
+// Of a server's end: clients are many and mostly send little.
+constexpr std::size_t kFirstBufferSize = 4 * 1024;
 // Buffers that a large record made grow beyond this are given back.
 constexpr std::size_t kKeptBufferSize = 1024 * 1024;
 constexpr std::size_t kLengthSize = 4;
@@ -49,6 +51,36 @@ WireConnection::WireConnection(Loop& loop, asio::ssl::context* tls, Endpoint end
       last_sent_(loop.SteadyNow()),
       last_received_(last_sent_) {
   if (tls) tls_.emplace(socket_, *tls);
+}
+
+WireConnection::WireConnection(Loop& loop, asio::ssl::context* tls, asio::ip::tcp::socket accepted,
+                               std::size_t max_frame)
+    : loop_(loop),
+      socket_(std::move(accepted)),
+      max_frame_(max_frame),
+      in_(kFirstBufferSize, '\0'),
+      last_sent_(loop.SteadyNow()),
+      last_received_(last_sent_) {
+  error_code ignored;
+  endpoint_ = socket_.remote_endpoint(ignored);
+  name_ = NameOf(endpoint_);
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  if (tls) tls_.emplace(socket_, *tls);
+}
+
+Task<> WireConnection::Welcome() {
+  auto self = shared_from_this();
+  error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  if (tls_) co_await tls_->async_handshake(asio::ssl::stream_base::server, token);
+  if (is_closed()) throw Error(Verdict::kRetry, close_reason_);
+  ThrowIf(error);
+}
+
+Task<> WireConnection::WaitUntilSent() {
+  auto self = shared_from_this();
+  while (unsent() > 0 && !is_closed()) co_await sent_.Wait();
+  if (is_closed()) throw Error(Verdict::kRetry, close_reason_);
 }
 
 Task<> WireConnection::Open() {
@@ -89,6 +121,7 @@ void WireConnection::OnWritten(error_code error) {
   if (being_written_.capacity() > kKeptBufferSize) being_written_.shrink_to_fit();
   if (error) return Close(error.message());
   WriteOut();
+  if (unsent() == 0) sent_.NotifyAll();
 }
 
 std::optional<std::string_view> WireConnection::TakeFrame() {
@@ -153,6 +186,7 @@ void WireConnection::Close(std::string reason) {
   close_reason_ = reason.empty() ? "closed" : std::move(reason);
   error_code ignored;
   socket_.close(ignored);
+  sent_.NotifyAll();
 }
 
 bool WireConnection::HasUnreadBytes() {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "async/event.h"
 #include "async/loop.h"
 
 namespace nodepool::zk {
@@ -21,17 +22,28 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   // `tls` is null for plain TCP; it must outlive the connection. A server's frame
   // of more than `max_frame` bytes is an error.
   WireConnection(Loop& loop, boost::asio::ssl::context* tls, Endpoint endpoint, std::size_t max_frame);
+  // The same at a server's side, with a client that was accepted.
+  WireConnection(Loop& loop, boost::asio::ssl::context* tls, boost::asio::ip::tcp::socket accepted,
+                 std::size_t max_frame);
   WireConnection(const WireConnection&) = delete;
   WireConnection& operator=(const WireConnection&) = delete;
 
   // Connects, and shakes hands where TLS is on.
   Task<> Open();
+  // The server's part of the hand-shake; nothing for plain TCP.
+  Task<> Welcome();
 
   // Bytes to send: append whole frames, then call Flush(). All that is appended in
   // one turn of the loop goes out in one write.
   std::string& out() { return out_; }
   void Flush();
 
+  // Bytes appended that the system has not taken yet, and their end.
+  std::size_t unsent() const { return out_.size() + being_written_.size(); }
+  Task<> WaitUntilSent();
+
+  // Bytes received and not taken yet.
+  std::string_view unread() const { return {in_.data() + begin_, end_ - begin_}; }
   // The next frame received so far, without its length; its bytes live until the
   // next Fill(). Throws Error(kFail) for a length that no server would send.
   std::optional<std::string_view> TakeFrame();
@@ -68,6 +80,7 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   std::string out_;
   std::string being_written_;
   bool is_flush_due_ = false;
+  WaitList sent_;
 
   std::string in_;  // the buffer; bytes [begin_, end_) are received and not yet taken
   std::size_t begin_ = 0;

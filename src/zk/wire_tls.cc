@@ -30,13 +30,11 @@ void Check(const error_code& error, const char* what, const std::string& file) {
               fmt::format("zookeeper-tls: the {} file \"{}\" is of no use: {}", what, file, error.message()));
 }
 
-}  // namespace
-
-std::unique_ptr<ssl::context> MakeTlsContext(const TlsFiles& files) {
+std::unique_ptr<ssl::context> Load(const TlsFiles& files, ssl::context::method method) {
   CheckReadable("cert", files.cert);
   CheckReadable("key", files.key);
   CheckReadable("ca", files.ca);
-  auto context = std::make_unique<ssl::context>(ssl::context::tls_client);
+  auto context = std::make_unique<ssl::context>(method);
   error_code error;
   // Without this a key with a pass phrase would ask for it on the terminal.
   context->set_password_callback([](std::size_t, ssl::context::password_purpose) { return std::string(); },
@@ -48,9 +46,25 @@ std::unique_ptr<ssl::context> MakeTlsContext(const TlsFiles& files) {
   Check(error, "key", files.key);
   context->load_verify_file(files.ca, error);
   Check(error, "ca", files.ca);
+  return context;
+}
+
+}  // namespace
+
+std::unique_ptr<ssl::context> MakeTlsContext(const TlsFiles& files) {
+  auto context = Load(files, ssl::context::tls_client);
+  error_code error;
   context->set_default_verify_paths(error);
   Check(error, "ca", files.ca);
   context->set_verify_mode(ssl::verify_peer, error);
+  Check(error, "ca", files.ca);
+  return context;
+}
+
+std::unique_ptr<ssl::context> MakeServerTlsContext(const TlsFiles& files) {
+  auto context = Load(files, ssl::context::tls_server);
+  error_code error;
+  context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, error);
   Check(error, "ca", files.ca);
   return context;
 }

@@ -12,4 +12,8 @@ namespace nodepool::zk {
 // Throws Error(kInvalid) naming the setting and the file that cannot be used.
 std::unique_ptr<boost::asio::ssl::context> MakeTlsContext(const TlsFiles& files);
 
+// The embedded server's side: own certificate and key, and clients must show a
+// certificate that the CA file signed. Throws the same.
+std::unique_ptr<boost::asio::ssl::context> MakeServerTlsContext(const TlsFiles& files);
+
 }  // namespace nodepool::zk

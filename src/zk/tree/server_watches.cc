@@ -6,7 +6,8 @@ namespace nodepool::zk {
 
 void ServerWatches::Index::Add(const std::string& path, Holder holder) {
   by_path_[path].insert(holder);
-  by_holder_[holder].insert(path);
+  Own& own = by_holder_[holder];
+  if (own.paths.insert(path).second) own.bytes += path.size();
 }
 
 bool ServerWatches::Index::Remove(const std::string& path, Holder holder) {
@@ -14,16 +15,27 @@ bool ServerWatches::Index::Remove(const std::string& path, Holder holder) {
   if (at == by_path_.end() || at->second.erase(holder) == 0) return false;
   if (at->second.empty()) by_path_.erase(at);
   auto own = by_holder_.find(holder);
-  own->second.erase(path);
-  if (own->second.empty()) by_holder_.erase(own);
+  own->second.bytes -= path.size();
+  own->second.paths.erase(path);
+  if (own->second.paths.empty()) by_holder_.erase(own);
   return true;
 }
 
 void ServerWatches::Index::RemoveAll(Holder holder) {
   auto own = by_holder_.find(holder);
   if (own == by_holder_.end()) return;
-  std::set<std::string> paths = own->second;
+  std::set<std::string> paths = own->second.paths;
   for (const std::string& path : paths) Remove(path, holder);
+}
+
+bool ServerWatches::Index::Has(const std::string& path, Holder holder) const {
+  auto own = by_holder_.find(holder);
+  return own != by_holder_.end() && own->second.paths.contains(path);
+}
+
+std::size_t ServerWatches::Index::BytesOf(Holder holder) const {
+  auto own = by_holder_.find(holder);
+  return own == by_holder_.end() ? 0 : own->second.bytes;
 }
 
 void ServerWatches::Index::Collect(std::string_view path, std::set<Holder>& to) const {
@@ -55,6 +67,25 @@ bool ServerWatches::RemoveStaying(const std::string& path, WatchMode mode, Holde
 
 void ServerWatches::RemoveAll(Holder holder) {
   for (Index* index : {&data_, &children_, &persistent_, &recursive_}) index->RemoveAll(holder);
+}
+
+bool ServerWatches::Has(const std::string& path, Holder holder, bool data, bool children) const {
+  return (data && data_.Has(path, holder)) || (children && children_.Has(path, holder)) ||
+         persistent_.Has(path, holder) || recursive_.Has(path, holder);
+}
+
+bool ServerWatches::Remove(const std::string& path, Holder holder, bool data, bool children) {
+  bool is_found = Has(path, holder, data, children);
+  if (data) data_.Remove(path, holder);
+  if (children) children_.Remove(path, holder);
+  persistent_.Remove(path, holder);
+  recursive_.Remove(path, holder);
+  return is_found;
+}
+
+std::size_t ServerWatches::BytesOf(Holder holder) const {
+  return data_.BytesOf(holder) + children_.BytesOf(holder) + persistent_.BytesOf(holder) +
+         recursive_.BytesOf(holder);
 }
 
 void ServerWatches::CollectRecursive(std::string_view path, std::set<Holder>& to) const {

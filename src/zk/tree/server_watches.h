@@ -42,6 +42,10 @@ class ServerWatches {
   bool RemoveChildren(const std::string& path, Holder holder) { return children_.Remove(path, holder); }
   bool RemoveStaying(const std::string& path, WatchMode mode, Holder holder);
   void RemoveAll(Holder holder);
+  // Of the one-shot watches of the chosen kinds and of all that stay, as the protocol's
+  // removeWatches means them. Both return whether there was one.
+  bool Has(const std::string& path, Holder holder, bool data, bool children) const;
+  bool Remove(const std::string& path, Holder holder, bool data, bool children);
 
   // Who hears what of a change (kCreated, kDeleted or kDataChanged): first the
   // event of the path itself, then the child event of its parent. One-shot watches
@@ -55,6 +59,8 @@ class ServerWatches {
                                   const protocol::WatchPaths& paths);
 
   std::size_t size() const;
+  // The length of all paths that the holder watches.
+  std::size_t BytesOf(Holder holder) const;
 
  private:
   class Index {
@@ -62,6 +68,8 @@ class ServerWatches {
     void Add(const std::string& path, Holder holder);
     bool Remove(const std::string& path, Holder holder);
     void RemoveAll(Holder holder);
+    bool Has(const std::string& path, Holder holder) const;
+    std::size_t BytesOf(Holder holder) const;
     // Adds the holders at `path` to `to`.
     void Collect(std::string_view path, std::set<Holder>& to) const;
     // The same, and removes them.
@@ -71,7 +79,11 @@ class ServerWatches {
 
    private:
     std::map<std::string, std::set<Holder>, std::less<>> by_path_;
-    std::map<Holder, std::set<std::string>> by_holder_;
+    struct Own {
+      std::set<std::string> paths;
+      std::size_t bytes = 0;
+    };
+    std::map<Holder, Own> by_holder_;
   };
 
   void CollectRecursive(std::string_view path, std::set<Holder>& to) const;

@@ -45,8 +45,8 @@ bool VersionDiffers(std::int32_t expected, const Stat& stat) {
 // the end.
 class DataTree::Transaction {
  public:
-  Transaction(DataTree& tree, std::int64_t session, WallTime now)
-      : tree_(tree), session_(session), now_(Milliseconds(now)), zxid_(++tree.zxid_) {}
+  Transaction(DataTree& tree, std::int64_t session, WallTime now, const Identity* who)
+      : tree_(tree), session_(session), now_(Milliseconds(now)), who_(who), zxid_(++tree.zxid_) {}
 
   ~Transaction() {
     if (!is_committed_) {
@@ -68,10 +68,17 @@ class DataTree::Transaction {
 
  private:
   bool MayWrite() const { return session_ == 0 || tree_.IsOpen(session_); }
+  bool MayDo(std::int32_t permission, const Node& node) const {
+    return who_ == nullptr || Permits(node.acl.get(), permission, *who_);
+  }
+  bool HasRoomFor(std::size_t bytes) const {
+    return bytes <= tree_.limit_ - std::min(tree_.limit_, tree_.bytes_);
+  }
 
   DataTree& tree_;
   std::int64_t session_;
   std::int64_t now_;
+  const Identity* who_;
   std::int64_t zxid_;
   bool is_committed_ = false;
   std::vector<std::move_only_function<void()>> undo_;
@@ -85,6 +92,7 @@ Result<Created> DataTree::Transaction::Create(const CreateOp& op) {
   if (op.path.empty() || op.path.front() != '/') return std::unexpected(Code::kBadArguments);
   Node* parent = tree_.Find(ParentPath(op.path));
   if (parent == nullptr) return std::unexpected(Code::kNoNode);
+  if (!MayDo(permission::kCreate, *parent)) return std::unexpected(Code::kNoAuth);
   std::string path = op.path;
   if (IsSequential(op.mode)) path += fmt::format("{:010}", parent->created);
   if (!IsValidPath(path)) return std::unexpected(Code::kBadArguments);
@@ -96,6 +104,9 @@ Result<Created> DataTree::Transaction::Create(const CreateOp& op) {
 
   auto node = std::make_unique<Node>();
   node->data = op.data;
+  node->acl = op.acl;
+  std::size_t bytes = BytesOf(name, *node);
+  if (!HasRoomFor(bytes)) return std::unexpected(Code::kQuotaExceeded);
   node->stat.czxid = node->stat.mzxid = node->stat.pzxid = zxid_;
   node->stat.ctime = node->stat.mtime = now_;
   if (op.mode == CreateMode::kContainer) node->stat.ephemeral_owner = kContainerOwner;
@@ -104,18 +115,21 @@ Result<Created> DataTree::Transaction::Create(const CreateOp& op) {
     tree_.ephemerals_[session_].insert(path);
   }
   Created created{path, StatOf(*node)};
-  undo_.push_back([this, parent, path, name, pzxid = parent->stat.pzxid, owner = node->stat.ephemeral_owner] {
-    parent->children.erase(name);
-    parent->stat.pzxid = pzxid;
-    // Signed overflow would be a fault; the counter wraps as the server's does.
-    parent->created = static_cast<std::int32_t>(static_cast<std::uint32_t>(parent->created) - 1);
-    if (auto own = tree_.ephemerals_.find(owner); own != tree_.ephemerals_.end()) own->second.erase(path);
-    --tree_.size_;
-  });
+  undo_.push_back(
+      [this, parent, path, name, bytes, pzxid = parent->stat.pzxid, owner = node->stat.ephemeral_owner] {
+        parent->children.erase(name);
+        parent->stat.pzxid = pzxid;
+        // Signed overflow would be a fault; the counter wraps as the server's does.
+        parent->created = static_cast<std::int32_t>(static_cast<std::uint32_t>(parent->created) - 1);
+        if (auto own = tree_.ephemerals_.find(owner); own != tree_.ephemerals_.end()) own->second.erase(path);
+        --tree_.size_;
+        tree_.bytes_ -= bytes;
+      });
   parent->children.emplace(std::move(name), std::move(node));
   parent->created = static_cast<std::int32_t>(static_cast<std::uint32_t>(parent->created) + 1);
   parent->stat.pzxid = zxid_;
   ++tree_.size_;
+  tree_.bytes_ += bytes;
   events_.push_back(WatchEvent{EventType::kCreated, std::move(path), zxid_});
   return created;
 }
@@ -125,10 +139,17 @@ Result<Stat> DataTree::Transaction::Set(const SetOp& op) {
   if (!IsValidPath(op.path)) return std::unexpected(Code::kBadArguments);
   Node* node = tree_.Find(op.path);
   if (node == nullptr) return std::unexpected(Code::kNoNode);
+  if (!MayDo(permission::kWrite, *node)) return std::unexpected(Code::kNoAuth);
   if (VersionDiffers(op.version, node->stat)) return std::unexpected(Code::kBadVersion);
-  undo_.push_back([node, data = std::move(node->data), stat = node->stat]() mutable {
+  if (op.data.size() > node->data.size() && !HasRoomFor(op.data.size() - node->data.size())) {
+    return std::unexpected(Code::kQuotaExceeded);
+  }
+  std::size_t bytes = tree_.bytes_;
+  tree_.bytes_ = bytes - node->data.size() + op.data.size();
+  undo_.push_back([this, node, bytes, data = std::move(node->data), stat = node->stat]() mutable {
     node->data = std::move(data);
     node->stat = stat;
+    tree_.bytes_ = bytes;
   });
   node->data = op.data;
   node->stat.mzxid = zxid_;
@@ -143,22 +164,26 @@ Result<> DataTree::Transaction::Delete(const DeleteOp& op) {
   if (!IsValidPath(op.path) || IsReserved(op.path)) return std::unexpected(Code::kBadArguments);
   Node* node = tree_.Find(op.path);
   if (node == nullptr) return std::unexpected(Code::kNoNode);
+  Node* parent = tree_.Find(ParentPath(op.path));
+  if (!MayDo(permission::kDelete, *parent)) return std::unexpected(Code::kNoAuth);
   if (VersionDiffers(op.version, node->stat)) return std::unexpected(Code::kBadVersion);
   if (!node->children.empty()) return std::unexpected(Code::kNotEmpty);
 
-  Node* parent = tree_.Find(ParentPath(op.path));
+  std::size_t bytes = BytesOf(BaseName(op.path), *node);
   auto taken_out = parent->children.extract(BaseName(op.path));
   auto own = tree_.ephemerals_.find(node->stat.ephemeral_owner);
   bool was_ephemeral = own != tree_.ephemerals_.end() && own->second.erase(op.path) > 0;
   std::int64_t former_pzxid = parent->stat.pzxid;
   parent->stat.pzxid = zxid_;
   --tree_.size_;
-  undo_.push_back([this, parent, former_pzxid, was_ephemeral, path = op.path,
+  tree_.bytes_ -= bytes;
+  undo_.push_back([this, parent, former_pzxid, was_ephemeral, bytes, path = op.path,
                    taken_out = std::move(taken_out)]() mutable {
     if (was_ephemeral) tree_.ephemerals_[taken_out.mapped()->stat.ephemeral_owner].insert(path);
     parent->children.insert(std::move(taken_out));
     parent->stat.pzxid = former_pzxid;
     ++tree_.size_;
+    tree_.bytes_ += bytes;
   });
   events_.push_back(WatchEvent{EventType::kDeleted, op.path, zxid_});
   return {};
@@ -168,6 +193,7 @@ Result<> DataTree::Transaction::Check(const CheckOp& op) {
   if (!IsValidPath(op.path)) return std::unexpected(Code::kBadArguments);
   Node* node = tree_.Find(op.path);
   if (node == nullptr) return std::unexpected(Code::kNoNode);
+  if (!MayDo(permission::kRead, *node)) return std::unexpected(Code::kNoAuth);
   if (VersionDiffers(op.version, node->stat)) return std::unexpected(Code::kBadVersion);
   return {};
 }
@@ -197,6 +223,7 @@ DataTree::DataTree() {
   Node& own = *root_.children.emplace("zookeeper", std::make_unique<Node>()).first->second;
   for (std::string_view name : {"config", "quota"}) own.children.emplace(name, std::make_unique<Node>());
   size_ += 3;
+  for (std::string_view name : {"zookeeper", "config", "quota"}) bytes_ += BytesOf(name, Node());
 }
 
 DataTree::Node* DataTree::Find(std::string_view path) {
@@ -214,6 +241,11 @@ const DataTree::Node* DataTree::Find(std::string_view path) const {
     begin = end + 1;
   }
   return node;
+}
+
+// A map's entry, the node and its strings, rounded up.
+std::size_t DataTree::BytesOf(std::string_view name, const Node& node) {
+  return sizeof(Node) + 120 + name.size() + node.data.size();
 }
 
 // A server counts creations and reports creations plus deletions.
@@ -235,7 +267,7 @@ void DataTree::CloseSession(std::int64_t session) {
   auto own = ephemerals_.find(session);
   if (own == ephemerals_.end()) return;
   std::set<std::string> paths = own->second;
-  Transaction transaction(*this, session, WallTime());
+  Transaction transaction(*this, session, WallTime(), nullptr);
   for (const std::string& path : paths) (void)transaction.Delete(DeleteOp{path});
   ephemerals_.erase(session);
   transaction.Commit();
@@ -271,29 +303,89 @@ Result<Children> DataTree::GetChildren(std::string_view path) const {
   return children;
 }
 
-Result<Created> DataTree::Create(const CreateOp& op, std::int64_t session, WallTime now) {
-  Transaction transaction(*this, session, now);
+Result<Created> DataTree::Create(const CreateOp& op, std::int64_t session, WallTime now,
+                                 const Identity* who) {
+  Transaction transaction(*this, session, now, who);
   Result<Created> created = transaction.Create(op);
   transaction.Commit();
   return created;
 }
 
-Result<Stat> DataTree::Set(const SetOp& op, std::int64_t session, WallTime now) {
-  Transaction transaction(*this, session, now);
+Result<Stat> DataTree::Set(const SetOp& op, std::int64_t session, WallTime now, const Identity* who) {
+  Transaction transaction(*this, session, now, who);
   Result<Stat> stat = transaction.Set(op);
   transaction.Commit();
   return stat;
 }
 
-Result<> DataTree::Delete(const DeleteOp& op, std::int64_t session) {
-  Transaction transaction(*this, session, WallTime());
+Result<> DataTree::Delete(const DeleteOp& op, std::int64_t session, const Identity* who) {
+  Transaction transaction(*this, session, WallTime(), who);
   Result<> deleted = transaction.Delete(op);
   transaction.Commit();
   return deleted;
 }
 
-MultiResult DataTree::Multi(const std::vector<Op>& ops, std::int64_t session, WallTime now) {
-  Transaction transaction(*this, session, now);
+Result<std::shared_ptr<const Acl>> DataTree::AclOf(std::string_view path) const {
+  const Node* node = IsValidPath(path) ? Find(path) : nullptr;
+  if (node == nullptr) return std::unexpected(Code::kNoNode);
+  return node->acl;
+}
+
+Result<Stat> DataTree::SetAcl(std::string_view path, std::shared_ptr<const Acl> acl, std::int32_t version,
+                              const Identity* who) {
+  ++zxid_;
+  if (!IsValidPath(path)) return std::unexpected(Code::kBadArguments);
+  Node* node = Find(path);
+  if (node == nullptr) return std::unexpected(Code::kNoNode);
+  if (who != nullptr && !Permits(node->acl.get(), permission::kAdmin, *who)) {
+    return std::unexpected(Code::kNoAuth);
+  }
+  if (version != -1 && version != node->stat.aversion) return std::unexpected(Code::kBadVersion);
+  node->acl = std::move(acl);
+  ++node->stat.aversion;
+  return StatOf(*node);
+}
+
+std::optional<DataTree::Kept> DataTree::Keep(std::string_view path) const {
+  const Node* node = Find(path);
+  if (node == nullptr) return std::nullopt;
+  return Kept{std::string(path), node->data, node->stat, node->created, node->acl};
+}
+
+bool DataTree::Restore(Kept kept) {
+  if (!IsValidPath(kept.path)) return false;
+  Node* node = Find(kept.path);
+  std::string name = BaseName(kept.path);
+  if (node == nullptr) {
+    Node* parent = Find(ParentPath(kept.path));
+    if (parent == nullptr) return false;
+    node = parent->children.emplace(name, std::make_unique<Node>()).first->second.get();
+    ++size_;
+  } else if (node != &root_) {
+    bytes_ -= BytesOf(name, *node);
+  }
+  node->data = std::move(kept.data);
+  node->stat = kept.stat;
+  node->created = kept.created;
+  node->acl = std::move(kept.acl);
+  if (node != &root_) bytes_ += BytesOf(name, *node);
+  std::int64_t owner = node->stat.ephemeral_owner;
+  if (owner == 0 || owner == kContainerOwner) return true;
+  auto own = ephemerals_.find(owner);
+  if (own == ephemerals_.end()) return false;
+  own->second.insert(std::move(kept.path));
+  return true;
+}
+
+std::size_t DataTree::ephemeral_count() const {
+  std::size_t count = 0;
+  for (const auto& [session, paths] : ephemerals_) count += paths.size();
+  return count;
+}
+
+MultiResult DataTree::Multi(const std::vector<Op>& ops, std::int64_t session, WallTime now,
+                            const Identity* who) {
+  Transaction transaction(*this, session, now, who);
   MultiResult multi;
   multi.results.reserve(ops.size());
   for (const Op& op : ops) {

@@ -2,14 +2,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "zk/tree/acl.h"
 #include "zk/types.h"
 
 namespace nodepool::zk {
@@ -46,13 +49,46 @@ class DataTree {
 
   // Writes, by `session` at `now`. Besides the ordinary answers: kBadArguments,
   // kSessionExpired for a session that is not open, kUnimplemented for znodes with
-  // a time to live (as a server without extended types answers).
-  Result<Created> Create(const CreateOp& op, std::int64_t session, WallTime now);
-  Result<Stat> Set(const SetOp& op, std::int64_t session, WallTime now);
-  Result<> Delete(const DeleteOp& op, std::int64_t session);
-  MultiResult Multi(const std::vector<Op>& ops, std::int64_t session, WallTime now);
+  // a time to live (as a server without extended types answers), kNoAuth when access
+  // lists do not permit it to `who` (null: anybody may do anything), kQuotaExceeded
+  // beyond the limit.
+  Result<Created> Create(const CreateOp& op, std::int64_t session, WallTime now,
+                         const Identity* who = nullptr);
+  Result<Stat> Set(const SetOp& op, std::int64_t session, WallTime now, const Identity* who = nullptr);
+  Result<> Delete(const DeleteOp& op, std::int64_t session, const Identity* who = nullptr);
+  MultiResult Multi(const std::vector<Op>& ops, std::int64_t session, WallTime now,
+                    const Identity* who = nullptr);
+
+  // The access list of a znode, null for one open to everybody; kNoNode.
+  Result<std::shared_ptr<const Acl>> AclOf(std::string_view path) const;
+  // Replaces it. `version` is that of the list; -1: any. No listener hears of it.
+  Result<Stat> SetAcl(std::string_view path, std::shared_ptr<const Acl> acl, std::int32_t version,
+                      const Identity* who = nullptr);
+
+  // For keeping the tree on disk: a znode as it is, and the way back. Restore wants the
+  // parent first and an open session as the owner of an ephemeral znode; it replaces a
+  // znode that is there, keeps its children, and answers whether it could.
+  struct Kept {
+    std::string path;
+    std::string data;
+    Stat stat;                 // without cversion, data_length and num_children
+    std::int32_t created = 0;  // children ever created
+    std::shared_ptr<const Acl> acl;
+  };
+  std::optional<Kept> Keep(std::string_view path) const;
+  bool Restore(Kept kept);
+  void RestoreSession(std::int64_t session) { ephemerals_.try_emplace(session); }
+  // Numbers go on after `zxid`.
+  void ContinueAfter(std::int64_t zxid) { zxid_ = zxid; }
+
+  // Writes that would make bytes() larger than this are refused.
+  void LimitBytes(std::size_t limit) { limit_ = limit; }
+  // About what the znodes take in memory.
+  std::size_t bytes() const { return bytes_; }
 
   std::int64_t last_zxid() const { return zxid_; }
+  std::size_t session_count() const { return ephemerals_.size(); }
+  std::size_t ephemeral_count() const;
   // The ephemeral znodes of a session.
   std::set<std::string> Ephemerals(std::int64_t session) const;
   std::size_t size() const { return size_; }  // number of znodes, the server's own included
@@ -68,12 +104,16 @@ class DataTree {
     std::string data;
     Stat stat;                 // cversion, data_length and num_children are filled by StatOf
     std::int32_t created = 0;  // children ever created: the next sequence number
+    std::shared_ptr<const Acl> acl;
     std::map<std::string, std::unique_ptr<Node>, std::less<>> children;
   };
   static Stat StatOf(const Node& node);
+  static std::size_t BytesOf(std::string_view name, const Node& node);
 
   Node root_;
   std::size_t size_ = 1;
+  std::size_t bytes_ = 0;
+  std::size_t limit_ = std::numeric_limits<std::size_t>::max();
   std::int64_t zxid_ = 0;
   std::map<std::int64_t, std::set<std::string>> ephemerals_;
   ChangeListener listener_;

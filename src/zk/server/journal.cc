@@ -1,0 +1,187 @@
+#include "zk/server/journal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "zk/server/request.h"
+#include "zk/server/sqlite.h"
+
+namespace nodepool::zk::server {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x4e505a4b;
+constexpr std::int64_t kSchemaVersion = 1;
+
+constexpr const char* kSchema = R"(
+  CREATE TABLE znode (path TEXT PRIMARY KEY, data BLOB NOT NULL, czxid INTEGER NOT NULL, mzxid INTEGER NOT NULL,
+    pzxid INTEGER NOT NULL, ctime INTEGER NOT NULL, mtime INTEGER NOT NULL, version INTEGER NOT NULL,
+    aversion INTEGER NOT NULL, owner INTEGER NOT NULL, created INTEGER NOT NULL, acl BLOB);
+  CREATE TABLE session (id INTEGER PRIMARY KEY, password BLOB NOT NULL, timeout_ms INTEGER NOT NULL);
+  CREATE TABLE counter (zxid INTEGER NOT NULL);
+  INSERT INTO counter VALUES (0);
+  PRAGMA application_id = 1313888843;
+  PRAGMA user_version = 1;
+)";
+static_assert(kApplicationId == 1313888843 && kSchemaVersion == 1, "as in the schema");
+
+// Held while the database is in use, so that no second server writes to it.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path) : file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    if (file_ < 0) {
+      throw Error(Verdict::kInvalid, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+    }
+    if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+    close(file_);
+    throw Error(Verdict::kInvalid, fmt::format("{} is in use by another process", path));
+  }
+  ~FileLock() { close(file_); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int file_;
+};
+
+// SQLite would make it readable for everybody.
+void MakeFile(const std::string& path) {
+  int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) {
+    throw Error(Verdict::kInvalid, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+  }
+  close(file);
+}
+
+void CheckDatabase(Sqlite& database) {
+  std::int64_t application = database.Number("PRAGMA application_id");
+  std::int64_t version = database.Number("PRAGMA user_version");
+  if (application != kApplicationId) throw Error(Verdict::kInvalid, "it is no file of this server");
+  if (version > kSchemaVersion) {
+    throw Error(Verdict::kInvalid, fmt::format("it was written by a newer version (schema {}, this one knows {})",
+                                               version, kSchemaVersion));
+  }
+  std::string verdict = database.Text("PRAGMA integrity_check(1)");
+  if (verdict != "ok") throw Error(Verdict::kInvalid, "it is damaged: " + verdict);
+}
+
+std::int32_t Narrow(std::int64_t number) { return static_cast<std::int32_t>(number); }
+
+}  // namespace
+
+struct Journal::Database {
+  explicit Database(const std::string& path) : lock(path + ".lock"), sqlite(Open(path)) {
+    sqlite.Execute("PRAGMA journal_mode = WAL");
+    sqlite.Execute("PRAGMA synchronous = FULL");
+    bool is_new = sqlite.Number("SELECT count(*) FROM sqlite_master") == 0;
+    if (is_new) {
+      sqlite.Execute("BEGIN");
+      sqlite.Execute(kSchema);
+      sqlite.Execute("COMMIT");
+    }
+    CheckDatabase(sqlite);
+    put_znode.emplace(sqlite, "INSERT OR REPLACE INTO znode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    remove_znode.emplace(sqlite, "DELETE FROM znode WHERE path = ?");
+    put_session.emplace(sqlite, "INSERT OR REPLACE INTO session VALUES (?, ?, ?)");
+    remove_session.emplace(sqlite, "DELETE FROM session WHERE id = ?");
+    put_counter.emplace(sqlite, "UPDATE counter SET zxid = ?");
+  }
+
+  static Sqlite Open(const std::string& path) {
+    MakeFile(path);
+    return Sqlite(path);
+  }
+
+  void Put(const DataTree::Kept& znode) {
+    std::string acl;
+    put_znode->BindText(0, znode.path).BindBytes(1, znode.data);
+    const Stat& stat = znode.stat;
+    std::int64_t numbers[] = {stat.czxid,   stat.mzxid,    stat.pzxid,           stat.ctime,   stat.mtime,
+                              stat.version, stat.aversion, stat.ephemeral_owner, znode.created};
+    int index = 2;
+    for (std::int64_t number : numbers) put_znode->Bind(index++, number);
+    if (znode.acl) {
+      JuteWriter writer(acl);
+      WriteAcl(writer, znode.acl.get());
+      put_znode->BindBytes(index, acl);
+    } else {
+      put_znode->BindNull(index);
+    }
+    put_znode->Run();
+  }
+
+  FileLock lock;
+  Sqlite sqlite;
+  std::optional<Statement> put_znode, remove_znode, put_session, remove_session, put_counter;
+};
+
+Journal::Journal(std::string path) {
+  try {
+    database_ = std::make_unique<Database>(path);
+  } catch (const Error& error) {
+    throw Error(Verdict::kInvalid, fmt::format("the state in {} cannot be used: {}", path, error.message()));
+  }
+}
+
+Journal::~Journal() = default;
+
+Journal::Contents Journal::Load() {
+  Contents contents;
+  Statement sessions(database_->sqlite, "SELECT id, password, timeout_ms FROM session");
+  while (sessions.Next()) {
+    contents.sessions.push_back({sessions.Number(0), sessions.Bytes(1), Narrow(sessions.Number(2))});
+  }
+  Statement znodes(database_->sqlite, "SELECT * FROM znode ORDER BY path");
+  while (znodes.Next()) {
+    DataTree::Kept& znode = contents.znodes.emplace_back();
+    znode.path = znodes.Bytes(0);
+    znode.data = znodes.Bytes(1);
+    Stat& stat = znode.stat;
+    stat.czxid = znodes.Number(2);
+    stat.mzxid = znodes.Number(3);
+    stat.pzxid = znodes.Number(4);
+    stat.ctime = znodes.Number(5);
+    stat.mtime = znodes.Number(6);
+    stat.version = Narrow(znodes.Number(7));
+    stat.aversion = Narrow(znodes.Number(8));
+    stat.ephemeral_owner = znodes.Number(9);
+    znode.created = Narrow(znodes.Number(10));
+    if (znodes.IsNull(11)) continue;
+    std::string acl = znodes.Bytes(11);
+    JuteReader reader(acl);
+    znode.acl = std::make_shared<const Acl>(ReadAcl(reader));
+  }
+  std::int64_t starts = (database_->sqlite.Number("SELECT zxid FROM counter") >> 32) + 1;
+  contents.zxid = starts << 32;
+  Changes start;
+  start.zxid = contents.zxid;
+  Write(start);
+  return contents;
+}
+
+void Journal::Write(const Changes& changes) {
+  Sqlite& sqlite = database_->sqlite;
+  sqlite.Execute("BEGIN IMMEDIATE");
+  try {
+    for (const DataTree::Kept& znode : changes.kept) database_->Put(znode);
+    for (const std::string& path : changes.removed) database_->remove_znode->BindText(0, path).Run();
+    for (const SessionRecord& session : changes.opened) {
+      Statement& put = *database_->put_session;
+      put.Bind(0, session.id).BindBytes(1, session.password).Bind(2, session.timeout_ms).Run();
+    }
+    for (std::int64_t id : changes.closed) database_->remove_session->Bind(0, id).Run();
+    database_->put_counter->Bind(0, changes.zxid).Run();
+    sqlite.Execute("COMMIT");
+  } catch (const Error&) {
+    sqlite3_exec(sqlite.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+}  // namespace nodepool::zk::server

@@ -1,0 +1,254 @@
+#include "zk/server/request.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace nodepool::zk::server {
+namespace {
+
+using protocol::OpCode;
+
+constexpr std::size_t kSmallestString = 4;
+constexpr std::size_t kSmallestAclEntry = 12;
+constexpr std::size_t kMaxPassword = 16;
+
+std::string Text(JuteReader& in) { return std::string(in.String()); }
+
+CreateRequest ReadCreate(JuteReader& in, OpCode op) {
+  CreateRequest create;
+  create.op.path = Text(in);
+  create.op.data = std::string(in.Bytes());
+  create.acl = ReadAcl(in);
+  create.op.mode = static_cast<CreateMode>(in.Int());
+  if (op == OpCode::kCreateTtl) in.Long();
+  return create;
+}
+
+DeleteOp ReadDelete(JuteReader& in) {
+  DeleteOp remove;
+  remove.path = Text(in);
+  remove.version = in.Int();
+  return remove;
+}
+
+SetOp ReadSet(JuteReader& in) {
+  SetOp set;
+  set.path = Text(in);
+  set.data = std::string(in.Bytes());
+  set.version = in.Int();
+  return set;
+}
+
+CheckOp ReadCheck(JuteReader& in) {
+  CheckOp check;
+  check.path = Text(in);
+  check.version = in.Int();
+  return check;
+}
+
+PathRequest ReadPathAndWatch(JuteReader& in) {
+  PathRequest read;
+  read.path = Text(in);
+  read.watch = in.Bool();
+  return read;
+}
+
+SetAclRequest ReadSetAcl(JuteReader& in) {
+  SetAclRequest set;
+  set.path = Text(in);
+  set.acl = ReadAcl(in);
+  set.version = in.Int();
+  return set;
+}
+
+AddWatchRequest ReadAddWatch(JuteReader& in) {
+  AddWatchRequest add;
+  add.path = Text(in);
+  add.mode = in.Int();
+  return add;
+}
+
+WatchesRequest ReadWatches(JuteReader& in) {
+  WatchesRequest watches;
+  watches.path = Text(in);
+  watches.kind = in.Int();
+  return watches;
+}
+
+RestoreWatchesRequest ReadRestoreWatches(JuteReader& in, OpCode op) {
+  RestoreWatchesRequest restore;
+  restore.seen_zxid = in.Long();
+  protocol::WatchPaths& paths = restore.paths;
+  std::vector<std::vector<std::string>*> lists{&paths.data, &paths.exist, &paths.child};
+  if (op == OpCode::kSetWatches2) lists.insert(lists.end(), {&paths.persistent, &paths.recursive});
+  for (std::vector<std::string>* list : lists) {
+    std::size_t count = in.VectorSize(kSmallestString);
+    for (std::size_t i = 0; i < count; ++i) list->push_back(Text(in));
+  }
+  return restore;
+}
+
+AuthRequest ReadAuth(JuteReader& in) {
+  AuthRequest auth;
+  in.Int();
+  auth.scheme = Text(in);
+  auth.credentials = std::string(in.Bytes());
+  return auth;
+}
+
+// The head of a transaction's part; nullopt at the end.
+std::optional<OpCode> ReadPartHead(JuteReader& in) {
+  auto op = static_cast<OpCode>(in.Int());
+  bool is_end = in.Bool();
+  in.Int();
+  if (is_end) return std::nullopt;
+  return op;
+}
+
+MultiRequest ReadMulti(JuteReader& in) {
+  MultiRequest multi;
+  while (std::optional<OpCode> op = ReadPartHead(in)) {
+    switch (*op) {
+      case OpCode::kCreate:
+      case OpCode::kCreate2:
+      case OpCode::kCreateContainer:
+      case OpCode::kCreateTtl:
+        multi.parts.push_back({*op, ReadCreate(in, *op)});
+        break;
+      case OpCode::kSetData:
+        multi.parts.push_back({*op, ReadSet(in)});
+        break;
+      case OpCode::kDelete:
+        multi.parts.push_back({*op, ReadDelete(in)});
+        break;
+      case OpCode::kCheck:
+        multi.parts.push_back({*op, ReadCheck(in)});
+        break;
+      default:
+        throw Error(Verdict::kFail,
+                    fmt::format("malformed record: operation {} in a transaction", static_cast<int>(*op)));
+    }
+  }
+  return multi;
+}
+
+MultiReadRequest ReadMultiRead(JuteReader& in) {
+  MultiReadRequest multi;
+  while (std::optional<OpCode> op = ReadPartHead(in)) {
+    if (*op != OpCode::kGetData && *op != OpCode::kGetChildren) {
+      throw Error(Verdict::kFail,
+                  fmt::format("malformed record: operation {} among several reads", static_cast<int>(*op)));
+    }
+    multi.parts.push_back({*op, ReadPathAndWatch(in).path});
+  }
+  return multi;
+}
+
+void ReadBody(JuteReader& in, Request& request) {
+  switch (request.op) {
+    case OpCode::kCreate:
+    case OpCode::kCreate2:
+    case OpCode::kCreateContainer:
+    case OpCode::kCreateTtl:
+      request.body = ReadCreate(in, request.op);
+      return;
+    case OpCode::kDelete:
+      request.body = ReadDelete(in);
+      return;
+    case OpCode::kExists:
+    case OpCode::kGetData:
+    case OpCode::kGetChildren:
+    case OpCode::kGetChildren2:
+      request.body = ReadPathAndWatch(in);
+      return;
+    case OpCode::kGetAcl:
+    case OpCode::kSync:
+    case OpCode::kGetEphemerals:
+    case OpCode::kCountDescendants:
+      request.body = PathRequest{Text(in)};
+      return;
+    case OpCode::kSetData:
+      request.body = ReadSet(in);
+      return;
+    case OpCode::kSetAcl:
+      request.body = ReadSetAcl(in);
+      return;
+    case OpCode::kAddWatch:
+      request.body = ReadAddWatch(in);
+      return;
+    case OpCode::kCheckWatches:
+    case OpCode::kRemoveWatches:
+      request.body = ReadWatches(in);
+      return;
+    case OpCode::kSetWatches:
+    case OpCode::kSetWatches2:
+      request.body = ReadRestoreWatches(in, request.op);
+      return;
+    case OpCode::kAuth:
+      request.body = ReadAuth(in);
+      return;
+    case OpCode::kMulti:
+      request.body = ReadMulti(in);
+      return;
+    case OpCode::kMultiRead:
+      request.body = ReadMultiRead(in);
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+Request ReadRequest(std::string_view frame) {
+  JuteReader in(frame);
+  Request request;
+  request.xid = in.Int();
+  request.op = static_cast<OpCode>(in.Int());
+  ReadBody(in, request);
+  return request;
+}
+
+Hello ReadHello(std::string_view frame) {
+  JuteReader in(frame);
+  Hello hello;
+  in.Int();  // the protocol's version, of which there is one
+  hello.request.last_zxid = in.Long();
+  hello.request.timeout_ms = in.Int();
+  hello.request.session_id = in.Long();
+  hello.request.password = std::string(in.Bytes());
+  if (hello.request.password.size() > kMaxPassword) {
+    throw Error(Verdict::kFail,
+                fmt::format("malformed record: a password of {} bytes", hello.request.password.size()));
+  }
+  hello.is_read_only_known = in.remaining() > 0;
+  return hello;
+}
+
+void WriteAcl(JuteWriter& out, const Acl* acl) {
+  static const Acl open{{permission::kAll, "world", "anyone"}};
+  const Acl& entries = acl == nullptr ? open : *acl;
+  out.Int(static_cast<std::int32_t>(entries.size()));
+  for (const AclEntry& entry : entries) {
+    out.Int(entry.permissions);
+    out.String(entry.scheme);
+    out.String(entry.id);
+  }
+}
+
+Acl ReadAcl(JuteReader& in) {
+  Acl acl;
+  std::size_t count = in.VectorSize(kSmallestAclEntry);
+  acl.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    AclEntry entry;
+    entry.permissions = in.Int();
+    entry.scheme = Text(in);
+    entry.id = Text(in);
+    acl.push_back(std::move(entry));
+  }
+  return acl;
+}
+
+}  // namespace nodepool::zk::server

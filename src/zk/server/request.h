@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "zk/jute.h"
+#include "zk/protocol.h"
+#include "zk/tree/acl.h"
+#include "zk/types.h"
+
+// What clients ask, read from the bytes they sent, which may be anything.
+namespace nodepool::zk::server {
+
+struct CreateRequest {
+  CreateOp op;  // without its access list
+  Acl acl;
+};
+
+// exists, get, get children, and what else names one path.
+struct PathRequest {
+  std::string path;
+  bool watch = false;
+};
+
+struct SetAclRequest {
+  std::string path;
+  Acl acl;
+  std::int32_t version = -1;
+};
+
+struct AddWatchRequest {
+  std::string path;
+  std::int32_t mode = 0;
+};
+
+// Of one kind of watches at a path: 1 children, 2 data, 3 any.
+struct WatchesRequest {
+  std::string path;
+  std::int32_t kind = 0;
+};
+
+struct RestoreWatchesRequest {
+  std::int64_t seen_zxid = 0;
+  protocol::WatchPaths paths;
+};
+
+struct AuthRequest {
+  std::string scheme;
+  std::string credentials;  // a secret: never logged
+};
+
+struct MultiRequest {
+  struct Part {
+    protocol::OpCode op;
+    std::variant<CreateRequest, SetOp, DeleteOp, CheckOp> body;
+  };
+  std::vector<Part> parts;
+};
+
+struct MultiReadRequest {
+  struct Part {
+    protocol::OpCode op;  // kGetData or kGetChildren
+    std::string path;
+  };
+  std::vector<Part> parts;
+};
+
+struct Request {
+  std::int32_t xid = 0;
+  protocol::OpCode op{};  // may be a number that has no name
+  std::variant<std::monostate, CreateRequest, DeleteOp, PathRequest, SetOp, SetAclRequest, AddWatchRequest,
+               WatchesRequest, RestoreWatchesRequest, AuthRequest, MultiRequest, MultiReadRequest>
+      body;  // monostate: the operation has none, or is not known
+};
+
+// The frame without its length. Throws Error(kFail) for malformed bytes.
+Request ReadRequest(std::string_view frame);
+
+// The first frame of a connection. Throws the same.
+struct Hello {
+  protocol::ConnectRequest request;
+  bool is_read_only_known = true;  // clients before 3.4 do not know the answer's last field
+};
+Hello ReadHello(std::string_view frame);
+
+// An access list, as it stands in records and on disk.
+void WriteAcl(JuteWriter& out, const Acl* acl);  // null: open to everybody
+Acl ReadAcl(JuteReader& in);
+
+}  // namespace nodepool::zk::server

@@ -1,0 +1,160 @@
+#include "zk/server/server.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <limits>
+
+#include "async/shield.h"
+#include "base/error.h"
+#include "zk/wire_tls.h"
+
+namespace nodepool::zk::server {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr Duration kDiskRetry = std::chrono::seconds(1);
+constexpr int kRetriesPerLogLine = 30;
+
+std::int64_t FirstSession(WallTime now) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() << 16;
+}
+
+}  // namespace
+
+Server::Server(Loop& loop, BlockingPool& pool, ServerOptions options)
+    : loop_(loop),
+      pool_(pool),
+      options_(std::move(options)),
+      logger_("nodepool.zk.Server"),
+      engine_(options_.limits),
+      clock_(loop, [this](std::int64_t session) { Expire(session); }),
+      last_session_(FirstSession(loop.Now())),
+      tasks_(loop, logger_) {
+  engine_.OnEvent([this](ServerWatches::Holder holder, const WatchEvent& event) { Deliver(holder, event); });
+}
+
+Server::~Server() = default;
+
+Task<> Server::Start() {
+  if (!options_.journal.empty()) {
+    auto load = [this] {
+      journal_ = std::make_unique<Journal>(options_.journal);
+      return journal_->Load();
+    };
+    Journal::Contents contents = co_await OnBlockingPool(pool_, load);
+    engine_.Restore(std::move(contents.sessions), std::move(contents.znodes), contents.zxid);
+  }
+  for (const auto& [id, session] : engine_.sessions()) {
+    last_session_ = std::max(last_session_, id);
+    clock_.Start(id, std::chrono::milliseconds(session.timeout_ms));
+  }
+  durable_ = engine_.change_count();
+  if (options_.tls) tls_ = MakeServerTlsContext(*options_.tls);
+  if (options_.port >= 0) Listen(plain_acceptor_, options_.port, nullptr);
+  if (tls_ && options_.tls_port >= 0) Listen(tls_acceptor_, options_.tls_port, tls_.get());
+  tasks_.Spawn("keep the ZooKeeper tree on disk", KeepOnDisk());
+  tasks_.Spawn("delete empty containers", DeleteContainers());
+  AfterChange();
+}
+
+void Server::Listen(std::optional<Acceptor>& acceptor, int port, asio::ssl::context* tls) {
+  std::string place = fmt::format("{} port {}", options_.address, port);
+  try {
+    tcp::endpoint endpoint(asio::ip::make_address(options_.address), static_cast<std::uint16_t>(port));
+    acceptor.emplace(loop_.context());
+    acceptor->open(endpoint.protocol());
+    acceptor->set_option(tcp::acceptor::reuse_address(true));
+    if (endpoint.address().is_v6()) acceptor->set_option(asio::ip::v6_only(false));
+    acceptor->bind(endpoint);
+    acceptor->listen();
+  } catch (const boost::system::system_error& fault) {
+    throw Error(Verdict::kInvalid, fmt::format("the embedded ZooKeeper server cannot listen on {}: {}", place,
+                                               fault.code().message()));
+  }
+  logger_.Info("The embedded ZooKeeper server listens on {} port {}{}", options_.address,
+               acceptor->local_endpoint().port(), tls != nullptr ? " with TLS" : "");
+  tasks_.Spawn("accept ZooKeeper clients", Accept(*acceptor, tls));
+}
+
+int Server::port() const { return plain_acceptor_ ? plain_acceptor_->local_endpoint().port() : -1; }
+int Server::tls_port() const { return tls_acceptor_ ? tls_acceptor_->local_endpoint().port() : -1; }
+
+Task<> Server::Stop() {
+  boost::system::error_code ignored;
+  if (plain_acceptor_) plain_acceptor_->close(ignored);
+  if (tls_acceptor_) tls_acceptor_->close(ignored);
+  for (auto& [holder, connection] : connections_) connection->wire().Close("the server stops");
+  co_await tasks_.Stop();
+  if (!journal_) co_return;
+  auto finish = [this, rest = engine_.TakeChanges()] {
+    if (!rest.empty()) journal_->Write(rest);
+    journal_.reset();
+  };
+  co_await OnBlockingPool(pool_, std::move(finish));
+}
+
+std::uint64_t Server::durable() const {
+  return journal_ ? durable_ : std::numeric_limits<std::uint64_t>::max();
+}
+
+// Called after whatever may have changed the tree.
+void Server::AfterChange() {
+  if (engine_.change_count() != durable_) changed_.Set();
+  if (engine_.HasEmptiedContainers()) container_emptied_.Set();
+}
+
+Task<> Server::KeepOnDisk() {
+  while (true) {
+    co_await changed_.Wait();
+    changed_.Reset();
+    std::uint64_t upto = engine_.change_count();
+    Changes changes = engine_.TakeChanges();
+    if (journal_) {
+      Task<> write = Write(std::move(changes));
+      co_await Shielded(std::move(write));
+    }
+    durable_ = upto;
+    for (ServerWatches::Holder holder : std::exchange(holding_back_, {})) {
+      Connection& connection = *connections_.at(holder);
+      connection.Release(durable_);
+      if (connection.holds_back()) holding_back_.insert(holder);
+    }
+  }
+}
+
+// Tries until it succeeds: until then nobody is told of the changes.
+Task<> Server::Write(Changes changes) {
+  for (int failures = 0;; ++failures) {
+    std::exception_ptr error;
+    try {
+      auto write = [this, &changes] { journal_->Write(changes); };
+      co_await OnBlockingPool(pool_, write);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!error) break;
+    if (failures % kRetriesPerLogLine == 0) {
+      logger_.Error("The state in {} cannot be written, so no ZooKeeper client is answered: {}",
+                    options_.journal, MessageOf(error));
+    }
+    if (tasks_.stopping()) std::rethrow_exception(error);
+    co_await loop_.SleepFor(kDiskRetry);
+  }
+  ++traffic_.commits;
+}
+
+Task<> Server::DeleteContainers() {
+  while (true) {
+    co_await container_emptied_.Wait();
+    container_emptied_.Reset();
+    co_await loop_.SleepFor(options_.container_check);
+    if (engine_.DeleteEmptyContainers() > 0) AfterChange();
+  }
+}
+
+}  // namespace nodepool::zk::server

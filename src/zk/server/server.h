@@ -1,0 +1,104 @@
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "async/blocking_pool.h"
+#include "async/event.h"
+#include "async/task_group.h"
+#include "zk/server/connection.h"
+#include "zk/server/engine.h"
+#include "zk/server/journal.h"
+#include "zk/server/session_clock.h"
+#include "zk/server/words.h"
+#include "zk/wire_client.h"
+
+namespace nodepool::zk::server {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";  // an IP address; "::" serves IPv4, too
+  int port = 2181;                    // plain TCP; 0: a free one, -1: none
+  int tls_port = -1;                  // with `tls`; the same
+  std::optional<TlsFiles> tls;        // clients need a certificate that `ca` signed
+  std::string journal;                // file; empty: everything is in memory alone
+  Duration min_session_timeout = std::chrono::seconds(1);
+  Duration max_session_timeout = std::chrono::minutes(5);
+  Duration container_check = std::chrono::seconds(60);  // how long an empty container stays at most
+  std::size_t max_packet = 1'048'575;                   // larger requests end the connection
+  std::size_t connections = 2000;                       // further ones are closed at once
+  Engine::Limits limits;
+};
+
+// A ZooKeeper server for one machine: the client protocol over a tree in memory that is
+// kept on disk. A write is answered, and a change shown to anybody, when it is on disk;
+// writes that arrive while the disk is busy go there together. No replication.
+//
+// Whatever a client sends ends at worst its own connection, with a log line. When the
+// disk fails, nothing is answered until it works again.
+class Server {
+ public:
+  Server(Loop& loop, BlockingPool& pool, ServerOptions options);
+  ~Server();  // call Stop() first
+
+  // Loads what is kept and begins to serve. Error(kInvalid) tells what cannot be used:
+  // the journal, an address, a TLS file.
+  Task<> Start();
+  int port() const;
+  int tls_port() const;
+
+  // Hangs up on everybody and writes the rest to disk. Sessions go on with the next
+  // start. Bounded by the disk.
+  Task<> Stop();
+
+ private:
+  using Acceptor = boost::asio::ip::tcp::acceptor;
+  struct Enlisted;
+
+  void Listen(std::optional<Acceptor>& acceptor, int port, boost::asio::ssl::context* tls);
+  Task<> Accept(Acceptor& acceptor, boost::asio::ssl::context* tls);
+  Task<> Serve(std::shared_ptr<WireConnection> wire);
+  Task<> Converse(Connection& connection);
+  Task<bool> Greet(Connection& connection);
+  bool Admit(Connection& connection, const Hello& hello);
+  const SessionRecord* SessionFor(const protocol::ConnectRequest& request);
+  Task<> AnswerRequests(Connection& connection);
+  Task<> Linger(Connection& connection);
+
+  void Deliver(ServerWatches::Holder holder, const WatchEvent& event);
+  void Send(Connection& connection, std::string_view frames);
+  void AfterChange();
+  void Expire(std::int64_t session);
+  void Detach(std::int64_t session, const std::string& why);
+
+  Task<> KeepOnDisk();
+  Task<> Write(Changes changes);
+  Task<> DeleteContainers();
+  std::uint64_t durable() const;
+
+  Loop& loop_;
+  BlockingPool& pool_;
+  ServerOptions options_;
+  log::Logger logger_;
+  Engine engine_;
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<boost::asio::ssl::context> tls_;
+  std::optional<Acceptor> plain_acceptor_, tls_acceptor_;
+  SessionClock clock_;
+  std::int64_t last_session_ = 0;
+  ServerWatches::Holder last_connection_ = 0;
+  std::map<ServerWatches::Holder, Connection*> connections_;
+  std::map<std::int64_t, Connection*> by_session_;
+  std::set<ServerWatches::Holder> holding_back_;
+  Event changed_, container_emptied_;
+  std::uint64_t durable_ = 0;
+  Traffic traffic_;
+  TaskGroup tasks_;
+};
+
+}  // namespace nodepool::zk::server

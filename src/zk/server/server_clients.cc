@@ -1,0 +1,252 @@
+#include <fmt/format.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "zk/server/answer.h"
+#include "zk/server/server.h"
+
+namespace nodepool::zk::server {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr std::size_t kPasswordSize = 16;
+constexpr std::size_t kWordSize = 4;
+// From the connection to a session, and for taking the last words.
+constexpr Duration kPatience = std::chrono::seconds(10);
+// A client that does not take what it asked for is asked for no more beyond the first,
+// and left alone beyond the second, which events can lead to.
+constexpr std::size_t kBacklogToPause = 1 << 20;
+constexpr std::size_t kBacklogToHangUp = std::size_t{128} << 20;
+
+std::string NewPassword() {
+  std::string password(kPasswordSize, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(password.data()), kPasswordSize) != 1) {
+    throw Error(Verdict::kFail, "the system gives no random numbers");
+  }
+  return password;
+}
+
+std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
+
+// Closes a connection when its time is up, unless the scope ends before.
+class Patience {
+ public:
+  Patience(Loop& loop, WireConnection& wire, std::string what)
+      : clock_(loop.clock()),
+        timer_(clock_.CallAt(loop.SteadyNow() + kPatience, [&wire, what = std::move(what)] { wire.Close(what); })) {}
+  ~Patience() { clock_.CancelTimer(timer_); }
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
+
+ private:
+  Clock& clock_;
+  Clock::TimerId timer_;
+};
+
+}  // namespace
+
+// A connection in the server's books, as long as it lasts.
+struct Server::Enlisted {
+  Enlisted(Server& server, std::shared_ptr<WireConnection> wire)
+      : server(server), connection(++server.last_connection_, std::move(wire)) {
+    server.connections_[connection.peer().holder] = &connection;
+  }
+  ~Enlisted() {
+    connection.wire().Close("done");
+    Engine::Peer& peer = connection.peer();
+    auto own = server.by_session_.find(peer.session);
+    if (own != server.by_session_.end() && own->second == &connection) server.by_session_.erase(own);
+    server.engine_.RemoveWatches(peer.holder);
+    server.holding_back_.erase(peer.holder);
+    server.connections_.erase(peer.holder);
+  }
+
+  Server& server;
+  Connection connection;
+};
+
+Task<> Server::Accept(Acceptor& acceptor, asio::ssl::context* tls) {
+  while (true) {
+    tcp::socket socket(loop_.context());
+    boost::system::error_code error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    co_await acceptor.async_accept(socket, token);
+    if (!acceptor.is_open()) co_return;
+    if (error) {
+      logger_.Warning("A ZooKeeper client could not be accepted: {}", error.message());
+      co_await loop_.SleepFor(std::chrono::seconds(1));
+      continue;
+    }
+    if (connections_.size() >= options_.connections) {
+      logger_.Warning("A ZooKeeper client is turned away: {} are connected", connections_.size());
+      continue;
+    }
+    auto wire = std::make_shared<WireConnection>(loop_, tls, std::move(socket), options_.max_packet);
+    tasks_.Spawn("ZooKeeper client", Serve(std::move(wire)));
+  }
+}
+
+Task<> Server::Serve(std::shared_ptr<WireConnection> wire) {
+  Enlisted enlisted(*this, wire);
+  std::exception_ptr error;
+  try {
+    co_await Converse(enlisted.connection);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (!error) co_return;
+  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  std::string session = fmt::format("session 0x{:x}", Hex(enlisted.connection.peer().session));
+  if (VerdictOf(error) == Verdict::kRetry) {
+    logger_.Debug("The ZooKeeper client {} ({}) is gone: {}", wire->name(), session, MessageOf(error));
+  } else {
+    logger_.Warning("The ZooKeeper client {} ({}) is hung up on: {}", wire->name(), session, MessageOf(error));
+  }
+}
+
+Task<> Server::Converse(Connection& connection) {
+  bool is_admitted = co_await Greet(connection);
+  if (is_admitted) co_await AnswerRequests(connection);
+  co_await Linger(connection);
+}
+
+// Up to a session, or to the answer to a four-letter word; tells which.
+Task<bool> Server::Greet(Connection& connection) {
+  WireConnection& wire = connection.wire();
+  Patience patience(loop_, wire, "it has not asked for a session in time");
+  co_await wire.Welcome();
+  while (wire.unread().size() < kWordSize) co_await wire.Fill();
+  traffic_.connections = connections_.size();
+  std::optional<std::string> answer = AnswerWord(wire.unread().substr(0, kWordSize), engine_, traffic_);
+  if (answer) {
+    wire.out() += *answer;
+    wire.Flush();
+    co_return false;
+  }
+  std::string frame = co_await wire.ReadFrame();
+  co_return Admit(connection, ReadHello(frame));
+}
+
+bool Server::Admit(Connection& connection, const Hello& hello) {
+  const protocol::ConnectRequest& request = hello.request;
+  const SessionRecord* session = SessionFor(request);
+  protocol::ConnectResponse response;
+  response.password = std::string(kPasswordSize, '\0');
+  if (session != nullptr && request.session_id != 0 && request.last_zxid > engine_.tree().last_zxid()) {
+    throw Error(Verdict::kFail, fmt::format("it has seen transaction 0x{:x}, the last one here is 0x{:x}; was the "
+                                            "state restored from a back-up?",
+                                            Hex(request.last_zxid), Hex(engine_.tree().last_zxid())));
+  }
+  if (session != nullptr) {
+    response.timeout_ms = session->timeout_ms;
+    response.session_id = session->id;
+    response.password = session->password;
+    Detach(session->id, "its session goes on in another connection");
+    connection.peer().session = session->id;
+    by_session_[session->id] = &connection;
+    clock_.Heard(session->id);
+    logger_.Debug("The ZooKeeper client {} has session 0x{:x}", connection.wire().name(), Hex(session->id));
+  }
+  std::string frame;
+  AppendConnectResponse(frame, response, hello.is_read_only_known);
+  Send(connection, frame);
+  AfterChange();
+  return session != nullptr;
+}
+
+// The session that is asked for, a new one, or null when it has expired.
+const SessionRecord* Server::SessionFor(const protocol::ConnectRequest& request) {
+  if (request.session_id != 0) {
+    const SessionRecord* session = engine_.FindSession(request.session_id);
+    bool is_owner = session != nullptr && session->password == request.password;
+    return is_owner ? session : nullptr;
+  }
+  Duration asked = std::chrono::milliseconds(request.timeout_ms);
+  Duration timeout = std::clamp(asked, options_.min_session_timeout, options_.max_session_timeout);
+  auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
+  std::int64_t id = ++last_session_;
+  engine_.OpenSession({id, NewPassword(), static_cast<std::int32_t>(timeout_ms)});
+  clock_.Start(id, timeout);
+  return engine_.FindSession(id);
+}
+
+Task<> Server::AnswerRequests(Connection& connection) {
+  WireConnection& wire = connection.wire();
+  Engine::Peer& peer = connection.peer();
+  std::string answer;
+  while (true) {
+    while (std::optional<std::string_view> frame = wire.TakeFrame()) {
+      if (wire.is_closed()) break;
+      ++traffic_.received;
+      Request request = ReadRequest(*frame);
+      answer.clear();
+      Engine::Next next = engine_.Execute(request, peer, loop_.Now(), answer);
+      Send(connection, answer);
+      AfterChange();
+      if (next == Engine::Next::kHangUp) {
+        if (engine_.FindSession(peer.session) == nullptr) clock_.Stop(peer.session);
+        co_return;
+      }
+      if (connection.backlog() > kBacklogToPause) co_await connection.WaitUntilSent();
+    }
+    co_await wire.Fill();
+    clock_.Heard(peer.session);
+  }
+}
+
+// Gives the client time to take what it was sent last.
+Task<> Server::Linger(Connection& connection) {
+  Patience patience(loop_, connection.wire(), "it does not take its answer");
+  co_await connection.WaitUntilSent();
+}
+
+void Server::Send(Connection& connection, std::string_view frames) {
+  ++traffic_.sent;
+  if (connection.Send(frames, engine_.change_count(), durable())) {
+    holding_back_.insert(connection.peer().holder);
+  }
+}
+
+void Server::Deliver(ServerWatches::Holder holder, const WatchEvent& event) {
+  auto found = connections_.find(holder);
+  if (found == connections_.end()) return;
+  Connection& connection = *found->second;
+  std::string frame;
+  AppendEvent(frame, event);
+  Send(connection, frame);
+  if (connection.backlog() > kBacklogToHangUp) {
+    logger_.Warning("The ZooKeeper client {} does not take its events and is hung up on",
+                    connection.wire().name());
+    connection.wire().Close("it does not take its events");
+  }
+}
+
+void Server::Expire(std::int64_t session) {
+  auto own = by_session_.find(session);
+  if (own != by_session_.end() && own->second->wire().HasUnreadBytes()) {
+    // This process was stopped or busy, not the client.
+    return clock_.Start(session, std::chrono::milliseconds(engine_.FindSession(session)->timeout_ms));
+  }
+  logger_.Info("The ZooKeeper session 0x{:x} has expired", Hex(session));
+  Detach(session, "its session has expired");
+  engine_.CloseSession(session);
+  AfterChange();
+}
+
+// Ends the connection that the session has, if it has one.
+void Server::Detach(std::int64_t session, const std::string& why) {
+  auto own = by_session_.find(session);
+  if (own == by_session_.end()) return;
+  own->second->wire().Close(why);
+  by_session_.erase(own);
+}
+
+}  // namespace nodepool::zk::server

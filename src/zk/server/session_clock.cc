@@ -1,0 +1,40 @@
+#include "zk/server/session_clock.h"
+
+namespace nodepool::zk::server {
+
+SessionClock::~SessionClock() {
+  for (auto& [session, timed] : timed_) loop_.clock().CancelTimer(timed.timer);
+}
+
+void SessionClock::Start(std::int64_t session, Duration timeout) {
+  Stop(session);
+  Timed& timed = timed_[session];
+  timed.timeout = timeout;
+  timed.heard = loop_.SteadyNow();
+  Arm(session, timed);
+}
+
+void SessionClock::Heard(std::int64_t session) {
+  auto found = timed_.find(session);
+  if (found != timed_.end()) found->second.heard = loop_.SteadyNow();
+}
+
+void SessionClock::Stop(std::int64_t session) {
+  auto found = timed_.find(session);
+  if (found == timed_.end()) return;
+  loop_.clock().CancelTimer(found->second.timer);
+  timed_.erase(found);
+}
+
+void SessionClock::Arm(std::int64_t session, Timed& timed) {
+  timed.timer = loop_.clock().CallAt(timed.heard + timed.timeout, [this, session] { Check(session); });
+}
+
+void SessionClock::Check(std::int64_t session) {
+  auto found = timed_.find(session);
+  if (found->second.heard + found->second.timeout > loop_.SteadyNow()) return Arm(session, found->second);
+  timed_.erase(found);
+  expire_(session);
+}
+
+}  // namespace nodepool::zk::server

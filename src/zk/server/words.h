@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "zk/server/engine.h"
+
+namespace nodepool::zk::server {
+
+// What the four-letter words tell besides the engine's own numbers.
+struct Traffic {
+  std::size_t connections = 0;
+  std::uint64_t received = 0;  // frames
+  std::uint64_t sent = 0;      // answers and events
+  std::uint64_t commits = 0;   // transactions of the journal
+};
+
+// The answer to ruok, srvr, stat, mntr, dump and isro; nullopt for anything else.
+std::optional<std::string> AnswerWord(std::string_view word, const Engine& engine, const Traffic& traffic);
+
+}  // namespace nodepool::zk::server
