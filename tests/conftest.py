@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests")]
 
 from nodepool_helpers import Installation, Tree  # noqa: E402
-from services import Sshd, ZooKeeper, make_certificates, start_ensemble  # noqa: E402
+from services import Sshd, make_certificates, new_zookeeper, start_ensemble  # noqa: E402
 from statsd_listener import StatsdListener  # noqa: E402
 
 
@@ -25,14 +25,14 @@ def certificates(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def shared_zookeeper(tmp_path_factory, certificates):
-    server = ZooKeeper(tmp_path_factory.mktemp("zookeeper"), certificates).start()
+    server = new_zookeeper(tmp_path_factory.mktemp("zookeeper"), certificates).start()
     yield server
     server.stop()
 
 
 @pytest.fixture
 def private_zookeeper(tmp_path):
-    server = ZooKeeper(tmp_path / "zookeeper").start()
+    server = new_zookeeper(tmp_path / "zookeeper").start()
     yield server
     server.process.resume()
     server.stop()

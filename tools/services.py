@@ -14,6 +14,8 @@ import subprocess
 import time
 
 LOOPBACK = "127.0.0.1"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = pathlib.Path(os.environ.get("NODEPOOL_BIN", ROOT / "build/release/bin"))
 
 
 def free_port() -> int:
@@ -194,6 +196,35 @@ class ZooKeeper:
     def restart(self):
         self.process.kill()
         return self.start()
+
+
+class EmbeddedZooKeeper(ZooKeeper):
+    """The server that `nodepool standalone` has within, as a program of its own."""
+
+    def __init__(self, folder: pathlib.Path, certificates: pathlib.Path | None = None, port: int | None = None,
+                 options=()):
+        self.folder = folder
+        self.port = port or free_port()
+        self.tls_port = free_port() if certificates else None
+        self.process = None
+        folder.mkdir(parents=True, exist_ok=True)
+        self.journal = folder / "state.sqlite"
+        self.words = [f"journal={self.journal}", *options]
+        if certificates:
+            self.words += [f"tls-port={self.tls_port}", f"cert={certificates}/cert.pem", f"key={certificates}/key.pem",
+                           f"ca={certificates}/ca.pem"]
+
+    def start(self, wait: bool = True):
+        self.process = Process([BIN / "embedded_zookeeper", self.port, *self.words], self.folder / "zookeeper.log")
+        if wait:
+            self.wait_ready()
+        return self
+
+
+def new_zookeeper(folder: pathlib.Path, certificates: pathlib.Path | None = None) -> ZooKeeper:
+    """Apache's server, or the embedded one with NODEPOOL_TEST_ZOOKEEPER=embedded."""
+    kind = EmbeddedZooKeeper if os.environ.get("NODEPOOL_TEST_ZOOKEEPER") == "embedded" else ZooKeeper
+    return kind(folder, certificates)
 
 
 def start_ensemble(folder: pathlib.Path, size: int = 3) -> list[ZooKeeper]:

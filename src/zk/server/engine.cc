@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "zk/client.h"
@@ -13,7 +11,6 @@
 namespace nodepool::zk::server {
 namespace {
 
-constexpr std::int64_t kContainerOwner = std::numeric_limits<std::int64_t>::min();
 constexpr std::size_t kMaxNames = 16;  // that a connection may have shown
 constexpr std::int32_t kChildWatches = 1;
 constexpr std::int32_t kDataWatches = 2;
@@ -82,21 +79,20 @@ void Engine::Changed(const WatchEvent& change) {
   if (change.type != EventType::kDataChanged) MarkPath(ParentPath(change.path));
   if (change.type == EventType::kDeleted) NoteEmptied(ParentPath(change.path));
   for (const auto& [holder, event] : watches_.Trigger(change)) {
-    if (deliver_) deliver_(holder, event);
+    if (!deliver_) continue;
+    bool is_of_parent = event.type == EventType::kChildren;
+    deliver_(holder, event, is_of_parent ? tree_.AclOf(event.path)->get() : tree_.acl_of_change());
   }
 }
 
 void Engine::NoteEmptied(const std::string& parent) {
-  Result<Stat> stat = tree_.Exists(parent);
-  if (stat && stat->ephemeral_owner == kContainerOwner && stat->num_children == 0) emptied_.insert(parent);
+  if (tree_.IsEmptyContainer(parent)) emptied_.insert(parent);
 }
 
 int Engine::DeleteEmptyContainers() {
   int deleted = 0;
   for (const std::string& path : std::exchange(emptied_, {})) {
-    Result<Stat> stat = tree_.Exists(path);
-    if (!stat || stat->ephemeral_owner != kContainerOwner || stat->num_children > 0) continue;
-    if (tree_.Delete(DeleteOp{path}, 0)) ++deleted;
+    if (tree_.IsEmptyContainer(path) && tree_.Delete(DeleteOp{path}, 0)) ++deleted;
   }
   return deleted;
 }
@@ -211,10 +207,16 @@ Code Engine::Answer(const Request& request, Peer& peer, WallTime now, JuteWriter
   }
 }
 
+// A write that never reaches the tree uses up a transaction's number all the same.
+Code Engine::Refuse(Code code) {
+  (void)tree_.Multi({}, 0, WallTime());
+  return code;
+}
+
 Code Engine::Create(const CreateRequest& request, OpCode op, const Peer& peer, WallTime now,
                     JuteWriter& out) {
   Result<CreateOp> resolved = Resolve(request, peer.who);
-  if (!resolved) return resolved.error();
+  if (!resolved) return Refuse(resolved.error());
   Result<Created> created = tree_.Create(*resolved, peer.session, now, &peer.who);
   if (!created) return created.error();
   out.String(created->path);
@@ -308,8 +310,7 @@ Code Engine::Read(const PathRequest& request, OpCode op, const Peer& peer, JuteW
   } else {
     code = GetChildren(request.path, op, peer, out);
   }
-  bool is_watched =
-      request.watch && (code == Code::kOk || (op == OpCode::kExists && code == Code::kNoNode));
+  bool is_watched = request.watch && (code == Code::kOk || (op == OpCode::kExists && code == Code::kNoNode));
   if (!is_watched) return code;
   if (op == OpCode::kExists || op == OpCode::kGetData) {
     watches_.AddData(request.path, peer.holder);
@@ -335,7 +336,7 @@ Code Engine::GetAcl(const std::string& path, const Peer& peer, JuteWriter& out) 
 
 Code Engine::SetAcl(const SetAclRequest& request, const Peer& peer, JuteWriter& out) {
   Result<std::shared_ptr<const Acl>> acl = ResolveAcl(request.acl, peer.who);
-  if (!acl) return acl.error();
+  if (!acl) return Refuse(acl.error());
   Result<Stat> stat = tree_.SetAcl(request.path, std::move(*acl), request.version, &peer.who);
   if (!stat) return stat.error();
   MarkPath(request.path);
@@ -345,8 +346,7 @@ Code Engine::SetAcl(const SetAclRequest& request, const Peer& peer, JuteWriter& 
 
 void Engine::CheckRoomForWatch(const Peer& peer, std::size_t bytes) const {
   if (watches_.BytesOf(peer.holder) + bytes <= limits_.watch_bytes) return;
-  throw Error(Verdict::kFail,
-              fmt::format("its watches would take more than {} bytes", limits_.watch_bytes));
+  throw Error(Verdict::kFail, fmt::format("its watches would take more than {} bytes", limits_.watch_bytes));
 }
 
 Code Engine::AddWatch(const AddWatchRequest& request, const Peer& peer) {
@@ -362,8 +362,9 @@ Code Engine::ChangeWatches(const WatchesRequest& request, OpCode op, const Peer&
   if (request.kind < kChildWatches || request.kind > kAnyWatches) return Code::kBadArguments;
   bool is_data = request.kind != kChildWatches;
   bool is_children = request.kind != kDataWatches;
-  bool is_found = op == OpCode::kCheckWatches ? watches_.Has(request.path, peer.holder, is_data, is_children)
-                                              : watches_.Remove(request.path, peer.holder, is_data, is_children);
+  bool is_found = op == OpCode::kCheckWatches
+                      ? watches_.Has(request.path, peer.holder, is_data, is_children)
+                      : watches_.Remove(request.path, peer.holder, is_data, is_children);
   return is_found ? Code::kOk : Code::kNoWatcher;
 }
 
@@ -380,7 +381,8 @@ void Engine::RestoreWatches(const RestoreWatchesRequest& request, const Peer& pe
   }
   CheckRoomForWatch(peer, bytes);
   for (const WatchEvent& missed : watches_.Restore(tree_, peer.holder, request.seen_zxid, paths)) {
-    if (deliver_) deliver_(peer.holder, missed);
+    // It could read the znodes when it set the watches.
+    if (deliver_) deliver_(peer.holder, missed, nullptr);
   }
 }
 
@@ -393,12 +395,12 @@ void Engine::Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::
   }
   for (DataTree::Kept& znode : znodes) {
     std::string path = znode.path;
-    bool may_be_emptied = znode.stat.ephemeral_owner == kContainerOwner && znode.created > 0;
+    bool had_children = znode.created > 0;
     if (!tree_.Restore(std::move(znode))) {
       throw Error(Verdict::kInvalid,
                   fmt::format("the znode {} is kept without its parent or its owner", Excerpt(path, 200)));
     }
-    if (may_be_emptied) emptied_.insert(std::move(path));
+    if (had_children && tree_.IsEmptyContainer(path)) emptied_.insert(std::move(path));
   }
   tree_.ContinueAfter(zxid);
 }

@@ -42,7 +42,7 @@ class Engine {
     Identity who;
   };
   enum class Next { kGoOn, kHangUp };
-  using Deliver = std::function<void(ServerWatches::Holder, const WatchEvent&)>;
+  using Deliver = std::function<void(ServerWatches::Holder, const WatchEvent&, const Acl*)>;
 
   struct Limits {
     std::size_t tree_bytes = std::size_t{1} << 30;
@@ -51,8 +51,9 @@ class Engine {
 
   explicit Engine(Limits limits);
 
-  // Called with each event that a connection has to be sent, before the answer to the
-  // request that caused it is made.
+  // Called with each event that a connection has to be sent if it may read a znode with
+  // that access list (null: open to everybody), before the answer to the request that
+  // caused the event is made.
   void OnEvent(Deliver deliver) { deliver_ = std::move(deliver); }
 
   // The caller picks id and password.
@@ -92,6 +93,7 @@ class Engine {
   void NoteEmptied(const std::string& parent);
 
   Code Answer(const Request& request, Peer& peer, WallTime now, JuteWriter& out);
+  Code Refuse(Code code);
   Code Create(const CreateRequest& request, OpCode op, const Peer& peer, WallTime now, JuteWriter& out);
   Code Multi(const MultiRequest& request, const Peer& peer, WallTime now, JuteWriter& out);
   Code MultiRead(const MultiReadRequest& request, const Peer& peer, JuteWriter& out) const;

@@ -64,8 +64,9 @@ void CheckDatabase(Sqlite& database) {
   std::int64_t version = database.Number("PRAGMA user_version");
   if (application != kApplicationId) throw Error(Verdict::kInvalid, "it is no file of this server");
   if (version > kSchemaVersion) {
-    throw Error(Verdict::kInvalid, fmt::format("it was written by a newer version (schema {}, this one knows {})",
-                                               version, kSchemaVersion));
+    throw Error(Verdict::kInvalid,
+                fmt::format("it was written by a newer version (schema {}, this one knows {})", version,
+                            kSchemaVersion));
   }
   std::string verdict = database.Text("PRAGMA integrity_check(1)");
   if (verdict != "ok") throw Error(Verdict::kInvalid, "it is damaged: " + verdict);

@@ -35,7 +35,9 @@ Server::Server(Loop& loop, BlockingPool& pool, ServerOptions options)
       clock_(loop, [this](std::int64_t session) { Expire(session); }),
       last_session_(FirstSession(loop.Now())),
       tasks_(loop, logger_) {
-  engine_.OnEvent([this](ServerWatches::Holder holder, const WatchEvent& event) { Deliver(holder, event); });
+  engine_.OnEvent([this](ServerWatches::Holder holder, const WatchEvent& event, const Acl* acl) {
+    Deliver(holder, event, acl);
+  });
 }
 
 Server::~Server() = default;
@@ -55,17 +57,19 @@ Task<> Server::Start() {
   }
   durable_ = engine_.change_count();
   if (options_.tls) tls_ = MakeServerTlsContext(*options_.tls);
-  if (options_.port >= 0) Listen(plain_acceptor_, options_.port, nullptr);
-  if (tls_ && options_.tls_port >= 0) Listen(tls_acceptor_, options_.tls_port, tls_.get());
+  if (options_.port >= 0) Listen(plain_acceptor_, options_.address, options_.port, nullptr);
+  if (tls_ && options_.tls_port >= 0)
+    Listen(tls_acceptor_, options_.tls_address, options_.tls_port, tls_.get());
   tasks_.Spawn("keep the ZooKeeper tree on disk", KeepOnDisk());
   tasks_.Spawn("delete empty containers", DeleteContainers());
   AfterChange();
 }
 
-void Server::Listen(std::optional<Acceptor>& acceptor, int port, asio::ssl::context* tls) {
-  std::string place = fmt::format("{} port {}", options_.address, port);
+void Server::Listen(std::optional<Acceptor>& acceptor, const std::string& address, int port,
+                    asio::ssl::context* tls) {
+  std::string place = fmt::format("{} port {}", address, port);
   try {
-    tcp::endpoint endpoint(asio::ip::make_address(options_.address), static_cast<std::uint16_t>(port));
+    tcp::endpoint endpoint(asio::ip::make_address(address), static_cast<std::uint16_t>(port));
     acceptor.emplace(loop_.context());
     acceptor->open(endpoint.protocol());
     acceptor->set_option(tcp::acceptor::reuse_address(true));
@@ -76,7 +80,7 @@ void Server::Listen(std::optional<Acceptor>& acceptor, int port, asio::ssl::cont
     throw Error(Verdict::kInvalid, fmt::format("the embedded ZooKeeper server cannot listen on {}: {}", place,
                                                fault.code().message()));
   }
-  logger_.Info("The embedded ZooKeeper server listens on {} port {}{}", options_.address,
+  logger_.Info("The embedded ZooKeeper server listens on {} port {}{}", address,
                acceptor->local_endpoint().port(), tls != nullptr ? " with TLS" : "");
   tasks_.Spawn("accept ZooKeeper clients", Accept(*acceptor, tls));
 }

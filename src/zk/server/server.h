@@ -24,9 +24,10 @@ namespace nodepool::zk::server {
 struct ServerOptions {
   std::string address = "127.0.0.1";  // an IP address; "::" serves IPv4, too
   int port = 2181;                    // plain TCP; 0: a free one, -1: none
-  int tls_port = -1;                  // with `tls`; the same
-  std::optional<TlsFiles> tls;        // clients need a certificate that `ca` signed
-  std::string journal;                // file; empty: everything is in memory alone
+  std::string tls_address = "::";
+  int tls_port = -1;            // with `tls`; the same
+  std::optional<TlsFiles> tls;  // clients need a certificate that `ca` signed
+  std::string journal;          // file; empty: everything is in memory alone
   Duration min_session_timeout = std::chrono::seconds(1);
   Duration max_session_timeout = std::chrono::minutes(5);
   Duration container_check = std::chrono::seconds(60);  // how long an empty container stays at most
@@ -51,6 +52,8 @@ class Server {
   Task<> Start();
   int port() const;
   int tls_port() const;
+  // Transactions written to disk so far.
+  std::uint64_t commits() const { return traffic_.commits; }
 
   // Hangs up on everybody and writes the rest to disk. Sessions go on with the next
   // start. Bounded by the disk.
@@ -60,7 +63,8 @@ class Server {
   using Acceptor = boost::asio::ip::tcp::acceptor;
   struct Enlisted;
 
-  void Listen(std::optional<Acceptor>& acceptor, int port, boost::asio::ssl::context* tls);
+  void Listen(std::optional<Acceptor>& acceptor, const std::string& address, int port,
+              boost::asio::ssl::context* tls);
   Task<> Accept(Acceptor& acceptor, boost::asio::ssl::context* tls);
   Task<> Serve(std::shared_ptr<WireConnection> wire);
   Task<> Converse(Connection& connection);
@@ -70,7 +74,7 @@ class Server {
   Task<> AnswerRequests(Connection& connection);
   Task<> Linger(Connection& connection);
 
-  void Deliver(ServerWatches::Holder holder, const WatchEvent& event);
+  void Deliver(ServerWatches::Holder holder, const WatchEvent& event, const Acl* acl);
   void Send(Connection& connection, std::string_view frames);
   void AfterChange();
   void Expire(std::int64_t session);

@@ -41,7 +41,8 @@ class Patience {
  public:
   Patience(Loop& loop, WireConnection& wire, std::string what)
       : clock_(loop.clock()),
-        timer_(clock_.CallAt(loop.SteadyNow() + kPatience, [&wire, what = std::move(what)] { wire.Close(what); })) {}
+        timer_(clock_.CallAt(loop.SteadyNow() + kPatience,
+                             [&wire, what = std::move(what)] { wire.Close(what); })) {}
   ~Patience() { clock_.CancelTimer(timer_); }
   Patience(const Patience&) = delete;
   Patience& operator=(const Patience&) = delete;
@@ -108,7 +109,8 @@ Task<> Server::Serve(std::shared_ptr<WireConnection> wire) {
   if (VerdictOf(error) == Verdict::kRetry) {
     logger_.Debug("The ZooKeeper client {} ({}) is gone: {}", wire->name(), session, MessageOf(error));
   } else {
-    logger_.Warning("The ZooKeeper client {} ({}) is hung up on: {}", wire->name(), session, MessageOf(error));
+    logger_.Warning("The ZooKeeper client {} ({}) is hung up on: {}", wire->name(), session,
+                    MessageOf(error));
   }
 }
 
@@ -141,9 +143,10 @@ bool Server::Admit(Connection& connection, const Hello& hello) {
   protocol::ConnectResponse response;
   response.password = std::string(kPasswordSize, '\0');
   if (session != nullptr && request.session_id != 0 && request.last_zxid > engine_.tree().last_zxid()) {
-    throw Error(Verdict::kFail, fmt::format("it has seen transaction 0x{:x}, the last one here is 0x{:x}; was the "
-                                            "state restored from a back-up?",
-                                            Hex(request.last_zxid), Hex(engine_.tree().last_zxid())));
+    throw Error(Verdict::kFail,
+                fmt::format("it has seen transaction 0x{:x}, the last one here is 0x{:x}; was the "
+                            "state restored from a back-up?",
+                            Hex(request.last_zxid), Hex(engine_.tree().last_zxid())));
   }
   if (session != nullptr) {
     response.timeout_ms = session->timeout_ms;
@@ -215,10 +218,11 @@ void Server::Send(Connection& connection, std::string_view frames) {
   }
 }
 
-void Server::Deliver(ServerWatches::Holder holder, const WatchEvent& event) {
+void Server::Deliver(ServerWatches::Holder holder, const WatchEvent& event, const Acl* acl) {
   auto found = connections_.find(holder);
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
+  if (!Permits(acl, permission::kRead, connection.peer().who)) return;
   std::string frame;
   AppendEvent(frame, event);
   Send(connection, frame);

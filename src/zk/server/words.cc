@@ -17,7 +17,8 @@ std::string Summary(const Engine& engine, const Traffic& traffic) {
 }
 
 std::string Monitoring(const Engine& engine, const Traffic& traffic) {
-  std::string text = fmt::format("zk_version\t{}, built into nodepool\nzk_server_state\tstandalone\n", kVersion);
+  std::string text =
+      fmt::format("zk_version\t{}, built into nodepool\nzk_server_state\tstandalone\n", kVersion);
   auto add = [&text](std::string_view name, auto value) { text += fmt::format("zk_{}\t{}\n", name, value); };
   add("num_alive_connections", traffic.connections);
   add("packets_received", traffic.received);

@@ -12,9 +12,7 @@ bool IsOpen(const Acl& acl) {
   return acl.size() == 1 && acl[0] == AclEntry{permission::kAll, "world", "anyone"};
 }
 
-bool IsDigestId(std::string_view id) {
-  return !id.empty() && std::count(id.begin(), id.end(), ':') == 1;
-}
+bool IsDigestId(std::string_view id) { return !id.empty() && std::count(id.begin(), id.end(), ':') == 1; }
 
 }  // namespace
 
@@ -31,8 +29,8 @@ bool Permits(const Acl* acl, std::int32_t wanted, const Identity& who) {
 Result<std::shared_ptr<const Acl>> ResolveAcl(const Acl& asked, const Identity& who) {
   Acl resolved;
   for (const AclEntry& entry : asked) {
-    bool is_known =
-        (entry.scheme == "world" && entry.id == "anyone") || (entry.scheme == "digest" && IsDigestId(entry.id));
+    bool is_known = (entry.scheme == "world" && entry.id == "anyone") ||
+                    (entry.scheme == "digest" && IsDigestId(entry.id));
     if (entry.scheme == "auth") {
       if (who.names.empty()) return std::unexpected(Code::kInvalidAcl);
       for (const auto& [scheme, id] : who.names) resolved.push_back({entry.permissions, scheme, id});

@@ -10,7 +10,7 @@
 namespace nodepool::zk {
 namespace {
 
-// What a server writes as the owner of a container znode.
+// What a server keeps as the owner of a container znode, and shows nobody.
 constexpr std::int64_t kContainerOwner = std::numeric_limits<std::int64_t>::min();
 
 bool IsSequential(CreateMode mode) {
@@ -63,7 +63,11 @@ class DataTree::Transaction {
   void Commit() {
     is_committed_ = true;
     if (!tree_.listener_) return;
-    for (const WatchEvent& event : events_) tree_.listener_(event);
+    for (const Change& change : changes_) {
+      tree_.acl_of_change_ = change.acl.get();
+      tree_.listener_(change.event);
+    }
+    tree_.acl_of_change_ = nullptr;
   }
 
  private:
@@ -82,7 +86,11 @@ class DataTree::Transaction {
   std::int64_t zxid_;
   bool is_committed_ = false;
   std::vector<std::move_only_function<void()>> undo_;
-  std::vector<WatchEvent> events_;
+  struct Change {
+    WatchEvent event;
+    std::shared_ptr<const Acl> acl;
+  };
+  std::vector<Change> changes_;
 };
 
 Result<Created> DataTree::Transaction::Create(const CreateOp& op) {
@@ -130,7 +138,7 @@ Result<Created> DataTree::Transaction::Create(const CreateOp& op) {
   parent->stat.pzxid = zxid_;
   ++tree_.size_;
   tree_.bytes_ += bytes;
-  events_.push_back(WatchEvent{EventType::kCreated, std::move(path), zxid_});
+  changes_.push_back({WatchEvent{EventType::kCreated, std::move(path), zxid_}, op.acl});
   return created;
 }
 
@@ -155,21 +163,23 @@ Result<Stat> DataTree::Transaction::Set(const SetOp& op) {
   node->stat.mzxid = zxid_;
   node->stat.mtime = now_;
   ++node->stat.version;
-  events_.push_back(WatchEvent{EventType::kDataChanged, op.path, zxid_});
+  changes_.push_back({WatchEvent{EventType::kDataChanged, op.path, zxid_}, node->acl});
   return StatOf(*node);
 }
 
 Result<> DataTree::Transaction::Delete(const DeleteOp& op) {
   if (!MayWrite()) return std::unexpected(Code::kSessionExpired);
   if (!IsValidPath(op.path) || IsReserved(op.path)) return std::unexpected(Code::kBadArguments);
+  Node* parent = tree_.Find(ParentPath(op.path));
+  if (parent == nullptr) return std::unexpected(Code::kNoNode);
+  if (!MayDo(permission::kDelete, *parent)) return std::unexpected(Code::kNoAuth);
   Node* node = tree_.Find(op.path);
   if (node == nullptr) return std::unexpected(Code::kNoNode);
-  Node* parent = tree_.Find(ParentPath(op.path));
-  if (!MayDo(permission::kDelete, *parent)) return std::unexpected(Code::kNoAuth);
   if (VersionDiffers(op.version, node->stat)) return std::unexpected(Code::kBadVersion);
   if (!node->children.empty()) return std::unexpected(Code::kNotEmpty);
 
   std::size_t bytes = BytesOf(BaseName(op.path), *node);
+  changes_.push_back({WatchEvent{EventType::kDeleted, op.path, zxid_}, node->acl});
   auto taken_out = parent->children.extract(BaseName(op.path));
   auto own = tree_.ephemerals_.find(node->stat.ephemeral_owner);
   bool was_ephemeral = own != tree_.ephemerals_.end() && own->second.erase(op.path) > 0;
@@ -185,7 +195,6 @@ Result<> DataTree::Transaction::Delete(const DeleteOp& op) {
     ++tree_.size_;
     tree_.bytes_ += bytes;
   });
-  events_.push_back(WatchEvent{EventType::kDeleted, op.path, zxid_});
   return {};
 }
 
@@ -251,6 +260,7 @@ std::size_t DataTree::BytesOf(std::string_view name, const Node& node) {
 // A server counts creations and reports creations plus deletions.
 Stat DataTree::StatOf(const Node& node) {
   Stat stat = node.stat;
+  if (stat.ephemeral_owner == kContainerOwner) stat.ephemeral_owner = 0;
   stat.data_length = static_cast<std::int32_t>(node.data.size());
   stat.num_children = static_cast<std::int32_t>(node.children.size());
   stat.cversion = static_cast<std::int32_t>(static_cast<std::uint32_t>(node.created) * 2 -
@@ -344,6 +354,11 @@ Result<Stat> DataTree::SetAcl(std::string_view path, std::shared_ptr<const Acl> 
   node->acl = std::move(acl);
   ++node->stat.aversion;
   return StatOf(*node);
+}
+
+bool DataTree::IsEmptyContainer(std::string_view path) const {
+  const Node* node = Find(path);
+  return node != nullptr && node->stat.ephemeral_owner == kContainerOwner && node->children.empty();
 }
 
 std::optional<DataTree::Kept> DataTree::Keep(std::string_view path) const {

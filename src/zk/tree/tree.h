@@ -36,6 +36,8 @@ class DataTree {
   DataTree();
 
   void OnChange(ChangeListener listener) { listener_ = std::move(listener); }
+  // While the listener is called: the access list that the znode has, or had when deleted.
+  const Acl* acl_of_change() const { return acl_of_change_; }
 
   // Only open sessions may own ephemeral znodes. Closing deletes them.
   void OpenSession(std::int64_t session);
@@ -86,8 +88,10 @@ class DataTree {
   // About what the znodes take in memory.
   std::size_t bytes() const { return bytes_; }
 
+  // Whether it is a container without children; a stat does not tell.
+  bool IsEmptyContainer(std::string_view path) const;
+
   std::int64_t last_zxid() const { return zxid_; }
-  std::size_t session_count() const { return ephemerals_.size(); }
   std::size_t ephemeral_count() const;
   // The ephemeral znodes of a session.
   std::set<std::string> Ephemerals(std::int64_t session) const;
@@ -117,6 +121,7 @@ class DataTree {
   std::int64_t zxid_ = 0;
   std::map<std::int64_t, std::set<std::string>> ephemerals_;
   ChangeListener listener_;
+  const Acl* acl_of_change_ = nullptr;
 };
 
 }  // namespace nodepool::zk
