@@ -85,6 +85,9 @@ Parser::Parser() {
   AddNodeChanges();
   AddRequest();
   AddRelease();
+  Add("standalone", "run everything in one process, see nodepool standalone --help")->callback([] {
+    throw CLI::ValidationError("standalone", "write it first: nodepool standalone -c FILE");
+  });
   Add("config-validate", "check the configuration file; needs no ZooKeeper")->callback([this] {
     invocation_.is_validation = true;
   });

@@ -85,6 +85,8 @@ TEST_F(ArgumentsTest, LongOptionsMayBeShortened) {
   EXPECT_EQ(Parse({"request", "a", "--prov", "--pri"}), -1) << "a value is no option";
 }
 
+TEST_F(ArgumentsTest, StandaloneIsWrittenFirst) { EXPECT_EQ(Parse({"-c", "/a", "standalone"}), 2); }
+
 TEST_F(ArgumentsTest, ValidationIsNoCommandOfTheTree) {
   EXPECT_EQ(Parse({"config-validate"}), -1);
   EXPECT_TRUE(invocation_.is_validation);

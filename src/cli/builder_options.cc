@@ -4,19 +4,20 @@
 
 namespace nodepool::cli {
 
-std::optional<int> ParseBuilderOptions(int argc, char** argv, BuilderOptions& options) {
+void AddBuilderOptions(CLI::App& app, BuilderOptions& options) {
   constexpr int kMost = 1000;
-  auto add = [&](CLI::App& app) {
-    app.add_option("--build-workers", options.build_workers, "builds at a time")
-        ->check(CLI::Range(0, kMost))
-        ->capture_default_str();
-    app.add_option("--upload-workers", options.upload_workers, "uploads at a time")
-        ->check(CLI::Range(0, kMost))
-        ->capture_default_str();
-  };
+  app.add_option("--build-workers", options.build_workers, "builds at a time")
+      ->check(CLI::Range(0, kMost))
+      ->capture_default_str();
+  app.add_option("--upload-workers", options.upload_workers, "uploads at a time")
+      ->check(CLI::Range(0, kMost))
+      ->capture_default_str();
+}
+
+std::optional<int> ParseBuilderOptions(int argc, char** argv, BuilderOptions& options) {
   return ParseDaemonOptions(argc, argv, "nodepool-builder",
                             "Builds disk images and uploads them to the providers that use them", options,
-                            add);
+                            [&](CLI::App& app) { AddBuilderOptions(app, options); });
 }
 
 }  // namespace nodepool::cli

@@ -10,6 +10,9 @@ struct BuilderOptions : DaemonOptions {
   int upload_workers = 4;
 };
 
+// Declares them, for a command line that has more.
+void AddBuilderOptions(CLI::App& app, BuilderOptions& options);
+
 // As ParseDaemonOptions.
 std::optional<int> ParseBuilderOptions(int argc, char** argv, BuilderOptions& options);
 

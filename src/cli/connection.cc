@@ -22,6 +22,13 @@ zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings) {
   return options;
 }
 
+config::ZooKeeperSettings OrEmbedded(config::ZooKeeperSettings settings) {
+  if (!settings.servers.empty()) return settings;
+  settings.servers.push_back({"127.0.0.1", settings.embedded.port});
+  settings.tls.reset();
+  return settings;
+}
+
 std::string ServerNames(const config::ZooKeeperSettings& settings) {
   std::vector<std::string> names;
   for (const config::ZooKeeperServer& server : settings.servers) {

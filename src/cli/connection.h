@@ -11,6 +11,10 @@ namespace nodepool::cli {
 // settings cannot be used, e.g. no server or TLS missing (D-03).
 zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings);
 
+// The settings that lead to the server within `nodepool standalone` on this machine,
+// where no other is named.
+config::ZooKeeperSettings OrEmbedded(config::ZooKeeperSettings settings);
+
 // Ends when the client has a session. Waits for ever and says so, first after 3 s,
 // then every 10 s (operations.md 5.2); `servers` is for that line. Throws when the
 // client has given up.

@@ -51,7 +51,7 @@ std::optional<int> ParseDaemonOptions(int argc, char** argv, const std::string& 
     std::cout << "Nodepool version: " << Version() << "\n";
     return 0;
   }
-  if (!is_foreground && !options.is_debug) {
+  if (!is_foreground && !options.is_debug && !options.is_always_foreground) {
     return Complain(app, "run it in the foreground (-f or -d), e.g. under systemd");
   }
   if (!secure_path.empty()) options.secure_path = std::filesystem::absolute(secure_path);

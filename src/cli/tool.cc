@@ -91,7 +91,8 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   const config::Config& config = loaded->common;
   Loop loop;
   SystemRandom random;
-  zk::WireClient client(loop, random, ConnectionOptions(config.zookeeper));
+  config::ZooKeeperSettings zookeeper = OrEmbedded(config.zookeeper);
+  zk::WireClient client(loop, random, ConnectionOptions(zookeeper));
   store::Store store(loop, client, random);
   BlockingPool blocking_pool;
   store::NodeCache nodes(loop, client);    // are not filled: what
@@ -106,7 +107,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
     return AskLauncher(loop, port, std::move(hostname), std::move(target));
   };
   Outcome outcome;
-  RunToEnd(loop, RunCommand(context, ServerNames(config.zookeeper), invocation, outcome));
+  RunToEnd(loop, RunCommand(context, ServerNames(zookeeper), invocation, outcome));
   if (outcome.error && VerdictOf(outcome.error) == Verdict::kCancelled) return kInterrupted;
   if (outcome.error) std::rethrow_exception(outcome.error);
   return outcome.status;

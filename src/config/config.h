@@ -27,12 +27,27 @@ struct ZooKeeperTls {
   bool operator==(const ZooKeeperTls&) const = default;
 };
 
+// The ZooKeeper server within `nodepool standalone`.
+struct EmbeddedZooKeeper {
+  std::string state_dir = "/var/lib/nodepool";
+  int port = 2181;  // plain, on the loopback alone
+  struct Tls {
+    std::string listen_address;  // an IP address
+    int port = 0;
+    ZooKeeperTls files;  // the server's; clients are signed by `ca`
+    bool operator==(const Tls&) const = default;
+  };
+  std::optional<Tls> tls;
+  bool operator==(const EmbeddedZooKeeper&) const = default;
+};
+
 struct ZooKeeperSettings {
   std::vector<ZooKeeperServer> servers;
   std::string chroot;  // "" or "/x"; one for all servers (D-01)
   Duration timeout = std::chrono::seconds(10);
   std::optional<ZooKeeperTls> tls;
-  bool insecure = false;  // zookeeper-insecure: plain TCP to other hosts allowed (D-03)
+  bool insecure = false;       // zookeeper-insecure: plain TCP to other hosts allowed (D-03)
+  EmbeddedZooKeeper embedded;  // used where `servers` is empty
 };
 
 struct WebAppSettings {

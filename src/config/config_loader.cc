@@ -80,6 +80,25 @@ void ReadTls(const Section& root, ZooKeeperSettings& zookeeper) {
   zookeeper.tls = ZooKeeperTls{.cert = tls.Text("cert"), .key = tls.Text("key"), .ca = tls.Text("ca")};
 }
 
+int ReadPort(const Section& section) {
+  std::int64_t port = section.Int("port");
+  if (port < 1 || port > 65535) throw section.Fail("port", "expected a port from 1 to 65535");
+  return static_cast<int>(port);
+}
+
+void ReadEmbeddedZooKeeper(const Section& root, EmbeddedZooKeeper& embedded) {
+  Section section = root.Sub("embedded-zookeeper");
+  embedded.state_dir = section.Text("state-dir");
+  embedded.port = ReadPort(section);
+  Section tls = section.Sub("tls");
+  if (tls.value().map().empty()) return;
+  ZooKeeperTls files{.cert = tls.Text("cert"), .key = tls.Text("key"), .ca = tls.Text("ca")};
+  if (files.cert.empty() || files.key.empty() || files.ca.empty()) {
+    throw section.Fail("tls", "expected cert, key and ca");
+  }
+  embedded.tls = EmbeddedZooKeeper::Tls{tls.Text("listen-address"), ReadPort(tls), std::move(files)};
+}
+
 void ReadZooKeeper(const Section& root, ZooKeeperSettings& zookeeper) {
   ReadServers(root, zookeeper);
   ReadTls(root, zookeeper);
@@ -254,6 +273,7 @@ Expected<Config> Load(const std::string& path, const LoadOptions& options) {
     config.warnings = UnknownKeys(*value, MainSchema(), "");
     ReadTopLevel(root, config);
     ReadZooKeeper(root, config.zookeeper);
+    ReadEmbeddedZooKeeper(root, config.zookeeper.embedded);
     config.diskimages = ReadDiskImages(root);
     ReadLabels(root, config);
     ReadProviders(root, options.drivers, config);

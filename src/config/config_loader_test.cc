@@ -274,6 +274,22 @@ TEST_F(LoaderTest, VariablesAreSubstitutedInBothFiles) {
   EXPECT_FALSE(config::Load(Write("nodepool.yaml", "webapp: {port: %(NODEPOOL_OTHER)}"), options));
 }
 
+TEST_F(LoaderTest, EmbeddedZooKeeper) {
+  EmbeddedZooKeeper defaults = MustLoad("{}").zookeeper.embedded;
+  EXPECT_EQ(defaults.state_dir, "/var/lib/nodepool");
+  EXPECT_EQ(defaults.port, 2181);
+  EXPECT_FALSE(defaults.tls);
+  EmbeddedZooKeeper embedded =
+      MustLoad("embedded-zookeeper: {state-dir: /s, port: 7, tls: {cert: c, key: k, ca: a}}")
+          .zookeeper.embedded;
+  EXPECT_EQ(embedded.state_dir, "/s");
+  EXPECT_EQ(embedded.port, 7);
+  ASSERT_TRUE(embedded.tls);
+  EXPECT_EQ(*embedded.tls, (EmbeddedZooKeeper::Tls{"0.0.0.0", 2281, {"c", "k", "a"}}));
+  EXPECT_THAT(ErrorOf("embedded-zookeeper: {port: 0}"), HasSubstr("expected a port from 1 to 65535"));
+  EXPECT_THAT(ErrorOf("embedded-zookeeper: {tls: {cert: c}}"), HasSubstr("expected cert, key and ca"));
+}
+
 class CheckZooKeeperTest : public LoaderTest {
  protected:
   std::string Check(const ZooKeeperSettings& settings) {

@@ -30,6 +30,31 @@ Schema ZooKeeperTls() {
   });
 }
 
+Schema EmbeddedTlsSchema() {
+  return Schema::Map({
+      Setting("listen-address", Schema::String(), "Address on which it listens.")
+          .Default("0.0.0.0")
+          .NeedsRestart(),
+      Setting("port", Schema::Int(), "TCP port.").Default(2281).NeedsRestart(),
+      Setting("cert", Schema::String(), "PEM file of the server's certificate.").NeedsRestart(),
+      Setting("key", Schema::String(), "PEM file of its key.").NeedsRestart(),
+      Setting("ca", Schema::String(), "PEM file of the authority that signed the clients' certificates.")
+          .NeedsRestart(),
+  });
+}
+
+Schema EmbeddedSchema() {
+  return Schema::Map({
+      Setting("state-dir", Schema::String(), "Directory for its database.")
+          .Default("/var/lib/nodepool")
+          .NeedsRestart(),
+      Setting("port", Schema::Int(), "TCP port for clients on this machine, without TLS.")
+          .Default(2181)
+          .NeedsRestart(),
+      Setting("tls", EmbeddedTlsSchema(), "How clients on other machines reach it; not at all without."),
+  });
+}
+
 Schema LabelSchema() {
   constexpr const char* kMoved =
       "since version 3 a label's image and sources stand under providers[].pools[].labels";
@@ -121,6 +146,8 @@ Schema MakeMainSchema() {
               "Allow a connection without TLS to hosts other than this one.")
           .Default(false)
           .NeedsRestart(),
+      Setting("embedded-zookeeper", EmbeddedSchema(),
+              "The server within `nodepool standalone`, used when there are no zookeeper-servers."),
       Setting("labels", Schema::List(LabelSchema()), "The kinds of nodes that can be asked for."),
       Setting("diskimages", Schema::List(DiskImageSchema()), "Images that the builder makes."),
       Setting("providers", Schema::List(Schema::Any()),

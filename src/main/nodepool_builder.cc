@@ -6,12 +6,12 @@
 #include "async/task_group.h"
 #include "base/random.h"
 #include "builder/builder.h"
-#include "builder/builder_id.h"
 #include "builder/directory_files.h"
 #include "cli/builder_options.h"
 #include "cli/connection.h"
 #include "debug/stack_dump.h"
 #include "driver/config_follower.h"
+#include "main/builder_setup.h"
 #include "main/builtin_drivers.h"
 #include "main/daemon.h"
 #include "net/statsd.h"
@@ -75,23 +75,6 @@ Task<> Serve(Program& program) {
   if (error) std::rethrow_exception(error);
 }
 
-builder::Builder::Options OptionsOf(const cli::BuilderOptions& options, const std::string& images_dir,
-                                    Random& random) {
-  builder::Builder::Options result;
-  result.identity.hostname = cli::WholeHostname();
-  result.identity.fqdn = cli::FullyQualifiedHostname();
-  result.identity.builder_id = builder::ReadBuilderId(images_dir, random);
-  std::error_code error;
-  result.identity.helpers = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  result.environment = process::OwnEnvironment();
-  result.limits = {options.build_workers, options.upload_workers};
-  if (options.cleanup_interval) {
-    result.intervals.cleanup =
-        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
-  }
-  return result;
-}
-
 int Run(const cli::BuilderOptions& options) {
   Loop loop;
   std::optional<net::Statsd> statsd;
@@ -111,7 +94,7 @@ int Run(const cli::BuilderOptions& options) {
   const auto& images_dir = (*config)->common.images_dir;
   if (!images_dir) throw Error(Verdict::kInvalid, options.config_path + ": the builder needs images-dir");
   SystemRandom random;
-  builder::Builder::Options builder_options = OptionsOf(options, *images_dir, random);
+  builder::Builder::Options builder_options = BuilderSetup(options, *images_dir, random);
   debug::StackDump stack_dump(loop, std::filesystem::temp_directory_path());
   zk::WireClient client(loop, random, cli::ConnectionOptions((*config)->common.zookeeper));
   Program program{loop, random, drivers, client, follower, metrics, *config, std::move(builder_options)};

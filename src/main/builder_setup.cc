@@ -1,0 +1,27 @@
+#include "main/builder_setup.h"
+
+#include <filesystem>
+
+#include "builder/builder_id.h"
+#include "process/system_runner.h"
+
+namespace nodepool {
+
+builder::Builder::Options BuilderSetup(const cli::BuilderOptions& options, const std::string& images_dir,
+                                       Random& random) {
+  builder::Builder::Options result;
+  result.identity.hostname = cli::WholeHostname();
+  result.identity.fqdn = cli::FullyQualifiedHostname();
+  result.identity.builder_id = builder::ReadBuilderId(images_dir, random);
+  std::error_code error;
+  result.identity.helpers = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  result.environment = process::OwnEnvironment();
+  result.limits = {options.build_workers, options.upload_workers};
+  if (options.cleanup_interval) {
+    result.intervals.cleanup =
+        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
+  }
+  return result;
+}
+
+}  // namespace nodepool

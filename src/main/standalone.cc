@@ -1,0 +1,219 @@
+#include "main/standalone.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "async/task_group.h"
+#include "base/error.h"
+#include "base/prometheus.h"
+#include "base/random.h"
+#include "builder/directory_files.h"
+#include "cli/connection.h"
+#include "cli/standalone_options.h"
+#include "debug/stack_dump.h"
+#include "driver/config_follower.h"
+#include "launcher/launcher.h"
+#include "main/builder_setup.h"
+#include "main/builtin_drivers.h"
+#include "main/daemon.h"
+#include "net/http_server.h"
+#include "net/statsd.h"
+#include "process/system_runner.h"
+#include "web/launcher_site.h"
+#include "web/router.h"
+#include "zk/server/server.h"
+#include "zk/wire_client.h"
+
+namespace nodepool {
+namespace {
+
+const log::Logger& Log() {
+  static const log::Logger logger("nodepool.NodePool");
+  return logger;
+}
+
+zk::server::ServerOptions ServerOptionsOf(const config::EmbeddedZooKeeper& embedded) {
+  std::error_code error;
+  std::filesystem::create_directories(embedded.state_dir, error);
+  if (error) {
+    throw Error(Verdict::kInvalid, fmt::format("embedded-zookeeper: cannot make the state-dir {}: {}",
+                                               embedded.state_dir, error.message()));
+  }
+  zk::server::ServerOptions options;
+  options.port = embedded.port;
+  options.journal = embedded.state_dir + "/zookeeper.sqlite";
+  if (embedded.tls) {
+    options.tls_address = embedded.tls->listen_address;
+    options.tls_port = embedded.tls->port;
+    const config::ZooKeeperTls& files = embedded.tls->files;
+    options.tls = zk::TlsFiles{files.cert, files.key, files.ca};
+  }
+  return options;
+}
+
+// What the process consists of, from the bottom up.
+struct Program {
+  Loop& loop;
+  Random& random;
+  driver::Registry& drivers;
+  driver::ConfigFollower& follower;
+  metrics::Metrics& metrics;
+  metrics::Prometheus& prometheus;
+  std::shared_ptr<const driver::LoadedConfig> config;
+  const cli::StandaloneOptions& options;
+};
+
+struct Parts {
+  zk::WireClient& client;
+  launcher::Launcher& launcher;
+  builder::Builder* builder;  // null without images-dir
+};
+
+void Follow(Parts& parts, const config::ZooKeeperSettings& before, const config::ZooKeeperSettings& after) {
+  if (before.servers.empty() != after.servers.empty() || before.embedded != after.embedded) {
+    Log().Warning("Another ZooKeeper server is used from the next start on");
+  } else {
+    cli::FollowSettings(parts.client, cli::OrEmbedded(before), cli::OrEmbedded(after));
+  }
+}
+
+Task<> Run(Program& program, Parts& parts, Ending& ending) {
+  std::shared_ptr<const driver::LoadedConfig> config = program.config;
+  try {
+    std::string servers = cli::ServerNames(cli::OrEmbedded(config->common.zookeeper));
+    co_await cli::AwaitConnection(program.loop, parts.client, servers);
+    co_await parts.launcher.Start();
+    if (parts.builder != nullptr) co_await parts.builder->Start();
+    while (true) {
+      std::shared_ptr<const driver::LoadedConfig> next = co_await program.follower.Next();
+      Follow(parts, config->common.zookeeper, next->common.zookeeper);
+      parts.launcher.Reconfigure(next);
+      if (parts.builder != nullptr) parts.builder->Reconfigure(next);
+      config = std::move(next);
+    }
+  } catch (...) {
+    ending.Fail(std::current_exception());
+  }
+}
+
+Task<> StopParts(Parts& parts) {
+  co_await parts.launcher.Stop();
+  if (parts.builder != nullptr) co_await parts.builder->Stop();
+}
+
+// Until a signal, with a ZooKeeper that can be reached.
+Task<> Serve(Program& program, BlockingPool& blocking_pool) {
+  Loop& loop = program.loop;
+  const config::Config& config = program.config->common;
+  const cli::StandaloneOptions& options = program.options;
+  zk::WireClient client(loop, program.random, cli::ConnectionOptions(cli::OrEmbedded(config.zookeeper)));
+  launcher::Intervals intervals;
+  std::optional<builder::Builder::Options> builder_options;
+  if (config.images_dir) builder_options = BuilderSetup(options, *config.images_dir, program.random);
+  if (options.cleanup_interval) {
+    intervals.cleanup =
+        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
+  }
+  launcher::Launcher::Options launcher_options{cli::Hostname(), cli::FullyQualifiedHostname(), intervals};
+  launcher::Launcher launcher(loop, program.random, blocking_pool, program.metrics, client, program.drivers,
+                              program.config, std::move(launcher_options));
+  process::SystemRunner runner(loop);
+  builder::DirectoryFiles files(blocking_pool);
+  std::optional<builder::Builder> builder;
+  if (builder_options) {
+    builder.emplace(loop, program.random, blocking_pool, program.metrics, client, program.drivers, runner,
+                    files, program.config, std::move(*builder_options));
+  }
+  web::Router router(web::LauncherEndpoints(loop, launcher, program.prometheus));
+  net::HttpServer web_server(
+      loop, [&router](net::HttpRequest request) { return router.Answer(std::move(request)); });
+  Parts parts{client, launcher, builder ? &*builder : nullptr};
+  Ending ending;
+  TaskGroup tasks(loop, Log());
+  try {
+    if (options.has_webapp) web_server.Listen(config.webapp.listen_address, config.webapp.port);
+    tasks.Spawn("wait for a signal", AwaitSignal(loop, ending));
+    tasks.Spawn("wait for a reload", AwaitReload(loop, program.follower));
+    tasks.Spawn("run launcher and builder", Run(program, parts, ending));
+  } catch (...) {
+    ending.Fail(std::current_exception());
+  }
+  co_await ending.reached.Wait();
+  std::exception_ptr error = ending.error;
+  if (!ending.is_immediate) {
+    co_await tasks.Stop();
+    co_await StopParts(parts);
+  }
+  co_await client.Close();
+  // Nothing is stopped in order; the closed session has freed every lock (D-65), and what
+  // the embedded server has answered is on disk.
+  if (ending.is_immediate) std::_Exit(0);
+  co_await StopParts(parts);
+  co_await web_server.Stop();
+  if (error) std::rethrow_exception(error);
+}
+
+Task<> ServeWithZooKeeper(Program& program) {
+  const config::ZooKeeperSettings& zookeeper = program.config->common.zookeeper;
+  BlockingPool blocking_pool;
+  if (!zookeeper.servers.empty()) {
+    co_await Serve(program, blocking_pool);
+    co_return;
+  }
+  // Its own thread: nothing that blocks elsewhere holds up a write.
+  BlockingPool disk(1);
+  zk::server::Server server(program.loop, disk, ServerOptionsOf(zookeeper.embedded));
+  std::exception_ptr error;
+  try {
+    co_await server.Start();
+    co_await Serve(program, blocking_pool);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await server.Stop();
+  if (error) std::rethrow_exception(error);
+}
+
+int Run(const cli::StandaloneOptions& options) {
+  Loop loop;
+  std::optional<net::Statsd> statsd;
+  if (auto address = net::StatsdFromEnvironment(std::getenv("STATSD_HOST"), std::getenv("STATSD_PORT"))) {
+    statsd.emplace(loop, *address);
+  }
+  metrics::Prometheus prometheus;
+  metrics::Metrics metrics(statsd ? &*statsd : nullptr, &prometheus);
+  driver::Registry drivers;
+  AddBuiltinDrivers(drivers);
+  driver::ConfigFollower follower(loop, options.config_path, options.secure_path, drivers,
+                                  KnownDriverSchemas());
+  auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, KnownDriverSchemas());
+  if (!config) throw config.error();
+  for (const std::string& warning : (*config)->common.warnings) Log().Warning("{}", warning);
+  if (!(*config)->common.images_dir) Log().Info("There is no images-dir, so no images are built");
+  SystemRandom random;
+  debug::StackDump stack_dump(loop, std::filesystem::temp_directory_path());
+  Program program{loop, random, drivers, follower, metrics, prometheus, *config, options};
+  RunToEnd(loop, ServeWithZooKeeper(program));
+  return 0;
+}
+
+}  // namespace
+
+int RunStandalone(int argc, char** arguments) {
+  debug::StackDump::BlockSignal();
+  cli::StandaloneOptions options;
+  if (auto status = cli::ParseStandaloneOptions(argc, arguments, options)) return *status;
+  log::ToStdout();
+  log::SetLevel("nodepool", options.is_debug ? log::Level::kDebug : log::Level::kInfo);
+  try {
+    return Run(options);
+  } catch (const std::exception& error) {
+    std::cerr << "nodepool standalone: " << error.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace nodepool

@@ -1,0 +1,98 @@
+"""Everything in one process, with the embedded ZooKeeper server."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+import yaml
+
+from nodepool_helpers import BIN, Tree, fake_provider
+from services import Process, free_port, wait_for
+
+
+class Standalone:
+    def __init__(self, folder, **settings):
+        self.folder = folder
+        self.port = free_port()
+        self.config = folder / "nodepool.yaml"
+        content = {"embedded-zookeeper": {"state-dir": str(folder / "state"), "port": self.port},
+                   "webapp": {"listen_address": "127.0.0.1", "port": free_port()}, "zookeeper-timeout": 4.0,
+                   "labels": [{"name": "small", "min-ready": 1}], "providers": [fake_provider()], **settings}
+        self.config.write_text(yaml.safe_dump(content))
+        self.process = None
+
+    def start(self):
+        self.process = Process([BIN / "nodepool", "standalone", "-c", self.config], self.folder / "standalone.log")
+        return self
+
+    def tool(self, *words) -> subprocess.CompletedProcess:
+        return subprocess.run([BIN / "nodepool", "-c", self.config, *words], capture_output=True, text=True, timeout=60)
+
+    def nodes(self) -> list[dict]:
+        done = self.tool("list", "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def wait_ready(self) -> dict:
+        return wait_for(lambda: next((node for node in self.nodes() if node["state"] == "ready"), None),
+                        "a node is ready")
+
+
+@pytest.fixture
+def standalone(tmp_path):
+    running = Standalone(tmp_path).start()
+    yield running
+    running.process.stop()
+
+
+def test_serves_requests_and_other_clients(standalone):
+    standalone.wait_ready()
+    tree = Tree(f"127.0.0.1:{standalone.port}")
+    try:
+        request = tree.add_request(["small", "small"])
+        held = tree.use(request)
+        tree.give_back(held)
+        for node_id, _ in held:
+            tree.wait_node_gone(node_id)
+    finally:
+        tree.close()
+    assert "standalone" in standalone.tool("--help").stdout
+
+
+def test_killed_and_started_again_it_goes_on(standalone):
+    node = standalone.wait_ready()
+    standalone.process.kill()
+    standalone.start()
+    # The simulated cloud is gone with the process; the record has stayed.
+    assert node["id"] in [found["id"] for found in standalone.nodes()]
+    assert standalone.wait_ready()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stops(standalone, number):
+    standalone.wait_ready()
+    standalone.process.send(number)
+    assert standalone.process.wait(20) == 0
+    assert oct(os.stat(standalone.folder / "state/zookeeper.sqlite").st_mode & 0o777) == "0o600"
+
+
+def test_state_that_cannot_be_used_ends_it(standalone, tmp_path):
+    standalone.wait_ready()
+    other = tmp_path / "other"
+    other.mkdir()
+    second = Standalone(other, **{"embedded-zookeeper": {"state-dir": str(tmp_path / "state"), "port": free_port()}})
+    second.start()
+    assert second.process.wait(20) == 1
+    assert "is in use by another process" in second.process.output()
+
+
+def test_runs_on_an_ensemble_when_there_is_one(site):
+    config = site.config()
+    process = Process([BIN / "nodepool", "standalone", "-c", config], site.folder / "standalone.log")
+    site.started.append(process)
+    site.observer()
+    wait_for(lambda: site.observer().components("pool"), "the pool is registered")
+    request = site.observer().add_request(["small"])
+    site.observer().wait_request(request, "fulfilled")
+    assert "embedded" not in process.output()
