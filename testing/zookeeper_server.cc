@@ -154,11 +154,11 @@ void ZooKeeperServer::Spawn() {
 void ZooKeeperServer::ExecuteApache() {
   std::string config = directory_ + "/zoo.cfg";
   std::string temporary = "-Djava.io.tmpdir=" + directory_;
+  const char* sync = options_.durable ? "-Dzookeeper.forceSync=yes" : "-Dzookeeper.forceSync=no";
   execlp("java", "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
-         "-Xshare:auto", "-Dzookeeper.forceSync=no", "-Dzookeeper.jmx.log4j.disable=true",
-         "-Dzookeeper.extendedTypesEnabled=true", "-Dznode.container.checkIntervalMs=200",
-         "-Dzookeeper.root.logger=INFO,CONSOLE", "-Dzookeeper.console.threshold=INFO", temporary.c_str(),
-         "-cp",
+         "-Xshare:auto", sync, "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.extendedTypesEnabled=true",
+         "-Dznode.container.checkIntervalMs=200", "-Dzookeeper.root.logger=INFO,CONSOLE",
+         "-Dzookeeper.console.threshold=INFO", temporary.c_str(), "-cp",
          "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar:/usr/share/java/netty-all.jar:/usr/share/java/*",
          "org.apache.zookeeper.server.quorum.QuorumPeerMain", config.c_str(), nullptr);
   _exit(127);

@@ -23,6 +23,7 @@ class ZooKeeperServer {
   struct Options {
     Kind kind = KindFromEnvironment();
     bool tls = false;                       // also a secure port, with certificates of an own CA
+    bool durable = false;                   // Apache's: each write waits for the disk
     int min_session_timeout = 200;          // milliseconds
     int tick_time = 100;                    // milliseconds; sessions expire on its multiples
     std::vector<std::string> config_lines;  // more lines for its configuration file
@@ -42,6 +43,7 @@ class ZooKeeperServer {
   void Pause();    // SIGSTOP
   void Resume();
 
+  pid_t pid() const { return pid_; }
   int port() const { return port_; }
   int tls_port() const { return tls_port_; }
   zk::HostPort address() const { return {"127.0.0.1", port_}; }

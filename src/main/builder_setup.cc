@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "builder/builder_id.h"
-#include "process/system_runner.h"
+#include "process/command.h"
 
 namespace nodepool {
 

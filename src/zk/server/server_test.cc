@@ -1,0 +1,192 @@
+// What tests from outside (tests/peers) cannot see of the embedded server.
+#include "zk/server/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <future>
+
+#include "base/random.h"
+#include "zk/wire_test_util.h"
+
+namespace nodepool::zk::server {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+class Folder {
+ public:
+  Folder() : path_((std::filesystem::temp_directory_path() / "nodepool-server-XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary directory");
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+class ServerTest : public ::testing::Test, protected RealTime {
+ protected:
+  ServerOptions Options() const {
+    ServerOptions options;
+    options.port = 0;
+    options.journal = folder.File("state.sqlite");
+    return options;
+  }
+  static WireOptions OptionsFor(const Server& server) {
+    WireOptions options;
+    options.servers = {{"127.0.0.1", server.port()}};
+    return options;
+  }
+  // Nothing gets to the disk until the result is given a value.
+  static std::promise<void> BlockDisk(BlockingPool& disk) {
+    std::promise<void> release;
+    auto wait = std::make_shared<std::future<void>>(release.get_future());
+    boost::asio::post(disk.pool(), [wait] { wait->wait(); });
+    return release;
+  }
+  Folder folder;
+};
+
+Task<> CreateAndNote(WireClient& client, std::string path, bool& is_answered) {
+  (void)co_await client.Create(std::move(path), "", CreateMode::kPersistent);
+  is_answered = true;
+}
+
+Task<> LookAndNote(WireClient& client, std::string path, bool& is_answered) {
+  (void)co_await client.Exists(std::move(path));
+  is_answered = true;
+}
+
+TEST_F(ServerTest, NobodyHearsOfAWriteBeforeItIsOnDisk) {
+  BlockingPool disk(1);
+  Server server(loop, disk, Options());
+  Await(server.Start());
+  {
+    TestClient writer(*this, OptionsFor(server)), reader(*this, OptionsFor(server));
+    EventLog events;
+    Registration watch = Await(reader->AddWatch("/a", WatchMode::kPersistent, events.watcher()));
+    ASSERT_TRUE(writer.WaitFor(SessionState::kConnected));
+    std::promise<void> release = BlockDisk(disk);
+    bool is_written = false, is_read = false;
+    TaskGroup tasks(loop, log::Logger("test"));
+    tasks.Spawn("write", CreateAndNote(*writer, "/a", is_written));
+    EXPECT_FALSE(Until([&] { return is_written; }, milliseconds(100)));
+    tasks.Spawn("read", LookAndNote(*reader, "/a", is_read));
+    EXPECT_FALSE(Until([&] { return is_written || is_read; }, milliseconds(100)));
+    EXPECT_THAT(events.events(), ElementsAre());
+    release.set_value();
+    EXPECT_TRUE(Until([&] { return is_written && is_read; }));
+    EXPECT_THAT(events.events(), ElementsAre("created /a"));
+    Await(tasks.Join());
+  }
+  Await(server.Stop());
+}
+
+TEST_F(ServerTest, WritesThatWaitForTheDiskGoThereTogether) {
+  BlockingPool disk(1);
+  Server server(loop, disk, Options());
+  Await(server.Start());
+  {
+    TestClient client(*this, OptionsFor(server));
+    ASSERT_TRUE(client.WaitFor(SessionState::kConnected));
+    std::uint64_t before = server.commits();
+    std::promise<void> release = BlockDisk(disk);
+    std::vector<Task<Result<Created>>> writes;
+    for (int i = 0; i < 500; ++i) {
+      writes.push_back(client->Create(fmt::format("/{}", i), "", CreateMode::kPersistent));
+    }
+    Until([] { return false; }, milliseconds(50));
+    release.set_value();
+    for (auto& write : writes) EXPECT_TRUE(Await(std::move(write)));
+    EXPECT_LE(server.commits() - before, 10u);
+  }
+  Await(server.Stop());
+}
+
+std::string Dump(const DataTree& tree, const std::string& path = "/") {
+  NodeData node = *tree.Get(path);
+  const Stat& stat = node.stat;
+  std::string text =
+      fmt::format("{} '{}' {} {} {} {} {} {} {} {}\n", path, node.data, stat.czxid, stat.mzxid, stat.pzxid,
+                  stat.ctime, stat.version, stat.cversion, stat.aversion, stat.ephemeral_owner);
+  Children children = *tree.GetChildren(path);
+  for (const std::string& name : children.names) {
+    text += Dump(tree, (path == "/" ? "" : path) + "/" + name);
+  }
+  return text;
+}
+
+// Whatever is done, what was written down so far makes the same tree.
+TEST_F(ServerTest, JournalMakesTheSameTreeAgain) {
+  SeededRandom random(4711);
+  auto pick = [&](auto... options) {
+    std::vector<std::string> all{options...};
+    return all[random.Below(all.size())];
+  };
+  Engine engine(Engine::Limits{});
+  for (std::int64_t id : {1, 2, 3}) engine.OpenSession({id, std::string(16, 'p'), 5000});
+  for (int round = 0; round < 20; ++round) {
+    Journal journal(folder.File("tree.sqlite"));
+    for (int i = 0; i < 30; ++i) {
+      Engine::Peer peer;
+      peer.session = static_cast<std::int64_t>(1 + random.Below(3));
+      if (engine.FindSession(peer.session) == nullptr) continue;
+      std::string path = "/" + pick("a", "b") + pick("", "/c", "/d", "/c/e");
+      Request request;
+      request.op = protocol::OpCode::kCreate;
+      CreateRequest create;
+      create.op = CreateOp{path, pick("x", std::string("\0\xff", 2)), CreateMode(random.Below(5)), nullptr};
+      create.acl = {{permission::kAll, pick("world", "digest"), "anyone"}};
+      if (create.acl[0].scheme == "digest") create.acl[0].id = "user:word";
+      request.body = create;
+      if (random.Below(3) == 0) {
+        request.op = protocol::OpCode::kDelete;
+        request.body = DeleteOp{path};
+      } else if (random.Below(3) == 0) {
+        request.op = protocol::OpCode::kSetData;
+        request.body = SetOp{path, pick("", "new")};
+      }
+      std::string answer;
+      engine.Execute(request, peer, FromSeconds(1000 + i), answer);
+    }
+    if (round == 10) engine.CloseSession(3);
+    journal.Write(engine.TakeChanges());
+    EXPECT_TRUE(engine.TakeChanges().empty());
+    Journal::Contents contents = journal.Load();
+    EXPECT_GT(contents.zxid, engine.tree().last_zxid());
+    Engine again(Engine::Limits{});
+    again.Restore(std::move(contents.sessions), std::move(contents.znodes), contents.zxid);
+    ASSERT_EQ(Dump(again.tree()), Dump(engine.tree()));
+    ASSERT_EQ(again.tree().bytes(), engine.tree().bytes());
+    ASSERT_EQ(again.tree().size(), engine.tree().size());
+    ASSERT_EQ(again.sessions().size(), engine.sessions().size());
+  }
+}
+
+TEST(SessionClockTest, ExpiresATimeoutAfterTheLastWord) {
+  ManualClock clock;
+  Loop loop(clock);
+  std::vector<std::int64_t> expired;
+  SessionClock sessions(loop, [&](std::int64_t session) { expired.push_back(session); });
+  sessions.Start(1, seconds(4));
+  sessions.Start(2, seconds(10));
+  sessions.Start(3, seconds(1));
+  sessions.Stop(3);
+  clock.AdvanceTo(clock.SteadyNow() + seconds(3));
+  sessions.Heard(1);
+  clock.AdvanceTo(clock.SteadyNow() + milliseconds(3999));
+  EXPECT_THAT(expired, ElementsAre());
+  clock.AdvanceTo(clock.SteadyNow() + milliseconds(1));
+  EXPECT_THAT(expired, ElementsAre(1));
+  clock.AdvanceTo(clock.SteadyNow() + seconds(3));
+  EXPECT_THAT(expired, ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace nodepool::zk::server
