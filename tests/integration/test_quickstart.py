@@ -31,7 +31,7 @@ def test_the_tour(tmp_path):
         tool = [str(BIN / "nodepool"), "-c", str(tmp_path / "nodepool.yaml")]
         client = None
         commands = readme_commands()
-        assert len(commands) == 6
+        assert len(commands) == 7
         for words in commands:
             if words[0] == "request":
                 client = Process(tool + words, tmp_path / "request.log")

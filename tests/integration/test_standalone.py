@@ -7,6 +7,7 @@ import subprocess
 import pytest
 import yaml
 
+from images import image
 from nodepool_helpers import BIN, Tree, fake_provider
 from services import Process, free_port, wait_for
 
@@ -58,6 +59,22 @@ def test_serves_requests_and_other_clients(standalone):
     finally:
         tree.close()
     assert "standalone" in standalone.tool("--help").stdout
+
+
+def test_builds_images_too(tmp_path):
+    (tmp_path / "images").mkdir()
+    provider = fake_provider()
+    provider["diskimages"] = [{"name": "debian"}]
+    provider["pools"][0]["labels"] = [{"name": "small", "diskimage": "debian", "flavor-name": "Fake Flavor"}]
+    running = Standalone(tmp_path, providers=[provider], diskimages=[image()],
+                         **{"images-dir": str(tmp_path / "images"), "build-log-dir": str(tmp_path / "logs")}).start()
+    try:
+        running.wait_ready()  # its image was built and uploaded
+        uploads = json.loads(running.tool("image-list", "--json").stdout)
+        assert [upload["state"] for upload in uploads] == ["ready"]
+        assert list((tmp_path / "images").glob("debian-*.qcow2"))
+    finally:
+        running.process.stop()
 
 
 def test_killed_and_started_again_it_goes_on(standalone):
