@@ -96,10 +96,17 @@ Task<> Server::Stop() {
   co_await tasks_.Stop();
   if (!journal_) co_return;
   auto finish = [this, rest = engine_.TakeChanges()] {
-    if (!rest.empty()) journal_->Write(rest);
-    journal_.reset();
+    std::unique_ptr<Journal> journal = std::move(journal_);
+    if (!writing_.empty()) journal->Write(writing_);
+    if (!rest.empty()) journal->Write(rest);
   };
-  co_await OnBlockingPool(pool_, std::move(finish));
+  try {
+    co_await OnBlockingPool(pool_, std::move(finish));
+  } catch (const Error& error) {
+    logger_.Error(
+        "The state in {} could not be written to the end; what is missing was answered to nobody: {}",
+        options_.journal, error.message());
+  }
 }
 
 std::uint64_t Server::durable() const {
@@ -117,11 +124,12 @@ Task<> Server::KeepOnDisk() {
     co_await changed_.Wait();
     changed_.Reset();
     std::uint64_t upto = engine_.change_count();
-    Changes changes = engine_.TakeChanges();
+    writing_ = engine_.TakeChanges();
     if (journal_) {
-      Task<> write = Write(std::move(changes));
+      Task<> write = Write();
       co_await Shielded(std::move(write));
     }
+    writing_ = {};
     durable_ = upto;
     for (ServerWatches::Holder holder : std::exchange(holding_back_, {})) {
       Connection& connection = *connections_.at(holder);
@@ -132,11 +140,11 @@ Task<> Server::KeepOnDisk() {
 }
 
 // Tries until it succeeds: until then nobody is told of the changes.
-Task<> Server::Write(Changes changes) {
+Task<> Server::Write() {
   for (int failures = 0;; ++failures) {
     std::exception_ptr error;
     try {
-      auto write = [this, &changes] { journal_->Write(changes); };
+      auto write = [this] { journal_->Write(writing_); };
       co_await OnBlockingPool(pool_, write);
     } catch (...) {
       error = std::current_exception();

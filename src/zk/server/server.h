@@ -33,6 +33,7 @@ struct ServerOptions {
   Duration container_check = std::chrono::seconds(60);  // how long an empty container stays at most
   std::size_t max_packet = 1'048'575;                   // larger requests end the connection
   std::size_t connections = 2000;                       // further ones are closed at once
+  std::size_t sessions = 100'000;                       // with those whose clients are away; likewise
   Engine::Limits limits;
 };
 
@@ -47,8 +48,9 @@ class Server {
   Server(Loop& loop, BlockingPool& pool, ServerOptions options);
   ~Server();  // call Stop() first
 
-  // Loads what is kept and begins to serve. Error(kInvalid) tells what cannot be used:
-  // the journal, an address, a TLS file.
+  // Loads what is kept and begins to serve. Error(kConflict): another process has
+  // the journal. Error(kInvalid) tells what cannot be used: the journal, an address, a
+  // TLS file.
   Task<> Start();
   int port() const;
   int tls_port() const;
@@ -56,7 +58,7 @@ class Server {
   std::uint64_t commits() const { return traffic_.commits; }
 
   // Hangs up on everybody and writes the rest to disk. Sessions go on with the next
-  // start. Bounded by the disk.
+  // start. Bounded by the disk; never throws.
   Task<> Stop();
 
  private:
@@ -81,7 +83,7 @@ class Server {
   void Detach(std::int64_t session, const std::string& why);
 
   Task<> KeepOnDisk();
-  Task<> Write(Changes changes);
+  Task<> Write();
   Task<> DeleteContainers();
   std::uint64_t durable() const;
 
@@ -100,6 +102,7 @@ class Server {
   std::map<std::int64_t, Connection*> by_session_;
   std::set<ServerWatches::Holder> holding_back_;
   Event changed_, container_emptied_;
+  Changes writing_;  // on its way to the disk
   std::uint64_t durable_ = 0;
   Traffic traffic_;
   TaskGroup tasks_;

@@ -172,6 +172,9 @@ const SessionRecord* Server::SessionFor(const protocol::ConnectRequest& request)
     bool is_owner = session != nullptr && session->password == request.password;
     return is_owner ? session : nullptr;
   }
+  if (engine_.sessions().size() >= options_.sessions) {
+    throw Error(Verdict::kFail, fmt::format("there are {} sessions already", options_.sessions));
+  }
   Duration asked = std::chrono::milliseconds(request.timeout_ms);
   Duration timeout = std::clamp(asked, options_.min_session_timeout, options_.max_session_timeout);
   auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();

@@ -9,6 +9,7 @@
 #include <future>
 
 #include "base/random.h"
+#include "zk/server/sqlite.h"
 #include "zk/wire_test_util.h"
 
 namespace nodepool::zk::server {
@@ -105,6 +106,81 @@ TEST_F(ServerTest, WritesThatWaitForTheDiskGoThereTogether) {
     release.set_value();
     for (auto& write : writes) EXPECT_TRUE(Await(std::move(write)));
     EXPECT_LE(server.commits() - before, 10u);
+  }
+  Await(server.Stop());
+}
+
+// Keeps the server from writing to its database, as a full disk would.
+class BrokenDisk {
+ public:
+  explicit BrokenDisk(const std::string& path) : database_(path) { database_.Execute("BEGIN IMMEDIATE"); }
+  void Mend() { database_.Execute("ROLLBACK"); }
+
+ private:
+  Sqlite database_;
+};
+
+TEST_F(ServerTest, NobodyIsAnsweredUntilTheDiskWorksAgain) {
+  BlockingPool disk(1);
+  Server server(loop, disk, Options());
+  Await(server.Start());
+  {
+    TestClient client(*this, OptionsFor(server));
+    ASSERT_TRUE(client.WaitFor(SessionState::kConnected));
+    BrokenDisk broken(Options().journal);
+    bool is_written = false;
+    TaskGroup tasks(loop, log::Logger("test"));
+    tasks.Spawn("write", CreateAndNote(*client, "/a", is_written));
+    EXPECT_FALSE(Until([&] { return is_written; }, milliseconds(200)));
+    broken.Mend();
+    EXPECT_TRUE(Until([&] { return is_written; }));
+    Await(tasks.Join());
+  }
+  Await(server.Stop());
+}
+
+TEST_F(ServerTest, WhatCouldNotBeWrittenIsWrittenAtTheEndOrMissingAsAWhole) {
+  for (bool is_mended : {true, false}) {
+    BlockingPool disk(1);
+    std::optional<Server> server(std::in_place, loop, disk, Options());
+    Await(server->Start());
+    {
+      TestClient client(*this, OptionsFor(*server));
+      ASSERT_TRUE(client.WaitFor(SessionState::kConnected));
+      BrokenDisk broken(Options().journal);
+      bool is_written = false;
+      TaskGroup tasks(loop, log::Logger("test"));
+      tasks.Spawn("write", CreateAndNote(*client, fmt::format("/{}", is_mended), is_written));
+      EXPECT_FALSE(Until([&] { return is_written; }, milliseconds(100)));
+      tasks.Spawn("write", CreateAndNote(*client, fmt::format("/{}/below", is_mended), is_written));
+      EXPECT_FALSE(Until([&] { return is_written; }, milliseconds(100)));
+      if (is_mended) broken.Mend();
+      Await(server->Stop());
+      Await(tasks.Stop());
+    }
+    server.emplace(loop, disk, Options());
+    Await(server->Start());
+    {
+      TestClient client(*this, OptionsFor(*server));
+      Result<Stat> found = Await(client->Exists(fmt::format("/{}/below", is_mended)));
+      EXPECT_EQ(found.has_value(), is_mended);
+    }
+    Await(server->Stop());
+  }
+}
+
+TEST_F(ServerTest, SessionsAreLimited) {
+  ServerOptions options = Options();
+  options.sessions = 1;
+  BlockingPool disk(1);
+  Server server(loop, disk, options);
+  Await(server.Start());
+  {
+    TestClient first(*this, OptionsFor(server));
+    ASSERT_TRUE(first.WaitFor(SessionState::kConnected));
+    TestClient second(*this, OptionsFor(server));
+    EXPECT_FALSE(Until([&] { return second->state() == SessionState::kConnected; }, milliseconds(300)));
+    EXPECT_EQ(first->state(), SessionState::kConnected);
   }
   Await(server.Stop());
 }
