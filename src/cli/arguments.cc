@@ -15,6 +15,7 @@
 #include "cli/image_requests.h"
 #include "cli/info.h"
 #include "cli/list.h"
+#include "cli/migrate.h"
 #include "cli/release.h"
 #include "cli/request.h"
 #include "cli/request_list.h"
@@ -40,6 +41,7 @@ class Parser {
   void AddNodeChanges();
   void AddRequest();
   void AddRelease();
+  void AddMigrate();
 
   std::optional<ProviderName> optional_provider() const {
     return target_.empty() ? std::nullopt : std::optional(ProviderName(target_));
@@ -60,6 +62,7 @@ class Parser {
   std::string hold_for_;
   std::string provider_;
   RequestOptions request_;
+  MigrateOptions migrate_;
   std::string image_, build_, upload_;
   bool is_waiting_ = false;
 };
@@ -85,6 +88,7 @@ Parser::Parser() {
   AddNodeChanges();
   AddRequest();
   AddRelease();
+  AddMigrate();
   Add("standalone", "run everything in one process, see nodepool standalone --help")->callback([] {
     throw CLI::ValidationError("standalone", "write it first: nodepool standalone -c FILE");
   });
@@ -303,6 +307,23 @@ void Parser::AddRelease() {
   command->add_option("name", targets_, "request or node ids")->required()->type_name("");
   command->callback([this] {
     invocation_.command = [names = targets_](Context& context) { return Release(context, names); };
+  });
+}
+
+void Parser::AddMigrate() {
+  CLI::App* command = Add("migrate", "copy the records between the embedded server and zookeeper-servers");
+  command->add_option("direction", target_, "to-ensemble or to-embedded")
+      ->required()
+      ->check(CLI::IsMember({"to-ensemble", "to-embedded"}))
+      ->type_name("");
+  command->add_flag("--dry-run", migrate_.is_dry_run, "only tell what there is to copy");
+  command->add_flag("--all", migrate_.takes_everything, "also what others keep beside Nodepool's records");
+  command->add_flag("--force", migrate_.is_forced, "although launchers, builders or clients are connected");
+  command->add_flag("--replace", migrate_.replaces, "delete what the other side has, first");
+  command->callback([this] {
+    migrate_.is_to_ensemble = target_ == "to-ensemble";
+    invocation_.needs_ensemble = true;
+    invocation_.command = [options = migrate_](Context& context) { return Migrate(context, options); };
   });
 }
 

@@ -19,6 +19,8 @@ struct Invocation {
   bool is_debug = false;
   // config-validate: checks the file and needs neither a valid one nor ZooKeeper.
   bool is_validation = false;
+  // The command wants zookeeper-servers, not the embedded server in their place.
+  bool needs_ensemble = false;
   // Any other command.
   std::function<Task<int>(Context&)> command;
 };

@@ -129,6 +129,11 @@ int RunTool(std::vector<std::string> arguments, const driver::Registry& drivers,
         driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
     if (!loaded) throw loaded.error();
     for (const std::string& warning : (*loaded)->common.warnings) ToolLogger().Debug("{}", warning);
+    if (invocation.needs_ensemble && (*loaded)->common.zookeeper.servers.empty()) {
+      throw Error(Verdict::kInvalid,
+                  fmt::format("{}: zookeeper-servers is missing, the other side of the copy",
+                              invocation.config_path));
+    }
     return RunWithConfig(*loaded, drivers, invocation, out);
   } catch (const std::exception&) {
     ToolLogger().Error("{}", MessageOf(std::current_exception()));

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "builder/directory_files.h"
 #include "cli/connection.h"
+#include "cli/embedded_server.h"
 #include "cli/standalone_options.h"
 #include "debug/stack_dump.h"
 #include "driver/config_follower.h"
@@ -33,25 +34,6 @@ namespace {
 const log::Logger& Log() {
   static const log::Logger logger("nodepool.NodePool");
   return logger;
-}
-
-zk::server::ServerOptions ServerOptionsOf(const config::EmbeddedZooKeeper& embedded) {
-  std::error_code error;
-  std::filesystem::create_directories(embedded.state_dir, error);
-  if (error) {
-    throw Error(Verdict::kInvalid, fmt::format("embedded-zookeeper: cannot make the state-dir {}: {}",
-                                               embedded.state_dir, error.message()));
-  }
-  zk::server::ServerOptions options;
-  options.port = embedded.port;
-  options.journal = embedded.state_dir + "/zookeeper.sqlite";
-  if (embedded.tls) {
-    options.tls_address = embedded.tls->listen_address;
-    options.tls_port = embedded.tls->port;
-    const config::ZooKeeperTls& files = embedded.tls->files;
-    options.tls = zk::TlsFiles{files.cert, files.key, files.ca};
-  }
-  return options;
 }
 
 // What the process consists of, from the bottom up.
@@ -165,7 +147,8 @@ Task<> ServeWithZooKeeper(Program& program) {
   }
   // Its own thread: nothing that blocks elsewhere holds up a write.
   BlockingPool disk(1);
-  zk::server::Server server(program.loop, disk, ServerOptionsOf(zookeeper.embedded));
+  cli::MakeStateDirectory(zookeeper.embedded);
+  zk::server::Server server(program.loop, disk, cli::EmbeddedServerOptions(zookeeper.embedded));
   std::exception_ptr error;
   try {
     co_await server.Start();

@@ -40,7 +40,7 @@ class FileLock {
     }
     if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
     close(file_);
-    throw Error(Verdict::kInvalid, fmt::format("{} is in use by another process", path));
+    throw Error(Verdict::kConflict, fmt::format("{} is in use by another process", path));
   }
   ~FileLock() { close(file_); }
   FileLock(const FileLock&) = delete;
@@ -126,7 +126,8 @@ Journal::Journal(std::string path) {
   try {
     database_ = std::make_unique<Database>(path);
   } catch (const Error& error) {
-    throw Error(Verdict::kInvalid, fmt::format("the state in {} cannot be used: {}", path, error.message()));
+    Verdict verdict = error.verdict() == Verdict::kConflict ? Verdict::kConflict : Verdict::kInvalid;
+    throw Error(verdict, fmt::format("the state in {} cannot be used: {}", path, error.message()));
   }
 }
 

@@ -19,9 +19,9 @@ class Journal {
     std::int64_t zxid = 0;               // numbers go on after it
   };
 
-  // Opens the file, or makes it, readable for its owner alone. Error(kInvalid) tells
-  // what is wrong with it: used by another process, damaged, written by a newer version,
-  // no file of ours.
+  // Opens the file, or makes it, readable for its owner alone. Error(kConflict):
+  // another process uses it. Error(kInvalid) tells what is wrong with it: damaged,
+  // written by a newer version, no file of ours.
   explicit Journal(std::string path);
   ~Journal();
   Journal(const Journal&) = delete;
