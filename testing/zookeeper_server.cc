@@ -87,6 +87,14 @@ keytool -importcert -noprompt -alias ca -file own-ca.pem -keystore trust.p12 -st
 )");
 }
 
+[[noreturn]] void Execute(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  _exit(127);
+}
+
 }  // namespace
 
 ZooKeeperServer::Kind ZooKeeperServer::KindFromEnvironment() {
@@ -152,16 +160,25 @@ void ZooKeeperServer::Spawn() {
 }
 
 void ZooKeeperServer::ExecuteApache() {
-  std::string config = directory_ + "/zoo.cfg";
-  std::string temporary = "-Djava.io.tmpdir=" + directory_;
-  const char* sync = options_.durable ? "-Dzookeeper.forceSync=yes" : "-Dzookeeper.forceSync=no";
-  execlp("java", "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
-         "-Xshare:auto", sync, "-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.extendedTypesEnabled=true",
-         "-Dznode.container.checkIntervalMs=200", "-Dzookeeper.root.logger=INFO,CONSOLE",
-         "-Dzookeeper.console.threshold=INFO", temporary.c_str(), "-cp",
-         "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar:/usr/share/java/netty-all.jar:/usr/share/java/*",
-         "org.apache.zookeeper.server.quorum.QuorumPeerMain", config.c_str(), nullptr);
-  _exit(127);
+  std::vector<std::string> quick{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                                 "-Dzookeeper.forceSync=no"};
+  std::vector<std::string> durable{"-Xmx1g", "-Dzookeeper.forceSync=yes"};
+  std::vector<std::string> words{"java", "-XX:-UsePerfData", "-Xshare:auto"};
+  const std::vector<std::string>& manner = options_.durable ? durable : quick;
+  words.insert(words.end(), manner.begin(), manner.end());
+  std::vector<std::string> rest{
+      "-Dzookeeper.jmx.log4j.disable=true",
+      "-Dzookeeper.extendedTypesEnabled=true",
+      "-Dznode.container.checkIntervalMs=200",
+      "-Dzookeeper.root.logger=INFO,CONSOLE",
+      "-Dzookeeper.console.threshold=INFO",
+      "-Djava.io.tmpdir=" + directory_,
+      "-cp",
+      "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar:/usr/share/java/netty-all.jar:/usr/share/java/*",
+      "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+      directory_ + "/zoo.cfg"};
+  words.insert(words.end(), rest.begin(), rest.end());
+  Execute(std::move(words));
 }
 
 void ZooKeeperServer::ExecuteEmbedded() {
@@ -177,11 +194,7 @@ void ZooKeeperServer::ExecuteEmbedded() {
                                  "ca=" + directory_ + "/own-ca.pem"};
     words.insert(words.end(), tls.begin(), tls.end());
   }
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  execv(arguments[0], arguments.data());
-  _exit(127);
+  Execute(std::move(words));
 }
 
 void ZooKeeperServer::WaitUntilServing() {

@@ -22,8 +22,10 @@ class ZooKeeperServer {
 
   struct Options {
     Kind kind = KindFromEnvironment();
-    bool tls = false;                       // also a secure port, with certificates of an own CA
-    bool durable = false;                   // Apache's: each write waits for the disk
+    bool tls = false;  // also a secure port, with certificates of an own CA
+    // Apache's as it is in earnest: each write waits for the disk, and Java compiles as well as
+    // it can. Else it is one that starts quickly.
+    bool durable = false;
     int min_session_timeout = 200;          // milliseconds
     int tick_time = 100;                    // milliseconds; sessions expire on its multiples
     std::vector<std::string> config_lines;  // more lines for its configuration file
