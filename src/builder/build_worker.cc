@@ -19,10 +19,8 @@ struct BuildWorker::Outcome {
   Duration took{0};
 };
 
-BuildWorker::BuildWorker(Context& context, int at_most)
-    : Worker(context, "BuildWorker"),
-      at_most_(at_most),
-      retries_(context.intervals.first_retry, context.intervals.last_retry) {}
+BuildWorker::BuildWorker(Context& context)
+    : Worker(context, "BuildWorker"), retries_(context.intervals.first_retry, context.intervals.last_retry) {}
 
 // The image's configuration, and the request for a build, if any.
 std::string BuildWorker::Circumstances(const ImageName& image) const {
@@ -47,7 +45,7 @@ SteadyTime BuildWorker::Consider() {
       next = std::min(next, *retry_at);
       continue;
     }
-    if (std::ssize(building_) >= at_most_) continue;
+    if (std::ssize(building_) >= context_.most_builds()) continue;
     building_.insert(name);
     jobs_.Spawn("build image " + name.value, Build(name, std::move(circumstances)));
   }

@@ -13,8 +13,7 @@ namespace nodepool::builder {
 // Builds images that are due (builder.md 6, 7), a few at a time.
 class BuildWorker : public Worker {
  public:
-  // `at_most`: builds at a time; 0: none at all.
-  BuildWorker(Context& context, int at_most);
+  explicit BuildWorker(Context& context);
 
   // Images that are being built here.
   const std::set<ImageName>& building() const { return building_; }
@@ -35,7 +34,6 @@ class BuildWorker : public Worker {
   Task<std::string> FindMissing(store::BuildKey build, std::vector<std::string> formats);
   Task<> Report(store::StoredBuild build, Outcome outcome);
 
-  int at_most_;
   Retries<ImageName> retries_;
   std::set<ImageName> building_;
 };

@@ -33,14 +33,15 @@ Builder::Builder(Loop& loop, Random& random, BlockingPool& blocking_pool, metric
                std::move(options.environment),
                std::move(options.identity),
                options.intervals,
+               options.workers,
                {},
                [this] { Wake(); }},
       entry_(loop, client, BuilderComponent(context_.identity.hostname, ComponentState::kStopped)),
       providers_(context_, blocking_pool, drivers),
-      builds_(context_, options.limits.builds),
-      uploads_(context_, providers_, options.limits.uploads),
+      builds_(context_),
+      uploads_(context_, providers_),
       cleanup_(context_, providers_, uploads_),
-      stats_(context_, builds_, uploads_, options.limits) {}
+      stats_(context_, builds_, uploads_) {}
 
 Builder::~Builder() = default;
 

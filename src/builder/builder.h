@@ -19,7 +19,7 @@ class Builder {
   struct Options {
     Identity identity;
     process::Environment environment;  // for what the builder runs
-    StatsWorker::Limits limits;
+    WorkerCounts workers;
     Intervals intervals;
   };
 

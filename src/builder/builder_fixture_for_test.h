@@ -48,6 +48,7 @@ class BuilderTest : public ::testing::Test {
   }
 
   // --- Configuration: entries in YAML; replaced as a whole, told by Load() -----------------
+  std::string settings_;  // more of the top level, each on a line of its own
   std::string diskimages_ = "[{name: debian}]";
   std::string providers_ = Provider("cloud", "{name: debian}");
 
@@ -59,7 +60,8 @@ class BuilderTest : public ::testing::Test {
   void Load() {
     std::string path = (std::filesystem::temp_directory_path() / "nodepool-builder-XXXXXX").string();
     ::close(::mkstemp(path.data()));
-    std::ofstream(path) << "images-dir: /images\ndiskimages: " << diskimages_ << "\nproviders:\n"
+    std::ofstream(path) << "images-dir: /images\n"
+                        << settings_ << "diskimages: " << diskimages_ << "\nproviders:\n"
                         << providers_;
     auto loaded = driver::LoadConfig(path, std::nullopt, drivers_, nullptr);
     std::filesystem::remove(path);
@@ -82,7 +84,7 @@ class BuilderTest : public ::testing::Test {
     host.recorder = std::make_unique<testing::FaultyZk>(*host.client);
     Builder::Options options;
     options.identity = {host.name, host.name + ".example.org", "id of " + host.name, "/helpers"};
-    options.limits = limits_;
+    options.workers = workers_;
     options.intervals = intervals_;
     host.builder = std::make_unique<Builder>(time_.loop(), random_, pool_, metrics_, *host.recorder, drivers_,
                                              host.runner, host.files, config_, std::move(options));
@@ -158,7 +160,7 @@ class BuilderTest : public ::testing::Test {
   driver::Registry drivers_;
   drivers::FakeClouds* clouds_ = nullptr;
   std::shared_ptr<const driver::LoadedConfig> config_;
-  StatsWorker::Limits limits_;
+  WorkerCounts workers_;
   Intervals intervals_;
   std::unique_ptr<zk::Client> client_;
   std::unique_ptr<store::Store> store_;

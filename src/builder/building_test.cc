@@ -74,7 +74,7 @@ TEST_F(BuilderTest, FailingBuildsAreTriedLessAndLess) {
 }
 
 TEST_F(BuilderTest, AtMostSoManyAtATime) {
-  limits_.builds = 2;
+  workers_.builds = 2;
   diskimages_ = "[{name: a}, {name: b}, {name: c}, {name: d}]";
   providers_ = Provider("cloud", "{name: a}, {name: b}, {name: c}, {name: d}");
   Load();
@@ -83,8 +83,26 @@ TEST_F(BuilderTest, AtMostSoManyAtATime) {
   EXPECT_EQ(host.runner.most_running, 2);
 }
 
+TEST_F(BuilderTest, TheNumberOfBuildsAtATimeChangesWhileItRuns) {
+  diskimages_ = "[{name: a}, {name: b}, {name: c}, {name: d}]";
+  providers_ = Provider("cloud", "{name: a}, {name: b}, {name: c}, {name: d}");
+  settings_ = "build-workers: 0\n";
+  Load();
+  Host& host = Start();
+  time_.Advance(1h);
+  EXPECT_TRUE(host.runner.ran.empty());
+  settings_ = "build-workers: 3\n";
+  Load();
+  time_.Advance(1s);
+  EXPECT_EQ(host.runner.running, 3);
+  settings_ = "";
+  Load();
+  EXPECT_TRUE(Await([&] { return cloud().images().size() == 4; }));
+  EXPECT_EQ(host.runner.most_running, 3);
+}
+
 TEST_F(BuilderTest, WithoutWorkersNothingIsBuilt) {
-  limits_.builds = 0;
+  workers_.builds = 0;
   Host& host = Start();
   time_.Advance(1h);
   EXPECT_TRUE(host.runner.ran.empty());

@@ -27,6 +27,13 @@ struct Intervals {
   Duration graceful_stop = std::chrono::seconds(60);
 };
 
+// How many builds and uploads may run at a time; 0: none at all. The configuration may say
+// something else, which goes for what begins after it.
+struct WorkerCounts {
+  int builds = 1;
+  int uploads = 4;
+};
+
 // Who this builder is.
 struct Identity {
   std::string hostname;  // as the operating system reports it
@@ -49,12 +56,15 @@ struct Context {
   process::Environment environment;  // the daemon's, for what it runs
   Identity identity;
   Intervals intervals;
-  LocalBuilds local;  // as last seen
+  WorkerCounts workers;  // by the command line
+  LocalBuilds local;     // as last seen
   std::function<void()> local_changed = [] {};
 
   bool is_connected() const {
     return images.synced() && store.client().state() == zk::SessionState::kConnected;
   }
+  int most_builds() const { return config->common.build_workers.value_or(workers.builds); }
+  int most_uploads() const { return config->common.upload_workers.value_or(workers.uploads); }
   const std::string& images_dir() const { return *config->common.images_dir; }
 };
 

@@ -53,8 +53,8 @@ void StatsWorker::Report(metrics::Sink& to) const {
   to.Set(stats::kAllBuildRequests, {}, requests);
   to.Set(stats::kCurrentBuilds, {fqdn}, static_cast<double>(builds_.building().size()));
   to.Set(stats::kCurrentUploads, {fqdn}, static_cast<double>(uploads_.uploading().size()));
-  to.Set(stats::kBuildWorkers, {fqdn}, limits_.builds);
-  to.Set(stats::kUploadWorkers, {fqdn}, limits_.uploads);
+  to.Set(stats::kBuildWorkers, {fqdn}, context_.most_builds());
+  to.Set(stats::kUploadWorkers, {fqdn}, context_.most_uploads());
 }
 
 void StatsWorker::ReportImage(const ImageName& image, metrics::Sink& to) const {

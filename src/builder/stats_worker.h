@@ -9,13 +9,7 @@ namespace nodepool::builder {
 // Tells the gauges once a minute (builder.md 15.2).
 class StatsWorker {
  public:
-  // How many builds and uploads may run at a time.
-  struct Limits {
-    int builds = 1;
-    int uploads = 4;
-  };
-
-  StatsWorker(Context& context, const BuildWorker& builds, const UploadWorker& uploads, Limits limits);
+  StatsWorker(Context& context, const BuildWorker& builds, const UploadWorker& uploads);
   ~StatsWorker();  // call Stop() first
 
   void Start();
@@ -32,7 +26,6 @@ class StatsWorker {
   Context& context_;
   const BuildWorker& builds_;
   const UploadWorker& uploads_;
-  Limits limits_;
   metrics::RepeatedGauges gauges_;
   TaskGroup tasks_;
 };

@@ -40,10 +40,9 @@ std::string ImageNameInCloud(const std::string& format, const ImageName& image, 
   return name;
 }
 
-UploadWorker::UploadWorker(Context& context, ImageProviders& providers, int at_most)
+UploadWorker::UploadWorker(Context& context, ImageProviders& providers)
     : Worker(context, "UploadWorker"),
       providers_(providers),
-      at_most_(at_most),
       retries_(context.intervals.first_retry, context.intervals.last_retry) {}
 
 std::string UploadWorker::Circumstances(const ProviderName& provider, const BuildId& build) const {
@@ -65,7 +64,7 @@ SteadyTime UploadWorker::Consider() {
         next = std::min(next, *retry_at);
         continue;
       }
-      if (std::ssize(uploading_) >= at_most_) continue;
+      if (std::ssize(uploading_) >= context_.most_uploads()) continue;
       uploading_.insert(target);
       jobs_.Spawn(fmt::format("upload image {} to {}", image, decision.provider),
                   Upload(target, *decision.build));

@@ -16,8 +16,7 @@ class UploadWorker : public Worker {
  public:
   using Target = std::pair<ImageName, ProviderName>;
 
-  // `at_most`: uploads at a time; 0: none at all.
-  UploadWorker(Context& context, ImageProviders& providers, int at_most);
+  UploadWorker(Context& context, ImageProviders& providers);
 
   const std::set<Target>& uploading() const { return uploading_; }
   // Whether files of the build are being read.
@@ -46,7 +45,6 @@ class UploadWorker : public Worker {
   Task<> DeleteQuietly(std::shared_ptr<driver::Provider> provider, std::string external_id);
 
   ImageProviders& providers_;
-  int at_most_;
   Retries<Target> retries_;
   std::set<Target> uploading_;
   std::multiset<store::BuildKey> reading_;

@@ -37,7 +37,7 @@ TEST_F(BuilderTest, AFailedUploadSaysNothingElse) {
 }
 
 TEST_F(BuilderTest, UploadsAreLimitedInNumber) {
-  limits_.uploads = 1;
+  workers_.uploads = 1;
   providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");
   Load();
   Start();

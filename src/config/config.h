@@ -94,6 +94,9 @@ struct Config {
   std::optional<std::string> images_dir;
   std::string build_log_dir = "/var/log/nodepool/builds";
   int build_log_retention = 7;
+  // At a time in one builder, instead of what its command line says.
+  std::optional<int> build_workers;
+  std::optional<int> upload_workers;
   std::optional<Duration> max_hold_age;
   WebAppSettings webapp;
   ZooKeeperSettings zookeeper;

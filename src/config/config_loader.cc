@@ -19,12 +19,22 @@ namespace {
 constexpr int kPlainPort = 2181;
 constexpr int kTlsPort = 2281;
 
+std::optional<int> WorkerCount(const Section& root, std::string_view key) {
+  constexpr std::int64_t kMost = 1000;
+  std::optional<std::int64_t> count = root.OptionalInt(key);
+  if (!count) return std::nullopt;
+  if (*count < 0 || *count > kMost) throw root.Fail(key, "expected a number from 0 to 1000");
+  return static_cast<int>(*count);
+}
+
 void ReadTopLevel(const Section& root, Config& config) {
   config.elements_dir = root.OptionalText("elements-dir");
   config.images_dir = root.OptionalText("images-dir");
   if (std::string dir = root.Text("build-log-dir"); !dir.empty()) config.build_log_dir = dir;
   config.build_log_retention = static_cast<int>(
       std::clamp<std::int64_t>(root.Int("build-log-retention"), -1, std::numeric_limits<int>::max()));
+  config.build_workers = WorkerCount(root, "build-workers");
+  config.upload_workers = WorkerCount(root, "upload-workers");
   double hold_age = root.Float("max-hold-age");
   if (hold_age > 0) config.max_hold_age = SecondsToDuration(hold_age);
   Section webapp = root.Sub("webapp");

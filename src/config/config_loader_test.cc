@@ -77,7 +77,8 @@ TEST_F(LoaderTest, NullSectionsAreAbsentSections) {
 TEST_F(LoaderTest, ReadsTheTopLevel) {
   Config config = MustLoad(
       "webapp: {port: '80', listen_address: '::'}\nelements-dir: /e\nimages-dir: /i\nbuild-log-dir: /l\n"
-      "build-log-retention: yes\nmax-hold-age: 60\nzookeeper-timeout: '20'\nzmq-publishers: [tcp://j:1]\n");
+      "build-log-retention: yes\nmax-hold-age: 60\nzookeeper-timeout: '20'\nzmq-publishers: [tcp://j:1]\n"
+      "build-workers: 0\nupload-workers: 9\n");
   EXPECT_EQ(config.webapp.port, 80);
   EXPECT_EQ(config.elements_dir, "/e");
   EXPECT_EQ(config.images_dir, "/i");
@@ -85,6 +86,9 @@ TEST_F(LoaderTest, ReadsTheTopLevel) {
   EXPECT_EQ(config.build_log_retention, 1);  // a boolean is a number, 17.3
   EXPECT_EQ(config.max_hold_age, std::chrono::seconds(60));
   EXPECT_EQ(config.zookeeper.timeout, std::chrono::seconds(20));
+  EXPECT_EQ(config.build_workers, 0);
+  EXPECT_EQ(config.upload_workers, 9);
+  EXPECT_THAT(ErrorOf("build-workers: -1"), HasSubstr("expected a number from 0 to 1000"));
   EXPECT_THAT(config.zmq_publishers, ElementsAre("tcp://j:1"));  // D-52
 }
 

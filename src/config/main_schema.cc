@@ -136,6 +136,10 @@ Schema MakeMainSchema() {
           .Default("/var/log/nodepool/builds"),
       Setting("build-log-retention", Schema::Int(), "Build logs kept per image; negative keeps all.")
           .Default(7),
+      Setting("build-workers", Schema::Int(),
+              "Builds at a time in one builder, instead of --build-workers; 0: none begin."),
+      Setting("upload-workers", Schema::Int(),
+              "Uploads at a time in one builder, instead of --upload-workers; 0: none begin."),
       Setting("max-hold-age", Schema::Int(), "Held nodes are deleted after this time; 0 or less: never.")
           .Unit("seconds"),
       Setting("zookeeper-timeout", Schema::Number(), "Timeout of the ZooKeeper session.")

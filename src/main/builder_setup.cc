@@ -16,7 +16,7 @@ builder::Builder::Options BuilderSetup(const cli::BuilderOptions& options, const
   std::error_code error;
   result.identity.helpers = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   result.environment = process::OwnEnvironment();
-  result.limits = {options.build_workers, options.upload_workers};
+  result.workers = {options.build_workers, options.upload_workers};
   if (options.cleanup_interval) {
     result.intervals.cleanup =
         std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
