@@ -4,11 +4,12 @@
 #include <set>
 
 #include "async/deadline.h"
-#include "cli/listing.h"
 #include "store/image_cache.h"
 
 namespace nodepool::cli {
 namespace {
+
+using listing::Listing;
 
 constexpr Duration kLimit = std::chrono::minutes(2);
 constexpr const char* kMark = "nodepool_provider_name";
@@ -77,14 +78,6 @@ Task<std::map<ProviderName, std::set<std::string>>> ReadyUploads(Context& contex
   co_await images.Stop();
   if (error) std::rethrow_exception(error);
   co_return ids;
-}
-
-void Print(Context& context, const Listing& listing, Output output) {
-  if (output == Output::kJson) {
-    context.out << ToJson(listing) << '\n';
-  } else {
-    context.out << ToTable(listing, context.loop.Now()) << '\n';
-  }
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ void Parser::AddListings() {
   list->add_flag("--detail", is_detailed_, "show all columns");
   list->add_flag("--json", is_json_, "print JSON instead of a table");
   list->callback([this] {
-    NodeColumns columns = is_detailed_ ? NodeColumns::kDetail : NodeColumns::kBrief;
+    auto columns = is_detailed_ ? listing::NodeColumns::kDetail : listing::NodeColumns::kBrief;
     invocation_.command = [columns, output = output()](Context& context) {
       return List(context, columns, output);
     };

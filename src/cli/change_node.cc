@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "cli/node_listing.h"
+#include "listing/node_listing.h"
 
 namespace nodepool::cli {
 namespace {
@@ -34,15 +34,14 @@ Task<std::optional<store::LockedNode>> LockOrExplain(Context& context, NodeId id
 }
 
 Task<> PrintNode(Context& context, NodeId id) {
-  std::vector<store::StoredNode> rows;
   std::optional<store::StoredNode> node = co_await context.store.ReadNode(id);
   if (node) {
     std::vector<std::string> contenders = co_await context.store.NodeContenders(id);
     node->contenders = {contenders.begin(), contenders.end()};
-    rows.push_back(std::move(*node));
   }
-  WallTime now = context.loop.Now();
-  context.out << ToTable(ListNodes(rows, NodeColumns::kBrief, now), now) << '\n';
+  std::vector<const store::StoredNode*> rows;
+  if (node) rows.push_back(&*node);
+  Print(context, ListNodes(rows, listing::NodeColumns::kBrief, context.loop.Now()), Output::kTable);
 }
 
 // The whole deletion, as a launcher does it. The node is locked.

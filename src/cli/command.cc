@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <algorithm>
+#include <ostream>
 
 #include "store/node_cache.h"
 #include "store/request_cache.h"
@@ -36,6 +37,14 @@ Task<std::map<RequestId, store::StoredRequest>> ReadRequests(Context& context) {
   store::RequestCache cache(context.loop, context.store.client());
   co_await Fill(cache);
   co_return cache.all();
+}
+
+void Print(Context& context, const listing::Listing& listing, Output output) {
+  if (output == Output::kJson) {
+    context.out << ToJson(listing) << '\n';
+  } else {
+    context.out << ToTable(listing, context.loop.Now()) << '\n';
+  }
 }
 
 bool IsNodeId(std::string_view text) {

@@ -8,6 +8,7 @@
 #include "base/logging.h"
 #include "driver/load_config.h"
 #include "driver/provider.h"
+#include "listing/listing.h"
 #include "store/store.h"
 
 namespace nodepool::cli {
@@ -32,6 +33,8 @@ struct Context {
 };
 
 enum class Output { kTable, kJson };
+
+void Print(Context& context, const listing::Listing& listing, Output output);
 
 // How long a command waits for a node's lock before it gives up (operations.md 5.5).
 inline constexpr Duration kLockTimeout = std::chrono::seconds(5);

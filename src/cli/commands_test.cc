@@ -17,7 +17,7 @@ class ChangeNodeTest : public CommandTest {};
 // operations.md 16.2.
 TEST_F(ListTest, AnEmptyTreeGivesHeadersAndIsNotWrittenTo) {
   std::uint64_t before = our_writes();
-  EXPECT_EQ(time_.Run(List(context_, NodeColumns::kBrief, Output::kTable)), 0);
+  EXPECT_EQ(time_.Run(List(context_, listing::NodeColumns::kBrief, Output::kTable)), 0);
   EXPECT_EQ(out_.str(),
             "+----+----------+-------+-----------+-------------+------+-------+-----+--------+\n"
             "| ID | Provider | Label | Server ID | Public IPv4 | IPv6 | State | Age | Locked |\n"
@@ -32,7 +32,7 @@ TEST_F(ListTest, LockedNodesAreShownAsSuchWithoutAWrite) {
   NodeId second = AddNode(ReadyNode());
   auto lock = time_.Run(others_.TryLockNode(second));
   std::uint64_t before = our_writes();
-  EXPECT_EQ(time_.Run(List(context_, NodeColumns::kBrief, Output::kJson)), 0);
+  EXPECT_EQ(time_.Run(List(context_, listing::NodeColumns::kBrief, Output::kJson)), 0);
   EXPECT_THAT(out_.str(),
               HasSubstr("\"id\":\"" + first.value + "\",\"provider\":\"cloud\",\"label\":[\"small\"]"));
   EXPECT_THAT(out_.str(), HasSubstr("\"locked\":\"unlocked\"},{\"id\":\"" + second.value));
@@ -49,7 +49,7 @@ TEST_F(ListTest, UnreadableRecordsAreReportedAndLeftOut) {
   zk_.tree().Create({"/nodepool/nodes/0000000078", ""}, 0, time_.clock().Now());
   zk_.tree().Create({"/nodepool/requests", ""}, 0, time_.clock().Now());
   zk_.tree().Create({"/nodepool/requests/200-0000000005", "[]"}, 0, time_.clock().Now());
-  EXPECT_EQ(time_.Run(List(context_, NodeColumns::kBrief, Output::kJson)), 0);
+  EXPECT_EQ(time_.Run(List(context_, listing::NodeColumns::kBrief, Output::kJson)), 0);
   EXPECT_THAT(out_.str(), HasSubstr(good.value));
   EXPECT_THAT(out_.str(), Not(HasSubstr("000000007")));
   EXPECT_EQ(log_.Count("0000000077"), 1);

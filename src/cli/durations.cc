@@ -8,14 +8,6 @@
 
 namespace nodepool::cli {
 
-std::string FormatAge(Duration age) {
-  auto seconds = std::chrono::floor<std::chrono::seconds>(age);
-  auto days = std::chrono::floor<std::chrono::days>(seconds);
-  std::chrono::hh_mm_ss rest(seconds - days);
-  return fmt::format("{:02}:{:02}:{:02}:{:02}", days.count(), rest.hours().count(), rest.minutes().count(),
-                     rest.seconds().count());
-}
-
 Expected<Duration> ParseDuration(std::string_view text) {
   constexpr double kLongest = 100 * 365 * 86400.0;
   double number = 0;

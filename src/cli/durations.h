@@ -8,10 +8,6 @@
 
 namespace nodepool::cli {
 
-// "DD:HH:MM:SS" in whole seconds, each part at least two digits; a negative duration
-// borrows from the days (operations.md 5.3).
-std::string FormatAge(Duration age);
-
 // "90", "90s", "5m", "1.5h" or "2d": a number with an optional unit, seconds when
 // there is none. Negative, endless and absurdly long ones are Error(kInvalid).
 Expected<Duration> ParseDuration(std::string_view text);

@@ -78,7 +78,7 @@ TEST_F(ImageCommandTest, Listings) {
   EXPECT_EQ(Shown(ImageList(context_, Output::kJson)),
             std::string(R"([{"id":")") + kBuild +
                 R"(","upload_id":"0000000001","provider":"cloud","image":"deb-12","external_name":"n",)"
-                R"("external_id":"x","state":"ready","age":1.6999999905E9}])"
+                R"("external_id":"x","state":"ready","age":1699999990}])"
                 "\n");
   EXPECT_THAT(Shown(ImageStatus(context_, Output::kTable)),
               HasSubstr("| deb-12 | False  |               |                   |"));

@@ -2,12 +2,11 @@
 
 #include <ostream>
 
-#include "cli/listing.h"
-
 namespace nodepool::cli {
 namespace {
 
 namespace json = boost::json;
+using listing::Listing;
 
 Listing ImageRows(const std::vector<store::UploadKey>& uploads) {
   std::map<store::BuildKey, std::vector<UploadId>> by_build;

@@ -8,7 +8,7 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "cli/client_marks.h"
-#include "cli/node_listing.h"
+#include "listing/node_listing.h"
 #include "store/node_cache.h"
 #include "store/request_cache.h"
 
@@ -200,13 +200,13 @@ Task<> Requester::SetInUse() {
 }
 
 void Requester::Print(RequestId id) {
-  Listing listing{{{"id", "ID"},
-                   {"label", "Label"},
-                   {"provider", "Provider"},
-                   {"address", "Address"},
-                   {"connection_port", "Port"},
-                   {"username", "Username"}},
-                  {}};
+  listing::Listing listing{{{"id", "ID"},
+                            {"label", "Label"},
+                            {"provider", "Provider"},
+                            {"address", "Address"},
+                            {"connection_port", "Port"},
+                            {"username", "Username"}},
+                           {}};
   for (const store::LockedNode& node : held_) {
     const Node& record = node.record();
     json::array labels;
@@ -214,7 +214,7 @@ void Requester::Print(RequestId id) {
     json::value address = record.interface_ip ? json::value(*record.interface_ip) : json::value();
     json::value username = record.username ? json::value(*record.username) : json::value();
     listing.rows.push_back({node.id().value, std::move(labels), record.provider.value, std::move(address),
-                            ShownPort(record), std::move(username)});
+                            listing::ShownPort(record), std::move(username)});
   }
   if (options_.output == Output::kJson) {
     json::object result;

@@ -5,13 +5,14 @@
 
 #include "base/text.h"
 #include "cli/launcher_query.h"
-#include "cli/listing.h"
+#include "listing/request_listing.h"
 #include "model/json_cells.h"
 
 namespace nodepool::cli {
 namespace {
 
 namespace json = boost::json;
+using listing::Listing;
 
 // One line for each pool that said why.
 std::string WaitText(const json::array& waits) {
@@ -49,32 +50,13 @@ void AddDetail(Listing& listing, const std::map<RequestId, store::StoredRequest>
 }  // namespace
 
 Task<int> RequestList(Context& context, RequestColumns columns, Output output) {
-  Listing listing{{{"id", "Request ID"},
-                   {"relative_priority", "Priority"},
-                   {"state", "State"},
-                   {"requestor", "Requestor"},
-                   {"node_types", "Node Types"},
-                   {"nodes", "Nodes"},
-                   {"declined_by", "Declined By"},
-                   {"event_id", "Event ID"}},
-                  {}};
   std::map<RequestId, store::StoredRequest> requests = co_await ReadRequests(context);
-  for (const auto& [id, request] : requests) {
-    const NodeRequest& record = request.record;
-    listing.rows.push_back({id.value, record.relative_priority,
-                            record.state ? json::value(ToString(*record.state)) : json::value(),
-                            JsonText(record.requestor), JsonNames(record.node_types), JsonNames(record.nodes),
-                            JsonNames(record.declined_by), JsonText(record.event_id)});
-  }
+  Listing listing = listing::ListRequests(requests);
   if (columns == RequestColumns::kDetail) {
     WaitsByRequest waits = co_await AskWhyRequestsWait(context);
     AddDetail(listing, requests, waits, output);
   }
-  if (output == Output::kJson) {
-    context.out << ToJson(listing) << '\n';
-  } else {
-    context.out << ToTable(listing, context.loop.Now()) << '\n';
-  }
+  Print(context, listing, output);
   co_return 0;
 }
 

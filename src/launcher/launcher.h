@@ -15,6 +15,7 @@
 #include "launcher/min_ready.h"
 #include "launcher/pool_worker.h"
 #include "launcher/provider_manager.h"
+#include "launcher/records.h"
 #include "launcher/scheduler.h"
 #include "launcher/stats_worker.h"
 #include "launcher/wait_reasons.h"
@@ -61,6 +62,8 @@ class Launcher {
 
   // The requests of the cluster, by id: those in `state`, or all; at most `limit`.
   std::vector<RequestStatus> Requests(std::optional<RequestState> state, std::size_t limit) const;
+
+  Records records() const { return {nodes_, requests_, images_, registry_}; }
 
   // Sets every gauge of the cluster and of this launcher.
   void ReportGauges(metrics::Sink& to) const { stats_.Report(to); }

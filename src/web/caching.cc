@@ -14,6 +14,13 @@ std::string HttpDate(WallTime time) {
   return std::string(text, size);
 }
 
+std::optional<WallTime> ParseHttpDate(const std::string& text) {
+  std::tm parts{};
+  const char* end = strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  if (end == nullptr || *end != 0) return std::nullopt;
+  return WallTime(std::chrono::seconds(timegm(&parts)));
+}
+
 void AddCachingHeaders(net::HttpResponse& response, WallTime computed) {
   response.headers.emplace_back("Access-Control-Allow-Origin", "*");
   response.headers.emplace_back("Cache-Control", "max-age=1, public");

@@ -1,10 +1,13 @@
 #include "web/launcher_site.h"
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <charconv>
+#include <iterator>
 
 #include "base/text.h"
 #include "web/caching.h"
+#include "web/lists.h"
 #include "web/request_report.h"
 
 namespace nodepool::web {
@@ -61,12 +64,14 @@ Response Requests(const Request& request, const launcher::Launcher& launcher, Wa
 
 std::vector<Endpoint> LauncherEndpoints(Loop& loop, const launcher::Launcher& launcher,
                                         const metrics::Prometheus& prometheus) {
-  return {
+  std::vector<Endpoint> endpoints = {
       {"GET", "/ready", Pure([&](const Request& request) { return Ready(request, launcher, loop.Now()); })},
       {"GET", "/metrics", Pure([&](const Request&) { return Metrics(launcher, prometheus); })},
       {"GET", "/api/v1/requests",
        Pure([&](const Request& request) { return Requests(request, launcher, loop.Now()); })},
   };
+  std::ranges::move(ListEndpoints(loop, launcher), std::back_inserter(endpoints));
+  return endpoints;
 }
 
 }  // namespace nodepool::web

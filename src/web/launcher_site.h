@@ -11,6 +11,7 @@ namespace nodepool::web {
 
 // What the web server of a launcher offers. All arguments outlive the endpoints.
 //
+//   the lists of lists.h
 //   GET /ready            200 "OK" once every provider runs, before that 503 (D-64)
 //   GET /metrics          Prometheus' text format
 //   GET /api/v1/requests  {"requests": [...], "is_complete": true}; ?state=requested,

@@ -4,30 +4,17 @@ import os
 import re
 import socket
 import time
-import urllib.request
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from nodepool_helpers import fake_provider, static_provider
 from services import free_port, wait_for
+from web_client import get, web_config
 
 HOSTNAME = os.uname().nodename.split(".")[0]
 ZONE = {"availability-zones": ["az.1"], "simulation": {"availability-zones": ["az.1"]}}
 STATES = "building testing ready in-use used hold deleting failed init aborted deleted".split()
-
-
-def get(port: int, path: str, **headers) -> tuple[int, dict, str]:
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, dict(answer.headers), answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, dict(error.headers), error.read().decode()
-
-
-def web_config(site, port, **settings):
-    return site.config(webapp={"listen_address": "127.0.0.1", "port": port}, **settings)
 
 
 # launcher.27.1, 27.2, 27.3

@@ -1,11 +1,10 @@
-#include "cli/node_listing.h"
+#include "listing/node_listing.h"
 
 #include <algorithm>
 
-#include "cli/durations.h"
 #include "model/json_cells.h"
 
-namespace nodepool::cli {
+namespace nodepool::listing {
 namespace {
 
 namespace json = boost::json;
@@ -76,16 +75,16 @@ json::value ShownPort(const Node& node) {
   return is_digits ? port : json::value("redacted");
 }
 
-Listing ListNodes(const std::vector<store::StoredNode>& nodes, NodeColumns columns, WallTime now) {
+Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns, WallTime now) {
   std::size_t count = columns == NodeColumns::kBrief ? kBriefColumns : AllColumns().size();
   auto end = AllColumns().begin() + static_cast<std::ptrdiff_t>(count);
   Listing listing{{AllColumns().begin(), end}, {}};
-  for (const store::StoredNode& node : nodes) {
-    json::array row = Row(node, now);
+  for (const store::StoredNode* node : nodes) {
+    json::array row = Row(*node, now);
     row.resize(count);
     listing.rows.push_back(std::move(row));
   }
   return listing;
 }
 
-}  // namespace nodepool::cli
+}  // namespace nodepool::listing

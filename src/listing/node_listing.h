@@ -3,10 +3,10 @@
 #include <boost/json/array.hpp>
 
 #include "base/clock.h"
-#include "cli/listing.h"
+#include "listing/listing.h"
 #include "store/records.h"
 
-namespace nodepool::cli {
+namespace nodepool::listing {
 
 enum class NodeColumns {
   kBrief,   // the 9 columns of `list`
@@ -14,10 +14,10 @@ enum class NodeColumns {
 };
 
 // Nodes as operations.md 5.4 shows them, in the order given; keys as in 6.3.
-Listing ListNodes(const std::vector<store::StoredNode>& nodes, NodeColumns columns, WallTime now);
+Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns, WallTime now);
 
 // A node's port for people: "redacted" unless it is a number or a string of digits,
 // because connection data of other kinds may hold credentials.
 boost::json::value ShownPort(const Node& node);
 
-}  // namespace nodepool::cli
+}  // namespace nodepool::listing

@@ -1,14 +1,13 @@
-#include "cli/listing.h"
+#include "listing/listing.h"
 
 #include <fmt/format.h>
 
 #include <boost/json/serialize.hpp>
 
 #include "base/text.h"
-#include "cli/durations.h"
-#include "cli/table.h"
+#include "listing/table.h"
 
-namespace nodepool::cli {
+namespace nodepool::listing {
 namespace {
 
 std::string Visible(std::string_view text) {
@@ -37,6 +36,14 @@ std::string CellText(const boost::json::value& cell) {
   return boost::json::serialize(cell);
 }
 
+std::string FormatAge(Duration age) {
+  auto seconds = std::chrono::floor<std::chrono::seconds>(age);
+  auto days = std::chrono::floor<std::chrono::days>(seconds);
+  std::chrono::hh_mm_ss rest(seconds - days);
+  return fmt::format("{:02}:{:02}:{:02}:{:02}", days.count(), rest.hours().count(), rest.minutes().count(),
+                     rest.seconds().count());
+}
+
 std::string ToTable(const Listing& listing, WallTime now) {
   std::vector<std::string> header;
   for (const Column& column : listing.columns) header.push_back(column.title);
@@ -62,4 +69,4 @@ boost::json::array ToJson(const Listing& listing) {
   return rows;
 }
 
-}  // namespace nodepool::cli
+}  // namespace nodepool::listing

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nodepool::cli {
+namespace nodepool::listing {
 
 // The ASCII tables of every listing (operations.md 5.3): left-aligned columns as wide
 // as their widest line, one blank on each side. A cell with line breaks makes its row
@@ -28,4 +28,4 @@ class Table {
 // ones none. Bytes that are not UTF-8 count one each.
 std::size_t DisplayWidth(std::string_view text);
 
-}  // namespace nodepool::cli
+}  // namespace nodepool::listing

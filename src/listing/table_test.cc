@@ -1,8 +1,8 @@
-#include "cli/table.h"
+#include "listing/table.h"
 
 #include <gtest/gtest.h>
 
-namespace nodepool::cli {
+namespace nodepool::listing {
 namespace {
 
 // operations.md 5.3, the example.
@@ -63,4 +63,4 @@ TEST(TableTest, MalformedUtf8TakesOneColumnAByte) {
 }
 
 }  // namespace
-}  // namespace nodepool::cli
+}  // namespace nodepool::listing

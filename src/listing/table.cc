@@ -1,4 +1,4 @@
-#include "cli/table.h"
+#include "listing/table.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace nodepool::cli {
+namespace nodepool::listing {
 namespace {
 
 struct Range {
@@ -123,4 +123,4 @@ std::string Table::ToString() const {
   return out + rule;
 }
 
-}  // namespace nodepool::cli
+}  // namespace nodepool::listing

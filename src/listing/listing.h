@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-namespace nodepool::cli {
+namespace nodepool::listing {
 
 struct Column {
   std::string key;    // in JSON
@@ -19,6 +19,10 @@ struct Listing {
   std::vector<Column> columns;
   std::vector<boost::json::array> rows;  // as many cells as columns
 };
+
+// "DD:HH:MM:SS" in whole seconds, each part at least two digits; a negative duration
+// borrows from the days (operations.md 5.3).
+std::string FormatAge(Duration age);
 
 // The table of operations.md 5.3. A number in a column whose key is "age" or ends in
 // "_age" is a Unix time and shown as its age at `now`.
@@ -32,4 +36,4 @@ boost::json::array ToJson(const Listing& listing);
 // from other programs and the text goes to a terminal.
 std::string CellText(const boost::json::value& cell);
 
-}  // namespace nodepool::cli
+}  // namespace nodepool::listing

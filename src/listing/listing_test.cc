@@ -1,16 +1,31 @@
-#include "cli/listing.h"
+#include "listing/listing.h"
 
 #include <gtest/gtest.h>
 
 #include <boost/json/serialize.hpp>
 
 #include "base/text.h"
-#include "cli/node_listing.h"
+#include "listing/node_listing.h"
 
-namespace nodepool::cli {
+namespace nodepool::listing {
 namespace {
 
 namespace json = boost::json;
+
+// operations.md 5.3.
+TEST(ListingTest, AgesHaveFourPartsOfAtLeastTwoDigits) {
+  EXPECT_EQ(FormatAge(std::chrono::seconds(0)), "00:00:00:00");
+  EXPECT_EQ(FormatAge(std::chrono::milliseconds(59'999)), "00:00:00:59");
+  EXPECT_EQ(FormatAge(std::chrono::days(3) + std::chrono::hours(4) + std::chrono::minutes(5) +
+                      std::chrono::seconds(6)),
+            "03:04:05:06");
+  EXPECT_EQ(FormatAge(std::chrono::days(1234)), "1234:00:00:00");
+}
+
+TEST(ListingTest, NegativeAgesBorrowFromTheDays) {
+  EXPECT_EQ(FormatAge(std::chrono::milliseconds(-1500)), "-1:23:59:58");
+  EXPECT_EQ(FormatAge(-std::chrono::days(12)), "-12:00:00:00");
+}
 
 // operations.md 5.3, D-60.
 TEST(ListingTest, CellsOfEveryKind) {
@@ -57,7 +72,8 @@ store::StoredNode ExampleNode() {
 // operations.md 5.4: column order, and 16.11: column positions are an interface.
 TEST(NodeListingTest, BriefTable) {
   WallTime now = FromSeconds(1'000'000'061);
-  EXPECT_EQ(ToTable(ListNodes({ExampleNode()}, NodeColumns::kBrief, now), now),
+  store::StoredNode node = ExampleNode();
+  EXPECT_EQ(ToTable(ListNodes({&node}, NodeColumns::kBrief, now), now),
             "+------------+----------+------------+-----------+-------------+------+--------+-------------+--"
             "------+\n"
             "| ID         | Provider | Label      | Server ID | Public IPv4 | IPv6 | State  | Age         | "
@@ -71,7 +87,8 @@ TEST(NodeListingTest, BriefTable) {
 }
 
 TEST(NodeListingTest, DetailHasTwentyOneColumns) {
-  Listing listing = ListNodes({ExampleNode()}, NodeColumns::kDetail, FromSeconds(1'000'000'061));
+  store::StoredNode node = ExampleNode();
+  Listing listing = ListNodes({&node}, NodeColumns::kDetail, FromSeconds(1'000'000'061));
   std::vector<std::string> titles;
   for (const Column& column : listing.columns) titles.push_back(column.title);
   EXPECT_EQ(
@@ -103,4 +120,4 @@ TEST(NodeListingTest, OnlyPortNumbersAreShown) {
 }
 
 }  // namespace
-}  // namespace nodepool::cli
+}  // namespace nodepool::listing

@@ -1,0 +1,27 @@
+#include "listing/request_listing.h"
+
+#include "model/json_cells.h"
+
+namespace nodepool::listing {
+
+Listing ListRequests(const std::map<RequestId, store::StoredRequest>& requests) {
+  Listing listing{{{"id", "Request ID"},
+                   {"relative_priority", "Priority"},
+                   {"state", "State"},
+                   {"requestor", "Requestor"},
+                   {"node_types", "Node Types"},
+                   {"nodes", "Nodes"},
+                   {"declined_by", "Declined By"},
+                   {"event_id", "Event ID"}},
+                  {}};
+  for (const auto& [id, request] : requests) {
+    const NodeRequest& record = request.record;
+    listing.rows.push_back({id.value, record.relative_priority,
+                            record.state ? boost::json::value(ToString(*record.state)) : boost::json::value(),
+                            JsonText(record.requestor), JsonNames(record.node_types), JsonNames(record.nodes),
+                            JsonNames(record.declined_by), JsonText(record.event_id)});
+  }
+  return listing;
+}
+
+}  // namespace nodepool::listing

@@ -1,0 +1,143 @@
+"""The lists of a launcher's web server (operations.md 6)."""
+import json
+import re
+
+import pytest
+
+from images import ImageSite, image
+from services import free_port, wait_for
+from web_client import get, web_config
+
+NODE_KEYS = ("id provider label server_id public_ipv4 ipv6 state age locked pool hostname private_ipv4 AZ username "
+             "connection_port launcher allocated_to hold_job comment user_data driver_data").split()
+LISTS = ["/image-list", "/dib-image-list", "/image-status", "/node-list", "/request-list", "/label-list"]
+
+
+@pytest.fixture
+def web(site):
+    """A launcher with a ready node and a request that nobody can serve; its port."""
+    port = free_port()
+    site.launcher(web_config(site, port))
+    site.fulfilled = site.tree().add_request(["small"])
+    site.tree().wait_request(site.fulfilled, "fulfilled")
+    return port
+
+
+def listed(port, path, **headers):
+    status, _, body = get(port, path, Accept="application/json", **headers)
+    assert status == 200, body
+    return json.loads(body)
+
+
+def columns(table: str) -> list[str]:
+    return [cell.strip() for cell in table.splitlines()[1].split("|")[1:-1]]
+
+
+# operations.md 16.13
+def test_nodes_and_requests(site, web):
+    node_id, = site.tree().nodes()
+    node, = wait_for(lambda: [entry for entry in listed(web, "/node-list") if entry["state"] == "ready"],
+                     "the node is listed")
+    assert list(node) == NODE_KEYS
+    assert (node["id"], node["provider"], node["label"], node["connection_port"]) == (
+        node_id, "fake-cloud", ["small"], 22)
+    assert re.fullmatch(r"00:00:00:\d\d", node["age"]) and node["locked"] in ("locked", "unlocked")
+    request, = listed(web, "/request-list")
+    assert list(request) == "id relative_priority state requestor node_types nodes declined_by event_id".split()
+    assert (request["id"], request["nodes"], request["declined_by"]) == (site.fulfilled, [node_id], [])
+    assert listed(web, "/label-list") == [{"label": "small"}]
+    _, headers, body = get(web, "/node-list", Accept="application/json")
+    assert headers["Content-Type"] == "application/json"
+    assert body.startswith('[{"id": "' + node_id + '", "provider": "fake-cloud", "label": ["small"], ')
+
+
+def test_one_node(site, web):
+    node_id, = site.tree().nodes()
+    assert [node["id"] for node in listed(web, f"/node-list?node_id={node_id}")] == [node_id]
+    assert [node["id"] for node in listed(web, "/node-list?node_id=")] == [node_id]
+    for wrong in ("0000009999", "1", "../requests", "%00", "x" * 5000):
+        assert listed(web, f"/node-list?node_id={wrong}") == []
+    held = site.tree().lock_node(node_id)
+    wait_for(lambda: listed(web, f"/node-list?node_id={node_id}")[0]["locked"] == "locked", "the lock is seen")
+    held.release()
+
+
+# operations.md 16.14, D-63
+def test_images_as_text_and_json(site):
+    images = ImageSite(site)
+    port = free_port()
+    config = images.config([image()], [images.provider()], webapp={"listen_address": "127.0.0.1", "port": port})
+    images.builder(config)
+    build, number = images.wait_upload()
+    site.launcher(config)
+    upload, = listed(port, "/image-list?fields=state,id")
+    record = images.uploads()[(build, number)]
+    assert upload == {"id": build, "upload_id": number, "provider": "fake-cloud", "image": "debian",
+                      "external_name": record["external_name"], "external_id": record["external_id"],
+                      "state": "ready", "age": int(record["state_time"])}
+    table = get(port, "/image-list?fields=state,id,nonsense")[2]
+    assert columns(table) == ["Build ID", "State"] and f"| {build} | ready |" in table
+    built, = listed(port, "/dib-image-list")
+    assert built == {"id": f"debian-{build}", "image": "debian", "builder": built["builder"], "formats": ["qcow2"],
+                     "state": "ready", "age": int(images.builds()[build]["state_time"])}
+    assert listed(port, "/image-status") == [
+        {"image": "debian", "paused": False, "build_request": None, "build_request_age": None}]
+    site.tool("image-pause", "debian", config=config, check=True)
+    wait_for(lambda: listed(port, "/image-status")[0]["paused"] is True, "the pause is seen")
+    wait_for(lambda: listed(port, "/dib-image-list")[0]["state"] == "paused", "also in the builds")
+    for path, command in [("/image-list", "image-list"), ("/dib-image-list", "dib-image-list")]:
+        shown = site.tool(command, config=config, check=True).stdout.splitlines()
+        assert columns(get(port, path)[2]) == columns("\n".join(shown))
+
+
+# operations.md 6.1, 16.17; D-62
+def test_text_or_json(web):
+    for path in LISTS:
+        status, headers, body = get(web, path)
+        assert (status, headers["Content-Type"]) == (200, "text/plain; charset=UTF-8")
+        assert body.startswith("+-") and body.endswith("-+")
+    for accept, kind in [("*/*", "text/plain"), ("application/json, */*", "text/plain"), ("nonsense", "text/plain"),
+                         ("application/*", "application/json"),
+                         ("application/json;q=0.9, text/plain;q=0.5", "application/json")]:
+        assert get(web, "/label-list", Accept=accept)[1]["Content-Type"].split(";")[0] == kind
+    assert get(web, "/label-list", Accept="image/png")[0] == 406
+
+
+# operations.md 6.6, 16.15, 16.16
+def test_answers_are_kept_for_a_second(site, web):
+    status, headers, body = get(web, "/request-list")
+    assert headers["Access-Control-Allow-Origin"] == "*" and headers["Cache-Control"] == "max-age=1, public"
+    known = headers["Last-Modified"]
+    added = site.tree().add_request(["nonexistent"])
+    wait_for(lambda: added in get(web, "/request-list")[2], "the new request is listed")
+
+    def one_second():
+        """Two answers of the same second, one on each side of a change."""
+        first = get(web, "/request-list")
+        site.tree().zk.delete(f"/nodepool/requests/{site.tree().add_request(['nonexistent'])}")
+        second = get(web, "/request-list")
+        return first, second
+
+    wait_for(lambda: len({answer[2] for answer in one_second()}) == 1, "the same answer is given again")
+    status, headers, body = get(web, "/request-list", If_Modified_Since="Fri, 01 Jan 2100 00:00:00 GMT")
+    assert (status, body) == (304, "") and headers["Cache-Control"] == "max-age=1, public"
+    wait_for(lambda: get(web, "/request-list", If_Modified_Since=known)[0] == 200, "what is old is given anew")
+    for path in LISTS:
+        assert get(web, path + "/")[0] == 404
+
+
+def test_nothing_is_listed_before_zookeeper_is_reached(site):
+    port = free_port()
+    config = web_config(site, port)
+    content = config.read_text().replace(f"port: {site.hosts.rsplit(':', 1)[1]}", f"port: {free_port()}")
+    config.write_text(content)
+    site.launcher(config, wait=False)
+
+    def answer():
+        try:
+            return get(port, "/node-list")
+        except OSError:
+            return None
+
+    status, _, body = wait_for(answer, "the web server answers")
+    assert status == 503 and "not read yet" in body
