@@ -1,34 +1,16 @@
 #include "base/logging.h"
 
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "base/log_setup.h"
+#include "base/log_sinks.h"
 
 namespace nodepool::log {
 namespace {
-
-// Prints the level as the line format wants it: upper case, WARNING in full.
-class LevelName : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
-    Level level = message.level == spdlog::level::debug  ? Level::kDebug
-                  : message.level == spdlog::level::info ? Level::kInfo
-                  : message.level == spdlog::level::warn ? Level::kWarning
-                  : message.level == spdlog::level::err  ? Level::kError
-                                                         : Level::kCritical;
-    std::string_view name = ToString(level);
-    out.append(name.data(), name.data() + name.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<LevelName>(); }
-};
 
 spdlog::level::level_enum ToSpdlog(Level level) {
   switch (level) {
@@ -48,9 +30,39 @@ spdlog::level::level_enum ToSpdlog(Level level) {
 
 }  // namespace
 
+// A handler at work.
+struct Output {
+  Level level;
+  LineFormat format;
+  spdlog::sink_ptr sink;
+};
+using Outputs = std::vector<std::shared_ptr<Output>>;
+
+// What was said about loggers of one name and those below it.
+struct Rule {
+  std::optional<Level> level;
+  Outputs outputs;
+  bool is_passed_on = true;
+};
+
+namespace {
+
+std::shared_ptr<Output> Open(const Handler& handler) {
+  return std::make_shared<Output>(Output{handler.level, handler.format, OpenSink(handler)});
+}
+
+std::shared_ptr<Output> OpenStream(Handler::Kind kind) {
+  Handler handler;
+  handler.kind = kind;
+  return Open(handler);
+}
+
+}  // namespace
+
 struct Logger::Source {
   std::string name;
   Level threshold = Level::kInfo;
+  Outputs outputs;
 };
 
 // The process-wide part. Log lines come from the loop's thread and from the
@@ -58,48 +70,75 @@ struct Logger::Source {
 struct Registry {
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_ptr<Logger::Source>> sources;
-  std::map<std::string, Level> levels{{"", Level::kInfo}};
+  std::map<std::string, Rule> rules;
   std::vector<Capture*> captures;
-  spdlog::sink_ptr sink;
 
-  Registry() { Use(std::make_shared<spdlog::sinks::stderr_sink_mt>()); }
+  Registry() { rules[""] = {Level::kInfo, {OpenStream(Handler::Kind::kStderr)}}; }
 
-  void Use(spdlog::sink_ptr next) {
-    auto formatter = std::make_unique<spdlog::pattern_formatter>();
-    formatter->add_flag<LevelName>('*').set_pattern("%Y-%m-%d %H:%M:%S,%e %* %n: %v");
-    next->set_formatter(std::move(formatter));
+  void Use(std::shared_ptr<Output> output) {
     std::lock_guard lock(mutex);
-    sink = std::move(next);
+    for (auto& [name, rule] : rules) rule.outputs.clear();
+    rules[""].outputs = {std::move(output)};
+    RouteAll();
   }
 
-  Level LevelOf(const std::string& name) const {
-    std::string prefix = name;
+  void Use(std::map<std::string, Rule> next) {
+    std::lock_guard lock(mutex);
+    rules = std::move(next);
+    RouteAll();
+  }
+
+  void RouteAll() {
+    for (auto& [name, source] : sources) Route(*source);
+  }
+
+  void Route(Logger::Source& source) const {
+    std::optional<Level> level;
+    bool is_passed_on = true;
+    source.outputs.clear();
+    std::string prefix = source.name;
     while (true) {
-      if (auto it = levels.find(prefix); it != levels.end()) return it->second;
+      if (auto found = rules.find(prefix); found != rules.end()) {
+        const Rule& rule = found->second;
+        if (!level) level = rule.level;
+        if (is_passed_on)
+          source.outputs.insert(source.outputs.end(), rule.outputs.begin(), rule.outputs.end());
+        is_passed_on = is_passed_on && rule.is_passed_on;
+      }
+      if (prefix.empty()) break;
       auto dot = prefix.rfind('.');
       prefix = dot == std::string::npos ? "" : prefix.substr(0, dot);
     }
+    source.threshold = level.value_or(Level::kWarning);
   }
 
   std::shared_ptr<Logger::Source> Find(std::string_view name) {
     std::lock_guard lock(mutex);
     auto& source = sources[std::string(name)];
-    if (!source)
-      source =
-          std::make_shared<Logger::Source>(Logger::Source{std::string(name), LevelOf(std::string(name))});
+    if (source) return source;
+    source = std::make_shared<Logger::Source>();
+    source->name = name;
+    Route(*source);
     return source;
   }
 
-  void Write(const Record& record) {
-    std::vector<std::string> lines = Split(Annotated(record), '\n');
-    auto now = spdlog::log_clock::now();
+  void Write(const Logger::Source& source, const Record& record) {
+    LogTime now = std::chrono::system_clock::now();
     std::lock_guard lock(mutex);
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      std::string line = i == 0 ? lines[i] : "  " + lines[i];
-      sink->log(spdlog::details::log_msg(now, {}, record.logger, ToSpdlog(record.level), line));
+    for (const std::shared_ptr<Output>& output : source.outputs) {
+      if (record.level >= output->level) Write(*output, record, now);
     }
-    sink->flush();
     for (Capture* capture : captures) capture->records_.push_back(record);
+  }
+
+  // A full disk must not end the program; what does not fit is lost.
+  static void Write(Output& output, const Record& record, LogTime now) {
+    std::string text = output.format.Format(record, now);
+    try {
+      output.sink->log(spdlog::details::log_msg(now, {}, record.logger, ToSpdlog(record.level), text));
+      output.sink->flush();
+    } catch (const spdlog::spdlog_ex&) {
+    }
   }
 
   static Registry& Get() {
@@ -110,8 +149,23 @@ struct Registry {
 
   void SetLevel(std::string_view prefix, Level level) {
     std::lock_guard lock(mutex);
-    levels[std::string(prefix)] = level;
-    for (auto& [name, source] : sources) source->threshold = LevelOf(name);
+    rules[std::string(prefix)].level = level;
+    RouteAll();
+  }
+
+  void ReopenFiles() {
+    std::lock_guard lock(mutex);
+    for (auto& [name, rule] : rules) {
+      for (const std::shared_ptr<Output>& output : rule.outputs) Reopen(*output);
+    }
+  }
+
+  // Until it can be opened again, what is written to it is lost.
+  static void Reopen(Output& output) {
+    try {
+      ReopenFile(*output.sink);
+    } catch (const spdlog::spdlog_ex&) {
+    }
   }
 
   void Attach(Capture* capture) {
@@ -161,22 +215,37 @@ bool Logger::Enabled(Level level) const { return level >= source_->threshold; }
 const std::string& Logger::name() const { return source_->name; }
 
 void Logger::Write(Level level, std::string text) const {
-  if (Enabled(level)) Registry::Get().Write(Record{level, source_->name, ids_, std::move(text)});
+  if (Enabled(level)) Registry::Get().Write(*source_, Record{level, source_->name, ids_, std::move(text)});
 }
 
 void SetLevel(std::string_view prefix, Level level) { Registry::Get().SetLevel(prefix, level); }
 
-void ToStdout() { Registry::Get().Use(std::make_shared<spdlog::sinks::stdout_sink_mt>()); }
+void ToStdout() { Registry::Get().Use(OpenStream(Handler::Kind::kStdout)); }
 
-void ToStderr() { Registry::Get().Use(std::make_shared<spdlog::sinks::stderr_sink_mt>()); }
+void ToStderr() { Registry::Get().Use(OpenStream(Handler::Kind::kStderr)); }
 
 void ToFile(const std::string& path) {
-  try {
-    Registry::Get().Use(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path));
-  } catch (const spdlog::spdlog_ex& error) {
-    throw nodepool::Error(Verdict::kInvalid, "cannot write the log file " + path + ": " + error.what());
-  }
+  Handler handler;
+  handler.kind = Handler::Kind::kFile;
+  handler.file.path = path;
+  handler.file.is_watched = true;
+  Registry::Get().Use(Open(handler));
 }
+
+void Apply(const Setup& setup) {
+  std::map<std::string, std::shared_ptr<Output>> outputs;
+  for (const auto& [name, handler] : setup.handlers) outputs[name] = Open(handler);
+  std::map<std::string, Rule> rules;
+  for (const auto& [name, logger] : setup.loggers) {
+    Rule& rule = rules[name];
+    rule.level = logger.level;
+    rule.is_passed_on = logger.is_passed_on;
+    for (const std::string& handler : logger.handlers) rule.outputs.push_back(outputs.at(handler));
+  }
+  Registry::Get().Use(std::move(rules));
+}
+
+void ReopenFiles() { Registry::Get().ReopenFiles(); }
 
 Capture::Capture() { Registry::Get().Attach(this); }
 

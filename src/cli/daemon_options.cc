@@ -28,13 +28,13 @@ std::optional<int> ParseDaemonOptions(int argc, char** argv, const std::string& 
   std::string secure_path;
   bool is_foreground = false;
   bool is_version = false;
-  std::string pid_file, logging_file;
+  std::string pid_file;
   app.add_option("-c", options.config_path, "configuration file")->capture_default_str();
   app.add_option("-s", secure_path, "secure file");
   app.add_flag("-f", is_foreground, "stay in the foreground");
   app.add_flag("-d", options.is_debug, "stay in the foreground and log at DEBUG level");
   app.add_option("-p", pid_file, "pid file; not used in the foreground");
-  app.add_option("-l", logging_file, "logging configuration; not supported yet, the defaults are used");
+  app.add_option("-l", options.logging_path, "logging configuration, YAML or INI");
   add(app);
   app.add_flag("--repl", options.wants_repl, "ignored; there is no interactive console");
   app.add_option("--cleanup-interval", options.cleanup_interval)->check(CLI::Range(0.1, 3600.0))->group("");
@@ -54,6 +54,7 @@ std::optional<int> ParseDaemonOptions(int argc, char** argv, const std::string& 
   if (!is_foreground && !options.is_debug && !options.is_always_foreground) {
     return Complain(app, "run it in the foreground (-f or -d), e.g. under systemd");
   }
+  if (options.logging_path) options.logging_path = std::filesystem::absolute(*options.logging_path);
   if (!secure_path.empty()) options.secure_path = std::filesystem::absolute(secure_path);
   options.config_path = std::filesystem::absolute(options.config_path);
   return std::nullopt;

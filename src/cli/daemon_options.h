@@ -14,6 +14,7 @@ namespace nodepool::cli {
 struct DaemonOptions {
   std::string config_path = "/etc/nodepool/nodepool.yaml";
   std::optional<std::string> secure_path;
+  std::optional<std::string> logging_path;
   bool is_always_foreground = false;  // -f and -d are not asked for
   bool is_debug = false;
   bool wants_repl = false;  // accepted and ignored (D-61)

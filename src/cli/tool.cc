@@ -10,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/config_validate.h"
 #include "cli/connection.h"
+#include "config/log_file.h"
 #include "driver/load_config.h"
 #include "driver/provider.h"
 #include "net/http_get.h"
@@ -26,16 +27,18 @@ const log::Logger& ToolLogger() {
 
 void SetUpLogging(const Invocation& invocation) {
   log::ToStderr();
+  if (invocation.logging_path) {
+    Expected<log::Setup> setup = config::ReadLogFile(*invocation.logging_path);
+    if (!setup) throw setup.error();
+    log::Apply(*setup);
+    return;
+  }
   if (invocation.is_debug) {
     log::SetLevel("", log::Level::kDebug);
     return;
   }
   log::SetLevel("nodepool.zk", log::Level::kWarning);
   log::SetLevel("nodepool.ComponentRegistry", log::Level::kWarning);
-  if (invocation.logging_path) {
-    ToolLogger().Warning("The logging file {} is not read by this version; logging to standard error",
-                         *invocation.logging_path);
-  }
 }
 
 struct Outcome {
@@ -120,11 +123,11 @@ int RunTool(std::vector<std::string> arguments, const driver::Registry& drivers,
   std::variant<Invocation, int> parsed = ParseArguments(std::move(arguments), out, err);
   if (const int* status = std::get_if<int>(&parsed)) return *status;
   const Invocation& invocation = std::get<Invocation>(parsed);
-  SetUpLogging(invocation);
-  if (invocation.is_validation) {
-    return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
-  }
   try {
+    SetUpLogging(invocation);
+    if (invocation.is_validation) {
+      return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
+    }
     auto loaded =
         driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
     if (!loaded) throw loaded.error();

@@ -111,9 +111,8 @@ int main(int argc, char** argv) {
   debug::StackDump::BlockSignal();
   cli::BuilderOptions options;
   if (auto status = cli::ParseBuilderOptions(argc, argv, options)) return *status;
-  log::ToStdout();
-  log::SetLevel("nodepool", options.is_debug ? log::Level::kDebug : log::Level::kInfo);
   try {
+    SetUpLogging(options);
     return Run(options);
   } catch (const std::exception& error) {
     std::cerr << "nodepool-builder: " << error.what() << "\n";

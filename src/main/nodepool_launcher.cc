@@ -135,9 +135,8 @@ int main(int argc, char** argv) {
   debug::StackDump::BlockSignal();
   cli::LauncherOptions options;
   if (auto status = cli::ParseLauncherOptions(argc, argv, options)) return *status;
-  log::ToStdout();
-  log::SetLevel("nodepool", options.is_debug ? log::Level::kDebug : log::Level::kInfo);
   try {
+    SetUpLogging(options);
     return Run(options);
   } catch (const std::exception& error) {
     std::cerr << "nodepool-launcher: " << error.what() << "\n";

@@ -189,9 +189,8 @@ int RunStandalone(int argc, char** arguments) {
   debug::StackDump::BlockSignal();
   cli::StandaloneOptions options;
   if (auto status = cli::ParseStandaloneOptions(argc, arguments, options)) return *status;
-  log::ToStdout();
-  log::SetLevel("nodepool", options.is_debug ? log::Level::kDebug : log::Level::kInfo);
   try {
+    SetUpLogging(options);
     return Run(options);
   } catch (const std::exception& error) {
     std::cerr << "nodepool standalone: " << error.what() << "\n";
