@@ -319,6 +319,24 @@ def test_state_that_cannot_be_used_is_refused(tmp_path, server):
     assert oct(server.journal.stat().st_mode & 0o777) == "0o600"
 
 
+def test_back_up_while_it_runs(tmp_path, server):
+    client = RawClient(server.port)
+    client.ask(raw.CREATE, raw.create("/before", b"data"))
+    copy = tmp_path / "copy.sqlite"
+    with sqlite3.connect(server.journal) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+    client.ask(raw.CREATE, raw.create("/after"))
+    restored = EmbeddedZooKeeper(tmp_path / "restored")
+    restored.words[0] = f"journal={copy}"
+    restored.start()
+    try:
+        reader = RawClient(restored.port)
+        assert reader.ask(raw.GET, raw.text("/before") + b"\0")[2].text() == b"data"
+        assert reader.ask(raw.EXISTS, raw.text("/after") + b"\0")[1] == -101
+    finally:
+        restored.stop()
+
+
 def storm(client: RawClient, started: int, dice: random.Random, kill_after: float, server) -> tuple[set, set]:
     """Pairs of znodes, each in one transaction, sent without waiting until the server is killed; the
     numbers sent and those acknowledged."""
