@@ -67,6 +67,10 @@ class Reader:
     def texts(self) -> list[bytes]:
         return [self.text() for _ in range(self.take("i"))]
 
+    def rest(self) -> bytes:
+        """What has not been read."""
+        return self.data[self.at:]
+
     def stat(self) -> tuple:
         value = STAT.unpack_from(self.data, self.at)
         self.at += STAT.size

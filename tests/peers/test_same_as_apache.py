@@ -87,7 +87,7 @@ class Player:
         if action == "ask":
             op, body = rest
             zxid, error, reader = client.ask(op, body)
-            self.log.append((self.number(zxid), error, self.body(op, reader) if error == 0 else None))
+            self.log.append((self.number(zxid), error, self.body(op, reader) if error == 0 else None, reader.rest()))
         elif action == "auth":
             self.log.append(client.ask(raw.AUTH, raw.integer(0) + raw.text("digest") + raw.text("user:word"), xid=-4)[1])
         elif action == "drop":
@@ -99,7 +99,8 @@ class Player:
             self.clients[who] = client = RawClient(self.port, session=client.session, password=client.password, seen=seen)
             assert client.session in self.sessions, "the session was not taken up again"
             body = raw.long(seen) + b"".join(raw.texts([self.root + path for path in group]) for group in paths)
-            self.log.append(client.ask(raw.SET_WATCHES2, body, xid=-8)[1])
+            _, error, reader = client.ask(raw.SET_WATCHES2, body, xid=-8)
+            self.log.append((error, reader.rest()))
         elif action == "renew":
             client.close()
             self.clients[who] = RawClient(self.port)
@@ -202,7 +203,7 @@ def play(port: int, seed: int) -> list:
             player.clients[who].drop()
             for op, body in writes:
                 zxid, error, reader = player.clients[1 - who].ask(op, body)
-                player.log.append((player.number(zxid), error, player.body(op, reader) if error == 0 else None))
+                player.log.append((player.number(zxid), error, player.body(op, reader) if error == 0 else None, reader.rest()))
             player.play(("return", who, paths))
         return player.log
     finally:

@@ -175,8 +175,11 @@ Code Engine::Answer(const Request& request, Peer& peer, WallTime now, JuteWriter
       out.Int(CountDescendants(tree_, path));
       return Code::kOk;
     }
-    case OpCode::kAddWatch:
-      return AddWatch(std::get<AddWatchRequest>(request.body), peer);
+    case OpCode::kAddWatch: {
+      Code code = AddWatch(std::get<AddWatchRequest>(request.body), peer);
+      if (code == Code::kOk) out.Int(0);  // Java's client wants an error's number here
+      return code;
+    }
     case OpCode::kCheckWatches:
     case OpCode::kRemoveWatches:
       return ChangeWatches(std::get<WatchesRequest>(request.body), request.op, peer);
