@@ -175,6 +175,17 @@ TEST_F(CurlClientTest, ATruncatedAnswer) {
   EXPECT_TRUE(error.may_have_been_seen());
 }
 
+TEST_F(CurlClientTest, ATruncatedAnswerInChunks) {
+  raw_.Answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nhalf", true);
+  EXPECT_EQ(Failure(Get(raw_.Url("/"))).verdict(), Verdict::kRetry);
+}
+
+// A kept connection that the server has closed meanwhile costs nothing.
+TEST_F(CurlClientTest, AKeptConnectionThatIsClosed) {
+  raw_.Answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", true);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Send(Get(raw_.Url("/"))).body, "ok");
+}
+
 TEST_F(CurlClientTest, AServerThatHangsUp) {
   raw_.Answer("", true);
   EXPECT_EQ(Failure(Get(raw_.Url("/"))).verdict(), Verdict::kRetry);

@@ -70,6 +70,7 @@ void CurlTransfer::Configure(const std::string& url, const std::string& user_age
   curl_easy_setopt(easy_, CURLOPT_USERAGENT, user_agent.c_str());
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // what a proxy says is no answer
   // A name that is being looked up does not hold up who gives up waiting for it.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_text_);
@@ -185,9 +186,9 @@ bool CurlTransfer::AddHeaderLine(std::string_view line) {
     given_up_verdict_ = Verdict::kFail;
     return false;
   }
-  if (line.starts_with("HTTP/")) {  // of the last answer; before it may stand "100 Continue"
+  if (line.starts_with("HTTP/")) {  // of the last answer; before it others may stand, "100 Continue"
     reply_.headers.clear();
-    has_header_ = !line.starts_with("HTTP/1.1 100");
+    has_header_ = !line.starts_with("HTTP/1.1 1") && !line.starts_with("HTTP/2 1");
     WatchTime();
     return true;
   }

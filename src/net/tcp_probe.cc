@@ -1,0 +1,55 @@
+#include "net/tcp_probe.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "async/deadline.h"
+
+namespace nodepool::net {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr Duration kTryLimit = std::chrono::seconds(1);
+constexpr Duration kPause = std::chrono::milliseconds(100);
+
+Task<> Connect(tcp::endpoint endpoint) {
+  auto executor = co_await asio::this_coro::executor;
+  tcp::socket socket(executor);
+  co_await socket.async_connect(endpoint, asio::use_awaitable);
+}
+
+Task<bool> Accepts(Loop& loop, std::string address, int port, SteadyTime deadline) {
+  boost::system::error_code invalid;
+  asio::ip::address parsed = asio::ip::make_address(address, invalid);
+  if (invalid) co_return false;
+  tcp::endpoint endpoint(parsed, static_cast<std::uint16_t>(port));
+  std::exception_ptr error;
+  try {
+    co_await WithDeadline(loop, deadline, "connecting to " + address, Connect(endpoint));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  co_return !error;
+}
+
+}  // namespace
+
+Task<std::optional<std::string>> FirstToAccept(Loop& loop, std::vector<std::string> addresses, int port,
+                                               SteadyTime deadline) {
+  while (loop.SteadyNow() < deadline) {
+    for (const std::string& address : addresses) {
+      SteadyTime limit = std::min(deadline, loop.SteadyNow() + kTryLimit);
+      std::string tried = address;
+      bool is_open = co_await Accepts(loop, std::move(tried), port, limit);
+      if (is_open) co_return address;
+    }
+    co_await loop.SleepFor(kPause);
+  }
+  co_return std::nullopt;
+}
+
+}  // namespace nodepool::net

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/loop.h"
+
+namespace nodepool::net {
+
+// The first of several numeric addresses that accepts a TCP connection; none when none
+// does until `deadline`. They are tried in turn, a second each at most, over and over.
+Task<std::optional<std::string>> FirstToAccept(Loop& loop, std::vector<std::string> addresses, int port,
+                                               SteadyTime deadline);
+
+}  // namespace nodepool::net
