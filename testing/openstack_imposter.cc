@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kProject = "9e6b19cfd71541fb91c6ec097a75cc0a";
 constexpr const char* kFlavor = "081bc1e4-c34c-42be-8ce3-407b131586f6";
 constexpr const char* kPrivateNetwork = "18670c80-bb08-4bcd-9ce3-0e5536646fbc";
+constexpr const char* kAttached = "os-extended-volumes:volumes_attached";
 constexpr const char* kPublicNetwork = "a43d269d-4465-463c-b095-40a8ff58faaa";
 
 HttpResponse Json(json::value value, int status = 200) {
@@ -130,7 +131,7 @@ HttpResponse OpenstackImposter::Dispatch(const HttpRequest& request, const std::
   if (path.starts_with("/compute/v2.1")) return Compute(request, path.substr(13));
   if (path.starts_with("/network/v2.0")) return Network(request, path.substr(13));
   if (path.starts_with("/image")) return ImageService(request, path.substr(6));
-  if (path.starts_with("/volume")) return Volumes(path);
+  if (path.starts_with("/volume")) return Volumes(request, path.substr(7));
   return NovaFault(404, "itemNotFound", "The resource could not be found.");
 }
 
@@ -219,6 +220,9 @@ HttpResponse OpenstackImposter::ListServers(const HttpRequest& request) {
     last = id;
   }
   for (const std::string& id : gone) {
+    for (const json::value& volume : servers.at(id).record.at(kAttached).as_array()) {
+      volumes.erase(Text(volume.as_object(), "id"));
+    }
     servers.erase(id);
     std::erase_if(ports, [&id](const auto& entry) { return entry.second.device_id == id; });
   }
@@ -256,7 +260,7 @@ std::string OpenstackImposter::AddServer(json::object metadata, std::string stat
                    {"OS-EXT-AZ:availability_zone", "az1"},
                    {"flavor", {{"id", kFlavor}}},
                    {"addresses", {{"private", std::move(addresses)}}},
-                   {"os-extended-volumes:volumes_attached", json::array()}};
+                   {kAttached, json::array()}};
   servers[id] = std::move(server);
   return id;
 }
@@ -272,6 +276,7 @@ HttpResponse OpenstackImposter::MakeServer(const HttpRequest& request) {
   if (wanted.contains("availability_zone")) {
     server.record["OS-EXT-AZ:availability_zone"] = wanted.at("availability_zone");
   }
+  AddBootVolume(wanted, server);
   server.lists_until_active = next_lists_until_active;
   server.becomes = next_server_becomes;
   server.fault = next_server_fault;
@@ -303,7 +308,7 @@ HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::s
       networks.push_back(json::object{{"id", id}, {"name", name}, {"router:external", is_external}});
     };
     add(kPrivateNetwork, "private", false);
-    add(kPublicNetwork, "public", true);
+    if (shows_external_network) add(kPublicNetwork, "public", true);
     return list("networks", std::move(networks));
   }
   if (path == "/subnets") {
@@ -311,6 +316,14 @@ HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::s
     subnets.push_back(
         json::object{{"id", "s1"}, {"network_id", kPrivateNetwork}, {"gateway_ip", "10.0.0.1"}});
     return list("subnets", std::move(subnets));
+  }
+  if (path == "/routers") {
+    json::array routers;
+    routers.push_back(
+        json::object{{"id", "r0"}, {"admin_state_up", true}, {"external_gateway_info", nullptr}});
+    routers.push_back(json::object{
+        {"id", "r1"}, {"admin_state_up", true}, {"external_gateway_info", {{"network_id", kPublicNetwork}}}});
+    return list("routers", std::move(routers));
   }
   if (path == "/ports") {
     json::array items;
@@ -338,11 +351,13 @@ HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::s
     json::array items;
     for (auto& [id, ip] : floating_ips) {
       const std::string& address = request.Parameter("floating_ip_address");
-      if (!address.empty() && address != ip.address) continue;
+      const std::string& port = request.Parameter("port_id");
+      if ((!address.empty() && address != ip.address) || (!port.empty() && port != ip.port_id)) continue;
       bool is_active = IsDue(ip.lists_until_active) && !ip.port_id.empty();
       items.push_back(
           json::object{{"id", id},
                        {"floating_ip_address", ip.address},
+                       {"fixed_ip_address", ports.contains(ip.port_id) ? ports.at(ip.port_id).address : ""},
                        {"status", is_active ? "ACTIVE" : "DOWN"},
                        {"port_id", ip.port_id.empty() ? json::value() : json::value(ip.port_id)}});
     }
@@ -356,10 +371,19 @@ HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::s
 
 HttpResponse OpenstackImposter::MakeFloatingIp(const HttpRequest& request) {
   json::object wanted = json::parse(request.body).as_object().at("floatingip").as_object();
+  std::string port_id = Text(wanted, "port_id");
+  auto bound =
+      std::ranges::find_if(floating_ips, [&](const auto& entry) { return entry.second.port_id == port_id; });
+  if (bound != floating_ips.end()) {
+    return Json({{"NeutronError",
+                  {{"type", "FloatingIPPortAlreadyAssociated"},
+                   {"message", "Cannot associate floating IP: that fixed IP already has one"}}}},
+                409);
+  }
   std::string id = NewId();
   FloatingIp ip;
   ip.address = fmt::format("203.0.114.{}", last_id_ % 250);
-  ip.port_id = Text(wanted, "port_id");
+  ip.port_id = port_id;
   floating_ips[id] = ip;
   return Json(
       {{"floatingip",
@@ -399,6 +423,8 @@ HttpResponse OpenstackImposter::ImageService(const HttpRequest& request, const s
       const std::string& status = request.Parameter("status");
       if (!name.empty() && Text(image.record, "name") != name) continue;
       if (!status.empty() && Text(image.record, "status") != status) continue;
+      const std::string& provider = request.Parameter("nodepool_provider_name");
+      if (!provider.empty() && Text(image.record, "nodepool_provider_name") != provider) continue;
       items.push_back(image.record);
     }
     return Json({{"images", std::move(items)}});
@@ -412,9 +438,16 @@ HttpResponse OpenstackImposter::ImageService(const HttpRequest& request, const s
     return Empty(204);
   }
   if (request.method == "PUT") {
-    found->second.bytes = request.body.size();
-    found->second.record["status"] = "saving";
+    found->second.contents = request.body;
+    found->second.record["status"] = path.ends_with("/stage") ? "uploading" : "saving";
     return Empty(204);
+  }
+  if (path.ends_with("/import")) {
+    if (Text(found->second.record, "status") != "uploading")
+      return NovaFault(409, "error", "It is not staged.");
+    found->second.record["status"] = fails_imports ? "uploading" : "saving";
+    found->second.record["os_glance_failed_import"] = fails_imports ? "file" : "";
+    return Empty(202);
   }
   if (Text(found->second.record, "status") == "saving" && IsDue(found->second.reads_until_active)) {
     found->second.record["status"] = "active";
@@ -422,11 +455,47 @@ HttpResponse OpenstackImposter::ImageService(const HttpRequest& request, const s
   return Json(found->second.record);
 }
 
-HttpResponse OpenstackImposter::Volumes(const std::string& path) {
-  if (path.ends_with("/limits")) {
+HttpResponse OpenstackImposter::Volumes(const HttpRequest& request, const std::string& path) {
+  const std::string base = std::string("/v3/") + kProject;
+  if (path == base + "/limits") {
     return Json({{"limits", {{"absolute", {{"maxTotalVolumes", 20}, {"maxTotalVolumeGigabytes", -1}}}}}});
   }
-  return Json({{"volumes", json::array()}});
+  if (path == base + "/volumes/detail") {
+    json::array items;
+    for (const auto& [id, volume] : volumes) {
+      items.push_back(json::object{{"id", id},
+                                   {"name", ""},
+                                   {"status", volume.status},
+                                   {"size", volume.gigabytes},
+                                   {"metadata", volume.metadata},
+                                   {"attachments", json::array()}});
+    }
+    return Json({{"volumes", std::move(items)}});
+  }
+  std::string rest = path.substr(std::min(path.size(), base.size() + std::string("/volumes/").size()));
+  auto found = volumes.find(rest.substr(0, rest.find('/')));
+  if (found == volumes.end())
+    return NovaFault(404, "itemNotFound", "Volume " + rest + " could not be found.");
+  if (request.method == "POST") {
+    const json::object wanted = json::parse(request.body).as_object().at("metadata").as_object();
+    for (const auto& [key, value] : wanted) found->second.metadata[key] = value;
+    return Json({{"metadata", found->second.metadata}});
+  }
+  if (found->second.status == "in-use") {
+    return NovaFault(400, "badRequest", "Volume status must be available or error or error_restoring.");
+  }
+  volumes.erase(found);
+  return Empty(202);
+}
+
+void OpenstackImposter::AddBootVolume(const json::object& wanted, Server& server) {
+  const json::value* devices = wanted.if_contains("block_device_mapping_v2");
+  if (devices == nullptr) return;
+  std::string id = NewId();
+  volumes[id] = {"in-use", std::stoi(Text(devices->as_array().front().as_object(), "volume_size")), {}};
+  json::array attached;
+  attached.push_back(json::object{{"id", id}});
+  server.record[kAttached] = std::move(attached);
 }
 
 Task<net::HttpReply> ImposterClient::Send(net::HttpCall call) {

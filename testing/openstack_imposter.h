@@ -80,14 +80,21 @@ class OpenstackImposter {
   };
   struct Image {
     boost::json::object record;
-    std::size_t bytes = 0;
+    std::string contents;
     int reads_until_active = 1;
+  };
+
+  struct Volume {
+    std::string status = "available";
+    int gigabytes = 1;
+    boost::json::object metadata;
   };
 
   std::map<std::string, Server> servers;
   std::map<std::string, Port> ports;
   std::map<std::string, FloatingIp> floating_ips;
   std::map<std::string, Image> images;
+  std::map<std::string, Volume> volumes;
   std::map<std::string, double> limits = {
       {"maxTotalInstances", 10}, {"maxTotalCores", 40}, {"maxTotalRAMSize", 81920}};
   Duration token_life = std::chrono::hours(1);
@@ -97,6 +104,8 @@ class OpenstackImposter {
   int failing_deletes = 0;  // deletions that leave the server in ERROR
   int page_size = 1000;
   bool has_volumes = true;
+  bool fails_imports = false;
+  bool shows_external_network = true;  // else only a router tells of it
   int tokens_given = 0;
 
   std::string AddServer(boost::json::object metadata, std::string status = "ACTIVE");
@@ -111,11 +120,12 @@ class OpenstackImposter {
   Response Compute(const Request& request, const std::string& path);
   Response Network(const Request& request, const std::string& path);
   Response ImageService(const Request& request, const std::string& path);
-  Response Volumes(const std::string& path);
+  Response Volumes(const Request& request, const std::string& path);
   Response ListServers(const Request& request);
   Response MakeServer(const Request& request);
   Response RemoveServer(const std::string& id);
   Response MakeFloatingIp(const Request& request);
+  void AddBootVolume(const boost::json::object& wanted, Server& server);
 
   std::string NewId();
 

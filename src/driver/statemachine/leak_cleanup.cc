@@ -69,8 +69,11 @@ Task<int> LeakCleanup::Run() {
 
 std::set<LeakCleanup::Suspect> LeakCleanup::FindSuspects(const std::vector<Resource>& resources) const {
   std::set<std::string> uploads;
+  std::set<std::string> used_images;
   for (const auto& [key, upload] : images_.uploads()) {
-    if (key.provider == provider_) uploads.insert(UploadName(key.build.build, key.upload));
+    if (key.provider != provider_) continue;
+    uploads.insert(UploadName(key.build.build, key.upload));
+    if (upload.record.external_id) used_images.insert(*upload.record.external_id);
   }
   auto current_machines = CurrentMachines(resources, nodes_);
 
@@ -88,7 +91,8 @@ std::set<LeakCleanup::Suspect> LeakCleanup::FindSuspects(const std::vector<Resou
         suspects.emplace(resource.type, resource.id, "node whose machine it is: " + owner.node->str());
       }
     }
-    if (owner.build && owner.upload) {
+    // A later upload may have found the image of an earlier one, with the same contents.
+    if (owner.build && owner.upload && !used_images.contains(resource.id)) {
       std::string name = UploadName(*owner.build, *owner.upload);
       if (!uploads.contains(name)) suspects.emplace(resource.type, resource.id, "upload " + name);
     }

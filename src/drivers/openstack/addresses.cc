@@ -13,51 +13,66 @@ namespace {
 
 using Wanted = std::function<bool(const Address&)>;
 
-// The floating ones count before the fixed ones.
-std::string Best(const Server& server, const Wanted& wanted) {
+using Undecided = std::vector<std::string>;
+
+// The floating ones count before the fixed ones. With `undecided` the address is to be
+// reached from here.
+std::string Best(const Server& server, const Wanted& wanted, Undecided* undecided = nullptr) {
+  std::vector<Address> found;
   for (bool is_floating : {true, false}) {
     for (const Address& address : server.addresses) {
-      if (address.is_floating == is_floating && wanted(address)) return address.text;
+      if (address.is_floating == is_floating && wanted(address)) found.push_back(address);
     }
   }
-  return "";
+  if (found.empty()) return "";
+  if (undecided == nullptr || found.size() == 1) return found.front().text;
+  auto open = std::ranges::find(found, true, &Address::accepts);
+  if (open != found.end()) return open->text;
+  for (const Address& address : found) undecided->push_back(address.text);
+  return found.front().text;
 }
 
-std::string PublicIpv4(const Server& server, const NetworkRoles& roles, const CloudConfig& cloud) {
+std::string PublicIpv4(const Server& server, const NetworkRoles& roles, const CloudConfig& cloud,
+                       Undecided* undecided) {
   if (!cloud.uses_external_network) return "";
   if (!server.access_ipv4.empty()) return server.access_ipv4;
-  auto on = [&server](const std::string& network) {
-    return Best(server, [&](const Address& a) { return a.version == 4 && a.network == network; });
+  auto best = [&](const Wanted& wanted) {
+    return Best(
+        server, [&](const Address& a) { return a.version == 4 && wanted(a); }, undecided);
+  };
+  auto on = [&best](const std::string& network) {
+    return best([&](const Address& a) { return a.network == network; });
   };
   for (const std::string& network : roles.external_ipv4) {
     if (std::string found = on(network); !found.empty()) return found;
   }
-  std::string found = Best(server, [](const Address& a) { return a.version == 4 && a.is_floating; });
+  std::string found = best([](const Address& a) { return a.is_floating; });
   if (found.empty()) found = on("public");
-  if (found.empty()) {
-    found = Best(server, [](const Address& a) { return a.version == 4 && !IsReservedIpv4(a.text); });
-  }
+  if (found.empty()) found = best([](const Address& a) { return !IsReservedIpv4(a.text); });
   return found;
 }
 
-std::string PublicIpv6(const Server& server, const CloudConfig& cloud) {
+std::string PublicIpv6(const Server& server, const CloudConfig& cloud, Undecided* undecided) {
   if (cloud.forces_ipv4) return "";
   if (!server.access_ipv6.empty()) return server.access_ipv6;
-  return Best(server, [](const Address& a) { return a.version == 6; });
+  return Best(
+      server, [](const Address& a) { return a.version == 6; }, undecided);
 }
 
-std::string PrivateIpv4(const Server& server, const NetworkRoles& roles, const CloudConfig& cloud) {
+std::string PrivateIpv4(const Server& server, const NetworkRoles& roles, const CloudConfig& cloud,
+                        Undecided* undecided) {
   if (!cloud.uses_internal_network) return "";
   std::string mac;
   for (const Address& address : server.addresses) {
     if (address.is_floating && mac.empty()) mac = address.mac;
   }
   auto on = [&](const std::string& network, bool must_be_fixed) {
-    return Best(server, [&](const Address& a) {
+    auto fits = [&](const Address& a) {
       bool fits_mac = mac.empty() || a.mac == mac;
       bool fits_kind = !must_be_fixed || (!a.is_floating && fits_mac);
       return a.version == 4 && a.network == network && fits_kind;
-    });
+    };
+    return Best(server, fits, undecided);
   };
   for (bool must_be_fixed : {true, false}) {
     for (const std::string& network : roles.internal_ipv4) {
@@ -85,9 +100,11 @@ std::string OnDefaultInterface(const Server& server, const NetworkRoles& roles, 
 ChosenAddresses ChooseAddresses(const Server& server, const NetworkRoles& roles, const CloudConfig& cloud,
                                 bool has_ipv6) {
   ChosenAddresses chosen;
-  chosen.public_ipv4 = PublicIpv4(server, roles, cloud);
-  chosen.public_ipv6 = PublicIpv6(server, cloud);
-  chosen.private_ipv4 = PrivateIpv4(server, roles, cloud);
+  Undecided* of_public = cloud.is_private ? nullptr : &chosen.undecided;
+  Undecided* of_private = cloud.is_private ? &chosen.undecided : nullptr;
+  chosen.public_ipv4 = PublicIpv4(server, roles, cloud, of_public);
+  chosen.public_ipv6 = PublicIpv6(server, cloud, has_ipv6 ? of_public : nullptr);
+  chosen.private_ipv4 = PrivateIpv4(server, roles, cloud, of_private);
   bool uses_ipv6 = has_ipv6 && !cloud.forces_ipv4;
   chosen.interface_ip = OnDefaultInterface(server, roles, uses_ipv6);
   if (chosen.interface_ip.empty() && cloud.is_private) chosen.interface_ip = chosen.private_ipv4;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "drivers/openstack/networks.h"
 #include "drivers/openstack/server.h"
@@ -15,6 +16,9 @@ struct ChosenAddresses {
   std::string interface_ip;
   // Nothing qualifies as the interface, and the first fixed address stands in (D-95).
   bool is_guess = false;
+  // Addresses to be reached by, of which several were as good: the first was taken, and
+  // trying them tells (9.3). One with `accepts` is taken before others.
+  std::vector<std::string> undecided;
 };
 
 // `has_ipv6`: this host reaches IPv6 addresses.

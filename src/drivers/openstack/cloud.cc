@@ -2,8 +2,15 @@
 
 #include "drivers/openstack/addresses.h"
 #include "drivers/openstack/api_name.h"
+#include "net/tcp_probe.h"
 
 namespace nodepool::drivers::openstack {
+
+namespace {
+
+constexpr int kProbedPort = 22;
+
+}  // namespace
 
 Cloud::Cloud(driver::ProviderEnvironment surroundings,
              std::shared_ptr<const OpenstackProviderConfig> provider, std::unique_ptr<net::HttpClient> client)
@@ -19,7 +26,10 @@ Cloud::Cloud(driver::ProviderEnvironment surroundings,
       floating_ips(tasks, environment.random, "floating IPs of provider " + config->name.str(),
                    [this] { return ListFloatingIps(session); }),
       network_roles([this](int) { return ReadNetworkRoles(session); }),
-      has_ipv6(HasIpv6Route()) {}
+      has_ipv6(HasIpv6Route()),
+      probe([this](std::vector<std::string> addresses, SteadyTime deadline) {
+        return net::FirstToAccept(loop(), std::move(addresses), kProbedPort, deadline);
+      }) {}
 
 void Cloud::Tell(const ApiCallEnd& end) const {
   if (environment.observer == nullptr) return;

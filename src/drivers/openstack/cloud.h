@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -40,6 +41,9 @@ struct Cloud {
   std::map<std::string, std::string> floating_ip_of;
   std::set<std::string> unknown_flavors;  // that were warned of
   bool has_ipv6 = false;                  // of this host
+  // The first of some addresses of a server that somebody listens at; none until the time.
+  using Probe = std::function<Task<std::optional<std::string>>(std::vector<std::string>, SteadyTime)>;
+  Probe probe;
 
   Loop& loop() { return environment.loop; }
   // Everything that was looked up is asked anew: a creation was refused as wrong.

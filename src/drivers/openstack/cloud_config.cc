@@ -224,6 +224,7 @@ CloudConfig ResolveCloud(const CloudFiles& files, const std::optional<std::strin
   if (reader.Bool("image_api_use_tasks", false)) {
     throw reader.Fail("image_api_use_tasks is not supported");
   }
+  config.imports_images = reader.Bool("image_use_import", false);
   if (const json::value* agent = cloud.if_contains("disable_vendor_agent"); agent && agent->is_object()) {
     config.disable_vendor_agent = agent->as_object();
   }

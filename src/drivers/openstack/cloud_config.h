@@ -59,6 +59,7 @@ struct CloudConfig {
 
   std::string image_format = "qcow2";
   boost::json::object disable_vendor_agent;  // more image properties
+  bool imports_images = false;               // by the import API in place of a plain upload
   bool has_floating_ips = true;              // floating_ip_source
   bool is_private = false;
   bool uses_external_network = true;

@@ -28,7 +28,7 @@ clouds:
     networks: [{name: net, routes_externally: true, nat_destination: true}]
   bare: {auth_url: "http://x/v3", username: u, password: p, tenant_name: t, domain_name: d, insecure: true,
          endpoint_type: internalURL, compute_endpoint_override: "http://c/v2.1", has_network: false,
-         api_timeout: 12, floating_ip_source: None, prefer-ipv6: false}
+         api_timeout: 12, floating_ip_source: None, image_use_import: true, prefer-ipv6: false}
   appcred: {auth_type: v3applicationcredential,
             auth: {auth_url: "http://x/v3", application_credential_id: id, application_credential_secret: s}}
   vendor: {profile: shop, auth: {username: u, password: p}}
@@ -101,6 +101,7 @@ TEST_F(CloudConfigTest, OldSpellings) {
   EXPECT_FALSE(cloud.Of(Service::kNetwork).exists);
   EXPECT_EQ(cloud.api_timeout, std::chrono::seconds(12));
   EXPECT_FALSE(cloud.has_floating_ips);
+  EXPECT_TRUE(cloud.imports_images);
 }
 
 TEST_F(CloudConfigTest, TheSecureFileIsLaidOver) {

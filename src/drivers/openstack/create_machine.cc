@@ -10,6 +10,7 @@
 #include "drivers/openstack/legacy_metadata.h"
 #include "drivers/openstack/quota.h"
 #include "drivers/openstack/server_request.h"
+#include "drivers/openstack/volumes.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -22,6 +23,7 @@ using driver::statemachine::StateMachine;
 namespace {
 
 constexpr Duration kFloatingIpLimit = std::chrono::seconds(60);
+constexpr Duration kProbeLimit = std::chrono::seconds(5);
 constexpr VersionNumber kAutoNetwork{2, 37};
 
 const OpenstackLabel& LabelOf(const CreateParameters& parameters) {
@@ -152,14 +154,58 @@ Task<> AddFloatingIp(Cloud& cloud, StateMachine& machine, const NetworkRoles& ro
     if (error && VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
     if (error) throw LaunchError(LaunchError::Kind::kNetwork, MessageOf(error));
   }
-  Address address;
-  for (const Address& known : server.addresses) {
-    if (known.text == target->fixed_ipv4) address.network = known.network;
+  AddTo(server, {ip, target->mac});
+}
+
+// So that a volume that outlives its server is found (ListMarked). One that stays
+// unmarked goes with the server all the same.
+Task<> MarkVolumes(Cloud& cloud, const Server& server, const CreateParameters& parameters,
+                   const log::Logger& logger) {
+  for (const std::string& volume : server.volumes) {
+    std::string id = volume;
+    std::map<std::string, std::string> marks = parameters.metadata;
+    std::exception_ptr error;
+    try {
+      co_await MarkVolume(cloud.session, std::move(id), std::move(marks));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    if (error) logger.Warning("Volume {} could not be marked as ours: {}", volume, MessageOf(error));
   }
-  address.text = ip.address;
-  address.mac = target->mac;
-  address.is_floating = true;
-  server.addresses.push_back(std::move(address));
+}
+
+// Of several addresses that are as good the first that somebody listens at (9.3).
+Task<> TryAddresses(Cloud& cloud, std::vector<std::string> addresses, Server& server) {
+  SteadyTime deadline = cloud.loop().SteadyNow() + kProbeLimit;
+  std::optional<std::string> open = co_await cloud.probe(std::move(addresses), deadline);
+  for (Address& address : server.addresses) address.accepts = address.text == open;
+}
+
+// Makes a floating IP where one is wanted, and looks for those that nova does not show
+// where none is (9.2).
+Task<ChosenAddresses> FindAddresses(Cloud& cloud, StateMachine& machine, const CreateParameters& parameters,
+                                    Server& server) {
+  const CloudConfig& settings = cloud.session.cloud();
+  NetworkRoles roles = co_await cloud.network_roles.Get(0);
+  auto choose = [&] { return ChooseAddresses(server, roles, settings, cloud.has_ipv6); };
+  ChosenAddresses addresses = choose();
+  bool wants_floating_ip = dynamic_cast<const OpenstackPool&>(*parameters.pool).auto_floating_ip;
+  bool lacks_public = settings.has_floating_ips && !settings.is_private && addresses.public_ipv4.empty();
+  if (wants_floating_ip && NeedsFloatingIp(server, addresses, roles, settings)) {
+    co_await AddFloatingIp(cloud, machine, roles, server);
+    addresses = choose();
+  } else if (lacks_public) {
+    std::vector<FloatingAddress> hidden = co_await FindHiddenFloatingIps(cloud.session, server.id);
+    for (const FloatingAddress& floating : hidden) AddTo(server, floating);
+    addresses = choose();
+  }
+  if (!addresses.undecided.empty()) {
+    std::vector<std::string> undecided = addresses.undecided;
+    co_await TryAddresses(cloud, std::move(undecided), server);
+    addresses = choose();
+  }
+  co_return addresses;
 }
 
 void FillAddresses(const Cloud& cloud, const ChosenAddresses& addresses, Instance& instance,
@@ -201,14 +247,8 @@ Task<Instance> CreateMachine(Cloud& cloud, StateMachine& machine, CreateParamete
   co_await machine.SetExternalId(std::move(external_id));
   machine.SetState("creating server");
   Server server = co_await WaitActive(cloud, id);
-  NetworkRoles roles = co_await cloud.network_roles.Get(0);
-  const CloudConfig& settings = cloud.session.cloud();
-  ChosenAddresses addresses = ChooseAddresses(server, roles, settings, cloud.has_ipv6);
-  bool wants_floating_ip = dynamic_cast<const OpenstackPool&>(*parameters.pool).auto_floating_ip;
-  if (wants_floating_ip && NeedsFloatingIp(server, addresses, roles, settings)) {
-    co_await AddFloatingIp(cloud, machine, roles, server);
-    addresses = ChooseAddresses(server, roles, settings, cloud.has_ipv6);
-  }
+  if (label.boot_from_volume) co_await MarkVolumes(cloud, server, parameters, machine.logger());
+  ChosenAddresses addresses = co_await FindAddresses(cloud, machine, parameters, server);
   machine.SetState("complete");
   Instance instance = Describe(cloud, server);
   FillAddresses(cloud, addresses, instance, machine.logger());

@@ -21,6 +21,23 @@ bool MayHaveFloatingIps(const Cloud& cloud) {
   });
 }
 
+// By the addresses that nova shows; when it shows none, by the ports (9.2).
+Task<std::vector<std::string>> FindIdsOf(Cloud& cloud, const Server& server) {
+  std::vector<std::string> ids;
+  bool has_shown = false;
+  for (const Address& address : server.addresses) {
+    if (!address.is_floating) continue;
+    has_shown = true;
+    std::string text = address.text;
+    std::vector<FloatingIp> found = co_await FindFloatingIps(cloud.session, std::move(text));
+    for (const FloatingIp& ip : found) ids.push_back(ip.id);
+  }
+  if (has_shown || server.status != "ACTIVE") co_return ids;
+  std::vector<FloatingAddress> hidden = co_await FindHiddenFloatingIps(cloud.session, server.id);
+  for (const FloatingAddress& floating : hidden) ids.push_back(floating.ip.id);
+  co_return ids;
+}
+
 Task<> DeleteFloatingIps(Cloud& cloud, StateMachine& machine, std::string server_id) {
   std::vector<std::string> ids;
   if (auto known = cloud.floating_ip_of.find(server_id); known != cloud.floating_ip_of.end()) {
@@ -29,12 +46,7 @@ Task<> DeleteFloatingIps(Cloud& cloud, StateMachine& machine, std::string server
     auto listing = co_await cloud.servers.NotOlderThan(std::chrono::seconds(2));
     auto server = listing.items->find(server_id);
     if (server == listing.items->end()) co_return;
-    for (const Address& address : server->second.addresses) {
-      if (!address.is_floating) continue;
-      std::string text = address.text;
-      std::vector<FloatingIp> found = co_await FindFloatingIps(cloud.session, std::move(text));
-      for (const FloatingIp& ip : found) ids.push_back(ip.id);
-    }
+    ids = co_await FindIdsOf(cloud, server->second);
   }
   for (const std::string& ip_id : ids) {
     machine.SetState("deleting floating ip");

@@ -17,6 +17,7 @@ FloatingIp ReadFloatingIp(const json::object& entry) {
   ip.address = TextIn(entry, "floating_ip_address");
   ip.status = TextIn(entry, "status");
   ip.port_id = TextIn(entry, "port_id");
+  ip.fixed_ipv4 = TextIn(entry, "fixed_ip_address");
   return ip;
 }
 
@@ -44,6 +45,12 @@ Task<FloatingIps> ListFloatingIps(Session& session) {
 
 Task<std::vector<FloatingIp>> FindFloatingIps(Session& session, std::string address) {
   ApiCall call = NetworkCall("/floatingips", "floating_ip_address=" + Escaped(address));
+  std::vector<FloatingIp> found = co_await List(session, std::move(call), "floatingips", &ReadFloatingIp);
+  co_return found;
+}
+
+Task<std::vector<FloatingIp>> FindFloatingIpsOfPort(Session& session, std::string port_id) {
+  ApiCall call = NetworkCall("/floatingips", "port_id=" + Escaped(port_id));
   std::vector<FloatingIp> found = co_await List(session, std::move(call), "floatingips", &ReadFloatingIp);
   co_return found;
 }
@@ -99,6 +106,62 @@ std::optional<FloatingTarget> ChooseTarget(std::vector<Port> ports, const Networ
   return FloatingTarget{port.id, port.mac, port.fixed_ipv4.front()};
 }
 
+namespace {
+
+Task<std::vector<FloatingAddress>> FindByPorts(Session& session, std::string server_id) {
+  std::vector<FloatingAddress> found;
+  std::vector<Port> ports = co_await ListPortsOf(session, std::move(server_id));
+  for (const Port& port : ports) {
+    std::string id = port.id;
+    std::vector<FloatingIp> ips = co_await FindFloatingIpsOfPort(session, std::move(id));
+    for (FloatingIp& ip : ips) found.push_back({std::move(ip), port.mac});
+  }
+  co_return found;
+}
+
+}  // namespace
+
+Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Session& session, std::string server_id) {
+  bool has_network = co_await session.Has(Service::kNetwork);
+  if (!has_network) co_return std::vector<FloatingAddress>();
+  std::exception_ptr error;
+  std::vector<FloatingAddress> found;
+  try {
+    found = co_await FindByPorts(session, server_id);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  if (error) {
+    log::Logger("nodepool.driver.openstack")
+        .Warning("The floating IPs of server {} could not be looked for: {}", server_id, MessageOf(error));
+  }
+  co_return found;
+}
+
+void AddTo(Server& server, const FloatingAddress& floating) {
+  Address address;
+  for (const Address& known : server.addresses) {
+    if (known.text == floating.ip.fixed_ipv4) address.network = known.network;
+  }
+  address.text = floating.ip.address;
+  address.mac = floating.mac;
+  address.is_floating = true;
+  server.addresses.push_back(std::move(address));
+}
+
+namespace {
+
+// Empty when the target has none.
+Task<std::optional<FloatingIp>> FindBound(Session& session, FloatingTarget target) {
+  std::vector<FloatingIp> ips = co_await FindFloatingIpsOfPort(session, target.port_id);
+  auto found = std::ranges::find(ips, target.fixed_ipv4, &FloatingIp::fixed_ipv4);
+  if (found == ips.end()) co_return std::nullopt;
+  co_return *found;
+}
+
+}  // namespace
+
 Task<FloatingIp> CreateFloatingIp(Session& session, std::string network_id, FloatingTarget target) {
   ApiCall call = NetworkCall("/floatingips", "");
   call.method = "POST";
@@ -106,12 +169,24 @@ Task<FloatingIp> CreateFloatingIp(Session& session, std::string network_id, Floa
                     {"port_id", target.port_id},
                     {"fixed_ip_address", target.fixed_ipv4}};
   call.body = json::object{{"floatingip", std::move(body)}};
-  ApiReply reply = co_await session.Call(std::move(call));
+  ApiReply reply;
+  std::exception_ptr error;
+  try {
+    reply = co_await session.Call(std::move(call));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kConflict) {
+    std::optional<FloatingIp> bound = co_await FindBound(session, target);
+    if (bound) co_return *bound;
+  }
+  if (error) std::rethrow_exception(error);
   const json::object* entry = ObjectIn(reply.body, "floatingip");
   FloatingIp ip = entry == nullptr ? FloatingIp() : ReadFloatingIp(*entry);
   if (ip.id.empty() || ip.port_id != target.port_id) {
     throw Error(Verdict::kRetry, "the cloud made a floating IP that is not bound as was asked for");
   }
+  ip.fixed_ipv4 = target.fixed_ipv4;
   co_return ip;
 }
 

@@ -15,12 +15,14 @@ struct FloatingIp {
   std::string address;
   std::string status;
   std::string port_id;  // empty: not in use
+  std::string fixed_ipv4;
 };
 
 // By id; those of our project.
 using FloatingIps = std::map<std::string, FloatingIp>;
 Task<FloatingIps> ListFloatingIps(Session& session);
 Task<std::vector<FloatingIp>> FindFloatingIps(Session& session, std::string address);
+Task<std::vector<FloatingIp>> FindFloatingIpsOfPort(Session& session, std::string port_id);
 Task<> DeleteFloatingIp(Session& session, std::string id);  // a missing one is fine
 
 struct Port {
@@ -44,7 +46,18 @@ struct FloatingTarget {
 };
 std::optional<FloatingTarget> ChooseTarget(std::vector<Port> ports, const NetworkRoles& roles);
 
-// A new floating address, bound to the target.
+// The floating addresses of a server by its ports, for when nova does not show any (9.2).
+// What cannot be read counts as nothing.
+struct FloatingAddress {
+  FloatingIp ip;
+  std::string mac;
+};
+Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Session& session, std::string server_id);
+
+// Adds the address to those of its server.
+void AddTo(Server& server, const FloatingAddress& floating);
+
+// A new floating address, bound to the target; or the one that the target has already.
 Task<FloatingIp> CreateFloatingIp(Session& session, std::string network_id, FloatingTarget target);
 
 }  // namespace nodepool::drivers::openstack

@@ -25,6 +25,7 @@ constexpr Duration kLookInterval = std::chrono::seconds(2);
 constexpr Duration kRemoveLimit = std::chrono::seconds(30);
 constexpr const char* kMd5 = "owner_specified.openstack.md5";
 constexpr const char* kSha256 = "owner_specified.openstack.sha256";
+constexpr const char* kFailedImport = "os_glance_failed_import";
 constexpr const char* kObject = "owner_specified.openstack.object";
 
 // States of an image that will become usable.
@@ -96,8 +97,8 @@ Task<std::string> MakeRecord(Session& session, const ImageUploadParameters& uplo
   co_return id;
 }
 
-Task<> SendFile(Session& session, const ImageUploadParameters& upload, std::string id) {
-  ApiCall call = ImageCall("PUT", "/images/" + id + "/file");
+Task<> SendFile(Session& session, const ImageUploadParameters& upload, std::string path) {
+  ApiCall call = ImageCall("PUT", std::move(path));
   log::Logger logger("nodepool.driver.openstack");
   auto tell = [logger, name = upload.name, tenths = std::uint64_t{0}](std::uint64_t sent,
                                                                       std::uint64_t size) mutable {
@@ -115,6 +116,9 @@ Task<> WaitActive(Session& session, std::string id) {
     ApiReply reply = co_await session.Call(ImageCall("GET", "/images/" + id));
     std::string status = reply.body.is_object() ? TextIn(reply.body.as_object(), "status") : "";
     if (status == "active") co_return;
+    // The service leaves such an image as it was before, and tries no more.
+    std::string failed = reply.body.is_object() ? TextIn(reply.body.as_object(), kFailedImport) : "";
+    if (!failed.empty()) throw Error(Verdict::kFail, fmt::format("the import of image {} failed", id));
     if (std::ranges::find(kUnderWay, status) == kUnderWay.end()) {
       throw Error(Verdict::kFail, fmt::format("image {} went into status {}", id, Excerpt(status)));
     }
@@ -123,7 +127,14 @@ Task<> WaitActive(Session& session, std::string id) {
 }
 
 Task<> Fill(Session& session, const ImageUploadParameters& upload, std::string id) {
-  co_await SendFile(session, upload, id);
+  if (session.cloud().imports_images) {
+    co_await SendFile(session, upload, "/images/" + id + "/stage");
+    ApiCall import = ImageCall("POST", "/images/" + id + "/import");
+    import.body = json::object{{ "method", { { "name", "glance-direct" } } }};
+    co_await session.Call(std::move(import));
+  } else {
+    co_await SendFile(session, upload, "/images/" + id + "/file");
+  }
   co_await WaitActive(session, id);
 }
 
@@ -194,6 +205,15 @@ Task<std::vector<ListedImage>> ListOwnedImages(Session& session) {
   std::vector<ListedImage> images = co_await List(session, ImageCall("GET", "/images"), "images", &ReadOwned);
   std::erase_if(images,
                 [](const ListedImage& image) { return !image.metadata.contains("nodepool_build_id"); });
+  co_return images;
+}
+
+Task<std::vector<ListedImage>> ListImagesOf(Session& session, std::string provider) {
+  std::string project = co_await session.ProjectId();
+  ApiCall call = ImageCall("GET", "/images");
+  call.query = "nodepool_provider_name=" + Escaped(provider);
+  if (!project.empty()) call.query += "&owner=" + Escaped(project);
+  std::vector<ListedImage> images = co_await List(session, std::move(call), "images", &ReadOwned);
   co_return images;
 }
 

@@ -23,4 +23,7 @@ Task<bool> DeleteImage(Session& session, std::string id);
 // The images that some Nodepool made; their metadata are the nodepool_* properties.
 Task<std::vector<driver::ListedImage>> ListOwnedImages(Session& session);
 
+// Those of our project that were made for a provider, in every state.
+Task<std::vector<driver::ListedImage>> ListImagesOf(Session& session, std::string provider);
+
 }  // namespace nodepool::drivers::openstack

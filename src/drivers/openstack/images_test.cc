@@ -57,6 +57,30 @@ TEST_F(ImagesTest, AreUploadedOnceAndDeleted) {
   EXPECT_FALSE(imposter.images.contains(id));
 }
 
+TEST_F(ImagesTest, AreImportedWhereTheCloudWantsIt) {
+  config->cloud_config.imports_images = true;
+  Start();
+  std::string id = time.Run(adapter->UploadImage(upload));
+  EXPECT_EQ(TextIn(imposter.images.at(id).record, "status"), "active");
+  EXPECT_EQ(imposter.Count("PUT", "/image/v2/images/" + id + "/stage"), 1);
+  EXPECT_EQ(imposter.LastCall("POST", "/image/v2/images/" + id + "/import")->body,
+            R"({"method":{"name":"glance-direct"}})");
+}
+
+TEST_F(ImagesTest, AnImportThatFailsIsRemoved) {
+  config->cloud_config.imports_images = true;
+  imposter.fails_imports = true;
+  Start();
+  std::size_t before = imposter.images.size();
+  try {
+    time.Run(adapter->UploadImage(upload));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("import of image"));
+  }
+  EXPECT_EQ(imposter.images.size(), before);
+}
+
 TEST_F(ImagesTest, WhatFailsIsRemoved) {
   Start();
   std::size_t before = imposter.images.size();

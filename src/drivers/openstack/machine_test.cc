@@ -98,6 +98,20 @@ TEST_F(OpenstackTest, BootingFromAVolume) {
             R"("source_type":"image","uuid":")" +
                 imposter.images.begin()->first + R"(","volume_size":"20"}])");
   EXPECT_EQ(last.resources->at("volume-gb"), 20);
+  ASSERT_EQ(imposter.volumes.size(), 1u);
+  const boost::json::object& marks = imposter.volumes.begin()->second.metadata;
+  EXPECT_EQ(TextIn(marks, "nodepool_node_id"), last_id.value);
+  EXPECT_EQ(TextIn(marks, "nodepool_provider_name"), "cloud");
+  Delete();
+  EXPECT_TRUE(imposter.volumes.empty());
+}
+
+TEST_F(OpenstackTest, AVolumeThatCannotBeMarkedIsNoFailure) {
+  label->boot_from_volume = true;
+  Start();
+  imposter.Add({.method = "POST", .path = "/volume", .status = 403, .body = "policy"});
+  Launch();
+  EXPECT_THAT(results, ElementsAre("ready"));
 }
 
 // The calls of a node's life: few, and the same for each.
@@ -291,6 +305,123 @@ TEST_F(FloatingIpTest, IsNotMadeWhereNotWanted) {
   EXPECT_TRUE(imposter.floating_ips.empty());
   EXPECT_EQ(last.public_ipv4, "");
   EXPECT_EQ(last.interface_ip, last.private_ipv4) << "D-95: the first fixed address stands in";
+}
+
+// 10.1
+TEST_F(FloatingIpTest, ARouterKnowsTheNetworkThatDoesNotShowItself) {
+  imposter.shows_external_network = false;
+  Start();
+  Launch();
+  ASSERT_EQ(imposter.floating_ips.size(), 1u);
+  boost::json::value body = boost::json::parse(imposter.LastCall("POST", "/network/v2.0/floatingips")->body);
+  EXPECT_EQ(TextIn(body.at("floatingip").as_object(), "floating_network_id"),
+            "a43d269d-4465-463c-b095-40a8ff58faaa");
+  EXPECT_EQ(imposter.Count("GET", "/network/v2.0/routers"), 1);
+}
+
+// 9.2: the cloud has given the server an address that nova does not show.
+class HiddenFloatingIpTest : public FloatingIpTest {
+ protected:
+  // Launches a node whose server gets the address while it is built.
+  void LaunchWithHiddenIp() {
+    imposter.next_lists_until_active = 3;
+    TaskGroup launches(time.loop(), log::Logger("test"));
+    launches.Spawn("launch", LaunchNode());
+    ASSERT_TRUE(time.RunUntil([&] { return !imposter.servers.empty(); }));
+    std::string server = imposter.servers.begin()->first;
+    for (const auto& [id, port] : imposter.ports) {
+      if (port.device_id == server) imposter.floating_ips["hidden"] = {"203.0.114.77", id, 0};
+    }
+    time.Run(launches.Join());
+    ASSERT_EQ(last.state, NodeState::kReady);
+  }
+};
+
+TEST_F(HiddenFloatingIpTest, IsFoundWhereNoneIsMade) {
+  pool->auto_floating_ip = false;
+  Start();
+  LaunchWithHiddenIp();
+  EXPECT_EQ(last.public_ipv4, "203.0.114.77");
+  EXPECT_EQ(last.interface_ip, "203.0.114.77");
+  EXPECT_EQ(imposter.Count("POST", "/network/v2.0/floatingips"), 0);
+}
+
+TEST_F(HiddenFloatingIpTest, IsTakenWhereOneWouldBeMade) {
+  Start();
+  LaunchWithHiddenIp();
+  EXPECT_EQ(last.public_ipv4, "203.0.114.77");
+  EXPECT_EQ(imposter.floating_ips.size(), 1u);
+}
+
+TEST_F(HiddenFloatingIpTest, IsRemovedByALauncherThatDidNotMakeIt) {
+  Start();
+  Launch();
+  ASSERT_EQ(imposter.floating_ips.size(), 1u);
+  // What the first launcher remembered is gone.
+  time.Run(provider->Stop(), std::chrono::hours(3));
+  Start();
+  Delete();
+  EXPECT_TRUE(imposter.floating_ips.empty());
+}
+
+TEST_F(HiddenFloatingIpTest, IsNoFailureWhenItCannotBeLookedFor) {
+  pool->auto_floating_ip = false;
+  Start();
+  imposter.Add({.method = "GET", .path = "/network/v2.0/ports", .status = 500, .times = 10});
+  Launch();
+  EXPECT_EQ(last.public_ipv4, "");
+}
+
+// 9.3
+class TriedAddressesTest : public OpenstackTest {
+ protected:
+  void SetUp() override {
+    OpenstackTest::SetUp();
+    config->cloud_config.is_private = false;
+    config->cloud_config.networks = {{.name = "private", .routes_ipv4_externally = true}};
+  }
+
+  void StartProbing(std::optional<std::string> open) {
+    Start();
+    adapter->SetProbe([this, open](std::vector<std::string> addresses, SteadyTime) {
+      tried = std::move(addresses);
+      return Tell(open);
+    });
+  }
+  static Task<std::optional<std::string>> Tell(std::optional<std::string> open) { co_return open; }
+
+  void LaunchWithTwoAddresses() {
+    imposter.next_lists_until_active = 3;
+    TaskGroup launches(time.loop(), log::Logger("test"));
+    launches.Spawn("launch", LaunchNode());
+    ASSERT_TRUE(time.RunUntil([&] { return !imposter.servers.empty(); }));
+    boost::json::object& record = imposter.servers.begin()->second.record;
+    record["addresses"].as_object()["private"].as_array().push_back(
+        boost::json::object{{"version", 4}, {"addr", "10.9.9.9"}, {"OS-EXT-IPS:type", "fixed"}});
+    time.Run(launches.Join());
+  }
+
+  std::vector<std::string> tried;
+};
+
+TEST_F(TriedAddressesTest, TheOneThatAnswersIsTaken) {
+  StartProbing("10.9.9.9");
+  LaunchWithTwoAddresses();
+  EXPECT_EQ(tried.size(), 2u);
+  EXPECT_EQ(last.interface_ip, "10.9.9.9");
+}
+
+TEST_F(TriedAddressesTest, TheFirstIsTakenWhenNoneAnswers) {
+  StartProbing(std::nullopt);
+  LaunchWithTwoAddresses();
+  EXPECT_EQ(tried.size(), 2u);
+  EXPECT_EQ(last.interface_ip, tried.front());
+}
+
+TEST_F(TriedAddressesTest, AnOnlyAddressIsNotTried) {
+  StartProbing("10.9.9.9");
+  Launch();
+  EXPECT_EQ(tried.size(), 0u);
 }
 
 TEST_F(FloatingIpTest, NoneLeftIsQuota) {

@@ -28,6 +28,22 @@ std::string ReadGateway(const json::object& entry) {
   return TextIn(entry, "gateway_ip").empty() ? "" : TextIn(entry, "network_id");
 }
 
+// The network that an active router leads to, else empty.
+std::string ReadGatewayNetwork(const json::object& entry) {
+  const json::object* gateway = ObjectIn(entry, "external_gateway_info");
+  return gateway == nullptr || !TruthIn(entry, "admin_state_up") ? "" : TextIn(*gateway, "network_id");
+}
+
+// Where no network shows itself as external, a router still knows one (10.1).
+Task<> FindSourceByRouter(Session& session, NetworkRoles& roles) {
+  ApiCall call;
+  call.service = Service::kNetwork;
+  call.path = "/routers";
+  std::vector<std::string> networks = co_await List(session, std::move(call), "routers", &ReadGatewayNetwork);
+  auto found = std::ranges::find_if(networks, [](const std::string& id) { return !id.empty(); });
+  if (found != networks.end()) roles.floating_sources.push_back(*found);
+}
+
 // The networks that a setting names.
 std::vector<Network> Named(const std::vector<Network>& networks, const CloudConfig& cloud,
                            const std::string& name_or_id) {
@@ -110,7 +126,10 @@ Task<NetworkRoles> ReadNetworkRoles(Session& session) {
     std::set<std::string> ids(with_gateway.begin(), with_gateway.end());
     for (Network& network : networks) network.has_gateway = ids.contains(network.id);
   }
-  co_return ClassifyNetworks(networks, cloud);
+  NetworkRoles roles = ClassifyNetworks(networks, cloud);
+  bool may_need_source = cloud.has_floating_ips && !cloud.is_private;
+  if (roles.floating_sources.empty() && may_need_source) co_await FindSourceByRouter(session, roles);
+  co_return roles;
 }
 
 }  // namespace nodepool::drivers::openstack

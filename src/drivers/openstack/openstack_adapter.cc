@@ -1,11 +1,10 @@
 #include "drivers/openstack/openstack_adapter.h"
 
-#include "driver/statemachine/metadata.h"
 #include "drivers/openstack/create_machine.h"
 #include "drivers/openstack/delete_machine.h"
 #include "drivers/openstack/faults.h"
 #include "drivers/openstack/images.h"
-#include "drivers/openstack/legacy_metadata.h"
+#include "drivers/openstack/leaks.h"
 #include "drivers/openstack/quota.h"
 
 namespace nodepool::drivers::openstack {
@@ -19,7 +18,6 @@ using driver::statemachine::StateMachine;
 
 namespace {
 
-constexpr const char* kInstance = "instance";
 constexpr Duration kMissingImagePause = std::chrono::seconds(300);
 
 const OpenstackLabel& AsOpenstack(const LabelConfig& label) {
@@ -45,31 +43,14 @@ Task<> OpenstackAdapter::Delete(StateMachine& machine, boost::json::value extern
 
 Task<std::vector<Instance>> OpenstackAdapter::ListInstances() { return ListMachines(cloud_); }
 
-// What an old mark says counts only where that is configured, and for ids as they are
-// today: others may have marked theirs so, too (D-69).
-std::map<std::string, std::string> OpenstackAdapter::OwnerForLeaks(const Server& server) const {
-  if (!cloud_.config->deletes_legacy_leaked || !HasOnlyOldOwner(server.metadata)) return server.metadata;
-  std::map<std::string, std::string> metadata = WithTodaysOwner(server.metadata);
-  auto node = metadata.find(driver::statemachine::kNodeKey);
-  bool is_todays = node != metadata.end() && node->second.size() == 10 &&
-                   node->second.find_first_not_of("0123456789") == std::string::npos;
-  return is_todays ? metadata : server.metadata;
-}
-
 Task<std::vector<Resource>> OpenstackAdapter::ListResources() {
-  auto listing = co_await cloud_.servers.NotOlderThan(kListAge);
-  std::vector<Resource> resources;
-  for (const auto& [id, server] : *listing.items) {
-    bool is_going = server.is_deleted() || server.task == "deleting";
-    if (!is_going) resources.push_back({kInstance, id, OwnerForLeaks(server)});
-  }
+  std::vector<Resource> resources = co_await ListMarked(cloud_);
   housekeeping_.Start();
   co_return resources;
 }
 
 Task<> OpenstackAdapter::DeleteResource(Resource resource) {
-  std::string id = std::move(resource.id);
-  co_await DeleteServer(cloud_.session, std::move(id));
+  co_await DeleteMarked(cloud_, std::move(resource));
 }
 
 Task<QuotaInformation> OpenstackAdapter::QuotaLimits() {

@@ -32,8 +32,10 @@ class OpenstackAdapter : public driver::statemachine::Adapter {
                                               boost::json::value external_id) override;
   Task<> Stop() override;
 
+  // How addresses are tried; for tests.
+  void SetProbe(Cloud::Probe probe) { cloud_.probe = std::move(probe); }
+
  private:
-  std::map<std::string, std::string> OwnerForLeaks(const Server& server) const;
   Task<> LookForImages();
   Task<> LookForImage(std::string name);
 

@@ -1,6 +1,9 @@
 // The driver over the real HTTP client and a real connection.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "drivers/openstack/openstack_fixture_for_test.h"
 #include "net/curl_client.h"
 #include "net/http_server.h"
@@ -47,7 +50,8 @@ class OverHttpTest : public OpenstackTest {
   Loop loop_;
   testing::OpenstackImposter real_{loop_, ""};
   net::HttpServer server_{loop_,
-                          [this](net::HttpRequest request) { return real_.Answer(std::move(request)); }};
+                          [this](net::HttpRequest request) { return real_.Answer(std::move(request)); },
+                          net::HttpLimits{.body_bytes = 1 << 20}};
   std::unique_ptr<OpenstackAdapter> over_http_;
 };
 
@@ -65,6 +69,22 @@ TEST_F(OverHttpTest, AServerLives) {
   EXPECT_EQ(RunToEnd(loop_, over_http_->ListInstances()).size(), 1u);
   RunToEnd(loop_, over_http_->Delete(face, face.external_id));
   EXPECT_TRUE(real_.servers.empty());
+}
+
+// What arrives is the file, byte for byte.
+TEST_F(OverHttpTest, AnImageIsUploaded) {
+  std::string path = ::testing::TempDir() + "over_http_test.qcow2";
+  std::string contents;
+  for (int i = 0; i < 200'000; ++i) contents += static_cast<char>(i * 7919 >> 3);
+  std::ofstream(path) << contents;
+  driver::ImageUploadParameters upload;
+  upload.name = "debian-1";
+  upload.filename = path;
+  upload.format = "qcow2";
+  upload.metadata = {{"nodepool_build_id", "b1"}};
+  std::string id = RunToEnd(loop_, over_http_->UploadImage(upload));
+  EXPECT_TRUE(real_.images.at(id).contents == contents);
+  std::filesystem::remove(path);
 }
 
 // Lists longer than what is parsed on the loop.

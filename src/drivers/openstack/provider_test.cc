@@ -188,6 +188,97 @@ TEST_F(OpenstackTest, UnusedFloatingIpsAreRemovedWhereConfigured) {
   EXPECT_THAT(leaks, ElementsAre("floatingips"));
 }
 
+class LeaksTest : public OpenstackTest {
+ protected:
+  void Look() {
+    time.Run(provider->CleanupLeakedResources());
+    time.Advance(60s);
+  }
+
+  // A record as a builder leaves it.
+  Task<> MakeUpload(std::string external_id) {
+    std::optional<zk::HeldLock> lock = co_await store.TryLockImage(ImageName("debian"));
+    ImageBuild build;
+    build.state = ImageState::kReady;
+    store::StoredBuild made = co_await store.CreateBuild(ImageName("debian"), build, *lock);
+    std::optional<zk::HeldLock> upload_lock = co_await store.TryLockUploads(made.id, config->name);
+    ImageUpload upload;
+    upload.state = ImageState::kReady;
+    upload.external_id = external_id;
+    co_await store.CreateUpload(made.id, config->name, upload, *upload_lock);
+  }
+
+  std::string AddMarkedImage(std::string provider_name, std::string status) {
+    std::string id = imposter.AddImage("debian-1");
+    boost::json::object& record = imposter.images.at(id).record;
+    record["status"] = status;
+    record["nodepool_provider_name"] = provider_name;
+    record["nodepool_build_id"] = "0123456789abcdef0123456789abcdef";
+    record["nodepool_upload_id"] = "0000000001";
+    return id;
+  }
+};
+
+// A builder died between the cloud's answer and the record, or in the middle of the file.
+TEST_F(LeaksTest, ImagesWithoutARecordAreRemoved) {
+  std::string begun = AddMarkedImage("cloud", "queued");
+  std::string finished = AddMarkedImage("cloud", "active");
+  std::string others = AddMarkedImage("other", "active");
+  // Its number is of an upload that is gone; a later one found it with the same contents.
+  std::string adopted = AddMarkedImage("cloud", "active");
+  Start();
+  time.Run(MakeUpload(adopted));
+  time.Advance(1s);
+  Look();
+  EXPECT_EQ(leaks.size(), 0u);
+  Look();
+  EXPECT_THAT(leaks, ElementsAre("images", "images"));
+  EXPECT_FALSE(imposter.images.contains(begun) || imposter.images.contains(finished));
+  EXPECT_TRUE(imposter.images.contains(others) && imposter.images.contains(adopted));
+  EXPECT_EQ(imposter.LastCall("GET", "/image/v2/images")->parameters.at("owner"),
+            "9e6b19cfd71541fb91c6ec097a75cc0a");
+}
+
+// A tree that was lost must not take the images with it.
+TEST_F(LeaksTest, ImagesStayWhileTheTreeKnowsNone) {
+  AddMarkedImage("cloud", "active");
+  Start();
+  for (int i = 0; i < 3; ++i) Look();
+  EXPECT_EQ(leaks.size(), 0u);
+  EXPECT_EQ(imposter.Count("GET", "/image/v2/images"), 0);
+}
+
+TEST_F(LeaksTest, VolumesThatOutliveTheirServersAreRemoved) {
+  label->boot_from_volume = true;
+  Start();
+  Launch();
+  boost::json::object gone{{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", "0000009999"}};
+  boost::json::object alive{{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", last_id.value}};
+  imposter.volumes["leaked"] = {"available", 5, gone};
+  imposter.volumes["broken"] = {"error", 5, gone};
+  imposter.volumes["attached"] = {"in-use", 5, gone};
+  imposter.volumes["alive"] = {"available", 5, alive};
+  imposter.volumes["others"] = {"available", 5, {}};
+  Look();
+  EXPECT_EQ(leaks.size(), 0u);
+  Look();
+  EXPECT_THAT(leaks, ElementsAre("volumes", "volumes"));
+  EXPECT_EQ(imposter.volumes.size(), 4u) << "the node's own, attached, alive and others";
+  EXPECT_FALSE(imposter.volumes.contains("leaked") || imposter.volumes.contains("broken"));
+}
+
+// A service that does not answer costs its own leaks only.
+TEST_F(LeaksTest, OneServiceThatFailsDoesNotHoldOffTheRest) {
+  label->boot_from_volume = true;
+  Start();
+  imposter.AddServer({{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", "0000009999"}});
+  imposter.Add({.method = "GET", .path = "/volume", .status = 500, .times = 10});
+  time.Advance(10s);
+  Look();
+  Look();
+  EXPECT_THAT(leaks, ElementsAre("instances"));
+}
+
 // An idle provider asks once a minute, and little.
 TEST_F(OpenstackTest, AnIdleProviderAsksLittle) {
   Start();

@@ -4,7 +4,8 @@
 
 #include "drivers/openstack/addresses.h"
 #include "drivers/openstack/create_machine.h"
-#include "drivers/openstack/paging.h"
+#include "drivers/openstack/json_fields.h"
+#include "drivers/openstack/volumes.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -13,13 +14,6 @@ using driver::QuotaInformation;
 using driver::statemachine::Instance;
 
 namespace {
-
-struct Volume {
-  std::string id;
-  double gigabytes = 0;
-};
-
-Volume ReadVolume(const json::object& entry) { return {TextIn(entry, "id"), NumberIn(entry, "size")}; }
 
 // -1 means that there is no limit.
 void AddLimit(const json::object& absolute, const char* name, const char* resource, Resources& limits) {
@@ -41,13 +35,8 @@ Task<> AddLimits(Session& session, Service service, std::vector<std::pair<const 
 }
 
 Task<std::map<std::string, double>> VolumeSizes(Session& session) {
+  std::vector<Volume> volumes = co_await ListVolumes(session);
   std::map<std::string, double> sizes;
-  bool has_volumes = co_await session.Has(Service::kBlockStorage);
-  if (!has_volumes) co_return sizes;
-  ApiCall call;
-  call.service = Service::kBlockStorage;
-  call.path = "/volumes/detail";
-  std::vector<Volume> volumes = co_await List(session, std::move(call), "volumes", &ReadVolume);
   for (const Volume& volume : volumes) sizes[volume.id] = volume.gigabytes;
   co_return sizes;
 }

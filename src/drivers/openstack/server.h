@@ -17,6 +17,7 @@ struct Address {
   std::string text;
   std::string mac;
   bool is_floating = false;
+  bool accepts = false;  // somebody listened there when it was tried (9.3)
 };
 
 // A server as nova lists it, in any microversion (driver-openstack.md 8).

@@ -1,0 +1,113 @@
+#include "drivers/openstack/leaks.h"
+
+#include <algorithm>
+
+#include "driver/statemachine/metadata.h"
+#include "drivers/openstack/images.h"
+#include "drivers/openstack/legacy_metadata.h"
+#include "drivers/openstack/volumes.h"
+
+namespace nodepool::drivers::openstack {
+
+using driver::statemachine::Resource;
+
+namespace {
+
+constexpr const char* kInstance = "instance";
+constexpr const char* kImage = "image";
+constexpr const char* kVolume = "volume";
+
+// What an old mark says counts only where that is configured, and for ids as they are
+// today: others may have marked theirs so, too (D-69).
+std::map<std::string, std::string> OwnerForLeaks(const Cloud& cloud, const Server& server) {
+  if (!cloud.config->deletes_legacy_leaked || !HasOnlyOldOwner(server.metadata)) return server.metadata;
+  std::map<std::string, std::string> metadata = WithTodaysOwner(server.metadata);
+  auto node = metadata.find(driver::statemachine::kNodeKey);
+  bool is_todays = node != metadata.end() && node->second.size() == 10 &&
+                   node->second.find_first_not_of("0123456789") == std::string::npos;
+  return is_todays ? metadata : server.metadata;
+}
+
+bool HasUploads(const Cloud& cloud) {
+  return std::ranges::any_of(cloud.environment.images.uploads(), [&cloud](const auto& entry) {
+    return entry.first.provider == cloud.config->name;
+  });
+}
+
+bool BootsFromVolumes(const Cloud& cloud) {
+  return std::ranges::any_of(cloud.config->pools, [](const auto& pool) {
+    return std::ranges::any_of(pool.second->labels, [](const auto& label) {
+      return dynamic_cast<const OpenstackLabel&>(*label.second).boot_from_volume;
+    });
+  });
+}
+
+Task<std::vector<Resource>> MarkedImages(Cloud& cloud) {
+  std::string provider = cloud.config->name.str();
+  std::vector<driver::ListedImage> images = co_await ListImagesOf(cloud.session, std::move(provider));
+  std::vector<Resource> resources;
+  for (driver::ListedImage& image : images) {
+    resources.push_back({kImage, std::move(image.id), std::move(image.metadata)});
+  }
+  co_return resources;
+}
+
+// One that is attached, or on its way somewhere, is the business of its server.
+Task<std::vector<Resource>> MarkedVolumes(Cloud& cloud) {
+  std::vector<Volume> volumes = co_await ListVolumes(cloud.session);
+  std::vector<Resource> resources;
+  for (Volume& volume : volumes) {
+    bool is_idle = volume.status == "available" || volume.status == "error";
+    if (is_idle) resources.push_back({kVolume, std::move(volume.id), std::move(volume.metadata)});
+  }
+  co_return resources;
+}
+
+Task<> Append(Cloud& cloud, const char* what, Task<std::vector<Resource>> list,
+              std::vector<Resource>& resources) {
+  std::exception_ptr error;
+  try {
+    std::vector<Resource> more = co_await std::move(list);
+    std::ranges::move(more, std::back_inserter(resources));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  if (error) {
+    cloud.logger.Warning("The {} of provider {} could not be listed; leaked ones are looked for again: {}",
+                         what, cloud.config->name, MessageOf(error));
+  }
+}
+
+}  // namespace
+
+Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
+  auto listing = co_await cloud.servers.NotOlderThan(kListAge);
+  std::vector<Resource> resources;
+  for (const auto& [id, server] : *listing.items) {
+    bool is_going = server.is_deleted() || server.task == "deleting";
+    if (!is_going) resources.push_back({kInstance, id, OwnerForLeaks(cloud, server)});
+  }
+  if (HasUploads(cloud)) {
+    Task<std::vector<Resource>> images = MarkedImages(cloud);
+    co_await Append(cloud, "images", std::move(images), resources);
+  }
+  if (BootsFromVolumes(cloud)) {
+    Task<std::vector<Resource>> volumes = MarkedVolumes(cloud);
+    co_await Append(cloud, "volumes", std::move(volumes), resources);
+  }
+  co_return resources;
+}
+
+Task<> DeleteMarked(Cloud& cloud, Resource resource) {
+  std::string id = std::move(resource.id);
+  if (resource.type == kImage) {
+    co_await DeleteImage(cloud.session, std::move(id));
+  } else if (resource.type == kVolume) {
+    co_await DeleteVolume(cloud.session, std::move(id));
+  } else {
+    co_await DeleteServer(cloud.session, std::move(id));
+  }
+}
+
+}  // namespace nodepool::drivers::openstack
