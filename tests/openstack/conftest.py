@@ -1,16 +1,16 @@
 """A real OpenStack for the tests, started once for each worker process.
 
-The environment variable NODEPOOL_TEST_OPENSTACK names the folder that holds the
-commands `openstack-up` and `openstack-down`; without it these tests are skipped.
-NODEPOOL_TEST_OPENSTACK_STATE names the state folder of a cloud that is left running.
+The environment variable NODEPOOL_TEST_OPENSTACK names the folder that holds the commands
+`cloud-up` and `cloud-down`, as this one does, or `openstack-up` and `openstack-down`;
+without it these tests are skipped. NODEPOOL_TEST_OPENSTACK_STATE names the state folder of a
+cloud that is left running.
 """
 import os
 import pathlib
-import subprocess
 
 import pytest
 
-from openstack_cloud import Cloud, OpenstackSite
+from openstack_cloud import Cloud, Commands, OpenstackSite
 
 
 def pytest_collection_modifyitems(items):
@@ -23,14 +23,13 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory):
-    commands = pathlib.Path(os.environ["NODEPOOL_TEST_OPENSTACK"])
+    commands = Commands(pathlib.Path(os.environ["NODEPOOL_TEST_OPENSTACK"]))
     kept = os.environ.get("NODEPOOL_TEST_OPENSTACK_STATE")
     state = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("openstack")
-    subprocess.run([commands / "openstack-up", state], check=True, timeout=900, capture_output=True)
+    commands.up(state)
     yield Cloud(state, commands)
     if not kept:
-        subprocess.run([commands / "openstack-down", state, "--remove"], check=True, timeout=120,
-                       capture_output=True)
+        commands.down(state, "--remove")
 
 
 @pytest.fixture

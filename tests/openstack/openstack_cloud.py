@@ -21,10 +21,29 @@ LABELS = {
 }
 
 
+class Commands:
+    """What starts and stops a cloud whose state is in a folder; starting resumes what was stopped."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        self.prefix = "cloud" if (folder / "cloud-up").exists() else "openstack"
+
+    def _run(self, name: str, *words):
+        done = subprocess.run([self.folder / f"{self.prefix}-{name}", *words], timeout=900, capture_output=True,
+                              text=True)
+        assert done.returncode == 0, done.stderr[-4000:]
+
+    def up(self, state: pathlib.Path):
+        self._run("up", state)
+
+    def down(self, state: pathlib.Path, *words):
+        self._run("down", state, *words)
+
+
 class Cloud:
     """A running cloud, seen by a user and by its administrator."""
 
-    def __init__(self, state: pathlib.Path, commands: pathlib.Path):
+    def __init__(self, state: pathlib.Path, commands: Commands):
         self.state = state
         self.commands = commands
         self.clouds_yaml = state / "clouds.yaml"
@@ -37,8 +56,8 @@ class Cloud:
         return openstack.connection.Connection(config=config.get_one(name))
 
     def restart(self):
-        subprocess.run([self.commands / "openstack-down", self.state], check=True, timeout=120, capture_output=True)
-        subprocess.run([self.commands / "openstack-up", self.state], check=True, timeout=300, capture_output=True)
+        self.commands.down(self.state)
+        self.commands.up(self.state)
         self.api = self.connect("ci")
 
     def servers(self, **metadata) -> list:
@@ -48,6 +67,10 @@ class Cloud:
     def floating_ips(self) -> list:
         return list(self.api.network.ips(project_id=self.api.current_project_id))
 
+    def images(self) -> list:
+        """Those that some Nodepool made."""
+        return [image for image in self.api.image.images() if "nodepool_provider_name" in (image.properties or {})]
+
     def clear(self):
         for connection in (self.api, self.connect("small")):
             for server in connection.compute.servers():
@@ -56,6 +79,8 @@ class Cloud:
                      120, pause=1)
             for ip in connection.network.ips(project_id=connection.current_project_id):
                 connection.network.delete_ip(ip)
+        for image in self.images():
+            self.api.image.delete_image(image.id, ignore_missing=True)
         for port in self.api.network.ports(project_id=self.api.current_project_id):
             self.api.network.delete_port(port, ignore_missing=True)
 
@@ -101,6 +126,11 @@ class OpenstackSite(Installation):
         self.settings["providers"] = [self.provider()]
         self.settings["zookeeper-timeout"] = 10.0
 
+    def tree(self, **options):
+        tree = super().tree(**options)
+        tree.patience = 300  # a real cloud on a busy machine
+        return tree
+
     def provider(self, name="real", cloud="ci-direct", networks=("dual",), labels=tuple(LABELS), pool=None,
                  **settings):
         return {
@@ -114,6 +144,14 @@ class OpenstackSite(Installation):
     def launcher(self, *arguments, **options):
         os.environ["OS_CLIENT_CONFIG_FILE"] = str(self.cloud.clouds_yaml)
         return super().launcher(*arguments, **options)
+
+    def image_provider(self, images=("tiny",), **settings):
+        """A provider whose nodes boot the first of `images`, which are uploaded to it."""
+        provider = self.provider(labels=(), **settings)
+        provider["diskimages"] = [{"name": name, "meta": {"os_distro": "tiny"}} for name in images]
+        if images:
+            provider["pools"][0]["labels"] = [{"name": "small", "diskimage": images[0], "flavor-name": "m1.small"}]
+        return provider
 
     def write_clouds(self, **changes) -> pathlib.Path:
         """A clouds.yaml of the test's own; `changes` by cloud."""

@@ -92,6 +92,8 @@ def test_leaks_are_found_and_removed(openstack_site):
                                         networks=[{"uuid": network.id}])
     for server in (leaked, foreign):
         wait_for(lambda s=server: api.compute.get_server(s.id).status == "ACTIVE", "the server is active", 60)
+    volume = api.block_storage.create_volume(size=1, metadata=metadata)
+    foreign_volume = api.block_storage.create_volume(size=1, metadata={"whose": "others"})
     port = api.network.create_port(network_id=network.id, device_owner="compute:az1")
     ip = api.network.create_ip(floating_network_id=api.network.find_network("public").id)
     provider = openstack_site.provider(**{"port-cleanup-interval": 3, "clean-floating-ips": True})
@@ -99,6 +101,9 @@ def test_leaks_are_found_and_removed(openstack_site):
     wait_for(lambda: [server.id for server in cloud.servers()] == [foreign.id], "the leaked server is removed", 60)
     wait_for(lambda: api.network.find_port(port.id) is None, "the port is removed", 60)
     wait_for(lambda: api.network.find_ip(ip.id) is None, "the floating IP is removed", 60)
+    wait_for(lambda: [entry.id for entry in api.block_storage.volumes()] == [foreign_volume.id],
+             f"volume {volume.id} is removed", 60)
+    api.block_storage.delete_volume(foreign_volume)
     request = tree.add_request(["tiny"])
     tree.give_back(tree.use(request))
 

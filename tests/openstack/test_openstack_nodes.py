@@ -86,7 +86,9 @@ def test_boot_from_volume(openstack_site):
     openstack_site.launcher()
     held = tree.use(tree.add_request(["volume"]))
     assert tree.node(held[0][0])["resources"]["volume-gb"] == 5
-    assert [volume.size for volume in cloud.api.block_storage.volumes()] == [5]
+    volume, = cloud.api.block_storage.volumes()
+    assert volume.size == 5
+    assert volume.metadata["nodepool_node_id"] == held[0][0] and volume.metadata["nodepool_provider_name"] == "real"
     tree.give_back(held)
     tree.wait_node_gone(held[0][0], 60)
     wait_for(lambda: not list(cloud.api.block_storage.volumes()), "the volume is gone")
