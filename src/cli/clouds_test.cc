@@ -86,6 +86,7 @@ TEST_F(CloudsTest, AliensAreMachinesThatNoNodeNames) {
   EXPECT_EQ(out_.str(), "[]\n");
 }
 
+// O-alien-images
 TEST_F(CloudsTest, ACloudThatCannotBeAskedIsAWarning) {
   contents_[ProviderName("cloud")].is_broken = true;
   contents_[ProviderName("other")].machines = {{.name = "x", .id = "i-9"}};

@@ -24,7 +24,8 @@ using ::testing::HasSubstr;
 class CurlTlsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"}) {
+    for (const char* name :
+         {"http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"}) {
       ::unsetenv(name);
     }
     tls_.ca_path = files().Path("ca.pem");

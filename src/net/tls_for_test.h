@@ -53,8 +53,7 @@ class TlsServerForTest {
     context_.use_private_key_file(files.Path("server.key"), boost::asio::ssl::context::pem);
     context_.load_verify_file(files.Path("ca.pem"));
     if (wants_certificate) {
-      context_.set_verify_mode(boost::asio::ssl::verify_peer |
-                               boost::asio::ssl::verify_fail_if_no_peer_cert);
+      context_.set_verify_mode(boost::asio::ssl::verify_peer | boost::asio::ssl::verify_fail_if_no_peer_cert);
     }
     tasks_.Spawn("TLS server", Serve());
   }
@@ -80,7 +79,8 @@ class TlsServerForTest {
     co_await stream->async_read_some(boost::asio::buffer(request), token);
     if (error) co_return;
     std::string name = ClientName(*stream);
-    std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(name.size()) + "\r\n\r\n" + name;
+    std::string answer =
+        "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(name.size()) + "\r\n\r\n" + name;
     co_await boost::asio::async_write(*stream, boost::asio::buffer(answer), token);
   }
   static std::string ClientName(Stream& stream) {

@@ -4,9 +4,13 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "drivers/openstack/addresses.h"
 #include "drivers/openstack/catalog.h"
 #include "drivers/openstack/cloud_config.h"
 #include "drivers/openstack/faults.h"
+#include "drivers/openstack/floating_ip.h"
+#include "drivers/openstack/json_fields.h"
+#include "drivers/openstack/paging.h"
 #include "drivers/openstack/server.h"
 #include "drivers/openstack/token.h"
 #include "drivers/openstack/versions.h"
@@ -24,6 +28,25 @@ void Try(Read read) {
     read();
   } catch (const nodepool::Error&) {
   }
+}
+
+// What a list of the cloud may hold, and what is made of it.
+void TryRecord(const boost::json::object& record) {
+  using namespace nodepool;
+  namespace openstack = drivers::openstack;
+  openstack::NetworkRoles roles{.external_ipv4 = {"public"}, .internal_ipv4 = {"private"}};
+  openstack::CloudConfig cloud;
+  for (bool is_private : {false, true}) {
+    cloud.is_private = is_private;
+    openstack::Server server = openstack::ReadServer(record);
+    openstack::ChosenAddresses chosen = openstack::ChooseAddresses(server, roles, cloud, true);
+    openstack::NeedsFloatingIp(server, chosen, roles, cloud);
+  }
+  openstack::Port port = openstack::ReadPort(record);
+  Try([&] { openstack::ChooseTarget({port, port}, roles); });
+  Try([&] { openstack::ChooseTarget({port}, roles); });
+  openstack::ApiReply page{200, {{"link", openstack::TextIn(record, "link")}}, record};
+  Try([&] { openstack::NextQuery(page, "servers"); });
 }
 
 }  // namespace
@@ -45,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   boost::system::error_code malformed;
   boost::json::value value = boost::json::parse(text, malformed);
   if (malformed) return 0;
-  if (value.is_object()) Try([&] { openstack::ReadServer(value.get_object()); });
+  if (value.is_object()) TryRecord(value.get_object());
   if (value.is_array())
     Try([&] {
       openstack::FindEndpoint(value.get_array(), openstack::CloudConfig(), openstack::Service::kCompute);

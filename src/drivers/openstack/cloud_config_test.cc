@@ -70,6 +70,7 @@ class CloudConfigTest : public ::testing::Test {
   Variables variables_;
 };
 
+// O-sdk-config
 TEST_F(CloudConfigTest, RegionsAndWhatTheyChange) {
   CloudConfig north = Resolve("main");
   EXPECT_EQ(north.name, "main");

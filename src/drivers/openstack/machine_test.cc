@@ -17,7 +17,7 @@ using ::testing::Not;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// LA-01, D-71
+// LA-01, D-71, O-assign, O-net-name, O-sg
 TEST_F(OpenstackTest, AServerIsMadeAndItsNodeDescribed) {
   label->instance_properties = {{"team", "ci"}, {"count", 3}, {"groups", "mine"}, {"nodepool_node_id", "no"}};
   label->key_name = "ci-key";
@@ -71,7 +71,7 @@ TEST_F(OpenstackTest, WhatIsNotConfiguredIsNotSent) {
             "compute 2.93");
 }
 
-// LA-27
+// LA-27, O-dyn-none
 TEST_F(OpenstackTest, PropertiesAreMadeFromTheRequest) {
   label->dynamic_instance_properties = {{"tenant", "Tenant is {request.tenant_name}"},
                                         {"event", "{request.event_id} {{x}}"},
@@ -86,6 +86,7 @@ TEST_F(OpenstackTest, PropertiesAreMadeFromTheRequest) {
   EXPECT_FALSE(metadata.contains("broken"));
 }
 
+// O-bfv
 TEST_F(OpenstackTest, BootingFromAVolume) {
   label->boot_from_volume = true;
   label->volume_size = 20;
@@ -114,7 +115,7 @@ TEST_F(OpenstackTest, AVolumeThatCannotBeMarkedIsNoFailure) {
   EXPECT_THAT(results, ElementsAre("ready"));
 }
 
-// The calls of a node's life: few, and the same for each.
+// The calls of a node's life: few, and the same for each; O-delete.
 TEST_F(OpenstackTest, CallsOfANodesLife) {
   Start();
   Launch();
@@ -146,7 +147,7 @@ TEST_F(OpenstackTest, ManyNodesShareTheLists) {
 }
 
 // D-92: the id of a server that is born in ERROR is stored, and it is deleted before
-// the next attempt.
+// the next attempt; O-launch-fail.
 TEST_F(OpenstackTest, AServerInErrorIsDeletedBeforeTheNextOne) {
   imposter.next_server_becomes = "ERROR";
   imposter.next_server_fault = "Build of instance aborted: nothing works";
@@ -168,7 +169,7 @@ TEST_F(OpenstackTest, NoRoomInTheCloudIsCapacity) {
   EXPECT_THAT(results, ElementsAre("error.capacity"));
 }
 
-// LA-79
+// LA-79, O-over-quota, O-fault-quota
 TEST_F(OpenstackTest, QuotaIsToldInSeveralWays) {
   Start();
   imposter.limits["maxTotalInstances"] = 0;
@@ -185,6 +186,7 @@ TEST_F(OpenstackTest, QuotaIsToldInSeveralWays) {
   EXPECT_THAT(results, ElementsAre("error.quota", "error.quota", "error.quota"));
 }
 
+// O-launch-timeout
 TEST_F(OpenstackTest, AServerThatIsStuckEndsWithTheTimeOut) {
   imposter.next_lists_until_active = 1'000'000;
   config->launch_timeout = 60s;
@@ -208,7 +210,7 @@ TEST_F(OpenstackTest, AServerThatVanishesIsAFailure) {
   EXPECT_THAT(results, ElementsAre("error.status"));
 }
 
-// LA-45: a deleted server that is still listed is gone.
+// LA-45, O-delete-listed: a deleted server that is still listed is gone.
 TEST_F(OpenstackTest, ADeletedServerThatIsListedIsGone) {
   Start();
   Launch();
@@ -230,6 +232,27 @@ TEST_F(OpenstackTest, AServerThatIsGoneIsDeleted) {
   EXPECT_EQ(imposter.calls().size(), 1u);
 }
 
+// O-launch-delete-error
+TEST_F(OpenstackTest, TheServerOfAFailedAttemptIsDeletedInTheEnd) {
+  imposter.next_server_becomes = "ERROR";
+  imposter.failing_deletes = 1;
+  Start();
+  TaskGroup launches(time.loop(), log::Logger("test"));
+  launches.Spawn("launch", LaunchNode());
+  ASSERT_TRUE(time.RunUntil([&] { return !imposter.servers.empty(); }));
+  imposter.next_server_becomes = "ACTIVE";
+  time.Run(launches.Join());
+  EXPECT_EQ(last.state, NodeState::kReady);
+  for (int i = 0; i < 3; ++i) {
+    time.Advance(60s);
+    time.Run(provider->CleanupLeakedResources());
+  }
+  time.Advance(60s);
+  ASSERT_EQ(imposter.servers.size(), 1u);
+  EXPECT_EQ(last.external_id.as_string(), imposter.servers.begin()->first);
+}
+
+// O-delete-fail
 TEST_F(OpenstackTest, ADeletionThatFailsIsToldSoon) {
   Start();
   Launch();
@@ -241,7 +264,8 @@ TEST_F(OpenstackTest, ADeletionThatFailsIsToldSoon) {
   EXPECT_TRUE(imposter.servers.empty());
 }
 
-// A refusal as wrong makes everything be looked up anew: the image may be another now.
+// A refusal as wrong makes everything be looked up anew: the image may be another now, or
+// the zone; O-az-change.
 TEST_F(OpenstackTest, AWrongRequestClearsWhatIsRemembered) {
   Start();
   imposter.Add({.method = "POST",
@@ -252,6 +276,9 @@ TEST_F(OpenstackTest, AWrongRequestClearsWhatIsRemembered) {
   EXPECT_THAT(results, ElementsAre("error.unknown", "ready"));
   EXPECT_EQ(imposter.Count("GET", "/image/v2/images"), 1);
   EXPECT_EQ(imposter.Count("GET", "/compute/v2.1/flavors/detail"), 1);
+  int zones_asked = imposter.Count("GET", "/compute/v2.1/os-availability-zone");
+  time.Run(adapter->AvailabilityZones());
+  EXPECT_EQ(imposter.Count("GET", "/compute/v2.1/os-availability-zone"), zones_asked + 1);
 }
 
 // D-93
@@ -264,6 +291,7 @@ TEST_F(OpenstackTest, AFailedListFailsNobody) {
   EXPECT_THAT(results, ElementsAre("ready"));
 }
 
+// O-keyscan-console
 TEST_F(OpenstackTest, TheConsoleIsReadWhereItIsWanted) {
   Start();
   boost::json::value id("x");
@@ -281,7 +309,7 @@ class FloatingIpTest : public OpenstackTest {
   }
 };
 
-// LA-70
+// LA-70, O-auto-fip
 TEST_F(FloatingIpTest, IsMadeAndRemovedWithTheServer) {
   Start();
   Launch();
@@ -298,6 +326,7 @@ TEST_F(FloatingIpTest, IsMadeAndRemovedWithTheServer) {
   EXPECT_EQ(imposter.Counts().at("DELETE /network/v2.0/floatingips/ID"), 1);
 }
 
+// O-auto-fip
 TEST_F(FloatingIpTest, IsNotMadeWhereNotWanted) {
   pool->auto_floating_ip = false;
   Start();

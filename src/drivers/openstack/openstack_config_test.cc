@@ -79,6 +79,7 @@ TEST_F(OpenstackConfigTest, TheProvidersImageFormatIsBuilt) {
   EXPECT_THAT(config_.diskimages[ImageName("e")].formats, ElementsAre("vhd"));
 }
 
+// O-unmanaged
 TEST_F(OpenstackConfigTest, ImagesSayHowToConnect) {
   OpenstackConfig config = Load(
       "name: p\ndiskimages: [{name: d, connection-type: winrm, meta: {a: 1}}, {name: e, connection-port: "
@@ -180,6 +181,7 @@ TEST_F(OpenstackConfigTest, TheFingerprintFollowsTheImages) {
   EXPECT_NE(Load(text).fingerprint, before);
 }
 
+// O-sdk-bad
 TEST_F(OpenstackConfigTest, Validation) {
   auto problems = [](const std::string& text) {
     std::vector<std::string> texts;

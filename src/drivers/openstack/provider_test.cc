@@ -91,7 +91,7 @@ TEST_F(OpenstackTest, AnImageThatIsNamedByItsId) {
   EXPECT_EQ(imposter.Counts().count("GET /image/v2/images"), 0u);
 }
 
-// Servers without a record are removed at the second look.
+// Servers without a record are removed at the second look; O-leak-server.
 TEST_F(OpenstackTest, LeakedServersAreRemoved) {
   Start();
   Launch();
@@ -137,7 +137,7 @@ TEST_F(OpenstackTest, OldMarksCountForQuotaAndRarelyForLeaks) {
   EXPECT_THAT(leaks, ElementsAre("instances", "instances"));
 }
 
-// LA-90, D-96: only ports that stay down, and only of our project.
+// LA-90, D-96, O-leak-ports: only ports that stay down, and only of our project.
 TEST_F(OpenstackTest, LeakedPortsAreRemoved) {
   Start();
   imposter.ports["a"] = {.device_owner = "compute:az1", .status = "DOWN"};

@@ -65,6 +65,7 @@ TEST_F(AddressesTest, APrivateCloudUsesPrivateAddresses) {
   EXPECT_FALSE(NeedsIp());
 }
 
+// O-ip-version
 TEST_F(AddressesTest, Ipv6WhereThisHostHasIt) {
   server.addresses.push_back({.network = "outer", .version = 6, .text = "2001:db8::1"});
   server.addresses.push_back({.network = "outer", .text = "8.8.8.8"});
@@ -117,7 +118,7 @@ TEST(FloatingTargets, AreOnTheNetworkForThem) {
   EXPECT_FALSE(ChooseTarget({first, second}, roles));
 }
 
-// D-91
+// D-91, O-flavor-name
 TEST(Flavors, AreChosen) {
   std::vector<Flavor> flavors = {{"1", "small-a", 1, 1024}, {"2", "small-b", 1, 2048}, {"3", "big", 8, 8192}};
   OpenstackLabel label;

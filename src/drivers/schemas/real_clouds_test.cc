@@ -145,5 +145,32 @@ providers:
   }
 }
 
+// O-sdk-reload: clouds.yaml is read anew with the configuration, and what changed in it is a
+// change of the provider.
+TEST_F(RealOpenstackConfigs, ChangedCredentialsAreAChange) {
+  std::string path = folder_ + "/nodepool.yaml";
+  std::ofstream(path) << "providers: [{name: p, cloud: north, pools: []}]";
+  Expected<config::Config> loaded = config::Load(path, {.drivers = KnownDriverSchema});
+  ASSERT_TRUE(loaded);
+  config::ProviderSection section = loaded->providers.front();
+  std::string clouds = WriteClouds(*loaded);
+  OpenstackDriver driver(openstack::Variables{{"OS_CLIENT_CONFIG_FILE", clouds}});
+  auto load = [&] {
+    driver.Reset();
+    return std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(
+        driver.LoadProviderConfig(section, *loaded));
+  };
+  auto before = load();
+  EXPECT_EQ(load()->fingerprint, before->fingerprint);
+  std::stringstream text;
+  text << std::ifstream(clouds).rdbuf();
+  std::string content = text.str();
+  content.replace(content.find("secret"), 6, "changed");
+  std::ofstream(clouds) << content;
+  auto after = load();
+  EXPECT_EQ(after->cloud_config.credentials.Get("password"), "changed");
+  EXPECT_NE(after->fingerprint, before->fingerprint);
+}
+
 }  // namespace
 }  // namespace nodepool::drivers

@@ -1,6 +1,7 @@
 """Daemons that outlive the program that starts them, known by their pid files."""
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -70,12 +71,6 @@ class Daemons:
         (self.folder / f"run/{name}.pid").unlink()
 
 
-def is_listening(port: int) -> bool:
-    with socket.socket() as connection:
-        connection.settimeout(1)
-        return connection.connect_ex(("127.0.0.1", port)) == 0
-
-
 def answers_http(port: int) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
@@ -86,12 +81,15 @@ def answers_http(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """All at the same time, so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+    """Below those that the system gives to clients: a cloud that is started again needs the same ones."""
+    found = []
+    while len(found) < count:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found
