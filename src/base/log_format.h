@@ -48,7 +48,7 @@ class LineFormat {
   };
   struct Piece {
     Field field;
-    std::string text;   // of kText
+    std::string text;  // of kText
     bool is_left = false;
     bool has_zeros = false;
     int width = 0;

@@ -20,7 +20,8 @@ std::string Formatted(std::string_view format, const Record& record, bool is_mul
 // configuration.md 14
 TEST(LineFormatTest, FieldsAsPythonHasThem) {
   Record record{Level::kWarning, "nodepool.zk", {"e1", "", "7"}, "text"};
-  EXPECT_EQ(Formatted("%(levelname)s %(name)s: %(message)s", record), "WARNING nodepool.zk: [e: e1] [node: 7] text");
+  EXPECT_EQ(Formatted("%(levelname)s %(name)s: %(message)s", record),
+            "WARNING nodepool.zk: [e: e1] [node: 7] text");
   EXPECT_EQ(Formatted("%(levelname)-9s|%(levelname)9s|%(msecs)03d|%(levelno)d|100%%", record),
             "WARNING  |  WARNING|007|30|100%");
   EXPECT_EQ(Formatted("%(created)f %(created).2f", record), "1772368496.007000 1772368496.01");

@@ -32,7 +32,7 @@ class FileSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit FileSink(LogFile settings) : settings_(std::move(settings)) {
     Open();
-    struct stat status{};
+    struct stat status {};
     bool is_known = size_ > 0 && ::stat(settings_.path.c_str(), &status) == 0;
     PlanTurn(is_known ? status.st_mtime : std::time(nullptr));
   }
@@ -47,7 +47,8 @@ class FileSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
     if (!is_open_ || (settings_.is_watched && IsMovedAway())) Reopen();
     if (settings_.turn != LogFile::Turn::kNever && std::time(nullptr) >= turn_at_) TurnByTime();
     std::size_t size = message.payload.size() + 1;
-    bool is_full = settings_.max_bytes > 0 && size_ > 0 && size_ + size > static_cast<std::size_t>(settings_.max_bytes);
+    bool is_full =
+        settings_.max_bytes > 0 && size_ > 0 && size_ + size > static_cast<std::size_t>(settings_.max_bytes);
     if (is_full && settings_.backups > 0) TurnBySize();
     spdlog::memory_buf_t line;
     line.append(message.payload.begin(), message.payload.end());
@@ -68,12 +69,12 @@ class FileSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
     file_.open(settings_.path);
     is_open_ = true;
     size_ = file_.size();
-    struct stat status{};
+    struct stat status {};
     if (::stat(settings_.path.c_str(), &status) == 0) inode_ = status.st_ino;
   }
 
   bool IsMovedAway() const {
-    struct stat status{};
+    struct stat status {};
     return ::stat(settings_.path.c_str(), &status) != 0 || status.st_ino != inode_;
   }
 
@@ -258,10 +259,11 @@ std::shared_ptr<spdlog::sinks::sink> OpenSink(const Handler& handler) {
     sink->set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
     return sink;
   } catch (const spdlog::spdlog_ex& error) {
-    throw nodepool::Error(Verdict::kInvalid, fmt::format("cannot log to {}: {}",
-                                                         handler.kind == Handler::Kind::kFile ? handler.file.path
-                                                                                              : handler.syslog.address,
-                                                         error.what()));
+    throw nodepool::Error(
+        Verdict::kInvalid,
+        fmt::format("cannot log to {}: {}",
+                    handler.kind == Handler::Kind::kFile ? handler.file.path : handler.syslog.address,
+                    error.what()));
   }
 }
 

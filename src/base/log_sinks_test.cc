@@ -28,7 +28,7 @@ class LogSetupTest : public ::testing::Test {
     handler.format = *LineFormat::Parse("%(levelname)s %(name)s %(message)s", "", false);
   }
   ~LogSetupTest() override {
-    Setup normal;
+    log::Setup normal;
     normal.handlers["stderr"];
     normal.loggers[""] = {Level::kInfo, {"stderr"}, true};
     Apply(normal);
@@ -42,7 +42,7 @@ class LogSetupTest : public ::testing::Test {
   }
 
   fs::path folder_;
-  Setup setup_;
+  log::Setup setup_;
 };
 
 TEST_F(LogSetupTest, LevelsAndHandlersFollowTheNames) {
@@ -64,7 +64,7 @@ TEST_F(LogSetupTest, LevelsAndHandlersFollowTheNames) {
 
 TEST_F(LogSetupTest, AFileThatCannotBeOpenedChangesNothing) {
   Apply(setup_);
-  setup_.handlers["main"].file.path = File("none/main.log");
+  setup_.handlers["main"].file.path = File("main.log/x");
   EXPECT_THROW(Apply(setup_), Error);
   Logger("setup").Info("still here");
   EXPECT_EQ(Text("main.log"), "INFO setup still here\n");
@@ -157,7 +157,8 @@ TEST_F(LogSetupTest, SyslogGetsDatagrams) {
   char text[100];
   ssize_t received = ::recv(receiver, text, sizeof(text), 0);
   ::close(receiver);
-  EXPECT_EQ(std::string(text, static_cast<std::size_t>(received)), std::string("<28>WARNING setup text\0", 23));
+  EXPECT_EQ(std::string(text, static_cast<std::size_t>(received)),
+            std::string("<28>WARNING setup text\0", 23));
 }
 
 TEST_F(LogSetupTest, SyslogThatIsNotThereHurtsNobody) {

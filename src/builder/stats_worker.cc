@@ -14,12 +14,10 @@ constexpr int kPaused = 3;
 
 }  // namespace
 
-StatsWorker::StatsWorker(Context& context, const BuildWorker& builds, const UploadWorker& uploads,
-                         Limits limits)
+StatsWorker::StatsWorker(Context& context, const BuildWorker& builds, const UploadWorker& uploads)
     : context_(context),
       builds_(builds),
       uploads_(uploads),
-      limits_(limits),
       tasks_(context.loop, log::Logger("nodepool.builder.Stats")) {}
 
 StatsWorker::~StatsWorker() = default;

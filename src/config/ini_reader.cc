@@ -20,7 +20,8 @@ std::string_view Stripped(std::string_view text) {
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
 }
 
@@ -54,7 +55,8 @@ Expected<Ini> ParseIni(std::string_view text) {
     if (section == nullptr) return fail("the first line has to be a [section]");
     std::string key = LowerCase(Stripped(content.substr(0, mark)));
     std::string_view value = Stripped(content.substr(mark + 1));
-    int column = static_cast<int>(value.empty() ? line.size() : static_cast<std::size_t>(line.find(value, mark))) + 1;
+    int column =
+        static_cast<int>(value.empty() ? line.size() : static_cast<std::size_t>(line.find(value, mark))) + 1;
     auto [place, is_new] = section->try_emplace(key, IniValue{std::string(value), {number, column}});
     if (!is_new) return fail(fmt::format("\"{}\" stands twice in its section", Excerpt(key)));
     open = &place->second;

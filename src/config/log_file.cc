@@ -60,41 +60,45 @@ std::int64_t NumberOr(const Value& map, std::string_view key, std::int64_t other
 std::optional<log::Level> LevelIn(const Value& map) {
   using log::Level;
   static const std::map<std::string_view, std::optional<Level>> kLevels = {
-      {"NOTSET", std::nullopt},     {"0", std::nullopt},        {"DEBUG", Level::kDebug},
-      {"10", Level::kDebug},        {"INFO", Level::kInfo},     {"20", Level::kInfo},
-      {"WARN", Level::kWarning},    {"WARNING", Level::kWarning}, {"30", Level::kWarning},
-      {"ERROR", Level::kError},     {"40", Level::kError},      {"CRITICAL", Level::kCritical},
-      {"FATAL", Level::kCritical},  {"50", Level::kCritical}};
+      {"NOTSET", std::nullopt},    {"0", std::nullopt},          {"DEBUG", Level::kDebug},
+      {"10", Level::kDebug},       {"INFO", Level::kInfo},       {"20", Level::kInfo},
+      {"WARN", Level::kWarning},   {"WARNING", Level::kWarning}, {"30", Level::kWarning},
+      {"ERROR", Level::kError},    {"40", Level::kError},        {"CRITICAL", Level::kCritical},
+      {"FATAL", Level::kCritical}, {"50", Level::kCritical}};
   const Value* value = FindScalar(map, "level");
   if (value == nullptr) return std::nullopt;
   auto found = kLevels.find(value->text());
   if (found != kLevels.end()) return found->second;
-  throw ErrorAt(value->position(), fmt::format("{} is no level; there are DEBUG, INFO, WARNING, ERROR, CRITICAL "
-                                               "and NOTSET",
-                                               Excerpt(value->text())));
+  throw ErrorAt(value->position(),
+                fmt::format("{} is no level; there are DEBUG, INFO, WARNING, ERROR, CRITICAL "
+                            "and NOTSET",
+                            Excerpt(value->text())));
 }
 
 // --- Formatters ---------------------------------------------------------------------
 
 log::LineFormat ReadFormatter(const Value& settings) {
-  if (settings.kind() != Value::Kind::kMap) throw ErrorAt(settings.position(), "expected the settings of a formatter");
+  if (settings.kind() != Value::Kind::kMap)
+    throw ErrorAt(settings.position(), "expected the settings of a formatter");
   const Value* name = FindScalar(settings, "class");
   if (name == nullptr) name = FindScalar(settings, "()");
   std::string_view last = name == nullptr ? "Formatter" : LastName(name->text());
   if (last == "JsonFormatter") return log::LineFormat::Json();
   if (last != "Formatter" && last != "MultiLineFormatter") {
-    throw ErrorAt(name->position(), fmt::format("{} is not supported as a formatter; there are logging.Formatter, "
-                                                "nodepool.logconfig.MultiLineFormatter and "
-                                                "nodepool.logconfig.JsonFormatter",
-                                                Excerpt(name->text())));
+    throw ErrorAt(name->position(),
+                  fmt::format("{} is not supported as a formatter; there are logging.Formatter, "
+                              "nodepool.logconfig.MultiLineFormatter and "
+                              "nodepool.logconfig.JsonFormatter",
+                              Excerpt(name->text())));
   }
   if (std::string style = TextOr(settings, "style", "%"); style != "%") {
     throw ErrorAt(FindScalar(settings, "style")->position(), "of the styles only % is supported");
   }
   const Value* format = FindScalar(settings, "format");
   if (format == nullptr) format = FindScalar(settings, "fmt");
-  Expected<log::LineFormat> parsed = log::LineFormat::Parse(format == nullptr ? "%(message)s" : format->text(),
-                                                            TextOr(settings, "datefmt", ""), last == "MultiLineFormatter");
+  Expected<log::LineFormat> parsed =
+      log::LineFormat::Parse(format == nullptr ? "%(message)s" : format->text(),
+                             TextOr(settings, "datefmt", ""), last == "MultiLineFormatter");
   if (!parsed) throw ErrorAt(format->position(), parsed.error().message());
   return *parsed;
 }
@@ -117,10 +121,12 @@ constexpr std::array<Rhythm, 6> kRhythms = {{{"S", log::LogFile::Turn::kSeconds,
 void ReadRhythm(const Value& settings, log::LogFile& file) {
   constexpr std::int64_t kLongest = 100 * 365;
   std::string when = TextOr(settings, "when", "H");
-  std::ranges::transform(when, when.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::ranges::transform(when, when.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   bool is_weekday = when.size() == 2 && when[0] == 'W' && when[1] >= '0' && when[1] <= '6';
   if (is_weekday) file.weekday = when[1] - '0';
-  auto rhythm = std::ranges::find(kRhythms, is_weekday ? std::string_view("W") : std::string_view(when), &Rhythm::when);
+  auto rhythm =
+      std::ranges::find(kRhythms, is_weekday ? std::string_view("W") : std::string_view(when), &Rhythm::when);
   if (rhythm == kRhythms.end() || (when == "W")) {
     throw ErrorAt(settings.Find("when")->position(), "expected S, M, H, D, midnight or W0 to W6 for when");
   }
@@ -147,15 +153,17 @@ log::LogFile ReadFile(const Value& settings, std::string_view class_name) {
 }
 
 int FacilityOf(const Value& value) {
-  static const std::vector<std::string> kNames = {"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news",
-                                                  "uucp", "cron", "authpriv", "ftp", "", "", "", "", "local0",
-                                                  "local1", "local2", "local3", "local4", "local5", "local6", "local7"};
+  static const std::vector<std::string> kNames = {
+      "kern",   "user",   "mail",     "daemon", "auth",   "syslog", "lpr",    "news",
+      "uucp",   "cron",   "authpriv", "ftp",    "",       "",       "",       "",
+      "local0", "local1", "local2",   "local3", "local4", "local5", "local6", "local7"};
   if (value.kind() == Value::Kind::kInt && value.int_value() >= 0 && value.int_value() < std::ssize(kNames)) {
     return static_cast<int>(value.int_value());
   }
   std::string name(LastName(value.text()));
   if (name.starts_with("LOG_")) name.erase(0, 4);
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   auto found = name.empty() ? kNames.end() : std::ranges::find(kNames, name);
   if (found != kNames.end()) return static_cast<int>(found - kNames.begin());
   throw ErrorAt(value.position(), fmt::format("{} is no facility of syslog", Excerpt(value.text())));
@@ -183,7 +191,8 @@ log::Syslog ReadSyslog(const Value& settings) {
 }
 
 log::Handler ReadHandler(const Value& settings, const std::map<std::string, log::LineFormat>& formatters) {
-  if (settings.kind() != Value::Kind::kMap) throw ErrorAt(settings.position(), "expected the settings of a handler");
+  if (settings.kind() != Value::Kind::kMap)
+    throw ErrorAt(settings.position(), "expected the settings of a handler");
   const Value* name = FindScalar(settings, "class");
   if (name == nullptr) throw ErrorAt(settings.position(), "the class of the handler is missing");
   const HandlerClass& known = FindHandlerClass(*name);
@@ -198,10 +207,12 @@ log::Handler ReadHandler(const Value& settings, const std::map<std::string, log:
   handler.level = LevelIn(settings).value_or(log::Level::kDebug);
   // Python's own default; ours is for daemons without a logging file.
   handler.format = *log::LineFormat::Parse("%(message)s", "", false);
-  if (const Value* formatter = FindScalar(settings, "formatter"); formatter != nullptr && !formatter->text().empty()) {
+  if (const Value* formatter = FindScalar(settings, "formatter");
+      formatter != nullptr && !formatter->text().empty()) {
     auto found = formatters.find(formatter->text());
     if (found == formatters.end()) {
-      throw ErrorAt(formatter->position(), fmt::format("there is no formatter {}", Excerpt(formatter->text())));
+      throw ErrorAt(formatter->position(),
+                    fmt::format("there is no formatter {}", Excerpt(formatter->text())));
     }
     handler.format = found->second;
   }
@@ -223,12 +234,14 @@ log::Handler ReadHandler(const Value& settings, const std::map<std::string, log:
 log::LoggerSetup ReadLogger(const Value& settings, const log::Setup& setup) {
   log::LoggerSetup logger;
   if (settings.is_null()) return logger;
-  if (settings.kind() != Value::Kind::kMap) throw ErrorAt(settings.position(), "expected the settings of a logger");
+  if (settings.kind() != Value::Kind::kMap)
+    throw ErrorAt(settings.position(), "expected the settings of a logger");
   logger.level = LevelIn(settings);
   logger.is_passed_on = BoolOr(settings, "propagate", true);
   const Value* handlers = settings.Find("handlers");
   if (handlers == nullptr || handlers->is_null()) return logger;
-  if (handlers->kind() != Value::Kind::kList) throw ErrorAt(handlers->position(), "expected a list of handlers");
+  if (handlers->kind() != Value::Kind::kList)
+    throw ErrorAt(handlers->position(), "expected a list of handlers");
   for (const Value& name : handlers->list()) {
     if (!IsScalar(name) || !setup.handlers.contains(name.text())) {
       throw ErrorAt(name.position(), "there is no handler of this name");
@@ -242,13 +255,14 @@ const Value::Map& EntriesOf(const Value& root, std::string_view key) {
   static const Value::Map none;
   const Value* entries = root.Find(key);
   if (entries == nullptr || entries->is_null()) return none;
-  if (entries->kind() != Value::Kind::kMap) throw ErrorAt(entries->position(), fmt::format("expected a mapping for {}", key));
+  if (entries->kind() != Value::Kind::kMap)
+    throw ErrorAt(entries->position(), fmt::format("expected a mapping for {}", key));
   return entries->map();
 }
 
 log::Setup ReadDictionary(const Value& root) {
-  static const std::vector<std::string> kKeys = {"version", "formatters", "handlers", "loggers",
-                                                 "root",    "disable_existing_loggers", "incremental"};
+  static const std::vector<std::string> kKeys = {
+      "version", "formatters", "handlers", "loggers", "root", "disable_existing_loggers", "incremental"};
   for (const auto& [key, value] : root.map()) {
     if (std::ranges::find(kKeys, key) == kKeys.end()) {
       throw ErrorAt(value.position(), fmt::format("{} is not supported in a logging file", Excerpt(key)));
@@ -259,7 +273,8 @@ log::Setup ReadDictionary(const Value& root) {
     throw ErrorAt(root.Find("incremental")->position(), "incremental: there is nothing to add to");
   }
   std::map<std::string, log::LineFormat> formatters;
-  for (const auto& [name, value] : EntriesOf(root, "formatters")) formatters.emplace(name, ReadFormatter(value));
+  for (const auto& [name, value] : EntriesOf(root, "formatters"))
+    formatters.emplace(name, ReadFormatter(value));
   log::Setup setup;
   for (const auto& [name, value] : EntriesOf(root, "handlers")) {
     setup.handlers.emplace(name, ReadHandler(value, formatters));

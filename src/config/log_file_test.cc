@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Kind = log::Handler::Kind;
+using HandlerKind = log::Handler::Kind;
 
 class LogFileTest : public ::testing::Test {
  protected:
@@ -87,7 +87,7 @@ format=%(asctime)s
   EXPECT_THAT(setup->loggers.at("").handlers, ElementsAre("out"));
   EXPECT_EQ(setup->loggers.at("nodepool").level, log::Level::kDebug);
   EXPECT_FALSE(setup->loggers.at("nodepool").is_passed_on);
-  EXPECT_EQ(setup->handlers.at("out").kind, Kind::kStdout);
+  EXPECT_EQ(setup->handlers.at("out").kind, HandlerKind::kStdout);
   EXPECT_EQ(setup->handlers.at("out").level, log::Level::kInfo);
   const log::LogFile& file = setup->handlers.at("file").file;
   EXPECT_EQ(file.path, "/var/log/np.log");
@@ -102,7 +102,7 @@ format=%(asctime)s
   EXPECT_EQ(syslog.address, "log.example.org");
   EXPECT_EQ(syslog.port, 1514);
   EXPECT_EQ(syslog.facility, 19);
-  EXPECT_EQ(setup->handlers.at("none").kind, Kind::kNull);
+  EXPECT_EQ(setup->handlers.at("none").kind, HandlerKind::kNull);
   log::Record record{log::Level::kInfo, "x", {}, "one\ntwo"};
   EXPECT_THAT(setup->handlers.at("out").format.Format(record, {}), EndsWith("x:   two"));
   EXPECT_EQ(setup->handlers.at("none").format.Format(record, {}), "one\ntwo");
@@ -110,17 +110,17 @@ format=%(asctime)s
 
 TEST_F(LogFileTest, Dictionary) {
   for (const char* name : {"log.yaml", "log.yml", "log.json"}) {
-    Expected<log::Setup> setup = Read(R"({"version": 1, "disable_existing_loggers": false,
+    Expected<log::Setup> setup = Read(R"json({"version": 1, "disable_existing_loggers": false,
       "formatters": {"line": {"format": "%(name)s"}, "json": {"()": "nodepool.logconfig.JsonFormatter"}},
       "handlers": {"out": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout", "formatter": "json"},
                    "err": {"class": "logging.StreamHandler", "level": 40},
                    "sys": {"class": "logging.handlers.SysLogHandler", "address": "/dev/log", "facility": "daemon"}},
       "loggers": {"nodepool": {"level": "DEBUG", "handlers": ["out", "err"], "propagate": true}},
-      "root": {"level": "ERROR", "handlers": ["sys"]}})",
+      "root": {"level": "ERROR", "handlers": ["sys"]}})json",
                                       name);
     ASSERT_TRUE(setup) << setup.error().message();
-    EXPECT_EQ(setup->handlers.at("out").kind, Kind::kStdout);
-    EXPECT_EQ(setup->handlers.at("err").kind, Kind::kStderr);
+    EXPECT_EQ(setup->handlers.at("out").kind, HandlerKind::kStdout);
+    EXPECT_EQ(setup->handlers.at("err").kind, HandlerKind::kStderr);
     EXPECT_EQ(setup->handlers.at("err").level, log::Level::kError);
     EXPECT_EQ(setup->handlers.at("sys").syslog.port, 0);
     EXPECT_EQ(setup->handlers.at("sys").syslog.facility, 3);
@@ -135,11 +135,13 @@ TEST_F(LogFileTest, AYamlNameMayHoldIni) {
 }
 
 TEST_F(LogFileTest, WhatIsWrongIsToldWithItsPlace) {  // D-53
-  EXPECT_EQ(ReadLogFile("/none/log.yaml").error().message(), "Unable to read logging config file at /none/log.yaml");
+  EXPECT_EQ(ReadLogFile("/none/log.yaml").error().message(),
+            "Unable to read logging config file at /none/log.yaml");
   EXPECT_THAT(ErrorOf("{}"), HasSubstr("log.yaml: line 1, column 1: expected version: 1"));
   EXPECT_THAT(ErrorOf("version: 1\nfilters: {}\n"), HasSubstr("filters is not supported"));
-  EXPECT_THAT(ErrorOf("version: 1\nhandlers:\n  a:\n    class: x.SMTPHandler\n"),
-              HasSubstr("line 4, column 12: x.SMTPHandler is not supported as a handler; there are StreamHandler"));
+  EXPECT_THAT(
+      ErrorOf("version: 1\nhandlers:\n  a:\n    class: x.SMTPHandler\n"),
+      HasSubstr("line 4, column 12: x.SMTPHandler is not supported as a handler; there are StreamHandler"));
   EXPECT_THAT(ErrorOf("version: 1\nhandlers: {a: {class: FileHandler}}"), HasSubstr("a filename is missing"));
   EXPECT_THAT(ErrorOf("version: 1\nhandlers: {a: {class: NullHandler, filters: [x]}}"),
               HasSubstr("NullHandler has no filters"));
@@ -152,9 +154,11 @@ TEST_F(LogFileTest, WhatIsWrongIsToldWithItsPlace) {  // D-53
   EXPECT_THAT(ErrorOf("version: 1\nroot: {level: LOUD}"), HasSubstr("LOUD is no level"));
   EXPECT_THAT(ErrorOf("version: 1\nroot: {handlers: [x]}"), HasSubstr("there is no handler of this name"));
   for (const char* when : {"Q", "w7", "W"}) {
-    EXPECT_THAT(ErrorOf(std::string("version: 1\nhandlers: {a: {class: TimedRotatingFileHandler, filename: /x, when: ") +
-                        when + "}}"),
-                HasSubstr("expected S, M, H, D, midnight or W0 to W6"));
+    EXPECT_THAT(
+        ErrorOf(
+            std::string("version: 1\nhandlers: {a: {class: TimedRotatingFileHandler, filename: /x, when: ") +
+            when + "}}"),
+        HasSubstr("expected S, M, H, D, midnight or W0 to W6"));
   }
 }
 

@@ -19,8 +19,10 @@ class IniDictionary {
   Value Make() {
     Value::Map formatters, handlers, loggers;
     Value root;
-    for (const std::string& id : Keys("formatters")) formatters.emplace_back(id, Formatter("formatter_" + id));
-    for (const std::string& id : Keys("handlers")) handlers.emplace_back(id, HandlerSettings("handler_" + id));
+    for (const std::string& id : Keys("formatters"))
+      formatters.emplace_back(id, Formatter("formatter_" + id));
+    for (const std::string& id : Keys("handlers"))
+      handlers.emplace_back(id, HandlerSettings("handler_" + id));
     for (const std::string& id : Keys("loggers")) {
       Value settings = LoggerSettings("logger_" + id);
       if (id == "root") {
@@ -42,7 +44,8 @@ class IniDictionary {
  private:
   const std::map<std::string, IniValue>& Of(const std::string& section) const {
     auto found = ini_.find(section);
-    if (found == ini_.end()) throw ErrorAt({1, 1}, fmt::format("the section [{}] is missing", Excerpt(section)));
+    if (found == ini_.end())
+      throw ErrorAt({1, 1}, fmt::format("the section [{}] is missing", Excerpt(section)));
     return found->second;
   }
   const IniValue& Required(const std::string& section, const std::string& key) const {
@@ -83,7 +86,8 @@ class IniDictionary {
     Copy(section, {"level", "propagate"}, settings);
     const IniValue& names = Required(section, "handlers");
     Value::List handlers;
-    for (std::string& name : List(names.text)) handlers.push_back(Value::String(std::move(name), names.position));
+    for (std::string& name : List(names.text))
+      handlers.push_back(Value::String(std::move(name), names.position));
     settings.emplace_back("handlers", Value::MakeList(std::move(handlers), names.position));
     return Value::MakeMap(std::move(settings), names.position);
   }
@@ -98,8 +102,9 @@ class IniDictionary {
       Expected<Value> values = ParsePythonLiteral(args->second.text, args->second.position);
       if (!values) throw values.error();
       if (values->kind() != Value::Kind::kList || values->list().size() > known.arguments.size()) {
-        throw ErrorAt(args->second.position, fmt::format("expected a tuple of at most {} values, such as ('a', 1) or ('a',)",
-                                                         known.arguments.size()));
+        throw ErrorAt(args->second.position,
+                      fmt::format("expected a tuple of at most {} values, such as ('a', 1) or ('a',)",
+                                  known.arguments.size()));
       }
       for (std::size_t i = 0; i < values->list().size(); ++i) {
         settings.emplace_back(known.arguments[i], values->list()[i]);
@@ -108,7 +113,8 @@ class IniDictionary {
     if (auto named = Of(section).find("kwargs"); named != Of(section).end() && !named->second.text.empty()) {
       Expected<Value> values = ParsePythonLiteral(named->second.text, named->second.position);
       if (!values) throw values.error();
-      if (values->kind() != Value::Kind::kMap) throw ErrorAt(named->second.position, "expected a mapping for kwargs");
+      if (values->kind() != Value::Kind::kMap)
+        throw ErrorAt(named->second.position, "expected a mapping for kwargs");
       std::ranges::copy(values->map(), std::back_inserter(settings));
     }
     return Value::MakeMap(std::move(settings), class_name.position);

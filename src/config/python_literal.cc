@@ -114,7 +114,8 @@ class Parser {
     }
     double number = 0;
     auto [rest, error] = std::from_chars(word.data(), end, number);
-    if (error != std::errc() || rest != end) throw ErrorAt(here, fmt::format("{} is no number", Excerpt(word)));
+    if (error != std::errc() || rest != end)
+      throw ErrorAt(here, fmt::format("{} is no number", Excerpt(word)));
     return Value::Float(number, word, here);
   }
 

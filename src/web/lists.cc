@@ -83,7 +83,7 @@ Listing WithFields(Listing listing, const std::string& fields) {
 }
 
 // As Python writes it, cell by cell.
-std::string JsonText(const Listing& listing) {
+std::string ListingJson(const Listing& listing) {
   std::string text = "[";
   for (const auto& row : listing.rows) {
     text += text.size() == 1 ? "{" : ", {";
@@ -135,7 +135,7 @@ const Lists::Made& Lists::Find(const Request& request, Format format, Make make)
   if (recent_.size() >= kMostKept) recent_.clear();
   Listing listing = make(launcher_.records(), request, now);
   std::string body = format == Format::kJson
-                         ? JsonText(listing)
+                         ? ListingJson(listing)
                          : ToTable(WithFields(std::move(listing), request.Parameter("fields")), now);
   Made& made = recent_[key];
   made = {now, std::move(body)};

@@ -60,7 +60,7 @@ def test_json_lines(site):
 
 def test_a_file_that_cannot_be_used_is_told(site):
     for text, what in [("version: 1\nroot: {level: LOUD}\n", "LOUD is no level"),
-                       ("version: 1\nhandlers: {a: {class: FileHandler, filename: /none/x}}\n", "cannot log to /none/x")]:
+                       ("version: 1\nhandlers: {a: {class: FileHandler, filename: /dev/null/x}}\n", "cannot log to /dev/null/x")]:
         setup = site.folder / "logging.yaml"
         setup.write_text(text)
         launcher = site.launcher(site.config(), wait=False, options=["-l", setup])

@@ -13,14 +13,13 @@
 #include "drivers/openstack/openstack_driver.h"
 #include "drivers/openstack/provider_config.h"
 #include "drivers/schemas/known_drivers.h"
+#include "drivers/schemas/real_configs_for_test.h"
 
 namespace nodepool::drivers {
 namespace {
 
-std::string PathOf(const std::string& name) { return std::string(NODEPOOL_TEST_DATA) + "/configs/" + name; }
-
 std::vector<std::string> ValidConfigs() {
-  std::ifstream file(PathOf("verdicts.json"));
+  std::ifstream file(RealConfigPath("verdicts.json"));
   std::stringstream text;
   text << file.rdbuf();
   std::vector<std::string> names;
@@ -67,7 +66,7 @@ TEST_F(RealOpenstackConfigs, AreReadByTheDriver) {
   int labels = 0;
   for (const std::string& name : ValidConfigs()) {
     SCOPED_TRACE(name);
-    Expected<config::Config> loaded = config::Load(PathOf(name), {.drivers = KnownDriverSchema});
+    Expected<config::Config> loaded = config::Load(RealConfigPath(name), {.drivers = KnownDriverSchema});
     ASSERT_TRUE(loaded) << loaded.error().message();
     OpenstackDriver driver(openstack::Variables{{"OS_CLIENT_CONFIG_FILE", WriteClouds(*loaded)}});
     std::vector<config::ProviderSection> all = loaded->providers;

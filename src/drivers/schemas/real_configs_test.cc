@@ -13,6 +13,7 @@
 #include "drivers/fake/fake_config.h"
 #include "drivers/openstack/openstack_config.h"
 #include "drivers/schemas/known_drivers.h"
+#include "drivers/schemas/real_configs_for_test.h"
 #include "drivers/static/static_config.h"
 
 namespace nodepool::drivers {
@@ -28,10 +29,8 @@ struct RealConfig {
   std::string message;
 };
 
-std::string PathOf(const std::string& name) { return std::string(NODEPOOL_TEST_DATA) + "/configs/" + name; }
-
 std::vector<RealConfig> RealConfigs() {
-  std::ifstream file(PathOf("verdicts.json"));
+  std::ifstream file(RealConfigPath("verdicts.json"));
   std::stringstream text;
   text << file.rdbuf();
   std::vector<RealConfig> configs;
@@ -54,7 +53,7 @@ class RealConfigTest : public testing::TestWithParam<RealConfig> {};
 
 TEST_P(RealConfigTest, HasTheSameVerdictAsThePythonValidator) {
   const RealConfig& expected = GetParam();
-  config::ValidationReport report = config::ValidateFile(PathOf(expected.name), KnownDriverSchema);
+  config::ValidationReport report = config::ValidateFile(RealConfigPath(expected.name), KnownDriverSchema);
   std::string first;
   for (const Finding& finding : report.findings) {
     if (finding.level == Finding::Level::kError && first.empty()) first = finding.message;
@@ -68,7 +67,7 @@ TEST_P(RealConfigTest, HasTheSameVerdictAsThePythonValidator) {
 TEST_P(RealConfigTest, LoadsWhenItIsValid) {
   const RealConfig& expected = GetParam();
   config::LoadOptions options{.drivers = KnownDriverSchema};
-  Expected<config::Config> loaded = config::Load(PathOf(expected.name), options);
+  Expected<config::Config> loaded = config::Load(RealConfigPath(expected.name), options);
   if (expected.exit != 0) return;  // must not crash, may load
   ASSERT_TRUE(loaded) << loaded.error().message();
   for (const config::ProviderSection& section : loaded->providers) {
@@ -91,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Files, RealConfigTest, testing::ValuesIn(RealConfigs())
 
 TEST(RealConfigsTest, EveryFileHasAVerdict) {
   std::set<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(PathOf(""))) {
+  for (const auto& entry : std::filesystem::directory_iterator(RealConfigPath(""))) {
     if (entry.path().extension() == ".yaml") files.insert(entry.path().filename());
   }
   std::set<std::string> verdicts;
@@ -103,7 +102,7 @@ TEST(RealConfigsTest, EveryFileHasAVerdict) {
 // Files from before version 3 are told what replaced their keys (D-52).
 TEST(RealConfigsTest, HistoricKeysAreExplained) {
   config::ValidationReport report = config::ValidateFile(
-      PathOf("openstack__project-config__nodepool_nodepool.yaml__2016-12-17__c9d02242.yaml"),
+      RealConfigPath("openstack__project-config__nodepool_nodepool.yaml__2016-12-17__c9d02242.yaml"),
       KnownDriverSchema);
   bool explained = false;
   for (const Finding& finding : report.findings) {
