@@ -83,7 +83,7 @@ TEST_F(RealOpenstackConfigs, AreReadByTheDriver) {
           ++labels;
           const auto& known = dynamic_cast<const OpenstackLabel&>(*label);
           EXPECT_NE(known.diskimage.has_value(), known.cloud_image.has_value()) << label_name.str();
-          if (known.cloud_image) EXPECT_TRUE(read->cloud_images.contains(*known.cloud_image));
+          EXPECT_TRUE(!known.cloud_image || read->cloud_images.contains(*known.cloud_image));
           EXPECT_TRUE(known.min_ram > 0 || known.flavor_name.has_value()) << label_name.str();
         }
       }
