@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "async/task_group.h"
+#include "base/logging.h"
 #include "testing/zookeeper_server.h"
 #include "zk/wire_client.h"
 
@@ -162,6 +163,7 @@ void RunAgainst(ZooKeeperServer::Kind kind, const Settings& settings) {
 }  // namespace nodepool::bench
 
 int main(int argc, char** argv) {
+  nodepool::log::SetLevel("nodepool", nodepool::log::Level::kWarning);
   nodepool::bench::Settings settings;
   CLI::App app("Compares ZooKeeper servers");
   app.add_option("--count", settings.count, "operations per pass");

@@ -142,7 +142,7 @@ Task<> Copy(Migration& migration, Side from, Side to) {
                 fmt::format("{} has records already; --replace deletes them first", to.name));
   }
   if (migration.options.is_dry_run) co_return;
-  if (!present.znodes.empty()) co_await zk::DeleteTree(to.client, migration.root);
+  if (!present.znodes.empty()) co_await zk::DeleteTree(to.client, present);
   co_await zk::WriteTree(to.client, content);
   TreeContent original = co_await zk::ReadTree(from.client, migration.root, kMaxBytes);
   TreeContent copy = co_await zk::ReadTree(to.client, migration.root, kMaxBytes);

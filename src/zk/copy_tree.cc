@@ -149,19 +149,16 @@ Task<> WriteTree(Client& client, const TreeContent& content) {
   }
 }
 
-Task<> DeleteTree(Client& client, std::string root) {
-  std::vector<std::string> tops{root};
-  if (root == "/") {
-    Result<Children> children = co_await client.GetChildren("/");
-    tops.clear();
-    if (!children) co_return;  // a chroot that nobody has made
-    for (const std::string& name : children->names) tops.push_back("/" + name);
+Task<> DeleteTree(Client& client, const TreeContent& content) {
+  std::vector<std::string> paths;  // deepest last
+  for (const auto& [path, znode] : content.znodes) paths.push_back(path);
+  paths.insert(paths.end(), content.ephemerals.begin(), content.ephemerals.end());
+  Batch batch;
+  for (; !paths.empty(); paths.pop_back()) {
+    batch.Add(paths.back(), 0, DeleteOp{paths.back()});
+    if (batch.is_full()) co_await Commit(client, batch);
   }
-  for (const std::string& top : tops) {
-    if (IsServers(top)) continue;
-    Result<> deleted = co_await DeleteRecursive(client, top);
-    if (!deleted) Refuse(top, deleted.error());
-  }
+  co_await Commit(client, batch);
 }
 
 std::string FirstDifference(const TreeContent& original, const TreeContent& copy) {

@@ -40,8 +40,8 @@ Task<TreeContent> ReadTree(Client& client, std::string root, std::size_t max_byt
 // reached. When it fails, a part of the copy is left. Error(kConflict): something was there.
 Task<> WriteTree(Client& client, const TreeContent& content);
 
-// Deletes `root` and all below it (see ReadTree), ephemeral znodes, too.
-Task<> DeleteTree(Client& client, std::string root);
+// Deletes what ReadTree found, ephemeral znodes, too. Error(kConflict): somebody creates more.
+Task<> DeleteTree(Client& client, const TreeContent& content);
 
 // One path at which the copy is not what it should be, and why; empty when there is none.
 std::string FirstDifference(const TreeContent& original, const TreeContent& copy);

@@ -165,6 +165,14 @@ def test_access_lists(connect, server):
     assert owner.get("/private")[0] == b"secret"
 
 
+def test_who_says_twice_who_he_is_counts_once(server):
+    client = RawClient(server.port)
+    for _ in range(2):
+        assert client.ask(raw.AUTH, raw.integer(0) + raw.text("digest") + raw.text("user:word"), xid=-4)[1] == 0
+    assert client.ask(raw.CREATE, raw.create("/mine", access=[(31, "auth", "")]))[1] == 0
+    assert client.ask(raw.GET_ACL, raw.text("/mine"))[2].take("i") == 1
+
+
 def test_restart_keeps_sessions_and_data(connect, server):
     client, other = connect(timeout=20), connect(timeout=20)
     states = []

@@ -189,8 +189,11 @@ Code Engine::Answer(const Request& request, Peer& peer, WallTime now, JuteWriter
       return Code::kOk;
     case OpCode::kAuth: {
       const AuthRequest& auth = std::get<AuthRequest>(request.body);
-      if (auth.scheme != "digest" || peer.who.names.size() >= kMaxNames) return Code::kAuthFailed;
-      peer.who.names.emplace_back(auth.scheme, DigestId(auth.credentials));
+      std::pair name(auth.scheme, DigestId(auth.credentials));
+      auto& names = peer.who.names;
+      if (std::ranges::find(names, name) != names.end()) return Code::kOk;
+      if (auth.scheme != "digest" || names.size() >= kMaxNames) return Code::kAuthFailed;
+      names.push_back(std::move(name));
       return Code::kOk;
     }
     case OpCode::kWhoAmI:
