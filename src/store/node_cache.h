@@ -34,6 +34,8 @@ class NodeCache : private zk::TreeCache::Listener {
   Task<> Stop() { return tree_.Stop(); }
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
+  // Ends when everything shows that anybody had written before this was called.
+  Task<> CatchUp() { return tree_.CatchUp(); }
 
   zk::Registration OnChange(Listener listener);
 

@@ -77,6 +77,7 @@ struct TreeCache::Impl {
   Task<> Ask();
   Task<> AskData(ItemPtr item);
   Task<> AskChildren(std::string path);
+  Task<> CatchUp();
 
   // What happens.
   void OnState(SessionState state);
@@ -111,6 +112,7 @@ struct TreeCache::Impl {
   Event connected{"a connection to ZooKeeper"};
   Event round_ended{"a change, or a fault of reading"};
   Event synced{"a complete cache"};
+  WaitList delivered;  // something of the line, or all of it was dropped
 
   std::uint64_t round = 0;
   bool is_in_round = false;
@@ -270,6 +272,7 @@ void TreeCache::Impl::EndRound() {
   decided.clear();
   synced.Reset();
   round_ended.Set();
+  delivered.NotifyAll();
 }
 
 void TreeCache::Impl::Read(const std::string& path, bool is_walk) {
@@ -304,7 +307,21 @@ void TreeCache::Impl::EndWalkJob() {
   Push(Item::Kind::kEndOfWalk, root);
 }
 
+// The events of all that was changed before arrive before the answer to a sync, and
+// what they tell goes through the line.
+Task<> TreeCache::Impl::CatchUp() {
+  std::uint64_t caught_in = 0;
+  do {
+    co_await synced.Wait();
+    caught_in = round;
+    co_await client.Sync(root);
+    std::uint64_t last = last_number;
+    while (caught_in == round && !line.empty() && line.front()->number <= last) co_await delivered.Wait();
+  } while (caught_in != round);
+}
+
 void TreeCache::Impl::DeliverSettled() {
+  if (line.empty()) return;
   while (!line.empty() && line.front()->is_settled) {
     ItemPtr item = std::move(line.front());
     line.pop_front();
@@ -323,6 +340,7 @@ void TreeCache::Impl::DeliverSettled() {
         break;
     }
   }
+  if (!delivered.empty()) delivered.NotifyAll();
 }
 
 void TreeCache::Impl::DeliverData(Item& item) {
@@ -384,5 +402,7 @@ Task<> TreeCache::Stop() {
 bool TreeCache::synced() const { return impl_->synced.is_set(); }
 
 Task<> TreeCache::WaitSynced() { return impl_->synced.Wait(); }
+
+Task<> TreeCache::CatchUp() { return impl_->CatchUp(); }
 
 }  // namespace nodepool::zk

@@ -46,6 +46,9 @@ class TreeCache {
   // Whether the last walk is complete and the connection is up.
   bool synced() const;
   Task<> WaitSynced();
+  // Ends when the listener has heard of everything that any client had changed before
+  // this was called: who has just got a lock knows then what its former holder did.
+  Task<> CatchUp();
 
  private:
   struct Impl;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "async/task_group.h"
 #include "base/error.h"
 #include "testing/faulty_zk.h"
 #include "testing/memory_zk.h"
@@ -189,6 +190,34 @@ TEST_F(TreeCacheTest, ChangesOfDifferentPathsKeepTheirOrder) {
   Delete("/r/a");
   time.Advance(seconds(1));
   EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/b=2", "+/r/lock", "-/r/a"));
+}
+
+TEST_F(TreeCacheTest, CatchingUpShowsWhatWasWrittenBefore) {
+  Create("/r");
+  Create("/r/0", "old");
+  Start();
+  zk.SetLatency(milliseconds(10));
+  for (int i = 0; i < 600; ++i) Create(fmt::format("/r/{:04}", i), "x");
+  Set("/r/0", "new");
+  EXPECT_NE(view.nodes, Truth());
+  time.Run(cache.CatchUp());
+  EXPECT_EQ(view.nodes, Truth());
+
+  Set("/r/0", "newer");
+  zk.Disconnect(*client);
+  bool is_done = false;
+  auto catch_up = [](TreeCache& cache, bool& is_done) -> Task<> {
+    co_await cache.CatchUp();
+    is_done = true;
+  };
+  TaskGroup group(time.loop(), log::Logger("test"));
+  group.Spawn("catch up", catch_up(cache, is_done));
+  Settle();
+  EXPECT_FALSE(is_done) << "nobody knows";
+  zk.Reconnect(*client);
+  Settle();
+  EXPECT_TRUE(is_done);
+  EXPECT_EQ(view.nodes, Truth());
 }
 
 TEST_F(TreeCacheTest, AReconnectionTellsOnlyTheDifferences) {

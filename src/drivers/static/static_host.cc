@@ -1,7 +1,6 @@
 #include "drivers/static/static_host.h"
 
 #include <algorithm>
-#include <set>
 
 #include "async/deadline.h"
 
@@ -54,13 +53,29 @@ Task<> Deregister(store::Store& store, Loop& loop, NodeId id) {
   co_await ChangeFreeNode(store, std::move(id), change);
 }
 
+void HostRecords::Follow(const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
+  if (before != nullptr) {
+    auto host = by_host_.find(IdentityOf(before->record));
+    if (host != by_host_.end() && host->second.erase(id) > 0 && host->second.empty()) by_host_.erase(host);
+  }
+  if (after != nullptr) by_host_[IdentityOf(after->record)].insert(id);
+}
+
+const std::set<NodeId>& HostRecords::Of(const HostIdentity& identity) const {
+  static const std::set<NodeId> none;
+  auto host = by_host_.find(identity);
+  return host == by_host_.end() ? none : host->second;
+}
+
 StaticHost::StaticHost(driver::ProviderEnvironment& environment, const driver::ProviderConfig& provider,
-                       const StaticPool& pool, const StaticNode& node, const HostContact& contact)
+                       const StaticPool& pool, const StaticNode& node, const HostContact& contact,
+                       const HostRecords& records)
     : environment_(environment),
       provider_(provider),
       pool_(pool),
       node_(node),
       contact_(contact),
+      records_(records),
       identity_(IdentityOf(node)) {}
 
 Task<> StaticHost::Run() {
@@ -129,6 +144,7 @@ Task<> StaticHost::DeregisterAll() {
 // left by a crash within: records that are complete, or none; the lock goes with the
 // session.
 Task<> StaticHost::RegisterLocked(Findings findings) {
+  if (MakeSlotTable(node_.max_parallel_jobs, CachedRecords()).EmptySlots().empty()) co_return;
   std::string name = "static/" + Escaped(provider_.name.str()) + "/" + Escaped(identity_.ToString());
   std::optional<zk::HeldLock> lock = co_await environment_.store.TryLockNamed(name);
   if (!lock) {
@@ -148,46 +164,15 @@ Task<> StaticHost::RegisterLocked(Findings findings) {
   if (error) std::rethrow_exception(error);
 }
 
-// The cache may lag behind what the former holder of the lock did, so the ids are
-// listed directly, and records that the cache does not know are read.
+// The cache may lag behind what the former holder of the lock did.
 Task<> StaticHost::RegisterEmptySlots(Findings findings) {
-  std::vector<NodeId> listed = co_await environment_.store.ListNodes();
-  std::vector<NodeId> unknown;
-  for (const NodeId& id : listed) {
-    bool is_known = environment_.nodes.Find(id) != nullptr || environment_.nodes.empty_nodes().contains(id);
-    if (!is_known) unknown.push_back(id);
-  }
-  std::set<NodeId> existing(listed.begin(), listed.end());
-  std::vector<store::StoredNode> records;
-  for (const store::StoredNode* node : CachedRecords()) {
-    if (existing.contains(node->id)) records.push_back(*node);
-  }
-  for (const NodeId& id : unknown) {
-    std::optional<store::StoredNode> node = co_await ReadQuietly(id);
-    bool is_mine = node && node->record.provider == provider_.name && IdentityOf(node->record) == identity_;
-    if (is_mine) records.push_back(std::move(*node));
-  }
-  std::vector<const store::StoredNode*> pointers;
-  for (const store::StoredNode& node : records) pointers.push_back(&node);
-  SlotTable table = MakeSlotTable(node_.max_parallel_jobs, pointers);
+  co_await environment_.nodes.CatchUp();
+  SlotTable table = MakeSlotTable(node_.max_parallel_jobs, CachedRecords());
   for (int slot : table.EmptySlots()) {
     if (is_idle_) co_return;
     NodeId id = co_await environment_.store.CreateNode(NewRecord(findings, slot));
     logger_.About({"", "", id.str()}).Info("Registered static node {} slot {}", identity_.ToString(), slot);
   }
-}
-
-// A record that cannot be parsed belongs to nobody.
-Task<std::optional<store::StoredNode>> StaticHost::ReadQuietly(NodeId id) {
-  std::optional<store::StoredNode> node;
-  std::exception_ptr error;
-  try {
-    node = co_await environment_.store.ReadNode(std::move(id));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) != Verdict::kInvalid) std::rethrow_exception(error);
-  co_return node;
 }
 
 Task<> StaticHost::UpdateRecords(Findings findings) {
@@ -250,20 +235,22 @@ Task<StaticHost::Findings> StaticHost::Look() {
 
 std::vector<const store::StoredNode*> StaticHost::CachedRecords() const {
   std::vector<const store::StoredNode*> records;
-  for (const NodeId& id : environment_.nodes.OfProvider(provider_.name)) {
-    const store::StoredNode* node = environment_.nodes.Find(id);
-    if (node != nullptr && IdentityOf(node->record) == identity_) records.push_back(node);
+  for (const NodeId& id : records_.Of(identity_)) {
+    if (const store::StoredNode* node = environment_.nodes.Find(id)) records.push_back(node);
   }
   return records;
 }
 
 bool StaticHost::IsUpToDate(const Node& record, const Findings& findings) const {
-  return record.type == node_.labels && record.shell_type == node_.connection.shell_type &&
+  return record.pool == pool_.name && record.attributes == pool_.node_attributes &&
+         record.type == node_.labels && record.shell_type == node_.connection.shell_type &&
          record.connection_type == node_.connection.connection_type &&
          record.python_path == node_.connection.python_path && record.host_keys == findings.host_keys;
 }
 
 void StaticHost::SetFields(const Findings& findings, Node& record) const {
+  record.pool = pool_.name;
+  record.attributes = pool_.node_attributes;
   record.type = node_.labels;
   record.username = node_.connection.username;
   record.connection_port = node_.connection.connection_port;
@@ -284,12 +271,10 @@ Node StaticHost::NewRecord(const Findings& findings, int slot) const {
   record.SetState(NodeState::kReady, environment_.loop.Now());
   record.created_time = record.state_time;
   record.provider = provider_.name;
-  record.pool = pool_.name;
   record.launcher = kLauncher;
   record.external_id = node_.name;
   record.hostname = node_.name;
   record.interface_ip = node_.name;
-  record.attributes = pool_.node_attributes;
   record.slot = slot;
   SetFields(findings, record);
   return record;

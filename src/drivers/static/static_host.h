@@ -2,7 +2,9 @@
 
 #include <boost/asio/ip/address.hpp>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,12 +27,23 @@ struct HostContact {
 // locked, taken or not ready is left as it is.
 Task<> Deregister(store::Store& store, Loop& loop, NodeId id);
 
+// The records of a provider's hosts in the cache of nodes, found by the host.
+class HostRecords {
+ public:
+  void Follow(const NodeId& id, const store::StoredNode* before, const store::StoredNode* after);
+  const std::set<NodeId>& Of(const HostIdentity& identity) const;
+
+ private:
+  std::map<HostIdentity, std::set<NodeId>> by_host_;
+};
+
 // One configured host: keeps exactly one record for each of its slots.
 class StaticHost {
  public:
   // Everything outlives the host.
   StaticHost(driver::ProviderEnvironment& environment, const driver::ProviderConfig& provider,
-             const StaticPool& pool, const StaticNode& node, const HostContact& contact);
+             const StaticPool& pool, const StaticNode& node, const HostContact& contact,
+             const HostRecords& records);
 
   const HostIdentity& identity() const { return identity_; }
   const StaticNode& node() const { return node_; }
@@ -59,7 +72,6 @@ class StaticHost {
   Task<> Sync();
   Task<> RemoveExcess();
   Task<> RegisterEmptySlots(Findings findings);
-  Task<std::optional<store::StoredNode>> ReadQuietly(NodeId id);
   Task<> RegisterLocked(Findings findings);
   Task<> UpdateRecords(Findings findings);
   Task<> DeregisterAll();
@@ -76,6 +88,7 @@ class StaticHost {
   const StaticPool& pool_;
   const StaticNode& node_;
   const HostContact& contact_;
+  const HostRecords& records_;
   HostIdentity identity_;
   log::Logger logger_{"nodepool.driver.static"};
   Event wake_{"work"};

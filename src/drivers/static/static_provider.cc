@@ -33,7 +33,7 @@ StaticProvider::StaticProvider(driver::ProviderEnvironment environment,
   for (const auto& [name, pool] : config_->pools) {
     const auto& static_pool = dynamic_cast<const StaticPool&>(*pool);
     for (const StaticNode& node : static_pool.nodes) {
-      auto host = std::make_unique<StaticHost>(environment_, *config_, static_pool, node, contact_);
+      auto host = std::make_unique<StaticHost>(environment_, *config_, static_pool, node, contact_, records_);
       HostIdentity identity = host->identity();
       if (!hosts_.emplace(identity, std::move(host)).second) {
         logger_.Error("Provider {} lists static node {} twice; only the first entry is used", config_->name,
@@ -44,9 +44,11 @@ StaticProvider::StaticProvider(driver::ProviderEnvironment environment,
 }
 
 Task<> StaticProvider::Start() {
-  auto on_change = [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
-    OnNodeChange(before, after);
+  auto on_change = [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
+    OnNodeChange(id, before, after);
   };
+  for (const NodeId& id : environment_.nodes.OfProvider(config_->name))
+    records_.Follow(id, nullptr, environment_.nodes.Find(id));
   node_watch_ = environment_.nodes.OnChange(on_change);
   background_.Spawn("static hosts of " + config_->name.str(), RunHosts());
   co_return;
@@ -111,9 +113,11 @@ Task<bool> StaticProvider::CheckAlive(NodeId id, HostIdentity identity) {
   co_return is_alive;
 }
 
-void StaticProvider::OnNodeChange(const store::StoredNode* before, const store::StoredNode* after) {
+void StaticProvider::OnNodeChange(const NodeId& id, const store::StoredNode* before,
+                                  const store::StoredNode* after) {
   const store::StoredNode* node = before != nullptr ? before : after;
   if (node->record.provider != config_->name) return;
+  records_.Follow(id, before, after);
   bool frees_slot = after == nullptr || after->record.state == NodeState::kDeleting;
   if (!frees_slot) return;
   if (StaticHost* host = Find(IdentityOf(node->record))) host->Wake();

@@ -36,13 +36,14 @@ class StaticProvider : public driver::Provider {
  private:
   Task<> RunHosts();
   Task<> DeregisterUnknown();
-  void OnNodeChange(const store::StoredNode* before, const store::StoredNode* after);
+  void OnNodeChange(const NodeId& id, const store::StoredNode* before, const store::StoredNode* after);
   StaticHost* Find(const HostIdentity& identity);
 
   driver::ProviderEnvironment environment_;
   std::shared_ptr<const StaticConfig> config_;
   HostContact contact_;
   log::Logger logger_{"nodepool.driver.static"};
+  HostRecords records_;
   std::map<HostIdentity, std::unique_ptr<StaticHost>> hosts_;
   TaskGroup background_;
   zk::Registration node_watch_;

@@ -239,6 +239,23 @@ TEST_F(StaticProviderTest, UpdatesFreeRecordsInPlace) {
   EXPECT_TRUE(record.host_keys.empty());
 }
 
+// drivers.md 7.4: also what the Python implementation leaves for the next registration.
+TEST_F(StaticProviderTest, ChangedAttributesAndPoolReachFreeRecords) {
+  launcher.Configure(Config({Host("host", {"red"})}));
+  NodeId id = ReadyIds().at(0);
+  auto changed = std::make_shared<StaticConfig>();
+  changed->name = ProviderName("static/provider");
+  auto pool = std::make_shared<StaticPool>();
+  pool->name = PoolName("other");
+  pool->node_attributes = boost::json::object{{"zone", "office"}};
+  pool->nodes = {Host("host", {"red"})};
+  changed->pools[pool->name] = pool;
+  launcher.Configure(changed);
+  ASSERT_THAT(ReadyIds(), ElementsAre(id));
+  EXPECT_EQ(Ready()[0]->record.pool, PoolName("other"));
+  EXPECT_EQ(Ready()[0]->record.attributes, pool->node_attributes);
+}
+
 TEST_F(StaticProviderTest, AnotherPortIsAnotherNode) {
   launcher.Configure(Config({Host("host", {"red"})}));
   NodeId id = ReadyIds().at(0);
