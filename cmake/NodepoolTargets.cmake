@@ -38,6 +38,20 @@ function(nodepool_library name)
   endif()
 endfunction()
 
+# Folders whose headers are the API of drivers (installed by cmake/DriverPackage.cmake).
+set(NODEPOOL_DRIVER_API base async model config zk net process store driver_section driver driver_statemachine)
+
+# The program exports its functions, also for the names in stack dumps, and has the whole
+# API in it, so that drivers loaded from shared objects find what they use.
+function(nodepool_hosts_drivers target)
+  set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
+  list(TRANSFORM NODEPOOL_DRIVER_API PREPEND np_ OUTPUT_VARIABLE libraries)
+  set(files ${libraries})
+  list(TRANSFORM files REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+  target_link_options(${target} PRIVATE LINKER:--whole-archive ${files} LINKER:--no-whole-archive)
+  target_link_libraries(${target} PRIVATE ${libraries})
+endfunction()
+
 # The precompiled header of the tests, which are compiled without optimisation: they need
 # not be fast, but quick to build.
 set(NODEPOOL_TEST_OPTIONS $<$<CONFIG:RelWithDebInfo>:-O0>)

@@ -1,5 +1,7 @@
 #include "builder/image_providers.h"
 
+#include "driver/guarded_provider.h"
+
 namespace nodepool::builder {
 
 ImageProviders::ImageProviders(Context& context, BlockingPool& blocking_pool, driver::Registry& drivers)
@@ -25,10 +27,10 @@ void ImageProviders::Configure(const driver::LoadedConfig& config) {
     driver::ProviderEnvironment environment{context_.loop, context_.random, blocking_pool_, context_.store,
                                             nodes_,        context_.images, [] {}};
     try {
-      driver::Driver* driver = drivers_.Find(settings->driver);
-      providers_[name] = driver->CreateProvider(std::move(environment), settings);
-    } catch (const Error& error) {
-      logger_.Error("Provider {} cannot be used until its configuration changes: {}", name, error.message());
+      providers_[name] = driver::CreateGuarded(drivers_, std::move(environment), settings);
+    } catch (...) {
+      logger_.Error("Provider {} cannot be used until its configuration changes: {}", name,
+                    MessageOf(std::current_exception()));
     }
   }
   for (auto& [name, provider] : before) Retire(std::move(provider));

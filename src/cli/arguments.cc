@@ -75,6 +75,10 @@ Parser::Parser() {
   app_.add_option("-s", invocation_.secure_path, "secure file, merged into the configuration")
       ->type_name("FILE");
   app_.add_option("-l", invocation_.logging_path, "logging configuration file")->type_name("FILE");
+  app_.add_option("--drivers-dir", invocation_.drivers_dirs,
+                  "directory of drivers that are no part of the program; may be repeated")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
   app_.add_flag("--debug", invocation_.is_debug, "log at DEBUG to standard error");
   app_.require_subcommand(0, 1);
   app_.failure_message([](const CLI::App* app, const CLI::Error& error) {

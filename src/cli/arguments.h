@@ -16,6 +16,7 @@ struct Invocation {
   std::string config_path = "/etc/nodepool/nodepool.yaml";
   std::optional<std::string> secure_path;
   std::optional<std::string> logging_path;
+  std::vector<std::string> drivers_dirs;  // as DaemonOptions
   bool is_debug = false;
   // config-validate: checks the file and needs neither a valid one nor ZooKeeper.
   bool is_validation = false;

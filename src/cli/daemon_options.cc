@@ -35,6 +35,10 @@ std::optional<int> ParseDaemonOptions(int argc, char** argv, const std::string& 
   app.add_flag("-d", options.is_debug, "stay in the foreground and log at DEBUG level");
   app.add_option("-p", pid_file, "pid file; not used in the foreground");
   app.add_option("-l", options.logging_path, "logging configuration, YAML or INI");
+  app.add_option("--drivers-dir", options.drivers_dirs,
+                 "directory of drivers that are no part of the program; may be repeated")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
   add(app);
   app.add_flag("--repl", options.wants_repl, "ignored; there is no interactive console");
   app.add_option("--cleanup-interval", options.cleanup_interval)->check(CLI::Range(0.1, 3600.0))->group("");

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 has named it
 class App;
@@ -17,6 +18,8 @@ struct DaemonOptions {
   std::optional<std::string> logging_path;
   bool is_always_foreground = false;  // -f and -d are not asked for
   bool is_debug = false;
+  // Where drivers lie that are no part of the program (driver/load_drivers.h).
+  std::vector<std::string> drivers_dirs;
   bool wants_repl = false;  // accepted and ignored (D-61)
   // Seconds between clean-up passes; for tests, not shown in the help.
   std::optional<double> cleanup_interval;

@@ -11,7 +11,9 @@
 #include "cli/config_validate.h"
 #include "cli/connection.h"
 #include "config/log_file.h"
+#include "driver/guarded_provider.h"
 #include "driver/load_config.h"
+#include "driver/load_drivers.h"
 #include "driver/provider.h"
 #include "net/http_get.h"
 
@@ -104,7 +106,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   context.make_provider = [&](const ProviderName& name) {
     std::shared_ptr<const driver::ProviderConfig> provider = loaded->providers.at(name);
     driver::ProviderEnvironment environment{loop, random, blocking_pool, store, nodes, images, [] {}};
-    return drivers.Find(provider->driver)->CreateProvider(std::move(environment), provider);
+    return driver::CreateGuarded(drivers, std::move(environment), provider);
   };
   context.ask_launcher = [&loop, port = config.webapp.port](std::string hostname, std::string target) {
     return AskLauncher(loop, port, std::move(hostname), std::move(target));
@@ -118,13 +120,16 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
 
 }  // namespace
 
-int RunTool(std::vector<std::string> arguments, const driver::Registry& drivers, config::DriverSchemas others,
+int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, config::DriverSchemas others,
             std::ostream& out, std::ostream& err) {
   std::variant<Invocation, int> parsed = ParseArguments(std::move(arguments), out, err);
   if (const int* status = std::get_if<int>(&parsed)) return *status;
   const Invocation& invocation = std::get<Invocation>(parsed);
   try {
     SetUpLogging(invocation);
+    std::vector<std::string> directories =
+        driver::DriverDirectories(invocation.drivers_dirs, std::getenv("NODEPOOL_DRIVERS_PATH"));
+    for (const std::string& fault : driver::LoadDrivers(directories, drivers)) ToolLogger().Error("{}", fault);
     if (invocation.is_validation) {
       return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
     }

@@ -14,6 +14,7 @@
 #include "debug/native_stacks.h"
 #include "debug/stack_dump.h"
 #include "debug/task_dump.h"
+#include "debug/watchdog.h"
 #include "testing/virtual_time.h"
 
 namespace nodepool::debug {
@@ -40,6 +41,44 @@ TEST(NativeStacksTest, EveryThreadTellsWhatItDoes) {  // operations.2.4
   for (const ThreadStack& stack : stacks) EXPECT_THAT(stack.frames, Not(IsEmpty())) << stack.name;
   EXPECT_THAT(ToText(stacks), AllOf(HasSubstr(fmt::format("Thread: {} ", getpid())), HasSubstr(" d: False\n"),
                                     HasSubstr(" other d: True\n"), Not(::testing::EndsWith("\n"))));
+}
+
+// What a test takes for a driver's function that does not return.
+void BlockFor(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+
+TEST(WatchdogTest, TellsOfALoopThatIsBlockedAndOfItsEnd) {
+  std::string log =
+      (std::filesystem::temp_directory_path() / fmt::format("nodepool-watchdog-{}.log", getpid())).string();
+  log::ToFile(log);
+  auto logged = [&] {
+    std::ostringstream text;
+    text << std::ifstream(log).rdbuf();
+    return text.str();
+  };
+  Loop loop;
+  Watchdog watchdog(loop, {}, {std::chrono::milliseconds(200), std::chrono::seconds(30)});
+  boost::asio::post(loop.context(), [] { BlockFor(std::chrono::milliseconds(600)); });
+  auto deadline = loop.SteadyNow() + std::chrono::seconds(10);
+  auto wait = [](Loop& waiting, SteadyTime until, auto is_over) -> Task<> {
+    while (!is_over() && waiting.SteadyNow() < until)
+      co_await waiting.SleepFor(std::chrono::milliseconds(20));
+  };
+  std::function<bool()> is_over = [&] { return logged().find("turns again") != std::string::npos; };
+  RunToEnd(loop, wait(loop, deadline, is_over));
+  EXPECT_THAT(logged(), HasSubstr("The loop has been blocked for"));
+  EXPECT_THAT(logged(), HasSubstr("turns again"));
+  log::ToStderr();
+  std::filesystem::remove(log);
+}
+
+TEST(WatchdogTest, NamesTheDriverWhoseCodeRuns) {
+  ThreadStack stack;
+  stack.frames = {"main", "my_cloud::Adapter::Create()", "nanosleep"};
+  stack.modules = {"nodepool-launcher", "/drivers/mine.so", "libc.so.6"};
+  EXPECT_EQ(CulpritOf(stack, {{"/drivers/mine.so", "mine"}}), "driver mine (/drivers/mine.so)");
+  EXPECT_EQ(CulpritOf(stack, {}), "");
+  stack.frames[1] = "nodepool::drivers::FakeAdapter::Create()";
+  EXPECT_EQ(CulpritOf(stack, {}), "nodepool::drivers::FakeAdapter::Create()");
 }
 
 TEST(StackDumpTest, ALoopThatDoesNotTurnIsToldOf) {

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <semaphore>
 #include <thread>
 
 namespace nodepool::debug {
@@ -55,21 +56,33 @@ void InstallHandler() {
   sigaction(InterruptSignal(), &action, nullptr);
 }
 
-std::vector<std::string> FramesOf(int thread) {
+std::string ModuleOf(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
+void FillFrames(ThreadStack& stack) {
   snapshot.is_done.store(false);
-  snapshot.wanted.store(thread);
-  std::vector<std::string> frames;
-  if (syscall(SYS_tgkill, getpid(), thread, InterruptSignal()) != 0) return frames;
+  snapshot.wanted.store(stack.id);
+  if (syscall(SYS_tgkill, getpid(), stack.id, InterruptSignal()) != 0) return;
   for (auto waited = std::chrono::milliseconds(0); !snapshot.is_done.load(std::memory_order_acquire);) {
-    int still_wanted = thread;
-    if (waited >= kPatience && snapshot.wanted.compare_exchange_strong(still_wanted, 0)) return frames;
+    int still_wanted = stack.id;
+    if (waited >= kPatience && snapshot.wanted.compare_exchange_strong(still_wanted, 0)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     waited += std::chrono::milliseconds(1);
   }
-  for (int i = snapshot.count - 1; i >= kHandlerFrames; --i)
-    frames.push_back(SymbolOf(snapshot.addresses[i]));
-  return frames;
+  for (int i = snapshot.count - 1; i >= kHandlerFrames; --i) {
+    stack.frames.push_back(SymbolOf(snapshot.addresses[i]));
+    stack.modules.push_back(ModuleOf(snapshot.addresses[i]));
+  }
 }
+
+// Held while a thread is asked: there is one snapshot.
+std::binary_semaphore nobody_asks{1};
+struct Asking {
+  Asking() { nobody_asks.acquire(); }
+  ~Asking() { nobody_asks.release(); }
+};
 
 std::string NameOf(int thread) {
   std::ifstream file(fmt::format("/proc/self/task/{}/comm", thread));
@@ -93,17 +106,22 @@ std::string SymbolOf(const void* address) {
   return fmt::format("{}+{:#x}", std::filesystem::path(info.dli_fname).filename().string(), offset);
 }
 
-std::vector<ThreadStack> NativeStacks() {
+ThreadStack StackOf(int thread) {
+  Asking asking;
   InstallHandler();
+  ThreadStack stack;
+  stack.id = thread;
+  stack.name = NameOf(thread);
+  stack.is_background = thread != getpid();
+  FillFrames(stack);
+  return stack;
+}
+
+std::vector<ThreadStack> NativeStacks() {
   std::vector<ThreadStack> stacks;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    ThreadStack stack;
-    stack.id = std::atoi(entry.path().filename().c_str());
-    stack.name = NameOf(stack.id);
-    stack.is_background = stack.id != getpid();
-    stack.frames = FramesOf(stack.id);
-    stacks.push_back(std::move(stack));
+    stacks.push_back(StackOf(std::atoi(entry.path().filename().c_str())));
   }
   std::sort(stacks.begin(), stacks.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   return stacks;

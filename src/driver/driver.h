@@ -37,17 +37,27 @@ class Driver {
                                                    std::shared_ptr<const ProviderConfig> config) = 0;
 };
 
-// The drivers of the process by name. Built-in ones are added in main/.
+// The drivers of the process by name. Built-in ones are added in main/, others by
+// LoadDrivers (load_drivers.h).
 class Registry {
  public:
-  // A name already taken is Error(kInvalid).
-  void Add(std::unique_ptr<Driver> driver);
+  static constexpr std::string_view kThisProgram = "this program";
+
+  // `origin` is the file that the driver comes from, or what else tells a person where
+  // to find it. A name already taken is Error(kInvalid), which names both origins (D-86).
+  void Add(std::unique_ptr<Driver> driver, std::string origin = std::string(kThisProgram));
   // Null when there is none.
   Driver* Find(std::string_view name) const;
   std::vector<std::string> Names() const;
+  // Names by origin, of the drivers that have one of their own.
+  std::map<std::string, std::string> NamesByFile() const;
 
  private:
-  std::map<std::string, std::unique_ptr<Driver>, std::less<>> drivers_;
+  struct Entry {
+    std::unique_ptr<Driver> driver;
+    std::string origin;
+  };
+  std::map<std::string, Entry, std::less<>> drivers_;
 };
 
 }  // namespace nodepool::driver

@@ -2,12 +2,23 @@
 
 #include <fmt/format.h>
 
+#include "base/logging.h"
+
 namespace nodepool::driver {
 
 config::DriverSchemas SchemasOf(const Registry& drivers, config::DriverSchemas others) {
   return [&drivers, others = std::move(others)](std::string_view name) -> const config::Schema* {
-    if (Driver* driver = drivers.Find(name)) return &driver->ProviderSchema();
-    return others ? others(name) : nullptr;
+    Driver* driver = drivers.Find(name);
+    if (driver == nullptr) return others ? others(name) : nullptr;
+    static const config::Schema anything = config::Schema::Any();
+    try {
+      return &driver->ProviderSchema();
+    } catch (...) {
+      log::Logger("nodepool.driver")
+          .Error("Driver {} tells no schema; its sections are not checked: {}", name,
+                 MessageOf(std::current_exception()));
+      return &anything;
+    }
   };
 }
 
@@ -15,7 +26,14 @@ Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path
                                                          const std::optional<std::string>& secure_path,
                                                          const Registry& drivers,
                                                          config::DriverSchemas others) {
-  for (const std::string& name : drivers.Names()) drivers.Find(name)->Reset();
+  for (const std::string& name : drivers.Names()) {
+    try {
+      drivers.Find(name)->Reset();
+    } catch (...) {
+      log::Logger("nodepool.driver")
+          .Error("Driver {} failed in Reset: {}", name, MessageOf(std::current_exception()));
+    }
+  }
   config::LoadOptions options;
   options.secure_path = secure_path;
   options.drivers = SchemasOf(drivers, std::move(others));
@@ -31,11 +49,22 @@ Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path
           section.source.position().line, section.source.position().column, section.name, section.driver));
       continue;
     }
+    std::string unexpected;
     try {
-      loaded->providers[section.name] = driver->LoadProviderConfig(section, loaded->common);
+      std::shared_ptr<const ProviderConfig> provider = driver->LoadProviderConfig(section, loaded->common);
+      if (provider && provider->name == section.name) {
+        loaded->providers[section.name] = std::move(provider);
+        continue;
+      }
+      unexpected = "it made nothing of the section";
     } catch (const Error& error) {
       return std::unexpected(error.In(path));
+    } catch (...) {
+      unexpected = MessageOf(std::current_exception());
     }
+    loaded->common.warnings.push_back(fmt::format(
+        "{}:{}:{}: provider {} is skipped: its driver {} failed: {}", path, section.source.position().line,
+        section.source.position().column, section.name, section.driver, unexpected));
   }
   return loaded;
 }

@@ -18,6 +18,10 @@
 #include "store/node_cache.h"
 #include "store/store.h"
 
+namespace nodepool::store {
+class RequestCache;
+}
+
 namespace nodepool::driver {
 
 // What a driver may use of its surroundings. Everything outlives the provider.
@@ -34,6 +38,8 @@ struct ProviderEnvironment {
   std::function<void()> capacity_changed;
   // Null when nobody wants to know.
   ProviderObserver* observer = nullptr;
+  // Null where nobody follows requests: in the builder and the command line.
+  store::RequestCache* requests = nullptr;
 };
 
 // Told by the core about things that happened to the provider's nodes.

@@ -4,22 +4,34 @@
 
 namespace nodepool::driver {
 
-void Registry::Add(std::unique_ptr<Driver> driver) {
+void Registry::Add(std::unique_ptr<Driver> driver, std::string origin) {
   std::string name(driver->name());
-  if (drivers_.contains(name)) {
-    throw Error(Verdict::kInvalid, "driver '" + Excerpt(name) + "' is registered twice; rename one of them");
+  if (name.empty()) throw Error(Verdict::kInvalid, "a driver of " + origin + " has no name");
+  auto [entry, is_new] = drivers_.try_emplace(name);
+  if (!is_new) {
+    throw Error(Verdict::kInvalid, "driver '" + Excerpt(name) + "' of " + origin +
+                                       " exists already: it comes from " + entry->second.origin +
+                                       "; rename one of them");
   }
-  drivers_.emplace(std::move(name), std::move(driver));
+  entry->second = {std::move(driver), std::move(origin)};
 }
 
 Driver* Registry::Find(std::string_view name) const {
   auto found = drivers_.find(name);
-  return found == drivers_.end() ? nullptr : found->second.get();
+  return found == drivers_.end() ? nullptr : found->second.driver.get();
 }
 
 std::vector<std::string> Registry::Names() const {
   std::vector<std::string> names;
-  for (const auto& [name, driver] : drivers_) names.push_back(name);
+  for (const auto& [name, entry] : drivers_) names.push_back(name);
+  return names;
+}
+
+std::map<std::string, std::string> Registry::NamesByFile() const {
+  std::map<std::string, std::string> names;
+  for (const auto& [name, entry] : drivers_) {
+    if (entry.origin != kThisProgram) names.emplace(entry.origin, name);
+  }
   return names;
 }
 

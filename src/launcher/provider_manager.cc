@@ -4,6 +4,7 @@
 
 #include "async/backoff.h"
 #include "async/deadline.h"
+#include "driver/guarded_provider.h"
 #include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {
@@ -72,10 +73,10 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
 
 Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
   driver::ProviderEnvironment environment{
-      context_.loop,  context_.random, context_.blocking_pool,     context_.store,
-      context_.nodes, context_.images, listener_.capacity_changed, &observer_};
-  driver::Driver* driver = drivers_.Find(generation->config->driver);
-  generation->provider = driver->CreateProvider(std::move(environment), generation->config);
+      context_.loop,     context_.random, context_.blocking_pool,     context_.store,
+      context_.nodes,    context_.images, listener_.capacity_changed, &observer_,
+      &context_.requests};
+  generation->provider = driver::CreateGuarded(drivers_, std::move(environment), generation->config);
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
   co_await WithDeadline(context_.loop, deadline, "starting", generation->provider->Start());
 }

@@ -10,6 +10,7 @@
 #include "cli/builder_options.h"
 #include "cli/connection.h"
 #include "debug/stack_dump.h"
+#include "debug/watchdog.h"
 #include "driver/config_follower.h"
 #include "main/builder_setup.h"
 #include "main/builtin_drivers.h"
@@ -83,7 +84,7 @@ int Run(const cli::BuilderOptions& options) {
   }
   metrics::Metrics metrics(statsd ? &*statsd : nullptr, nullptr);
   driver::Registry drivers;
-  AddBuiltinDrivers(drivers);
+  AddDrivers(options.drivers_dirs, drivers);
   driver::ConfigFollower follower(loop, options.config_path, options.secure_path, drivers,
                                   KnownDriverSchemas());
   auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, KnownDriverSchemas());
@@ -96,6 +97,7 @@ int Run(const cli::BuilderOptions& options) {
   SystemRandom random;
   builder::Builder::Options builder_options = BuilderSetup(options, *images_dir, random);
   debug::StackDump stack_dump(loop, std::filesystem::temp_directory_path());
+  debug::Watchdog watchdog(loop, drivers.NamesByFile());
   zk::WireClient client(loop, random, cli::ConnectionOptions((*config)->common.zookeeper));
   Program program{loop, random, drivers, client, follower, metrics, *config, std::move(builder_options)};
   RunToEnd(loop, Serve(program));

@@ -9,6 +9,7 @@
 #include "cli/connection.h"
 #include "cli/launcher_options.h"
 #include "debug/stack_dump.h"
+#include "debug/watchdog.h"
 #include "driver/config_follower.h"
 #include "launcher/launcher.h"
 #include "main/builtin_drivers.h"
@@ -102,7 +103,7 @@ int Run(const cli::LauncherOptions& options) {
   metrics::Prometheus prometheus;
   metrics::Metrics metrics(statsd ? &*statsd : nullptr, &prometheus);
   driver::Registry drivers;
-  AddBuiltinDrivers(drivers);
+  AddDrivers(options.drivers_dirs, drivers);
   driver::ConfigFollower follower(loop, options.config_path, options.secure_path, drivers,
                                   KnownDriverSchemas());
   auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, KnownDriverSchemas());
@@ -114,6 +115,7 @@ int Run(const cli::LauncherOptions& options) {
   }
   SystemRandom random;
   debug::StackDump stack_dump(loop, std::filesystem::temp_directory_path());
+  debug::Watchdog watchdog(loop, drivers.NamesByFile());
   zk::WireClient client(loop, random, cli::ConnectionOptions((*config)->common.zookeeper));
   launcher::Intervals intervals;
   if (options.cleanup_interval) {

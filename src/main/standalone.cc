@@ -15,6 +15,7 @@
 #include "cli/embedded_server.h"
 #include "cli/standalone_options.h"
 #include "debug/stack_dump.h"
+#include "debug/watchdog.h"
 #include "driver/config_follower.h"
 #include "launcher/launcher.h"
 #include "main/builder_setup.h"
@@ -169,7 +170,7 @@ int Run(const cli::StandaloneOptions& options) {
   metrics::Prometheus prometheus;
   metrics::Metrics metrics(statsd ? &*statsd : nullptr, &prometheus);
   driver::Registry drivers;
-  AddBuiltinDrivers(drivers);
+  AddDrivers(options.drivers_dirs, drivers);
   driver::ConfigFollower follower(loop, options.config_path, options.secure_path, drivers,
                                   KnownDriverSchemas());
   auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, KnownDriverSchemas());
@@ -178,6 +179,7 @@ int Run(const cli::StandaloneOptions& options) {
   if (!(*config)->common.images_dir) Log().Info("There is no images-dir, so no images are built");
   SystemRandom random;
   debug::StackDump stack_dump(loop, std::filesystem::temp_directory_path());
+  debug::Watchdog watchdog(loop, drivers.NamesByFile());
   Program program{loop, random, drivers, follower, metrics, prometheus, *config, options};
   RunToEnd(loop, ServeWithZooKeeper(program));
   return 0;

@@ -150,6 +150,21 @@ class Store {
   // gone or skipped.
   Task<bool> UpdateUnlockedNode(NodeId id, std::function<Change(Node&)> change);
 
+  // --- Nodes of an owner that outlives its session ------------------------
+  // A lock that stays, with the owner's name in it, keeps everybody else from a node
+  // (drivers.md 8.2).
+
+  // Who owns the node: what the first contender for its lock tells, often nothing.
+  // nullopt: nobody.
+  Task<std::optional<std::string>> NodeOwner(NodeId id);
+  // Locks the node for `owner`, applies `change` and deletes the request that it was
+  // delivered for, in one transaction. False: the node or the request is gone, somebody
+  // else has the lock, or `change` skipped. Done already is success.
+  Task<bool> ClaimNode(NodeId id, std::string owner, std::function<Change(Node&)> change, RequestId request);
+  // Applies `change` and gives the lock up, in one transaction. False: the node is gone,
+  // not this owner's, or `change` skipped.
+  Task<bool> ReleaseNode(NodeId id, std::string owner, std::function<Change(Node&)> change);
+
   // --- Images -------------------------------------------------------------
   // Locks are taken without waiting; nullopt: held by another, or there is no such
   // record. Given up by Unlock(), best by Holding().
@@ -263,6 +278,15 @@ class Store {
   // Removes a node in one transaction, or in steps when others contend. False: try again.
   Task<bool> TryRemove(StoredNode& node, zk::HeldLock lock);
   Task<bool> TryRemoveEmpty(NodeId id);
+
+  struct Contender {
+    std::string path;
+    std::string identifier;
+  };
+  static constexpr int kOwnershipAttempts = 5;  // while others write
+  Task<std::optional<Contender>> FirstContender(NodeId id);
+  Task<bool> TryClaim(NodeId id, std::string owner, std::function<Change(Node&)> change, RequestId request);
+  Task<bool> TryRelease(NodeId id, std::string owner, std::function<Change(Node&)> change);
 
   Loop& loop_;
   zk::Client& client_;

@@ -4,6 +4,7 @@
 #include "async/deadline.h"
 #include "async/shield.h"
 #include "base/text.h"
+#include "driver/statemachine/check_instance.h"
 #include "driver/statemachine/metadata.h"
 #include "driver/statemachine/node_record.h"
 #include "driver/statemachine/progress.h"
@@ -173,6 +174,7 @@ Task<Instance> Launch::Create(std::optional<std::string> image_external_id) {
   Progress machine(logger_, attempt_,
                    [this](boost::json::value id) { return StoreExternalId(std::move(id)); });
   Instance instance = co_await context_.adapter->Create(machine, std::move(parameters));
+  CheckInstance(instance);
   co_return instance;
 }
 

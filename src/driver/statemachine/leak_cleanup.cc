@@ -1,6 +1,7 @@
 #include "driver/statemachine/leak_cleanup.h"
 
 #include "async/deadline.h"
+#include "driver/statemachine/check_instance.h"
 #include "driver/statemachine/metadata.h"
 
 namespace nodepool::driver::statemachine {
@@ -45,6 +46,7 @@ Task<int> LeakCleanup::Run() {
   SteadyTime deadline = loop_.SteadyNow() + kCallLimit;
   std::vector<Resource> resources =
       co_await WithDeadline(loop_, deadline, "listing resources", adapter_.ListResources());
+  for (const Resource& resource : resources) CheckResource(resource);
   if (!nodes_.synced() || !images_.synced()) co_return 0;
 
   std::set<Suspect> suspects = FindSuspects(resources);

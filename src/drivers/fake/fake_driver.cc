@@ -15,12 +15,17 @@ std::shared_ptr<const driver::ProviderConfig> FakeDriver::LoadProviderConfig(
   return LoadFakeConfig(section, config);
 }
 
-std::unique_ptr<driver::Provider> FakeDriver::CreateProvider(
-    driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
+std::unique_ptr<driver::statemachine::Adapter> FakeDriver::CreateAdapter(
+    const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config) {
   auto fake_config = std::dynamic_pointer_cast<const FakeConfig>(config);
   FakeCloud& cloud =
       clouds_->Of(fake_config->name, environment.loop, environment.random, fake_config->simulation);
-  auto adapter = std::make_unique<FakeAdapter>(cloud, fake_config);
+  return std::make_unique<FakeAdapter>(cloud, fake_config);
+}
+
+std::unique_ptr<driver::Provider> FakeDriver::CreateProvider(
+    driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
+  auto adapter = CreateAdapter(environment, config);
   return driver::statemachine::MakeProvider(std::move(environment), std::move(config), std::move(adapter),
                                             nullptr);
 }

@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "driver/driver.h"
+#include "driver/statemachine/driver.h"
 #include "drivers/fake/fake_cloud.h"
 
 namespace nodepool::drivers {
 
 // Driver `fake`: real records, simulated machines (drivers.md 10).
-class FakeDriver : public driver::Driver {
+class FakeDriver : public driver::statemachine::Driver {
  public:
   // Drivers that share `clouds` see the same machines and images.
   explicit FakeDriver(std::shared_ptr<FakeClouds> clouds = std::make_shared<FakeClouds>());
@@ -17,6 +17,10 @@ class FakeDriver : public driver::Driver {
   const config::Schema& ProviderSchema() const override;
   std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
                                                                    config::Config& config) override;
+  std::unique_ptr<driver::statemachine::Adapter> CreateAdapter(
+      const driver::ProviderEnvironment& environment,
+      std::shared_ptr<const driver::ProviderConfig> config) override;
+  // Its machines tell their host keys themselves: nobody scans them.
   std::unique_ptr<driver::Provider> CreateProvider(
       driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) override;
 

@@ -2,7 +2,9 @@
 
 #include <map>
 
+#include "drivers/example/example_config.h"
 #include "drivers/fake/fake_config.h"
+#include "drivers/metastatic/metastatic_config.h"
 #include "drivers/openstack/openstack_config.h"
 #include "drivers/schemas/tables.h"
 #include "drivers/static/static_config.h"

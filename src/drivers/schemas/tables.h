@@ -4,9 +4,7 @@
 
 namespace nodepool::drivers {
 
-// Drivers that are known completely (drivers.md 8.1, 9, 11).
-config::Schema MetastaticSchema();
-config::Schema ExampleSchema();
+// A driver that is known completely (drivers.md 11).
 config::Schema TestSchema();
 
 // Drivers of which the keys that matter to their users' files are known.

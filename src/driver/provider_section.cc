@@ -1,4 +1,4 @@
-#include "drivers/provider_section.h"
+#include "driver/provider_section.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "config/disk_images.h"
 #include "config/main_schema.h"
 
-namespace nodepool::drivers {
+namespace nodepool::driver {
 
 using config::Schema;
 using config::Section;
@@ -39,15 +39,14 @@ Section OpenProvider(const config::ProviderSection& section, const Schema& schem
                  fmt::format("provider {}", section.name));
 }
 
-void ReadProvider(const config::ProviderSection& section, const Section& provider,
-                  driver::ProviderConfig& result) {
+void ReadProvider(const config::ProviderSection& section, const Section& provider, ProviderConfig& result) {
   result.name = section.name;
   result.driver = section.driver;
   result.max_concurrency = ReadCount(provider, "max-concurrency");
   result.fingerprint = fmt::format("{} {}", section.driver, config::CanonicalJson(section.source));
 }
 
-void ReadPool(const Section& pool, const Section& provider, driver::PoolConfig& result) {
+void ReadPool(const Section& pool, const Section& provider, PoolConfig& result) {
   result.name = PoolName(pool.Text("name"));
   if (result.name.empty()) throw pool.Fail("name", "is required");
   if (std::optional<double> servers = pool.OptionalFloat("max-servers")) result.max_servers = *servers;
@@ -74,7 +73,7 @@ LabelName CheckLabelName(const std::string& text, const Section& section, std::s
                                       nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""));
 }
 
-void ReadConnectionType(const Section& section, driver::ConnectionSettings& result) {
+void ReadConnectionType(const Section& section, ConnectionSettings& result) {
   result.connection_type = section.Text("connection-type");
   std::int64_t port =
       section.OptionalInt("connection-port").value_or(result.connection_type == "winrm" ? 5986 : 22);
@@ -96,4 +95,4 @@ int ReadCount(const Section& section, std::string_view key) {
   return static_cast<int>(std::clamp(section.Int(key), -kMost, kMost));
 }
 
-}  // namespace nodepool::drivers
+}  // namespace nodepool::driver

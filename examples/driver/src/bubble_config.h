@@ -1,0 +1,31 @@
+#pragma once
+
+#include <nodepool/config/config.h>
+#include <nodepool/config/schema.h>
+#include <nodepool/driver/provider_config.h>
+
+#include <memory>
+#include <string>
+
+namespace bubble {
+
+struct Label : nodepool::driver::LabelConfig {
+  std::string root;  // the directory that is the container's "/"
+  double ram = 512;  // MiB that it counts for
+};
+
+struct Config : nodepool::driver::ProviderConfig {
+  std::string state_dir;       // what is known of the containers, a folder for each
+  std::string network;         // the first two numbers of their addresses, in 127/8
+  int port = 2222;             // of their SSH servers
+  double max_containers = 0;   // of all providers that share the folder
+  std::string authorized_key;  // who may log in; empty: nobody
+};
+
+const nodepool::config::Schema& ProviderSchema();
+
+// Throws nodepool::Error(kInvalid) with line and column.
+std::shared_ptr<const Config> ReadConfig(const nodepool::config::ProviderSection& section,
+                                         const nodepool::config::Config& config);
+
+}  // namespace bubble

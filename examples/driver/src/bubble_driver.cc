@@ -1,0 +1,27 @@
+#include <nodepool/driver/plugin.h>
+#include <nodepool/driver/statemachine/driver.h>
+
+#include "bubble_adapter.h"
+#include "bubble_config.h"
+
+namespace bubble {
+
+class Driver : public statemachine::Driver {
+ public:
+  std::string_view name() const override { return "bubble"; }
+  const nodepool::config::Schema& ProviderSchema() const override { return bubble::ProviderSchema(); }
+  std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(
+      const nodepool::config::ProviderSection& section, nodepool::config::Config& config) override {
+    return ReadConfig(section, config);
+  }
+  std::unique_ptr<statemachine::Adapter> CreateAdapter(
+      const driver::ProviderEnvironment& environment,
+      std::shared_ptr<const driver::ProviderConfig> config) override {
+    return std::make_unique<Adapter>(environment.blocking_pool,
+                                     std::dynamic_pointer_cast<const Config>(config));
+  }
+};
+
+}  // namespace bubble
+
+NODEPOOL_DRIVER(bubble::Driver)

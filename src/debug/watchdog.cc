@@ -1,0 +1,75 @@
+#include "debug/watchdog.h"
+
+#include <fmt/chrono.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace nodepool::debug {
+
+namespace {
+
+constexpr std::string_view kBuiltInDrivers = "nodepool::drivers::";
+
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+Watchdog::Watchdog(Loop& loop, Owners owners, Limits limits)
+    : loop_(loop), owners_(std::move(owners)), limits_(limits), loop_thread_(gettid()) {
+  Beat();
+  thread_ = std::thread([this] { Run(); });
+  pthread_setname_np(thread_.native_handle(), "watchdog");
+}
+
+Watchdog::~Watchdog() {
+  loop_.clock().CancelTimer(timer_);
+  ending_.release();
+  thread_.join();
+}
+
+void Watchdog::Beat() {
+  ++beats_;
+  timer_ = loop_.clock().CallAt(loop_.SteadyNow() + limits_.first / 4, [this] { Beat(); });
+}
+
+void Watchdog::Run() {
+  auto now = [] { return std::chrono::steady_clock::now(); };
+  std::uint64_t seen = beats_;
+  auto last_beat = now();
+  Duration next_report = limits_.first;
+  while (!ending_.try_acquire_for(limits_.first / 4)) {
+    Duration silence = now() - last_beat;
+    if (std::uint64_t beats = beats_; beats != seen) {
+      if (next_report != limits_.first)
+        logger_.Warning("The loop turns again; it was blocked for about {:.0f} s", Seconds(silence));
+      seen = beats;
+      last_beat = now();
+      next_report = limits_.first;
+    } else if (silence >= next_report) {
+      Report(silence);
+      next_report = silence + limits_.again;
+    }
+  }
+}
+
+void Watchdog::Report(Duration silence) {
+  ThreadStack stack = StackOf(loop_thread_);
+  std::string culprit = CulpritOf(stack, owners_);
+  logger_.Error(
+      "The loop has been blocked for {:.0f} s by {}; every request and node of this process waits. It "
+      "runs:\n{}",
+      Seconds(silence), culprit.empty() ? "what the stack shows" : culprit, ToText({stack}));
+}
+
+std::string CulpritOf(const ThreadStack& stack, const Watchdog::Owners& owners) {
+  for (std::size_t i = stack.frames.size(); i-- > 0;) {
+    auto owner = owners.find(stack.modules[i]);
+    if (owner != owners.end()) return fmt::format("driver {} ({})", owner->second, owner->first);
+    if (stack.frames[i].find(kBuiltInDrivers) != std::string::npos) return stack.frames[i];
+  }
+  return "";
+}
+
+}  // namespace nodepool::debug

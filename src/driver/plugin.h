@@ -1,0 +1,40 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <boost/version.hpp>
+
+#include "driver/driver.h"
+
+// A driver outside of the programs is a shared object that says once, in one of its
+// sources:
+//
+//   NODEPOOL_DRIVER(my_cloud::Driver)
+//
+// The class is a nodepool::driver::Driver with a default constructor. The object is put
+// into a drivers directory (load_drivers.h).
+
+// Counts up with every change of an installed header that compiled drivers would notice.
+#define NODEPOOL_DRIVER_API_VERSION 1
+
+#define NODEPOOL_TEXT_OF(value) #value
+#define NODEPOOL_TEXT(value) NODEPOOL_TEXT_OF(value)
+
+// What a driver and the programs must have in common; found in the file before any of
+// its code runs.
+#define NODEPOOL_DRIVER_API_MARK "nodepool-driver-api: "
+#define NODEPOOL_DRIVER_API                                                                                  \
+  "version " NODEPOOL_TEXT(NODEPOOL_DRIVER_API_VERSION) ", Boost " BOOST_LIB_VERSION ", fmt " NODEPOOL_TEXT( \
+      FMT_VERSION) ", libstdc++ " NODEPOOL_TEXT(_GLIBCXX_RELEASE)
+
+extern "C" {
+extern const char nodepool_driver_api[];
+nodepool::driver::Driver* nodepool_create_driver();
+}
+
+#define NODEPOOL_DRIVER(type)                                                                 \
+  __attribute__((visibility("default"))) const char nodepool_driver_api[] =                   \
+      NODEPOOL_DRIVER_API_MARK NODEPOOL_DRIVER_API;                                           \
+  __attribute__((visibility("default"))) nodepool::driver::Driver* nodepool_create_driver() { \
+    return new type;                                                                          \
+  }

@@ -1,0 +1,19 @@
+#include "driver/statemachine/driver.h"
+
+#include "driver/statemachine/provider.h"
+#include "net/host_key_scan.h"
+
+namespace nodepool::driver::statemachine {
+
+std::unique_ptr<Provider> Driver::CreateProvider(ProviderEnvironment environment,
+                                                 std::shared_ptr<const ProviderConfig> config) {
+  std::unique_ptr<Adapter> adapter = CreateAdapter(environment, config);
+  if (!adapter) throw Error(Verdict::kFail, "driver " + config->driver + " makes no adapter");
+  auto scanner = std::make_shared<net::HostKeyScanner>(environment.loop, environment.blocking_pool);
+  auto scan = [scanner](std::string host, int port, bool wants_keys, SteadyTime deadline) {
+    return scanner->Scan(std::move(host), port, wants_keys, deadline);
+  };
+  return MakeProvider(std::move(environment), std::move(config), std::move(adapter), std::move(scan));
+}
+
+}  // namespace nodepool::driver::statemachine

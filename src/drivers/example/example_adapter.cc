@@ -1,0 +1,56 @@
+#include "drivers/example/example_adapter.h"
+
+namespace nodepool::drivers {
+
+using driver::QuotaInformation;
+using driver::statemachine::CreateParameters;
+using driver::statemachine::Instance;
+using driver::statemachine::Resource;
+using driver::statemachine::StateMachine;
+
+ExampleAdapter::ExampleAdapter(std::shared_ptr<const ExampleConfig> config) : config_(std::move(config)) {}
+
+Task<Instance> ExampleAdapter::Create(StateMachine& machine, CreateParameters parameters) {
+  machine.SetState("creating the machine");
+  std::string id = "test-" + parameters.hostname;
+  Instance& instance = cloud_[id];
+  instance.external_id = id;
+  instance.name = parameters.hostname;
+  instance.metadata = std::move(parameters.metadata);
+  instance.quota = QuotaInformation::OneInstance();
+
+  boost::json::value external_id(id);
+  co_await machine.SetExternalId(std::move(external_id));
+
+  instance.interface_ip = "fake";
+  instance.public_ipv4 = "fake";
+  instance.private_ipv4 = "fake";
+  instance.region = config_->region;
+  instance.az = "az";
+  co_return instance;
+}
+
+Task<> ExampleAdapter::Delete(StateMachine& machine, boost::json::value external_id) {
+  machine.SetState("deleting the machine");
+  cloud_.erase(std::string(external_id.as_string()));
+  co_return;
+}
+
+Task<std::vector<Instance>> ExampleAdapter::ListInstances() {
+  std::vector<Instance> instances;
+  for (const auto& [id, instance] : cloud_) instances.push_back(instance);
+  co_return instances;
+}
+
+Task<std::vector<Resource>> ExampleAdapter::ListResources() {
+  std::vector<Resource> resources;
+  for (const auto& [id, instance] : cloud_) resources.push_back({"instance", id, instance.metadata});
+  co_return resources;
+}
+
+Task<> ExampleAdapter::DeleteResource(Resource resource) {
+  cloud_.erase(resource.id);
+  co_return;
+}
+
+}  // namespace nodepool::drivers

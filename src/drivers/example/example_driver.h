@@ -1,0 +1,19 @@
+#pragma once
+
+#include "driver/statemachine/driver.h"
+
+namespace nodepool::drivers {
+
+// Driver `example`: machines that exist in this process's memory only (drivers.md 9).
+class ExampleDriver : public driver::statemachine::Driver {
+ public:
+  std::string_view name() const override { return "example"; }
+  const config::Schema& ProviderSchema() const override;
+  std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
+                                                                   config::Config& config) override;
+  std::unique_ptr<driver::statemachine::Adapter> CreateAdapter(
+      const driver::ProviderEnvironment& environment,
+      std::shared_ptr<const driver::ProviderConfig> config) override;
+};
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,477 @@
+#include "drivers/metastatic/metastatic_adapter.h"
+
+#include <algorithm>
+
+#include "async/deadline.h"
+#include "driver/statemachine/metadata.h"
+
+namespace nodepool::drivers {
+
+using driver::statemachine::CreateParameters;
+using driver::statemachine::Instance;
+using driver::statemachine::Resource;
+using driver::statemachine::StateMachine;
+
+namespace {
+
+constexpr const char* kPrecedence = "100";  // of requests for backing nodes
+constexpr Duration kRetryPause = std::chrono::seconds(1);
+constexpr Duration kUnseenLimit = std::chrono::seconds(30);  // a new request gets into the cache
+constexpr Duration kReleaseRetry = std::chrono::seconds(60);
+constexpr Duration kStopLimit = std::chrono::seconds(10);
+constexpr std::size_t kMostUsersAtOnce = 1000;
+
+NodeId NodeOf(const boost::json::value& external_id) {
+  return NodeId(external_id.is_string() ? std::string(external_id.as_string()) : "");
+}
+
+}  // namespace
+
+MetastaticAdapter::MetastaticAdapter(const driver::ProviderEnvironment& environment,
+                                     std::shared_ptr<const MetastaticConfig> config)
+    : environment_(environment),
+      config_(std::move(config)),
+      owner_(OwnerName(config_->name)),
+      backing_nodes_(environment_.nodes, config_),
+      background_(environment_.loop, logger_) {
+  if (environment_.requests == nullptr) return;
+  auto on_node = [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
+    if (backing_nodes_.Follow(id, before, after, environment_.loop.Now())) wake_.Set();
+  };
+  auto on_request = [this](const RequestId& id, const store::StoredRequest* before,
+                           const store::StoredRequest* after) {
+    const store::StoredRequest* request = after != nullptr ? after : before;
+    if (request->record.requestor != owner_) return;
+    bool is_known = requests_.contains(id);
+    if (!is_known && after != nullptr && !after->revision.is_ephemeral()) orphans_.insert(id);
+    wake_.Set();
+  };
+  node_watch_ = environment_.nodes.OnChange(on_node);
+  request_watch_ = environment_.requests->OnChange(on_request);
+  background_.Spawn("metastatic provider " + config_->name.str(), Run());
+}
+
+Task<Instance> MetastaticAdapter::Create(StateMachine& machine, CreateParameters parameters) {
+  NodeId user(parameters.metadata[driver::statemachine::kNodeKey]);
+  boost::json::value external_id(user.str());
+  co_await machine.SetExternalId(std::move(external_id));
+  if (environment_.requests == nullptr)
+    throw Error(Verdict::kInvalid, "slots are handed out by launchers only");
+  auto waiter = std::make_shared<Waiter>();
+  waiter->node = user;
+  waiter->label = config_->FindLabel(parameters.label->name);
+  if (waiter->label == nullptr) throw Error(Verdict::kInvalid, "the provider has no such label any more");
+  machine.SetState("waiting for a slot of a backing node");
+  waiters_.push_back(waiter);
+  wake_.Set();
+  struct Leaving {
+    MetastaticAdapter* adapter;
+    std::shared_ptr<Waiter> waiter;
+    ~Leaving() { adapter->Leave(waiter); }
+  } leaving{this, waiter};
+  Place place = co_await waiter->place.Take();
+  Instance instance = co_await Describe(std::move(place), std::move(user), std::move(parameters.metadata));
+  co_return instance;
+}
+
+void MetastaticAdapter::Leave(const std::shared_ptr<Waiter>& waiter) {
+  waiter->is_alive = false;
+  std::erase(waiters_, waiter);
+}
+
+// Everything but the slot is the backing node's (drivers.md 8.2).
+Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
+                                           std::map<std::string, std::string> metadata) {
+  std::optional<store::StoredNode> stored = co_await environment_.store.ReadNode(place.backing_node);
+  if (!stored || stored->record.state != NodeState::kInUse) {
+    backing_nodes_.MarkFailing(place.backing_node, environment_.loop.Now());
+    throw Error(Verdict::kFail, "backing node " + place.backing_node.str() + " has vanished");
+  }
+  const Node& backing = stored->record;
+  Instance instance;
+  instance.external_id = user.str();
+  instance.name = backing.hostname.value_or("");
+  instance.interface_ip = backing.interface_ip;
+  instance.public_ipv4 = backing.public_ipv4;
+  instance.public_ipv6 = backing.public_ipv6;
+  instance.private_ipv4 = backing.private_ipv4;
+  instance.cloud = backing.cloud;
+  instance.az = backing.az;
+  instance.region = backing.region;
+  instance.slot = place.slot;
+  instance.driver_data = ToDriverData(place, user, metadata);
+  instance.metadata = std::move(metadata);
+  instance.quota = driver::QuotaInformation::OneInstance();
+  driver::ConnectionSettings connection;
+  connection.username = backing.username;
+  connection.python_path = backing.python_path;
+  connection.shell_type = backing.shell_type;
+  connection.connection_type = backing.connection_type.value_or("ssh");
+  if (backing.connection_port.is_int64())
+    connection.connection_port = static_cast<int>(backing.connection_port.as_int64());
+  instance.connection = std::move(connection);
+  instance.host_keys = backing.host_keys;
+  if (backing.attributes.is_object()) instance.node_attributes = backing.attributes;
+  co_return instance;
+}
+
+Task<> MetastaticAdapter::Delete(StateMachine& machine, boost::json::value external_id) {
+  machine.SetState("giving the slot back");
+  NodeId user = NodeOf(external_id);
+  std::optional<NodeId> backing = backing_nodes_.PlaceOf(user);
+  if (!backing) {
+    // A launcher that does not follow the nodes, or one that has just started.
+    std::optional<store::StoredNode> stored = co_await environment_.store.ReadNode(user);
+    std::optional<Place> place = stored ? ParsePlace(stored->record.driver_data) : std::nullopt;
+    if (place) backing = place->backing_node;
+  }
+  if (!backing) co_return;
+  co_await Vacate(std::move(*backing), std::move(user));
+  wake_.Set();
+}
+
+Task<> MetastaticAdapter::Vacate(NodeId backing, NodeId user) {
+  std::optional<BackingNode> written;
+  auto change = [this, &backing, &user, &written](Node& record) {
+    written.reset();
+    std::optional<BackingNode> node = ParseBackingNode(record.user_data, owner_);
+    if (!node || record.state != NodeState::kInUse) return store::Change::kSkip;
+    node = backing_nodes_.Completed(backing, std::move(*node));
+    std::optional<int> slot = node->SlotOf(user);
+    if (!slot) return store::Change::kSkip;
+    node->users.erase(*slot);
+    node->lists_users = true;
+    record.user_data = ToUserData(*node, owner_);
+    written = std::move(node);
+    return store::Change::kWrite;
+  };
+  bool is_written = co_await environment_.store.UpdateUnlockedNode(backing, change);
+  if (is_written && written && backing_nodes_.Find(backing) != nullptr)
+    backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
+}
+
+Task<std::vector<Instance>> MetastaticAdapter::ListInstances() { co_return std::vector<Instance>(); }
+
+Task<std::vector<Resource>> MetastaticAdapter::ListResources() {
+  is_sweep_due_ = true;
+  wake_.Set();
+  co_return std::vector<Resource>();
+}
+
+Task<> MetastaticAdapter::DeleteResource(Resource) { co_return; }
+
+void MetastaticAdapter::NotifyNodescanFailure(const driver::LabelConfig&,
+                                              const boost::json::value& external_id) {
+  std::optional<NodeId> backing = backing_nodes_.PlaceOf(NodeOf(external_id));
+  if (!backing) return;
+  logger_.Warning("Backing node {} gives out no more slots: the host keys of one could not be read",
+                  *backing);
+  backing_nodes_.MarkFailing(*backing, environment_.loop.Now());
+  wake_.Set();
+}
+
+Task<> MetastaticAdapter::Stop() {
+  node_watch_.Reset();
+  request_watch_.Reset();
+  co_await background_.Stop();
+  // They would vanish with the session, and be of no use until then.
+  for (const auto& [id, request] : std::exchange(requests_, {})) {
+    std::exception_ptr error;
+    try {
+      SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
+      co_await WithDeadline(environment_.loop, deadline, "withdrawing a request",
+                            environment_.store.DeleteRequest(id));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error) break;
+  }
+}
+
+Task<> MetastaticAdapter::Run() {
+  co_await environment_.nodes.WaitSynced();
+  co_await environment_.requests->WaitSynced();
+  for (const auto& [id, node] : environment_.nodes.all())
+    backing_nodes_.Follow(id, nullptr, &node, environment_.loop.Now());
+  for (const auto& [id, request] : environment_.requests->all()) {
+    if (request.record.requestor == owner_ && !request.revision.is_ephemeral()) orphans_.insert(id);
+  }
+  while (true) {
+    wake_.Reset();
+    std::exception_ptr error;
+    try {
+      co_await Turn();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    if (error) {
+      logger_.Warning("Provider {} goes on in a moment: {}", config_->name, MessageOf(error));
+      co_await environment_.loop.SleepFor(kRetryPause);
+      continue;
+    }
+    std::optional<WallTime> release = backing_nodes_.next_release();
+    SteadyTime deadline = SteadyTime::max();
+    if (release)
+      deadline = environment_.loop.SteadyNow() + std::max(*release - environment_.loop.Now(), Duration(0));
+    if (!release) {
+      co_await wake_.Wait();
+      continue;
+    }
+    try {
+      co_await WithDeadline(environment_.loop, deadline, "waiting", wake_.Wait());
+    } catch (const Error& timeout) {
+      if (timeout.verdict() != Verdict::kRetry) throw;
+    }
+  }
+}
+
+Task<> MetastaticAdapter::Turn() {
+  for (const NodeId& id : std::set<NodeId>(backing_nodes_.unverified())) {
+    std::optional<std::string> owner = co_await environment_.store.NodeOwner(id);
+    backing_nodes_.Verify(id, owner == owner_, environment_.loop.Now());
+  }
+  co_await AdoptOrphans();
+  co_await WriteFailures();
+  co_await FollowRequests();
+  co_await Serve();
+  co_await RequestMissing();
+  if (std::exchange(is_sweep_due_, false)) co_await Sweep();
+  co_await ReleaseIdle();
+}
+
+// What a program that did not die with its session has asked for: it is served to the
+// end, or withdrawn (D-84).
+Task<> MetastaticAdapter::AdoptOrphans() {
+  for (const RequestId& id : std::exchange(orphans_, {})) {
+    const store::StoredRequest* request = environment_.requests->Find(id);
+    if (request == nullptr || requests_.contains(id)) continue;
+    const auto& types = request->record.node_types;
+    const MetastaticLabel* label = types.empty() ? nullptr : config_->FindByBackingLabel(types.front());
+    if (label == nullptr) {
+      logger_.Info("Withdrawing request {} of a former run: its label is not configured any more", id);
+      co_await environment_.store.DeleteRequest(id);
+      continue;
+    }
+    logger_.Info("Adopting request {} of a former run", id);
+    requests_[id] = {label, request->record.created_time.value_or(environment_.loop.Now()), true};
+  }
+}
+
+Task<> MetastaticAdapter::WriteFailures() {
+  for (const NodeId& id : std::set<NodeId>(backing_nodes_.failing())) {
+    auto change = [this, &id](Node& record) {
+      std::optional<BackingNode> node = ParseBackingNode(record.user_data, owner_);
+      if (!node || node->has_failed || record.state != NodeState::kInUse) return store::Change::kSkip;
+      BackingNode failed = backing_nodes_.Completed(id, std::move(*node));
+      failed.has_failed = true;
+      record.user_data = ToUserData(failed, owner_);
+      return store::Change::kWrite;
+    };
+    co_await environment_.store.UpdateUnlockedNode(id, change);
+  }
+}
+
+Task<> MetastaticAdapter::FollowRequests() {
+  const std::map<RequestId, BackingRequest> requests = requests_;
+  for (const auto& [id, request] : requests) {
+    bool is_over = co_await FollowRequest(id, request);
+    if (is_over) ForgetRequest(id);
+  }
+}
+
+void MetastaticAdapter::ForgetRequest(const RequestId& id) {
+  requests_.erase(id);
+  for (const std::shared_ptr<Waiter>& waiter : waiters_) {
+    if (waiter->request == id) waiter->request = RequestId();
+  }
+}
+
+// True: nothing more is to be expected of it.
+Task<bool> MetastaticAdapter::FollowRequest(RequestId id, BackingRequest request) {
+  const store::StoredRequest* stored = environment_.requests->Find(id);
+  if (stored == nullptr) {
+    bool may_appear = !request.is_seen && environment_.loop.Now() - request.made < kUnseenLimit;
+    co_return !may_appear;
+  }
+  requests_[id].is_seen = true;
+  std::optional<RequestState> state = stored->record.state;
+  if (state == RequestState::kFulfilled && !stored->record.nodes.empty()) {
+    co_await Claim(id, request, stored->record.nodes.front());
+    co_return true;
+  }
+  if (state == RequestState::kFailed) {
+    co_await FailRequest(id, "the request for a backing node failed");
+    co_return true;
+  }
+  co_return false;
+}
+
+// Lock, record and request change at once: a crash leaves all of them or none (8.4).
+Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId node) {
+  BackingNode backing;
+  backing.label = request.label->name;
+  backing.slots = request.label->max_parallel_jobs;
+  backing.launched = request.made;
+  auto change = [this, &backing](Node& record) {
+    if (record.state == NodeState::kInUse && ParseBackingNode(record.user_data, owner_))
+      return store::Change::kSkip;
+    record.user_data = ToUserData(backing, owner_);
+    record.SetState(NodeState::kInUse, environment_.loop.Now());
+    return store::Change::kWrite;
+  };
+  bool is_claimed = co_await environment_.store.ClaimNode(node, owner_, change, id);
+  if (!is_claimed) co_return co_await FailRequest(id, "the backing node was taken by somebody else");
+  logger_.About({"", "", node.str()})
+      .Info("Backing node for label {} with {} slots", backing.label, backing.slots);
+  backing_nodes_.Set(node, std::move(backing), environment_.loop.Now());
+  backing_nodes_.Verify(node, true, environment_.loop.Now());
+}
+
+Task<> MetastaticAdapter::FailRequest(RequestId id, std::string why) {
+  logger_.Warning("Request {}: {}", id, why);
+  const std::vector<std::shared_ptr<Waiter>> waiters = waiters_;
+  for (const std::shared_ptr<Waiter>& waiter : waiters) {
+    if (waiter->request == id) waiter->place.Fail(std::make_exception_ptr(Error(Verdict::kFail, why)));
+  }
+  co_await environment_.store.DeleteRequest(std::move(id));
+}
+
+std::vector<std::shared_ptr<MetastaticAdapter::Waiter>> MetastaticAdapter::WaitingFor(
+    const MetastaticLabel& label) const {
+  std::vector<std::shared_ptr<Waiter>> waiting;
+  for (const std::shared_ptr<Waiter>& waiter : waiters_) {
+    if (waiter->label == &label && !waiter->place.is_done()) waiting.push_back(waiter);
+    if (waiting.size() == kMostUsersAtOnce) break;
+  }
+  return waiting;
+}
+
+int MetastaticAdapter::WaitingFor(const RequestId& request) const {
+  return static_cast<int>(std::ranges::count_if(waiters_, [&request](const auto& waiter) {
+    return waiter->request == request && !waiter->place.is_done();
+  }));
+}
+
+// Gives those who wait the slots there are, eldest backing node first.
+Task<> MetastaticAdapter::Serve() {
+  std::set<const MetastaticLabel*> labels;
+  for (const std::shared_ptr<Waiter>& waiter : waiters_) labels.insert(waiter->label);
+  for (const MetastaticLabel* label : labels) {
+    while (true) {
+      std::vector<std::shared_ptr<Waiter>> waiting = WaitingFor(*label);
+      std::optional<NodeId> backing = backing_nodes_.WithRoom(label->name, environment_.loop.Now());
+      if (waiting.empty() || !backing) break;
+      bool is_known = co_await Occupy(std::move(*backing), std::move(waiting));
+      if (!is_known) break;  // the cache will tell what became of it
+    }
+  }
+}
+
+// One write for as many as find room. False: the node is not what it was taken for.
+Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr<Waiter>> waiters) {
+  std::optional<BackingNode> written;
+  std::vector<std::pair<std::shared_ptr<Waiter>, int>> placed;
+  auto change = [&](Node& record) {
+    written.reset();
+    placed.clear();
+    std::optional<BackingNode> node = ParseBackingNode(record.user_data, owner_);
+    if (!node || record.state != NodeState::kInUse) return store::Change::kSkip;
+    node = backing_nodes_.Completed(backing, std::move(*node));
+    for (const std::shared_ptr<Waiter>& waiter : waiters) {
+      std::optional<int> slot = node->FreeSlot();
+      if (!slot || node->has_failed) break;
+      if (!waiter->is_alive) continue;
+      node->users[*slot] = waiter->node;
+      placed.emplace_back(waiter, *slot);
+    }
+    node->lists_users = true;
+    record.user_data = ToUserData(*node, owner_);
+    written = std::move(node);
+    return placed.empty() ? store::Change::kSkip : store::Change::kWrite;
+  };
+  bool is_written = co_await environment_.store.UpdateUnlockedNode(backing, change);
+  // What was read is newer than what the cache has, also when nothing was written.
+  if (written && backing_nodes_.Find(backing) != nullptr)
+    backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
+  if (!is_written) co_return written.has_value();
+  for (const auto& [waiter, slot] : placed) {
+    if (waiter->is_alive) {
+      waiter->place.Set({backing, slot});
+    } else {
+      co_await Vacate(backing, waiter->node);
+    }
+  }
+  co_return true;
+}
+
+// One request for as many who wait as its node will have slots.
+Task<> MetastaticAdapter::RequestMissing() {
+  const std::vector<std::shared_ptr<Waiter>> waiters = waiters_;
+  std::map<RequestId, int> taken;
+  for (const auto& [id, request] : requests_) taken[id] = WaitingFor(id);
+  for (const std::shared_ptr<Waiter>& waiter : waiters) {
+    if (!waiter->is_alive || waiter->place.is_done() || !waiter->request.empty()) continue;
+    const MetastaticLabel* label = waiter->label;
+    auto has_room = [&](const auto& entry) {
+      return entry.second.label->backing_label == label->backing_label && entry.second.label == label &&
+             taken[entry.first] < label->max_parallel_jobs;
+    };
+    auto open = std::ranges::find_if(requests_, has_room);
+    if (open == requests_.end()) {
+      NodeRequest wish;
+      wish.SetState(RequestState::kRequested, environment_.loop.Now());
+      wish.created_time = environment_.loop.Now();
+      wish.node_types = {label->backing_label};
+      wish.requestor = owner_;
+      RequestId id = co_await environment_.store.CreateRequest(kPrecedence, std::move(wish), true);
+      logger_.Info("Request {} for a backing node of label {}", id, label->name);
+      open = requests_.emplace(id, BackingRequest{label, environment_.loop.Now()}).first;
+    }
+    waiter->request = open->first;
+    ++taken[open->first];
+  }
+}
+
+Task<> MetastaticAdapter::ReleaseIdle() {
+  WallTime now = environment_.loop.Now();
+  for (const NodeId& id : backing_nodes_.DueForRelease(now)) {
+    auto change = [this, &id](Node& record) {
+      std::optional<BackingNode> node = ParseBackingNode(record.user_data, owner_);
+      bool is_used = node && !backing_nodes_.Completed(id, *node).users.empty();
+      if (is_used || record.state != NodeState::kInUse) return store::Change::kSkip;
+      record.SetState(NodeState::kUsed, environment_.loop.Now());
+      return store::Change::kWrite;
+    };
+    bool is_released = co_await environment_.store.ReleaseNode(id, owner_, change);
+    if (is_released) logger_.About({"", "", id.str()}).Info("Released an idle backing node");
+    backing_nodes_.PostponeRelease(id, environment_.loop.Now() + kReleaseRetry);
+  }
+}
+
+// Users that vanished without a deletion, e.g. erased by an operator, and requests that
+// nobody waits for any more.
+Task<> MetastaticAdapter::Sweep() {
+  std::map<NodeId, NodeId> missing = backing_nodes_.UsersWithoutRecord();
+  std::map<NodeId, NodeId> before = std::exchange(missing_, missing);
+  for (const auto& [user, backing] : missing) {
+    auto known = before.find(user);
+    if (known != before.end() && known->second == backing) co_await Vacate(backing, user);
+  }
+  co_await WithdrawUnused();
+}
+
+Task<> MetastaticAdapter::WithdrawUnused() {
+  std::vector<RequestId> unused;
+  for (const auto& [id, request] : requests_) {
+    bool is_old = environment_.loop.Now() - request.made > request.label->grace_time;
+    if (is_old && WaitingFor(id) == 0) unused.push_back(id);
+  }
+  for (const RequestId& id : unused) {
+    logger_.Info("Withdrawing request {}: nobody waits for its node any more", id);
+    co_await environment_.store.DeleteRequest(id);
+    ForgetRequest(id);
+  }
+}
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "driver/provider.h"
+#include "driver/statemachine/adapter.h"
+#include "drivers/metastatic/backing_nodes.h"
+#include "drivers/metastatic/metastatic_config.h"
+#include "store/request_cache.h"
+
+namespace nodepool::drivers {
+
+// Cuts nodes of other providers into slots, which are handed out as nodes of this one
+// (drivers.md 8).
+//
+// What slots there are and who has them stands in the records of the backing nodes, so
+// several launchers may run the provider at a time: a slot is taken by a write that
+// fails when the record changed (D-84). Requests for backing nodes are ephemeral: those
+// of a launcher that died vanish, and what was delivered for them becomes free.
+class MetastaticAdapter : public driver::statemachine::Adapter {
+ public:
+  // Everything in `environment` outlives the adapter. Without its request cache slots
+  // can be given back, but not taken.
+  MetastaticAdapter(const driver::ProviderEnvironment& environment,
+                    std::shared_ptr<const MetastaticConfig> config);
+
+  Task<driver::statemachine::Instance> Create(driver::statemachine::StateMachine& machine,
+                                              driver::statemachine::CreateParameters parameters) override;
+  Task<> Delete(driver::statemachine::StateMachine& machine, boost::json::value external_id) override;
+  // There is nothing that could leak.
+  Task<std::vector<driver::statemachine::Instance>> ListInstances() override;
+  // The minute's look for users that vanished without giving their slots back.
+  Task<std::vector<driver::statemachine::Resource>> ListResources() override;
+  Task<> DeleteResource(driver::statemachine::Resource resource) override;
+  void NotifyNodescanFailure(const driver::LabelConfig& label,
+                             const boost::json::value& external_id) override;
+  Task<> Stop() override;
+
+ private:
+  // A creation that has no slot yet.
+  struct Waiter {
+    NodeId node;
+    const MetastaticLabel* label;
+    RequestId request;  // whose node it shall get; empty: none yet
+    bool is_alive = true;
+    OneShot<Place> place;
+  };
+  // A request for a backing node, made here or left by a former program.
+  struct BackingRequest {
+    const MetastaticLabel* label;
+    WallTime made;
+    bool is_seen = false;  // in the cache
+  };
+
+  Task<> Run();
+  Task<> Turn();
+  Task<> FollowRequests();
+  Task<bool> FollowRequest(RequestId id, BackingRequest request);
+  Task<> Claim(RequestId id, BackingRequest request, NodeId node);
+  Task<> FailRequest(RequestId id, std::string why);
+  void ForgetRequest(const RequestId& id);
+  Task<> AdoptOrphans();
+  Task<> Serve();
+  Task<bool> Occupy(NodeId backing, std::vector<std::shared_ptr<Waiter>> waiters);
+  Task<> RequestMissing();
+  Task<> WriteFailures();
+  Task<> ReleaseIdle();
+  Task<> Sweep();
+  Task<> Vacate(NodeId backing, NodeId user);
+  Task<> WithdrawUnused();
+
+  Task<driver::statemachine::Instance> Describe(Place place, NodeId user,
+                                                std::map<std::string, std::string> metadata);
+  std::vector<std::shared_ptr<Waiter>> WaitingFor(const MetastaticLabel& label) const;
+  int WaitingFor(const RequestId& request) const;
+  void Leave(const std::shared_ptr<Waiter>& waiter);
+
+  driver::ProviderEnvironment environment_;
+  std::shared_ptr<const MetastaticConfig> config_;
+  std::string owner_;
+  log::Logger logger_{"nodepool.driver.metastatic"};
+  BackingNodes backing_nodes_;
+  std::vector<std::shared_ptr<Waiter>> waiters_;  // in the order of their coming
+  std::map<RequestId, BackingRequest> requests_;
+  std::set<RequestId> orphans_;
+  std::map<NodeId, NodeId> missing_;  // users without a record at the last sweep, with their backing nodes
+  bool is_sweep_due_ = false;
+  Event wake_{"nodes, requests or creations"};
+  zk::Registration node_watch_, request_watch_;
+  TaskGroup background_;
+};
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,140 @@
+#include "drivers/metastatic/metastatic_config.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "config/section.h"
+#include "drivers/provider_section.h"
+
+namespace nodepool::drivers {
+
+using config::Schema;
+using config::Section;
+using config::Setting;
+
+namespace {
+
+// Each slot is a node's record in ZooKeeper.
+constexpr int kMostSlots = 10'000;
+constexpr Duration kLongest = std::chrono::hours(24 * 365 * 10);
+
+Duration ReadTime(const Section& section, std::string_view key) {
+  return std::min(section.Seconds(key), kLongest);
+}
+
+Schema MakeSchema() {
+  Schema label = Schema::Map({
+      Setting("name", Schema::String(), "One of the top-level labels.").Required(),
+      Setting("backing-label", Schema::String(), "Label of the nodes that are cut into slots.").Required(),
+      Setting("max-parallel-jobs", Schema::Int(), "Slots of each backing node.").Default(1),
+      Setting("grace-time", Schema::Int(), "An idle backing node is released after this.")
+          .Default(60)
+          .Unit("seconds"),
+      Setting("min-retention-time", Schema::Int(), "A younger backing node is kept.")
+          .Default(0)
+          .Unit("seconds"),
+      Setting("max-age", Schema::Int(), "An older backing node gives out no more slots.").Unit("seconds"),
+      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys; default the pool's."),
+  });
+  Schema pool = Schema::Map({
+      Setting("name", Schema::String(), "Name of the pool.").Required(),
+      Setting("labels", Schema::List(label), "The labels offered here.").Required(),
+      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys.").Default(false),
+  });
+  return Schema::Map({
+      Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes.").Required(),
+      Setting("boot-timeout", Schema::Int(), "Time for the host key scan of a new node.")
+          .Default(120)
+          .Unit("seconds"),
+      Setting("launch-timeout", Schema::Int(), "Time for a launch, that of a backing node included.")
+          .Default(3600)
+          .Unit("seconds"),
+      Setting("launch-retries", Schema::Int(), "Attempts in total.").Default(3),
+      Setting("rate", Schema::Number(), "Without effect.").DaemonOnly(),
+  });
+}
+
+std::shared_ptr<const MetastaticLabel> ReadLabel(const Section& section, const Section& pool,
+                                                 const config::Config& config) {
+  auto label = std::make_shared<MetastaticLabel>();
+  label->name = ReadLabelName(section, "name", config);
+  label->backing_label = LabelName(section.Text("backing-label"));
+  label->max_parallel_jobs = ReadCount(section, "max-parallel-jobs");
+  if (label->max_parallel_jobs < 1 || label->max_parallel_jobs > kMostSlots)
+    throw section.Fail("max-parallel-jobs", "expected 1 to 10000");
+  label->grace_time = ReadTime(section, "grace-time");
+  label->min_retention_time = ReadTime(section, "min-retention-time");
+  if (section.Has("max-age")) {
+    label->max_age = ReadTime(section, "max-age");
+    if (*label->max_age < label->min_retention_time)
+      throw section.Fail("max-age", "is less than min-retention-time");
+  }
+  label->host_key_checking =
+      section.OptionalBool("host-key-checking").value_or(pool.Bool("host-key-checking"));
+  // Known only when there is a backing node (drivers.md 8.1).
+  label->cloud_image = "unused";
+  label->connection.username = "unknown";
+  label->connection.python_path = "unknown";
+  label->connection.shell_type = "unknown";
+  label->connection.connection_type = "unknown";
+  return label;
+}
+
+// What must be the same in all labels of one backing label.
+auto SlotSettings(const MetastaticLabel& label) {
+  return std::tuple(label.max_parallel_jobs, label.grace_time, label.min_retention_time, label.max_age);
+}
+
+}  // namespace
+
+const MetastaticLabel* MetastaticConfig::FindLabel(const LabelName& name) const {
+  for (const auto& [pool_name, pool] : pools) {
+    auto found = pool->labels.find(name);
+    if (found != pool->labels.end()) return dynamic_cast<const MetastaticLabel*>(found->second.get());
+  }
+  return nullptr;
+}
+
+const MetastaticLabel* MetastaticConfig::FindByBackingLabel(const LabelName& name) const {
+  for (const auto& [pool_name, pool] : pools) {
+    for (const auto& [label_name, config] : pool->labels) {
+      const auto* label = dynamic_cast<const MetastaticLabel*>(config.get());
+      if (label != nullptr && label->backing_label == name) return label;
+    }
+  }
+  return nullptr;
+}
+
+const Schema& MetastaticSchema() {
+  static const Schema schema = MakeSchema();
+  return schema;
+}
+
+std::shared_ptr<const MetastaticConfig> LoadMetastaticConfig(const config::ProviderSection& section,
+                                                             const config::Config& config) {
+  auto result = std::make_shared<MetastaticConfig>();
+  Section provider = OpenProvider(section, MetastaticSchema());
+  ReadProvider(section, provider, *result);
+  result->boot_timeout = provider.Seconds("boot-timeout");
+  result->launch_timeout = provider.Seconds("launch-timeout");
+  result->launch_retries = ReadCount(provider, "launch-retries");
+  std::map<LabelName, std::shared_ptr<const MetastaticLabel>> by_backing_label;
+  for (const Section& pool_section : provider.Sections("pools")) {
+    auto pool = std::make_shared<driver::PoolConfig>();
+    ReadPool(pool_section, provider, *pool);
+    for (const Section& label_section : pool_section.Sections("labels")) {
+      std::shared_ptr<const MetastaticLabel> label = ReadLabel(label_section, pool_section, config);
+      auto [other, is_first] = by_backing_label.emplace(label->backing_label, label);
+      if (!is_first && SlotSettings(*label) != SlotSettings(*other->second)) {
+        throw label_section.Fail("backing-label",
+                                 "Multiple label definitions for the same backing label must be identical");
+      }
+      pool->labels[label->name] = label;
+    }
+    result->pools[pool->name] = std::move(pool);
+  }
+  return result;
+}
+
+}  // namespace nodepool::drivers

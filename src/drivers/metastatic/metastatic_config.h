@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "config/config.h"
+#include "config/schema.h"
+#include "driver/provider_config.h"
+
+namespace nodepool::drivers {
+
+// A label whose nodes are slots of other providers' nodes (drivers.md 8.1).
+struct MetastaticLabel : driver::LabelConfig {
+  LabelName backing_label;    // asked for when there is no free slot
+  int max_parallel_jobs = 1;  // slots of each backing node
+  Duration grace_time = std::chrono::seconds(60);
+  Duration min_retention_time = Duration::zero();
+  std::optional<Duration> max_age;
+};
+
+// The pools are plain PoolConfig; their labels are MetastaticLabel.
+struct MetastaticConfig : driver::ProviderConfig {
+  // The label of that name, of any pool; null when it is not configured (any more).
+  const MetastaticLabel* FindLabel(const LabelName& name) const;
+  // One whose backing nodes have that label; null as above.
+  const MetastaticLabel* FindByBackingLabel(const LabelName& name) const;
+};
+
+const config::Schema& MetastaticSchema();
+
+// Throws Error(kInvalid) with line and column.
+std::shared_ptr<const MetastaticConfig> LoadMetastaticConfig(const config::ProviderSection& section,
+                                                             const config::Config& config);
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+
+#include "driver/statemachine/driver.h"
+
+namespace nodepool::drivers {
+
+// Driver `metastatic`: nodes that are slots of other providers' nodes (drivers.md 8).
+class MetastaticDriver : public driver::statemachine::Driver {
+ public:
+  std::string_view name() const override { return "metastatic"; }
+  const config::Schema& ProviderSchema() const override;
+  std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
+                                                                   config::Config& config) override;
+  std::unique_ptr<driver::statemachine::Adapter> CreateAdapter(
+      const driver::ProviderEnvironment& environment,
+      std::shared_ptr<const driver::ProviderConfig> config) override;
+};
+
+}  // namespace nodepool::drivers
