@@ -129,7 +129,8 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
     SetUpLogging(invocation);
     std::vector<std::string> directories =
         driver::DriverDirectories(invocation.drivers_dirs, std::getenv("NODEPOOL_DRIVERS_PATH"));
-    for (const std::string& fault : driver::LoadDrivers(directories, drivers)) ToolLogger().Error("{}", fault);
+    for (const std::string& fault : driver::LoadDrivers(directories, drivers))
+      ToolLogger().Error("{}", fault);
     if (invocation.is_validation) {
       return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
     }

@@ -549,6 +549,7 @@ def test_the_session_is_lost_during_a_build(private_site):
 
 def test_a_short_break_of_the_connection_does_not_matter(private_site):
     images = ImageSite(private_site)
+    private_site.settings["zookeeper-timeout"] = 60.0
     config, builder, pause, pid = start_paused(images)
     build = images.wait_build(state="building")
     private_site.zookeeper.stop()

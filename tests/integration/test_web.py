@@ -33,7 +33,7 @@ def columns(table: str) -> list[str]:
     return [cell.strip() for cell in table.splitlines()[1].split("|")[1:-1]]
 
 
-# operations.md 16.13
+# operations.md 16.13; OT-8
 def test_nodes_and_requests(site, web):
     node_id, = site.tree().nodes()
     node, = wait_for(lambda: [entry for entry in listed(web, "/node-list") if entry["state"] == "ready"],
