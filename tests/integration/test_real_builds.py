@@ -122,7 +122,7 @@ def test_a_failing_element(images):
 # 8.6, 20.6, D-41: told to end, disk-image-create unmounts and removes what it has made
 @pytest.mark.parametrize("how", ["time-out", "stop", "kill", "kill-command"])
 def test_an_ended_build_leaves_nothing(images, how):
-    settings = {"build-timeout": 8} if how == "time-out" else {}
+    settings = {"build-timeout": 20} if how == "time-out" else {}
     config, builder = start(images, image(images, env={"DIB_TEST_SLEEP": 1000}, **settings))
     wait_for(lambda: len(mounts(images.work)) >= 4, "the build works in its chroot", 60)
     if how == "time-out":
