@@ -61,8 +61,13 @@ class Cloud:
         self.api = self.connect("ci")
 
     def servers(self, **metadata) -> list:
-        return [server for server in self.api.compute.servers()
+        return [server for server in self._servers_of(self.api)
                 if all(server.metadata.get(key) == value for key, value in metadata.items())]
+
+    @staticmethod
+    def _servers_of(connection) -> list:
+        """A busy nova lists servers for some time after it has deleted them."""
+        return [server for server in connection.compute.servers() if server.status != "DELETED"]
 
     def floating_ips(self) -> list:
         return list(self.api.network.ips(project_id=self.api.current_project_id))
@@ -75,7 +80,7 @@ class Cloud:
         for connection in (self.api, self.connect("small")):
             for server in connection.compute.servers():
                 connection.compute.delete_server(server, ignore_missing=True)
-            wait_for(lambda c=connection: not list(c.compute.servers()) or self._delete_again(c), "the project is empty",
+            wait_for(lambda c=connection: not self._servers_of(c) or self._delete_again(c), "the project is empty",
                      120, pause=1)
             for ip in connection.network.ips(project_id=connection.current_project_id):
                 connection.network.delete_ip(ip)
