@@ -36,15 +36,17 @@ TEST(RegistryTest, FindsDriversByName) {
   EXPECT_EQ(registry.Names(), (std::vector<std::string>{"fake", "static"}));
 }
 
+// D-86
 TEST(RegistryTest, RefusesANameTwice) {
   Registry registry;
   registry.Add(std::make_unique<NamedDriver>("fake"));
   try {
-    registry.Add(std::make_unique<NamedDriver>("fake"));
+    registry.Add(std::make_unique<NamedDriver>("fake"), "/drivers/mine.so");
     FAIL() << "the second one was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.verdict(), Verdict::kInvalid);
-    EXPECT_NE(error.message().find("'fake'"), std::string::npos);
+    for (const char* word : {"'fake'", "/drivers/mine.so", "this program"})
+      EXPECT_NE(error.message().find(word), std::string::npos) << error.message();
   }
 }
 

@@ -30,7 +30,8 @@ Task<bool> Store::ClaimNode(NodeId id, std::string owner, std::function<Change(N
 }
 
 Task<bool> Store::ReleaseNode(NodeId id, std::string owner, std::function<Change(Node&)> change) {
-  std::function<Task<bool>()> attempt = [&] { return TryRelease(id, owner, change); };
+  std::string given_up;  // the contender that an attempt may have removed
+  std::function<Task<bool>()> attempt = [&] { return TryRelease(id, owner, change, given_up); };
   bool is_released = co_await Repeat(loop_, random_, std::move(attempt));
   co_return is_released;
 }
@@ -63,8 +64,14 @@ Task<bool> Store::TryClaim(NodeId id, std::string owner, std::function<Change(No
   co_return false;
 }
 
-Task<bool> Store::TryRelease(NodeId id, std::string owner, std::function<Change(Node&)> change) {
+Task<bool> Store::TryRelease(NodeId id, std::string owner, std::function<Change(Node&)> change,
+                             std::string& given_up) {
   for (int i = 0; i < kOwnershipAttempts; ++i) {
+    if (!given_up.empty()) {
+      co_await client_.Sync(given_up);
+      zk::Result<zk::Stat> is_there = co_await client_.Exists(given_up);
+      if (!is_there) co_return true;
+    }
     std::optional<StoredNode> node = co_await ReadNode(id);
     if (!node) co_return false;
     std::optional<Contender> first = co_await FirstContender(id);
@@ -73,6 +80,7 @@ Task<bool> Store::TryRelease(NodeId id, std::string owner, std::function<Change(
     std::vector<zk::Op> ops;
     ops.emplace_back(zk::SetOp{paths::Node(id), ToJson(node->record), node->revision.version});
     ops.emplace_back(zk::DeleteOp{first->path, -1});
+    given_up = first->path;
     zk::MultiResult result = co_await client_.Multi(std::move(ops));
     if (result.ok()) co_return true;
   }

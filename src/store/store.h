@@ -286,7 +286,8 @@ class Store {
   static constexpr int kOwnershipAttempts = 5;  // while others write
   Task<std::optional<Contender>> FirstContender(NodeId id);
   Task<bool> TryClaim(NodeId id, std::string owner, std::function<Change(Node&)> change, RequestId request);
-  Task<bool> TryRelease(NodeId id, std::string owner, std::function<Change(Node&)> change);
+  Task<bool> TryRelease(NodeId id, std::string owner, std::function<Change(Node&)> change,
+                        std::string& given_up);
 
   Loop& loop_;
   zk::Client& client_;

@@ -56,6 +56,37 @@ class StoreFaultTest : public ::testing::TestWithParam<Fault> {
   static std::string Word(bool is_true) { return is_true ? "true" : "false"; }
 };
 
+struct Delivered {
+  NodeId node;
+  RequestId request;
+};
+
+Delivered DeliveredNode(World& w) {
+  Delivered delivered;
+  delivered.node = w.Run(w.store.CreateNode(InitNode()));
+  delivered.request = w.Run(w.store.CreateRequest("100", Requested("small"), true));
+  return delivered;
+}
+
+NodeId ClaimedNode(World& w) {
+  Delivered delivered = DeliveredNode(w);
+  EXPECT_TRUE(w.Run(w.store.ClaimNode(delivered.node, "me", ToState(NodeState::kInUse), delivered.request)));
+  return delivered.node;
+}
+
+TEST_P(StoreFaultTest, ClaimNode) {
+  Check(DeliveredNode, [](World& w, Delivered& delivered) {
+    return Word(
+        w.Run(w.store.ClaimNode(delivered.node, "me", ToState(NodeState::kInUse), delivered.request)));
+  });
+}
+
+TEST_P(StoreFaultTest, ReleaseNode) {
+  Check(ClaimedNode, [](World& w, NodeId& node) {
+    return Word(w.Run(w.store.ReleaseNode(node, "me", ToState(NodeState::kUsed))));
+  });
+}
+
 TEST_P(StoreFaultTest, CreateRequest) {
   Check(Nothing,
         [](World& w, int) { return w.Run(w.store.CreateRequest("200", Requested("a"), true)).str(); });

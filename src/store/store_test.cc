@@ -424,5 +424,34 @@ TEST_F(StoreTest, UploadsOfAProviderAreFound) {
   EXPECT_EQ(Store::UploadPath(keys[0]), build + "/providers/east/images/0000000001");
 }
 
+TEST(StoreOwnershipTest, AClaimedNodeIsItsOwnersUntilItIsReleased) {
+  World w;
+  NodeId node = w.Run(w.store.CreateNode(InitNode()));
+  RequestId request = w.Run(w.store.CreateRequest("100", Requested("small"), true));
+  EXPECT_EQ(w.Run(w.store.NodeOwner(node)), std::nullopt);
+  EXPECT_TRUE(w.Run(w.store.ClaimNode(node, "me", ToState(NodeState::kInUse), request)));
+  EXPECT_EQ(w.Run(w.store.NodeOwner(node)), "me");
+  EXPECT_EQ(w.Run(w.store.ReadNode(node))->record.state, NodeState::kInUse);
+  EXPECT_EQ(w.Run(w.store.ReadRequest(request)), std::nullopt);
+  EXPECT_FALSE(w.Run(w.store.TryLockNode(node)));
+  EXPECT_FALSE(w.Run(w.store.ReleaseNode(node, "you", ToState(NodeState::kUsed))));
+  EXPECT_TRUE(w.Run(w.store.ReleaseNode(node, "me", ToState(NodeState::kUsed))));
+  EXPECT_EQ(w.Run(w.store.ReadNode(node))->record.state, NodeState::kUsed);
+  EXPECT_TRUE(w.Run(w.store.TryLockNode(node)));
+}
+
+TEST(StoreOwnershipTest, ANodeThatIsLockedOrWhoseRequestIsGoneCannotBeClaimed) {
+  World w;
+  NodeId node = w.Run(w.store.CreateNode(InitNode()));
+  RequestId request = w.Run(w.store.CreateRequest("100", Requested("small"), true));
+  auto locked = w.Run(w.store.TryLockNode(node));
+  EXPECT_FALSE(w.Run(w.store.ClaimNode(node, "me", ToState(NodeState::kInUse), request)));
+  w.Run(locked->Unlock());
+  w.Run(w.store.DeleteRequest(request));
+  EXPECT_FALSE(w.Run(w.store.ClaimNode(node, "me", ToState(NodeState::kInUse), request)));
+  EXPECT_EQ(w.Run(w.store.NodeOwner(node)), std::nullopt);
+  EXPECT_FALSE(w.Run(w.store.ClaimNode(NodeId("0000009999"), "me", ToState(NodeState::kInUse), request)));
+}
+
 }  // namespace
 }  // namespace nodepool::store

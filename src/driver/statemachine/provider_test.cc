@@ -96,6 +96,35 @@ TEST_F(CloudProviderTest, UnreachableCloudDoesNotHinderTheStart) {
   EXPECT_EQ(AvailableInstances(), kUnlimited);
 }
 
+TEST_F(CloudProviderTest, AListThatFailsForAnHourStopsNothing) {
+  StartProvider();
+  double before = provider->AvailableQuota().Get("instances");
+  cloud->list_fault = Error(Verdict::kRetry, "503 not available");
+  provider->InvalidateQuota();
+  log::Capture capture;
+  for (int minute = 0; minute < 60; ++minute) {
+    EXPECT_THROW(time.Run(provider->CleanupLeakedResources()), Error);
+    time.Advance(std::chrono::minutes(1));
+  }
+  EXPECT_EQ(provider->AvailableQuota().Get("instances"), before);
+  time.Run(LaunchNode());
+  EXPECT_EQ(Stored().state, NodeState::kReady);
+  EXPECT_LE(capture.Count("The quota of provider cloud could not be read"), 100) << "about once a minute";
+  cloud->list_fault.reset();
+  time.Advance(std::chrono::minutes(2));
+  EXPECT_EQ(provider->AvailableQuota().Get("instances"), before);
+}
+
+// What an adapter returns must not get into records as it is.
+TEST_F(CloudProviderTest, AnInstanceThatMakesNoSenseIsAFailedAttempt) {
+  config->launch_retries = 1;
+  StartProvider();
+  pool->use_internal_ip = false;
+  cloud->address = "\xff\xfe";
+  EXPECT_EQ(LaunchFails(), Verdict::kFail);
+  EXPECT_EQ(Stored().interface_ip, std::nullopt);
+}
+
 TEST_F(CloudProviderTest, ManyInvalidationsCauseFewReads) {
   StartProvider();
   for (int i = 0; i < 100; ++i) {

@@ -42,6 +42,7 @@ class ScriptedAdapter : public Adapter {
   int quota_asked = 0;
   int scan_failures_told = 0;
   std::optional<std::string> console;
+  std::string address = "203.0.113.1";
 
   Task<Instance> Create(StateMachine& machine, CreateParameters parameters) override {
     Creation script = creations.front();
@@ -78,7 +79,10 @@ class ScriptedAdapter : public Adapter {
     for (const auto& [id, machine] : machines) all.push_back(machine);
     co_return all;
   }
-  Task<std::vector<Resource>> ListResources() override { co_return resources; }
+  Task<std::vector<Resource>> ListResources() override {
+    if (list_fault) throw *list_fault;
+    co_return resources;
+  }
   Task<> DeleteResource(Resource resource) override {
     deleted_resources.push_back(resource.id);
     std::erase_if(resources, [&](const Resource& other) { return other.id == resource.id; });
@@ -107,7 +111,7 @@ class ScriptedAdapter : public Adapter {
   Instance Describe(const std::string& id, const CreateParameters& parameters) const {
     Instance machine;
     machine.external_id = id;
-    machine.interface_ip = "203.0.113.1";
+    machine.interface_ip = address;
     machine.public_ipv4 = "203.0.113.1";
     machine.private_ipv4 = "10.0.0.1";
     machine.az = parameters.az.value_or("zone-of-the-cloud");

@@ -69,8 +69,14 @@ std::uint64_t SizeOfFile(const std::string& path) {
 
 }  // namespace
 
-FakeAdapter::FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config)
-    : cloud_(cloud), config_(std::move(config)) {}
+FakeAdapter::FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config,
+                         std::shared_ptr<FakeControl> control)
+    : cloud_(cloud), config_(std::move(config)), control_(std::move(control)) {}
+
+Task<> FakeAdapter::Stop() {
+  std::shared_ptr<FakeControl> control = std::exchange(control_, nullptr);
+  if (control && control.use_count() == 1) co_await control->Stop();
+}
 
 Task<Instance> FakeAdapter::Create(StateMachine& machine, CreateParameters parameters) {
   const OpenstackLabel& label = AsOpenstack(*parameters.label);

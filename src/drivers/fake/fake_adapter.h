@@ -5,6 +5,7 @@
 #include "driver/statemachine/adapter.h"
 #include "drivers/fake/fake_cloud.h"
 #include "drivers/fake/fake_config.h"
+#include "drivers/fake/fake_control.h"
 
 namespace nodepool::drivers {
 
@@ -13,8 +14,10 @@ namespace nodepool::drivers {
 // themselves, so nobody tries to reach them (D-98).
 class FakeAdapter : public driver::statemachine::Adapter {
  public:
-  // `cloud` outlives the adapter.
-  FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config);
+  // `cloud` outlives the adapter. `control` may be shared with a successor; the last one
+  // to stop stops it.
+  FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config,
+              std::shared_ptr<FakeControl> control = nullptr);
 
   Task<driver::statemachine::Instance> Create(driver::statemachine::StateMachine& machine,
                                               driver::statemachine::CreateParameters parameters) override;
@@ -30,6 +33,7 @@ class FakeAdapter : public driver::statemachine::Adapter {
   Task<> DeleteImage(std::string external_id) override;
   Task<std::optional<std::string>> ConsoleLog(const driver::LabelConfig& label,
                                               boost::json::value external_id) override;
+  Task<> Stop() override;
 
  private:
   const FakeFlavor& FlavorOf(const OpenstackLabel& label) const;
@@ -38,6 +42,7 @@ class FakeAdapter : public driver::statemachine::Adapter {
 
   FakeCloud& cloud_;
   std::shared_ptr<const FakeConfig> config_;
+  std::shared_ptr<FakeControl> control_;
 };
 
 }  // namespace nodepool::drivers

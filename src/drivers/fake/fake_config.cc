@@ -50,6 +50,8 @@ Schema SimulationSchema() {
       Setting(
           "directory", Schema::String(),
           "Keep servers and images as files here: several processes share the cloud, and it outlives them."),
+      Setting("control-port", Schema::Int().Between(0, 65535),
+              "Port on loopback through which tests look into the cloud and disturb it; default: none."),
       Setting("limits", limits, "What the cloud allows."),
       Setting("quota-error", Schema::Bool(),
               "Refuse what exceeds a limit; false reports limits without enforcing them.")
@@ -75,6 +77,10 @@ FakeSimulation ReadSimulation(const Section& section) {
   simulation.upload_failure_rate = section.Float("upload-failure-rate");
   if (std::optional<std::int64_t> seed = section.OptionalInt("seed")) simulation.seed = *seed;
   if (section.Has("directory")) simulation.directory = section.Text("directory");
+  if (std::optional<std::int64_t> port = section.OptionalInt("control-port")) {
+    if (*port < 0 || *port > 65535) throw section.Fail("control-port", "expected a port from 0 to 65535");
+    simulation.control_port = static_cast<int>(*port);
+  }
   Section limits = section.Sub("limits");
   simulation.limits = {.cores = Limit(limits, "cores"),
                        .instances = Limit(limits, "instances"),

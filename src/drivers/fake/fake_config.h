@@ -37,6 +37,7 @@ struct FakeSimulation {
   double upload_failure_rate = 0;
   std::optional<std::uint64_t> seed;     // none: not reproducible
   std::optional<std::string> directory;  // none: the cloud lives and dies with the process
+  std::optional<int> control_port;       // of FakeControl; 0: any
   FakeLimits limits;
   // True: creating beyond a limit is refused with a quota error. False: the limits
   // are reported, and nothing is refused.

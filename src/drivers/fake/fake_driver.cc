@@ -20,7 +20,28 @@ std::unique_ptr<driver::statemachine::Adapter> FakeDriver::CreateAdapter(
   auto fake_config = std::dynamic_pointer_cast<const FakeConfig>(config);
   FakeCloud& cloud =
       clouds_->Of(fake_config->name, environment.loop, environment.random, fake_config->simulation);
-  return std::make_unique<FakeAdapter>(cloud, fake_config);
+  std::shared_ptr<FakeControl> control = ControlOf(*fake_config, cloud, environment.loop);
+  return std::make_unique<FakeAdapter>(cloud, fake_config, std::move(control));
+}
+
+// One port for all generations of a provider. Another program with the same
+// configuration may have it already.
+std::shared_ptr<FakeControl> FakeDriver::ControlOf(const FakeConfig& config, FakeCloud& cloud, Loop& loop) {
+  std::optional<int> port = config.simulation.control_port;
+  if (!port) return nullptr;
+  Open& open = controls_[config.name];
+  std::shared_ptr<FakeControl> control = open.port == *port ? open.control.lock() : nullptr;
+  if (control) return control;
+  log::Logger logger("nodepool.driver.fake");
+  try {
+    control = std::make_shared<FakeControl>(loop, cloud, *port);
+    logger.Info("The simulated cloud of provider {} is controlled at port {}", config.name, control->port());
+  } catch (const Error& error) {
+    logger.Info("The simulated cloud of provider {} cannot be controlled here: {}", config.name,
+                error.message());
+  }
+  open = {*port, control};
+  return control;
 }
 
 std::unique_ptr<driver::Provider> FakeDriver::CreateProvider(

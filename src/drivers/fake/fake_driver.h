@@ -1,9 +1,11 @@
 #pragma once
 
+#include <map>
 #include <memory>
 
 #include "driver/statemachine/driver.h"
 #include "drivers/fake/fake_cloud.h"
+#include "drivers/fake/fake_control.h"
 
 namespace nodepool::drivers {
 
@@ -27,7 +29,14 @@ class FakeDriver : public driver::statemachine::Driver {
   FakeClouds& clouds() { return *clouds_; }
 
  private:
+  std::shared_ptr<FakeControl> ControlOf(const FakeConfig& config, FakeCloud& cloud, Loop& loop);
+
   std::shared_ptr<FakeClouds> clouds_;
+  struct Open {
+    int port;  // as configured
+    std::weak_ptr<FakeControl> control;
+  };
+  std::map<ProviderName, Open> controls_;
 };
 
 }  // namespace nodepool::drivers

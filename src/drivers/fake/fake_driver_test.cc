@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
+
 #include "async/task_group.h"
 #include "drivers/fake/fake_config.h"
 #include "testing/memory_zk.h"
@@ -224,6 +226,42 @@ TEST_F(FakeDriverTest, AThousandLaunchesCostFiveWritesEach) {
   EXPECT_EQ(cloud().servers().size(), kCount + 1u);
   EXPECT_EQ(zk.counters(*client).writes - before, 5u * kCount);
   EXPECT_EQ(time.loop().SteadyNow(), start) << "zero latency needs no time";
+}
+
+// D-81
+TEST_F(FakeDriverTest, ATestInAnotherProcessControlsTheCloud) {
+  Start();
+  auto ask = [this](std::string method, std::string path, std::string body = "") {
+    net::HttpRequest request;
+    request.method = std::move(method);
+    request.path = std::move(path);
+    request.body = std::move(body);
+    return time.Run(FakeControl::Answer(cloud(), std::move(request)));
+  };
+  EXPECT_EQ(ask("PUT", "/settings", R"({"create-latency": 2.5, "limits": {"instances": 1}})").status, 200);
+  EXPECT_EQ(cloud().settings().create_latency, std::chrono::milliseconds(2500));
+  EXPECT_EQ(cloud().settings().limits.instances, 1);
+  boost::json::value settings = boost::json::parse(ask("GET", "/settings").body);
+  EXPECT_EQ(settings.at("create-latency").to_number<double>(), 2.5);
+  EXPECT_EQ(settings.at("limits").at("instances").to_number<double>(), 1);
+
+  EXPECT_EQ(ask("POST", "/faults", R"({"creates": 2})").status, 200);
+  time.Run(LaunchNode());
+  boost::json::value servers = boost::json::parse(ask("GET", "/servers").body);
+  ASSERT_EQ(servers.as_array().size(), 1u) << "the third attempt";
+  EXPECT_EQ(servers.at(0).at("status"), "ACTIVE");
+  EXPECT_EQ(servers.at(0).at("metadata").at("nodepool_node_id"), boost::json::value(last_id.str()));
+  std::string path = "/servers/" + std::string(servers.at(0).at("id").as_string());
+  EXPECT_EQ(ask("DELETE", path).status, 200);
+  EXPECT_EQ(ask("DELETE", path).status, 404);
+  EXPECT_EQ(ask("GET", "/servers").body, "[]");
+  EXPECT_NE(ask("GET", "/images").body.find("Fake Precise"), std::string::npos);
+
+  for (const char* wrong : {"", "[]", R"({"create-latency": -1})", R"({"create-latency": "x"})",
+                            R"({"colour": 1})", R"({"limits": {"create-latency": 1}})"})
+    EXPECT_EQ(ask("PUT", "/settings", wrong).status, 400) << wrong;
+  EXPECT_EQ(ask("POST", "/faults", R"({"creates": 1e99})").status, 400);
+  EXPECT_EQ(ask("GET", "/nothing").status, 404);
 }
 
 }  // namespace

@@ -409,13 +409,14 @@ Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr
 Task<> MetastaticAdapter::RequestMissing() {
   const std::vector<std::shared_ptr<Waiter>> waiters = waiters_;
   std::map<RequestId, int> taken;
-  for (const auto& [id, request] : requests_) taken[id] = WaitingFor(id);
+  for (const std::shared_ptr<Waiter>& waiter : waiters) {
+    if (waiter->is_alive && !waiter->place.is_done()) ++taken[waiter->request];
+  }
   for (const std::shared_ptr<Waiter>& waiter : waiters) {
     if (!waiter->is_alive || waiter->place.is_done() || !waiter->request.empty()) continue;
     const MetastaticLabel* label = waiter->label;
     auto has_room = [&](const auto& entry) {
-      return entry.second.label->backing_label == label->backing_label && entry.second.label == label &&
-             taken[entry.first] < label->max_parallel_jobs;
+      return entry.second.label == label && taken[entry.first] < label->max_parallel_jobs;
     };
     auto open = std::ranges::find_if(requests_, has_room);
     if (open == requests_.end()) {
