@@ -23,14 +23,10 @@ const std::string kStderr = "sys.stderr";
 // With or without the packages that it is in.
 std::string_view LastName(std::string_view text) { return text.substr(text.rfind('.') + 1); }
 
-bool IsScalar(const Value& value) {
-  return value.kind() != Value::Kind::kList && value.kind() != Value::Kind::kMap && !value.is_null();
-}
-
 const Value* FindScalar(const Value& map, std::string_view key) {
   const Value* value = map.Find(key);
   if (value == nullptr || value->is_null()) return nullptr;
-  if (!IsScalar(*value)) throw ErrorAt(value->position(), fmt::format("expected one value for {}", key));
+  if (!value->is_scalar()) throw ErrorAt(value->position(), fmt::format("expected one value for {}", key));
   return value;
 }
 
@@ -175,11 +171,11 @@ log::Syslog ReadSyslog(const Value& settings) {
   syslog.port = 514;
   if (const Value* address = settings.Find("address"); address != nullptr && !address->is_null()) {
     bool is_pair = address->kind() == Value::Kind::kList && address->list().size() == 2 &&
-                   IsScalar(address->list()[0]) && address->list()[1].kind() == Value::Kind::kInt;
+                   address->list()[0].is_scalar() && address->list()[1].kind() == Value::Kind::kInt;
     if (is_pair) {
       syslog.address = address->list()[0].text();
       syslog.port = static_cast<int>(std::clamp<std::int64_t>(address->list()[1].int_value(), 1, 65535));
-    } else if (IsScalar(*address)) {
+    } else if (address->is_scalar()) {
       syslog.address = address->text();
       syslog.port = 0;
     } else {
@@ -243,7 +239,7 @@ log::LoggerSetup ReadLogger(const Value& settings, const log::Setup& setup) {
   if (handlers->kind() != Value::Kind::kList)
     throw ErrorAt(handlers->position(), "expected a list of handlers");
   for (const Value& name : handlers->list()) {
-    if (!IsScalar(name) || !setup.handlers.contains(name.text())) {
+    if (!name.is_scalar() || !setup.handlers.contains(name.text())) {
       throw ErrorAt(name.position(), "there is no handler of this name");
     }
     logger.handlers.push_back(name.text());

@@ -12,11 +12,6 @@
 namespace nodepool::config {
 namespace {
 
-bool IsScalar(const Value& value) {
-  return value.kind() != Value::Kind::kList && value.kind() != Value::Kind::kMap &&
-         value.kind() != Value::Kind::kNull;
-}
-
 std::string_view Trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\n";
   std::size_t start = text.find_first_not_of(kBlank);
@@ -108,7 +103,7 @@ const Value* Section::Present(const Setting& setting) const {
 }
 
 std::string Section::Describe(const Setting& setting, const Value& value, std::string_view expected) const {
-  if (!IsScalar(value) || setting.is_secret)
+  if (!value.is_scalar() || setting.is_secret)
     return fmt::format("expected {}, found {}", expected, value.KindName());
   return fmt::format("expected {}, found {} '{}'", expected, value.KindName(), Excerpt(value.text()));
 }
@@ -157,7 +152,7 @@ std::optional<std::string> Section::OptionalText(std::string_view key) const {
   const Setting& setting = Declared(key);
   const Value* found = Present(setting);
   if (found == nullptr) return std::nullopt;
-  if (!IsScalar(*found)) throw Fail(key, Describe(setting, *found, "text"));
+  if (!found->is_scalar()) throw Fail(key, Describe(setting, *found, "text"));
   return found->text();
 }
 
@@ -191,12 +186,12 @@ std::vector<std::string> Section::TextList(std::string_view key) const {
   const Setting& setting = Declared(key);
   const Value* found = Present(setting);
   if (found == nullptr) return {};
-  if (IsScalar(*found)) return {found->text()};
+  if (found->is_scalar()) return {found->text()};
   if (found->kind() != Value::Kind::kList) throw Fail(key, Describe(setting, *found, "a list"));
   std::vector<std::string> texts;
   std::size_t index = 0;
   for (const Value& item : found->list()) {
-    if (!IsScalar(item)) {
+    if (!item.is_scalar()) {
       throw ErrorAt(item.position(), fmt::format("{}{}{}[{}]: expected text, found {}", place_,
                                                  place_.empty() ? "" : ".", key, index, item.KindName()));
     }
@@ -237,7 +232,7 @@ std::vector<std::pair<std::string, std::string>> Section::TextMap(std::string_vi
   if (found->kind() != Value::Kind::kMap) throw Fail(key, Describe(setting, *found, "a mapping"));
   std::vector<std::pair<std::string, std::string>> entries;
   for (const auto& [name, value] : found->map()) {
-    if (!IsScalar(value) && !value.is_null()) {
+    if (!value.is_scalar() && !value.is_null()) {
       throw ErrorAt(value.position(), fmt::format("{}{}{}.{}: expected text, found {}", place_,
                                                   place_.empty() ? "" : ".", key, name, value.KindName()));
     }

@@ -46,6 +46,8 @@ class Value {
 
   Kind kind() const;
   bool is_null() const { return kind() == Kind::kNull; }
+  // Neither null nor a list nor a mapping.
+  bool is_scalar() const { return !is_null() && kind() != Kind::kList && kind() != Kind::kMap; }
   Position position() const;
 
   // Each requires the matching kind.

@@ -82,7 +82,8 @@ json::value Position(const Knob& knob, const FakeSimulation& settings) {
 
 json::object Settings(const FakeSimulation& settings) {
   json::object result, limits;
-  for (const Knob& knob : Knobs()) (knob.limit != nullptr ? limits : result)[knob.key] = Position(knob, settings);
+  for (const Knob& knob : Knobs())
+    (knob.limit != nullptr ? limits : result)[knob.key] = Position(knob, settings);
   result["limits"] = std::move(limits);
   return result;
 }
@@ -104,9 +105,12 @@ void Apply(const json::object& wishes, bool is_limits, FakeSimulation& settings)
 void Inflict(const json::object& wishes, FakeCloud& cloud) {
   using Fault = void (FakeCloud::*)(int);
   static const std::map<std::string, Fault> faults = {
-      {"creates", &FakeCloud::FailNextCreates},      {"creates-with-server", &FakeCloud::FailNextCreatesWithServer},
-      {"hanging-creates", &FakeCloud::HangNextCreates}, {"deletes", &FakeCloud::FailNextDeletes},
-      {"uploads", &FakeCloud::FailNextUploads},      {"image-deletes", &FakeCloud::FailNextImageDeletes},
+      {"creates", &FakeCloud::FailNextCreates},
+      {"creates-with-server", &FakeCloud::FailNextCreatesWithServer},
+      {"hanging-creates", &FakeCloud::HangNextCreates},
+      {"deletes", &FakeCloud::FailNextDeletes},
+      {"uploads", &FakeCloud::FailNextUploads},
+      {"image-deletes", &FakeCloud::FailNextImageDeletes},
   };
   for (const auto& [name, value] : wishes) {
     std::string key(name);
@@ -155,6 +159,8 @@ json::array Servers(FakeCloud& cloud) {
 
 json::array Images(FakeCloud& cloud) {
   json::array list;
+  for (const std::string& name : cloud.settings().images)
+    list.push_back(json::object{{"id", name}, {"name", name}, {"metadata", json::object()}});
   for (const auto& [id, image] : cloud.images())
     list.push_back(json::object{{"id", id}, {"name", image.name}, {"metadata", Text(image.metadata)}});
   return list;
