@@ -83,9 +83,11 @@ class Bench:
                      lambda: self.site.config(labels=labels, providers=[self.hosts(count + 1, **{"shell-type": "sh"})]),
                      lambda: all(node["shell_type"] == "sh" for node in self.tree.nodes().values()) and last)
         launcher.stop()
+        self.meter = None
         self.measure("restart with all of them", lambda: self.start(config),
-                     lambda: len(self.tree.components("pool")) == 1 and self.count_nodes() == count)
+                     lambda: len(self.tree.components("pool")) == 1 and self.count_nodes() == count + 1)
         self.site.started[-1].stop()
+        self.meter = None
         for node in self.tree.children("/nodepool/nodes"):
             self.tree.zk.delete(f"/nodepool/nodes/{node}", recursive=True)
 
