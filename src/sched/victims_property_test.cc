@@ -9,12 +9,12 @@
 namespace nodepool::sched {
 namespace {
 
-struct Case {
+struct VictimsCase {
   std::vector<UnusedNode> unused;
   Resources shortage;
   std::set<LabelName> wanted;
 
-  Case() {
+  VictimsCase() {
     int count = *rc::gen::inRange(0, 7);
     for (int i = 0; i < count; ++i) {
       UnusedNode node{
@@ -45,7 +45,7 @@ struct Case {
 // D-22, launcher.md 10.5
 TEST(VictimsPropertyTest, EnoughOrNoneAndNoneThatIsWanted) {
   EXPECT_TRUE(rc::check([] {
-    Case c;
+    VictimsCase c;
     std::vector<NodeId> victims = ChooseVictims(c.unused, c.shortage, c.wanted);
     for (const NodeId& id : victims) RC_ASSERT(!c.IsSpared(c.Find(id)));
     if (!victims.empty()) {
@@ -64,7 +64,7 @@ TEST(VictimsPropertyTest, EnoughOrNoneAndNoneThatIsWanted) {
 
 TEST(VictimsPropertyTest, TheOldestGoFirst) {
   EXPECT_TRUE(rc::check([] {
-    Case c;
+    VictimsCase c;
     std::vector<NodeId> victims = ChooseVictims(c.unused, c.shortage, c.wanted);
     for (std::size_t i = 1; i < victims.size(); ++i)
       RC_ASSERT(c.Find(victims[i - 1]).ready_since <= c.Find(victims[i]).ready_since);
