@@ -52,9 +52,9 @@ function(nodepool_hosts_drivers target)
   target_link_libraries(${target} PRIVATE ${libraries})
 endfunction()
 
-# The precompiled header of the tests, which are compiled without optimisation: they need
-# not be fast, but quick to build.
-set(NODEPOOL_TEST_OPTIONS $<$<CONFIG:RelWithDebInfo>:-O0>)
+# Tests, and what only tests use, are compiled without optimisation and with a precompiled
+# header of their own: they need not be fast, but quick to build.
+set(NODEPOOL_TEST_OPTIONS $<$<CONFIG:RelWithDebInfo>:-O0> $<$<CONFIG:RelWithDebInfo>:-g0>)
 function(nodepool_test_headers)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cc CONTENT "")
   add_library(np_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cc)
@@ -62,6 +62,14 @@ function(nodepool_test_headers)
   target_compile_options(np_test_headers PRIVATE ${NODEPOOL_TEST_OPTIONS})
   get_target_property(headers np_base PRECOMPILE_HEADERS)
   target_precompile_headers(np_test_headers PRIVATE ${headers} <gmock/gmock.h> <gtest/gtest.h>)
+endfunction()
+
+function(nodepool_build_quickly target)
+  if(NOT TARGET np_test_headers)
+    nodepool_test_headers()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM np_test_headers)
+  target_compile_options(${target} PRIVATE ${NODEPOOL_TEST_OPTIONS})
 endfunction()
 
 # nodepool_test(<name> SOURCES ... [DEPS ...] [LIBS ...]): one binary, registered
@@ -73,11 +81,7 @@ function(nodepool_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE np_options ${arg_DEPS} ${arg_LIBS} GTest::gmock GTest::gtest_main)
-  if(NOT TARGET np_test_headers)
-    nodepool_test_headers()
-  endif()
-  target_precompile_headers(${name} REUSE_FROM np_test_headers)
-  target_compile_options(${name} PRIVATE ${NODEPOOL_TEST_OPTIONS})
+  nodepool_build_quickly(${name})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endfunction()

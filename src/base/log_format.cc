@@ -93,34 +93,33 @@ Expected<LineFormat> LineFormat::Parse(std::string_view format, std::string date
 
 // %(name)[-][0][width][.precision]s
 void LineFormat::ParseField(std::string_view& rest, std::string& fault) {
-  static const std::map<std::string_view, Field> kFields = {
-      {"asctime", Field::kTime},
-      {"levelname", Field::kLevel},
-      {"levelno", Field::kLevelNumber},
-      {"name", Field::kName},
-      {"message", Field::kMessage},
-      {"created", Field::kCreated},
-      {"msecs", Field::kMilliseconds},
-      {"process", Field::kProcess},
-      {"processName", Field::kProcessName},
-      {"thread", Field::kThread},
-      {"threadName", Field::kThreadName},
-      // Places in a program, which messages do not tell.
-      {"module", Field::kNothing},
-      {"lineno", Field::kNothing},
-      {"filename", Field::kNothing},
-      {"funcName", Field::kNothing},
-      {"pathname", Field::kNothing},
-      {"relativeCreated", Field::kNothing},
-      {"taskName", Field::kNothing}};
+  static const std::map<std::string_view, Field> fields = {{"asctime", Field::kTime},
+                                                           {"levelname", Field::kLevel},
+                                                           {"levelno", Field::kLevelNumber},
+                                                           {"name", Field::kName},
+                                                           {"message", Field::kMessage},
+                                                           {"created", Field::kCreated},
+                                                           {"msecs", Field::kMilliseconds},
+                                                           {"process", Field::kProcess},
+                                                           {"processName", Field::kProcessName},
+                                                           {"thread", Field::kThread},
+                                                           {"threadName", Field::kThreadName},
+                                                           // Places in a program, which messages do not tell.
+                                                           {"module", Field::kNothing},
+                                                           {"lineno", Field::kNothing},
+                                                           {"filename", Field::kNothing},
+                                                           {"funcName", Field::kNothing},
+                                                           {"pathname", Field::kNothing},
+                                                           {"relativeCreated", Field::kNothing},
+                                                           {"taskName", Field::kNothing}};
   std::string_view whole = rest.substr(0, 40);
   std::size_t close = rest.find(')');
   if (!rest.starts_with("%(") || close == std::string_view::npos) {
     fault = fmt::format("\"{}\": expected %(name)s", Excerpt(whole));
     return;
   }
-  auto known = kFields.find(rest.substr(2, close - 2));
-  if (known == kFields.end()) {
+  auto known = fields.find(rest.substr(2, close - 2));
+  if (known == fields.end()) {
     fault = fmt::format("\"{}\" is no field of a log line", Excerpt(rest.substr(2, close - 2)));
     return;
   }

@@ -55,7 +55,7 @@ std::int64_t NumberOr(const Value& map, std::string_view key, std::int64_t other
 // NOTSET is nothing.
 std::optional<log::Level> LevelIn(const Value& map) {
   using log::Level;
-  static const std::map<std::string_view, std::optional<Level>> kLevels = {
+  static const std::map<std::string_view, std::optional<Level>> levels = {
       {"NOTSET", std::nullopt},    {"0", std::nullopt},          {"DEBUG", Level::kDebug},
       {"10", Level::kDebug},       {"INFO", Level::kInfo},       {"20", Level::kInfo},
       {"WARN", Level::kWarning},   {"WARNING", Level::kWarning}, {"30", Level::kWarning},
@@ -63,8 +63,8 @@ std::optional<log::Level> LevelIn(const Value& map) {
       {"FATAL", Level::kCritical}, {"50", Level::kCritical}};
   const Value* value = FindScalar(map, "level");
   if (value == nullptr) return std::nullopt;
-  auto found = kLevels.find(value->text());
-  if (found != kLevels.end()) return found->second;
+  auto found = levels.find(value->text());
+  if (found != levels.end()) return found->second;
   throw ErrorAt(value->position(),
                 fmt::format("{} is no level; there are DEBUG, INFO, WARNING, ERROR, CRITICAL "
                             "and NOTSET",
@@ -149,19 +149,19 @@ log::LogFile ReadFile(const Value& settings, std::string_view class_name) {
 }
 
 int FacilityOf(const Value& value) {
-  static const std::vector<std::string> kNames = {
+  static const std::vector<std::string> names = {
       "kern",   "user",   "mail",     "daemon", "auth",   "syslog", "lpr",    "news",
       "uucp",   "cron",   "authpriv", "ftp",    "",       "",       "",       "",
       "local0", "local1", "local2",   "local3", "local4", "local5", "local6", "local7"};
-  if (value.kind() == Value::Kind::kInt && value.int_value() >= 0 && value.int_value() < std::ssize(kNames)) {
+  if (value.kind() == Value::Kind::kInt && value.int_value() >= 0 && value.int_value() < std::ssize(names)) {
     return static_cast<int>(value.int_value());
   }
   std::string name(LastName(value.text()));
   if (name.starts_with("LOG_")) name.erase(0, 4);
   std::ranges::transform(name, name.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  auto found = name.empty() ? kNames.end() : std::ranges::find(kNames, name);
-  if (found != kNames.end()) return static_cast<int>(found - kNames.begin());
+  auto found = name.empty() ? names.end() : std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<int>(found - names.begin());
   throw ErrorAt(value.position(), fmt::format("{} is no facility of syslog", Excerpt(value.text())));
 }
 
@@ -192,10 +192,10 @@ log::Handler ReadHandler(const Value& settings, const std::map<std::string, log:
   const Value* name = FindScalar(settings, "class");
   if (name == nullptr) throw ErrorAt(settings.position(), "the class of the handler is missing");
   const HandlerClass& known = FindHandlerClass(*name);
-  static const std::vector<std::string> kCommon = {"class", "level", "formatter"};
+  static const std::vector<std::string> common = {"class", "level", "formatter"};
   for (const auto& [key, value] : settings.map()) {
     bool is_known = std::ranges::find(known.arguments, key) != known.arguments.end() ||
-                    std::ranges::find(kCommon, key) != kCommon.end();
+                    std::ranges::find(common, key) != common.end();
     if (!is_known) throw ErrorAt(value.position(), fmt::format("{} has no {}", known.name, Excerpt(key)));
   }
   log::Handler handler;
@@ -257,10 +257,10 @@ const Value::Map& EntriesOf(const Value& root, std::string_view key) {
 }
 
 log::Setup ReadDictionary(const Value& root) {
-  static const std::vector<std::string> kKeys = {
+  static const std::vector<std::string> keys = {
       "version", "formatters", "handlers", "loggers", "root", "disable_existing_loggers", "incremental"};
   for (const auto& [key, value] : root.map()) {
-    if (std::ranges::find(kKeys, key) == kKeys.end()) {
+    if (std::ranges::find(keys, key) == keys.end()) {
       throw ErrorAt(value.position(), fmt::format("{} is not supported in a logging file", Excerpt(key)));
     }
   }

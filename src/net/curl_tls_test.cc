@@ -197,7 +197,7 @@ TEST_F(Http2Test, IsSpokenWhereItIsOffered) {
 
 TEST_F(Http2Test, AFileIsUploaded) {
   std::string contents;
-  for (int i = 0; i < 3'000'000; ++i) contents += static_cast<char>(i * 7919 >> 5);
+  for (int i = 0; i < 3'000'000; ++i) contents += static_cast<char>(std::int64_t{i} * 7919 >> 5);
   std::ofstream(files().Path("upload")) << contents;
   HttpCall call = Ask("/page.txt");
   call.method = "PUT";
