@@ -1,5 +1,7 @@
 #include "drivers/openstack/cloud.h"
 
+#include <algorithm>
+
 #include "drivers/openstack/addresses.h"
 #include "drivers/openstack/api_name.h"
 #include "net/tcp_probe.h"
@@ -47,6 +49,40 @@ void Cloud::Tell(const ApiCallEnd& end) const {
 void Cloud::Forget() {
   lookups.Forget();
   network_roles.Clear();
+}
+
+namespace {
+
+Task<std::vector<FloatingAddress>> FindBySharedList(Cloud& cloud, Server server) {
+  std::vector<FloatingAddress> found;
+  bool has_network = co_await cloud.session.Has(Service::kNetwork);
+  if (!has_network) co_return found;
+  auto listing = co_await cloud.floating_ips.NotOlderThan(kListAge);
+  bool may_have = std::ranges::any_of(*listing.items, [&server](const auto& entry) {
+    const FloatingIp& ip = entry.second;
+    auto leads_to = [&ip](const Address& address) { return address.text == ip.fixed_ipv4; };
+    return !ip.port_id.empty() && std::ranges::any_of(server.addresses, leads_to);
+  });
+  if (may_have) found = co_await FindFloatingIpsOfPorts(cloud.session, server.id);
+  co_return found;
+}
+
+}  // namespace
+
+Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Cloud& cloud, Server server) {
+  std::string id = server.id;
+  std::exception_ptr error;
+  std::vector<FloatingAddress> found;
+  try {
+    found = co_await FindBySharedList(cloud, std::move(server));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  if (error) {
+    cloud.logger.Warning("The floating IPs of server {} could not be looked for: {}", id, MessageOf(error));
+  }
+  co_return found;
 }
 
 }  // namespace nodepool::drivers::openstack

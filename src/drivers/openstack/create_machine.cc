@@ -196,7 +196,7 @@ Task<ChosenAddresses> FindAddresses(Cloud& cloud, StateMachine& machine, const C
     co_await AddFloatingIp(cloud, machine, roles, server);
     addresses = choose();
   } else if (lacks_public) {
-    std::vector<FloatingAddress> hidden = co_await FindHiddenFloatingIps(cloud.session, server.id);
+    std::vector<FloatingAddress> hidden = co_await FindHiddenFloatingIps(cloud, server);
     for (const FloatingAddress& floating : hidden) AddTo(server, floating);
     addresses = choose();
   }

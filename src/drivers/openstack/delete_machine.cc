@@ -33,7 +33,7 @@ Task<std::vector<std::string>> FindIdsOf(Cloud& cloud, const Server& server) {
     for (const FloatingIp& ip : found) ids.push_back(ip.id);
   }
   if (has_shown || server.status != "ACTIVE") co_return ids;
-  std::vector<FloatingAddress> hidden = co_await FindHiddenFloatingIps(cloud.session, server.id);
+  std::vector<FloatingAddress> hidden = co_await FindHiddenFloatingIps(cloud, server);
   for (const FloatingAddress& floating : hidden) ids.push_back(floating.ip.id);
   co_return ids;
 }

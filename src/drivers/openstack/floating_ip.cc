@@ -106,35 +106,13 @@ std::optional<FloatingTarget> ChooseTarget(std::vector<Port> ports, const Networ
   return FloatingTarget{port.id, port.mac, port.fixed_ipv4.front()};
 }
 
-namespace {
-
-Task<std::vector<FloatingAddress>> FindByPorts(Session& session, std::string server_id) {
+Task<std::vector<FloatingAddress>> FindFloatingIpsOfPorts(Session& session, std::string server_id) {
   std::vector<FloatingAddress> found;
   std::vector<Port> ports = co_await ListPortsOf(session, std::move(server_id));
   for (const Port& port : ports) {
     std::string id = port.id;
     std::vector<FloatingIp> ips = co_await FindFloatingIpsOfPort(session, std::move(id));
     for (FloatingIp& ip : ips) found.push_back({std::move(ip), port.mac});
-  }
-  co_return found;
-}
-
-}  // namespace
-
-Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Session& session, std::string server_id) {
-  bool has_network = co_await session.Has(Service::kNetwork);
-  if (!has_network) co_return std::vector<FloatingAddress>();
-  std::exception_ptr error;
-  std::vector<FloatingAddress> found;
-  try {
-    found = co_await FindByPorts(session, server_id);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) {
-    log::Logger("nodepool.driver.openstack")
-        .Warning("The floating IPs of server {} could not be looked for: {}", server_id, MessageOf(error));
   }
   co_return found;
 }

@@ -47,12 +47,11 @@ struct FloatingTarget {
 std::optional<FloatingTarget> ChooseTarget(std::vector<Port> ports, const NetworkRoles& roles);
 
 // The floating addresses of a server by its ports, for when nova does not show any (9.2).
-// What cannot be read counts as nothing.
 struct FloatingAddress {
   FloatingIp ip;
   std::string mac;
 };
-Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Session& session, std::string server_id);
+Task<std::vector<FloatingAddress>> FindFloatingIpsOfPorts(Session& session, std::string server_id);
 
 // Adds the address to those of its server.
 void AddTo(Server& server, const FloatingAddress& floating);

@@ -336,6 +336,19 @@ TEST_F(FloatingIpTest, IsNotMadeWhereNotWanted) {
   EXPECT_EQ(last.interface_ip, last.private_ipv4) << "D-95: the first fixed address stands in";
 }
 
+// Whether any is bound says the list that all share; ports are asked for only then.
+TEST_F(FloatingIpTest, ManyWithoutOneShareTheList) {
+  pool->auto_floating_ip = false;
+  imposter.limits["maxTotalInstances"] = 100;
+  Start();
+  TaskGroup launches(time.loop(), log::Logger("test"));
+  for (int i = 0; i < 20; ++i) launches.Spawn("launch", LaunchNode());
+  time.Run(launches.Join());
+  EXPECT_EQ(imposter.servers.size(), 20u);
+  EXPECT_EQ(imposter.Count("GET", "/network/v2.0/ports"), 0);
+  EXPECT_LE(imposter.Count("GET", "/network/v2.0/floatingips"), 2);
+}
+
 // 10.1
 TEST_F(FloatingIpTest, ARouterKnowsTheNetworkThatDoesNotShowItself) {
   imposter.shows_external_network = false;
@@ -396,7 +409,7 @@ TEST_F(HiddenFloatingIpTest, IsRemovedByALauncherThatDidNotMakeIt) {
 TEST_F(HiddenFloatingIpTest, IsNoFailureWhenItCannotBeLookedFor) {
   pool->auto_floating_ip = false;
   Start();
-  imposter.Add({.method = "GET", .path = "/network/v2.0/ports", .status = 500, .times = 10});
+  imposter.Add({.method = "GET", .path = "/network/v2.0/floatingips", .status = 500, .times = 10});
   Launch();
   EXPECT_EQ(last.public_ipv4, "");
 }
