@@ -2,6 +2,8 @@
 import urllib.error
 import urllib.request
 
+from services import free_port, wait_for
+
 
 def get(port: int, path: str, **headers) -> tuple[int, dict, str]:
     """Status, headers and body; a `_` in the name of a header stands for a dash."""
@@ -14,5 +16,23 @@ def get(port: int, path: str, **headers) -> tuple[int, dict, str]:
         return error.code, dict(error.headers), error.read().decode()
 
 
+def first_answer(port: int, path: str):
+    """The first answer of a server that is about to listen."""
+    def ask():
+        try:
+            return get(port, path)
+        except OSError:
+            return None
+
+    return wait_for(ask, "the web server answers")
+
+
 def web_config(site, port, **settings):
     return site.config(webapp={"listen_address": "127.0.0.1", "port": port}, **settings)
+
+
+def web_config_without_zookeeper(site, port):
+    """The same with a ZooKeeper that is not there."""
+    config = web_config(site, port)
+    config.write_text(config.read_text().replace(f"port: {site.hosts.rsplit(':', 1)[1]}", f"port: {free_port()}"))
+    return config

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from nodepool_helpers import fake_provider, static_provider
 from services import free_port, wait_for
-from web_client import get, web_config
+from web_client import first_answer, get, web_config, web_config_without_zookeeper
 
 HOSTNAME = os.uname().nodename.split(".")[0]
 ZONE = {"availability-zones": ["az.1"], "simulation": {"availability-zones": ["az.1"]}}
@@ -186,18 +186,8 @@ def test_ready(site):
 def test_not_ready_before_zookeeper_is_reached(site):
     """operations.md 16.12. The web server answers before there is a session."""
     port = free_port()
-    config = web_config(site, port)
-    content = config.read_text().replace(f"port: {site.hosts.rsplit(':', 1)[1]}", f"port: {free_port()}")
-    config.write_text(content)
-    site.launcher(config, wait=False)
-
-    def answers():
-        try:
-            return get(port, "/ready")
-        except OSError:
-            return None
-
-    status, _, body = wait_for(answers, "the web server answers")
+    site.launcher(web_config_without_zookeeper(site, port), wait=False)
+    status, _, body = first_answer(port, "/ready")
     assert status == 503
     assert "The launcher is starting or stopping." in body
 
