@@ -50,10 +50,14 @@ Task<int> ImageDelete(Context& context, store::UploadKey key) {
   } else if (upload->record.state == ImageState::kUploading) {
     context.out << "Cannot delete because image upload in progress\n";
   } else {
-    auto change = ToDeleting<ImageUpload>(context.loop.Now());
-    co_await context.store.UpdateUnlockedUpload(*upload, change);
+    co_await MarkForDeletion(context, *upload);
   }
   co_return 0;
+}
+
+Task<> MarkForDeletion(Context& context, store::StoredUpload upload) {
+  auto change = ToDeleting<ImageUpload>(context.loop.Now());
+  co_await context.store.UpdateUnlockedUpload(upload, change);
 }
 
 Task<int> PauseImage(Context& context, ImageName image) {

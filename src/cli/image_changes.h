@@ -11,6 +11,9 @@ namespace nodepool::cli {
 Task<int> DibImageDelete(Context& context, std::string name);
 Task<int> ImageDelete(Context& context, store::UploadKey upload);
 
+// The upload will be deleted by a builder.
+Task<> MarkForDeletion(Context& context, store::StoredUpload upload);
+
 // Whether builds of the image wait until it is unpaused.
 Task<int> PauseImage(Context& context, ImageName image);
 Task<int> UnpauseImage(Context& context, ImageName image);

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <set>
 
+#include "cli/image_changes.h"
 #include "cli/image_progress.h"
 
 namespace nodepool::cli {
@@ -67,17 +68,17 @@ struct Awaited {
   }
 };
 
+Task<> FollowUploads(Context& context, Awaited awaited) {
+  auto is_uploaded = [&awaited](const store::ImageCache& images) { return awaited.IsUploaded(images); };
+  co_await FollowImage(context, awaited.image, is_uploaded);
+}
+
 // Marks the provider's ready uploads of the build, and tells what will come of it.
 Task<> ReplaceUploads(Context& context, store::BuildKey build, ProviderName provider, Awaited& awaited) {
   std::vector<store::StoredUpload> uploads = co_await context.store.ListUploadsOf(build, provider);
   std::erase_if(uploads, [](const auto& upload) { return upload.record.state != ImageState::kReady; });
-  auto mark = [now = context.loop.Now()](ImageUpload& record) {
-    record.state = ImageState::kDeleting;
-    record.state_time = now;
-    return store::Change::kWrite;
-  };
-  for (store::StoredUpload& upload : uploads) {
-    co_await context.store.UpdateUnlockedUpload(upload, mark);
+  for (const store::StoredUpload& upload : uploads) {
+    co_await MarkForDeletion(context, upload);
     awaited.old_uploads.insert(upload.id);
     context.out << fmt::format("{}: upload {} of build {} is deleted and made again\n", provider,
                                upload.id.upload, build);
@@ -127,8 +128,7 @@ Task<int> RequestUpload(Context& context, std::optional<ProviderName> provider, 
     co_await std::move(replace);
   }
   if (!wait) co_return 0;
-  auto is_uploaded = [&awaited](const store::ImageCache& images) { return awaited.IsUploaded(images); };
-  Task<> follow = FollowImage(context, image, is_uploaded);
+  Task<> follow = FollowUploads(context, std::move(awaited));
   co_await std::move(follow);
   co_return 0;
 }
@@ -144,8 +144,7 @@ Task<int> RequestUpdate(Context& context, std::optional<ProviderName> provider, 
   for (const store::StoredBuild& build : builds) awaited.old_builds.insert(build.id.build);
   co_await context.store.RequestBuild(image);
   if (!wait) co_return 0;
-  auto is_uploaded = [&awaited](const store::ImageCache& images) { return awaited.IsUploaded(images); };
-  Task<> follow = FollowImage(context, image, is_uploaded);
+  Task<> follow = FollowUploads(context, std::move(awaited));
   co_await std::move(follow);
   co_return 0;
 }

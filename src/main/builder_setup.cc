@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "builder/builder_id.h"
+#include "main/daemon.h"
 #include "process/command.h"
 
 namespace nodepool {
@@ -17,10 +18,7 @@ builder::Builder::Options BuilderSetup(const cli::BuilderOptions& options, const
   result.identity.helpers = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   result.environment = process::OwnEnvironment();
   result.workers = {options.build_workers, options.upload_workers};
-  if (options.cleanup_interval) {
-    result.intervals.cleanup =
-        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
-  }
+  OverrideCleanupInterval(options, result.intervals.cleanup);
   return result;
 }
 

@@ -2,11 +2,50 @@
 
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 
 #include "base/log_setup.h"
 #include "config/log_file.h"
+#include "main/builtin_drivers.h"
 
 namespace nodepool {
+namespace {
+
+// Null where the environment wants none.
+net::Statsd* OpenStatsd(Loop& loop, std::optional<net::Statsd>& statsd) {
+  auto address = net::StatsdFromEnvironment(std::getenv("STATSD_HOST"), std::getenv("STATSD_PORT"));
+  return address ? &statsd.emplace(loop, *address) : nullptr;
+}
+
+std::shared_ptr<const driver::LoadedConfig> LoadDriversAndConfig(const cli::DaemonOptions& options,
+                                                                 driver::Registry& drivers) {
+  AddDrivers(options.drivers_dirs, drivers);
+  auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, KnownDriverSchemas());
+  if (!config) throw config.error();
+  return *config;
+}
+
+}  // namespace
+
+Daemon::Daemon(const cli::DaemonOptions& options, const log::Logger& logger)
+    : metrics(OpenStatsd(loop, statsd), &prometheus),
+      follower(loop, options.config_path, options.secure_path, drivers, KnownDriverSchemas()),
+      config(LoadDriversAndConfig(options, drivers)),
+      stack_dump(loop, std::filesystem::temp_directory_path()),
+      watchdog(loop, drivers.NamesByFile()) {
+  for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);
+  if (options.wants_repl) {
+    logger.Warning(
+        "--repl is ignored: there is no interactive console; SIGUSR2 and a launcher's web server tell "
+        "what goes on");
+  }
+}
+
+void OverrideCleanupInterval(const cli::DaemonOptions& options, Duration& interval) {
+  if (!options.cleanup_interval) return;
+  interval = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
+}
 
 void SetUpLogging(const cli::DaemonOptions& options) {
   if (options.logging_path) {

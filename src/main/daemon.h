@@ -1,17 +1,46 @@
 #pragma once
 
 #include <exception>
+#include <memory>
+#include <optional>
 
 #include "async/event.h"
 #include "async/loop.h"
+#include "base/metrics.h"
+#include "base/prometheus.h"
+#include "base/random.h"
 #include "cli/daemon_options.h"
+#include "debug/stack_dump.h"
+#include "debug/watchdog.h"
 #include "driver/config_follower.h"
+#include "net/statsd.h"
 
 namespace nodepool {
 
 // By the file that -l names, else to standard output, with the level that -d asks for.
 // Error(kInvalid) that begins with the file.
 void SetUpLogging(const cli::DaemonOptions& options);
+
+// What every daemon stands on, in the order in which it is made.
+struct Daemon {
+  // Loads drivers and configuration; `logger` is told what a person should know of them.
+  // Error(kInvalid): the configuration or STATSD_HOST cannot be used.
+  Daemon(const cli::DaemonOptions& options, const log::Logger& logger);
+
+  Loop loop;
+  std::optional<net::Statsd> statsd;
+  metrics::Prometheus prometheus;
+  metrics::Metrics metrics;
+  driver::Registry drivers;
+  driver::ConfigFollower follower;
+  std::shared_ptr<const driver::LoadedConfig> config;  // the first one
+  SystemRandom random;
+  debug::StackDump stack_dump;
+  debug::Watchdog watchdog;
+};
+
+// The hidden option of tests, where it is given.
+void OverrideCleanupInterval(const cli::DaemonOptions& options, Duration& interval);
 
 // How a daemon comes to its end.
 struct Ending {

@@ -8,21 +8,15 @@
 
 #include "async/task_group.h"
 #include "base/error.h"
-#include "base/prometheus.h"
-#include "base/random.h"
 #include "builder/directory_files.h"
 #include "cli/connection.h"
 #include "cli/embedded_server.h"
 #include "cli/standalone_options.h"
 #include "debug/stack_dump.h"
-#include "debug/watchdog.h"
-#include "driver/config_follower.h"
 #include "launcher/launcher.h"
 #include "main/builder_setup.h"
-#include "main/builtin_drivers.h"
 #include "main/daemon.h"
 #include "net/http_server.h"
-#include "net/statsd.h"
 #include "process/system_runner.h"
 #include "web/launcher_site.h"
 #include "web/router.h"
@@ -36,18 +30,6 @@ const log::Logger& Log() {
   static const log::Logger logger("nodepool.NodePool");
   return logger;
 }
-
-// What the process consists of, from the bottom up.
-struct Program {
-  Loop& loop;
-  Random& random;
-  driver::Registry& drivers;
-  driver::ConfigFollower& follower;
-  metrics::Metrics& metrics;
-  metrics::Prometheus& prometheus;
-  std::shared_ptr<const driver::LoadedConfig> config;
-  const cli::StandaloneOptions& options;
-};
 
 struct Parts {
   zk::WireClient& client;
@@ -63,15 +45,15 @@ void Follow(Parts& parts, const config::ZooKeeperSettings& before, const config:
   }
 }
 
-Task<> Run(Program& program, Parts& parts, Ending& ending) {
-  std::shared_ptr<const driver::LoadedConfig> config = program.config;
+Task<> Run(Daemon& daemon, Parts& parts, Ending& ending) {
+  std::shared_ptr<const driver::LoadedConfig> config = daemon.config;
   try {
     std::string servers = cli::ServerNames(cli::OrEmbedded(config->common.zookeeper));
-    co_await cli::AwaitConnection(program.loop, parts.client, servers);
+    co_await cli::AwaitConnection(daemon.loop, parts.client, servers);
     co_await parts.launcher.Start();
     if (parts.builder != nullptr) co_await parts.builder->Start();
     while (true) {
-      std::shared_ptr<const driver::LoadedConfig> next = co_await program.follower.Next();
+      std::shared_ptr<const driver::LoadedConfig> next = co_await daemon.follower.Next();
       Follow(parts, config->common.zookeeper, next->common.zookeeper);
       parts.launcher.Reconfigure(next);
       if (parts.builder != nullptr) parts.builder->Reconfigure(next);
@@ -88,29 +70,24 @@ Task<> StopParts(Parts& parts) {
 }
 
 // Until a signal, with a ZooKeeper that can be reached.
-Task<> Serve(Program& program, BlockingPool& blocking_pool) {
-  Loop& loop = program.loop;
-  const config::Config& config = program.config->common;
-  const cli::StandaloneOptions& options = program.options;
-  zk::WireClient client(loop, program.random, cli::ConnectionOptions(cli::OrEmbedded(config.zookeeper)));
-  launcher::Intervals intervals;
+Task<> Serve(Daemon& daemon, const cli::StandaloneOptions& options, BlockingPool& blocking_pool) {
+  Loop& loop = daemon.loop;
+  const config::Config& config = daemon.config->common;
+  zk::WireClient client(loop, daemon.random, cli::ConnectionOptions(cli::OrEmbedded(config.zookeeper)));
   std::optional<builder::Builder::Options> builder_options;
-  if (config.images_dir) builder_options = BuilderSetup(options, *config.images_dir, program.random);
-  if (options.cleanup_interval) {
-    intervals.cleanup =
-        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
-  }
-  launcher::Launcher::Options launcher_options{cli::Hostname(), cli::FullyQualifiedHostname(), intervals};
-  launcher::Launcher launcher(loop, program.random, blocking_pool, program.metrics, client, program.drivers,
-                              program.config, std::move(launcher_options));
+  if (config.images_dir) builder_options = BuilderSetup(options, *config.images_dir, daemon.random);
+  launcher::Launcher::Options launcher_options{cli::Hostname(), cli::FullyQualifiedHostname(), {}};
+  OverrideCleanupInterval(options, launcher_options.intervals.cleanup);
+  launcher::Launcher launcher(loop, daemon.random, blocking_pool, daemon.metrics, client, daemon.drivers,
+                              daemon.config, std::move(launcher_options));
   process::SystemRunner runner(loop);
   builder::DirectoryFiles files(blocking_pool);
   std::optional<builder::Builder> builder;
   if (builder_options) {
-    builder.emplace(loop, program.random, blocking_pool, program.metrics, client, program.drivers, runner,
-                    files, program.config, std::move(*builder_options));
+    builder.emplace(loop, daemon.random, blocking_pool, daemon.metrics, client, daemon.drivers, runner, files,
+                    daemon.config, std::move(*builder_options));
   }
-  web::Router router(web::LauncherEndpoints(loop, launcher, program.prometheus));
+  web::Router router(web::LauncherEndpoints(loop, launcher, daemon.prometheus));
   net::HttpServer web_server(
       loop, [&router](net::HttpRequest request) { return router.Answer(std::move(request)); });
   Parts parts{client, launcher, builder ? &*builder : nullptr};
@@ -119,8 +96,8 @@ Task<> Serve(Program& program, BlockingPool& blocking_pool) {
   try {
     if (options.has_webapp) web_server.Listen(config.webapp.listen_address, config.webapp.port);
     tasks.Spawn("wait for a signal", AwaitSignal(loop, ending));
-    tasks.Spawn("wait for a reload", AwaitReload(loop, program.follower));
-    tasks.Spawn("run launcher and builder", Run(program, parts, ending));
+    tasks.Spawn("wait for a reload", AwaitReload(loop, daemon.follower));
+    tasks.Spawn("run launcher and builder", Run(daemon, parts, ending));
   } catch (...) {
     ending.Fail(std::current_exception());
   }
@@ -139,21 +116,21 @@ Task<> Serve(Program& program, BlockingPool& blocking_pool) {
   if (error) std::rethrow_exception(error);
 }
 
-Task<> ServeWithZooKeeper(Program& program) {
-  const config::ZooKeeperSettings& zookeeper = program.config->common.zookeeper;
+Task<> ServeWithZooKeeper(Daemon& daemon, const cli::StandaloneOptions& options) {
+  const config::ZooKeeperSettings& zookeeper = daemon.config->common.zookeeper;
   BlockingPool blocking_pool;
   if (!zookeeper.servers.empty()) {
-    co_await Serve(program, blocking_pool);
+    co_await Serve(daemon, options, blocking_pool);
     co_return;
   }
   // Its own thread: nothing that blocks elsewhere holds up a write.
   BlockingPool disk(1);
   cli::MakeStateDirectory(zookeeper.embedded);
-  zk::server::Server server(program.loop, disk, cli::EmbeddedServerOptions(zookeeper.embedded));
+  zk::server::Server server(daemon.loop, disk, cli::EmbeddedServerOptions(zookeeper.embedded));
   std::exception_ptr error;
   try {
     co_await server.Start();
-    co_await Serve(program, blocking_pool);
+    co_await Serve(daemon, options, blocking_pool);
   } catch (...) {
     error = std::current_exception();
   }
@@ -162,26 +139,9 @@ Task<> ServeWithZooKeeper(Program& program) {
 }
 
 int Run(const cli::StandaloneOptions& options) {
-  Loop loop;
-  std::optional<net::Statsd> statsd;
-  if (auto address = net::StatsdFromEnvironment(std::getenv("STATSD_HOST"), std::getenv("STATSD_PORT"))) {
-    statsd.emplace(loop, *address);
-  }
-  metrics::Prometheus prometheus;
-  metrics::Metrics metrics(statsd ? &*statsd : nullptr, &prometheus);
-  driver::Registry drivers;
-  AddDrivers(options.drivers_dirs, drivers);
-  driver::ConfigFollower follower(loop, options.config_path, options.secure_path, drivers,
-                                  KnownDriverSchemas());
-  auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, KnownDriverSchemas());
-  if (!config) throw config.error();
-  for (const std::string& warning : (*config)->common.warnings) Log().Warning("{}", warning);
-  if (!(*config)->common.images_dir) Log().Info("There is no images-dir, so no images are built");
-  SystemRandom random;
-  debug::StackDump stack_dump(loop, std::filesystem::temp_directory_path());
-  debug::Watchdog watchdog(loop, drivers.NamesByFile());
-  Program program{loop, random, drivers, follower, metrics, prometheus, *config, options};
-  RunToEnd(loop, ServeWithZooKeeper(program));
+  Daemon daemon(options, Log());
+  if (!daemon.config->common.images_dir) Log().Info("There is no images-dir, so no images are built");
+  RunToEnd(daemon.loop, ServeWithZooKeeper(daemon, options));
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "async/task_group.h"
+#include "net/curl_fixture_for_test.h"
 #include "net/http_server.h"
 
 namespace nodepool::net {
@@ -62,7 +63,7 @@ class RawServer {
   int connections_ = 0;
 };
 
-class CurlClientTest : public ::testing::Test {
+class CurlClientTest : public CurlFixture {
  protected:
   Task<HttpResponse> Answer(HttpRequest request) {
     HttpResponse response;
@@ -104,20 +105,7 @@ class CurlClientTest : public ::testing::Test {
     call.url = std::move(url);
     return call;
   }
-  HttpReply Send(HttpCall call) { return RunToEnd(loop_, client_.Send(std::move(call))); }
-  HttpError Failure(HttpCall call) {
-    try {
-      Send(std::move(call));
-    } catch (const HttpError& error) {
-      return error;
-    }
-    ADD_FAILURE() << "there was an answer";
-    return HttpError(Verdict::kFail, "", false);
-  }
 
-  Loop loop_;
-  BlockingPool pool_{1};
-  CurlClient client_{loop_, pool_, "nodepool/test"};
   std::optional<HttpServer> server_;
   RawServer raw_{loop_};
 };

@@ -9,7 +9,7 @@
 
 #include "async/run_to_end.h"
 #include "async/system_clock.h"
-#include "net/curl_client.h"
+#include "net/curl_fixture_for_test.h"
 #include "net/ssh_server_for_test.h"
 #include "net/tls_for_test.h"
 
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class CurlTlsTest : public ::testing::Test {
+class CurlTlsTest : public CurlFixture {
  protected:
   void SetUp() override {
     for (const char* name :
@@ -46,20 +46,7 @@ class CurlTlsTest : public ::testing::Test {
     call.tls = std::make_shared<TlsSettings>(tls_);
     return call;
   }
-  HttpReply Send(HttpCall call) { return RunToEnd(loop_, client_.Send(std::move(call))); }
-  HttpError Failure(HttpCall call) {
-    try {
-      Send(std::move(call));
-    } catch (const HttpError& error) {
-      return error;
-    }
-    ADD_FAILURE() << "there was an answer";
-    return HttpError(Verdict::kFail, "", false);
-  }
 
-  Loop loop_;
-  BlockingPool pool_{1};
-  CurlClient client_{loop_, pool_, "nodepool/test"};
   TlsSettings tls_;
   std::optional<TlsServerForTest> server_;
 };

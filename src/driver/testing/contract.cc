@@ -12,6 +12,7 @@
 #include "driver/statemachine/check_instance.h"
 #include "driver/statemachine/metadata.h"
 #include "driver/testing/interruption.h"
+#include "driver/testing/recorder.h"
 
 namespace nodepool::driver::testing {
 
@@ -25,24 +26,6 @@ constexpr int kDeleteAttempts = 5;
 constexpr Duration kDeletePause = std::chrono::seconds(2);
 constexpr Duration kLongestBlock = std::chrono::milliseconds(500);
 constexpr Duration kLookInterval = std::chrono::milliseconds(250);
-
-// What the framework would be told about a machine, kept.
-class Recorder : public statemachine::StateMachine {
- public:
-  void SetState(std::string state) override { states.push_back(std::move(state)); }
-  Task<> SetExternalId(boost::json::value id) override {
-    external_id = std::move(id);
-    co_return;
-  }
-  const log::Logger& logger() const override { return logger_; }
-  int attempt() const override { return 1; }
-
-  std::vector<std::string> states;
-  boost::json::value external_id;
-
- private:
-  log::Logger logger_{"nodepool.driver.testing"};
-};
 
 // A machine of a check, from before its creation to after its deletion.
 struct Machine {

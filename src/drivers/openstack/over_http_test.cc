@@ -4,30 +4,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "driver/testing/recorder.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 #include "net/curl_client.h"
 #include "net/http_server.h"
 
 namespace nodepool::drivers::openstack {
 namespace {
-
-// Ids are taken from what was asked: the node is not needed here.
-class Face : public driver::statemachine::StateMachine {
- public:
-  void SetState(std::string state) override { states.push_back(std::move(state)); }
-  Task<> SetExternalId(boost::json::value id) override {
-    external_id = std::move(id);
-    co_return;
-  }
-  const log::Logger& logger() const override { return logger_; }
-  int attempt() const override { return 1; }
-
-  std::vector<std::string> states;
-  boost::json::value external_id;
-
- private:
-  log::Logger logger_{"test"};
-};
 
 class OverHttpTest : public OpenstackTest {
  protected:
@@ -61,7 +44,7 @@ TEST_F(OverHttpTest, AServerLives) {
   parameters.pool = config->pools.begin()->second;
   parameters.label = parameters.pool->labels.begin()->second;
   parameters.metadata = {{"nodepool_node_id", "1"}, {"nodepool_provider_name", "cloud"}};
-  Face face;
+  driver::testing::Recorder face;
   auto instance = RunToEnd(loop_, over_http_->Create(face, parameters));
   EXPECT_EQ(instance.external_id, face.external_id);
   EXPECT_EQ(instance.interface_ip, instance.private_ipv4);

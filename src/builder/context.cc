@@ -1,0 +1,31 @@
+#include "builder/context.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace nodepool::builder {
+
+Task<> RefreshLocal(Context& context) {
+  std::set<ImageName> images = context.images.images();
+  for (const auto& [name, image] : context.config->common.diskimages) images.insert(name);
+  std::string directory = context.images_dir();
+  Task<LocalBuilds> scan = context.files.Scan(std::move(directory), std::move(images));
+  LocalBuilds seen = co_await std::move(scan);
+  if (std::exchange(context.local, seen) != seen) context.local_changed();
+}
+
+Task<> RemoveTemporary(Context& context) {
+  static const log::Logger logger("nodepool.builder.CleanupWorker");
+  std::string logs = context.config->common.build_log_dir;
+  try {
+    Task<std::vector<std::string>> remove = context.files.RemoveTemporary(std::move(logs));
+    std::vector<std::string> removed = co_await std::move(remove);
+    for (const std::string& path : removed) logger.Info("Removed {}, which a build left behind", path);
+  } catch (const Error& error) {
+    if (error.verdict() == Verdict::kCancelled) throw;
+    logger.Error("What a build left behind cannot be removed: {}", error.message());
+  }
+}
+
+}  // namespace nodepool::builder
