@@ -100,36 +100,30 @@ Task<> CleanupWorker::RemoveUpload(sched::UploadRemoval removal, ImageName image
   store::UploadKey key{{image, removal.build}, removal.provider, removal.upload};
   std::optional<store::StoredUpload> upload = co_await context_.store.ReadUpload(key);
   if (!upload) co_return;
-  bool has_image = upload->record.external_id && !upload->record.external_id->empty();
-  if (upload->record.state == ImageState::kUploading && !has_image) {
-    co_await RemoveAbandoned(key);
+  Task<> remove = RemoveUploadIn(upload->record.state, key, removal.reason);
+  if (upload->record.state != ImageState::kUploading) {
+    co_await std::move(remove);
     co_return;
   }
-  logger_.Info("Removing upload {}: {}", key, ToString(removal.reason));
+  // Whoever uploads holds this lock.
+  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockUploads(key.build, key.provider);
+  if (lock) co_await context_.store.Holding(*lock, std::move(remove));
+}
+
+Task<> CleanupWorker::RemoveUploadIn(std::optional<ImageState> state, store::UploadKey key,
+                                     sched::RemovalReason reason) {
+  std::optional<store::StoredUpload> upload = co_await context_.store.ReadUpload(key);
+  if (!upload || upload->record.state != state) co_return;
+  logger_.Info("Removing upload {}: {}", key, ToString(reason));
   bool is_marked = co_await MarkUpload(key);
   if (!is_marked) co_return;
   // Died from here on, the record stays `deleting` and the next pass of any builder that
   // knows the provider goes on.
-  if (has_image) {
+  if (upload->record.external_id && !upload->record.external_id->empty()) {
     std::shared_ptr<driver::Provider> provider = providers_.Find(key.provider);
     if (!provider) throw Error(Verdict::kFail, fmt::format("provider {} cannot be used", key.provider));
     co_await provider->DeleteImage(*upload->record.external_id);
   }
-  co_await context_.store.RemoveUpload(key);
-}
-
-// Whoever uploads holds the lock of the provider's uploads of the build.
-Task<> CleanupWorker::RemoveAbandoned(store::UploadKey key) {
-  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockUploads(key.build, key.provider);
-  if (!lock) co_return;
-  Task<> work = RemoveAbandonedLocked(key);
-  co_await context_.store.Holding(*lock, std::move(work));
-}
-
-Task<> CleanupWorker::RemoveAbandonedLocked(store::UploadKey key) {
-  std::optional<store::StoredUpload> upload = co_await context_.store.ReadUpload(key);
-  if (!upload || upload->record.state != ImageState::kUploading || upload->record.external_id) co_return;
-  logger_.Info("Removing the record of upload {}, which nobody carries out", key);
   co_await context_.store.RemoveUpload(key);
 }
 

@@ -28,8 +28,8 @@ class CleanupWorker : public Worker {
   Task<> RunJob(std::string name, Task<> job);
 
   Task<> RemoveUpload(sched::UploadRemoval removal, ImageName image);
-  Task<> RemoveAbandoned(store::UploadKey key);
-  Task<> RemoveAbandonedLocked(store::UploadKey key);
+  // Nothing when the record is no longer in the state.
+  Task<> RemoveUploadIn(std::optional<ImageState> state, store::UploadKey key, sched::RemovalReason reason);
   Task<bool> MarkUpload(store::UploadKey key);
   Task<> MarkBuild(store::BuildKey key, sched::RemovalReason reason);
   Task<> MarkAbandoned(store::BuildKey key);

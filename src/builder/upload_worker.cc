@@ -149,9 +149,9 @@ Task<bool> UploadWorker::Perform(Job job) {
   Task<store::StoredUpload> create =
       context_.store.CreateUpload(job.build.id, config.name, std::move(record), job.lock);
   store::StoredUpload upload = co_await std::move(create);
-  // Died from here on, the record stays `uploading` without a lock: any builder that
-  // knows the provider removes it. An image that the cloud has by then is found by the
-  // launcher's leak clean-up, as no record has its number.
+  // Died from here on, the record stays `uploading` without a lock: any builder that knows
+  // the provider removes it, and the image whose id it holds. Of one whose id could not be
+  // noted no record has the number: the launcher's leak clean-up finds it.
   std::string name, external_id;
   std::exception_ptr error;
   try {
@@ -192,6 +192,7 @@ Task<std::string> UploadWorker::Send(Job job, store::StoredUpload& upload, std::
   parameters.md5 = checksums.md5;
   parameters.sha256 = checksums.sha256;
   parameters.timeout = config.image_upload_timeout;
+  parameters.announce = [&](std::string id) { return NoteImage(job, upload, name, std::move(id)); };
   Task<std::string> send = job.provider->UploadImage(std::move(parameters));
   std::string external_id = co_await std::move(send);
   if (config.post_upload_hook) {
@@ -201,19 +202,26 @@ Task<std::string> UploadWorker::Send(Job job, store::StoredUpload& upload, std::
   co_return external_id;
 }
 
+Task<> UploadWorker::NoteImage(Job job, store::StoredUpload& upload, std::string name,
+                               std::string external_id) {
+  auto change = [&](ImageUpload& record) {
+    if (record.external_id == external_id) return store::Change::kSkip;
+    record.external_id = external_id;
+    record.external_name = name;
+    record.format = job.provider->config().image_format;
+    return store::Change::kWrite;
+  };
+  co_await context_.store.UpdateUpload(upload, job.lock, change);
+}
+
 Task<> UploadWorker::RunHook(Job job, store::StoredUpload& upload, std::string name,
                              std::string external_id) {
   const driver::ProviderConfig& config = job.provider->config();
   std::exception_ptr error;
   try {
     // Died in the hook, the image is deleted with the record.
-    auto change = [&](ImageUpload& record) {
-      record.external_id = external_id;
-      record.external_name = name;
-      record.format = config.image_format;
-      return store::Change::kWrite;
-    };
-    co_await context_.store.UpdateUpload(upload, job.lock, change);
+    Task<> note = NoteImage(job, upload, name, external_id);
+    co_await std::move(note);
     process::Command command;
     command.argv = {*config.post_upload_hook, config.name.value, external_id, job.filename};
     command.environment = context_.environment;

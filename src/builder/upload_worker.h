@@ -40,6 +40,8 @@ class UploadWorker : public Worker {
   Task<bool> HasReadyUpload(store::BuildKey build, ProviderName provider);
   Task<bool> Perform(Job job);
   Task<std::string> Send(Job job, store::StoredUpload& upload, std::string name);
+  // Writes to the record which image to delete should this builder die.
+  Task<> NoteImage(Job job, store::StoredUpload& upload, std::string name, std::string external_id);
   Task<> RunHook(Job job, store::StoredUpload& upload, std::string name, std::string external_id);
   Task<> Finish(Job job, store::StoredUpload upload, std::string name, std::string external_id);
   Task<> DeleteQuietly(std::shared_ptr<driver::Provider> provider, std::string external_id);

@@ -117,6 +117,23 @@ TEST_F(BuilderTest, AnAbandonedUploadIsRemovedAndMadeAgain) {  // hard-fail-uplo
   EXPECT_EQ(cloud().images().size(), 1u);
 }
 
+TEST_F(BuilderTest, AHalfUploadedImageGoesWithTheRecordOfItsDeadBuilder) {
+  Host& dead = Start("nb1");
+  ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
+  cloud().PauseUploads();
+  auto is_noted = [&] { return !Uploads().empty() && Uploads().at(0).record.external_id; };
+  ASSERT_TRUE(Await(is_noted));
+  std::string half = *Uploads().at(0).record.external_id;
+  cloud().FailNextImageDeletes(1);  // a dead one removes nothing
+  Kill(dead);
+  ASSERT_TRUE(cloud().images().contains(half));
+  Restart(dead);
+  EXPECT_TRUE(Await([&] { return !cloud().images().contains(half); }));
+  cloud().ResumeUploads();
+  EXPECT_TRUE(AwaitUploads(1));
+  EXPECT_EQ(cloud().images().size(), 1u);
+}
+
 TEST_F(BuilderTest, DeletionsInTheCloudAreRepeated) {  // delete-retry
   Start();
   ASSERT_TRUE(AwaitUploads(1));

@@ -1,14 +1,19 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "async/task.h"
 #include "base/clock.h"
 #include "driver/provider_config.h"
 
 namespace nodepool::driver {
+
+// Told the id that a cloud has given to an image, before the cloud has all of it; awaited.
+using AnnounceImage = std::function<Task<>(std::string external_id)>;
 
 // Everything that bringing an image into a cloud needs (builder.md 11).
 struct ImageUploadParameters {
@@ -20,6 +25,9 @@ struct ImageUploadParameters {
   std::optional<std::string> md5;
   std::optional<std::string> sha256;
   Duration timeout = std::chrono::seconds(3600);  // for all of it
+  // To be called once the image has an id that deletes it, so that somebody else can do
+  // so should this process die. A cloud that tells the id only at the end needs no call.
+  AnnounceImage announce = [](std::string) -> Task<> { co_return; };
 };
 
 }  // namespace nodepool::driver

@@ -108,12 +108,9 @@ def test_killed_while_uploading(images):
     new = images.wait_upload("tiny", "real", build=key[0], seconds=120)
     assert new != key
     wait_for(lambda: set(images.uploads("tiny", "real")) == {new}, "the abandoned record is removed")
-    # Nobody has its id: the launcher finds it by its marks.
-    launcher = site.launcher(config)
-    wait_for(lambda: left.id not in [entry.id for entry in site.cloud.images()], "the half image is removed", 60)
+    assert left.id not in [entry.id for entry in site.cloud.images()], "its id was in the record"
     entry, = site.cloud.images()
     assert entry.id == images.uploads("tiny", "real")[new]["external_id"] and entry.status == "active"
-    assert f"Deleting image {left.id} of provider real, which leaked" in launcher.output()
 
 
 def test_stopped_while_uploading(images):

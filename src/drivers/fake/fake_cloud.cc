@@ -114,21 +114,51 @@ Task<> FakeCloud::DeleteServer(std::string id) {
   changed_.NotifyAll();
 }
 
-Task<std::string> FakeCloud::UploadImage(FakeImage image) {
+Task<std::string> FakeCloud::UploadImage(FakeImage image, driver::AnnounceImage announce) {
+  image.is_active = false;
+  std::string id = Add(std::move(image));
+  std::exception_ptr error;
+  try {
+    co_await announce(id);
+    co_await Receive(id);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) {
+    if (!Take(failing_image_deletes_)) Remove(id);
+    std::rethrow_exception(error);
+  }
+  co_return id;
+}
+
+Task<> FakeCloud::Receive(std::string id) {
   if (settings_.upload_latency > Duration::zero()) co_await loop_.SleepFor(settings_.upload_latency);
   while (are_uploads_paused_) co_await changed_.Wait();
-  co_return UploadImage(std::move(image.name), std::move(image.metadata), std::move(image.file));
+  if (Take(failing_uploads_) || Happens(settings_.upload_failure_rate)) {
+    throw Error(Verdict::kFail, "the simulated cloud failed to take image " + id);
+  }
+  auto image = images_.find(id);
+  if (image == images_.end()) throw Error(Verdict::kNotFound, "image " + id + " was deleted");
+  image->second.is_active = true;
+  if (directory_) directory_->Add(image->second);
 }
 
 std::string FakeCloud::UploadImage(std::string name, std::map<std::string, std::string> metadata,
                                    FakeImageFile file) {
-  if (Take(failing_uploads_) || Happens(settings_.upload_failure_rate)) {
-    throw Error(Verdict::kFail, "the simulated cloud failed to take image " + name);
-  }
-  std::string id = random_.Uuid();
-  FakeImage& image = images_[id] = {id, std::move(name), std::move(metadata), std::move(file)};
+  return Add({{}, std::move(name), std::move(metadata), std::move(file)});
+}
+
+std::string FakeCloud::Add(FakeImage image) {
+  image.id = random_.Uuid();
   if (directory_) directory_->Add(image);
+  std::string id = image.id;
+  images_[id] = std::move(image);
   return id;
+}
+
+void FakeCloud::Remove(const std::string& image) {
+  if (directory_) directory_->Remove(image);
+  images_.erase(image);
 }
 
 Task<> FakeCloud::DeleteImage(std::string id) {
@@ -136,8 +166,7 @@ Task<> FakeCloud::DeleteImage(std::string id) {
     throw Error(Verdict::kRetry, "the simulated cloud failed to delete image " + id);
   }
   if (settings_.delete_latency > Duration::zero()) co_await loop_.SleepFor(settings_.delete_latency);
-  if (directory_) directory_->Remove(id);
-  images_.erase(id);
+  Remove(id);
 }
 
 const FakeFlavor* FakeCloud::FindFlavor(const std::string& name) const {
@@ -149,7 +178,8 @@ const FakeFlavor* FakeCloud::FindFlavor(const std::string& name) const {
 
 bool FakeCloud::HasImage(const std::string& name_or_id) {
   Refresh();
-  if (images_.contains(name_or_id)) return true;
+  auto image = images_.find(name_or_id);
+  if (image != images_.end()) return image->second.is_active;
   return std::find(settings_.images.begin(), settings_.images.end(), name_or_id) != settings_.images.end();
 }
 

@@ -11,6 +11,7 @@
 #include "async/loop.h"
 #include "base/ids.h"
 #include "base/random.h"
+#include "driver/image_upload.h"
 #include "drivers/fake/fake_cloud_records.h"
 #include "drivers/fake/fake_directory.h"
 
@@ -47,8 +48,9 @@ class FakeCloud {
   Task<> DeleteServer(std::string id);
   const std::map<std::string, FakeServer>& servers();
 
-  // The new image's id, after the latency. kFail: a simulated failure.
-  Task<std::string> UploadImage(FakeImage image);
+  // The new image's id, after the latency. `announce` is told it at once; killed from then
+  // on, the image stays and never becomes active. kFail: a simulated failure.
+  Task<std::string> UploadImage(FakeImage image, driver::AnnounceImage announce);
   // The same, at once.
   std::string UploadImage(std::string name, std::map<std::string, std::string> metadata,
                           FakeImageFile file = {});
@@ -80,6 +82,9 @@ class FakeCloud {
 
  private:
   void Refresh();
+  std::string Add(FakeImage image);  // its id
+  Task<> Receive(std::string image);
+  void Remove(const std::string& image);
   bool ExceedsLimits(const FakeFlavor& flavor) const;
   bool Happens(double rate) { return rate > 0 && failures_.Between(0, 1) < rate; }
   static bool Take(int& count) { return count > 0 && count-- > 0; }

@@ -33,6 +33,7 @@ struct FakeImage {
   std::string name;
   std::map<std::string, std::string> metadata;
   FakeImageFile file;
+  bool is_active = true;  // the cloud has all of it
 };
 
 }  // namespace nodepool::drivers

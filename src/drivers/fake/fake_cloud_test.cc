@@ -203,11 +203,19 @@ TEST_F(FakeCloudTest, UploadsTakeTimeAndMayFail) {
   FakeCloud cloud(time.loop(), random, slow);
   SteadyTime start = time.loop().SteadyNow();
   FakeImage image{.id = "", .name = "debian"};
-  std::string id = time.Run(cloud.UploadImage(image));
+  std::string announced;
+  auto announce = [&](const std::string& id) {
+    announced = id;
+    EXPECT_FALSE(cloud.HasImage(id)) << "no machine boots from half of it";
+    return time.loop().SleepFor({});
+  };
+  std::string id = time.Run(cloud.UploadImage(image, announce));
+  EXPECT_EQ(announced, id);
   EXPECT_EQ(time.loop().SteadyNow() - start, slow.upload_latency);
   EXPECT_TRUE(cloud.HasImage(id));
   cloud.FailNextUploads(1);
-  EXPECT_THROW(time.Run(cloud.UploadImage(image)), Error);
+  EXPECT_THROW(time.Run(cloud.UploadImage(image, announce)), Error);
+  EXPECT_EQ(cloud.images().size(), 1u);
   cloud.FailNextImageDeletes(1);
   EXPECT_THROW(time.Run(cloud.DeleteImage(id)), Error);
   time.Run(cloud.DeleteImage(id));

@@ -51,6 +51,7 @@ FakeImage ImageFrom(const std::string& id, const json::object& record) {
   FakeImage image{.id = id,
                   .name = json::value_to<std::string>(record.at("name")),
                   .metadata = json::value_to<Metadata>(record.at("metadata"))};
+  image.is_active = record.at("active").as_bool();
   image.file = {json::value_to<std::string>(record.at("format")),
                 json::value_to<std::uint64_t>(record.at("size")), OptionalText(record.at("md5")),
                 OptionalText(record.at("sha256"))};
@@ -96,6 +97,7 @@ void FakeDirectory::Add(const FakeImage& image) const {
   json::object record = {{"kind", "image"},
                          {"name", image.name},
                          {"metadata", json::value_from(image.metadata)},
+                         {"active", image.is_active},
                          {"format", image.file.format},
                          {"size", image.file.size},
                          {"md5", image.file.md5 ? json::value(*image.file.md5) : json::value()},

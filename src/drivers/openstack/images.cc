@@ -177,6 +177,7 @@ Task<std::string> UploadImage(Session& session, ImageUploadParameters upload) {
   std::string id = co_await MakeRecord(session, upload);
   std::exception_ptr error;
   try {
+    co_await upload.announce(id);
     co_await Fill(session, upload, id);
   } catch (...) {
     error = std::current_exception();
