@@ -11,13 +11,13 @@
 namespace nodepool::config {
 namespace {
 
-using Entries = std::map<std::string, const Section*>;
+using SectionsByName = std::map<std::string, const Section*>;
 
 // Far more than anybody needs; bounds the work for a hostile file.
 constexpr std::size_t kMaxAncestors = 100;
 
 // The entry's ancestors from the root down, then the entry itself.
-std::vector<const Section*> Lineage(const Section& entry, const Entries& by_name) {
+std::vector<const Section*> Lineage(const Section& entry, const SectionsByName& by_name) {
   std::vector<const Section*> lineage = {&entry};
   while (true) {
     const Section& youngest = *lineage.back();
@@ -132,7 +132,7 @@ boost::json::array ListToJson(const std::vector<std::string>& list) {
 
 std::map<ImageName, DiskImage> ReadDiskImages(const Section& root) {
   std::vector<Section> entries = root.Sections("diskimages");
-  Entries by_name;
+  SectionsByName by_name;
   for (const Section& entry : entries) by_name[entry.Text("name")] = &entry;
   std::map<ImageName, DiskImage> images;
   for (const Section& entry : entries) {

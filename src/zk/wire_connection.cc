@@ -22,7 +22,6 @@ constexpr std::size_t kBufferSize = 64 * 1024;
 constexpr std::size_t kFirstBufferSize = 4 * 1024;
 // Buffers that a large record made grow beyond this are given back.
 constexpr std::size_t kKeptBufferSize = 1024 * 1024;
-constexpr std::size_t kLengthSize = 4;
 
 void ThrowIf(const error_code& error) {
   if (!error) return;

@@ -13,6 +13,9 @@
 
 namespace nodepool::zk {
 
+// The bytes in front of every frame, which tell how many follow.
+constexpr std::size_t kLengthSize = 4;
+
 // One TCP or TLS connection that carries frames: a 32-bit length and that many
 // bytes. Owned by shared_ptr, since a write under way keeps it alive.
 class WireConnection : public std::enable_shared_from_this<WireConnection> {

@@ -20,7 +20,6 @@ namespace {
 constexpr std::size_t kMaxWaitingRequests = 100'000;
 constexpr std::size_t kMaxWaitingBytes = 256 * 1024 * 1024;
 constexpr Duration kCloseTimeout = std::chrono::seconds(2);
-constexpr std::size_t kLengthSize = 4;  // in front of every frame
 constexpr std::size_t kXidPosition = kLengthSize;
 constexpr const char* kClosed = "the ZooKeeper client is closed";
 

@@ -26,10 +26,6 @@ constexpr Duration kFloatingIpLimit = std::chrono::seconds(60);
 constexpr Duration kProbeLimit = std::chrono::seconds(5);
 constexpr VersionNumber kAutoNetwork{2, 37};
 
-const OpenstackLabel& LabelOf(const CreateParameters& parameters) {
-  return dynamic_cast<const OpenstackLabel&>(*parameters.label);
-}
-
 Task<> LookUpImage(Cloud& cloud, const CreateParameters& parameters, ServerParts& parts) {
   const OpenstackLabel& label = LabelOf(parameters);
   if (label.diskimage) {

@@ -13,10 +13,6 @@ using driver::statemachine::CreateParameters;
 
 namespace {
 
-const OpenstackLabel& LabelOf(const CreateParameters& parameters) {
-  return dynamic_cast<const OpenstackLabel&>(*parameters.label);
-}
-
 std::string Base64(const std::string& bytes) {
   namespace base64 = boost::beast::detail::base64;
   std::string text(base64::encoded_size(bytes.size()), '\0');
@@ -54,6 +50,10 @@ void AddNetworks(const ServerParts& parts, json::object& server) {
 }
 
 }  // namespace
+
+const OpenstackLabel& LabelOf(const CreateParameters& parameters) {
+  return dynamic_cast<const OpenstackLabel&>(*parameters.label);
+}
 
 json::object ServerBody(const CreateParameters& parameters, const ServerParts& parts,
                         std::map<std::string, std::string> metadata) {

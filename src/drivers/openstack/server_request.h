@@ -22,6 +22,8 @@ struct ServerParts {
   bool takes_auto_network = false;  // the service chooses a network when asked to
 };
 
+const OpenstackLabel& LabelOf(const driver::statemachine::CreateParameters& parameters);
+
 // The member "server" of the request that makes a server (driver-openstack.md 7.3).
 boost::json::object ServerBody(const driver::statemachine::CreateParameters& parameters,
                                const ServerParts& parts, std::map<std::string, std::string> metadata);
