@@ -40,11 +40,17 @@ struct Syslog {
   bool is_terminated = true;         // a zero byte follows each message
 };
 
+struct Journal {
+  std::string address = "/run/systemd/journal/socket";
+  std::string identifier;  // SYSLOG_IDENTIFIER; empty: the program's name
+};
+
 struct Handler {
-  enum class Kind { kStdout, kStderr, kFile, kSyslog, kNull };
+  enum class Kind { kStdout, kStderr, kFile, kSyslog, kJournal, kNull };
   Kind kind = Kind::kStderr;
   LogFile file;
   Syslog syslog;
+  Journal journal;
   Level level = Level::kDebug;  // lower ones are left out
   LineFormat format;
 };

@@ -20,6 +20,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/journal.h"
 
 namespace nodepool::log {
 
@@ -245,6 +246,8 @@ std::shared_ptr<spdlog::sinks::sink> Make(const Handler& handler) {
       return std::make_shared<FileSink>(handler.file);
     case Handler::Kind::kSyslog:
       return std::make_shared<SyslogSink>(handler.syslog);
+    case Handler::Kind::kJournal:
+      return OpenJournal(handler.journal);
     case Handler::Kind::kNull:
       return std::make_shared<spdlog::sinks::null_sink_st>();
   }

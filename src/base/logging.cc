@@ -1,11 +1,15 @@
 #include "base/logging.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 
+#include "base/journal.h"
 #include "base/log_setup.h"
 #include "base/log_sinks.h"
 
@@ -35,6 +39,7 @@ struct Output {
   Level level;
   LineFormat format;
   spdlog::sink_ptr sink;
+  std::optional<std::string> journal_identifier;  // of a journal
 };
 using Outputs = std::vector<std::shared_ptr<Output>>;
 
@@ -48,7 +53,12 @@ struct Rule {
 namespace {
 
 std::shared_ptr<Output> Open(const Handler& handler) {
-  return std::make_shared<Output>(Output{handler.level, handler.format, OpenSink(handler)});
+  Output output{handler.level, handler.format, OpenSink(handler), std::nullopt};
+  if (handler.kind == Handler::Kind::kJournal) {
+    const std::string& name = handler.journal.identifier;
+    output.journal_identifier = name.empty() ? program_invocation_short_name : name;
+  }
+  return std::make_shared<Output>(std::move(output));
 }
 
 std::shared_ptr<Output> OpenStream(Handler::Kind kind) {
@@ -134,6 +144,7 @@ struct Registry {
   // A full disk must not end the program; what does not fit is lost.
   static void Write(Output& output, const Record& record, LogTime now) {
     std::string text = output.format.Format(record, now);
+    if (output.journal_identifier) text = JournalEntry(record, text, *output.journal_identifier);
     try {
       output.sink->log(spdlog::details::log_msg(now, {}, record.logger, ToSpdlog(record.level), text));
       output.sink->flush();
@@ -223,6 +234,15 @@ void SetLevel(std::string_view prefix, Level level) { Registry::Get().SetLevel(p
 void ToStdout() { Registry::Get().Use(OpenStream(Handler::Kind::kStdout)); }
 
 void ToStderr() { Registry::Get().Use(OpenStream(Handler::Kind::kStderr)); }
+
+bool ToJournal() {
+  Handler handler;
+  handler.kind = Handler::Kind::kJournal;
+  handler.format = *LineFormat::Parse("%(message)s", "", false);
+  if (::access(handler.journal.address.c_str(), W_OK) != 0) return false;
+  Registry::Get().Use(Open(handler));
+  return true;
+}
 
 void ToFile(const std::string& path) {
   Handler handler;

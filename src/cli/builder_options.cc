@@ -14,10 +14,13 @@ void AddBuilderOptions(CLI::App& app, BuilderOptions& options) {
       ->capture_default_str();
 }
 
+std::unique_ptr<CLI::App> BuilderApp(BuilderOptions& options) {
+  return DaemonApp("nodepool-builder", "Builds disk images and uploads them to the providers that use them",
+                   options, [&](CLI::App& app) { AddBuilderOptions(app, options); });
+}
+
 std::optional<int> ParseBuilderOptions(int argc, char** argv, BuilderOptions& options) {
-  return ParseDaemonOptions(argc, argv, "nodepool-builder",
-                            "Builds disk images and uploads them to the providers that use them", options,
-                            [&](CLI::App& app) { AddBuilderOptions(app, options); });
+  return ParseDaemonOptions(argc, argv, *BuilderApp(options), options);
 }
 
 }  // namespace nodepool::cli

@@ -6,6 +6,10 @@ namespace nodepool::cli {
 
 // The command line of nodepool-builder (builder.md 2.1).
 struct BuilderOptions : DaemonOptions {
+  BuilderOptions() {
+    pid_path = "/var/run/nodepool/nodepool-builder.pid";
+    log_path = "/var/log/nodepool/nodepool-builder.log";
+  }
   int build_workers = 1;
   int upload_workers = 4;
 };
@@ -13,6 +17,8 @@ struct BuilderOptions : DaemonOptions {
 // Declares them, for a command line that has more.
 void AddBuilderOptions(CLI::App& app, BuilderOptions& options);
 
+// As DaemonApp.
+std::unique_ptr<CLI::App> BuilderApp(BuilderOptions& options);
 // As ParseDaemonOptions.
 std::optional<int> ParseBuilderOptions(int argc, char** argv, BuilderOptions& options);
 

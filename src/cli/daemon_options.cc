@@ -21,28 +21,30 @@ int Complain(const CLI::App& app, const std::string& what) {
 
 }  // namespace
 
-std::optional<int> ParseDaemonOptions(int argc, char** argv, const std::string& name,
-                                      const std::string& description, DaemonOptions& options,
-                                      const std::function<void(CLI::App&)>& add) {
-  CLI::App app(description, name);
-  std::string secure_path;
-  bool is_foreground = false;
-  bool is_version = false;
-  std::string pid_file;
-  app.add_option("-c", options.config_path, "configuration file")->capture_default_str();
-  app.add_option("-s", secure_path, "secure file");
-  app.add_flag("-f", is_foreground, "stay in the foreground");
-  app.add_flag("-d", options.is_debug, "stay in the foreground and log at DEBUG level");
-  app.add_option("-p", pid_file, "pid file; not used in the foreground");
-  app.add_option("-l", options.logging_path, "logging configuration, YAML or INI");
-  app.add_option("--drivers-dir", options.drivers_dirs,
-                 "directory of drivers that are no part of the program; may be repeated")
+std::unique_ptr<CLI::App> DaemonApp(const std::string& name, const std::string& description,
+                                    DaemonOptions& options, const std::function<void(CLI::App&)>& add) {
+  auto app = std::make_unique<CLI::App>(description, name);
+  app->add_option("-c", options.config_path, "configuration file")->type_name("FILE")->capture_default_str();
+  app->add_option("-s", options.secure_path, "secure file, merged into the configuration")->type_name("FILE");
+  app->add_flag("-f", options.is_foreground, "stay in the foreground");
+  app->add_flag("-d", options.is_debug, "stay in the foreground and log at DEBUG level");
+  app->add_option("-p", options.pid_path, "pid file; not used in the foreground")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app->add_option("-l", options.logging_path, "logging configuration, YAML or INI")->type_name("FILE");
+  app->add_option("--drivers-dir", options.drivers_dirs,
+                  "directory of drivers that are no part of the program; may be repeated")
       ->type_name("DIR")
       ->allow_extra_args(false);
-  add(app);
-  app.add_flag("--repl", options.wants_repl, "ignored; there is no interactive console");
-  app.add_option("--cleanup-interval", options.cleanup_interval)->check(CLI::Range(0.1, 3600.0))->group("");
-  app.add_flag("--version", is_version, "show the version");
+  add(*app);
+  app->add_flag("--repl", options.wants_repl, "ignored; there is no interactive console");
+  app->add_option("--cleanup-interval", options.cleanup_interval)->check(CLI::Range(0.1, 3600.0))->group("");
+  app->add_flag("--version", options.is_version, "show the version");
+  return app;
+}
+
+std::optional<int> ParseDaemonOptions(int argc, char** argv, CLI::App& app, DaemonOptions& options) {
+  bool has_background = !options.log_path.empty();
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -51,16 +53,17 @@ std::optional<int> ParseDaemonOptions(int argc, char** argv, const std::string& 
   } catch (const CLI::ParseError& error) {
     return Complain(app, error.what());
   }
-  if (is_version) {
+  if (options.is_version) {
     std::cout << "Nodepool version: " << Version() << "\n";
     return 0;
   }
-  if (!is_foreground && !options.is_debug && !options.is_always_foreground) {
-    return Complain(app, "run it in the foreground (-f or -d), e.g. under systemd");
+  options.is_foreground = options.is_foreground || options.is_debug || !has_background;
+  for (std::optional<std::string>* path : {&options.secure_path, &options.logging_path}) {
+    if (*path) *path = std::filesystem::absolute(**path);
   }
-  if (options.logging_path) options.logging_path = std::filesystem::absolute(*options.logging_path);
-  if (!secure_path.empty()) options.secure_path = std::filesystem::absolute(secure_path);
   options.config_path = std::filesystem::absolute(options.config_path);
+  if (!options.pid_path.empty()) options.pid_path = std::filesystem::absolute(options.pid_path);
+  for (std::string& directory : options.drivers_dirs) directory = std::filesystem::absolute(directory);
   return std::nullopt;
 }
 

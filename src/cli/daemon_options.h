@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,21 +17,29 @@ struct DaemonOptions {
   std::string config_path = "/etc/nodepool/nodepool.yaml";
   std::optional<std::string> secure_path;
   std::optional<std::string> logging_path;
-  bool is_always_foreground = false;  // -f and -d are not asked for
+  bool is_foreground = false;  // or it goes into the background
   bool is_debug = false;
+  // Of the background: the lock, and the log without a logging file (operations.md 8.1).
+  // Empty for a daemon that has no background.
+  std::string pid_path;
+  std::string log_path;
   // Where drivers lie that are no part of the program (driver/load_drivers.h).
   std::vector<std::string> drivers_dirs;
+  bool is_version = false;
   bool wants_repl = false;  // accepted and ignored (D-61)
   // Seconds between clean-up passes; for tests, not shown in the help.
   std::optional<double> cleanup_interval;
 };
 
-// Fills `options`; `add` adds what is special. Returns the exit status when there is
+// The command line of a daemon: `add` adds what is special to what all have. `options`,
+// which holds the defaults, outlives it.
+std::unique_ptr<CLI::App> DaemonApp(const std::string& name, const std::string& description,
+                                    DaemonOptions& options, const std::function<void(CLI::App&)>& add);
+
+// Fills what DaemonApp was made with. Returns the exit status when there is
 // nothing to run: 0 after --help or --version, 2 after a usage error, which has been told
 // on stderr.
-std::optional<int> ParseDaemonOptions(int argc, char** argv, const std::string& name,
-                                      const std::string& description, DaemonOptions& options,
-                                      const std::function<void(CLI::App&)>& add);
+std::optional<int> ParseDaemonOptions(int argc, char** argv, CLI::App& app, DaemonOptions& options);
 
 // As the operating system reports it, up to the first dot.
 std::string Hostname();

@@ -6,9 +6,15 @@ namespace nodepool::cli {
 
 // The command line of nodepool-launcher (operations.md 3.1).
 struct LauncherOptions : DaemonOptions {
-  bool has_webapp = true;
+  LauncherOptions() {
+    pid_path = "/var/run/nodepool/nodepool.pid";
+    log_path = "/var/log/nodepool/nodepool.log";
+  }
+  bool is_without_webapp = false;
 };
 
+// As DaemonApp.
+std::unique_ptr<CLI::App> LauncherApp(LauncherOptions& options);
 // As ParseDaemonOptions.
 std::optional<int> ParseLauncherOptions(int argc, char** argv, LauncherOptions& options);
 

@@ -4,20 +4,18 @@
 
 namespace nodepool::cli {
 
+std::unique_ptr<CLI::App> StandaloneApp(StandaloneOptions& options) {
+  return DaemonApp("nodepool standalone",
+                   "Runs launcher, builder (with images-dir), web server and, without zookeeper-servers, a "
+                   "ZooKeeper server in one process",
+                   options, [&](CLI::App& app) {
+                     AddBuilderOptions(app, options);
+                     app.add_flag("--no-webapp", options.is_without_webapp, "do not start the web server");
+                   });
+}
+
 std::optional<int> ParseStandaloneOptions(int argc, char** argv, StandaloneOptions& options) {
-  bool is_without_webapp = false;
-  options.is_always_foreground = true;
-  auto add = [&](CLI::App& app) {
-    AddBuilderOptions(app, options);
-    app.add_flag("--no-webapp", is_without_webapp, "do not start the web server");
-  };
-  std::optional<int> status =
-      ParseDaemonOptions(argc, argv, "nodepool standalone",
-                         "Runs launcher, builder (with images-dir), web server and, without "
-                         "zookeeper-servers, a ZooKeeper server in one process",
-                         options, add);
-  options.has_webapp = !is_without_webapp;
-  return status;
+  return ParseDaemonOptions(argc, argv, *StandaloneApp(options), options);
 }
 
 }  // namespace nodepool::cli

@@ -222,6 +222,10 @@ log::Handler ReadHandler(const Value& settings, const std::map<std::string, log:
   }
   if (handler.kind == log::Handler::Kind::kFile) handler.file = ReadFile(settings, known.name);
   if (handler.kind == log::Handler::Kind::kSyslog) handler.syslog = ReadSyslog(settings);
+  if (handler.kind == log::Handler::Kind::kJournal) {
+    handler.journal.address = TextOr(settings, "address", handler.journal.address);
+    handler.journal.identifier = TextOr(settings, "SYSLOG_IDENTIFIER", "");
+  }
   return handler;
 }
 

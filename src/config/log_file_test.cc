@@ -114,7 +114,8 @@ TEST_F(LogFileTest, Dictionary) {
       "formatters": {"line": {"format": "%(name)s"}, "json": {"()": "nodepool.logconfig.JsonFormatter"}},
       "handlers": {"out": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout", "formatter": "json"},
                    "err": {"class": "logging.StreamHandler", "level": 40},
-                   "sys": {"class": "logging.handlers.SysLogHandler", "address": "/dev/log", "facility": "daemon"}},
+                   "sys": {"class": "logging.handlers.SysLogHandler", "address": "/dev/log", "facility": "daemon"},
+                   "journal": {"class": "systemd.journal.JournalHandler", "SYSLOG_IDENTIFIER": "np"}},
       "loggers": {"nodepool": {"level": "DEBUG", "handlers": ["out", "err"], "propagate": true}},
       "root": {"level": "ERROR", "handlers": ["sys"]}})json",
                                       name);
@@ -124,6 +125,9 @@ TEST_F(LogFileTest, Dictionary) {
     EXPECT_EQ(setup->handlers.at("err").level, log::Level::kError);
     EXPECT_EQ(setup->handlers.at("sys").syslog.port, 0);
     EXPECT_EQ(setup->handlers.at("sys").syslog.facility, 3);
+    EXPECT_EQ(setup->handlers.at("journal").kind, HandlerKind::kJournal);
+    EXPECT_EQ(setup->handlers.at("journal").journal.address, "/run/systemd/journal/socket");
+    EXPECT_EQ(setup->handlers.at("journal").journal.identifier, "np");
     EXPECT_TRUE(setup->loggers.at("nodepool").is_passed_on);
     log::Record record{log::Level::kInfo, "x", {}, "text"};
     EXPECT_THAT(setup->handlers.at("out").format.Format(record, {}), StartsWith(R"({"time":)"));

@@ -57,6 +57,7 @@ std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad() {
   if (error != last_error_) {
     logger_.Error("The changed configuration cannot be used, the previous one stays in force: {}", error);
   }
+  told_(error);
   last_error_ = std::move(error);
   retry_at_ = loop_.SteadyNow() + kRetryBad;
   return nullptr;

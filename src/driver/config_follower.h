@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ class ConfigFollower {
   // refer to may have been mended.
   Task<std::shared_ptr<const LoadedConfig>> Next();
 
+  // `told` hears of each load that failed, and why.
+  void TellRefusals(std::function<void(const std::string&)> told) { told_ = std::move(told); }
+
   // Load though nothing changed, e.g. what the files refer to.
   void Reload() { is_due_ = true; }
 
@@ -43,6 +47,7 @@ class ConfigFollower {
   std::string last_error_;  // empty: the last attempt was good
   std::optional<SteadyTime> retry_at_;
   bool is_due_ = false;
+  std::function<void(const std::string&)> told_ = [](const std::string&) {};
 };
 
 }  // namespace nodepool::driver

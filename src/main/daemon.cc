@@ -1,10 +1,14 @@
 #include "main/daemon.h"
 
+#include <unistd.h>
+
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 
+#include "base/journal.h"
 #include "base/log_setup.h"
 #include "config/log_file.h"
 #include "main/builtin_drivers.h"
@@ -26,14 +30,50 @@ std::shared_ptr<const driver::LoadedConfig> LoadDriversAndConfig(const cli::Daem
   return *config;
 }
 
+// By the file that -l names, else to where the daemon's output goes, with the level that
+// -d asks for. Error(kInvalid) that begins with the file.
+void SetUpLogging(const cli::DaemonOptions& options) {
+  if (options.logging_path) {
+    Expected<log::Setup> setup = config::ReadLogFile(*options.logging_path);
+    if (!setup) throw setup.error();
+    log::Apply(*setup);
+    return;
+  }
+  if (!options.is_foreground) {
+    log::ToFile(options.log_path);
+  } else if (!log::IsJournal(STDOUT_FILENO) || !log::ToJournal()) {
+    log::ToStdout();
+  }
+  log::SetLevel("nodepool", options.is_debug ? log::Level::kDebug : log::Level::kInfo);
+}
+
 }  // namespace
 
-Daemon::Daemon(const cli::DaemonOptions& options, const log::Logger& logger)
-    : metrics(OpenStatsd(loop, statsd), &prometheus),
+int RunDaemon(const std::string& name, const cli::DaemonOptions& options,
+              const std::function<void(process::Background&)>& run) {
+  process::Background background;
+  bool has_log = false;
+  try {
+    if (!options.is_foreground) background.Enter(options.pid_path);
+    SetUpLogging(options);
+    has_log = true;
+    run(background);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << name << ": " << error.what() << "\n";
+    if (has_log && background.is_entered()) log::Logger("nodepool").Error("{} ends: {}", name, error.what());
+    return 1;
+  }
+}
+
+Daemon::Daemon(const cli::DaemonOptions& options, process::Background& background, const log::Logger& logger)
+    : service(loop, background),
+      metrics(OpenStatsd(loop, statsd), &prometheus),
       follower(loop, options.config_path, options.secure_path, drivers, KnownDriverSchemas()),
       config(LoadDriversAndConfig(options, drivers)),
       stack_dump(loop, std::filesystem::temp_directory_path()),
       watchdog(loop, drivers.NamesByFile()) {
+  follower.TellRefusals([this](const std::string& why) { service.Refused(why); });
   for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);
   if (options.wants_repl) {
     logger.Warning(
@@ -47,30 +87,21 @@ void OverrideCleanupInterval(const cli::DaemonOptions& options, Duration& interv
   interval = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.cleanup_interval));
 }
 
-void SetUpLogging(const cli::DaemonOptions& options) {
-  if (options.logging_path) {
-    Expected<log::Setup> setup = config::ReadLogFile(*options.logging_path);
-    if (!setup) throw setup.error();
-    log::Apply(*setup);
-    return;
-  }
-  log::ToStdout();
-  log::SetLevel("nodepool", options.is_debug ? log::Level::kDebug : log::Level::kInfo);
-}
-
-Task<> AwaitSignal(Loop& loop, Ending& ending) {
-  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM, SIGUSR1);
+Task<> AwaitSignal(Daemon& daemon, Ending& ending) {
+  boost::asio::signal_set signals(daemon.loop.context(), SIGINT, SIGTERM, SIGUSR1);
   int signal = co_await signals.async_wait(boost::asio::use_awaitable);
+  daemon.service.Stopping();
   ending.is_immediate = signal == SIGTERM;
   ending.reached.Set();
 }
 
-Task<> AwaitReload(Loop& loop, driver::ConfigFollower& follower) {
-  boost::asio::signal_set signals(loop.context(), SIGHUP);
+Task<> AwaitReload(Daemon& daemon) {
+  boost::asio::signal_set signals(daemon.loop.context(), SIGHUP);
   while (true) {
     co_await signals.async_wait(boost::asio::use_awaitable);
+    daemon.service.Reloading();
     log::ReopenFiles();
-    follower.Reload();
+    daemon.follower.Reload();
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -13,21 +14,25 @@
 #include "debug/stack_dump.h"
 #include "debug/watchdog.h"
 #include "driver/config_follower.h"
+#include "main/service.h"
 #include "net/statsd.h"
 
 namespace nodepool {
 
-// By the file that -l names, else to standard output, with the level that -d asks for.
-// Error(kInvalid) that begins with the file.
-void SetUpLogging(const cli::DaemonOptions& options);
+// The whole life of the daemon `name`: in the background unless `options` want the
+// foreground, its log set up, `run`. Returns the exit status: what is thrown is told on
+// standard error and in the log.
+int RunDaemon(const std::string& name, const cli::DaemonOptions& options,
+              const std::function<void(process::Background&)>& run);
 
 // What every daemon stands on, in the order in which it is made.
 struct Daemon {
   // Loads drivers and configuration; `logger` is told what a person should know of them.
   // Error(kInvalid): the configuration or STATSD_HOST cannot be used.
-  Daemon(const cli::DaemonOptions& options, const log::Logger& logger);
+  Daemon(const cli::DaemonOptions& options, process::Background& background, const log::Logger& logger);
 
   Loop loop;
+  Service service;  // before anything that has a thread
   std::optional<net::Statsd> statsd;
   metrics::Prometheus prometheus;
   metrics::Metrics metrics;
@@ -55,9 +60,9 @@ struct Ending {
 };
 
 // SIGINT and SIGUSR1 end it gracefully, SIGTERM at once.
-Task<> AwaitSignal(Loop& loop, Ending& ending);
+Task<> AwaitSignal(Daemon& daemon, Ending& ending);
 
 // SIGHUP: read the configuration again though no file changed, and open log files anew.
-Task<> AwaitReload(Loop& loop, driver::ConfigFollower& follower);
+Task<> AwaitReload(Daemon& daemon);
 
 }  // namespace nodepool

@@ -1,6 +1,4 @@
 #include <csignal>
-#include <cstdlib>
-#include <iostream>
 
 #include "async/task_group.h"
 #include "builder/builder.h"
@@ -19,13 +17,17 @@ namespace {
 Task<> Start(Daemon& daemon, zk::WireClient& client, builder::Builder& builder, Ending& ending) {
   std::shared_ptr<const driver::LoadedConfig> config = daemon.config;
   try {
-    co_await cli::AwaitConnection(daemon.loop, client, cli::ServerNames(config->common.zookeeper));
+    std::string servers = cli::ServerNames(config->common.zookeeper);
+    daemon.service.Started("Waiting for ZooKeeper at " + servers);
+    co_await cli::AwaitConnection(daemon.loop, client, servers);
     co_await builder.Start();
+    daemon.service.Serving(config->providers.size());
     while (true) {
       std::shared_ptr<const driver::LoadedConfig> next = co_await daemon.follower.Next();
       cli::FollowSettings(client, config->common.zookeeper, next->common.zookeeper);
       builder.Reconfigure(next);
       config = std::move(next);
+      daemon.service.Serving(config->providers.size());
     }
   } catch (...) {
     ending.Fail(std::current_exception());
@@ -42,8 +44,8 @@ Task<> Serve(Daemon& daemon, builder::Builder::Options options) {
                            files, daemon.config, std::move(options));
   Ending ending;
   TaskGroup tasks(loop, log::Logger("nodepool.builder"));
-  tasks.Spawn("wait for a signal", AwaitSignal(loop, ending));
-  tasks.Spawn("wait for a reload", AwaitReload(loop, daemon.follower));
+  tasks.Spawn("wait for a signal", AwaitSignal(daemon, ending));
+  tasks.Spawn("wait for a reload", AwaitReload(daemon));
   tasks.Spawn("run the builder", Start(daemon, client, builder, ending));
   co_await ending.reached.Wait();
   std::exception_ptr error = ending.error;
@@ -54,17 +56,16 @@ Task<> Serve(Daemon& daemon, builder::Builder::Options options) {
   co_await client.Close();
   // Nothing is stopped in order; the closed session has freed every lock (D-65), and a
   // build that runs is ended by its supervisor.
-  if (ending.is_immediate) std::_Exit(0);
+  if (ending.is_immediate) daemon.service.EndAtOnce();
   co_await builder.Stop();
   if (error) std::rethrow_exception(error);
 }
 
-int Run(const cli::BuilderOptions& options) {
-  Daemon daemon(options, log::Logger("nodepool.builder"));
+void Run(const cli::BuilderOptions& options, process::Background& background) {
+  Daemon daemon(options, background, log::Logger("nodepool.builder"));
   const auto& images_dir = daemon.config->common.images_dir;
   if (!images_dir) throw Error(Verdict::kInvalid, options.config_path + ": the builder needs images-dir");
   RunToEnd(daemon.loop, Serve(daemon, BuilderSetup(options, *images_dir, daemon.random)));
-  return 0;
 }
 
 }  // namespace
@@ -76,11 +77,6 @@ int main(int argc, char** argv) {
   debug::StackDump::BlockSignal();
   cli::BuilderOptions options;
   if (auto status = cli::ParseBuilderOptions(argc, argv, options)) return *status;
-  try {
-    SetUpLogging(options);
-    return Run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "nodepool-builder: " << error.what() << "\n";
-    return 1;
-  }
+  return RunDaemon("nodepool-builder", options,
+                   [&](process::Background& background) { Run(options, background); });
 }

@@ -1,6 +1,4 @@
 #include <csignal>
-#include <cstdlib>
-#include <iostream>
 
 #include "async/task_group.h"
 #include "cli/connection.h"
@@ -19,13 +17,17 @@ namespace {
 Task<> Start(Daemon& daemon, zk::WireClient& client, launcher::Launcher& launcher, Ending& ending) {
   std::shared_ptr<const driver::LoadedConfig> config = daemon.config;
   try {
-    co_await cli::AwaitConnection(daemon.loop, client, cli::ServerNames(config->common.zookeeper));
+    std::string servers = cli::ServerNames(config->common.zookeeper);
+    daemon.service.Started("Waiting for ZooKeeper at " + servers);
+    co_await cli::AwaitConnection(daemon.loop, client, servers);
     co_await launcher.Start();
+    daemon.service.Serving(config->providers.size());
     while (true) {
       std::shared_ptr<const driver::LoadedConfig> next = co_await daemon.follower.Next();
       cli::FollowSettings(client, config->common.zookeeper, next->common.zookeeper);
       launcher.Reconfigure(next);
       config = std::move(next);
+      daemon.service.Serving(config->providers.size());
     }
   } catch (...) {
     ending.Fail(std::current_exception());
@@ -47,9 +49,9 @@ Task<> Serve(Daemon& daemon, const cli::LauncherOptions& options) {
   TaskGroup tasks(loop, log::Logger("nodepool.NodePool"));
   try {
     const config::WebAppSettings& webapp = daemon.config->common.webapp;
-    if (options.has_webapp) server.Listen(webapp.listen_address, webapp.port);
-    tasks.Spawn("wait for a signal", AwaitSignal(loop, ending));
-    tasks.Spawn("wait for a reload", AwaitReload(loop, daemon.follower));
+    if (!options.is_without_webapp) server.Listen(webapp.listen_address, webapp.port);
+    tasks.Spawn("wait for a signal", AwaitSignal(daemon, ending));
+    tasks.Spawn("wait for a reload", AwaitReload(daemon));
     tasks.Spawn("run the launcher", Start(daemon, client, launcher, ending));
   } catch (...) {
     ending.Fail(std::current_exception());
@@ -63,15 +65,14 @@ Task<> Serve(Daemon& daemon, const cli::LauncherOptions& options) {
   co_await client.Close();
   if (!ending.is_immediate) co_await launcher.Stop();
   // Nothing is stopped in order; the closed session has freed every lock (D-65).
-  if (ending.is_immediate) std::_Exit(0);
+  if (ending.is_immediate) daemon.service.EndAtOnce();
   co_await server.Stop();
   if (error) std::rethrow_exception(error);
 }
 
-int Run(const cli::LauncherOptions& options) {
-  Daemon daemon(options, log::Logger("nodepool.NodePool"));
+void Run(const cli::LauncherOptions& options, process::Background& background) {
+  Daemon daemon(options, background, log::Logger("nodepool.NodePool"));
   RunToEnd(daemon.loop, Serve(daemon, options));
-  return 0;
 }
 
 }  // namespace
@@ -83,11 +84,6 @@ int main(int argc, char** argv) {
   debug::StackDump::BlockSignal();
   cli::LauncherOptions options;
   if (auto status = cli::ParseLauncherOptions(argc, argv, options)) return *status;
-  try {
-    SetUpLogging(options);
-    return Run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "nodepool-launcher: " << error.what() << "\n";
-    return 1;
-  }
+  return RunDaemon("nodepool-launcher", options,
+                   [&](process::Background& background) { Run(options, background); });
 }

@@ -1,9 +1,7 @@
 #include "main/standalone.h"
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 #include "async/task_group.h"
@@ -49,15 +47,18 @@ Task<> Run(Daemon& daemon, Parts& parts, Ending& ending) {
   std::shared_ptr<const driver::LoadedConfig> config = daemon.config;
   try {
     std::string servers = cli::ServerNames(cli::OrEmbedded(config->common.zookeeper));
+    daemon.service.Started("Waiting for ZooKeeper at " + servers);
     co_await cli::AwaitConnection(daemon.loop, parts.client, servers);
     co_await parts.launcher.Start();
     if (parts.builder != nullptr) co_await parts.builder->Start();
+    daemon.service.Serving(config->providers.size());
     while (true) {
       std::shared_ptr<const driver::LoadedConfig> next = co_await daemon.follower.Next();
       Follow(parts, config->common.zookeeper, next->common.zookeeper);
       parts.launcher.Reconfigure(next);
       if (parts.builder != nullptr) parts.builder->Reconfigure(next);
       config = std::move(next);
+      daemon.service.Serving(config->providers.size());
     }
   } catch (...) {
     ending.Fail(std::current_exception());
@@ -94,9 +95,9 @@ Task<> Serve(Daemon& daemon, const cli::StandaloneOptions& options, BlockingPool
   Ending ending;
   TaskGroup tasks(loop, Log());
   try {
-    if (options.has_webapp) web_server.Listen(config.webapp.listen_address, config.webapp.port);
-    tasks.Spawn("wait for a signal", AwaitSignal(loop, ending));
-    tasks.Spawn("wait for a reload", AwaitReload(loop, daemon.follower));
+    if (!options.is_without_webapp) web_server.Listen(config.webapp.listen_address, config.webapp.port);
+    tasks.Spawn("wait for a signal", AwaitSignal(daemon, ending));
+    tasks.Spawn("wait for a reload", AwaitReload(daemon));
     tasks.Spawn("run launcher and builder", Run(daemon, parts, ending));
   } catch (...) {
     ending.Fail(std::current_exception());
@@ -110,7 +111,7 @@ Task<> Serve(Daemon& daemon, const cli::StandaloneOptions& options, BlockingPool
   co_await client.Close();
   // Nothing is stopped in order; the closed session has freed every lock (D-65), and what
   // the embedded server has answered is on disk.
-  if (ending.is_immediate) std::_Exit(0);
+  if (ending.is_immediate) daemon.service.EndAtOnce();
   co_await StopParts(parts);
   co_await web_server.Stop();
   if (error) std::rethrow_exception(error);
@@ -138,11 +139,10 @@ Task<> ServeWithZooKeeper(Daemon& daemon, const cli::StandaloneOptions& options)
   if (error) std::rethrow_exception(error);
 }
 
-int Run(const cli::StandaloneOptions& options) {
-  Daemon daemon(options, Log());
+void Run(const cli::StandaloneOptions& options, process::Background& background) {
+  Daemon daemon(options, background, Log());
   if (!daemon.config->common.images_dir) Log().Info("There is no images-dir, so no images are built");
   RunToEnd(daemon.loop, ServeWithZooKeeper(daemon, options));
-  return 0;
 }
 
 }  // namespace
@@ -151,13 +151,8 @@ int RunStandalone(int argc, char** arguments) {
   debug::StackDump::BlockSignal();
   cli::StandaloneOptions options;
   if (auto status = cli::ParseStandaloneOptions(argc, arguments, options)) return *status;
-  try {
-    SetUpLogging(options);
-    return Run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "nodepool standalone: " << error.what() << "\n";
-    return 1;
-  }
+  return RunDaemon("nodepool standalone", options,
+                   [&](process::Background& background) { Run(options, background); });
 }
 
 }  // namespace nodepool

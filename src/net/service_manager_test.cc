@@ -1,0 +1,66 @@
+#include "net/service_manager.h"
+
+#include <gtest/gtest.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <filesystem>
+
+namespace nodepool::net {
+namespace {
+
+// The service manager's end.
+class Listener {
+ public:
+  explicit Listener(const std::string& name) {  // with a zero byte first: abstract
+    sockaddr_un place{};
+    place.sun_family = AF_UNIX;
+    name.copy(place.sun_path, sizeof(place.sun_path));
+    auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&place), size), 0);
+  }
+  ~Listener() { ::close(socket_); }
+  std::string Receive() const {
+    char text[1000];
+    ssize_t size = ::recv(socket_, text, sizeof(text), MSG_DONTWAIT);
+    return {text, size < 0 ? 0 : static_cast<std::size_t>(size)};
+  }
+
+ private:
+  int socket_ = ::socket(AF_UNIX, SOCK_DGRAM, 0);
+};
+
+TEST(ServiceManagerTest, IsToldAtAPathAndAtAnAbstractName) {
+  std::string folder = (std::filesystem::temp_directory_path() / "nodepool-notify-XXXXXX").string();
+  folder = ::mkdtemp(folder.data());
+  Listener at_path(folder + "/socket");
+  Listener abstract('\0' + folder);
+  ServiceManager((folder + "/socket").c_str()).Tell("READY=1\n" + StatusLine("two\nlines"));
+  EXPECT_EQ(at_path.Receive(), "READY=1\nSTATUS=two lines");
+  ServiceManager(("@" + folder).c_str()).Tell("STOPPING=1");
+  EXPECT_EQ(abstract.Receive(), "STOPPING=1");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ServiceManagerTest, NoneIsNotMissed) {
+  std::string too_long = "/" + std::string(200, 'x');
+  for (const char* address : std::initializer_list<const char*>{nullptr, "", "relative", too_long.c_str(),
+                                                                "/none/socket", "vsock:2:1234"}) {
+    ServiceManager(address).Tell("READY=1");
+  }
+}
+
+TEST(ServiceManagerTest, TheWatchdogIsForOneProcess) {
+  std::string own = std::to_string(::getpid());
+  EXPECT_EQ(WatchdogInterval("3000000", own.c_str()), std::chrono::seconds(3));
+  EXPECT_EQ(WatchdogInterval("3000000", nullptr), std::chrono::seconds(3));
+  EXPECT_EQ(WatchdogInterval("3000000", "1"), std::nullopt);
+  for (const char* text : {"", "0", "-1", "1s", "99999999999999999999"}) {
+    EXPECT_EQ(WatchdogInterval(text, nullptr), std::nullopt) << text;
+  }
+  EXPECT_EQ(WatchdogInterval(nullptr, nullptr), std::nullopt);
+}
+
+}  // namespace
+}  // namespace nodepool::net

@@ -1,0 +1,110 @@
+#include "process/pid_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace nodepool::process {
+namespace {
+
+// What a longer file holds is no number.
+constexpr std::size_t kLongest = 64;
+
+std::string FirstLine(int file) {
+  char text[kLongest];
+  ssize_t size = ::pread(file, text, sizeof(text), 0);
+  std::string_view line(text, size < 0 ? 0 : static_cast<std::size_t>(size));
+  line = line.substr(0, line.find('\n'));
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
+  return std::string(line);
+}
+
+// Nobody has taken note of its end yet, and where process 1 does not care nobody will.
+bool IsZombie(pid_t pid) {
+  int file = ::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  std::string line = FirstLine(file);
+  ::close(file);
+  std::size_t name_end = line.rfind(") ");
+  return name_end != std::string::npos && line.substr(name_end + 2, 1) == "Z";
+}
+
+// Of a number that can be nobody's also true.
+bool IsDeadProcess(const std::string& line) {
+  bool is_number = !line.empty() && line.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number) return false;
+  pid_t pid = 0;
+  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
+  if (error != std::errc() || pid == 0) return true;
+  return ::kill(pid, 0) != 0 ? errno == ESRCH : IsZombie(pid);
+}
+
+std::string OwnerOf(const std::string& path) {
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "?";
+  std::string line = FirstLine(file);
+  ::close(file);
+  return Excerpt(line);
+}
+
+}  // namespace
+
+void PidFile::RemoveStale() const {
+  int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return;
+  // Of several starts at a time one removes it, and none the file that another has made
+  // in its place.
+  struct stat opened {}, named{};
+  bool is_same = ::flock(file, LOCK_EX) == 0 && ::fstat(file, &opened) == 0 &&
+                 ::stat(path_.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+                 opened.st_ino == named.st_ino;
+  if (is_same && IsDeadProcess(FirstLine(file))) ::unlink(path_.c_str());
+  ::close(file);
+}
+
+bool PidFile::TryClaim() {
+  int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0 && errno == EEXIST) return false;
+  bool is_good = file >= 0;
+  int reason = errno;
+  if (is_good) {
+    owner_ = ::getpid();
+    std::string text = fmt::format("{}\n", owner_);
+    is_good = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    reason = errno;
+    ::close(file);
+  }
+  if (is_good) return true;
+  Release();
+  throw Error(Verdict::kFail, fmt::format("cannot make the pid file {}: {}", path_, std::strerror(reason)));
+}
+
+void PidFile::Claim(std::chrono::seconds patience) {
+  for (auto waited = std::chrono::seconds(0); !TryClaim(); ++waited) {
+    if (waited >= patience) {
+      throw Error(Verdict::kConflict,
+                  fmt::format("the pid file {} says that process {} is running", path_, OwnerOf(path_)));
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+}
+
+void PidFile::Release() {
+  if (owner_ == 0 || owner_ != ::getpid()) return;
+  owner_ = 0;
+  ::unlink(path_.c_str());
+}
+
+}  // namespace nodepool::process

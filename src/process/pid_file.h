@@ -1,0 +1,37 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+
+namespace nodepool::process {
+
+// The file that names the one process of its kind that runs: who has made it has the
+// lock (operations.md 2.2). Meant for the beginning of main, hence it blocks.
+class PidFile {
+ public:
+  explicit PidFile(std::string path) : path_(std::move(path)) {}
+  ~PidFile() { Release(); }
+  PidFile(const PidFile&) = delete;
+  PidFile& operator=(const PidFile&) = delete;
+
+  // Removes the file when its first line is the number of a process that does not run.
+  void RemoveStale() const;
+
+  // Makes the file, with the number of this process in it. While there is one it tries
+  // again every second; Error(kConflict) that names its process when `patience` is over.
+  // Error(kFail) at once when the system refuses for another reason.
+  void Claim(std::chrono::seconds patience = std::chrono::seconds(10));
+
+  // Removes it if this process has made it.
+  void Release();
+
+ private:
+  bool TryClaim();
+
+  std::string path_;
+  pid_t owner_ = 0;  // 0: not ours
+};
+
+}  // namespace nodepool::process

@@ -1,0 +1,139 @@
+#include "process/pid_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace nodepool::process {
+namespace {
+
+using ::testing::HasSubstr;
+using std::chrono::seconds;
+
+class PidFileTest : public ::testing::Test {
+ protected:
+  PidFileTest() {
+    std::string folder = (std::filesystem::temp_directory_path() / "nodepool-pid-XXXXXX").string();
+    folder_ = ::mkdtemp(folder.data());
+  }
+  ~PidFileTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string path() const { return (folder_ / "x.pid").string(); }
+  void Write(const std::string& text) const { std::ofstream(path()) << text; }
+  std::string Text() const {
+    std::ostringstream text;
+    text << std::ifstream(path()).rdbuf();
+    return text.str();
+  }
+  static pid_t DeadProcess() {
+    pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ::waitpid(child, nullptr, 0);
+    return child;
+  }
+
+  std::filesystem::path folder_;
+};
+
+// operations.md 2.2
+TEST_F(PidFileTest, ItHoldsTheNumberAndGoesInTheEnd) {
+  {
+    PidFile file(path());
+    file.Claim();
+    EXPECT_EQ(Text(), std::to_string(::getpid()) + "\n");
+    struct stat status {};
+    ::stat(path().c_str(), &status);
+    EXPECT_EQ(status.st_mode & 0133, 0U) << "no more than 0644";
+  }
+  EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
+TEST_F(PidFileTest, OneOfADeadProcessIsRemoved) {
+  Write(std::to_string(DeadProcess()) + "\nmore\n");
+  PidFile(path()).RemoveStale();
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  Write("99999999999999999999\n");
+  PidFile(path()).RemoveStale();
+  EXPECT_FALSE(std::filesystem::exists(path())) << "that is nobody's number";
+}
+
+TEST_F(PidFileTest, AZombieIsDead) {
+  pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t ended{};
+  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  Write(std::to_string(child));
+  PidFile(path()).RemoveStale();
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(PidFileTest, OthersAreLeftAlone) {
+  for (std::string text : {std::to_string(::getppid()), std::string("1\n"), std::string("not a number\n"),
+                           std::string("12x\n"), std::string("-1\n"), std::string()}) {
+    Write(text);
+    PidFile(path()).RemoveStale();
+    EXPECT_EQ(Text(), text);
+  }
+}
+
+TEST_F(PidFileTest, WhoHasItIsNamed) {
+  Write(std::to_string(::getppid()) + "\n");
+  PidFile file(path());
+  try {
+    file.Claim(seconds(0));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.verdict(), Verdict::kConflict);
+    EXPECT_THAT(error.message(), HasSubstr("process " + std::to_string(::getppid()) + " is running"));
+  }
+  file.Release();
+  EXPECT_TRUE(std::filesystem::exists(path())) << "it is not ours";
+}
+
+TEST_F(PidFileTest, OneThatGoesMeanwhileIsTaken) {
+  Write("1\n");
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::unlink(path().c_str());
+    ::_exit(0);
+  }
+  PidFile file(path());
+  file.Claim();
+  EXPECT_EQ(Text(), std::to_string(::getpid()) + "\n");
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(PidFileTest, WhatCannotBeMadeFailsAtOnce) {
+  PidFile file((folder_ / "none/x.pid").string());
+  try {
+    file.Claim();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.verdict(), Verdict::kFail);
+    EXPECT_THAT(error.message(), HasSubstr("none/x.pid: No such file"));
+  }
+}
+
+TEST_F(PidFileTest, AChildDoesNotRemoveIt) {
+  PidFile file(path());
+  file.Claim();
+  pid_t child = ::fork();
+  if (child == 0) {
+    file.Release();
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(std::filesystem::exists(path()));
+}
+
+}  // namespace
+}  // namespace nodepool::process
