@@ -366,6 +366,11 @@ void ExpandAbbreviations(const CLI::App& app, std::vector<std::string>& argument
 
 }  // namespace
 
+void DescribeTool(const std::function<void(const CLI::App&)>& describe) {
+  Parser parser;
+  describe(parser.app());
+}
+
 std::variant<Invocation, int> ParseArguments(std::vector<std::string> arguments, std::ostream& out,
                                              std::ostream& err) {
   Parser parser;

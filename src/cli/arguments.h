@@ -9,6 +9,10 @@
 
 #include "cli/command.h"
 
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 has named it
+class App;
+}
+
 namespace nodepool::cli {
 
 // What a command line asks for.
@@ -32,5 +36,8 @@ struct Invocation {
 // then, and without a subcommand, the exit status is returned instead.
 std::variant<Invocation, int> ParseArguments(std::vector<std::string> arguments, std::ostream& out,
                                              std::ostream& err);
+
+// Shows `describe` the command line as it is declared, with all commands.
+void DescribeTool(const std::function<void(const CLI::App&)>& describe);
 
 }  // namespace nodepool::cli

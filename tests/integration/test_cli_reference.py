@@ -1,0 +1,109 @@
+"""Manual pages and completions, made from the declared command lines, in the programs that read them."""
+import os
+import pty
+import select
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from nodepool_helpers import BIN
+
+PROGRAMS = ["nodepool", "nodepool-launcher", "nodepool-builder"]
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reference")
+    subprocess.run([BIN / "cli_reference", folder], check=True, timeout=60)
+    return folder
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is missing")
+def test_manual_pages_are_in_order(reference):
+    pages = sorted((reference / "man").iterdir())
+    assert [page.name for page in pages] == ["nodepool-builder.8", "nodepool-launcher.8", "nodepool-standalone.8", "nodepool.1"]
+    for page in pages:
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", page], capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), page
+        if shutil.which("man"):
+            done = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True,
+                                  env={"MANWIDTH": "100", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"})
+            assert done.returncode == 0 and done.stderr == ""
+            assert "SEE ALSO" in done.stdout
+
+
+def complete(reference, *words) -> list[str]:
+    """What bash offers for the last of the words."""
+    script = """
+source "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+function=$(complete -p "$1"); function=${function#*-F }; ${function%% *} "$1" "${@: -1}" "${@: -2:1}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+    done = subprocess.run(["bash", "-u", "-c", script, "bash", reference / "bash" / words[0], *words],
+                          capture_output=True, text=True, timeout=30, cwd=reference)
+    # compopt works only in a completion that a terminal has begun.
+    complaints = [line for line in done.stderr.splitlines() if "compopt" not in line]
+    assert (done.returncode, complaints) == (0, [])
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_options_and_values(reference):
+    assert complete(reference, "nodepool", "image-b") == ["image-build"]
+    assert set(complete(reference, "nodepool", "image-")) > {"image-list", "image-status", "image-pause"}
+    assert complete(reference, "nodepool", "--deb") == ["--debug"]
+    assert complete(reference, "nodepool", "list", "--det") == ["--detail"]
+    assert complete(reference, "nodepool", "--debug", "-c", "list", "hold", "--re") == ["--reason"], "list is a value"
+    assert "--wait" in complete(reference, "nodepool", "request", "-")
+    assert complete(reference, "nodepool", "migrate", "to-em") == ["to-embedded"]
+    assert complete(reference, "nodepool", "standalone", "--build") == ["--build-workers"]
+    assert complete(reference, "nodepool", "-c", "ba") == ["bash"], "a file"
+    assert complete(reference, "nodepool", "export-image-data", "ba") == ["bash"]
+    assert complete(reference, "nodepool", "list", "ba") == []
+    assert complete(reference, "nodepool", "request", "--priority", "") == [], "a number is the user's business"
+    assert complete(reference, "nodepool-launcher", "--no") == ["--no-webapp"]
+    assert complete(reference, "nodepool-builder", "--drivers-dir", "z") == ["zsh"], "a directory"
+
+
+def test_bash_completes_at_a_terminal(reference):
+    """Tab in an interactive bash, where compopt works as well."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(reference)
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
+                   {"PATH": "/usr/bin:/bin", "TERM": "dumb", "PS1": "> ", "INPUTRC": "/dev/null", "HOME": str(reference)})
+    try:
+        os.write(terminal, b"bind 'set bell-style none'; source bash/nodepool\n")
+        os.write(terminal, b"false && nodepool image-bu\t -\n")
+        os.write(terminal, b"false && nodepool -c ba\tnodepool\n")
+        seen, deadline = b"", time.monotonic() + 20
+        while b"nodepool -c bash/nodepool" not in seen and time.monotonic() < deadline:
+            if select.select([terminal], [], [], 0.2)[0]:
+                seen += os.read(terminal, 4096)
+        assert b"nodepool image-build  -" in seen and b"nodepool -c bash/nodepool" in seen, seen
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is missing")
+def test_zsh_understands_its_completion(reference):
+    for program in PROGRAMS:
+        subprocess.run(["zsh", "-n", reference / "zsh" / f"_{program}"], check=True, timeout=30)
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is missing")
+def test_fish_completes(reference):
+    def offered(line, program="nodepool"):
+        done = subprocess.run(["fish", "--no-config", "-c", f"source {reference}/fish/{program}.fish; complete -C '{line}'"],
+                              capture_output=True, text=True, timeout=60, env={"HOME": str(reference), "PATH": "/usr/bin:/bin"})
+        assert done.stderr == ""
+        return [entry.split("\t")[0] for entry in done.stdout.splitlines()]
+
+    assert offered("nodepool image-b") == ["image-build"]
+    assert offered("nodepool list --det") == ["--detail"]
+    assert offered("nodepool migrate to-em") == ["to-embedded"]
+    assert offered("nodepool-launcher --no-w", "nodepool-launcher") == ["--no-webapp"]
