@@ -6,6 +6,7 @@
 #include <memory>
 #include <ostream>
 
+#include "base/text.h"
 #include "cli/aliens.h"
 #include "cli/change_node.h"
 #include "cli/durations.h"
@@ -60,12 +61,20 @@ class Parser {
   std::string target_;
   std::vector<std::string> targets_;
   std::string hold_for_;
+  std::optional<std::string> reason_;
   std::string provider_;
   RequestOptions request_;
   MigrateOptions migrate_;
   std::string image_, build_, upload_;
   bool is_waiting_ = false;
 };
+
+// Of what is written to a record. Empty: it can be.
+std::string RefuseBadText(const std::string& text) {
+  constexpr std::size_t kLongest = 1000;
+  if (!IsValidUtf8(text)) return "it is not UTF-8";
+  return text.size() > kLongest ? "it is longer than 1000 bytes" : "";
+}
 
 Parser::Parser() {
   app_.set_version_flag("--version", fmt::format("Nodepool version: {}", Version()));
@@ -265,9 +274,14 @@ void Parser::AddNodeChanges() {
     if (change.state == NodeState::kDeleting) {
       command->add_flag("--now", is_now_, "delete the machine from here, and wait until it is gone");
     }
+    if (change.state == NodeState::kHold) {
+      command->add_option("--reason", reason_, "comment in the node's record")
+          ->check(&RefuseBadText)
+          ->type_name("TEXT");
+    }
     command->callback([this, state = change.state] {
-      invocation_.command = [id = target_, state, is_now = is_now_](Context& context) {
-        return is_now ? DeleteNow(context, id) : ChangeNode(context, id, state);
+      invocation_.command = [id = target_, state, is_now = is_now_, reason = reason_](Context& context) {
+        return is_now ? DeleteNow(context, id) : ChangeNode(context, id, state, reason);
       };
     });
   }

@@ -94,7 +94,8 @@ Task<int> DeleteNow(Context& context, std::string text) {
   co_return 0;
 }
 
-Task<int> ChangeNode(Context& context, std::string text, NodeState state) {
+Task<int> ChangeNode(Context& context, std::string text, NodeState state,
+                     std::optional<std::string> comment) {
   NodeId id(text);
   std::optional<store::LockedNode> locked;
   if (IsNodeId(text)) locked = co_await LockOrExplain(context, id);
@@ -104,8 +105,9 @@ Task<int> ChangeNode(Context& context, std::string text, NodeState state) {
   }
   std::exception_ptr error;
   WallTime now = context.loop.Now();
-  auto change = [state, now](Node& node) {
+  auto change = [state, now, comment](Node& node) {
     node.SetState(state, now);
+    if (comment) node.comment = *comment;
     return store::Change::kWrite;
   };
   try {

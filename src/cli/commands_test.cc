@@ -117,6 +117,17 @@ TEST_F(ChangeNodeTest, SetsTheStateUnderTheLock) {
               HasSubstr("| 0000000000 | cloud    | small | i-1       |             |      | hold  |"));
 }
 
+// operations.13.3: only a reason that is given replaces what is there.
+TEST_F(ChangeNodeTest, AHoldHasAReason) {
+  NodeId id = AddNode(ReadyNode());
+  time_.Run(ChangeNode(context_, id.value, NodeState::kHold, "bug 1234"));
+  EXPECT_EQ(ReadNode(id)->comment, "bug 1234");
+  time_.Run(ChangeNode(context_, id.value, NodeState::kHold));
+  EXPECT_EQ(ReadNode(id)->comment, "bug 1234");
+  time_.Run(ChangeNode(context_, id.value, NodeState::kHold, ""));
+  EXPECT_EQ(ReadNode(id)->comment, "");
+}
+
 TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {  // D-66
   for (const char* id : {"0000000042", "", "bogus", "../../etc", "00000000420"}) {
     out_.str("");
