@@ -194,7 +194,7 @@ TEST(StatsReferenceTest, ThePageIsUpToDate) {
       "# Metrics\n\n"
       "Made from the declarations in `src/launcher/stats_metrics.h`; a test keeps it up to date. How to "
       "receive them\n"
-      "stands in [Operating the launcher](../operator.md#monitoring). In statsd keys, `.` and `:` in "
+      "stands in [Monitor](../operator/monitor.md). In statsd keys, `.` and `:` in "
       "requestors, tenants "
       "and\ntheir resources become `_`. Timings are milliseconds in statsd and histograms in seconds in "
       "Prometheus.\n\n" +

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kIntroduction = R"(# Configuration reference
 
-Made from the declarations that also check the file; `docs/operator.md` explains how the parts play
+Made from the declarations that also check the file; `docs/operator` explains how the parts play
 together. Paths: `pools[].name` is the key `name` of each entry of the list `pools`. *reload*: a running
 daemon takes the change from the file within a second or two, without a restart. Durations without a
 unit are seconds.
