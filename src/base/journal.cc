@@ -55,8 +55,7 @@ void AddField(std::string& entry, std::string_view key, std::string_view value) 
 
 class JournalSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  explicit JournalSink(const Journal& settings)
-      : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+  explicit JournalSink(const Journal& settings) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
     place_.sun_family = AF_UNIX;
     settings.address.copy(place_.sun_path, sizeof(place_.sun_path) - 1);
     constexpr int kBuffer = 8 << 20;

@@ -87,7 +87,8 @@ TEST_F(JournalTest, WhatARecordIsAboutIsInFields) {
             "SYSLOG_IDENTIFIER=np\nLOGGER=nodepool.x\nNODEPOOL_EVENT=e1\n"
             "NODEPOOL_REQUEST=200-0000000001\nNODEPOOL_NODE=0000000007\n");
   Logger("nodepool.x").Error("two\nlines");
-  EXPECT_THAT(Receive(), HasSubstr(std::string("PRIORITY=3\nMESSAGE\n\x09\0\0\0\0\0\0\0two\nlines\nSYSLOG", 43)));
+  EXPECT_THAT(Receive(),
+              HasSubstr(std::string("PRIORITY=3\nMESSAGE\n\x09\0\0\0\0\0\0\0two\nlines\nSYSLOG", 43)));
 }
 
 TEST_F(JournalTest, AFieldCannotBeSmuggledIn) {

@@ -41,8 +41,9 @@ void Service::Reloading() {
 
 void Service::Refused(const std::string& why) {
   if (!is_serving_) return;
-  manager_.Tell("READY=1\n" +
-                net::StatusLine("Serving by the former configuration; the changed one cannot be used: " + why));
+  manager_.Tell(
+      "READY=1\n" +
+      net::StatusLine("Serving by the former configuration; the changed one cannot be used: " + why));
 }
 
 void Service::Stopping() { manager_.Tell("STOPPING=1\n" + net::StatusLine("Stopping")); }

@@ -66,7 +66,8 @@ void PidFile::RemoveStale() const {
   if (file < 0) return;
   // Of several starts at a time one removes it, and none the file that another has made
   // in its place.
-  struct stat opened {}, named{};
+  struct stat opened {
+  }, named{};
   bool is_same = ::flock(file, LOCK_EX) == 0 && ::fstat(file, &opened) == 0 &&
                  ::stat(path_.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
                  opened.st_ino == named.st_ino;

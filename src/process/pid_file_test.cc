@@ -15,8 +15,8 @@
 namespace nodepool::process {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 
 class PidFileTest : public ::testing::Test {
  protected:

@@ -11,8 +11,8 @@ namespace nodepool::cli {
 
 // A command line as it is declared to the parser, for those who describe it.
 struct OptionLine {
-  std::vector<std::string> names;  // "-c", "--detail"; empty: stands by its place
-  std::string value;               // what it takes: "FILE", or the name of a place; empty: nothing
+  std::vector<std::string> names;    // "-c", "--detail"; empty: stands by its place
+  std::string value;                 // what it takes: "FILE", or the name of a place; empty: nothing
   std::vector<std::string> choices;  // that there are for the value, where it is one of a few
   std::string help;
   std::string default_value;  // empty: none, or nothing worth telling

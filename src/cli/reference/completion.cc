@@ -69,7 +69,8 @@ std::string BashWords(const CommandLine& command) {
 }
 
 bool TakesFiles(const CommandLine& command) {
-  return std::ranges::any_of(command.places, [](const OptionLine& place) { return KindOf(place) == Kind::kFile; });
+  return std::ranges::any_of(command.places,
+                             [](const OptionLine& place) { return KindOf(place) == Kind::kFile; });
 }
 
 // --- zsh -------------------------------------------------------------------------------
@@ -97,13 +98,16 @@ std::string ZshText(std::string text) {
 std::string ZshArguments(const CommandLine& command) {
   std::string text;
   for (const OptionLine& option : command.options) {
-    std::string value = option.value.empty() ? "" : fmt::format(":{}:{}", ZshText(option.value), ZshAction(option));
+    std::string value =
+        option.value.empty() ? "" : fmt::format(":{}:{}", ZshText(option.value), ZshAction(option));
     for (const std::string& name : option.names) {
-      text += " " + Quoted(fmt::format("{}{}[{}]{}", option.is_repeated ? "*" : "", name, ZshText(option.help), value));
+      text += " " + Quoted(fmt::format("{}{}[{}]{}", option.is_repeated ? "*" : "", name,
+                                       ZshText(option.help), value));
     }
   }
   for (const OptionLine& place : command.places) {
-    text += " " + Quoted(fmt::format("{}:{}:{}", place.is_repeated ? "*" : "", ZshText(place.value), ZshAction(place)));
+    text += " " + Quoted(fmt::format("{}:{}:{}", place.is_repeated ? "*" : "", ZshText(place.value),
+                                     ZshAction(place)));
   }
   return text;
 }
@@ -114,7 +118,8 @@ std::string BashCompletion(const CommandLine& program) {
   std::string function = Identifier(program.name);
   std::string text = fmt::format("# Completion of {} for bash.\n{}() {{\n", program.name, function);
   text +=
-      "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= options= words= i\n"
+      "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= options= "
+      "words= i\n"
       "  COMPREPLY=()\n";
   std::vector<std::string> with_value;
   for (const OptionLine& option : program.options) {
@@ -143,7 +148,8 @@ std::string BashCompletion(const CommandLine& program) {
     if (TakesFiles(command)) with_files.push_back(name);
   });
   text +=
-      "  esac\n  if [[ $current == -* ]]; then\n    COMPREPLY=($(compgen -W \"$options\" -- \"$current\"))\n    "
+      "  esac\n  if [[ $current == -* ]]; then\n    COMPREPLY=($(compgen -W \"$options\" -- \"$current\"))\n "
+      "   "
       "return\n  fi\n";
   if (!with_files.empty())
     text += fmt::format("  case $command in\n    {}) {} return ;;\n  esac\n", Join(with_files, "|"), kFiles);
@@ -158,7 +164,8 @@ std::string ZshCompletion(const CommandLine& program) {
     text += fmt::format("  _arguments -s{}\n", ZshArguments(program));
   } else {
     text += fmt::format(
-        "  local curcontext=$curcontext state line\n  local -a commands\n  _arguments -C{} '1:command:->command' "
+        "  local curcontext=$curcontext state line\n  local -a commands\n  _arguments -C{} "
+        "'1:command:->command' "
         "'*::argument:->argument'\n  case $state in\n    command)\n      commands=(",
         ZshArguments(program));
     for (const CommandLine& command : program.commands) {
@@ -174,7 +181,8 @@ std::string ZshCompletion(const CommandLine& program) {
 }
 
 std::string FishCompletion(const CommandLine& program) {
-  std::string text = fmt::format("# Completion of {} for fish.\ncomplete -c {} -f\n", program.name, program.name);
+  std::string text =
+      fmt::format("# Completion of {} for fish.\ncomplete -c {} -f\n", program.name, program.name);
   ForEachCommand(program, [&](const std::string& name, const CommandLine& command) {
     std::string condition;
     if (!name.empty()) condition = " -n " + Quoted("__fish_seen_subcommand_from " + name);

@@ -150,14 +150,15 @@ bool IsHelp(const OptionLine& option) { return option.names.back() == "--help"; 
 std::string Usage(const CommandLine& command) {
   std::string usage;
   for (const OptionLine& option : command.options) {
-    if (option.is_required) usage += fmt::format(" {} {}", Escaped(option.names.front()), Escaped(option.value));
+    if (option.is_required)
+      usage += fmt::format(" {} {}", Escaped(option.names.front()), Escaped(option.value));
   }
-  bool has_more = std::ranges::any_of(command.options, [](const OptionLine& option) {
-    return !option.is_required && !IsHelp(option);
-  });
+  bool has_more = std::ranges::any_of(
+      command.options, [](const OptionLine& option) { return !option.is_required && !IsHelp(option); });
   if (has_more) usage += " [options]";
   for (const OptionLine& place : command.places) {
-    std::string words = Escaped(place.value) + (place.is_repeated && place.value.find(' ') == std::string::npos ? "..." : "");
+    std::string words =
+        Escaped(place.value) + (place.is_repeated && place.value.find(' ') == std::string::npos ? "..." : "");
     usage += place.is_required ? " " + words : " [" + words + "]";
   }
   return usage;
@@ -193,7 +194,8 @@ int ManSection(const CommandLine& program) { return SectionOf(program.name); }
 std::string ManPage(const CommandLine& program) {
   std::string name = PageName(program.name);
   std::string title = name;
-  std::ranges::transform(title, title.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  std::ranges::transform(title, title.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
   std::string page = fmt::format(".TH {} {} \"\" \"Nodepool {}\" \"Nodepool\"\n", Escaped(title),
                                  SectionOf(program.name), Escaped(Version()));
   std::string purpose = program.help;
@@ -210,7 +212,8 @@ std::string ManPage(const CommandLine& program) {
   page += TextOf(program);
   page += ".SH SEE ALSO\n";
   std::vector<std::string> others;
-  for (const std::string other : {"nodepool", "nodepool-launcher", "nodepool-builder", "nodepool-standalone"}) {
+  for (const std::string other :
+       {"nodepool", "nodepool-launcher", "nodepool-builder", "nodepool-standalone"}) {
     if (other != name) others.push_back(fmt::format("\\fB{}\\fR({})", Escaped(other), SectionOf(other)));
   }
   return page + Join(others, ",\n") + "\n";

@@ -50,7 +50,10 @@ TEST_F(ReferenceTest, SaysWhatIsDeclared) {
 
 TEST_F(ReferenceTest, ManualPages) {
   std::string page = ManPage(Program("nodepool-launcher"));
-  EXPECT_THAT(page, HasSubstr("\n.TP\n\\fB\\-c\\fR \\fIFILE\\fR\nConfiguration file.\nDefault: /etc/nodepool/nodepool.yaml.\n"));
+  EXPECT_THAT(
+      page,
+      HasSubstr(
+          "\n.TP\n\\fB\\-c\\fR \\fIFILE\\fR\nConfiguration file.\nDefault: /etc/nodepool/nodepool.yaml.\n"));
   EXPECT_THAT(page, HasSubstr(".SH SIGNALS\n"));
   EXPECT_EQ(ManSection(Program("nodepool-launcher")), 8);
   std::string tool = ManPage(Program("nodepool"));
@@ -63,10 +66,13 @@ TEST_F(ReferenceTest, ManualPages) {
 
 TEST_F(ReferenceTest, Completions) {
   EXPECT_THAT(BashCompletion(Program("nodepool")), HasSubstr("complete -F _nodepool nodepool\n"));
-  EXPECT_THAT(BashCompletion(Program("nodepool-launcher")), HasSubstr("complete -F _nodepool_launcher nodepool-launcher\n"));
+  EXPECT_THAT(BashCompletion(Program("nodepool-launcher")),
+              HasSubstr("complete -F _nodepool_launcher nodepool-launcher\n"));
   EXPECT_THAT(ZshCompletion(Program("nodepool")), HasSubstr("\n        'list:list nodes'"));
-  EXPECT_THAT(FishCompletion(Program("nodepool")),
-              HasSubstr("complete -c nodepool -n '__fish_seen_subcommand_from list' -l detail -d 'show all columns'\n"));
+  EXPECT_THAT(
+      FishCompletion(Program("nodepool")),
+      HasSubstr(
+          "complete -c nodepool -n '__fish_seen_subcommand_from list' -l detail -d 'show all columns'\n"));
 }
 
 }  // namespace
