@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
+#include "cli/abbreviations.h"
 #include "cli/version.h"
 
 namespace nodepool::cli {
@@ -45,8 +47,11 @@ std::unique_ptr<CLI::App> DaemonApp(const std::string& name, const std::string& 
 
 std::optional<int> ParseDaemonOptions(int argc, char** argv, CLI::App& app, DaemonOptions& options) {
   bool has_background = !options.log_path.empty();
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  ExpandAbbreviations(app, arguments);
+  std::ranges::reverse(arguments);  // the order in which CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     return 0;

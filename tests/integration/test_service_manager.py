@@ -196,7 +196,7 @@ def test_the_journal_is_used_when_the_output_goes_there(site, is_connected):
     output.touch()
     status = output.stat()
     device = status.st_dev if is_connected else status.st_dev + 1
-    words = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/run/systemd", "--bind", folder, "/run/systemd/journal",
+    words = ["bwrap", "--die-with-parent", "--dev-bind", "/", "/", "--tmpfs", "/run/systemd", "--bind", folder, "/run/systemd/journal",
              BIN / "nodepool-launcher", "-f", "-c", site.config()]
     site.observer()
     process = Process(words, output, env={"JOURNAL_STREAM": f"{device}:{status.st_ino}"})

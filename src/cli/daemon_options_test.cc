@@ -1,0 +1,73 @@
+#include "cli/daemon_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/builder_options.h"
+#include "cli/launcher_options.h"
+#include "cli/standalone_options.h"
+
+namespace nodepool::cli {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+template <class Options>
+std::optional<int> Parse(std::optional<int> (*parse)(int, char**, Options&), std::vector<std::string> words,
+                         Options& options) {
+  words.insert(words.begin(), "program");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  return parse(static_cast<int>(argv.size()), argv.data(), options);
+}
+
+// operations.md 2
+TEST(DaemonOptionsTest, TheyGoIntoTheBackgroundUnlessTold) {
+  LauncherOptions launcher;
+  EXPECT_EQ(Parse(ParseLauncherOptions, {}, launcher), std::nullopt);
+  EXPECT_FALSE(launcher.is_foreground);
+  EXPECT_EQ(launcher.config_path, "/etc/nodepool/nodepool.yaml");
+  EXPECT_EQ(launcher.pid_path, "/var/run/nodepool/nodepool.pid");
+  BuilderOptions builder;
+  EXPECT_EQ(Parse(ParseBuilderOptions, {"-p", "x.pid"}, builder), std::nullopt);
+  EXPECT_THAT(builder.pid_path, EndsWith("/x.pid"));
+  EXPECT_EQ(builder.pid_path[0], '/') << "the directory will be another one";
+  for (const char* option : {"-f", "-d"}) {
+    LauncherOptions stays;
+    EXPECT_EQ(Parse(ParseLauncherOptions, {option}, stays), std::nullopt);
+    EXPECT_TRUE(stays.is_foreground);
+  }
+  StandaloneOptions standalone;
+  EXPECT_EQ(Parse(ParseStandaloneOptions, {}, standalone), std::nullopt);
+  EXPECT_TRUE(standalone.is_foreground) << "it has no background";
+}
+
+// operations.md 1: any unambiguous prefix of a long option.
+TEST(DaemonOptionsTest, LongOptionsMayBeShortened) {
+  LauncherOptions launcher;
+  EXPECT_EQ(Parse(ParseLauncherOptions, {"--no-w", "--driv=/a", "--rep"}, launcher), std::nullopt);
+  EXPECT_TRUE(launcher.is_without_webapp);
+  EXPECT_TRUE(launcher.wants_repl);
+  EXPECT_THAT(launcher.drivers_dirs, ::testing::ElementsAre("/a"));
+  BuilderOptions builder;
+  EXPECT_EQ(Parse(ParseBuilderOptions, {"--build-w", "7"}, builder), std::nullopt);
+  EXPECT_EQ(builder.build_workers, 7);
+}
+
+TEST(DaemonOptionsTest, UsageErrorsHaveStatusTwo) {
+  for (std::vector<std::string> bad : std::vector<std::vector<std::string>>{{"--bogus"},
+                                                                            {"word"},
+                                                                            {"-c"},
+                                                                            {"--build-workers", "x"},
+                                                                            {"--build-workers", "-1"},
+                                                                            {"--cleanup-interval", "0"}}) {
+    BuilderOptions options;
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(Parse(ParseBuilderOptions, bad, options), 2) << ::testing::PrintToString(bad);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("nodepool-builder: error: "));
+  }
+}
+
+}  // namespace
+}  // namespace nodepool::cli
