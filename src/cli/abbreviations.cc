@@ -32,7 +32,7 @@ void ExpandAbbreviations(const CLI::App& app, std::vector<std::string>& argument
     if (argument.starts_with("--")) argument = Unabbreviated(*current, argument);
     if (argument.starts_with("-")) {
       const CLI::Option* option = current->get_option_no_throw(argument);
-      is_value = option && option->get_expected_max() > 0;
+      is_value = option && option->get_expected_min() > 0;
     } else if (current == &app) {
       for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
         if (command->get_name() == argument) current = command;

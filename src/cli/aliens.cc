@@ -1,15 +1,14 @@
 #include "cli/aliens.h"
 
-#include <ostream>
 #include <set>
 
 #include "async/deadline.h"
-#include "store/image_cache.h"
 
 namespace nodepool::cli {
 namespace {
 
-using listing::Listing;
+namespace json = boost::json;
+using Listings = ListingCommand::Listings;
 
 constexpr Duration kLimit = std::chrono::minutes(2);
 constexpr const char* kMark = "nodepool_provider_name";
@@ -59,64 +58,86 @@ std::vector<ProviderName> ProvidersToAsk(const Context& context, const std::opti
   return names;
 }
 
-// The ids of the provider's ready uploads.
-Task<std::map<ProviderName, std::set<std::string>>> ReadyUploads(Context& context) {
-  store::ImageCache images(context.loop, context.store.client());
-  images.Start();
-  std::exception_ptr error;
-  try {
-    co_await images.WaitSynced();
-  } catch (...) {
-    error = std::current_exception();
-  }
+// The ids of the ready uploads, by provider.
+std::map<ProviderName, std::set<std::string>> ReadyUploads(const store::ImageCache& images) {
   std::map<ProviderName, std::set<std::string>> ids;
   for (const auto& [key, upload] : images.uploads()) {
     if (upload.record.state == ImageState::kReady)
       ids[key.provider].insert(upload.record.external_id.value_or(""));
   }
-  co_await IgnoreCancellation();
-  co_await images.Stop();
-  if (error) std::rethrow_exception(error);
-  co_return ids;
+  return ids;
 }
 
-}  // namespace
+// What the nodes of the provider name.
+std::set<std::string> KnownMachines(const store::NodeCache& nodes, const ProviderName& provider) {
+  std::set<std::string> known;
+  for (const NodeId& id : nodes.OfProvider(provider)) {
+    const json::value& external_id = nodes.Find(id)->record.external_id;
+    if (external_id.is_string()) known.emplace(external_id.get_string());
+  }
+  return known;
+}
 
-Task<int> AlienList(Context& context, std::optional<ProviderName> provider, bool only_marked, Output output) {
-  std::map<NodeId, store::StoredNode> nodes = co_await ReadNodes(context);
-  Listing listing{
-      {{"provider", "Provider"}, {"hostname", "Hostname"}, {"server_id", "Server ID"}, {"public_ipv4", "IP"}},
-      {}};
+std::vector<listing::Column> MachineColumns() {
+  return {{"provider", "Provider", listing::Kind::kProvider},
+          {"hostname", "Hostname"},
+          {"server_id", "Server ID"},
+          {"public_ipv4", "IP"}};
+}
+
+std::vector<listing::Column> ImageColumns() {
+  return {{"provider", "Provider", listing::Kind::kProvider}, {"name", "Name"}, {"image_id", "Image ID"}};
+}
+
+Task<Listings> ListMachines(Context& context, const Tree& tree, std::optional<ProviderName> provider,
+                            bool only_marked) {
+  Listings listings(1);
+  listings[0].columns = MachineColumns();
   for (const ProviderName& asked : ProvidersToAsk(context, provider)) {
     ProviderName name = asked;
     Clouds found = co_await AskProvider(context, name, Kind::kMachines);
-    std::set<std::string> known;
-    for (const auto& [id, node] : nodes) {
-      bool is_named = node.record.provider == name && node.record.external_id.is_string();
-      if (is_named) known.emplace(node.record.external_id.as_string());
-    }
+    std::set<std::string> known = KnownMachines(tree.nodes(), name);
     for (const driver::ListedMachine& machine : found.machines) {
       if (known.contains(machine.id) || (only_marked && !machine.metadata.contains(kMark))) continue;
-      listing.rows.push_back({name.value, machine.name, machine.id, machine.address});
+      listings[0].rows.push_back({name.value, machine.name, machine.id, machine.address});
     }
   }
-  Print(context, listing, output);
-  co_return 0;
+  co_return listings;
 }
 
-Task<int> AlienImageList(Context& context, std::optional<ProviderName> provider, Output output) {
-  std::map<ProviderName, std::set<std::string>> known = co_await ReadyUploads(context);
-  Listing listing{{{"provider", "Provider"}, {"name", "Name"}, {"image_id", "Image ID"}}, {}};
+Task<Listings> ListImages(Context& context, const Tree& tree, std::optional<ProviderName> provider) {
+  Listings listings(1);
+  listings[0].columns = ImageColumns();
   for (const ProviderName& asked : ProvidersToAsk(context, provider)) {
     ProviderName name = asked;
     Clouds found = co_await AskProvider(context, name, Kind::kImages);
+    std::set<std::string> known = ReadyUploads(tree.images())[name];
     for (const driver::ListedImage& image : found.images) {
-      if (known[name].contains(image.id)) continue;
-      listing.rows.push_back({name.value, image.name, image.id});
+      if (!known.contains(image.id)) listings[0].rows.push_back({name.value, image.name, image.id});
     }
   }
-  Print(context, listing, output);
-  co_return 0;
+  co_return listings;
+}
+
+constexpr const char* kNoWatch = "clouds do not tell of changes";
+
+}  // namespace
+
+ListingCommand AlienListing(std::optional<ProviderName> provider, bool only_marked) {
+  return {.needs = {.nodes = true},
+          .columns = MachineColumns(),
+          .make = [provider, only_marked](
+                      Context& context,
+                      const Tree& tree) { return ListMachines(context, tree, provider, only_marked); },
+          .no_watch = kNoWatch};
+}
+
+ListingCommand AlienImageListing(std::optional<ProviderName> provider) {
+  return {
+      .needs = {.images = true},
+      .columns = ImageColumns(),
+      .make = [provider](Context& context, const Tree& tree) { return ListImages(context, tree, provider); },
+      .no_watch = kNoWatch};
 }
 
 }  // namespace nodepool::cli

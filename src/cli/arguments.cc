@@ -13,11 +13,11 @@
 #include "cli/durations.h"
 #include "cli/image_changes.h"
 #include "cli/image_data.h"
-#include "cli/image_listings.h"
 #include "cli/image_requests.h"
 #include "cli/info.h"
-#include "cli/list.h"
+#include "cli/listing_arguments.h"
 #include "cli/migrate.h"
+#include "cli/record_listings.h"
 #include "cli/release.h"
 #include "cli/request.h"
 #include "cli/request_list.h"
@@ -36,8 +36,9 @@ class Parser {
 
  private:
   CLI::App* Add(const std::string& name, const std::string& help) { return app_.add_subcommand(name, help); }
+  CLI::App* AddListing(const std::string& name, const std::string& help,
+                       std::function<ListingCommand()> make);
   void AddListings();
-  void AddImageListings();
   void AddImageChanges();
   void AddImageData();
   void AddNodeChanges();
@@ -52,11 +53,11 @@ class Parser {
   static std::optional<ProviderName> ProviderOrAll(const std::string& name) {
     return name == kAllProviders ? std::nullopt : std::optional(ProviderName(name));
   }
-  Output output() const { return is_json_ ? Output::kJson : Output::kTable; }
 
   CLI::App app_{"Looks at nodes and requests, changes them, and asks for nodes.", "nodepool"};
   Invocation invocation_;
-  bool is_json_ = false;
+  ListingArguments listing_;
+  bool is_json_ = false;  // of `request`
   bool is_detailed_ = false;
   bool is_now_ = false;
   std::string target_;
@@ -96,7 +97,6 @@ Parser::Parser() {
                        app->get_name(), error.what());
   });
   AddListings();
-  AddImageListings();
   AddImageChanges();
   AddImageData();
   AddNodeChanges();
@@ -111,71 +111,40 @@ Parser::Parser() {
   });
 }
 
-void Parser::AddListings() {
-  CLI::App* list = Add("list", "list nodes");
-  list->add_flag("--detail", is_detailed_, "show all columns");
-  list->add_flag("--json", is_json_, "print JSON instead of a table");
-  list->callback([this] {
-    auto columns = is_detailed_ ? listing::NodeColumns::kDetail : listing::NodeColumns::kBrief;
-    invocation_.command = [columns, output = output()](Context& context) {
-      return List(context, columns, output);
-    };
+// A command that lists what `make` says once the arguments are known.
+CLI::App* Parser::AddListing(const std::string& name, const std::string& help,
+                             std::function<ListingCommand()> make) {
+  CLI::App* command = Add(name, help);
+  listing_.AddTo(*command);
+  command->callback([this, command, make = std::move(make)] {
+    ListingCommand listing = make();
+    View view = listing_.ViewOf(*command, listing);
+    invocation_.command = [listing, view](Context& context) { return ShowListing(context, listing, view); };
   });
-
-  CLI::App* requests = Add("request-list", "list node requests");
-  requests->add_flag("--json", is_json_, "print JSON instead of a table");
-  requests->add_flag("--detail", is_detailed_, "also say why requests wait; asks the launchers");
-  requests->callback([this] {
-    RequestColumns columns = is_detailed_ ? RequestColumns::kDetail : RequestColumns::kBrief;
-    invocation_.command = [columns, output = output()](Context& context) {
-      return RequestList(context, columns, output);
-    };
-  });
-
-  CLI::App* aliens = Add("alien-list", "list machines in clouds that no node names");
-  aliens->add_option("provider", target_, "only this provider")->type_name("");
-  aliens->add_flag("--nodepool-metadata", is_detailed_, "only those that carry the mark of Nodepool");
-  aliens->add_flag("--json", is_json_, "print JSON instead of a table");
-  aliens->callback([this] {
-    invocation_.command = [provider = optional_provider(), only_marked = is_detailed_, output = output()](
-                              Context& context) { return AlienList(context, provider, only_marked, output); };
-  });
-
-  CLI::App* alien_images = Add("alien-image-list", "list images in clouds that are no upload of ours");
-  alien_images->add_option("provider", target_, "only this provider")->type_name("");
-  alien_images->add_flag("--json", is_json_, "print JSON instead of a table");
-  alien_images->callback([this] {
-    invocation_.command = [provider = optional_provider(), output = output()](Context& context) {
-      return AlienImageList(context, provider, output);
-    };
-  });
-
-  CLI::App* info = Add("info", "show what ZooKeeper knows about a provider");
-  info->add_option("provider", target_, "name of the provider")->required()->type_name("");
-  info->add_flag("--json", is_json_, "print JSON instead of tables");
-  info->callback([this] {
-    invocation_.command = [provider = ProviderName(target_), output = output()](Context& context) {
-      return Info(context, provider, output);
-    };
-  });
+  return command;
 }
 
-void Parser::AddImageListings() {
-  struct ImageListing {
-    const char* name;
-    const char* help;
-    Task<int> (*show)(Context&, Output);
-  };
-  for (ImageListing listing :
-       {ImageListing{"dib-image-list", "list builds of images", &DibImageList},
-        ImageListing{"image-list", "list uploads of images", &ImageList},
-        ImageListing{"image-status", "show what is paused or asked for", &ImageStatus}}) {
-    CLI::App* command = Add(listing.name, listing.help);
-    command->add_flag("--json", is_json_, "print JSON instead of a table");
-    command->callback([this, show = listing.show] {
-      invocation_.command = [show, output = output()](Context& context) { return show(context, output); };
-    });
-  }
+void Parser::AddListings() {
+  AddListing("list", "list nodes", [this] {
+    return NodeListing(is_detailed_ ? listing::NodeColumns::kDetail : listing::NodeColumns::kBrief);
+  })->add_flag("--detail", is_detailed_, "show all columns");
+  AddListing("request-list", "list node requests", [this] {
+    return RequestListing(is_detailed_ ? RequestColumns::kDetail : RequestColumns::kBrief, listing_.output());
+  })->add_flag("--detail", is_detailed_, "also say why requests wait; asks the launchers");
+  AddListing("dib-image-list", "list builds of images", &BuildListing);
+  AddListing("image-list", "list uploads of images", &UploadListing);
+  AddListing("image-status", "show what is paused or asked for", &ImageStatusListing);
+
+  CLI::App* info = AddListing("info", "show what ZooKeeper knows about a provider",
+                              [this] { return InfoListing(ProviderName(target_)); });
+  info->add_option("provider", target_, "name of the provider")->required()->type_name("");
+  CLI::App* aliens = AddListing("alien-list", "list machines in clouds that no node names",
+                                [this] { return AlienListing(optional_provider(), is_detailed_); });
+  aliens->add_option("provider", target_, "only this provider")->type_name("");
+  aliens->add_flag("--nodepool-metadata", is_detailed_, "only those that carry the mark of Nodepool");
+  CLI::App* images = AddListing("alien-image-list", "list images in clouds that are no upload of ours",
+                                [this] { return AlienImageListing(optional_provider()); });
+  images->add_option("provider", target_, "only this provider")->type_name("");
 }
 
 void Parser::AddImageChanges() {
@@ -316,7 +285,7 @@ void Parser::AddRequest() {
     }
     for (const std::string& label : targets_) request_.labels.emplace_back(label);
     request_.provider = ProviderName(provider_);
-    request_.output = output();
+    request_.output = is_json_ ? Output::kJson : Output::kTable;
     invocation_.command = [options = request_](Context& context) { return Request(context, options); };
   });
 }

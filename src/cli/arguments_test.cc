@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <sstream>
 
 namespace nodepool::cli {
@@ -28,7 +30,7 @@ class ArgumentsTest : public ::testing::Test {
   Invocation invocation_;
 };
 
-// operations.md 16.1.
+// operations.16.1.
 TEST_F(ArgumentsTest, WithoutASubcommandPrintsHelpAndFails) {
   EXPECT_EQ(Parse({}), 1);
   EXPECT_THAT(out_.str(), HasSubstr("config-validate"));
@@ -87,6 +89,104 @@ TEST_F(ArgumentsTest, LongOptionsMayBeShortened) {
   EXPECT_EQ(Parse({"request", "a", "--wait", "--hold=5m", "--ten", "demo"}), -1);
   EXPECT_EQ(Parse({"request", "a", "--pr", "1"}), 2) << "--priority or --provider";
   EXPECT_EQ(Parse({"request", "a", "--prov", "--pri"}), -1) << "a value is no option";
+}
+
+// Every command that lists something takes the same options.
+TEST_F(ArgumentsTest, ListingsTakeFiltersAndAreWatched) {
+  for (const char* command : {"list", "request-list", "dib-image-list", "image-list", "image-status", "info",
+                              "alien-list", "alien-image-list"}) {
+    std::vector<std::string> words = {command};
+    if (words[0] == "info") words.push_back("cloud");
+    auto with = [&](std::vector<std::string> more) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), more.begin(), more.end());
+      return all;
+    };
+    EXPECT_EQ(Parse(with({"--json", "--color", "never"})), -1) << command;
+    EXPECT_EQ(Parse(with({"--color=sometimes"})), 2) << command;
+    bool is_watched = !words[0].starts_with("alien");
+    EXPECT_EQ(Parse(with({"--watch"})), is_watched ? -1 : 2) << command;
+    if (is_watched) continue;
+    EXPECT_THAT(err_.str(), HasSubstr("error: --watch: clouds do not tell of changes"));
+  }
+  EXPECT_EQ(Parse({"list", "--state", "ready", "--state=hold", "--label", "a", "--prov", "p", "--detail"}),
+            -1);
+  EXPECT_EQ(Parse({"list", "--watch", "2.5", "--state", "ready"}), -1);
+  EXPECT_EQ(Parse({"list", "--watch=5s"}), -1);
+  EXPECT_EQ(Parse({"list", "--watch", "--det"}), -1) << "the next option is no number of seconds";
+  EXPECT_EQ(Parse({"dib-image-list", "--state", "paused"}), -1);
+  EXPECT_EQ(Parse({"alien-list", "--provider", "a", "--provider", "b"}), -1);
+}
+
+TEST_F(ArgumentsTest, WhatAListingDoesNotHaveIsRefused) {
+  struct Refusal {
+    std::vector<std::string> words;
+    std::string message;
+  };
+  for (const Refusal& refusal : std::vector<Refusal>{
+           {{"image-status", "--state", "ready"},
+            "--state: there is no state in this list; it has nothing to choose rows by"},
+           {{"info", "p", "--provider", "p"}, "--provider: there is no provider in this list"},
+           {{"image-list", "--label", "a"},
+            "--label: there is no label in this list; it has only state and provider"},
+           {{"request-list", "--state", "ready"},
+            "--state: \"ready\" is no state; there is requested, pending, fulfilled, failed"},
+           {{"list", "--state", "ready", "used"}, "used"},
+           {{"list", "--state"}, "--state"},
+           {{"list", "--watch", "0.2"}, "--watch: there is at least a second between two tables"},
+           {{"list", "--watch", "soon"}, "--watch: \"soon\" is no duration"}}) {
+    EXPECT_EQ(Parse(refusal.words), 2) << ::testing::PrintToString(refusal.words);
+    EXPECT_THAT(err_.str(), HasSubstr(refusal.message));
+  }
+}
+
+// operations.1, 5.1: whatever is wrong is told in one line, with status 2, and does nothing.
+TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
+  std::map<std::string, std::vector<std::string>> required = {
+      {"list", {}},
+      {"request-list", {}},
+      {"dib-image-list", {}},
+      {"image-list", {}},
+      {"image-status", {}},
+      {"info", {"p"}},
+      {"alien-list", {}},
+      {"alien-image-list", {}},
+      {"delete", {"1"}},
+      {"hold", {"1"}},
+      {"image-build", {"i"}},
+      {"image-pause", {"i"}},
+      {"image-unpause", {"i"}},
+      {"image-update", {"p", "i"}},
+      {"image-upload", {"i"}},
+      {"dib-image-delete", {"i-1"}},
+      {"image-delete", {"--provider", "p", "--image", "i", "--build-id", "b", "--upload-id", "u"}},
+      {"export-image-data", {"f"}},
+      {"import-image-data", {"f"}},
+      {"migrate", {"to-ensemble"}},
+      {"request", {"a"}},
+      {"release", {"1"}},
+      {"config-validate", {}}};
+  for (auto& [command, words] : required) {
+    std::vector<std::string> line = {command};
+    line.insert(line.end(), words.begin(), words.end());
+    EXPECT_EQ(Parse(line), -1) << command;
+    line.push_back("--nonesuch");
+    EXPECT_EQ(Parse(line), 2) << command;
+    std::string error = err_.str();
+    EXPECT_THAT(error, HasSubstr("--nonesuch")) << command;
+    EXPECT_EQ(std::ranges::count(error, '\n'), 2) << error;
+    EXPECT_EQ(out_.str(), "");
+    EXPECT_EQ(Parse({command}), words.empty() ? -1 : 2) << command << " without what it needs";
+    EXPECT_EQ(Parse({command, "--help"}), 0) << command;
+  }
+  for (const char* command : {"list", "request-list", "image-list", "info", "delete", "hold", "image-build",
+                              "migrate", "config-validate"}) {
+    std::vector<std::string> line = {command};
+    line.insert(line.end(), required[command].begin(), required[command].end());
+    line.push_back("one-too-many");
+    EXPECT_EQ(Parse(line), 2) << command;
+    EXPECT_THAT(err_.str(), HasSubstr("one-too-many"));
+  }
 }
 
 TEST_F(ArgumentsTest, StandaloneIsWrittenFirst) { EXPECT_EQ(Parse({"-c", "/a", "standalone"}), 2); }

@@ -41,7 +41,7 @@ Task<> PrintNode(Context& context, NodeId id) {
   }
   std::vector<const store::StoredNode*> rows;
   if (node) rows.push_back(&*node);
-  Print(context, ListNodes(rows, listing::NodeColumns::kBrief, context.loop.Now()), Output::kTable);
+  Print(context, ListNodes(rows, listing::NodeColumns::kBrief), Output::kTable);
 }
 
 // The whole deletion, as a launcher does it. The node is locked.

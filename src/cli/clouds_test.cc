@@ -8,9 +8,7 @@
 namespace nodepool::cli {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // What the tests say stands in a cloud.
 struct FakeContents {
@@ -72,34 +70,43 @@ TEST_F(CloudsTest, AliensAreMachinesThatNoNodeNames) {
                                                 .metadata = {{"nodepool_provider_name", "cloud"}}},
                                                {.name = "mine", .id = "i-3"}};
   contents_[ProviderName("other")].machines = {{.name = "np1", .id = "i-1"}};
-  EXPECT_EQ(time_.Run(AlienList(context_, std::nullopt, false, Output::kJson)), 0);
-  EXPECT_EQ(out_.str(),
+  EXPECT_EQ(ShownAsJson(AlienListing(std::nullopt, false)),
             R"([{"provider":"cloud","hostname":"np2","server_id":"i-2","public_ipv4":"203.0.113.9"},)"
             R"({"provider":"cloud","hostname":"mine","server_id":"i-3","public_ipv4":""},)"
             R"({"provider":"other","hostname":"np1","server_id":"i-1","public_ipv4":""}])"
             "\n");
-  out_.str("");
-  time_.Run(AlienList(context_, ProviderName("cloud"), true, Output::kTable));
-  EXPECT_THAT(out_.str(), AllOf(HasSubstr("i-2"), Not(HasSubstr("i-3")), Not(HasSubstr("other"))));
-  out_.str("");
-  time_.Run(AlienList(context_, ProviderName("unknown"), false, Output::kJson));
-  EXPECT_EQ(out_.str(), "[]\n");
+  EXPECT_EQ(Shown(AlienListing(ProviderName("cloud"), true)),
+            "+----------+----------+-----------+-------------+\n"
+            "| Provider | Hostname | Server ID | IP          |\n"
+            "+----------+----------+-----------+-------------+\n"
+            "| cloud    | np2      | i-2       | 203.0.113.9 |\n"
+            "+----------+----------+-----------+-------------+\n");
+  EXPECT_EQ(ShownAsJson(AlienListing(ProviderName("unknown"), false)), "[]\n");
+  View of_other{.output = Output::kJson, .filter = {{listing::Kind::kProvider, {"other"}}}};
+  EXPECT_EQ(Shown(AlienListing(std::nullopt, false), of_other),
+            R"([{"provider":"other","hostname":"np1","server_id":"i-1","public_ipv4":""}])"
+            "\n");
 }
 
 // O-alien-images
 TEST_F(CloudsTest, ACloudThatCannotBeAskedIsAWarning) {
   contents_[ProviderName("cloud")].is_broken = true;
   contents_[ProviderName("other")].machines = {{.name = "x", .id = "i-9"}};
-  EXPECT_EQ(time_.Run(AlienList(context_, std::nullopt, false, Output::kTable)), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("i-9"));
+  EXPECT_THAT(Shown(AlienListing(std::nullopt, false)), HasSubstr("i-9"));
   EXPECT_EQ(log_.Count("Exception listing aliens for cloud: the cloud is down"), 1);
 }
 
 TEST_F(CloudsTest, AlienImagesAreNoReadyUploads) {
   contents_[ProviderName("cloud")].images = {{.name = "debian-1", .id = "img-1"}};
-  EXPECT_EQ(time_.Run(AlienImageList(context_, std::nullopt, Output::kJson)), 0);
-  EXPECT_EQ(out_.str(), R"([{"provider":"cloud","name":"debian-1","image_id":"img-1"}])"
-                        "\n");
+  EXPECT_EQ(ShownAsJson(AlienImageListing(std::nullopt)),
+            R"([{"provider":"cloud","name":"debian-1","image_id":"img-1"}])"
+            "\n");
+  EXPECT_EQ(Shown(AlienImageListing(ProviderName("cloud"))),
+            "+----------+----------+----------+\n"
+            "| Provider | Name     | Image ID |\n"
+            "+----------+----------+----------+\n"
+            "| cloud    | debian-1 | img-1    |\n"
+            "+----------+----------+----------+\n");
 }
 
 TEST_F(CloudsTest, DeletionAtOnce) {

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <iosfwd>
-#include <map>
 
 #include "async/loop.h"
 #include "base/logging.h"
@@ -30,6 +29,8 @@ struct Context {
   // The answer of the web server of the launcher on this host to GET `target`; any
   // failure, as when it takes longer than a second, is thrown.
   std::function<Task<std::string>(std::string hostname, std::string target)> ask_launcher;
+  bool is_terminal = false;  // `out` is one
+  bool wants_color = false;  // it shows colors, and nobody has forbidden them
 };
 
 enum class Output { kTable, kJson };
@@ -38,13 +39,6 @@ void Print(Context& context, const listing::Listing& listing, Output output);
 
 // How long a command waits for a node's lock before it gives up (operations.md 5.5).
 inline constexpr Duration kLockTimeout = std::chrono::seconds(5);
-
-// Every readable node of the tree with its contenders, by id. Writes nothing;
-// malformed records are reported in the log and left out.
-Task<std::map<NodeId, store::StoredNode>> ReadNodes(Context& context);
-
-// Every readable request, by id, likewise.
-Task<std::map<RequestId, store::StoredRequest>> ReadRequests(Context& context);
 
 // A node id is ten digits; anything else is no name of a node.
 bool IsNodeId(std::string_view text);

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "cli/command.h"
+#include "cli/show_listing.h"
 #include "testing/memory_zk.h"
 #include "testing/virtual_time.h"
 
@@ -48,6 +49,25 @@ class CommandTest : public ::testing::Test {
   std::optional<Node> ReadNode(const NodeId& id) {
     auto node = time_.Run(others_.ReadNode(id));
     return node ? std::optional(node->record) : std::nullopt;
+  }
+
+  // What a listing command prints.
+  std::string Shown(ListingCommand command, View view = {}) {
+    out_.str("");
+    EXPECT_EQ(time_.Run(ShowListing(context_, std::move(command), std::move(view))), 0);
+    return out_.str();
+  }
+  std::string ShownAsJson(ListingCommand command) {
+    return Shown(std::move(command), {.output = Output::kJson});
+  }
+
+  // Creates or replaces a znode with its parents.
+  void Put(const std::string& path, const std::string& data) {
+    std::string parent = path.substr(0, path.rfind('/'));
+    if (!parent.empty() && !Exists(parent)) Put(parent, "");
+    if (!zk_.tree().Create({path, data}, 0, time_.clock().Now())) {
+      zk_.tree().Set({path, data, -1}, 0, time_.clock().Now());
+    }
   }
 
   bool Exists(const std::string& path) { return zk_.tree().Exists(path).has_value(); }

@@ -9,8 +9,8 @@
 #include "cli/fixture_test.h"
 #include "cli/image_changes.h"
 #include "cli/image_data.h"
-#include "cli/image_listings.h"
 #include "cli/image_requests.h"
+#include "cli/record_listings.h"
 
 namespace nodepool::cli {
 namespace {
@@ -21,13 +21,6 @@ class ImageCommandTest : public CommandTest {
  protected:
   static constexpr const char* kBuild = "0123456789abcdef0123456789abcdef";
 
-  void Put(const std::string& path, const std::string& data) {
-    std::string parent = path.substr(0, path.rfind('/'));
-    if (!parent.empty() && !Exists(parent)) Put(parent, "");
-    if (!zk_.tree().Create({path, data}, 0, time_.clock().Now())) {
-      zk_.tree().Set({path, data, -1}, 0, time_.clock().Now());
-    }
-  }
   std::string Data(const std::string& path) { return zk_.tree().Get(path)->data; }
   void PutBuild(const std::string& state = "ready") {
     Put(build_path_, R"({"state": ")" + state +
@@ -40,7 +33,7 @@ class ImageCommandTest : public CommandTest {
   store::UploadKey Key() {
     return {{ImageName("deb-12"), BuildId(kBuild)}, ProviderName("cloud"), UploadId("0000000001")};
   }
-  std::string Shown(Task<int> command) {
+  std::string Done(Task<int> command) {
     out_.str("");
     EXPECT_EQ(time_.Run(std::move(command)), 0);
     return out_.str();
@@ -66,21 +59,20 @@ class ImageCommandTest : public CommandTest {
   std::string upload_path_ = build_path_ + "/providers/cloud/images/0000000001";
 };
 
-// operations.md 5.4
+// operations.5.4
 TEST_F(ImageCommandTest, Listings) {
   PutBuild();
   PutUpload();
   Put("/nodepool/images/deb-12/builds/broken", "{");
   std::uint64_t before = our_writes();
-  EXPECT_THAT(Shown(DibImageList(context_, Output::kTable)),
-              HasSubstr(std::string("| deb-12-") + kBuild +
-                        " | deb-12 | nb01    | qcow2,raw | ready | 00:00:01:01 |"));
-  EXPECT_EQ(Shown(ImageList(context_, Output::kJson)),
+  EXPECT_THAT(Shown(BuildListing()), HasSubstr(std::string("| deb-12-") + kBuild +
+                                               " | deb-12 | nb01    | qcow2,raw | ready | 00:00:01:01 |"));
+  EXPECT_EQ(ShownAsJson(UploadListing()),
             std::string(R"([{"id":")") + kBuild +
                 R"(","upload_id":"0000000001","provider":"cloud","image":"deb-12","external_name":"n",)"
                 R"("external_id":"x","state":"ready","age":1699999990}])"
                 "\n");
-  EXPECT_THAT(Shown(ImageStatus(context_, Output::kTable)),
+  EXPECT_THAT(Shown(ImageStatusListing()),
               HasSubstr("| deb-12 | False  |               |                   |"));
   EXPECT_EQ(log_.Count("broken"), 3);
   EXPECT_EQ(our_writes(), before);
@@ -91,18 +83,17 @@ TEST_F(ImageCommandTest, PausedAndAskedFor) {
   EXPECT_EQ(time_.Run(PauseImage(context_, ImageName("deb-12"))), 1);
   EXPECT_EQ(log_.Count("There is no image deb-12"), 1);
   PutBuild();
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(Shown(PauseImage(context_, ImageName("deb-12"))), "");
-  EXPECT_THAT(Shown(DibImageList(context_, Output::kTable)), HasSubstr("| paused |"));
-  EXPECT_EQ(Shown(RequestBuild(context_, ImageName("deb-12"), false)), "");
-  EXPECT_THAT(Shown(ImageStatus(context_, Output::kTable)),
-              HasSubstr("| deb-12 | True   | pending       | 00:00:00:00"));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Done(PauseImage(context_, ImageName("deb-12"))), "");
+  EXPECT_THAT(Shown(BuildListing()), HasSubstr("| paused |"));
+  EXPECT_EQ(Done(RequestBuild(context_, ImageName("deb-12"), false)), "");
+  EXPECT_THAT(Shown(ImageStatusListing()), HasSubstr("| deb-12 | True   | pending       | 00:00:00:00"));
   auto lock = time_.Run(others_.TryLockImage(ImageName("deb-12")));
-  EXPECT_THAT(Shown(ImageStatus(context_, Output::kTable)), HasSubstr("| building "));
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(Shown(UnpauseImage(context_, ImageName("deb-12"))), "");
-  EXPECT_THAT(Shown(DibImageList(context_, Output::kTable)), HasSubstr("| ready |"));
+  EXPECT_THAT(Shown(ImageStatusListing()), HasSubstr("| building "));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Done(UnpauseImage(context_, ImageName("deb-12"))), "");
+  EXPECT_THAT(Shown(BuildListing()), HasSubstr("| ready |"));
 }
 
-// operations.md 16.6
+// operations.16.6
 TEST_F(ImageCommandTest, OnlyWhatIsConfiguredAndNotPausedCanBeAskedFor) {
   EXPECT_EQ(time_.Run(RequestBuild(context_, ImageName("deb-12"), false)), 1);
   Configure(true);
@@ -197,9 +188,9 @@ TEST_F(ImageCommandTest, AnUploadToOneProvider) {  // D-70
   EXPECT_EQ(log_.Count("is not one of the configured providers"), 1);
   EXPECT_EQ(log_.Count("does not list the image"), 1);
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")"));
-  Shown(RequestUpload(context_, ProviderName("other"), ImageName("deb-12"), false));
+  Done(RequestUpload(context_, ProviderName("other"), ImageName("deb-12"), false));
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")"));
-  Shown(RequestUpload(context_, ProviderName("cloud"), ImageName("deb-12"), false));
+  Done(RequestUpload(context_, ProviderName("cloud"), ImageName("deb-12"), false));
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")"));
 }
 
@@ -222,28 +213,28 @@ TEST_F(ImageCommandTest, AnUpdateIsABuildAndItsUpload) {  // D-70
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")")) << "the old one stays";
 }
 
-// operations.md 5.6, 16.7
+// operations.5.6, 16.7
 TEST_F(ImageCommandTest, DeletingMarks) {
   std::string name = std::string("deb-12-") + kBuild;
-  EXPECT_EQ(Shown(DibImageDelete(context_, name)), "Build " + name + " not found\n");
-  EXPECT_EQ(Shown(ImageDelete(context_, Key())), "Image upload not found\n");
+  EXPECT_EQ(Done(DibImageDelete(context_, name)), "Build " + name + " not found\n");
+  EXPECT_EQ(Done(ImageDelete(context_, Key())), "Image upload not found\n");
   EXPECT_EQ(time_.Run(DibImageDelete(context_, "nodash")), 1);
-  EXPECT_EQ(Shown(DibImageDelete(context_, "a/b-c")), "Build a/b-c not found\n");
+  EXPECT_EQ(Done(DibImageDelete(context_, "a/b-c")), "Build a/b-c not found\n");
   PutBuild("building");
   PutUpload("uploading");
-  EXPECT_EQ(Shown(DibImageDelete(context_, name)), "Cannot delete a build in progress\n");
-  EXPECT_EQ(Shown(ImageDelete(context_, Key())), "Cannot delete because image upload in progress\n");
+  EXPECT_EQ(Done(DibImageDelete(context_, name)), "Cannot delete a build in progress\n");
+  EXPECT_EQ(Done(ImageDelete(context_, Key())), "Cannot delete because image upload in progress\n");
   PutBuild();
   PutUpload();
-  EXPECT_EQ(Shown(DibImageDelete(context_, name)), "");
-  EXPECT_EQ(Shown(ImageDelete(context_, Key())), "");
+  EXPECT_EQ(Done(DibImageDelete(context_, name)), "");
+  EXPECT_EQ(Done(ImageDelete(context_, Key())), "");
   EXPECT_THAT(Data(build_path_), HasSubstr(R"("state": "deleting")"));
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")"));
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("external_id": "x")"));
   EXPECT_FALSE(Exists(upload_path_ + "/lock"));
 }
 
-// operations.md 5.8, 16.9
+// operations.5.8, 16.9
 TEST_F(ImageCommandTest, ExportAndImport) {
   PutBuild();
   PutUpload();
@@ -251,13 +242,13 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   std::string path = folder + "/data";
   std::ofstream(path) << std::string(10000, 'x');
-  EXPECT_EQ(Shown(ExportImageData(context_, path)), "");
+  EXPECT_EQ(Done(ExportImageData(context_, path)), "");
   struct stat status;
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   std::string build = Data(build_path_);
   zk_.tree().Set({build_path_, "", -1}, 0, time_.clock().Now());
-  EXPECT_EQ(Shown(ImportImageData(context_, path)), "");
+  EXPECT_EQ(Done(ImportImageData(context_, path)), "");
   EXPECT_EQ(Data(build_path_), build);
   std::ofstream(path) << "[]";
   EXPECT_THROW(time_.Run(ImportImageData(context_, path)), Error);

@@ -1,54 +1,63 @@
 #include "cli/info.h"
 
-#include <ostream>
+#include <boost/json/serialize.hpp>
 
 namespace nodepool::cli {
 namespace {
 
 namespace json = boost::json;
 using listing::Listing;
+using Listings = ListingCommand::Listings;
 
-Listing ImageRows(const std::vector<store::UploadKey>& uploads) {
-  std::map<store::BuildKey, std::vector<UploadId>> by_build;
-  for (const store::UploadKey& key : uploads) by_build[key.build].push_back(key.upload);
+Listing ImageRows(const store::ImageCache& images, const ProviderName& provider) {
+  std::map<store::BuildKey, json::array> uploads;  // their ids, sorted
+  for (const store::BuildKey& build : images.BuildsIn(provider)) uploads[build];
+  for (const auto& [key, upload] : images.uploads()) {
+    if (key.provider == provider) uploads[key.build].emplace_back(key.upload.value);
+  }
   Listing listing{{{"image", "Image Name"}, {"build_id", "Build ID"}, {"upload_ids", "Upload IDs"}}, {}};
-  for (auto& [build, ids] : by_build) {
-    std::ranges::sort(ids);
-    json::array names;
-    for (const UploadId& id : ids) names.emplace_back(id.value);
-    listing.rows.push_back({build.image.value, build.build.value, std::move(names)});
+  for (auto& [build, ids] : uploads) {
+    listing.rows.push_back({build.image.value, build.build.value, std::move(ids)});
   }
   return listing;
 }
 
-Listing NodeRows(const std::map<NodeId, store::StoredNode>& nodes, const ProviderName& provider) {
+Listing NodeRows(const store::NodeCache& nodes, const ProviderName& provider) {
   Listing listing{{{"id", "ID"}, {"server_id", "Server ID"}}, {}};
-  for (const auto& [id, node] : nodes) {
-    if (node.record.provider == provider) listing.rows.push_back({id.value, node.record.external_id});
+  for (const NodeId& id : nodes.OfProvider(provider)) {
+    listing.rows.push_back({id.value, nodes.Find(id)->record.external_id});
   }
   return listing;
+}
+
+Task<Listings> Make(ProviderName provider, const Tree& tree) {
+  Listings listings;
+  listings.push_back(ImageRows(tree.images(), provider));
+  listings.push_back(NodeRows(tree.nodes(), provider));
+  co_return listings;
+}
+
+std::string Layout(const ProviderName& provider, const Listings& listings, const View& view, WallTime now) {
+  const Listing& images = listings[0];
+  const Listing& nodes = listings[1];
+  if (view.output == Output::kJson) {
+    json::object result;
+    result["provider"] = provider.value;
+    result["images"] = ToJson(images, now);
+    result["nodes"] = ToJson(nodes, now);
+    return json::serialize(result);
+  }
+  return fmt::format("ZooKeeper data for provider {}\n\nImage data:\n{}\n\nNodes:\n{}", provider,
+                     ToTable(images, now), ToTable(nodes, now));
 }
 
 }  // namespace
 
-Task<int> Info(Context& context, ProviderName provider, Output output) {
-  std::vector<store::UploadKey> uploads = co_await context.store.ListUploads(provider);
-  std::map<NodeId, store::StoredNode> nodes = co_await ReadNodes(context);
-  Listing image_rows = ImageRows(uploads);
-  Listing node_rows = NodeRows(nodes, provider);
-  if (output == Output::kJson) {
-    json::object result;
-    result["provider"] = provider.value;
-    result["images"] = ToJson(image_rows);
-    result["nodes"] = ToJson(node_rows);
-    context.out << result << '\n';
-    co_return 0;
-  }
-  WallTime now = context.loop.Now();
-  context.out << "ZooKeeper data for provider " << provider.value << "\n\nImage data:\n"
-              << ToTable(image_rows, now) << "\n\nNodes:\n"
-              << ToTable(node_rows, now) << '\n';
-  co_return 0;
+ListingCommand InfoListing(ProviderName provider) {
+  return {.needs = {.nodes = true, .images = true},
+          .make = [provider](Context&, const Tree& tree) { return Make(provider, tree); },
+          .layout = [provider](const Listings& listings, const View& view,
+                               WallTime now) { return Layout(provider, listings, view, now); }};
 }
 
 }  // namespace nodepool::cli

@@ -9,7 +9,7 @@
 namespace nodepool::cli {
 
 // Why requests wait, as the launchers say: for each request the entries of `waits`
-// (see web/request_report.h), each with the `launcher` that said it.
+// (docs/reference/api.md), each with the `launcher` that said it.
 using WaitsByRequest = std::map<RequestId, boost::json::array>;
 
 // Asks the web server of every registered launcher, all at once. One that gives no

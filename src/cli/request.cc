@@ -219,7 +219,7 @@ void Requester::Print(RequestId id) {
   if (options_.output == Output::kJson) {
     json::object result;
     result["request"] = id.value;
-    result["nodes"] = ToJson(listing);
+    result["nodes"] = ToJson(listing, context_.loop.Now());
     context_.out << result << std::endl;
     return;
   }

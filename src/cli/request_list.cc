@@ -1,7 +1,6 @@
 #include "cli/request_list.h"
 
 #include <algorithm>
-#include <ostream>
 
 #include "base/text.h"
 #include "cli/launcher_query.h"
@@ -31,33 +30,43 @@ std::string WaitText(const json::array& waits) {
 }
 
 // Adds the columns of --detail.
-void AddDetail(Listing& listing, const std::map<RequestId, store::StoredRequest>& requests,
-               const WaitsByRequest& waits, Output output) {
-  listing.columns.insert(listing.columns.end(),
-                         {{"age", "Age"}, {"tenant_name", "Tenant"}, {"waits", "Waits For"}});
-  auto row = listing.rows.begin();
-  for (const auto& [id, request] : requests) {
-    row->push_back(ToSeconds(request.record.created_time.value_or(request.record.state_time)));
-    row->push_back(JsonText(request.record.tenant_name));
+void AddDetail(Listing& listing, const store::RequestCache& requests, const WaitsByRequest& waits,
+               Output output) {
+  listing.columns.insert(
+      listing.columns.end(),
+      {{"age", "Age", listing::Kind::kTime}, {"tenant_name", "Tenant"}, {"waits", "Waits For"}});
+  for (json::array& row : listing.rows) {
+    RequestId id(std::string(row[0].as_string()));
+    const NodeRequest& record = requests.Find(id)->record;
+    row.push_back(ToSeconds(record.created_time.value_or(record.state_time)));
+    row.push_back(JsonText(record.tenant_name));
     auto found = waits.find(id);
     json::array reasons = found == waits.end() ? json::array() : found->second;
-    row->push_back(output == Output::kJson ? json::value(std::move(reasons))
-                                           : json::value(WaitText(reasons)));
-    ++row;
+    row.push_back(output == Output::kJson ? json::value(std::move(reasons)) : json::value(WaitText(reasons)));
   }
+}
+
+Task<ListingCommand::Listings> Make(Context& context, const Tree& tree, RequestColumns columns,
+                                    Output output) {
+  ListingCommand::Listings listings;
+  if (columns == RequestColumns::kBrief) {
+    listings.push_back(listing::ListRequests(tree.requests().all()));
+  } else {
+    WaitsByRequest waits = co_await AskWhyRequestsWait(context);
+    listings.push_back(listing::ListRequests(tree.requests().all()));
+    AddDetail(listings.front(), tree.requests(), waits, output);
+  }
+  co_return listings;
 }
 
 }  // namespace
 
-Task<int> RequestList(Context& context, RequestColumns columns, Output output) {
-  std::map<RequestId, store::StoredRequest> requests = co_await ReadRequests(context);
-  Listing listing = listing::ListRequests(requests);
-  if (columns == RequestColumns::kDetail) {
-    WaitsByRequest waits = co_await AskWhyRequestsWait(context);
-    AddDetail(listing, requests, waits, output);
-  }
-  Print(context, listing, output);
-  co_return 0;
+ListingCommand RequestListing(RequestColumns columns, Output output) {
+  return {.needs = {.requests = true},
+          .columns = listing::RequestColumns(),
+          .make = [columns, output](Context& context, const Tree& tree) {
+            return Make(context, tree, columns, output);
+          }};
 }
 
 }  // namespace nodepool::cli

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/command.h"
+#include "cli/show_listing.h"
 
 namespace nodepool::cli {
 
@@ -9,7 +9,8 @@ enum class RequestColumns {
   kDetail,  // also age, tenant and, asked of the launchers, why the request waits
 };
 
-// `nodepool request-list [--detail] [--json]`: every request, by id.
-Task<int> RequestList(Context& context, RequestColumns columns, Output output);
+// `nodepool request-list [--detail]`: every request, by id. For tables the reasons are
+// lines of text, for JSON what the launchers answered.
+ListingCommand RequestListing(RequestColumns columns, Output output);
 
 }  // namespace nodepool::cli

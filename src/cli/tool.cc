@@ -1,8 +1,11 @@
 #include "cli/tool.h"
 
+#include <unistd.h>
+
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <iostream>
 
 #include "async/blocking_pool.h"
 #include "async/task_group.h"
@@ -91,6 +94,14 @@ Task<std::string> AskLauncher(Loop& loop, int port, std::string hostname, std::s
   co_return std::move(response.body);
 }
 
+// By the usual signs, https://no-color.org among them.
+bool IsColorForbidden() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return (no_color != nullptr && *no_color != 0) || terminal == nullptr ||
+         std::string_view(terminal) == "dumb";
+}
+
 int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driver::Registry& drivers,
                   const Invocation& invocation, std::ostream& out) {
   const config::Config& config = loaded->common;
@@ -111,6 +122,8 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   context.ask_launcher = [&loop, port = config.webapp.port](std::string hostname, std::string target) {
     return AskLauncher(loop, port, std::move(hostname), std::move(target));
   };
+  context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
+  context.wants_color = context.is_terminal && !IsColorForbidden();
   Outcome outcome;
   RunToEnd(loop, RunCommand(context, ServerNames(zookeeper), invocation, outcome));
   if (outcome.error && VerdictOf(outcome.error) == Verdict::kCancelled) return kInterrupted;

@@ -219,20 +219,10 @@ std::string Launcher::WhyNotReady() const {
   return "Providers that have not started yet:" + missing + ".";
 }
 
-std::vector<RequestStatus> Launcher::Requests(std::optional<RequestState> state, std::size_t limit) const {
-  std::vector<RequestStatus> found;
-  if (state) {
-    for (const RequestId& id : requests_.InState(*state)) {
-      if (found.size() == limit) return found;
-      found.push_back(StatusOf(*requests_.Find(id)));
-    }
-    return found;
-  }
+void Launcher::ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {
   for (const auto& [id, request] : requests_.all()) {
-    if (found.size() == limit) return found;
-    found.push_back(StatusOf(request));
+    if (!see(StatusOf(request))) return;
   }
-  return found;
 }
 
 RequestStatus Launcher::StatusOf(const store::StoredRequest& request) const {
@@ -251,6 +241,44 @@ RequestStatus Launcher::StatusOf(const store::StoredRequest& request) const {
     for (const auto& [key, pool] : pools_) ask(*pool);
     for (const auto& pool : draining_) ask(*pool);
   }
+  return status;
+}
+
+std::vector<ProviderStatus> Launcher::Providers() const {
+  std::vector<ProviderStatus> all;
+  for (const ProviderName& name : providers_.Managed()) all.push_back(StatusOf(name));
+  return all;
+}
+
+ProviderStatus Launcher::StatusOf(const ProviderName& name) const {
+  ProviderStatus status;
+  status.name = name;
+  status.driver = providers_.ConfigOf(name).driver;
+  status.is_draining = !context_.config->providers.contains(name);
+  status.health = providers_.HealthOf(name);
+  if (status.health.next_attempt) {
+    status.next_start = std::max(Duration::zero(), *status.health.next_attempt - context_.loop.SteadyNow());
+  }
+  status.max_concurrency = providers_.ConfigOf(name).max_concurrency;
+  status.launches = ledger_.LaunchesInProgress(name);
+  std::map<PoolName, std::map<std::string_view, int>> nodes;
+  for (const NodeId& id : nodes_.OfProvider(name)) {
+    const Node& node = nodes_.Find(id)->record;
+    std::string_view state = node.state ? ToString(*node.state) : "";
+    ++status.nodes[state];
+    ++nodes[node.pool][state];
+  }
+  auto add = [&](const PoolWorker& worker, bool is_draining) {
+    if (worker.key().provider != name) return;
+    sched::Budget budget = worker.ProviderBudget();
+    if (!budget.limit.empty()) status.limit = std::move(budget.limit);
+    if (!budget.used.empty()) status.used = std::move(budget.used);
+    PoolStatus& pool = status.pools.emplace_back(worker.Status());
+    pool.is_draining = is_draining;
+    pool.nodes = std::move(nodes[worker.key().pool]);
+  };
+  for (const auto& [key, worker] : pools_) add(*worker, false);
+  for (const auto& worker : draining_) add(*worker, true);
   return status;
 }
 

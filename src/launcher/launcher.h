@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@
 #include "launcher/records.h"
 #include "launcher/scheduler.h"
 #include "launcher/stats_worker.h"
+#include "launcher/status.h"
 #include "launcher/wait_reasons.h"
 
 namespace nodepool::launcher {
@@ -60,8 +62,11 @@ class Launcher {
   // What is missing, for a person.
   std::string WhyNotReady() const;
 
-  // The requests of the cluster, by id: those in `state`, or all; at most `limit`.
-  std::vector<RequestStatus> Requests(std::optional<RequestState> state, std::size_t limit) const;
+  // Shows the requests of the cluster, by id, for as long as `see` wants more.
+  void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const;
+
+  // The providers of this launcher, by name.
+  std::vector<ProviderStatus> Providers() const;
 
   Records records() const { return {nodes_, requests_, images_, registry_}; }
 
@@ -80,6 +85,7 @@ class Launcher {
   bool IsDraining(const ProviderName& name) const;
   void PoolsChanged();
   RequestStatus StatusOf(const store::StoredRequest& request) const;
+  ProviderStatus StatusOf(const ProviderName& name) const;
   bool IsLabelAvailable(const LabelName& label) const;
   Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 

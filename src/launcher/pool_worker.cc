@@ -224,6 +224,32 @@ sched::PoolView PoolWorker::ViewFor(const sched::ServiceOrder& order) const {
   return view;
 }
 
+sched::Budget PoolWorker::ProviderBudget() const {
+  return provider() == nullptr ? sched::Budget() : PlainView().provider;
+}
+
+PoolStatus PoolWorker::Status() const {
+  PoolStatus status;
+  status.name = key_.pool;
+  status.launcher = launcher_id_;
+  status.is_registered = is_registered();
+  status.is_waiting = entry_.content().is_paused;
+  status.priority = config_->priority;
+  status.requests = handlers_.size();
+  status.limit = config_->Limit().resources();
+  status.used = context_.nodes.UsedBy(key_);
+  if (provider() != nullptr) {
+    status.used = UsedBy(key_);
+    sched::Add(status.used, surroundings_.ledger.PendingIn(key_));
+  }
+  for (const auto& [name, config] : config_->labels) {
+    std::size_t free_nodes = context_.nodes.FreeNodes(key_, name).size();
+    LabelStatus& label = status.labels.emplace_back(name, IsLabelAvailable(name), free_nodes);
+    if (auto fault = faults_.find(name); fault != faults_.end()) label.fault = fault->second;
+  }
+  return status;
+}
+
 sched::Decision PoolWorker::StillAcceptable(const NodeRequest& request) const {
   if (provider() == nullptr) return {};
   return sched::DeclineReason(PlainView(), request);

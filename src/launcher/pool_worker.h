@@ -10,6 +10,7 @@
 #include "driver/load_config.h"
 #include "launcher/handler.h"
 #include "launcher/provider_manager.h"
+#include "launcher/status.h"
 #include "sched/assign.h"
 #include "sched/victims.h"
 #include "store/component_registry.h"
@@ -53,6 +54,9 @@ class PoolWorker : public HandlerHost {
   // Whether our entry is visible in our own registry: the proxy for a complete one.
   bool is_registered() const;
   sched::PoolView View() const;
+  PoolStatus Status() const;
+  // What the provider may use altogether, and what its pools do; nothing while it does not run.
+  sched::Budget ProviderBudget() const;
   // What nodes of these labels, all of the pool, need together.
   Resources NeedOf(const std::vector<LabelName>& labels) const;
   // Whether a node of the label could be launched, given capacity.

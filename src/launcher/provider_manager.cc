@@ -62,12 +62,13 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
     if (!error) break;
     context_.metrics.Add(stats::kProviderStartFailures, {generation->config->name.value});
     Duration pause = backoff.Next();
+    generation->health = {false, MessageOf(error), context_.loop.SteadyNow() + pause};
     logger_.Error("Error starting provider {}: {}. Next attempt in {} s", name, MessageOf(error),
                   std::chrono::duration_cast<std::chrono::seconds>(pause).count());
     co_await StopQuietly(std::exchange(generation->provider, nullptr));
     co_await context_.loop.SleepFor(pause);
   }
-  generation->is_started = true;
+  generation->health = {.is_up = true};
   listener_.started(name);
 }
 
@@ -82,7 +83,7 @@ Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
 }
 
 void ProviderManager::Retire(std::shared_ptr<Generation> generation) {
-  generation->is_started = false;
+  generation->health = {};
   if (generation->provider) generation->provider->Idle();
   retiring_.Spawn("retire provider " + generation->config->name.value, StopGeneration(generation));
 }
@@ -117,7 +118,7 @@ Task<> ProviderManager::Stop() {
 
 std::shared_ptr<driver::Provider> ProviderManager::Find(const ProviderName& name) const {
   auto found = current_.find(name);
-  return found != current_.end() && found->second->is_started ? found->second->provider : nullptr;
+  return found != current_.end() && found->second->health.is_up ? found->second->provider : nullptr;
 }
 
 std::vector<ProviderName> ProviderManager::Managed() const {
@@ -128,13 +129,13 @@ std::vector<ProviderName> ProviderManager::Managed() const {
 
 bool ProviderManager::all_started() const {
   return std::all_of(current_.begin(), current_.end(),
-                     [](const auto& entry) { return entry.second->is_started; });
+                     [](const auto& entry) { return entry.second->health.is_up; });
 }
 
 std::vector<std::shared_ptr<driver::Provider>> ProviderManager::Running() const {
   std::vector<std::shared_ptr<driver::Provider>> running;
   for (const auto& [name, generation] : current_) {
-    if (generation->is_started) running.push_back(generation->provider);
+    if (generation->health.is_up) running.push_back(generation->provider);
   }
   return running;
 }

@@ -10,6 +10,7 @@
 #include "driver/load_config.h"
 #include "launcher/context.h"
 #include "launcher/stats_observer.h"
+#include "launcher/status.h"
 
 namespace nodepool::launcher {
 
@@ -48,6 +49,11 @@ class ProviderManager {
   // Whether every provider is up.
   bool all_started() const;
   std::vector<std::shared_ptr<driver::Provider>> Running() const;
+  // Of a provider that it is responsible for.
+  const ProviderHealth& HealthOf(const ProviderName& name) const { return current_.at(name)->health; }
+  const driver::ProviderConfig& ConfigOf(const ProviderName& name) const {
+    return *current_.at(name)->config;
+  }
 
  private:
   // A provider as made from one configuration, from its first start to its stop.
@@ -56,7 +62,7 @@ class ProviderManager {
 
     std::shared_ptr<const driver::ProviderConfig> config;
     std::shared_ptr<driver::Provider> provider;  // null before the first start
-    bool is_started = false;
+    ProviderHealth health;
     bool is_tried = false;
     TaskGroup starting;
   };

@@ -7,6 +7,8 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::string_view kPaused = "paused";
+
 json::value StateText(const std::optional<ImageState>& state) {
   return state ? json::value(ToString(*state)) : json::value();
 }
@@ -22,18 +24,41 @@ bool HasBuilds(const store::ImageCache& images, const ImageName& image) {
 
 }  // namespace
 
+std::vector<Column> BuildColumns() {
+  std::vector<std::string_view> states = ImageStateWords();
+  states.push_back(kPaused);
+  return {{"id", "ID"},
+          {"image", "Image"},
+          {"builder", "Builder"},
+          {"formats", "Formats"},
+          {"state", "State", Kind::kState, std::move(states)},
+          {"age", "Age", Kind::kTime}};
+}
+
+std::vector<Column> UploadColumns() {
+  return {{"id", "Build ID"},
+          {"upload_id", "Upload ID"},
+          {"provider", "Provider", Kind::kProvider},
+          {"image", "Image"},
+          {"external_name", "Provider Image Name"},
+          {"external_id", "Provider Image ID"},
+          {"state", "State", Kind::kState, ImageStateWords()},
+          {"age", "Age", Kind::kTime}};
+}
+
+std::vector<Column> ImageStatusColumns() {
+  return {{"image", "Image"},
+          {"paused", "Paused"},
+          {"build_request", "Build Request"},
+          {"build_request_age", "Build Request Age", Kind::kTime}};
+}
+
 Listing ListBuilds(const store::ImageCache& images) {
-  Listing listing{{{"id", "ID"},
-                   {"image", "Image"},
-                   {"builder", "Builder"},
-                   {"formats", "Formats"},
-                   {"state", "State"},
-                   {"age", "Age"}},
-                  {}};
+  Listing listing{BuildColumns(), {}};
   for (const auto& [key, build] : images.builds()) {
     json::array formats(build.record.formats.begin(), build.record.formats.end());
     json::value state =
-        images.paused().contains(key.image) ? json::value("paused") : StateText(build.record.state);
+        images.paused().contains(key.image) ? json::value(kPaused) : StateText(build.record.state);
     listing.rows.push_back({key.str(), key.image.value, JsonText(build.record.builder), std::move(formats),
                             std::move(state), UnixTime(build.record.state_time)});
   }
@@ -41,15 +66,7 @@ Listing ListBuilds(const store::ImageCache& images) {
 }
 
 Listing ListUploads(const store::ImageCache& images) {
-  Listing listing{{{"id", "Build ID"},
-                   {"upload_id", "Upload ID"},
-                   {"provider", "Provider"},
-                   {"image", "Image"},
-                   {"external_name", "Provider Image Name"},
-                   {"external_id", "Provider Image ID"},
-                   {"state", "State"},
-                   {"age", "Age"}},
-                  {}};
+  Listing listing{UploadColumns(), {}};
   for (const auto& [key, upload] : images.uploads()) {
     listing.rows.push_back({key.build.build.value, key.upload.value, key.provider.value,
                             key.build.image.value, JsonText(upload.record.external_name),
@@ -60,11 +77,7 @@ Listing ListUploads(const store::ImageCache& images) {
 }
 
 Listing ListImageStatus(const store::ImageCache& images) {
-  Listing listing{{{"image", "Image"},
-                   {"paused", "Paused"},
-                   {"build_request", "Build Request"},
-                   {"build_request_age", "Build Request Age"}},
-                  {}};
+  Listing listing{ImageStatusColumns(), {}};
   for (const ImageName& image : images.images()) {
     json::value request, age;
     if (auto found = images.build_requests().find(image); found != images.build_requests().end()) {

@@ -7,6 +7,10 @@ namespace nodepool::listing {
 
 // What operations.md 5.4 lists of images, from a cache that is complete; keys as in 6.3.
 
+std::vector<Column> BuildColumns();
+std::vector<Column> UploadColumns();
+std::vector<Column> ImageStatusColumns();
+
 // Builds, by image and id. A paused image's builds are all shown as paused.
 Listing ListBuilds(const store::ImageCache& images);
 

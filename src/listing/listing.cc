@@ -2,25 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 
 #include "base/text.h"
+#include "listing/state_style.h"
 #include "listing/table.h"
 
 namespace nodepool::listing {
 namespace {
 
+bool IsTime(const Column& column, const boost::json::value& cell) {
+  return (column.kind == Kind::kTime || column.kind == Kind::kAge) && cell.is_number();
+}
+
+std::string AgeText(const boost::json::value& cell, WallTime now) {
+  return FormatAge(now - FromSeconds(cell.to_number<double>()));
+}
+
 std::string Visible(std::string_view text) {
+  auto is_control = [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; };
+  if (std::ranges::none_of(text, is_control)) return std::string(text);
   std::string out;
   for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    bool is_control = (byte < 0x20 && c != '\n') || byte == 0x7f;
-    out += is_control ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+    out += is_control(static_cast<unsigned char>(c)) ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c))
+                                                     : std::string(1, c);
   }
   return out;
 }
-
-bool IsAge(const std::string& key) { return key == "age" || key.ends_with("_age"); }
 
 }  // namespace
 
@@ -44,26 +53,37 @@ std::string FormatAge(Duration age) {
                      rest.seconds().count());
 }
 
-std::string ToTable(const Listing& listing, WallTime now) {
+std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
   std::vector<std::string> header;
   for (const Column& column : listing.columns) header.push_back(column.title);
   Table table(std::move(header));
   for (const auto& row : listing.rows) {
-    std::vector<std::string> cells;
+    std::vector<Cell> cells;
+    cells.reserve(row.size());
     for (std::size_t i = 0; i < row.size(); ++i) {
-      bool is_time = IsAge(listing.columns[i].key) && row[i].is_number();
-      cells.push_back(is_time ? FormatAge(now - FromSeconds(row[i].to_number<double>())) : CellText(row[i]));
+      const Column& column = listing.columns[i];
+      Cell& cell = cells.emplace_back(IsTime(column, row[i]) ? AgeText(row[i], now) : CellText(row[i]));
+      if (colors == Colors::kStates && column.kind == Kind::kState) cell.style = StyleOf(cell.text);
     }
     table.AddRow(std::move(cells));
   }
   return table.ToString();
 }
 
-boost::json::array ToJson(const Listing& listing) {
+boost::json::value JsonCell(const Column& column, const boost::json::value& cell, WallTime now) {
+  bool is_age = column.kind == Kind::kAge && IsTime(column, cell);
+  return is_age ? boost::json::value(AgeText(cell, now)) : cell;
+}
+
+boost::json::array ToJson(const Listing& listing, WallTime now) {
   boost::json::array rows;
+  rows.reserve(listing.rows.size());
   for (const auto& row : listing.rows) {
     boost::json::object object;
-    for (std::size_t i = 0; i < row.size(); ++i) object[listing.columns[i].key] = row[i];
+    object.reserve(row.size());
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      object[listing.columns[i].key] = JsonCell(listing.columns[i], row[i], now);
+    }
     rows.push_back(std::move(object));
   }
   return rows;

@@ -3,15 +3,28 @@
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 
 namespace nodepool::listing {
 
+// What a column is about: which filter asks it (row_filter.h), how it is shown.
+enum class Kind {
+  kPlain,
+  kState,
+  kLabel,     // one or a list
+  kProvider,  // one or a list
+  kTime,      // a Unix time; a table shows how long ago it was
+  kAge,       // the same, and JSON shows how long ago, too
+};
+
 struct Column {
   std::string key;    // in JSON
   std::string title;  // in the table
+  Kind kind = Kind::kPlain;
+  std::vector<std::string_view> words = {};  // of a state: all that it may be
 };
 
 // What a listing command found, before anybody decided how to show it.
@@ -20,16 +33,21 @@ struct Listing {
   std::vector<boost::json::array> rows;  // as many cells as columns
 };
 
+enum class Colors { kNone, kStates };
+
 // "DD:HH:MM:SS" in whole seconds, each part at least two digits; a negative duration
 // borrows from the days (operations.md 5.3).
 std::string FormatAge(Duration age);
 
-// The table of operations.md 5.3. A number in a column whose key is "age" or ends in
-// "_age" is a Unix time and shown as its age at `now`.
-std::string ToTable(const Listing& listing, WallTime now);
+// The table of operations.md 5.3, ages as they are at `now`; with the escape sequences of
+// terminals around states where colors are wanted.
+std::string ToTable(const Listing& listing, WallTime now, Colors colors = Colors::kNone);
 
 // One object per row, keys in the order of the columns.
-boost::json::array ToJson(const Listing& listing);
+boost::json::array ToJson(const Listing& listing, WallTime now);
+
+// A cell as JSON shows it.
+boost::json::value JsonCell(const Column& column, const boost::json::value& cell, WallTime now);
 
 // A cell as text: null empty, lists joined with a comma, True/False, mappings as
 // compact JSON (D-60). Control characters are made visible, since the records come

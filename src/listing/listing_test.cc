@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-// operations.md 5.3.
+// operations.5.3.
 TEST(ListingTest, AgesHaveFourPartsOfAtLeastTwoDigits) {
   EXPECT_EQ(FormatAge(std::chrono::seconds(0)), "00:00:00:00");
   EXPECT_EQ(FormatAge(std::chrono::milliseconds(59'999)), "00:00:00:59");
@@ -27,7 +27,7 @@ TEST(ListingTest, NegativeAgesBorrowFromTheDays) {
   EXPECT_EQ(FormatAge(-std::chrono::days(12)), "-12:00:00:00");
 }
 
-// operations.md 5.3, D-60.
+// operations.5.3, D-60.
 TEST(ListingTest, CellsOfEveryKind) {
   EXPECT_EQ(CellText(nullptr), "");
   EXPECT_EQ(CellText("text"), "text");
@@ -38,12 +38,30 @@ TEST(ListingTest, CellsOfEveryKind) {
   EXPECT_EQ(CellText(json::object{{"a", 1}}), R"({"a":1})");
 }
 
+TEST(ListingTest, JsonShowsTimesAndAges) {
+  Listing listing{{{"made", "Made", Kind::kTime}, {"age", "Age", Kind::kAge}}, {{999'999'940, 999'999'940}}};
+  EXPECT_EQ(json::serialize(ToJson(listing, FromSeconds(1'000'000'000))),
+            R"([{"made":999999940,"age":"00:00:01:00"}])");
+}
+
+TEST(ListingTest, StatesHaveColorsWhereTheyAreWanted) {
+  Listing listing{{{"id", "ID"}, {"state", "State", Kind::kState}}, {{"ready", "ready"}, {"1", "unheard"}}};
+  EXPECT_EQ(ToTable(listing, WallTime(), Colors::kStates),
+            "+-------+---------+\n"
+            "| ID    | State   |\n"
+            "+-------+---------+\n"
+            "| ready | \x1b[32mready\x1b[0m   |\n"
+            "| 1     | unheard |\n"
+            "+-------+---------+");
+  EXPECT_EQ(ToTable(listing, WallTime()).find('\x1b'), std::string::npos);
+}
+
 TEST(ListingTest, ControlCharactersDoNotReachTheTerminal) {
   EXPECT_EQ(CellText("\x1b[31mred\nnext"), "\\x1b[31mred\nnext");
 }
 
-TEST(ListingTest, NumbersInAgeColumnsAreUnixTimes) {
-  Listing listing{{{"build_request_age", "Age"}, {"age", "Age"}, {"page", "Page"}},
+TEST(ListingTest, TablesShowHowLongAgoATimeIs) {
+  Listing listing{{{"build_request_age", "Age", Kind::kTime}, {"age", "Age", Kind::kAge}, {"page", "Page"}},
                   {{999'999'940, nullptr, 60}}};
   EXPECT_EQ(ToTable(listing, FromSeconds(1'000'000'000)),
             "+-------------+-----+------+\n"
@@ -69,11 +87,11 @@ store::StoredNode ExampleNode() {
   return node;
 }
 
-// operations.md 5.4: column order, and 16.11: column positions are an interface.
+// operations.5.4, 16.11: the order of columns is an interface.
 TEST(NodeListingTest, BriefTable) {
   WallTime now = FromSeconds(1'000'000'061);
   store::StoredNode node = ExampleNode();
-  EXPECT_EQ(ToTable(ListNodes({&node}, NodeColumns::kBrief, now), now),
+  EXPECT_EQ(ToTable(ListNodes({&node}, NodeColumns::kBrief), now),
             "+------------+----------+------------+-----------+-------------+------+--------+-------------+--"
             "------+\n"
             "| ID         | Provider | Label      | Server ID | Public IPv4 | IPv6 | State  | Age         | "
@@ -88,7 +106,7 @@ TEST(NodeListingTest, BriefTable) {
 
 TEST(NodeListingTest, DetailHasTwentyOneColumns) {
   store::StoredNode node = ExampleNode();
-  Listing listing = ListNodes({&node}, NodeColumns::kDetail, FromSeconds(1'000'000'061));
+  Listing listing = ListNodes({&node}, NodeColumns::kDetail);
   std::vector<std::string> titles;
   for (const Column& column : listing.columns) titles.push_back(column.title);
   EXPECT_EQ(
@@ -96,7 +114,7 @@ TEST(NodeListingTest, DetailHasTwentyOneColumns) {
       "ID|Provider|Label|Server ID|Public IPv4|IPv6|State|Age|Locked|Pool|Hostname|Private IPv4|AZ|Username|"
       "Port|Launcher|Allocated To|Hold Job|Comment|User Data|Driver Data");
   EXPECT_EQ(
-      json::serialize(ToJson(listing)),
+      json::serialize(ToJson(listing, FromSeconds(1'000'000'061))),
       R"([{"id":"0000000107","provider":"cloud-a","label":["small","tiny"],"server_id":"i-17",)"
       R"("public_ipv4":"203.0.113.7","ipv6":null,"state":"in-use","age":"00:00:01:01","locked":"locked",)"
       R"("pool":"main","hostname":null,"private_ipv4":null,"AZ":null,"username":"zuul",)"
@@ -104,7 +122,7 @@ TEST(NodeListingTest, DetailHasTwentyOneColumns) {
       R"("comment":null,"user_data":{"zuul_system":"x"},"driver_data":null}])");
 }
 
-// operations.md 16.4: connection data of other kinds may hold credentials.
+// operations.16.4: connection data of other kinds may hold credentials.
 TEST(NodeListingTest, OnlyPortNumbersAreShown) {
   Node node;
   node.connection_port = json::object{{"token", "secret"}};

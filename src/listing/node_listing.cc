@@ -11,13 +11,13 @@ namespace json = boost::json;
 
 const std::vector<Column>& AllColumns() {
   static const std::vector<Column> columns = {{"id", "ID"},
-                                              {"provider", "Provider"},
-                                              {"label", "Label"},
+                                              {"provider", "Provider", Kind::kProvider},
+                                              {"label", "Label", Kind::kLabel},
                                               {"server_id", "Server ID"},
                                               {"public_ipv4", "Public IPv4"},
                                               {"ipv6", "IPv6"},
-                                              {"state", "State"},
-                                              {"age", "Age"},
+                                              {"state", "State", Kind::kState, NodeStateWords()},
+                                              {"age", "Age", Kind::kAge},
                                               {"locked", "Locked"},
                                               {"pool", "Pool"},
                                               {"hostname", "Hostname"},
@@ -38,7 +38,7 @@ constexpr std::size_t kBriefColumns = 9;
 
 json::value Text(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
 
-json::array Row(const store::StoredNode& node, WallTime now) {
+json::array Row(const store::StoredNode& node) {
   const Node& record = node.record;
   json::array labels;
   for (const LabelName& label : record.type) labels.emplace_back(label.value);
@@ -49,7 +49,7 @@ json::array Row(const store::StoredNode& node, WallTime now) {
           JsonText(record.public_ipv4),
           JsonText(record.public_ipv6),
           record.state ? json::value(ToString(*record.state)) : json::value(),
-          FormatAge(now - record.state_time),
+          ToSeconds(record.state_time),
           node.is_locked() ? "locked" : "unlocked",
           Text(record.pool.value),
           JsonText(record.hostname),
@@ -75,13 +75,17 @@ json::value ShownPort(const Node& node) {
   return is_digits ? port : json::value("redacted");
 }
 
-Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns, WallTime now) {
-  std::size_t count = columns == NodeColumns::kBrief ? kBriefColumns : AllColumns().size();
-  auto end = AllColumns().begin() + static_cast<std::ptrdiff_t>(count);
-  Listing listing{{AllColumns().begin(), end}, {}};
+std::vector<Column> ColumnsOf(NodeColumns columns) {
+  std::vector<Column> all = AllColumns();
+  if (columns == NodeColumns::kBrief) all.resize(kBriefColumns);
+  return all;
+}
+
+Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns) {
+  Listing listing{ColumnsOf(columns), {}};
   for (const store::StoredNode* node : nodes) {
-    json::array row = Row(*node, now);
-    row.resize(count);
+    json::array row = Row(*node);
+    row.resize(listing.columns.size());
     listing.rows.push_back(std::move(row));
   }
   return listing;

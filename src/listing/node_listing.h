@@ -1,8 +1,7 @@
 #pragma once
 
-#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
 
-#include "base/clock.h"
 #include "listing/listing.h"
 #include "store/records.h"
 
@@ -13,8 +12,10 @@ enum class NodeColumns {
   kDetail,  // all 21 of `list --detail`
 };
 
+std::vector<Column> ColumnsOf(NodeColumns columns);
+
 // Nodes as operations.md 5.4 shows them, in the order given; keys as in 6.3.
-Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns, WallTime now);
+Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns);
 
 // A node's port for people: "redacted" unless it is a number or a string of digits,
 // because connection data of other kinds may hold credentials.

@@ -4,16 +4,19 @@
 
 namespace nodepool::listing {
 
+std::vector<Column> RequestColumns() {
+  return {{"id", "Request ID"},
+          {"relative_priority", "Priority"},
+          {"state", "State", Kind::kState, RequestStateWords()},
+          {"requestor", "Requestor"},
+          {"node_types", "Node Types", Kind::kLabel},
+          {"nodes", "Nodes"},
+          {"declined_by", "Declined By"},
+          {"event_id", "Event ID"}};
+}
+
 Listing ListRequests(const std::map<RequestId, store::StoredRequest>& requests) {
-  Listing listing{{{"id", "Request ID"},
-                   {"relative_priority", "Priority"},
-                   {"state", "State"},
-                   {"requestor", "Requestor"},
-                   {"node_types", "Node Types"},
-                   {"nodes", "Nodes"},
-                   {"declined_by", "Declined By"},
-                   {"event_id", "Event ID"}},
-                  {}};
+  Listing listing{RequestColumns(), {}};
   for (const auto& [id, request] : requests) {
     const NodeRequest& record = request.record;
     listing.rows.push_back({id.value, record.relative_priority,

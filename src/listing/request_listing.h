@@ -1,9 +1,14 @@
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "listing/listing.h"
 #include "store/records.h"
 
 namespace nodepool::listing {
+
+std::vector<Column> RequestColumns();
 
 // Requests as operations.md 5.4 shows them, in the order given; keys as in 6.3.
 Listing ListRequests(const std::map<RequestId, store::StoredRequest>& requests);

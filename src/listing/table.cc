@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "base/text.h"
-
 namespace nodepool::listing {
 namespace {
 
@@ -64,29 +62,63 @@ std::uint32_t TakeCharacter(std::string_view& text) {
   return character;
 }
 
-using Lines = std::vector<std::string>;
+constexpr std::string_view kPlainStyle = "\x1b[0m";
 
-Lines LinesOf(const std::string& cell) {
-  Lines lines = Split(cell, '\n');
-  if (lines.empty()) lines.emplace_back();
-  return lines;
+// Calls `see` with the number and text of each line; there is at least one.
+template <class See>
+void ForEachLine(std::string_view text, See see) {
+  for (std::size_t number = 0;; ++number) {
+    std::size_t end = text.find('\n');
+    see(number, text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
 }
 
-void AppendRow(std::string& out, const std::vector<Lines>& cells, const std::vector<std::size_t>& widths) {
+std::size_t LineCount(std::string_view text) {
+  std::size_t count = 0;
+  ForEachLine(text, [&](std::size_t, std::string_view) { ++count; });
+  return count;
+}
+
+void AppendLine(std::string& out, std::string_view text, std::string_view style, std::size_t width) {
+  bool is_styled = !style.empty() && !text.empty();
+  if (is_styled) out += style;
+  out += text;
+  if (is_styled) out += kPlainStyle;
+  out.append(width - DisplayWidth(text), ' ');
+}
+
+void AppendRow(std::string& out, const std::vector<Cell>& cells, const std::vector<std::size_t>& widths) {
   std::size_t height = 1;
-  for (const Lines& lines : cells) height = std::max(height, lines.size());
+  for (const Cell& cell : cells) height = std::max(height, LineCount(cell.text));
   for (std::size_t line = 0; line < height; ++line) {
     for (std::size_t column = 0; column < cells.size(); ++column) {
-      const std::string text = line < cells[column].size() ? cells[column][line] : "";
-      out += "| " + text + std::string(widths[column] - DisplayWidth(text), ' ') + ' ';
+      std::string_view text;
+      ForEachLine(cells[column].text, [&](std::size_t number, std::string_view found) {
+        if (number == line) text = found;
+      });
+      out += "| ";
+      AppendLine(out, text, cells[column].style, widths[column]);
+      out += ' ';
     }
     out += "|\n";
+  }
+}
+
+void Widen(std::vector<std::size_t>& widths, const std::vector<Cell>& cells) {
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    ForEachLine(cells[column].text, [&](std::size_t, std::string_view line) {
+      widths[column] = std::max(widths[column], DisplayWidth(line));
+    });
   }
 }
 
 }  // namespace
 
 std::size_t DisplayWidth(std::string_view text) {
+  auto is_ascii = [](unsigned char c) { return c < 0x80; };
+  if (std::ranges::all_of(text, is_ascii)) return text.size();
   std::size_t width = 0;
   while (!text.empty()) {
     std::uint32_t character = TakeCharacter(text);
@@ -96,30 +128,16 @@ std::size_t DisplayWidth(std::string_view text) {
 }
 
 std::string Table::ToString() const {
-  std::vector<std::vector<Lines>> rows;
-  rows.reserve(rows_.size() + 1);
-  auto add = [&rows](const std::vector<std::string>& cells) {
-    std::vector<Lines>& row = rows.emplace_back();
-    for (const std::string& cell : cells) row.push_back(LinesOf(cell));
-  };
-  add(header_);
-  for (const auto& row : rows_) add(row);
-
   std::vector<std::size_t> widths(header_.size());
-  for (const auto& row : rows) {
-    for (std::size_t column = 0; column < row.size(); ++column) {
-      for (const std::string& line : row[column]) {
-        widths[column] = std::max(widths[column], DisplayWidth(line));
-      }
-    }
-  }
+  Widen(widths, header_);
+  for (const auto& row : rows_) Widen(widths, row);
   std::string rule = "+";
   for (std::size_t width : widths) rule += std::string(width + 2, '-') + '+';
 
   std::string out = rule + '\n';
-  AppendRow(out, rows.front(), widths);
+  AppendRow(out, header_, widths);
   out += rule + '\n';
-  for (std::size_t i = 1; i < rows.size(); ++i) AppendRow(out, rows[i], widths);
+  for (const auto& row : rows_) AppendRow(out, row, widths);
   return out + rule;
 }
 

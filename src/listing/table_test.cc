@@ -5,7 +5,7 @@
 namespace nodepool::listing {
 namespace {
 
-// operations.md 5.3, the example.
+// operations.5.3, the example.
 TEST(TableTest, ColumnsAreAsWideAsTheirWidestCell) {
   Table table({"ID", "State"});
   table.AddRow({"0000000007", "ready"});
@@ -29,7 +29,7 @@ TEST(TableTest, AnEmptyOneIsRuleHeaderRuleRule) {
 
 TEST(TableTest, LineBreaksMakeARowTaller) {
   Table table({"ID", "Comment", "End"});
-  table.AddRow({"1", "first\nsecond line", "x"});
+  table.AddRow({"1", "first\nsecond line", "x\n"});
   EXPECT_EQ(table.ToString(),
             "+----+-------------+-----+\n"
             "| ID | Comment     | End |\n"

@@ -49,6 +49,13 @@ std::optional<State> StateOf(const Words<State, n>& words, std::string_view text
   return std::nullopt;
 }
 
+template <class State, std::size_t n>
+std::vector<std::string_view> WordsOf(const Words<State, n>& words) {
+  std::vector<std::string_view> all;
+  for (const auto& [state, word] : words) all.push_back(word);
+  return all;
+}
+
 }  // namespace
 
 std::string_view ToString(NodeState state) { return Word(kNodeWords, state); }
@@ -58,5 +65,9 @@ std::string_view ToString(ImageState state) { return Word(kImageWords, state); }
 std::optional<NodeState> ParseNodeState(std::string_view text) { return StateOf(kNodeWords, text); }
 std::optional<RequestState> ParseRequestState(std::string_view text) { return StateOf(kRequestWords, text); }
 std::optional<ImageState> ParseImageState(std::string_view text) { return StateOf(kImageWords, text); }
+
+std::vector<std::string_view> NodeStateWords() { return WordsOf(kNodeWords); }
+std::vector<std::string_view> RequestStateWords() { return WordsOf(kRequestWords); }
+std::vector<std::string_view> ImageStateWords() { return WordsOf(kImageWords); }
 
 }  // namespace nodepool

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace nodepool {
 
@@ -37,5 +38,10 @@ std::string_view ToString(ImageState state);
 std::optional<NodeState> ParseNodeState(std::string_view text);
 std::optional<RequestState> ParseRequestState(std::string_view text);
 std::optional<ImageState> ParseImageState(std::string_view text);
+
+// Every word that a state of the kind may be.
+std::vector<std::string_view> NodeStateWords();
+std::vector<std::string_view> RequestStateWords();
+std::vector<std::string_view> ImageStateWords();
 
 }  // namespace nodepool

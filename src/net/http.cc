@@ -60,7 +60,8 @@ bool ParseTarget(std::string_view target, HttpRequest& request) {
     std::optional<std::string> name = Decoded(text.substr(0, equals), true);
     std::optional<std::string> value = Decoded(text.substr(std::min(equals + 1, text.size())), true);
     if (!name || !value) return false;
-    request.parameters[std::move(*name)] = std::move(*value);
+    request.parameters[*name] = *value;
+    request.query.emplace_back(std::move(*name), std::move(*value));
   }
   return true;
 }

@@ -11,9 +11,10 @@ namespace nodepool::net {
 // A request as handlers see it: parsed, and within the server's limits.
 struct HttpRequest {
   std::string method = "GET";
-  std::string path = "/";                         // decoded, without the query
-  std::map<std::string, std::string> parameters;  // of the query, decoded; the last of a name counts
-  std::map<std::string, std::string> headers;     // names in lower case
+  std::string path = "/";                                  // decoded, without the query
+  std::map<std::string, std::string> parameters;           // of the query, decoded; the last of a name counts
+  std::vector<std::pair<std::string, std::string>> query;  // all of them, in their order
+  std::map<std::string, std::string> headers;              // names in lower case
   std::string body;
 
   // The empty text when it is missing.

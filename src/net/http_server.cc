@@ -79,6 +79,37 @@ Task<boost::system::error_code> Write(tcp::socket& socket, http::response<http::
   co_return error;
 }
 
+// As far as that goes without waiting. What the peer has sent is taken first, since a close
+// would else take the answer back.
+void Refuse(tcp::socket& socket) {
+  constexpr std::string_view kBusy =
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
+      "Connection: close\r\n\r\nToo many connections\n";
+  boost::system::error_code ignored;
+  char sent[4096];
+  socket.non_blocking(true, ignored);
+  socket.read_some(asio::buffer(sent), ignored);
+  socket.write_some(asio::buffer(kBusy), ignored);
+  socket.shutdown(tcp::socket::shutdown_send, ignored);
+  socket.close(ignored);
+}
+
+// Counts the bytes of an answer while it lives.
+class Unsent {
+ public:
+  Unsent(std::size_t& total, std::size_t size) : total_(total), size_(size) { total_ += size_; }
+  ~Unsent() { total_ -= size_; }
+  Unsent(const Unsent&) = delete;
+  Unsent& operator=(const Unsent&) = delete;
+
+ private:
+  std::size_t& total_;
+  std::size_t size_;
+};
+
+// Answers up to here do not count as unsent.
+constexpr std::size_t kSmallAnswer = 64 * 1024;
+
 }  // namespace
 
 HttpServer::HttpServer(Loop& loop, Handler handler, HttpLimits limits)
@@ -125,9 +156,17 @@ Task<> HttpServer::Stop() {
   co_await tasks_.Stop();
 }
 
+// Whether a place was freed for another connection.
+bool HttpServer::MakeRoom() {
+  if (silent_.empty()) return false;
+  boost::system::error_code ignored;
+  silent_.front()->close(ignored);
+  silent_.pop_front();
+  return true;
+}
+
 Task<> HttpServer::Accept() {
   while (true) {
-    while (open_.size() >= static_cast<std::size_t>(limits_.connections)) co_await closed_.Wait();
     auto socket = std::make_shared<Socket>(loop_.context());
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
@@ -136,6 +175,10 @@ Task<> HttpServer::Accept() {
     if (error) {
       logger_.Warning("A web connection could not be accepted: {}", error.message());
       co_await loop_.SleepFor(std::chrono::seconds(1));
+      continue;
+    }
+    if (open_.size() >= limits_.connections && !MakeRoom()) {
+      Refuse(*socket);
       continue;
     }
     tasks_.Spawn("web connection", Serve(socket));
@@ -150,13 +193,19 @@ Task<> HttpServer::Serve(std::shared_ptr<Socket> socket) {
       boost::system::error_code ignored;
       (*place)->close(ignored);
       server.open_.erase(place);
-      server.closed_.NotifyOne();
     }
   } open{*this, open_.insert(open_.end(), socket)};
   co_await Converse(socket);
 }
 
 Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
+  // Noted among those who have not sent a request yet.
+  struct Silence {
+    std::list<Socket*>& silent;
+    Socket* socket;
+    Silence(std::list<Socket*>& all, Socket* own) : silent(all), socket(own) { silent.push_back(own); }
+    ~Silence() { silent.remove(socket); }
+  };
   boost::beast::flat_buffer buffer(limits_.header_bytes + limits_.body_bytes);
   for (int served = 1; socket->is_open(); ++served) {
     Parser parser;
@@ -164,6 +213,7 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
     parser.body_limit(limits_.body_bytes);
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
+    std::optional<Silence> silence(std::in_place, silent_, socket.get());
     if (buffer.size() == 0 && served > 1) {
       HangUpLater idle(loop_, *socket, limits_.idle_time);
       co_await socket->async_wait(tcp::socket::wait_read, token);
@@ -173,6 +223,7 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
       HangUpLater slow(loop_, *socket, limits_.request_time);
       co_await http::async_read(*socket, buffer, parser, token);
     }
+    silence.reset();
     HttpResponse response;
     bool is_head = false;
     bool keeps_alive = false;
@@ -190,6 +241,12 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
         response = Plain(400, "Bad Request: the target is not a path");
       }
     }
+    bool is_large = !is_head && response.body.size() > kSmallAnswer;
+    if (is_large && unsent_bytes_ > 0 && unsent_bytes_ + response.body.size() > limits_.unsent_bytes) {
+      response = Plain(503, "Others do not take their answers; try again");
+      is_large = false;
+    }
+    Unsent unsent(unsent_bytes_, is_large ? response.body.size() : 0);
     http::response<http::string_body> message = MessageOf(std::move(response), is_head, keeps_alive);
     HangUpLater slow(loop_, *socket, limits_.answer_time);
     boost::system::error_code failed = co_await Write(*socket, std::move(message), is_head);

@@ -15,7 +15,10 @@ namespace nodepool::net {
 struct HttpLimits {
   std::size_t header_bytes = 16 * 1024;  // 431
   std::size_t body_bytes = 64 * 1024;    // 413
-  int connections = 200;                 // further ones wait to be accepted
+  // For one more, whoever has been without a whole request for longest is hung up on; while
+  // all of them are being answered it gets 503.
+  std::size_t connections = 200;
+  std::size_t unsent_bytes = 64 << 20;  // of large answers together that peers do not take; 503
   int requests_per_connection = 1000;
   Duration request_time = std::chrono::seconds(10);  // for sending a request, from its first byte on
   Duration idle_time = std::chrono::seconds(30);     // between requests of a connection
@@ -46,6 +49,7 @@ class HttpServer {
   Task<> Serve(std::shared_ptr<Socket> socket);
   Task<> Converse(std::shared_ptr<Socket> socket);
   Task<HttpResponse> Answer(HttpRequest request);
+  bool MakeRoom();
 
   Loop& loop_;
   Handler handler_;
@@ -53,7 +57,8 @@ class HttpServer {
   log::Logger logger_;
   boost::asio::ip::tcp::acceptor acceptor_;
   std::list<std::shared_ptr<Socket>> open_;
-  WaitList closed_;
+  std::list<Socket*> silent_;  // those without a whole request, the longest first
+  std::size_t unsent_bytes_ = 0;
   TaskGroup tasks_;
 };
 

@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "async/event.h"
 #include "base/error.h"
 #include "net/hang_up.h"
 #include "net/http_get.h"
@@ -25,6 +26,21 @@ Task<HttpResponse> Echo(HttpRequest request) {
   HttpResponse response;
   response.body = request.method + " " + request.path + " a=" + request.Parameter("a") + " " + request.body;
   response.headers = {{"X-Agent", request.Header("user-agent")}};
+  co_return response;
+}
+
+Task<HttpResponse> EchoAfter(Event& asked, Event& answered, HttpRequest request) {
+  asked.Set();
+  co_await answered.Wait();
+  co_return co_await Echo(std::move(request));
+}
+
+Task<HttpResponse> Huge(int& count, HttpRequest request) {
+  HttpResponse response;
+  if (request.path == "/large") {
+    ++count;
+    response.body.assign(20 << 20, 'x');
+  }
   co_return response;
 }
 
@@ -57,6 +73,7 @@ class HttpServerTest : public ::testing::Test {
       if (error) co_return answer;
     }
   }
+  Task<> TalkInto(std::string& answer, std::string bytes) { answer = co_await Talk(std::move(bytes)); }
   std::string Exchange(std::string bytes) { return RunToEnd(loop_, Talk(std::move(bytes))); }
 
   Loop loop_;
@@ -132,17 +149,64 @@ TEST_F(HttpServerTest, AFailingHandlerIsAnInternalError) {
   EXPECT_EQ(log.Count("/throws could not be answered: no luck"), 1);
 }
 
-TEST_F(HttpServerTest, MoreConnectionsThanAllowedWait) {
+TEST_F(HttpServerTest, WhoIsSilentMakesRoomForOthers) {
   HttpLimits limits;
-  limits.connections = 1;
-  limits.idle_time = std::chrono::milliseconds(50);
-  limits.request_time = std::chrono::milliseconds(50);
+  limits.connections = 2;
   Start(limits);
-  asio::ip::tcp::socket first(loop_.context());
-  first.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(server_->port())});
-  // Served once the first, which says nothing, was hung up on.
+  auto connect = [&] {
+    asio::ip::tcp::socket socket(loop_.context());
+    socket.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(server_->port())});
+    return socket;
+  };
+  std::vector<asio::ip::tcp::socket> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(connect());
+  asio::write(silent.back(), asio::buffer(std::string("GET / HTT")));
+  SteadyTime start = loop_.SteadyNow();
   EXPECT_THAT(Exchange("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 200 "));
+  EXPECT_LT(loop_.SteadyNow() - start, limits.request_time);
+}
+
+TEST_F(HttpServerTest, OneTooManyIsToldSo) {
+  HttpLimits limits;
+  limits.connections = 1;
+  Event asked, answered;
+  server_ = std::make_unique<HttpServer>(
+      loop_, [&](HttpRequest request) { return EchoAfter(asked, answered, std::move(request)); }, limits);
+  server_->Listen("127.0.0.1", 0);
+  TaskGroup tasks(loop_, log::Logger("test"));
+  std::string first;
+  tasks.Spawn("first", TalkInto(first, "GET /1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  RunToEnd(loop_, asked.Wait());
+  std::string second = Exchange("GET /2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(second, AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("\r\n\r\nToo many connections\n")));
+  answered.Set();
+  RunToEnd(loop_, tasks.Join());
+  EXPECT_THAT(first, StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(HttpServerTest, WhoDoesNotTakeAnswersDoesNotFillTheMemory) {
+  HttpLimits limits;
+  limits.unsent_bytes = 40 << 20;
+  int large = 0;
+  server_ = std::make_unique<HttpServer>(
+      loop_, [&large](HttpRequest request) { return Huge(large, std::move(request)); }, limits);
+  server_->Listen("127.0.0.1", 0);
+  std::vector<asio::ip::tcp::socket> greedy;
+  for (int i = 0; i < 2; ++i) {
+    asio::ip::tcp::socket& socket = greedy.emplace_back(loop_.context());
+    socket.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(server_->port())});
+    asio::write(socket, asio::buffer(std::string("GET /large HTTP/1.1\r\nHost: x\r\n\r\n")));
+  }
+  while (large < 2) RunToEnd(loop_, loop_.SleepFor(std::chrono::milliseconds(1)));
+  EXPECT_THAT(Exchange("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(Exchange("GET /small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 "));
+  greedy.clear();
+  while (
+      !Exchange("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").starts_with("HTTP/1.1 200 ")) {
+  }
 }
 
 TEST_F(HttpServerTest, APortInUseIsAClearError) {  // operations.3.2

@@ -9,12 +9,12 @@ using Part = paths::BelowImages::Part;
 
 namespace {
 
-template <class Key>
-void Withdraw(std::map<Key, std::set<std::string>>& contenders, const Key& key, const std::string& name) {
-  auto found = contenders.find(key);
-  if (found == contenders.end()) return;
+template <class Key, class Name>
+void Withdraw(std::map<Key, std::set<Name>>& names, const Key& key, const Name& name) {
+  auto found = names.find(key);
+  if (found == names.end()) return;
   found->second.erase(name);
-  if (found->second.empty()) contenders.erase(found);
+  if (found->second.empty()) names.erase(found);
 }
 
 }  // namespace
@@ -36,6 +36,10 @@ const StoredUpload* ImageCache::NewestReadyUpload(const ImageName& image,
     if (newest == nullptr || upload.record.state_time >= newest->record.state_time) newest = &upload;
   }
   return newest;
+}
+
+const std::set<BuildKey>& ImageCache::BuildsIn(const ProviderName& provider) const {
+  return FindOrEmpty(builds_in_, provider);
 }
 
 bool ImageCache::WantsData(std::string_view path) const {
@@ -65,6 +69,9 @@ void ImageCache::OnNode(const std::string& path, const zk::NodeData& node) {
       break;
     case Part::kBuild:
       OnBuild(place.key.build, path, node);
+      break;
+    case Part::kProvider:
+      builds_in_[place.key.provider].insert(place.key.build);
       break;
     case Part::kUpload:
       OnUpload(place.key, path, node);
@@ -97,6 +104,9 @@ void ImageCache::OnGone(const std::string& path) {
     case Part::kBuild:
       builds_.erase(place.key.build);
       empty_builds_.erase(place.key.build);
+      break;
+    case Part::kProvider:
+      Withdraw(builds_in_, place.key.provider, place.key.build);
       break;
     case Part::kUpload:
       RemoveUpload(place.key);
@@ -138,10 +148,7 @@ void ImageCache::OnUpload(const UploadKey& key, const std::string& path, const z
 
 void ImageCache::RemoveUpload(const UploadKey& key) {
   uploads_.erase(key);
-  auto it = ready_uploads_.find({key.build.image, key.provider});
-  if (it == ready_uploads_.end()) return;
-  it->second.erase(key);
-  if (it->second.empty()) ready_uploads_.erase(it);
+  Withdraw(ready_uploads_, std::pair(key.build.image, key.provider), key);
 }
 
 }  // namespace nodepool::store

@@ -28,6 +28,8 @@ class ImageCache : private zk::TreeCache::Listener {
 
   const std::map<BuildKey, StoredBuild>& builds() const { return builds_; }
   const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_; }
+  // Builds that have been uploaded to the provider, or are to be.
+  const std::set<BuildKey>& BuildsIn(const ProviderName& provider) const;
   const std::set<ImageName>& paused() const { return paused_; }
   const std::set<ImageName>& images() const { return images_; }
   // Znodes of builds without data, and when they were made: others' locking leaves them.
@@ -60,6 +62,7 @@ class ImageCache : private zk::TreeCache::Listener {
   std::map<BuildKey, StoredBuild> builds_;
   std::map<BuildKey, WallTime> empty_builds_;
   std::map<UploadKey, StoredUpload> uploads_;
+  std::map<ProviderName, std::set<BuildKey>> builds_in_;
   std::map<std::pair<ImageName, ProviderName>, std::set<UploadKey>> ready_uploads_;
   std::set<ImageName> images_;
   std::set<ImageName> paused_;

@@ -109,6 +109,9 @@ BelowImages ParseBelowImages(std::string_view path) {
   result.key.build.build = BuildId(parts[2]);
   if (parts.size() == 3) {
     result.part = BelowImages::Part::kBuild;
+  } else if (parts.size() == 5 && parts[3] == "providers") {
+    result.part = BelowImages::Part::kProvider;
+    result.key.provider = ProviderName(parts[4]);
   } else if (parts.size() == 7 && parts[3] == "providers" && parts[5] == "images" && IsUploadId(parts[6])) {
     result.part = BelowImages::Part::kUpload;
     result.key.provider = ProviderName(parts[4]);

@@ -65,6 +65,7 @@ struct BelowImages {
     kBuildRequest,
     kImageContender,  // somebody who builds, or wants to
     kBuild,
+    kProvider,          // of a build
     kUploadsContender,  // somebody who uploads, or wants to
     kUpload,
     kOther,

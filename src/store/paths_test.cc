@@ -36,6 +36,9 @@ TEST(Paths, OfImagesReadBack) {
   EXPECT_EQ(ParseBelowImages("/nodepool/images/deb12/pause").part, BelowImages::Part::kPause);
   EXPECT_EQ(ParseBelowImages("/nodepool/images/deb12/builds/4f0e").part, BelowImages::Part::kBuild);
   EXPECT_EQ(ParseBelowImages("/nodepool/images/deb12/builds/lock").part, BelowImages::Part::kOther);
+  EXPECT_EQ(ParseBelowImages("/nodepool/images/deb12/builds/4f0e/providers").part, BelowImages::Part::kOther);
+  EXPECT_EQ(ParseBelowImages("/nodepool/images/deb12/builds/4f0e/providers/p").part,
+            BelowImages::Part::kProvider);
   EXPECT_EQ(ParseBelowImages(Uploads(key.build, key.provider) + "/lock").part, BelowImages::Part::kOther);
 }
 

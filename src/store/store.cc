@@ -108,29 +108,6 @@ zk::Election Store::StatsElection(std::string identifier) {
 
 Task<> Store::Unlock(zk::HeldLock lock) { co_await locker_.Release(std::move(lock)); }
 
-Task<std::vector<UploadKey>> Store::ListUploads(ProviderName provider) {
-  std::vector<UploadKey> keys;
-  std::vector<std::string> images = co_await Children(std::string(paths::kImages));
-  for (const std::string& image : images) {
-    std::vector<std::string> builds = co_await Children(paths::Builds(ImageName(image)));
-    for (const std::string& build : builds) {
-      if (!paths::IsBuildId(build)) continue;
-      UploadKey key;
-      key.build.image = ImageName(image);
-      key.build.build = BuildId(build);
-      key.provider = provider;
-      std::vector<std::string> uploads = co_await Children(paths::Uploads(key.build, provider));
-      for (const std::string& upload : uploads) {
-        if (!paths::IsUploadId(upload)) continue;
-        key.upload = UploadId(upload);
-        keys.push_back(key);
-      }
-    }
-  }
-  std::ranges::sort(keys);
-  co_return keys;
-}
-
 Task<std::vector<Component>> Store::ListComponents(ComponentKind kind) {
   std::vector<Component> components;
   std::vector<std::string> names = co_await Children(paths::Components(kind));

@@ -226,8 +226,6 @@ class Store {
   Task<std::map<std::string, std::string>> ExportImages();
   Task<> ImportImages(std::map<std::string, std::string> records);
 
-  // Every upload of the provider, directly read, for `info`.
-  Task<std::vector<UploadKey>> ListUploads(ProviderName provider);
   // The path of an upload record, as a node's image_id (launcher.md 17).
   static std::string UploadPath(const UploadKey& key);
 

@@ -413,17 +413,6 @@ TEST_F(StoreTest, NamedLocksExclude) {
   EXPECT_TRUE(w.Run(w.store.TryLockNamed("static/p/host:22")));
 }
 
-TEST_F(StoreTest, UploadsOfAProviderAreFound) {
-  std::string build = "/nodepool/images/deb12/builds/4f0e";
-  w.Put(build + "/providers/east/images/0000000001", "{}");
-  w.Put(build + "/providers/east/images/lock", "");
-  w.Put(build + "/providers/west/images/0000000001", "{}");
-  w.Put("/nodepool/images/deb12/builds/lock", "");
-  std::vector<UploadKey> keys = w.Run(w.store.ListUploads(ProviderName("east")));
-  ASSERT_EQ(keys.size(), 1u);
-  EXPECT_EQ(Store::UploadPath(keys[0]), build + "/providers/east/images/0000000001");
-}
-
 TEST(StoreOwnershipTest, AClaimedNodeIsItsOwnersUntilItIsReleased) {
   World w;
   NodeId node = w.Run(w.store.CreateNode(InitNode()));

@@ -12,10 +12,9 @@ namespace nodepool::web {
 // What the web server of a launcher offers. All arguments outlive the endpoints.
 //
 //   the lists of lists.h
+//   what stands under /api/v1 (api.h), and its description, /api/v1/openapi.json
 //   GET /ready            200 "OK" once every provider runs, before that 503 (D-64)
 //   GET /metrics          Prometheus' text format
-//   GET /api/v1/requests  {"requests": [...], "is_complete": true}; ?state=requested,
-//                         ?limit=100 (at most 10000)
 std::vector<Endpoint> LauncherEndpoints(Loop& loop, const launcher::Launcher& launcher,
                                         const metrics::Prometheus& prometheus);
 

@@ -1,8 +1,6 @@
 #include "web/lists.h"
 
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <set>
 
 #include "base/text.h"
@@ -10,7 +8,6 @@
 #include "listing/node_listing.h"
 #include "listing/request_listing.h"
 #include "model/json.h"
-#include "web/caching.h"
 #include "web/negotiation.h"
 
 namespace nodepool::web {
@@ -19,11 +16,7 @@ namespace {
 using launcher::Records;
 using listing::Listing;
 
-constexpr Duration kFresh = std::chrono::seconds(1);
-// Answers that are kept; they are large, and clients ask for few different ones.
-constexpr std::size_t kMostKept = 8;
-
-Listing NodeList(const Records& records, const Request& request, WallTime now) {
+Listing NodeList(const Records& records, const Request& request) {
   std::vector<const store::StoredNode*> nodes;
   const std::string& wanted = request.Parameter("node_id");
   if (wanted.empty()) {
@@ -31,31 +24,29 @@ Listing NodeList(const Records& records, const Request& request, WallTime now) {
   } else if (const store::StoredNode* node = records.nodes.Find(NodeId(wanted))) {
     nodes.push_back(node);
   }
-  return ListNodes(nodes, listing::NodeColumns::kDetail, now);
+  return ListNodes(nodes, listing::NodeColumns::kDetail);
 }
 
-Listing RequestList(const Records& records, const Request&, WallTime) {
+Listing RequestList(const Records& records, const Request&) {
   return listing::ListRequests(records.requests.all());
 }
 
-Listing ImageList(const Records& records, const Request&, WallTime) {
-  return listing::ListUploads(records.images);
-}
+Listing ImageList(const Records& records, const Request&) { return listing::ListUploads(records.images); }
 
-Listing DibImageList(const Records& records, const Request&, WallTime) {
-  return listing::ListBuilds(records.images);
-}
+Listing DibImageList(const Records& records, const Request&) { return listing::ListBuilds(records.images); }
 
-Listing ImageStatus(const Records& records, const Request&, WallTime) {
+Listing ImageStatus(const Records& records, const Request&) {
   return listing::ListImageStatus(records.images);
 }
 
-Listing LabelList(const Records& records, const Request&, WallTime) {
+std::vector<listing::Column> LabelColumns() { return {{"label", "Label"}}; }
+
+Listing LabelList(const Records& records, const Request&) {
   std::set<LabelName> labels;
   for (const Component* pool : records.components.Pools()) {
     labels.insert(pool->supported_labels.begin(), pool->supported_labels.end());
   }
-  Listing listing{{{"label", "Label"}}, {}};
+  Listing listing{LabelColumns(), {}};
   for (const LabelName& label : labels) listing.rows.push_back({label.value});
   return listing;
 }
@@ -83,102 +74,80 @@ Listing WithFields(Listing listing, const std::string& fields) {
 }
 
 // As Python writes it, cell by cell.
-std::string ListingJson(const Listing& listing) {
+std::string ListingJson(const Listing& listing, WallTime now) {
   std::string text = "[";
   for (const auto& row : listing.rows) {
     text += text.size() == 1 ? "{" : ", {";
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0) text += ", ";
-      text += '"' + listing.columns[i].key + "\": " + WriteJson(row[i]);
+      text += '"' + listing.columns[i].key + "\": " + WriteJson(JsonCell(listing.columns[i], row[i], now));
     }
     text += '}';
   }
   return text + ']';
 }
 
-// Whether the client has what was computed at `made`. Times have whole seconds there.
-bool IsKnown(const Request& request, WallTime made) {
-  std::optional<WallTime> known = ParseHttpDate(request.Header("if-modified-since"));
-  return known && *known >= std::chrono::floor<std::chrono::seconds>(made);
+std::string Body(const Listing& listing, const Request& request, Format format, WallTime now) {
+  if (format == Format::kJson) return ListingJson(listing, now);
+  return ToTable(WithFields(listing, request.Parameter("fields")), now);
 }
 
-class Lists {
- public:
-  using Make = Listing (*)(const Records&, const Request&, WallTime now);
+using Make = Listing (*)(const Records&, const Request&);
 
-  Lists(Loop& loop, const launcher::Launcher& launcher) : loop_(loop), launcher_(launcher) {}
-
-  Response Answer(const Request& request, Make make);
-
- private:
-  struct Made {
-    WallTime at;
-    std::string body;
-  };
-
-  const Made& Find(const Request& request, Format format, Make make);
-
-  Loop& loop_;
-  const launcher::Launcher& launcher_;
-  std::map<std::string, Made> recent_;  // by what was asked
-};
-
-const Lists::Made& Lists::Find(const Request& request, Format format, Make make) {
-  WallTime now = loop_.Now();
-  // What else stands in the query has no say.
-  std::string key = request.path + (format == Format::kJson ? "\njson" : "\ntext");
-  for (const char* parameter : {"fields", "node_id"}) key += "\n" + request.Parameter(parameter);
-  if (auto found = recent_.find(key); found != recent_.end() && now - found->second.at < kFresh) {
-    return found->second;
-  }
-  std::erase_if(recent_, [&](const auto& entry) { return now - entry.second.at >= kFresh; });
-  if (recent_.size() >= kMostKept) recent_.clear();
-  Listing listing = make(launcher_.records(), request, now);
-  std::string body = format == Format::kJson
-                         ? ListingJson(listing)
-                         : ToTable(WithFields(std::move(listing), request.Parameter("fields")), now);
-  Made& made = recent_[key];
-  made = {now, std::move(body)};
-  return made;
-}
-
-Response Lists::Answer(const Request& request, Make make) {
-  if (!launcher_.records().is_complete()) {
+Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const Request& request,
+                Make make) {
+  if (!launcher.records().is_complete()) {
     return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
   }
   auto accept = request.headers.find("accept");
-  std::optional<Format> format = ChooseFormat(
+  std::optional<Format> chosen = ChooseFormat(
       accept == request.headers.end() ? std::nullopt : std::optional<std::string_view>(accept->second));
-  if (!format) {
+  if (!chosen) {
     return ErrorResponse(request, 406, "There is text/html, text/plain and application/json.");
   }
-  const Made& made = Find(request, *format, make);
-  Response response;
-  response.content_type = *format == Format::kJson ? "application/json" : "text/plain; charset=UTF-8";
-  AddCachingHeaders(response, made.at);
-  if (IsKnown(request, made.at)) {
-    response.status = 304;
-  } else {
-    response.body = made.body;
-  }
-  return response;
+  Format format = *chosen;
+  // What else stands in the query has no say.
+  std::string key = request.path + (format == Format::kJson ? "\njson" : "\ntext");
+  for (const char* parameter : {"fields", "node_id"}) key += "\n" + request.Parameter(parameter);
+  const char* type = format == Format::kJson ? "application/json" : "text/plain; charset=UTF-8";
+  return recent.Answer(request, key, type, [&](WallTime now) {
+    return Body(make(launcher.records(), request), request, format, now);
+  });
+}
+
+// What JSON shows, of any type.
+JsonType RowsOf(const std::vector<listing::Column>& columns) {
+  std::vector<FieldDoc> fields;
+  for (const listing::Column& column : columns) fields.push_back({column.key, Any(), column.title});
+  return ListOf(ObjectOf(std::move(fields)));
+}
+
+EndpointDoc DocOf(std::string summary, const std::vector<listing::Column>& columns) {
+  return {std::move(summary),
+          {{"fields", "keys of the columns that the text shows, joined with commas", Text()}},
+          {{"text/plain", Text()}, {"application/json", RowsOf(columns)}},
+          {406, 503}};
 }
 
 }  // namespace
 
-std::vector<Endpoint> ListEndpoints(Loop& loop, const launcher::Launcher& launcher) {
+std::vector<Endpoint> ListEndpoints(const launcher::Launcher& launcher,
+                                    std::shared_ptr<RecentAnswers> recent) {
   std::vector<Endpoint> endpoints;
-  auto lists = std::make_shared<Lists>(loop, launcher);
-  auto add = [&](std::string path, Lists::Make make) {
-    auto answer = [lists, make](const Request& request) { return lists->Answer(request, make); };
-    endpoints.push_back({"GET", std::move(path), Pure(answer)});
+  auto add = [&](std::string path, Make make, EndpointDoc doc) {
+    auto answer = [&launcher, recent, make](const Request& request) {
+      return Answer(launcher, *recent, request, make);
+    };
+    endpoints.push_back({"GET", std::move(path), Pure(answer), std::move(doc)});
   };
-  add("/image-list", &ImageList);
-  add("/dib-image-list", &DibImageList);
-  add("/image-status", &ImageStatus);
-  add("/node-list", &NodeList);
-  add("/request-list", &RequestList);
-  add("/label-list", &LabelList);
+  add("/image-list", &ImageList, DocOf("Uploads of images.", listing::UploadColumns()));
+  add("/dib-image-list", &DibImageList, DocOf("Builds of images.", listing::BuildColumns()));
+  add("/image-status", &ImageStatus, DocOf("What is paused or asked for.", listing::ImageStatusColumns()));
+  EndpointDoc nodes = DocOf("Nodes.", ColumnsOf(listing::NodeColumns::kDetail));
+  nodes.parameters.push_back({"node_id", "only this node", Text()});
+  add("/node-list", &NodeList, std::move(nodes));
+  add("/request-list", &RequestList, DocOf("Requests for nodes.", listing::RequestColumns()));
+  add("/label-list", &LabelList, DocOf("Labels that any registered pool offers.", LabelColumns()));
   return endpoints;
 }
 

@@ -5,7 +5,7 @@
 namespace nodepool::web {
 namespace {
 
-// The table of operations.md 6.1.
+// The table of operations.6.1.
 TEST(NegotiationTest, TextIsPreferred) {
   EXPECT_EQ(ChooseFormat(std::nullopt), Format::kText);
   for (const char* accept :

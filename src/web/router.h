@@ -7,11 +7,28 @@
 
 #include "async/task.h"
 #include "net/http.h"
+#include "web/json_type.h"
 
 namespace nodepool::web {
 
 using Request = net::HttpRequest;
 using Response = net::HttpResponse;
+
+// What documents say of an endpoint (open_api.h).
+struct ParameterDoc {
+  std::string name;
+  std::string text;
+  JsonType type;
+  bool may_repeat = false;
+};
+struct EndpointDoc {
+  std::string summary;  // one sentence
+  std::vector<ParameterDoc> parameters;
+  // Of a good answer, by media type.
+  std::map<std::string, JsonType> answers;
+  // Those beside 200, 304, and what every endpoint may answer.
+  std::vector<int> errors;
+};
 
 // Something the web server offers. Handlers that need no input or output of their own
 // are plain functions, made with Pure().
@@ -20,6 +37,7 @@ struct Endpoint {
   std::string method;
   std::string path;  // exact (operations.md 6)
   Handler handler;
+  EndpointDoc doc = {};
 };
 
 Endpoint::Handler Pure(std::function<Response(const Request&)> function);

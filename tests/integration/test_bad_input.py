@@ -113,7 +113,7 @@ def test_nodes_and_requests_that_vanish(site):
 
 
 def test_the_tool_skips_what_it_cannot_read(site):
-    """operations.md 5.10."""
+    """operations.5.10."""
     tree = site.tree()
     good = tree.add_node(state="ready", state_time=time.time())
     bad = [tree.add_raw_node(data) for name, data in BAD_NODES.items() if name in ("no JSON", "unknown state")]

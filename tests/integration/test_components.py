@@ -58,7 +58,7 @@ def test_17_05_a_lost_session_gives_a_new_component(private_site):
 
 
 def test_sigint_removes_the_components_at_once(site):
-    """operations.md 16.18."""
+    """operations.16.18."""
     import signal
 
     launcher = site.launcher()

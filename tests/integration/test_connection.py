@@ -69,7 +69,7 @@ def test_tls_is_required_towards_other_hosts(site):
 
 
 def test_the_tool_waits_for_zookeeper_and_says_so(private_site):
-    """operations.md 5.2, 16.10."""
+    """operations.5.2, 16.10."""
     private_site.zookeeper.stop()
     tool = private_site.start_tool("list")
     wait_for(lambda: "Retrying zookeeper connection" in tool.output(), "the retry is logged", 15)

@@ -163,7 +163,7 @@ def test_prometheus_reads_our_metrics(site):
 
 # OT-8
 def test_ready(site):
-    """operations.md 16.12, D-64, D-30: 503 with the reason until every provider runs, then 200 OK."""
+    """operations.16.12, D-64, D-30: 503 with the reason until every provider runs, then 200 OK."""
     port = free_port()
     site.launcher(web_config(site, port))
 
@@ -184,7 +184,7 @@ def test_ready(site):
 
 
 def test_not_ready_before_zookeeper_is_reached(site):
-    """operations.md 16.12. The web server answers before there is a session."""
+    """operations.16.12. The web server answers before there is a session."""
     port = free_port()
     site.launcher(web_config_without_zookeeper(site, port), wait=False)
     status, _, body = first_answer(port, "/ready")

@@ -16,9 +16,10 @@ class Standalone:
     def __init__(self, folder, **settings):
         self.folder = folder
         self.port = free_port()
+        self.web_port = free_port()
         self.config = folder / "nodepool.yaml"
         content = {"embedded-zookeeper": {"state-dir": str(folder / "state"), "port": self.port},
-                   "webapp": {"listen_address": "127.0.0.1", "port": free_port()}, "zookeeper-timeout": 4.0,
+                   "webapp": {"listen_address": "127.0.0.1", "port": self.web_port}, "zookeeper-timeout": 4.0,
                    "labels": [{"name": "small", "min-ready": 1}], "providers": [fake_provider()], **settings}
         self.config.write_text(yaml.safe_dump(content))
         self.process = None

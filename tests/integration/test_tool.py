@@ -1,8 +1,12 @@
 """The command line against a real tree (operations.md 5, 16; coordination.md 17.28, 17.42)."""
 import json
+import os
+import pty
 import signal
+import subprocess
 import time
 
+from nodepool_helpers import BIN
 from services import wait_for
 
 
@@ -29,7 +33,7 @@ def test_16_11_positions_of_columns(site):
     assert cells(line)[5] == "203.0.113.7"
 
 
-# coordination.17.42
+# coordination.17.42, operations.16.3
 def test_16_03_17_28_42_a_locked_node_is_left_alone(site):
     tree = site.tree()
     node_id = tree.add_node(state="in-use", comment="kept", jenkins_key={"a": 1})
@@ -53,6 +57,90 @@ def test_16_03_17_28_42_a_locked_node_is_left_alone(site):
     assert record["state"] == "hold" and record["state_time"] > old["state_time"]
     assert all(record[key] == value for key, value in old.items() if key not in ("state", "state_time"))
     assert tree.node_contenders(node_id) == []
+
+
+def test_rows_are_chosen(site):
+    tree = site.tree()
+    ready = tree.add_node()
+    held = tree.add_node(state="hold", type=["large", "huge"], provider="elsewhere")
+    tree.add_request(["small"])
+    tree.add_request(["small", "large"], state="fulfilled")
+
+    def ids(*words):
+        return [entry["id"] for entry in json.loads(site.tool(*words, "--json", check=True).stdout)]
+
+    assert ids("list") == [ready, held]
+    assert ids("list", "--state", "hold", "--state=used") == [held]
+    assert ids("list", "--label", "huge", "--label", "small", "--provider", "fake-cloud") == [ready]
+    assert len(ids("request-list", "--label", "large", "--state", "fulfilled")) == 1
+    refused = site.tool("info", "fake-cloud", "--state", "ready")
+    assert refused.returncode == 2 and refused.stdout == ""
+    assert refused.stderr.endswith("--state: there is no state in this list; it has nothing to choose rows by\n")
+
+
+def test_a_list_is_watched_until_it_is_interrupted(site):
+    tree = site.tree()
+    first = tree.add_node()
+    watcher = site.start_tool("list", "--watch", "--json", "--state", "ready")
+
+    def tables():
+        return [json.loads(line) for line in watcher.output().splitlines() if line.startswith("[")]
+
+    wait_for(lambda: len(tables()) == 1, "the first table")
+    tree.add_node(state="hold")
+    second = tree.add_node()
+    wait_for(lambda: [node["id"] for node in tables()[-1]] == [first, second], "the new node is shown")
+    tree.zk.delete(f"/nodepool/nodes/{first}", recursive=True)
+    wait_for(lambda: [node["id"] for node in tables()[-1]] == [second], "the old node is gone")
+    assert len(tables()) == 3, "what is not shown makes no table"
+    watcher.stop(20, signal.SIGINT)
+    assert watcher.wait() == 0
+
+
+def test_a_watch_ends_when_nobody_reads_it(site):
+    tree = site.tree()
+    tree.add_node()
+    command = [BIN / "nodepool", "-c", site.config("tool"), "list", "--watch"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as watcher:
+        assert watcher.stdout.readline().startswith(b"+--")
+        watcher.stdout.close()
+        tree.add_node()
+        try:
+            assert watcher.wait(15) == 0
+        finally:
+            watcher.kill()
+
+
+def on_a_terminal(site, *words, **environment):
+    """What the tool writes to a terminal, until it has been silent after a whole table, and its status after Ctrl-C."""
+    parent, child = pty.openpty()
+    command = [BIN / "nodepool", "-c", site.config("tool"), *words]
+    with subprocess.Popen(command, stdin=child, stdout=child, stderr=subprocess.DEVNULL, start_new_session=True,
+                          env={**os.environ, "TERM": "xterm", **environment}) as tool:
+        os.close(child)
+        shown = b""
+        try:
+            while shown.count(b"-+\r\n") < 3:
+                shown += os.read(parent, 65536)
+            tool.send_signal(signal.SIGINT)
+            status = tool.wait(15)
+        finally:
+            tool.kill()
+    os.close(parent)
+    return shown.decode(), status
+
+
+def test_terminals_get_colors_and_a_clear_screen(site):
+    site.tree().add_node()
+    shown, _ = on_a_terminal(site, "list")
+    assert "\x1b[32mready\x1b[0m" in shown and "\x1b[2J" not in shown
+    assert "\x1b" not in on_a_terminal(site, "list", NO_COLOR="1")[0]
+    assert "\x1b" not in on_a_terminal(site, "list", "--color", "never")[0]
+    assert "\x1b" not in on_a_terminal(site, "list", TERM="dumb")[0]
+    shown, status = on_a_terminal(site, "list", "--watch")
+    assert shown.startswith("\x1b[H\x1b[2J+--") and status == 0
+    assert "\x1b[32mready" in site.tool("list", "--color", "always").stdout
+    assert "\x1b" not in site.tool("list").stdout
 
 
 def test_delete_makes_the_launcher_delete(site):

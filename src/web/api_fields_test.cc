@@ -1,4 +1,4 @@
-#include "web/request_report.h"
+#include "web/api_fields.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 using launcher::ReasonOf;
 
 // What programs read: keys, their order and the words do not change by accident.
-TEST(RequestReportTest, AWaitingRequest) {
+TEST(RequestFieldsTest, AWaitingRequest) {
   NodeRequest record;
   record.SetState(RequestState::kRequested, FromSeconds(1'000'000'050));
   record.created_time = FromSeconds(1'000'000'000);
@@ -23,14 +23,14 @@ TEST(RequestReportTest, AWaitingRequest) {
   status.waits.push_back(
       ReasonOf(pool, {sched::Decision::Kind::kDefer, sched::Reason::kCapacityReserved, "instances"}));
   EXPECT_EQ(
-      boost::json::serialize(ToJson(status, FromSeconds(1'000'000'061.5))),
+      boost::json::serialize(RequestFields().ToJson(status, FromSeconds(1'000'000'061.5))),
       R"({"id":"200-0000000012","state":"requested","age":61,"labels":["small","large"],"requestor":"zuul",)"
       R"("tenant":null,"provider":null,"priority":0,"event_id":"e1","nodes":[],"declined_by":["l1"],)"
       R"("accepted_by":null,"waits":[{"provider":"cloud","pool":"main","reason":"capacity-reserved",)"
       R"("text":"an earlier request waits for the same capacity: instances"}]})");
 }
 
-TEST(RequestReportTest, AnAcceptedRequestThatMissesCapacity) {
+TEST(RequestFieldsTest, AnAcceptedRequestThatMissesCapacity) {
   NodeRequest record;
   record.SetState(RequestState::kPending, FromSeconds(1'000'000'000));
   record.node_types = {LabelName("small")};
@@ -41,7 +41,7 @@ TEST(RequestReportTest, AnAcceptedRequestThatMissesCapacity) {
   plan.wait = record.node_types;
   plan.pool_shortage = {{"instances", 1}};
   launcher::RequestStatus status{RequestId("200-0000000012"), &record, pool, {ReasonOf(pool, plan)}};
-  EXPECT_EQ(boost::json::serialize(ToJson(status, FromSeconds(1'000'000'000))),
+  EXPECT_EQ(boost::json::serialize(RequestFields().ToJson(status, FromSeconds(1'000'000'000))),
             R"({"id":"200-0000000012","state":"pending","age":0,"labels":["small"],"requestor":null,)"
             R"("tenant":"t1","provider":"cloud","priority":0,"event_id":null,"nodes":[],"declined_by":[],)"
             R"("accepted_by":{"provider":"cloud","pool":"main"},"waits":[{"provider":"cloud","pool":"main",)"

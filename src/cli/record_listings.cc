@@ -1,0 +1,40 @@
+#include "cli/record_listings.h"
+
+#include "listing/image_listing.h"
+
+namespace nodepool::cli {
+namespace {
+
+using listing::Listing;
+using Listings = ListingCommand::Listings;
+
+Task<Listings> Done(Listing listing) {
+  Listings listings;
+  listings.push_back(std::move(listing));
+  co_return listings;
+}
+
+ListingCommand ImageListing(std::vector<listing::Column> columns, Listing (*make)(const store::ImageCache&)) {
+  return {.needs = {.images = true},
+          .columns = std::move(columns),
+          .make = [make](Context&, const Tree& tree) { return Done(make(tree.images())); }};
+}
+
+}  // namespace
+
+ListingCommand NodeListing(listing::NodeColumns columns) {
+  auto make = [columns](Context&, const Tree& tree) {
+    std::vector<const store::StoredNode*> nodes;
+    for (const auto& [id, node] : tree.nodes().all()) nodes.push_back(&node);
+    return Done(ListNodes(nodes, columns));
+  };
+  return {.needs = {.nodes = true}, .columns = ColumnsOf(columns), .make = make};
+}
+
+ListingCommand BuildListing() { return ImageListing(listing::BuildColumns(), &listing::ListBuilds); }
+ListingCommand UploadListing() { return ImageListing(listing::UploadColumns(), &listing::ListUploads); }
+ListingCommand ImageStatusListing() {
+  return ImageListing(listing::ImageStatusColumns(), &listing::ListImageStatus);
+}
+
+}  // namespace nodepool::cli

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "cli/show_listing.h"
+#include "listing/node_listing.h"
+
+namespace nodepool::cli {
+
+// `nodepool list [--detail]`: every node, by id (operations.md 5.4).
+ListingCommand NodeListing(listing::NodeColumns columns);
+
+// `nodepool dib-image-list`, `image-list` and `image-status`.
+ListingCommand BuildListing();
+ListingCommand UploadListing();
+ListingCommand ImageStatusListing();
+
+}  // namespace nodepool::cli

@@ -1,0 +1,132 @@
+#include "cli/show_listing.h"
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <ostream>
+
+#include "async/event.h"
+#include "async/shield.h"
+
+namespace nodepool::cli {
+namespace {
+
+constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
+
+using Listings = ListingCommand::Listings;
+
+std::string TextOf(const Context& context, const ListingCommand& command, const Listings& listings,
+                   const View& view) {
+  WallTime now = context.loop.Now();
+  if (command.layout) return command.layout(listings, view, now);
+  const listing::Listing& only = listings.front();
+  if (view.output == Output::kJson) return boost::json::serialize(ToJson(only, now));
+  bool is_colored = view.color == Color::kAlways || (view.color == Color::kAuto && context.wants_color);
+  return ToTable(only, now, is_colored ? listing::Colors::kStates : listing::Colors::kNone);
+}
+
+bool IsSame(const Listings& before, const Listings& after) {
+  return std::ranges::equal(before, after, {}, &listing::Listing::rows, &listing::Listing::rows);
+}
+
+Task<Listings> Make(Context& context, const ListingCommand& command, const View& view, const Tree& tree) {
+  Listings listings = co_await command.make(context, tree);
+  for (listing::Listing& listing : listings) Keep(listing, view.filter);
+  co_return listings;
+}
+
+// Tells a person who looks at a table that it does not follow any more.
+zk::Registration WatchSession(Context& context, Event& changed) {
+  return context.store.client().OnSession([&context, &changed](zk::SessionState state) {
+    if (state == zk::SessionState::kSuspended)
+      context.logger.Warning("ZooKeeper is away; changes are shown when it is back");
+    if (state == zk::SessionState::kClosed) changed.Set();
+  });
+}
+
+Task<> Follow(Context& context, const ListingCommand& command, const View& view, Tree& tree) {
+  Event changed("a change in ZooKeeper");
+  std::vector<zk::Registration> registrations = tree.TellOfChanges(changed);
+  zk::Registration session = WatchSession(context, changed);
+  std::optional<Listings> shown;
+  while (true) {
+    SteadyTime next = context.loop.SteadyNow() + *view.watch;
+    if (context.store.client().state() == zk::SessionState::kClosed) {
+      throw Error(Verdict::kFail, "ZooKeeper refused the connection for good");
+    }
+    co_await tree.WaitSynced();
+    changed.Reset();
+    Listings listings = co_await Make(context, command, view, tree);
+    if (!shown || !IsSame(*shown, listings)) {
+      if (context.is_terminal) context.out << kClearScreen;
+      context.out << TextOf(context, command, listings, view) << std::endl;
+      if (!context.out) co_return;  // nobody reads it
+      shown = std::move(listings);
+    }
+    co_await changed.Wait();
+    co_await context.loop.SleepUntil(next);
+  }
+}
+
+Task<> ShowOnce(Context& context, const ListingCommand& command, const View& view, Tree& tree) {
+  co_await tree.WaitSynced();
+  Listings listings = co_await Make(context, command, view, tree);
+  context.out << TextOf(context, command, listings, view) << '\n';
+}
+
+}  // namespace
+
+Tree::Tree(Context& context, Needs needs)
+    : needs_(needs),
+      nodes_(context.loop, context.store.client()),
+      requests_(context.loop, context.store.client()),
+      images_(context.loop, context.store.client()) {}
+
+void Tree::Start() {
+  if (needs_.nodes) nodes_.Start();
+  if (needs_.requests) requests_.Start();
+  if (needs_.images) images_.Start();
+}
+
+Task<> Tree::Stop() {
+  co_await nodes_.Stop();
+  co_await requests_.Stop();
+  co_await images_.Stop();
+}
+
+Task<> Tree::WaitSynced() {
+  if (needs_.nodes) co_await nodes_.WaitSynced();
+  if (needs_.requests) co_await requests_.WaitSynced();
+  if (needs_.images) co_await images_.WaitSynced();
+}
+
+std::vector<zk::Registration> Tree::TellOfChanges(Event& changed) {
+  std::vector<zk::Registration> registrations;
+  registrations.push_back(nodes_.OnChange(
+      [&](const NodeId&, const store::StoredNode*, const store::StoredNode*) { changed.Set(); }));
+  registrations.push_back(requests_.OnChange(
+      [&](const RequestId&, const store::StoredRequest*, const store::StoredRequest*) { changed.Set(); }));
+  registrations.push_back(images_.OnChange([&](const ImageName&) { changed.Set(); }));
+  return registrations;
+}
+
+Task<int> ShowListing(Context& context, ListingCommand command, View view) {
+  Tree tree(context, command.needs);
+  tree.Start();
+  std::exception_ptr error;
+  try {
+    if (view.watch) {
+      co_await Follow(context, command, view, tree);
+    } else {
+      co_await ShowOnce(context, command, view, tree);
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await IgnoreCancellation();
+  co_await tree.Stop();
+  bool is_good_end = view.watch && error && VerdictOf(error) == Verdict::kCancelled;
+  if (error && !is_good_end) std::rethrow_exception(error);
+  co_return 0;
+}
+
+}  // namespace nodepool::cli

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "listing/row_filter.h"
+#include "store/image_cache.h"
+#include "store/node_cache.h"
+#include "store/request_cache.h"
+
+namespace nodepool::cli {
+
+// Which records a listing is made from.
+struct Needs {
+  bool nodes = false;
+  bool requests = false;
+  bool images = false;
+};
+
+// Records in memory, as they stand in ZooKeeper; those that were not asked for are empty.
+class Tree {
+ public:
+  Tree(Context& context, Needs needs);
+  void Start();
+  Task<> Stop();
+  // Ends when everything asked for is complete.
+  Task<> WaitSynced();
+  // Sets `changed` at each change from now on, for as long as the registrations live.
+  std::vector<zk::Registration> TellOfChanges(Event& changed);
+
+  const store::NodeCache& nodes() const { return nodes_; }
+  const store::RequestCache& requests() const { return requests_; }
+  const store::ImageCache& images() const { return images_; }
+
+ private:
+  Needs needs_;
+  store::NodeCache nodes_;
+  store::RequestCache requests_;
+  store::ImageCache images_;
+};
+
+enum class Color { kAuto, kAlways, kNever };  // auto: as Context::wants_color says
+
+// How a person wants to see a listing.
+struct View {
+  Output output = Output::kTable;
+  listing::RowFilter filter;
+  Color color = Color::kAuto;
+  // Show it again after changes in ZooKeeper, with at least this time between.
+  std::optional<Duration> watch;
+};
+
+// A command that lists something.
+struct ListingCommand {
+  using Listings = std::vector<listing::Listing>;
+
+  Needs needs;
+  // What rows can be chosen by; empty: nothing.
+  std::vector<listing::Column> columns = {};
+  // Of the tree as it is; the same number of listings each time.
+  std::function<Task<Listings>(Context&, const Tree&)> make;
+  // The whole output, without a line break at its end; when there is more than one listing.
+  std::function<std::string(const Listings&, const View&, WallTime now)> layout = {};
+  // Why it cannot be watched, for a person; empty: it can.
+  std::string no_watch = {};
+};
+
+// Runs the command: reads what it needs, directly, and shows it. Writes nothing; malformed
+// records are reported in the log and left out. With `view.watch` it follows changes until
+// it is interrupted or nobody reads its output, which is its good end; a terminal is
+// cleared before each table. `view.filter` asks only for what the listings have.
+Task<int> ShowListing(Context& context, ListingCommand command, View view);
+
+}  // namespace nodepool::cli

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "model/resources.h"
+
+namespace nodepool::launcher {
+
+// What this launcher's providers and pools are about, for those who only look.
+
+struct LabelStatus {
+  LabelName name;
+  bool is_available = false;         // a node could be launched, given capacity
+  std::size_t free_nodes = 0;        // ready, for any request
+  std::optional<std::string> fault;  // what the driver says against it
+};
+
+// Amounts: a resource that a limit does not name is unlimited.
+struct PoolStatus {
+  PoolName name;
+  LauncherId launcher;  // as it is announced
+  bool is_registered = false;
+  bool is_draining = false;  // not configured any more
+  bool is_waiting = false;   // an accepted request waits for capacity
+  int priority = 100;
+  std::size_t requests = 0;  // accepted, not finished
+  Resources limit;
+  Resources used;
+  std::map<std::string_view, int> nodes;  // by state
+  std::vector<LabelStatus> labels;
+};
+
+// How a provider's start went (D-30).
+struct ProviderHealth {
+  bool is_up = false;
+  std::string fault;                      // of the last start, when it failed
+  std::optional<SteadyTime> next_attempt;  // when it failed
+};
+
+struct ProviderStatus {
+  ProviderName name;
+  std::string driver;
+  bool is_draining = false;  // not configured any more
+  ProviderHealth health;
+  std::optional<Duration> next_start;  // until it is tried again
+  int max_concurrency = -1;              // ≤ 0: unlimited
+  int launches = 0;                      // in progress
+  Resources limit;                       // of the cloud, for us; nothing while it is not known
+  Resources used;
+  std::map<std::string_view, int> nodes;  // by state
+  std::vector<PoolStatus> pools;
+};
+
+}  // namespace nodepool::launcher

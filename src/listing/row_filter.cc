@@ -1,0 +1,65 @@
+#include "listing/row_filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace nodepool::listing {
+namespace {
+
+const Column* Find(const std::vector<Column>& columns, Kind kind) {
+  auto found = std::ranges::find(columns, kind, &Column::kind);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+std::string WhatThereIs(const std::vector<Column>& columns) {
+  std::vector<std::string> names;
+  for (const auto& [kind, name] : kFilters) {
+    if (Find(columns, kind) != nullptr) names.emplace_back(name);
+  }
+  return names.empty() ? "nothing to choose rows by" : "only " + Join(names, " and ");
+}
+
+}  // namespace
+
+std::string_view NameOf(Kind kind) {
+  return std::ranges::find(kFilters, kind, [](const auto& filter) { return filter.first; })->second;
+}
+
+std::optional<FilterFault> FaultOf(const RowFilter& filter, const std::vector<Column>& columns) {
+  for (const auto& [kind, words] : filter) {
+    const Column* column = Find(columns, kind);
+    if (column == nullptr) {
+      return FilterFault{
+          kind, fmt::format("there is no {} in this list; it has {}", NameOf(kind), WhatThereIs(columns))};
+    }
+    if (column->words.empty()) continue;
+    for (const std::string& word : words) {
+      if (std::ranges::find(column->words, word) != column->words.end()) continue;
+      std::vector<std::string> known(column->words.begin(), column->words.end());
+      return FilterFault{kind,
+                         fmt::format("\"{}\" is no {}; there is {}", Excerpt(word), NameOf(kind), Join(known, ", "))};
+    }
+  }
+  return std::nullopt;
+}
+
+bool HasOneOf(const boost::json::value& cell, const std::set<std::string>& words) {
+  auto is_one = [&](const boost::json::value& value) {
+    return value.is_string() && words.contains(std::string(value.get_string()));
+  };
+  return cell.is_array() ? std::ranges::any_of(cell.get_array(), is_one) : is_one(cell);
+}
+
+void Keep(Listing& listing, const RowFilter& filter) {
+  for (const auto& [kind, words] : filter) {
+    std::ptrdiff_t place = Find(listing.columns, kind) - listing.columns.data();
+    std::erase_if(listing.rows, [&](const boost::json::array& row) {
+      return !HasOneOf(row[static_cast<std::size_t>(place)], words);
+    });
+  }
+}
+
+}  // namespace nodepool::listing

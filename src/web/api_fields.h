@@ -1,0 +1,45 @@
+#pragma once
+
+#include <vector>
+
+#include "launcher/status.h"
+#include "launcher/wait_reasons.h"
+#include "store/image_cache.h"
+#include "store/records.h"
+#include "web/field_table.h"
+
+namespace nodepool::web {
+
+// The fields of what stands under /api/v1 (docs/reference/api.md is made from them).
+
+const FieldTable<store::StoredNode>& NodeFields();
+const FieldTable<launcher::RequestStatus>& RequestFields();
+const FieldTable<store::StoredBuild>& BuildFields();
+const FieldTable<store::StoredUpload>& UploadFields();
+const FieldTable<launcher::ProviderStatus>& ProviderFields();
+
+// An image that stands in ZooKeeper, with all that is known of it.
+struct ImageEntry {
+  const store::ImageCache& images;
+  const ImageName& name;
+};
+const FieldTable<ImageEntry>& ImageFields();
+
+// Somebody who announces himself: the path, below the directory of components, and the record.
+using ComponentEntry = std::map<std::string, Component>::value_type;
+const FieldTable<ComponentEntry>& ComponentFields();
+
+// --- Values that several tables need -----------------------------------------------
+
+// Null for an empty text or id.
+boost::json::value TextOrNull(const std::string& text);
+template <class State>
+boost::json::value StateText(const std::optional<State>& state) {
+  return state ? boost::json::value(ToString(*state)) : boost::json::value();
+}
+// Whole seconds.
+boost::json::value SecondsSince(WallTime time, WallTime now);
+// Amounts by resource; those without a limit are left out.
+boost::json::object Amounts(const Resources& resources);
+
+}  // namespace nodepool::web

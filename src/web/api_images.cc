@@ -1,0 +1,131 @@
+#include <set>
+
+#include "model/json_cells.h"
+#include "web/api_fields.h"
+
+namespace nodepool::web {
+
+namespace json = boost::json;
+using listing::Kind;
+using store::StoredBuild;
+using store::StoredUpload;
+
+namespace {
+
+template <class See>
+void ForEachBuild(const ImageEntry& image, See see) {
+  const auto& builds = image.images.builds();
+  for (auto build = builds.lower_bound({image.name, BuildId()});
+       build != builds.end() && build->first.image == image.name; ++build) {
+    see(build->second);
+  }
+}
+
+json::value BuildRequest(const ImageEntry& image, WallTime) {
+  if (!image.images.build_requests().contains(image.name)) return nullptr;
+  return image.images.IsBuildLocked(image.name) ? "building" : "pending";
+}
+
+json::value BuildRequestAge(const ImageEntry& image, WallTime now) {
+  auto request = image.images.build_requests().find(image.name);
+  if (request == image.images.build_requests().end()) return nullptr;
+  return SecondsSince(request->second, now);
+}
+
+json::value Builds(const ImageEntry& image, WallTime) {
+  std::map<std::string_view, int> counts;
+  ForEachBuild(image, [&](const StoredBuild& build) {
+    if (build.record.state) ++counts[ToString(*build.record.state)];
+  });
+  json::object by_state;
+  for (const auto& [state, count] : counts) by_state[state] = count;
+  return by_state;
+}
+
+const StoredBuild* NewestReady(const ImageEntry& image) {
+  const StoredBuild* newest = nullptr;
+  ForEachBuild(image, [&](const StoredBuild& build) {
+    bool is_ready = build.record.state == ImageState::kReady;
+    if (is_ready && (newest == nullptr || newest->record.state_time < build.record.state_time)) newest = &build;
+  });
+  return newest;
+}
+
+json::value ReadyIn(const ImageEntry& image, WallTime) {
+  std::set<std::string> providers;
+  const auto& uploads = image.images.uploads();
+  for (auto upload = uploads.lower_bound({{image.name, BuildId()}, ProviderName(), UploadId()});
+       upload != uploads.end() && upload->first.build.image == image.name; ++upload) {
+    if (upload->second.record.state == ImageState::kReady) providers.insert(upload->first.provider.value);
+  }
+  return json::array(providers.begin(), providers.end());
+}
+
+}  // namespace
+
+const FieldTable<ImageEntry>& ImageFields() {
+  static const FieldTable<ImageEntry> fields({
+      {{"name", Text(), ""}, [](const ImageEntry& i, WallTime) { return json::value(i.name.value); }},
+      {{"is_paused", Flag(), "no builds are begun"},
+       [](const ImageEntry& i, WallTime) { return json::value(i.images.paused().contains(i.name)); }},
+      {{"build_request", OneOf({"pending", "building"}).OrNull(), "whether somebody asked for a build"},
+       &BuildRequest},
+      {{"build_request_age", Whole().OrNull(), "seconds since somebody asked"}, &BuildRequestAge},
+      {{"builds", MapOf(Whole()), "number of builds by state"}, &Builds},
+      {{"newest_ready_build", Text().OrNull(), "id of the build"},
+       [](const ImageEntry& i, WallTime) {
+         const StoredBuild* build = NewestReady(i);
+         return build == nullptr ? json::value() : json::value(build->id.build.value);
+       }},
+      {{"newest_ready_build_age", Whole().OrNull(), "seconds since it became ready"},
+       [](const ImageEntry& i, WallTime now) {
+         const StoredBuild* build = NewestReady(i);
+         return build == nullptr ? json::value() : SecondsSince(build->record.state_time, now);
+       }},
+      {{"ready_in", ListOf(Text()), "providers with a ready upload", false, Kind::kProvider}, &ReadyIn},
+  });
+  return fields;
+}
+
+const FieldTable<StoredBuild>& BuildFields() {
+  static const FieldTable<StoredBuild> fields({
+      {{"id", Text(), "unique within the image"},
+       [](const StoredBuild& b, WallTime) { return json::value(b.id.build.value); }},
+      {{"image", Text(), ""}, [](const StoredBuild& b, WallTime) { return json::value(b.id.image.value); }},
+      {{"state", OneOf(ImageStateWords()).OrNull(), "of the build itself, also of a paused image", false, Kind::kState},
+       [](const StoredBuild& b, WallTime) { return StateText(b.record.state); }},
+      {{"state_age", Whole(), "seconds since it came into this state"},
+       [](const StoredBuild& b, WallTime now) { return SecondsSince(b.record.state_time, now); }},
+      {{"builder", Text().OrNull(), "host name of the builder"},
+       [](const StoredBuild& b, WallTime) { return JsonText(b.record.builder); }},
+      {{"formats", ListOf(Text()), ""},
+       [](const StoredBuild& b, WallTime) -> json::value {
+         return json::array(b.record.formats.begin(), b.record.formats.end());
+       }},
+  });
+  return fields;
+}
+
+const FieldTable<StoredUpload>& UploadFields() {
+  static const FieldTable<StoredUpload> fields({
+      {{"id", Text(), "ten digits, unique within build and provider"},
+       [](const StoredUpload& u, WallTime) { return json::value(u.id.upload.value); }},
+      {{"image", Text(), ""}, [](const StoredUpload& u, WallTime) { return json::value(u.id.build.image.value); }},
+      {{"build", Text(), "id of the build"},
+       [](const StoredUpload& u, WallTime) { return json::value(u.id.build.build.value); }},
+      {{"provider", Text(), "", false, Kind::kProvider},
+       [](const StoredUpload& u, WallTime) { return json::value(u.id.provider.value); }},
+      {{"state", OneOf(ImageStateWords()).OrNull(), "", false, Kind::kState},
+       [](const StoredUpload& u, WallTime) { return StateText(u.record.state); }},
+      {{"state_age", Whole(), "seconds since it came into this state"},
+       [](const StoredUpload& u, WallTime now) { return SecondsSince(u.record.state_time, now); }},
+      {{"format", Text().OrNull(), ""}, [](const StoredUpload& u, WallTime) { return JsonText(u.record.format); }},
+      {{"external_name", Text().OrNull(), "the image's name in the cloud"},
+       [](const StoredUpload& u, WallTime) { return JsonText(u.record.external_name); }},
+      {{"external_id", Text().OrNull(), "the image's id in the cloud"},
+       [](const StoredUpload& u, WallTime) { return JsonText(u.record.external_id); }},
+  });
+  return fields;
+}
+
+}  // namespace nodepool::web

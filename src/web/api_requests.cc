@@ -1,0 +1,82 @@
+#include "model/json_cells.h"
+#include "web/api_fields.h"
+
+namespace nodepool::web {
+
+namespace json = boost::json;
+using launcher::RequestStatus;
+using launcher::WaitReason;
+using listing::Kind;
+
+namespace {
+
+JsonType PoolType() {
+  return ObjectOf({{"provider", Text(), ""}, {"pool", Text(), ""}});
+}
+
+const FieldTable<WaitReason>& WaitFields() {
+  static const FieldTable<WaitReason> fields({
+      {{"provider", Text(), ""}, [](const WaitReason& w, WallTime) { return json::value(w.pool.provider.value); }},
+      {{"pool", Text(), ""}, [](const WaitReason& w, WallTime) { return json::value(w.pool.pool.value); }},
+      {{"reason", Text(), "for programs"}, [](const WaitReason& w, WallTime) { return json::value(w.code); }},
+      {{"text", Text(), "the same for people"}, [](const WaitReason& w, WallTime) { return json::value(w.text); }},
+      {{"labels", ListOf(Text()), "of an accepted request: those that cannot be had now", true},
+       [](const WaitReason& w, WallTime) {
+         return w.labels.empty() ? json::value() : json::value(JsonNames(w.labels));
+       }},
+      {{"missing", ObjectOf({{"pool", MapOf(Number()), ""}, {"provider", MapOf(Number()), ""}}),
+        "of an accepted request: amounts by resource", true},
+       [](const WaitReason& w, WallTime) {
+         json::object missing{{"pool", Amounts(w.pool_shortage)}, {"provider", Amounts(w.provider_shortage)}};
+         return w.labels.empty() ? json::value() : json::value(std::move(missing));
+       }},
+  });
+  return fields;
+}
+
+json::value Waits(const RequestStatus& status, WallTime now) {
+  json::array waits;
+  for (const WaitReason& reason : status.waits) waits.push_back(WaitFields().ToJson(reason, now));
+  return waits;
+}
+
+json::value AcceptedBy(const RequestStatus& status, WallTime) {
+  if (!status.accepted_by) return nullptr;
+  return json::object{{"provider", status.accepted_by->provider.value}, {"pool", status.accepted_by->pool.value}};
+}
+
+}  // namespace
+
+const FieldTable<RequestStatus>& RequestFields() {
+  static const FieldTable<RequestStatus> fields({
+      {{"id", Text(), "priority and number, 200-0000000001"},
+       [](const RequestStatus& r, WallTime) { return json::value(r.id.value); }},
+      {{"state", OneOf(RequestStateWords()).OrNull(), "", false, Kind::kState},
+       [](const RequestStatus& r, WallTime) { return StateText(r.record->state); }},
+      {{"age", Whole(), "seconds since it was made"},
+       [](const RequestStatus& r, WallTime now) {
+         return SecondsSince(r.record->created_time.value_or(r.record->state_time), now);
+       }},
+      {{"labels", ListOf(Text()), "one for each node", false, Kind::kLabel},
+       [](const RequestStatus& r, WallTime) { return json::value(JsonNames(r.record->node_types)); }},
+      {{"requestor", Text().OrNull(), ""},
+       [](const RequestStatus& r, WallTime) { return JsonText(r.record->requestor); }},
+      {{"tenant", Text().OrNull(), ""},
+       [](const RequestStatus& r, WallTime) { return JsonText(r.record->tenant_name); }},
+      {{"provider", Text().OrNull(), "the one that the client prefers", false, Kind::kProvider},
+       [](const RequestStatus& r, WallTime) { return TextOrNull(r.record->provider.value); }},
+      {{"priority", Whole(), "relative to others of the same number before the dash; smaller is first"},
+       [](const RequestStatus& r, WallTime) { return json::value(r.record->relative_priority); }},
+      {{"event_id", Text().OrNull(), ""},
+       [](const RequestStatus& r, WallTime) { return JsonText(r.record->event_id); }},
+      {{"nodes", ListOf(Text()), "ids, once it is fulfilled"},
+       [](const RequestStatus& r, WallTime) { return json::value(JsonNames(r.record->nodes)); }},
+      {{"declined_by", ListOf(Text()), "launchers"},
+       [](const RequestStatus& r, WallTime) { return json::value(JsonNames(r.record->declined_by)); }},
+      {{"accepted_by", PoolType().OrNull(), "the pool of this launcher that works on it"}, &AcceptedBy},
+      {{"waits", ListOf(WaitFields().type()), "why it waits, as each pool of this launcher says"}, &Waits},
+  });
+  return fields;
+}
+
+}  // namespace nodepool::web

@@ -1,0 +1,25 @@
+#include <cmath>
+
+#include "web/api_fields.h"
+
+namespace nodepool::web {
+
+namespace json = boost::json;
+
+json::value TextOrNull(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
+
+json::value SecondsSince(WallTime time, WallTime now) {
+  return std::chrono::duration_cast<std::chrono::seconds>(now - time).count();
+}
+
+json::object Amounts(const Resources& resources) {
+  json::object amounts;
+  for (const auto& [resource, amount] : resources) {
+    if (!std::isfinite(amount)) continue;
+    bool is_whole = std::abs(amount) < 1e15 && amount == std::floor(amount);
+    amounts[resource] = is_whole ? json::value(static_cast<std::int64_t>(amount)) : json::value(amount);
+  }
+  return amounts;
+}
+
+}  // namespace nodepool::web

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "web/json_text.h"
+#include "web/json_type.h"
+
+namespace nodepool::web {
+
+// The fields of a resource: each declared once with its type, its words for people and
+// where its value comes from. Answers and documents are made from the table.
+template <class T>
+class FieldTable {
+ public:
+  using Value = boost::json::value (*)(const T&, WallTime now);
+  struct Field {
+    FieldDoc doc;
+    Value value;  // null of an optional field: it is left out
+  };
+
+  explicit FieldTable(std::vector<Field> fields) : fields_(std::move(fields)) {
+    for (const Field& field : fields_) beginnings_.push_back('"' + field.doc.key + "\":");
+  }
+
+  const std::vector<Field>& fields() const { return fields_; }
+  JsonType type() const {
+    std::vector<FieldDoc> docs;
+    for (const Field& field : fields_) docs.push_back(field.doc);
+    return ObjectOf(std::move(docs));
+  }
+
+  boost::json::object ToJson(const T& entry, WallTime now) const {
+    boost::json::object object;
+    for (const Field& field : fields_) {
+      boost::json::value value = field.value(entry, now);
+      if (!field.doc.is_optional || !value.is_null()) object[field.doc.key] = std::move(value);
+    }
+    return object;
+  }
+
+  // The text of the same, without making the object.
+  void Append(std::string& out, const T& entry, WallTime now) const {
+    out += '{';
+    bool is_first = true;
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      boost::json::value value = fields_[i].value(entry, now);
+      if (fields_[i].doc.is_optional && value.is_null()) continue;
+      if (!std::exchange(is_first, false)) out += ',';
+      out += beginnings_[i];
+      AppendJson(out, value);
+    }
+    out += '}';
+  }
+
+ private:
+  std::vector<Field> fields_;
+  std::vector<std::string> beginnings_;
+};
+
+}  // namespace nodepool::web

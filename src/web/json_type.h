@@ -1,0 +1,54 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "listing/listing.h"
+
+namespace nodepool::web {
+
+struct FieldDoc;
+
+// What values a field of the API takes, as its documents say it.
+struct JsonType {
+  enum class Kind { kText, kWhole, kNumber, kFlag, kAny, kList, kMap, kObject };
+
+  Kind kind = Kind::kAny;
+  bool is_nullable = false;
+  std::vector<std::string_view> words = {};          // of a text: all that it may be
+  std::shared_ptr<const JsonType> entries = nullptr;  // of lists, and of maps from texts
+  std::vector<FieldDoc> fields = {};                 // of objects
+
+  JsonType OrNull() const;
+};
+
+// A field of an object, without where its value comes from.
+struct FieldDoc {
+  std::string key;
+  JsonType type;
+  std::string text;         // for people: what it says, one line
+  bool is_optional = false;  // left out where there is nothing to say
+  // What a question may ask for by it: state, label or provider.
+  listing::Kind asked_as = listing::Kind::kPlain;
+};
+
+JsonType Text();
+JsonType OneOf(std::vector<std::string_view> words);
+JsonType Whole();
+JsonType Number();
+JsonType Flag();
+JsonType Any();  // also null
+JsonType ListOf(JsonType entries);
+JsonType MapOf(JsonType entries);
+JsonType ObjectOf(std::vector<FieldDoc> fields);
+
+// As JSON Schema, in the form of OpenAPI 3.1.
+boost::json::object SchemaOf(const JsonType& type);
+
+// For people: "text or null", "list of objects".
+std::string DescriptionOf(const JsonType& type);
+
+}  // namespace nodepool::web
