@@ -1,6 +1,7 @@
+#include "cli/change_node.h"
+
 #include <gmock/gmock.h>
 
-#include "cli/change_node.h"
 #include "cli/fixture_test.h"
 
 namespace nodepool::cli {

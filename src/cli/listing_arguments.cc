@@ -14,7 +14,8 @@ Duration WatchPause(const std::string& text) {
   if (text.empty()) return kShortestWatch;
   Expected<Duration> pause = ParseDuration(text);
   if (!pause) throw CLI::ValidationError(kWatch, pause.error().message());
-  if (*pause < kShortestWatch) throw CLI::ValidationError(kWatch, "there is at least a second between two tables");
+  if (*pause < kShortestWatch)
+    throw CLI::ValidationError(kWatch, "there is at least a second between two tables");
   return *pause;
 }
 
@@ -28,12 +29,14 @@ void ListingArguments::AddTo(CLI::App& command) {
   command.add_flag("--json", is_json_, "print JSON instead of a table");
   for (const auto& [kind, name] : listing::kFilters) {
     command
-        .add_option(fmt::format("--{}", name), words_[kind], fmt::format("only of this {}; may be repeated", name))
+        .add_option(fmt::format("--{}", name), words_[kind],
+                    fmt::format("only of this {}; may be repeated", name))
         ->allow_extra_args(false)
         ->type_name("NAME");
   }
   command
-      .add_option(kWatch, watch_, "show it again when something changes, not more often than once in SECONDS (1)")
+      .add_option(kWatch, watch_,
+                  "show it again when something changes, not more often than once in SECONDS (1)")
       ->expected(0, 1)
       ->type_name("SECONDS");
   command.add_option("--color", color_, "states in color: auto, always or never")

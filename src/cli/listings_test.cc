@@ -11,8 +11,8 @@
 namespace nodepool::cli {
 namespace {
 
-using ::testing::HasSubstr;
 using listing::Kind;
+using ::testing::HasSubstr;
 
 class ListTest : public CommandTest {};
 
@@ -130,8 +130,9 @@ TEST_F(ListTest, InfoShowsOneProvider) {
 
 // operations.5.4
 TEST_F(ListTest, BuildsAndUploads) {
-  Put("/nodepool/images/deb-12/builds/b1", R"({"state": "ready", "state_time": 1699999939, "builder": "nb01",)"
-                                           R"( "formats": "raw,qcow2"})");
+  Put("/nodepool/images/deb-12/builds/b1",
+      R"({"state": "ready", "state_time": 1699999939, "builder": "nb01",)"
+      R"( "formats": "raw,qcow2"})");
   Put("/nodepool/images/deb-12/builds/b1/providers/cloud/images/0000000001",
       R"({"state": "uploading", "state_time": 1699999990.5, "external_name": "n"})");
   Put("/nodepool/images/rocky/builds/b9", R"({"state": "building", "state_time": 1699999999})");
@@ -143,29 +144,34 @@ TEST_F(ListTest, BuildsAndUploads) {
             "| deb-12-b1 | deb-12 | nb01    | qcow2,raw | ready  | 00:00:01:01 |\n"
             "| rocky-b9  | rocky  |         |           | paused | 00:00:00:01 |\n"
             "+-----------+--------+---------+-----------+--------+-------------+\n");
-  EXPECT_EQ(ShownAsJson(BuildListing()),
-            R"([{"id":"deb-12-b1","image":"deb-12","builder":"nb01","formats":["qcow2","raw"],"state":"ready",)"
-            R"("age":1699999939},{"id":"rocky-b9","image":"rocky","builder":null,"formats":[],)"
-            R"("state":"paused","age":1699999999}])"
-            "\n");
+  EXPECT_EQ(
+      ShownAsJson(BuildListing()),
+      R"([{"id":"deb-12-b1","image":"deb-12","builder":"nb01","formats":["qcow2","raw"],"state":"ready",)"
+      R"("age":1699999939},{"id":"rocky-b9","image":"rocky","builder":null,"formats":[],)"
+      R"("state":"paused","age":1699999999}])"
+      "\n");
   EXPECT_EQ(Shown(BuildListing(), {.filter = {{Kind::kState, {"paused"}}}}),
             "+----------+-------+---------+---------+--------+-------------+\n"
             "| ID       | Image | Builder | Formats | State  | Age         |\n"
             "+----------+-------+---------+---------+--------+-------------+\n"
             "| rocky-b9 | rocky |         |         | paused | 00:00:00:01 |\n"
             "+----------+-------+---------+---------+--------+-------------+\n");
-  EXPECT_EQ(
-      Shown(UploadListing()),
-      "+----------+------------+----------+--------+---------------------+-------------------+-----------+-------------"
-      "+\n"
-      "| Build ID | Upload ID  | Provider | Image  | Provider Image Name | Provider Image ID | State     | Age         "
-      "|\n"
-      "+----------+------------+----------+--------+---------------------+-------------------+-----------+-------------"
-      "+\n"
-      "| b1       | 0000000001 | cloud    | deb-12 | n                   |                   | uploading | 00:00:00:10 "
-      "|\n"
-      "+----------+------------+----------+--------+---------------------+-------------------+-----------+-------------"
-      "+\n");
+  EXPECT_EQ(Shown(UploadListing()),
+            "+----------+------------+----------+--------+---------------------+-------------------+---------"
+            "--+-------------"
+            "+\n"
+            "| Build ID | Upload ID  | Provider | Image  | Provider Image Name | Provider Image ID | State   "
+            "  | Age         "
+            "|\n"
+            "+----------+------------+----------+--------+---------------------+-------------------+---------"
+            "--+-------------"
+            "+\n"
+            "| b1       | 0000000001 | cloud    | deb-12 | n                   |                   | "
+            "uploading | 00:00:00:10 "
+            "|\n"
+            "+----------+------------+----------+--------+---------------------+-------------------+---------"
+            "--+-------------"
+            "+\n");
   EXPECT_EQ(Shown(ImageStatusListing()),
             "+--------+--------+---------------+-------------------+\n"
             "| Image  | Paused | Build Request | Build Request Age |\n"
@@ -196,7 +202,8 @@ TEST_F(ListTest, RowsAreChosenByStateLabelAndProvider) {
     return Join(found, ",");
   };
   EXPECT_EQ(ids({{Kind::kState, {"hold"}}}), second.value + "," + third.value);
-  EXPECT_EQ(ids({{Kind::kState, {"hold", "ready"}}, {Kind::kProvider, {"cloud"}}}), first.value + "," + second.value);
+  EXPECT_EQ(ids({{Kind::kState, {"hold", "ready"}}, {Kind::kProvider, {"cloud"}}}),
+            first.value + "," + second.value);
   EXPECT_EQ(ids({{Kind::kLabel, {"large"}}, {Kind::kProvider, {"elsewhere"}}}), third.value);
   EXPECT_EQ(ids({{Kind::kLabel, {"nonesuch"}}}), "");
 }
@@ -224,7 +231,8 @@ class WatchTest : public CommandTest {
   }
   Task<> Run(Task<int> command) { status_ = co_await std::move(command); }
   // How many tables come from before the change to so long after it.
-  int Tables(Duration duration, std::function<void()> change = [] {}) {
+  int Tables(
+      Duration duration, std::function<void()> change = [] {}) {
     out_.str("");
     change();
     time_.Advance(duration);
@@ -279,7 +287,8 @@ TEST_F(WatchTest, RequestsAndImagesAreFollowed) {
   Watch(RequestListing(RequestColumns::kBrief, Output::kJson), json_);
   NodeRequest request;
   request.SetState(RequestState::kRequested, FromSeconds(1'700'000'000));
-  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { time_.Run(others_.CreateRequest("200", request, true)); }), 1);
+  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { time_.Run(others_.CreateRequest("200", request, true)); }),
+            1);
   Interrupt();
   Watch(ImageStatusListing(), json_);
   EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { Put("/nodepool/images/deb-12/pause", ""); }), 1);

@@ -38,7 +38,7 @@ struct PoolStatus {
 // How a provider's start went (D-30).
 struct ProviderHealth {
   bool is_up = false;
-  std::string fault;                      // of the last start, when it failed
+  std::string fault;                       // of the last start, when it failed
   std::optional<SteadyTime> next_attempt;  // when it failed
 };
 
@@ -48,9 +48,9 @@ struct ProviderStatus {
   bool is_draining = false;  // not configured any more
   ProviderHealth health;
   std::optional<Duration> next_start;  // until it is tried again
-  int max_concurrency = -1;              // ≤ 0: unlimited
-  int launches = 0;                      // in progress
-  Resources limit;                       // of the cloud, for us; nothing while it is not known
+  int max_concurrency = -1;            // ≤ 0: unlimited
+  int launches = 0;                    // in progress
+  Resources limit;                     // of the cloud, for us; nothing while it is not known
   Resources used;
   std::map<std::string_view, int> nodes;  // by state
   std::vector<PoolStatus> pools;

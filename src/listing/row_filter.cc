@@ -39,8 +39,8 @@ std::optional<FilterFault> FaultOf(const RowFilter& filter, const std::vector<Co
     for (const std::string& word : words) {
       if (std::ranges::find(column->words, word) != column->words.end()) continue;
       std::vector<std::string> known(column->words.begin(), column->words.end());
-      return FilterFault{kind,
-                         fmt::format("\"{}\" is no {}; there is {}", Excerpt(word), NameOf(kind), Join(known, ", "))};
+      return FilterFault{
+          kind, fmt::format("\"{}\" is no {}; there is {}", Excerpt(word), NameOf(kind), Join(known, ", "))};
     }
   }
   return std::nullopt;

@@ -38,7 +38,8 @@ TEST(RowFilterTest, RowsHaveOneWordOfEachKind) {
 
 TEST(RowFilterTest, WhatCannotBeFoundIsSaid) {
   std::vector<Column> columns = Example().columns;
-  EXPECT_EQ(FaultOf({{Kind::kState, {"redy"}}}, columns)->message, "\"redy\" is no state; there is ready, hold");
+  EXPECT_EQ(FaultOf({{Kind::kState, {"redy"}}}, columns)->message,
+            "\"redy\" is no state; there is ready, hold");
   columns.resize(2);
   std::optional<FilterFault> fault = FaultOf({{Kind::kLabel, {"small"}}}, columns);
   EXPECT_EQ(fault->kind, Kind::kLabel);

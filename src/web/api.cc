@@ -31,7 +31,8 @@ bool IsAskedFor(const FieldTable<T>& fields, const T& entry, const listing::RowF
 }
 
 template <class T>
-std::string Body(const Launcher& launcher, const Resource<T>& resource, const Question& question, WallTime now) {
+std::string Body(const Launcher& launcher, const Resource<T>& resource, const Question& question,
+                 WallTime now) {
   std::string text = "{\"" + resource.name + "\":[";
   std::size_t count = 0;
   bool is_complete = true;
@@ -57,7 +58,8 @@ std::string KeyOf(const Request& request, const Question& question) {
 }
 
 template <class T>
-Response Answer(const Launcher& launcher, RecentAnswers& recent, const Resource<T>& resource, const Request& request) {
+Response Answer(const Launcher& launcher, RecentAnswers& recent, const Resource<T>& resource,
+                const Request& request) {
   Expected<Question> question = ReadQuestion(request, resource.fields.type().fields);
   if (!question) return ErrorResponse(request, 400, question.error().message());
   if (!resource.is_known_without_zookeeper && !launcher.records().is_complete()) {
@@ -113,13 +115,15 @@ Resource<ImageEntry> Images() {
 }
 
 Resource<store::StoredBuild> Builds() {
-  return {"builds", "Every build of an image, by image and id.", BuildFields(),
-          [](const Launcher& launcher, const auto& see) { ForEachIn(launcher.records().images.builds(), see); }};
+  return {
+      "builds", "Every build of an image, by image and id.", BuildFields(),
+      [](const Launcher& launcher, const auto& see) { ForEachIn(launcher.records().images.builds(), see); }};
 }
 
 Resource<store::StoredUpload> Uploads() {
-  return {"uploads", "Every upload of a build, by image, build, provider and id.", UploadFields(),
-          [](const Launcher& launcher, const auto& see) { ForEachIn(launcher.records().images.uploads(), see); }};
+  return {
+      "uploads", "Every upload of a build, by image, build, provider and id.", UploadFields(),
+      [](const Launcher& launcher, const auto& see) { ForEachIn(launcher.records().images.uploads(), see); }};
 }
 
 Resource<launcher::ProviderStatus> Providers() {

@@ -46,7 +46,8 @@ const StoredBuild* NewestReady(const ImageEntry& image) {
   const StoredBuild* newest = nullptr;
   ForEachBuild(image, [&](const StoredBuild& build) {
     bool is_ready = build.record.state == ImageState::kReady;
-    if (is_ready && (newest == nullptr || newest->record.state_time < build.record.state_time)) newest = &build;
+    if (is_ready && (newest == nullptr || newest->record.state_time < build.record.state_time))
+      newest = &build;
   });
   return newest;
 }
@@ -92,7 +93,8 @@ const FieldTable<StoredBuild>& BuildFields() {
       {{"id", Text(), "unique within the image"},
        [](const StoredBuild& b, WallTime) { return json::value(b.id.build.value); }},
       {{"image", Text(), ""}, [](const StoredBuild& b, WallTime) { return json::value(b.id.image.value); }},
-      {{"state", OneOf(ImageStateWords()).OrNull(), "of the build itself, also of a paused image", false, Kind::kState},
+      {{"state", OneOf(ImageStateWords()).OrNull(), "of the build itself, also of a paused image", false,
+        Kind::kState},
        [](const StoredBuild& b, WallTime) { return StateText(b.record.state); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
        [](const StoredBuild& b, WallTime now) { return SecondsSince(b.record.state_time, now); }},
@@ -110,7 +112,8 @@ const FieldTable<StoredUpload>& UploadFields() {
   static const FieldTable<StoredUpload> fields({
       {{"id", Text(), "ten digits, unique within build and provider"},
        [](const StoredUpload& u, WallTime) { return json::value(u.id.upload.value); }},
-      {{"image", Text(), ""}, [](const StoredUpload& u, WallTime) { return json::value(u.id.build.image.value); }},
+      {{"image", Text(), ""},
+       [](const StoredUpload& u, WallTime) { return json::value(u.id.build.image.value); }},
       {{"build", Text(), "id of the build"},
        [](const StoredUpload& u, WallTime) { return json::value(u.id.build.build.value); }},
       {{"provider", Text(), "", false, Kind::kProvider},
@@ -119,7 +122,8 @@ const FieldTable<StoredUpload>& UploadFields() {
        [](const StoredUpload& u, WallTime) { return StateText(u.record.state); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
        [](const StoredUpload& u, WallTime now) { return SecondsSince(u.record.state_time, now); }},
-      {{"format", Text().OrNull(), ""}, [](const StoredUpload& u, WallTime) { return JsonText(u.record.format); }},
+      {{"format", Text().OrNull(), ""},
+       [](const StoredUpload& u, WallTime) { return JsonText(u.record.format); }},
       {{"external_name", Text().OrNull(), "the image's name in the cloud"},
        [](const StoredUpload& u, WallTime) { return JsonText(u.record.external_name); }},
       {{"external_id", Text().OrNull(), "the image's id in the cloud"},

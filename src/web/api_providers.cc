@@ -101,8 +101,9 @@ const FieldTable<ProviderStatus>& ProviderFields() {
        }},
       {{"launches", Whole(), "in progress"},
        [](const ProviderStatus& p, WallTime) { return json::value(p.launches); }},
-      {{"limit", MapOf(Number()), "what the cloud leaves for Nodepool, by resource; unlimited or not known where "
-                                  "nothing stands"},
+      {{"limit", MapOf(Number()),
+        "what the cloud leaves for Nodepool, by resource; unlimited or not known where "
+        "nothing stands"},
        [](const ProviderStatus& p, WallTime) { return json::value(Amounts(p.limit)); }},
       {{"used", MapOf(Number()), "by nodes of all its pools and by launches that have been decided"},
        [](const ProviderStatus& p, WallTime) { return json::value(Amounts(p.used)); }},

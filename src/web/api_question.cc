@@ -19,7 +19,8 @@ const FieldDoc* Find(const std::vector<FieldDoc>& fields, listing::Kind kind) {
 
 // The field that a parameter asks by; null: none.
 const FieldDoc* FieldOf(const std::vector<FieldDoc>& fields, const std::string& parameter) {
-  auto named = std::ranges::find(listing::kFilters, parameter, [](const auto& filter) { return filter.second; });
+  auto named =
+      std::ranges::find(listing::kFilters, parameter, [](const auto& filter) { return filter.second; });
   return named == std::end(listing::kFilters) ? nullptr : Find(fields, named->first);
 }
 
@@ -31,7 +32,8 @@ const std::vector<std::string_view>& WordsOf(const JsonType& type) {
 std::string Unknown(const std::string& parameter, const std::vector<FieldDoc>& fields) {
   std::vector<std::string> names;
   for (const ParameterDoc& known : ParametersOf(fields)) names.push_back(known.name);
-  return fmt::format("There is no parameter \"{}\" here; there is {}.", Excerpt(parameter), Join(names, ", "));
+  return fmt::format("There is no parameter \"{}\" here; there is {}.", Excerpt(parameter),
+                     Join(names, ", "));
 }
 
 }  // namespace
@@ -44,7 +46,8 @@ std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields) {
     parameters.push_back({std::string(name), fmt::format("only entries with this in `{}`", field->key),
                           OneOf(WordsOf(field->type)), true});
   }
-  parameters.push_back({kLimit, fmt::format("at most so many, and at most {}", Question::kMostEntries), Whole()});
+  parameters.push_back(
+      {kLimit, fmt::format("at most so many, and at most {}", Question::kMostEntries), Whole()});
   return parameters;
 }
 
@@ -63,7 +66,8 @@ Expected<Question> ReadQuestion(const Request& request, const std::vector<FieldD
     }
     const std::vector<std::string_view>& words = WordsOf(field->type);
     if (!words.empty() && std::ranges::find(words, value) == words.end()) {
-      return Unexpected(Verdict::kInvalid, fmt::format("{} is {}, not {}.", name, fmt::join(words, ", "), Excerpt(value)));
+      return Unexpected(Verdict::kInvalid,
+                        fmt::format("{} is {}, not {}.", name, fmt::join(words, ", "), Excerpt(value)));
     }
     question.filter[field->asked_as].insert(value);
   }

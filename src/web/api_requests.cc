@@ -10,16 +10,16 @@ using listing::Kind;
 
 namespace {
 
-JsonType PoolType() {
-  return ObjectOf({{"provider", Text(), ""}, {"pool", Text(), ""}});
-}
+JsonType PoolType() { return ObjectOf({{"provider", Text(), ""}, {"pool", Text(), ""}}); }
 
 const FieldTable<WaitReason>& WaitFields() {
   static const FieldTable<WaitReason> fields({
-      {{"provider", Text(), ""}, [](const WaitReason& w, WallTime) { return json::value(w.pool.provider.value); }},
+      {{"provider", Text(), ""},
+       [](const WaitReason& w, WallTime) { return json::value(w.pool.provider.value); }},
       {{"pool", Text(), ""}, [](const WaitReason& w, WallTime) { return json::value(w.pool.pool.value); }},
       {{"reason", Text(), "for programs"}, [](const WaitReason& w, WallTime) { return json::value(w.code); }},
-      {{"text", Text(), "the same for people"}, [](const WaitReason& w, WallTime) { return json::value(w.text); }},
+      {{"text", Text(), "the same for people"},
+       [](const WaitReason& w, WallTime) { return json::value(w.text); }},
       {{"labels", ListOf(Text()), "of an accepted request: those that cannot be had now", true},
        [](const WaitReason& w, WallTime) {
          return w.labels.empty() ? json::value() : json::value(JsonNames(w.labels));
@@ -42,7 +42,8 @@ json::value Waits(const RequestStatus& status, WallTime now) {
 
 json::value AcceptedBy(const RequestStatus& status, WallTime) {
   if (!status.accepted_by) return nullptr;
-  return json::object{{"provider", status.accepted_by->provider.value}, {"pool", status.accepted_by->pool.value}};
+  return json::object{{"provider", status.accepted_by->provider.value},
+                      {"pool", status.accepted_by->pool.value}};
 }
 
 }  // namespace

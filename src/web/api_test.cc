@@ -46,7 +46,8 @@ class ApiTest : public launcher::LauncherTest {
     EXPECT_EQ(response.status, 200) << response.body;
     return json::parse(response.body).at(resource).as_array();
   }
-  std::vector<std::string> Names(const std::string& resource, const std::string& query, const char* key = "id") {
+  std::vector<std::string> Names(const std::string& resource, const std::string& query,
+                                 const char* key = "id") {
     std::vector<std::string> names;
     for (const json::value& entry : List(resource, query)) names.emplace_back(entry.at(key).as_string());
     return names;
@@ -116,8 +117,10 @@ TEST_F(ApiTest, WhatCannotBeAskedIsNamed) {
   };
   EXPECT_EQ(refusal("/api/v1/nodes?colour=red"),
             "There is no parameter \"colour\" here; there is state, label, provider, limit.");
-  EXPECT_EQ(refusal("/api/v1/images?state=ready"), "There is no parameter \"state\" here; there is provider, limit.");
-  EXPECT_EQ(refusal("/api/v1/requests?state=bogus"), "state is requested, pending, fulfilled, failed, not bogus.");
+  EXPECT_EQ(refusal("/api/v1/images?state=ready"),
+            "There is no parameter \"state\" here; there is provider, limit.");
+  EXPECT_EQ(refusal("/api/v1/requests?state=bogus"),
+            "state is requested, pending, fulfilled, failed, not bogus.");
   EXPECT_EQ(refusal("/api/v1/nodes?limit=-1"), "limit is a number.");
   EXPECT_EQ(refusal("/api/v1/nodes?limit=1x"), "limit is a number.");
 }
@@ -180,10 +183,11 @@ TEST_F(ApiTest, Components) {
   AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("rare")}; });
   EXPECT_THAT(Names("components", "?provider=other", "hostname"), ElementsAre("elsewhere"));
   json::object pool = List("components", "?label=rare").at(0).as_object();
-  EXPECT_EQ(json::serialize(pool),
-            R"({"path":"pool/elsewhere","kind":"pool","hostname":"elsewhere","state":"running","version":null,)"
-            R"("launcher":"elsewhere-PoolWorker.other-main-0","provider":"other","pool":"main","labels":["rare"],)"
-            R"("priority":100,"is_paused":false})");
+  EXPECT_EQ(
+      json::serialize(pool),
+      R"({"path":"pool/elsewhere","kind":"pool","hostname":"elsewhere","state":"running","version":null,)"
+      R"("launcher":"elsewhere-PoolWorker.other-main-0","provider":"other","pool":"main","labels":["rare"],)"
+      R"("priority":100,"is_paused":false})");
 }
 
 TEST_F(ApiTest, NothingIsAskedOfZooKeeper) {
@@ -191,7 +195,8 @@ TEST_F(ApiTest, NothingIsAskedOfZooKeeper) {
   AddNode(NodeState::kHold);
   time_.Advance(std::chrono::seconds(5));
   auto before = zk_.counters(*running_->client);
-  for (const char* resource : {"nodes", "requests", "images", "builds", "uploads", "providers", "components"}) {
+  for (const char* resource :
+       {"nodes", "requests", "images", "builds", "uploads", "providers", "components"}) {
     EXPECT_EQ(Ask(std::string("/api/v1/") + resource).status, 200);
   }
   auto after = zk_.counters(*running_->client);
@@ -260,11 +265,14 @@ TEST_F(ApiTest, ThePageIsUpToDate) {
   std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/api.md";
   std::string page =
       "# The JSON API\n\n"
-      "Made from the declarations in `src/web/api_*.cc`; a test keeps it up to date. What it is good for stands in\n"
+      "Made from the declarations in `src/web/api_*.cc`; a test keeps it up to date. What it is good for "
+      "stands in\n"
       "[Monitoring](../operator/monitor.md). `GET /api/v1/openapi.json` says the same for programs.\n\n"
-      "Every launcher and `nodepool standalone` answer from memory; ZooKeeper and the clouds are not asked. An answer "
+      "Every launcher and `nodepool standalone` answer from memory; ZooKeeper and the clouds are not asked. "
+      "An answer "
       "is\n"
-      "given again for a second. Beside 200 there are 304 (`If-Modified-Since`), 400 for a parameter or value that "
+      "given again for a second. Beside 200 there are 304 (`If-Modified-Since`), 400 for a parameter or "
+      "value that "
       "there\n"
       "is not, and 503 until the records are read and while ZooKeeper is away; errors are JSON "
       "(`message`, `code`, `title`)\n"

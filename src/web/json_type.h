@@ -18,9 +18,9 @@ struct JsonType {
 
   Kind kind = Kind::kAny;
   bool is_nullable = false;
-  std::vector<std::string_view> words = {};          // of a text: all that it may be
+  std::vector<std::string_view> words = {};           // of a text: all that it may be
   std::shared_ptr<const JsonType> entries = nullptr;  // of lists, and of maps from texts
-  std::vector<FieldDoc> fields = {};                 // of objects
+  std::vector<FieldDoc> fields = {};                  // of objects
 
   JsonType OrNull() const;
 };
@@ -29,7 +29,7 @@ struct JsonType {
 struct FieldDoc {
   std::string key;
   JsonType type;
-  std::string text;         // for people: what it says, one line
+  std::string text;          // for people: what it says, one line
   bool is_optional = false;  // left out where there is nothing to say
   // What a question may ask for by it: state, label or provider.
   listing::Kind asked_as = listing::Kind::kPlain;

@@ -65,8 +65,8 @@ void AppendEndpoint(std::string& out, const Endpoint& endpoint) {
   if (!endpoint.doc.parameters.empty()) {
     out += "| parameter | values | |\n|---|---|---|\n";
     for (const ParameterDoc& parameter : endpoint.doc.parameters) {
-      out += fmt::format("| `{}` | {} | {}{} |\n", parameter.name, DescriptionOf(parameter.type), parameter.text,
-                         parameter.may_repeat ? "; may be repeated" : "");
+      out += fmt::format("| `{}` | {} | {}{} |\n", parameter.name, DescriptionOf(parameter.type),
+                         parameter.text, parameter.may_repeat ? "; may be repeated" : "");
     }
     out += '\n';
   }
@@ -81,7 +81,8 @@ json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& 
   json::object paths;
   for (const Endpoint& endpoint : endpoints) {
     std::string method = endpoint.method;
-    std::ranges::transform(method, method.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::ranges::transform(method, method.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     json::object operation{{"summary", endpoint.doc.summary}, {"responses", Answers(endpoint.doc)}};
     if (!endpoint.doc.parameters.empty()) operation["parameters"] = ParametersSchema(endpoint.doc.parameters);
     json::value& path = paths[endpoint.path];
@@ -96,7 +97,9 @@ json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& 
 
 Endpoint OpenApiEndpoint(const std::vector<Endpoint>& endpoints, const std::string& version,
                          std::shared_ptr<RecentAnswers> recent) {
-  Endpoint own{"GET", "/api/v1/openapi.json", nullptr,
+  Endpoint own{"GET",
+               "/api/v1/openapi.json",
+               nullptr,
                {"This document, in the form of OpenAPI.", {}, {{"application/json", MapOf(Any())}}, {}}};
   std::vector<Endpoint> all = endpoints;
   all.push_back(own);
@@ -110,7 +113,8 @@ Endpoint OpenApiEndpoint(const std::vector<Endpoint>& endpoints, const std::stri
 std::string ApiReference(const std::vector<Endpoint>& endpoints) {
   std::string page;
   for (const Endpoint& endpoint : endpoints) {
-    if (endpoint.path.starts_with("/api/") && endpoint.path != "/api/v1/openapi.json") AppendEndpoint(page, endpoint);
+    if (endpoint.path.starts_with("/api/") && endpoint.path != "/api/v1/openapi.json")
+      AppendEndpoint(page, endpoint);
   }
   return page;
 }
