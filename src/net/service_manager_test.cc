@@ -11,16 +11,16 @@ namespace nodepool::net {
 namespace {
 
 // The service manager's end.
-class Listener {
+class NotifySocket {
  public:
-  explicit Listener(const std::string& name) {  // with a zero byte first: abstract
+  explicit NotifySocket(const std::string& name) {  // with a zero byte first: abstract
     sockaddr_un place{};
     place.sun_family = AF_UNIX;
     name.copy(place.sun_path, sizeof(place.sun_path));
     auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
     EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&place), size), 0);
   }
-  ~Listener() { ::close(socket_); }
+  ~NotifySocket() { ::close(socket_); }
   std::string Receive() const {
     char text[1000];
     ssize_t size = ::recv(socket_, text, sizeof(text), MSG_DONTWAIT);
@@ -34,8 +34,8 @@ class Listener {
 TEST(ServiceManagerTest, IsToldAtAPathAndAtAnAbstractName) {
   std::string folder = (std::filesystem::temp_directory_path() / "nodepool-notify-XXXXXX").string();
   folder = ::mkdtemp(folder.data());
-  Listener at_path(folder + "/socket");
-  Listener abstract('\0' + folder);
+  NotifySocket at_path(folder + "/socket");
+  NotifySocket abstract('\0' + folder);
   ServiceManager((folder + "/socket").c_str()).Tell("READY=1\n" + StatusLine("two\nlines"));
   EXPECT_EQ(at_path.Receive(), "READY=1\nSTATUS=two lines");
   ServiceManager(("@" + folder).c_str()).Tell("STOPPING=1");
