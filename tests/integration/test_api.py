@@ -61,7 +61,7 @@ def test_every_answer_is_as_the_document_says(site, monkeypatch):
     tree = site.tree()
     held = tree.add_node(state="hold", type=["small"], provider="elsewhere", connection_port={"token": "secret"},
                          user_data={"any": ["thing"]}, resources={"cores": 1.5}, hold_job="j", hold_expiration=60)
-    waiting = tree.add_request(["rare", "small"], tenant_name="t", provider="unreachable")
+    waiting = tree.add_request(["rare"], tenant_name="t", provider="unreachable")
     wait_for(lambda: waiting in get(port, "/api/v1/requests")[2], "the request is known")
     found = {resource: entries(port, resource) for resource in RESOURCES}
     assert [node["id"] for node in entries(port, "nodes", "?provider=elsewhere&label=small")] == [held]
