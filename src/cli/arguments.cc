@@ -11,6 +11,7 @@
 #include "cli/aliens.h"
 #include "cli/change_node.h"
 #include "cli/durations.h"
+#include "cli/erase.h"
 #include "cli/image_changes.h"
 #include "cli/image_data.h"
 #include "cli/image_requests.h"
@@ -42,6 +43,7 @@ class Parser {
   void AddImageChanges();
   void AddImageData();
   void AddNodeChanges();
+  void AddErase();
   void AddRequest();
   void AddRelease();
   void AddMigrate();
@@ -60,6 +62,7 @@ class Parser {
   bool is_json_ = false;  // of `request`
   bool is_detailed_ = false;
   bool is_now_ = false;
+  bool is_forced_ = false;
   std::string target_;
   std::vector<std::string> targets_;
   std::string hold_for_;
@@ -100,6 +103,7 @@ Parser::Parser() {
   AddImageChanges();
   AddImageData();
   AddNodeChanges();
+  AddErase();
   AddRequest();
   AddRelease();
   AddMigrate();
@@ -255,6 +259,17 @@ void Parser::AddNodeChanges() {
       };
     });
   }
+}
+
+void Parser::AddErase() {
+  CLI::App* command = Add("erase", "forget uploads and nodes of a provider, whoever works with them");
+  command->add_option("provider", target_, "name of the provider")->required()->type_name("");
+  command->add_flag("--force", is_forced_, "do not ask");
+  command->callback([this] {
+    invocation_.command = [provider = ProviderName(target_), is_forced = is_forced_](Context& context) {
+      return Erase(context, provider, is_forced);
+    };
+  });
 }
 
 void Parser::AddRequest() {

@@ -29,6 +29,8 @@ struct Context {
   // The answer of the web server of the launcher on this host to GET `target`; any
   // failure, as when it takes longer than a second, is thrown.
   std::function<Task<std::string>(std::string hostname, std::string target)> ask_launcher;
+  // The next line of standard input; empty when there is none.
+  std::function<Task<std::string>()> read_line;
   bool is_terminal = false;  // `out` is one
   bool wants_color = false;  // it shows colors, and nobody has forbidden them
 };

@@ -1,7 +1,10 @@
 #include "cli/tool.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -102,6 +105,30 @@ bool IsColorForbidden() {
          std::string_view(terminal) == "dumb";
 }
 
+// Asio makes it non-blocking, also for the shell that has it after us.
+struct InputAsItWas {
+  int flags = ::fcntl(STDIN_FILENO, F_GETFL);
+  ~InputAsItWas() { ::fcntl(STDIN_FILENO, F_SETFL, flags); }
+};
+
+// Waits without holding up the loop, since the session has to live on.
+Task<std::string> ReadLine(Loop& loop) {
+  constexpr std::size_t kLongest = 1000;
+  std::string line;
+  char next = 0;
+  InputAsItWas input_as_it_was;
+  boost::asio::posix::stream_descriptor input(loop.context(), ::dup(STDIN_FILENO));
+  while (line.size() < kLongest) {
+    boost::system::error_code error;  // of a file: it is always ready and cannot be waited for
+    auto token = boost::asio::redirect_error(boost::asio::use_awaitable, error);
+    co_await input.async_wait(boost::asio::posix::descriptor_base::wait_read, token);
+    if (error == boost::asio::error::operation_aborted) throw boost::system::system_error(error);
+    if (::read(STDIN_FILENO, &next, 1) != 1 || next == '\n') break;
+    line += next;
+  }
+  co_return line;
+}
+
 int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driver::Registry& drivers,
                   const Invocation& invocation, std::ostream& out) {
   const config::Config& config = loaded->common;
@@ -124,6 +151,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   };
   context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
   context.wants_color = context.is_terminal && !IsColorForbidden();
+  context.read_line = [&loop] { return ReadLine(loop); };
   Outcome outcome;
   RunToEnd(loop, RunCommand(context, ServerNames(zookeeper), invocation, outcome));
   if (outcome.error && VerdictOf(outcome.error) == Verdict::kCancelled) return kInterrupted;

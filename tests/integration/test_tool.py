@@ -243,3 +243,37 @@ def test_kazoo_reads_what_the_tool_writes(site):
     assert record["provider"] == "p" and record["requestor"] == "me" and record["state"] == "requested"
     assert isinstance(record["state_time"], float) and len(record["event_id"]) == 32
     assert record["declined_by"] == [] and record["nodes"] == [] and record["reuse"] is True
+
+
+# operations.16.8
+def test_erase_asks_first(site):
+    tree = site.tree()
+    node = tree.add_node(provider="gone-cloud")
+    words = [BIN / "nodepool", "-c", site.config("tool"), "erase", "gone-cloud"]
+    with open(os.devnull) as nothing:
+        done = subprocess.run(words, stdin=nothing, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.endswith("[N/y] Aborting. No data erased.\n"), done.stderr
+    assert tree.node(node)
+    # The session lives on while somebody thinks.
+    asking = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert asking.stdout.readline() == "\n"
+        time.sleep(6)
+        shown, _ = asking.communicate("y\n", timeout=60)
+    finally:
+        asking.kill()
+    assert asking.returncode == 0 and "Erasing node data for gone-cloud...\n" in shown
+    assert tree.node(node) is None
+    read, write = os.pipe()
+    interrupted = subprocess.Popen(words, stdin=read, stdout=subprocess.PIPE, text=True)
+    assert interrupted.stdout.readline() == "\n"
+    interrupted.send_signal(signal.SIGINT)
+    assert interrupted.wait(30) == 130
+    assert os.get_blocking(read), "it is left as it was"
+    os.close(read)
+    os.close(write)
+    with open(site.folder / "answer", "w+") as answer:
+        answer.write("y\n")
+        answer.seek(0)
+        done = subprocess.run(words, stdin=answer, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "Erasing node data" in done.stdout, "a file may answer"
