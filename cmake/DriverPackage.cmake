@@ -1,5 +1,5 @@
-# What `cmake --install` brings: the programs, and the CMake package NodepoolDriver against
-# which drivers outside of this tree are built. They are shared objects that find what
+# What `cmake --install` brings for authors of drivers: the CMake package NodepoolDriver
+# against which drivers outside of this tree are built. They are shared objects that find what
 # they use in the program that loads them, so the package is headers and settings only.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -10,10 +10,10 @@ if(NOT CMAKE_INSTALL_LIBDIR STREQUAL "lib")
 endif()
 set(package_dir lib/cmake/NodepoolDriver)
 
-install(TARGETS nodepool nodepool-launcher nodepool-builder nodepool-driver-test RUNTIME)
+install(TARGETS nodepool-driver-test RUNTIME COMPONENT development)
 install(CODE "execute_process(
   COMMAND ${PROJECT_SOURCE_DIR}/tools/install-headers \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/include/nodepool\"
-  COMMAND_ERROR_IS_FATAL ANY)")
+  COMMAND_ERROR_IS_FATAL ANY)" COMPONENT development)
 
 # The same settings of the headers as in this tree.
 add_library(nodepool_driver_headers INTERFACE)
@@ -23,10 +23,11 @@ target_compile_definitions(nodepool_driver_headers INTERFACE
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
 target_include_directories(nodepool_driver_headers INTERFACE $<INSTALL_INTERFACE:include>)
 target_link_libraries(nodepool_driver_headers INTERFACE fmt::fmt Boost::json)
-install(TARGETS nodepool_driver_headers EXPORT NodepoolDriverTargets)
-install(EXPORT NodepoolDriverTargets NAMESPACE Nodepool:: DESTINATION ${package_dir})
+install(TARGETS nodepool_driver_headers EXPORT NodepoolDriverTargets COMPONENT development)
+install(EXPORT NodepoolDriverTargets NAMESPACE Nodepool:: DESTINATION ${package_dir}
+  COMPONENT development)
 configure_package_config_file(cmake/NodepoolDriverConfig.cmake.in
   ${CMAKE_BINARY_DIR}/NodepoolDriverConfig.cmake INSTALL_DESTINATION ${package_dir} PATH_VARS NODEPOOL_DRIVERS_DIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/NodepoolDriverConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/NodepoolDriverConfig.cmake ${CMAKE_BINARY_DIR}/NodepoolDriverConfigVersion.cmake
-  DESTINATION ${package_dir})
+  DESTINATION ${package_dir} COMPONENT development)

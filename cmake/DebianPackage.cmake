@@ -1,0 +1,38 @@
+# `cpack` in the build directory makes two packages: nodepool, and nodepool-dev for authors
+# of drivers. Everything is to be built before.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME nodepool)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_CONTACT "The authors of Nodepool <nodepool@localhost>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_COMPONENTS_ALL programs development)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_STRIP_FILES ON)
+
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_NAME nodepool)
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_PROGRAMS_DESCRIPTION "Pools of machines for continuous integration
+Takes requests for machines out of ZooKeeper, boots them in clouds or picks existing
+ones, hands them over, and deletes them after use; builds the images they boot from.")
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_DEPENDS adduser)
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_RECOMMENDS ca-certificates)
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SUGGESTS
+  "zookeeperd, python3-diskimage-builder, debootstrap, qemu-utils, sudo")
+set(scripts ${PROJECT_SOURCE_DIR}/packaging/debian)
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_EXTRA
+  ${scripts}/conffiles ${scripts}/postinst ${scripts}/prerm ${scripts}/postrm)
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME nodepool-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "Headers and tools for authors of Nodepool drivers")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+  "nodepool (= ${PROJECT_VERSION}), libboost1.81-dev, libboost-json1.81-dev, libfmt-dev")
+
+# What Debian's rules want beyond an installation.
+set(CPACK_NODEPOOL_SOURCE ${PROJECT_SOURCE_DIR})
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)
+include(CPack)

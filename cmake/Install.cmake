@@ -1,0 +1,23 @@
+# What `cmake --install` brings beside the driver author's kit (cmake/DriverPackage.cmake):
+# the programs, and what hosts want of them.
+install(TARGETS nodepool nodepool-launcher nodepool-builder RUNTIME COMPONENT programs)
+
+set(units ${PROJECT_SOURCE_DIR}/packaging/systemd)
+install(FILES ${units}/nodepool-launcher.service ${units}/nodepool-builder.service ${units}/nodepool-standalone.service
+  DESTINATION lib/systemd/system COMPONENT programs)
+install(FILES ${units}/nodepool.sysusers.conf DESTINATION lib/sysusers.d RENAME nodepool.conf COMPONENT programs)
+install(FILES ${units}/nodepool.tmpfiles.conf DESTINATION lib/tmpfiles.d RENAME nodepool.conf COMPONENT programs)
+
+# Made by the target `reference`, which is part of a whole build.
+foreach(section 1 8)
+  install(DIRECTORY ${NODEPOOL_CLI_REFERENCE}/man/ DESTINATION share/man/man${section} COMPONENT programs
+    FILES_MATCHING PATTERN "*.${section}")
+endforeach()
+install(DIRECTORY ${NODEPOOL_CLI_REFERENCE}/bash/ DESTINATION share/bash-completion/completions COMPONENT programs)
+install(DIRECTORY ${NODEPOOL_CLI_REFERENCE}/zsh/ DESTINATION share/zsh/vendor-completions COMPONENT programs)
+install(DIRECTORY ${NODEPOOL_CLI_REFERENCE}/fish/ DESTINATION share/fish/vendor_completions.d COMPONENT programs)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/config ${PROJECT_SOURCE_DIR}/examples/monitoring
+  DESTINATION share/doc/nodepool/examples COMPONENT programs)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+  DESTINATION share/doc/nodepool COMPONENT programs)

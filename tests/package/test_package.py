@@ -1,0 +1,154 @@
+"""The Debian packages, built and installed into a tree of a fresh Debian (./test --package).
+
+The tree is made by debootstrap, from the mirror of this machine.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from nodepool_helpers import BIN, ROOT, fake_provider
+from services import Process, free_port, wait_for
+
+pytestmark = pytest.mark.skipif(not os.environ.get("NODEPOOL_TEST_PACKAGE"), reason="only with ./test --package")
+
+
+def run(*words, **options) -> str:
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=1200, **options)
+    assert done.returncode == 0, f"{words}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    """The files by the packages' names."""
+    folder = tmp_path_factory.mktemp("packages")
+    run("cpack", "-G", "DEB", "-B", folder, cwd=BIN.parent)
+    files = {run("dpkg-deb", "-f", path, "Package").strip(): path for path in folder.glob("*.deb")}
+    assert set(files) == {"nodepool", "nodepool-dev"}
+    return files
+
+
+def contents(package: pathlib.Path) -> dict[str, str]:
+    """Mode and owner of each path."""
+    found = {}
+    for line in run("dpkg-deb", "-c", package).splitlines():
+        mode, owner, _, _, _, path = line.split(maxsplit=5)
+        found[path.removeprefix(".").rstrip("/")] = f"{mode} {owner}"
+    return found
+
+
+def test_what_is_in_them(packages):
+    programs, development = contents(packages["nodepool"]), contents(packages["nodepool-dev"])
+    for name in ("nodepool", "nodepool-launcher", "nodepool-builder"):
+        assert programs[f"/usr/bin/{name}"] == "-rwxr-xr-x root/root"
+    for path in ("/usr/lib/systemd/system/nodepool-launcher.service", "/usr/lib/systemd/system/nodepool-builder.service",
+                 "/usr/lib/systemd/system/nodepool-standalone.service", "/usr/lib/sysusers.d/nodepool.conf",
+                 "/usr/lib/tmpfiles.d/nodepool.conf", "/usr/share/man/man1/nodepool.1.gz",
+                 "/usr/share/man/man8/nodepool-launcher.8.gz", "/usr/share/bash-completion/completions/nodepool",
+                 "/usr/share/zsh/vendor-completions/_nodepool", "/usr/share/fish/vendor_completions.d/nodepool.fish",
+                 "/usr/share/doc/nodepool/examples/config/one-machine.yaml", "/usr/share/doc/nodepool/copyright",
+                 "/etc/default/nodepool"):
+        assert programs[path] == "-rw-r--r-- root/root", path
+    assert "/usr/bin/nodepool-driver-test" in development and "/usr/include/nodepool/driver/plugin.h" in development
+    assert not any(path.startswith("/usr/include") for path in programs)
+    known = re.compile(r"/usr|/usr/(bin|include|lib|share)(/.*)?|/etc|/etc/default(/nodepool)?|")
+    assert not [path for path in programs | development if not known.fullmatch(path)]
+    both = {path for path in set(programs) & set(development) if not programs[path].startswith("d")}
+    assert not both, "no file is in both"
+    for path, mode in (programs | development).items():
+        assert mode.startswith("l") or mode[8] == "-", f"{path} can be written by everybody"
+
+
+def test_what_they_say_of_themselves(packages):
+    control = run("dpkg-deb", "-f", packages["nodepool"])
+    depends = re.search(r"^Depends: (.*)$", control, re.M)[1]
+    for library in ("libc6", "libstdc++6", "libboost-json1.81.0", "libcurl4", "libssl3", "libsqlite3-0", "libyaml-cpp0.7", "adduser"):
+        assert re.search(rf"(?:^|, ){re.escape(library)}\b", depends), f"{library} in {depends}"
+    assert "-dev" not in depends
+    scripts = run("dpkg-deb", "-I", packages["nodepool"])
+    for name in ("conffiles", "postinst", "prerm", "postrm"):
+        assert name in scripts
+    assert run("dpkg-deb", "-I", packages["nodepool"], "conffiles") == "/etc/default/nodepool\n"
+    for name in ("postinst", "prerm", "postrm"):
+        subprocess.run(["sh", "-n"], input=run("dpkg-deb", "-I", packages["nodepool"], name), text=True, check=True)
+
+
+class Tree:
+    """A Debian in a folder, whose network is ours."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        run("debootstrap", "--variant=minbase", "bookworm", folder)
+        folder.chmod(0o755)  # the root directory of everybody in it
+
+    def words(self, *words) -> list[str]:
+        return ["bwrap", "--die-with-parent", "--bind", str(self.folder), "/", "--dev", "/dev", "--proc", "/proc", "--ro-bind",
+                "/etc/resolv.conf", "/etc/resolv.conf", "--cap-add", "ALL", "--setenv", "DEBIAN_FRONTEND", "noninteractive",
+                "--setenv", "PATH", "/usr/sbin:/usr/bin:/sbin:/bin", "--chdir", "/", *(str(word) for word in words)]
+
+    def run(self, *words) -> str:
+        return run(*self.words(*words))
+
+    def install(self, package: pathlib.Path):
+        shutil.copy(package, self.folder / "tmp")
+        self.run("apt-get", "-o", "APT::Sandbox::User=root", "install", "-y", "-q", "--no-install-recommends",
+                 f"/tmp/{package.name}")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory, packages):
+    if os.geteuid() != 0 or shutil.which("bwrap") is None or shutil.which("debootstrap") is None:
+        pytest.skip("a tree is made by root, with debootstrap and bubblewrap")
+    fresh = Tree(tmp_path_factory.mktemp("tree"))
+    fresh.install(packages["nodepool"])
+    yield fresh
+    shutil.rmtree(fresh.folder, ignore_errors=True)
+
+
+def test_installed_it_serves_a_request(tree):
+    user = tree.run("getent", "passwd", "nodepool").split(":")
+    assert user[5] == "/var/lib/nodepool" and user[6].strip().endswith("nologin")
+    assert tree.run("stat", "-c", "%U %G %a", "/var/lib/nodepool").split() == ["nodepool", "nodepool", "750"]
+    assert not list((tree.folder / "etc/systemd/system").glob("**/nodepool*")), "no unit is enabled"
+    settings = {"embedded-zookeeper": {"state-dir": "/var/lib/nodepool", "port": free_port()},
+                "webapp": {"listen_address": "127.0.0.1", "port": free_port()},
+                "labels": [{"name": "small"}], "providers": [fake_provider()]}
+    (tree.folder / "etc/nodepool/nodepool.yaml").write_text(yaml.safe_dump(settings))
+    tree.run("nodepool", "config-validate")
+    as_user = ["setpriv", "--reuid=nodepool", "--regid=nodepool", "--init-groups"]
+    daemon = Process(tree.words(*as_user, "nodepool", "standalone"), tree.folder / "standalone.log")
+    try:
+        begin = time.monotonic()
+        shown = tree.run(*as_user, "nodepool", "request", "small", "--wait", "--hold-for", "1s")
+        assert "fulfilled" in shown and time.monotonic() - begin < 60
+        wait_for(lambda: "fake-cloud" not in tree.run(*as_user, "nodepool", "list"), "the node is gone again", 60)
+    finally:
+        daemon.stop()
+    for program in ("nodepool-launcher", "nodepool-builder"):
+        assert "Nodepool version: " in tree.run(program, "--version")
+
+
+def test_it_goes_and_leaves_what_is_not_its_own(tree, packages):
+    (tree.folder / "etc/default/nodepool").write_text("STATSD_HOST=localhost\n")
+    (tree.folder / "var/lib/nodepool/mine").write_text("x")
+    tree.run("dpkg", "-i", f"/tmp/{packages['nodepool'].name}")  # an upgrade, so to speak
+    assert (tree.folder / "etc/default/nodepool").read_text() == "STATSD_HOST=localhost\n"
+    tree.run("apt-get", "-y", "-q", "remove", "nodepool")
+    assert not (tree.folder / "usr/bin/nodepool").exists()
+    assert (tree.folder / "etc/default/nodepool").exists() and (tree.folder / "etc/nodepool/nodepool.yaml").exists()
+    tree.run("apt-get", "-y", "-q", "purge", "nodepool")
+    assert not (tree.folder / "etc/default/nodepool").exists() and not (tree.folder / "var/log/nodepool").exists()
+    assert (tree.folder / "etc/nodepool/nodepool.yaml").exists() and (tree.folder / "var/lib/nodepool/mine").exists()
+
+
+def test_the_container_is_built_from_it():
+    """What the Containerfile names exists in the package's tree; building it needs a registry."""
+    text = (ROOT / "packaging/container/Containerfile").read_text()
+    assert "useradd --uid 10001" in text and "USER nodepool" in text
+    assert "exec nodepool-launcher -f" in text
