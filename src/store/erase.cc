@@ -8,7 +8,7 @@
 namespace nodepool::store {
 namespace {
 
-Task<> Erase(Store& store, std::string path) {
+Task<> EraseTree(Store& store, std::string path) {
   zk::Result<> removed = co_await zk::DeleteRecursive(store.client(), path);
   if (removed || removed.error() == zk::Code::kNoNode) co_return;
   throw Error(Verdict::kConflict, fmt::format("deleting {}: {}", path, zk::ToString(removed.error())));
@@ -26,7 +26,7 @@ Task<> EraseUploads(Store& store, ProviderName provider) {
     if (!builds) continue;
     for (const std::string& build : builds->names) {
       BuildKey key{image, BuildId(build)};
-      co_await Erase(store, paths::Providers(key) + "/" + provider.value);
+      co_await EraseTree(store, paths::Providers(key) + "/" + provider.value);
     }
   }
 }
@@ -51,7 +51,7 @@ Task<> EraseNode(Store& store, NodeId id, WallTime now) {
     return Change::kWrite;
   };
   co_await store.UpdateUnlockedNode(id, change);
-  co_await Erase(store, paths::Node(id));
+  co_await EraseTree(store, paths::Node(id));
 }
 
 }  // namespace nodepool::store
