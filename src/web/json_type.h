@@ -20,7 +20,7 @@ struct JsonType {
   bool is_nullable = false;
   std::vector<std::string_view> words = {};           // of a text: all that it may be
   std::shared_ptr<const JsonType> entries = nullptr;  // of lists, and of maps from texts
-  std::vector<FieldDoc> fields = {};                  // of objects
+  std::vector<FieldDoc> fields;                       // of objects
 
   JsonType OrNull() const;
 };
