@@ -131,6 +131,24 @@ TEST_F(CleaningTest, LostRequestIsResetWithItsNodes) {  // LA-63, coordination.1
   EXPECT_TRUE(Await([&] { return !Read(init); }));
 }
 
+// A launcher that stopped while it took the node gave the request back without it; somebody
+// works on the request now.
+TEST_F(CleaningTest, NodeThatItsRequestDoesNotHaveBecomesFree) {
+  RequestId id = Request({"small", "small"}, [&](NodeRequest& request) {
+    request.SetState(RequestState::kPending, time_.loop().Now());
+  });
+  Put("/nodepool/requests-lock/" + id.value + "/0123456789abcdef0123456789abcdef__lock__0000000000", "");
+  RequestId fulfilled = Request({"small"}, [&](NodeRequest& request) {
+    request.SetState(RequestState::kFulfilled, time_.loop().Now());
+  });
+  NodeId left = AddNode(NodeState::kReady, [&](Node& node) { node.allocated_to = id; });
+  NodeId had = AddNode(NodeState::kReady, [&](Node& node) { node.allocated_to = fulfilled; });
+  StartLauncher();
+  EXPECT_TRUE(Await([&] { return Read(left)->is_free(); }, seconds(65)));
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  EXPECT_EQ(Read(had)->allocated_to, fulfilled);
+}
+
 TEST_F(CleaningTest, UnfinishedNodeOfAVanishedRequest) {  // D-34
   StartLauncher();
   NodeId id = AddNode(NodeState::kInit, [](Node& node) { node.allocated_to = RequestId("100-0000000123"); });

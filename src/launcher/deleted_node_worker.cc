@@ -9,6 +9,21 @@ namespace nodepool::launcher {
 
 using store::Change;
 
+namespace {
+
+bool IsUnlockedAndAllocated(const store::StoredNode& node) {
+  return !node.is_locked() && node.record.state == NodeState::kReady && !node.record.allocated_to.empty();
+}
+
+// Whether nobody has an unlocked node that is allocated to this request: it is gone, or
+// whoever works on it did not get the node to the end.
+bool IsLeftBy(const store::StoredRequest* request) {
+  return request == nullptr || request->record.state == RequestState::kRequested ||
+         request->record.state == RequestState::kPending;
+}
+
+}  // namespace
+
 bool IsGarbageWhenUnlocked(NodeState state) {
   switch (state) {
     case NodeState::kUsed:
@@ -55,7 +70,12 @@ void DeletedNodeWorker::Start() {
 }
 
 void DeletedNodeWorker::ExamineAll() {
-  for (const auto& [id, node] : context_.nodes.all()) Examine(id);
+  for (const auto& [id, node] : context_.nodes.all()) {
+    Examine(id);
+    // Not at each change: when a request is fulfilled its nodes are seen unlocked first.
+    bool is_left = IsUnlockedAndAllocated(node) && IsLeftBy(context_.requests.Find(node.record.allocated_to));
+    if (is_left && context_.requests.synced()) FreeNode(id);
+  }
 }
 
 Task<> DeletedNodeWorker::Sweep() {
@@ -115,10 +135,16 @@ void DeletedNodeWorker::Examine(const NodeId& id) {
   if (IsGarbageWhenUnlocked(*node->record.state)) {
     if (providers_.Find(node->record.provider) == nullptr) return;
     Begin(id, "delete node", Delete(id));
-  } else if (node->record.state == NodeState::kReady && !node->record.allocated_to.empty() &&
-             context_.requests.synced() && context_.requests.Find(node->record.allocated_to) == nullptr) {
-    Begin(id, "deallocate node", Deallocate(id));
+  } else if (IsUnlockedAndAllocated(*node) && context_.requests.synced() &&
+             context_.requests.Find(node->record.allocated_to) == nullptr) {
+    FreeNode(id);
   }
+}
+
+void DeletedNodeWorker::FreeNode(const NodeId& id) {
+  bool is_ours = providers_.Manages(context_.nodes.Find(id)->record.provider);
+  if (is_ending_ || !is_ours || under_way_.contains(id)) return;
+  Begin(id, "deallocate node", Deallocate(id));
 }
 
 void DeletedNodeWorker::Begin(const NodeId& id, std::string name, Task<> task) {
@@ -202,8 +228,7 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   const store::StoredNode* cached = context_.nodes.Find(id);
   if (cached == nullptr) co_return;
   RequestId request = cached->record.allocated_to;
-  auto found = co_await context_.store.ReadRequest(request);
-  if (found) co_return;
+  // The lock first: whoever fulfils the request gives it up with that.
   auto node = co_await context_.store.TryLockNode(id);
   if (!node) co_return;
   auto deallocate = [request](Node& record) {
@@ -213,10 +238,13 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   };
   std::exception_ptr error;
   try {
-    bool is_freed = co_await node->Update(deallocate);
+    auto found = co_await context_.store.ReadRequest(request);
+    bool is_freed = false;
+    if (IsLeftBy(found ? &*found : nullptr)) is_freed = co_await node->Update(deallocate);
     if (is_freed) {
       context_.metrics.Add(stats::kCleaned, {"deallocated_node"});
-      logger_.About({"", request.value, id.value}).Info("The request is gone; the ready node is free again");
+      logger_.About({"", request.value, id.value})
+          .Info("The request {}; the ready node is free again", found ? "does not have it" : "is gone");
     }
   } catch (...) {
     error = std::current_exception();

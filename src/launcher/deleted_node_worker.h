@@ -12,7 +12,7 @@ namespace nodepool::launcher {
 
 // The only place that deletes machines (launcher.md 21). Reacts to every change of
 // a node: dead, unlocked ones of configured providers are deleted; ready ones whose
-// request is gone become free. A deletion that fails is tried again with growing
+// request is gone, or does not have them, become free. A deletion that fails is tried again with growing
 // pauses, without end. Once a minute everything is looked at again: the net for what
 // a lost session interrupted.
 class DeletedNodeWorker {
@@ -38,6 +38,7 @@ class DeletedNodeWorker {
   void Examine(const NodeId& id);
   void Begin(const NodeId& id, std::string name, Task<> task);
   Task<> Guarded(NodeId id, Task<> task);
+  void FreeNode(const NodeId& id);
   Task<> Delete(NodeId id);
   Task<> Deallocate(NodeId id);
   Task<> RetryLater(NodeId id, SteadyTime when);
