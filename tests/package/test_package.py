@@ -88,9 +88,11 @@ class Tree:
         folder.chmod(0o755)  # the root directory of everybody in it
 
     def words(self, *words) -> list[str]:
-        return ["bwrap", "--die-with-parent", "--bind", str(self.folder), "/", "--dev", "/dev", "--proc", "/proc", "--ro-bind",
-                "/etc/resolv.conf", "/etc/resolv.conf", "--cap-add", "ALL", "--setenv", "DEBIAN_FRONTEND", "noninteractive",
-                "--setenv", "PATH", "/usr/sbin:/usr/bin:/sbin:/bin", "--chdir", "/", *(str(word) for word in words)]
+        # Its own process ids: whoever became another user is ended with the rest all the same.
+        return ["bwrap", "--die-with-parent", "--unshare-pid", "--bind", str(self.folder), "/", "--dev", "/dev",
+                "--proc", "/proc", "--ro-bind", "/etc/resolv.conf", "/etc/resolv.conf", "--cap-add", "ALL",
+                "--setenv", "DEBIAN_FRONTEND", "noninteractive", "--setenv", "PATH", "/usr/sbin:/usr/bin:/sbin:/bin",
+                "--chdir", "/", *(str(word) for word in words)]
 
     def run(self, *words) -> str:
         return run(*self.words(*words))
