@@ -85,18 +85,18 @@ std::string OpenstackImposter::NewId() { return fmt::format("00000000-0000-4000-
 
 int OpenstackImposter::Count(const std::string& method, const std::string& path) const {
   return static_cast<int>(std::ranges::count_if(
-      calls_, [&](const Call& call) { return call.method == method && call.path == path; }));
+      calls_, [&](const HttpRequest& call) { return call.method == method && call.path == path; }));
 }
 
 std::map<std::string, int> OpenstackImposter::Counts() const {
   static const std::regex id("[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}");
   std::map<std::string, int> counts;
-  for (const Call& call : calls_) ++counts[call.method + " " + std::regex_replace(call.path, id, "ID")];
+  for (const HttpRequest& call : calls_)
+    ++counts[call.method + " " + std::regex_replace(call.path, id, "ID")];
   return counts;
 }
 
-const OpenstackImposter::Call* OpenstackImposter::LastCall(const std::string& method,
-                                                           const std::string& path) const {
+const HttpRequest* OpenstackImposter::LastCall(const std::string& method, const std::string& path) const {
   for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
     if (call->method == method && call->path == path) return &*call;
   }
@@ -104,7 +104,7 @@ const OpenstackImposter::Call* OpenstackImposter::LastCall(const std::string& me
 }
 
 Task<HttpResponse> OpenstackImposter::Answer(HttpRequest request) {
-  calls_.push_back({request.method, request.path, request.parameters, request.headers, request.body});
+  calls_.push_back(request);
   for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
     if (request.method != fault->method || !request.path.starts_with(fault->path)) continue;
     Fault now = *fault;

@@ -29,20 +29,13 @@ class OpenstackImposter {
   Task<net::HttpResponse> Answer(net::HttpRequest request);
 
   // --- What was asked ---------------------------------------------------------
-  struct Call {
-    std::string method;
-    std::string path;
-    std::map<std::string, std::string> parameters;
-    std::map<std::string, std::string> headers;
-    std::string body;
-  };
-  const std::vector<Call>& calls() const { return calls_; }
+  const std::vector<net::HttpRequest>& calls() const { return calls_; }
   void ForgetCalls() { calls_.clear(); }
   // How often; `path` below the base, with ids as they are.
   int Count(const std::string& method, const std::string& path) const;
   // Each kind of call with its number; ids are replaced by "ID".
   std::map<std::string, int> Counts() const;
-  const Call* LastCall(const std::string& method, const std::string& path) const;
+  const net::HttpRequest* LastCall(const std::string& method, const std::string& path) const;
 
   // --- What goes wrong --------------------------------------------------------
   struct Fault {
@@ -133,7 +126,7 @@ class OpenstackImposter {
   std::string base_;
   std::map<std::string, SteadyTime> tokens_;
   std::deque<Fault> faults_;
-  std::vector<Call> calls_;
+  std::vector<Request> calls_;
   int last_id_ = 0;
 };
 

@@ -16,6 +16,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("NODEPOOL_BIN", ROOT / "build/release/bin"))
 
 
+def run(*words, **options) -> str:
+    """The output of a command that succeeds."""
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=1200, **options)
+    assert done.returncode == 0, f"{words}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
 def fake_provider(name="fake-cloud", labels=("small",), pool="main", simulation=None, **pool_settings):
     """A provider of the simulated cloud with one pool."""
     return {

@@ -1,5 +1,6 @@
 #include "net/http.h"
 
+#include <algorithm>
 #include <boost/beast/http/status.hpp>
 #include <charconv>
 #include <optional>
@@ -37,7 +38,10 @@ const std::string& HttpRequest::Header(const std::string& lower_case_name) const
 }
 
 const std::string& HttpRequest::Parameter(const std::string& name) const {
-  return FindOrEmpty(parameters, name);
+  static const std::string missing;
+  auto last =
+      std::find_if(query.rbegin(), query.rend(), [&](const auto& entry) { return entry.first == name; });
+  return last == query.rend() ? missing : last->second;
 }
 
 std::string_view HttpReason(int status) {
@@ -60,7 +64,6 @@ bool ParseTarget(std::string_view target, HttpRequest& request) {
     std::optional<std::string> name = Decoded(text.substr(0, equals), true);
     std::optional<std::string> value = Decoded(text.substr(std::min(equals + 1, text.size())), true);
     if (!name || !value) return false;
-    request.parameters[*name] = *value;
     request.query.emplace_back(std::move(*name), std::move(*value));
   }
   return true;

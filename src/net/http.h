@@ -12,12 +12,11 @@ namespace nodepool::net {
 struct HttpRequest {
   std::string method = "GET";
   std::string path = "/";                                  // decoded, without the query
-  std::map<std::string, std::string> parameters;           // of the query, decoded; the last of a name counts
-  std::vector<std::pair<std::string, std::string>> query;  // all of them, in their order
+  std::vector<std::pair<std::string, std::string>> query;  // parameters, decoded, in their order
   std::map<std::string, std::string> headers;              // names in lower case
   std::string body;
 
-  // The empty text when it is missing.
+  // The empty text when it is missing. Of a parameter's values the last counts.
   const std::string& Header(const std::string& lower_case_name) const;
   const std::string& Parameter(const std::string& name) const;
 };

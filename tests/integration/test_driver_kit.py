@@ -3,22 +3,15 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 
 import pytest
 
-from nodepool_helpers import BIN, ROOT
+from nodepool_helpers import BIN, ROOT, run
 from services import Process, wait_for
 
 TOOLS = ["bwrap", "ssh-keygen", "ssh", "setsid", "cmake"]
 
 pytestmark = pytest.mark.skipif(any(shutil.which(tool) is None for tool in TOOLS), reason="bubblewrap is missing")
-
-
-def run(*words, **options):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=600, **options)
-    assert done.returncode == 0, f"{words}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")

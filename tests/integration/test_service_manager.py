@@ -89,10 +89,9 @@ def test_start_reload_and_stop_are_told(site, manager, program):
 def test_ready_comes_with_zookeeper(private_site, tmp_path):
     manager = Manager(str(tmp_path / "notify"))
     private_site.zookeeper.process.pause()
-    start(private_site, manager)
+    process = start(private_site, manager)
     manager.wait("STATUS=Waiting for ZooKeeper at ")
-    # Longer than an attempt to connect takes.
-    time.sleep(6)
+    wait_for(lambda: "Retrying zookeeper connection" in process.output(), "it has waited in vain")
     assert not any("READY=1" in lines for _, lines in manager.read())
     private_site.zookeeper.process.resume()
     manager.wait("READY=1")

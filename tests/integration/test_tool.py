@@ -6,8 +6,11 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from nodepool_helpers import BIN
 from services import wait_for
+from zk_raw import Closed, RawClient
 
 
 def cells(line):
@@ -254,11 +257,13 @@ def test_erase_asks_first(site):
         done = subprocess.run(words, stdin=nothing, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.endswith("[N/y] Aborting. No data erased.\n"), done.stderr
     assert tree.node(node)
-    # The session lives on while somebody thinks.
+    # The session lives on while somebody thinks; one that says nothing is over by then.
     asking = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert asking.stdout.readline() == "\n"
-        time.sleep(6)
+        silent = RawClient(int(site.hosts.rsplit(":", 1)[1]), timeout_ms=int(site.settings["zookeeper-timeout"] * 1000))
+        with pytest.raises(Closed):
+            silent.read_frame()
         shown, _ = asking.communicate("y\n", timeout=60)
     finally:
         asking.kill()

@@ -2,6 +2,7 @@
 
 The tree is made by debootstrap, from the mirror of this machine.
 """
+import json
 import os
 import pathlib
 import re
@@ -12,16 +13,10 @@ import time
 import pytest
 import yaml
 
-from nodepool_helpers import BIN, ROOT, fake_provider
+from nodepool_helpers import BIN, ROOT, fake_provider, run
 from services import Process, free_port, wait_for
 
 pytestmark = pytest.mark.skipif(not os.environ.get("NODEPOOL_TEST_PACKAGE"), reason="only with ./test --package")
-
-
-def run(*words, **options) -> str:
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=1200, **options)
-    assert done.returncode == 0, f"{words}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -149,8 +144,9 @@ def test_it_goes_and_leaves_what_is_not_its_own(tree, packages):
     assert (tree.folder / "etc/nodepool/nodepool.yaml").exists() and (tree.folder / "var/lib/nodepool/mine").exists()
 
 
-def test_the_container_is_built_from_it():
-    """What the Containerfile names exists in the package's tree; building it needs a registry."""
+def test_the_container_starts_programs_of_the_package(packages):
+    """All that is shown of the container file: making an image needs a registry."""
     text = (ROOT / "packaging/container/Containerfile").read_text()
-    assert "useradd --uid 10001" in text and "USER nodepool" in text
-    assert "exec nodepool-launcher -f" in text
+    command, = re.findall(r"^CMD (.*)$", text, re.M)
+    programs = set(re.findall(r"exec (\S+) ", " ".join(json.loads(command))))
+    assert programs and all(f"/usr/bin/{name}" in contents(packages["nodepool"]) for name in programs)

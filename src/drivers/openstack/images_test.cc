@@ -119,6 +119,30 @@ TEST_F(ImagesTest, AnUploadThatIsStoppedIsRemoved) {
   EXPECT_EQ(imposter.images.size(), before);
 }
 
+TEST_F(ImagesTest, TheIdIsToldBeforeTheFileIsSent) {
+  Start();
+  std::string told;
+  upload.announce = [&](const std::string& id) {
+    told = id;
+    EXPECT_EQ(imposter.Count("PUT", "/image/v2/images"), 0);
+    return time.loop().SleepFor({});
+  };
+  EXPECT_EQ(time.Run(adapter->UploadImage(upload)), told);
+  EXPECT_TRUE(imposter.images.contains(told));
+}
+
+TEST_F(ImagesTest, AnImageThatCannotBeNotedIsRemoved) {
+  Start();
+  std::size_t before = imposter.images.size();
+  upload.announce = [](std::string) -> Task<> {
+    throw Error(Verdict::kLostSession, "no record");
+    co_return;
+  };
+  EXPECT_THROW(time.Run(adapter->UploadImage(upload)), Error);
+  EXPECT_EQ(imposter.Count("PUT", "/image/v2/images"), 0);
+  EXPECT_EQ(imposter.images.size(), before);
+}
+
 TEST_F(ImagesTest, AProtectedImageStays) {
   Start();
   imposter.Add(

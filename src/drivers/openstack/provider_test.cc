@@ -150,7 +150,7 @@ TEST_F(OpenstackTest, LeakedPortsAreRemoved) {
   };
   pass();
   imposter.ports["e"] = {.device_owner = "compute:az1", .status = "DOWN"};
-  EXPECT_EQ(imposter.LastCall("GET", "/network/v2.0/ports")->parameters.at("project_id"),
+  EXPECT_EQ(imposter.LastCall("GET", "/network/v2.0/ports")->Parameter("project_id"),
             "9e6b19cfd71541fb91c6ec097a75cc0a");
   pass();
   EXPECT_EQ(imposter.ports.size(), 5u) << "not before the interval is over";
@@ -235,7 +235,7 @@ TEST_F(LeaksTest, ImagesWithoutARecordAreRemoved) {
   EXPECT_THAT(leaks, ElementsAre("images", "images"));
   EXPECT_FALSE(imposter.images.contains(begun) || imposter.images.contains(finished));
   EXPECT_TRUE(imposter.images.contains(others) && imposter.images.contains(adopted));
-  EXPECT_EQ(imposter.LastCall("GET", "/image/v2/images")->parameters.at("owner"),
+  EXPECT_EQ(imposter.LastCall("GET", "/image/v2/images")->Parameter("owner"),
             "9e6b19cfd71541fb91c6ec097a75cc0a");
 }
 
