@@ -26,7 +26,8 @@ struct Intervals {
   Duration delete_retry_max = std::chrono::seconds(60);
   Duration make_room_holdoff = std::chrono::minutes(5);
   Duration yield_after = std::chrono::minutes(2);
-  Duration reuse_retry = std::chrono::minutes(1);  // of a free node that could not be had
+  Duration refusal_memory = std::chrono::minutes(5);  // longer than a request takes to make way
+  Duration reuse_retry = std::chrono::minutes(1);     // of a free node that could not be had
   Duration init_node_age = std::chrono::minutes(5);
   Duration min_ready_holdoff = std::chrono::seconds(60);
   Duration provider_start_timeout = std::chrono::seconds(60);

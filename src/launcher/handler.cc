@@ -192,14 +192,12 @@ void Handler::PlanNext() {
   for (const auto& [node, until] : rejected_) excluded.insert(node);
   sched::PoolView view = host_.ViewFor(order_);
   plan_ = sched::PlanFill(view, missing, request_->record().reuse, excluded);
-  bool is_refused = refused_until_ && context_.loop.SteadyNow() < *refused_until_;
-  if (is_refused && !plan_.launch.empty()) {
+  bool is_pausing = refused_until_ && context_.loop.SteadyNow() < *refused_until_;
+  if (is_pausing && !plan_.launch.empty()) {
+    plan_.is_refused = true;
     // The cloud has just refused; what it lacks is unknown, so everything counts.
     plan_.wait.insert(plan_.wait.begin(), plan_.launch.begin(), plan_.launch.end());
-    plan_.is_refused = true;
     plan_.provider_shortage = view.labels.at(plan_.launch.front()).need;
-    // Missing also where later requests look, so that none of them overtakes this one.
-    if (view.ignores_provider_quota) plan_.pool_shortage = plan_.provider_shortage;
     plan_.launch.clear();
   }
   for (const sched::FillPlan::Reuse& reuse : plan_.reuse) {
@@ -207,12 +205,14 @@ void Handler::PlanNext() {
   }
   reuses_settled_.Reset();
   for (const LabelName& label : plan_.launch) StartLaunch(label, view.labels.at(label).need);
-  SetWaiting(!plan_.wait.empty() && !IsMinReadyInVain());
+  if (refusals_ > 0 && launches_.size() > 0) plan_.is_refused = true;
+  SetWaiting((plan_.is_refused || !plan_.wait.empty()) && !IsMinReadyInVain());
   // Nobody has to go for a min-ready node (launcher.md 10.4).
   bool may_displace = request_->record().requestor != kMinReadyRequestor;
   constexpr int kOftenRefused = 3;  // then what we keep unused may be the reason
-  bool is_known = !is_refused || refusals_ >= kOftenRefused;
-  if (plan_.misses_capacity() && is_known && may_displace) host_.MakeRoom(plan_);
+  bool is_known = !is_pausing || refusals_ >= kOftenRefused;
+  bool is_missing = !plan_.MissingResource().empty();
+  if (is_missing && is_known && may_displace) host_.MakeRoom(plan_);
 }
 
 // It waits for nothing, and keeps nothing from others (D-27).

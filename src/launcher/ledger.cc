@@ -67,6 +67,11 @@ int Ledger::LaunchesInProgress(const ProviderName& provider) const {
   return it == launches_.end() ? 0 : it->second;
 }
 
+bool Ledger::IsCloudFull(const ProviderName& provider, SteadyTime now) const {
+  auto it = full_until_.find(provider);
+  return it != full_until_.end() && now < it->second;
+}
+
 void Ledger::Await(const ProviderName& provider, const sched::ServiceOrder& order, Awaited awaited) {
   if (awaited.turns > 0 || !awaited.resources.empty()) {
     awaited_[provider][order] = std::move(awaited);

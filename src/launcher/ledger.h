@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/ids.h"
 #include "model/resources.h"
 #include "sched/order.h"
@@ -61,6 +62,10 @@ class Ledger {
   // The same of all requests, or of those before one.
   Awaited AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before = nullptr) const;
 
+  // The cloud has refused what seemed to fit. Forgotten at `until`.
+  void CloudRefused(const ProviderName& provider, SteadyTime until) { full_until_[provider] = until; }
+  bool IsCloudFull(const ProviderName& provider, SteadyTime now) const;
+
   // Free nodes that a part of this launcher is about to lock: the cache sets them aside, so
   // that the others keep off. Nobody claims what is claimed.
   NodeClaim Claim(const NodeId& node) { return NodeClaim(*this, node); }
@@ -80,6 +85,7 @@ class Ledger {
   std::map<ProviderName, Resources> by_provider_;
   std::map<ProviderName, int> launches_;
   std::map<ProviderName, std::map<sched::ServiceOrder, Awaited>> awaited_;
+  std::map<ProviderName, SteadyTime> full_until_;
   std::set<NodeId> claimed_;
   EntryId last_id_ = 0;
   zk::Registration registration_;

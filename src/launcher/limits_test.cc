@@ -208,6 +208,46 @@ TEST_P(RefusedTest, RequestsThatTheCloudRefusedKeepTheirOrder) {  // LA-86
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RefusedTest, ::testing::Range(1, 9));
 
+TEST_F(CloudQuotaTest, APoolStaysPausedWhileARefusedRequestTriesAgain) {  // D-33
+  AddCloud({.pool = "ignore-provider-quota: true", .simulation = "limits: {instances: 0}"});
+  Launcher& launcher = *StartLauncher().launcher;
+  Request({"small"});
+  ASSERT_TRUE(Await([&] { return IsPaused(); }));
+  int tries = 0;
+  zk::Registration registration = WatchNodes([&](const NodeId&, const Node& record) {
+    if (record.state != NodeState::kBuilding) return;
+    ++tries;
+    EXPECT_TRUE(launcher.Providers().at(0).pools.at(0).is_waiting);
+  });
+  EXPECT_TRUE(Await([&] { return tries >= 3; }));
+}
+
+TEST_F(CloudQuotaTest, AfterARefusalAlsoIgnoredQuotaIsHadInTurn) {  // D-33
+  AddCloud({.simulation = "limits: {instances: 1}",
+            .more_pools = ", {name: ignoring, ignore-provider-quota: true, "
+                          "labels: [{name: other, cloud-image: image, min-ram: 8192}]}"});
+  SetLabel("other", "");
+  StartLauncher();
+  auto nodes = Use({"other"});
+  RequestId earlier = Request({"small"});
+  ASSERT_TRUE(AwaitState(earlier, RequestState::kPending));
+  bool is_refused = false;
+  zk::Registration registration = WatchNodes([&](const NodeId&, const Node& record) {
+    is_refused = is_refused || record.state == NodeState::kAborted;
+  });
+  RequestId refused = Request({"other"});
+  ASSERT_TRUE(Await([&] { return is_refused; })) << "how much there is can only be tried";
+  DeleteRequest(refused);
+  RequestId later = Request({"other"});
+  time_.Advance(seconds(30));
+  EXPECT_EQ(Read(later)->state, RequestState::kRequested);
+  Return(nodes);
+  ASSERT_TRUE(AwaitState(earlier, RequestState::kFulfilled));
+  auto next = Take(earlier);
+  Return(next);
+  EXPECT_TRUE(AwaitState(later, RequestState::kFulfilled));
+}
+
 // One pool of two providers loses its place; the other serves.
 TEST_F(CloudQuotaTest, WaitingRequestWhoseLaunchFailsGoesToTheOtherProvider) {  // LA-73
   AddCloud({.name = "a", .pool = "max-servers: 1"});

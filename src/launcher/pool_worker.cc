@@ -181,6 +181,7 @@ sched::PoolView PoolWorker::PlainView() const {
   view.priority = config_->priority;
   view.is_disabled = config_->max_servers <= 0;
   view.ignores_provider_quota = config_->ignore_provider_quota;
+  view.is_cloud_full = surroundings_.ledger.IsCloudFull(key_.provider, context_.loop.SteadyNow());
   view.max_concurrency = provider_config_->max_concurrency;
   std::shared_ptr<driver::Provider> running = provider();
   view.launches_nodes = running->launches_nodes();

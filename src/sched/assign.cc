@@ -72,7 +72,8 @@ bool IsAwaitedAlready(const PoolView& pool, const Registry& registry, const Fill
     if (!other.is_paused || other.id == pool.launcher || other.provider != pool.key.provider) return false;
     // What it waits for is not told, so nothing of the same pool is taken.
     if (other.name == pool.key.pool) return is_taking || !plan.launch.empty();
-    return is_min_ready || !plan.provider_shortage.empty();
+    bool is_unlimited = pool.ignores_provider_quota && pool.is_cloud_full;
+    return is_min_ready || !plan.provider_shortage.empty() || (is_unlimited && !plan.launch.empty());
   });
 }
 

@@ -162,6 +162,22 @@ TEST_F(ConsiderTest, ProviderQuotaMayBeIgnored) {  // LA-83, LA-84
   EXPECT_EQ(Decide(Request({"small"})).kind, Decision::Kind::kAccept);
 }
 
+TEST_F(ConsiderTest, WhereTheQuotaIsIgnoredTurnsCountOnceTheCloudRefuses) {  // D-33
+  pool.ignores_provider_quota = true;
+  pool.provider.limit = {{"cores", 0}};
+  pool.provider.reserved = {"cores"};
+  others = {Foreign("elsewhere", {LabelName("small")})};
+  others.front().provider = pool.key.provider;
+  others.front().is_paused = true;
+  EXPECT_EQ(Decide(Request({"small"})).kind, Decision::Kind::kAccept);
+  pool.is_cloud_full = true;
+  EXPECT_EQ(Why(Request({"small"})), Reason::kCapacityReserved);
+  pool.provider.reserved.clear();
+  EXPECT_EQ(Why(Request({"small"})), Reason::kCapacityReserved) << "what others wait for is not told";
+  others.front().is_paused = false;
+  EXPECT_EQ(Decide(Request({"small"})).kind, Decision::Kind::kAccept) << "how much there is remains unknown";
+}
+
 TEST_F(ConsiderTest, NothingIsTakenFromAnEarlierWaiter) {  // D-33
   pool.is_waiting = true;
   pool.pool.limit = {{"cores", 10}};

@@ -54,6 +54,8 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
   FillPlan plan;
   Budget of_pool = pool.pool;
   Budget of_provider = pool.provider;
+  if (pool.ignores_provider_quota) of_provider.limit.clear();
+  if (pool.ignores_provider_quota && !pool.is_cloud_full) of_provider.reserved.clear();
   std::set<NodeId> taken;
   int turns = FreeTurns(pool);
   for (const LabelName& name : missing) {
@@ -74,8 +76,7 @@ FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, b
     }
     const Resources& need = label->second.need;
     Resources missing_in_pool = Missing(of_pool, need);
-    Resources missing_in_provider;
-    if (!pool.ignores_provider_quota) missing_in_provider = Missing(of_provider, need);
+    Resources missing_in_provider = Missing(of_provider, need);
     if (pool.launches_nodes && missing_in_pool.empty() && missing_in_provider.empty()) {
       Add(of_pool.used, need);
       Add(of_provider.used, need);

@@ -36,7 +36,10 @@ struct PoolView {
   int priority = 100;
   bool is_disabled = false;
   bool launches_nodes = true;
+  // The limit of `provider` does not count, and nobody has to wait for those who wait for it, unless
+  // the cloud has refused lately: then its places go in turn.
   bool ignores_provider_quota = false;
+  bool is_cloud_full = false;
   std::map<LabelName, LabelView> labels;
   Budget pool;
   Budget provider;          // shared by the provider's pools
@@ -60,9 +63,10 @@ struct FillPlan {
   // What the first of `wait` that misses capacity misses, in the pool and in the provider.
   Resources pool_shortage;
   Resources provider_shortage;
-  // The cloud has refused what seemed to fit: the shortages are the most that may be missing.
+  // The cloud has refused what seemed to fit: the shortages are the most that may be missing, and what is
+  // launched again may be refused again.
   bool is_refused = false;
-  bool misses_capacity() const { return static_cast<int>(wait.size()) > turns_awaited; }
+  bool misses_capacity() const { return is_refused || static_cast<int>(wait.size()) > turns_awaited; }
   // The name of one missing resource, for people; empty when nothing is missing.
   std::string MissingResource() const;
 };

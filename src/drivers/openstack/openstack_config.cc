@@ -80,7 +80,10 @@ Schema PoolSchema() {
       Setting("max-ram", Schema::Int(), "Memory of the pool's nodes.").Unit("MiB"),
       Setting("max-volumes", Schema::Int(), "Volumes of the pool's nodes."),
       Setting("max-volume-gb", Schema::Int(), "Volume space of the pool's nodes.").Unit("GB"),
-      Setting("ignore-provider-quota", Schema::Bool(), "Only the pool's own limits count.").Default(false),
+      Setting(
+          "ignore-provider-quota", Schema::Bool(),
+          "Only the pool's own limits count. Once the cloud refuses, its places go in turn for five minutes.")
+          .Default(false),
       Setting("availability-zones", Texts(), "Zones to use; default: all of the cloud."),
       Setting("networks", Texts(), "Networks by name or id, in this order."),
       Setting("security-groups", Texts(), "Security groups by name or id."),
