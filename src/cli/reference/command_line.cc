@@ -27,6 +27,7 @@ OptionLine DescribeOption(const CLI::Option& option) {
   line.help = option.get_description();
   if (!is_flag) line.default_value = option.get_default_str();
   line.is_required = option.get_required();
+  line.is_value_optional = !is_flag && !option.get_positional() && option.get_expected_min() == 0;
   line.is_repeated = option.get_expected_max() > 1;
   return line;
 }

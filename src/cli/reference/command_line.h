@@ -17,6 +17,7 @@ struct OptionLine {
   std::string help;
   std::string default_value;  // empty: none, or nothing worth telling
   bool is_required = false;
+  bool is_value_optional = false;
   bool is_repeated = false;
 };
 

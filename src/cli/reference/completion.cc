@@ -12,7 +12,8 @@ enum class Kind { kNothing, kFile, kDirectory, kChoices, kOther };
 
 Kind KindOf(const OptionLine& option) {
   if (!option.choices.empty()) return Kind::kChoices;
-  if (option.value.empty()) return Kind::kNothing;
+  // What may stand without a value is followed by anything.
+  if (option.value.empty() || option.is_value_optional) return Kind::kNothing;
   if (option.value == "DIR") return Kind::kDirectory;
   return option.value == "FILE" || option.value == "path" ? Kind::kFile : Kind::kOther;
 }
@@ -98,8 +99,9 @@ std::string ZshText(std::string text) {
 std::string ZshArguments(const CommandLine& command) {
   std::string text;
   for (const OptionLine& option : command.options) {
-    std::string value =
-        option.value.empty() ? "" : fmt::format(":{}:{}", ZshText(option.value), ZshAction(option));
+    std::string value = option.value.empty() ? ""
+                                             : fmt::format("{}{}:{}", option.is_value_optional ? "::" : ":",
+                                                           ZshText(option.value), ZshAction(option));
     for (const std::string& name : option.names) {
       text += " " + Quoted(fmt::format("{}{}[{}]{}", option.is_repeated ? "*" : "", name,
                                        ZshText(option.help), value));

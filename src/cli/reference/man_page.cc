@@ -137,7 +137,8 @@ void AddOption(std::string& page, const OptionLine& option) {
   page += Join(names, ", ");
   if (!option.value.empty()) {
     if (!names.empty()) page += ' ';
-    page += "\\fI" + Escaped(option.value) + "\\fR";
+    std::string value = "\\fI" + Escaped(option.value) + "\\fR";
+    page += option.is_value_optional ? "[" + value + "]" : value;
   }
   page += '\n' + Sentence(option.help) + '\n';
   if (!option.choices.empty()) page += "One of " + Escaped(Join(option.choices, ", ")) + ".\n";

@@ -61,6 +61,7 @@ TEST_F(ReferenceTest, ManualPages) {
   EXPECT_THAT(tool, HasSubstr("\\fBnodepool hold\\fR [options] id\n"));
   EXPECT_THAT(tool, HasSubstr("\\fBnodepool alien\\-list\\fR [options] [provider]\n"));
   EXPECT_THAT(tool, HasSubstr("One of to\\-ensemble, to\\-embedded.\n"));
+  EXPECT_THAT(tool, HasSubstr("\n.TP\n\\fB\\-\\-watch\\fR [\\fISECONDS\\fR]\n"));
   EXPECT_EQ(ManSection(Program("nodepool")), 1);
 }
 
@@ -69,6 +70,8 @@ TEST_F(ReferenceTest, Completions) {
   EXPECT_THAT(BashCompletion(Program("nodepool-launcher")),
               HasSubstr("complete -F _nodepool_launcher nodepool-launcher\n"));
   EXPECT_THAT(ZshCompletion(Program("nodepool")), HasSubstr("\n        'list:list nodes'"));
+  EXPECT_THAT(ZshCompletion(Program("nodepool")), HasSubstr("]::SECONDS: '")) << "its value may be left out";
+  EXPECT_THAT(BashCompletion(Program("nodepool")), Not(HasSubstr("list,--watch")));
   EXPECT_THAT(
       FishCompletion(Program("nodepool")),
       HasSubstr(
