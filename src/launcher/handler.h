@@ -36,6 +36,8 @@ class HandlerHost {
   virtual void WaitingChanged(Handler& handler) = 0;
   // A launch of the provider has ended: others may have their turn.
   virtual void LaunchEnded() = 0;
+  // The cloud refused a launch for quota.
+  virtual void CloudRefused() = 0;
   // The handler misses capacity: unused nodes may be sacrificed for it (D-22).
   virtual void MakeRoom(const sched::FillPlan& plan) = 0;
 };

@@ -168,7 +168,7 @@ Task<> Handler::DropAborted() {
     }
     slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(i));
     if (slot->node) co_await slot->node->Unlock();
-    ledger_.CloudRefused(host_.key().provider, context_.loop.SteadyNow() + context_.intervals.refusal_memory);
+    host_.CloudRefused();
     if (refused_until_ && context_.loop.SteadyNow() < *refused_until_) continue;
     refused_until_ = context_.loop.SteadyNow() + refusal_backoff_.Next();
     ++refusals_;

@@ -67,9 +67,9 @@ int Ledger::LaunchesInProgress(const ProviderName& provider) const {
   return it == launches_.end() ? 0 : it->second;
 }
 
-bool Ledger::IsCloudFull(const ProviderName& provider, SteadyTime now) const {
+SteadyTime Ledger::CloudFullUntil(const ProviderName& provider) const {
   auto it = full_until_.find(provider);
-  return it != full_until_.end() && now < it->second;
+  return it == full_until_.end() ? SteadyTime() : it->second;
 }
 
 void Ledger::Await(const ProviderName& provider, const sched::ServiceOrder& order, Awaited awaited) {

@@ -62,9 +62,9 @@ class Ledger {
   // The same of all requests, or of those before one.
   Awaited AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before = nullptr) const;
 
-  // The cloud has refused what seemed to fit. Forgotten at `until`.
+  // The cloud has refused what seemed to fit: it counts as full for a while.
   void CloudRefused(const ProviderName& provider, SteadyTime until) { full_until_[provider] = until; }
-  bool IsCloudFull(const ProviderName& provider, SteadyTime now) const;
+  SteadyTime CloudFullUntil(const ProviderName& provider) const;
 
   // Free nodes that a part of this launcher is about to lock: the cache sets them aside, so
   // that the others keep off. Nobody claims what is claimed.

@@ -222,30 +222,49 @@ TEST_F(CloudQuotaTest, APoolStaysPausedWhileARefusedRequestTriesAgain) {  // D-3
   EXPECT_TRUE(Await([&] { return tries >= 3; }));
 }
 
-TEST_F(CloudQuotaTest, AfterARefusalAlsoIgnoredQuotaIsHadInTurn) {  // D-33
-  AddCloud({.simulation = "limits: {instances: 1}",
-            .more_pools = ", {name: ignoring, ignore-provider-quota: true, "
-                          "labels: [{name: other, cloud-image: image, min-ram: 8192}]}"});
-  SetLabel("other", "");
-  StartLauncher();
-  auto nodes = Use({"other"});
-  RequestId earlier = Request({"small"});
-  ASSERT_TRUE(AwaitState(earlier, RequestState::kPending));
-  bool is_refused = false;
-  zk::Registration registration = WatchNodes([&](const NodeId&, const Node& record) {
-    is_refused = is_refused || record.state == NodeState::kAborted;
-  });
-  RequestId refused = Request({"other"});
-  ASSERT_TRUE(Await([&] { return is_refused; })) << "how much there is can only be tried";
-  DeleteRequest(refused);
-  RequestId later = Request({"other"});
-  time_.Advance(seconds(30));
-  EXPECT_EQ(Read(later)->state, RequestState::kRequested);
+// A full cloud with a pool that waits for it, and one that ignores the quota and was refused.
+class FullCloudTest : public CloudQuotaTest {
+ protected:
+  void SetUp() override {
+    CloudQuotaTest::SetUp();
+    AddCloud({.simulation = "limits: {instances: 1}",
+              .more_pools = ", {name: ignoring, ignore-provider-quota: true, "
+                            "labels: [{name: other, cloud-image: image, min-ram: 8192}]}"});
+    SetLabel("other", "");
+    StartLauncher();
+    nodes_ = Use({"other"});
+    waiting_ = Request({"small"});
+    ASSERT_TRUE(AwaitState(waiting_, RequestState::kPending));
+    bool is_refused = false;
+    zk::Registration registration = WatchNodes([&](const NodeId&, const Node& record) {
+      is_refused = is_refused || record.state == NodeState::kAborted;
+    });
+    RequestId refused = Request({"other"});
+    ASSERT_TRUE(Await([&] { return is_refused; })) << "how much there is can only be tried";
+    DeleteRequest(refused);
+    later_ = Request({"other"});
+    time_.Advance(seconds(30));
+    ASSERT_EQ(Read(later_)->state, RequestState::kRequested);
+  }
+
+  std::vector<store::LockedNode> nodes_;
+  RequestId waiting_;
+  RequestId later_;
+};
+
+TEST_F(FullCloudTest, AlsoIgnoredQuotaIsHadInTurn) {  // D-33
+  Return(nodes_);
+  ASSERT_TRUE(AwaitState(waiting_, RequestState::kFulfilled));
+  auto nodes = Take(waiting_);
+  EXPECT_NE(Read(later_)->state, RequestState::kFulfilled);
   Return(nodes);
-  ASSERT_TRUE(AwaitState(earlier, RequestState::kFulfilled));
-  auto next = Take(earlier);
-  Return(next);
-  EXPECT_TRUE(AwaitState(later, RequestState::kFulfilled));
+  EXPECT_TRUE(AwaitState(later_, RequestState::kFulfilled));
+}
+
+TEST_F(FullCloudTest, ARefusalIsForgotten) {  // D-33
+  time_.Advance(std::chrono::minutes(5));
+  EXPECT_TRUE(AwaitState(later_, RequestState::kPending)) << "it tries again";
+  EXPECT_EQ(Read(waiting_)->state, RequestState::kPending);
 }
 
 // One pool of two providers loses its place; the other serves.

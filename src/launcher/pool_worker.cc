@@ -181,7 +181,7 @@ sched::PoolView PoolWorker::PlainView() const {
   view.priority = config_->priority;
   view.is_disabled = config_->max_servers <= 0;
   view.ignores_provider_quota = config_->ignore_provider_quota;
-  view.is_cloud_full = surroundings_.ledger.IsCloudFull(key_.provider, context_.loop.SteadyNow());
+  view.is_cloud_full = IsCloudFull();
   view.max_concurrency = provider_config_->max_concurrency;
   std::shared_ptr<driver::Provider> running = provider();
   view.launches_nodes = running->launches_nodes();
@@ -281,6 +281,27 @@ bool PoolWorker::IsWaitedFor(const store::StoredNode& node) const {
 
 void PoolWorker::LaunchEnded() {
   if (provider_config_->max_concurrency > 0) surroundings_.capacity_changed();
+}
+
+void PoolWorker::CloudRefused() {
+  SteadyTime until = context_.loop.SteadyNow() + context_.intervals.refusal_memory;
+  surroundings_.ledger.CloudRefused(key_.provider, until);
+  if (!std::exchange(is_refusal_known_, true)) tasks_.Spawn("forget a refusal", ForgetRefusal());
+}
+
+bool PoolWorker::IsCloudFull() const {
+  return context_.loop.SteadyNow() < surroundings_.ledger.CloudFullUntil(key_.provider);
+}
+
+// Others may try their luck then.
+Task<> PoolWorker::ForgetRefusal() {
+  // Also when it is cancelled with the session.
+  struct Done {
+    bool& is_known;
+    ~Done() { is_known = false; }
+  } done{is_refusal_known_};
+  while (IsCloudFull()) co_await context_.loop.SleepUntil(surroundings_.ledger.CloudFullUntil(key_.provider));
+  surroundings_.capacity_changed();
 }
 
 void PoolWorker::MakeRoom(const sched::FillPlan& plan) {

@@ -79,6 +79,7 @@ class PoolWorker : public HandlerHost {
   bool AllDeclined(const NodeRequest& request) const override;
   void WaitingChanged(Handler& handler) override;
   void LaunchEnded() override;
+  void CloudRefused() override;
   void MakeRoom(const sched::FillPlan& plan) override;
 
  private:
@@ -88,6 +89,8 @@ class PoolWorker : public HandlerHost {
   Task<> Sacrifice(NodeId id, NodeClaim claim);
   bool IsWaitedFor(const store::StoredNode& node) const;
   Task<> LookAgainAt(SteadyTime when);
+  bool IsCloudFull() const;
+  Task<> ForgetRefusal();
   sched::LabelView LabelViewOf(const driver::LabelConfig& label) const;
   void AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const;
   Resources UsedBy(const PoolKey& pool) const;
@@ -111,6 +114,7 @@ class PoolWorker : public HandlerHost {
   mutable std::map<LabelName, std::string> faults_;  // what the driver last said, reported once
   SteadyTime next_room_{};                           // when more room may be made
   bool is_look_due_ = false;
+  bool is_refusal_known_ = false;
   bool is_started_ = false;
   TaskGroup tasks_;
 };
