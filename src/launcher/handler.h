@@ -86,6 +86,7 @@ class Handler {
     LabelName label;
     State state = State::kLaunching;
     std::optional<store::LockedNode> node;
+    Ledger::EntryId entry = 0;  // of its launch; 0: it was ready
   };
 
   // The provider with its part in the request. Launches keep the one they began with.
@@ -106,9 +107,8 @@ class Handler {
   void Reject(const NodeId& node);
   bool IsRejected(const NodeId& node) const;
   void StartLaunch(const LabelName& label, const Resources& need);
-  Task<> LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry, std::shared_ptr<DriverSide> driver);
-  Task<> CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
-                         std::shared_ptr<DriverSide> driver);
+  Task<> LaunchSlot(std::shared_ptr<Slot> slot, std::shared_ptr<DriverSide> driver);
+  Task<> CreateAndLaunch(std::shared_ptr<Slot> slot, std::shared_ptr<DriverSide> driver);
   Task<> MarkEnded(std::shared_ptr<Slot> slot, NodeState state);
   Node NewNode(const LabelName& label) const;
   Task<> DropAborted();

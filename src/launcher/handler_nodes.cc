@@ -42,8 +42,7 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
   }
   logger_.About({logger_.ids().event, id().value, reuse.node.value}).Info("Assigned ready node");
   driver->handler->NodeReused(locked->record());
-  auto slot = std::make_shared<Slot>(Slot{reuse.label, Slot::State::kReady, std::move(locked)});
-  slots_.push_back(std::move(slot));
+  slots_.push_back(std::make_shared<Slot>(Slot{reuse.label, Slot::State::kReady, std::move(locked)}));
 }
 
 // The node may be had again later: whoever was busy with it is done, the host came back.
@@ -62,13 +61,12 @@ void Handler::StartLaunch(const LabelName& label, const Resources& need) {
   auto slot = std::make_shared<Slot>();
   slot->label = label;
   slots_.push_back(slot);
-  Ledger::EntryId entry = ledger_.Commit(host_.key(), need);
-  entries_.push_back(entry);
-  launches_.Spawn("launch " + label.value, logger_.ids(), LaunchSlot(slot, entry, driver_));
+  slot->entry = ledger_.Commit(host_.key(), need);
+  entries_.push_back(slot->entry);
+  launches_.Spawn("launch " + label.value, logger_.ids(), LaunchSlot(slot, driver_));
 }
 
-Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
-                           std::shared_ptr<DriverSide> driver) {
+Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, std::shared_ptr<DriverSide> driver) {
   struct Counted {
     Ledger& ledger;
     HandlerHost& host;
@@ -80,7 +78,7 @@ Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
   } counted(ledger_, host_);
   std::exception_ptr error;
   try {
-    co_await CreateAndLaunch(slot, entry, driver);
+    co_await CreateAndLaunch(slot, driver);
   } catch (...) {
     error = std::current_exception();
   }
@@ -92,7 +90,7 @@ Task<> Handler::LaunchSlot(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
     slot->state = Slot::State::kReady;
     co_return;
   }
-  if (!slot->node) ledger_.Release(entry);
+  if (!slot->node) ledger_.Release(slot->entry);
   bool is_refused = VerdictOf(error) == Verdict::kQuota;
   if (VerdictOf(error) != Verdict::kCancelled && VerdictOf(error) != Verdict::kLostSession) {
     std::string node_id = slot->node ? slot->node->id().value : "";
@@ -123,8 +121,7 @@ Task<> Handler::MarkEnded(std::shared_ptr<Slot> slot, NodeState state) {
                     MessageOf(error));
 }
 
-Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entry,
-                                std::shared_ptr<DriverSide> driver) {
+Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, std::shared_ptr<DriverSide> driver) {
   co_await reuses_settled_.Wait();
   Node node = NewNode(slot->label);
   co_await driver->handler->SetNodeMetadata(node);
@@ -135,7 +132,7 @@ Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, Ledger::EntryId entr
   };
   store::LockedNode locked = co_await context_.store.CreateLockedNode(std::move(node), start);
   slot->node.emplace(std::move(locked));
-  ledger_.SetNode(entry, slot->node->id());
+  ledger_.SetNode(slot->entry, slot->node->id());
   logger_.About({logger_.ids().event, id().value, slot->node->id().value}).Info("Launching {}", slot->label);
   co_await driver->handler->Launch(*slot->node);
 }
@@ -168,6 +165,8 @@ Task<> Handler::DropAborted() {
     }
     slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(i));
     if (slot->node) co_await slot->node->Unlock();
+    // Somebody may delete the node before our cache has ever shown it.
+    ledger_.Release(slot->entry);
     host_.CloudRefused();
     if (refused_until_ && context_.loop.SteadyNow() < *refused_until_) continue;
     refused_until_ = context_.loop.SteadyNow() + refusal_backoff_.Next();

@@ -222,6 +222,25 @@ TEST_F(CloudQuotaTest, APoolStaysPausedWhileARefusedRequestTriesAgain) {  // D-3
   EXPECT_TRUE(Await([&] { return tries >= 3; }));
 }
 
+TEST_F(CloudQuotaTest, ARefusedNodeThatNoCacheHasShownDoesNotCount) {  // LA-85
+  AddCloud({.pool = "ignore-provider-quota: true, max-servers: 1", .simulation = "limits: {instances: 0}"});
+  Running& launcher = StartLauncher();
+  std::vector<NodeId> aborted;
+  zk::Registration registration = WatchNodes([&](const NodeId& node, const Node& record) {
+    if (record.state == NodeState::kAborted) aborted.push_back(node);
+  });
+  launcher.recorder->FailWhen([](const testing::FaultyZk::Call& call) {
+    bool is_node = call.name == "Get" && call.path.starts_with("/nodepool/nodes/");
+    return is_node ? testing::FaultyZk::Fault::kBefore : testing::FaultyZk::Fault::kNone;
+  });
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(Await([&] { return !aborted.empty() && !IsLocked(aborted.front()); }));
+  Change([](drivers::FakeSimulation& cloud) { cloud.limits.instances = 1; });
+  time_.Run(zk::DeleteRecursive(*client_, "/nodepool/nodes/" + aborted.front().value));
+  launcher.recorder->FailNever();
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+}
+
 // A full cloud with a pool that waits for it, and one that ignores the quota and was refused.
 class FullCloudTest : public CloudQuotaTest {
  protected:
