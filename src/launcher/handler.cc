@@ -45,6 +45,7 @@ Task<> Handler::Run() {
   co_await timers_.Stop();
   co_await launches_.Stop();
   for (Ledger::EntryId entry : entries_) ledger_.Release(entry);
+  FreeKept();
   if (!error || !request_) co_return;
   if (VerdictOf(error) == Verdict::kLostSession || !request_->is_held()) {
     logger_.Warning("Dropped: the ZooKeeper session that held the request's lock is over");
@@ -100,7 +101,6 @@ Task<> Handler::Serve() {
       if (IsDeadlocked()) co_return co_await GiveBack();
       std::vector<sched::FillPlan::Reuse> reuses = plan_.reuse;
       for (const sched::FillPlan::Reuse& reuse : reuses) co_await TryReuse(reuse);
-      reuses_settled_.Set();
       if (changed_.is_set()) continue;
     }
     co_await changed_.Wait();
@@ -190,6 +190,7 @@ void Handler::PlanNext() {
   std::erase_if(rejected_, [this](const auto& entry) { return !IsRejected(entry.first); });
   std::set<NodeId> excluded;
   for (const auto& [node, until] : rejected_) excluded.insert(node);
+  std::size_t kept = FreeKept();
   sched::PoolView view = host_.ViewFor(order_);
   plan_ = sched::PlanFill(view, missing, request_->record().reuse, excluded);
   bool is_pausing = refused_until_ && context_.loop.SteadyNow() < *refused_until_;
@@ -203,8 +204,14 @@ void Handler::PlanNext() {
   for (const sched::FillPlan::Reuse& reuse : plan_.reuse) {
     claims_.emplace(reuse.node, ledger_.Claim(reuse.node));
   }
-  reuses_settled_.Reset();
-  for (const LabelName& label : plan_.launch) StartLaunch(label, view.labels.at(label).need);
+  // Reused nodes decide the zone of those that are launched, and take their time: what others do
+  // meanwhile is looked at then.
+  if (!plan_.reuse.empty()) {
+    KeepForLaunches(view);
+  } else {
+    for (const LabelName& label : plan_.launch) StartLaunch(label, view.labels.at(label).need);
+  }
+  if (plan_.launch.size() < kept) host_.CapacityFreed();
   if (refusals_ > 0 && launches_.size() > 0) plan_.is_refused = true;
   SetWaiting((plan_.is_refused || !plan_.wait.empty()) && !IsMinReadyInVain());
   // Nobody has to go for a min-ready node (launcher.md 10.4).
@@ -213,6 +220,21 @@ void Handler::PlanNext() {
   bool is_known = !is_pausing || refusals_ >= kOftenRefused;
   bool is_missing = !plan_.MissingResource().empty();
   if (is_missing && is_known && may_displace) host_.MakeRoom(plan_);
+}
+
+void Handler::KeepForLaunches(const sched::PoolView& view) {
+  for (const LabelName& label : plan_.launch) {
+    kept_.push_back(ledger_.Commit(host_.key(), view.labels.at(label).need));
+    ledger_.BeginLaunch(host_.key().provider);
+  }
+}
+
+std::size_t Handler::FreeKept() {
+  for (Ledger::EntryId entry : kept_) {
+    ledger_.Release(entry);
+    ledger_.EndLaunch(host_.key().provider);
+  }
+  return std::exchange(kept_, {}).size();
 }
 
 // It waits for nothing, and keeps nothing from others (D-27).

@@ -36,6 +36,8 @@ class HandlerHost {
   virtual void WaitingChanged(Handler& handler) = 0;
   // A launch of the provider has ended: others may have their turn.
   virtual void LaunchEnded() = 0;
+  // The handler does not need after all what it had kept for itself.
+  virtual void CapacityFreed() = 0;
   // The cloud refused a launch for quota.
   virtual void CloudRefused() = 0;
   // The handler misses capacity: unused nodes may be sacrificed for it (D-22).
@@ -103,6 +105,8 @@ class Handler {
   bool IsDeadlocked();
   bool EarlierRequestIsHeldUp() const;
   void PlanNext();
+  void KeepForLaunches(const sched::PoolView& view);
+  std::size_t FreeKept();
   Task<> TryReuse(sched::FillPlan::Reuse reuse);
   void Reject(const NodeId& node);
   bool IsRejected(const NodeId& node) const;
@@ -133,12 +137,12 @@ class Handler {
   std::optional<store::LockedRequest> request_;
   std::vector<std::shared_ptr<Slot>> slots_;
   std::vector<Ledger::EntryId> entries_;   // of all launches, released at the end
+  std::vector<Ledger::EntryId> kept_;      // of those that begin when the reuse of ready nodes is settled
   std::map<NodeId, NodeClaim> claims_;     // free nodes about to be tried
   std::map<NodeId, SteadyTime> rejected_;  // free nodes that could not be had, left alone until then
   sched::FillPlan plan_;
   sched::FillPlan announced_;  // the plan as the pool was last told of
   Event changed_{"capacity or nodes"};
-  Event reuses_settled_{"the reuse of ready nodes"};  // launches wait for it: reused nodes decide the zone
   Backoff refusal_backoff_;
   std::optional<SteadyTime> refused_until_;
   int refusals_ = 0;

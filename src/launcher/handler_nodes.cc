@@ -122,7 +122,6 @@ Task<> Handler::MarkEnded(std::shared_ptr<Slot> slot, NodeState state) {
 }
 
 Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, std::shared_ptr<DriverSide> driver) {
-  co_await reuses_settled_.Wait();
   Node node = NewNode(slot->label);
   co_await driver->handler->SetNodeMetadata(node);
   WallTime now = context_.loop.Now();

@@ -241,6 +241,22 @@ TEST_F(CloudQuotaTest, ARefusedNodeThatNoCacheHasShownDoesNotCount) {  // LA-85
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
+TEST_F(CloudQuotaTest, WhatOthersTakeWhileReadyNodesAreAssignedIsNotTakenAgain) {  // D-33
+  AddCloud({.simulation = "limits: {instances: 2}"});
+  SetLabel("small", "min-ready: 1");
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  NodeId free = NodesIn(NodeState::kReady).front();
+  zk_.SetLatency(seconds(1));
+  RequestId id = Request({"small", "small"});
+  ASSERT_TRUE(Await([&] { return IsLocked(free); }));
+  AddNode(NodeState::kBuilding);
+  zk_.SetLatency(seconds(0));
+  ASSERT_TRUE(Await([&] { return IsPaused(); }));
+  EXPECT_EQ(Nodes().size(), 2u) << "the other one took the last place";
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+}
+
 // A full cloud with a pool that waits for it, and one that ignores the quota and was refused.
 class FullCloudTest : public CloudQuotaTest {
  protected:

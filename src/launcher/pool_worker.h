@@ -79,6 +79,7 @@ class PoolWorker : public HandlerHost {
   bool AllDeclined(const NodeRequest& request) const override;
   void WaitingChanged(Handler& handler) override;
   void LaunchEnded() override;
+  void CapacityFreed() override { surroundings_.capacity_changed(); }
   void CloudRefused() override;
   void MakeRoom(const sched::FillPlan& plan) override;
 
