@@ -38,8 +38,6 @@ class HandlerHost {
   virtual void LaunchEnded() = 0;
   // The handler does not need after all what it had kept for itself.
   virtual void CapacityFreed() = 0;
-  // The cloud refused a launch for quota.
-  virtual void CloudRefused() = 0;
   // The handler misses capacity: unused nodes may be sacrificed for it (D-22).
   virtual void MakeRoom(const sched::FillPlan& plan) = 0;
 };

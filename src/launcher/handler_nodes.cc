@@ -166,7 +166,6 @@ Task<> Handler::DropAborted() {
     if (slot->node) co_await slot->node->Unlock();
     // Somebody may delete the node before our cache has ever shown it.
     ledger_.Release(slot->entry);
-    host_.CloudRefused();
     if (refused_until_ && context_.loop.SteadyNow() < *refused_until_) continue;
     refused_until_ = context_.loop.SteadyNow() + refusal_backoff_.Next();
     ++refusals_;

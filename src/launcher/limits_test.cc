@@ -257,7 +257,8 @@ TEST_F(CloudQuotaTest, WhatOthersTakeWhileReadyNodesAreAssignedIsNotTakenAgain) 
   EXPECT_EQ(Read(id)->state, RequestState::kPending);
 }
 
-// A full cloud with a pool that waits for it, and one that ignores the quota and was refused.
+// A full cloud with a pool that waits for it and one that ignores the quota and was refused, of one of
+// two launchers.
 class FullCloudTest : public CloudQuotaTest {
  protected:
   void SetUp() override {
@@ -267,6 +268,7 @@ class FullCloudTest : public CloudQuotaTest {
                             "labels: [{name: other, cloud-image: image, min-ram: 8192}]}"});
     SetLabel("other", "");
     StartLauncher();
+    StartLauncher("np02");
     nodes_ = Use({"other"});
     waiting_ = Request({"small"});
     ASSERT_TRUE(AwaitState(waiting_, RequestState::kPending));

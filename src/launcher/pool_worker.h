@@ -66,6 +66,8 @@ class PoolWorker : public HandlerHost {
   void CapacityChanged();
   // Lets all handlers look again: the provider came up.
   void ProviderChanged();
+  // The provider's cloud refused a launch for quota, of whatever launcher.
+  void CloudRefused();
   void RequestGone(const RequestId& id);
   // The handler of an accepted request, or null.
   const Handler* FindHandler(const RequestId& id) const;
@@ -80,7 +82,6 @@ class PoolWorker : public HandlerHost {
   void WaitingChanged(Handler& handler) override;
   void LaunchEnded() override;
   void CapacityFreed() override { surroundings_.capacity_changed(); }
-  void CloudRefused() override;
   void MakeRoom(const sched::FillPlan& plan) override;
 
  private:

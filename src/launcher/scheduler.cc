@@ -42,6 +42,8 @@ void Scheduler::Start() {
                                         const store::StoredRequest* after) { RequestChanged(id, after); }));
   registrations_.push_back(context_.nodes.OnChange(
       [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
+        if (after != nullptr && after->record.state == NodeState::kAborted)
+          CloudRefused(after->record.provider);
         if (ChangesCapacity(before, after)) Wake();
       }));
   registrations_.push_back(context_.images.OnChange([this](const ImageName&) { Wake(); }));
@@ -53,6 +55,12 @@ void Scheduler::Start() {
   RebuildRegistry();
   Wake();
   tasks_.Spawn("assign requests", Run());
+}
+
+void Scheduler::CloudRefused(const ProviderName& provider) {
+  auto pool =
+      std::ranges::find(pools_, provider, [](const PoolWorker* worker) { return worker->key().provider; });
+  if (pool != pools_.end()) (*pool)->CloudRefused();
 }
 
 Task<> Scheduler::Stop() {

@@ -54,6 +54,7 @@ class Scheduler {
   Task<> Reconsider(RequestId id, std::int64_t seen_mzxid);
   void RequestChanged(const RequestId& id, const store::StoredRequest* after);
   void RebuildRegistry();
+  void CloudRefused(const ProviderName& provider);
 
   Context& context_;
   log::Logger logger_;
