@@ -30,6 +30,7 @@ using ProviderName = StrongId<struct ProviderNameTag>;  // an entry of `provider
 using PoolName = StrongId<struct PoolNameTag>;          // unique within its provider
 using LabelName = StrongId<struct LabelNameTag>;        // what a request asks for
 using TenantName = StrongId<struct TenantNameTag>;
+using JobId = StrongId<struct JobIdTag>;            // "0000000003", a rule about jobs
 using LauncherId = StrongId<struct LauncherIdTag>;  // identity of one pool worker (coordination.md 9.1)
 
 // A pool is identified by both names; joined text may collide (launcher.md 3.2).

@@ -16,6 +16,7 @@
 #include "cli/image_data.h"
 #include "cli/image_requests.h"
 #include "cli/info.h"
+#include "cli/jobs.h"
 #include "cli/listing_arguments.h"
 #include "cli/migrate.h"
 #include "cli/record_listings.h"
@@ -44,6 +45,7 @@ class Parser {
   void AddImageData();
   void AddNodeChanges();
   void AddErase();
+  void AddJobs();
   void AddRequest();
   void AddRelease();
   void AddMigrate();
@@ -67,6 +69,7 @@ class Parser {
   std::vector<std::string> targets_;
   std::string hold_for_;
   std::optional<std::string> reason_;
+  std::optional<std::int64_t> hold_on_failure_;
   std::string provider_;
   RequestOptions request_;
   MigrateOptions migrate_;
@@ -104,6 +107,7 @@ Parser::Parser() {
   AddImageData();
   AddNodeChanges();
   AddErase();
+  AddJobs();
   AddRequest();
   AddRelease();
   AddMigrate();
@@ -270,6 +274,26 @@ void Parser::AddErase() {
       return Erase(context, provider, is_forced);
     };
   });
+}
+
+void Parser::AddJobs() {
+  AddListing("job-list", "list the rules about jobs whose nodes are held when they fail",
+             [this] { return JobListing(listing_.output()); });
+  CLI::App* create = Add("job-create", "hold nodes on which a job fails");
+  create->add_option("name", target_, "name of the job, or a regular expression that begins with ^")
+      ->required()
+      ->check(&RefuseBadJobName)
+      ->type_name("");
+  create->add_option("--hold-on-failure", hold_on_failure_, "how many nodes at most; without it none")
+      ->type_name("N");
+  create->callback([this] {
+    JobRule rule{target_, hold_on_failure_, {}};
+    invocation_.command = [rule](Context& context) { return CreateJob(context, rule); };
+  });
+  CLI::App* remove = Add("job-delete", "delete a rule about a job");
+  remove->add_option("id", target_, "id of the rule, as job-list shows it")->required()->type_name("");
+  remove->callback(
+      [this] { invocation_.command = [id = target_](Context& context) { return DeleteJob(context, id); }; });
 }
 
 void Parser::AddRequest() {

@@ -79,24 +79,28 @@ Tree::Tree(Context& context, Needs needs)
     : needs_(needs),
       nodes_(context.loop, context.store.client()),
       requests_(context.loop, context.store.client()),
-      images_(context.loop, context.store.client()) {}
+      images_(context.loop, context.store.client()),
+      jobs_(context.loop, context.store.client()) {}
 
 void Tree::Start() {
   if (needs_.nodes) nodes_.Start();
   if (needs_.requests) requests_.Start();
   if (needs_.images) images_.Start();
+  if (needs_.jobs) jobs_.Start();
 }
 
 Task<> Tree::Stop() {
   co_await nodes_.Stop();
   co_await requests_.Stop();
   co_await images_.Stop();
+  co_await jobs_.Stop();
 }
 
 Task<> Tree::WaitSynced() {
   if (needs_.nodes) co_await nodes_.WaitSynced();
   if (needs_.requests) co_await requests_.WaitSynced();
   if (needs_.images) co_await images_.WaitSynced();
+  if (needs_.jobs) co_await jobs_.WaitSynced();
 }
 
 std::vector<zk::Registration> Tree::TellOfChanges(Event& changed) {
@@ -106,6 +110,7 @@ std::vector<zk::Registration> Tree::TellOfChanges(Event& changed) {
   registrations.push_back(requests_.OnChange(
       [&](const RequestId&, const store::StoredRequest*, const store::StoredRequest*) { changed.Set(); }));
   registrations.push_back(images_.OnChange([&](const ImageName&) { changed.Set(); }));
+  registrations.push_back(jobs_.OnRule([&](const JobId&, const store::StoredJobRule*) { changed.Set(); }));
   return registrations;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "listing/row_filter.h"
 #include "store/image_cache.h"
+#include "store/job_cache.h"
 #include "store/node_cache.h"
 #include "store/request_cache.h"
 
@@ -18,6 +19,7 @@ struct Needs {
   bool nodes = false;
   bool requests = false;
   bool images = false;
+  bool jobs = false;
 };
 
 // Records in memory, as they stand in ZooKeeper; those that were not asked for are empty.
@@ -34,12 +36,14 @@ class Tree {
   const store::NodeCache& nodes() const { return nodes_; }
   const store::RequestCache& requests() const { return requests_; }
   const store::ImageCache& images() const { return images_; }
+  const store::JobCache& jobs() const { return jobs_; }
 
  private:
   Needs needs_;
   store::NodeCache nodes_;
   store::RequestCache requests_;
   store::ImageCache images_;
+  store::JobCache jobs_;
 };
 
 enum class Color { kAuto, kAlways, kNever };  // auto: as Context::wants_color says

@@ -159,7 +159,7 @@ Schema MakeMainSchema() {
       Setting("tenant-resource-limits", Schema::List(TenantLimits()),
               "What the nodes of a tenant may use together."),
       Setting("zmq-publishers", Schema::List(Schema::String()),
-              "ZeroMQ endpoints of Jenkins masters to listen to."),
+              "ZeroMQ endpoints, as tcp://host:8888, that tell of jobs; launchers listen to them."),
       Setting("cron", Schema::Any(), "")
           .Removed("periodic work needs no schedule since version 3; remove it"),
       Setting("gearman-servers", Schema::Any(), "")

@@ -52,7 +52,7 @@ TEST_F(AssignmentTest, ZooKeeperOperationsPerNodeLife) {
   }
   EXPECT_THAT(writes, ::testing::SizeIs(10));
   int reads = static_cast<int>(running.recorder->calls().size() - writes.size());
-  EXPECT_LE(reads, 15);
+  EXPECT_LE(reads, 16);
 }
 
 TEST_F(AssignmentTest, NodesComeInTheOrderOfTheLabels) {  // coordination.17.7, BB-02

@@ -10,6 +10,7 @@
 #include "driver/load_config.h"
 #include "store/component_registry.h"
 #include "store/image_cache.h"
+#include "store/job_cache.h"
 #include "store/node_cache.h"
 #include "store/request_cache.h"
 #include "store/store.h"
@@ -51,6 +52,7 @@ struct Context {
   store::RequestCache& requests;
   store::RequestLockCache& request_locks;
   store::ImageCache& images;
+  store::JobCache& jobs;
   store::ComponentRegistry& registry;
   Intervals intervals;
 };

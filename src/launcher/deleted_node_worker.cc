@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/deadline.h"
+#include "base/text.h"
 #include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {
@@ -183,6 +184,21 @@ Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {
   Examine(id);
 }
 
+// A node on which a job failed may be held in place of being deleted (D-67).
+Task<> DeletedNodeWorker::HoldIfWished(store::LockedNode& node) {
+  if (!CanBeHeld(node.record())) co_return;
+  std::optional<HoldWish> wish = co_await context_.store.ReadHoldWish(node.id());
+  if (!wish) co_return;
+  WallTime now = context_.loop.Now();
+  auto hold = [wish, now](Node& record) {
+    if (!CanBeHeld(record)) return Change::kSkip;
+    Hold(record, *wish, now);
+    return Change::kWrite;
+  };
+  bool is_held = co_await node.Update(hold);
+  if (is_held) logger_.About({"", "", node.id().value}).Info("{}", Excerpt(wish->comment, 300));
+}
+
 Task<> DeletedNodeWorker::Delete(NodeId id) {
   auto node = co_await context_.store.TryLockNode(id);
   if (!node) co_return;
@@ -197,6 +213,7 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
   bool is_removed = false;
   Node removed;
   try {
+    co_await HoldIfWished(*node);
     bool is_garbage = co_await node->Update(mark);
     std::shared_ptr<driver::Provider> provider = providers_.Find(node->record().provider);
     if (is_garbage && provider != nullptr) {

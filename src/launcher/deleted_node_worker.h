@@ -40,6 +40,7 @@ class DeletedNodeWorker {
   Task<> Guarded(NodeId id, Task<> task);
   void FreeNode(const NodeId& id);
   Task<> Delete(NodeId id);
+  Task<> HoldIfWished(store::LockedNode& node);
   Task<> Deallocate(NodeId id);
   Task<> RetryLater(NodeId id, SteadyTime when);
   Task<> Sweep();

@@ -28,9 +28,11 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       requests_(loop, client),
       request_locks_(loop, client),
       images_(loop, client),
+      jobs_(loop, client),
       registry_(loop, client),
-      context_{std::move(config), loop,           random,  blocking_pool, metrics,           store_, nodes_,
-               requests_,         request_locks_, images_, registry_,     options_.intervals},
+      context_{
+          std::move(config), loop,    random, blocking_pool, metrics,           store_, nodes_, requests_,
+          request_locks_,    images_, jobs_,  registry_,     options_.intervals},
       entry_(loop, client, LauncherComponent(options_.hostname, ComponentState::kStopped)),
       ledger_(nodes_),
       providers_(context_, drivers),
@@ -50,6 +52,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       cleanup_(context_, providers_, ledger_),
       min_ready_(context_, [this](const LabelName& label) { return IsLabelAvailable(label); }),
       stats_(context_, providers_, options_.hostname),
+      job_events_(context_, options_.hostname),
       tasks_(loop, logger_) {}
 
 Launcher::~Launcher() = default;
@@ -62,11 +65,13 @@ Task<> Launcher::Start() {
   requests_.Start();
   request_locks_.Start();
   images_.Start();
+  jobs_.Start();
   co_await entry_.Register();
   co_await nodes_.WaitSynced();
   co_await requests_.WaitSynced();
   co_await request_locks_.WaitSynced();
   co_await images_.WaitSynced();
+  co_await jobs_.WaitSynced();
   providers_.Start(
       {[this](const ProviderName& name) { ProviderStarted(name); }, [this] { CapacityChanged(); }});
   providers_.Configure(*context_.config);
@@ -81,6 +86,7 @@ Task<> Launcher::Start() {
   cleanup_.Start();
   min_ready_.Start();
   stats_.Start();
+  job_events_.Start();
   logger_.Info("Serving {} pools of {} providers", pools_.size(), context_.config->providers.size());
 }
 
@@ -159,6 +165,7 @@ void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
   StartMissingPools();
   PoolsChanged();
   stats_.Wake();
+  job_events_.Reconfigure();
 }
 
 Task<> Launcher::DrainPool(std::shared_ptr<PoolWorker> worker) {
@@ -298,6 +305,7 @@ Task<> Launcher::Stop() {
   SteadyTime deadline = context_.loop.SteadyNow() + options_.intervals.graceful_stop;
   deleted_nodes_.BeginNoMore();
   co_await Bounded(deadline, "ending the start", tasks_.Stop());
+  co_await Bounded(deadline, "ending job events", job_events_.Stop());
   co_await Bounded(deadline, "ending statistics", stats_.Stop());
   co_await Bounded(deadline, "ending min-ready requests", min_ready_.Stop());
   co_await Bounded(deadline, "ending clean-up", cleanup_.Stop());
@@ -312,6 +320,7 @@ Task<> Launcher::Stop() {
   co_await Bounded(deadline, "ending deletions", deleted_nodes_.Stop());
   co_await Bounded(deadline, "stopping providers", providers_.Stop());
   co_await Bounded(deadline, "removing the announcement", entry_.Unregister());
+  co_await jobs_.Stop();
   co_await images_.Stop();
   co_await request_locks_.Stop();
   co_await requests_.Stop();

@@ -11,6 +11,7 @@
 #include "launcher/cleanup_worker.h"
 #include "launcher/context.h"
 #include "launcher/deleted_node_worker.h"
+#include "launcher/job_events.h"
 #include "launcher/ledger.h"
 #include "launcher/lost_requests.h"
 #include "launcher/min_ready.h"
@@ -70,6 +71,9 @@ class Launcher {
 
   Records records() const { return {nodes_, requests_, images_, registry_}; }
 
+  // Takes what tells of jobs.
+  JobEvents& job_events() { return job_events_; }
+
   // Sets every gauge of the cluster and of this launcher.
   void ReportGauges(metrics::Sink& to) const { stats_.Report(to); }
 
@@ -96,6 +100,7 @@ class Launcher {
   store::RequestCache requests_;
   store::RequestLockCache request_locks_;
   store::ImageCache images_;
+  store::JobCache jobs_;
   store::ComponentRegistry registry_;
   Context context_;
   store::ComponentEntry entry_;
@@ -111,6 +116,7 @@ class Launcher {
   CleanupWorker cleanup_;
   MinReady min_ready_;
   StatsWorker stats_;
+  JobEvents job_events_;
   TaskGroup tasks_;
   zk::Registration session_;
   bool is_serving_ = false;

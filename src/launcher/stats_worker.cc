@@ -10,7 +10,6 @@ namespace nodepool::launcher {
 namespace {
 
 constexpr Duration kReportPause = std::chrono::seconds(1);
-constexpr Duration kReelectionPause = std::chrono::seconds(5);
 constexpr Duration kLocalPause = std::chrono::seconds(10);
 
 }  // namespace
@@ -60,17 +59,7 @@ void StatsWorker::NodeChanged(const store::StoredNode* before, const store::Stor
 
 Task<> StatsWorker::Compete() {
   zk::Election election = context_.store.StatsElection(fmt::format("{}-{}", hostname_, getpid()));
-  while (true) {
-    std::exception_ptr error;
-    try {
-      co_await election.Run([this] { return Lead(); });
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error) logger_.Error("Reporting statistics failed, another may take over: {}", MessageOf(error));
-    co_await context_.loop.SleepFor(kReelectionPause);
-  }
+  co_await election.RunForEver([this] { return Lead(); }, "Reporting statistics", logger_);
 }
 
 // Nothing is told before the first change of a node (launcher.md 27.3). What pools
@@ -113,6 +102,7 @@ void StatsWorker::CountMalformed() {
   std::map<std::string, std::uint64_t> now = {{"node", context_.nodes.malformed_count()},
                                               {"request", context_.requests.malformed_count()},
                                               {"image", context_.images.malformed_count()},
+                                              {"job", context_.jobs.malformed_count()},
                                               {"component", context_.registry.malformed_count()}};
   for (const auto& [kind, count] : now) {
     std::uint64_t more = count - malformed_[kind];

@@ -15,6 +15,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> query;  // parameters, decoded, in their order
   std::map<std::string, std::string> headers;              // names in lower case
   std::string body;
+  bool is_from_this_host = false;  // the connection comes over the loopback interface
 
   // The empty text when it is missing. Of a parameter's values the last counts.
   const std::string& Header(const std::string& lower_case_name) const;

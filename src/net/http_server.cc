@@ -54,6 +54,16 @@ std::optional<HttpRequest> Understood(const http::request<http::string_body>& me
   return request;
 }
 
+bool IsFromThisHost(const tcp::socket& socket) {
+  boost::system::error_code error;
+  asio::ip::address peer = socket.remote_endpoint(error).address();
+  if (error) return false;
+  if (peer.is_v6() && peer.to_v6().is_v4_mapped()) {
+    peer = asio::ip::make_address_v4(asio::ip::v4_mapped, peer.to_v6());
+  }
+  return peer.is_loopback();
+}
+
 http::response<http::string_body> MessageOf(HttpResponse response, bool is_head, bool keeps_alive) {
   http::response<http::string_body> message;
   message.version(11);
@@ -236,6 +246,7 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
       keeps_alive = parser.get().keep_alive() && served < limits_.requests_per_connection;
       std::optional<HttpRequest> request = Understood(parser.get());
       if (request) {
+        request->is_from_this_host = IsFromThisHost(*socket);
         response = co_await Answer(std::move(*request));
       } else {
         response = Plain(400, "Bad Request: the target is not a path");

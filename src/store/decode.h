@@ -61,6 +61,20 @@ struct RecordKind<StoredUpload> {
   }
 };
 
+template <>
+struct RecordKind<StoredJobRule> {
+  using Id = JobId;
+  static constexpr const char* kName = "rule about jobs";
+  static Expected<JobRule> Parse(const std::string& data, WallTime) { return ParseJobRule(data); }
+};
+
+template <>
+struct RecordKind<StoredHoldWish> {
+  using Id = NodeId;
+  static constexpr const char* kName = "wish to hold node";
+  static Expected<HoldWish> Parse(const std::string& data, WallTime) { return ParseHoldWish(data); }
+};
+
 // The record in a znode. Throws Error(kInvalid), which names the record and the
 // fault, when it cannot be parsed or has no data.
 template <class Stored>

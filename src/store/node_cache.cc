@@ -45,6 +45,12 @@ const std::set<NodeId>& NodeCache::InState(NodeState state) const {
   return FindOrEmpty(indexes_->by_state, state);
 }
 
+const std::set<NodeId>& NodeCache::Named(const std::string& name) const {
+  return FindOrEmpty(indexes_->by_name, name);
+}
+
+const std::map<std::string, std::set<NodeId>>& NodeCache::HeldByJob() const { return indexes_->held_by_job; }
+
 const Resources& NodeCache::UsedBy(const PoolKey& pool) const {
   return FindOrEmpty(indexes_->used_by_pool, pool).total();
 }

@@ -54,6 +54,10 @@ class NodeCache : private zk::TreeCache::Listener {
   const std::set<NodeId>& OfRequest(const RequestId& request) const;
   const std::set<NodeId>& OfProvider(const ProviderName& provider) const;
   const std::set<NodeId>& InState(NodeState state) const;
+  // Nodes with this hostname, this first part of their hostname, or this external id.
+  const std::set<NodeId>& Named(const std::string& name) const;
+  // Those in state hold for a job, by its name (HeldForJob).
+  const std::map<std::string, std::set<NodeId>>& HeldByJob() const;
   // Znodes without data: leftovers of others' locking.
   const std::set<NodeId>& empty_nodes() const { return empty_; }
 

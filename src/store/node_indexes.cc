@@ -38,6 +38,14 @@ void Sum(Map& map, const Key& key, const Resources& resources, int sign) {
 
 LabelName FirstLabel(const Node& node) { return node.type.empty() ? LabelName() : node.type.front(); }
 
+std::set<std::string> Names(const Node& node) {
+  std::set<std::string> names;
+  if (node.hostname) names = {*node.hostname, node.hostname->substr(0, node.hostname->find('.'))};
+  if (node.external_id.is_string()) names.emplace(node.external_id.get_string());
+  names.erase("");
+  return names;
+}
+
 // A node may name a label twice.
 std::set<LabelName> Labels(const Node& node) { return {node.type.begin(), node.type.end()}; }
 
@@ -72,6 +80,8 @@ void NodeIndexes::Add(const StoredNode& node) {
   if (!record.allocated_to.empty()) Insert(by_request, record.allocated_to, node.id);
   if (record.state) Insert(by_state, *record.state, node.id);
   Insert(by_provider, record.provider, node.id);
+  for (const std::string& name : Names(record)) Insert(by_name, name, node.id);
+  if (std::optional<std::string> job = HeldForJob(record)) Insert(held_by_job, *job, node.id);
   Count(pool_sizes, pool, 1);
   pools[record.provider].insert(pool);
   CountUse(node, 1);
@@ -87,6 +97,8 @@ void NodeIndexes::Remove(const StoredNode& node) {
   if (!record.allocated_to.empty()) Erase(by_request, record.allocated_to, node.id);
   if (record.state) Erase(by_state, *record.state, node.id);
   Erase(by_provider, record.provider, node.id);
+  for (const std::string& name : Names(record)) Erase(by_name, name, node.id);
+  if (std::optional<std::string> job = HeldForJob(record)) Erase(held_by_job, *job, node.id);
   Count(pool_sizes, pool, -1);
   if (!pool_sizes.contains(pool)) {
     auto it = pools.find(record.provider);

@@ -44,6 +44,8 @@ struct NodeIndexes {
   std::map<RequestId, std::set<NodeId>> by_request;
   std::map<ProviderName, std::set<NodeId>> by_provider;
   std::map<NodeState, std::set<NodeId>> by_state;
+  std::map<std::string, std::set<NodeId>> by_name;      // hostname, whole and short, and external id
+  std::map<std::string, std::set<NodeId>> held_by_job;  // those in state hold
   std::map<PoolKey, std::size_t> pool_sizes;
   std::map<ProviderName, std::set<PoolKey>> pools;
   std::map<PoolKey, ResourceSum> used_by_pool;

@@ -16,6 +16,11 @@ std::vector<std::string> PartsBelow(std::string_view root, std::string_view path
   return Split(path.substr(root.size() + 1), '/');
 }
 
+// Ten digits, as the server numbers znodes.
+bool IsSequenceNumber(std::string_view name) {
+  return name.size() == 10 && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
 }  // namespace
 
 std::string Node(const NodeId& id) { return fmt::format("{}/{}", kNodes, id); }
@@ -45,6 +50,9 @@ std::string UploadsLock(const BuildKey& build, const ProviderName& provider) {
 }
 std::string UploadLock(const UploadKey& key) { return Upload(key) + "/lock"; }
 std::string Components(ComponentKind kind) { return fmt::format("{}/{}", kComponents, ToString(kind)); }
+
+std::string JobRule(const JobId& id) { return fmt::format("{}/{}", kJobs, id); }
+std::string HoldWish(const NodeId& node) { return fmt::format("{}/{}", kHoldWishes, node); }
 
 std::string NamedLock(std::string_view name) {
   std::string path = fmt::format("{}/", kNamedLocks);
@@ -134,9 +142,15 @@ std::optional<ComponentKind> ParseComponent(std::string_view path) {
   return std::nullopt;
 }
 
-bool IsUploadId(std::string_view name) {
-  return name.size() == 10 && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+BelowJobs ParseBelowJobs(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kJobs, path);
+  BelowJobs result;
+  if (parts.size() == 1 && IsSequenceNumber(parts[0])) result.rule = JobId(parts[0]);
+  if (parts.size() == 2 && parts[0] == "holds") result.wish = NodeId(parts[1]);
+  return result;
 }
+
+bool IsUploadId(std::string_view name) { return IsSequenceNumber(name); }
 
 bool IsBuildId(std::string_view name) { return name != "lock"; }
 

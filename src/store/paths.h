@@ -17,6 +17,8 @@ inline constexpr std::string_view kImages = "/nodepool/images";
 inline constexpr std::string_view kComponents = "/nodepool/components";
 inline constexpr std::string_view kNamedLocks = "/nodepool/locks";
 inline constexpr std::string_view kElections = "/nodepool/elections";
+inline constexpr std::string_view kJobs = "/nodepool/jobs";
+inline constexpr std::string_view kHoldWishes = "/nodepool/jobs/holds";
 
 std::string Node(const NodeId& id);
 std::string NodeLock(const NodeId& id);
@@ -35,6 +37,8 @@ std::string UploadsLock(const BuildKey& build, const ProviderName& provider);  /
 std::string Upload(const UploadKey& key);
 std::string UploadLock(const UploadKey& key);  // of whoever marks or removes it
 std::string Components(ComponentKind kind);
+std::string JobRule(const JobId& id);
+std::string HoldWish(const NodeId& node);
 // A "/" in the name becomes "%2F", a "%" becomes "%25".
 std::string NamedLock(std::string_view name);
 
@@ -79,6 +83,13 @@ BelowImages ParseBelowImages(std::string_view path);
 // The kind of a component by its path below kComponents; nullopt for the
 // directories and for kinds we do not know.
 std::optional<ComponentKind> ParseComponent(std::string_view path);
+
+// What a path below kJobs means; one of the two is set, or none.
+struct BelowJobs {
+  std::optional<JobId> rule;
+  std::optional<NodeId> wish;
+};
+BelowJobs ParseBelowJobs(std::string_view path);
 
 // Whether a child of an uploads directory is an upload: ten digits.
 bool IsUploadId(std::string_view name);

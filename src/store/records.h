@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "model/component.h"
 #include "model/image.h"
+#include "model/job.h"
 #include "model/node.h"
 #include "model/node_request.h"
 
@@ -62,6 +63,17 @@ struct StoredBuild {
 struct StoredUpload {
   UploadKey id;
   ImageUpload record;
+  Revision revision;
+};
+
+struct StoredJobRule {
+  JobId id;
+  JobRule record;
+  Revision revision;
+};
+struct StoredHoldWish {
+  NodeId id;  // of the node that is to be held
+  HoldWish record;
   Revision revision;
 };
 

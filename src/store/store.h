@@ -27,6 +27,13 @@ enum class Change {
   kSkip,   // it no longer applies; leave the record as it is
 };
 
+// What became of a wish.
+enum class Wished {
+  kDone,
+  kThere,     // there is one for the node already
+  kOutdated,  // others wished something meanwhile: look and decide again
+};
+
 // A node whose lock this process holds, with the record as last read or written.
 // Every write carries the expected version (D-05): when somebody wrote meanwhile
 // the record is read again and the change applied to that, or skipped.
@@ -228,6 +235,21 @@ class Store {
 
   // The path of an upload record, as a node's image_id (launcher.md 17).
   static std::string UploadPath(const UploadKey& key);
+
+  // --- Jobs (operations.md 13.5, D-67) -------------------------------------
+  Task<JobId> CreateJobRule(JobRule rule);
+  // False: there is none of this id, which may be any text.
+  Task<bool> DeleteJobRule(JobId id);
+  // Notes that the node is to be held. Whoever decides so has looked at all wishes and says
+  // which version of them he saw (JobCache::wishes_version).
+  Task<Wished> AddHoldWish(NodeId node, HoldWish wish, std::int32_t seen_version);
+  // nullopt: there is none that can be read. Whoever has the node's lock sees every wish that was
+  // there before.
+  Task<std::optional<HoldWish>> ReadHoldWish(NodeId node);
+  // Gone already counts as success.
+  Task<> RemoveHoldWish(NodeId node);
+  // Of the process that handles what job events tell; `identifier` as StatsElection.
+  zk::Election JobsElection(std::string identifier);
 
   // --- Components ---------------------------------------------------------
   // Everyone of the kind who is registered and readable, directly read.

@@ -5,6 +5,7 @@
 
 #include "web/api.h"
 #include "web/caching.h"
+#include "web/job_events.h"
 #include "web/lists.h"
 #include "web/open_api.h"
 
@@ -28,7 +29,7 @@ Response Metrics(const launcher::Launcher& launcher, const metrics::Prometheus& 
 
 }  // namespace
 
-std::vector<Endpoint> LauncherEndpoints(Loop& loop, const launcher::Launcher& launcher,
+std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher,
                                         const metrics::Prometheus& prometheus) {
   std::vector<Endpoint> endpoints = {
       {"GET",
@@ -43,6 +44,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, const launcher::Launcher& la
   auto recent = std::make_shared<RecentAnswers>(loop);
   std::ranges::move(ListEndpoints(launcher, recent), std::back_inserter(endpoints));
   std::ranges::move(ApiEndpoints(launcher, recent), std::back_inserter(endpoints));
+  endpoints.push_back(JobEventsEndpoint(loop, launcher));
   endpoints.push_back(OpenApiEndpoint(endpoints, NODEPOOL_VERSION, recent));
   return endpoints;
 }

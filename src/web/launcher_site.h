@@ -13,9 +13,10 @@ namespace nodepool::web {
 //
 //   the lists of lists.h
 //   what stands under /api/v1 (api.h), and its description, /api/v1/openapi.json
+//   POST /api/v1/job-events, from this host only (job_events.h)
 //   GET /ready            200 "OK" once every provider runs, before that 503 (D-64)
 //   GET /metrics          Prometheus' text format
-std::vector<Endpoint> LauncherEndpoints(Loop& loop, const launcher::Launcher& launcher,
+std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher,
                                         const metrics::Prometheus& prometheus);
 
 }  // namespace nodepool::web

@@ -70,6 +70,11 @@ void AppendEndpoint(std::string& out, const Endpoint& endpoint) {
     }
     out += '\n';
   }
+  if (endpoint.doc.body) {
+    out += "To be sent:\n\n| field | type | |\n|---|---|---|\n";
+    AppendRows(out, endpoint.doc.body->fields, "");
+    out += "\nThe answer:\n\n";
+  }
   out += "| field | type | |\n|---|---|---|\n";
   AppendRows(out, endpoint.doc.answers.at("application/json").fields, "");
   out += '\n';
@@ -85,6 +90,11 @@ json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& 
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     json::object operation{{"summary", endpoint.doc.summary}, {"responses", Answers(endpoint.doc)}};
     if (!endpoint.doc.parameters.empty()) operation["parameters"] = ParametersSchema(endpoint.doc.parameters);
+    if (endpoint.doc.body) {
+      json::object schema{{"schema", SchemaOf(*endpoint.doc.body)}};
+      operation["requestBody"] =
+          json::object{{"required", true}, {"content", {{"application/json", std::move(schema)}}}};
+    }
     json::value& path = paths[endpoint.path];
     if (!path.is_object()) path.emplace_object();
     path.get_object()[method] = std::move(operation);

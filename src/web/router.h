@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct EndpointDoc {
   std::map<std::string, JsonType> answers;
   // Those beside 200, 304, and what every endpoint may answer.
   std::vector<int> errors;
+  std::optional<JsonType> body = std::nullopt;  // what is to be sent, as JSON
 };
 
 // Something the web server offers. Handlers that need no input or output of their own

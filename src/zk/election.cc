@@ -14,6 +14,8 @@ namespace {
 
 namespace asio = boost::asio;
 
+constexpr Duration kReelectionPause = std::chrono::seconds(5);
+
 // Runs `task` until it ends or `stop` is set, which cancels it. Gives the task's
 // error; cancelling the caller cancels the task.
 Task<std::exception_ptr> RunUntil(std::shared_ptr<Event> stop, Task<> task) {
@@ -33,6 +35,20 @@ Task<> Election::Run(std::function<Task<>()> lead) {
     HeldLock lock = co_await Win();
     bool is_over = co_await Reign(std::move(lock), lead());
     if (is_over) co_return;
+  }
+}
+
+Task<> Election::RunForEver(std::function<Task<>()> lead, std::string what, log::Logger logger) {
+  for (;;) {
+    std::exception_ptr error;
+    try {
+      co_await Run(lead);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    if (error) logger.Error("{} failed, another may take over: {}", what, MessageOf(error));
+    co_await loop_.SleepFor(kReelectionPause);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "async/loop.h"
+#include "base/logging.h"
 #include "base/random.h"
 #include "zk/lock.h"
 
@@ -31,6 +32,10 @@ class Election {
   // Cancelling Run cancels the task and resigns. Faults of ZooKeeper are retried
   // for ever; Error(kLostSession) only when the client is closed.
   Task<> Run(std::function<Task<>()> lead);
+
+  // Runs again and again: when `lead` throws, that is logged, and after a pause in which another
+  // may take over this process stands again. `what` is what the leader does.
+  Task<> RunForEver(std::function<Task<>()> lead, std::string what, log::Logger logger);
 
   bool is_leader() const { return is_leader_; }
 

@@ -115,6 +115,19 @@ TEST_F(ElectionTest, AFailingLeaderResigns) {
   EXPECT_EQ(zk.tree().Exists(kElection)->num_children, 0);
 }
 
+TEST_F(ElectionTest, WhoFailsStandsAgain) {
+  auto id = group.Spawn("stand", a.election.RunForEver(&Fail, "Leading", log::Logger("test")));
+  log::Capture told;
+  time.Advance(seconds(1));
+  Stand(b, seconds(1));
+  EXPECT_THAT(TakeLog(), ElementsAre("b-2 leads"));
+  time.Advance(seconds(30));
+  EXPECT_GE(told.Count("Leading failed, another may take over: broken"), 3);
+  group.Cancel(id);
+  time.Advance(seconds(1));
+  EXPECT_EQ(group.size(), 0u);
+}
+
 TEST_F(ElectionTest, AClosedClientEndsTheElection) {
   Stand(a);
   time.Run(a.client->Close());

@@ -4,11 +4,14 @@
 
 #include "model/component.h"
 #include "model/image.h"
+#include "model/job.h"
+#include "model/job_event.h"
 #include "model/node.h"
 #include "model/node_request.h"
 
 // Any bytes in a record's znode: parsing must end with a record or an error, and
-// what a record is written as must read back as the same record.
+// what a record is written as must read back as the same record. Any bytes as a message about a
+// job: parsing must end.
 
 namespace {
 
@@ -34,5 +37,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (ComponentKind kind : {ComponentKind::kLauncher, ComponentKind::kPool}) {
     Check([&](std::string_view t) { return ParseComponent(kind, t); }, text);
   }
+  Check(&ParseJobRule, text);
+  Check(&ParseHoldWish, text);
+  (void)ParseJobMessage(text);
+  (void)ParseJobEvent(text);
   return 0;
 }

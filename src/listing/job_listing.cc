@@ -1,0 +1,29 @@
+#include "listing/job_listing.h"
+
+#include "model/record_reader.h"
+
+namespace nodepool::listing {
+namespace {
+
+// Ten digits at most.
+std::int64_t NumberOf(const JobId& id) {
+  std::int64_t number = 0;
+  for (char digit : id.value) number = number * 10 + (digit - '0');
+  return number;
+}
+
+}  // namespace
+
+std::vector<Column> JobColumns() {
+  return {{"id", "ID"}, {"name", "Name"}, {"hold_on_failure", "Hold on Failure"}};
+}
+
+Listing ListJobs(const std::map<JobId, store::StoredJobRule>& rules) {
+  Listing listing{JobColumns(), {}};
+  for (const auto& [id, rule] : rules) {
+    listing.rows.push_back({NumberOf(id), rule.record.name, ToValue(rule.record.hold_on_failure)});
+  }
+  return listing;
+}
+
+}  // namespace nodepool::listing

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "model/node.h"
+
+namespace nodepool {
+
+// Names of jobs, and patterns for them, are not longer.
+inline constexpr std::size_t kMaxJobName = 255;
+
+// What is wished for a job that fails: hold its node (operations.md 13.5). The id is not part
+// of the record: it is the znode's name.
+struct JobRule {
+  std::string name;                             // exact, or a regular expression that begins with ^ (D-67)
+  std::optional<std::int64_t> hold_on_failure;  // at most so many nodes; nothing, 0 and less: none
+  boost::json::object unknown;                  // keys we do not know, kept (D-04)
+};
+
+// That a node is to be held when its consumer has done with it. The id of the node is the
+// znode's name.
+struct HoldWish {
+  std::string hold_job;
+  std::string comment;
+  std::optional<WallTime> created_time;
+  boost::json::object unknown;
+};
+
+// The error says what is wrong with which key.
+Expected<JobRule> ParseJobRule(std::string_view json);
+Expected<HoldWish> ParseHoldWish(std::string_view json);
+std::string ToJson(const JobRule& rule);
+std::string ToJson(const HoldWish& wish);
+
+// The comment of a node that is held because the job failed (operations.md 13.7).
+std::string HoldComment(const std::string& job);
+
+// Whether a wish can hold the node: its consumer uses it, or has given it back and nobody has
+// begun to delete it. What a person or its age has sentenced goes.
+bool CanBeHeld(const Node& node);
+
+// Writes into the record what the wish says.
+void Hold(Node& node, const HoldWish& wish, WallTime now);
+
+// The job for which a node in state hold is kept, by its `hold_job`, else by a comment of
+// ours; nullopt for other nodes (operations.md 13.9).
+std::optional<std::string> HeldForJob(const Node& node);
+
+}  // namespace nodepool

@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+
+#include "store/job_cache.h"
+#include "store/node_cache.h"
+#include "store/store_test_util.h"
+
+namespace nodepool::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class JobsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    cache_.Start();
+    world_.Run(cache_.WaitSynced());
+  }
+  void TearDown() override { world_.Run(cache_.Stop()); }
+
+  Wished Wish(std::string node, std::string job = "unit") {
+    HoldWish wish{job, HoldComment(job), FromSeconds(1'700'000'000), {}};
+    Wished wished = world_.Run(world_.store.AddHoldWish(NodeId(node), wish, cache_.wishes_version()));
+    world_.Run(cache_.CatchUp());
+    return wished;
+  }
+
+  World world_;
+  JobCache cache_{world_.time.loop(), world_.faulty};
+  log::Capture log_;
+};
+
+// D-67
+TEST_F(JobsTest, RulesStandByNumber) {
+  JobId first = world_.Run(world_.store.CreateJobRule({"unit", 2, {}}));
+  JobId second = world_.Run(world_.store.CreateJobRule({"unit", 2, {}}));
+  EXPECT_EQ(first.value, "0000000000");
+  EXPECT_EQ(world_.Data("/nodepool/jobs/0000000001"), R"({"name": "unit", "hold_on_failure": 2})");
+  world_.Run(cache_.CatchUp());
+  EXPECT_EQ(cache_.rules().size(), 2u);
+  EXPECT_TRUE(world_.Run(world_.store.DeleteJobRule(first)));
+  EXPECT_FALSE(world_.Run(world_.store.DeleteJobRule(first)));
+  EXPECT_FALSE(world_.Run(world_.store.DeleteJobRule(JobId("holds"))));
+  world_.Run(cache_.CatchUp());
+  EXPECT_EQ(cache_.rules().begin()->first, second);
+}
+
+// D-08: once for each version, and the others are there.
+TEST_F(JobsTest, MalformedOnesAreReportedOnceAndSkipped) {
+  world_.Put("/nodepool/jobs/0000000003", "{");
+  world_.Put("/nodepool/jobs/0000000004", R"({"name": "a", "hold_on_failure": 1})");
+  world_.Put("/nodepool/jobs/holds/0000000007", "[]");
+  world_.Put("/nodepool/jobs/unheard", "{");
+  world_.Put("/nodepool/jobs/0000000004/0000000001", "{");
+  world_.Put("/nodepool/jobs/holdsome/0000000001", "{");
+  world_.Run(cache_.CatchUp());
+  EXPECT_EQ(cache_.malformed_count(), 2u);
+  EXPECT_EQ(cache_.rules().size(), 1u);
+  EXPECT_THAT(cache_.wishes(), IsEmpty());
+  EXPECT_FALSE(world_.Run(world_.store.ReadHoldWish(NodeId("0000000007"))));
+  EXPECT_EQ(log_.Count("/nodepool/jobs/0000000003"), 1);
+  world_.Put("/nodepool/jobs/0000000003", R"({"name": "b"})");
+  world_.Run(cache_.CatchUp());
+  EXPECT_EQ(cache_.rules().size(), 2u);
+  EXPECT_EQ(cache_.malformed_count(), 2u);
+}
+
+TEST_F(JobsTest, AWishRestsOnAllThatWereThere) {
+  EXPECT_EQ(Wish("0000000001"), Wished::kOutdated) << "there was no place for them";
+  EXPECT_EQ(Wish("0000000001"), Wished::kDone);
+  EXPECT_EQ(world_.Data("/nodepool/jobs/holds/0000000001"),
+            R"({"hold_job": "unit", "comment": "Automatically held after failing unit", "created_time": )"
+            R"(1700000000.0})");
+  EXPECT_EQ(Wish("0000000001"), Wished::kThere);
+  EXPECT_EQ(world_.Run(world_.store.ReadHoldWish(NodeId("0000000001")))->hold_job, "unit");
+  EXPECT_FALSE(world_.Run(world_.store.ReadHoldWish(NodeId("0000000002"))));
+  std::int32_t seen = cache_.wishes_version();
+  EXPECT_EQ(Wish("0000000002"), Wished::kDone);
+  EXPECT_EQ(world_.Run(world_.store.AddHoldWish(NodeId("0000000003"), {"unit", "", {}, {}}, seen)),
+            Wished::kOutdated);
+  EXPECT_FALSE(world_.Exists("/nodepool/jobs/holds/0000000003"));
+  EXPECT_THAT(cache_.WishesByJob(),
+              ElementsAre(Pair("unit", ElementsAre(NodeId("0000000001"), NodeId("0000000002")))));
+  world_.Run(world_.store.RemoveHoldWish(NodeId("0000000001")));
+  world_.Run(world_.store.RemoveHoldWish(NodeId("0000000001")));
+  world_.Run(cache_.CatchUp());
+  EXPECT_EQ(cache_.FindWish(NodeId("0000000001")), nullptr);
+  EXPECT_EQ(cache_.wishes().size(), 1u);
+}
+
+TEST_F(JobsTest, NodesAreFoundByNameAndByTheJobTheyAreHeldFor) {
+  NodeCache nodes(world_.time.loop(), world_.faulty);
+  nodes.Start();
+  Node node;
+  node.hostname = "a.example.org";
+  node.external_id = "i-1";
+  NodeId first = world_.Run(world_.store.CreateNode(node));
+  node.hostname = "a";
+  node.external_id = boost::json::object{{"id", "i-1"}};
+  node.SetState(NodeState::kHold, {});
+  node.hold_job = "unit";
+  NodeId second = world_.Run(world_.store.CreateNode(node));
+  world_.Run(nodes.WaitSynced());
+  world_.Run(nodes.CatchUp());
+  EXPECT_THAT(nodes.Named("a.example.org"), ElementsAre(first));
+  EXPECT_THAT(nodes.Named("a"), ElementsAre(first, second));
+  EXPECT_THAT(nodes.Named("i-1"), ElementsAre(first));
+  EXPECT_THAT(nodes.Named(""), IsEmpty());
+  EXPECT_THAT(nodes.HeldByJob(), ElementsAre(Pair("unit", ElementsAre(second))));
+  auto change = [](Node& record) {
+    record.SetState(NodeState::kDeleting, {});
+    record.hostname = "b";
+    return Change::kWrite;
+  };
+  world_.Run(world_.store.UpdateUnlockedNode(second, change));
+  world_.Run(nodes.CatchUp());
+  EXPECT_THAT(nodes.HeldByJob(), IsEmpty());
+  EXPECT_THAT(nodes.Named("a"), ElementsAre(first));
+  EXPECT_THAT(nodes.Named("b"), ElementsAre(second));
+  world_.Run(nodes.Stop());
+}
+
+}  // namespace
+}  // namespace nodepool::store

@@ -1,0 +1,73 @@
+#include "web/job_events.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "async/deadline.h"
+#include "model/job_event.h"
+
+namespace nodepool::web {
+namespace {
+
+namespace json = boost::json;
+
+constexpr Duration kPatience = std::chrono::seconds(10);
+
+std::string JsonOf(const launcher::JobDecision& decision) {
+  json::object body{{"is_kept", decision.is_kept},
+                    {"node", decision.node.empty() ? json::value() : json::value(decision.node.value)},
+                    {"message", decision.why}};
+  return json::serialize(body);
+}
+
+Task<Response> Handle(Loop& loop, launcher::Launcher& launcher, Request request) {
+  if (!request.is_from_this_host)
+    co_return ErrorResponse(request, 403, "Events of jobs are taken from this host only.");
+  if (!request.Header("content-type").starts_with("application/json"))
+    co_return ErrorResponse(request, 415, "Events of jobs are sent as application/json.");
+  if (!launcher.records().is_complete())
+    co_return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
+  Expected<JobEvent> event = ParseJobEvent(request.body);
+  if (!event) co_return ErrorResponse(request, 400, event.error().message());
+  SteadyTime deadline = loop.SteadyNow() + kPatience;
+  launcher::JobDecision decision;
+  std::exception_ptr error;
+  try {
+    decision = co_await WithDeadline(loop, deadline, "deciding", launcher.job_events().Decide(*event));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  if (error) co_return ErrorResponse(request, 503, MessageOf(error));
+  Response response;
+  response.content_type = "application/json";
+  response.body = JsonOf(decision);
+  co_return response;
+}
+
+JsonType BodyType() {
+  JsonType build = ObjectOf({{"node_name", Text().OrNull(), "where it ran; without it nothing happens", true},
+                             {"status", Text().OrNull(), "`SUCCESS`, or anything else for a failure", true}});
+  return ObjectOf({{"name", Text(), "name of the job"},
+                   {"build", std::move(build), "the run"},
+                   {"event", OneOf({"onStarted", "onCompleted", "onFinalized"}),
+                    "what has happened; only onFinalized, the default, does anything", true}});
+}
+
+}  // namespace
+
+Endpoint JobEventsEndpoint(Loop& loop, launcher::Launcher& launcher) {
+  JsonType answer =
+      ObjectOf({{"is_kept", Flag(), "whether the node is held, or will be when it is given back"},
+                {"node", Text().OrNull(), "id of the node"},
+                {"message", Text(), "for people: why"}});
+  EndpointDoc doc{"Tells of a run of a job; from this host only.",
+                  {},
+                  {{"application/json", std::move(answer)}},
+                  {400, 403, 415, 503},
+                  BodyType()};
+  auto handle = [&loop, &launcher](Request request) { return Handle(loop, launcher, std::move(request)); };
+  return {"POST", "/api/v1/job-events", handle, std::move(doc)};
+}
+
+}  // namespace nodepool::web
