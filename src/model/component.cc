@@ -67,12 +67,10 @@ std::string_view ToString(ComponentState state) {
 }
 
 Expected<Component> ParseComponent(ComponentKind kind, std::string_view json) {
-  Expected<json::object> object = ParseJsonObject(json);
-  if (!object) return std::unexpected(object.error());
-  RecordReader reader(std::move(*object));
+  RecordReader reader(json);
   Component component;
   component.kind = kind;
-  reader.Take("kind");  // the directory decides
+  reader.Find("kind");  // the directory decides
   component.hostname = reader.Text("hostname").value_or("");
   component.model_api = reader.Integer("model_api").value_or(0);
   component.state = StateOf(reader.Text("state").value_or(""));

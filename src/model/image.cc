@@ -39,9 +39,7 @@ void WriteImageSettings(const Record& record, json::object& object) {
 }  // namespace
 
 Expected<ImageBuild> ParseImageBuild(std::string_view json, WallTime now) {
-  Expected<json::object> object = ParseJsonObject(json);
-  if (!object) return std::unexpected(object.error());
-  RecordReader reader(std::move(*object));
+  RecordReader reader(json);
   ImageBuild build;
   reader.State(build.state, build.state_time, &ParseBuildState, now);
   build.builder = reader.Text("builder");
@@ -71,9 +69,7 @@ std::string ToJson(const ImageBuild& build) {
 }
 
 Expected<ImageUpload> ParseImageUpload(std::string_view json, WallTime now) {
-  Expected<json::object> object = ParseJsonObject(json);
-  if (!object) return std::unexpected(object.error());
-  RecordReader reader(std::move(*object));
+  RecordReader reader(json);
   ImageUpload upload;
   reader.State(upload.state, upload.state_time, &ParseUploadState, now);
   upload.external_id = reader.Text("external_id");

@@ -24,10 +24,14 @@ struct Builder {
 
   using Code = json::error_code;
 
-  json::value_stack stack;
+  json::storage_ptr memory;
+  unsigned char first[4096];
+  json::value_stack stack{{}, first, sizeof(first)};
+
+  explicit Builder(json::storage_ptr where) : memory(std::move(where)) {}
 
   bool on_document_begin(Code&) {
-    stack.reset();
+    stack.reset(memory);
     return true;
   }
   bool on_document_end(Code&) { return true; }
@@ -225,7 +229,7 @@ void WriteValue(const json::value& value, std::string& out) {
 
 }  // namespace
 
-Expected<json::object> ParseJsonObject(std::string_view text) {
+Expected<json::object> ParseJsonObject(std::string_view text, json::storage_ptr memory) {
   if (text.size() > kMaxRecordBytes) {
     return Unexpected(Verdict::kInvalid, fmt::format("the record has {} bytes; at most {} are accepted",
                                                      text.size(), kMaxRecordBytes));
@@ -237,7 +241,7 @@ Expected<json::object> ParseJsonObject(std::string_view text) {
   }
   json::parse_options options;
   options.max_depth = kMaxDepth;
-  json::basic_parser<Builder> parser(options);
+  json::basic_parser<Builder> parser(options, std::move(memory));
   json::error_code error;
   std::size_t parsed = parser.write_some(false, text.data(), text.size(), error);
   if (!error && parsed < text.size()) error = json::error::extra_data;

@@ -18,8 +18,8 @@ inline constexpr std::size_t kMaxRecordBytes = 1 << 20;
 //
 // Error(kInvalid): not JSON, not UTF-8, not an object, longer than kMaxRecordBytes
 // or nested deeper than 100 levels. The message never quotes the text, which may
-// hold secrets.
-Expected<boost::json::object> ParseJsonObject(std::string_view text);
+// hold secrets. The object lives in `memory`, which outlives it.
+Expected<boost::json::object> ParseJsonObject(std::string_view text, boost::json::storage_ptr memory = {});
 
 // The text Python's json.dumps would write for the same value: ", " and ": " as
 // separators, ASCII only, doubles in their shortest form, members in their order.

@@ -17,7 +17,7 @@ constexpr double kMostOfAResource = 1e9;
 
 // A bare text is a list of one; null and "" are the empty list (coordination.md 4.4).
 std::vector<LabelName> Labels(RecordReader& reader) {
-  const json::value* value = reader.Peek("type");
+  const json::value* value = reader.Find("type");
   if (value == nullptr || !value->is_string()) return reader.IdTexts<LabelName>("type");
   LabelName label = reader.IdText<LabelName>("type");
   if (label.empty()) return {};
@@ -37,22 +37,24 @@ std::int64_t IntegerOrZero(std::string_view text) {
 }
 
 std::optional<std::int64_t> HoldExpiration(RecordReader& reader) {
-  std::optional<json::value> value = reader.Take("hold_expiration");
-  if (!value || value->is_null()) return std::nullopt;
+  const json::value* value = reader.FindUnlessNull("hold_expiration");
+  if (value == nullptr) return std::nullopt;
   if (value->is_string()) return IntegerOrZero(value->get_string());
   if (value->is_bool()) return value->get_bool() ? 1 : 0;
   return ToInteger(*value).value_or(0);
 }
 
 json::value Port(RecordReader& reader) {
-  json::value ssh_port = reader.Take("ssh_port").value_or(22);
-  return reader.Take("connection_port").value_or(std::move(ssh_port));
+  const json::value* ssh_port = reader.Find("ssh_port");
+  const json::value* port = reader.Find("connection_port");
+  if (port == nullptr) port = ssh_port;
+  return port == nullptr ? json::value(22) : *port;
 }
 
 // Members that are null (or were not finite) are left out.
 std::optional<Resources> ReadResources(RecordReader& reader) {
-  std::optional<json::value> value = reader.Take("resources");
-  if (!value || value->is_null()) return std::nullopt;
+  const json::value* value = reader.FindUnlessNull("resources");
+  if (value == nullptr) return std::nullopt;
   Resources resources;
   constexpr std::string_view kExpected = "an object of amounts between 0 and 1e9";
   if (!value->is_object()) {
@@ -89,9 +91,7 @@ json::array ToArray(const std::vector<std::string>& texts) { return json::array(
 bool Node::has_label(const LabelName& label) const { return std::ranges::find(type, label) != type.end(); }
 
 Expected<Node> ParseNode(std::string_view json, WallTime now) {
-  Expected<json::object> object = ParseJsonObject(json);
-  if (!object) return std::unexpected(object.error());
-  RecordReader reader(std::move(*object));
+  RecordReader reader(json);
   Node node;
   reader.State(node.state, node.state_time, &ParseNodeState, now);
   node.cloud = reader.Text("cloud");
@@ -110,10 +110,10 @@ Expected<Node> ParseNode(std::string_view json, WallTime now) {
   node.image_id = reader.Text("image_id");
   node.launcher = reader.Text("launcher");
   node.created_time = reader.Time("created_time");
-  node.external_id = reader.Take("external_id").value_or(nullptr);
+  node.external_id = reader.Take("external_id");
   node.hostname = reader.Text("hostname");
   node.comment = reader.Text("comment");
-  node.user_data = reader.Take("user_data").value_or(nullptr);
+  node.user_data = reader.Take("user_data");
   node.hold_job = reader.Text("hold_job");
   node.host_keys = reader.Texts("host_keys");
   node.username = reader.TextOr("username", "zuul");
@@ -122,10 +122,10 @@ Expected<Node> ParseNode(std::string_view json, WallTime now) {
   node.hold_expiration = HoldExpiration(reader);
   node.resources = ReadResources(reader);
   node.slot = reader.Integer("slot");
-  node.attributes = reader.Take("attributes").value_or(nullptr);
+  node.attributes = reader.Take("attributes");
   node.python_path = reader.Text("python_path");
   node.tenant_name = reader.Text("tenant_name");
-  node.driver_data = reader.Take("driver_data").value_or(nullptr);
+  node.driver_data = reader.Take("driver_data");
   node.requestor = reader.Text("requestor");
   if (reader.error()) return std::unexpected(*reader.error());
   node.unknown = reader.TakeUnknown();

@@ -17,8 +17,8 @@ namespace json = boost::json;
 constexpr std::int64_t kWorstPriority = std::numeric_limits<std::int32_t>::max();
 
 std::int64_t RelativePriority(RecordReader& reader) {
-  std::optional<json::value> value = reader.Take("relative_priority");
-  if (!value) return 0;
+  const json::value* value = reader.Find("relative_priority");
+  if (value == nullptr) return 0;
   return ToInteger(*value).value_or(kWorstPriority);
 }
 
@@ -29,9 +29,7 @@ bool NodeRequest::WasDeclinedBy(const LauncherId& launcher) const {
 }
 
 Expected<NodeRequest> ParseNodeRequest(std::string_view json, WallTime now) {
-  Expected<json::object> object = ParseJsonObject(json);
-  if (!object) return std::unexpected(object.error());
-  RecordReader reader(std::move(*object));
+  RecordReader reader(json);
   NodeRequest request;
   reader.State(request.state, request.state_time, &ParseRequestState, now);
   request.declined_by = reader.IdTexts<LauncherId>("declined_by");
@@ -39,7 +37,7 @@ Expected<NodeRequest> ParseNodeRequest(std::string_view json, WallTime now) {
   request.nodes = reader.IdTexts<NodeId>("nodes");
   request.reuse = reader.Flag("reuse", true);
   request.requestor = reader.Text("requestor");
-  request.requestor_data = reader.Take("requestor_data").value_or(nullptr);
+  request.requestor_data = reader.Take("requestor_data");
   request.provider = reader.IdText<ProviderName>("provider");
   request.relative_priority = RelativePriority(reader);
   request.event_id = reader.Text("event_id");

@@ -8,17 +8,45 @@ namespace nodepool {
 
 namespace json = boost::json;
 
-std::optional<json::value> RecordReader::Take(std::string_view key) {
-  auto it = object_.find(key);
-  if (it == object_.end()) return std::nullopt;
-  json::value value = std::move(it->value());
-  object_.stable_erase(it);
-  return value;
+RecordReader::RecordReader(std::string_view json) {
+  Expected<json::object> object = ParseJsonObject(json, &memory_);
+  if (object) {
+    object_ = std::move(*object);
+  } else {
+    error_ = object.error();
+  }
+  is_known_.resize(object_.size());
+}
+
+const json::value* RecordReader::Find(std::string_view key) {
+  auto found = object_.find(key);
+  if (found == object_.end()) return nullptr;
+  is_known_[static_cast<std::size_t>(found - object_.begin())] = true;
+  return &found->value();
+}
+
+const json::value* RecordReader::FindUnlessNull(std::string_view key) {
+  const json::value* value = Find(key);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+json::value RecordReader::Take(std::string_view key) {
+  const json::value* value = Find(key);
+  return value == nullptr ? json::value() : *value;
+}
+
+json::object RecordReader::TakeUnknown() {
+  json::object unknown;
+  auto is_known = is_known_.begin();
+  for (const auto& [key, value] : object_) {
+    if (!*is_known++) unknown.emplace(key, value);
+  }
+  return unknown;
 }
 
 std::optional<std::string> RecordReader::Text(std::string_view key) {
-  std::optional<json::value> value = Take(key);
-  if (!value || value->is_null()) return std::nullopt;
+  const json::value* value = FindUnlessNull(key);
+  if (value == nullptr) return std::nullopt;
   if (value->is_string()) return std::string(value->get_string());
   if (value->is_number() || value->is_bool()) return WriteJson(*value);
   Fail(key, "a text or null");
@@ -31,8 +59,8 @@ std::optional<std::string> RecordReader::TextOr(std::string_view key, std::strin
 }
 
 std::string RecordReader::StrictText(std::string_view key) {
-  std::optional<json::value> value = Take(key);
-  if (!value || value->is_null()) return "";
+  const json::value* value = FindUnlessNull(key);
+  if (value == nullptr) return "";
   if (value->is_string()) return std::string(value->get_string());
   Fail(key, "a text or null");
   return "";
@@ -40,8 +68,8 @@ std::string RecordReader::StrictText(std::string_view key) {
 
 std::vector<std::string> RecordReader::Texts(std::string_view key) {
   std::vector<std::string> texts;
-  std::optional<json::value> value = Take(key);
-  if (!value || value->is_null()) return texts;
+  const json::value* value = FindUnlessNull(key);
+  if (value == nullptr) return texts;
   const json::array* array = value->if_array();
   bool is_good = array != nullptr && std::ranges::all_of(*array, [](const auto& e) { return e.is_string(); });
   if (!is_good) {
@@ -53,16 +81,16 @@ std::vector<std::string> RecordReader::Texts(std::string_view key) {
 }
 
 std::optional<std::int64_t> RecordReader::Integer(std::string_view key) {
-  std::optional<json::value> value = Take(key);
-  if (!value || value->is_null()) return std::nullopt;
+  const json::value* value = FindUnlessNull(key);
+  if (value == nullptr) return std::nullopt;
   std::optional<std::int64_t> number = ToInteger(*value);
   if (!number) Fail(key, "a number or null");
   return number;
 }
 
 std::optional<WallTime> RecordReader::Time(std::string_view key) {
-  std::optional<json::value> value = Take(key);
-  if (!value || value->is_null()) return std::nullopt;
+  const json::value* value = FindUnlessNull(key);
+  if (value == nullptr) return std::nullopt;
   if (!value->is_number()) {
     Fail(key, "a time in seconds or null");
     return std::nullopt;
@@ -71,8 +99,8 @@ std::optional<WallTime> RecordReader::Time(std::string_view key) {
 }
 
 bool RecordReader::Flag(std::string_view key, bool when_missing) {
-  std::optional<json::value> value = Take(key);
-  if (!value) return when_missing;
+  const json::value* value = Find(key);
+  if (value == nullptr) return when_missing;
   if (value->is_null()) return false;
   if (value->is_bool()) return value->get_bool();
   if (value->is_number()) return value->to_number<double>() != 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
@@ -15,19 +16,24 @@
 
 namespace nodepool {
 
-// Takes the known keys out of a record one by one; what is left are the unknown
-// ones (D-04). The first fault is kept and the rest read with defaults, so that a
-// parser lists its fields and checks error() once, at the end.
+// Reads the known keys of a record one by one; what nobody has asked for are the
+// unknown ones (D-04). The first fault is kept and the rest read with defaults, so that a
+// parser lists its fields and checks error() once, at the end. Text that is no JSON object
+// is read as an empty one, which is the fault.
 //
 // A missing key and a null give the same, unless a `when_missing` is asked for.
 class RecordReader {
  public:
-  explicit RecordReader(boost::json::object object) : object_(std::move(object)) {}
+  explicit RecordReader(std::string_view json);
+  RecordReader(const RecordReader&) = delete;
+  RecordReader& operator=(const RecordReader&) = delete;
 
-  // The key's value, or null when it is missing.
-  const boost::json::value* Peek(std::string_view key) const { return object_.if_contains(key); }
-  // Removes the key; nullopt when it is missing.
-  std::optional<boost::json::value> Take(std::string_view key);
+  // The key's value, as long as the reader lives; null when it is missing.
+  const boost::json::value* Find(std::string_view key);
+  // Null also when the value is a null.
+  const boost::json::value* FindUnlessNull(std::string_view key);
+  // The same as Find() to keep; a null when it is missing.
+  boost::json::value Take(std::string_view key);
 
   // Text. A number or a boolean is taken as its JSON text.
   std::optional<std::string> Text(std::string_view key);
@@ -55,7 +61,7 @@ class RecordReader {
   template <class Word>
   void State(std::optional<Word>& state, WallTime& state_time, std::optional<Word> (*parse)(std::string_view),
              WallTime now) {
-    if (std::optional<boost::json::value> value = Take("state")) {
+    if (const boost::json::value* value = Find("state")) {
       state = value->is_string() ? parse(value->get_string()) : std::nullopt;
       if (!state) FailState(*value);
     }
@@ -66,13 +72,18 @@ class RecordReader {
   void Fail(std::string_view key, std::string_view expected);
 
   const std::optional<Error>& error() const { return error_; }
-  boost::json::object TakeUnknown() { return std::move(object_); }
+  // Those that nobody has asked for, in their order.
+  boost::json::object TakeUnknown();
 
  private:
   std::string StrictText(std::string_view key);
   void FailState(const boost::json::value& value);
 
-  boost::json::object object_;
+  // Most records fit in, so that reading one allocates nothing that it does not keep.
+  unsigned char first_memory_[8192];
+  boost::json::monotonic_resource memory_{first_memory_, sizeof(first_memory_)};
+  boost::json::object object_{&memory_};
+  std::vector<bool> is_known_;  // by the place in the object
   std::optional<Error> error_;
 };
 
