@@ -31,7 +31,39 @@ Task<bool> CreateDownward(Client& client, std::vector<std::string> missing) {
   co_return true;
 }
 
+using UnderWay = std::variant<Task<Result<NodeData>>, Task<Result<Children>>>;
+
+Task<std::vector<ReadResult>> Collect(std::vector<UnderWay> reads) {
+  std::vector<ReadResult> results;
+  for (UnderWay& read : reads) {
+    ReadResult& result = results.emplace_back();
+    if (auto* get = std::get_if<Task<Result<NodeData>>>(&read)) {
+      Result<NodeData> node = co_await std::move(*get);
+      result.code = node ? Code::kOk : node.error();
+      if (node) result.node = std::move(*node);
+    } else {
+      Result<Children> children = co_await std::get<Task<Result<Children>>>(std::move(read));
+      result.code = children ? Code::kOk : children.error();
+      if (children) result.names = std::move(children->names);
+    }
+  }
+  co_return results;
+}
+
 }  // namespace
+
+// All are sent within this call, so that the order of the calls stays.
+Task<std::vector<ReadResult>> Client::ReadMany(std::vector<ReadOp> ops) {
+  std::vector<UnderWay> reads;
+  for (ReadOp& op : ops) {
+    if (op.kind == ReadOp::Kind::kData) {
+      reads.emplace_back(Get(std::move(op.path)));
+    } else {
+      reads.emplace_back(GetChildren(std::move(op.path)));
+    }
+  }
+  return Collect(std::move(reads));
+}
 
 std::string ParentPath(std::string_view path) {
   std::size_t slash = path.rfind('/');

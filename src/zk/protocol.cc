@@ -81,6 +81,31 @@ OpResult ReadOpResult(JuteReader& in, std::int32_t type) {
   return result;
 }
 
+OpCode OpCodeOf(const ReadOp& op) {
+  return op.kind == ReadOp::Kind::kData ? OpCode::kGetData : OpCode::kGetChildren;
+}
+
+// The kind of the next of `count` parts of an answer, of which `i` are read; checks that there
+// are as many.
+std::int32_t ReadPartHead(JuteReader& in, std::size_t i, std::size_t count) {
+  std::int32_t kind = in.Int();
+  bool is_end = in.Bool();
+  in.Int();  // the error, which the body repeats
+  if (is_end != (i == count)) {
+    throw Error(Verdict::kFail, fmt::format("malformed record: {} operations have {} {} results", count,
+                                            is_end ? "only" : "more than", i));
+  }
+  return kind;
+}
+
+std::vector<std::string> ReadNames(JuteReader& in) {
+  std::vector<std::string> names;
+  std::size_t count = in.VectorSize(kSmallestString);
+  names.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) names.emplace_back(in.String());
+  return names;
+}
+
 }  // namespace
 
 std::string_view NameOf(OpCode op) {
@@ -188,6 +213,14 @@ void WritePath(JuteWriter& out, Path path) { PutPath(out, path); }
 void WriteMulti(JuteWriter& out, std::string_view chroot, const std::vector<Op>& ops) {
   for (const Op& op : ops) {
     std::visit([&](const auto& kind) { WriteOp(out, chroot, kind); }, op);
+  }
+  WriteMultiHeader(out, -1, true);
+}
+
+void WriteReads(JuteWriter& out, std::string_view chroot, const std::vector<ReadOp>& ops) {
+  for (const ReadOp& op : ops) {
+    WriteMultiHeader(out, static_cast<std::int32_t>(OpCodeOf(op)), false);
+    WritePathAndWatch(out, {chroot, op.path}, false);
   }
   WriteMultiHeader(out, -1, true);
 }
@@ -303,9 +336,7 @@ NodeData ReadNodeData(JuteReader& in) {
 
 Children ReadChildren(JuteReader& in) {
   Children children;
-  std::size_t count = in.VectorSize(kSmallestString);
-  children.names.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) children.names.emplace_back(in.String());
+  children.names = ReadNames(in);
   children.stat = ReadStat(in);
   return children;
 }
@@ -313,21 +344,32 @@ Children ReadChildren(JuteReader& in) {
 MultiResult ReadMulti(JuteReader& in, std::size_t count) {
   MultiResult answer;
   for (std::size_t i = 0; i <= count; ++i) {
-    std::int32_t type = in.Int();
-    bool is_end = in.Bool();
-    in.Int();  // the error, which the body repeats
-    if (is_end != (i == count)) {
-      throw Error(Verdict::kFail,
-                  fmt::format("malformed record: a transaction of {} operations has {} {} results", count,
-                              is_end ? "only" : "more than", i));
-    }
-    if (!is_end) answer.results.push_back(ReadOpResult(in, type));
+    std::int32_t kind = ReadPartHead(in, i, count);
+    if (i < count) answer.results.push_back(ReadOpResult(in, kind));
   }
   for (std::size_t i = 0; i < count && answer.failed < 0; ++i) {
     Code code = answer.results[i].code;
     if (code != Code::kOk && code != Code::kRuntimeInconsistency) answer.failed = static_cast<int>(i);
   }
   return answer;
+}
+
+std::vector<ReadResult> ReadReads(JuteReader& in, const std::vector<ReadOp>& ops) {
+  std::vector<ReadResult> results(ops.size());
+  for (std::size_t i = 0; i <= ops.size(); ++i) {
+    std::int32_t kind = ReadPartHead(in, i, ops.size());
+    if (i == ops.size()) break;
+    if (kind == kErrorResult) {
+      results[i].code = static_cast<Code>(in.Int());
+    } else if (kind != static_cast<std::int32_t>(OpCodeOf(ops[i]))) {
+      throw Error(Verdict::kFail, fmt::format("malformed record: a result of kind {} of a read", kind));
+    } else if (ops[i].kind == ReadOp::Kind::kData) {
+      results[i].node = ReadNodeData(in);
+    } else {
+      results[i].names = ReadNames(in);
+    }
+  }
+  return results;
 }
 
 WatchEvent ReadEvent(JuteReader& in) {

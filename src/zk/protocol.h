@@ -87,6 +87,7 @@ void WriteSet(JuteWriter& out, Path path, std::string_view data, std::int32_t ve
 void WritePathAndInt(JuteWriter& out, Path path, std::int32_t number);
 void WritePath(JuteWriter& out, Path path);
 void WriteMulti(JuteWriter& out, std::string_view chroot, const std::vector<Op>& ops);
+void WriteReads(JuteWriter& out, std::string_view chroot, const std::vector<ReadOp>& ops);
 void WriteDigestAuth(JuteWriter& out, std::string_view user, std::string_view password);
 
 // The op code that creates with `mode`.
@@ -117,6 +118,8 @@ Children ReadChildren(JuteReader& in);
 // The answer to a transaction of `count` operations. ZooKeeper 3.8 tells no stat of
 // what a transaction creates; it is then unset.
 MultiResult ReadMulti(JuteReader& in, std::size_t count);
+// The answer to `ops`.
+std::vector<ReadResult> ReadReads(JuteReader& in, const std::vector<ReadOp>& ops);
 // Paths keep the chroot. The type is kNone also for kinds this client never asks for.
 WatchEvent ReadEvent(JuteReader& in);
 

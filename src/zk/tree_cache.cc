@@ -13,8 +13,11 @@
 namespace nodepool::zk {
 namespace {
 
-// Reads under way at a time.
-constexpr int kMaxReads = 256;
+// Messages under way at a time.
+constexpr int kMaxMessages = 8;
+// Reads in one: so many of the largest records that servers take by default are half of the
+// longest answer that our client takes.
+constexpr std::size_t kMaxReads = 32;
 
 Backoff::Settings Pauses() {
   Backoff::Settings settings;
@@ -48,6 +51,10 @@ struct TreeCache::Impl {
   struct Job {
     ItemPtr item;
     std::string path;
+
+    ReadOp op() const {
+      return item ? ReadOp{ReadOp::Kind::kData, item->path} : ReadOp{ReadOp::Kind::kChildren, path};
+    }
   };
 
   // What the listener was told.
@@ -75,8 +82,6 @@ struct TreeCache::Impl {
   Task<> Run();
   Task<> OneRound();
   Task<> Ask();
-  Task<> AskData(ItemPtr item);
-  Task<> AskChildren(std::string path);
   Task<> CatchUp();
 
   // What happens.
@@ -84,6 +89,11 @@ struct TreeCache::Impl {
   void OnEvent(const WatchEvent& event);
   void OnFound(const std::string& path);
   void EndRound();
+
+  // What is asked and answered.
+  std::vector<Job> TakeJobs();
+  void OnAnswers(const std::vector<Job>& asked, std::vector<ReadResult> answers);
+  void Settle(Item& item);
 
   // The line.
   void Read(const std::string& path, bool is_walk);
@@ -169,63 +179,76 @@ Task<> TreeCache::Impl::OneRound() {
 
 Task<> TreeCache::Impl::Ask() {
   while (!jobs.empty()) {
-    Job job = std::move(jobs.front());
-    jobs.pop_front();
     std::uint64_t asked_in = round;
+    std::vector<Job> asked = TakeJobs();
+    if (asked.empty()) continue;
+    std::vector<ReadOp> ops;
+    for (const Job& job : asked) ops.push_back(job.op());
+    std::string first = ops.front().path;
     std::exception_ptr fault;
     try {
-      if (job.item) {
-        co_await AskData(job.item);
-      } else {
-        co_await AskChildren(job.path);
-      }
+      std::vector<ReadResult> answers = co_await client.ReadMany(std::move(ops));
+      if (asked_in == round) OnAnswers(asked, std::move(answers));
     } catch (...) {
       fault = std::current_exception();
     }
     if (!fault) continue;
     if (VerdictOf(fault) == Verdict::kCancelled) break;
     if (asked_in != round) continue;
-    logger.Warning("Reading {} failed, starting again: {}", job.path, MessageOf(fault));
+    logger.Warning("Reading {} failed, starting again: {}", first, MessageOf(fault));
     EndRound();
   }
   --askers;
 }
 
-Task<> TreeCache::Impl::AskData(ItemPtr item) {
-  std::uint64_t asked_in = round;
-  Reads& of_path = reads[item->path];
-  if (of_path.unsent == item) of_path.unsent = nullptr;
-  bool is_overtaken = item->number < of_path.valid_from;
-  if (!is_overtaken) {
-    Result<NodeData> answer = co_await client.Get(item->path);
-    if (asked_in != round) co_return;
-    item->answer = std::move(answer);
+// As many as go into a message; what a deletion has overtaken needs no reading.
+std::vector<TreeCache::Impl::Job> TreeCache::Impl::TakeJobs() {
+  std::vector<Job> taken;
+  while (!jobs.empty() && taken.size() < kMaxReads) {
+    Job job = std::move(jobs.front());
+    jobs.pop_front();
+    if (job.item) {
+      Reads& of_path = reads[job.item->path];
+      if (of_path.unsent == job.item) of_path.unsent = nullptr;
+      if (job.item->number < of_path.valid_from) {
+        Settle(*job.item);
+        continue;
+      }
+    }
+    taken.push_back(std::move(job));
   }
-  item->is_settled = true;
-  if (item->is_walk) {
-    bool has_children = item->answer && item->answer->stat.num_children > 0;
-    if (has_children) {
-      ++walk_jobs;
-      Enqueue(Job{nullptr, item->path});
+  DeliverSettled();
+  return taken;
+}
+
+// Ends early when a read that fails at once ends the round: nothing more belongs to it.
+void TreeCache::Impl::OnAnswers(const std::vector<Job>& asked, std::vector<ReadResult> answers) {
+  std::uint64_t asked_in = round;
+  for (std::size_t i = 0; i < asked.size() && asked_in == round; ++i) {
+    const Job& job = asked[i];
+    if (job.item) {
+      if (answers[i].code == Code::kOk) job.item->answer = std::move(answers[i].node);
+      Settle(*job.item);
+      continue;
+    }
+    for (const std::string& name : answers[i].names) {
+      OnFound(ChildPath(job.path, name));
+      if (asked_in != round) return;
     }
     EndWalkJob();
   }
   DeliverSettled();
 }
 
-Task<> TreeCache::Impl::AskChildren(std::string path) {
-  std::uint64_t asked_in = round;
-  Result<Children> children = co_await client.GetChildren(path);
-  if (asked_in != round) co_return;
-  if (children) {
-    for (const std::string& name : children->names) {
-      OnFound(ChildPath(path, name));
-      // A read that fails at once has ended the round; nothing more belongs to it.
-      if (asked_in != round) co_return;
-    }
+void TreeCache::Impl::Settle(Item& item) {
+  item.is_settled = true;
+  if (!item.is_walk) return;
+  bool has_children = item.answer && item.answer->stat.num_children > 0;
+  if (has_children) {
+    ++walk_jobs;
+    Enqueue(Job{nullptr, item.path});
   }
   EndWalkJob();
-  DeliverSettled();
 }
 
 void TreeCache::Impl::OnState(SessionState state) {
@@ -286,7 +309,7 @@ void TreeCache::Impl::Read(const std::string& path, bool is_walk) {
   ++of_path.count;
   of_path.unsent = item;
   line.push_back(item);
-  Enqueue(Job{item, path});
+  Enqueue(Job{item, {}});
 }
 
 void TreeCache::Impl::Push(Item::Kind kind, const std::string& path) {
@@ -295,7 +318,7 @@ void TreeCache::Impl::Push(Item::Kind kind, const std::string& path) {
 
 void TreeCache::Impl::Enqueue(Job job) {
   jobs.push_back(std::move(job));
-  if (askers >= kMaxReads) return;
+  if (askers >= kMaxMessages) return;
   ++askers;
   tasks.Spawn("read the tree below " + root, Ask());
 }

@@ -135,6 +135,18 @@ struct MultiResult {
   Code code() const { return failed < 0 ? Code::kOk : results[static_cast<std::size_t>(failed)].code; }
 };
 
+// Parts of a message that reads much at once (Client::ReadMany).
+struct ReadOp {
+  enum class Kind { kData, kChildren };
+  Kind kind = Kind::kData;
+  std::string path;
+};
+struct ReadResult {
+  Code code = Code::kOk;           // else kNoNode
+  NodeData node;                   // of kData
+  std::vector<std::string> names;  // of kChildren, as in Children
+};
+
 enum class EventType : std::int32_t {
   kNone = -1,  // about the session, not about a path
   kCreated = 1,

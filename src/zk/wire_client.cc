@@ -56,6 +56,19 @@ void FinishCreated(const WireSession& session, const CreateOp& op, OpResult& res
   if (is_ephemeral) result.stat.ephemeral_owner = session.session().id;
 }
 
+Task<std::vector<ReadResult>> Checked(Task<std::vector<ReadResult>> task,
+                                      std::shared_ptr<const std::vector<ReadOp>> ops) {
+  std::vector<ReadResult> results = co_await std::move(task);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ReadOp& op = (*ops)[i];
+    Code code = results[i].code;
+    if (code == Code::kOk || code == Code::kNoNode) continue;
+    bool is_data = op.kind == ReadOp::Kind::kData;
+    throw RefusalOf(code, is_data ? OpCode::kGetData : OpCode::kGetChildren, op.path);
+  }
+  co_return results;
+}
+
 }  // namespace
 
 WireClient::WireClient(Loop& loop, Random& random, WireOptions options)
@@ -204,6 +217,21 @@ Task<MultiResult> WireClient::Multi(std::vector<Op> ops) {
   };
   std::string what = fmt::format("of {} operations", parts->size());
   return impl_->session->Call<MultiResult>(OpCode::kMulti, std::move(what), check, encode, decode);
+}
+
+Task<std::vector<ReadResult>> WireClient::ReadMany(std::vector<ReadOp> ops) {
+  auto parts = std::make_shared<const std::vector<ReadOp>>(std::move(ops));
+  auto check = [&](const std::string&) {
+    for (const ReadOp& op : *parts) CheckPath(op.path);
+  };
+  auto encode = [&](JuteWriter& out, const std::string&) {
+    protocol::WriteReads(out, impl_->session->chroot(), *parts);
+  };
+  auto decode = [parts](Code, JuteReader& body) { return protocol::ReadReads(body, *parts); };
+  std::string what = parts->empty() ? "" : parts->front().path + " and others";
+  Task<std::vector<ReadResult>> results = impl_->session->Call<std::vector<ReadResult>>(
+      OpCode::kMultiRead, std::move(what), check, encode, decode);
+  return Checked(std::move(results), std::move(parts));
 }
 
 Task<> WireClient::Sync(std::string path) {

@@ -56,6 +56,7 @@ class WireClient : public Client {
   Task<Result<>> Delete(std::string path, std::int32_t version) override;
   Task<Result<Children>> GetChildren(std::string path) override;
   Task<MultiResult> Multi(std::vector<Op> ops) override;
+  Task<std::vector<ReadResult>> ReadMany(std::vector<ReadOp> ops) override;
   Task<> Sync(std::string path) override;
   Task<Result<NodeData>> GetAndWatch(std::string path, Watcher watcher) override;
   Task<Result<Stat>> ExistsAndWatch(std::string path, Watcher watcher) override;

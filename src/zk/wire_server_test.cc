@@ -97,6 +97,29 @@ TEST_F(WireServerTest, ChildrenInAnyOrder) {
   EXPECT_EQ(Await(client->GetChildren(root + "/no")).error(), Code::kNoNode);
 }
 
+TEST_F(WireServerTest, ManyReadsInOneMessageAreEachForItself) {
+  using Kind = ReadOp::Kind;
+  Await(client->Create(root + "/a", "one", CreateMode::kPersistent));
+  Await(client->Create(root + "/a/child", "", CreateMode::kPersistent));
+  std::uint64_t reads = client->counters().reads;
+  std::vector<ReadOp> ops{{Kind::kData, root + "/a"},
+                          {Kind::kData, root + "/no"},
+                          {Kind::kChildren, root + "/a"},
+                          {Kind::kChildren, root + "/no"},
+                          {Kind::kData, root + "/a/child"}};
+  std::vector<ReadResult> results = Await(client->ReadMany(ops));
+  EXPECT_EQ(client->counters().reads, reads + 1);
+  ASSERT_EQ(results.size(), 5u);
+  EXPECT_EQ(results[0].node.data, "one");
+  EXPECT_EQ(results[0].node.stat, Await(client->Exists(root + "/a")).value());
+  EXPECT_EQ(results[1].code, Code::kNoNode);
+  EXPECT_THAT(results[2].names, ElementsAre("child"));
+  EXPECT_EQ(results[3].code, Code::kNoNode);
+  EXPECT_EQ(results[4].code, Code::kOk);
+  EXPECT_EQ(results[4].node.data, "");
+  EXPECT_THROW(Await(client->ReadMany({{Kind::kData, "no/slash"}})), Error);
+}
+
 TEST_F(WireServerTest, SequencesUnderADirectoryAndWithPrefix) {
   EXPECT_EQ(Await(client->Create(root + "/", "", CreateMode::kPersistentSequential))->path,
             root + "/0000000000");

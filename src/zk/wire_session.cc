@@ -38,15 +38,15 @@ bool IsOrdinary(Code code) {
   }
 }
 
-Error FaultOf(Code code, const Reply& reply) {
+}  // namespace
+
+Error RefusalOf(Code code, OpCode op, std::string_view path) {
   bool is_transient = code == Code::kConnectionLoss || code == Code::kOperationTimeout ||
                       code == Code::kSessionMoved || code == Code::kSessionExpired;
   return Error(is_transient ? Verdict::kRetry : Verdict::kFail,
-               fmt::format("ZooKeeper refused: {} {}: {} ({})", NameOf(reply.op()), reply.path(),
-                           ToString(code), static_cast<int>(code)));
+               fmt::format("ZooKeeper refused: {} {}: {} ({})", NameOf(op), path, ToString(code),
+                           static_cast<int>(code)));
 }
-
-}  // namespace
 
 // Offers the cancellation slot without naming an executor, so that a cancellation
 // reaches the task at once.
@@ -221,6 +221,7 @@ void WireSession::Count(OpCode op) {
     case OpCode::kExists:
     case OpCode::kGetData:
     case OpCode::kGetChildren2:
+    case OpCode::kMultiRead:
     case OpCode::kSync:
     case OpCode::kAddWatch:
       ++counters_.reads;
@@ -293,7 +294,7 @@ void WireSession::HandleReply(const protocol::ReplyHeader& header, JuteReader& b
   sent_.pop_front();
   if (!reply) return connection_->Close("the session is closed");
   if (IsOrdinary(header.code)) return DeliverReply(*reply, header.code, body);
-  reply->Fail(std::make_exception_ptr(FaultOf(header.code, *reply)));
+  reply->Fail(std::make_exception_ptr(RefusalOf(header.code, reply->op(), reply->path())));
   if (header.code == Code::kSessionExpired || header.code == Code::kSessionMoved) {
     throw Error(Verdict::kRetry, fmt::format("{}", ToString(header.code)));
   }
