@@ -25,7 +25,7 @@ Listing ImageRows(const store::ImageCache& images, const ProviderName& provider)
 Listing NodeRows(const store::NodeCache& nodes, const ProviderName& provider) {
   Listing listing{{{"id", "ID"}, {"server_id", "Server ID"}}, {}};
   for (const NodeId& id : nodes.OfProvider(provider)) {
-    listing.rows.push_back({id.value, nodes.Find(id)->record.external_id});
+    listing.rows.push_back({id.value, Cell::Of(nodes.Find(id)->record.external_id)});
   }
   return listing;
 }
@@ -41,11 +41,8 @@ std::string Layout(const ProviderName& provider, const Listings& listings, const
   const Listing& images = listings[0];
   const Listing& nodes = listings[1];
   if (view.output == Output::kJson) {
-    json::object result;
-    result["provider"] = provider.value;
-    result["images"] = ToJson(images, now);
-    result["nodes"] = ToJson(nodes, now);
-    return json::serialize(result);
+    return fmt::format(R"({{"provider":{},"images":{},"nodes":{}}})",
+                       json::serialize(json::value(provider.value)), ToJson(images, now), ToJson(nodes, now));
   }
   return fmt::format("ZooKeeper data for provider {}\n\nImage data:\n{}\n\nNodes:\n{}", provider,
                      ToTable(images, now), ToTable(nodes, now));

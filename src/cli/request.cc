@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/serialize.hpp>
 #include <ostream>
 
 #include "async/deadline.h"
@@ -209,18 +210,14 @@ void Requester::Print(RequestId id) {
                            {}};
   for (const store::LockedNode& node : held_) {
     const Node& record = node.record();
-    json::array labels;
-    for (const LabelName& label : record.type) labels.emplace_back(label.value);
-    json::value address = record.interface_ip ? json::value(*record.interface_ip) : json::value();
-    json::value username = record.username ? json::value(*record.username) : json::value();
-    listing.rows.push_back({node.id().value, std::move(labels), record.provider.value, std::move(address),
-                            listing::ShownPort(record), std::move(username)});
+    listing.rows.push_back({Cell::OfText(node.id().value), JsonNames(record.type),
+                            Cell::OfText(record.provider.value), TextCell(record.interface_ip),
+                            listing::ShownPort(record), TextCell(record.username)});
   }
   if (options_.output == Output::kJson) {
-    json::object result;
-    result["request"] = id.value;
-    result["nodes"] = ToJson(listing, context_.loop.Now());
-    context_.out << result << std::endl;
+    context_.out << fmt::format(R"({{"request":{},"nodes":{}}})", json::serialize(json::value(id.value)),
+                                ToJson(listing, context_.loop.Now()))
+                 << std::endl;
     return;
   }
   context_.out << fmt::format("Request {} fulfilled after {:.1f} s; the nodes are in use by this command.\n",

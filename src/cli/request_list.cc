@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "cli/launcher_query.h"
 #include "listing/request_listing.h"
-#include "model/json_cells.h"
+#include "model/cell.h"
 
 namespace nodepool::cli {
 namespace {
@@ -35,11 +35,11 @@ void AddDetail(Listing& listing, const store::RequestCache& requests, const Wait
   listing.columns.insert(
       listing.columns.end(),
       {{"age", "Age", listing::Kind::kTime}, {"tenant_name", "Tenant"}, {"waits", "Waits For"}});
-  for (json::array& row : listing.rows) {
-    RequestId id(std::string(row[0].as_string()));
+  for (std::vector<Cell>& row : listing.rows) {
+    RequestId id(std::string(*row[0].text()));
     const NodeRequest& record = requests.Find(id)->record;
     row.push_back(ToSeconds(record.created_time.value_or(record.state_time)));
-    row.push_back(JsonText(record.tenant_name));
+    row.push_back(TextCell(record.tenant_name));
     auto found = waits.find(id);
     json::array reasons = found == waits.end() ? json::array() : found->second;
     row.push_back(output == Output::kJson ? json::value(std::move(reasons)) : json::value(WaitText(reasons)));

@@ -1,7 +1,5 @@
 #include "cli/show_listing.h"
 
-#include <algorithm>
-#include <boost/json/serialize.hpp>
 #include <ostream>
 
 #include "async/event.h"
@@ -15,17 +13,12 @@ constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 using Listings = ListingCommand::Listings;
 
 std::string TextOf(const Context& context, const ListingCommand& command, const Listings& listings,
-                   const View& view) {
-  WallTime now = context.loop.Now();
+                   const View& view, WallTime now) {
   if (command.layout) return command.layout(listings, view, now);
   const listing::Listing& only = listings.front();
-  if (view.output == Output::kJson) return boost::json::serialize(ToJson(only, now));
+  if (view.output == Output::kJson) return ToJson(only, now);
   bool is_colored = view.color == Color::kAlways || (view.color == Color::kAuto && context.wants_color);
   return ToTable(only, now, is_colored ? listing::Colors::kStates : listing::Colors::kNone);
-}
-
-bool IsSame(const Listings& before, const Listings& after) {
-  return std::ranges::equal(before, after, {}, &listing::Listing::rows, &listing::Listing::rows);
 }
 
 Task<Listings> Make(Context& context, const ListingCommand& command, const View& view, const Tree& tree) {
@@ -47,7 +40,7 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
   Event changed("a change in ZooKeeper");
   std::vector<zk::Registration> registrations = tree.TellOfChanges(changed);
   zk::Registration session = WatchSession(context, changed);
-  std::optional<Listings> shown;
+  std::optional<std::string> shown;
   while (true) {
     SteadyTime next = context.loop.SteadyNow() + *view.watch;
     if (context.store.client().state() == zk::SessionState::kClosed) {
@@ -56,11 +49,12 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
     co_await tree.WaitSynced();
     changed.Reset();
     Listings listings = co_await Make(context, command, view, tree);
-    if (!shown || !IsSame(*shown, listings)) {
+    std::string ageless = TextOf(context, command, listings, view, WallTime());
+    if (shown != ageless) {
       if (context.is_terminal) context.out << kClearScreen;
-      context.out << TextOf(context, command, listings, view) << std::endl;
+      context.out << TextOf(context, command, listings, view, context.loop.Now()) << std::endl;
       if (!context.out) co_return;  // nobody reads it
-      shown = std::move(listings);
+      shown = std::move(ageless);
     }
     co_await changed.Wait();
     co_await context.loop.SleepUntil(next);
@@ -70,7 +64,7 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
 Task<> ShowOnce(Context& context, const ListingCommand& command, const View& view, Tree& tree) {
   co_await tree.WaitSynced();
   Listings listings = co_await Make(context, command, view, tree);
-  context.out << TextOf(context, command, listings, view) << '\n';
+  context.out << TextOf(context, command, listings, view, context.loop.Now()) << '\n';
 }
 
 }  // namespace

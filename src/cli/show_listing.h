@@ -64,7 +64,7 @@ struct ListingCommand {
   Needs needs;
   // What rows can be chosen by; empty: nothing.
   std::vector<listing::Column> columns = {};
-  // Of the tree as it is; the same number of listings each time.
+  // Of the tree as it is, which the cells may look at.
   std::function<Task<Listings>(Context&, const Tree&)> make;
   // The whole output, without a line break at its end; when there is more than one listing.
   std::function<std::string(const Listings&, const View&, WallTime now)> layout = {};

@@ -1,6 +1,6 @@
 #include "listing/image_listing.h"
 
-#include "model/json_cells.h"
+#include "model/cell.h"
 
 namespace nodepool::listing {
 namespace {
@@ -8,10 +8,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kPaused = "paused";
-
-json::value StateText(const std::optional<ImageState>& state) {
-  return state ? json::value(ToString(*state)) : json::value();
-}
 
 json::value UnixTime(WallTime time) {
   return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
@@ -57,9 +53,9 @@ Listing ListBuilds(const store::ImageCache& images) {
   Listing listing{BuildColumns(), {}};
   for (const auto& [key, build] : images.builds()) {
     json::array formats(build.record.formats.begin(), build.record.formats.end());
-    json::value state =
-        images.paused().contains(key.image) ? json::value(kPaused) : StateText(build.record.state);
-    listing.rows.push_back({key.str(), key.image.value, JsonText(build.record.builder), std::move(formats),
+    bool is_paused = images.paused().contains(key.image);
+    Cell state = is_paused ? Cell::OfText(kPaused) : StateCell(build.record.state);
+    listing.rows.push_back({key.str(), key.image.value, TextCell(build.record.builder), std::move(formats),
                             std::move(state), UnixTime(build.record.state_time)});
   }
   return listing;
@@ -69,8 +65,8 @@ Listing ListUploads(const store::ImageCache& images) {
   Listing listing{UploadColumns(), {}};
   for (const auto& [key, upload] : images.uploads()) {
     listing.rows.push_back({key.build.build.value, key.upload.value, key.provider.value,
-                            key.build.image.value, JsonText(upload.record.external_name),
-                            JsonText(upload.record.external_id), StateText(upload.record.state),
+                            key.build.image.value, TextCell(upload.record.external_name),
+                            TextCell(upload.record.external_id), StateCell(upload.record.state),
                             UnixTime(upload.record.state_time)});
   }
   return listing;

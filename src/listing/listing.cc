@@ -1,92 +1,115 @@
 #include "listing/listing.h"
 
-#include <fmt/format.h>
+#include <fmt/compile.h>
 
-#include <algorithm>
-#include <boost/json/serialize.hpp>
+#include <optional>
+#include <utility>
 
-#include "base/text.h"
 #include "listing/state_style.h"
 #include "listing/table.h"
 
 namespace nodepool::listing {
 namespace {
 
-bool IsTime(const Column& column, const boost::json::value& cell) {
-  return (column.kind == Kind::kTime || column.kind == Kind::kAge) && cell.is_number();
+// How long ago the column's time was; nothing in columns that show no times.
+std::optional<std::string> AgeText(const Column& column, const Cell& cell, WallTime now) {
+  if ((column.kind != Kind::kTime && column.kind != Kind::kAge) || cell.text() || !cell.value().is_number())
+    return std::nullopt;
+  return FormatAge(now - FromSeconds(cell.value().to_number<double>()));
 }
 
-std::string AgeText(const boost::json::value& cell, WallTime now) {
-  return FormatAge(now - FromSeconds(cell.to_number<double>()));
-}
-
-std::string Visible(std::string_view text) {
-  auto is_control = [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7f; };
-  if (std::ranges::none_of(text, is_control)) return std::string(text);
-  std::string out;
-  for (char c : text) {
-    out += is_control(static_cast<unsigned char>(c)) ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c))
-                                                     : std::string(1, c);
+void AppendVisible(std::string& out, std::string_view text) {
+  if (IsPlain(text)) {
+    out += text;
+    return;
   }
-  return out;
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    bool is_control = (byte < 0x20 && c != '\n') || byte == 0x7f;
+    if (is_control) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
 }
 
 }  // namespace
 
-std::string CellText(const boost::json::value& cell) {
-  if (cell.is_null()) return "";
-  if (cell.is_bool()) return cell.as_bool() ? "True" : "False";
-  if (cell.is_string()) return Visible(cell.as_string());
-  if (cell.is_array()) {
-    std::vector<std::string> parts;
-    for (const boost::json::value& item : cell.as_array()) parts.push_back(CellText(item));
-    return Join(parts, ",");
+void AppendText(std::string& out, const Cell& cell) {
+  if (std::optional<std::string_view> text = cell.text()) return AppendVisible(out, *text);
+  const boost::json::value& value = cell.value();
+  if (value.is_null()) return;
+  if (value.is_bool()) {
+    out += value.get_bool() ? "True" : "False";
+  } else if (value.is_array()) {
+    std::string_view separator = "";
+    for (const boost::json::value& item : value.get_array()) {
+      out += std::exchange(separator, ",");
+      AppendText(out, Cell::Of(item));
+    }
+  } else {
+    AppendJson(out, value, JsonStyle::kCompact);
   }
-  return boost::json::serialize(cell);
 }
 
 std::string FormatAge(Duration age) {
   auto seconds = std::chrono::floor<std::chrono::seconds>(age);
   auto days = std::chrono::floor<std::chrono::days>(seconds);
   std::chrono::hh_mm_ss rest(seconds - days);
-  return fmt::format("{:02}:{:02}:{:02}:{:02}", days.count(), rest.hours().count(), rest.minutes().count(),
-                     rest.seconds().count());
+  return fmt::format(FMT_COMPILE("{:02}:{:02}:{:02}:{:02}"), days.count(), rest.hours().count(),
+                     rest.minutes().count(), rest.seconds().count());
 }
 
 std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
   std::vector<std::string> header;
   for (const Column& column : listing.columns) header.push_back(column.title);
-  Table table(std::move(header));
-  for (const auto& row : listing.rows) {
-    std::vector<Cell> cells;
-    cells.reserve(row.size());
+  Table table(header);
+  std::string text;
+  for (const std::vector<Cell>& row : listing.rows) {
+    table.AddRow();
     for (std::size_t i = 0; i < row.size(); ++i) {
       const Column& column = listing.columns[i];
-      Cell& cell = cells.emplace_back(IsTime(column, row[i]) ? AgeText(row[i], now) : CellText(row[i]));
-      if (colors == Colors::kStates && column.kind == Kind::kState) cell.style = StyleOf(cell.text);
+      text.clear();
+      if (std::optional<std::string> age = AgeText(column, row[i], now)) {
+        text = std::move(*age);
+      } else {
+        AppendText(text, row[i]);
+      }
+      bool is_colored = colors == Colors::kStates && column.kind == Kind::kState;
+      table.AddCell(text, is_colored ? StyleOf(text) : std::string_view());
     }
-    table.AddRow(std::move(cells));
   }
   return table.ToString();
 }
 
-boost::json::value JsonCell(const Column& column, const boost::json::value& cell, WallTime now) {
-  bool is_age = column.kind == Kind::kAge && IsTime(column, cell);
-  return is_age ? boost::json::value(AgeText(cell, now)) : cell;
-}
-
-boost::json::array ToJson(const Listing& listing, WallTime now) {
-  boost::json::array rows;
-  rows.reserve(listing.rows.size());
-  for (const auto& row : listing.rows) {
-    boost::json::object object;
-    object.reserve(row.size());
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      object[listing.columns[i].key] = JsonCell(listing.columns[i], row[i], now);
-    }
-    rows.push_back(std::move(object));
+std::string ToJson(const Listing& listing, WallTime now, JsonStyle style) {
+  std::vector<std::string> beginnings;
+  for (const Column& column : listing.columns) {
+    std::string& beginning = beginnings.emplace_back(beginnings.empty() ? "" : CommaOf(style));
+    AppendJson(beginning, Cell::OfText(column.key), style);
+    beginning += ColonOf(style);
   }
-  return rows;
+  std::string out = "[";
+  std::string_view separator = "";
+  for (const std::vector<Cell>& row : listing.rows) {
+    out += std::exchange(separator, CommaOf(style));
+    out += '{';
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const Column& column = listing.columns[i];
+      out += beginnings[i];
+      std::optional<std::string> age;
+      if (column.kind == Kind::kAge) age = AgeText(column, row[i], now);
+      if (age) {
+        AppendJson(out, Cell::OfText(*age), style);
+      } else {
+        AppendJson(out, row[i], style);
+      }
+    }
+    out += '}';
+  }
+  out += ']';
+  return out;
 }
 
 }  // namespace nodepool::listing

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <boost/json/array.hpp>
-#include <boost/json/value.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "model/json.h"
 
 namespace nodepool::listing {
 
@@ -27,10 +26,11 @@ struct Column {
   std::vector<std::string_view> words = {};  // of a state: all that it may be
 };
 
-// What a listing command found, before anybody decided how to show it.
+// What a listing command found, before anybody decided how to show it. Cells may look at the
+// records.
 struct Listing {
   std::vector<Column> columns;
-  std::vector<boost::json::array> rows;  // as many cells as columns
+  std::vector<std::vector<Cell>> rows;  // as many cells as columns
 };
 
 enum class Colors { kNone, kStates };
@@ -44,14 +44,11 @@ std::string FormatAge(Duration age);
 std::string ToTable(const Listing& listing, WallTime now, Colors colors = Colors::kNone);
 
 // One object per row, keys in the order of the columns.
-boost::json::array ToJson(const Listing& listing, WallTime now);
-
-// A cell as JSON shows it.
-boost::json::value JsonCell(const Column& column, const boost::json::value& cell, WallTime now);
+std::string ToJson(const Listing& listing, WallTime now, JsonStyle style = JsonStyle::kCompact);
 
 // A cell as text: null empty, lists joined with a comma, True/False, mappings as
 // compact JSON (D-60). Control characters are made visible, since the records come
 // from other programs and the text goes to a terminal.
-std::string CellText(const boost::json::value& cell);
+void AppendText(std::string& out, const Cell& cell);
 
 }  // namespace nodepool::listing

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/json_cells.h"
+#include "model/cell.h"
 
 namespace nodepool::listing {
 namespace {
@@ -36,33 +36,20 @@ const std::vector<Column>& AllColumns() {
 
 constexpr std::size_t kBriefColumns = 9;
 
-json::value Text(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
-
-json::array Row(const store::StoredNode& node) {
+std::vector<Cell> Row(const store::StoredNode& node) {
   const Node& record = node.record;
-  json::array labels;
-  for (const LabelName& label : record.type) labels.emplace_back(label.value);
-  return {node.id.value,
-          Text(record.provider.value),
-          std::move(labels),
-          record.external_id,
-          JsonText(record.public_ipv4),
-          JsonText(record.public_ipv6),
-          record.state ? json::value(ToString(*record.state)) : json::value(),
-          ToSeconds(record.state_time),
-          node.is_locked() ? "locked" : "unlocked",
-          Text(record.pool.value),
-          JsonText(record.hostname),
-          JsonText(record.private_ipv4),
-          JsonText(record.az),
-          JsonText(record.username),
-          ShownPort(record),
-          JsonText(record.launcher),
-          Text(record.allocated_to.value),
-          JsonText(record.hold_job),
-          JsonText(record.comment),
-          record.user_data,
-          record.driver_data};
+  std::vector<Cell> cells;
+  cells.reserve(AllColumns().size());
+  auto add = [&](auto&&... values) { (cells.emplace_back(std::forward<decltype(values)>(values)), ...); };
+  add(Cell::OfText(node.id.value), TextOrNull(record.provider.value), JsonNames(record.type),
+      Cell::Of(record.external_id), TextCell(record.public_ipv4), TextCell(record.public_ipv6),
+      StateCell(record.state), ToSeconds(record.state_time),
+      Cell::OfText(node.is_locked() ? "locked" : "unlocked"), TextOrNull(record.pool.value),
+      TextCell(record.hostname), TextCell(record.private_ipv4), TextCell(record.az),
+      TextCell(record.username), ShownPort(record), TextCell(record.launcher),
+      TextOrNull(record.allocated_to.value), TextCell(record.hold_job), TextCell(record.comment),
+      Cell::Of(record.user_data), Cell::Of(record.driver_data));
+  return cells;
 }
 
 }  // namespace
@@ -83,8 +70,9 @@ std::vector<Column> ColumnsOf(NodeColumns columns) {
 
 Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns) {
   Listing listing{ColumnsOf(columns), {}};
+  listing.rows.reserve(nodes.size());
   for (const store::StoredNode* node : nodes) {
-    json::array row = Row(*node);
+    std::vector<Cell> row = Row(*node);
     row.resize(listing.columns.size());
     listing.rows.push_back(std::move(row));
   }

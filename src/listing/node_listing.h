@@ -14,7 +14,8 @@ enum class NodeColumns {
 
 std::vector<Column> ColumnsOf(NodeColumns columns);
 
-// Nodes as operations.md 5.4 shows them, in the order given; keys as in 6.3.
+// Nodes as operations.md 5.4 shows them, in the order given; keys as in 6.3. The cells look at
+// the nodes.
 Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns);
 
 // A node's port for people: "redacted" unless it is a number or a string of digits,

@@ -1,6 +1,6 @@
 #include "listing/request_listing.h"
 
-#include "model/json_cells.h"
+#include "model/cell.h"
 
 namespace nodepool::listing {
 
@@ -19,10 +19,9 @@ Listing ListRequests(const std::map<RequestId, store::StoredRequest>& requests) 
   Listing listing{RequestColumns(), {}};
   for (const auto& [id, request] : requests) {
     const NodeRequest& record = request.record;
-    listing.rows.push_back({id.value, record.relative_priority,
-                            record.state ? boost::json::value(ToString(*record.state)) : boost::json::value(),
-                            JsonText(record.requestor), JsonNames(record.node_types), JsonNames(record.nodes),
-                            JsonNames(record.declined_by), JsonText(record.event_id)});
+    listing.rows.push_back({id.value, record.relative_priority, StateCell(record.state),
+                            TextCell(record.requestor), JsonNames(record.node_types), JsonNames(record.nodes),
+                            JsonNames(record.declined_by), TextCell(record.event_id)});
   }
   return listing;
 }

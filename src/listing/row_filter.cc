@@ -46,17 +46,17 @@ std::optional<FilterFault> FaultOf(const RowFilter& filter, const std::vector<Co
   return std::nullopt;
 }
 
-bool HasOneOf(const boost::json::value& cell, const std::set<std::string>& words) {
-  auto is_one = [&](const boost::json::value& value) {
-    return value.is_string() && words.contains(std::string(value.get_string()));
-  };
-  return cell.is_array() ? std::ranges::any_of(cell.get_array(), is_one) : is_one(cell);
+bool HasOneOf(const Cell& cell, const std::set<std::string>& words) {
+  if (std::optional<std::string_view> text = cell.text()) return words.contains(std::string(*text));
+  const boost::json::array* list = cell.value().if_array();
+  auto is_one = [&](const boost::json::value& entry) { return HasOneOf(Cell::Of(entry), words); };
+  return list != nullptr && std::ranges::any_of(*list, is_one);
 }
 
 void Keep(Listing& listing, const RowFilter& filter) {
   for (const auto& [kind, words] : filter) {
     std::ptrdiff_t place = Find(listing.columns, kind) - listing.columns.data();
-    std::erase_if(listing.rows, [&](const boost::json::array& row) {
+    std::erase_if(listing.rows, [&](const std::vector<Cell>& row) {
       return !HasOneOf(row[static_cast<std::size_t>(place)], words);
     });
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/json/value.hpp>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,7 +32,7 @@ struct FilterFault {
 std::optional<FilterFault> FaultOf(const RowFilter& filter, const std::vector<Column>& columns);
 
 // Whether the text is one of the words, or the list has one.
-bool HasOneOf(const boost::json::value& cell, const std::set<std::string>& words);
+bool HasOneOf(const Cell& cell, const std::set<std::string>& words);
 
 // Leaves the wanted rows; every kind that is asked for has a column.
 void Keep(Listing& listing, const RowFilter& filter);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 namespace nodepool::listing {
 namespace {
@@ -64,21 +65,13 @@ std::uint32_t TakeCharacter(std::string_view& text) {
 
 constexpr std::string_view kPlainStyle = "\x1b[0m";
 
-// Calls `see` with the number and text of each line; there is at least one.
-template <class See>
-void ForEachLine(std::string_view text, See see) {
-  for (std::size_t number = 0;; ++number) {
-    std::size_t end = text.find('\n');
-    see(number, text.substr(0, end));
-    if (end == std::string_view::npos) return;
-    text.remove_prefix(end + 1);
-  }
-}
-
-std::size_t LineCount(std::string_view text) {
-  std::size_t count = 0;
-  ForEachLine(text, [&](std::size_t, std::string_view) { ++count; });
-  return count;
+// Takes the first line off; the rest is nothing after the last one.
+std::string_view TakeLine(std::optional<std::string_view>& rest) {
+  if (!rest) return {};
+  std::size_t end = rest->find('\n');
+  std::string_view line = rest->substr(0, end);
+  rest = end == std::string_view::npos ? std::nullopt : std::optional(rest->substr(end + 1));
+  return line;
 }
 
 void AppendLine(std::string& out, std::string_view text, std::string_view style, std::size_t width) {
@@ -87,31 +80,6 @@ void AppendLine(std::string& out, std::string_view text, std::string_view style,
   out += text;
   if (is_styled) out += kPlainStyle;
   out.append(width - DisplayWidth(text), ' ');
-}
-
-void AppendRow(std::string& out, const std::vector<Cell>& cells, const std::vector<std::size_t>& widths) {
-  std::size_t height = 1;
-  for (const Cell& cell : cells) height = std::max(height, LineCount(cell.text));
-  for (std::size_t line = 0; line < height; ++line) {
-    for (std::size_t column = 0; column < cells.size(); ++column) {
-      std::string_view text;
-      ForEachLine(cells[column].text, [&](std::size_t number, std::string_view found) {
-        if (number == line) text = found;
-      });
-      out += "| ";
-      AppendLine(out, text, cells[column].style, widths[column]);
-      out += ' ';
-    }
-    out += "|\n";
-  }
-}
-
-void Widen(std::vector<std::size_t>& widths, const std::vector<Cell>& cells) {
-  for (std::size_t column = 0; column < cells.size(); ++column) {
-    ForEachLine(cells[column].text, [&](std::size_t, std::string_view line) {
-      widths[column] = std::max(widths[column], DisplayWidth(line));
-    });
-  }
 }
 
 }  // namespace
@@ -127,18 +95,46 @@ std::size_t DisplayWidth(std::string_view text) {
   return width;
 }
 
-std::string Table::ToString() const {
-  std::vector<std::size_t> widths(header_.size());
-  Widen(widths, header_);
-  for (const auto& row : rows_) Widen(widths, row);
-  std::string rule = "+";
-  for (std::size_t width : widths) rule += std::string(width + 2, '-') + '+';
+Table::Table(const std::vector<std::string>& header) : widths_(header.size()) {
+  AddRow();
+  for (const std::string& title : header) AddCell(title);
+}
 
-  std::string out = rule + '\n';
-  AppendRow(out, header_, widths);
+void Table::AddCell(std::string_view text, std::string_view style) {
+  std::size_t& width = widths_[cells_.size() - (rows_ - 1) * widths_.size()];
+  texts_ += text;
+  cells_.push_back({texts_.size(), style});
+  for (std::optional<std::string_view> rest = text; rest;)
+    width = std::max(width, DisplayWidth(TakeLine(rest)));
+}
+
+std::string Table::ToString() const {
+  std::string rule = "+";
+  for (std::size_t width : widths_) rule += std::string(width + 2, '-') + '+';
+  const std::size_t columns = widths_.size();
+  std::string out;
+  out.reserve((rule.size() + 1) * (rows_ + 3));
   out += rule + '\n';
-  for (const auto& row : rows_) AppendRow(out, row, widths);
-  return out + rule;
+  std::vector<std::optional<std::string_view>> rests(columns);  // of a row's cells: what has no line yet
+  std::size_t begin = 0;
+  for (std::size_t row = 0; row < rows_; ++row) {
+    const Cell* cells = cells_.data() + row * columns;
+    for (std::size_t i = 0; i < columns; ++i) {
+      std::size_t end = cells[i].end;
+      rests[i] = std::string_view(texts_).substr(begin, end - begin);
+      begin = end;
+    }
+    do {
+      for (std::size_t i = 0; i < columns; ++i) {
+        out += "| ";
+        AppendLine(out, TakeLine(rests[i]), cells[i].style, widths_[i]);
+        out += ' ';
+      }
+      out += "|\n";
+    } while (std::ranges::any_of(rests, [](const auto& rest) { return rest.has_value(); }));
+    if (row == 0) out += rule + '\n';
+  }
+  return out += rule;
 }
 
 }  // namespace nodepool::listing

@@ -6,30 +6,31 @@
 
 namespace nodepool::listing {
 
-// A text, and the escape sequence that begins its style on a terminal; none when empty.
-struct Cell {
-  Cell(std::string content) : text(std::move(content)) {}  // NOLINT: a cell is a text first of all
-  Cell(const char* content) : text(content) {}             // NOLINT
-  std::string text;
-  std::string_view style;
-};
-
 // The ASCII tables of every listing (operations.md 5.3): left-aligned columns as wide
 // as their widest line, one blank on each side. A cell with line breaks makes its row
 // taller. Scripts split these lines at the bars, so the layout is an interface.
 class Table {
  public:
-  explicit Table(std::vector<std::string> header) : header_(header.begin(), header.end()) {}
+  explicit Table(const std::vector<std::string>& header);
 
-  // Requires as many cells as the header has.
-  void AddRow(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+  // Begins a row, which takes as many cells as the header has.
+  void AddRow() { ++rows_; }
+  // The row's next cell. A style is the escape sequence that begins it on a terminal.
+  void AddCell(std::string_view text, std::string_view style = {});
 
   // Ends without a line break.
   std::string ToString() const;
 
  private:
-  std::vector<Cell> header_;
-  std::vector<std::vector<Cell>> rows_;
+  struct Cell {
+    std::size_t end;  // of its text
+    std::string_view style;
+  };
+
+  std::size_t rows_ = 0;
+  std::vector<std::size_t> widths_;
+  std::string texts_;        // of all cells, one behind the other
+  std::vector<Cell> cells_;  // row by row, the header first
 };
 
 // Terminal columns that a text of one line takes: wide characters two, combining

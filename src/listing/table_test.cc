@@ -5,11 +5,16 @@
 namespace nodepool::listing {
 namespace {
 
+void AddRow(Table& table, std::initializer_list<const char*> texts) {
+  table.AddRow();
+  for (const char* text : texts) table.AddCell(text);
+}
+
 // operations.5.3, the example.
 TEST(TableTest, ColumnsAreAsWideAsTheirWidestCell) {
   Table table({"ID", "State"});
-  table.AddRow({"0000000007", "ready"});
-  table.AddRow({"0000000011", "deleting"});
+  AddRow(table, {"0000000007", "ready"});
+  AddRow(table, {"0000000011", "deleting"});
   EXPECT_EQ(table.ToString(),
             "+------------+----------+\n"
             "| ID         | State    |\n"
@@ -27,9 +32,15 @@ TEST(TableTest, AnEmptyOneIsRuleHeaderRuleRule) {
             "+----+-------+");
 }
 
+TEST(TableTest, RowsWithoutColumnsAreRowsAllTheSame) {
+  Table table({});
+  AddRow(table, {});
+  EXPECT_EQ(table.ToString(), "+\n|\n+\n|\n+");
+}
+
 TEST(TableTest, LineBreaksMakeARowTaller) {
   Table table({"ID", "Comment", "End"});
-  table.AddRow({"1", "first\nsecond line", "x\n"});
+  AddRow(table, {"1", "first\nsecond line", "x\n"});
   EXPECT_EQ(table.ToString(),
             "+----+-------------+-----+\n"
             "| ID | Comment     | End |\n"
@@ -45,8 +56,8 @@ TEST(TableTest, WideCharactersCountTwoAndCombiningOnesNone) {
   EXPECT_EQ(DisplayWidth("e\u0301"), 1u);
   EXPECT_EQ(DisplayWidth("é"), 1u);
   Table table({"A", "B"});
-  table.AddRow({"日本", "e\u0301"});
-  table.AddRow({"x", "y"});
+  AddRow(table, {"日本", "e\u0301"});
+  AddRow(table, {"x", "y"});
   EXPECT_EQ(table.ToString(),
             "+------+---+\n"
             "| A    | B |\n"

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/serialize.hpp>
 #include <boost/json/value_stack.hpp>
 #include <charconv>
 #include <cmath>
@@ -141,7 +144,8 @@ char32_t TakeCharacter(std::string_view& text) {
   return is_valid ? character : 0xfffd;
 }
 
-void WriteString(std::string_view text, std::string& out) {
+// As Python does.
+void AppendEscaped(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     char32_t c = TakeCharacter(text);
@@ -164,7 +168,23 @@ void WriteString(std::string_view text, std::string& out) {
   out += '"';
 }
 
-void WriteDouble(double number, std::string& out) {
+void AppendText(std::string& out, std::string_view text, JsonStyle style) {
+  if (IsPlain(text)) {
+    out += '"';
+    out += text;
+    out += '"';
+  } else if (style == JsonStyle::kPython) {
+    AppendEscaped(out, text);
+  } else {
+    out += json::serialize(json::string_view(text.data(), text.size()));
+  }
+}
+
+void AppendDouble(std::string& out, double number, JsonStyle style) {
+  if (style == JsonStyle::kCompact) {
+    out += json::serialize(json::value(number));
+    return;
+  }
   if (!std::isfinite(number)) {
     out += "null";
     return;
@@ -174,60 +194,38 @@ void WriteDouble(double number, std::string& out) {
   if (text.find_first_of(".e") == std::string::npos) out += ".0";
 }
 
-void WriteValue(const json::value& value, std::string& out);
-
-void WriteArray(const json::array& array, std::string& out) {
+void AppendArray(std::string& out, const json::array& array, JsonStyle style) {
   std::string_view separator = "";
   out += '[';
   for (const json::value& element : array) {
-    out += std::exchange(separator, ", ");
-    WriteValue(element, out);
+    out += std::exchange(separator, CommaOf(style));
+    AppendJson(out, element, style);
   }
   out += ']';
 }
 
-void WriteObject(const json::object& object, std::string& out) {
+void AppendObject(std::string& out, const json::object& object, JsonStyle style) {
   std::string_view separator = "";
   out += '{';
   for (const auto& [key, value] : object) {
-    out += std::exchange(separator, ", ");
-    WriteString(key, out);
-    out += ": ";
-    WriteValue(value, out);
+    out += std::exchange(separator, CommaOf(style));
+    AppendText(out, key, style);
+    out += ColonOf(style);
+    AppendJson(out, value, style);
   }
   out += '}';
 }
 
-void WriteValue(const json::value& value, std::string& out) {
-  switch (value.kind()) {
-    case json::kind::null:
-      out += "null";
-      break;
-    case json::kind::bool_:
-      out += value.get_bool() ? "true" : "false";
-      break;
-    case json::kind::int64:
-      out += fmt::to_string(value.get_int64());
-      break;
-    case json::kind::uint64:
-      out += fmt::to_string(value.get_uint64());
-      break;
-    case json::kind::double_:
-      WriteDouble(value.get_double(), out);
-      break;
-    case json::kind::string:
-      WriteString(value.get_string(), out);
-      break;
-    case json::kind::array:
-      WriteArray(value.get_array(), out);
-      break;
-    case json::kind::object:
-      WriteObject(value.get_object(), out);
-      break;
-  }
-}
-
 }  // namespace
+
+bool IsPlain(std::string_view text) {
+  static constexpr auto kIsPlain = [] {
+    std::array<bool, 256> is_plain{};
+    for (std::size_t c = 0x20; c < 0x7f; ++c) is_plain[c] = c != '"' && c != '\\';
+    return is_plain;
+  }();
+  return std::ranges::all_of(text, [](unsigned char c) { return kIsPlain[c]; });
+}
 
 Expected<json::object> ParseJsonObject(std::string_view text, json::storage_ptr memory) {
   if (text.size() > kMaxRecordBytes) {
@@ -254,9 +252,46 @@ Expected<json::object> ParseJsonObject(std::string_view text, json::storage_ptr 
   return std::move(value.get_object());
 }
 
+void AppendJson(std::string& out, const json::value& value, JsonStyle style) {
+  switch (value.kind()) {
+    case json::kind::null:
+      out += "null";
+      break;
+    case json::kind::bool_:
+      out += value.get_bool() ? "true" : "false";
+      break;
+    case json::kind::int64:
+      out += fmt::format_int(value.get_int64()).str();
+      break;
+    case json::kind::uint64:
+      out += fmt::format_int(value.get_uint64()).str();
+      break;
+    case json::kind::double_:
+      AppendDouble(out, value.get_double(), style);
+      break;
+    case json::kind::string:
+      AppendText(out, value.get_string(), style);
+      break;
+    case json::kind::array:
+      AppendArray(out, value.get_array(), style);
+      break;
+    case json::kind::object:
+      AppendObject(out, value.get_object(), style);
+      break;
+  }
+}
+
+void AppendJson(std::string& out, const Cell& cell, JsonStyle style) {
+  if (std::optional<std::string_view> text = cell.text()) {
+    AppendText(out, *text, style);
+  } else {
+    AppendJson(out, cell.value(), style);
+  }
+}
+
 std::string WriteJson(const json::value& value) {
   std::string out;
-  WriteValue(value, out);
+  AppendJson(out, value, JsonStyle::kPython);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "model/cell.h"
 
 namespace nodepool {
 
@@ -20,6 +21,17 @@ inline constexpr std::size_t kMaxRecordBytes = 1 << 20;
 // or nested deeper than 100 levels. The message never quotes the text, which may
 // hold secrets. The object lives in `memory`, which outlives it.
 Expected<boost::json::object> ParseJsonObject(std::string_view text, boost::json::storage_ptr memory = {});
+
+// Whether the text stands in JSON as it is: printable ASCII without quotation marks and
+// backslashes.
+bool IsPlain(std::string_view text);
+
+// How JSON is written: compact as boost::json::serialize() does, or as WriteJson says.
+enum class JsonStyle { kCompact, kPython };
+constexpr std::string_view CommaOf(JsonStyle style) { return style == JsonStyle::kCompact ? "," : ", "; }
+constexpr std::string_view ColonOf(JsonStyle style) { return style == JsonStyle::kCompact ? ":" : ": "; }
+void AppendJson(std::string& out, const boost::json::value& value, JsonStyle style);
+void AppendJson(std::string& out, const Cell& cell, JsonStyle style);
 
 // The text Python's json.dumps would write for the same value: ", " and ": " as
 // separators, ASCII only, doubles in their shortest form, members in their order.

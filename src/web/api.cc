@@ -22,18 +22,20 @@ struct Resource {
   bool is_known_without_zookeeper = false;
 };
 
+// Every kind that is asked for has a field.
 template <class T>
 bool IsAskedFor(const FieldTable<T>& fields, const T& entry, const listing::RowFilter& filter, WallTime now) {
-  return std::ranges::all_of(fields.fields(), [&](const auto& field) {
-    auto asked = filter.find(field.doc.asked_as);
-    return asked == filter.end() || listing::HasOneOf(field.value(entry, now), asked->second);
+  return std::ranges::all_of(filter, [&](const auto& asked) {
+    auto field =
+        std::ranges::find(fields.fields(), asked.first, [](const auto& each) { return each.doc.asked_as; });
+    return listing::HasOneOf(field->value(entry, now), asked.second);
   });
 }
 
 template <class T>
-std::string Body(const Launcher& launcher, const Resource<T>& resource, const Question& question,
-                 WallTime now) {
-  std::string text = "{\"" + resource.name + "\":[";
+void AppendBody(std::string& text, const Launcher& launcher, const Resource<T>& resource,
+                const Question& question, WallTime now) {
+  text += "{\"" + resource.name + "\":[";
   std::size_t count = 0;
   bool is_complete = true;
   resource.for_each(launcher, [&](const T& entry) {
@@ -44,7 +46,7 @@ std::string Body(const Launcher& launcher, const Resource<T>& resource, const Qu
     resource.fields.Append(text, entry, now);
     return true;
   });
-  return text + (is_complete ? "],\"is_complete\":true}" : "],\"is_complete\":false}");
+  text += is_complete ? "],\"is_complete\":true}" : "],\"is_complete\":false}";
 }
 
 // What the body depends on.
@@ -65,8 +67,9 @@ Response Answer(const Launcher& launcher, RecentAnswers& recent, const Resource<
   if (!resource.is_known_without_zookeeper && !launcher.records().is_complete()) {
     return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
   }
-  return recent.Answer(request, KeyOf(request, *question), "application/json",
-                       [&](WallTime now) { return Body(launcher, resource, *question, now); });
+  return recent.Answer(
+      request, KeyOf(request, *question), "application/json",
+      [&](std::string& body, WallTime now) { AppendBody(body, launcher, resource, *question, now); });
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-#include "model/json_cells.h"
+#include "model/cell.h"
 #include "web/api_fields.h"
 
 namespace nodepool::web {
@@ -24,7 +24,7 @@ const FieldTable<ComponentEntry>& ComponentFields() {
       {{"state", OneOf({"initializing", "running", "paused", "stopped"}), "", false, Kind::kState},
        [](const ComponentEntry& c, WallTime) { return json::value(ToString(c.second.state)); }},
       {{"version", Text().OrNull(), "of the program"},
-       [](const ComponentEntry& c, WallTime) { return JsonText(c.second.version); }},
+       [](const ComponentEntry& c, WallTime) { return TextCell(c.second.version); }},
       {{"launcher", Text().OrNull(), "of a pool: how it signs what it declines"},
        [](const ComponentEntry& c, WallTime) { return TextOrNull(c.second.id.value); }},
       {{"provider", Text().OrNull(), "of a pool", false, Kind::kProvider},
@@ -34,7 +34,7 @@ const FieldTable<ComponentEntry>& ComponentFields() {
          return c.second.name ? json::value(c.second.name->value) : json::value();
        }},
       {{"labels", ListOf(Text()), "that a pool offers", false, Kind::kLabel},
-       [](const ComponentEntry& c, WallTime) { return json::value(JsonNames(c.second.supported_labels)); }},
+       [](const ComponentEntry& c, WallTime) { return JsonNames(c.second.supported_labels); }},
       {{"priority", Whole().OrNull(), "of a pool; smaller is preferred"},
        [](const ComponentEntry& c, WallTime) {
          return IsPool(c) ? json::value(c.second.priority) : json::value();

@@ -31,12 +31,6 @@ const FieldTable<ComponentEntry>& ComponentFields();
 
 // --- Values that several tables need -----------------------------------------------
 
-// Null for an empty text or id.
-boost::json::value TextOrNull(const std::string& text);
-template <class State>
-boost::json::value StateText(const std::optional<State>& state) {
-  return state ? boost::json::value(ToString(*state)) : boost::json::value();
-}
 // Whole seconds.
 boost::json::value SecondsSince(WallTime time, WallTime now);
 // Amounts by resource; those without a limit are left out.

@@ -1,6 +1,6 @@
 #include <set>
 
-#include "model/json_cells.h"
+#include "model/cell.h"
 #include "web/api_fields.h"
 
 namespace nodepool::web {
@@ -32,7 +32,7 @@ json::value BuildRequestAge(const ImageEntry& image, WallTime now) {
   return SecondsSince(request->second, now);
 }
 
-json::value Builds(const ImageEntry& image, WallTime) {
+json::value BuildCounts(const ImageEntry& image, WallTime) {
   std::map<std::string_view, int> counts;
   ForEachBuild(image, [&](const StoredBuild& build) {
     if (build.record.state) ++counts[ToString(*build.record.state)];
@@ -72,7 +72,7 @@ const FieldTable<ImageEntry>& ImageFields() {
       {{"build_request", OneOf({"pending", "building"}).OrNull(), "whether somebody asked for a build"},
        &BuildRequest},
       {{"build_request_age", Whole().OrNull(), "seconds since somebody asked"}, &BuildRequestAge},
-      {{"builds", MapOf(Whole()), "number of builds by state"}, &Builds},
+      {{"builds", MapOf(Whole()), "number of builds by state"}, &BuildCounts},
       {{"newest_ready_build", Text().OrNull(), "id of the build"},
        [](const ImageEntry& i, WallTime) {
          const StoredBuild* build = NewestReady(i);
@@ -95,11 +95,11 @@ const FieldTable<StoredBuild>& BuildFields() {
       {{"image", Text(), ""}, [](const StoredBuild& b, WallTime) { return json::value(b.id.image.value); }},
       {{"state", OneOf(ImageStateWords()).OrNull(), "of the build itself, also of a paused image", false,
         Kind::kState},
-       [](const StoredBuild& b, WallTime) { return StateText(b.record.state); }},
+       [](const StoredBuild& b, WallTime) { return StateCell(b.record.state); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
        [](const StoredBuild& b, WallTime now) { return SecondsSince(b.record.state_time, now); }},
       {{"builder", Text().OrNull(), "host name of the builder"},
-       [](const StoredBuild& b, WallTime) { return JsonText(b.record.builder); }},
+       [](const StoredBuild& b, WallTime) { return TextCell(b.record.builder); }},
       {{"formats", ListOf(Text()), ""},
        [](const StoredBuild& b, WallTime) -> json::value {
          return json::array(b.record.formats.begin(), b.record.formats.end());
@@ -119,15 +119,15 @@ const FieldTable<StoredUpload>& UploadFields() {
       {{"provider", Text(), "", false, Kind::kProvider},
        [](const StoredUpload& u, WallTime) { return json::value(u.id.provider.value); }},
       {{"state", OneOf(ImageStateWords()).OrNull(), "", false, Kind::kState},
-       [](const StoredUpload& u, WallTime) { return StateText(u.record.state); }},
+       [](const StoredUpload& u, WallTime) { return StateCell(u.record.state); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
        [](const StoredUpload& u, WallTime now) { return SecondsSince(u.record.state_time, now); }},
       {{"format", Text().OrNull(), ""},
-       [](const StoredUpload& u, WallTime) { return JsonText(u.record.format); }},
+       [](const StoredUpload& u, WallTime) { return TextCell(u.record.format); }},
       {{"external_name", Text().OrNull(), "the image's name in the cloud"},
-       [](const StoredUpload& u, WallTime) { return JsonText(u.record.external_name); }},
+       [](const StoredUpload& u, WallTime) { return TextCell(u.record.external_name); }},
       {{"external_id", Text().OrNull(), "the image's id in the cloud"},
-       [](const StoredUpload& u, WallTime) { return JsonText(u.record.external_id); }},
+       [](const StoredUpload& u, WallTime) { return TextCell(u.record.external_id); }},
   });
   return fields;
 }

@@ -1,5 +1,5 @@
 #include "listing/node_listing.h"
-#include "model/json_cells.h"
+#include "model/cell.h"
 #include "web/api_fields.h"
 
 namespace nodepool::web {
@@ -10,9 +10,9 @@ using store::StoredNode;
 
 const FieldTable<StoredNode>& NodeFields() {
   static const FieldTable<StoredNode> fields({
-      {{"id", Text(), "ten digits"}, [](const StoredNode& n, WallTime) { return json::value(n.id.value); }},
+      {{"id", Text(), "ten digits"}, [](const StoredNode& n, WallTime) { return Cell::OfText(n.id.value); }},
       {{"state", OneOf(NodeStateWords()).OrNull(), "", false, Kind::kState},
-       [](const StoredNode& n, WallTime) { return StateText(n.record.state); }},
+       [](const StoredNode& n, WallTime) { return StateCell(n.record.state); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
        [](const StoredNode& n, WallTime now) { return SecondsSince(n.record.state_time, now); }},
       {{"age", Whole(), "seconds since its record was made"},
@@ -26,55 +26,55 @@ const FieldTable<StoredNode>& NodeFields() {
       {{"pool", Text().OrNull(), ""},
        [](const StoredNode& n, WallTime) { return TextOrNull(n.record.pool.value); }},
       {{"labels", ListOf(Text()), "", false, Kind::kLabel},
-       [](const StoredNode& n, WallTime) { return json::value(JsonNames(n.record.type)); }},
+       [](const StoredNode& n, WallTime) { return JsonNames(n.record.type); }},
       {{"launcher", Text().OrNull(), "the pool worker that launched it"},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.launcher); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.launcher); }},
       {{"allocated_to", Text().OrNull(), "id of the request that has it"},
        [](const StoredNode& n, WallTime) { return TextOrNull(n.record.allocated_to.value); }},
       {{"requestor", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.requestor); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.requestor); }},
       {{"tenant", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.tenant_name); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.tenant_name); }},
       {{"server_id", Any(), "the cloud's id of the machine, as the driver keeps it"},
-       [](const StoredNode& n, WallTime) { return n.record.external_id; }},
+       [](const StoredNode& n, WallTime) { return Cell::Of(n.record.external_id); }},
       {{"hostname", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.hostname); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.hostname); }},
       {{"interface_ip", Text().OrNull(), "the address to connect to"},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.interface_ip); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.interface_ip); }},
       {{"public_ipv4", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.public_ipv4); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.public_ipv4); }},
       {{"private_ipv4", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.private_ipv4); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.private_ipv4); }},
       {{"public_ipv6", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.public_ipv6); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.public_ipv6); }},
       {{"connection_type", Text().OrNull(), "ssh, winrm ..."},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.connection_type); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.connection_type); }},
       {{"connection_port", Any(), "a number, its digits, or \"redacted\""},
        [](const StoredNode& n, WallTime) { return listing::ShownPort(n.record); }},
       {{"username", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.username); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.username); }},
       {{"cloud", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.cloud); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.cloud); }},
       {{"region", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.region); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.region); }},
       {{"az", Text().OrNull(), "availability zone"},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.az); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.az); }},
       {{"image", Text().OrNull(), "the cloud's image, or the upload's path"},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.image_id); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.image_id); }},
       {{"resources", MapOf(Number()).OrNull(), "what it takes of its provider's quota"},
        [](const StoredNode& n, WallTime) {
          return n.record.resources ? json::value(Amounts(*n.record.resources)) : json::value();
        }},
       {{"hold_job", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.hold_job); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.hold_job); }},
       {{"hold_expiration", Whole().OrNull(), "seconds that a hold lasts"},
        [](const StoredNode& n, WallTime) {
          return n.record.hold_expiration ? json::value(*n.record.hold_expiration) : json::value();
        }},
       {{"comment", Text().OrNull(), ""},
-       [](const StoredNode& n, WallTime) { return JsonText(n.record.comment); }},
+       [](const StoredNode& n, WallTime) { return TextCell(n.record.comment); }},
       {{"user_data", Any(), "of the client that uses it"},
-       [](const StoredNode& n, WallTime) { return n.record.user_data; }},
+       [](const StoredNode& n, WallTime) { return Cell::Of(n.record.user_data); }},
   });
   return fields;
 }

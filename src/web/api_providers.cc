@@ -1,6 +1,6 @@
 #include <set>
 
-#include "model/json_cells.h"
+#include "model/cell.h"
 #include "web/api_fields.h"
 
 namespace nodepool::web {
@@ -27,7 +27,7 @@ const FieldTable<LabelStatus>& LabelFields() {
       {{"free_nodes", Whole(), "ready nodes of it that nobody has"},
        [](const LabelStatus& l, WallTime) { return json::value(l.free_nodes); }},
       {{"fault", Text().OrNull(), "what the driver says against it"},
-       [](const LabelStatus& l, WallTime) { return JsonText(l.fault); }},
+       [](const LabelStatus& l, WallTime) { return TextCell(l.fault); }},
   });
   return fields;
 }

@@ -1,4 +1,4 @@
-#include "model/json_cells.h"
+#include "model/cell.h"
 #include "web/api_fields.h"
 
 namespace nodepool::web {
@@ -53,27 +53,27 @@ const FieldTable<RequestStatus>& RequestFields() {
       {{"id", Text(), "priority and number, 200-0000000001"},
        [](const RequestStatus& r, WallTime) { return json::value(r.id.value); }},
       {{"state", OneOf(RequestStateWords()).OrNull(), "", false, Kind::kState},
-       [](const RequestStatus& r, WallTime) { return StateText(r.record->state); }},
+       [](const RequestStatus& r, WallTime) { return StateCell(r.record->state); }},
       {{"age", Whole(), "seconds since it was made"},
        [](const RequestStatus& r, WallTime now) {
          return SecondsSince(r.record->created_time.value_or(r.record->state_time), now);
        }},
       {{"labels", ListOf(Text()), "one for each node", false, Kind::kLabel},
-       [](const RequestStatus& r, WallTime) { return json::value(JsonNames(r.record->node_types)); }},
+       [](const RequestStatus& r, WallTime) { return JsonNames(r.record->node_types); }},
       {{"requestor", Text().OrNull(), ""},
-       [](const RequestStatus& r, WallTime) { return JsonText(r.record->requestor); }},
+       [](const RequestStatus& r, WallTime) { return TextCell(r.record->requestor); }},
       {{"tenant", Text().OrNull(), ""},
-       [](const RequestStatus& r, WallTime) { return JsonText(r.record->tenant_name); }},
+       [](const RequestStatus& r, WallTime) { return TextCell(r.record->tenant_name); }},
       {{"provider", Text().OrNull(), "the one that the client prefers", false, Kind::kProvider},
        [](const RequestStatus& r, WallTime) { return TextOrNull(r.record->provider.value); }},
       {{"priority", Whole(), "relative to others of the same number before the dash; smaller is first"},
        [](const RequestStatus& r, WallTime) { return json::value(r.record->relative_priority); }},
       {{"event_id", Text().OrNull(), ""},
-       [](const RequestStatus& r, WallTime) { return JsonText(r.record->event_id); }},
+       [](const RequestStatus& r, WallTime) { return TextCell(r.record->event_id); }},
       {{"nodes", ListOf(Text()), "ids, once it is fulfilled"},
-       [](const RequestStatus& r, WallTime) { return json::value(JsonNames(r.record->nodes)); }},
+       [](const RequestStatus& r, WallTime) { return JsonNames(r.record->nodes); }},
       {{"declined_by", ListOf(Text()), "launchers"},
-       [](const RequestStatus& r, WallTime) { return json::value(JsonNames(r.record->declined_by)); }},
+       [](const RequestStatus& r, WallTime) { return JsonNames(r.record->declined_by); }},
       {{"accepted_by", PoolType().OrNull(), "the pool of this launcher that works on it"}, &AcceptedBy},
       {{"waits", ListOf(WaitFields().type()), "why it waits, as each pool of this launcher says"}, &Waits},
   });

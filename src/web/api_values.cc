@@ -6,14 +6,13 @@ namespace nodepool::web {
 
 namespace json = boost::json;
 
-json::value TextOrNull(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
-
 json::value SecondsSince(WallTime time, WallTime now) {
   return std::chrono::duration_cast<std::chrono::seconds>(now - time).count();
 }
 
 json::object Amounts(const Resources& resources) {
   json::object amounts;
+  amounts.reserve(resources.size());
   for (const auto& [resource, amount] : resources) {
     if (!std::isfinite(amount)) continue;
     bool is_whole = std::abs(amount) < 1e15 && amount == std::floor(amount);

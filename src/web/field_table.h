@@ -1,12 +1,13 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
-#include "web/json_text.h"
+#include "model/json.h"
 #include "web/json_type.h"
 
 namespace nodepool::web {
@@ -16,10 +17,15 @@ namespace nodepool::web {
 template <class T>
 class FieldTable {
  public:
-  using Value = boost::json::value (*)(const T&, WallTime now);
   struct Field {
+    // `get(entry, now)` makes a Cell, or what one can be made of.
+    template <class Get>
+    Field(FieldDoc what, Get get)
+        : doc(std::move(what)),
+          value([get](const T& entry, WallTime now) -> Cell { return get(entry, now); }) {}
+
     FieldDoc doc;
-    Value value;  // null of an optional field: it is left out
+    std::function<Cell(const T&, WallTime now)> value;  // null of an optional field: it is left out
   };
 
   explicit FieldTable(std::vector<Field> fields) : fields_(std::move(fields)) {
@@ -36,8 +42,8 @@ class FieldTable {
   boost::json::object ToJson(const T& entry, WallTime now) const {
     boost::json::object object;
     for (const Field& field : fields_) {
-      boost::json::value value = field.value(entry, now);
-      if (!field.doc.is_optional || !value.is_null()) object[field.doc.key] = std::move(value);
+      Cell value = field.value(entry, now);
+      if (!field.doc.is_optional || !value.is_null()) object[field.doc.key] = value.Copy();
     }
     return object;
   }
@@ -47,11 +53,11 @@ class FieldTable {
     out += '{';
     bool is_first = true;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      boost::json::value value = fields_[i].value(entry, now);
+      Cell value = fields_[i].value(entry, now);
       if (fields_[i].doc.is_optional && value.is_null()) continue;
       if (!std::exchange(is_first, false)) out += ',';
       out += beginnings_[i];
-      AppendJson(out, value);
+      AppendJson(out, value, JsonStyle::kCompact);
     }
     out += '}';
   }

@@ -7,7 +7,6 @@
 #include "listing/image_listing.h"
 #include "listing/node_listing.h"
 #include "listing/request_listing.h"
-#include "model/json.h"
 #include "web/negotiation.h"
 
 namespace nodepool::web {
@@ -53,43 +52,23 @@ Listing LabelList(const Records& records, const Request&) {
 
 // Keeps the columns that `fields` names, in their order; unknown names and an empty list
 // restrict nothing away.
-Listing WithFields(Listing listing, const std::string& fields) {
+void KeepFields(Listing& listing, const std::string& fields) {
+  if (fields.empty()) return;
   std::vector<std::string> wanted = Split(fields, ',');
-  auto is_wanted = [&](const listing::Column& column) {
-    return std::ranges::find(wanted, column.key) != wanted.end();
+  auto is_unwanted = [&](const listing::Column& column) {
+    return std::ranges::find(wanted, column.key) == wanted.end();
   };
-  if (fields.empty()) return listing;
-  Listing kept;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < listing.columns.size(); ++i) {
-    if (!is_wanted(listing.columns[i])) continue;
-    places.push_back(i);
-    kept.columns.push_back(listing.columns[i]);
+  for (std::vector<Cell>& row : listing.rows) {
+    auto column = listing.columns.begin();
+    std::erase_if(row, [&](const Cell&) { return is_unwanted(*column++); });
   }
-  for (const auto& row : listing.rows) {
-    boost::json::array& cells = kept.rows.emplace_back();
-    for (std::size_t place : places) cells.push_back(row[place]);
-  }
-  return kept;
+  std::erase_if(listing.columns, is_unwanted);
 }
 
-// As Python writes it, cell by cell.
-std::string ListingJson(const Listing& listing, WallTime now) {
-  std::string text = "[";
-  for (const auto& row : listing.rows) {
-    text += text.size() == 1 ? "{" : ", {";
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i > 0) text += ", ";
-      text += '"' + listing.columns[i].key + "\": " + WriteJson(JsonCell(listing.columns[i], row[i], now));
-    }
-    text += '}';
-  }
-  return text + ']';
-}
-
-std::string Body(const Listing& listing, const Request& request, Format format, WallTime now) {
-  if (format == Format::kJson) return ListingJson(listing, now);
-  return ToTable(WithFields(listing, request.Parameter("fields")), now);
+std::string Body(Listing listing, const Request& request, Format format, WallTime now) {
+  if (format == Format::kJson) return ToJson(listing, now, JsonStyle::kPython);
+  KeepFields(listing, request.Parameter("fields"));
+  return ToTable(listing, now);
 }
 
 using Make = Listing (*)(const Records&, const Request&);
@@ -110,8 +89,8 @@ Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const
   std::string key = request.path + (format == Format::kJson ? "\njson" : "\ntext");
   for (const char* parameter : {"fields", "node_id"}) key += "\n" + request.Parameter(parameter);
   const char* type = format == Format::kJson ? "application/json" : "text/plain; charset=UTF-8";
-  return recent.Answer(request, key, type, [&](WallTime now) {
-    return Body(make(launcher.records(), request), request, format, now);
+  return recent.Answer(request, key, type, [&](std::string& body, WallTime now) {
+    body = Body(make(launcher.records(), request), request, format, now);
   });
 }
 

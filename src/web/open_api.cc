@@ -115,7 +115,8 @@ Endpoint OpenApiEndpoint(const std::vector<Endpoint>& endpoints, const std::stri
   all.push_back(own);
   std::string text = json::serialize(OpenApi(all, version));
   own.handler = Pure([text, recent](const Request& request) {
-    return recent->Answer(request, request.path, "application/json", [&](WallTime) { return text; });
+    return recent->Answer(request, request.path, "application/json",
+                          [&](std::string& body, WallTime) { body = text; });
   });
   return own;
 }

@@ -19,12 +19,14 @@ bool IsKnown(const Request& request, WallTime made) {
 
 const RecentAnswers::Made& RecentAnswers::Find(const std::string& key, const Make& make) {
   WallTime now = loop_.Now();
-  if (auto found = made_.find(key); found != made_.end() && now - found->second.at < kFresh) {
-    return found->second;
-  }
+  auto found = made_.find(key);
+  if (found != made_.end() && now - found->second.at < kFresh) return found->second;
+  std::string body;
+  if (found != made_.end()) body.swap(found->second.body);
+  body.clear();
   std::erase_if(made_, [&](const auto& entry) { return now - entry.second.at >= kFresh; });
   if (made_.size() >= kMostKept) made_.clear();
-  std::string body = make(now);
+  make(body, now);
   Made& made = made_[key];
   made = {now, std::move(body)};
   return made;

@@ -13,7 +13,8 @@ namespace nodepool::web {
 // that say so, and as 304 to who has it (operations.md 6.6).
 class RecentAnswers {
  public:
-  using Make = std::function<std::string(WallTime now)>;
+  // Appends to an empty body, which has room for as much as the one before.
+  using Make = std::function<void(std::string& body, WallTime now)>;
 
   explicit RecentAnswers(Loop& loop) : loop_(loop) {}
 

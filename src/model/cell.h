@@ -1,0 +1,76 @@
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// Values of records as listings and the web show them; records themselves are written
+// by their own files.
+namespace nodepool {
+
+// A value of its own, or one that is looked at where it stands: lists of many nodes copy
+// nothing. What is looked at outlives the cell.
+class Cell {
+ public:
+  Cell() = default;  // null
+  template <class T>
+  requires(!std::same_as<std::remove_cvref_t<T>, Cell> && std::constructible_from<boost::json::value, T>)
+  Cell(T&& value) : content_(boost::json::value(std::forward<T>(value))) {}  // NOLINT: as a JSON value is made
+
+  static Cell OfText(std::string_view text) { return Cell(Content(text)); }
+  static Cell Of(const boost::json::value& value) { return Cell(Content(&value)); }
+  static Cell Of(boost::json::value&& value) = delete;
+
+  // The text, where it is one.
+  std::optional<std::string_view> text() const {
+    if (const auto* text = std::get_if<std::string_view>(&content_)) return *text;
+    const boost::json::value& other = value();
+    if (other.is_string()) return std::string_view(other.get_string());
+    return std::nullopt;
+  }
+  // Requires that it is no text.
+  const boost::json::value& value() const {
+    const auto* place = std::get_if<const boost::json::value*>(&content_);
+    return place != nullptr ? **place : *std::get_if<boost::json::value>(&content_);
+  }
+  bool is_null() const { return !text() && value().is_null(); }
+
+  boost::json::value Copy() const {
+    std::optional<std::string_view> text = this->text();
+    return text ? boost::json::value(*text) : value();
+  }
+
+ private:
+  using Content = std::variant<boost::json::value, std::string_view, const boost::json::value*>;
+  explicit Cell(Content content) : content_(std::move(content)) {}
+
+  Content content_;
+};
+
+// Null for a text or an id that is missing or empty.
+inline Cell TextCell(const std::optional<std::string>& text) { return text ? Cell::OfText(*text) : Cell(); }
+Cell TextCell(const std::optional<std::string>&& text) = delete;
+inline Cell TextOrNull(const std::string& text) { return text.empty() ? Cell() : Cell::OfText(text); }
+Cell TextOrNull(const std::string&& text) = delete;
+
+template <class State>
+Cell StateCell(const std::optional<State>& state) {
+  return state ? Cell::OfText(ToString(*state)) : Cell();
+}
+
+template <class Id>
+boost::json::array JsonNames(const std::vector<Id>& ids) {
+  boost::json::array names;
+  names.reserve(ids.size());
+  for (const Id& id : ids) names.emplace_back(id.value);
+  return names;
+}
+
+}  // namespace nodepool
