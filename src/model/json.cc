@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value_stack.hpp>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 namespace nodepool {
 namespace {
@@ -218,13 +218,21 @@ void AppendObject(std::string& out, const json::object& object, JsonStyle style)
 
 }  // namespace
 
+// Eight bytes at a time: most of what is shown goes through here.
 bool IsPlain(std::string_view text) {
-  static constexpr auto kIsPlain = [] {
-    std::array<bool, 256> is_plain{};
-    for (std::size_t c = 0x20; c < 0x7f; ++c) is_plain[c] = c != '"' && c != '\\';
-    return is_plain;
-  }();
-  return std::ranges::all_of(text, [](unsigned char c) { return kIsPlain[c]; });
+  constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
+  // The high bit of a byte is set where the byte is less than `limit`; likewise where it is `c`.
+  auto less = [](std::uint64_t word, unsigned char limit) { return (word - kOnes * limit) & ~word; };
+  auto equal = [&](std::uint64_t word, unsigned char c) { return less(word ^ (kOnes * c), 1); };
+  while (!text.empty()) {
+    std::uint64_t word = kOnes * ' ';
+    std::size_t size = std::min(text.size(), sizeof(word));
+    std::memcpy(&word, text.data(), size);
+    std::uint64_t odd = word | less(word, ' ') | equal(word, '"') | equal(word, '\\') | equal(word, '\x7f');
+    if ((odd & (kOnes * 0x80)) != 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
 }
 
 Expected<json::object> ParseJsonObject(std::string_view text, json::storage_ptr memory) {

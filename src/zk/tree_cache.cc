@@ -231,6 +231,8 @@ void TreeCache::Impl::OnAnswers(const std::vector<Job>& asked, std::vector<ReadR
       Settle(*job.item);
       continue;
     }
+    // In order, so that what is told in a row lies in a row with who keeps it by name.
+    std::ranges::sort(answers[i].names);
     for (const std::string& name : answers[i].names) {
       OnFound(ChildPath(job.path, name));
       if (asked_in != round) return;
