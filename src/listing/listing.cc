@@ -83,14 +83,14 @@ std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
   return table.ToString();
 }
 
-std::string ToJson(const Listing& listing, WallTime now, JsonStyle style) {
+void AppendJson(std::string& out, const Listing& listing, WallTime now, JsonStyle style) {
   std::vector<std::string> beginnings;
   for (const Column& column : listing.columns) {
     std::string& beginning = beginnings.emplace_back(beginnings.empty() ? "" : CommaOf(style));
     AppendJson(beginning, Cell::OfText(column.key), style);
     beginning += ColonOf(style);
   }
-  std::string out = "[";
+  out += '[';
   std::string_view separator = "";
   for (const std::vector<Cell>& row : listing.rows) {
     out += std::exchange(separator, CommaOf(style));
@@ -109,6 +109,11 @@ std::string ToJson(const Listing& listing, WallTime now, JsonStyle style) {
     out += '}';
   }
   out += ']';
+}
+
+std::string ToJson(const Listing& listing, WallTime now) {
+  std::string out;
+  AppendJson(out, listing, now, JsonStyle::kCompact);
   return out;
 }
 

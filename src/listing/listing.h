@@ -44,7 +44,8 @@ std::string FormatAge(Duration age);
 std::string ToTable(const Listing& listing, WallTime now, Colors colors = Colors::kNone);
 
 // One object per row, keys in the order of the columns.
-std::string ToJson(const Listing& listing, WallTime now, JsonStyle style = JsonStyle::kCompact);
+void AppendJson(std::string& out, const Listing& listing, WallTime now, JsonStyle style);
+std::string ToJson(const Listing& listing, WallTime now);  // compact
 
 // A cell as text: null empty, lists joined with a comma, True/False, mappings as
 // compact JSON (D-60). Control characters are made visible, since the records come

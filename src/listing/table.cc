@@ -134,7 +134,8 @@ std::string Table::ToString() const {
     } while (std::ranges::any_of(rests, [](const auto& rest) { return rest.has_value(); }));
     if (row == 0) out += rule + '\n';
   }
-  return out += rule;
+  out += rule;
+  return out;
 }
 
 }  // namespace nodepool::listing

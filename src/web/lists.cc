@@ -65,10 +65,10 @@ void KeepFields(Listing& listing, const std::string& fields) {
   std::erase_if(listing.columns, is_unwanted);
 }
 
-std::string Body(Listing listing, const Request& request, Format format, WallTime now) {
-  if (format == Format::kJson) return ToJson(listing, now, JsonStyle::kPython);
+void AppendBody(std::string& body, Listing listing, const Request& request, Format format, WallTime now) {
+  if (format == Format::kJson) return AppendJson(body, listing, now, JsonStyle::kPython);
   KeepFields(listing, request.Parameter("fields"));
-  return ToTable(listing, now);
+  body = ToTable(listing, now);
 }
 
 using Make = Listing (*)(const Records&, const Request&);
@@ -90,7 +90,7 @@ Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const
   for (const char* parameter : {"fields", "node_id"}) key += "\n" + request.Parameter(parameter);
   const char* type = format == Format::kJson ? "application/json" : "text/plain; charset=UTF-8";
   return recent.Answer(request, key, type, [&](std::string& body, WallTime now) {
-    body = Body(make(launcher.records(), request), request, format, now);
+    AppendBody(body, make(launcher.records(), request), request, format, now);
   });
 }
 
