@@ -123,6 +123,32 @@ TEST(ProtocolTest, TransactionOfAnotherSizeIsMalformed) {
   EXPECT_THROW(ReadMulti(in, 1), Error);
 }
 
+TEST(ProtocolTest, AnswersToOtherReadsAreMalformed) {
+  const std::vector<ReadOp> ops{{ReadOp::Kind::kChildren, "/a"}};
+  auto part = [](JuteWriter& out, std::int32_t kind, bool is_end) {
+    out.Int(kind);
+    out.Bool(is_end);
+    out.Int(0);
+  };
+  auto names = [&](std::int32_t kind) {
+    return Bytes([&](JuteWriter& out) {
+      part(out, kind, false);
+      out.Int(1);
+      out.String("b");
+    });
+  };
+  std::string end = Bytes([&](JuteWriter& out) { part(out, -1, true); });
+  auto read = [&](const std::string& bytes) {
+    JuteReader in(bytes);
+    return ReadReads(in, ops);
+  };
+  EXPECT_THAT(read(names(8) + end).at(0).names, ElementsAre("b"));
+  EXPECT_THROW(read(names(4) + end), Error);
+  EXPECT_THROW(read(end), Error);
+  EXPECT_THROW(read(names(8) + names(8) + end), Error);
+  EXPECT_THROW(read(names(8)), Error);
+}
+
 TEST(ProtocolTest, EventsOfUnknownKindsAreNone) {
   for (std::int32_t type : {-1, 0, 5, 1000}) {
     std::string bytes = Bytes([&](JuteWriter& out) {
