@@ -15,7 +15,7 @@ Task<ListingCommand::Listings> Make(const Tree& tree, Output output) {
   ListingCommand::Listings listings;
   listing::Listing& listing = listings.emplace_back(listing::ListJobs(tree.jobs().rules()));
   if (output == Output::kTable) {
-    for (boost::json::array& row : listing.rows) {
+    for (std::vector<Cell>& row : listing.rows) {
       if (row.back().is_null()) row.back() = "None";
     }
   }

@@ -12,7 +12,7 @@ constexpr std::string_view kHoldComment = "Automatically held after failing ";
 
 // A text that is not empty and not too long.
 std::string JobName(RecordReader& reader, std::string_view key) {
-  const json::value* value = reader.Peek(key);
+  const json::value* value = reader.Find(key);
   bool is_good = value != nullptr && value->is_string() && !value->get_string().empty() &&
                  value->get_string().size() <= kMaxJobName;
   if (!is_good) {
@@ -25,9 +25,7 @@ std::string JobName(RecordReader& reader, std::string_view key) {
 }  // namespace
 
 Expected<JobRule> ParseJobRule(std::string_view json) {
-  Expected<json::object> object = ParseJsonObject(json);
-  if (!object) return std::unexpected(object.error());
-  RecordReader reader(std::move(*object));
+  RecordReader reader(json);
   JobRule rule;
   rule.name = JobName(reader, "name");
   rule.hold_on_failure = reader.Integer("hold_on_failure");
@@ -45,9 +43,7 @@ std::string ToJson(const JobRule& rule) {
 }
 
 Expected<HoldWish> ParseHoldWish(std::string_view json) {
-  Expected<json::object> object = ParseJsonObject(json);
-  if (!object) return std::unexpected(object.error());
-  RecordReader reader(std::move(*object));
+  RecordReader reader(json);
   HoldWish wish;
   wish.hold_job = JobName(reader, "hold_job");
   wish.comment = reader.Text("comment").value_or("");

@@ -21,12 +21,12 @@
 
 namespace nodepool::zk {
 
-// WireClient's engine: one task connects, shakes hands, re-arms watches and reads;
-// operations are appended to the connection's buffer as they are called. Shared
-// between the client and that task, which may outlive the client by a moment.
 // What a server's refusal means for who asked; not for ordinary answers (see Result).
 Error RefusalOf(Code code, protocol::OpCode op, std::string_view path);
 
+// WireClient's engine: one task connects, shakes hands, re-arms watches and reads;
+// operations are appended to the connection's buffer as they are called. Shared
+// between the client and that task, which may outlive the client by a moment.
 class WireSession : public std::enable_shared_from_this<WireSession> {
  public:
   WireSession(Loop& loop, Random& random, WireOptions options);
