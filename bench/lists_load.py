@@ -79,7 +79,7 @@ def main():
         port = free_port()
         config = site.config(webapp={"listen_address": "127.0.0.1", "port": port})
         add_nodes(site.observer(), options.nodes)
-        launcher = site.launcher(config)
+        launcher = site.launcher(config, seconds_between_sweeps=60)
 
         def fetch(path, accept):
             request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Accept": accept})

@@ -218,21 +218,27 @@ void AppendObject(std::string& out, const json::object& object, JsonStyle style)
 
 }  // namespace
 
-// Eight bytes at a time: most of what is shown goes through here.
+// Most of what is shown goes through here: eight bytes at a time, the last eight once more for what
+// is left of them.
 bool IsPlain(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
   // The high bit of a byte is set where the byte is less than `limit`; likewise where it is `c`.
   auto less = [](std::uint64_t word, unsigned char limit) { return (word - kOnes * limit) & ~word; };
   auto equal = [&](std::uint64_t word, unsigned char c) { return less(word ^ (kOnes * c), 1); };
-  while (!text.empty()) {
-    std::uint64_t word = kOnes * ' ';
-    std::size_t size = std::min(text.size(), sizeof(word));
-    std::memcpy(&word, text.data(), size);
+  auto is_odd = [&](const char* place) {
+    std::uint64_t word;
+    std::memcpy(&word, place, sizeof(word));
     std::uint64_t odd = word | less(word, ' ') | equal(word, '"') | equal(word, '\\') | equal(word, '\x7f');
-    if ((odd & (kOnes * 0x80)) != 0) return false;
-    text.remove_prefix(size);
+    return (odd & (kOnes * 0x80)) != 0;
+  };
+  constexpr std::size_t kStep = sizeof(std::uint64_t);
+  if (text.size() < kStep) {
+    return std::ranges::none_of(text, [](char c) { return c < ' ' || c == '"' || c == '\\' || c == '\x7f'; });
   }
-  return true;
+  for (std::size_t i = 0; i + kStep <= text.size(); i += kStep) {
+    if (is_odd(text.data() + i)) return false;
+  }
+  return !is_odd(text.data() + text.size() - kStep);
 }
 
 Expected<json::object> ParseJsonObject(std::string_view text, json::storage_ptr memory) {
