@@ -1,6 +1,6 @@
 #include "listing/listing.h"
 
-#include <fmt/compile.h>
+#include <fmt/format.h>
 
 #include <optional>
 #include <utility>
@@ -11,11 +11,10 @@
 namespace nodepool::listing {
 namespace {
 
-// How long ago the column's time was; nothing in columns that show no times.
-std::optional<std::string> AgeText(const Column& column, const Cell& cell, WallTime now) {
-  if ((column.kind != Kind::kTime && column.kind != Kind::kAge) || cell.text() || !cell.value().is_number())
-    return std::nullopt;
-  return FormatAge(now - FromSeconds(cell.value().to_number<double>()));
+// Since when a cell of a column of times is.
+std::optional<WallTime> TimeOf(const Cell& cell) {
+  if (cell.text() || !cell.value().is_number()) return std::nullopt;
+  return FromSeconds(cell.value().to_number<double>());
 }
 
 void AppendVisible(std::string& out, std::string_view text) {
@@ -53,14 +52,6 @@ void AppendText(std::string& out, const Cell& cell) {
   }
 }
 
-std::string FormatAge(Duration age) {
-  auto seconds = std::chrono::floor<std::chrono::seconds>(age);
-  auto days = std::chrono::floor<std::chrono::days>(seconds);
-  std::chrono::hh_mm_ss rest(seconds - days);
-  return fmt::format(FMT_COMPILE("{:02}:{:02}:{:02}:{:02}"), days.count(), rest.hours().count(),
-                     rest.minutes().count(), rest.seconds().count());
-}
-
 std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
   std::vector<std::string> header;
   for (const Column& column : listing.columns) header.push_back(column.title);
@@ -70,9 +61,10 @@ std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
     table.AddRow();
     for (std::size_t i = 0; i < row.size(); ++i) {
       const Column& column = listing.columns[i];
+      bool is_age = column.kind == Kind::kTime || column.kind == Kind::kAge;
       text.clear();
-      if (std::optional<std::string> age = AgeText(column, row[i], now)) {
-        text = std::move(*age);
+      if (std::optional<WallTime> time = is_age ? TimeOf(row[i]) : std::nullopt) {
+        text = FormatAge(now - *time);
       } else {
         AppendText(text, row[i]);
       }
@@ -83,30 +75,41 @@ std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
   return table.ToString();
 }
 
-void AppendJson(std::string& out, const Listing& listing, WallTime now, JsonStyle style) {
-  std::vector<std::string> beginnings;
-  for (const Column& column : listing.columns) {
-    std::string& beginning = beginnings.emplace_back(beginnings.empty() ? "" : CommaOf(style));
+JsonRows::JsonRows(const std::vector<Column>& columns, JsonStyle style) : style_(style) {
+  for (const Column& column : columns) {
+    std::string beginning(members_.empty() ? "" : CommaOf(style));
     AppendJson(beginning, Cell::OfText(column.key), style);
     beginning += ColonOf(style);
+    members_.push_back({std::move(beginning), column.kind == Kind::kAge});
   }
+}
+
+void JsonRows::Append(AgedText& out, const std::vector<Cell>& row) const {
+  std::string& text = out.text();
+  text += '{';
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    text += members_[i].beginning;
+    if (std::optional<WallTime> time = members_[i].is_age ? TimeOf(row[i]) : std::nullopt) {
+      text += '"';
+      out.AddAge(*time, AgedText::Style::kClock);
+      text += '"';
+    } else {
+      AppendJson(text, row[i], style_);
+    }
+  }
+  text += '}';
+}
+
+void AppendJson(std::string& out, const Listing& listing, WallTime now, JsonStyle style) {
+  JsonRows rows(listing.columns, style);
+  AgedText text;
   out += '[';
   std::string_view separator = "";
   for (const std::vector<Cell>& row : listing.rows) {
     out += std::exchange(separator, CommaOf(style));
-    out += '{';
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const Column& column = listing.columns[i];
-      out += beginnings[i];
-      std::optional<std::string> age;
-      if (column.kind == Kind::kAge) age = AgeText(column, row[i], now);
-      if (age) {
-        AppendJson(out, Cell::OfText(*age), style);
-      } else {
-        AppendJson(out, row[i], style);
-      }
-    }
-    out += '}';
+    text.Clear();
+    rows.Append(text, row);
+    text.AppendTo(out, now);
   }
   out += ']';
 }

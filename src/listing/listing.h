@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "listing/aged_text.h"
 #include "model/json.h"
 
 namespace nodepool::listing {
@@ -35,15 +36,27 @@ struct Listing {
 
 enum class Colors { kNone, kStates };
 
-// "DD:HH:MM:SS" in whole seconds, each part at least two digits; a negative duration
-// borrows from the days (operations.md 5.3).
-std::string FormatAge(Duration age);
-
 // The table of operations.md 5.3, ages as they are at `now`; with the escape sequences of
 // terminals around states where colors are wanted.
 std::string ToTable(const Listing& listing, WallTime now, Colors colors = Colors::kNone);
 
-// One object per row, keys in the order of the columns.
+// The rows of a list as JSON: one object each, keys in the order of the columns.
+class JsonRows {
+ public:
+  JsonRows(const std::vector<Column>& columns, JsonStyle style);
+
+  void Append(AgedText& out, const std::vector<Cell>& row) const;
+
+ private:
+  struct Member {
+    std::string beginning;  // all that is written before the value
+    bool is_age;
+  };
+  std::vector<Member> members_;
+  JsonStyle style_;
+};
+
+// All rows.
 void AppendJson(std::string& out, const Listing& listing, WallTime now, JsonStyle style);
 std::string ToJson(const Listing& listing, WallTime now);  // compact
 

@@ -68,14 +68,16 @@ std::vector<Column> ColumnsOf(NodeColumns columns) {
   return all;
 }
 
+std::vector<Cell> NodeRow(const store::StoredNode& node, NodeColumns columns) {
+  std::vector<Cell> row = Row(node);
+  if (columns == NodeColumns::kBrief) row.resize(kBriefColumns);
+  return row;
+}
+
 Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns) {
   Listing listing{ColumnsOf(columns), {}};
   listing.rows.reserve(nodes.size());
-  for (const store::StoredNode* node : nodes) {
-    std::vector<Cell> row = Row(*node);
-    row.resize(listing.columns.size());
-    listing.rows.push_back(std::move(row));
-  }
+  for (const store::StoredNode* node : nodes) listing.rows.push_back(NodeRow(*node, columns));
   return listing;
 }
 

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
+
 // Values of records as listings and the web show them; records themselves are written
 // by their own files.
 namespace nodepool {
@@ -28,6 +30,8 @@ class Cell {
   static Cell OfText(std::string_view text) { return Cell(Content(text)); }
   static Cell Of(const boost::json::value& value) { return Cell(Content(&value)); }
   static Cell Of(boost::json::value&& value) = delete;
+  // How long ago it is when it is shown.
+  static Cell Since(WallTime time) { return Cell(Content(time)); }
 
   // The text, where it is one.
   std::optional<std::string_view> text() const {
@@ -36,20 +40,26 @@ class Cell {
     if (other.is_string()) return std::string_view(other.get_string());
     return std::nullopt;
   }
-  // Requires that it is no text.
+  // Likewise the time since when.
+  std::optional<WallTime> since() const {
+    const auto* time = std::get_if<WallTime>(&content_);
+    return time != nullptr ? std::optional(*time) : std::nullopt;
+  }
+  // Requires that it is neither.
   const boost::json::value& value() const {
     const auto* place = std::get_if<const boost::json::value*>(&content_);
     return place != nullptr ? **place : *std::get_if<boost::json::value>(&content_);
   }
-  bool is_null() const { return !text() && value().is_null(); }
+  bool is_null() const { return !text() && !since() && value().is_null(); }
 
+  // Requires that it is not shown by its age.
   boost::json::value Copy() const {
     std::optional<std::string_view> text = this->text();
     return text ? boost::json::value(*text) : value();
   }
 
  private:
-  using Content = std::variant<boost::json::value, std::string_view, const boost::json::value*>;
+  using Content = std::variant<boost::json::value, std::string_view, const boost::json::value*, WallTime>;
   explicit Cell(Content content) : content_(std::move(content)) {}
 
   Content content_;

@@ -233,7 +233,7 @@ bool IsPlain(std::string_view text) {
   };
   constexpr std::size_t kStep = sizeof(std::uint64_t);
   if (text.size() < kStep) {
-    return std::ranges::none_of(text, [](char c) { return c < ' ' || c == '"' || c == '\\' || c == '\x7f'; });
+    return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
   }
   for (std::size_t i = 0; i + kStep <= text.size(); i += kStep) {
     if (is_odd(text.data() + i)) return false;

@@ -31,6 +31,7 @@ enum class JsonStyle { kCompact, kPython };
 constexpr std::string_view CommaOf(JsonStyle style) { return style == JsonStyle::kCompact ? "," : ", "; }
 constexpr std::string_view ColonOf(JsonStyle style) { return style == JsonStyle::kCompact ? ":" : ": "; }
 void AppendJson(std::string& out, const boost::json::value& value, JsonStyle style);
+// Requires that the cell is not shown by its age.
 void AppendJson(std::string& out, const Cell& cell, JsonStyle style);
 
 // The text Python's json.dumps would write for the same value: ", " and ": " as

@@ -6,6 +6,7 @@
 
 #include "web/api_fields.h"
 #include "web/api_question.h"
+#include "web/node_rows.h"
 
 namespace nodepool::web {
 namespace {
@@ -20,32 +21,47 @@ struct Resource {
   // Shows every entry in order for as long as `see` wants more.
   std::function<void(const Launcher&, const std::function<bool(const T&)>& see)> for_each;
   bool is_known_without_zookeeper = false;
+  // Appends the first entries without a filter; false if there are more. Not set: as with one.
+  std::function<bool(std::string& text, const Launcher&, std::size_t limit, WallTime now)> append_first = {};
 };
 
 // Every kind that is asked for has a field.
 template <class T>
-bool IsAskedFor(const FieldTable<T>& fields, const T& entry, const listing::RowFilter& filter, WallTime now) {
+bool IsAskedFor(const FieldTable<T>& fields, const T& entry, const listing::RowFilter& filter) {
   return std::ranges::all_of(filter, [&](const auto& asked) {
     auto field =
         std::ranges::find(fields.fields(), asked.first, [](const auto& each) { return each.doc.asked_as; });
-    return listing::HasOneOf(field->value(entry, now), asked.second);
+    return listing::HasOneOf(field->value(entry), asked.second);
   });
+}
+
+// False if there are more than the question's limit.
+template <class T>
+bool AppendAsked(std::string& text, const Launcher& launcher, const Resource<T>& resource,
+                 const Question& question, WallTime now) {
+  std::size_t count = 0;
+  bool is_complete = true;
+  listing::AgedText row;
+  resource.for_each(launcher, [&](const T& entry) {
+    if (!IsAskedFor(resource.fields, entry, question.filter)) return true;
+    is_complete = count < question.limit;
+    if (!is_complete) return false;
+    if (count++ > 0) text += ',';
+    row.Clear();
+    resource.fields.Append(row, entry);
+    row.AppendTo(text, now);
+    return true;
+  });
+  return is_complete;
 }
 
 template <class T>
 void AppendBody(std::string& text, const Launcher& launcher, const Resource<T>& resource,
                 const Question& question, WallTime now) {
   text += "{\"" + resource.name + "\":[";
-  std::size_t count = 0;
-  bool is_complete = true;
-  resource.for_each(launcher, [&](const T& entry) {
-    if (!IsAskedFor(resource.fields, entry, question.filter, now)) return true;
-    is_complete = count < question.limit;
-    if (!is_complete) return false;
-    if (count++ > 0) text += ',';
-    resource.fields.Append(text, entry, now);
-    return true;
-  });
+  bool is_complete = resource.append_first && question.filter.empty()
+                         ? resource.append_first(text, launcher, question.limit, now)
+                         : AppendAsked(text, launcher, resource, question, now);
   text += is_complete ? "],\"is_complete\":true}" : "],\"is_complete\":false}";
 }
 
@@ -98,8 +114,19 @@ void ForEachIn(const Map& map, const See& see) {
 }
 
 Resource<store::StoredNode> Nodes() {
-  return {"nodes", "Every node of the cluster, by id.", NodeFields(),
-          [](const Launcher& launcher, const auto& see) { ForEachIn(launcher.records().nodes.all(), see); }};
+  auto rows = std::make_shared<NodeRows>(
+      [](listing::AgedText& row, const store::StoredNode& node) { NodeFields().Append(row, node); });
+  auto append_first = [rows](std::string& text, const Launcher& launcher, std::size_t limit, WallTime now) {
+    const store::NodeCache& nodes = launcher.records().nodes;
+    rows->Append(text, nodes, ",", now, limit);
+    return nodes.all().size() <= limit;
+  };
+  return {"nodes",
+          "Every node of the cluster, by id.",
+          NodeFields(),
+          [](const Launcher& launcher, const auto& see) { ForEachIn(launcher.records().nodes.all(), see); },
+          false,
+          append_first};
 }
 
 Resource<launcher::RequestStatus> Requests() {

@@ -29,11 +29,7 @@ const FieldTable<ImageEntry>& ImageFields();
 using ComponentEntry = std::map<std::string, Component>::value_type;
 const FieldTable<ComponentEntry>& ComponentFields();
 
-// --- Values that several tables need -----------------------------------------------
-
-// Whole seconds.
-boost::json::value SecondsSince(WallTime time, WallTime now);
-// Amounts by resource; those without a limit are left out.
+// A value that several tables need: amounts by resource; those without a limit are left out.
 boost::json::object Amounts(const Resources& resources);
 
 }  // namespace nodepool::web

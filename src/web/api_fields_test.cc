@@ -2,12 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/json/serialize.hpp>
-
 namespace nodepool::web {
 namespace {
 
 using launcher::ReasonOf;
+
+std::string TextOf(const launcher::RequestStatus& status, WallTime now) {
+  listing::AgedText text;
+  RequestFields().Append(text, status);
+  std::string shown;
+  text.AppendTo(shown, now);
+  return shown;
+}
 
 // What programs read: keys, their order and the words do not change by accident.
 TEST(RequestFieldsTest, AWaitingRequest) {
@@ -23,7 +29,7 @@ TEST(RequestFieldsTest, AWaitingRequest) {
   status.waits.push_back(
       ReasonOf(pool, {sched::Decision::Kind::kDefer, sched::Reason::kCapacityReserved, "instances"}));
   EXPECT_EQ(
-      boost::json::serialize(RequestFields().ToJson(status, FromSeconds(1'000'000'061.5))),
+      TextOf(status, FromSeconds(1'000'000'061.5)),
       R"({"id":"200-0000000012","state":"requested","age":61,"labels":["small","large"],"requestor":"zuul",)"
       R"("tenant":null,"provider":null,"priority":0,"event_id":"e1","nodes":[],"declined_by":["l1"],)"
       R"("accepted_by":null,"waits":[{"provider":"cloud","pool":"main","reason":"capacity-reserved",)"
@@ -41,7 +47,7 @@ TEST(RequestFieldsTest, AnAcceptedRequestThatMissesCapacity) {
   plan.wait = record.node_types;
   plan.pool_shortage = {{"instances", 1}};
   launcher::RequestStatus status{RequestId("200-0000000012"), &record, pool, {ReasonOf(pool, plan)}};
-  EXPECT_EQ(boost::json::serialize(RequestFields().ToJson(status, FromSeconds(1'000'000'000))),
+  EXPECT_EQ(TextOf(status, FromSeconds(1'000'000'000)),
             R"({"id":"200-0000000012","state":"pending","age":0,"labels":["small"],"requestor":null,)"
             R"("tenant":"t1","provider":"cloud","priority":0,"event_id":null,"nodes":[],"declined_by":[],)"
             R"("accepted_by":{"provider":"cloud","pool":"main"},"waits":[{"provider":"cloud","pool":"main",)"

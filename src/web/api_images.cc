@@ -21,18 +21,18 @@ void ForEachBuild(const ImageEntry& image, See see) {
   }
 }
 
-json::value BuildRequest(const ImageEntry& image, WallTime) {
+json::value BuildRequest(const ImageEntry& image) {
   if (!image.images.build_requests().contains(image.name)) return nullptr;
   return image.images.IsBuildLocked(image.name) ? "building" : "pending";
 }
 
-json::value BuildRequestAge(const ImageEntry& image, WallTime now) {
+Cell BuildRequestAge(const ImageEntry& image) {
   auto request = image.images.build_requests().find(image.name);
   if (request == image.images.build_requests().end()) return nullptr;
-  return SecondsSince(request->second, now);
+  return Cell::Since(request->second);
 }
 
-json::value BuildCounts(const ImageEntry& image, WallTime) {
+json::value BuildCounts(const ImageEntry& image) {
   std::map<std::string_view, int> counts;
   ForEachBuild(image, [&](const StoredBuild& build) {
     if (build.record.state) ++counts[ToString(*build.record.state)];
@@ -52,7 +52,7 @@ const StoredBuild* NewestReady(const ImageEntry& image) {
   return newest;
 }
 
-json::value ReadyIn(const ImageEntry& image, WallTime) {
+json::value ReadyIn(const ImageEntry& image) {
   std::set<std::string> providers;
   const auto& uploads = image.images.uploads();
   for (auto upload = uploads.lower_bound({{image.name, BuildId()}, ProviderName(), UploadId()});
@@ -66,22 +66,22 @@ json::value ReadyIn(const ImageEntry& image, WallTime) {
 
 const FieldTable<ImageEntry>& ImageFields() {
   static const FieldTable<ImageEntry> fields({
-      {{"name", Text(), ""}, [](const ImageEntry& i, WallTime) { return json::value(i.name.value); }},
+      {{"name", Text(), ""}, [](const ImageEntry& i) { return json::value(i.name.value); }},
       {{"is_paused", Flag(), "no builds are begun"},
-       [](const ImageEntry& i, WallTime) { return json::value(i.images.paused().contains(i.name)); }},
+       [](const ImageEntry& i) { return json::value(i.images.paused().contains(i.name)); }},
       {{"build_request", OneOf({"pending", "building"}).OrNull(), "whether somebody asked for a build"},
        &BuildRequest},
       {{"build_request_age", Whole().OrNull(), "seconds since somebody asked"}, &BuildRequestAge},
       {{"builds", MapOf(Whole()), "number of builds by state"}, &BuildCounts},
       {{"newest_ready_build", Text().OrNull(), "id of the build"},
-       [](const ImageEntry& i, WallTime) {
+       [](const ImageEntry& i) {
          const StoredBuild* build = NewestReady(i);
          return build == nullptr ? json::value() : json::value(build->id.build.value);
        }},
       {{"newest_ready_build_age", Whole().OrNull(), "seconds since it became ready"},
-       [](const ImageEntry& i, WallTime now) {
+       [](const ImageEntry& i) {
          const StoredBuild* build = NewestReady(i);
-         return build == nullptr ? json::value() : SecondsSince(build->record.state_time, now);
+         return build == nullptr ? Cell() : Cell::Since(build->record.state_time);
        }},
       {{"ready_in", ListOf(Text()), "providers with a ready upload", false, Kind::kProvider}, &ReadyIn},
   });
@@ -91,17 +91,17 @@ const FieldTable<ImageEntry>& ImageFields() {
 const FieldTable<StoredBuild>& BuildFields() {
   static const FieldTable<StoredBuild> fields({
       {{"id", Text(), "unique within the image"},
-       [](const StoredBuild& b, WallTime) { return json::value(b.id.build.value); }},
-      {{"image", Text(), ""}, [](const StoredBuild& b, WallTime) { return json::value(b.id.image.value); }},
+       [](const StoredBuild& b) { return json::value(b.id.build.value); }},
+      {{"image", Text(), ""}, [](const StoredBuild& b) { return json::value(b.id.image.value); }},
       {{"state", OneOf(ImageStateWords()).OrNull(), "of the build itself, also of a paused image", false,
         Kind::kState},
-       [](const StoredBuild& b, WallTime) { return StateCell(b.record.state); }},
+       [](const StoredBuild& b) { return StateCell(b.record.state); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
-       [](const StoredBuild& b, WallTime now) { return SecondsSince(b.record.state_time, now); }},
+       [](const StoredBuild& b) { return Cell::Since(b.record.state_time); }},
       {{"builder", Text().OrNull(), "host name of the builder"},
-       [](const StoredBuild& b, WallTime) { return TextCell(b.record.builder); }},
+       [](const StoredBuild& b) { return TextCell(b.record.builder); }},
       {{"formats", ListOf(Text()), ""},
-       [](const StoredBuild& b, WallTime) -> json::value {
+       [](const StoredBuild& b) -> json::value {
          return json::array(b.record.formats.begin(), b.record.formats.end());
        }},
   });
@@ -111,23 +111,21 @@ const FieldTable<StoredBuild>& BuildFields() {
 const FieldTable<StoredUpload>& UploadFields() {
   static const FieldTable<StoredUpload> fields({
       {{"id", Text(), "ten digits, unique within build and provider"},
-       [](const StoredUpload& u, WallTime) { return json::value(u.id.upload.value); }},
-      {{"image", Text(), ""},
-       [](const StoredUpload& u, WallTime) { return json::value(u.id.build.image.value); }},
+       [](const StoredUpload& u) { return json::value(u.id.upload.value); }},
+      {{"image", Text(), ""}, [](const StoredUpload& u) { return json::value(u.id.build.image.value); }},
       {{"build", Text(), "id of the build"},
-       [](const StoredUpload& u, WallTime) { return json::value(u.id.build.build.value); }},
+       [](const StoredUpload& u) { return json::value(u.id.build.build.value); }},
       {{"provider", Text(), "", false, Kind::kProvider},
-       [](const StoredUpload& u, WallTime) { return json::value(u.id.provider.value); }},
+       [](const StoredUpload& u) { return json::value(u.id.provider.value); }},
       {{"state", OneOf(ImageStateWords()).OrNull(), "", false, Kind::kState},
-       [](const StoredUpload& u, WallTime) { return StateCell(u.record.state); }},
+       [](const StoredUpload& u) { return StateCell(u.record.state); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
-       [](const StoredUpload& u, WallTime now) { return SecondsSince(u.record.state_time, now); }},
-      {{"format", Text().OrNull(), ""},
-       [](const StoredUpload& u, WallTime) { return TextCell(u.record.format); }},
+       [](const StoredUpload& u) { return Cell::Since(u.record.state_time); }},
+      {{"format", Text().OrNull(), ""}, [](const StoredUpload& u) { return TextCell(u.record.format); }},
       {{"external_name", Text().OrNull(), "the image's name in the cloud"},
-       [](const StoredUpload& u, WallTime) { return TextCell(u.record.external_name); }},
+       [](const StoredUpload& u) { return TextCell(u.record.external_name); }},
       {{"external_id", Text().OrNull(), "the image's id in the cloud"},
-       [](const StoredUpload& u, WallTime) { return TextCell(u.record.external_id); }},
+       [](const StoredUpload& u) { return TextCell(u.record.external_id); }},
   });
   return fields;
 }

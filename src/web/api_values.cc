@@ -6,10 +6,6 @@ namespace nodepool::web {
 
 namespace json = boost::json;
 
-json::value SecondsSince(WallTime time, WallTime now) {
-  return std::chrono::duration_cast<std::chrono::seconds>(now - time).count();
-}
-
 json::object Amounts(const Resources& resources) {
   json::object amounts;
   amounts.reserve(resources.size());

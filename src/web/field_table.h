@@ -2,11 +2,13 @@
 
 #include <boost/json/object.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "listing/aged_text.h"
 #include "model/json.h"
 #include "web/json_type.h"
 
@@ -18,14 +20,13 @@ template <class T>
 class FieldTable {
  public:
   struct Field {
-    // `get(entry, now)` makes a Cell, or what one can be made of.
+    // `get(entry)` makes a Cell, or what one can be made of.
     template <class Get>
     Field(FieldDoc what, Get get)
-        : doc(std::move(what)),
-          value([get](const T& entry, WallTime now) -> Cell { return get(entry, now); }) {}
+        : doc(std::move(what)), value([get](const T& entry) -> Cell { return get(entry); }) {}
 
     FieldDoc doc;
-    std::function<Cell(const T&, WallTime now)> value;  // null of an optional field: it is left out
+    std::function<Cell(const T&)> value;  // null of an optional field: it is left out
   };
 
   explicit FieldTable(std::vector<Field> fields) : fields_(std::move(fields)) {
@@ -39,27 +40,33 @@ class FieldTable {
     return ObjectOf(std::move(docs));
   }
 
-  boost::json::object ToJson(const T& entry, WallTime now) const {
+  // Requires that no field is an age.
+  boost::json::object ToJson(const T& entry) const {
     boost::json::object object;
     for (const Field& field : fields_) {
-      Cell value = field.value(entry, now);
+      Cell value = field.value(entry);
       if (!field.doc.is_optional || !value.is_null()) object[field.doc.key] = value.Copy();
     }
     return object;
   }
 
-  // The text of the same, without making the object.
-  void Append(std::string& out, const T& entry, WallTime now) const {
-    out += '{';
+  // The text of the same, without making the object, and with ages.
+  void Append(listing::AgedText& out, const T& entry) const {
+    std::string& text = out.text();
+    text += '{';
     bool is_first = true;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      Cell value = fields_[i].value(entry, now);
+      Cell value = fields_[i].value(entry);
       if (fields_[i].doc.is_optional && value.is_null()) continue;
-      if (!std::exchange(is_first, false)) out += ',';
-      out += beginnings_[i];
-      AppendJson(out, value, JsonStyle::kCompact);
+      if (!std::exchange(is_first, false)) text += ',';
+      text += beginnings_[i];
+      if (std::optional<WallTime> since = value.since()) {
+        out.AddAge(*since, listing::AgedText::Style::kSeconds);
+      } else {
+        AppendJson(text, value, JsonStyle::kCompact);
+      }
     }
-    out += '}';
+    text += '}';
   }
 
  private:

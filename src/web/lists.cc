@@ -1,6 +1,8 @@
 #include "web/lists.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <set>
 
 #include "base/text.h"
@@ -8,6 +10,7 @@
 #include "listing/node_listing.h"
 #include "listing/request_listing.h"
 #include "web/negotiation.h"
+#include "web/node_rows.h"
 
 namespace nodepool::web {
 namespace {
@@ -65,32 +68,62 @@ void KeepFields(Listing& listing, const std::string& fields) {
   std::erase_if(listing.columns, is_unwanted);
 }
 
-void AppendBody(std::string& body, Listing listing, const Request& request, Format format, WallTime now) {
-  if (format == Format::kJson) return AppendJson(body, listing, now, JsonStyle::kPython);
-  KeepFields(listing, request.Parameter("fields"));
-  body = ToTable(listing, now);
+using Append = std::function<void(std::string& body, const Records&, const Request&, WallTime now)>;
+
+// A list in the formats that there are.
+struct Formats {
+  Append json;
+  Append text;
+};
+
+Formats FormatsOf(Listing (*make)(const Records&, const Request&)) {
+  auto json = [make](std::string& body, const Records& records, const Request& request, WallTime now) {
+    AppendJson(body, make(records, request), now, JsonStyle::kPython);
+  };
+  auto text = [make](std::string& body, const Records& records, const Request& request, WallTime now) {
+    Listing listing = make(records, request);
+    KeepFields(listing, request.Parameter("fields"));
+    body = ToTable(listing, now);
+  };
+  return {json, text};
 }
 
-using Make = Listing (*)(const Records&, const Request&);
+// The JSON of all nodes is made of rows that are kept.
+Formats NodeFormats() {
+  Formats formats = FormatsOf(&NodeList);
+  listing::JsonRows json(ColumnsOf(listing::NodeColumns::kDetail), JsonStyle::kPython);
+  auto make = [json](listing::AgedText& row, const store::StoredNode& node) {
+    json.Append(row, NodeRow(node, listing::NodeColumns::kDetail));
+  };
+  formats.json = [rows = std::make_shared<NodeRows>(make), some = formats.json](
+                     std::string& body, const Records& records, const Request& request, WallTime now) {
+    if (!request.Parameter("node_id").empty()) return some(body, records, request, now);
+    body += '[';
+    rows->Append(body, records.nodes, CommaOf(JsonStyle::kPython), now);
+    body += ']';
+  };
+  return formats;
+}
 
 Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const Request& request,
-                Make make) {
+                const Formats& formats) {
   if (!launcher.records().is_complete()) {
     return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
   }
   auto accept = request.headers.find("accept");
-  std::optional<Format> chosen = ChooseFormat(
+  std::optional<Format> format = ChooseFormat(
       accept == request.headers.end() ? std::nullopt : std::optional<std::string_view>(accept->second));
-  if (!chosen) {
+  if (!format) {
     return ErrorResponse(request, 406, "There is text/html, text/plain and application/json.");
   }
-  Format format = *chosen;
+  bool is_json = format == Format::kJson;
   // What else stands in the query has no say.
-  std::string key = request.path + (format == Format::kJson ? "\njson" : "\ntext");
+  std::string key = request.path + (is_json ? "\njson" : "\ntext");
   for (const char* parameter : {"fields", "node_id"}) key += "\n" + request.Parameter(parameter);
-  const char* type = format == Format::kJson ? "application/json" : "text/plain; charset=UTF-8";
+  const char* type = is_json ? "application/json" : "text/plain; charset=UTF-8";
+  const Append& append = is_json ? formats.json : formats.text;
   return recent.Answer(request, key, type, [&](std::string& body, WallTime now) {
-    AppendBody(body, make(launcher.records(), request), request, format, now);
+    append(body, launcher.records(), request, now);
   });
 }
 
@@ -113,20 +146,21 @@ EndpointDoc DocOf(std::string summary, const std::vector<listing::Column>& colum
 std::vector<Endpoint> ListEndpoints(const launcher::Launcher& launcher,
                                     std::shared_ptr<RecentAnswers> recent) {
   std::vector<Endpoint> endpoints;
-  auto add = [&](std::string path, Make make, EndpointDoc doc) {
-    auto answer = [&launcher, recent, make](const Request& request) {
-      return Answer(launcher, *recent, request, make);
+  auto add = [&](std::string path, Formats formats, EndpointDoc doc) {
+    auto answer = [&launcher, recent, formats = std::move(formats)](const Request& request) {
+      return Answer(launcher, *recent, request, formats);
     };
     endpoints.push_back({"GET", std::move(path), Pure(answer), std::move(doc)});
   };
-  add("/image-list", &ImageList, DocOf("Uploads of images.", listing::UploadColumns()));
-  add("/dib-image-list", &DibImageList, DocOf("Builds of images.", listing::BuildColumns()));
-  add("/image-status", &ImageStatus, DocOf("What is paused or asked for.", listing::ImageStatusColumns()));
+  add("/image-list", FormatsOf(&ImageList), DocOf("Uploads of images.", listing::UploadColumns()));
+  add("/dib-image-list", FormatsOf(&DibImageList), DocOf("Builds of images.", listing::BuildColumns()));
+  add("/image-status", FormatsOf(&ImageStatus),
+      DocOf("What is paused or asked for.", listing::ImageStatusColumns()));
   EndpointDoc nodes = DocOf("Nodes.", ColumnsOf(listing::NodeColumns::kDetail));
   nodes.parameters.push_back({"node_id", "only this node", Text()});
-  add("/node-list", &NodeList, std::move(nodes));
-  add("/request-list", &RequestList, DocOf("Requests for nodes.", listing::RequestColumns()));
-  add("/label-list", &LabelList, DocOf("Labels that any registered pool offers.", LabelColumns()));
+  add("/node-list", NodeFormats(), std::move(nodes));
+  add("/request-list", FormatsOf(&RequestList), DocOf("Requests for nodes.", listing::RequestColumns()));
+  add("/label-list", FormatsOf(&LabelList), DocOf("Labels that any registered pool offers.", LabelColumns()));
   return endpoints;
 }
 
