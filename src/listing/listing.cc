@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "listing/state_style.h"
-#include "listing/table.h"
 
 namespace nodepool::listing {
 namespace {
@@ -33,6 +32,12 @@ void AppendVisible(std::string& out, std::string_view text) {
   }
 }
 
+std::vector<std::string> TitlesOf(const std::vector<Column>& columns) {
+  std::vector<std::string> titles;
+  for (const Column& column : columns) titles.push_back(column.title);
+  return titles;
+}
+
 }  // namespace
 
 void AppendText(std::string& out, const Cell& cell) {
@@ -52,26 +57,30 @@ void AppendText(std::string& out, const Cell& cell) {
   }
 }
 
-std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
-  std::vector<std::string> header;
-  for (const Column& column : listing.columns) header.push_back(column.title);
-  Table table(header);
-  std::string text;
-  for (const std::vector<Cell>& row : listing.rows) {
-    table.AddRow();
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const Column& column = listing.columns[i];
-      bool is_age = column.kind == Kind::kTime || column.kind == Kind::kAge;
-      text.clear();
-      if (std::optional<WallTime> time = is_age ? TimeOf(row[i]) : std::nullopt) {
-        text = FormatAge(now - *time);
-      } else {
-        AppendText(text, row[i]);
-      }
-      bool is_colored = colors == Colors::kStates && column.kind == Kind::kState;
-      table.AddCell(text, is_colored ? StyleOf(text) : std::string_view());
-    }
+TableRows::TableRows(const std::vector<Column>& columns, WallTime now, Colors colors)
+    : table_(TitlesOf(columns)), now_(now) {
+  for (const Column& column : columns) {
+    bool is_age = column.kind == Kind::kTime || column.kind == Kind::kAge;
+    styles_.push_back({is_age, colors == Colors::kStates && column.kind == Kind::kState});
   }
+}
+
+void TableRows::Append(const std::vector<Cell>& row) {
+  table_.AddRow();
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    text_.clear();
+    if (std::optional<WallTime> time = styles_[i].is_age ? TimeOf(row[i]) : std::nullopt) {
+      text_ = FormatAge(now_ - *time);
+    } else {
+      AppendText(text_, row[i]);
+    }
+    table_.AddCell(text_, styles_[i].is_colored ? StyleOf(text_) : std::string_view());
+  }
+}
+
+std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
+  TableRows table(listing.columns, now, colors);
+  for (const std::vector<Cell>& row : listing.rows) table.Append(row);
   return table.ToString();
 }
 

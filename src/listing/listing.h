@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "listing/aged_text.h"
+#include "listing/table.h"
 #include "model/json.h"
 
 namespace nodepool::listing {
@@ -36,8 +37,27 @@ struct Listing {
 
 enum class Colors { kNone, kStates };
 
-// The table of operations.md 5.3, ages as they are at `now`; with the escape sequences of
-// terminals around states where colors are wanted.
+// The rows of a list as the table of operations.md 5.3, ages as they are at `now`; with the
+// escape sequences of terminals around states where colors are wanted.
+class TableRows {
+ public:
+  TableRows(const std::vector<Column>& columns, WallTime now, Colors colors = Colors::kNone);
+
+  void Append(const std::vector<Cell>& row);
+  std::string ToString() const { return table_.ToString(); }
+
+ private:
+  struct Style {
+    bool is_age;
+    bool is_colored;
+  };
+  Table table_;
+  std::vector<Style> styles_;  // by column
+  WallTime now_;
+  std::string text_;  // of the cell at hand
+};
+
+// All rows.
 std::string ToTable(const Listing& listing, WallTime now, Colors colors = Colors::kNone);
 
 // The rows of a list as JSON: one object each, keys in the order of the columns.

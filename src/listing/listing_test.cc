@@ -10,21 +10,6 @@ namespace {
 
 namespace json = boost::json;
 
-// operations.5.3.
-TEST(ListingTest, AgesHaveFourPartsOfAtLeastTwoDigits) {
-  EXPECT_EQ(FormatAge(std::chrono::seconds(0)), "00:00:00:00");
-  EXPECT_EQ(FormatAge(std::chrono::milliseconds(59'999)), "00:00:00:59");
-  EXPECT_EQ(FormatAge(std::chrono::days(3) + std::chrono::hours(4) + std::chrono::minutes(5) +
-                      std::chrono::seconds(6)),
-            "03:04:05:06");
-  EXPECT_EQ(FormatAge(std::chrono::days(1234)), "1234:00:00:00");
-}
-
-TEST(ListingTest, NegativeAgesBorrowFromTheDays) {
-  EXPECT_EQ(FormatAge(std::chrono::milliseconds(-1500)), "-1:23:59:58");
-  EXPECT_EQ(FormatAge(-std::chrono::days(12)), "-12:00:00:00");
-}
-
 std::string CellText(const Cell& cell) {
   std::string text;
   AppendText(text, cell);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "model/json.h"
+
 namespace nodepool::listing {
 namespace {
 
@@ -85,8 +87,7 @@ void AppendLine(std::string& out, std::string_view text, std::string_view style,
 }  // namespace
 
 std::size_t DisplayWidth(std::string_view text) {
-  auto is_ascii = [](unsigned char c) { return c < 0x80; };
-  if (std::ranges::all_of(text, is_ascii)) return text.size();
+  if (IsPlain(text)) return text.size();
   std::size_t width = 0;
   while (!text.empty()) {
     std::uint32_t character = TakeCharacter(text);

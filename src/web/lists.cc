@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "listing/image_listing.h"
@@ -16,34 +18,32 @@ namespace nodepool::web {
 namespace {
 
 using launcher::Records;
+using listing::Column;
 using listing::Listing;
+using listing::NodeColumns;
 
-Listing NodeList(const Records& records, const Request& request) {
-  std::vector<const store::StoredNode*> nodes;
+// Shows every row of a list.
+using SeeRow = std::function<void(const std::vector<Cell>&)>;
+using ForEachRow = std::function<void(const Records&, const Request&, const SeeRow& see)>;
+
+void ForEachNode(const Records& records, const Request& request, const SeeRow& see) {
+  auto see_node = [&](const store::StoredNode& node) { see(NodeRow(node, NodeColumns::kDetail)); };
   const std::string& wanted = request.Parameter("node_id");
   if (wanted.empty()) {
-    for (const auto& [id, node] : records.nodes.all()) nodes.push_back(&node);
+    for (const auto& [id, node] : records.nodes.all()) see_node(node);
   } else if (const store::StoredNode* node = records.nodes.Find(NodeId(wanted))) {
-    nodes.push_back(node);
+    see_node(*node);
   }
-  return ListNodes(nodes, listing::NodeColumns::kDetail);
 }
 
-Listing RequestList(const Records& records, const Request&) {
-  return listing::ListRequests(records.requests.all());
-}
+Listing Requests(const Records& records) { return listing::ListRequests(records.requests.all()); }
+Listing Uploads(const Records& records) { return listing::ListUploads(records.images); }
+Listing Builds(const Records& records) { return listing::ListBuilds(records.images); }
+Listing ImageStatus(const Records& records) { return listing::ListImageStatus(records.images); }
 
-Listing ImageList(const Records& records, const Request&) { return listing::ListUploads(records.images); }
+std::vector<Column> LabelColumns() { return {{"label", "Label"}}; }
 
-Listing DibImageList(const Records& records, const Request&) { return listing::ListBuilds(records.images); }
-
-Listing ImageStatus(const Records& records, const Request&) {
-  return listing::ListImageStatus(records.images);
-}
-
-std::vector<listing::Column> LabelColumns() { return {{"label", "Label"}}; }
-
-Listing LabelList(const Records& records, const Request&) {
+Listing Labels(const Records& records) {
   std::set<LabelName> labels;
   for (const Component* pool : records.components.Pools()) {
     labels.insert(pool->supported_labels.begin(), pool->supported_labels.end());
@@ -53,57 +53,87 @@ Listing LabelList(const Records& records, const Request&) {
   return listing;
 }
 
-// Keeps the columns that `fields` names, in their order; unknown names and an empty list
-// restrict nothing away.
-void KeepFields(Listing& listing, const std::string& fields) {
-  if (fields.empty()) return;
-  std::vector<std::string> wanted = Split(fields, ',');
-  auto is_unwanted = [&](const listing::Column& column) {
-    return std::ranges::find(wanted, column.key) == wanted.end();
+// Those of short lists, which are made at once.
+ForEachRow RowsOf(Listing (*make)(const Records&)) {
+  return [make](const Records& records, const Request&, const SeeRow& see) {
+    std::ranges::for_each(make(records).rows, see);
   };
-  for (std::vector<Cell>& row : listing.rows) {
-    auto column = listing.columns.begin();
-    std::erase_if(row, [&](const Cell&) { return is_unwanted(*column++); });
-  }
-  std::erase_if(listing.columns, is_unwanted);
 }
 
+// The columns that `fields` names, in their order; unknown names and an empty list restrict
+// nothing away.
+std::vector<std::size_t> PlacesOf(const std::vector<Column>& columns, const std::string& fields) {
+  std::vector<std::string> wanted = Split(fields, ',');
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (fields.empty() || std::ranges::find(wanted, columns[i].key) != wanted.end()) places.push_back(i);
+  }
+  return places;
+}
+
+template <class T>
+std::vector<T> At(const std::vector<std::size_t>& places, const std::vector<T>& values) {
+  std::vector<T> chosen;
+  chosen.reserve(places.size());
+  for (std::size_t place : places) chosen.push_back(values[place]);
+  return chosen;
+}
+
+// Makes an answer's body.
 using Append = std::function<void(std::string& body, const Records&, const Request&, WallTime now)>;
 
-// A list in the formats that there are.
-struct Formats {
-  Append json;
-  Append text;
-};
+Append JsonOf(const std::vector<Column>& columns, const ForEachRow& for_each) {
+  listing::JsonRows rows(columns, JsonStyle::kPython);
+  return [=](std::string& body, const Records& records, const Request& request, WallTime now) {
+    std::string_view separator = "[";
+    listing::AgedText text;
+    for_each(records, request, [&](const std::vector<Cell>& row) {
+      body += std::exchange(separator, CommaOf(JsonStyle::kPython));
+      text.Clear();
+      rows.Append(text, row);
+      text.AppendTo(body, now);
+    });
+    body += body.empty() ? "[]" : "]";
+  };
+}
 
-Formats FormatsOf(Listing (*make)(const Records&, const Request&)) {
-  auto json = [make](std::string& body, const Records& records, const Request& request, WallTime now) {
-    AppendJson(body, make(records, request), now, JsonStyle::kPython);
+Append TableOf(const std::vector<Column>& columns, const ForEachRow& for_each) {
+  return [=](std::string& body, const Records& records, const Request& request, WallTime now) {
+    std::vector<std::size_t> places = PlacesOf(columns, request.Parameter("fields"));
+    bool shows_all = places.size() == columns.size();
+    listing::TableRows rows(At(places, columns), now);
+    for_each(records, request, [&](const std::vector<Cell>& row) {
+      if (shows_all) {
+        rows.Append(row);
+      } else {
+        rows.Append(At(places, row));
+      }
+    });
+    body = rows.ToString();
   };
-  auto text = [make](std::string& body, const Records& records, const Request& request, WallTime now) {
-    Listing listing = make(records, request);
-    KeepFields(listing, request.Parameter("fields"));
-    body = ToTable(listing, now);
-  };
-  return {json, text};
 }
 
 // The JSON of all nodes is made of rows that are kept.
-Formats NodeFormats() {
-  Formats formats = FormatsOf(&NodeList);
-  listing::JsonRows json(ColumnsOf(listing::NodeColumns::kDetail), JsonStyle::kPython);
+Append JsonOfNodes() {
+  std::vector<Column> columns = ColumnsOf(NodeColumns::kDetail);
+  listing::JsonRows json(columns, JsonStyle::kPython);
   auto make = [json](listing::AgedText& row, const store::StoredNode& node) {
-    json.Append(row, NodeRow(node, listing::NodeColumns::kDetail));
+    json.Append(row, NodeRow(node, NodeColumns::kDetail));
   };
-  formats.json = [rows = std::make_shared<NodeRows>(make), some = formats.json](
-                     std::string& body, const Records& records, const Request& request, WallTime now) {
+  return [rows = std::make_shared<NodeRows>(make), some = JsonOf(columns, &ForEachNode)](
+             std::string& body, const Records& records, const Request& request, WallTime now) {
     if (!request.Parameter("node_id").empty()) return some(body, records, request, now);
     body += '[';
     rows->Append(body, records.nodes, CommaOf(JsonStyle::kPython), now);
     body += ']';
   };
-  return formats;
 }
+
+// A list, in the formats that there are.
+struct Formats {
+  Append json;
+  Append text;
+};
 
 Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const Request& request,
                 const Formats& formats) {
@@ -128,16 +158,16 @@ Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const
 }
 
 // What JSON shows, of any type.
-JsonType RowsOf(const std::vector<listing::Column>& columns) {
+JsonType TypeOf(const std::vector<Column>& columns) {
   std::vector<FieldDoc> fields;
-  for (const listing::Column& column : columns) fields.push_back({column.key, Any(), column.title});
+  for (const Column& column : columns) fields.push_back({column.key, Any(), column.title});
   return ListOf(ObjectOf(std::move(fields)));
 }
 
-EndpointDoc DocOf(std::string summary, const std::vector<listing::Column>& columns) {
+EndpointDoc DocOf(std::string summary, const std::vector<Column>& columns) {
   return {std::move(summary),
           {{"fields", "keys of the columns that the text shows, joined with commas", Text()}},
-          {{"text/plain", Text()}, {"application/json", RowsOf(columns)}},
+          {{"text/plain", Text()}, {"application/json", TypeOf(columns)}},
           {406, 503}};
 }
 
@@ -152,15 +182,20 @@ std::vector<Endpoint> ListEndpoints(const launcher::Launcher& launcher,
     };
     endpoints.push_back({"GET", std::move(path), Pure(answer), std::move(doc)});
   };
-  add("/image-list", FormatsOf(&ImageList), DocOf("Uploads of images.", listing::UploadColumns()));
-  add("/dib-image-list", FormatsOf(&DibImageList), DocOf("Builds of images.", listing::BuildColumns()));
-  add("/image-status", FormatsOf(&ImageStatus),
-      DocOf("What is paused or asked for.", listing::ImageStatusColumns()));
-  EndpointDoc nodes = DocOf("Nodes.", ColumnsOf(listing::NodeColumns::kDetail));
+  auto add_short = [&](std::string path, Listing (*make)(const Records&), std::string summary,
+                       const std::vector<Column>& columns) {
+    ForEachRow rows = RowsOf(make);
+    add(std::move(path), {JsonOf(columns, rows), TableOf(columns, rows)}, DocOf(std::move(summary), columns));
+  };
+  add_short("/image-list", &Uploads, "Uploads of images.", listing::UploadColumns());
+  add_short("/dib-image-list", &Builds, "Builds of images.", listing::BuildColumns());
+  add_short("/image-status", &ImageStatus, "What is paused or asked for.", listing::ImageStatusColumns());
+  std::vector<Column> columns = ColumnsOf(NodeColumns::kDetail);
+  EndpointDoc nodes = DocOf("Nodes.", columns);
   nodes.parameters.push_back({"node_id", "only this node", Text()});
-  add("/node-list", NodeFormats(), std::move(nodes));
-  add("/request-list", FormatsOf(&RequestList), DocOf("Requests for nodes.", listing::RequestColumns()));
-  add("/label-list", FormatsOf(&LabelList), DocOf("Labels that any registered pool offers.", LabelColumns()));
+  add("/node-list", {JsonOfNodes(), TableOf(columns, &ForEachNode)}, std::move(nodes));
+  add_short("/request-list", &Requests, "Requests for nodes.", listing::RequestColumns());
+  add_short("/label-list", &Labels, "Labels that any registered pool offers.", LabelColumns());
   return endpoints;
 }
 
