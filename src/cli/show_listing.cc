@@ -109,20 +109,21 @@ std::vector<zk::Registration> Tree::TellOfChanges(Event& changed) {
 }
 
 Task<int> ShowListing(Context& context, ListingCommand command, View view) {
-  Tree tree(context, command.needs);
-  tree.Start();
+  auto tree = std::make_shared<Tree>(context, command.needs);
+  tree->Start();
   std::exception_ptr error;
   try {
     if (view.watch) {
-      co_await Follow(context, command, view, tree);
+      co_await Follow(context, command, view, *tree);
     } else {
-      co_await ShowOnce(context, command, view, tree);
+      co_await ShowOnce(context, command, view, *tree);
     }
   } catch (...) {
     error = std::current_exception();
   }
   co_await IgnoreCancellation();
-  co_await tree.Stop();
+  co_await tree->Stop();
+  if (context.abandon) context.abandon(std::move(tree));
   bool is_good_end = view.watch && error && VerdictOf(error) == Verdict::kCancelled;
   if (error && !is_good_end) std::rethrow_exception(error);
   co_return 0;

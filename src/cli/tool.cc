@@ -152,6 +152,10 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
   context.wants_color = context.is_terminal && !IsColorForbidden();
   context.read_line = [&loop] { return ReadLine(loop); };
+  context.abandon = [](std::shared_ptr<void> thing) {
+    static auto& abandoned = *new std::vector<std::shared_ptr<void>>;
+    abandoned.push_back(std::move(thing));
+  };
   Outcome outcome;
   RunToEnd(loop, RunCommand(context, ServerNames(zookeeper), invocation, outcome));
   if (outcome.error && VerdictOf(outcome.error) == Verdict::kCancelled) return kInterrupted;
