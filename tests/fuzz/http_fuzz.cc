@@ -16,6 +16,10 @@
 #include "drivers/openstack/versions.h"
 #include "net/http.h"
 #include "net/http_client.h"
+#include "web/api_fields.h"
+#include "web/api_question.h"
+#include "web/caching.h"
+#include "web/negotiation.h"
 
 // Any bytes as the target of a web request or as the answer of a cloud: reading them
 // ends with a result or with Error.
@@ -57,7 +61,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view text(reinterpret_cast<const char*>(data), size);
 
   net::HttpRequest request;
-  if (net::ParseTarget(text, request) && !request.path.starts_with('/')) std::abort();
+  if (net::ParseTarget(text, request)) {
+    if (!request.path.starts_with('/')) std::abort();
+    Expected<web::Question> question = web::ReadQuestion(request, web::NodeFields().type().fields);
+    if (question && question->limit > web::Question::kMostEntries) std::abort();
+  }
+  web::ChooseFormat(text);
+  web::ParseHttpDate(std::string(text));
   net::UrlForLog(std::string(text));
 
   Try([&] { openstack::ReadVersions(text); });
