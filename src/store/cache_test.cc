@@ -152,6 +152,10 @@ TEST(NodeCache, IndexesEqualACountOverAllRecords) {
       ExpectIndexesMatch(following.cache, aside);
     }
     EXPECT_GT(heard, 0u);
+    {
+      Following<NodeCache> asked_late(w);
+      ExpectIndexesMatch(asked_late.cache, {});
+    }
     for (const std::string& child : w.Children("/nodepool/nodes")) w.Erase("/nodepool/nodes/" + child);
     w.time.Advance(std::chrono::milliseconds(1));
     EXPECT_TRUE(following.cache.all().empty());

@@ -9,7 +9,6 @@ namespace nodepool::store {
 NodeCache::NodeCache(Loop& loop, zk::Client& client)
     : loop_(loop),
       malformed_(log::Logger("nodepool.store.nodes")),
-      indexes_(std::make_unique<NodeIndexes>()),
       tree_(loop, client, std::string(paths::kNodes), *this) {}
 
 NodeCache::~NodeCache() = default;
@@ -21,55 +20,63 @@ const StoredNode* NodeCache::Find(const NodeId& id) const {
   return it == nodes_.end() ? nullptr : &it->second;
 }
 
-const std::set<NodeId>& NodeCache::FreeNodes(const PoolKey& pool, const LabelName& label) const {
-  return FindOrEmpty(indexes_->free, NodeIndexes::PoolLabel(pool, label));
+NodeIndexes& NodeCache::Indexes() const {
+  if (!indexes_) {
+    indexes_ = std::make_unique<NodeIndexes>();
+    for (const auto& [id, node] : nodes_) indexes_->Add(node);
+  }
+  return *indexes_;
 }
 
-void NodeCache::SetAside(const NodeId& id) { indexes_->SetAside(id, Find(id)); }
+const std::set<NodeId>& NodeCache::FreeNodes(const PoolKey& pool, const LabelName& label) const {
+  return FindOrEmpty(Indexes().free, NodeIndexes::PoolLabel(pool, label));
+}
 
-void NodeCache::PutBack(const NodeId& id) { indexes_->PutBack(id, Find(id)); }
+void NodeCache::SetAside(const NodeId& id) { Indexes().SetAside(id, Find(id)); }
+
+void NodeCache::PutBack(const NodeId& id) { Indexes().PutBack(id, Find(id)); }
 
 std::size_t NodeCache::FreeCount(const LabelName& label) const {
-  return FindOrEmpty(indexes_->free_count, label);
+  return FindOrEmpty(Indexes().free_count, label);
 }
 
 const std::set<NodeId>& NodeCache::OfRequest(const RequestId& request) const {
-  return FindOrEmpty(indexes_->by_request, request);
+  return FindOrEmpty(Indexes().by_request, request);
 }
 
 const std::set<NodeId>& NodeCache::OfProvider(const ProviderName& provider) const {
-  return FindOrEmpty(indexes_->by_provider, provider);
+  return FindOrEmpty(Indexes().by_provider, provider);
 }
 
 const std::set<NodeId>& NodeCache::InState(NodeState state) const {
-  return FindOrEmpty(indexes_->by_state, state);
+  return FindOrEmpty(Indexes().by_state, state);
 }
 
 const std::set<NodeId>& NodeCache::Named(const std::string& name) const {
-  return FindOrEmpty(indexes_->by_name, name);
+  return FindOrEmpty(Indexes().by_name, name);
 }
 
-const std::map<std::string, std::set<NodeId>>& NodeCache::HeldByJob() const { return indexes_->held_by_job; }
+const std::map<std::string, std::set<NodeId>>& NodeCache::HeldByJob() const { return Indexes().held_by_job; }
 
 const Resources& NodeCache::UsedBy(const PoolKey& pool) const {
-  return FindOrEmpty(indexes_->used_by_pool, pool).total();
+  return FindOrEmpty(Indexes().used_by_pool, pool).total();
 }
 
 const Resources& NodeCache::UsedByTenant(const std::string& tenant) const {
-  return FindOrEmpty(indexes_->used_by_tenant, tenant).total();
+  return FindOrEmpty(Indexes().used_by_tenant, tenant).total();
 }
 
 const std::map<LabelName, int>& NodeCache::WithoutResources(const PoolKey& pool) const {
-  return FindOrEmpty(indexes_->unknown_by_pool, pool);
+  return FindOrEmpty(Indexes().unknown_by_pool, pool);
 }
 
 const std::map<std::pair<PoolKey, LabelName>, int>& NodeCache::TenantWithoutResources(
     const std::string& tenant) const {
-  return FindOrEmpty(indexes_->unknown_by_tenant, tenant);
+  return FindOrEmpty(Indexes().unknown_by_tenant, tenant);
 }
 
 const std::set<PoolKey>& NodeCache::PoolsWithNodes(const ProviderName& provider) const {
-  return FindOrEmpty(indexes_->pools, provider);
+  return FindOrEmpty(Indexes().pools, provider);
 }
 
 bool NodeCache::WantsData(std::string_view path) const {
@@ -131,14 +138,14 @@ void NodeCache::OnContenders(const NodeId& id) {
 void NodeCache::Replace(const NodeId& id, std::optional<StoredNode> after) {
   std::optional<StoredNode> before;
   if (auto it = nodes_.find(id); it != nodes_.end()) {
-    indexes_->Remove(it->second);
+    if (indexes_) indexes_->Remove(it->second);
     before = std::move(it->second);
     nodes_.erase(it);
   }
   const StoredNode* now = nullptr;
   if (after) {
     after->contenders = FindOrEmpty(contenders_, id);
-    indexes_->Add(*after);
+    if (indexes_) indexes_->Add(*after);
     now = &nodes_.emplace(id, std::move(*after)).first->second;
   }
   if (before || now != nullptr) listeners_.Tell(id, before ? &*before : nullptr, now);

@@ -83,13 +83,16 @@ class NodeCache : private zk::TreeCache::Listener {
   void OnRecord(const NodeId& id, const std::string& path, const zk::NodeData& node);
   void OnContenders(const NodeId& id);
   void Replace(const NodeId& id, std::optional<StoredNode> after);
+  // Made when somebody asks for the first time, and kept up to date from then on: those who only
+  // look through all nodes do without.
+  NodeIndexes& Indexes() const;
 
   Loop& loop_;
   std::map<NodeId, StoredNode> nodes_;
   std::map<NodeId, std::set<std::string>> contenders_;  // also of nodes not (yet) listed
   std::set<NodeId> empty_;
   MalformedRecords malformed_;
-  std::unique_ptr<NodeIndexes> indexes_;
+  mutable std::unique_ptr<NodeIndexes> indexes_;
   Listeners<const NodeId&, const StoredNode*, const StoredNode*> listeners_;
   zk::TreeCache tree_;
 };
