@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -32,9 +33,15 @@ void AppendVisible(std::string& out, std::string_view text) {
   }
 }
 
-std::vector<std::string> TitlesOf(const std::vector<Column>& columns) {
+bool IsShown(const Column& column, const std::vector<std::string>& keys) {
+  return keys.empty() || std::ranges::find(keys, column.key) != keys.end();
+}
+
+std::vector<std::string> TitlesOf(const std::vector<Column>& columns, const std::vector<std::string>& keys) {
   std::vector<std::string> titles;
-  for (const Column& column : columns) titles.push_back(column.title);
+  for (const Column& column : columns) {
+    if (IsShown(column, keys)) titles.push_back(column.title);
+  }
   return titles;
 }
 
@@ -57,30 +64,47 @@ void AppendText(std::string& out, const Cell& cell) {
   }
 }
 
-TableRows::TableRows(const std::vector<Column>& columns, WallTime now, Colors colors)
-    : table_(TitlesOf(columns)), now_(now) {
-  for (const Column& column : columns) {
-    bool is_age = column.kind == Kind::kTime || column.kind == Kind::kAge;
-    styles_.push_back({is_age, colors == Colors::kStates && column.kind == Kind::kState});
+void AppendTexts(AgedText& out, const std::vector<Column>& columns, const std::vector<Cell>& row) {
+  std::string& text = out.text();
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    bool is_age = columns[i].kind == Kind::kTime || columns[i].kind == Kind::kAge;
+    if (std::optional<WallTime> time = is_age ? TimeOf(row[i]) : std::nullopt) {
+      out.AddAge(*time, AgedText::Style::kClock);
+    } else {
+      AppendText(text, row[i]);
+    }
+    text += '\0';
   }
 }
 
-void TableRows::Append(const std::vector<Cell>& row) {
+TableRows::TableRows(const std::vector<Column>& columns, WallTime now, Colors colors,
+                     const std::vector<std::string>& keys)
+    : table_(TitlesOf(columns, keys)), now_(now) {
+  for (const Column& column : columns) {
+    columns_.push_back({IsShown(column, keys), colors == Colors::kStates && column.kind == Kind::kState});
+  }
+}
+
+void TableRows::Append(const AgedText& row) {
+  texts_.clear();
+  row.AppendTo(texts_, now_);
   table_.AddRow();
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    text_.clear();
-    if (std::optional<WallTime> time = styles_[i].is_age ? TimeOf(row[i]) : std::nullopt) {
-      text_ = FormatAge(now_ - *time);
-    } else {
-      AppendText(text_, row[i]);
-    }
-    table_.AddCell(text_, styles_[i].is_colored ? StyleOf(text_) : std::string_view());
+  std::string_view rest = texts_;
+  for (const Show& column : columns_) {
+    std::string_view text = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(text.size() + 1);
+    if (column.is_shown) table_.AddCell(text, column.is_colored ? StyleOf(text) : std::string_view());
   }
 }
 
 std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
   TableRows table(listing.columns, now, colors);
-  for (const std::vector<Cell>& row : listing.rows) table.Append(row);
+  AgedText texts;
+  for (const std::vector<Cell>& row : listing.rows) {
+    texts.Clear();
+    AppendTexts(texts, listing.columns, row);
+    table.Append(texts);
+  }
   return table.ToString();
 }
 

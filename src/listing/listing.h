@@ -37,24 +37,30 @@ struct Listing {
 
 enum class Colors { kNone, kStates };
 
+// A row's texts as tables show them, each with a 0 at its end.
+void AppendTexts(AgedText& out, const std::vector<Column>& columns, const std::vector<Cell>& row);
+
 // The rows of a list as the table of operations.md 5.3, ages as they are at `now`; with the
 // escape sequences of terminals around states where colors are wanted.
 class TableRows {
  public:
-  TableRows(const std::vector<Column>& columns, WallTime now, Colors colors = Colors::kNone);
+  // Shows the columns whose keys are among `keys`; all if there are none.
+  TableRows(const std::vector<Column>& columns, WallTime now, Colors colors = Colors::kNone,
+            const std::vector<std::string>& keys = {});
 
-  void Append(const std::vector<Cell>& row);
+  // `row` is made by AppendTexts().
+  void Append(const AgedText& row);
   std::string ToString() const { return table_.ToString(); }
 
  private:
-  struct Style {
-    bool is_age;
+  struct Show {
+    bool is_shown;
     bool is_colored;
   };
+  std::vector<Show> columns_;
   Table table_;
-  std::vector<Style> styles_;  // by column
   WallTime now_;
-  std::string text_;  // of the cell at hand
+  std::string texts_;  // of the row at hand
 };
 
 // All rows.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "web/api_fields.h"
 #include "web/api_question.h"
@@ -118,7 +120,12 @@ Resource<store::StoredNode> Nodes() {
       [](listing::AgedText& row, const store::StoredNode& node) { NodeFields().Append(row, node); });
   auto append_first = [rows](std::string& text, const Launcher& launcher, std::size_t limit, WallTime now) {
     const store::NodeCache& nodes = launcher.records().nodes;
-    rows->Append(text, nodes, ",", now, limit);
+    std::string_view separator = "";
+    auto append = [&](const listing::AgedText& row) {
+      text += std::exchange(separator, ",");
+      row.AppendTo(text, now);
+    };
+    rows->ForEach(nodes, append, limit);
     return nodes.all().size() <= limit;
   };
   return {"nodes",

@@ -18,23 +18,10 @@ namespace nodepool::web {
 namespace {
 
 using launcher::Records;
+using listing::AgedText;
 using listing::Column;
 using listing::Listing;
 using listing::NodeColumns;
-
-// Shows every row of a list.
-using SeeRow = std::function<void(const std::vector<Cell>&)>;
-using ForEachRow = std::function<void(const Records&, const Request&, const SeeRow& see)>;
-
-void ForEachNode(const Records& records, const Request& request, const SeeRow& see) {
-  auto see_node = [&](const store::StoredNode& node) { see(NodeRow(node, NodeColumns::kDetail)); };
-  const std::string& wanted = request.Parameter("node_id");
-  if (wanted.empty()) {
-    for (const auto& [id, node] : records.nodes.all()) see_node(node);
-  } else if (const store::StoredNode* node = records.nodes.Find(NodeId(wanted))) {
-    see_node(*node);
-  }
-}
 
 Listing Requests(const Records& records) { return listing::ListRequests(records.requests.all()); }
 Listing Uploads(const Records& records) { return listing::ListUploads(records.images); }
@@ -53,90 +40,88 @@ Listing Labels(const Records& records) {
   return listing;
 }
 
-// Those of short lists, which are made at once.
-ForEachRow RowsOf(Listing (*make)(const Records&)) {
-  return [make](const Records& records, const Request&, const SeeRow& see) {
-    std::ranges::for_each(make(records).rows, see);
-  };
+// Makes a row as a format needs it.
+using MakeRow = std::function<void(AgedText&, const std::vector<Cell>&)>;
+
+MakeRow JsonOf(const std::vector<Column>& columns) {
+  return [rows = listing::JsonRows(columns, JsonStyle::kPython)](
+             AgedText& out, const std::vector<Cell>& row) { rows.Append(out, row); };
 }
 
-// The columns that `fields` names, in their order; unknown names and an empty list restrict
-// nothing away.
-std::vector<std::size_t> PlacesOf(const std::vector<Column>& columns, const std::string& fields) {
-  std::vector<std::string> wanted = Split(fields, ',');
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (fields.empty() || std::ranges::find(wanted, columns[i].key) != wanted.end()) places.push_back(i);
-  }
-  return places;
+MakeRow TextsOf(const std::vector<Column>& columns) {
+  return [columns](AgedText& out, const std::vector<Cell>& row) { AppendTexts(out, columns, row); };
 }
 
-template <class T>
-std::vector<T> At(const std::vector<std::size_t>& places, const std::vector<T>& values) {
-  std::vector<T> chosen;
-  chosen.reserve(places.size());
-  for (std::size_t place : places) chosen.push_back(values[place]);
-  return chosen;
-}
+// Shows the rows of a list, as they are made for a format.
+using ForEachRow =
+    std::function<void(const Records&, const Request&, const std::function<void(const AgedText&)>& see)>;
 
-// Makes an answer's body.
-using Append = std::function<void(std::string& body, const Records&, const Request&, WallTime now)>;
-
-Append JsonOf(const std::vector<Column>& columns, const ForEachRow& for_each) {
-  listing::JsonRows rows(columns, JsonStyle::kPython);
-  return [=](std::string& body, const Records& records, const Request& request, WallTime now) {
-    std::string_view separator = "[";
-    listing::AgedText text;
-    for_each(records, request, [&](const std::vector<Cell>& row) {
-      body += std::exchange(separator, CommaOf(JsonStyle::kPython));
+// Those of short lists are made anew.
+ForEachRow RowsOf(Listing (*list)(const Records&), const MakeRow& make) {
+  return [=](const Records& records, const Request&, const auto& see) {
+    AgedText text;
+    for (const std::vector<Cell>& row : list(records).rows) {
       text.Clear();
-      rows.Append(text, row);
-      text.AppendTo(body, now);
-    });
-    body += body.empty() ? "[]" : "]";
+      make(text, row);
+      see(text);
+    }
   };
 }
 
-Append TableOf(const std::vector<Column>& columns, const ForEachRow& for_each) {
-  return [=](std::string& body, const Records& records, const Request& request, WallTime now) {
-    std::vector<std::size_t> places = PlacesOf(columns, request.Parameter("fields"));
-    bool shows_all = places.size() == columns.size();
-    listing::TableRows rows(At(places, columns), now);
-    for_each(records, request, [&](const std::vector<Cell>& row) {
-      if (shows_all) {
-        rows.Append(row);
-      } else {
-        rows.Append(At(places, row));
-      }
-    });
-    body = rows.ToString();
+// Those of all nodes are kept.
+ForEachRow RowsOfNodes(const MakeRow& make) {
+  auto make_row = [make](AgedText& row, const store::StoredNode& node) {
+    make(row, NodeRow(node, NodeColumns::kDetail));
+  };
+  return [make_row, rows = std::make_shared<NodeRows>(make_row)](const Records& records,
+                                                                 const Request& request, const auto& see) {
+    const std::string& wanted = request.Parameter("node_id");
+    if (wanted.empty()) {
+      rows->ForEach(records.nodes, see);
+    } else if (const store::StoredNode* node = records.nodes.Find(NodeId(wanted))) {
+      AgedText row;
+      make_row(row, *node);
+      see(row);
+    }
   };
 }
 
-// The JSON of all nodes is made of rows that are kept.
-Append JsonOfNodes() {
-  std::vector<Column> columns = ColumnsOf(NodeColumns::kDetail);
-  listing::JsonRows json(columns, JsonStyle::kPython);
-  auto make = [json](listing::AgedText& row, const store::StoredNode& node) {
-    json.Append(row, NodeRow(node, NodeColumns::kDetail));
-  };
-  return [rows = std::make_shared<NodeRows>(make), some = JsonOf(columns, &ForEachNode)](
-             std::string& body, const Records& records, const Request& request, WallTime now) {
-    if (!request.Parameter("node_id").empty()) return some(body, records, request, now);
-    body += '[';
-    rows->Append(body, records.nodes, CommaOf(JsonStyle::kPython), now);
-    body += ']';
-  };
-}
-
-// A list, in the formats that there are.
-struct Formats {
-  Append json;
-  Append text;
+struct List {
+  std::vector<Column> columns;
+  ForEachRow json;
+  ForEachRow texts;
 };
 
+List ListOfNodes() {
+  std::vector<Column> columns = ColumnsOf(NodeColumns::kDetail);
+  return {columns, RowsOfNodes(JsonOf(columns)), RowsOfNodes(TextsOf(columns))};
+}
+
+List ShortList(Listing (*list)(const Records&), const std::vector<Column>& columns) {
+  return {columns, RowsOf(list, JsonOf(columns)), RowsOf(list, TextsOf(columns))};
+}
+
+void AppendBody(std::string& body, const Records& records, const List& list, const Request& request,
+                Format format, WallTime now) {
+  if (format == Format::kJson) {
+    body += '[';
+    std::string_view separator = "";
+    list.json(records, request, [&](const AgedText& row) {
+      body += std::exchange(separator, CommaOf(JsonStyle::kPython));
+      row.AppendTo(body, now);
+    });
+    body += ']';
+  } else {
+    const std::string& keys = request.Parameter("fields");
+    listing::TableRows table(list.columns, now, listing::Colors::kNone,
+                             keys.empty() ? std::vector<std::string>() : Split(keys, ','));
+    list.texts(records, request, [&](const AgedText& row) { table.Append(row); });
+    body = table.ToString();
+  }
+}
+
 Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const Request& request,
-                const Formats& formats) {
+                const List& list) {
   if (!launcher.records().is_complete()) {
     return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
   }
@@ -146,14 +131,12 @@ Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const
   if (!format) {
     return ErrorResponse(request, 406, "There is text/html, text/plain and application/json.");
   }
-  bool is_json = format == Format::kJson;
   // What else stands in the query has no say.
-  std::string key = request.path + (is_json ? "\njson" : "\ntext");
+  std::string key = request.path + (format == Format::kJson ? "\njson" : "\ntext");
   for (const char* parameter : {"fields", "node_id"}) key += "\n" + request.Parameter(parameter);
-  const char* type = is_json ? "application/json" : "text/plain; charset=UTF-8";
-  const Append& append = is_json ? formats.json : formats.text;
+  const char* type = format == Format::kJson ? "application/json" : "text/plain; charset=UTF-8";
   return recent.Answer(request, key, type, [&](std::string& body, WallTime now) {
-    append(body, launcher.records(), request, now);
+    AppendBody(body, launcher.records(), list, request, *format, now);
   });
 }
 
@@ -176,26 +159,22 @@ EndpointDoc DocOf(std::string summary, const std::vector<Column>& columns) {
 std::vector<Endpoint> ListEndpoints(const launcher::Launcher& launcher,
                                     std::shared_ptr<RecentAnswers> recent) {
   std::vector<Endpoint> endpoints;
-  auto add = [&](std::string path, Formats formats, EndpointDoc doc) {
-    auto answer = [&launcher, recent, formats = std::move(formats)](const Request& request) {
-      return Answer(launcher, *recent, request, formats);
+  auto add = [&](std::string path, std::string summary, List list,
+                 std::vector<ParameterDoc> parameters = {}) {
+    EndpointDoc doc = DocOf(std::move(summary), list.columns);
+    doc.parameters.insert(doc.parameters.end(), parameters.begin(), parameters.end());
+    auto answer = [&launcher, recent, list = std::move(list)](const Request& request) {
+      return Answer(launcher, *recent, request, list);
     };
     endpoints.push_back({"GET", std::move(path), Pure(answer), std::move(doc)});
   };
-  auto add_short = [&](std::string path, Listing (*make)(const Records&), std::string summary,
-                       const std::vector<Column>& columns) {
-    ForEachRow rows = RowsOf(make);
-    add(std::move(path), {JsonOf(columns, rows), TableOf(columns, rows)}, DocOf(std::move(summary), columns));
-  };
-  add_short("/image-list", &Uploads, "Uploads of images.", listing::UploadColumns());
-  add_short("/dib-image-list", &Builds, "Builds of images.", listing::BuildColumns());
-  add_short("/image-status", &ImageStatus, "What is paused or asked for.", listing::ImageStatusColumns());
-  std::vector<Column> columns = ColumnsOf(NodeColumns::kDetail);
-  EndpointDoc nodes = DocOf("Nodes.", columns);
-  nodes.parameters.push_back({"node_id", "only this node", Text()});
-  add("/node-list", {JsonOfNodes(), TableOf(columns, &ForEachNode)}, std::move(nodes));
-  add_short("/request-list", &Requests, "Requests for nodes.", listing::RequestColumns());
-  add_short("/label-list", &Labels, "Labels that any registered pool offers.", LabelColumns());
+  add("/image-list", "Uploads of images.", ShortList(&Uploads, listing::UploadColumns()));
+  add("/dib-image-list", "Builds of images.", ShortList(&Builds, listing::BuildColumns()));
+  add("/image-status", "What is paused or asked for.",
+      ShortList(&ImageStatus, listing::ImageStatusColumns()));
+  add("/node-list", "Nodes.", ListOfNodes(), {{"node_id", "only this node", Text()}});
+  add("/request-list", "Requests for nodes.", ShortList(&Requests, listing::RequestColumns()));
+  add("/label-list", "Labels that any registered pool offers.", ShortList(&Labels, LabelColumns()));
   return endpoints;
 }
 

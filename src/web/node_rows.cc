@@ -15,16 +15,15 @@ NodeRows::Row NodeRows::RowOf(const store::StoredNode& node, std::span<Row>& kep
   return {node.id, node.revision.mzxid, node.is_locked(), scratch_};
 }
 
-void NodeRows::Append(std::string& out, const store::NodeCache& nodes, std::string_view separator,
-                      WallTime now, std::size_t limit) {
+void NodeRows::ForEach(const store::NodeCache& nodes,
+                       const std::function<void(const listing::AgedText&)>& see, std::size_t limit) {
   std::vector<Row> rows;
   rows.reserve(std::min(limit, nodes.all().size()));
   std::span<Row> kept = rows_;
   for (const auto& [id, node] : nodes.all()) {
     if (rows.size() == limit) break;
-    if (!rows.empty()) out += separator;
     rows.push_back(RowOf(node, kept));
-    rows.back().text.AppendTo(out, now);
+    see(rows.back().text);
   }
   rows_ = std::move(rows);
 }

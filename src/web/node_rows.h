@@ -4,8 +4,6 @@
 #include <functional>
 #include <limits>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,9 +21,9 @@ class NodeRows {
 
   explicit NodeRows(Make make) : make_(std::move(make)) {}
 
-  // Appends the first `limit` rows, by id. The others are forgotten.
-  void Append(std::string& out, const store::NodeCache& nodes, std::string_view separator, WallTime now,
-              std::size_t limit = std::numeric_limits<std::size_t>::max());
+  // Shows the first `limit` rows, by id. The others are forgotten.
+  void ForEach(const store::NodeCache& nodes, const std::function<void(const listing::AgedText&)>& see,
+               std::size_t limit = std::numeric_limits<std::size_t>::max());
 
  private:
   struct Row {

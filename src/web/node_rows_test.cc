@@ -29,7 +29,11 @@ class NodeRowsTest : public launcher::LauncherTest {
   std::string Show(std::size_t limit = 100) {
     made_.clear();
     std::string text;
-    rows_.Append(text, *nodes_, ", ", time_.loop().Now(), limit);
+    auto append = [&](const listing::AgedText& row) {
+      if (!text.empty()) text += ", ";
+      row.AppendTo(text, time_.loop().Now());
+    };
+    rows_.ForEach(*nodes_, append, limit);
     return text;
   }
 
