@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "store/repeat.h"
 
 namespace nodepool::launcher {
 
@@ -40,12 +41,13 @@ Task<> Handler::Run() {
   } catch (...) {
     error = std::current_exception();
   }
-  co_await IgnoreCancellation();
   SetWaiting(false);
+  FreeKept();
+  if (!error) co_await UntilNodesAreShown();
+  co_await IgnoreCancellation();
   co_await timers_.Stop();
   co_await launches_.Stop();
   for (Ledger::EntryId entry : entries_) ledger_.Release(entry);
-  FreeKept();
   if (!error || !request_) co_return;
   if (VerdictOf(error) == Verdict::kLostSession || !request_->is_held()) {
     logger_.Warning("Dropped: the ZooKeeper session that held the request's lock is over");
@@ -62,6 +64,29 @@ Task<> Handler::Run() {
     second = std::current_exception();
   }
   if (second) logger_.Error("The request could not be given back: {}", MessageOf(second));
+}
+
+// A node counts from the decision on, also while no cache shows it, whatever has become of it. Ends
+// early when we are told to stop or the session is over: then nothing is decided before the cache
+// has begun anew.
+Task<> Handler::UntilNodesAreShown() {
+  auto is_pending = [this](Ledger::EntryId entry) { return ledger_.IsPending(entry); };
+  if (std::ranges::none_of(entries_, is_pending)) co_return;
+  std::function<Task<bool>()> catch_up = [this] { return CatchUpWithNodes(); };
+  try {
+    co_await store::Repeat<bool>(context_.loop, context_.random, catch_up);
+  } catch (const Error&) {
+    co_return;
+  }
+  // Those that are left were removed before the cache could show them.
+  bool is_freed = std::ranges::any_of(entries_, is_pending);
+  for (Ledger::EntryId entry : entries_) ledger_.Release(entry);
+  if (is_freed) host_.CapacityFreed();
+}
+
+Task<bool> Handler::CatchUpWithNodes() {
+  co_await context_.nodes.CatchUp();
+  co_return true;
 }
 
 Task<> Handler::Accept() {

@@ -96,6 +96,8 @@ class Handler {
   };
 
   Task<> Serve();
+  Task<> UntilNodesAreShown();
+  Task<bool> CatchUpWithNodes();
   Task<> Accept();
   void ProbeLater();
   Task<bool> GiveUpIfPointless(sched::Decision decision);

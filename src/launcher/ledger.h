@@ -44,6 +44,7 @@ class Ledger {
   void SetNode(EntryId entry, const NodeId& node);
   // The launch came to nothing, or is over. Releasing twice is fine.
   void Release(EntryId entry);
+  bool IsPending(EntryId entry) const { return entries_.contains(entry); }
 
   const Resources& PendingIn(const PoolKey& pool) const;
   const Resources& PendingIn(const ProviderName& provider) const;

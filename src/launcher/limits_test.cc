@@ -241,6 +241,32 @@ TEST_F(CloudQuotaTest, ARefusedNodeThatNoCacheHasShownDoesNotCount) {  // LA-85
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
+TEST_F(CloudQuotaTest, AFailedNodeThatNoCacheHasShownCounts) {  // LA-04
+  AddCloud({.pool = "max-servers: 1", .simulation = "create-failure-rate: 1"});
+  Running& launcher = StartLauncher();
+  std::set<RequestId> may_accept;
+  launcher.recorder->FailWhen([&](const testing::FaultyZk::Call& call) {
+    bool is_node = call.name == "Get" && call.path.starts_with("/nodepool/nodes/");
+    auto is_of = [&](const RequestId& id) { return call.path.find(id.value) != call.path.npos; };
+    bool is_early = call.name == "Multi" && call.path.starts_with("/nodepool/requests-lock/") &&
+                    std::ranges::none_of(may_accept, is_of);
+    return is_node || is_early ? testing::FaultyZk::Fault::kBefore : testing::FaultyZk::Fault::kNone;
+  });
+  RequestId first = Request({"small"});
+  RequestId second = Request({"small"});
+  time_.Advance(seconds(1));
+  may_accept.insert(first);
+  ASSERT_TRUE(AwaitState(first, RequestState::kFailed));
+  may_accept.insert(second);
+  ASSERT_TRUE(AwaitState(second, RequestState::kPending));
+  time_.Advance(seconds(10));
+  EXPECT_THAT(NodesIn(NodeState::kFailed), ::testing::SizeIs(1));
+  EXPECT_THAT(Nodes(), ::testing::SizeIs(1)) << "the second launch waits";
+  launcher.recorder->FailNever();
+  EXPECT_TRUE(AwaitState(second, RequestState::kFailed));
+  EXPECT_TRUE(Await([&] { return Nodes().empty(); }));
+}
+
 TEST_F(CloudQuotaTest, WhatOthersTakeWhileReadyNodesAreAssignedIsNotTakenAgain) {  // D-33
   AddCloud({.simulation = "limits: {instances: 2}"});
   SetLabel("small", "min-ready: 1");
