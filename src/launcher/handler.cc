@@ -43,7 +43,11 @@ Task<> Handler::Run() {
   }
   SetWaiting(false);
   FreeKept();
-  if (!error) co_await UntilNodesAreShown();
+  try {
+    if (!error) co_await UntilNodesAreShown();
+  } catch (...) {
+    // We are told to stop, or the session is over: nothing is decided before the cache has begun anew.
+  }
   co_await IgnoreCancellation();
   co_await timers_.Stop();
   co_await launches_.Stop();
@@ -66,18 +70,12 @@ Task<> Handler::Run() {
   if (second) logger_.Error("The request could not be given back: {}", MessageOf(second));
 }
 
-// A node counts from the decision on, also while no cache shows it, whatever has become of it. Ends
-// early when we are told to stop or the session is over: then nothing is decided before the cache
-// has begun anew.
+// A node counts from the decision on, also while no cache shows it, whatever has become of it.
 Task<> Handler::UntilNodesAreShown() {
   auto is_pending = [this](Ledger::EntryId entry) { return ledger_.IsPending(entry); };
   if (std::ranges::none_of(entries_, is_pending)) co_return;
   std::function<Task<bool>()> catch_up = [this] { return CatchUpWithNodes(); };
-  try {
-    co_await store::Repeat<bool>(context_.loop, context_.random, catch_up);
-  } catch (const Error&) {
-    co_return;
-  }
+  co_await store::Repeat<bool>(context_.loop, context_.random, catch_up);
   // Those that are left were removed before the cache could show them.
   bool is_freed = std::ranges::any_of(entries_, is_pending);
   for (Ledger::EntryId entry : entries_) ledger_.Release(entry);
