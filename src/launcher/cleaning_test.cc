@@ -43,6 +43,31 @@ TEST_F(CleaningTest, DeadNodesAreDeletedOnceUnlocked) {  // BB-17, coordination.
   EXPECT_THAT(script().deleted, ::testing::SizeIs(dead.size() - 1)) << "not again what is deleted already";
 }
 
+// Else it would be given away while our attempt to lock it is still in line.
+TEST_F(CleaningTest, NoRequestTakesANodeThatIsBeingFreed) {
+  Running& launcher = StartLauncher();
+  RequestId first = Request({"small"});
+  ASSERT_TRUE(AwaitState(first, RequestState::kFulfilled));
+  NodeId node = NodesOf(first).at(0);
+  bool is_tried = false;
+  launcher.recorder->FailWhen([&](const testing::FaultyZk::Call& call) {
+    bool is_lock = call.is_write && call.path.starts_with("/nodepool/nodes/" + node.value + "/lock");
+    is_tried = is_tried || is_lock;
+    return is_lock ? testing::FaultyZk::Fault::kBefore : testing::FaultyZk::Fault::kNone;
+  });
+  DeleteRequest(first);
+  ASSERT_TRUE(Await([&] { return is_tried; }));
+  ChangeNode(node, [](Node& record) { record.allocated_to = RequestId(); });  // another launcher was faster
+  RequestId second = Request({"small"});
+  ASSERT_TRUE(AwaitState(second, RequestState::kFulfilled));
+  EXPECT_NE(NodesOf(second).at(0), node);
+  launcher.recorder->FailNever();
+  time_.Advance(seconds(30));
+  RequestId third = Request({"small"});
+  ASSERT_TRUE(AwaitState(third, RequestState::kFulfilled));
+  EXPECT_EQ(NodesOf(third).at(0), node);
+}
+
 TEST_F(CleaningTest, LockedNodeIsLeftAlone) {  // BB-18, coordination.17.17
   StartLauncher();
   NodeId id = AddNode(NodeState::kReady);

@@ -44,9 +44,12 @@ bool IsGarbageWhenUnlocked(NodeState state) {
   return false;
 }
 
-DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& providers)
+DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& providers, Ledger& ledger,
+                                     std::function<void()> capacity_changed)
     : context_(context),
       providers_(providers),
+      ledger_(ledger),
+      capacity_changed_(std::move(capacity_changed)),
       logger_("nodepool.DeletedNodeWorker"),
       tasks_(context.loop, logger_),
       loops_(context.loop, logger_) {}
@@ -245,8 +248,15 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   const store::StoredNode* cached = context_.nodes.Find(id);
   if (cached == nullptr) co_return;
   RequestId request = cached->record.allocated_to;
-  // The lock first: whoever fulfils the request gives it up with that.
-  auto node = co_await context_.store.TryLockNode(id);
+  if (ledger_.IsClaimed(id)) co_return;
+  // The lock first: whoever fulfils the request gives it up with that. Somebody else may free the node
+  // meanwhile; a handler of ours that took it then would give it away with our attempt still in line.
+  std::optional<store::LockedNode> node;
+  {
+    NodeClaim claim = ledger_.Claim(id);
+    node = co_await context_.store.TryLockNode(id);
+  }
+  capacity_changed_();
   if (!node) co_return;
   auto deallocate = [request](Node& record) {
     if (record.state != NodeState::kReady || record.allocated_to != request) return Change::kSkip;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "async/task_group.h"
 #include "launcher/context.h"
+#include "launcher/ledger.h"
 #include "launcher/provider_manager.h"
 
 namespace nodepool::launcher {
@@ -17,7 +19,9 @@ namespace nodepool::launcher {
 // a lost session interrupted.
 class DeletedNodeWorker {
  public:
-  DeletedNodeWorker(Context& context, ProviderManager& providers);
+  // `capacity_changed` is called when a node that was kept from others while it was tried may be had.
+  DeletedNodeWorker(Context& context, ProviderManager& providers, Ledger& ledger,
+                    std::function<void()> capacity_changed);
   ~DeletedNodeWorker();  // call Stop() first
 
   // Looks at everything there is, then follows changes.
@@ -49,6 +53,8 @@ class DeletedNodeWorker {
 
   Context& context_;
   ProviderManager& providers_;
+  Ledger& ledger_;
+  std::function<void()> capacity_changed_;
   log::Logger logger_;
   std::set<NodeId> under_way_;
   std::set<NodeId> changed_;  // while under way: to be examined again afterwards

@@ -47,7 +47,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
                       lost_requests_.Served(id);
                     },
                     [this] { scheduler_.Wake(); }},
-      deleted_nodes_(context_, providers_),
+      deleted_nodes_(context_, providers_, ledger_, [this] { scheduler_.Wake(); }),
       lost_requests_(context_),
       cleanup_(context_, providers_, ledger_),
       min_ready_(context_, [this](const LabelName& label) { return IsLabelAvailable(label); }),
