@@ -35,8 +35,9 @@ class ProviderObserver {
  public:
   virtual ~ProviderObserver() = default;
   virtual void LaunchAttemptEnded(const LaunchOutcome& /*outcome*/) {}
-  // A leaked resource was deleted; `kind` is plural, e.g. "instances" (27.6).
-  virtual void LeakedResourceDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/) {}
+  // One look deleted so many leaked resources of a kind; `kind` is plural, e.g. "instances" (27.6).
+  virtual void LeakedResourcesDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/,
+                                      int /*count*/) {}
   virtual void ApiCallEnded(const ApiCall& /*call*/) {}
 };
 

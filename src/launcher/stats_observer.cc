@@ -20,12 +20,12 @@ void StatsObserver::LaunchAttemptEnded(const driver::LaunchOutcome& outcome) {
     tell(stats::kRequestorLaunchTime, stats::kRequestorLaunch, {*outcome.requestor, outcome.result});
 }
 
-void StatsObserver::LeakedResourceDeleted(const ProviderName& provider, const std::string& kind) {
+void StatsObserver::LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) {
   std::string documented = kind;
   std::transform(documented.begin(), documented.end(), documented.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  metrics_.Add(stats::kLeaked, {provider.value, documented});
-  if (documented != kind) metrics_.Add(stats::kLeakedOldSpelling, {provider.value, kind});
+  metrics_.Add(stats::kLeaked, {provider.value, documented}, count);
+  if (documented != kind) metrics_.Add(stats::kLeakedOldSpelling, {provider.value, kind}, count);
 }
 
 void StatsObserver::ApiCallEnded(const driver::ApiCall& call) {

@@ -12,7 +12,7 @@ class StatsObserver final : public driver::ProviderObserver {
   explicit StatsObserver(metrics::Metrics& metrics) : metrics_(metrics) {}
 
   void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override;
-  void LeakedResourceDeleted(const ProviderName& provider, const std::string& kind) override;
+  void LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) override;
   void ApiCallEnded(const driver::ApiCall& call) override;
 
  private:

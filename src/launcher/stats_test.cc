@@ -74,9 +74,9 @@ TEST_F(ObserverTest, EveryLaunchAttemptIsATimingAndACounterForEachKey) {  // lau
 }
 
 TEST_F(ObserverTest, LeaksInCapitalsAreSentUnderBothSpellings) {  // launcher.27.6, D-29, LA-54
-  observer_.LeakedResourceDeleted(ProviderName("cloud"), "ports");
-  observer_.LeakedResourceDeleted(ProviderName("azure"), "INSTANCEs");
-  EXPECT_THAT(recorder_.lines, ElementsAre("nodepool.provider.cloud.leaked.ports:1|c",
+  observer_.LeakedResourcesDeleted(ProviderName("cloud"), "ports", 3);
+  observer_.LeakedResourcesDeleted(ProviderName("azure"), "INSTANCEs", 1);
+  EXPECT_THAT(recorder_.lines, ElementsAre("nodepool.provider.cloud.leaked.ports:3|c",
                                            "nodepool.provider.azure.leaked.instances:1|c",
                                            "nodepool.provider.azure.leaked.INSTANCEs:1|c"));
 }

@@ -40,14 +40,14 @@ LeakCleanup::LeakCleanup(Loop& loop, Adapter& adapter, ProviderName provider, co
       images_(images),
       observer_(observer) {}
 
-Task<int> LeakCleanup::Run() {
+Task<bool> LeakCleanup::Run() {
   // An incomplete cache would make everything look leaked.
-  if (!nodes_.synced() || !images_.synced()) co_return 0;
+  if (!nodes_.synced() || !images_.synced()) co_return false;
   SteadyTime deadline = loop_.SteadyNow() + kCallLimit;
   std::vector<Resource> resources =
       co_await WithDeadline(loop_, deadline, "listing resources", adapter_.ListResources());
   for (const Resource& resource : resources) CheckResource(resource);
-  if (!nodes_.synced() || !images_.synced()) co_return 0;
+  if (!nodes_.synced() || !images_.synced()) co_return false;
 
   std::set<Suspect> suspects = FindSuspects(resources);
   std::set<Suspect> leaked;
@@ -56,17 +56,16 @@ Task<int> LeakCleanup::Run() {
   }
   suspects_ = std::move(suspects);
 
-  int deleted = 0;
+  LeakTally tally(observer_, provider_);
   for (const Resource& resource : resources) {
     auto found = leaked.lower_bound({resource.type, resource.id, ""});
     if (found == leaked.end() || std::get<0>(*found) != resource.type || std::get<1>(*found) != resource.id)
       continue;
     logger_.Warning("Deleting {} {} of provider {}, which leaked: there is no {}", resource.type, resource.id,
                     provider_, std::get<2>(*found));
-    bool is_gone = co_await Delete(resource);
-    if (is_gone) ++deleted;
+    co_await Delete(resource, tally);
   }
-  co_return deleted;
+  co_return !tally.is_empty();
 }
 
 std::set<LeakCleanup::Suspect> LeakCleanup::FindSuspects(const std::vector<Resource>& resources) const {
@@ -102,7 +101,7 @@ std::set<LeakCleanup::Suspect> LeakCleanup::FindSuspects(const std::vector<Resou
   return suspects;
 }
 
-Task<bool> LeakCleanup::Delete(Resource resource) {
+Task<> LeakCleanup::Delete(Resource resource, LeakTally& tally) {
   std::string kind = resource.plural_metric_name();
   std::string what = "deleting leaked " + resource.type + " " + resource.id;
   SteadyTime deadline = loop_.SteadyNow() + kCallLimit;
@@ -111,13 +110,12 @@ Task<bool> LeakCleanup::Delete(Resource resource) {
   } catch (...) {
     std::exception_ptr error = std::current_exception();
     if (VerdictOf(error) == Verdict::kCancelled) throw;
-    if (VerdictOf(error) == Verdict::kNotFound) co_return false;
+    if (VerdictOf(error) == Verdict::kNotFound) co_return;
     logger_.Error("{} in provider {} failed; it is tried again at the next look: {}", what, provider_,
                   MessageOf(error));
-    co_return false;
+    co_return;
   }
-  if (observer_ != nullptr) observer_->LeakedResourceDeleted(provider_, kind);
-  co_return true;
+  tally.Add(kind);
 }
 
 }  // namespace nodepool::driver::statemachine

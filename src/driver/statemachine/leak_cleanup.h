@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/logging.h"
+#include "driver/leak_tally.h"
 #include "driver/provider.h"
 #include "driver/statemachine/adapter.h"
 
@@ -19,17 +20,17 @@ class LeakCleanup {
   LeakCleanup(Loop& loop, Adapter& adapter, ProviderName provider, const store::NodeCache& nodes,
               const store::ImageCache& images, ProviderObserver* observer);
 
-  // One look. Returns how many resources were deleted. A resource that cannot be
+  // One look. Returns whether something was deleted. A resource that cannot be
   // deleted is logged and tried again at the next look; a list that cannot be read
   // is an error.
-  Task<int> Run();
+  Task<bool> Run();
 
  private:
   // Type and id of a resource, and the record that it lacks.
   using Suspect = std::tuple<std::string, std::string, std::string>;
 
   std::set<Suspect> FindSuspects(const std::vector<Resource>& resources) const;
-  Task<bool> Delete(Resource resource);
+  Task<> Delete(Resource resource, LeakTally& tally);
 
   Loop& loop_;
   Adapter& adapter_;

@@ -102,8 +102,8 @@ class CloudProvider : public Provider {
   Task<> CleanupLeakedResources() override {
     Context::Work work(context_);
     NoticeLabels();
-    int deleted = co_await leaks_.Run();
-    if (deleted > 0) context_.quota.Invalidate();
+    bool has_deleted = co_await leaks_.Run();
+    if (has_deleted) context_.quota.Invalidate();
   }
 
  private:

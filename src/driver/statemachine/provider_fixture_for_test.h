@@ -129,7 +129,9 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
   }
 
   void LaunchAttemptEnded(const LaunchOutcome& outcome) override { outcomes.push_back(outcome); }
-  void LeakedResourceDeleted(const ProviderName&, const std::string& kind) override { leaks.push_back(kind); }
+  void LeakedResourcesDeleted(const ProviderName&, const std::string& kind, int count) override {
+    leaks.push_back(std::to_string(count) + " " + kind);
+  }
 
   std::vector<std::string> Results() const {
     std::vector<std::string> results;

@@ -195,22 +195,23 @@ TEST_F(CloudProviderTest, DeletionIsGivenUpAfter600Seconds) {
   EXPECT_EQ(time.loop().SteadyNow() - start, seconds(600));
 }
 
-// drivers.md 5.11
+// drivers.md 5.11, launcher.27.6
 TEST_F(CloudProviderTest, LeakedResourceIsDeletedAtTheSecondLook) {
   StartProvider();
   NodeId known = MakeNode("server-1");
   cloud->resources = {
       Owned("server", "server-1", {{"nodepool_node_id", known.str()}}),
       Owned("server", "server-2", {{"nodepool_node_id", "0000009999"}}),
+      Owned("server", "server-5", {{"nodepool_node_id", "0000009998"}}),
       Resource{"server", "server-3", {{"nodepool_provider_name", "other"}, {"nodepool_node_id", "1"}}},
       Resource{"server", "server-4", {}}};
   Clean();
   EXPECT_THAT(cloud->deleted_resources, IsEmpty());
   Clean();
-  EXPECT_THAT(cloud->deleted_resources, ElementsAre("server-2"));
-  EXPECT_THAT(leaks, ElementsAre("servers"));
+  EXPECT_THAT(cloud->deleted_resources, ElementsAre("server-2", "server-5"));
+  EXPECT_THAT(leaks, ElementsAre("2 servers"));
   Clean();
-  EXPECT_EQ(cloud->deleted_resources.size(), 1u);
+  EXPECT_EQ(cloud->deleted_resources.size(), 2u);
 }
 
 TEST_F(CloudProviderTest, ImageWithoutUploadRecordIsLeaked) {

@@ -1,5 +1,6 @@
 #include "drivers/openstack/housekeeping.h"
 
+#include "driver/leak_tally.h"
 #include "drivers/openstack/lookups.h"
 #include "drivers/openstack/paging.h"
 
@@ -63,6 +64,7 @@ Task<> Housekeeping::CleanPorts() {
   for (const std::string& id : down) {
     if (looked_ && suspects_.contains(id)) leaked.insert(id);
   }
+  driver::LeakTally tally(cloud_.environment.observer, cloud_.config->name);
   for (const std::string& leaked_id : leaked) {
     std::string id = leaked_id;
     std::exception_ptr error;
@@ -76,7 +78,7 @@ Task<> Housekeeping::CleanPorts() {
     if (is_gone) down.erase(leaked_id);
     if (!error) {
       cloud_.logger.Warning("Removed port {} of provider {}, which leaked", leaked_id, cloud_.config->name);
-      Tell("ports");
+      tally.Add("ports");
     } else if (!is_gone) {
       cloud_.logger.Error("Port {}, which leaked, could not be removed: {}", leaked_id, MessageOf(error));
     }
@@ -87,6 +89,7 @@ Task<> Housekeeping::CleanPorts() {
 
 Task<> Housekeeping::CleanFloatingIps() {
   FloatingIps ips = co_await ListFloatingIps(cloud_.session);
+  driver::LeakTally tally(cloud_.environment.observer, cloud_.config->name);
   for (const auto& [ip_id, ip] : ips) {
     if (!ip.port_id.empty()) continue;
     std::string id = ip_id;
@@ -103,14 +106,8 @@ Task<> Housekeeping::CleanFloatingIps() {
     } else {
       cloud_.logger.Warning("Removed floating IP {} of provider {}, which nothing used", ip.address,
                             cloud_.config->name);
-      Tell("floatingips");
+      tally.Add("floatingips");
     }
-  }
-}
-
-void Housekeeping::Tell(const std::string& kind) const {
-  if (cloud_.environment.observer != nullptr) {
-    cloud_.environment.observer->LeakedResourceDeleted(cloud_.config->name, kind);
   }
 }
 

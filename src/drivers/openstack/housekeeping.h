@@ -22,7 +22,6 @@ class Housekeeping {
   Task<> CleanPorts();
   Task<> CleanFloatingIps();
   Task<std::set<std::string>> PortsThatAreDown();
-  void Tell(const std::string& kind) const;
 
   Cloud& cloud_;
   bool is_running_ = false;

@@ -116,7 +116,9 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
   void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override {
     results.push_back(outcome.result);
   }
-  void LeakedResourceDeleted(const ProviderName&, const std::string& kind) override { leaks.push_back(kind); }
+  void LeakedResourcesDeleted(const ProviderName&, const std::string& kind, int count) override {
+    leaks.push_back(std::to_string(count) + " " + kind);
+  }
 
   testing::VirtualTime time;
   std::string base = "http://cloud.example";

@@ -103,7 +103,7 @@ TEST_F(OpenstackTest, LeakedServersAreRemoved) {
   EXPECT_EQ(leaks.size(), 0u);
   time.Advance(60s);
   time.Run(provider->CleanupLeakedResources());
-  EXPECT_THAT(leaks, ElementsAre("instances"));
+  EXPECT_THAT(leaks, ElementsAre("1 instances"));
   time.Advance(60s);
   time.Run(provider->CleanupLeakedResources());
   EXPECT_EQ(imposter.Counts()["DELETE /compute/v2.1/servers/ID"], 1);
@@ -134,7 +134,7 @@ TEST_F(OpenstackTest, OldMarksCountForQuotaAndRarelyForLeaks) {
   config->deletes_legacy_leaked = true;
   look_twice();
   // The one of a living node that names another server, and the one without a node.
-  EXPECT_THAT(leaks, ElementsAre("instances", "instances"));
+  EXPECT_THAT(leaks, ElementsAre("2 instances"));
 }
 
 // LA-90, D-96, O-leak-ports: only ports that stay down, and only of our project.
@@ -155,7 +155,7 @@ TEST_F(OpenstackTest, LeakedPortsAreRemoved) {
   pass();
   EXPECT_EQ(imposter.ports.size(), 5u) << "not before the interval is over";
   for (int i = 0; i < 10; ++i) pass();
-  EXPECT_THAT(leaks, ElementsAre("ports", "ports"));
+  EXPECT_THAT(leaks, ElementsAre("2 ports"));
   EXPECT_EQ(imposter.ports.size(), 3u);
   EXPECT_TRUE(imposter.ports.contains("e")) << "it was not down at the first look";
 }
@@ -185,7 +185,7 @@ TEST_F(OpenstackTest, UnusedFloatingIpsAreRemovedWhereConfigured) {
   time.Advance(60s);
   EXPECT_EQ(imposter.floating_ips.size(), 1u);
   EXPECT_TRUE(imposter.floating_ips.contains("used"));
-  EXPECT_THAT(leaks, ElementsAre("floatingips"));
+  EXPECT_THAT(leaks, ElementsAre("1 floatingips"));
 }
 
 class LeaksTest : public OpenstackTest {
@@ -232,7 +232,7 @@ TEST_F(LeaksTest, ImagesWithoutARecordAreRemoved) {
   Look();
   EXPECT_EQ(leaks.size(), 0u);
   Look();
-  EXPECT_THAT(leaks, ElementsAre("images", "images"));
+  EXPECT_THAT(leaks, ElementsAre("2 images"));
   EXPECT_FALSE(imposter.images.contains(begun) || imposter.images.contains(finished));
   EXPECT_TRUE(imposter.images.contains(others) && imposter.images.contains(adopted));
   EXPECT_EQ(imposter.LastCall("GET", "/image/v2/images")->Parameter("owner"),
@@ -262,7 +262,7 @@ TEST_F(LeaksTest, VolumesThatOutliveTheirServersAreRemoved) {
   Look();
   EXPECT_EQ(leaks.size(), 0u);
   Look();
-  EXPECT_THAT(leaks, ElementsAre("volumes", "volumes"));
+  EXPECT_THAT(leaks, ElementsAre("2 volumes"));
   EXPECT_EQ(imposter.volumes.size(), 4u) << "the node's own, attached, alive and others";
   EXPECT_FALSE(imposter.volumes.contains("leaked") || imposter.volumes.contains("broken"));
 }
@@ -276,7 +276,7 @@ TEST_F(LeaksTest, OneServiceThatFailsDoesNotHoldOffTheRest) {
   time.Advance(10s);
   Look();
   Look();
-  EXPECT_THAT(leaks, ElementsAre("instances"));
+  EXPECT_THAT(leaks, ElementsAre("1 instances"));
 }
 
 // An idle provider asks once a minute, and little.

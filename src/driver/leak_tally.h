@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/ids.h"
+#include "driver/observer.h"
+
+namespace nodepool::driver {
+
+// Counts what one look deletes, and tells the observer one number for each kind at the end,
+// also when the look is cut short.
+class LeakTally {
+ public:
+  // `observer` may be null; it and `provider` outlive this.
+  LeakTally(ProviderObserver* observer, const ProviderName& provider)
+      : observer_(observer), provider_(provider) {}
+  ~LeakTally() {
+    if (observer_ == nullptr) return;
+    for (const auto& [kind, count] : counts_) observer_->LeakedResourcesDeleted(provider_, kind, count);
+  }
+  LeakTally(const LeakTally&) = delete;
+  LeakTally& operator=(const LeakTally&) = delete;
+
+  void Add(const std::string& kind) { ++counts_[kind]; }
+  bool is_empty() const { return counts_.empty(); }
+
+ private:
+  ProviderObserver* observer_;
+  const ProviderName& provider_;
+  std::map<std::string, int> counts_;
+};
+
+}  // namespace nodepool::driver
