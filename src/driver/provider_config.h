@@ -78,6 +78,7 @@ struct ProviderConfig {
   std::string image_name_format = "{image_name}-{timestamp}";  // names of images in the cloud
   Duration image_upload_timeout = std::chrono::seconds(3600);
   std::optional<std::string> post_upload_hook;  // path of a program that the builder runs
+  int max_leaked_share = 50;  // percent of its images that one look may delete as leaked (D-99)
   std::map<ImageName, std::shared_ptr<const ProviderDiskImage>> diskimages;
 
   std::map<PoolName, std::shared_ptr<const PoolConfig>> pools;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "zk/sequence.h"
 
 namespace nodepool::zk {
 namespace {
@@ -22,13 +23,6 @@ bool IsServers(const std::string& path) { return path == "/zookeeper"; }
 
 std::int64_t MissingNumbers(const TreeContent::Znode& znode) {
   return std::max<std::int64_t>(znode.created - znode.children, 0);
-}
-
-// A stat counts creations and deletions of children together. A number of more than 31 bits
-// has turned negative there.
-std::int64_t ChildrenEverCreated(const Stat& stat) {
-  auto changes = static_cast<std::int64_t>(static_cast<std::uint32_t>(stat.cversion));
-  return (changes + stat.num_children) / 2;
 }
 
 void Add(TreeContent& content, const std::string& path, NodeData node) {

@@ -46,6 +46,9 @@ struct Resource {
   std::string type;  // alphanumeric; part of a metric's name
   std::string id;
   std::map<std::string, std::string> metadata;
+  // It may have data when its node's machine is gone, as a volume: deleted only if this tree
+  // once had the node (D-99). What has an upload's marks needs no such word.
+  bool outlives_machine = false;
   std::string plural_metric_name() const { return type + "s"; }
 };
 

@@ -20,8 +20,7 @@ class CloudProvider : public Provider {
   CloudProvider(ProviderEnvironment environment, std::shared_ptr<const ProviderConfig> config,
                 std::unique_ptr<Adapter> adapter, HostKeyScan scan)
       : context_(std::move(environment), std::move(config), std::move(adapter), std::move(scan)),
-        leaks_(context_.loop(), *context_.adapter, context_.config->name, context_.environment.nodes,
-               context_.environment.images, context_.environment.observer) {}
+        leaks_(context_.environment, *context_.adapter, *context_.config) {}
 
   const ProviderConfig& config() const override { return *context_.config; }
 

@@ -214,16 +214,6 @@ TEST_F(CloudProviderTest, LeakedResourceIsDeletedAtTheSecondLook) {
   EXPECT_EQ(cloud->deleted_resources.size(), 2u);
 }
 
-TEST_F(CloudProviderTest, ImageWithoutUploadRecordIsLeaked) {
-  StartProvider();
-  cloud->resources = {
-      Owned("image", "image-1", {{"nodepool_build_id", "0001"}, {"nodepool_upload_id", "0000000001"}}),
-      Owned("image", "image-2", {{"nodepool_build_id", "0001"}})};
-  Clean();
-  Clean();
-  EXPECT_THAT(cloud->deleted_resources, ElementsAre("image-1"));
-}
-
 // D-92
 TEST_F(CloudProviderTest, OldMachineOfALivingNodeIsLeaked) {
   StartProvider();

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "driver/statemachine/metadata.h"
 
 namespace nodepool::drivers {
 
@@ -171,6 +172,15 @@ Task<std::string> FakeAdapter::UploadImage(ImageUpload upload) {
 
 Task<> FakeAdapter::DeleteImage(std::string external_id) {
   co_await cloud_.DeleteImage(std::move(external_id));
+}
+
+Task<std::vector<driver::ListedImage>> FakeAdapter::ListImages() {
+  std::vector<driver::ListedImage> images;
+  for (const auto& [id, image] : cloud_.images()) {
+    if (image.metadata.contains(driver::statemachine::kBuildKey))
+      images.push_back({image.name, id, image.metadata});
+  }
+  co_return images;
 }
 
 Task<std::optional<std::string>> FakeAdapter::ConsoleLog(const LabelConfig& label, boost::json::value) {

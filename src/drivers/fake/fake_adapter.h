@@ -31,6 +31,7 @@ class FakeAdapter : public driver::statemachine::Adapter {
   bool LabelReady(const driver::LabelConfig& label) override;
   Task<std::string> UploadImage(ImageUpload upload) override;
   Task<> DeleteImage(std::string external_id) override;
+  Task<std::vector<driver::ListedImage>> ListImages() override;
   Task<std::optional<std::string>> ConsoleLog(const driver::LabelConfig& label,
                                               boost::json::value external_id) override;
   Task<> Stop() override;

@@ -180,6 +180,9 @@ TEST_F(FakeDriverTest, UploadsAndDeletesImages) {
                 {"nodepool_build_id", "abc"}, {"nodepool_provider_name", "fake-cloud"}, {"number", "1"}}));
   EXPECT_EQ(image.file.format, "qcow2");
   EXPECT_EQ(image.file.md5, "123");
+  std::vector<driver::ListedImage> listed = time.Run(provider->ListImages());
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0].id, id);
   time.Run(provider->DeleteImage(id));
   EXPECT_TRUE(cloud().images().empty());
   time.Run(provider->DeleteImage(id));

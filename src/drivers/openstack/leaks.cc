@@ -28,12 +28,6 @@ std::map<std::string, std::string> OwnerForLeaks(const Cloud& cloud, const Serve
   return is_todays ? metadata : server.metadata;
 }
 
-bool HasUploads(const Cloud& cloud) {
-  return std::ranges::any_of(cloud.environment.images.uploads(), [&cloud](const auto& entry) {
-    return entry.first.provider == cloud.config->name;
-  });
-}
-
 bool BootsFromVolumes(const Cloud& cloud) {
   return std::ranges::any_of(cloud.config->pools, [](const auto& pool) {
     return std::ranges::any_of(pool.second->labels, [](const auto& label) {
@@ -58,7 +52,7 @@ Task<std::vector<Resource>> MarkedVolumes(Cloud& cloud) {
   std::vector<Resource> resources;
   for (Volume& volume : volumes) {
     bool is_idle = volume.status == "available" || volume.status == "error";
-    if (is_idle) resources.push_back({kVolume, std::move(volume.id), std::move(volume.metadata)});
+    if (is_idle) resources.push_back({kVolume, std::move(volume.id), std::move(volume.metadata), true});
   }
   co_return resources;
 }
@@ -88,7 +82,8 @@ Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
     bool is_going = server.is_deleted() || server.task == "deleting";
     if (!is_going) resources.push_back({kInstance, id, OwnerForLeaks(cloud, server)});
   }
-  if (HasUploads(cloud)) {
+  // Where no build has gone, no image can be told to have leaked: the question is saved.
+  if (!cloud.environment.images.BuildsIn(cloud.config->name).empty()) {
     Task<std::vector<Resource>> images = MarkedImages(cloud);
     co_await Append(cloud, "images", std::move(images), resources);
   }

@@ -10,10 +10,6 @@ namespace nodepool::drivers::openstack {
 // What in the project may carry a Nodepool's mark, for the search for leaks: servers;
 // volumes that nothing uses; images of this provider. A service other than nova that does
 // not answer is logged, and what it has is left out of this look.
-//
-// Images are only looked at while the tree has at least one upload to the provider: a
-// tree that was lost must not take the images with it before import-image-data has
-// brought the records back.
 Task<std::vector<driver::statemachine::Resource>> ListMarked(Cloud& cloud);
 
 // One of them. What is gone already is success, or kNotFound.

@@ -120,6 +120,11 @@ Schema MakeSchema() {
       Setting("port-cleanup-interval", Schema::Int(), "How often to remove ports that are down; 0: never.")
           .Default(600)
           .Unit("seconds"),
+      Setting("max-leaked-share", Schema::Int().Between(0, 100),
+              "Uploaded images without a record that one look may delete; if more have leaked, none is. "
+              "100: no limit, 0: never.")
+          .Default(50)
+          .Unit("percent"),
       Setting("delete-legacy-leaked", Schema::Bool(),
               "Remove leaked servers also when only metadata in the form of 2015 tells that they are ours.")
           .Default(false),
@@ -300,6 +305,10 @@ void ReadOpenstackConfig(const config::ProviderSection& section, const Schema& s
   result.post_upload_hook = provider.OptionalText("post-upload-hook");
   result.clean_floating_ips = provider.Bool("clean-floating-ips");
   result.port_cleanup_interval = provider.Seconds("port-cleanup-interval");
+  result.max_leaked_share = ReadCount(provider, "max-leaked-share");
+  if (result.max_leaked_share < 0 || result.max_leaked_share > 100) {
+    throw provider.Fail("max-leaked-share", "expected a percentage from 0 to 100");
+  }
   result.deletes_legacy_leaked = provider.Bool("delete-legacy-leaked");
   for (const Section& entry : provider.Sections("diskimages")) {
     std::shared_ptr<const OpenstackDiskImage> image =

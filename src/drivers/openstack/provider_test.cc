@@ -196,38 +196,49 @@ class LeaksTest : public OpenstackTest {
   }
 
   // A record as a builder leaves it.
-  Task<> MakeUpload(std::string external_id) {
+  Task<store::UploadKey> MakeUpload(std::string external_id) {
     std::optional<zk::HeldLock> lock = co_await store.TryLockImage(ImageName("debian"));
     ImageBuild build;
     build.state = ImageState::kReady;
+    build.state_time = time.loop().Now() + 60s;
     store::StoredBuild made = co_await store.CreateBuild(ImageName("debian"), build, *lock);
     std::optional<zk::HeldLock> upload_lock = co_await store.TryLockUploads(made.id, config->name);
     ImageUpload upload;
     upload.state = ImageState::kReady;
     upload.external_id = external_id;
-    co_await store.CreateUpload(made.id, config->name, upload, *upload_lock);
+    store::StoredUpload stored = co_await store.CreateUpload(made.id, config->name, upload, *upload_lock);
+    co_await store.Unlock(*upload_lock);
+    co_await store.Unlock(*lock);
+    co_return stored.id;
+  }
+  store::UploadKey FormerUpload() {
+    store::UploadKey upload = time.Run(MakeUpload("gone"));
+    time.Run(store.RemoveUpload(upload));
+    return upload;
   }
 
-  std::string AddMarkedImage(std::string provider_name, std::string status) {
+  std::string AddMarkedImage(const store::UploadKey& upload, std::string provider_name, std::string status) {
     std::string id = imposter.AddImage("debian-1");
     boost::json::object& record = imposter.images.at(id).record;
     record["status"] = status;
     record["nodepool_provider_name"] = provider_name;
-    record["nodepool_build_id"] = "0123456789abcdef0123456789abcdef";
-    record["nodepool_upload_id"] = "0000000001";
+    record["nodepool_build_id"] = upload.build.build.value;
+    record["nodepool_upload_id"] = upload.upload.value;
     return id;
   }
 };
 
-// A builder died between the cloud's answer and the record, or in the middle of the file.
+// A builder died between the cloud's answer and the record, or in the middle of the file; D-99.
 TEST_F(LeaksTest, ImagesWithoutARecordAreRemoved) {
-  std::string begun = AddMarkedImage("cloud", "queued");
-  std::string finished = AddMarkedImage("cloud", "active");
-  std::string others = AddMarkedImage("other", "active");
+  store::UploadKey former = FormerUpload();
+  std::string begun = AddMarkedImage(FormerUpload(), "cloud", "queued");
+  std::string finished = AddMarkedImage(FormerUpload(), "cloud", "active");
+  std::string others = AddMarkedImage(former, "other", "active");
   // Its number is of an upload that is gone; a later one found it with the same contents.
-  std::string adopted = AddMarkedImage("cloud", "active");
-  Start();
+  std::string adopted = AddMarkedImage(former, "cloud", "active");
   time.Run(MakeUpload(adopted));
+  AddMarkedImage(time.Run(MakeUpload("")), "cloud", "active");
+  Start();
   time.Advance(1s);
   Look();
   EXPECT_EQ(leaks.size(), 0u);
@@ -239,31 +250,41 @@ TEST_F(LeaksTest, ImagesWithoutARecordAreRemoved) {
             "9e6b19cfd71541fb91c6ec097a75cc0a");
 }
 
-// A tree that was lost must not take the images with it.
-TEST_F(LeaksTest, ImagesStayWhileTheTreeKnowsNone) {
-  AddMarkedImage("cloud", "active");
+// D-99
+TEST_F(LeaksTest, ImagesOfALostTreeStay) {
+  store::UploadKey lost = FormerUpload();
+  time.Run(zk::DeleteRecursive(*client, "/nodepool/images"));
+  AddMarkedImage(lost, "cloud", "active");
   Start();
   for (int i = 0; i < 3; ++i) Look();
+  EXPECT_EQ(imposter.Count("GET", "/image/v2/images"), 0) << "none can have leaked";
+  FormerUpload();
+  for (int i = 0; i < 3; ++i) Look();
+  EXPECT_GT(imposter.Count("GET", "/image/v2/images"), 0);
   EXPECT_EQ(leaks.size(), 0u);
-  EXPECT_EQ(imposter.Count("GET", "/image/v2/images"), 0);
 }
 
+// D-99
 TEST_F(LeaksTest, VolumesThatOutliveTheirServersAreRemoved) {
   label->boot_from_volume = true;
   Start();
   Launch();
-  boost::json::object gone{{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", "0000009999"}};
+  NodeId former = time.Run(store.CreateNode({}));
+  time.Run(zk::DeleteRecursive(*client, "/nodepool/nodes/" + former.value));
+  boost::json::object gone{{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", former.value}};
+  boost::json::object lost{{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", "0000009999"}};
   boost::json::object alive{{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", last_id.value}};
   imposter.volumes["leaked"] = {"available", 5, gone};
   imposter.volumes["broken"] = {"error", 5, gone};
   imposter.volumes["attached"] = {"in-use", 5, gone};
   imposter.volumes["alive"] = {"available", 5, alive};
   imposter.volumes["others"] = {"available", 5, {}};
+  imposter.volumes["lost"] = {"available", 5, lost};  // of a node that this tree never had
   Look();
   EXPECT_EQ(leaks.size(), 0u);
   Look();
   EXPECT_THAT(leaks, ElementsAre("2 volumes"));
-  EXPECT_EQ(imposter.volumes.size(), 4u) << "the node's own, attached, alive and others";
+  EXPECT_EQ(imposter.volumes.size(), 5u) << "the node's own, attached, alive, others and lost";
   EXPECT_FALSE(imposter.volumes.contains("leaked") || imposter.volumes.contains("broken"));
 }
 
