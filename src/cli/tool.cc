@@ -144,6 +144,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   context.make_provider = [&](const ProviderName& name) {
     std::shared_ptr<const driver::ProviderConfig> provider = loaded->providers.at(name);
     driver::ProviderEnvironment environment{loop, random, blocking_pool, store, nodes, images, [] {}};
+    environment.is_for_one_command = true;
     return driver::CreateGuarded(drivers, std::move(environment), provider);
   };
   context.ask_launcher = [&loop, port = config.webapp.port](std::string hostname, std::string target) {

@@ -40,6 +40,9 @@ struct ProviderEnvironment {
   ProviderObserver* observer = nullptr;
   // Null where nobody follows requests: in the builder and the command line.
   store::RequestCache* requests = nullptr;
+  // The provider lives for a few calls, in the command line: it offers nothing to other
+  // processes, so it opens no port.
+  bool is_for_one_command = false;
 };
 
 // Told by the core about things that happened to the provider's nodes.

@@ -33,3 +33,10 @@ def test_the_cloud_is_controlled_over_http(site):
     site.config(providers=[fake_provider(simulation={**simulation, "create-latency": 0.2})])
     wait_for(lambda: ask(port, "GET", "/settings")[1]["create-latency"] == 0.2, "the new settings are in force")
     assert ask(port, "PUT", "/settings", {"limits": {"instances": 1}})[1]["limits"]["instances"] == 1
+
+
+# D-81
+def test_a_command_opens_no_port(site):
+    config = site.config(providers=[fake_provider(simulation={"control-port": free_port()})])
+    done = site.tool("alien-list", config=config, check=True)
+    assert "control" not in done.stderr and "Serving" not in done.stderr, done.stderr

@@ -20,7 +20,8 @@ std::unique_ptr<driver::statemachine::Adapter> FakeDriver::CreateAdapter(
   auto fake_config = std::dynamic_pointer_cast<const FakeConfig>(config);
   FakeCloud& cloud =
       clouds_->Of(fake_config->name, environment.loop, environment.random, fake_config->simulation);
-  std::shared_ptr<FakeControl> control = ControlOf(*fake_config, cloud, environment.loop);
+  std::shared_ptr<FakeControl> control;
+  if (!environment.is_for_one_command) control = ControlOf(*fake_config, cloud, environment.loop);
   return std::make_unique<FakeAdapter>(cloud, fake_config, std::move(control));
 }
 
@@ -36,9 +37,9 @@ std::shared_ptr<FakeControl> FakeDriver::ControlOf(const FakeConfig& config, Fak
   try {
     control = std::make_shared<FakeControl>(loop, cloud, *port);
     logger.Info("The simulated cloud of provider {} is controlled at port {}", config.name, control->port());
-  } catch (const Error& error) {
-    logger.Info("The simulated cloud of provider {} cannot be controlled here: {}", config.name,
-                error.message());
+  } catch (const Error&) {
+    logger.Info("The simulated cloud of provider {} cannot be controlled here: control-port {} is taken",
+                config.name, *port);
   }
   open = {*port, control};
   return control;
