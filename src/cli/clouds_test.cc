@@ -96,8 +96,14 @@ TEST_F(CloudsTest, ACloudThatCannotBeAskedIsAWarning) {
   EXPECT_EQ(log_.Count("Exception listing aliens for cloud: the cloud is down"), 1);
 }
 
+// operations.5.7. Whether the provider's configuration lists the image does not matter (here it lists
+// none): what has a record is known, and a builder's to delete.
 TEST_F(CloudsTest, AlienImagesAreNoReadyUploads) {
-  contents_[ProviderName("cloud")].images = {{.name = "debian-1", .id = "img-1"}};
+  const std::string uploads = "/nodepool/images/debian/builds/abc/providers/cloud/images/";
+  Put(uploads + "0000000001", R"({"state": "failed", "external_id": "img-1"})");
+  Put(uploads + "0000000002", R"({"state": "ready", "external_id": "img-2"})");
+  contents_[ProviderName("cloud")].images = {{.name = "debian-1", .id = "img-1"},
+                                             {.name = "debian-2", .id = "img-2"}};
   EXPECT_EQ(ShownAsJson(AlienImageListing(std::nullopt)),
             R"([{"provider":"cloud","name":"debian-1","image_id":"img-1"}])"
             "\n");
