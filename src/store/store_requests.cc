@@ -6,6 +6,16 @@
 #include "store/transaction.h"
 
 namespace nodepool::store {
+namespace {
+
+Task<> RemoveLockOf(Store& store, RequestId id) { co_await store.RemoveRequestLock(id); }
+
+Task<> Leave(Store& store, LockedRequest& locked, bool is_gone) {
+  co_await locked.Unlock();
+  if (is_gone) co_await store.RemoveRequestLock(locked.id());
+}
+
+}  // namespace
 
 Task<RequestId> Store::CreateRequest(std::string precedence, NodeRequest request, bool is_ephemeral) {
   if (!request.event_id) request.event_id = random_.UuidHex();
@@ -55,10 +65,11 @@ Task<std::optional<LockedRequest>> Store::AcceptRequest(StoredRequest seen,
   } catch (...) {
     fault = std::current_exception();
   }
+  bool is_gone = fault && VerdictOf(fault) == Verdict::kNotFound;
+  Task<> leave = Leave(*this, *locked, is_gone);
   co_await StayAwake();
-  co_await Shielded(locked->Unlock());
-  if (fault && VerdictOf(fault) != Verdict::kNotFound) std::rethrow_exception(fault);
-  if (fault) co_await RemoveRequestLock(seen.id);
+  co_await Shielded(std::move(leave));
+  if (fault && !is_gone) std::rethrow_exception(fault);
   co_return std::nullopt;
 }
 
@@ -72,7 +83,9 @@ Task<std::optional<LockedRequest>> Store::TryLockRequest(RequestId id) {
   co_await StayAwake();
   std::optional<StoredRequest> request = co_await ReadLocked<StoredRequest>(id, *lock);
   if (request) co_return LockedRequest(*this, std::move(*request), std::move(*lock));
-  co_await RemoveRequestLock(id);
+  Task<> remove = RemoveLockOf(*this, id);
+  co_await StayAwake();
+  co_await Shielded(std::move(remove));
   co_return std::nullopt;
 }
 

@@ -207,6 +207,30 @@ TEST_F(StoreTest, ACancelledAcceptanceLeavesNoContender) {
   }
 }
 
+// D-06
+TEST_F(StoreTest, ATaskThatIsToldToStopRemovesTheLockDirectoryOfAVanishedRequest) {
+  struct Locking {
+    static Task<> Run(Store& store, RequestId id) { co_await store.TryLockRequest(id); }
+  };
+  std::string directory = "/nodepool/requests-lock/200-0000000000";
+  RequestId id = w.Run(w.store.CreateRequest("200", Requested("small"), false));
+  w.memory.SetLatency(std::chrono::milliseconds(4));
+  TaskGroup group(w.time.loop(), log::Logger("test"));
+  TaskGroup::TaskId task = group.Spawn("lock", Locking::Run(w.store, id));
+  auto await_contenders = [&](std::size_t count) {
+    for (int i = 0; i < 100 && w.Children(directory).size() != count; ++i) {
+      w.time.Advance(std::chrono::milliseconds(1));
+    }
+    ASSERT_EQ(w.Children(directory).size(), count);
+  };
+  await_contenders(1);
+  w.Erase("/nodepool/requests/" + id.value);
+  await_contenders(0);
+  group.Cancel(task);
+  w.Run(group.Join());
+  EXPECT_TRUE(w.Children("/nodepool/requests-lock").empty());
+}
+
 TEST_F(StoreTest, CreatingALockedNodeIsTwoWrites) {
   NewNode();
   std::optional<LockedNode> node;
