@@ -123,13 +123,17 @@ Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
                   std::chrono::duration_cast<std::chrono::seconds>(pause).count());
   }
   if (outcome.is_ready) retries_.Succeeded(image);
+  Task<> end = End(std::move(build), lock, settings, std::move(outcome));
   co_await StayAwake();
-  Task<> finish = Finish(build, lock, settings, outcome);
-  co_await Shielded(std::move(finish));
-  if (outcome.is_ready) co_return true;
-  Task<> tidy = RemoveTemporary(context_);
-  co_await Shielded(std::move(tidy));
+  co_await Shielded(std::move(end));
   co_return true;
+}
+
+Task<> BuildWorker::End(store::StoredBuild build, zk::HeldLock lock, config::DiskImage image,
+                        Outcome outcome) {
+  Task<> finish = Finish(std::move(build), lock, std::move(image), outcome);
+  co_await std::move(finish);
+  if (!outcome.is_ready) co_await RemoveTemporary(context_);
 }
 
 Task<BuildWorker::Outcome> BuildWorker::Make(store::BuildKey build, const config::Config& config,

@@ -30,6 +30,8 @@ class BuildWorker : public Worker {
   Task<Outcome> Make(store::BuildKey build, const config::Config& config, const config::DiskImage& image);
   Task<Outcome> RunCommands(store::BuildKey build, const config::Config& config,
                             const config::DiskImage& image, std::string log);
+  // All that is done once the command has ended, however it did; to be shielded.
+  Task<> End(store::StoredBuild build, zk::HeldLock lock, config::DiskImage image, Outcome outcome);
   Task<> Finish(store::StoredBuild build, zk::HeldLock lock, config::DiskImage image, Outcome outcome);
   Task<std::string> FindMissing(store::BuildKey build, std::vector<std::string> formats);
   Task<> Report(store::StoredBuild build, Outcome outcome);

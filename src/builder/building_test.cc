@@ -154,6 +154,17 @@ TEST_F(BuilderTest, AStopEndsTheBuildAndSaysThatItFailed) {
   time_.Run(store_->Unlock(*lock));
 }
 
+// D-41
+TEST_F(BuilderTest, ABuildThatIsToldToStopLeavesNoTemporaryDirectories) {
+  Host& host = Start();
+  time_.Advance(1min);
+  ASSERT_EQ(host.runner.running, 1);
+  ASSERT_THAT(host.files.temporary, ElementsAre());
+  Stop(host);
+  EXPECT_EQ(host.runner.ended_count, 1);
+  EXPECT_THAT(host.files.temporary, ElementsAre()) << "nobody else looks: the builder has ended";
+}
+
 TEST_F(BuilderTest, AStopEndsThoughZooKeeperIsAway) {
   Host& host = Start();
   time_.Advance(1min);

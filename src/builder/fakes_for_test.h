@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "async/loop.h"
@@ -21,7 +22,7 @@ class MemoryFiles : public LocalFiles {
   std::set<std::string> names;  // in images-dir
   std::map<std::string, std::string> logs;
   bool is_broken = false;
-  int temporary_looks = 0;
+  std::vector<std::string> temporary;  // what builds left outside of images-dir
 
   Task<LocalBuilds> Scan(std::string, std::set<ImageName> images) override {
     RequireWorking();
@@ -62,9 +63,7 @@ class MemoryFiles : public LocalFiles {
   }
 
   Task<std::vector<std::string>> RemoveTemporary(std::string) override {
-    ++temporary_looks;
-    std::vector<std::string> none;
-    co_return none;
+    co_return std::exchange(temporary, {});
   }
 
   bool Has(const store::BuildKey& build) const {
@@ -77,7 +76,16 @@ class MemoryFiles : public LocalFiles {
   }
 };
 
-// Stands in for disk-image-create: takes its time and adds the names of its files.
+// The image that a disk-image-create of these words makes.
+inline std::string ImageOf(const std::vector<std::string>& words) {
+  auto place = std::ranges::find(words, "-o");
+  std::string base = place == words.end() ? std::string() : *(place + 1);
+  base.erase(0, base.rfind('/') + 1);
+  return base.substr(0, base.rfind('-'));
+}
+
+// Stands in for disk-image-create: takes its time and adds the names of its files, or,
+// told to end, leaves a temporary directory behind.
 class FakeRunner : public process::Runner {
  public:
   FakeRunner(Loop& loop, MemoryFiles& files) : loop_(loop), files_(files) {}
@@ -105,6 +113,7 @@ class FakeRunner : public process::Runner {
     --running;
     if (error) {
       ++ended_count;
+      files_.temporary.push_back("/tmp/dib_build." + std::to_string(ended_count));
       std::rethrow_exception(error);
     }
     exit.code = exit.is_timed_out ? -9 : next_code();
