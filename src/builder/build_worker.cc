@@ -19,6 +19,15 @@ struct BuildWorker::Outcome {
   Duration took{0};
 };
 
+// A build under way.
+struct BuildWorker::Job {
+  store::StoredBuild build;
+  zk::HeldLock lock;
+  config::DiskImage image;  // as configured when it began
+  // The request that it serves: the one that was there when it began.
+  std::optional<store::Revision> request;
+};
+
 BuildWorker::BuildWorker(Context& context)
     : Worker(context, "BuildWorker"), retries_(context.intervals.first_retry, context.intervals.last_retry) {}
 
@@ -77,40 +86,34 @@ Task<> BuildWorker::Build(ImageName image, std::string circumstances) {
 }
 
 // What the cache told may be old: the records are read again under the lock.
-Task<bool> BuildWorker::IsStillDue(ImageName image) {
+Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
   std::vector<store::StoredBuild> builds = co_await context_.store.ListBuilds(image);
   co_await RefreshLocal(context_);
   std::optional<sched::ImageWish> wish = WishOf(*context_.config, image);
   if (!wish) co_return false;
   sched::ImageView view = ViewOf(context_, image, builds);
   view.is_build_locked = false;  // by us
+  view.is_requested = is_requested;
   sched::BuildDecision decision = DecideBuild(view, *wish, context_.loop.Now());
   if (decision.reason) logger_.Info("Building image {}: {}", image, ToString(*decision.reason));
   co_return decision.reason.has_value();
 }
 
 Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
-  bool is_due = co_await IsStillDue(image);
+  std::optional<store::Revision> request = co_await context_.store.ReadBuildRequest(image);
+  bool is_due = co_await IsStillDue(image, request.has_value());
   if (!is_due) co_return false;
   std::shared_ptr<const driver::LoadedConfig> config = context_.config;
-  const config::DiskImage& settings = config->common.diskimages.at(image);
+  Job job{.build = {}, .lock = lock, .image = config->common.diskimages.at(image), .request = request};
   std::string circumstances = Circumstances(image);
-
-  ImageBuild record;
-  record.state = ImageState::kBuilding;
-  record.state_time = context_.loop.Now();
-  record.builder = context_.identity.fqdn;
-  record.builder_id = context_.identity.builder_id;
-  record.formats = settings.formats;
-  record.username = record.python_path = std::nullopt;
-  Task<store::StoredBuild> create = context_.store.CreateBuild(image, std::move(record), lock);
-  store::StoredBuild build = co_await std::move(create);
+  Task<store::StoredBuild> create = context_.store.CreateBuild(image, NewRecord(job.image), lock);
+  job.build = co_await std::move(create);
   // From here on: died before the last write, the record stays `building` without a
   // lock; any builder's CleanupWorker removes it, and then ours the files.
   Outcome outcome;
   std::exception_ptr error;
   try {
-    Task<Outcome> make = Make(build.id, config->common, settings);
+    Task<Outcome> make = Make(job.build.id, config->common, job.image);
     outcome = co_await std::move(make);
   } catch (...) {
     error = std::current_exception();
@@ -119,21 +122,25 @@ Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
   bool is_stopped = error && VerdictOf(error) == Verdict::kCancelled;
   if (!outcome.is_ready && !is_stopped) {
     Duration pause = retries_.Failed(image, std::move(circumstances), context_.loop.SteadyNow());
-    logger_.Error("Build {} failed: {}. Next attempt in {} s", build.id, outcome.fault,
+    logger_.Error("Build {} failed: {}. Next attempt in {} s", job.build.id, outcome.fault,
                   std::chrono::duration_cast<std::chrono::seconds>(pause).count());
   }
   if (outcome.is_ready) retries_.Succeeded(image);
-  Task<> end = End(std::move(build), lock, settings, std::move(outcome));
+  Task<> end = End(std::move(job), std::move(outcome));
   co_await StayAwake();
   co_await Shielded(std::move(end));
   co_return true;
 }
 
-Task<> BuildWorker::End(store::StoredBuild build, zk::HeldLock lock, config::DiskImage image,
-                        Outcome outcome) {
-  Task<> finish = Finish(std::move(build), lock, std::move(image), outcome);
-  co_await std::move(finish);
-  if (!outcome.is_ready) co_await RemoveTemporary(context_);
+ImageBuild BuildWorker::NewRecord(const config::DiskImage& image) const {
+  ImageBuild record;
+  record.state = ImageState::kBuilding;
+  record.state_time = context_.loop.Now();
+  record.builder = context_.identity.fqdn;
+  record.builder_id = context_.identity.builder_id;
+  record.formats = image.formats;
+  record.username = record.python_path = std::nullopt;
+  return record;
 }
 
 Task<BuildWorker::Outcome> BuildWorker::Make(store::BuildKey build, const config::Config& config,
@@ -198,33 +205,43 @@ Task<std::string> BuildWorker::FindMissing(store::BuildKey build, std::vector<st
   co_return std::string();
 }
 
-Task<> BuildWorker::Finish(store::StoredBuild build, zk::HeldLock lock, config::DiskImage image,
-                           Outcome outcome) {
+Task<> BuildWorker::End(Job job, Outcome outcome) {
+  Task<bool> record = Record(job, outcome);
+  bool is_recorded = co_await std::move(record);
+  if (!outcome.is_ready) co_await RemoveTemporary(context_);
+  if (!is_recorded) co_return;
+  if (outcome.is_ready && job.request) {
+    co_await context_.store.RemoveBuildRequest(job.build.id.image, *job.request);
+  }
+  Task<> report = Report(job.build, outcome);
+  co_await std::move(report);
+}
+
+// Whether it could be recorded. If not, nobody will ever want the files.
+Task<bool> BuildWorker::Record(Job& job, const Outcome& outcome) {
   std::exception_ptr error;
-  bool is_requested = context_.images.build_requests().contains(build.id.image);
   try {
     auto change = [&](ImageBuild& record) {
       record.state = outcome.is_ready ? ImageState::kReady : ImageState::kFailed;
       record.state_time = context_.loop.Now();
-      record.username = image.username;
-      record.python_path = image.python_path;
-      record.shell_type = image.shell_type;
+      record.username = job.image.username;
+      record.python_path = job.image.python_path;
+      record.shell_type = job.image.shell_type;
       if (!outcome.is_ready) record.formats.clear();
       return store::Change::kWrite;
     };
-    co_await context_.store.UpdateBuild(build, lock, change);
-    if (outcome.is_ready && is_requested) co_await context_.store.RemoveBuildRequest(build.id.image);
+    co_await context_.store.UpdateBuild(job.build, job.lock, change);
   } catch (...) {
     error = std::current_exception();
   }
+  const store::BuildKey& build = job.build.id;
   if (error) {
-    logger_.Error("Build {} is thrown away, its end cannot be recorded: {}", build.id, MessageOf(error));
-    co_await context_.files.RemoveBuild(context_.images_dir(), build.id);
-    co_return;
+    logger_.Error("Build {} is thrown away, its end cannot be recorded: {}", build, MessageOf(error));
+    co_await context_.files.RemoveBuild(context_.images_dir(), build);
+    co_return false;
   }
-  if (outcome.is_ready) logger_.Info("Build {} is ready", build.id);
-  Task<> report = Report(build, outcome);
-  co_await std::move(report);
+  if (outcome.is_ready) logger_.Info("Build {} is ready", build);
+  co_return true;
 }
 
 Task<> BuildWorker::Report(store::StoredBuild build, Outcome outcome) {

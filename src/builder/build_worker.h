@@ -20,19 +20,21 @@ class BuildWorker : public Worker {
 
  private:
   struct Outcome;
+  struct Job;
 
   SteadyTime Consider() override;
   std::string Circumstances(const ImageName& image) const;
   Task<> Build(ImageName image, std::string circumstances);
   // Whether it was due.
   Task<bool> BuildLocked(ImageName image, zk::HeldLock lock);
-  Task<bool> IsStillDue(ImageName image);
+  Task<bool> IsStillDue(ImageName image, bool is_requested);
+  ImageBuild NewRecord(const config::DiskImage& image) const;
   Task<Outcome> Make(store::BuildKey build, const config::Config& config, const config::DiskImage& image);
   Task<Outcome> RunCommands(store::BuildKey build, const config::Config& config,
                             const config::DiskImage& image, std::string log);
   // All that is done once the command has ended, however it did; to be shielded.
-  Task<> End(store::StoredBuild build, zk::HeldLock lock, config::DiskImage image, Outcome outcome);
-  Task<> Finish(store::StoredBuild build, zk::HeldLock lock, config::DiskImage image, Outcome outcome);
+  Task<> End(Job job, Outcome outcome);
+  Task<bool> Record(Job& job, const Outcome& outcome);
   Task<std::string> FindMissing(store::BuildKey build, std::vector<std::string> formats);
   Task<> Report(store::StoredBuild build, Outcome outcome);
 

@@ -73,6 +73,61 @@ TEST_F(BuilderTest, FailingBuildsAreTriedLessAndLess) {
   EXPECT_FALSE(Exists("/nodepool/images/debian/request-build"));
 }
 
+// A request is served by a build that began after it was made (builder.md 6.2).
+TEST_F(BuilderTest, ARequestDuringABuildIsServedByAnother) {
+  Host& host = Start();
+  time_.Advance(1min);
+  ASSERT_EQ(host.runner.running, 1) << "the image was missing";
+  time_.Run(store_->RequestBuild(ImageName("debian")));
+  EXPECT_TRUE(AwaitUploads(2));
+  EXPECT_EQ(host.runner.ran.size(), 2u);
+  EXPECT_FALSE(Exists("/nodepool/images/debian/request-build"));
+  time_.Advance(1h);
+  EXPECT_EQ(host.runner.ran.size(), 2u);
+}
+
+TEST_F(BuilderTest, ARequestThatWasThereIsServedByTheBuildThatWasDueAnyway) {
+  time_.Run(store_->RequestBuild(ImageName("debian")));
+  Host& host = Start();
+  EXPECT_TRUE(AwaitUploads(1));
+  EXPECT_FALSE(Exists("/nodepool/images/debian/request-build"));
+  time_.Advance(1h);
+  EXPECT_EQ(host.runner.ran.size(), 1u);
+}
+
+// Others may remove a request and make it again, or write it, while the build runs that serves it.
+TEST_F(BuilderTest, ARequestMadeAgainDuringItsBuildIsServedByAnother) {
+  std::string path = "/nodepool/images/debian/request-build";
+  Host& host = Start();
+  ASSERT_TRUE(AwaitUploads(1));
+  std::vector<std::function<void()>> ways = {[&] {
+                                               zk_.tree().Delete({path, -1}, 0);
+                                               time_.Run(store_->RequestBuild(ImageName("debian")));
+                                             },
+                                             [&] {
+                                               zk_.tree().Set({path, "again", -1}, 0, time_.clock().Now());
+                                             }};
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    std::size_t before = host.runner.ran.size();
+    time_.Run(store_->RequestBuild(ImageName("debian")));
+    ASSERT_TRUE(Await([&] { return host.runner.ran.size() == before + 1; }));
+    ways[i]();
+    EXPECT_TRUE(Await([&] { return !Exists(path); })) << i;
+    EXPECT_EQ(host.runner.ran.size(), before + 2) << i;
+  }
+}
+
+TEST_F(BuilderTest, ARequestIsServedOnceThoughTwoBuildersSeeIt) {
+  Host& one = Start("nb01");
+  Host& two = Start("nb02");
+  ASSERT_TRUE(AwaitUploads(1));
+  time_.Run(store_->RequestBuild(ImageName("debian")));
+  EXPECT_TRUE(Await([&] { return Builds(ImageState::kReady).size() == 2; }));
+  time_.Advance(1h);
+  EXPECT_EQ(one.runner.ran.size() + two.runner.ran.size(), 2u);
+  EXPECT_FALSE(Exists("/nodepool/images/debian/request-build"));
+}
+
 TEST_F(BuilderTest, AtMostSoManyAtATime) {
   workers_.builds = 2;
   diskimages_ = "[{name: a}, {name: b}, {name: c}, {name: d}]";

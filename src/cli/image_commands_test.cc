@@ -38,6 +38,13 @@ class ImageCommandTest : public CommandTest {
     EXPECT_EQ(time_.Run(std::move(command)), 0);
     return out_.str();
   }
+  // As a builder does.
+  void ServeRequest() { zk_.tree().Delete({"/nodepool/images/deb-12/request-build", -1}, 0); }
+  void Erase(const std::string& path) {
+    zk::Result<zk::Children> children = zk_.tree().GetChildren(path);
+    for (const std::string& child : children->names) Erase(path + "/" + child);
+    zk_.tree().Delete({path, -1}, 0);
+  }
   void Configure(bool is_paused = false) {
     config::DiskImage& image = config_->common.diskimages[ImageName("deb-12")];
     image.name = ImageName("deb-12");
@@ -128,7 +135,7 @@ TEST_F(ImageCommandTest, WaitsUntilTheBuildIsReadyAndTellsOfProgress) {
   time_.Advance(std::chrono::seconds(5));
   EXPECT_THAT(out_.str(), HasSubstr(name + ": failed; the builder tries again\n"));
   EXPECT_FALSE(waiting.status);
-  time_.Run(others_.RemoveBuildRequest(ImageName("deb-12")));
+  ServeRequest();
   time_.Advance(std::chrono::seconds(5));
   EXPECT_EQ(waiting.status, 0);
 }
@@ -151,7 +158,7 @@ TEST_F(ImageCommandTest, ShowsTheLogOfABuildOnThisHost) {
   EXPECT_THAT(out_.str(), ::testing::EndsWith("first line\nsecond line\n"));
   log << std::string(200'000, 'x') << "\nlast line\n" << std::flush;
   Put(build, R"({"state": "ready", "state_time": 2})");
-  time_.Run(others_.RemoveBuildRequest(ImageName("deb-12")));
+  ServeRequest();
   time_.Advance(std::chrono::seconds(5));
   EXPECT_EQ(waiting.status, 0);
   EXPECT_THAT(out_.str(), HasSubstr("[...]\nlast line\n")) << "of too much only the end is shown";
@@ -204,7 +211,7 @@ TEST_F(ImageCommandTest, AnUpdateIsABuildAndItsUpload) {  // D-70
   EXPECT_TRUE(Exists("/nodepool/images/deb-12/request-build"));
   std::string build = "/nodepool/images/deb-12/builds/fedcba9876543210fedcba9876543210";
   Put(build, R"({"state": "ready", "state_time": 2})");
-  time_.Run(others_.RemoveBuildRequest(ImageName("deb-12")));
+  ServeRequest();
   time_.Advance(std::chrono::seconds(5));
   EXPECT_FALSE(waiting.status);
   Put(build + "/providers/cloud/images/0000000001", R"({"state": "ready", "state_time": 2})");

@@ -288,7 +288,7 @@ TEST(ImageCache, KnowsWhoWorksAndWhatWasAskedFor) {
   EXPECT_EQ(cache.malformed_count(), 0u);
   w.Run(w.store.Unlock(*lock));
   w.Run(w.store.Unlock(*uploads));
-  w.Run(w.store.RemoveBuildRequest(image));
+  w.Erase("/nodepool/images/deb12/request-build");
   w.Erase("/nodepool/images/deb12/builds/empty");
   settle();
   EXPECT_FALSE(cache.IsBuildLocked(image));

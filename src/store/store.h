@@ -222,7 +222,10 @@ class Store {
 
   // What the operator wants (builder.md 14). All may be repeated.
   Task<> RequestBuild(ImageName image);
-  Task<> RemoveBuildRequest(ImageName image);
+  // The request for a build as it stands, directly read; nullopt: there is none.
+  Task<std::optional<Revision>> ReadBuildRequest(ImageName image);
+  // Removes the request that was `seen`. One that was made or written since stays.
+  Task<> RemoveBuildRequest(ImageName image, Revision seen);
   // Error(kNotFound): there is no such image.
   Task<> PauseImage(ImageName image);
   Task<> UnpauseImage(ImageName image);

@@ -255,7 +255,21 @@ Task<bool> Store::RemoveImage(ImageName image) {
 
 Task<> Store::RequestBuild(ImageName image) { co_await Ensure(paths::BuildRequest(image)); }
 
-Task<> Store::RemoveBuildRequest(ImageName image) { co_await Delete(paths::BuildRequest(image)); }
+Task<std::optional<Revision>> Store::ReadBuildRequest(ImageName image) {
+  zk::Result<zk::NodeData> read = co_await Get(paths::BuildRequest(image));
+  if (!read) co_return std::nullopt;
+  co_return RevisionOf(read->stat);
+}
+
+Task<> Store::RemoveBuildRequest(ImageName image, Revision seen) {
+  std::optional<Revision> now = co_await ReadBuildRequest(image);
+  if (!now || now->mzxid != seen.mzxid) co_return;
+  std::string path = paths::BuildRequest(image);
+  std::function<Task<zk::Result<>>()> attempt = [&] { return client_.Delete(path, seen.version); };
+  zk::Result<> removed = co_await Repeat(loop_, random_, std::move(attempt));
+  if (removed || removed.error() == zk::Code::kNoNode || removed.error() == zk::Code::kBadVersion) co_return;
+  throw Error(Verdict::kFail, fmt::format("deleting {}: {}", path, zk::ToString(removed.error())));
+}
 
 Task<> Store::PauseImage(ImageName image) { co_await Make(paths::Pause(image)); }
 

@@ -159,12 +159,31 @@ TEST_F(StoreImagesTest, PausingAndAskingMayBeRepeated) {
   for (int i = 0; i < 2; ++i) w.Run(w.store.RequestBuild(kImage));
   for (int i = 0; i < 2; ++i) w.Run(w.store.PauseImage(kImage));
   EXPECT_THAT(w.Children("/nodepool/images/debian"), ElementsAre("pause", "request-build"));
-  for (int i = 0; i < 2; ++i) w.Run(w.store.RemoveBuildRequest(kImage));
+  Revision request = w.Run(w.store.ReadBuildRequest(kImage)).value();
+  for (int i = 0; i < 2; ++i) w.Run(w.store.RemoveBuildRequest(kImage, request));
+  EXPECT_FALSE(w.Run(w.store.ReadBuildRequest(kImage)));
   for (int i = 0; i < 2; ++i) w.Run(w.store.UnpauseImage(kImage));
   EXPECT_THAT(w.Children("/nodepool/images/debian"), ElementsAre());
 }
 
-// coordination.17.34
+TEST_F(StoreImagesTest, OnlyTheRequestThatWasSeenIsRemoved) {
+  std::string path = "/nodepool/images/debian/request-build";
+  w.Run(w.store.RequestBuild(kImage));
+  Revision first = w.Run(w.store.ReadBuildRequest(kImage)).value();
+  w.Run(w.store.RequestBuild(kImage));
+  EXPECT_EQ(w.Run(w.store.ReadBuildRequest(kImage)).value().mzxid, first.mzxid) << "it is still the same";
+  w.Erase(path);
+  w.Run(w.store.RequestBuild(kImage));
+  w.Run(w.store.RemoveBuildRequest(kImage, first));
+  Revision second = w.Run(w.store.ReadBuildRequest(kImage)).value();
+  w.Put(path, "by another program");
+  w.Run(w.store.RemoveBuildRequest(kImage, second));
+  Revision third = w.Run(w.store.ReadBuildRequest(kImage)).value();
+  w.Run(w.store.RemoveBuildRequest(kImage, third));
+  EXPECT_FALSE(w.Run(w.store.ReadBuildRequest(kImage)));
+}
+
+// coordination.17.34, B-export-import
 TEST_F(StoreImagesTest, WhatIsExportedCanBeImported) {
   StoredBuild build = CreateBuild();
   CreateUpload(build);
