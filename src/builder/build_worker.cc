@@ -43,7 +43,8 @@ std::string BuildWorker::Circumstances(const ImageName& image) const {
 SteadyTime BuildWorker::Consider() {
   SteadyTime now = context_.loop.SteadyNow();
   SteadyTime next = SteadyTime::max();
-  for (const auto& [name, image] : context_.config->common.diskimages) {
+  for (const config::DiskImage* image : config::AsListed(context_.config->common.diskimages)) {
+    const ImageName& name = image->name;
     if (building_.contains(name)) continue;
     sched::BuildDecision decision =
         DecideBuild(ViewOf(context_, name), *WishOf(*context_.config, name), context_.loop.Now());

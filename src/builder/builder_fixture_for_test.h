@@ -130,6 +130,12 @@ class BuilderTest : public ::testing::Test {
     std::erase_if(uploads, [&](const auto& upload) { return upload.record.state != state; });
     return uploads;
   }
+  // The images that the host built, in order.
+  static std::vector<std::string> Built(const Host& host) {
+    std::vector<std::string> images;
+    for (const auto& words : host.runner.ran) images.push_back(ImageOf(words));
+    return images;
+  }
   bool Exists(const std::string& path) { return zk_.tree().Exists(path).has_value(); }
   drivers::FakeCloud& cloud(const std::string& name = "cloud") { return *clouds_->Find(ProviderName(name)); }
   // Changes what the cloud is like, behind the builder's back.

@@ -138,6 +138,16 @@ TEST_F(BuilderTest, AtMostSoManyAtATime) {
   EXPECT_EQ(host.runner.most_running, 2);
 }
 
+// builder.md 3.4
+TEST_F(BuilderTest, ImagesAreBuiltInTheOrderOfTheConfiguration) {
+  diskimages_ = "[{name: c}, {name: a, abstract: true}, {name: d}, {name: b, parent: a}]";
+  providers_ = Provider("cloud", "{name: b}, {name: c}, {name: d}");
+  Load();
+  Host& host = Start();
+  ASSERT_TRUE(Await([&] { return cloud().images().size() == 3; }));
+  EXPECT_THAT(Built(host), ElementsAre("c", "d", "b"));
+}
+
 TEST_F(BuilderTest, TheNumberOfBuildsAtATimeChangesWhileItRuns) {
   diskimages_ = "[{name: a}, {name: b}, {name: c}, {name: d}]";
   providers_ = Provider("cloud", "{name: a}, {name: b}, {name: c}, {name: d}");

@@ -64,6 +64,7 @@ struct Label {
 // A disk image with everything inherited from its parents (configuration.md 7).
 struct DiskImage {
   ImageName name;
+  int position = 0;  // in the list of the file
   std::vector<std::string> elements;
   std::map<std::string, std::string> env_vars;  // may hold secrets: never logged
   std::string release;

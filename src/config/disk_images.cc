@@ -135,14 +135,23 @@ std::map<ImageName, DiskImage> ReadDiskImages(const Section& root) {
   SectionsByName by_name;
   for (const Section& entry : entries) by_name[entry.Text("name")] = &entry;
   std::map<ImageName, DiskImage> images;
+  int position = 0;
   for (const Section& entry : entries) {
     if (entry.Bool("abstract")) continue;
     DiskImage image;
+    image.position = position++;
     for (const Section* level : Lineage(entry, by_name)) Apply(*level, image);
     image.name = ImageName(entry.Text("name"));
     images[image.name] = std::move(image);
   }
   return images;
+}
+
+std::vector<const DiskImage*> AsListed(const std::map<ImageName, DiskImage>& images) {
+  std::vector<const DiskImage*> listed;
+  for (const auto& [name, image] : images) listed.push_back(&image);
+  std::ranges::stable_sort(listed, {}, &DiskImage::position);
+  return listed;
 }
 
 std::string Fingerprint(const DiskImage& image) {

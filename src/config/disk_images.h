@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/ids.h"
 #include "config/config.h"
@@ -13,6 +14,9 @@ namespace nodepool::config {
 // (configuration.md 7.2). Throws Error(kInvalid): unknown or endless parents, values
 // of no use.
 std::map<ImageName, DiskImage> ReadDiskImages(const Section& root);
+
+// The images in the order of the file.
+std::vector<const DiskImage*> AsListed(const std::map<ImageName, DiskImage>& images);
 
 // What a change of decides that an image has changed (configuration.md 7.5), as one
 // text. Holds secrets: for comparing only.

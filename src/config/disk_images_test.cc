@@ -83,6 +83,13 @@ diskimages:
   EXPECT_THAT(image.formats, ElementsAre("raw", "vhd"));
   EXPECT_FALSE(image.delete_after_upload);
   EXPECT_EQ(image.rebuild_age, std::chrono::seconds(5));
+// builder.md 3.4
+TEST(DiskImagesTest, TheirOrderInTheFileIsKnown) {
+  auto images =
+      ReadImages("diskimages: [{name: c}, {name: p, abstract: true}, {name: a}, {name: b, parent: p}]");
+  std::vector<std::string> names;
+  for (const DiskImage* image : AsListed(images)) names.push_back(image->name.value);
+  EXPECT_THAT(names, ElementsAre("c", "a", "b"));
 }
 
 TEST(DiskImagesTest, AbsentMetadataClearsTheParents) {
