@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/json/parse.hpp>
 #include <filesystem>
 #include <fstream>
 
@@ -243,8 +244,11 @@ TEST_F(ImageCommandTest, DeletingMarks) {
 
 // operations.5.8, 16.9
 TEST_F(ImageCommandTest, ExportAndImport) {
+  Configure();
   PutBuild();
   PutUpload();
+  Done(PauseImage(context_, ImageName("deb-12")));
+  Done(RequestBuild(context_, ImageName("deb-12"), false));
   std::string folder = (std::filesystem::temp_directory_path() / "nodepool-export-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   std::string path = folder + "/data";
@@ -253,10 +257,28 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   struct stat status;
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
-  std::string build = Data(build_path_);
+  std::string pause = "/nodepool/images/deb-12/pause";
+  std::string build = Data(build_path_), upload = Data(upload_path_);
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_EQ(boost::json::parse(text.str()),
+            (boost::json::object{{pause, ""}, {build_path_, build}, {upload_path_, upload}}));
+  Erase("/nodepool");
+  EXPECT_EQ(Done(ImportImageData(context_, path)), "");
+  EXPECT_EQ(Data(build_path_), build);
+  EXPECT_EQ(Data(upload_path_), upload);
+  EXPECT_EQ(Data(pause), "");
+  EXPECT_FALSE(Exists("/nodepool/images/deb-12/request-build"));
+  auto lock = time_.Run(others_.TryLockUploads(Key().build, Key().provider));
+  ASSERT_TRUE(lock);
+  store::StoredUpload next = time_.Run(others_.CreateUpload(Key().build, Key().provider, {}, *lock));
+  EXPECT_EQ(next.id.upload.value, "0000000003") << "1 was restored, 2 is the lock's directory";
+  // What is there is overwritten, and nothing else touched.
   zk_.tree().Set({build_path_, "", -1}, 0, time_.clock().Now());
   EXPECT_EQ(Done(ImportImageData(context_, path)), "");
   EXPECT_EQ(Data(build_path_), build);
+  EXPECT_TRUE(time_.Run(others_.ReadUpload(next.id)));
+  time_.Run(others_.Unlock(*lock));
   std::ofstream(path) << "[]";
   EXPECT_THROW(time_.Run(ImportImageData(context_, path)), Error);
   EXPECT_THROW(time_.Run(ImportImageData(context_, folder + "/none")), Error);

@@ -230,9 +230,9 @@ class Store {
   Task<> PauseImage(ImageName image);
   Task<> UnpauseImage(ImageName image);
 
-  // Every pause, build and upload as it stands, by path; and such data put back, after
-  // which uploads get greater numbers than those in it. Error(kInvalid): a path that is
-  // none of these.
+  // Every pause, build and upload as it stands, by path; and such data put back. Later
+  // uploads get greater numbers than those in it, the same that they get from others'
+  // imports (coordination.md 14.4). Error(kInvalid): a path that is none of these.
   Task<std::map<std::string, std::string>> ExportImages();
   Task<> ImportImages(std::map<std::string, std::string> records);
 
@@ -292,7 +292,9 @@ class Store {
   Task<std::optional<Stored>> Read(typename RecordKind<Stored>::Id id);
   template <class Stored, class Record>
   Task<bool> Write(Stored& stored, std::optional<zk::HeldLock> lock, std::function<Change(Record&)> change);
-  Task<> PushNumber(std::string directory, std::int64_t number);
+  // Makes so many numbered children; those that are none of `wanted` go again.
+  Task<> MakeNumbers(std::string directory, std::int64_t count,
+                     const std::map<std::string, std::string>& wanted);
   // Locks below a record; none when the record is gone.
   Task<std::optional<zk::HeldLock>> TryLockBelow(std::string directory);
   Task<> Make(std::string path);  // an empty znode; kNotFound when its parent is missing

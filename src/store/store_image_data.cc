@@ -69,7 +69,7 @@ Task<> Store::ImportImages(std::map<std::string, std::string> records) {
     }
   }
   std::map<std::string, std::int64_t> greatest = GreatestNumbers(records);
-  for (const auto& [directory, number] : greatest) co_await PushNumber(directory, number);
+  for (const auto& [directory, number] : greatest) co_await MakeNumbers(directory, number, records);
   for (const auto& [path, data] : records) {
     co_await Ensure(path);
     std::function<Task<zk::Result<zk::Stat>>()> write = [&] { return client_.Set(path, data); };
@@ -78,19 +78,18 @@ Task<> Store::ImportImages(std::map<std::string, std::string> records) {
   }
 }
 
-// Later numbers are greater than `number`.
-Task<> Store::PushNumber(std::string directory, std::int64_t number) {
+Task<> Store::MakeNumbers(std::string directory, std::int64_t count,
+                          const std::map<std::string, std::string>& wanted) {
   co_await Ensure(directory);
-  while (true) {
+  for (std::int64_t made = 0; made < count; ++made) {
     std::function<Task<zk::Result<zk::Created>>()> attempt = [&] {
       return client_.Create(directory + "/", "", zk::CreateMode::kPersistentSequential);
     };
-    zk::Result<zk::Created> made = co_await Repeat(loop_, random_, attempt);
-    // A number that somebody has written down is passed over by making any other child.
-    std::string path = made ? made->path : directory + "/push";
-    if (!made) co_await Make(path);
-    co_await Delete(path);
-    if (made && NumberOf(UploadId(zk::BaseName(path))) >= number) co_return;
+    zk::Result<zk::Created> created = co_await Repeat(loop_, random_, attempt);
+    // Where a number was written down before its turn, any other child takes the turn.
+    std::string path = created ? created->path : directory + "/number";
+    if (!created) co_await Make(path);
+    if (!wanted.contains(path)) co_await Delete(path);
   }
 }
 

@@ -68,6 +68,7 @@ TEST_F(StoreImagesTest, BuildsAndUploadsLieWhereEverybodyLooks) {
   EXPECT_EQ(w.Run(w.store.ListUploadsOf(build.id, kCloud)).size(), 1u);
 }
 
+// B-locks
 TEST_F(StoreImagesTest, LocksExclude) {
   StoredBuild build = CreateBuild();
   StoredUpload upload = CreateUpload(build);
@@ -123,7 +124,7 @@ TEST_F(StoreImagesTest, AChangedRecordIsChangedAnew) {
               ::testing::HasSubstr("\"more\": 2"));
 }
 
-// Delete-with-uploads, empty-nodes
+// B-delete-with-uploads, B-empty-nodes, B-locks
 TEST_F(StoreImagesTest, ABuildWithUploadsIsNotRemoved) {
   StoredBuild build = CreateBuild();
   StoredUpload upload = CreateUpload(build);
@@ -195,11 +196,34 @@ TEST_F(StoreImagesTest, WhatIsExportedCanBeImported) {
   w.Erase("/nodepool/images");
   w.Run(w.store.ImportImages(data));
   EXPECT_EQ(w.Run(w.store.ExportImages()), data);
-  EXPECT_GT(CreateUpload(build).id.upload, upload.id.upload);
+  EXPECT_EQ(upload.id.upload.value, "0000000002");
+  EXPECT_EQ(CreateUpload(build).id.upload.value, "0000000004");
   EXPECT_EQ(VerdictThrown([&] {
               w.Run(w.store.ImportImages({{"/nodepool/nodes/1", "{}"}}));
             }),
             Verdict::kInvalid);
+}
+
+// The numbers of later uploads are those that the Python implementation's import makes
+// (coordination.md 14.4): as many children as the greatest number, then what is missing, then
+// the lock's directory.
+TEST_F(StoreImagesTest, NumbersAfterAnImport) {
+  auto next_after = [&](const std::vector<std::string>& numbers) {
+    std::string build = "/nodepool/images/debian/builds/" + std::string(32, 'a');
+    std::map<std::string, std::string> data = {{build, R"({"state": "ready"})"}};
+    for (const std::string& number : numbers) {
+      data[build + "/providers/cloud/images/" + number] = R"({"state": "ready"})";
+    }
+    w.Run(w.store.ImportImages(data));
+    EXPECT_EQ(w.Run(w.store.ExportImages()), data);
+    StoredUpload next = CreateUpload({{kImage, BuildId(std::string(32, 'a'))}, {}, {}});
+    w.Erase("/nodepool/images");
+    return next.id.upload.value;
+  };
+  EXPECT_EQ(next_after({"0000000001"}), "0000000003");
+  EXPECT_EQ(next_after({"0000000003"}), "0000000005");
+  EXPECT_EQ(next_after({"0000000001", "0000000003"}), "0000000005");
+  EXPECT_EQ(next_after({"0000000000"}), "0000000002");
 }
 
 // A connection that breaks at any call changes nothing about the outcome.
