@@ -59,6 +59,11 @@ class ImageCommandTest : public CommandTest {
       provider->name = ProviderName(name);
       provider->manages_images = true;
       provider->diskimages[ImageName("deb-12")] = std::make_shared<driver::ProviderDiskImage>();
+      auto label = std::make_shared<driver::LabelConfig>();
+      label->diskimage = ImageName("deb-12");
+      auto pool = std::make_shared<driver::PoolConfig>();
+      pool->labels[LabelName("small")] = std::move(label);
+      provider->pools[PoolName("main")] = std::move(pool);
       config_->providers[provider->name] = std::move(provider);
     }
   }
@@ -219,6 +224,26 @@ TEST_F(ImageCommandTest, AnUpdateIsABuildAndItsUpload) {  // D-70
   time_.Advance(std::chrono::seconds(5));
   EXPECT_EQ(waiting.status, 0);
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")")) << "the old one stays";
+}
+
+// D-70, operations.md 13.8
+TEST_F(ImageCommandTest, OnlyAnImageThatALabelUsesIsUpdated) {
+  ConfigureProviders({"cloud"});
+  auto refuse = [&](const driver::PoolConfig& pool) {
+    auto provider = std::make_shared<driver::ProviderConfig>(*config_->providers[ProviderName("cloud")]);
+    provider->pools[PoolName("main")] = std::make_shared<driver::PoolConfig>(pool);
+    config_->providers[ProviderName("cloud")] = std::move(provider);
+    EXPECT_EQ(time_.Run(RequestUpdate(context_, std::nullopt, ImageName("deb-12"), false)), 1);
+  };
+  driver::PoolConfig disabled = *config_->providers[ProviderName("cloud")]->pools.at(PoolName("main"));
+  disabled.max_servers = 0;
+  refuse(disabled);
+  refuse({});
+  EXPECT_EQ(log_.Count("No enabled label uses the image deb-12; give a label of a pool `diskimage: deb-12`, "
+                       "or build the image alone with image-build deb-12"),
+            2);
+  EXPECT_FALSE(Exists("/nodepool/images/deb-12/request-build"));
+  EXPECT_EQ(Done(RequestBuild(context_, ImageName("deb-12"), false)), "");
 }
 
 // operations.5.6, 16.7

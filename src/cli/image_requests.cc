@@ -48,6 +48,26 @@ std::vector<ProviderName> ProvidersOf(const Context& context, const std::optiona
   return providers;
 }
 
+bool Boots(const driver::PoolConfig& pool, const ImageName& image) {
+  if (pool.max_servers <= 0) return false;  // disabled
+  return std::ranges::any_of(pool.labels,
+                             [&](const auto& entry) { return entry.second->diskimage == image; });
+}
+
+// Whether any node would ever boot from the image (operations.md 13.8).
+bool IsInUse(const Context& context, const ImageName& image) {
+  for (const auto& [name, provider] : context.config->providers) {
+    for (const auto& [pool_name, pool] : provider->pools) {
+      if (Boots(*pool, image)) return true;
+    }
+  }
+  context.logger.Error(
+      "No enabled label uses the image {0}; give a label of a pool `diskimage: {0}`, or build the image "
+      "alone with image-build {0}",
+      image);
+  return false;
+}
+
 // What is waited for: a ready upload in each provider, of none of these builds, and none of
 // these itself.
 struct Awaited {
@@ -139,7 +159,7 @@ Task<int> RequestUpdate(Context& context, std::optional<ProviderName> provider, 
                   .providers = ProvidersOf(context, provider, image),
                   .old_builds = {},
                   .old_uploads = {}};
-  if (awaited.providers.empty()) co_return 1;
+  if (awaited.providers.empty() || !IsInUse(context, image)) co_return 1;
   std::vector<store::StoredBuild> builds = co_await context.store.ListBuilds(image);
   for (const store::StoredBuild& build : builds) awaited.old_builds.insert(build.id.build);
   co_await context.store.RequestBuild(image);
