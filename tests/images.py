@@ -18,6 +18,10 @@ def image(name="debian", env=None, **settings):
             **{key.replace("_", "-"): value for key, value in settings.items()}}
 
 
+def is_alive(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}")
+
+
 class ImageSite:
     """Builders of an installation, each with directories of its own, and the fake cloud they upload to."""
 
@@ -57,6 +61,16 @@ class ImageSite:
             wait_for(lambda: "Looking after" in process.output() or not process.is_running(), "the builder runs")
             assert process.is_running(), process.output()[-4000:]
         return process
+
+    def start_paused(self, *options) -> tuple:
+        """A builder whose command waits: configuration, builder, file to remove, process id of the command."""
+        pause = self.folder / "pause"
+        pause.touch()
+        config = self.config([image(env={"PAUSE_FILE": pause})], [self.provider()])
+        builder = self.builder(config, *options)
+        told = self.folder / "pause.pid"
+        pid = int(wait_for(lambda: told.exists() and told.read_text().strip(), "the command runs"))
+        return config, builder, pause, pid
 
     # --- Looking on -------------------------------------------------------------------
 

@@ -1,8 +1,5 @@
 #include "cli/daemon_options.h"
 
-#include <netdb.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -70,28 +67,6 @@ std::optional<int> ParseDaemonOptions(int argc, char** argv, CLI::App& app, Daem
   if (!options.pid_path.empty()) options.pid_path = std::filesystem::absolute(options.pid_path);
   for (std::string& directory : options.drivers_dirs) directory = std::filesystem::absolute(directory);
   return std::nullopt;
-}
-
-std::string WholeHostname() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
-std::string Hostname() {
-  std::string name = WholeHostname();
-  return name.substr(0, name.find('.'));
-}
-
-std::string FullyQualifiedHostname() {
-  std::string name = WholeHostname();
-  addrinfo hints{};
-  hints.ai_flags = AI_CANONNAME;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(name.c_str(), nullptr, &hints, &found) != 0 || found == nullptr) return name;
-  std::string canonical = found->ai_canonname != nullptr ? found->ai_canonname : name;
-  freeaddrinfo(found);
-  return canonical;
 }
 
 }  // namespace nodepool::cli

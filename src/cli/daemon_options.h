@@ -41,11 +41,4 @@ std::unique_ptr<CLI::App> DaemonApp(const std::string& name, const std::string& 
 // on stderr.
 std::optional<int> ParseDaemonOptions(int argc, char** argv, CLI::App& app, DaemonOptions& options);
 
-// As the operating system reports it, up to the first dot.
-std::string Hostname();
-// The same as it is.
-std::string WholeHostname();
-// With the domain where the resolver knows it, else the host name.
-std::string FullyQualifiedHostname();
-
 }  // namespace nodepool::cli

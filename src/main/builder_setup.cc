@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "builder/builder_id.h"
+#include "cli/host_name.h"
 #include "main/daemon.h"
 #include "process/command.h"
 

@@ -2,6 +2,7 @@
 
 #include "async/task_group.h"
 #include "cli/connection.h"
+#include "cli/host_name.h"
 #include "cli/launcher_options.h"
 #include "debug/stack_dump.h"
 #include "launcher/launcher.h"

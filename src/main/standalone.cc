@@ -9,6 +9,7 @@
 #include "builder/directory_files.h"
 #include "cli/connection.h"
 #include "cli/embedded_server.h"
+#include "cli/host_name.h"
 #include "cli/standalone_options.h"
 #include "debug/stack_dump.h"
 #include "launcher/launcher.h"

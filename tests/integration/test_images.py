@@ -5,12 +5,14 @@ import pathlib
 import re
 import shutil
 import signal
+import sys
 import time
 import uuid
 
 import pytest
 
-from images import ImageSite, image
+from images import ImageSite, image, is_alive
+from nodepool_helpers import run
 from services import wait_for
 
 
@@ -19,7 +21,12 @@ def images(site):
     return ImageSite(site)
 
 
-# An image's way from the command to a node that boots from it; LA-26
+def fqdn() -> str:
+    """This host's name, as a builder in Python tells it."""
+    return run(sys.executable, "-c", "import socket; print(socket.getfqdn())").strip()
+
+
+# An image's way from the command to a node that boots from it; LA-26, B-metadata, B-cli-list
 def test_built_uploaded_booted(images):
     config = images.config([image(metadata={"os": "debian"})],
                            [images.provider(images=[{"name": "debian", "meta": {"arch": "amd64"}}])])
@@ -29,6 +36,7 @@ def test_built_uploaded_booted(images):
     assert record["formats"] == "qcow2"
     assert record["username"] == "zuul"
     assert record["builder_id"] == (images.images_dir() / "builder_id.txt").read_text()
+    assert record["builder"] == fqdn()
     upload = images.uploads()[(build, number)]
     assert (number, upload["format"], upload["username"]) == ("0000000001", "qcow2", "zuul")
     cloud_image = images.cloud_images()[upload["external_id"]]
@@ -384,9 +392,9 @@ def test_statistics_are_sent(images, statsd):
                        "nodepool.dib_image_build.debian.status.rc": "0|g",
                        "nodepool.image_update.debian.fake-cloud": "1|c"}.items():
         wait_for(lambda: value in {line.split(":", 1)[1] for _, line in statsd.lines(re.escape(key) + ":")}, f"{key} is sent")
-    fqdn = next(line.split(".image.")[0] for _, line in wait_for(
-        lambda: statsd.lines(r"nodepool\.builder\..*\.image\.debian\.build\.state:0"), "the state is sent"))
-    assert os.uname().nodename in fqdn and builder.is_running()
+    wait_for(lambda: statsd.lines(rf"nodepool\.builder\.{re.escape(fqdn())}\.image\.debian\.build\.state:0"),
+             "the state is sent")
+    assert builder.is_running()
 
 
 # --- Several builders ------------------------------------------------------------------------
