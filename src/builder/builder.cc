@@ -41,7 +41,8 @@ Builder::Builder(Loop& loop, Random& random, BlockingPool& blocking_pool, metric
       builds_(context_),
       uploads_(context_, providers_),
       cleanup_(context_, providers_, uploads_),
-      stats_(context_, builds_, uploads_) {}
+      stats_(context_, builds_, uploads_),
+      finishes_work_(options.finishes_work) {}
 
 Builder::~Builder() = default;
 
@@ -101,8 +102,21 @@ Task<> Builder::Bounded(SteadyTime deadline, std::string what, Task<> step) {
   if (error) logger_.Warning("Stopping: {}", MessageOf(error));
 }
 
+// Nothing new begins, clean-up and statistics go on.
+Task<> Builder::FinishWork() {
+  co_await builds_.StopLooking();
+  co_await uploads_.StopLooking();
+  logger_.Info("Stopping once what runs has ended (builds: {}, uploads: {}); a second signal ends it at once",
+               builds_.building().size(), uploads_.uploading().size());
+  co_await builds_.Join();
+  co_await uploads_.Join();
+}
+
 Task<> Builder::Stop() {
-  if (!std::exchange(is_stopping_, true)) logger_.Info("Stopping");
+  if (!std::exchange(is_stopping_, true)) {
+    if (finishes_work_) co_await FinishWork();
+    logger_.Info("Stopping");
+  }
   session_.Reset();
   image_watch_.Reset();
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.graceful_stop;

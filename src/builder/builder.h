@@ -21,6 +21,7 @@ class Builder {
     process::Environment environment;  // for what the builder runs
     WorkerCounts workers;
     Intervals intervals;
+    bool finishes_work = false;  // Stop() waits for builds and uploads (D-41)
   };
 
   // All arguments outlive the builder. The configuration names images-dir.
@@ -33,8 +34,9 @@ class Builder {
   Task<> Start();
 
   // Tells builds to end, with time to tidy up, and uploads (D-41), all within the graceful
-  // stop's time. The session stays open. What could not end in time, as when ZooKeeper is
-  // away, ends when the client was closed: call it again then, before destruction.
+  // stop's time. With `finishes_work` those that run are waited for before, however long they
+  // take. The session stays open. What could not end in time, as when ZooKeeper is away, ends
+  // when the client was closed: call it again then, before destruction.
   Task<> Stop();
 
   // Puts another configuration in force, at once. Builds and uploads under way end under
@@ -46,6 +48,7 @@ class Builder {
  private:
   void SessionChanged(zk::SessionState state);
   void Wake();
+  Task<> FinishWork();
   Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 
   log::Logger logger_;
@@ -60,6 +63,7 @@ class Builder {
   StatsWorker stats_;
   zk::Registration session_;
   zk::Registration image_watch_;
+  bool finishes_work_;
   bool is_stopping_ = false;
 };
 

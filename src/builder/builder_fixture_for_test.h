@@ -86,6 +86,7 @@ class BuilderTest : public ::testing::Test {
     options.identity = {host.name, host.name + ".example.org", "id of " + host.name, "/helpers"};
     options.workers = workers_;
     options.intervals = intervals_;
+    options.finishes_work = finishes_work_;
     host.builder = std::make_unique<Builder>(time_.loop(), random_, pool_, metrics_, *host.recorder, drivers_,
                                              host.runner, host.files, config_, std::move(options));
     time_.Run(host.builder->Start());
@@ -168,6 +169,7 @@ class BuilderTest : public ::testing::Test {
   std::shared_ptr<const driver::LoadedConfig> config_;
   WorkerCounts workers_;
   Intervals intervals_;
+  bool finishes_work_ = false;
   std::unique_ptr<zk::Client> client_;
   std::unique_ptr<store::Store> store_;
   std::vector<std::unique_ptr<Host>> hosts_;

@@ -17,6 +17,10 @@ class Worker {
   virtual ~Worker();  // call Stop() first
 
   void Start();
+  // Starts no more jobs; those that run go on.
+  Task<> StopLooking() { return loop_.Stop(); }
+  // Ends when no job is left.
+  Task<> Join() { return jobs_.Join(); }
   // Jobs are told to stop. Ends when the last has.
   Task<> Stop();
   void Wake() { wake_.Set(); }

@@ -12,6 +12,9 @@ void AddBuilderOptions(CLI::App& app, BuilderOptions& options) {
   app.add_option("--upload-workers", options.upload_workers, "uploads at a time")
       ->check(CLI::Range(0, kMost))
       ->capture_default_str();
+  app.add_flag(
+      "--finish-builds", options.finishes_builds,
+      "at SIGINT or SIGUSR1, wait for the builds and uploads that run; a second signal ends at once");
 }
 
 std::unique_ptr<CLI::App> BuilderApp(BuilderOptions& options) {

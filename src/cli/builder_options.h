@@ -12,6 +12,7 @@ struct BuilderOptions : DaemonOptions {
   }
   int build_workers = 1;
   int upload_workers = 4;
+  bool finishes_builds = false;  // at a stop
 };
 
 // Declares them, for a command line that has more.

@@ -19,6 +19,7 @@ builder::Builder::Options BuilderSetup(const cli::BuilderOptions& options, const
   result.identity.helpers = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   result.environment = process::OwnEnvironment();
   result.workers = {options.build_workers, options.upload_workers};
+  result.finishes_work = options.finishes_builds;
   OverrideCleanupInterval(options, result.intervals.cleanup);
   return result;
 }

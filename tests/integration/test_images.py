@@ -184,22 +184,8 @@ def test_a_hundred_megabytes_of_garbage_in_the_log(images):
 
 # --- The end of the process at any moment ----------------------------------------------
 
-def is_alive(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}")
-
-
-def start_paused(images, **settings):
-    pause = images.folder / "pause"
-    pause.touch()
-    config = images.config([image(env={"PAUSE_FILE": pause})], [images.provider(**settings)])
-    builder = images.builder(config)
-    pid = int(wait_for(lambda: (images.folder / "pause.pid").exists() and
-                       (images.folder / "pause.pid").read_text().strip(), "the command runs"))
-    return config, builder, pause, pid
-
-
-def test_killed_while_building(images):
-    config, builder, pause, pid = start_paused(images)
+def test_killed_while_building(images):  # B-kill-build
+    config, builder, pause, pid = images.start_paused()
     build = images.wait_build(state="building")
     (images.images_dir() / f"debian-{build}.qcow2").write_text("half")
     builder.kill()
@@ -210,25 +196,6 @@ def test_killed_while_building(images):
     new, _ = images.wait_upload(build=images.wait_build(known=[build]))
     wait_for(lambda: set(images.builds()) == {new}, "the abandoned record is removed")
     wait_for(lambda: not [name for name in images.files() if build in name], "its files are removed")
-
-
-# SIGTERM ends it at once; the build is ended by its supervisor (D-65)
-def test_terminated_while_building(images):
-    config, builder, pause, pid = start_paused(images)
-    builder.stop(number=signal.SIGTERM)
-    assert builder.wait() == 0
-    wait_for(lambda: not is_alive(pid), "the command ends as well")
-
-
-def test_stopped_while_building(images):  # D-41
-    config, builder, pause, pid = start_paused(images)
-    build = images.wait_build(state="building")
-    builder.stop(number=signal.SIGINT, seconds=20)
-    assert builder.wait() == 0
-    assert not is_alive(pid)
-    assert images.builds()[build]["state"] == "failed"
-    assert images.tree.contenders("/nodepool/images/debian/builds/lock") == []
-    assert images.tree.components("builder") == {}
 
 
 def test_killed_while_uploading(images):
@@ -242,15 +209,6 @@ def test_killed_while_uploading(images):
     wait_for(lambda: len(images.uploads()) == 1, "the abandoned record is removed")
     assert (build, number) not in images.uploads()
     assert len(images.cloud_images()) == 1
-
-
-def test_stopped_while_uploading(images):  # stop-upload
-    config = images.config([image()], [images.provider(simulation={"upload-latency": 600})])
-    builder = images.builder(config)
-    images.wait_upload(state="uploading")
-    builder.stop(number=signal.SIGINT)
-    assert builder.wait() == 0
-    assert images.cloud_images() == {}
 
 
 # The image is in the cloud, the record does not say `ready` yet: it is deleted with the record.
@@ -543,7 +501,7 @@ def test_a_bad_configuration_changes_nothing(images):
 
 def test_the_session_is_lost_during_a_build(private_site):
     images = ImageSite(private_site)
-    config, builder, pause, pid = start_paused(images)
+    config, builder, pause, pid = images.start_paused()
     build = images.wait_build(state="building")
     builder.pause()
     wait_for(lambda: images.tree.components("builder") == {}, "the session expires", 40)
@@ -558,7 +516,7 @@ def test_the_session_is_lost_during_a_build(private_site):
 def test_a_short_break_of_the_connection_does_not_matter(private_site):
     images = ImageSite(private_site)
     private_site.settings["zookeeper-timeout"] = 60.0
-    config, builder, pause, pid = start_paused(images)
+    config, builder, pause, pid = images.start_paused()
     build = images.wait_build(state="building")
     private_site.zookeeper.stop()
     private_site.zookeeper.start()
