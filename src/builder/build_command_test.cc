@@ -28,7 +28,7 @@ class BuildCommandTest : public ::testing::Test {
   BuildSurroundings surroundings{{{"PATH", "/bin"}, {"ELEMENTS_PATH", "/theirs"}}, "/usr/lib/helpers"};
 };
 
-// builder.md 8.1
+// B-env: the words
 TEST_F(BuildCommandTest, TheWordsOfTheCommand) {
   EXPECT_THAT(Words(), ElementsAre("disk-image-create", "-x", "-t", "qcow2,raw", "--checksum", "--no-tmpfs",
                                    "--qemu-img-options", "compat=0.10", "-o", "/opt/images/deb-0c44",
@@ -52,7 +52,7 @@ TEST_F(BuildCommandTest, TheCommandMayHaveWordsOfItsOwn) {
   }
 }
 
-// builder.md 8.2
+// B-env
 TEST_F(BuildCommandTest, TheEnvironment) {
   EXPECT_EQ(Plan().commands[0].environment,
             (process::Environment{{"PATH", "/bin"},
@@ -60,6 +60,8 @@ TEST_F(BuildCommandTest, TheEnvironment) {
                                   {"DIB_RELEASE", ""},
                                   {"DIB_IMAGE_NAME", "deb"},
                                   {"DIB_IMAGE_FILENAME", "/opt/images/deb-0c44"}}));
+  surroundings.environment.erase("ELEMENTS_PATH");
+  EXPECT_FALSE(Plan().commands[0].environment.contains("ELEMENTS_PATH"));
   config.elements_dir = "/ours";
   image.release = "12";
   image.env_vars = {{"PATH", "/opt"}, {"DIB_IMAGE_NAME", "other"}};

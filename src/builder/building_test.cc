@@ -28,6 +28,43 @@ TEST_F(BuilderTest, AnImageIsBuiltUploadedAndBuiltAgainWhenItIsOld) {
   EXPECT_FALSE(time_.Run(store_->BuildExists(first.id)));
 }
 
+// B-start-stop
+TEST_F(BuilderTest, StoppedAsSoonAsItHasStarted) {
+  SteadyTime start = time_.loop().SteadyNow();
+  for (int i = 0; i < 3; ++i) {
+    Host& host = Start("nb" + std::to_string(i));
+    Stop(host);
+    EXPECT_EQ(host.runner.running, 0);
+  }
+  EXPECT_LE(time_.loop().SteadyNow() - start, 10s);
+}
+
+// B-reload-image-add
+TEST_F(BuilderTest, AnImageThatIsAddedIsBuiltAndUploaded) {
+  Host& host = Start();
+  ASSERT_TRUE(AwaitUploads(1));
+  diskimages_ = "[{name: debian}, {name: fedora}]";
+  providers_ = Provider("cloud", "{name: debian}, {name: fedora}");
+  Load();
+  EXPECT_TRUE(Await([&] { return Uploads("fedora").size() == 1; }, 15min));
+  EXPECT_THAT(Built(host), ElementsAre("debian", "fedora"));
+}
+
+// B-username
+TEST_F(BuilderTest, TheUsernameIsInBothRecords) {
+  diskimages_ = "[{name: debian, username: admin, python-path: /py, shell-type: sh}]";
+  Load();
+  Start();
+  ASSERT_TRUE(AwaitUploads(1));
+  auto expect = [](const auto& record) {
+    EXPECT_EQ(record.username, "admin");
+    EXPECT_EQ(record.python_path, "/py");
+    EXPECT_EQ(record.shell_type, "sh");
+  };
+  expect(Builds().at(0).record);
+  expect(Uploads().at(0).record);
+}
+
 TEST_F(BuilderTest, WhileItBuildsTheRecordSaysSoAndTheLockIsHeld) {
   Host& host = Start();
   EXPECT_TRUE(Await([&] { return !host.builder->building().empty(); }));
@@ -45,7 +82,7 @@ TEST_F(BuilderTest, WhileItBuildsTheRecordSaysSoAndTheLockIsHeld) {
   time_.Run(store_->Unlock(*lock));
 }
 
-// D-40
+// D-40, B-manual-fail
 TEST_F(BuilderTest, FailingBuildsAreTriedLessAndLess) {
   Host& host = Start();
   host.runner.build_time = 1s;
@@ -173,18 +210,39 @@ TEST_F(BuilderTest, WithoutWorkersNothingIsBuilt) {
   EXPECT_TRUE(host.runner.ran.empty());
 }
 
-// No-format, build-pause
+// B-no-format, B-build-pause
 TEST_F(BuilderTest, WhatIsPausedOrWantedInNoFormatIsNotBuilt) {
-  diskimages_ = "[{name: debian, pause: true}, {name: fedora}]";
+  diskimages_ = "[{name: debian, pause: true}, {name: fedora}, {name: other}]";
+  providers_ = Provider("cloud", "{name: debian}, {name: other}");
   Load();
   Host& host = Start();
   for (const char* image : {"debian", "fedora"}) time_.Run(store_->RequestBuild(ImageName(image)));
   time_.Advance(1h);
-  EXPECT_TRUE(host.runner.ran.empty());
+  EXPECT_THAT(Built(host), ElementsAre("other"));
   EXPECT_TRUE(Exists("/nodepool/images/fedora/request-build"));
 }
 
-// Pause-while-building: the configuration is looked at before each image.
+// coordination.17.31, B-cli-pause
+TEST_F(BuilderTest, WhatIsPausedInZooKeeperIsNotBuilt) {
+  diskimages_ = "[{name: debian, rebuild-age: 3600}, {name: other}]";
+  providers_ = Provider("cloud", "{name: debian}, {name: other}");
+  Load();
+  Host& host = Start();
+  ASSERT_TRUE(Await([&] { return cloud().images().size() == 2; }));
+  ASSERT_THAT(Built(host), ElementsAre("debian", "other"));
+  time_.Run(store_->PauseImage(ImageName("debian")));
+  time_.Advance(3h);
+  EXPECT_EQ(host.runner.ran.size(), 2u) << "it is old by now";
+  for (const char* image : {"debian", "other"}) time_.Run(store_->RequestBuild(ImageName(image)));
+  time_.Advance(1h);
+  EXPECT_THAT(Built(host), ElementsAre("debian", "other", "other"));
+  EXPECT_TRUE(Exists("/nodepool/images/debian/request-build"));
+  time_.Run(store_->UnpauseImage(ImageName("debian")));
+  EXPECT_TRUE(Await([&] { return !Exists("/nodepool/images/debian/request-build"); }, 15min));
+  EXPECT_THAT(Built(host), ElementsAre("debian", "other", "other", "debian"));
+}
+
+// B-pause-while-building: the configuration is looked at before each image.
 TEST_F(BuilderTest, WhatIsPausedMeanwhileIsNotBuilt) {
   diskimages_ = "[{name: a}, {name: b}]";
   providers_ = Provider("cloud", "{name: a}, {name: b}");
@@ -194,15 +252,17 @@ TEST_F(BuilderTest, WhatIsPausedMeanwhileIsNotBuilt) {
   diskimages_ = "[{name: a}, {name: b, pause: true}]";
   Load();
   time_.Advance(1h);
-  EXPECT_EQ(host.runner.ran.size(), 1u);
+  EXPECT_THAT(Built(host), ElementsAre("a"));
 }
 
+// B-timeout
 TEST_F(BuilderTest, ABuildThatTakesTooLongFails) {
-  diskimages_ = "[{name: debian, build-timeout: 60}]";
+  diskimages_ = "[{name: debian, build-timeout: 90}]";
   Load();
   Host& host = Start();
-  EXPECT_TRUE(Await([&] { return !host.runner.ran.empty() && host.runner.running == 0; }));
-  EXPECT_TRUE(Await([&] { return Builds(ImageState::kReady).empty() && Builds().empty(); }));
+  EXPECT_TRUE(Await([&] { return !Builds(ImageState::kFailed).empty(); }, 2min));
+  EXPECT_EQ(host.runner.running, 0);
+  EXPECT_TRUE(Await([&] { return Builds().empty(); }));
   EXPECT_EQ(host.files.logs.begin()->second, "") << "no exit code is known";
 }
 
@@ -302,13 +362,15 @@ TEST_F(BuilderTest, AnInterruptedConnectionDoesNotMatter) {
   EXPECT_EQ(host.runner.ran.size(), 1u);
 }
 
-// Session-loss: its end cannot be recorded, so it is thrown away at once.
+// B-session-loss: its end cannot be recorded, so it is thrown away at once.
 TEST_F(BuilderTest, ABuildWhoseRecordVanishedLeavesNoFiles) {
+  log::Capture log;
   Host& host = Start();
   time_.Advance(1min);
   store::StoredBuild build = Builds().at(0);
   time_.Run(store_->RemoveBuild(build.id));
   time_.Advance(10min);
+  EXPECT_EQ(log.Count("is thrown away, its end cannot be recorded"), 1);
   EXPECT_FALSE(host.files.Has(build.id));
   EXPECT_TRUE(AwaitUploads(1));
 }

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -81,7 +82,7 @@ TEST(LocalName, TellsTheBuild) {
   }
 }
 
-// find-files
+// B-find-files
 TEST_F(DirectoryFilesTest, FindsImagesAmongOtherThings) {
   for (const char* end : {".qcow2", ".qcow2.md5", ".raw", ".d/manifest"}) Put(base + end);
   for (const char* name : {"ubuntu-2204.iso", "builder_id.txt", "a-0000000007.raw", "b-0000000008.raw"})
@@ -92,6 +93,7 @@ TEST_F(DirectoryFilesTest, FindsImagesAmongOtherThings) {
                   Pair(Key("deb-12.5"), UnorderedElementsAre(Pair("qcow2", folder + "/" + base + ".qcow2"),
                                                              Pair("raw", folder + "/" + base + ".raw"))),
                   Pair(Key("a", "0000000007"), ElementsAre(Pair("raw", folder + "/a-0000000007.raw")))));
+  EXPECT_EQ(Run(files.Scan(folder + "/", {ImageName("a")})).at(Key("deb-12.5")).size(), 2u);
   EXPECT_THROW(Run(files.Scan(folder + "/none", {})), Error);
 }
 
@@ -132,7 +134,7 @@ TEST_F(DirectoryFilesTest, Checksums) {
   EXPECT_THROW(Run(files.ReadChecksums(folder + "/none")), Error);
 }
 
-// log-retention; builds of "deb" do not count those of "deb-12"
+// B-log-retention; builds of "deb" do not count those of "deb-12"
 TEST_F(DirectoryFilesTest, LogsAreKeptAsManyAsConfigured) {
   auto names_after = [&](int retention) {
     fs::remove_all(folder);
@@ -157,11 +159,11 @@ TEST_F(DirectoryFilesTest, LogsAreKeptAsManyAsConfigured) {
   EXPECT_EQ(Read("x"), "ab");
 }
 
-// id-file
+// B-id-file
 TEST_F(DirectoryFilesTest, TheBuildersIdIsMadeOnce) {
   SeededRandom random(1);
   std::string id = ReadBuilderId(folder, random);
-  EXPECT_EQ(id.size(), 36u);
+  EXPECT_THAT(id, MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
   EXPECT_EQ(Read("builder_id.txt"), id);
   EXPECT_EQ(ReadBuilderId(folder, random), id);
   Put("builder_id.txt", " any thing\n");

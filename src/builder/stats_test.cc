@@ -29,7 +29,7 @@ class BuilderStatsTest : public BuilderTest {
   Recorder recorder_;
 };
 
-// builder.md 15.1
+// builder.md 15.1; B-failed-build
 TEST_F(BuilderStatsTest, BuildsAndUploadsAreMeasured) {
   Host& host = Start();
   ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
@@ -43,12 +43,48 @@ TEST_F(BuilderStatsTest, BuildsAndUploadsAreMeasured) {
   EXPECT_NEAR(values()["nodepool.image_update.debian.cloud seconds"], 90, 1);
   EXPECT_EQ(values()["nodepool.image_update.debian.cloud count"], 1);
   host.runner.next_code = [] { return 127; };
+  host.runner.build_time = 5min;
   time_.Run(store_->RequestBuild(ImageName("debian")));
   time_.Advance(15min);
   EXPECT_EQ(values()[build + "status.rc"], 127);
+  EXPECT_NEAR(values()[build + "status.duration seconds"], 300, 1);
 }
 
-// builder.md 15.2
+// B-build-only
+TEST_F(BuilderStatsTest, ABuildThatNoProviderWants) {
+  diskimages_ = "[{name: debian, formats: [tar]}]";
+  providers_ = "";
+  Load();
+  Start();
+  ASSERT_TRUE(Await([&] { return !Builds(ImageState::kReady).empty(); }));
+  EXPECT_EQ(Builds()[0].record.formats, std::vector<std::string>{"tar"});
+  std::string build = "nodepool.dib_image_build.debian.";
+  EXPECT_EQ(values()[build + "tar.size"], 4096);
+  EXPECT_EQ(values().at(build + "status.rc"), 0);
+  EXPECT_NEAR(values()[build + "status.last_build"], ToSeconds(Builds()[0].record.state_time), 2);
+}
+
+// B-formats
+TEST_F(BuilderStatsTest, FormatsOfTwoProviders) {
+  diskimages_ = "[{name: debian}, {name: fedora}]";
+  providers_ = Provider("cloud", "{name: debian}") +
+               Provider("other", "{name: fedora}", "simulation: {image-format: vhd}");
+  Load();
+  Start();
+  ASSERT_TRUE(AwaitUploads(1));
+  ASSERT_TRUE(Await([&] { return Uploads("fedora", "other").size() == 1; }));
+  time_.Advance(2min);
+  EXPECT_EQ(Builds("debian").at(0).record.formats, std::vector<std::string>{"qcow2"});
+  EXPECT_EQ(Builds("fedora").at(0).record.formats, std::vector<std::string>{"vhd"});
+  EXPECT_EQ(values()["nodepool.dib_image_build.debian.qcow2.size"], 4096);
+  EXPECT_EQ(values()["nodepool.dib_image_build.fedora.vhd.size"], 4096);
+  std::string own = "nodepool.builder.nb01.example.org.image.";
+  EXPECT_EQ(values().at(own + "debian.build.state"), 0);
+  EXPECT_EQ(values().at(own + "debian.provider.cloud.upload.state"), 0);
+  EXPECT_EQ(values().at(own + "fedora.provider.other.upload.state"), 0);
+}
+
+// builder.md 15.2; B-cli-status
 TEST_F(BuilderStatsTest, StatesAreToldOnceAMinute) {
   providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian, pause: true}");
   Load();

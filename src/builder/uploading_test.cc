@@ -5,7 +5,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_F(BuilderTest, AnUploadThatFailsIsTriedAgainAndHoldsUpNobody) {  // upload-fail-continue, D-40
+TEST_F(BuilderTest, AnUploadThatFailsIsTriedAgainAndHoldsUpNobody) {  // B-upload-fail-continue, D-40
   providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");
   Load();
   Start();
@@ -49,7 +49,7 @@ TEST_F(BuilderTest, UploadsAreLimitedInNumber) {
   EXPECT_TRUE(Await([&] { return Uploads(ImageState::kReady, "other").size() == 1; }, 4h));
 }
 
-// The pause in ZooKeeper does not stop uploads, the provider's does; D-42
+// The pause in ZooKeeper does not stop uploads, the provider's does; D-42, B-zk-pause-upload, B-upload-pause
 TEST_F(BuilderTest, WhichPauseCounts) {
   providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian, pause: true}");
   Load();
@@ -101,7 +101,7 @@ TEST_F(BuilderTest, AnUploadThatSomebodyElseHasLockedWaits) {
   EXPECT_TRUE(AwaitUploads(1, 1min));
 }
 
-TEST_F(BuilderTest, AnAbandonedUploadIsRemovedAndMadeAgain) {  // hard-fail-upload
+TEST_F(BuilderTest, AnAbandonedUploadIsRemovedAndMadeAgain) {  // B-hard-fail-upload
   Start();
   ASSERT_TRUE(AwaitUploads(1));
   BuildKey build = Builds().at(0).id;
@@ -115,6 +115,21 @@ TEST_F(BuilderTest, AnAbandonedUploadIsRemovedAndMadeAgain) {  // hard-fail-uplo
   time_.Advance(2min);
   EXPECT_FALSE(time_.Run(store_->ReadUpload(key)));
   EXPECT_EQ(cloud().images().size(), 1u);
+}
+
+// B-hook-fail
+TEST_F(BuilderTest, WhatTheHookRefusesIsTakenOutOfTheCloudAgain) {
+  providers_ = Provider("cloud", "{name: debian}", "post-upload-hook: /hook");
+  Load();
+  Host& host = Start();
+  host.runner.build_time = 610s;  // so that the clean-up does not look around just then
+  host.runner.next_code = [&] { return host.runner.ran.back().front() == "/hook" ? 1 : 0; };
+  ASSERT_TRUE(Await([&] { return !Uploads(ImageState::kFailed).empty(); }));
+  EXPECT_EQ(Uploads().at(0).record.external_id, std::nullopt);
+  EXPECT_TRUE(cloud().images().empty());
+  EXPECT_EQ(host.runner.ran.at(1).at(1), "cloud");
+  host.runner.next_code = [] { return 0; };
+  EXPECT_TRUE(AwaitUploads(1));
 }
 
 TEST_F(BuilderTest, AHalfUploadedImageGoesWithTheRecordOfItsDeadBuilder) {
@@ -134,13 +149,13 @@ TEST_F(BuilderTest, AHalfUploadedImageGoesWithTheRecordOfItsDeadBuilder) {
   EXPECT_EQ(cloud().images().size(), 1u);
 }
 
-TEST_F(BuilderTest, DeletionsInTheCloudAreRepeated) {  // delete-retry
+TEST_F(BuilderTest, DeletionsInTheCloudAreRepeated) {  // B-delete-retry
   Start();
   ASSERT_TRUE(AwaitUploads(1));
   cloud().FailNextImageDeletes(3);
   store::StoredUpload upload = Uploads().at(0);
   auto mark = [](ImageUpload& record) {
-    record.state = ImageState::kDeleting;
+    record.state = ImageState::kFailed;
     return store::Change::kWrite;
   };
   time_.Run(store_->UpdateUnlockedUpload(upload, mark));
@@ -152,7 +167,7 @@ TEST_F(BuilderTest, DeletionsInTheCloudAreRepeated) {  // delete-retry
   EXPECT_EQ(cloud().images().size(), 1u);
 }
 
-TEST_F(BuilderTest, TheOldUploadStaysWhileTheNewOneFails) {
+TEST_F(BuilderTest, TheOldUploadStaysWhileTheNewOneFails) {  // B-not-recent
   Start();
   ASSERT_TRUE(AwaitUploads(1));
   store::UploadKey old = Uploads().at(0).id;
@@ -165,7 +180,7 @@ TEST_F(BuilderTest, TheOldUploadStaysWhileTheNewOneFails) {
   EXPECT_TRUE(AwaitUploads(2, 26h));
 }
 
-TEST_F(BuilderTest, AProvidersUploadsGoWhenItDoesNotListTheImage) {
+TEST_F(BuilderTest, AProvidersUploadsGoWhenItDoesNotListTheImage) {  // B-reload-provider-remove
   providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");
   Load();
   Start();

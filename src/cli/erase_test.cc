@@ -45,7 +45,7 @@ TEST_F(EraseTest, NothingHappensUnlessItIsWanted) {
   EXPECT_EQ(our_writes(), before);
 }
 
-// operations.16.8
+// operations.16.8, B-info-erase
 TEST_F(EraseTest, WhatIsOfTheProviderGoesThoughItIsLocked) {
   auto lock = time_.Run(others_.TryLockNode(ours_));
   answer_ = "y";

@@ -91,6 +91,7 @@ TEST_F(ImageCommandTest, Listings) {
   EXPECT_EQ(our_writes(), before);
 }
 
+// B-cli-pause, B-cli-status
 TEST_F(ImageCommandTest, PausedAndAskedFor) {
   Configure();
   EXPECT_EQ(time_.Run(PauseImage(context_, ImageName("deb-12"))), 1);
@@ -106,7 +107,7 @@ TEST_F(ImageCommandTest, PausedAndAskedFor) {
   EXPECT_THAT(Shown(BuildListing()), HasSubstr("| ready |"));
 }
 
-// operations.16.6
+// operations.16.6, B-build-pause
 TEST_F(ImageCommandTest, OnlyWhatIsConfiguredAndNotPausedCanBeAskedFor) {
   EXPECT_EQ(time_.Run(RequestBuild(context_, ImageName("deb-12"), false)), 1);
   Configure(true);

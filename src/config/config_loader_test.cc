@@ -229,7 +229,7 @@ TEST_F(LoaderTest, ALaterProviderOfTheSameNameReplacesTheEarlier) {
   EXPECT_THAT(config.warnings, testing::Contains(HasSubstr("provider a is defined again")));
 }
 
-// configuration.17.8, LA-71
+// configuration.17.8, LA-71, B-secure-env
 TEST_F(LoaderTest, SecureFileReplacesTheConnectionAndAddsVariables) {
   Config config = MustLoad(
       "zookeeper-servers: [{host: main, chroot: /main}]\nzookeeper-tls: {cert: c, key: k, ca: a}\n"

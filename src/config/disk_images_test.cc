@@ -46,12 +46,13 @@ TEST(DiskImagesTest, DefaultsAreThoseOfTheTable) {
   EXPECT_FALSE(image.is_paused);
 }
 
-// configuration.17.6
+// configuration.17.6, B-inherit, B-inherit-abstract
 TEST(DiskImagesTest, InheritsFromTheRootDownwards) {
   auto images = ReadImages(R"(
 diskimages:
   - name: c
     parent: b
+    dib-cmd: child's
     elements: [c]
     env-vars: {V: c, C: '1'}
     metadata: {only: c}
@@ -69,6 +70,8 @@ diskimages:
   - name: a
     elements: [a, a]
     env-vars: {V: a, A: '1'}
+    dib-cmd: mine
+    release: 21
     metadata: {only: a}
     pause: true
     formats: [vhd, raw, vhd]
@@ -83,6 +86,10 @@ diskimages:
   EXPECT_THAT(image.formats, ElementsAre("raw", "vhd"));
   EXPECT_FALSE(image.delete_after_upload);
   EXPECT_EQ(image.rebuild_age, std::chrono::seconds(5));
+  EXPECT_EQ(image.dib_cmd, "child's");
+  EXPECT_EQ(image.release, "21");
+}
+
 // builder.md 3.4
 TEST(DiskImagesTest, TheirOrderInTheFileIsKnown) {
   auto images =

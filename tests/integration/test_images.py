@@ -55,8 +55,10 @@ def test_built_uploaded_booted(images):
 
     listing = images.installation.tool("dib-image-list", config=config).stdout
     assert re.search(rf"\| debian-{build} \| debian \| \S+ +\| qcow2 +\| ready \|", listing), listing
+    assert len(re.findall(r"\| debian \|", listing)) == 1
     listing = images.installation.tool("image-list", config=config).stdout
     assert re.search(rf"\| {build} \| {number} \| fake-cloud \| debian \| .* \| ready \|", listing), listing
+    assert len(re.findall(r"\| debian \|", listing)) == 1
     builder.stop(number=signal.SIGINT)
     assert builder.wait() == 0
 
@@ -66,7 +68,7 @@ def age(tree, path, seconds=100_000):
     tree.write(path, {**record, "state_time": record["state_time"] - seconds})
 
 
-# Rotation: current and previous stay, everything older goes (builder.md 12)
+# B-rotation, B-rebuild-age: current and previous stay, everything older goes (builder.md 12)
 def test_rotation(images):
     config = images.config([image()], [images.provider()], build_log_retention=1)
     images.builder(config)
@@ -87,7 +89,7 @@ def test_rotation(images):
     assert logs == {f"debian-{build}.log" for build in built[1:]}
 
 
-# 8.1, 8.2: the words and the environment of the command
+# B-env, B-secure-env: the words and the environment of the command
 def test_the_command_and_its_environment(images):
     record = images.folder / "record"
     config = images.config([image(env={"RECORD": record, "A": "b c"}, formats=["raw"])], [images.provider()],
@@ -106,7 +108,7 @@ def test_the_command_and_its_environment(images):
     assert "tops3cret" not in builder.output()
 
 
-# coordination.17.30
+# coordination.17.30, B-manual
 def test_17_30_a_build_asked_for(images):
     config = images.config([image()], [images.provider()])
     images.builder(config)
@@ -121,11 +123,12 @@ def test_17_30_a_build_asked_for(images):
     assert set(images.builds()) == {first, second}
 
 
-# coordination.17.31, D-42
+# coordination.17.31, D-42, B-cli-pause, B-zk-pause-upload
 def test_17_31_a_paused_image_is_uploaded_but_not_built(images):
     pause = images.folder / "pause"
     pause.touch()
-    config = images.config([image(env={"PAUSE_FILE": pause})], [images.provider()])
+    config = images.config([image(env={"PAUSE_FILE": pause}), image("fedora")],
+                           [images.provider(images=["debian", "fedora"])])
     images.builder(config)
     build = images.wait_build(state="building")
     tool = images.installation.tool
@@ -134,16 +137,21 @@ def test_17_31_a_paused_image_is_uploaded_but_not_built(images):
     assert "paused" in tool("dib-image-list", config=config).stdout
     pause.unlink()
     images.wait_upload(build=build)
+    images.wait_upload("fedora")
     tool("image-build", "debian", config=config)
     assert re.search(r"\| debian \| True +\| pending ", tool("image-status", config=config).stdout)
     age(images.tree, f"/nodepool/images/debian/builds/{build}")
+    # Whoever asks later is served: this image's turn has come and gone.
+    tool("image-build", "fedora", "--wait", config=config, check=True)
+    assert set(images.builds()) == {build}
+    assert images.tree.zk.exists("/nodepool/images/debian/request-build")
     for _ in range(2):
         assert tool("image-unpause", "debian", config=config).returncode == 0
     images.wait_build(known=[build])
     assert tool("image-pause", "unknown", config=config).returncode == 1
 
 
-def test_a_failing_build_is_held_off_until_the_configuration_is_mended(images):  # D-40
+def test_a_failing_build_is_held_off_until_the_configuration_is_mended(images):  # D-40, B-failed-build
     config = images.config([image(env={"FAIL": "127"})], [images.provider()])
     builder = images.builder(config)
     wait_for(lambda: "ended with 127" in builder.output(), "the build fails")
@@ -155,11 +163,12 @@ def test_a_failing_build_is_held_off_until_the_configuration_is_mended(images): 
     assert builder.output().count("ended with 127") == 1
 
 
+# B-missing-output, B-timeout
 @pytest.mark.parametrize("settings, told", [
     ({"dib_cmd": "/no/such/command"}, "cannot be run: No such file"),
     ({"dib_cmd": "no-such-command"}, "there is no program no-such-command"),
     ({"dib_cmd": "'unclosed"}, "a quote is not closed"),
-    ({"env": {"SKIP_FORMAT": "qcow2"}}, "it made no qcow2 file"),  # missing-output
+    ({"env": {"SKIP_FORMAT": "qcow2"}}, "it made no qcow2 file"),
     ({"env": {"PAUSE_FILE": "pause"}, "build_timeout": 1}, "took longer than build-timeout"),
 ])
 def test_builds_that_come_to_nothing(images, settings, told):
@@ -234,7 +243,7 @@ def test_killed_while_deleting(images):
     build, number = images.wait_upload()
     images.installation.tool("dib-image-delete", f"debian-{build}", config=config, check=True)
     images.wait_upload(build=build, state="deleting")
-    wait_for(lambda: not [name for name in images.files() if build in name], "the files go first")  # dib-deletes-first
+    wait_for(lambda: not [name for name in images.files() if build in name], "the files go first")
     builder.kill()
     assert images.builds()[build]["state"] == "deleting" and len(images.cloud_images()) >= 1
     config = images.config([image()], [images.provider()])
@@ -259,7 +268,7 @@ def test_17_33_a_deleted_upload_is_made_again(images):
 
 # --- Several providers and formats ---------------------------------------------------------
 
-# LA-40, LA-39
+# LA-40, LA-39, B-vhd-and-qcow2, B-formats
 def test_providers_want_different_formats(images):
     providers = [images.provider("fake-a", simulation={"image-format": "vhd"}), images.provider("fake-b")]
     images.builder(images.config([image()], providers))
@@ -271,14 +280,23 @@ def test_providers_want_different_formats(images):
     assert images.builds()[build]["formats"] == "qcow2,vhd"
 
 
-# upload-contained, prune: delete-after-upload keeps what is wanted and what is not uploaded yet
+# B-prune, B-intermediate: delete-after-upload keeps what is wanted and what is not uploaded yet
 def test_files_go_after_the_upload(images):
     providers = [images.provider("fake-a", simulation={"image-format": "raw"}),
                  images.provider("fake-b"),
                  images.provider("fake-c", images=[{"name": "debian", "meta": {"SHOULD_FAIL": "true"}}],
                                  simulation={"image-format": "vhd"})]
-    entry = image(delete_after_upload=True, keep_formats=["qcow2"])
+    pause = images.folder / "pause"
+    pause.touch()
+    entry = image(env={"PAUSE_FILE": pause}, delete_after_upload=True, keep_formats=["qcow2"])
     images.builder(images.config([entry], providers))
+    half = images.images_dir() / f"debian-{images.wait_build(state='building')}.vhd"
+    nobodys = images.images_dir() / f"debian-{uuid.uuid4().hex}.vhd"
+    for path in (half, nobodys):
+        path.write_text("half")
+    wait_for(lambda: not nobodys.exists(), "the files are looked at")
+    assert half.exists()
+    pause.unlink()
     build, _ = images.wait_upload(provider="fake-a")
     images.wait_upload(provider="fake-b")
     wait_for(lambda: {name for name in images.files() if name.endswith((".raw", ".qcow2", ".vhd"))}
@@ -287,6 +305,7 @@ def test_files_go_after_the_upload(images):
     assert images.cloud_images("fake-c") == {}
 
 
+# B-reload-provider-add, B-reload-provider-remove
 def test_a_provider_added_and_an_image_taken_from_one(images):
     builder = images.builder(images.config([image()], [images.provider("fake-a")]))
     build, _ = images.wait_upload(provider="fake-a")
@@ -299,7 +318,7 @@ def test_a_provider_added_and_an_image_taken_from_one(images):
     assert builder.is_running()
 
 
-# image-remove, D-44
+# B-image-remove, D-44
 def test_an_image_taken_out_of_the_configuration_vanishes(images):
     images.builder(images.config([image(), image("fedora")], [images.provider(images=["debian", "fedora"])]))
     images.wait_upload("debian")
@@ -318,6 +337,7 @@ def test_a_lost_file_that_a_provider_lacks_is_built_again(images):  # D-45
     images.wait_upload(build=images.wait_build(known=[build]))
 
 
+# B-hook, B-hook-fail
 def test_the_hook_runs_after_the_upload_and_may_refuse(images):
     hook = images.folder / "hook"
     hook.write_text("#!/bin/sh\necho \"$1 $2\" > \"$3.post\"\necho refused\n[ ! -e $(dirname $0)/refuse ]\n")
@@ -357,7 +377,7 @@ def test_statistics_are_sent(images, statsd):
 
 # --- Several builders ------------------------------------------------------------------------
 
-# coordination.17.32; offline-builder
+# coordination.17.32, B-offline-builder
 def test_17_32_two_builders_build_once_and_upload_what_they_have(images):
     pause = images.folder / "pause"
     pause.touch()
@@ -382,36 +402,41 @@ def test_17_32_two_builders_build_once_and_upload_what_they_have(images):
     images.wait_upload(build=new)
 
 
-# coordination.17.29: kazoo's lock keeps the image from being built; D-09
+# coordination.17.29: kazoo's lock keeps the image from being built; D-09, B-stale-building, B-python-beside
 def test_17_29_component_and_locks(images):
     lock = images.tree.zk.Lock("/nodepool/images/debian/builds/lock")
     images.tree.zk.ensure_path("/nodepool/images/debian/builds")
     assert lock.acquire(timeout=10)
-    images.builder(images.config([image()], [images.provider()]))
+    images.builder(images.config([image(), image("fedora")], [images.provider(images=["debian", "fedora"])]))
     (name, component), = images.tree.components("builder").items()
     assert component["hostname"] == os.uname().nodename and name.startswith(os.uname().nodename)
     assert component["state"] == "running" and component["kind"] == "builder"
-    assert images.builds() == {}
-    # A record that somebody left, and one that is not ours to touch while the lock is held.
-    stale = uuid.uuid4().hex
-    images.tree.zk.create(f"/nodepool/images/debian/builds/{stale}",
-                          json.dumps({"state": "building", "state_time": time.time()}).encode())
+    # Records that somebody left; one is not ours to touch while the lock is held.
+    left = {name: uuid.uuid4().hex for name in ("debian", "fedora")}
+    for name, build in left.items():
+        images.tree.zk.create(f"/nodepool/images/{name}/builds/{build}", makepath=True,
+                              value=json.dumps({"state": "building", "state_time": time.time()}).encode())
     images.tree.zk.create("/nodepool/images/debian/request-build")
-    assert images.wait_build(state="building") == stale
+    images.wait_build("fedora")
+    wait_for(lambda: left["fedora"] not in images.builds("fedora"), "the stale record without a lock is removed")
+    assert {build: record["state"] for build, record in images.builds().items()} == {left["debian"]: "building"}
     lock.release()
-    images.wait_build(known=[stale])
-    wait_for(lambda: stale not in images.builds(), "the stale record is removed")
+    images.wait_build(known=[left["debian"]])
+    wait_for(lambda: left["debian"] not in images.builds(), "the stale record is removed")
     wait_for(lambda: images.tree.zk.exists("/nodepool/images/debian/request-build") is None, "the request is served")
 
 
-# coordination.17.34
+# coordination.17.34, B-export-import
 def test_17_34_export_and_import(images):
     config = images.config([image()], [images.provider()])
     builder = images.builder(config)
-    build, number = images.wait_upload()
+    tool = images.installation.tool
+    first, _ = images.wait_upload()
+    tool("dib-image-delete", f"debian-{first}", config=config, check=True)
+    build, number = images.wait_upload(build=images.wait_build(known=[first]))
+    wait_for(lambda: set(images.builds()) == {build}, "the first build is removed")
     builder.stop(number=signal.SIGINT)
     saved = images.folder / "saved.json"
-    tool = images.installation.tool
     tool("image-pause", "debian", config=config, check=True)
     tool("export-image-data", str(saved), config=config, check=True)
     assert saved.stat().st_mode & 0o777 == 0o600
@@ -423,13 +448,16 @@ def test_17_34_export_and_import(images):
     images.builder(config)
     tool("image-delete", "--provider", "fake-cloud", "--image", "debian", "--build-id", build, "--upload-id", number,
          config=config, check=True)
-    new = wait_for(lambda: [key for key in images.uploads() if key[1] > number], "another upload")
-    assert new[0][0] == build
+    assert number == "0000000001"
+    wait_for(lambda: list(images.uploads()) == [(build, "0000000003")], "the next number that others give, too")
+    tool("image-unpause", "debian", config=config, check=True)
+    tool("image-build", "debian", "--wait", config=config, check=True)
+    images.wait_build(known=[first, build])
 
 
 # --- Files ---------------------------------------------------------------------------------------
 
-def test_foreign_files_stay_and_old_builds_are_known(images):  # foreign-file, legacy-id
+def test_foreign_files_stay_and_old_builds_are_known(images):  # B-foreign-file, B-legacy-id
     folder = images.images_dir()
     foreign = ["ubuntu-2204.iso", "notes-1.txt", "debian.qcow2", "notes-1234567890.txt", "core", "debian-abc.d"]
     for name in foreign:
@@ -444,6 +472,7 @@ def test_foreign_files_stay_and_old_builds_are_known(images):  # foreign-file, l
     config = images.config([image()], [images.provider()])
     images.builder(config)
     assert images.wait_upload()[0] == old
+    assert f"| debian-{old} | debian |" in images.installation.tool("dib-image-list", config=config).stdout
     images.installation.tool("dib-image-delete", f"debian-{old}", config=config, check=True)
     images.wait_build(known=[old])
     wait_for(lambda: old not in images.builds() and not [n for n in images.files() if old in n], "the old build goes")
@@ -487,7 +516,7 @@ def test_an_images_directory_that_is_missing(images):
     assert builder.is_running()
 
 
-def test_a_bad_configuration_changes_nothing(images):
+def test_a_bad_configuration_changes_nothing(images):  # B-bad-config
     config = images.config([image()], [images.provider()])
     builder = images.builder(config)
     build, _ = images.wait_upload()
@@ -495,11 +524,13 @@ def test_a_bad_configuration_changes_nothing(images):
     wait_for(lambda: "nodepool-one.yaml" in builder.output(), "it is told")
     age(images.tree, f"/nodepool/images/debian/builds/{build}")
     images.wait_upload(build=images.wait_build(known=[build]))
+    images.config([image(), image("fedora")], [images.provider(images=["debian", "fedora"])])
+    images.wait_upload("fedora")
 
 
 # --- ZooKeeper ---------------------------------------------------------------------------------------
 
-def test_the_session_is_lost_during_a_build(private_site):
+def test_the_session_is_lost_during_a_build(private_site):  # B-reconnect
     images = ImageSite(private_site)
     config, builder, pause, pid = images.start_paused()
     build = images.wait_build(state="building")
@@ -513,7 +544,7 @@ def test_the_session_is_lost_during_a_build(private_site):
     assert len(images.tree.components("builder")) == 1
 
 
-def test_a_short_break_of_the_connection_does_not_matter(private_site):
+def test_a_short_break_of_the_connection_does_not_matter(private_site):  # B-reconnect
     images = ImageSite(private_site)
     private_site.settings["zookeeper-timeout"] = 60.0
     config, builder, pause, pid = images.start_paused()
