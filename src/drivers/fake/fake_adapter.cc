@@ -36,6 +36,7 @@ QuotaInformation SizeOf(const FakeFlavor& flavor) {
 // Which addresses a server has depends on its network (drivers.md 10.1).
 void SetAddresses(const OpenstackLabel& label, Instance& instance) {
   instance.public_ipv4 = "fake";
+  instance.public_ipv6 = "";
   instance.private_ipv4 = "fake";
   instance.interface_ip = "fake";
   instance.host_id = "fake";
@@ -45,7 +46,6 @@ void SetAddresses(const OpenstackLabel& label, Instance& instance) {
     instance.host_id = "fake_host_id";
   } else if (HasNetwork(label, "no-auto-ip-network-name")) {
     instance.public_ipv4 = "";
-    instance.public_ipv6 = "";
   }
 }
 

@@ -92,6 +92,7 @@ TEST_F(FakeDriverTest, LaunchesAndDeletesASimulatedServer) {
   EXPECT_EQ(last.state, NodeState::kReady);
   EXPECT_EQ(last.interface_ip, "fake");
   EXPECT_EQ(last.public_ipv4, "fake");
+  EXPECT_EQ(last.public_ipv6, "");
   EXPECT_EQ(last.host_id, "fake");
   EXPECT_EQ(last.cloud, "anything");
   EXPECT_EQ(last.host_keys, std::vector<std::string>{"ssh-rsa FAKEKEY"});
