@@ -261,7 +261,7 @@ Task<> UploadWorker::Finish(Job job, store::StoredUpload upload, std::string nam
         end.python_path = job.build.record.python_path;
         end.shell_type = job.build.record.shell_type;
       }
-      end.unknown = record.unknown;
+      end.foreign = record.foreign;
       record = std::move(end);
       return store::Change::kWrite;
     };

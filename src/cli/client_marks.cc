@@ -17,7 +17,8 @@ const json::value* Find(const json::value& value, std::string_view key) {
 void MarkRequest(NodeRequest& request) { request.requestor_data = json::object({{"tool", kTool}}); }
 
 bool IsMarked(const NodeRequest& request) {
-  const json::value* tool = Find(request.requestor_data, "tool");
+  const json::value data = request.requestor_data.value();
+  const json::value* tool = Find(data, "tool");
   return tool && tool->is_string() && tool->as_string() == kTool;
 }
 
@@ -25,12 +26,17 @@ void MarkNode(Node& node, const RequestId& request) {
   node.user_data = json::object({{"nodepool_request", request.value}, {"release", false}});
 }
 
-bool IsMarked(const Node& node) { return Find(node.user_data, "nodepool_request") != nullptr; }
+bool IsMarked(const Node& node) { return Find(node.user_data.value(), "nodepool_request") != nullptr; }
 
-void WishRelease(Node& node) { node.user_data.as_object()["release"] = true; }
+void WishRelease(Node& node) {
+  json::value data = node.user_data.value();
+  data.as_object()["release"] = true;
+  node.user_data = std::move(data);
+}
 
 bool IsReleaseWished(const Node& node) {
-  const json::value* wish = Find(node.user_data, "release");
+  const json::value data = node.user_data.value();
+  const json::value* wish = Find(data, "release");
   return IsMarked(node) && wish && wish->is_bool() && wish->as_bool();
 }
 

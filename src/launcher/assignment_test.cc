@@ -113,11 +113,27 @@ TEST_F(AssignmentTest, MalformedRecordsDisturbNobody) {  // coordination.17.22, 
   Put("/nodepool/nodes/0000000900", R"({"state": "bogus"})");
   RequestId id = Request({"small"}, [](NodeRequest& request) {
     request.requestor_data = "opaque";
-    request.unknown["jenkins_label"] = "kept";
+    request.foreign.Add("jenkins_label", "kept");
   });
   ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
   EXPECT_EQ(Read(id)->requestor_data, "opaque");
-  EXPECT_EQ(Read(id)->unknown.at("jenkins_label"), "kept");
+  EXPECT_EQ(Read(id)->foreign.unknown, R"("jenkins_label": "kept")");
+}
+
+// D-04, D-08: requests whose texts are no Unicode are served, or declined, as others are.
+TEST_F(AssignmentTest, HalvesOfSurrogatePairsDisturbNoRequest) {
+  StartLauncher();
+  std::string data = R"("requestor_data": {"id": 214933908099603316458134831733103562640, "name": "\udc80"})";
+  RequestId served("200-0000000900"), declined("200-0000000901");
+  Put("/nodepool/requests/" + served.value,
+      R"({"state": "requested", "node_types": ["small"], )" + data + "}");
+  Put("/nodepool/requests/" + declined.value,
+      R"({"state": "requested", "node_types": ["\udc80"], )" + data + "}");
+  ASSERT_TRUE(AwaitState(served, RequestState::kFulfilled));
+  ASSERT_TRUE(AwaitState(declined, RequestState::kFailed));
+  EXPECT_THAT(ToJson(*Read(served)), ::testing::HasSubstr(data));
+  EXPECT_THAT(ToJson(*Read(declined)), ::testing::AllOf(::testing::HasSubstr(data),
+                                                        ::testing::HasSubstr(R"("node_types": ["\udc80"])")));
 }
 
 TEST_F(AssignmentTest, PoolThatLaunchesNothingKeepsRequestsWaiting) {  // D-25, S-waiting
@@ -300,7 +316,7 @@ TEST_F(AssignmentTest, WhatTheClientWroteIsKept) {  // BB-35
   StartLauncher();
   auto nodes = Use({"small"});
   RequestId id = Request({"small"}, [&](NodeRequest& request) {
-    request.requestor_data = {{"any", "thing"}};
+    request.requestor_data = boost::json::object{{"any", "thing"}};
     request.provider = ProviderName("cloud");
     request.relative_priority = 7;
     request.event_id = "e1";

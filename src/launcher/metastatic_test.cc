@@ -77,7 +77,7 @@ providers:
   // The user node of a new request, taken as its consumer does.
   store::LockedNode UseOne() { return std::move(Use({"user"}).at(0)); }
   NodeId BackingOf(const Node& user) {
-    auto place = drivers::ParsePlace(user.driver_data);
+    auto place = drivers::ParsePlace(user.driver_data.value());
     return place ? place->backing_node : NodeId();
   }
   std::vector<NodeId> BackingNodes() {
@@ -90,7 +90,7 @@ providers:
   }
   std::optional<drivers::BackingNode> Account(const NodeId& id) {
     std::optional<Node> node = Read(id);
-    return node ? drivers::ParseBackingNode(node->user_data, kOwner) : std::nullopt;
+    return node ? drivers::ParseBackingNode(node->user_data.value(), kOwner) : std::nullopt;
   }
   std::vector<RequestId> Requests() { return time_.Run(client_store_->ListRequests()); }
   drivers::FakeCloud& cloud() { return *clouds_->Find(ProviderName("cloud")); }
@@ -125,8 +125,8 @@ TEST_F(MetastaticTest, UsersShareABackingNodeWhichGoesWhenItIsIdle) {  // M-basi
   EXPECT_EQ(node.attributes,
             boost::json::parse(R"({"backattr": "back", "testattr": "metastatic", "metaattr": "meta"})"));
   EXPECT_EQ(node.resources, (Resources{{"cores", 0}, {"instances", 1}, {"ram", 0}}));
-  EXPECT_EQ(node.driver_data.at("node"), boost::json::value(first.id().str()));
-  EXPECT_EQ(node.driver_data.at("metadata").at("nodepool_provider_name"), "meta");
+  EXPECT_EQ(node.driver_data.value().at("node"), boost::json::value(first.id().str()));
+  EXPECT_EQ(node.driver_data.value().at("metadata").at("nodepool_provider_name"), "meta");
 
   store::LockedNode second = UseOne();
   EXPECT_EQ(BackingOf(second.record()), backing);

@@ -1,7 +1,6 @@
 #include "listing/job_listing.h"
 
 #include "model/cell.h"
-#include "model/record_reader.h"
 
 namespace nodepool::listing {
 namespace {
@@ -22,8 +21,8 @@ std::vector<Column> JobColumns() {
 Listing ListJobs(const std::map<JobId, store::StoredJobRule>& rules) {
   Listing listing{JobColumns(), {}};
   for (const auto& [id, rule] : rules) {
-    listing.rows.push_back(
-        {NumberOf(id), Cell::OfText(rule.record.name), ToValue(rule.record.hold_on_failure)});
+    std::optional<std::int64_t> limit = rule.record.hold_on_failure;
+    listing.rows.push_back({NumberOf(id), Cell::OfText(rule.record.name), limit ? Cell(*limit) : Cell()});
   }
   return listing;
 }

@@ -13,7 +13,7 @@ namespace {
 
 // Since when a cell of a column of times is.
 std::optional<WallTime> TimeOf(const Cell& cell) {
-  if (cell.text() || !cell.value().is_number()) return std::nullopt;
+  if (cell.text() || cell.written() || !cell.value().is_number()) return std::nullopt;
   return FromSeconds(cell.value().to_number<double>());
 }
 
@@ -33,6 +33,24 @@ void AppendVisible(std::string& out, std::string_view text) {
   }
 }
 
+void AppendWritten(std::string& out, std::string_view json) {
+  if (json == "true" || json == "false") {
+    out += json == "true" ? "True" : "False";
+  } else if (json.starts_with('[')) {
+    JsonScanner in(json);
+    std::string_view separator = "";
+    in.Elements([&] {
+      std::string_view element;
+      out += std::exchange(separator, ",");
+      in.Value(element);
+      AppendText(out, Cell::OfWritten(element));
+      return true;
+    });
+  } else {
+    AppendValidJson(out, json, JsonStyle::kCompact);
+  }
+}
+
 bool IsShown(const Column& column, const std::vector<std::string>& keys) {
   return keys.empty() || std::ranges::find(keys, column.key) != keys.end();
 }
@@ -49,6 +67,7 @@ std::vector<std::string> TitlesOf(const std::vector<Column>& columns, const std:
 
 void AppendText(std::string& out, const Cell& cell) {
   if (std::optional<std::string_view> text = cell.text()) return AppendVisible(out, *text);
+  if (std::optional<std::string_view> json = cell.written()) return AppendWritten(out, *json);
   const boost::json::value& value = cell.value();
   if (value.is_null()) return;
   if (value.is_bool()) {

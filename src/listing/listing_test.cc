@@ -110,6 +110,23 @@ TEST(NodeListingTest, DetailHasTwentyOneColumns) {
       R"("comment":null,"user_data":{"zuul_system":"x"},"driver_data":null}])");
 }
 
+// Every reader of JSON takes what is shown, and people see numbers as they are written.
+TEST(NodeListingTest, DataOfClientsIsShownAsItIsWritten) {
+  store::StoredNode node = ExampleNode();
+  node.record.user_data = RawJson::OfText(R"({"trace": 214933908099603316458134831733103562640, "x": NaN})");
+  node.record.driver_data = RawJson::OfText(R"([1.50, "\udc80", true])");
+  Listing listing = ListNodes({&node}, NodeColumns::kDetail);
+  std::string json = ToJson(listing, FromSeconds(1'000'000'061));
+  std::string tail =
+      "\"user_data\":{\"trace\":214933908099603316458134831733103562640,\"x\":null},"
+      "\"driver_data\":[1.50,\"\xef\xbf\xbd\",true]}]";
+  EXPECT_TRUE(json.ends_with(tail)) << json;
+  std::string table = ToTable(listing, FromSeconds(1'000'000'061));
+  EXPECT_NE(table.find(R"(| {"trace":214933908099603316458134831733103562640,"x":null} | 1.50,)"), table.npos)
+      << table;
+  EXPECT_NE(table.find("\xef\xbf\xbd,True"), table.npos) << table;
+}
+
 // operations.16.4: connection data of other kinds may hold credentials.
 TEST(NodeListingTest, OnlyPortNumbersAreShown) {
   Node node;

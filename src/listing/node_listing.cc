@@ -55,7 +55,7 @@ std::vector<Cell> Row(const store::StoredNode& node) {
 }  // namespace
 
 json::value ShownPort(const Node& node) {
-  const json::value& port = node.connection_port;
+  json::value port = node.connection_port.value();
   if (port.is_int64() || port.is_uint64()) return port;
   bool is_digits = port.is_string() && !port.as_string().empty() &&
                    std::ranges::all_of(port.as_string(), [](char c) { return c >= '0' && c <= '9'; });

@@ -48,6 +48,7 @@ std::optional<FilterFault> FaultOf(const RowFilter& filter, const std::vector<Co
 
 bool HasOneOf(const Cell& cell, const std::set<std::string>& words) {
   if (std::optional<std::string_view> text = cell.text()) return words.contains(std::string(*text));
+  if (cell.written()) return false;
   const boost::json::array* list = cell.value().if_array();
   auto is_one = [&](const boost::json::value& entry) { return HasOneOf(Cell::Of(entry), words); };
   return list != nullptr && std::ranges::any_of(*list, is_one);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/raw_json.h"
 
 // Values of records as listings and the web show them; records themselves are written
 // by their own files.
@@ -30,36 +31,46 @@ class Cell {
   static Cell OfText(std::string_view text) { return Cell(Content(text)); }
   static Cell Of(const boost::json::value& value) { return Cell(Content(&value)); }
   static Cell Of(boost::json::value&& value) = delete;
+  static Cell Of(const RawJson& json) { return OfWritten(json.text()); }
+  static Cell Of(RawJson&& json) = delete;
+  // A valid JSON value, shown as it is written.
+  static Cell OfWritten(std::string_view json);
   // How long ago it is when it is shown.
   static Cell Since(WallTime time) { return Cell(Content(time)); }
 
   // The text, where it is one.
   std::optional<std::string_view> text() const {
     if (const auto* text = std::get_if<std::string_view>(&content_)) return *text;
+    if (since() || written()) return std::nullopt;
     const boost::json::value& other = value();
-    if (other.is_string()) return std::string_view(other.get_string());
-    return std::nullopt;
+    return other.is_string() ? std::optional<std::string_view>(other.get_string()) : std::nullopt;
+  }
+  // The JSON of a value that is shown as it is written; it is no text and not null.
+  std::optional<std::string_view> written() const {
+    const auto* written = std::get_if<Written>(&content_);
+    return written != nullptr ? std::optional(written->json) : std::nullopt;
   }
   // Likewise the time since when.
   std::optional<WallTime> since() const {
     const auto* time = std::get_if<WallTime>(&content_);
     return time != nullptr ? std::optional(*time) : std::nullopt;
   }
-  // Requires that it is neither.
+  // Requires that it is none of them.
   const boost::json::value& value() const {
     const auto* place = std::get_if<const boost::json::value*>(&content_);
     return place != nullptr ? **place : *std::get_if<boost::json::value>(&content_);
   }
-  bool is_null() const { return !text() && !since() && value().is_null(); }
+  bool is_null() const { return !text() && !written() && !since() && value().is_null(); }
 
   // Requires that it is not shown by its age.
-  boost::json::value Copy() const {
-    std::optional<std::string_view> text = this->text();
-    return text ? boost::json::value(*text) : value();
-  }
+  boost::json::value Copy() const;
 
  private:
-  using Content = std::variant<boost::json::value, std::string_view, const boost::json::value*, WallTime>;
+  struct Written {
+    std::string_view json;
+  };
+  using Content =
+      std::variant<boost::json::value, std::string_view, const boost::json::value*, WallTime, Written>;
   explicit Cell(Content content) : content_(std::move(content)) {}
 
   Content content_;

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <boost/json/object.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "model/foreign.h"
 
 namespace nodepool {
 
@@ -30,7 +30,7 @@ struct Component {
   std::vector<LabelName> supported_labels;
   std::int64_t priority = 100;  // lower = preferred
   bool is_paused = false;
-  boost::json::object unknown;
+  Foreign foreign;
 
   bool operator==(const Component&) const = default;
 };

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/json/object.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "model/foreign.h"
 #include "model/states.h"
 
 namespace nodepool {
@@ -22,7 +22,7 @@ struct ImageBuild {
   std::optional<std::string> username = "zuul";
   std::optional<std::string> python_path = "/usr/bin/python2";
   std::optional<std::string> shell_type;
-  boost::json::object unknown;
+  Foreign foreign;
 };
 
 // An upload of a build to one provider (coordination.md 4.6).
@@ -35,7 +35,7 @@ struct ImageUpload {
   std::optional<std::string> username = "zuul";
   std::optional<std::string> python_path = "/usr/bin/python2";
   std::optional<std::string> shell_type;
-  boost::json::object unknown;
+  Foreign foreign;
 };
 
 Expected<ImageBuild> ParseImageBuild(std::string_view json, WallTime now);

@@ -1,66 +1,59 @@
 #include "model/job.h"
 
-#include "model/json.h"
-#include "model/record_reader.h"
+#include "model/record_fields.h"
 
 namespace nodepool {
 namespace {
 
-namespace json = boost::json;
-
 constexpr std::string_view kHoldComment = "Automatically held after failing ";
 
 // A text that is not empty and not too long.
-std::string JobName(RecordReader& reader, std::string_view key) {
-  const json::value* value = reader.Find(key);
-  bool is_good = value != nullptr && value->is_string() && !value->get_string().empty() &&
-                 value->get_string().size() <= kMaxJobName;
-  if (!is_good) {
-    reader.Fail(key, "a text of 1 to 255 bytes");
-    return "";
+struct JobNameCodec : Codec<std::string> {
+  static constexpr std::string_view kExpected = "a text of 1 to 255 bytes";
+  static Reading Read(std::string_view written, std::string& name) {
+    std::string text;
+    Reading reading = codec::ReadStrictText(written, text);
+    if (reading == Reading::kWrong || text.empty() || text.size() > kMaxJobName) return Reading::kWrong;
+    name = std::move(text);
+    return reading;
   }
-  return *reader.Text(key);
+};
+
+}  // namespace
+
+template <class Fields, RecordOf<JobRule> T>
+void EachField(Fields& fields, T& rule) {
+  fields("name", rule.name, JobNameCodec());
+  fields("hold_on_failure", rule.hold_on_failure);
+}
+
+template <class Fields, RecordOf<HoldWish> T>
+void EachField(Fields& fields, T& wish) {
+  fields("hold_job", wish.hold_job, JobNameCodec());
+  fields("comment", wish.comment);
+  fields("created_time", wish.created_time);
+}
+
+namespace {
+
+// A name has no default.
+template <class Record>
+Expected<Record> ReadNamed(std::string_view json, std::string_view key, std::string Record::*name) {
+  Expected<Record> record = ReadRecord(json, Record());
+  if (record && ((*record).*name).empty())
+    return Unexpected(Verdict::kInvalid, fmt::format("\"{}\" is not {}", key, JobNameCodec::kExpected));
+  return record;
 }
 
 }  // namespace
 
-Expected<JobRule> ParseJobRule(std::string_view json) {
-  RecordReader reader(json);
-  JobRule rule;
-  rule.name = JobName(reader, "name");
-  rule.hold_on_failure = reader.Integer("hold_on_failure");
-  if (reader.error()) return std::unexpected(*reader.error());
-  rule.unknown = reader.TakeUnknown();
-  return rule;
-}
-
-std::string ToJson(const JobRule& rule) {
-  json::object record;
-  record["name"] = rule.name;
-  record["hold_on_failure"] = ToValue(rule.hold_on_failure);
-  AddUnknown(rule.unknown, record);
-  return WriteJson(record);
-}
+Expected<JobRule> ParseJobRule(std::string_view json) { return ReadNamed(json, "name", &JobRule::name); }
+std::string ToJson(const JobRule& rule) { return WriteRecord(rule); }
 
 Expected<HoldWish> ParseHoldWish(std::string_view json) {
-  RecordReader reader(json);
-  HoldWish wish;
-  wish.hold_job = JobName(reader, "hold_job");
-  wish.comment = reader.Text("comment").value_or("");
-  wish.created_time = reader.Time("created_time");
-  if (reader.error()) return std::unexpected(*reader.error());
-  wish.unknown = reader.TakeUnknown();
-  return wish;
+  return ReadNamed(json, "hold_job", &HoldWish::hold_job);
 }
-
-std::string ToJson(const HoldWish& wish) {
-  json::object record;
-  record["hold_job"] = wish.hold_job;
-  record["comment"] = wish.comment;
-  record["created_time"] = ToValue(wish.created_time);
-  AddUnknown(wish.unknown, record);
-  return WriteJson(record);
-}
+std::string ToJson(const HoldWish& wish) { return WriteRecord(wish); }
 
 std::string HoldComment(const std::string& job) { return std::string(kHoldComment) + job; }
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <boost/json/object.hpp>
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "model/foreign.h"
 #include "model/node.h"
 
 namespace nodepool {
@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxJobName = 255;
 struct JobRule {
   std::string name;                             // exact, or a regular expression that begins with ^ (D-67)
   std::optional<std::int64_t> hold_on_failure;  // at most so many nodes; nothing, 0 and less: none
-  boost::json::object unknown;                  // keys we do not know, kept (D-04)
+  Foreign foreign;
 };
 
 // That a node is to be held when its consumer has done with it. The id of the node is the
@@ -27,7 +27,7 @@ struct HoldWish {
   std::string hold_job;
   std::string comment;
   std::optional<WallTime> created_time;
-  boost::json::object unknown;
+  Foreign foreign;
 };
 
 // The error says what is wrong with which key.

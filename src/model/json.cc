@@ -2,182 +2,61 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/serialize.hpp>
-#include <boost/json/value_stack.hpp>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 namespace nodepool {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxDepth = 100;
-
-// Builds the value while the text is parsed. It exists because the library's own
-// builder rounds doubles twice: time stamps would drift at every rewrite.
-struct Builder {
-  static constexpr std::size_t max_object_size = json::object::max_size();
-  static constexpr std::size_t max_array_size = json::array::max_size();
-  static constexpr std::size_t max_key_size = json::string::max_size();
-  static constexpr std::size_t max_string_size = json::string::max_size();
-
-  using Code = json::error_code;
-
-  json::storage_ptr memory;
-  unsigned char first[4096];
-  json::value_stack stack{{}, first, sizeof(first)};
-
-  explicit Builder(json::storage_ptr where) : memory(std::move(where)) {}
-
-  bool on_document_begin(Code&) {
-    stack.reset(memory);
-    return true;
-  }
-  bool on_document_end(Code&) { return true; }
-  bool on_object_begin(Code&) { return true; }
-  bool on_object_end(std::size_t size, Code&) {
-    stack.push_object(size);
-    return true;
-  }
-  bool on_array_begin(Code&) { return true; }
-  bool on_array_end(std::size_t size, Code&) {
-    stack.push_array(size);
-    return true;
-  }
-  bool on_key_part(json::string_view part, std::size_t, Code&) {
-    stack.push_chars(part);
-    return true;
-  }
-  bool on_key(json::string_view part, std::size_t, Code&) {
-    stack.push_key(part);
-    return true;
-  }
-  bool on_string_part(json::string_view part, std::size_t, Code&) {
-    stack.push_chars(part);
-    return true;
-  }
-  bool on_string(json::string_view part, std::size_t, Code&) {
-    stack.push_string(part);
-    return true;
-  }
-  bool on_number_part(json::string_view, Code&) { return true; }
-  bool on_int64(std::int64_t number, json::string_view, Code&) {
-    stack.push_int64(number);
-    return true;
-  }
-  bool on_uint64(std::uint64_t number, json::string_view, Code&) {
-    stack.push_uint64(number);
-    return true;
-  }
-  // The text comes in one piece, so `digits` is the whole number.
-  bool on_double(double, json::string_view digits, Code&) {
-    double number = 0;
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error == std::errc()) {
-      stack.push_double(number);
-    } else {
-      stack.push_null();
-    }
-    return true;
-  }
-  bool on_bool(bool claim, Code&) {
-    stack.push_bool(claim);
-    return true;
-  }
-  bool on_null(Code&) {
-    stack.push_null();
-    return true;
-  }
-  bool on_comment_part(json::string_view, Code&) { return true; }
-  bool on_comment(json::string_view, Code&) { return true; }
-};
-
-// Puts null in the place of Python's non-finite tokens outside strings.
-std::string WithoutNonFinite(std::string_view text) {
-  std::string result;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size();) {
-    std::string_view rest = text.substr(i);
-    std::size_t token = 0;
-    if (!in_string) {
-      for (std::string_view name : {"-Infinity", "Infinity", "NaN"}) {
-        if (rest.starts_with(name)) token = name.size();
-      }
-    }
-    if (token != 0) {
-      result += "null";
-      i += token;
-      continue;
-    }
-    std::size_t length = in_string && text[i] == '\\' && rest.size() > 1 ? 2 : 1;
-    if (text[i] == '"') in_string = !in_string;
-    result += rest.substr(0, length);
-    i += length;
-  }
-  return result;
+template <class T>
+bool ReadNumber(std::string_view written, T& number) {
+  const char* end = written.data() + written.size();
+  auto [stop, error] = std::from_chars(written.data(), end, number);
+  return error == std::errc() && stop == end;
 }
 
-// Decodes the character at the front of `text` and removes it; U+FFFD for a byte
-// that begins no valid one.
-char32_t TakeCharacter(std::string_view& text) {
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  unsigned char first = byte(0);
-  std::size_t length = first < 0x80                    ? 1
-                       : first >= 0xf0 && first < 0xf5 ? 4
-                       : first >= 0xe0                 ? 3
-                       : first >= 0xc2                 ? 2
-                                                       : 0;
-  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  char32_t character = length == 1 ? first : first & (0x7f >> length);
-  bool is_valid = length != 0 && first < 0xf5 && length <= text.size();
-  for (std::size_t i = 1; is_valid && i < length; ++i) {
-    is_valid = (byte(i) & 0xc0) == 0x80;
-    character = character << 6 | (byte(i) & 0x3f);
-  }
-  is_valid = is_valid && character >= kLeast[length] && character <= 0x10ffff &&
-             (character < 0xd800 || character > 0xdfff);
-  text.remove_prefix(is_valid ? length : 1);
-  return is_valid ? character : 0xfffd;
+// Doubles are read here because the library rounds them twice: time stamps would drift at every
+// rewrite.
+json::value BuildNumber(std::string_view written) {
+  if (std::int64_t number = 0; ReadNumber(written, number)) return number;
+  if (std::uint64_t number = 0; ReadNumber(written, number)) return number;
+  if (double number = 0; ReadNumber(written, number) && std::isfinite(number)) return number;
+  return nullptr;
 }
 
-// As Python does.
-void AppendEscaped(std::string& out, std::string_view text) {
-  out += '"';
-  while (!text.empty()) {
-    char32_t c = TakeCharacter(text);
-    constexpr std::string_view kShort = "\"\\\b\f\n\r\t";
-    constexpr std::string_view kLetters = "\"\\bfnrt";
-    std::size_t position = c < 0x80 ? kShort.find(static_cast<char>(c)) : std::string_view::npos;
-    if (position != std::string_view::npos) {
-      out += '\\';
-      out += kLetters[position];
-    } else if (c >= 0x20 && c < 0x7f) {
-      out += static_cast<char>(c);
-    } else if (c < 0x10000) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<std::uint32_t>(c));
-    } else {
-      std::uint32_t offset = static_cast<std::uint32_t>(c) - 0x10000;
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}\\u{:04x}", 0xd800 + (offset >> 10),
-                     0xdc00 + (offset & 0x3ff));
+bool Build(JsonScanner& in, json::value& value) {
+  switch (in.Next()) {
+    case '{': {
+      json::object& object = value.emplace_object();
+      return in.Members([&](std::string_view key) { return Build(in, object[DecodeJsonText(key)]); });
     }
+    case '[': {
+      json::array& array = value.emplace_array();
+      return in.Elements([&] { return Build(in, array.emplace_back(nullptr)); });
+    }
+    default:
+      break;
   }
-  out += '"';
-}
-
-void AppendText(std::string& out, std::string_view text, JsonStyle style) {
-  if (IsPlain(text)) {
-    out += '"';
-    out += text;
-    out += '"';
-  } else if (style == JsonStyle::kPython) {
-    AppendEscaped(out, text);
-  } else {
-    out += json::serialize(json::string_view(text.data(), text.size()));
+  std::string_view written;
+  if (!in.Value(written)) return false;
+  switch (written[0]) {
+    case '"':
+      value = DecodeJsonText(written);
+      break;
+    case 't':
+    case 'f':
+      value = written[0] == 't';
+      break;
+    case 'n':
+      value = nullptr;
+      break;
+    default:
+      value = BuildNumber(written);
   }
+  return true;
 }
 
 void AppendDouble(std::string& out, double number, JsonStyle style) {
@@ -209,61 +88,62 @@ void AppendObject(std::string& out, const json::object& object, JsonStyle style)
   out += '{';
   for (const auto& [key, value] : object) {
     out += std::exchange(separator, CommaOf(style));
-    AppendText(out, key, style);
+    AppendJsonText(out, key, style);
     out += ColonOf(style);
     AppendJson(out, value, style);
   }
   out += '}';
 }
 
-}  // namespace
-
-// Most of what is shown goes through here: eight bytes at a time, the last eight once more for what
-// is left of them.
-bool IsPlain(std::string_view text) {
-  constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
-  // The high bit of a byte is set where the byte is less than `limit`; likewise where it is `c`.
-  auto less = [](std::uint64_t word, unsigned char limit) { return (word - kOnes * limit) & ~word; };
-  auto equal = [&](std::uint64_t word, unsigned char c) { return less(word ^ (kOnes * c), 1); };
-  auto is_odd = [&](const char* place) {
-    std::uint64_t word;
-    std::memcpy(&word, place, sizeof(word));
-    std::uint64_t odd = word | less(word, ' ') | equal(word, '"') | equal(word, '\\') | equal(word, '\x7f');
-    return (odd & (kOnes * 0x80)) != 0;
-  };
-  constexpr std::size_t kStep = sizeof(std::uint64_t);
-  if (text.size() < kStep) {
-    return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
+bool AppendNext(std::string& out, JsonScanner& in, JsonStyle style) {
+  std::string_view separator = "";
+  char first = in.Next();
+  if (first == '{') {
+    out += '{';
+    in.Members([&](std::string_view key) {
+      out += std::exchange(separator, CommaOf(style));
+      AppendJsonText(out, DecodeJsonText(key), style);
+      out += ColonOf(style);
+      return AppendNext(out, in, style);
+    });
+    out += '}';
+  } else if (first == '[') {
+    out += '[';
+    in.Elements([&] {
+      out += std::exchange(separator, CommaOf(style));
+      return AppendNext(out, in, style);
+    });
+    out += ']';
+  } else if (std::string_view written; in.Value(written)) {
+    if (first == '"') {
+      AppendJsonText(out, DecodeJsonText(written), style);
+    } else {
+      bool is_finite = first != 'N' && !written.ends_with('y');
+      out += is_finite ? written : "null";
+    }
   }
-  for (std::size_t i = 0; i + kStep <= text.size(); i += kStep) {
-    if (is_odd(text.data() + i)) return false;
-  }
-  return !is_odd(text.data() + text.size() - kStep);
+  return true;
 }
 
-Expected<json::object> ParseJsonObject(std::string_view text, json::storage_ptr memory) {
+}  // namespace
+
+Expected<json::object> ParseJsonObject(std::string_view text) {
   if (text.size() > kMaxRecordBytes) {
     return Unexpected(Verdict::kInvalid, fmt::format("the record has {} bytes; at most {} are accepted",
                                                      text.size(), kMaxRecordBytes));
   }
-  std::string replaced;
-  if (text.find("NaN") != text.npos || text.find("Infinity") != text.npos) {
-    replaced = WithoutNonFinite(text);
-    text = replaced;
-  }
-  json::parse_options options;
-  options.max_depth = kMaxDepth;
-  json::basic_parser<Builder> parser(options, std::move(memory));
-  json::error_code error;
-  std::size_t parsed = parser.write_some(false, text.data(), text.size(), error);
-  if (!error && parsed < text.size()) error = json::error::extra_data;
-  if (error) {
-    return Unexpected(Verdict::kInvalid,
-                      fmt::format("not valid JSON at byte {}: {}", parsed, error.message()));
-  }
-  json::value value = parser.handler().stack.release();
+  JsonScanner in(text);
+  json::value value;
+  if (!Build(in, value) || !in.End()) return std::unexpected(in.error());
   if (!value.is_object()) return Unexpected(Verdict::kInvalid, "not a JSON object");
   return std::move(value.get_object());
+}
+
+json::value JsonValueOf(std::string_view valid) {
+  JsonScanner in(valid);
+  json::value value;
+  Build(in, value);
+  return value;
 }
 
 void AppendJson(std::string& out, const json::value& value, JsonStyle style) {
@@ -284,7 +164,7 @@ void AppendJson(std::string& out, const json::value& value, JsonStyle style) {
       AppendDouble(out, value.get_double(), style);
       break;
     case json::kind::string:
-      AppendText(out, value.get_string(), style);
+      AppendJsonText(out, value.get_string(), style);
       break;
     case json::kind::array:
       AppendArray(out, value.get_array(), style);
@@ -297,16 +177,29 @@ void AppendJson(std::string& out, const json::value& value, JsonStyle style) {
 
 void AppendJson(std::string& out, const Cell& cell, JsonStyle style) {
   if (std::optional<std::string_view> text = cell.text()) {
-    AppendText(out, *text, style);
+    AppendJsonText(out, *text, style);
+  } else if (std::optional<std::string_view> written = cell.written()) {
+    AppendValidJson(out, *written, style);
   } else {
     AppendJson(out, cell.value(), style);
   }
+}
+
+void AppendValidJson(std::string& out, std::string_view valid, JsonStyle style) {
+  JsonScanner in(valid);
+  AppendNext(out, in, style);
 }
 
 std::string WriteJson(const json::value& value) {
   std::string out;
   AppendJson(out, value, JsonStyle::kPython);
   return out;
+}
+
+json::value NumberValue(double number) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  bool is_whole = number == std::floor(number) && std::abs(number) <= kExact;
+  return is_whole ? json::value(static_cast<std::int64_t>(number)) : json::value(number);
 }
 
 }  // namespace nodepool

@@ -7,36 +7,36 @@
 
 #include "base/error.h"
 #include "model/cell.h"
+#include "model/json_scanner.h"
+#include "model/json_text.h"
 
 namespace nodepool {
 
-// Records longer than this are refused; the server's own limit is about the same.
-inline constexpr std::size_t kMaxRecordBytes = 1 << 20;
-
-// The JSON object of a record. Beyond the standard it accepts the bare tokens
-// NaN, Infinity and -Infinity that Python may write, and reads them, like numbers
-// too large for a double, as null (coordination.md 4.1). Doubles are read exactly.
+// A JSON object from outside, as far as Boost's values can hold it: what JsonScanner takes; NaN,
+// Infinity and numbers too large for a double are null, whole numbers beyond 64 bits are doubles,
+// halves of surrogate pairs are U+FFFD, and of keys that stand twice the last one counts. Doubles
+// are read exactly.
 //
-// Error(kInvalid): not JSON, not UTF-8, not an object, longer than kMaxRecordBytes
-// or nested deeper than 100 levels. The message never quotes the text, which may
-// hold secrets. The object lives in `memory`, which outlives it.
-Expected<boost::json::object> ParseJsonObject(std::string_view text, boost::json::storage_ptr memory = {});
+// Error(kInvalid): not JSON, not an object or longer than kMaxRecordBytes. The message never quotes
+// the text.
+Expected<boost::json::object> ParseJsonObject(std::string_view text);
 
-// Whether the text stands in JSON as it is: printable ASCII without quotation marks and
-// backslashes.
-bool IsPlain(std::string_view text);
+// Likewise any value, which is valid already.
+boost::json::value JsonValueOf(std::string_view valid);
 
-// How JSON is written: compact as boost::json::serialize() does, or as WriteJson says.
-enum class JsonStyle { kCompact, kPython };
-constexpr std::string_view CommaOf(JsonStyle style) { return style == JsonStyle::kCompact ? "," : ", "; }
-constexpr std::string_view ColonOf(JsonStyle style) { return style == JsonStyle::kCompact ? ":" : ": "; }
 void AppendJson(std::string& out, const boost::json::value& value, JsonStyle style);
 // Requires that the cell is not shown by its age.
 void AppendJson(std::string& out, const Cell& cell, JsonStyle style);
 
-// The text Python's json.dumps would write for the same value: ", " and ": " as
-// separators, ASCII only, doubles in their shortest form, members in their order.
-// Non-finite numbers become null; bytes that are not UTF-8 become U+FFFD.
+// Shows valid JSON so that every reader takes it: NaN and Infinity as null, halves of surrogate
+// pairs as U+FFFD. Numbers stay as they are written.
+void AppendValidJson(std::string& out, std::string_view valid, JsonStyle style);
+
+// The text Python's json.dumps() would write for the same value. Non-finite numbers become null;
+// bytes that are not UTF-8 become U+FFFD.
 std::string WriteJson(const boost::json::value& value);
+
+// An integer, if the number is a whole one that a double holds exactly.
+boost::json::value NumberValue(double number);
 
 }  // namespace nodepool

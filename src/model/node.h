@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
 #include <string>
@@ -9,6 +8,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "model/foreign.h"
+#include "model/raw_json.h"
 #include "model/resources.h"
 #include "model/states.h"
 
@@ -33,14 +34,14 @@ struct Node {
   std::optional<std::string> interface_ip;
   // A number, or an object with access data that must never be logged. Written
   // twice on the wire: `connection_port` and the older `ssh_port`.
-  boost::json::value connection_port = 22;
+  RawJson connection_port = 22;
   std::optional<std::string> image_id;
   std::optional<std::string> launcher;
   std::optional<WallTime> created_time;
   boost::json::value external_id;  // text or object, private to the driver
   std::optional<std::string> hostname;
   std::optional<std::string> comment;
-  boost::json::value user_data;
+  RawJson user_data;
   std::optional<std::string> hold_job;
   std::vector<std::string> host_keys;
   std::optional<std::string> username = "zuul";
@@ -49,12 +50,12 @@ struct Node {
   std::optional<std::int64_t> hold_expiration;  // seconds; ≤ 0 means no own limit
   std::optional<Resources> resources;
   std::optional<std::int64_t> slot;
-  boost::json::value attributes;
+  RawJson attributes;  // null or an object
   std::optional<std::string> python_path;
   std::optional<std::string> tenant_name;
-  boost::json::value driver_data;
+  RawJson driver_data;
   std::optional<std::string> requestor;
-  boost::json::object unknown;  // keys we do not know, kept through a rewrite (D-04)
+  Foreign foreign;
 
   // Every assignment of a state sets its time, also to the same state.
   void SetState(NodeState next, WallTime now) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
 #include <string>
@@ -9,6 +8,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "model/foreign.h"
+#include "model/raw_json.h"
 #include "model/states.h"
 
 namespace nodepool {
@@ -22,13 +23,13 @@ struct NodeRequest {
   std::vector<NodeId> nodes;            // same order; filled only when fulfilled
   bool reuse = true;                    // false: launch new nodes
   std::optional<std::string> requestor;
-  boost::json::value requestor_data;   // opaque, handed back unchanged
+  RawJson requestor_data;              // opaque, handed back unchanged
   ProviderName provider;               // a wish; empty = null
   std::int64_t relative_priority = 0;  // lower is served first
   std::optional<std::string> event_id;
   std::optional<WallTime> created_time;
   std::optional<std::string> tenant_name;
-  boost::json::object unknown;
+  Foreign foreign;
 
   void SetState(RequestState next, WallTime now) {
     state = next;

@@ -45,7 +45,7 @@ TEST(NodeRequest, AZuulRequestGetsAllKeysAtTheFirstWrite) {
   EXPECT_EQ(request.provider, ProviderName("p"));
   EXPECT_TRUE(request.reuse);
   EXPECT_EQ(request.created_time, FromSeconds(17));
-  EXPECT_EQ(request.unknown, (json::object{{"jenkins_label", "jl"}, {"build_id", 4}}));
+  EXPECT_EQ(request.foreign.unknown, R"("jenkins_label": "jl", "build_id": 4)");
   json::object written = *ParseJsonObject(ToJson(request));
   EXPECT_EQ(written.size(), 13u + 2u);
   EXPECT_EQ(written["declined_by"], json::array());

@@ -1,10 +1,12 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <fstream>
 
 #include "base/random.h"
-#include "model/json.h"
+#include "base/text.h"
+#include "model/json_scanner.h"
 #include "model/node.h"
 #include "model/node_request.h"
 
@@ -39,7 +41,7 @@ TEST_F(PythonPeer, ReadsOurRecordsAndWritesTheSameBytes) {
     node.resources = Resources{{"cores", 4}, {"ram", 1e9}, {"share", random.Between(0, 1e-7)}};
     node.user_data = random.Between(-1, 1) * 1e20;
     node.driver_data = random.Next();
-    node.unknown["x"] = -static_cast<std::int64_t>(random.Below(1ull << 62));
+    node.foreign.Add("x", -static_cast<std::int64_t>(random.Below(1ull << 62)));
     lines += ToJson(node) + "\n";
     NodeRequest request;
     request.SetState(RequestState::kPending, FromSeconds(random.Between(1.6e9, 1.8e9)));
@@ -75,6 +77,95 @@ TEST_F(PythonPeer, WritesRecordsThatWeReadBackToTheByte) {
     EXPECT_EQ(ToJson(*request), line);
   }
   EXPECT_EQ(count, 200);
+}
+
+// What others put into a record reads the same in Python after our rewrite, whatever it is.
+TEST_F(PythonPeer, FindsItsOddestRecordsUnchanged) {
+  std::string written = Run(R"(
+import json, random
+random.seed(7)
+LEAVES = [None, True, 0, -0.0, 1.5, -7, 2**127 + 1, -2**64, 1e300, 5e-324, float('inf'), float('-inf'), float('nan'),
+          '', 'caf\u00e9', '\U0001f600', '\udc80', '\ud83d', '\x00\x7f"\\/']
+def value(depth):
+    kind = random.randrange(4 if depth else 2)
+    if kind == 2:
+        return [value(depth - 1) for i in range(random.randrange(4))]
+    if kind == 3:
+        return {random.choice(['a', 'b c', '\udc80', '"', 'x%d' % i]): value(depth - 1) for i in range(random.randrange(5))}
+    return random.choice(LEAVES)
+for i in range(300):
+    record = {'state': 'requested', 'state_time': random.choice([1, 1.7e9 + random.random()]),
+              'node_types': random.choice([['small'], ['\udc80', 'b']]), 'requestor_data': value(4),
+              'relative_priority': random.choice([0, 1.5, -3, None]), 'created_time': random.choice([None, 17, 17.5]),
+              'event_id': random.choice([None, '\ud800', 'x']), 'zz': value(3), '\udc80': value(2)}
+    separators = random.choice([(', ', ': '), (',', ':'), (' , ', ':\t')])
+    print(json.dumps(record, separators=separators))
+)",
+                            "");
+  std::string pairs;
+  written.pop_back();  // the last line's end
+  std::vector<std::string> lines = Split(written, '\n');
+  ASSERT_EQ(lines.size(), 300u);
+  for (const std::string& line : lines) {
+    Expected<NodeRequest> request = ParseNodeRequest(line, WallTime());
+    ASSERT_TRUE(request) << line << request.error().message();
+    pairs += line + "\n" + ToJson(*request) + "\n";
+  }
+  EXPECT_EQ(Run(R"(
+import json, sys
+lines = sys.stdin.read().split('\n')
+for theirs, ours in zip(lines[::2], lines[1::2]):
+    theirs, ours = json.loads(theirs), json.loads(ours)
+    for key in theirs:
+        if repr(theirs[key]) != repr(ours[key]):
+            print(key, ascii(theirs[key]), ascii(ours[key]))
+)",
+                pairs),
+            "");
+}
+
+// Damaged at random, a text is taken by both or by none.
+TEST_F(PythonPeer, TakesAndRefusesTheSameTexts) {
+  constexpr std::string_view kSeeds[] = {R"({"a": [1, -0.5e+3, true, null], "b\u00e9\udc80": {"c": "x\n"}})",
+                                         R"([NaN, -Infinity, Infinity, 0, "\\"])",
+                                         "{\"caf\xc3\xa9\": \"\xf0\x9f\x98\x80\xed\x9f\xbf\"}",
+                                         R"( [ { } , [ ] , "" , 12345678901234567890 ] )"};
+  constexpr std::string_view kBytes = "{}[],:\"\\0123456789.eE+-truefalsn NIuy\n\x01\x80\xc3\xed\xa0\xf4";
+  SeededRandom random(11);
+  std::string input, ours;
+  for (int i = 0; i < 4000; ++i) {
+    std::string text(kSeeds[random.Below(std::size(kSeeds))]);
+    for (std::uint64_t n = random.Below(3); n > 0; --n) {
+      std::size_t at = random.Below(text.size());
+      char byte = kBytes[random.Below(kBytes.size())];
+      switch (random.Below(3)) {
+        case 0:
+          text[at] = byte;
+          break;
+        case 1:
+          text.insert(at, 1, byte);
+          break;
+        default:
+          text.erase(at, 1 + random.Below(3));
+      }
+    }
+    for (char c : text) input += fmt::format("{:02x}", static_cast<unsigned char>(c));
+    input += '\n';
+    JsonScanner in(text);
+    ours += in.Value() && in.End() ? "taken\n" : "refused\n";
+  }
+  std::string theirs = Run(R"(
+import json, sys
+for line in sys.stdin:
+    try:
+        json.loads(bytes.fromhex(line).decode())
+        print('taken')
+    except ValueError:
+        print('refused')
+)",
+                           input);
+  EXPECT_EQ(ours, theirs);
+  EXPECT_NE(ours.find("taken"), ours.npos);
 }
 
 }  // namespace

@@ -127,12 +127,12 @@ TEST_F(StoreTest, AcceptingDecidesAgainOnTheNewestVersion) {
   StoredRequest seen = NewRequest();
   NodeRequest revised = seen.record;
   revised.relative_priority = 7;
-  revised.unknown["x"] = 1;
+  revised.foreign.Add("x", 1);
   w.Put("/nodepool/requests/200-0000000000", ToJson(revised));
   std::optional<LockedRequest> locked = w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending)));
   ASSERT_TRUE(locked);
   EXPECT_EQ(locked->record().relative_priority, 7);
-  EXPECT_EQ(w.Run(w.store.ReadRequest(seen.id))->record.unknown, revised.unknown);  // D-04
+  EXPECT_EQ(w.Run(w.store.ReadRequest(seen.id))->record.foreign, revised.foreign);  // D-04
 }
 
 TEST_F(StoreTest, AcceptingMaySkipTheNewestVersion) {
@@ -247,10 +247,10 @@ TEST_F(StoreTest, CreatingALockedNodeIsTwoWrites) {
 TEST_F(StoreTest, UpdatingANodeIsOneWriteAndKeepsUnknownKeys) {
   LockedNode node = NewNode();
   Node foreign = node.record();
-  foreign.unknown["build_id"] = 4;
+  foreign.foreign.Add("build_id", 4);
   w.Put(NodePath(node), ToJson(foreign));  // as the Jenkins plugin does without a lock (D-05)
   EXPECT_TRUE(w.Run(node.Update(ToState(NodeState::kReady))));
-  EXPECT_EQ(w.Run(w.store.ReadNode(node.id()))->record.unknown, foreign.unknown);
+  EXPECT_EQ(w.Run(w.store.ReadNode(node.id()))->record.foreign, foreign.foreign);
   EXPECT_EQ(Writes([&] { w.Run(node.Update(ToState(NodeState::kUsed))); }), 1u);
   auto skip = [](Node&) { return Change::kSkip; };
   EXPECT_EQ(Writes([&] { EXPECT_FALSE(w.Run(node.Update(skip))); }), 0u);

@@ -62,7 +62,7 @@ const FieldTable<StoredNode>& NodeFields() {
          return n.record.hold_expiration ? json::value(*n.record.hold_expiration) : json::value();
        }},
       {{"comment", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.comment); }},
-      {{"user_data", Any(), "of the client that uses it"},
+      {{"user_data", Any(), "of the client that uses it; null in it for NaN and Infinity"},
        [](const StoredNode& n) { return Cell::Of(n.record.user_data); }},
   });
   return fields;

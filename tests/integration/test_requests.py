@@ -163,12 +163,15 @@ def test_17_35_missing_and_unknown_keys(site):
     """A request with only the keys that must be there is served; all 13 are written, unknown ones kept (D-04)."""
     site.launcher()
     tree = site.tree()
-    request_id = tree.add_request(["small"], build_id="b-17", jenkins_label={"any": [1, None]})
+    data = {"span_info": {"trace_id": 214933908099603316458134831733103562640}, "half": "\udc80", "n": [1.5, -0.0]}
+    request_id = tree.add_request(["small"], build_id="b-17", jenkins_label={"any": [1, None]}, requestor_data=data,
+                                  created_time=1726605880)
     record = assert_fulfilled(tree, request_id, ["small"])
     for key in ("state", "state_time", "declined_by", "node_types", "nodes", "reuse", "requestor", "requestor_data",
                 "provider", "relative_priority", "event_id", "created_time", "tenant_name"):
         assert key in record
-    assert record["requestor_data"] == {"any": "thing"}
+    assert repr(record["requestor_data"]) == repr(data)
+    assert repr(record["created_time"]) == "1726605880"
     assert record["build_id"] == "b-17"
     assert record["jenkins_label"] == {"any": [1, None]}
 

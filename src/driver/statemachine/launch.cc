@@ -217,7 +217,7 @@ Task<std::vector<std::string>> Launch::Scan() {
   if (host.empty()) {
     throw Error(Verdict::kFail, "the machine has no address at which its host keys could be read");
   }
-  int port = record.connection_port.is_int64() ? static_cast<int>(record.connection_port.as_int64()) : 22;
+  int port = static_cast<int>(record.connection_port.integer().value_or(22));
   SteadyTime deadline = std::min(deadline_, context_.loop().SteadyNow() + context_.config->boot_timeout);
   std::vector<std::string> keys = co_await context_.scan(std::move(host), port, IsSsh(record), deadline);
   co_return keys;

@@ -11,7 +11,7 @@ bool BackingNodes::Follow(const NodeId& id, const store::StoredNode* before, con
   }
   std::optional<BackingNode> node;
   if (after != nullptr && after->record.state == NodeState::kInUse)
-    node = ParseBackingNode(after->record.user_data, owner_);
+    node = ParseBackingNode(after->record.user_data.value(), owner_);
   if (!node) {
     bool was_known = known_.contains(id);
     Forget(id);
@@ -153,7 +153,7 @@ void BackingNodes::Reread(const NodeId& id, WallTime now) {
   auto known = known_.find(id);
   const store::StoredNode* stored = nodes_.Find(id);
   if (known == known_.end() || known->second.node.lists_users || stored == nullptr) return;
-  std::optional<BackingNode> node = ParseBackingNode(stored->record.user_data, owner_);
+  std::optional<BackingNode> node = ParseBackingNode(stored->record.user_data.value(), owner_);
   if (node) Set(id, std::move(*node), now);
 }
 
@@ -168,7 +168,8 @@ void BackingNodes::FollowUser(const NodeId& id, const store::StoredNode* after, 
     }
     told_places_.erase(told);
   }
-  std::optional<Place> place = after == nullptr ? std::nullopt : ParsePlace(after->record.driver_data);
+  std::optional<Place> place =
+      after == nullptr ? std::nullopt : ParsePlace(after->record.driver_data.value());
   if (place) {
     affected.insert(place->backing_node);
     told_users_[place->backing_node][place->slot] = id;

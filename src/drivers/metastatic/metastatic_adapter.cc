@@ -107,11 +107,12 @@ Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
   connection.python_path = backing.python_path;
   connection.shell_type = backing.shell_type;
   connection.connection_type = backing.connection_type.value_or("ssh");
-  if (backing.connection_port.is_int64())
-    connection.connection_port = static_cast<int>(backing.connection_port.as_int64());
+  if (std::optional<std::int64_t> port = backing.connection_port.integer())
+    connection.connection_port = static_cast<int>(*port);
   instance.connection = std::move(connection);
   instance.host_keys = backing.host_keys;
-  if (backing.attributes.is_object()) instance.node_attributes = backing.attributes;
+  boost::json::value attributes = backing.attributes.value();
+  if (attributes.is_object()) instance.node_attributes = std::move(attributes);
   co_return instance;
 }
 
@@ -122,7 +123,7 @@ Task<> MetastaticAdapter::Delete(StateMachine& machine, boost::json::value exter
   if (!backing) {
     // A launcher that does not follow the nodes, or one that has just started.
     std::optional<store::StoredNode> stored = co_await environment_.store.ReadNode(user);
-    std::optional<Place> place = stored ? ParsePlace(stored->record.driver_data) : std::nullopt;
+    std::optional<Place> place = stored ? ParsePlace(stored->record.driver_data.value()) : std::nullopt;
     if (place) backing = place->backing_node;
   }
   if (!backing) co_return;
@@ -134,7 +135,7 @@ Task<> MetastaticAdapter::Vacate(NodeId backing, NodeId user) {
   std::optional<BackingNode> written;
   auto change = [this, &backing, &user, &written](Node& record) {
     written.reset();
-    std::optional<BackingNode> node = ParseBackingNode(record.user_data, owner_);
+    std::optional<BackingNode> node = ParseBackingNode(record.user_data.value(), owner_);
     if (!node || record.state != NodeState::kInUse) return store::Change::kSkip;
     node = backing_nodes_.Completed(backing, std::move(*node));
     std::optional<int> slot = node->SlotOf(user);
@@ -261,7 +262,7 @@ Task<> MetastaticAdapter::AdoptOrphans() {
 Task<> MetastaticAdapter::WriteFailures() {
   for (const NodeId& id : std::set<NodeId>(backing_nodes_.failing())) {
     auto change = [this, &id](Node& record) {
-      std::optional<BackingNode> node = ParseBackingNode(record.user_data, owner_);
+      std::optional<BackingNode> node = ParseBackingNode(record.user_data.value(), owner_);
       if (!node || node->has_failed || record.state != NodeState::kInUse) return store::Change::kSkip;
       BackingNode failed = backing_nodes_.Completed(id, std::move(*node));
       failed.has_failed = true;
@@ -314,7 +315,7 @@ Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId nod
   backing.slots = request.label->max_parallel_jobs;
   backing.launched = request.made;
   auto change = [this, &backing](Node& record) {
-    if (record.state == NodeState::kInUse && ParseBackingNode(record.user_data, owner_))
+    if (record.state == NodeState::kInUse && ParseBackingNode(record.user_data.value(), owner_))
       return store::Change::kSkip;
     record.user_data = ToUserData(backing, owner_);
     record.SetState(NodeState::kInUse, environment_.loop.Now());
@@ -375,7 +376,7 @@ Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr
   auto change = [&](Node& record) {
     written.reset();
     placed.clear();
-    std::optional<BackingNode> node = ParseBackingNode(record.user_data, owner_);
+    std::optional<BackingNode> node = ParseBackingNode(record.user_data.value(), owner_);
     if (!node || record.state != NodeState::kInUse) return store::Change::kSkip;
     node = backing_nodes_.Completed(backing, std::move(*node));
     for (const std::shared_ptr<Waiter>& waiter : waiters) {
@@ -438,7 +439,7 @@ Task<> MetastaticAdapter::ReleaseIdle() {
   WallTime now = environment_.loop.Now();
   for (const NodeId& id : backing_nodes_.DueForRelease(now)) {
     auto change = [this, &id](Node& record) {
-      std::optional<BackingNode> node = ParseBackingNode(record.user_data, owner_);
+      std::optional<BackingNode> node = ParseBackingNode(record.user_data.value(), owner_);
       bool is_used = node && !backing_nodes_.Completed(id, *node).users.empty();
       if (is_used || record.state != NodeState::kInUse) return store::Change::kSkip;
       record.SetState(NodeState::kUsed, environment_.loop.Now());

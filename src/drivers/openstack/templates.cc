@@ -23,7 +23,7 @@ json::object Fields(const RequestId& id, const NodeRequest& request) {
   fields["id"] = id.value;
   fields["labels"] = std::move(labels);
   fields["requestor"] = OrNull(request.requestor);
-  fields["requestor_data"] = request.requestor_data;
+  fields["requestor_data"] = request.requestor_data.value();
   fields["relative_priority"] = request.relative_priority;
   fields["event_id"] = OrNull(request.event_id);
   fields["created_time"] = request.created_time ? json::value(ToSeconds(*request.created_time)) : nullptr;

@@ -22,7 +22,7 @@ HostIdentity IdentityOf(const StaticNode& node) {
 }
 
 HostIdentity IdentityOf(const Node& record) {
-  int port = record.connection_port.is_int64() ? static_cast<int>(record.connection_port.as_int64()) : 0;
+  int port = static_cast<int>(record.connection_port.integer().value_or(0));
   return {record.hostname.value_or(""), record.username.value_or(""), port};
 }
 

@@ -1,0 +1,233 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "model/json_scanner.h"
+#include "model/json_text.h"
+#include "model/raw_json.h"
+#include "model/resources.h"
+
+// How fields stand in a record. A codec has
+//   kExpected                 what the error says that the text should be
+//   Read(written, value)      makes the value of valid JSON
+//   Write(out, value)         appends the JSON of the value
+//   IsUnset(value)            optional: whether the key is left out
+namespace nodepool {
+
+enum class Reading {
+  kWrong,  // not what is expected; the value is as it was
+  kOurs,   // we would write the same text, or one that every reader takes for the same
+  kOther,  // perhaps not
+};
+
+namespace codec {
+
+// Also NaN and Infinity.
+bool IsNumber(std::string_view written);
+// Nothing for those and for what is no number.
+std::optional<double> FiniteNumber(std::string_view written);
+// The fraction is cut off; bounded to what fits.
+std::int64_t Truncated(double number);
+
+// A text; a number or a boolean is taken as it is written.
+Reading ReadText(std::string_view written, std::optional<std::string>& text);
+// A text and nothing else.
+Reading ReadStrictText(std::string_view written, std::string& text);
+Reading ReadTime(std::string_view written, std::optional<WallTime>& time);
+// A list of texts; null is the empty one. `add(text)` takes each.
+template <class F>
+Reading ReadTexts(std::string_view written, F&& add) {
+  if (written == "null") return Reading::kOurs;
+  JsonScanner in(written);
+  Reading reading = Reading::kOurs;
+  bool is_good = in.Elements([&] {
+    std::string_view element;
+    if (in.Next() != '"' || !in.Text(element)) return false;
+    std::string text;
+    if (ReadStrictText(element, text) == Reading::kOther) reading = Reading::kOther;
+    add(std::move(text));
+    return true;
+  });
+  return is_good ? reading : Reading::kWrong;
+}
+void WriteNumber(std::string& out, double number);
+
+}  // namespace codec
+
+template <class T>
+struct Codec;
+
+template <>
+struct Codec<std::optional<std::string>> {
+  static constexpr std::string_view kExpected = "a text or null";
+  static Reading Read(std::string_view written, std::optional<std::string>& text) {
+    return codec::ReadText(written, text);
+  }
+  static void Write(std::string& out, const std::optional<std::string>& text);
+};
+
+// Null is the empty text, but none is written.
+template <>
+struct Codec<std::string> {
+  static constexpr std::string_view kExpected = "a text or null";
+  static Reading Read(std::string_view written, std::string& text);
+  static void Write(std::string& out, const std::string& text);
+};
+
+// Null when it is empty.
+template <class Tag>
+struct Codec<StrongId<Tag>> {
+  static constexpr std::string_view kExpected = "a text or null";
+  static Reading Read(std::string_view written, StrongId<Tag>& id) {
+    id = {};
+    return written == "null" ? Reading::kOurs : codec::ReadStrictText(written, id.value);
+  }
+  static void Write(std::string& out, const StrongId<Tag>& id) {
+    id.empty() ? void(out += "null") : AppendJsonText(out, id.value, JsonStyle::kPython);
+  }
+};
+
+template <class T>
+struct Codec<std::vector<T>> {
+  static constexpr std::string_view kExpected = "a list of texts";
+  static Reading Read(std::string_view written, std::vector<T>& texts) {
+    texts.clear();
+    return codec::ReadTexts(written, [&](std::string text) { texts.emplace_back(std::move(text)); });
+  }
+  static void Write(std::string& out, const std::vector<T>& texts) {
+    std::string_view separator = "[";
+    for (const T& text : texts) {
+      out += std::exchange(separator, ", ");
+      AppendJsonText(out, TextOf(text), JsonStyle::kPython);
+    }
+    out += texts.empty() ? "[]" : "]";
+  }
+
+ private:
+  static const std::string& TextOf(const std::string& text) { return text; }
+  template <class Tag>
+  static const std::string& TextOf(const StrongId<Tag>& id) {
+    return id.value;
+  }
+};
+
+template <>
+struct Codec<std::optional<WallTime>> {
+  static constexpr std::string_view kExpected = "a time in seconds or null";
+  static Reading Read(std::string_view written, std::optional<WallTime>& time) {
+    return codec::ReadTime(written, time);
+  }
+  static void Write(std::string& out, const std::optional<WallTime>& time);
+};
+
+// Null leaves the time as it is.
+template <>
+struct Codec<WallTime> {
+  static constexpr std::string_view kExpected = "a time in seconds or null";
+  static Reading Read(std::string_view written, WallTime& time);
+  static void Write(std::string& out, WallTime time);
+};
+
+template <>
+struct Codec<std::optional<std::int64_t>> {
+  static constexpr std::string_view kExpected = "a number or null";
+  static Reading Read(std::string_view written, std::optional<std::int64_t>& number);
+  static void Write(std::string& out, const std::optional<std::int64_t>& number);
+};
+
+// Null leaves the number as it is.
+template <>
+struct Codec<std::int64_t> {
+  static constexpr std::string_view kExpected = "a number or null";
+  static Reading Read(std::string_view written, std::int64_t& number);
+  static void Write(std::string& out, std::int64_t number);
+};
+
+// Null is false; a number is true unless it is 0.
+template <>
+struct Codec<bool> {
+  static constexpr std::string_view kExpected = "true or false";
+  static Reading Read(std::string_view written, bool& claim);
+  static void Write(std::string& out, bool claim);
+};
+
+// Members that are null or not finite are left out. Whole amounts are written as integers, as every
+// reader expects of counts.
+template <>
+struct Codec<std::optional<Resources>> {
+  static constexpr std::string_view kExpected = "an object of amounts between 0 and 1e9";
+  static Reading Read(std::string_view written, std::optional<Resources>& resources);
+  static void Write(std::string& out, const std::optional<Resources>& resources);
+};
+
+template <>
+struct Codec<boost::json::value> {
+  static constexpr std::string_view kExpected = "JSON";
+  static Reading Read(std::string_view written, boost::json::value& value);
+  static void Write(std::string& out, const boost::json::value& value);
+};
+
+template <>
+struct Codec<RawJson> {
+  static constexpr std::string_view kExpected = "JSON";
+  static Reading Read(std::string_view written, RawJson& json);
+  static void Write(std::string& out, const RawJson& json) { out += json.text(); }
+};
+
+// A state that is there is one of those that `parse` knows, and left out when it is not.
+template <auto parse>
+struct StateCodec {
+  static constexpr std::string_view kExpected = "a state of this kind of record";
+  template <class Word>
+  static Reading Read(std::string_view written, std::optional<Word>& state) {
+    std::string text;
+    if (codec::ReadStrictText(written, text) == Reading::kWrong) return Reading::kWrong;
+    std::optional<Word> word = parse(text);
+    if (!word) return Reading::kWrong;
+    state = word;
+    return Reading::kOurs;
+  }
+  template <class Word>
+  static void Write(std::string& out, const std::optional<Word>& state) {
+    AppendJsonText(out, ToString(*state), JsonStyle::kPython);
+  }
+  template <class Word>
+  static bool IsUnset(const std::optional<Word>& state) {
+    return !state;
+  }
+};
+
+// As the value's own codec, but the key is left out when there is none.
+struct OmittedWhenUnset {
+  static constexpr std::string_view kExpected = "a text or null";
+  template <class T>
+  static Reading Read(std::string_view written, std::optional<T>& value) {
+    if (written == "null") {
+      value.reset();
+      return Reading::kOurs;
+    }
+    T text;
+    Reading reading = Codec<T>::Read(written, text);
+    if (reading != Reading::kWrong) value = std::move(text);
+    return reading;
+  }
+  template <class T>
+  static void Write(std::string& out, const std::optional<T>& value) {
+    Codec<T>::Write(out, *value);
+  }
+  template <class T>
+  static bool IsUnset(const std::optional<T>& value) {
+    return !value;
+  }
+};
+
+}  // namespace nodepool

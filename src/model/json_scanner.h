@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace nodepool {
+
+// JSON from outside, longer than this, is refused; a ZooKeeper server's own limit is about the same.
+inline constexpr std::size_t kMaxRecordBytes = 1 << 20;
+
+// Goes through a JSON text and says where its values stand, without making anything of them. It
+// takes what Python's json.loads() takes: beyond the standard the bare tokens NaN, Infinity and
+// -Infinity, numbers of any size, halves of surrogate pairs as escapes, keys that stand twice.
+// It does not take bytes that are not UTF-8 and what is nested deeper than 100 levels.
+//
+// Each step goes past what it names and the blanks before it, or fails; after a failure nothing
+// can be read any more.
+class JsonScanner {
+ public:
+  explicit JsonScanner(std::string_view text) : text_(text) {}
+
+  // The first character of what comes next; 0 at the end.
+  char Next();
+  // Any value; `written` is its text.
+  bool Value(std::string_view& written);
+  bool Value();
+  // A text with its quotation marks.
+  bool Text(std::string_view& written);
+  // An object: calls `member(key)`, which has to take the value and says whether it could. The key
+  // has its quotation marks.
+  template <class F>
+  bool Members(F&& member) {
+    if (!Enter('{')) return false;
+    if (Take('}')) return Leave();
+    do {
+      std::string_view key;
+      if (!Text(key) || !Expect(':', "a colon")) return false;
+      if (!member(key)) return false;
+    } while (Take(','));
+    return Expect('}', "a comma or the end of the object") && Leave();
+  }
+  // A list: calls `element()` likewise.
+  template <class F>
+  bool Elements(F&& element) {
+    if (!Enter('[')) return false;
+    if (Take(']')) return Leave();
+    do {
+      if (!element()) return false;
+    } while (Take(','));
+    return Expect(']', "a comma or the end of the list") && Leave();
+  }
+  // Nothing but blanks is left.
+  bool End();
+
+  // What was expected where the scanner failed. It never quotes the text, which may hold secrets.
+  Error error() const;
+
+ private:
+  bool Enter(char bracket);
+  bool Leave();
+  bool Take(char c);
+  bool Expect(char c, const char* what);
+  bool Word(std::string_view word);
+  bool Number();
+  bool Digits();
+  bool TextAt();
+  bool Escape();
+  bool Fail(const char* expected);
+  char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  std::string_view rest() const { return text_.substr(at_); }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+  const char* expected_ = nullptr;
+};
+
+}  // namespace nodepool

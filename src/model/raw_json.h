@@ -1,0 +1,47 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace nodepool {
+
+// A JSON value that is not ours: kept as it is written, to the byte, and looked into only by those
+// who ask.
+class RawJson {
+ public:
+  RawJson() = default;  // null
+  template <class T>
+  requires(!std::same_as<std::remove_cvref_t<T>, RawJson> && std::constructible_from<boost::json::value, T>)
+      RawJson(T&& value)
+      : RawJson(Tag(), boost::json::value(std::forward<T>(value))) {}  // NOLINT: as a JSON value is made
+
+  // Requires that `valid` is one JSON value without blanks around it.
+  static RawJson OfText(std::string_view valid);
+
+  // Valid JSON in the sense of JsonScanner.
+  std::string_view text() const { return text_.empty() ? std::string_view("null") : text_; }
+  bool is_null() const { return text_.empty(); }
+  // As far as Boost's values can hold it (ParseJsonObject).
+  boost::json::value value() const;
+  // The number, if it is an integer of 64 bits.
+  std::optional<std::int64_t> integer() const;
+
+  // Whether both say the same, however it is written.
+  friend bool operator==(const RawJson& a, const RawJson& b) {
+    return a.text_ == b.text_ || a.value() == b.value();
+  }
+
+ private:
+  struct Tag {};
+  RawJson(Tag, const boost::json::value& value);
+
+  std::string text_;  // empty: null, so that most take no memory
+};
+
+}  // namespace nodepool
