@@ -1,6 +1,6 @@
 #include "listing/request_listing.h"
 
-#include "model/cell.h"
+#include "model/json.h"
 
 namespace nodepool::listing {
 
@@ -19,7 +19,7 @@ Listing ListRequests(const std::map<RequestId, store::StoredRequest>& requests) 
   Listing listing{RequestColumns(), {}};
   for (const auto& [id, request] : requests) {
     const NodeRequest& record = request.record;
-    listing.rows.push_back({id.value, record.relative_priority, StateCell(record.state),
+    listing.rows.push_back({id.value, NumberValue(record.relative_priority), StateCell(record.state),
                             TextCell(record.requestor), JsonNames(record.node_types), JsonNames(record.nodes),
                             JsonNames(record.declined_by), TextCell(record.event_id)});
   }

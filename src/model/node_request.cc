@@ -10,15 +10,18 @@ namespace {
 
 // Stands for a priority that is no number: such a request is served last instead of holding up the
 // others (coordination.md 4.3). It fits in every reader's integer.
-constexpr std::int64_t kWorstPriority = std::numeric_limits<std::int32_t>::max();
+constexpr double kWorstPriority = std::numeric_limits<std::int32_t>::max();
 
-struct PriorityCodec : Codec<std::int64_t> {
-  static Reading Read(std::string_view written, std::int64_t& priority) {
-    std::optional<std::int64_t> number;
-    (void)Codec<std::optional<std::int64_t>>::Read(written, number);
-    priority = number.value_or(kWorstPriority);
+struct PriorityCodec {
+  static constexpr std::string_view kExpected = "a number";
+  static Reading Read(std::string_view written, double& priority) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    priority = codec::FiniteNumber(written).value_or(written == "Infinity"    ? kInfinity
+                                                     : written == "-Infinity" ? -kInfinity
+                                                                              : kWorstPriority);
     return Reading::kOther;
   }
+  static void Write(std::string& out, double priority) { codec::WriteNumber(out, priority); }
 };
 
 }  // namespace

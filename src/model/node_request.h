@@ -23,9 +23,9 @@ struct NodeRequest {
   std::vector<NodeId> nodes;            // same order; filled only when fulfilled
   bool reuse = true;                    // false: launch new nodes
   std::optional<std::string> requestor;
-  RawJson requestor_data;              // opaque, handed back unchanged
-  ProviderName provider;               // a wish; empty = null
-  std::int64_t relative_priority = 0;  // lower is served first
+  RawJson requestor_data;        // opaque, handed back unchanged
+  ProviderName provider;         // a wish; empty = null
+  double relative_priority = 0;  // lower is served first; any number but NaN
   std::optional<std::string> event_id;
   std::optional<WallTime> created_time;
   std::optional<std::string> tenant_name;

@@ -66,12 +66,25 @@ TEST(NodeRequest, MissingKeysHaveDefaults) {
 // Weakness of section 4.3, D-08: a priority that is no number must block nobody.
 TEST(NodeRequest, AMalformedPriorityIsTheWorst) {
   EXPECT_EQ(ParsedRequest(R"({"relative_priority": 3})").relative_priority, 3);
-  EXPECT_EQ(ParsedRequest(R"({"relative_priority": 3.7})").relative_priority, 3);
   for (std::string_view value : {"null", "\"1\"", "[]", "NaN"}) {
     EXPECT_EQ(ParsedRequest(fmt::format(R"({{"relative_priority": {}}})", value)).relative_priority,
               2147483647)
         << value;
   }
+}
+
+TEST(NodeRequest, APriorityIsAnyNumberAndStaysAsItIsWritten) {
+  for (std::string_view value : {"1.5", "3", "-2.50", "1e3", "Infinity", "18446744073709551616", "null"}) {
+    NodeRequest request = ParsedRequest(fmt::format(R"({{"relative_priority": {}}})", value));
+    EXPECT_NE(ToJson(request).find(fmt::format(R"("relative_priority": {},)", value)), std::string::npos)
+        << value;
+  }
+  EXPECT_EQ(ParsedRequest(R"({"relative_priority": 1.5})").relative_priority, 1.5);
+  EXPECT_EQ(ParsedRequest(R"({"relative_priority": -Infinity})").relative_priority,
+            -std::numeric_limits<double>::infinity());
+  NodeRequest ours;
+  ours.relative_priority = 7;
+  EXPECT_NE(ToJson(ours).find(R"("relative_priority": 7,)"), std::string::npos);
 }
 
 TEST(NodeRequest, FaultsNameTheKey) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <compare>
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,7 +13,7 @@ namespace nodepool::sched {
 // text, then relative priority as a number, then age by the sequence as text.
 struct ServiceOrder {
   std::string precedence;
-  std::int64_t relative_priority = 0;
+  double relative_priority = 0;
   std::string sequence;
   auto operator<=>(const ServiceOrder&) const = default;
 };

@@ -7,7 +7,7 @@ namespace {
 
 TEST(ServiceOrderTest, PrecedenceAsTextThenRelativePriorityThenAge) {
   NodeRequest request;
-  auto order = [&](std::string id, std::int64_t relative_priority) {
+  auto order = [&](std::string id, double relative_priority) {
     request.relative_priority = relative_priority;
     return *OrderOf(RequestId(std::move(id)), request);
   };
@@ -15,6 +15,8 @@ TEST(ServiceOrderTest, PrecedenceAsTextThenRelativePriorityThenAge) {
   EXPECT_LT(order("1000-0000000009", 0), order("200-0000000001", 0)) << "as text, not as a number";
   EXPECT_LT(order("200-0000000009", 1), order("200-0000000001", 2));
   EXPECT_LT(order("200-0000000001", 1), order("200-0000000002", 1));
+  EXPECT_LT(order("200-0000000002", 1), order("200-0000000001", 1.5));
+  EXPECT_LT(order("200-0000000002", 1.5), order("200-0000000001", 2));
 }
 
 TEST(ServiceOrderTest, OtherIdsHaveNoPlace) {

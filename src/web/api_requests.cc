@@ -1,4 +1,4 @@
-#include "model/cell.h"
+#include "model/json.h"
 #include "web/api_fields.h"
 
 namespace nodepool::web {
@@ -64,8 +64,8 @@ const FieldTable<RequestStatus>& RequestFields() {
        [](const RequestStatus& r) { return TextCell(r.record->tenant_name); }},
       {{"provider", Text().OrNull(), "the one that the client prefers", false, Kind::kProvider},
        [](const RequestStatus& r) { return TextOrNull(r.record->provider.value); }},
-      {{"priority", Whole(), "relative to others of the same number before the dash; smaller is first"},
-       [](const RequestStatus& r) { return json::value(r.record->relative_priority); }},
+      {{"priority", Number(), "relative to others of the same number before the dash; smaller is first"},
+       [](const RequestStatus& r) { return NumberValue(r.record->relative_priority); }},
       {{"event_id", Text().OrNull(), ""},
        [](const RequestStatus& r) { return TextCell(r.record->event_id); }},
       {{"nodes", ListOf(Text()), "ids, once it is fulfilled"},

@@ -24,7 +24,7 @@ json::object Fields(const RequestId& id, const NodeRequest& request) {
   fields["labels"] = std::move(labels);
   fields["requestor"] = OrNull(request.requestor);
   fields["requestor_data"] = request.requestor_data.value();
-  fields["relative_priority"] = request.relative_priority;
+  fields["relative_priority"] = NumberValue(request.relative_priority);
   fields["event_id"] = OrNull(request.event_id);
   fields["created_time"] = request.created_time ? json::value(ToSeconds(*request.created_time)) : nullptr;
   fields["tenant_name"] = OrNull(request.tenant_name);
