@@ -260,7 +260,7 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   if (!node) co_return;
   auto deallocate = [request](Node& record) {
     if (record.state != NodeState::kReady || record.allocated_to != request) return Change::kSkip;
-    record.allocated_to = RequestId();
+    record.Free();
     return Change::kWrite;
   };
   std::exception_ptr error;

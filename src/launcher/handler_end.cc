@@ -71,7 +71,7 @@ Task<> Handler::ReleaseNodes() {
   RequestId request = id();
   auto deallocate = [request](Node& node) {
     if (node.state != NodeState::kReady || node.allocated_to != request) return Change::kSkip;
-    node.allocated_to = RequestId();
+    node.Free();
     return Change::kWrite;
   };
   for (const auto& slot : slots_) {

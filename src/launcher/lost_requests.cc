@@ -98,7 +98,7 @@ Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
   auto free = [request, now](Node& record) {
     if (record.allocated_to != request) return Change::kSkip;
     if (record.state == NodeState::kInit) record.SetState(NodeState::kDeleting, now);
-    record.allocated_to = RequestId();
+    record.Free();
     return Change::kWrite;
   };
   co_await node->Update(free);

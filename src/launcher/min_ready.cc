@@ -167,7 +167,7 @@ Task<> MinReady::Finish(RequestId id, NodeRequest request) {
 Task<> MinReady::FinishOnce(RequestId id, NodeRequest request) {
   auto deallocate = [id](Node& node) {
     if (node.allocated_to != id) return store::Change::kSkip;
-    node.allocated_to = RequestId();
+    node.Free();
     return store::Change::kWrite;
   };
   for (const NodeId& node : request.nodes) {

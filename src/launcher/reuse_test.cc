@@ -34,6 +34,19 @@ TEST_F(ReuseTest, ReadyNodeOfAnUnknownRequestBecomesFree) {  // LA-64, coordinat
   EXPECT_TRUE(Await([&] { return Read(node)->is_free(); }, seconds(1)));
 }
 
+// D-04: what the last client wrote beside our fields would tell it that the node is still its own.
+TEST_F(ReuseTest, UnknownKeysStayAsLongAsTheNodeIsAllocated) {
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  NodeId node = Read(id)->nodes.at(0);
+  ChangeNode(node, [](Node& record) { record.foreign.Add("build_id", "b-17"); });
+  EXPECT_EQ(Read(node)->foreign.unknown, R"("build_id": "b-17")");
+  DeleteRequest(id);
+  ASSERT_TRUE(Await([&] { return Read(node)->is_free(); }));
+  EXPECT_EQ(Read(node)->foreign.unknown, "");
+}
+
 TEST_F(ReuseTest, ReusesAFreeNodeUnlessToldNotTo) {  // coordination.17.9, BB-10, BB-12
   StartLauncher();
   NodeId node = MakeFreeNode();

@@ -62,6 +62,12 @@ struct Node {
     state = next;
     state_time = now;
   }
+  // Takes the node from the request that had it. Keys that we do not know go with their client, who would
+  // take the node for his own when another has it (D-04).
+  void Free() {
+    allocated_to = RequestId();
+    foreign.unknown.clear();
+  }
   bool is_free() const { return state == NodeState::kReady && allocated_to.empty(); }
   bool has_label(const LabelName& label) const;
 };
