@@ -70,11 +70,7 @@ void TakeChroot(const Section& server, std::string& chroot) {
 
 // Ports that are not given stay 0 until it is known whether there is TLS.
 void ReadServers(const Section& root, ZooKeeperSettings& zookeeper) {
-  std::vector<Section> sections = root.Sections("zookeeper-servers");
-  if (sections.empty()) return;
-  zookeeper.servers.clear();
-  zookeeper.chroot.clear();
-  for (const Section& section : sections) {
+  for (const Section& section : root.Sections("zookeeper-servers")) {
     std::string host = section.Text("host");
     if (host.empty()) throw section.Fail("host", "is required");
     std::optional<std::int64_t> port = section.OptionalInt("port");
@@ -109,9 +105,11 @@ void ReadEmbeddedZooKeeper(const Section& root, EmbeddedZooKeeper& embedded) {
   embedded.tls = EmbeddedZooKeeper::Tls{tls.Text("listen-address"), ReadPort(tls), std::move(files)};
 }
 
+// After the secure file, whose servers and TLS files replace those of the main file: what
+// is not in force is not looked at.
 void ReadZooKeeper(const Section& root, ZooKeeperSettings& zookeeper) {
-  ReadServers(root, zookeeper);
-  ReadTls(root, zookeeper);
+  if (zookeeper.servers.empty()) ReadServers(root, zookeeper);
+  if (!zookeeper.tls) ReadTls(root, zookeeper);
   const Value* timeout = root.value().Find("zookeeper-timeout");
   double seconds = root.Float("zookeeper-timeout");
   if ((timeout != nullptr && timeout->is_null()) || seconds <= 0) {
@@ -217,18 +215,40 @@ void ReadSecureImages(const Section& root, Config& config) {
   }
 }
 
-Expected<void> ReadSecureFile(const LoadOptions& options, Config& config) {
-  Expected<Value> value = ReadYamlFile(*options.secure_path, options.environment);
-  if (!value) return std::unexpected(value.error());
+// Whatever `read` finds wrong is wrong in the file at `path`.
+template <class Read>
+void Reading(const std::string& path, Read read) {
   try {
-    Section root(*value, SecureSchema(), "");
+    read();
+  } catch (const Error& error) {
+    throw error.In(path);
+  }
+}
+
+void ReadMainFile(const Value& value, const DriverSchemas& drivers, Config& config) {
+  if (value.is_null()) throw Error(Verdict::kInvalid, "the file is empty; expected a mapping");
+  Section root(value, MainSchema(), "");
+  config.warnings = UnknownKeys(value, MainSchema(), "");
+  ReadTopLevel(root, config);
+  ReadZooKeeper(root, config.zookeeper);
+  ReadEmbeddedZooKeeper(root, config.zookeeper.embedded);
+  config.diskimages = ReadDiskImages(root);
+  ReadLabels(root, config);
+  ReadProviders(root, drivers, config);
+  ReadTenantLimits(root, config);
+}
+
+void ReadBoth(const Value& main, const Value& secure, const LoadOptions& options, Config& config) {
+  std::string secure_path = options.secure_path.value_or("");
+  auto in_secure = [&](auto read) {
+    Reading(secure_path, [&] { read(Section(secure, SecureSchema(), "")); });
+  };
+  in_secure([&](const Section& root) {
     ReadServers(root, config.zookeeper);
     ReadTls(root, config.zookeeper);
-    ReadSecureImages(root, config);
-  } catch (const Error& error) {
-    return std::unexpected(error.In(*options.secure_path));
-  }
-  return {};
+  });
+  Reading(config.path, [&] { ReadMainFile(main, options.drivers, config); });
+  in_secure([&](const Section& root) { ReadSecureImages(root, config); });
 }
 
 bool IsLoopback(const std::string& host) {
@@ -273,27 +293,17 @@ bool IsFullyKnown(const Schema& driver_schema) {
 }
 
 Expected<Config> Load(const std::string& path, const LoadOptions& options) {
-  Expected<Value> value = ReadYamlFile(path, options.environment);
-  if (!value) return std::unexpected(value.error());
+  Expected<Value> main = ReadYamlFile(path, options.environment);
+  if (!main) return std::unexpected(main.error());
+  Expected<Value> secure;  // null without a file
+  if (options.secure_path) secure = ReadYamlFile(*options.secure_path, options.environment);
+  if (!secure) return std::unexpected(secure.error());
   Config config;
   config.path = path;
   try {
-    if (value->is_null()) throw Error(Verdict::kInvalid, "the file is empty; expected a mapping");
-    Section root(*value, MainSchema(), "");
-    config.warnings = UnknownKeys(*value, MainSchema(), "");
-    ReadTopLevel(root, config);
-    ReadZooKeeper(root, config.zookeeper);
-    ReadEmbeddedZooKeeper(root, config.zookeeper.embedded);
-    config.diskimages = ReadDiskImages(root);
-    ReadLabels(root, config);
-    ReadProviders(root, options.drivers, config);
-    ReadTenantLimits(root, config);
+    ReadBoth(*main, *secure, options, config);
   } catch (const Error& error) {
-    return std::unexpected(error.In(path));
-  }
-  if (options.secure_path) {
-    Expected<void> secure = ReadSecureFile(options, config);
-    if (!secure) return std::unexpected(secure.error());
+    return std::unexpected(error);
   }
   for (ZooKeeperServer& server : config.zookeeper.servers) {
     if (server.port == 0) server.port = config.zookeeper.tls ? kTlsPort : kPlainPort;

@@ -246,6 +246,22 @@ TEST_F(LoaderTest, SecureFileReplacesTheConnectionAndAddsVariables) {
   EXPECT_THAT(config.diskimages.at(ImageName("q")).env_vars, ElementsAre(Pair("A", "1"), Pair("B", "1")));
 }
 
+// configuration.17.8: what the secure file replaces is not validated.
+TEST_F(LoaderTest, OnlyServersInForceHaveToBeValid) {
+  std::string bad =
+      "zookeeper-servers: [{host: main, chroot: invalid_chroot, port: 0}]\nzookeeper-tls: {cert: c}\n";
+  Config config = MustLoad(bad, "zookeeper-servers: [{host: secure}]\n");
+  ASSERT_THAT(config.zookeeper.servers, testing::SizeIs(1));
+  EXPECT_EQ(config.zookeeper.servers[0].host, "secure");
+  EXPECT_EQ(config.zookeeper.chroot, "");
+  EXPECT_EQ(config.zookeeper.tls->cert, "c") << "the secure file has no TLS files";
+  std::string place = "nodepool.yaml: line 1, column ";
+  EXPECT_THAT(ErrorOf(bad, "zookeeper-servers: []\n"), StartsWith(place)) << "an empty list replaces nothing";
+  EXPECT_THAT(ErrorOf(bad, "{}"), StartsWith(place));
+  EXPECT_THAT(ErrorOf("{}", "zookeeper-servers: [{host: secure, chroot: bad}]\n"),
+              "secure.yaml: line 1, column 45: zookeeper-servers[0].chroot: must begin with '/'");
+}
+
 TEST_F(LoaderTest, AnEmptySecureFileChangesNothing) {
   Config config = MustLoad("zookeeper-servers: [{host: main}]\n", "");
   EXPECT_EQ(config.zookeeper.servers[0].host, "main");
