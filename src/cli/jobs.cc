@@ -42,7 +42,7 @@ Task<int> DeleteJob(Context& context, std::string text) {
   JobId id(fmt::format("{:0>10}", text));  // with or without leading zeros
   bool is_deleted = false;
   if (!text.empty()) is_deleted = co_await context.store.DeleteJobRule(id);
-  if (!is_deleted) context.out << "Job ID not found.\n";
+  if (!is_deleted) context.out << fmt::format("Job {} not found.\n", Excerpt(text));
   co_return 0;
 }
 

@@ -49,14 +49,15 @@ TEST_F(JobsCommandTest, Golden) {
       "\n");
 }
 
+// operations.16.25
 TEST_F(JobsCommandTest, DeletesByNumber) {
   Create("a", 1);
   Create("b", 1);
   Put("/nodepool/jobs/holds", "");
-  for (std::string none : {"7", "-1", "", "a", "holds", "99999999999", "0000000000/x"})
-    EXPECT_EQ(Delete(none), "Job ID not found.\n") << none;
+  for (std::string none : {"99", "-1", "", "a", "holds", "99999999999", "0000000000/x"})
+    EXPECT_EQ(Delete(none), "Job " + none + " not found.\n");
   EXPECT_EQ(Delete("1"), "");
-  EXPECT_EQ(Delete("1"), "Job ID not found.\n");
+  EXPECT_EQ(Delete("1"), "Job 1 not found.\n");
   EXPECT_FALSE(Exists("/nodepool/jobs/0000000001"));
   EXPECT_EQ(Delete("0000000000"), "");
   EXPECT_TRUE(Exists("/nodepool/jobs/holds"));
