@@ -119,8 +119,6 @@ Task<Listings> ListImages(Context& context, const Tree& tree, std::optional<Prov
   co_return listings;
 }
 
-constexpr const char* kNoWatch = "clouds do not tell of changes";
-
 }  // namespace
 
 ListingCommand AlienListing(std::optional<ProviderName> provider, bool only_marked) {
@@ -129,7 +127,7 @@ ListingCommand AlienListing(std::optional<ProviderName> provider, bool only_mark
           .make = [provider, only_marked](
                       Context& context,
                       const Tree& tree) { return ListMachines(context, tree, provider, only_marked); },
-          .no_watch = kNoWatch};
+          .can_be_watched = false};
 }
 
 ListingCommand AlienImageListing(std::optional<ProviderName> provider) {
@@ -137,7 +135,7 @@ ListingCommand AlienImageListing(std::optional<ProviderName> provider) {
       .needs = {.images = true},
       .columns = ImageColumns(),
       .make = [provider](Context& context, const Tree& tree) { return ListImages(context, tree, provider); },
-      .no_watch = kNoWatch};
+      .can_be_watched = false};
 }
 
 }  // namespace nodepool::cli

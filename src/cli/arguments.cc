@@ -99,8 +99,7 @@ Parser::Parser() {
   app_.add_flag("--debug", invocation_.is_debug, "log at DEBUG to standard error");
   app_.require_subcommand(0, 1);
   app_.failure_message([](const CLI::App* app, const CLI::Error& error) {
-    return fmt::format("usage: {} [options] command [command options]\n{}: error: {}\n", app->get_name(),
-                       app->get_name(), error.what());
+    return fmt::format("{}{}: error: {}\n", app->help(), app->get_name(), error.what());
   });
   AddListings();
   AddImageChanges();
@@ -123,7 +122,7 @@ Parser::Parser() {
 CLI::App* Parser::AddListing(const std::string& name, const std::string& help,
                              std::function<ListingCommand()> make) {
   CLI::App* command = Add(name, help);
-  listing_.AddTo(*command);
+  listing_.AddTo(*command, make());  // its columns are the same with all arguments
   command->callback([this, command, make = std::move(make)] {
     ListingCommand listing = make();
     View view = listing_.ViewOf(*command, listing);

@@ -25,20 +25,23 @@ Color ColorOf(const std::string& word) {
 
 }  // namespace
 
-void ListingArguments::AddTo(CLI::App& command) {
+void ListingArguments::AddTo(CLI::App& command, const ListingCommand& listing) {
   command.add_flag("--json", is_json_, "print JSON instead of a table");
   for (const auto& [kind, name] : listing::kFilters) {
+    if (Find(listing.columns, kind) == nullptr) continue;
     command
         .add_option(fmt::format("--{}", name), words_[kind],
                     fmt::format("only of this {}; may be repeated", name))
         ->allow_extra_args(false)
         ->type_name("NAME");
   }
-  command
-      .add_option(kWatch, watch_,
-                  "show it again when something changes, not more often than once in SECONDS (1)")
-      ->expected(0, 1)
-      ->type_name("SECONDS");
+  if (listing.can_be_watched) {
+    command
+        .add_option(kWatch, watch_,
+                    "show it again when something changes, not more often than once in SECONDS (1)")
+        ->expected(0, 1)
+        ->type_name("SECONDS");
+  }
   command.add_option("--color", color_, "states in color: auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
@@ -52,10 +55,7 @@ View ListingArguments::ViewOf(const CLI::App& command, const ListingCommand& lis
   if (auto fault = FaultOf(view.filter, listing.columns)) {
     throw CLI::ValidationError(fmt::format("--{}", listing::NameOf(fault->kind)), fault->message);
   }
-  if (command.count(kWatch) > 0) {
-    if (!listing.no_watch.empty()) throw CLI::ValidationError(kWatch, listing.no_watch);
-    view.watch = WatchPause(watch_);
-  }
+  if (listing.can_be_watched && command.count(kWatch) > 0) view.watch = WatchPause(watch_);
   return view;
 }
 

@@ -8,15 +8,15 @@
 
 namespace nodepool::cli {
 
-// The options that every command has which lists something.
+// The options of commands that list something: only those that make sense for the list.
 class ListingArguments {
  public:
   // The command outlives this, and this the parsing.
-  void AddTo(CLI::App& command);
+  void AddTo(CLI::App& command, const ListingCommand& listing);
 
   Output output() const { return is_json_ ? Output::kJson : Output::kTable; }
-  // What was given to the command that was parsed. Throws CLI::ValidationError for what
-  // its listing cannot do.
+  // What was given to the command that was parsed. Throws CLI::ValidationError for a value
+  // that cannot be meant.
   View ViewOf(const CLI::App& command, const ListingCommand& listing) const;
 
  private:

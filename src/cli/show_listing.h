@@ -68,8 +68,7 @@ struct ListingCommand {
   std::function<Task<Listings>(Context&, const Tree&)> make;
   // The whole output, without a line break at its end; when there is more than one listing.
   std::function<std::string(const Listings&, const View&, WallTime now)> layout = {};
-  // Why it cannot be watched, for a person; empty: it can.
-  std::string no_watch = {};
+  bool can_be_watched = true;  // false: some of it changes without ZooKeeper's knowledge
 };
 
 // Runs the command: reads what it needs, directly, and shows it. Writes nothing; malformed

@@ -7,22 +7,11 @@
 #include "base/text.h"
 
 namespace nodepool::listing {
-namespace {
 
 const Column* Find(const std::vector<Column>& columns, Kind kind) {
   auto found = std::ranges::find(columns, kind, &Column::kind);
   return found == columns.end() ? nullptr : &*found;
 }
-
-std::string WhatThereIs(const std::vector<Column>& columns) {
-  std::vector<std::string> names;
-  for (const auto& [kind, name] : kFilters) {
-    if (Find(columns, kind) != nullptr) names.emplace_back(name);
-  }
-  return names.empty() ? "nothing to choose rows by" : "only " + Join(names, " and ");
-}
-
-}  // namespace
 
 std::string_view NameOf(Kind kind) {
   return std::ranges::find(kFilters, kind, [](const auto& filter) { return filter.first; })->second;
@@ -31,10 +20,6 @@ std::string_view NameOf(Kind kind) {
 std::optional<FilterFault> FaultOf(const RowFilter& filter, const std::vector<Column>& columns) {
   for (const auto& [kind, words] : filter) {
     const Column* column = Find(columns, kind);
-    if (column == nullptr) {
-      return FilterFault{
-          kind, fmt::format("there is no {} in this list; it has {}", NameOf(kind), WhatThereIs(columns))};
-    }
     if (column->words.empty()) continue;
     for (const std::string& word : words) {
       if (std::ranges::find(column->words, word) != column->words.end()) continue;

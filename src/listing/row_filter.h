@@ -21,14 +21,16 @@ inline constexpr std::pair<Kind, std::string_view> kFilters[] = {
     {Kind::kState, "state"}, {Kind::kLabel, "label"}, {Kind::kProvider, "provider"}};
 std::string_view NameOf(Kind kind);
 
-// Why nothing can be found by the filter in these columns, for a person; nothing when it
-// can. The first is about a kind that no column has, the other about a word that is no
-// state.
+// The first column of the kind, or null.
+const Column* Find(const std::vector<Column>& columns, Kind kind);
+
+// Why nothing can be found by a filter, for a person: a word is no state. Nothing when it can.
 struct FilterFault {
   Kind kind;
   std::string message;
   bool operator==(const FilterFault&) const = default;
 };
+// Every kind that is asked for has a column.
 std::optional<FilterFault> FaultOf(const RowFilter& filter, const std::vector<Column>& columns);
 
 // Whether the text is one of the words, or the list has one.

@@ -38,13 +38,7 @@ TEST(RowFilterTest, WhatCannotBeFoundIsSaid) {
   std::vector<Column> columns = Example().columns;
   EXPECT_EQ(FaultOf({{Kind::kState, {"redy"}}}, columns)->message,
             "\"redy\" is no state; there is ready, hold");
-  columns.resize(2);
-  std::optional<FilterFault> fault = FaultOf({{Kind::kLabel, {"small"}}}, columns);
-  EXPECT_EQ(fault->kind, Kind::kLabel);
-  EXPECT_EQ(fault->message, "there is no label in this list; it has only state");
-  columns.resize(1);
-  EXPECT_EQ(FaultOf({{Kind::kState, {"ready"}}}, columns)->message,
-            "there is no state in this list; it has nothing to choose rows by");
+  EXPECT_EQ(FaultOf({{Kind::kLabel, {"redy"}}}, columns), std::nullopt) << "labels may be anything";
 }
 
 }  // namespace
