@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "cli/abbreviations.h"
+#include "cli/home.h"
 #include "cli/version.h"
 
 namespace nodepool::cli {
@@ -17,6 +18,9 @@ int Complain(const CLI::App& app, const std::string& what) {
   std::cerr << app.help() << app.get_name() << ": error: " << what << "\n";
   return kUsageError;
 }
+
+// In the background the directory is another one.
+std::string Absolute(const std::string& path) { return std::filesystem::absolute(ExpandHome(path)); }
 
 }  // namespace
 
@@ -61,11 +65,11 @@ std::optional<int> ParseDaemonOptions(int argc, char** argv, CLI::App& app, Daem
   }
   options.is_foreground = options.is_foreground || options.is_debug || !has_background;
   for (std::optional<std::string>* path : {&options.secure_path, &options.logging_path}) {
-    if (*path) *path = std::filesystem::absolute(**path);
+    if (*path) *path = Absolute(**path);
   }
-  options.config_path = std::filesystem::absolute(options.config_path);
-  if (!options.pid_path.empty()) options.pid_path = std::filesystem::absolute(options.pid_path);
-  for (std::string& directory : options.drivers_dirs) directory = std::filesystem::absolute(directory);
+  options.config_path = Absolute(options.config_path);
+  if (!options.pid_path.empty()) options.pid_path = Absolute(options.pid_path);
+  for (std::string& directory : options.drivers_dirs) directory = Absolute(directory);
   return std::nullopt;
 }
 

@@ -43,6 +43,20 @@ TEST(DaemonOptionsTest, TheyGoIntoTheBackgroundUnlessTold) {
   EXPECT_TRUE(standalone.is_foreground) << "it has no background";
 }
 
+// configuration.md 1
+TEST(DaemonOptionsTest, ATildeIsTheHomeDirectory) {
+  std::string home = std::getenv("HOME");
+  LauncherOptions options;
+  EXPECT_EQ(Parse(ParseLauncherOptions,
+                  {"-c", "~/a", "-s", "~/b", "-l", "~/c.yaml", "-p", "~/d", "--drivers-dir", "~/e"}, options),
+            std::nullopt);
+  EXPECT_EQ(options.config_path, home + "/a");
+  EXPECT_EQ(options.secure_path, home + "/b");
+  EXPECT_EQ(options.logging_path, home + "/c.yaml");
+  EXPECT_EQ(options.pid_path, home + "/d");
+  EXPECT_THAT(options.drivers_dirs, ::testing::ElementsAre(home + "/e"));
+}
+
 // operations.md 1: any unambiguous prefix of a long option.
 TEST(DaemonOptionsTest, LongOptionsMayBeShortened) {
   LauncherOptions launcher;

@@ -16,6 +16,7 @@
 #include "cli/arguments.h"
 #include "cli/config_validate.h"
 #include "cli/connection.h"
+#include "cli/home.h"
 #include "config/log_file.h"
 #include "driver/guarded_provider.h"
 #include "driver/load_config.h"
@@ -36,7 +37,7 @@ const log::Logger& ToolLogger() {
 void SetUpLogging(const Invocation& invocation) {
   log::ToStderr();
   if (invocation.logging_path) {
-    Expected<log::Setup> setup = config::ReadLogFile(*invocation.logging_path);
+    Expected<log::Setup> setup = config::ReadLogFile(ExpandHome(*invocation.logging_path));
     if (!setup) throw setup.error();
     log::Apply(*setup);
     return;
