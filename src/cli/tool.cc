@@ -36,14 +36,14 @@ const log::Logger& ToolLogger() {
 
 void SetUpLogging(const Invocation& invocation) {
   log::ToStderr();
+  if (invocation.is_debug) {
+    log::SetLevel("", log::Level::kDebug);
+    return;
+  }
   if (invocation.logging_path) {
     Expected<log::Setup> setup = config::ReadLogFile(ExpandHome(*invocation.logging_path));
     if (!setup) throw setup.error();
     log::Apply(*setup);
-    return;
-  }
-  if (invocation.is_debug) {
-    log::SetLevel("", log::Level::kDebug);
     return;
   }
   log::SetLevel("nodepool.zk", log::Level::kWarning);

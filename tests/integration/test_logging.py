@@ -2,7 +2,9 @@
 import json
 import os
 import signal
+import subprocess
 
+from nodepool_helpers import BIN
 from services import wait_for
 
 INI = """[loggers]
@@ -70,3 +72,15 @@ def test_a_file_that_cannot_be_used_is_told(site):
         assert shown.returncode == 1 and what in shown.stderr
     missing = site.tool("-l", site.folder / "none", "list")
     assert missing.returncode == 1 and "Unable to read logging config file at" in missing.stderr
+
+
+def test_debug_wins_over_the_file_of_the_tool(site):
+    """operations.5.1"""
+    setup = site.folder / "logging.yaml"
+    setup.write_text("version: 1\nhandlers: {none: {class: NullHandler}}\nroot: {level: INFO, handlers: [none]}\n")
+    assert site.tool("-l", setup, "delete", "0000000099", check=True).stderr == ""
+    shown = site.tool("--debug", "-l", setup, "delete", "0000000099", check=True)
+    assert "INFO nodepool.zk: Connected to ZooKeeper" in shown.stderr, "which is not shown without it"
+    shown = subprocess.run([BIN / "nodepool", "-c", site.config("tool"), "-l", "~/logging.yaml", "list"], check=True,
+                           capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": str(site.folder)})
+    assert shown.stderr == "", "the file of the home directory is read"
