@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "debug/native_stacks.h"
+#include "debug/threads.h"
 
 namespace nodepool::debug {
 namespace {
@@ -24,22 +27,58 @@ std::vector<std::uintptr_t> Words(const std::string& path) {
   return words;
 }
 
+constexpr std::size_t kTopFunctions = 20;
+
+std::map<int, Duration> CpuTimes() {
+  std::map<int, Duration> times;
+  for (int thread : Threads()) {
+    if (std::optional<Duration> time = CpuTimeOf(thread)) times[thread] = *time;
+  }
+  return times;
+}
+
 }  // namespace
 
 bool CpuProfile::Start() {
-  path_ = fmt::format("{}/nodepool-{}-XXXXXX.prof", folder_, getpid());
+  path_ = fmt::format("{}/nodepool-{}-XXXXXX.prof",
+                      folder_.value_or(std::filesystem::temp_directory_path().string()), getpid());
   constexpr int kSuffix = 5;
   int file = mkstemps(path_.data(), kSuffix);  // ours alone, whoever else writes to the folder
   if (file < 0) return false;
   close(file);
   is_running_ = ProfilerStart(path_.c_str()) != 0;
+  times_at_start_ = CpuTimes();
   return is_running_;
 }
 
-std::string CpuProfile::Stop() {
+ProfileReport CpuProfile::Stop() {
   ProfilerStop();
   is_running_ = false;
-  return path_;
+  ProfileReport report{TopFunctions(path_, kTopFunctions), {}, path_};
+  for (const auto& [thread, time] : CpuTimes()) {
+    report.threads.push_back({thread, NameOf(thread), time - times_at_start_[thread]});
+  }
+  std::ranges::stable_sort(report.threads, std::ranges::greater(), &ProfileReport::Thread::time);
+  if (!folder_) {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+    report.path.clear();
+  }
+  return report;
+}
+
+std::string ToText(const ProfileReport& report) {
+  std::string text = "Most time was spent in:";
+  for (const auto& [function, share] : report.functions) {
+    text += fmt::format("\n{:5.1f}% {}", 100 * share, function);
+  }
+  text += "\nProcessor time by thread:";
+  for (const ProfileReport::Thread& thread : report.threads) {
+    text += fmt::format("\n{:.3f} s thread {} {}", std::chrono::duration<double>(thread.time).count(),
+                        thread.id, thread.name);
+  }
+  if (!report.path.empty()) text += fmt::format("\nFor google-pprof: {}", report.path);
+  return text;
 }
 
 std::vector<std::pair<std::string, double>> TopFunctions(const std::string& path, std::size_t most) {

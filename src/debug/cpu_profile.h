@@ -1,27 +1,50 @@
 #pragma once
 
-#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace nodepool::debug {
+
+// Where processor time was spent while a profile was taken.
+struct ProfileReport {
+  struct Thread {
+    int id;  // as the kernel counts
+    std::string name;
+    Duration time;
+  };
+  std::vector<std::pair<std::string, double>> functions;  // the top ones, with their share of all samples
+  std::vector<Thread> threads;                            // those that still run, the busiest first
+  std::string path;  // of the file, which google-pprof reads; empty: it is removed
+};
+
+// For a log record.
+std::string ToText(const ProfileReport& report);
 
 // Samples where the process spends its processor time (gperftools); one at a time.
 class CpuProfile {
  public:
-  // Files are made in `folder`.
-  explicit CpuProfile(std::string folder) : folder_(std::move(folder)) {}
+  // Files stay in `folder`; without one they are removed once they have been read.
+  explicit CpuProfile(std::optional<std::string> folder) : folder_(std::move(folder)) {}
+  ~CpuProfile() {
+    if (is_running_) Stop();
+  }
+  CpuProfile(const CpuProfile&) = delete;
+  CpuProfile& operator=(const CpuProfile&) = delete;
 
   bool is_running() const { return is_running_; }
   // False when the profiler cannot be started.
   bool Start();
-  // Ends it; returns the path of the file, which google-pprof reads.
-  std::string Stop();
+  ProfileReport Stop();
 
  private:
-  std::string folder_;
+  std::optional<std::string> folder_;
   std::string path_;
+  std::map<int, Duration> times_at_start_;  // of the threads
   bool is_running_ = false;
 };
 

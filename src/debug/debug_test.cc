@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
-#include <gperftools/profiler.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <semaphore>
 #include <sstream>
 
 #include "async/deadline.h"
@@ -43,9 +43,6 @@ TEST(NativeStacksTest, EveryThreadTellsWhatItDoes) {  // operations.2.4
                                     HasSubstr(" other d: True\n"), Not(::testing::EndsWith("\n"))));
 }
 
-// What a test takes for a driver's function that does not return.
-void BlockFor(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
-
 TEST(WatchdogTest, TellsOfALoopThatIsBlockedAndOfItsEnd) {
   std::string log =
       (std::filesystem::temp_directory_path() / fmt::format("nodepool-watchdog-{}.log", getpid())).string();
@@ -57,13 +54,18 @@ TEST(WatchdogTest, TellsOfALoopThatIsBlockedAndOfItsEnd) {
   };
   Loop loop;
   Watchdog watchdog(loop, {}, {std::chrono::milliseconds(200), std::chrono::seconds(30)});
-  boost::asio::post(loop.context(), [] { BlockFor(std::chrono::milliseconds(600)); });
-  auto deadline = loop.SteadyNow() + std::chrono::seconds(10);
+  auto has_logged = [&](const char* text) { return logged().find(text) != std::string::npos; };
+  SteadyTime deadline = loop.SteadyNow() + std::chrono::minutes(2);
+  // As a driver's function that does not return, until the watchdog has noticed.
+  boost::asio::post(loop.context(), [&] {
+    while (!has_logged("blocked for") && loop.SteadyNow() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
   auto wait = [](Loop& waiting, SteadyTime until, auto is_over) -> Task<> {
     while (!is_over() && waiting.SteadyNow() < until)
       co_await waiting.SleepFor(std::chrono::milliseconds(20));
   };
-  std::function<bool()> is_over = [&] { return logged().find("turns again") != std::string::npos; };
+  std::function<bool()> is_over = [&] { return has_logged("turns again"); };
   RunToEnd(loop, wait(loop, deadline, is_over));
   EXPECT_THAT(logged(), HasSubstr("The loop has been blocked for"));
   EXPECT_THAT(logged(), HasSubstr("turns again"));
@@ -92,12 +94,9 @@ TEST(StackDumpTest, ALoopThatDoesNotTurnIsToldOf) {
     text << std::ifstream(log).rdbuf();
     return text.str();
   };
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / fmt::format("nodepool-dump-{}", getpid());
-  std::filesystem::create_directories(folder);
   Loop loop;  // never run
   {
-    StackDump stack_dump(loop, folder);
+    StackDump stack_dump(loop, std::nullopt);
     kill(getpid(), SIGUSR2);
     auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (logged().find("End debug handler") == std::string::npos &&
@@ -105,8 +104,6 @@ TEST(StackDumpTest, ALoopThatDoesNotTurnIsToldOf) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }
-  ProfilerStop();  // the signal has started it
-  std::filesystem::remove_all(folder);
   std::string text = logged();
   log::ToStderr();
   log::SetLevel("nodepool.stack_dump", log::Level::kInfo);
@@ -143,19 +140,50 @@ TEST(TaskDumpTest, TellsWhatATaskAwaitsTheOuterBeforeTheInner) {
   EXPECT_EQ(tasks.size(), 0u);
 }
 
-TEST(CpuProfileTest, TellsWhereTimeWasSpent) {
+// Spends processor time, of which samples are taken.
+void Work() {
+  volatile double value = 1;
+  clock_t end = clock() + CLOCKS_PER_SEC / 10;
+  while (clock() < end) value = value * 1.0000001;
+}
+
+TEST(CpuProfileTest, TellsWhereTimeWasSpentAndByWhichThread) {  // operations.2.4
+  std::binary_semaphore is_over{0};
+  std::thread idle([&] { is_over.acquire(); });
+  CpuProfile profile(std::nullopt);
+  ASSERT_TRUE(profile.Start());
+  Work();
+  ProfileReport report = profile.Stop();
+  is_over.release();
+  idle.join();
+  EXPECT_THAT(report.functions, Not(IsEmpty()));
+  ASSERT_EQ(report.threads.size(), 2u);
+  EXPECT_EQ(report.threads[0].id, getpid()) << "the busiest comes first";
+  EXPECT_GE(report.threads[0].time, std::chrono::milliseconds(90));
+  EXPECT_LT(report.threads[1].time, report.threads[0].time);
+  EXPECT_THAT(ToText(report), HasSubstr(fmt::format(" s thread {} debug_test", getpid())));
+}
+
+TEST(CpuProfileTest, AFileStaysOnlyWhereItIsWanted) {
   std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("nodepool-test-{}", getpid());
   std::filesystem::create_directories(folder);
-  CpuProfile profile(folder);
-  ASSERT_TRUE(profile.Start());
-  volatile double value = 1;
-  clock_t end = clock() + CLOCKS_PER_SEC / 10;  // processor time, of which samples are taken
-  while (clock() < end) value = value * 1.0000001;
-  std::string path = profile.Stop();
-  EXPECT_THAT(TopFunctions(path, 3), Not(IsEmpty()));
+  CpuProfile kept(folder);
+  ASSERT_TRUE(kept.Start());
+  Work();
+  ProfileReport report = kept.Stop();
+  EXPECT_EQ(std::filesystem::path(report.path).parent_path(), folder);
+  EXPECT_THAT(ToText(report), HasSubstr(report.path));
+  EXPECT_EQ(TopFunctions(report.path, 3).size(), std::min<std::size_t>(report.functions.size(), 3));
   std::filesystem::remove_all(folder);
-  EXPECT_THAT(TopFunctions(path, 3), IsEmpty());
+  EXPECT_THAT(TopFunctions(report.path, 3), IsEmpty());
+  CpuProfile removed(std::nullopt);
+  ASSERT_TRUE(removed.Start());
+  EXPECT_EQ(removed.Stop().path, "");
+  std::string ours = fmt::format("nodepool-{}-", getpid());
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::temp_directory_path())) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(ours)) << entry.path();
+  }
 }
 
 }  // namespace

@@ -8,15 +8,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <semaphore>
 #include <thread>
+
+#include "debug/threads.h"
 
 namespace nodepool::debug {
 namespace {
@@ -84,13 +84,6 @@ struct Asking {
   ~Asking() { nobody_asks.release(); }
 };
 
-std::string NameOf(int thread) {
-  std::ifstream file(fmt::format("/proc/self/task/{}/comm", thread));
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
-
 }  // namespace
 
 std::string SymbolOf(const void* address) {
@@ -119,11 +112,7 @@ ThreadStack StackOf(int thread) {
 
 std::vector<ThreadStack> NativeStacks() {
   std::vector<ThreadStack> stacks;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    stacks.push_back(StackOf(std::atoi(entry.path().filename().c_str())));
-  }
-  std::sort(stacks.begin(), stacks.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  for (int thread : Threads()) stacks.push_back(StackOf(thread));
   return stacks;
 }
 

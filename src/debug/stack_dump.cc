@@ -1,6 +1,5 @@
 #include "debug/stack_dump.h"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -15,7 +14,6 @@ namespace nodepool::debug {
 namespace {
 
 constexpr std::chrono::seconds kLoopPatience{1};
-constexpr std::size_t kTopFunctions = 20;
 
 sigset_t OurSignal() {
   sigset_t signals;
@@ -31,8 +29,11 @@ void StackDump::BlockSignal() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-StackDump::StackDump(Loop& loop, std::string folder)
-    : loop_(loop), logger_("nodepool.stack_dump"), profile_(std::move(folder)), thread_([this] { Run(); }) {
+StackDump::StackDump(Loop& loop, std::optional<std::string> profile_folder)
+    : loop_(loop),
+      logger_("nodepool.stack_dump"),
+      profile_(std::move(profile_folder)),
+      thread_([this] { Run(); }) {
   pthread_setname_np(thread_.native_handle(), "stack dump");
 }
 
@@ -73,18 +74,9 @@ void StackDump::LogTasks() {
 }
 
 void StackDump::ToggleProfile() {
-  if (!profile_.is_running()) {
-    logger_.Debug("{}", profile_.Start() ? "Starting the CPU profiler; the next signal stops it"
-                                         : "The CPU profiler cannot be started");
-    return;
-  }
-  std::string path = profile_.Stop();
-  std::string text =
-      fmt::format("Stopping the CPU profiler; the profile is {}, most time was spent in:", path);
-  for (const auto& [function, share] : TopFunctions(path, kTopFunctions)) {
-    text += fmt::format("\n{:5.1f}% {}", 100 * share, function);
-  }
-  logger_.Debug("{}", text);
+  if (profile_.is_running()) return logger_.Debug("Stopping the CPU profiler. {}", ToText(profile_.Stop()));
+  logger_.Debug("{}", profile_.Start() ? "Starting the CPU profiler; the next signal stops it"
+                                       : "The CPU profiler cannot be started");
 }
 
 }  // namespace nodepool::debug

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -22,8 +23,8 @@ class StackDump {
   // beginning of main.
   static void BlockSignal();
 
-  // Profiles are written to `folder`. `loop` outlives this.
-  StackDump(Loop& loop, std::string folder);
+  // The files of profiles stay in `profile_folder`, if there is one. `loop` outlives this.
+  StackDump(Loop& loop, std::optional<std::string> profile_folder);
   ~StackDump();
 
  private:

@@ -5,7 +5,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 
 #include "base/journal.h"
@@ -15,6 +14,11 @@
 
 namespace nodepool {
 namespace {
+
+std::optional<std::string> ProfileFolder() {
+  const char* folder = std::getenv("NODEPOOL_PROFILE_DIR");
+  return folder != nullptr && *folder != 0 ? std::optional<std::string>(folder) : std::nullopt;
+}
 
 // Null where the environment wants none.
 net::Statsd* OpenStatsd(Loop& loop, std::optional<net::Statsd>& statsd) {
@@ -71,7 +75,7 @@ Daemon::Daemon(const cli::DaemonOptions& options, process::Background& backgroun
       metrics(OpenStatsd(loop, statsd), &prometheus),
       follower(loop, options.config_path, options.secure_path, drivers, KnownDriverSchemas()),
       config(LoadDriversAndConfig(options, drivers)),
-      stack_dump(loop, std::filesystem::temp_directory_path()),
+      stack_dump(loop, ProfileFolder()),
       watchdog(loop, drivers.NamesByFile()) {
   follower.TellRefusals([this](const std::string& why) { service.Refused(why); });
   for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);

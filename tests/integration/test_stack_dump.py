@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import signal
+import tempfile
 
 from services import wait_for
 
@@ -20,6 +21,7 @@ def dump(process):
     return process.output()[begin:]
 
 
+# operations.16.20
 def test_threads_tasks_and_profile(site):
     process = site.launcher()
     first = dump(process)
@@ -41,13 +43,21 @@ def test_threads_tasks_and_profile(site):
     assert all("DEBUG nodepool.stack_dump: " in line for line in first.splitlines() if "Thread: " in line)
 
     second = dump(process)
-    path = pathlib.Path(re.search(r"the profile is (\S+\.prof)", second).group(1))
-    assert path.stat().st_size > 0
-    path.unlink()
+    assert "Stopping the CPU profiler" in second
+    assert re.search(rf"nodepool.stack_dump:   \d+\.\d\d\d s thread {process.pid} nodepool-launch\n", second)
+    assert re.search(r"nodepool.stack_dump:   \d+\.\d\d\d s thread \d+ stack dump\n", second)
+    assert list(pathlib.Path(tempfile.gettempdir()).glob(f"nodepool-{process.pid}-*.prof")) == []
     assert "Starting the CPU profiler" in dump(process)
-    path = pathlib.Path(re.search(r"the profile is (\S+\.prof)", dump(process)).group(1))
-    path.unlink()
+    assert "Stopping the CPU profiler" in dump(process)
     assert process.is_running()
+
+
+def test_a_profile_stays_where_it_is_wanted(site, monkeypatch):
+    monkeypatch.setenv("NODEPOOL_PROFILE_DIR", str(site.folder))
+    process = site.launcher()
+    dump(process)
+    path = pathlib.Path(re.search(r"For google-pprof: (\S+\.prof)", dump(process)).group(1))
+    assert path.parent == site.folder and path.stat().st_size > 0
 
 
 def test_a_busy_launcher_goes_on(site):
@@ -59,5 +69,3 @@ def test_a_busy_launcher_goes_on(site):
         dump(process)
     for request_id in requests:
         tree.wait_request(request_id, "fulfilled", 60)
-    for path in re.findall(r"the profile is (\S+\.prof)", process.output()):
-        pathlib.Path(path).unlink()

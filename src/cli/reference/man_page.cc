@@ -54,6 +54,9 @@ Directories of drivers, separated by colons, where
 .B \-\-drivers\-dir
 is not given.
 .TP
+.B NODEPOOL_PROFILE_DIR
+Directory of a daemon where the files of profiles (SIGUSR2) stay; without it they are removed.
+.TP
 .BR NODEPOOL_ *
 Can be named in the configuration as
 .BR %(NODEPOOL_...) .
