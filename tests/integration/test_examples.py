@@ -24,7 +24,8 @@ def test_a_configuration_is_valid(path):
 
 def test_every_example_is_named():
     page = (ROOT / "docs/operator/configure.md").read_text() + (ROOT / "docs/operator/monitor.md").read_text()
-    for path in [*CONFIG.glob("*.yaml"), MONITORING / "alerts.yaml", MONITORING / "dashboard.json"]:
+    for path in [*CONFIG.glob("*.yaml"), MONITORING / "alerts.yaml", MONITORING / "dashboard.json",
+                 MONITORING / "statsd-exporter.yaml"]:
         assert f"](../../{path.relative_to(ROOT)})" in page, path
 
 
