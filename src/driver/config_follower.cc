@@ -7,6 +7,7 @@ namespace nodepool::driver {
 namespace {
 
 constexpr Duration kLook = std::chrono::seconds(1);
+constexpr Duration kWriting = std::chrono::seconds(1);  // at most, in steps that are no good alone
 constexpr Duration kRetryBad = std::chrono::seconds(10);
 
 std::string IdentityOf(const std::string& path) {
@@ -26,22 +27,48 @@ ConfigFollower::ConfigFollower(Loop& loop, std::string path, std::optional<std::
       drivers_(drivers),
       others_(std::move(others)),
       logger_("nodepool.NodePool"),
-      loaded_(Identity()) {}
+      watch_(loop, Paths(), [this] { news_.Set(); }),
+      loaded_(Identity()) {
+  if (!watch_.fault().empty())
+    logger_.Warning("Changes of the configuration are seen once a second, not at once: {}", watch_.fault());
+}
+
+std::vector<std::string> ConfigFollower::Paths() const {
+  std::vector<std::string> paths = {path_};
+  if (secure_path_) paths.push_back(*secure_path_);
+  return paths;
+}
 
 std::string ConfigFollower::Identity() const {
-  return IdentityOf(path_) + (secure_path_ ? " " + IdentityOf(*secure_path_) : "");
+  std::string identity;
+  for (const std::string& path : Paths()) identity += IdentityOf(path) + " ";
+  return identity;
+}
+
+Task<> ConfigFollower::AwaitNews() {
+  struct Look {
+    Clock& clock;
+    Clock::TimerId timer;
+    ~Look() { clock.CancelTimer(timer); }
+  };
+  Look look{loop_.clock(), loop_.clock().CallAt(loop_.SteadyNow() + kLook, [this] { news_.Set(); })};
+  co_await news_.Wait();
+  news_.Reset();
 }
 
 Task<std::shared_ptr<const LoadedConfig>> ConfigFollower::Next() {
   while (true) {
-    co_await loop_.SleepFor(kLook);
+    co_await AwaitNews();
+    bool is_changed = Identity() != loaded_;
     bool is_retry = retry_at_ && loop_.SteadyNow() >= *retry_at_;
-    if (!is_due_ && !is_retry && Identity() == loaded_) continue;
+    if (is_changed) changed_at_ = loop_.SteadyNow();
+    if (!is_due_ && !is_retry && !is_changed) continue;
     if (auto config = TryLoad()) co_return config;
   }
 }
 
 std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad() {
+  bool may_be_half_written = !is_due_ && loop_.SteadyNow() < changed_at_ + kWriting;
   is_due_ = false;
   retry_at_.reset();
   // Taken first: a change while the files are read is seen at the next look.
@@ -52,6 +79,10 @@ std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad() {
     for (const std::string& warning : (*config)->common.warnings) logger_.Warning("{}", warning);
     last_error_.clear();
     return *config;
+  }
+  if (may_be_half_written) {
+    retry_at_ = changed_at_ + kWriting;
+    return nullptr;
   }
   std::string error = config.error().what();
   if (error != last_error_) {

@@ -1,6 +1,7 @@
 """A running launcher takes changes from its files (launcher.md 4)."""
 import signal
 
+from images import ImageSite, image
 from nodepool_helpers import fake_provider
 from services import wait_for
 
@@ -67,6 +68,33 @@ def test_a_removed_provider_is_drained_and_its_pool_vanishes(site):
     record = tree.wait_request(request, "fulfilled")
     assert tree.node(record["nodes"][0])["provider"] == "fake-first", "the running launch was finished"
     wait_for(lambda: "not configured any more: stopping it" in launcher.output(), "the provider is stopped")
+
+
+def test_a_provider_that_is_taken_out_can_be_erased_right_after(site):
+    """Neither launcher nor builder makes anew what it was told to forget."""
+    images = ImageSite(site)
+    stays, gone = images.provider("fake-stays"), images.provider("fake-gone", label="gone")
+    config = images.config([image()], [stays, gone],
+                           labels=[{"name": "small", "min-ready": 1}, {"name": "gone", "min-ready": 1}])
+    images.builder(config)
+    site.launcher(config)
+    images.wait_upload(provider="fake-gone")
+    tree = site.tree()
+
+    def providers(state):
+        return {node["provider"] for node in tree.nodes().values() if node["state"] == state}
+
+    wait_for(lambda: providers("ready") == {"fake-stays", "fake-gone"}, "both have a node", 60)
+    images.config([image()], [stays], labels=[{"name": "small", "min-ready": 1}])
+    site.tool("erase", "fake-gone", "--force", config=config, check=True)
+    # Whoever wanted it back has had occasion for it when this is done.
+    build = images.wait_build()
+    site.tool("image-build", "debian", config=config, check=True)
+    images.wait_upload(provider="fake-stays", build=images.wait_build(known=[build]))
+    tree.wait_request(tree.add_request(["small"], reuse=False), "fulfilled", 60)
+    assert {node["provider"] for node in tree.nodes().values()} == {"fake-stays"}
+    for build in images.builds():
+        assert tree.children(f"/nodepool/images/debian/builds/{build}/providers") == ["fake-stays"]
 
 
 def test_another_server_list_is_followed_in_the_same_session(private_site):
