@@ -110,6 +110,7 @@ void Table::AddCell(std::string_view text, std::string_view style) {
 }
 
 std::string Table::ToString() const {
+  if (widths_.empty()) return "";
   std::string rule = "+";
   for (std::size_t width : widths_) rule += std::string(width + 2, '-') + '+';
   const std::size_t columns = widths_.size();

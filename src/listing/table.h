@@ -18,7 +18,7 @@ class Table {
   // The row's next cell. A style is the escape sequence that begins it on a terminal.
   void AddCell(std::string_view text, std::string_view style = {});
 
-  // Ends without a line break.
+  // Ends without a line break. Empty when there are no columns.
   std::string ToString() const;
 
  private:
