@@ -31,6 +31,22 @@ std::optional<std::string> Decoded(std::string_view text, bool plus_is_blank) {
   return out;
 }
 
+using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+std::optional<Parameters> ParseParameters(std::string_view all) {
+  Parameters parameters;
+  for (const std::string& part : Split(all, '&')) {
+    if (part.empty()) continue;
+    std::string_view text = part;
+    std::size_t equals = std::min(text.find('='), text.size());
+    std::optional<std::string> name = Decoded(text.substr(0, equals), true);
+    std::optional<std::string> value = Decoded(text.substr(std::min(equals + 1, text.size())), true);
+    if (!name || !value) return std::nullopt;
+    parameters.emplace_back(std::move(*name), std::move(*value));
+  }
+  return parameters;
+}
+
 }  // namespace
 
 const std::string& HttpRequest::Header(const std::string& lower_case_name) const {
@@ -57,16 +73,17 @@ bool ParseTarget(std::string_view target, HttpRequest& request) {
   if (!decoded) return false;
   request.path = std::move(*decoded);
   if (path.size() == target.size()) return true;
-  for (const std::string& part : Split(target.substr(path.size() + 1), '&')) {
-    if (part.empty()) continue;
-    std::string_view text = part;
-    std::size_t equals = std::min(text.find('='), text.size());
-    std::optional<std::string> name = Decoded(text.substr(0, equals), true);
-    std::optional<std::string> value = Decoded(text.substr(std::min(equals + 1, text.size())), true);
-    if (!name || !value) return false;
-    request.query.emplace_back(std::move(*name), std::move(*value));
-  }
-  return true;
+  std::optional<Parameters> parameters = ParseParameters(target.substr(path.size() + 1));
+  if (parameters) request.query = std::move(*parameters);
+  return parameters.has_value();
+}
+
+bool TakeForm(HttpRequest& request) {
+  std::string_view type = request.Header("content-type");
+  if (type.substr(0, type.find(';')) != "application/x-www-form-urlencoded") return true;
+  std::optional<Parameters> parameters = ParseParameters(request.body);
+  if (parameters) request.query.insert(request.query.begin(), parameters->begin(), parameters->end());
+  return parameters.has_value();
 }
 
 }  // namespace nodepool::net

@@ -36,4 +36,8 @@ std::string_view HttpReason(int status);
 // %-escape is broken.
 bool ParseTarget(std::string_view target, HttpRequest& request);
 
+// Puts the parameters of the body, where it is a form, in front of those of the query. False: a
+// %-escape is broken.
+bool TakeForm(HttpRequest& request);
+
 }  // namespace nodepool::net

@@ -125,9 +125,7 @@ Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const
   if (!launcher.records().is_complete()) {
     return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
   }
-  auto accept = request.headers.find("accept");
-  std::optional<Format> format = ChooseFormat(
-      accept == request.headers.end() ? std::nullopt : std::optional<std::string_view>(accept->second));
+  std::optional<Format> format = ChooseFormat(AcceptOf(request));
   if (!format) {
     return ErrorResponse(request, 406, "There is text/html, text/plain and application/json.");
   }
@@ -166,7 +164,7 @@ std::vector<Endpoint> ListEndpoints(const launcher::Launcher& launcher,
     auto answer = [&launcher, recent, list = std::move(list)](const Request& request) {
       return Answer(launcher, *recent, request, list);
     };
-    endpoints.push_back({"GET", std::move(path), Pure(answer), std::move(doc)});
+    endpoints.push_back({"GET", std::move(path), Pure(answer), std::move(doc), true});
   };
   add("/image-list", "Uploads of images.", ShortList(&Uploads, listing::UploadColumns()));
   add("/dib-image-list", "Builds of images.", ShortList(&Builds, listing::BuildColumns()));

@@ -82,11 +82,12 @@ int Closeness(const Range& range, std::string_view type, std::string_view subtyp
   return range.subtype == subtype ? 3 : 0;
 }
 
-double QualityOf(const std::vector<Range>& ranges, std::string_view type, std::string_view subtype) {
+double QualityOf(const std::vector<Range>& ranges, std::string_view media) {
+  std::size_t slash = media.find('/');
   int closest = 0;
   double quality = 0;
   for (const Range& range : ranges) {
-    int closeness = Closeness(range, type, subtype);
+    int closeness = Closeness(range, media.substr(0, slash), media.substr(slash + 1));
     if (closeness > closest) {
       closest = closeness;
       quality = range.quality;
@@ -95,22 +96,40 @@ double QualityOf(const std::vector<Range>& ranges, std::string_view type, std::s
   return quality;
 }
 
-}  // namespace
-
-std::optional<Format> ChooseFormat(std::optional<std::string_view> accept) {
-  if (!accept) return Format::kText;
-  if (Trimmed(*accept).empty()) return std::nullopt;
+// Nothing when it cannot be read.
+std::optional<std::vector<Range>> ParseRanges(std::string_view accept) {
   std::vector<Range> ranges;
-  for (const std::string& part : Split(*accept, ',')) {
+  for (const std::string& part : Split(accept, ',')) {
     if (Trimmed(part).empty()) continue;
     std::optional<Range> range = ParseRange(part);
-    if (!range) return Format::kText;
+    if (!range) return std::nullopt;
     ranges.push_back(std::move(*range));
   }
-  double text = std::max(QualityOf(ranges, "text", "html"), QualityOf(ranges, "text", "plain"));
-  double json = QualityOf(ranges, "application", "json");
-  if (text <= 0 && json <= 0) return std::nullopt;
-  return text >= json ? Format::kText : Format::kJson;
+  return ranges;
+}
+
+}  // namespace
+
+std::optional<std::string_view> AcceptOf(const net::HttpRequest& request) {
+  auto accept = request.headers.find("accept");
+  return accept == request.headers.end() ? std::nullopt : std::optional<std::string_view>(accept->second);
+}
+
+std::optional<std::string_view> ChooseType(std::optional<std::string_view> accept,
+                                           std::span<const std::string_view> offers) {
+  if (!accept) return offers.front();
+  std::optional<std::vector<Range>> ranges = ParseRanges(*accept);
+  if (!ranges) return offers.front();
+  auto quality = [&](std::string_view offer) { return QualityOf(*ranges, offer); };
+  auto best = std::ranges::max_element(offers, {}, quality);
+  return quality(*best) > 0 ? std::optional(*best) : std::nullopt;
+}
+
+std::optional<Format> ChooseFormat(std::optional<std::string_view> accept) {
+  static constexpr std::string_view kOffers[] = {"text/html", "text/plain", "application/json"};
+  std::optional<std::string_view> type = ChooseType(accept, kOffers);
+  if (!type) return std::nullopt;
+  return *type == kOffers[2] ? Format::kJson : Format::kText;
 }
 
 }  // namespace nodepool::web

@@ -34,7 +34,8 @@ json::array ParametersSchema(const std::vector<ParameterDoc>& parameters) {
 json::object ErrorAnswer(int status) {
   json::object as_json{{"schema", {{"$ref", kErrorReference}}}};
   json::object as_text{{"schema", {{"type", "string"}}}};
-  json::object content{{"application/json", std::move(as_json)}, {"text/plain", std::move(as_text)}};
+  json::object content{
+      {"application/json", std::move(as_json)}, {"text/plain", as_text}, {"text/html", std::move(as_text)}};
   return {{"description", net::HttpReason(status)}, {"content", std::move(content)}};
 }
 

@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/text.h"
+#include "web/negotiation.h"
 
 namespace nodepool::web {
 namespace {
@@ -16,6 +17,32 @@ Task<Response> Call(std::function<Response(const Request&)> function, Request re
 
 Task<Response> Ready(Response response) { co_return response; }
 
+std::string HtmlOf(std::string_view text) {
+  std::string escaped;
+  for (char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string Page(const std::string& title, const std::string& message) {
+  return fmt::format(
+      "<html>\n<head><title>{0}</title></head>\n<body>\n<h1>{0}</h1>\n<p>{1}</p>\n</body>\n</html>\n", title,
+      HtmlOf(message));
+}
+
 }  // namespace
 
 Endpoint::Handler Pure(std::function<Response(const Request&)> function) {
@@ -24,6 +51,7 @@ Endpoint::Handler Pure(std::function<Response(const Request&)> function) {
 
 Router::Router(std::vector<Endpoint> endpoints) {
   for (Endpoint& endpoint : endpoints) {
+    if (endpoint.takes_any_method) of_any_method_[endpoint.path] = endpoint.handler;
     handlers_[endpoint.path][endpoint.method] = std::move(endpoint.handler);
   }
 }
@@ -35,6 +63,10 @@ Task<Response> Router::Answer(Request request) const {
   }
   auto handler = methods->second.find(request.method == "HEAD" ? "GET" : request.method);
   if (handler != methods->second.end()) return handler->second(std::move(request));
+  if (auto any = of_any_method_.find(request.path); any != of_any_method_.end()) {
+    if (!net::TakeForm(request)) return Ready(ErrorResponse(request, 400, "The form is malformed."));
+    return any->second(std::move(request));
+  }
   std::vector<std::string> allowed;
   for (const auto& [method, found] : methods->second) {
     allowed.push_back(method);
@@ -50,10 +82,15 @@ Response ErrorResponse(const Request& request, int status, std::string message) 
   Response response;
   response.status = status;
   std::string title = fmt::format("{} {}", status, net::HttpReason(status));
-  if (request.Header("accept") == "application/json") {
-    response.content_type = "application/json";
+  static constexpr std::string_view kOffers[] = {"text/plain", "text/html", "application/json"};
+  std::string_view type = ChooseType(AcceptOf(request), kOffers).value_or(kOffers[0]);
+  if (type == "application/json") {
+    response.content_type = type;
     boost::json::object body{{"message", message}, {"code", title}, {"title", net::HttpReason(status)}};
     response.body = boost::json::serialize(body);
+  } else if (type == "text/html") {
+    response.content_type = "text/html; charset=UTF-8";
+    response.body = Page(title, message);
   } else {
     response.body = fmt::format("{}\n\n{}\n", title, message);
   }

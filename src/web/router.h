@@ -40,6 +40,7 @@ struct Endpoint {
   std::string path;  // exact (operations.md 6)
   Handler handler;
   EndpointDoc doc = {};
+  bool takes_any_method = false;  // and answers as to `method` (operations.md 6.6)
 };
 
 Endpoint::Handler Pure(std::function<Response(const Request&)> function);
@@ -54,9 +55,11 @@ class Router {
 
  private:
   std::map<std::string, std::map<std::string, Endpoint::Handler>> handlers_;  // by path and method
+  std::map<std::string, Endpoint::Handler> of_any_method_;                    // by path
 };
 
-// {"code", "title", "message"} for who accepts JSON only, else the message as text.
+// As the request accepts it (operations.md 6.6): as text, as a page for who prefers HTML, or as
+// {"code", "title", "message"} for who prefers JSON; as text also when none is acceptable.
 Response ErrorResponse(const Request& request, int status, std::string message);
 
 }  // namespace nodepool::web

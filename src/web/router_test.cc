@@ -16,9 +16,12 @@ using ::testing::Pair;
 class RouterTest : public ::testing::Test {
  protected:
   static Endpoint Says(std::string method, std::string path) {
-    return {method, path, Pure([=](const Request&) {
+    return {method, path, Pure([=](const Request& request) {
               Response response;
               response.body = method + path;
+              std::string separator = " ";
+              for (const auto& [name, value] : request.query)
+                response.body += std::exchange(separator, "&") + name + "=" + value;
               return response;
             })};
   }
@@ -27,11 +30,17 @@ class RouterTest : public ::testing::Test {
     request.method = std::move(method);
     request.path = std::move(path);
     if (!accept.empty()) request.headers["accept"] = std::move(accept);
-    return time_.Run(router_.Answer(std::move(request)));
+    return Ask(std::move(request));
   }
+  Response Ask(Request request) { return time_.Run(router_.Answer(std::move(request))); }
 
   testing::VirtualTime time_;
-  Router router_{{Says("GET", "/a"), Says("POST", "/a"), Says("GET", "/b")}};
+  static Endpoint ForAnyMethod(Endpoint endpoint) {
+    endpoint.takes_any_method = true;
+    return endpoint;
+  }
+
+  Router router_{{Says("GET", "/a"), Says("POST", "/a"), Says("GET", "/b"), ForAnyMethod(Says("GET", "/c"))}};
 };
 
 TEST_F(RouterTest, MethodAndPathDecide) {
@@ -50,12 +59,41 @@ TEST_F(RouterTest, AnotherMethodIsToldWhatThereIs) {
   EXPECT_THAT(response.headers, Contains(Pair("Allow", "GET, HEAD, POST")));
 }
 
+TEST_F(RouterTest, SomeAnswerAnyMethod) {  // operations.6.6
+  for (const char* method : {"GET", "HEAD", "POST", "OPTIONS", "NONSENSE"})
+    EXPECT_EQ(Ask(method, "/c").body, "GET/c") << method;
+}
+
+TEST_F(RouterTest, TheyReadForms) {  // operations.6.2
+  Request request;
+  request.method = "POST";
+  request.path = "/c";
+  request.query = {{"fields", "of+query"}};
+  request.headers["content-type"] = "application/x-www-form-urlencoded; charset=UTF-8";
+  request.body = "fields=of+form&node_id=%30";
+  EXPECT_EQ(Ask(request).body, "GET/c fields=of form&node_id=0&fields=of+query");
+  request.body = "node_id=%3";
+  EXPECT_EQ(Ask(request).status, 400);
+  request.headers["content-type"] = "text/plain";
+  EXPECT_EQ(Ask(request).body, "GET/c fields=of+query");
+}
+
 TEST_F(RouterTest, ErrorsComeAsAskedFor) {  // operations.6.6
   EXPECT_EQ(Ask("GET", "/x").body, "404 Not Found\n\nThere is nothing at /x.\n");
   Response response = Ask("GET", "/x", "application/json");
   EXPECT_EQ(response.content_type, "application/json");
   EXPECT_EQ(response.body,
             R"({"message":"There is nothing at /x.","code":"404 Not Found","title":"Not Found"})");
+  std::string browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+  response = Ask("GET", "/<b>&", browser);
+  EXPECT_EQ(response.content_type, "text/html; charset=UTF-8");
+  EXPECT_EQ(response.body,
+            "<html>\n<head><title>404 Not Found</title></head>\n<body>\n<h1>404 Not Found</h1>\n"
+            "<p>There is nothing at /&lt;b&gt;&amp;.</p>\n</body>\n</html>\n");
+  for (const char* accept : {"*/*", "text/*", "text/plain, text/html", "image/png", "nonsense"})
+    EXPECT_EQ(Ask("GET", "/x", accept).content_type, "text/plain; charset=UTF-8") << accept;
+  for (const char* accept : {"application/*", "application/json;q=0.9, text/plain;q=0.5"})
+    EXPECT_EQ(Ask("GET", "/x", accept).content_type, "application/json") << accept;
 }
 
 TEST(CachingTest, Headers) {  // operations.6.6

@@ -1,4 +1,5 @@
 """The lists of a launcher's web server (operations.md 6)."""
+import http.client
 import itertools
 import json
 import re
@@ -133,6 +134,36 @@ def test_answers_are_kept_for_a_second(site, web):
     wait_for(lambda: get(web, "/request-list", If_Modified_Since=known)[0] == 200, "what is old is given anew")
     for path in LISTS:
         assert get(web, path + "/")[0] == 404
+
+
+# operations.6.2, 6.6
+def test_lists_take_any_method_and_forms(web):
+    def ask(method, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", web, timeout=10)
+        connection.request(method, "/node-list?fields=id", body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    status, shown = ask("GET")
+    assert status == 200 and columns(shown) == ["ID"] and len(shown.splitlines()) > 4
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert ask("HEAD") == (200, "")
+    for method in ("POST", "PUT", "DELETE", "BREW"):
+        assert ask(method, "fields=state", **form) == (200, shown), "the query counts more"
+    assert len(ask("POST", "node_id=0000009999", **form)[1].splitlines()) == 4
+
+
+# operations.6.6
+def test_errors_as_they_are_asked_for(web):
+    for accept, kind, begin in [("*/*", "text/plain; charset=UTF-8", "404 Not Found\n\n"),
+                                ("text/html,*/*;q=0.8", "text/html; charset=UTF-8", "<html>"),
+                                ("application/*", "application/json", '{"message":')]:
+        status, headers, body = get(web, "/none", Accept=accept)
+        assert (status, headers["Content-Type"]) == (404, kind) and body.startswith(begin)
+
+
+def test_columns_that_there_are_not_make_no_table(web):
+    assert get(web, "/node-list?fields=nonsense")[2] == ""
 
 
 def test_nothing_is_listed_before_zookeeper_is_reached(site):

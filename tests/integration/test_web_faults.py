@@ -67,8 +67,9 @@ def assert_serves(port: int):
     (b"GET /%zz HTTP/1.1\r\n" + END, 400, b"the target is not a path"),
     (b"GET /ready?a=%f HTTP/1.1\r\n" + END, 400, b"the target is not a path"),
     (b"DELETE /api/v1/nodes HTTP/1.1\r\n" + END, 405, b"/api/v1/nodes takes GET, HEAD."),
-    (b"POST /node-list HTTP/1.1\r\nContent-Length: 3\r\n" + END + b"a=b", 405, b"takes GET, HEAD."),
-    (b"BREW /ready HTTP/1.1\r\n" + END, 405, b"takes GET, HEAD."),
+    (b"BREW /api/v1/nodes HTTP/1.1\r\n" + END, 405, b"takes GET, HEAD."),
+    (b"POST /node-list HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n" + END + b"a=%",
+     400, b"The form is malformed."),
     (b"GET /../etc/passwd HTTP/1.1\r\n" + END, 404, b"There is nothing at "),
     (b"GET /api/v1/nodes?colour=red HTTP/1.1\r\n" + END, 400, b'There is no parameter "colour" here'),
 ], ids=lambda value: str(value)[:30] if isinstance(value, bytes) else str(value))
