@@ -78,6 +78,7 @@ def test_the_tool_waits_for_zookeeper_and_says_so(private_site):
     assert "| ID " in tool.output()
 
 
+# operations.16.10
 def test_config_validate_needs_no_zookeeper(private_site):
     private_site.zookeeper.stop()
     assert private_site.tool("config-validate").returncode == 0

@@ -375,6 +375,17 @@ def test_statistics_are_sent(images, statsd):
     assert builder.is_running()
 
 
+# operations.16.23
+def test_a_failed_build_is_counted(images, statsd):
+    images.builder(images.config([image(env={"FAIL": 3})], [images.provider()]))
+    wait_for(lambda: statsd.last("nodepool.dib_image_build.debian.status.rc") == "3|g", "the exit code is sent")
+    wait_for(lambda: re.fullmatch(r"\d+\.\d{6}\|ms", statsd.last("nodepool.dib_image_build.debian.status.duration") or ""),
+             "how long it took is sent")
+    last = wait_for(lambda: statsd.last("nodepool.dib_image_build.debian.status.last_build"), "when it ended is sent")
+    assert abs(float(last.removesuffix("|g")) - time.time()) < 120
+    assert statsd.lines(r"nodepool\.dib_image_build\.debian\.[^.]*\.size") == []
+
+
 # --- Several builders ------------------------------------------------------------------------
 
 # coordination.17.32, B-offline-builder

@@ -1,6 +1,5 @@
 """Nodes of jobs that fail are held (operations.md 13.5 to 13.7), with a real publisher."""
 import json
-import time
 import urllib.error
 import urllib.request
 
@@ -42,12 +41,7 @@ def publisher():
 
 def until(condition, action, what):
     """Repeats `action`, since what is sent before a launcher has subscribed is lost."""
-    def poll():
-        action()
-        time.sleep(0.1)
-        return condition()
-
-    return wait_for(poll, what)
+    return wait_for(lambda: condition() or action(), what)
 
 
 def a_job(site, tree):
@@ -79,6 +73,25 @@ def test_a_failed_job_holds_its_node(site, publisher):
     assert tree.node(node_id)["state"] == "hold"
     shown = json.loads(site.tool("list", "--detail", "--json").stdout)
     assert [(node["hold_job"], node["state"]) for node in shown] == [("unit", "hold")]
+
+
+# operations.16.24
+def test_a_rule_holds_so_many_nodes_whose_job_failed(site, publisher):
+    site.launcher(site.config(zmq_publishers=[publisher.endpoint]))
+    tree = site.tree()
+    site.tool("job-create", "j", "--hold-on-failure", "1", check=True)
+    good, failed, failed_too = (a_job(site, tree) for _ in range(3))
+    until(lambda: tree.children(HOLDS) == [failed[0][0]],
+          lambda: publisher.send("onFinalized", "j", failed[0][0], status="FAILURE"), "it is to be held")
+    publisher.send("onFinalized", "j", failed_too[0][0], status="FAILURE")
+    publisher.send("onFinalized", "j", good[0][0], status="SUCCESS")
+    for held in (failed, failed_too, good):
+        tree.give_back(held)
+    record = tree.wait_node(failed[0][0], state="hold")
+    assert record["comment"] == "Automatically held after failing j"
+    for held in (failed_too, good):
+        tree.wait_node_gone(held[0][0])
+    assert [node["state"] for node in tree.nodes().values()] == ["hold"]
 
 
 # D-67
@@ -174,6 +187,6 @@ def test_the_commands(site):
     assert bad.returncode == 2 and "no regular expression" in bad.stderr
     assert site.tool("job-create", "unit", "--hold-on-failure", "many").returncode == 2
     assert tree.record("/nodepool/jobs/0000000000") == {"name": "unit", "hold_on_failure": 2}
-    assert site.tool("job-delete", "5").stdout == "Job ID not found.\n"
+    assert site.tool("job-delete", "5").stdout == "Job 5 not found.\n"
     assert site.tool("job-delete", "0").stdout == ""
     assert json.loads(site.tool("job-list", "--json").stdout) == []

@@ -17,7 +17,7 @@ ZONE = {"availability-zones": ["az.1"], "simulation": {"availability-zones": ["a
 STATES = "building testing ready in-use used hold deleting failed init aborted deleted".split()
 
 
-# launcher.27.1, 27.2, 27.3
+# launcher.27.1, 27.2, 27.3; operations.16.21, 16.22
 def test_a_request_is_counted_under_every_key(site, statsd):
     """27.1, 27.2, 27.3: the lines of a launch, byte by byte, and the gauges after it."""
     site.launcher(site.config(providers=[fake_provider(**ZONE)]))
@@ -72,7 +72,7 @@ def test_bb_33_max_servers(site, statsd, max_servers, expected):
     assert statsd.last("nodepool.tenant_limits.tenant_a.volume-gb") == "3|g"
 
 
-# BB-32, launcher.27.5
+# BB-32, launcher.27.5; operations.16.21
 def test_bb_32_one_of_two_launchers_reports_the_cluster(site, statsd):
     """Also 27.5. Which launcher sent a line is told by the port it came from."""
     first = site.launcher(name="first")
@@ -84,6 +84,7 @@ def test_bb_32_one_of_two_launchers_reports_the_cluster(site, statsd):
     both = wait_for(lambda: senders if len(senders := {sender for sender, _ in statsd.lines(
         r"nodepool\.provider\.fake-cloud\.max_servers")}) == 2 else None, "both send their configuration")
     assert {sender for sender, _ in statsd.lines(r"nodepool\.nodes\.")} == {leader}
+    assert {state for state in STATES if statsd.last(f"nodepool.nodes.{state}") != "0|g"} == {"hold"}
     for queue in ("client.connection_queue", "node_cache.event_queue", "node_cache.playback_queue",
                   "request_cache.event_queue", "request_cache.playback_queue", "image_cache.event_queue",
                   "image_cache.playback_queue"):

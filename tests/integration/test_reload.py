@@ -3,7 +3,8 @@ import signal
 
 from images import ImageSite, image
 from nodepool_helpers import fake_provider
-from services import wait_for
+from services import free_port, wait_for
+from web_client import first_answer
 
 
 def supported_labels(tree):
@@ -68,6 +69,23 @@ def test_a_removed_provider_is_drained_and_its_pool_vanishes(site):
     record = tree.wait_request(request, "fulfilled")
     assert tree.node(record["nodes"][0])["provider"] == "fake-first", "the running launch was finished"
     wait_for(lambda: "not configured any more: stopping it" in launcher.output(), "the provider is stopped")
+
+
+# configuration.17.4
+def test_variables_of_the_environment_stand_in_the_file(site, monkeypatch):
+    config = site.config()
+    config.write_text(config.read_text().replace("port: 0\n", "port: %(NODEPOOL_TEST_PORT)\n"))
+    assert "%(NODEPOOL_TEST_PORT)" in config.read_text()
+    launcher = site.launcher(config, wait=False)
+    wait_for(lambda: not launcher.is_running(), "the launcher ends")
+    assert launcher.child.returncode == 1 and "nodepool.yaml" in launcher.output()
+    invalid = site.tool("config-validate", config=config)
+    assert invalid.returncode == 1 and "nodepool.yaml" in invalid.stderr
+    port = free_port()
+    monkeypatch.setenv("NODEPOOL_TEST_PORT", str(port))
+    site.tool("config-validate", config=config, check=True)
+    site.launcher(config, wait=False)
+    assert first_answer(port, "/ready")[0] in (200, 503)
 
 
 def test_a_provider_that_is_taken_out_can_be_erased_right_after(site):

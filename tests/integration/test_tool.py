@@ -17,16 +17,64 @@ def cells(line):
     return [cell.strip() for cell in line.split("|")]
 
 
-def test_16_02_an_empty_tree_gives_headers_only(site):
-    done = site.tool("list")
-    assert done.returncode == 0
-    assert done.stdout.count("+---") > 0 and len(done.stdout.splitlines()) == 4
-    assert cells(done.stdout.splitlines()[1])[1:-1] == ["ID", "Provider", "Label", "Server ID", "Public IPv4", "IPv6",
-                                                       "State", "Age", "Locked"]
-    done = site.tool("request-list")
-    assert cells(done.stdout.splitlines()[1])[1:-1] == ["Request ID", "Priority", "State", "Requestor", "Node Types",
-                                                       "Nodes", "Declined By", "Event ID"]
-    assert site.tree().zk.exists("/nodepool/nodes") is None, "listing writes nothing"
+BRIEF = "ID, Provider, Label, Server ID, Public IPv4, IPv6, State, Age, Locked"
+COLUMNS = {
+    "list": BRIEF,
+    "list --detail": BRIEF + ", Pool, Hostname, Private IPv4, AZ, Username, Port, Launcher, Allocated To, Hold Job, "
+                             "Comment, User Data, Driver Data",
+    "dib-image-list": "ID, Image, Builder, Formats, State, Age",
+    "image-list": "Build ID, Upload ID, Provider, Image, Provider Image Name, Provider Image ID, State, Age",
+    "image-status": "Image, Paused, Build Request, Build Request Age",
+    "request-list": "Request ID, Priority, State, Requestor, Node Types, Nodes, Declined By, Event ID",
+    "alien-image-list": "Provider, Name, Image ID",
+    "alien-list": "Provider, Hostname, Server ID, IP",
+    "job-list": "ID, Name, Hold on Failure",
+}
+
+
+def is_rule(line):
+    return set(line) == {"+", "-"}
+
+
+# operations.16.2; the columns of operations.5.4
+@pytest.mark.parametrize("command", COLUMNS)
+def test_16_02_an_empty_tree_gives_headers_only(site, command):
+    done = site.tool(*command.split(), check=True)
+    rule, header, middle, end = done.stdout.splitlines()
+    assert ", ".join(cells(header)[1:-1]) == COLUMNS[command]
+    assert is_rule(rule) and rule == middle == end
+    assert site.tree().zk.exists("/nodepool") is None, "listing writes nothing"
+
+
+# operations.16.2; the columns of operations.5.4
+def test_16_02_nothing_is_known_of_a_provider(site):
+    lines = site.tool("info", "p", check=True).stdout.splitlines()
+    images, nodes = lines[3:7], lines[9:]
+    assert [lines[0], lines[1], lines[2], lines[7], lines[8]] == ["ZooKeeper data for provider p", "", "Image data:", "", "Nodes:"]
+    for table, columns in ((images, ["Image Name", "Build ID", "Upload IDs"]), (nodes, ["ID", "Server ID"])):
+        rule, header, middle, end = table
+        assert cells(header)[1:-1] == columns and is_rule(rule) and rule == middle == end
+
+
+# operations.16.5
+def test_16_05_a_paused_image(site):
+    assert site.tool("image-pause", "debian").returncode == 1, "there is none"
+    tree = site.tree()
+    assert tree.zk.exists("/nodepool/images/debian") is None
+    for build, state in (("a" * 32, "ready"), ("b" * 32, "failed")):
+        record = {"state": state, "state_time": time.time(), "builder": "nb01", "builder_id": "x", "formats": "qcow2"}
+        tree.zk.create(f"/nodepool/images/debian/builds/{build}", json.dumps(record).encode(), makepath=True)
+
+    def states():
+        return {build["state"] for build in json.loads(site.tool("dib-image-list", "--json", check=True).stdout)}
+
+    assert states() == {"ready", "failed"}
+    for _ in range(2):
+        done = site.tool("image-pause", "debian", check=True)
+        assert done.stdout == ""
+        assert states() == {"paused"}
+    site.tool("image-unpause", "debian", check=True)
+    assert states() == {"ready", "failed"}
 
 
 def test_16_11_positions_of_columns(site):
