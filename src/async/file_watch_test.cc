@@ -22,7 +22,9 @@ class FileWatchTest : public ::testing::Test {
 
   void Write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
   void Rename(const std::string& from, const std::string& to) { fs::rename(folder_ / from, folder_ / to); }
-  void Link(const std::string& target, const std::string& name) { fs::create_symlink(target, folder_ / name); }
+  void Link(const std::string& target, const std::string& name) {
+    fs::create_symlink(target, folder_ / name);
+  }
 
   void WatchFile(const std::string& name) {
     watch_.emplace(loop_, std::vector<std::string>{(folder_ / name).string()}, [this] { is_told_ = true; });

@@ -162,14 +162,16 @@ TEST_F(LogSetupTest, SyslogGetsDatagrams) {
 }
 
 TEST_F(LogSetupTest, SyslogThatIsNotThereHurtsNobody) {
-  Handler& handler = setup_.handlers["main"];
-  handler.kind = Handler::Kind::kSyslog;
-  handler.syslog = {File("no-socket"), 0, 1, true};
+  Handler& syslog = setup_.handlers["syslog"] = setup_.handlers["main"];
+  setup_.loggers[""].handlers = {"syslog", "main"};
+  syslog.kind = Handler::Kind::kSyslog;
+  syslog.syslog = {File("no-socket"), 0, 1, true};
   Apply(setup_);
-  Logger("setup").Warning("text");
-  handler.syslog.address = std::string(500, 'x');
+  Logger("setup").Warning("one");
+  syslog.syslog.address = std::string(500, 'x');
   Apply(setup_);
-  Logger("setup").Warning("text");
+  Logger("setup").Warning("two");
+  EXPECT_EQ(Text("main.log"), "WARNING setup one\nWARNING setup two\n");
 }
 
 }  // namespace

@@ -43,12 +43,16 @@ TEST(ServiceManagerTest, IsToldAtAPathAndAtAnAbstractName) {
   std::filesystem::remove_all(folder);
 }
 
+std::ptrdiff_t OpenFiles() { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); }
+
 TEST(ServiceManagerTest, NoneIsNotMissed) {
+  std::ptrdiff_t before = OpenFiles();
   std::string too_long = "/" + std::string(200, 'x');
   for (const char* address : std::initializer_list<const char*>{nullptr, "", "relative", too_long.c_str(),
                                                                 "/none/socket", "vsock:2:1234"}) {
-    ServiceManager(address).Tell("READY=1");
+    EXPECT_NO_THROW(ServiceManager(address).Tell("READY=1"));
   }
+  EXPECT_EQ(OpenFiles(), before) << "nothing is left open";
 }
 
 TEST(ServiceManagerTest, TheWatchdogIsForOneProcess) {

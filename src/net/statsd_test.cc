@@ -14,6 +14,7 @@ namespace {
 using boost::asio::ip::udp;
 using metrics::Kind;
 using metrics::Metric;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
@@ -86,14 +87,19 @@ TEST_F(StatsdTest, LinesOfOneTurnOfTheLoopTravelTogether) {
   EXPECT_THAT(Packets(), ElementsAre("nodepool.launch.requestor.c.ready:1|c"));
 }
 
-TEST_F(StatsdTest, NobodyListensAndNothingHappens) {
-  std::string nowhere = port();
+TEST_F(StatsdTest, WhoComesLaterHearsOfWhatIsNew) {
+  udp::endpoint place = receiver_.local_endpoint();
+  Statsd statsd(loop_, {"127.0.0.1", port()});
   receiver_.close();
-  Statsd statsd(loop_, {"127.0.0.1", nowhere});
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3; ++i) {  // refused from the second one on
     statsd.Add(kLaunch, {"a", "ready"});
     loop_.RunReady();
   }
+  receiver_ = udp::socket(context_, place);
+  statsd.Add(kLaunch, {"b", "ready"});
+  Packets();  // the system may tell of the last refusal now
+  statsd.Add(kLaunch, {"c", "ready"});
+  EXPECT_THAT(Packets(), Contains("nodepool.launch.requestor.c.ready:1|c"));
 }
 
 TEST_F(StatsdTest, AnUnknownHostIsAClearError) {  // operations.3.2

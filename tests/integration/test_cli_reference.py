@@ -1,6 +1,7 @@
 """Manual pages and completions, made from the declared command lines, in the programs that read them."""
 import os
 import pty
+import re
 import select
 import shutil
 import subprocess
@@ -67,32 +68,51 @@ def test_bash_completes_commands_options_and_values(reference):
     assert complete(reference, "nodepool-builder", "--drivers-dir", "z") == ["zsh"], "a directory"
 
 
-def test_bash_completes_at_a_terminal(reference):
-    """Tab in an interactive bash, where compopt works as well."""
+def shown(output: str) -> str:
+    """What a terminal makes of it: without escape sequences and what was taken back."""
+    return re.sub(".\x08", "", re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", output))
+
+
+def typed(reference, shell, *lines, until):
+    """What an interactive shell shows for the lines (with tabs), up to the last of `until`."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(reference)
-        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"],
-                   {"PATH": "/usr/bin:/bin", "TERM": "dumb", "PS1": "> ", "INPUTRC": "/dev/null", "HOME": str(reference)})
+        os.execvpe(shell[0], shell, {"PATH": "/usr/bin:/bin", "TERM": "dumb", "PS1": "> ", "INPUTRC": "/dev/null",
+                                     "HOME": str(reference), "HISTFILE": "/dev/null"})
     try:
-        os.write(terminal, b"bind 'set bell-style none'; source bash/nodepool\n")
-        os.write(terminal, b"false && nodepool image-bu\t -\n")
-        os.write(terminal, b"false && nodepool -c ba\tnodepool\n")
-        seen, deadline = b"", time.monotonic() + 20
-        while b"nodepool -c bash/nodepool" not in seen and time.monotonic() < deadline:
+        for line in lines:
+            os.write(terminal, line.encode() + b"\n")
+        output, deadline = "", time.monotonic() + 60
+        while (missing := [text for text in until if text not in shown(output)]) and time.monotonic() < deadline:
             if select.select([terminal], [], [], 0.2)[0]:
-                seen += os.read(terminal, 4096)
-        assert b"nodepool image-build  -" in seen and b"nodepool -c bash/nodepool" in seen, seen
+                output += os.read(terminal, 4096).decode()
+        assert missing == [], shown(output)
     finally:
         os.kill(pid, 9)
         os.waitpid(pid, 0)
         os.close(terminal)
 
 
+def test_bash_completes_at_a_terminal(reference):
+    """Tab in an interactive bash, where compopt works as well."""
+    typed(reference, ["bash", "--norc", "--noprofile", "-i"],
+          "bind 'set bell-style none'; source bash/nodepool",
+          "false && nodepool image-bu\t -", "false && nodepool -c ba\tnodepool",
+          until=["nodepool image-build  -", "nodepool -c bash/nodepool"])
+
+
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is missing")
-def test_zsh_understands_its_completion(reference):
+def test_zsh_completes_at_a_terminal(reference):
     for program in PROGRAMS:
         subprocess.run(["zsh", "-n", reference / "zsh" / f"_{program}"], check=True, timeout=30)
+    typed(reference, ["zsh", "-f", "-i"],
+          "fpath=($PWD/zsh $fpath); autoload -Uz compinit; compinit -u -d dump; unsetopt beep",
+          "false && nodepool image-bu\t -", "false && nodepool list --det\t -",
+          "false && nodepool migrate to-em\t -", "false && nodepool-launcher --no-w\t -",
+          "false && nodepool -c ba\tnodepool",
+          until=["nodepool image-build -", "nodepool list --detail -", "nodepool migrate to-embedded -",
+                 "nodepool-launcher --no-webapp -", "nodepool -c bash/nodepool"])
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is missing")
