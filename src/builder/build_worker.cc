@@ -29,7 +29,8 @@ struct BuildWorker::Job {
 };
 
 BuildWorker::BuildWorker(Context& context)
-    : Worker(context, "BuildWorker"), retries_(context.intervals.first_retry, context.intervals.last_retry) {}
+    : Worker(context, "nodepool.builder.BuildWorker.0"),
+      retries_(context.intervals.first_retry, context.intervals.last_retry) {}
 
 // The image's configuration, and the request for a build, if any.
 std::string BuildWorker::Circumstances(const ImageName& image) const {
@@ -96,6 +97,8 @@ Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
   view.is_build_locked = false;  // by us
   view.is_requested = is_requested;
   sched::BuildDecision decision = DecideBuild(view, *wish, context_.loop.Now());
+  if (decision.reason == sched::BuildReason::kRequested)
+    logger_.Info("Manual build request for image {}", image);
   if (decision.reason) logger_.Info("Building image {}: {}", image, ToString(*decision.reason));
   co_return decision.reason.has_value();
 }
@@ -173,7 +176,8 @@ Task<BuildWorker::Outcome> BuildWorker::RunCommands(store::BuildKey build, const
     command.grace = context_.intervals.stop_grace;
     command.has_own_mounts = true;
     std::string program = command.argv.front();
-    logger_.Info("Running {} for build {}, log {}", program, build, log);
+    logger_.Info("Running {} for build {}", program, build);
+    logger_.Info("Logging to {}", log);
     Task<process::Exit> run = context_.runner.Run(std::move(command));
     process::Exit exit = co_await std::move(run);
     outcome.code = exit.is_timed_out ? 1 : exit.code;
@@ -241,7 +245,7 @@ Task<bool> BuildWorker::Record(Job& job, const Outcome& outcome) {
     co_await context_.files.RemoveBuild(context_.images_dir(), build);
     co_return false;
   }
-  if (outcome.is_ready) logger_.Info("Build {} is ready", build);
+  if (outcome.is_ready) logger_.Info("DIB image {} is built: build {}", build.image, build);
   co_return true;
 }
 

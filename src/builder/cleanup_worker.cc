@@ -16,7 +16,7 @@ constexpr Duration kEmptyAge = std::chrono::minutes(5);
 }  // namespace
 
 CleanupWorker::CleanupWorker(Context& context, ImageProviders& providers, const UploadWorker& uploads)
-    : Worker(context, "CleanupWorker"), providers_(providers), uploads_(uploads) {}
+    : Worker(context, "nodepool.builder.CleanupWorker.0"), providers_(providers), uploads_(uploads) {}
 
 SteadyTime CleanupWorker::Consider() {
   SteadyTime now = context_.loop.SteadyNow();

@@ -16,7 +16,7 @@ Task<> RefreshLocal(Context& context) {
 }
 
 Task<> RemoveTemporary(Context& context) {
-  static const log::Logger logger("nodepool.builder.CleanupWorker");
+  static const log::Logger logger("nodepool.builder.CleanupWorker.0");
   std::string logs = context.config->common.build_log_dir;
   try {
     Task<std::vector<std::string>> remove = context.files.RemoveTemporary(std::move(logs));

@@ -41,7 +41,7 @@ std::string ImageNameInCloud(const std::string& format, const ImageName& image, 
 }
 
 UploadWorker::UploadWorker(Context& context, ImageProviders& providers)
-    : Worker(context, "UploadWorker"),
+    : Worker(context, "nodepool.builder.UploadWorker.0"),
       providers_(providers),
       retries_(context.intervals.first_retry, context.intervals.last_retry) {}
 
@@ -167,8 +167,7 @@ Task<bool> UploadWorker::Perform(Job job) {
   Task<> finish = Finish(job, upload, std::move(name), external_id);
   co_await Shielded(std::move(finish));
   if (error) std::rethrow_exception(error);
-  logger_.Info("Upload {} of build {} to provider {} is ready: {}", upload.id.upload, job.build.id,
-               config.name, external_id);
+  logger_.Info("Image build {} (external_id {}) in {} is ready", job.build.id, external_id, config.name);
   metrics::LabelValues labels = {job.build.id.image.value, config.name.value};
   context_.metrics.Observe(stats::kUploadTime, labels, context_.loop.SteadyNow() - steady_start);
   context_.metrics.Add(stats::kUpload, labels);

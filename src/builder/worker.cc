@@ -29,7 +29,7 @@ Task<> WaitUntil(Loop& loop, Event& event, SteadyTime until) {
 
 Worker::Worker(Context& context, std::string name)
     : context_(context),
-      logger_("nodepool.builder." + name),
+      logger_(name),
       jobs_(context.loop, logger_),
       name_(std::move(name)),
       loop_(context.loop, logger_) {}

@@ -86,7 +86,10 @@ std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad() {
   }
   std::string error = config.error().what();
   if (error != last_error_) {
-    logger_.Error("The changed configuration cannot be used, the previous one stays in force: {}", error);
+    logger_.Error(
+        "Exception in main loop: the changed configuration cannot be used, the previous one stays in force: "
+        "{}",
+        error);
   }
   told_(error);
   last_error_ = std::move(error);

@@ -37,7 +37,7 @@ class Guard {
  private:
   std::string provider_;
   std::string known_;
-  log::Logger logger_{"nodepool.driver"};
+  log::Logger logger_{"nodepool.driver.Drivers"};
 };
 
 class GuardedHandler : public NodeRequestHandler {

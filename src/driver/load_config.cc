@@ -14,7 +14,7 @@ config::DriverSchemas SchemasOf(const Registry& drivers, config::DriverSchemas o
     try {
       return &driver->ProviderSchema();
     } catch (...) {
-      log::Logger("nodepool.driver")
+      log::Logger("nodepool.driver.Drivers")
           .Error("Driver {} tells no schema; its sections are not checked: {}", name,
                  MessageOf(std::current_exception()));
       return &anything;
@@ -30,7 +30,7 @@ Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path
     try {
       drivers.Find(name)->Reset();
     } catch (...) {
-      log::Logger("nodepool.driver")
+      log::Logger("nodepool.driver.Drivers")
           .Error("Driver {} failed in Reset: {}", name, MessageOf(std::current_exception()));
     }
   }

@@ -39,7 +39,7 @@ void StatsWorker::Start() {
   if (context_.metrics.pushed() != nullptr) {
     tasks_.Spawn("stand for statistics reporter", Compete());
   } else {
-    logger_.Info("Statsd not configured");
+    log::Logger("nodepool.NodePool").Info("Statsd not configured");
   }
 }
 

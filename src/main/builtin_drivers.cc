@@ -23,7 +23,7 @@ void AddBuiltinDrivers(driver::Registry& registry) {
 
 void AddDrivers(std::vector<std::string> named, driver::Registry& registry) {
   AddBuiltinDrivers(registry);
-  log::Logger logger("nodepool.driver");
+  log::Logger logger("nodepool.driver.Drivers");
   std::vector<std::string> directories =
       driver::DriverDirectories(std::move(named), std::getenv("NODEPOOL_DRIVERS_PATH"));
   for (const std::string& fault : driver::LoadDrivers(directories, registry)) logger.Error("{}", fault);

@@ -43,7 +43,7 @@ Task<> Serve(Daemon& daemon, builder::Builder::Options options) {
   builder::Builder builder(loop, daemon.random, blocking_pool, daemon.metrics, client, daemon.drivers, runner,
                            files, daemon.config, std::move(options));
   Ending ending;
-  TaskGroup tasks(loop, log::Logger("nodepool.builder"));
+  TaskGroup tasks(loop, log::Logger("nodepool.builder.NodePoolBuilder"));
   tasks.Spawn("wait for a signal", AwaitSignal(daemon, ending));
   tasks.Spawn("wait for a reload", AwaitReload(daemon));
   tasks.Spawn("run the builder", Start(daemon, client, builder, ending));
@@ -62,7 +62,7 @@ Task<> Serve(Daemon& daemon, builder::Builder::Options options) {
 }
 
 void Run(const cli::BuilderOptions& options, process::Background& background) {
-  Daemon daemon(options, background, log::Logger("nodepool.builder"));
+  Daemon daemon(options, background, log::Logger("nodepool.builder.NodePoolBuilder"));
   const auto& images_dir = daemon.config->common.images_dir;
   if (!images_dir) throw Error(Verdict::kInvalid, options.config_path + ": the builder needs images-dir");
   RunToEnd(daemon.loop, Serve(daemon, BuilderSetup(options, *images_dir, daemon.random)));

@@ -44,7 +44,7 @@ class HostKeyScanner {
   Loop& loop_;
   BlockingPool& pool_;
   Options options_;
-  log::Logger logger_{"nodepool.nodescan"};
+  log::Logger logger_{"nodepool.NodescanRequest"};
   int active_ = 0;
   WaitList line_;
 };

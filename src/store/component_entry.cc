@@ -12,7 +12,7 @@ struct ComponentEntry::Impl {
   Impl(Loop& loop, zk::Client& client, Component content)
       : loop(loop),
         client(client),
-        logger("nodepool.store.components"),
+        logger("nodepool.Component"),
         content(std::move(content)),
         tasks(loop, logger),
         session_listener(client.OnSession([this](zk::SessionState) { changed.NotifyAll(); })) {}

@@ -16,7 +16,7 @@ constexpr std::int64_t kOwnModelApi = 0;
 ComponentRegistry::ComponentRegistry(Loop& loop, zk::Client& client)
     : loop_(loop),
       client_(client),
-      malformed_(log::Logger("nodepool.store.components")),
+      malformed_(log::Logger("nodepool.ComponentRegistry")),
       tree_(loop, client, std::string(paths::kComponents), *this) {}
 
 ComponentRegistry::~ComponentRegistry() = default;

@@ -21,7 +21,7 @@ void Withdraw(std::map<Key, std::set<Name>>& names, const Key& key, const Name& 
 
 ImageCache::ImageCache(Loop& loop, zk::Client& client)
     : loop_(loop),
-      malformed_(log::Logger("nodepool.store.images")),
+      malformed_(log::Logger("nodepool.zk.ZooKeeper")),
       tree_(loop, client, std::string(paths::kImages), *this) {}
 
 ImageCache::~ImageCache() = default;

@@ -21,7 +21,8 @@ std::optional<Stored> DecodeOrReport(const Id& id, const std::string& path, cons
 }  // namespace
 
 JobCache::JobCache(Loop& loop, zk::Client& client)
-    : malformed_(log::Logger("nodepool.store.jobs")), tree_(loop, client, std::string(paths::kJobs), *this) {}
+    : malformed_(log::Logger("nodepool.zk.ZooKeeper")),
+      tree_(loop, client, std::string(paths::kJobs), *this) {}
 
 JobCache::~JobCache() = default;
 

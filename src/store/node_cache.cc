@@ -8,7 +8,7 @@ namespace nodepool::store {
 
 NodeCache::NodeCache(Loop& loop, zk::Client& client)
     : loop_(loop),
-      malformed_(log::Logger("nodepool.store.nodes")),
+      malformed_(log::Logger("nodepool.zk.ZooKeeper")),
       tree_(loop, client, std::string(paths::kNodes), *this) {}
 
 NodeCache::~NodeCache() = default;

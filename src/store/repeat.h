@@ -38,7 +38,7 @@ inline Task<> RepeatQuietly(Loop& loop, Random& random, std::function<Task<bool>
   try {
     co_await Repeat<bool>(loop, random, std::move(attempt));
   } catch (const std::exception& error) {
-    log::Logger("nodepool.store").Debug("Cleaning up: {}", error.what());
+    log::Logger("nodepool.zk.ZooKeeper").Debug("Cleaning up: {}", error.what());
   }
 }
 

@@ -7,7 +7,7 @@ namespace nodepool::store {
 
 RequestCache::RequestCache(Loop& loop, zk::Client& client)
     : loop_(loop),
-      malformed_(log::Logger("nodepool.store.requests")),
+      malformed_(log::Logger("nodepool.zk.ZooKeeper")),
       tree_(loop, client, std::string(paths::kRequests), *this) {}
 
 RequestCache::~RequestCache() = default;

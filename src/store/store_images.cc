@@ -125,7 +125,7 @@ Task<std::vector<StoredBuild>> Store::ListBuilds(ImageName image) {
       build = co_await Read<StoredBuild>(key);
     } catch (const Error& error) {
       if (error.verdict() != Verdict::kInvalid) throw;
-      log::Logger("nodepool.store.images").Debug("{}", error.message());
+      log::Logger("nodepool.zk.ZooKeeper").Debug("{}", error.message());
     }
     if (build) builds.push_back(std::move(*build));
   }
@@ -144,7 +144,7 @@ Task<std::vector<StoredUpload>> Store::ListUploadsOf(BuildKey build, ProviderNam
       upload = co_await Read<StoredUpload>(key);
     } catch (const Error& error) {
       if (error.verdict() != Verdict::kInvalid) throw;
-      log::Logger("nodepool.store.images").Debug("{}", error.message());
+      log::Logger("nodepool.zk.ZooKeeper").Debug("{}", error.message());
     }
     if (upload) uploads.push_back(std::move(*upload));
   }

@@ -75,7 +75,7 @@ struct TreeCache::Impl {
         client(client),
         root(std::move(root)),
         listener(listener),
-        logger("nodepool.zk.cache"),
+        logger("nodepool.zk.ZooKeeper"),
         tasks(loop, logger) {}
 
   // Tasks.

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
+#include <cctype>
 #include <limits>
 
 #include "async/deadline.h"
@@ -16,6 +18,12 @@ namespace asio = boost::asio;
 using protocol::OpCode;
 
 namespace {
+
+std::string Upper(std::string_view text) {
+  std::string upper(text);
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  return upper;
+}
 
 constexpr std::size_t kMaxWaitingRequests = 100'000;
 constexpr std::size_t kMaxWaitingBytes = 256 * 1024 * 1024;
@@ -141,6 +149,7 @@ Registration WireSession::OnSession(std::function<void(SessionState)> listener) 
 void WireSession::SetState(SessionState state) {
   if (state_ == state) return;
   state_ = state;
+  log_.Debug("ZooKeeper connection: {}", Upper(ToString(state)));
   if (state == SessionState::kLost || state == SessionState::kClosed) watches_->DropOneShots();
   auto told = *listeners_;
   for (const auto& listener : told) {

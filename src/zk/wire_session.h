@@ -128,7 +128,7 @@ class WireSession : public std::enable_shared_from_this<WireSession> {
   Loop& loop_;
   Random& random_;
   WireOptions options_;
-  log::Logger log_{"nodepool.zk"};
+  log::Logger log_{"nodepool.zk.ZooKeeperClient"};
   std::unique_ptr<boost::asio::ssl::context> tls_;
   std::shared_ptr<WatchTable> watches_ = std::make_shared<WatchTable>();
 

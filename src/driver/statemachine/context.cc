@@ -8,7 +8,7 @@ Context::Context(ProviderEnvironment surroundings, std::shared_ptr<const Provide
       config(std::move(provider_config)),
       adapter(std::move(cloud)),
       scan(std::move(key_scan)),
-      background(environment.loop, log::Logger("nodepool.driver")),
+      background(environment.loop, log::Logger("nodepool.StateMachineProvider." + config->name.value)),
       needs(background, *adapter, environment.capacity_changed),
       quota(environment.loop, environment.random, *adapter, config->name, environment.nodes,
             environment.capacity_changed) {}

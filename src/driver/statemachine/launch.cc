@@ -65,7 +65,7 @@ Launch::Launch(Context& context, std::shared_ptr<const PoolConfig> pool, store::
       request_(std::move(request)),
       az_(std::move(az)),
       node_(node),
-      logger_(log::Logger("nodepool.launch")
+      logger_(log::Logger("nodepool.StateMachineNodeLauncher." + context.config->name.value)
                   .About({request_.record.event_id.value_or(""), request_.id.str(), node.id().str()})) {}
 
 Task<> Launch::Run() {

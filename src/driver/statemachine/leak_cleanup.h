@@ -44,7 +44,7 @@ class LeakCleanup {
   const ProviderEnvironment& environment_;
   Adapter& adapter_;
   const ProviderConfig& config_;
-  log::Logger logger_{"nodepool.driver.leaks"};
+  log::Logger logger_{"nodepool.StateMachineProvider." + config_.name.value};
   std::set<std::tuple<std::string, std::string, std::string>> suspects_;  // keys, of the last look
   std::string said_of_unknown_, said_of_share_;
 };

@@ -145,7 +145,8 @@ class CloudProvider : public Provider {
     Context::Work work(context_);
     bool is_empty = external_id.is_null() || (external_id.is_string() && external_id.as_string().empty());
     if (is_empty) co_return;
-    Progress machine(log::Logger("nodepool.delete").About({"", "", id.str()}), 1);
+    log::Logger logger("nodepool.StateMachineNodeDeleter." + context_.config->name.value);
+    Progress machine(logger.About({"", "", id.str()}), 1);
     SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
     std::exception_ptr error;
     try {

@@ -43,7 +43,7 @@ class QuotaCache {
   ProviderName provider_;
   const store::NodeCache& nodes_;
   std::function<void()> changed_;
-  log::Logger logger_{"nodepool.driver.quota"};
+  log::Logger logger_{"nodepool.StateMachineProvider." + provider_.value};
   QuotaInformation available_ = QuotaInformation::Limit({});
   Event invalidated_{"the quota to be doubted"};
   Event tried_{"the cloud's quota"};
@@ -66,7 +66,7 @@ class LabelNeeds {
   TaskGroup& group_;
   Adapter& adapter_;
   std::function<void()> changed_;
-  log::Logger logger_{"nodepool.driver.quota"};
+  log::Logger logger_{"nodepool.StateMachineHandler"};
   // Labels live as long as the provider's configuration, hence longer than this.
   std::map<const LabelConfig*, QuotaInformation> needs_;
   std::map<const LabelConfig*, Error> errors_;

@@ -17,7 +17,7 @@ RequestHandler::RequestHandler(Context& context, std::shared_ptr<const PoolConfi
     : context_(context),
       pool_(std::move(pool)),
       request_(std::move(request)),
-      logger_(log::Logger("nodepool.driver")
+      logger_(log::Logger("nodepool.StateMachineHandler")
                   .About({request_.record.event_id.value_or(""), request_.id.str(), ""})) {}
 
 Task<bool> RequestHandler::CheckReusableNode(const store::StoredNode& node) {

@@ -84,7 +84,7 @@ class MetastaticAdapter : public driver::statemachine::Adapter {
   driver::ProviderEnvironment environment_;
   std::shared_ptr<const MetastaticConfig> config_;
   std::string owner_;
-  log::Logger logger_{"nodepool.driver.metastatic"};
+  log::Logger logger_{"nodepool.driver.metastatic.MetastaticAdapter"};
   BackingNodes backing_nodes_;
   std::vector<std::shared_ptr<Waiter>> waiters_;  // in the order of their coming
   std::map<RequestId, BackingRequest> requests_;

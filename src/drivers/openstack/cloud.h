@@ -30,7 +30,7 @@ struct Cloud {
   driver::ProviderEnvironment environment;
   std::shared_ptr<const OpenstackProviderConfig> config;
   std::unique_ptr<net::HttpClient> http;
-  log::Logger logger{"nodepool.driver.openstack"};
+  log::Logger logger{"nodepool.OpenStackAdapter." + config->name.value};
   Session session;
   TaskGroup tasks;
   Lookups lookups;

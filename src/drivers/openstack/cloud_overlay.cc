@@ -63,7 +63,7 @@ json::object Profile(const CloudFiles& files, const std::string& cloud, const st
   }
   const json::value* found = files.profiles.if_contains(name);
   if (found == nullptr || !found->is_object()) {
-    log::Logger("nodepool.driver.openstack")
+    log::Logger("nodepool.OpenStackAdapter")
         .Warning("Cloud {} names the profile {}, which no clouds-public.yaml contains; it is ignored", cloud,
                  name);
     return {};

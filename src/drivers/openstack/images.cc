@@ -99,7 +99,7 @@ Task<std::string> MakeRecord(Session& session, const ImageUploadParameters& uplo
 
 Task<> SendFile(Session& session, const ImageUploadParameters& upload, std::string path) {
   ApiCall call = ImageCall("PUT", std::move(path));
-  log::Logger logger("nodepool.driver.openstack");
+  log::Logger logger("nodepool.OpenStackAdapter");
   auto tell = [logger, name = upload.name, tenths = std::uint64_t{0}](std::uint64_t sent,
                                                                       std::uint64_t size) mutable {
     if (size == 0 || sent * 10 / size == tenths) return;
@@ -147,7 +147,7 @@ Task<> RemoveQuietly(Session& session, std::string id) {
     error = std::current_exception();
   }
   if (error) {
-    log::Logger("nodepool.driver.openstack")
+    log::Logger("nodepool.OpenStackAdapter")
         .Error("Image {}, whose upload failed, is left in cloud {}: {}", id, session.cloud().name,
                MessageOf(error));
   }

@@ -104,7 +104,7 @@ class ListCache {
   Random& random_;
   std::string name_;
   Read read_;
-  log::Logger logger_{"nodepool.driver.openstack"};
+  log::Logger logger_{"nodepool.OpenStackAdapter"};
   Listing latest_{};
   SteadyTime last_end_{};
   Duration last_took_{};

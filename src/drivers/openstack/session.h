@@ -89,7 +89,7 @@ class Session {
   net::HttpClient& http_;
   CloudConfig cloud_;
   Options options_;
-  log::Logger logger_{"nodepool.driver.openstack"};
+  log::Logger logger_{"nodepool.OpenStackAdapter"};
   TokenSource tokens_;
   Endpoints endpoints_;
   // Of their own each: nobody who looks waits behind many who change.

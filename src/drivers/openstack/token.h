@@ -47,7 +47,7 @@ class TokenSource {
   Loop& loop_;
   net::HttpClient& http_;
   const CloudConfig& cloud_;
-  log::Logger logger_{"nodepool.driver.openstack"};
+  log::Logger logger_{"nodepool.OpenStackAdapter"};
   std::string url_;  // once known
   std::shared_ptr<const Token> token_;
   bool is_fetching_ = false;

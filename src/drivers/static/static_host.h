@@ -90,7 +90,7 @@ class StaticHost {
   const HostContact& contact_;
   const HostRecords& records_;
   HostIdentity identity_;
-  log::Logger logger_{"nodepool.driver.static"};
+  log::Logger logger_{"nodepool.driver.static.StaticNodeProvider"};
   Event wake_{"work"};
   bool is_idle_ = false;
 };

@@ -42,7 +42,7 @@ class StaticProvider : public driver::Provider {
   driver::ProviderEnvironment environment_;
   std::shared_ptr<const StaticConfig> config_;
   HostContact contact_;
-  log::Logger logger_{"nodepool.driver.static"};
+  log::Logger logger_{"nodepool.driver.static.StaticNodeProvider"};
   HostRecords records_;
   std::map<HostIdentity, std::unique_ptr<StaticHost>> hosts_;
   TaskGroup background_;
