@@ -43,8 +43,8 @@ FileWatch::~FileWatch() = default;
 
 void FileWatch::Await() {
   inotify_.async_wait(boost::asio::posix::descriptor_base::wait_read,
-                      [this](const boost::system::error_code& error) {
-                        if (error) return;  // the watch may be gone
+                      [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
+                        if (error || alive.expired()) return;
                         if (ReadEvents()) {
                           WatchAll();  // first: what changes from now on is seen
                           on_change_();

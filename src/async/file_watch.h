@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ class FileWatch {
   boost::asio::posix::stream_descriptor inotify_;
   std::map<int, std::set<std::string>> names_;  // that matter, by the watch of their directory
   std::string fault_;
+  std::shared_ptr<void> alive_ = std::make_shared<int>();  // for what the loop has in hand at the end
 };
 
 }  // namespace nodepool

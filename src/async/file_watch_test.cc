@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <boost/asio/post.hpp>
 #include <fstream>
 
 namespace nodepool {
@@ -134,6 +135,13 @@ TEST_F(FileWatchTest, ItMayEndAtAnyTime) {
   Write("etc/file", "2");
   watch_.reset();
   EXPECT_FALSE(IsTold());
+  // Also when the loop knows of the change already.
+  WatchFile("etc/file");
+  Write("etc/file", "3");
+  boost::asio::post(loop_.context(),
+                    [this] { boost::asio::post(loop_.context(), [this] { watch_.reset(); }); });
+  IsTold();
+  EXPECT_FALSE(watch_);
 }
 
 }  // namespace
