@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "async/deadline.h"
 #include "driver/statemachine/check_instance.h"

@@ -170,6 +170,19 @@ TEST_F(LeakCleanupTest, ManyAtOnceAreLeftToTheOperator) {  // D-99
   EXPECT_THAT(Sweep(), UnorderedElementsAre("snapshot", "a", "b", "c"));
 }
 
+// launcher.27.6
+TEST_F(LeakCleanupTest, WhatWasDeletedIsToldAlsoWhenALookIsCutShort) {
+  auto look = [this] {
+    LeakTally tally(this, config->name);
+    tally.Add("servers");
+    tally.Add("ports");
+    tally.Add("servers");
+    throw Error(Verdict::kCancelled, "out of time");
+  };
+  EXPECT_THROW(look(), Error);
+  EXPECT_THAT(leaks, ElementsAre("1 ports", "2 servers"));
+}
+
 TEST(MaxLeakedTest, OneMayAlwaysGoUnlessNoneMay) {
   EXPECT_EQ(MaxLeaked(1, 50), 1u);
   EXPECT_EQ(MaxLeaked(3, 50), 1u);

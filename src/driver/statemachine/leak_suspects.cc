@@ -1,5 +1,7 @@
 #include "driver/statemachine/leak_suspects.h"
 
+#include <set>
+
 namespace nodepool::driver::statemachine {
 
 namespace {

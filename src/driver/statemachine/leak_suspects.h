@@ -1,8 +1,7 @@
 #pragma once
 
-#include <map>
-#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "driver/statemachine/adapter.h"
