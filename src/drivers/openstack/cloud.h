@@ -39,8 +39,9 @@ struct Cloud {
   AsyncCache<int, NetworkRoles> network_roles;
   // Floating addresses made here, by server: known before nova shows them.
   std::map<std::string, std::string> floating_ip_of;
-  std::set<std::string> unknown_flavors;  // that were warned of
-  bool has_ipv6 = false;                  // of this host
+  std::set<std::string> unknown_flavors;    // that were warned of
+  std::set<std::string> unreadable_owners;  // servers that were warned of
+  bool has_ipv6 = false;                    // of this host
   // The first of some addresses of a server that somebody listens at; none until the time.
   using Probe = std::function<Task<std::optional<std::string>>(std::vector<std::string>, SteadyTime)>;
   Probe probe;

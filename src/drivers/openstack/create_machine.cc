@@ -227,7 +227,7 @@ Instance Describe(const Cloud& cloud, const Server& server) {
   Instance instance;
   instance.external_id = server.id;
   instance.name = server.name;
-  instance.metadata = WithTodaysOwner(server.metadata);
+  instance.metadata = WithWholeNodeId(WithTodaysOwner(server.metadata));
   instance.host_id = server.host_id;
   instance.cloud = cloud.session.cloud().name;
   instance.region = cloud.config->region_name;

@@ -12,5 +12,11 @@ std::map<std::string, std::string> WithTodaysOwner(std::map<std::string, std::st
 
 // Whether only the old item tells the owner.
 bool HasOnlyOldOwner(const std::map<std::string, std::string>& metadata);
+// Whether that item is no JSON object, so that nobody knows whose the server is.
+bool HasUnreadableOwner(const std::map<std::string, std::string>& metadata);
+
+// The same with the node's id as ids are written today, with ten digits: it used to be a
+// plain number (operations.md 12.4). Not for deciding about deletions (D-69).
+std::map<std::string, std::string> WithWholeNodeId(std::map<std::string, std::string> metadata);
 
 }  // namespace nodepool::drivers::openstack

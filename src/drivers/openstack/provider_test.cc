@@ -137,6 +137,31 @@ TEST_F(OpenstackTest, OldMarksCountForQuotaAndRarelyForLeaks) {
   EXPECT_THAT(leaks, ElementsAre("2 instances"));
 }
 
+// operations.16.26: marks of the SQL era name their node by a number.
+TEST_F(OpenstackTest, OldMarksNameTheirNodeByANumber) {
+  Start();
+  Launch();
+  int node = std::stoi(last_id.value);
+  auto mark = [](const std::string& id) { return R"({"provider_name": "cloud", "node_id": )" + id + "}"; };
+  for (const std::string& id : {std::to_string(node), '"' + std::to_string(node) + '"'}) {
+    imposter.AddServer({{"nodepool", mark(id)}});
+  }
+  imposter.AddServer({{"nodepool", mark("99999")}});
+  std::string unreadable = imposter.AddServer({{"nodepool", "no JSON"}});
+  imposter.AddServer({{"nodepool", "[1]"}});
+  log::Capture capture;
+  auto read_quota = [&] {
+    time.Advance(10s);
+    provider->InvalidateQuota();
+    time.Advance(60s);
+    return provider->AvailableQuota().Get("instances");
+  };
+  EXPECT_EQ(read_quota(), 7) << "the node's three servers are ours";
+  EXPECT_EQ(read_quota(), 7);
+  EXPECT_EQ(capture.Count("no JSON object"), 2) << "once for each";
+  EXPECT_EQ(capture.Count("Server " + unreadable), 1);
+}
+
 // LA-90, D-96, O-leak-ports: only ports that stay down, and only of our project.
 TEST_F(OpenstackTest, LeakedPortsAreRemoved) {
   Start();

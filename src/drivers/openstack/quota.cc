@@ -5,6 +5,7 @@
 #include "drivers/openstack/addresses.h"
 #include "drivers/openstack/create_machine.h"
 #include "drivers/openstack/json_fields.h"
+#include "drivers/openstack/legacy_metadata.h"
 #include "drivers/openstack/volumes.h"
 
 namespace nodepool::drivers::openstack {
@@ -122,6 +123,12 @@ Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
       cloud.logger.Warning(
           "Server {} in cloud {} has a flavor that is not listed, {}: it counts as one instance without size",
           id, cloud.session.cloud().name, server.flavor_id);
+    }
+    if (HasUnreadableOwner(server.metadata) && cloud.unreadable_owners.insert(id).second) {
+      cloud.logger.Warning(
+          "Server {} in cloud {} has an item nodepool in its metadata that is no JSON object: it counts as "
+          "somebody else's",
+          id, cloud.session.cloud().name);
     }
     machines.push_back(std::move(machine));
   }
