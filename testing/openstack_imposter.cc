@@ -456,6 +456,12 @@ HttpResponse OpenstackImposter::ImageService(const HttpRequest& request, const s
 }
 
 HttpResponse OpenstackImposter::Volumes(const HttpRequest& request, const std::string& path) {
+  if (path == "/v3" || path == "/v3/") {
+    json::array versions;
+    versions.push_back(
+        json::object{{"id", "v3.0"}, {"status", "CURRENT"}, {"version", "3.70"}, {"min_version", "3.0"}});
+    return Json({{"versions", std::move(versions)}}, 300);
+  }
   const std::string base = std::string("/v3/") + kProject;
   if (path == base + "/limits") {
     return Json({{"limits", {{"absolute", {{"maxTotalVolumes", 20}, {"maxTotalVolumeGigabytes", -1}}}}}});

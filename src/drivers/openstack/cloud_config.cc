@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
+#include <charconv>
 
 #include "base/error.h"
 #include "base/logging.h"
@@ -16,6 +17,8 @@ namespace nodepool::drivers::openstack {
 namespace json = boost::json;
 
 namespace {
+
+constexpr int kMostRetries = 100;
 
 struct ServiceNames {
   Service service;
@@ -62,6 +65,10 @@ class Reader {
     return Error(Verdict::kInvalid, fmt::format("cloud {}: {}", name_, what));
   }
 
+  void Warn(std::string_view what) const {
+    log::Logger("nodepool.OpenStackAdapter").Warning("Cloud {} {}", name_, what);
+  }
+
  private:
   const json::object& cloud_;
   std::string name_;
@@ -75,22 +82,51 @@ std::vector<std::string> Interfaces(const Reader& reader, const std::string& key
   return interfaces;
 }
 
+// A setting of a service, by any of its names.
+std::string ServiceText(const Reader& reader, const ServiceNames& names, const std::string& suffix) {
+  for (const std::string& prefix : names.prefixes) {
+    std::string value = reader.Text(prefix + suffix);
+    if (!value.empty()) return value;
+  }
+  return "";
+}
+
+// A version of the API with a minor number names a microversion, too: "2.53" (5.3).
+VersionNumber DefaultMicroversion(const Reader& reader, const ServiceNames& names) {
+  std::string text = ServiceText(reader, names, "_default_microversion");
+  VersionNumber version = ParseVersion(text);
+  if (!text.empty() && version == VersionNumber()) {
+    throw reader.Fail(
+        fmt::format("{}_default_microversion must be a version such as 2.90", names.prefixes.front()));
+  }
+  bool has_microversions = names.service == Service::kCompute || names.service == Service::kBlockStorage;
+  if (text.empty() && has_microversions) version = ParseVersion(ServiceText(reader, names, "_api_version"));
+  return text.empty() && version.minor == 0 ? VersionNumber() : version;
+}
+
+std::optional<int> StatusCodeRetries(const Reader& reader, const ServiceNames& names) {
+  std::string text = ServiceText(reader, names, "_status_code_retries");
+  if (text.empty() || Lower(text) == "none") return std::nullopt;
+  int count = -1;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 0 || count > kMostRetries) {
+    throw reader.Fail(fmt::format("{}_status_code_retries must be a number from 0 to {}",
+                                  names.prefixes.front(), kMostRetries));
+  }
+  return count;
+}
+
 ServiceSettings ReadService(const Reader& reader, const ServiceNames& names) {
   ServiceSettings settings;
-  auto text = [&](const std::string& suffix) {
-    for (const std::string& prefix : names.prefixes) {
-      std::string value = reader.Text(prefix + suffix);
-      if (!value.empty()) return value;
-    }
-    return std::string();
-  };
+  auto text = [&](const std::string& suffix) { return ServiceText(reader, names, suffix); };
   settings.endpoint_override = text("_endpoint_override");
   if (settings.endpoint_override.empty()) settings.endpoint_override = text("_endpoint");
   settings.type = text("_service_type");
   settings.name = text("_service_name");
   settings.region = text("_region_name");
   settings.api_version = text("_api_version");
-  settings.default_microversion = text("_default_microversion");
+  settings.default_microversion = DefaultMicroversion(reader, names);
+  settings.status_code_retries = StatusCodeRetries(reader, names);
   for (const std::string& prefix : names.prefixes) {
     settings.exists = settings.exists && reader.Bool("has_" + prefix, true);
     if (settings.interfaces.empty()) settings.interfaces = Interfaces(reader, prefix + "_interface");
@@ -145,9 +181,8 @@ std::vector<NetworkSettings> ReadNetworks(const json::object& cloud, const Reade
 bool HasFloatingIps(const Reader& reader) {
   std::string source = Lower(reader.Text("floating_ip_source"));
   if (source == "nova") {
-    throw reader.Fail("floating_ip_source nova is not supported, only neutron and None");
-  }
-  if (source != "" && source != "neutron" && source != "none") {
+    reader.Warn("has floating_ip_source nova: there is no nova-network any more, neutron is asked");
+  } else if (source != "" && source != "neutron" && source != "none") {
     throw reader.Fail("floating_ip_source must be neutron or None");
   }
   return source != "none";
@@ -222,7 +257,9 @@ CloudConfig ResolveCloud(const CloudFiles& files, const std::optional<std::strin
   }
   if (std::string format = reader.Text("image_format"); !format.empty()) config.image_format = format;
   if (reader.Bool("image_api_use_tasks", false)) {
-    throw reader.Fail("image_api_use_tasks is not supported");
+    reader.Warn(
+        "has image_api_use_tasks, which is not supported: images are uploaded directly, or imported "
+        "with image_use_import");
   }
   config.imports_images = reader.Bool("image_use_import", false);
   if (const json::value* agent = cloud.if_contains("disable_vendor_agent"); agent && agent->is_object()) {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "drivers/openstack/cloud_files.h"
+#include "drivers/openstack/versions.h"
 #include "net/http_client.h"
 
 namespace nodepool::drivers::openstack {
@@ -34,7 +35,8 @@ struct ServiceSettings {
   std::string region;                   // empty: the cloud's
   std::vector<std::string> interfaces;  // empty: the cloud's
   std::string api_version;
-  std::string default_microversion;
+  VersionNumber default_microversion;      // named in every call; {0, 0}: each call names its own
+  std::optional<int> status_code_retries;  // of a call that the service is too busy for; none: ours
 };
 
 // An entry of `networks`.

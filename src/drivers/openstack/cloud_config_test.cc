@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/logging.h"
 #include "drivers/openstack/credentials.h"
 
 namespace nodepool::drivers::openstack {
@@ -34,6 +35,12 @@ clouds:
   vendor: {profile: shop, auth: {username: u, password: p}}
   odd: {auth_type: v3oidcpassword, auth: {auth_url: "http://x"}}
   url: {profile: "https://shop.example", auth: {username: u, password: p}}
+  rackspace: {auth_url: "http://x/v3", username: u, password: p, floating_ip_source: nova, image_api_use_tasks: true}
+  tuned: {auth_url: "http://x/v3", username: u, password: p, image_status_code_retries: 2,
+          volumev3_status_code_retries: 0, network_status_code_retries: null, compute_default_microversion: 2.90,
+          volume_api_version: 3.59, network_api_version: 2.0, image_api_version: 2.9}
+  mistuned: {auth_url: "http://x/v3", username: u, password: p, image_status_code_retries: many}
+  latest: {auth_url: "http://x/v3", username: u, password: p, compute_default_microversion: latest}
 )";
 
 class CloudConfigTest : public ::testing::Test {
@@ -103,6 +110,29 @@ TEST_F(CloudConfigTest, OldSpellings) {
   EXPECT_EQ(cloud.api_timeout, std::chrono::seconds(12));
   EXPECT_FALSE(cloud.has_floating_ips);
   EXPECT_TRUE(cloud.imports_images);
+}
+
+// Settings of what clouds no longer have refuse nobody's configuration.
+TEST_F(CloudConfigTest, WhatNoCloudHasAnyMoreIsWarnedOf) {
+  log::Capture capture;
+  CloudConfig cloud = Resolve("rackspace");
+  EXPECT_TRUE(cloud.has_floating_ips) << "neutron has them";
+  EXPECT_FALSE(cloud.imports_images);
+  EXPECT_EQ(capture.Count("Cloud rackspace has floating_ip_source nova"), 1);
+  EXPECT_EQ(capture.Count("Cloud rackspace has image_api_use_tasks"), 1);
+}
+
+TEST_F(CloudConfigTest, HowOftenAndInWhichVersionAServiceIsAsked) {
+  CloudConfig cloud = Resolve("tuned");
+  EXPECT_EQ(cloud.Of(Service::kImage).status_code_retries, 2);
+  EXPECT_EQ(cloud.Of(Service::kBlockStorage).status_code_retries, 0);
+  EXPECT_EQ(cloud.Of(Service::kNetwork).status_code_retries, std::nullopt);
+  EXPECT_EQ(cloud.Of(Service::kCompute).default_microversion, (VersionNumber{2, 90}));
+  EXPECT_EQ(cloud.Of(Service::kBlockStorage).default_microversion, (VersionNumber{3, 59})) << "implied";
+  EXPECT_EQ(cloud.Of(Service::kNetwork).default_microversion, VersionNumber());
+  EXPECT_EQ(cloud.Of(Service::kImage).default_microversion, VersionNumber()) << "glance has none";
+  EXPECT_THAT(Fault("mistuned"), HasSubstr("image_status_code_retries must be a number"));
+  EXPECT_THAT(Fault("latest"), HasSubstr("compute_default_microversion must be a version such as 2.90"));
 }
 
 TEST_F(CloudConfigTest, TheSecureFileIsLaidOver) {

@@ -74,10 +74,10 @@ Task<std::shared_ptr<const Endpoint>> Endpoints::Discover(Service service) {
   }
   std::string root = WithoutProject(url, token->project_id);
   bool is_versioned = VersionOfPath(PathOf(root)).major == MajorOf(service);
-  // Only compute's microversions matter to us.
-  if (is_versioned && service != Service::kCompute) co_return endpoint;
+  bool needs_range = service == Service::kCompute || settings.default_microversion != VersionNumber();
+  if (is_versioned && !needs_range) co_return endpoint;
   if (!settings.endpoint_override.empty() && !settings.api_version.empty()) co_return endpoint;
-  std::string document = service == Service::kCompute ? root + "/" : root;
+  std::string document = is_versioned || service == Service::kCompute ? root + "/" : root;
   std::string text = token->text;
   std::vector<Version> versions = co_await Ask(std::move(document), std::move(text));
   const Version* best = BestVersion(versions, MajorOf(service));

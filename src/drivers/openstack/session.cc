@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kCallsAtATime = 10;
 constexpr int kUploadsAtATime = 4;
-constexpr int kTries = 5;
+constexpr int kRetries = 5;
 constexpr std::size_t kMaxAnswer = 64 << 20;
 constexpr std::size_t kParseHere = 64 * 1024;
 constexpr Duration kLongestPause = std::chrono::minutes(5);
@@ -55,6 +55,11 @@ bool MayRepeat(const ApiCall& call, int status) {
   return status == 503 && call.method != "POST";
 }
 
+// The service as the header with the microversion calls it.
+std::string NameForVersions(Service service) {
+  return service == Service::kBlockStorage ? "volume" : std::string(ToString(service));
+}
+
 }  // namespace
 
 Task<json::value> ParseAnswer(BlockingPool& pool, std::string text, std::string place) {
@@ -85,7 +90,8 @@ Task<bool> Session::Has(Service service) {
 
 Task<bool> Session::TakesMicroversion(VersionNumber version) {
   std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(Service::kCompute);
-  co_return endpoint != nullptr&& version <= endpoint->most;
+  VersionNumber configured = cloud_.Of(Service::kCompute).default_microversion;
+  co_return endpoint != nullptr&& version <= (configured == VersionNumber() ? endpoint->most : configured);
 }
 
 Task<std::string> Session::ProjectId() {
@@ -112,6 +118,7 @@ Task<ApiReply> Session::Call(ApiCall call) {
 Task<net::HttpReply> Session::SendPatiently(ApiCall call) {
   Backoff pauses(kPauses, random_);
   bool has_renewed = false;
+  int retries = cloud_.Of(call.service).status_code_retries.value_or(kRetries);
   for (int tries = 1;; ++tries) {
     std::shared_ptr<const Token> token = co_await tokens_.Get();
     std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(call.service);
@@ -139,7 +146,7 @@ Task<net::HttpReply> Session::SendPatiently(ApiCall call) {
       tokens_.Discard(token);
       continue;
     }
-    if (!error && (!MayRepeat(call, reply.status) || tries >= kTries)) co_return reply;
+    if (!error && (!MayRepeat(call, reply.status) || tries > retries)) co_return reply;
     Duration pause = pauses.Next();
     if (!error) {
       pause = RetryAfter(reply).value_or(pause);
@@ -165,12 +172,23 @@ Task<> Session::WaitForTurn(const ApiCall& call) {
   }
 }
 
+// Empty: none is named.
 std::string Session::MicroversionFor(const ApiCall& call, const Endpoint& endpoint) const {
-  if (call.service != Service::kCompute) return "";
-  const std::string& configured = cloud_.Of(call.service).default_microversion;
-  if (!configured.empty()) return configured;
-  VersionNumber version = std::min(call.microversion, endpoint.most);
-  return version == VersionNumber() ? "" : ToString(version);
+  VersionNumber configured = cloud_.Of(call.service).default_microversion;
+  if (configured == VersionNumber()) {
+    VersionNumber version = std::min(call.microversion, endpoint.most);
+    return version == VersionNumber() ? "" : ToString(version);
+  }
+  bool is_range_known = endpoint.most != VersionNumber();
+  if (is_range_known && (configured < endpoint.least || endpoint.most < configured)) {
+    throw Error(
+        Verdict::kInvalid,
+        fmt::format("cloud {}: the default microversion {} of the {} service is not between {} and {}, "
+                    "which the service takes",
+                    cloud_.name, ToString(configured), ToString(call.service), ToString(endpoint.least),
+                    ToString(endpoint.most)));
+  }
+  return ToString(configured);
 }
 
 Task<net::HttpReply> Session::SendOnce(const ApiCall& call, std::shared_ptr<const Token> token,
@@ -181,8 +199,9 @@ Task<net::HttpReply> Session::SendOnce(const ApiCall& call, std::shared_ptr<cons
   request.max_bytes = kMaxAnswer;
   if (!token->text.empty()) request.headers.emplace_back("X-Auth-Token", token->text);
   if (!microversion.empty()) {
-    request.headers.emplace_back("OpenStack-API-Version", "compute " + microversion);
-    request.headers.emplace_back("X-OpenStack-Nova-API-Version", microversion);
+    request.headers.emplace_back("OpenStack-API-Version", NameForVersions(call.service) + " " + microversion);
+    if (call.service == Service::kCompute)
+      request.headers.emplace_back("X-OpenStack-Nova-API-Version", microversion);
   }
   if (call.body) {
     request.headers.emplace_back("Content-Type", "application/json");

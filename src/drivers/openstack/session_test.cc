@@ -24,17 +24,20 @@ class SessionTest : public OpenstackTest {
     }
     return *session_;
   }
-  ApiReply Call(std::string method = "GET", std::string path = "/servers/detail") {
+  ApiReply Call(std::string method = "GET", std::string path = "/servers/detail",
+                Service service = Service::kCompute) {
     ApiCall call;
+    call.service = service;
     call.method = std::move(method);
     call.path = std::move(path);
     if (call.method == "POST")
       call.body = boost::json::object{{"server", {{"name", "x"}, {"metadata", boost::json::object()}}}};
     return time.Run(session().Call(std::move(call)), 10h);
   }
-  Error Failure(std::string method = "GET", std::string path = "/servers/detail") {
+  Error Failure(std::string method = "GET", std::string path = "/servers/detail",
+                Service service = Service::kCompute) {
     try {
-      Call(std::move(method), std::move(path));
+      Call(std::move(method), std::move(path), service);
     } catch (const Error& error) {
       return error;
     }
@@ -117,6 +120,73 @@ TEST_F(SessionTest, AServiceThatStaysBusyFailsInTheEnd) {
   Call();
   imposter.Add({.method = "GET", .path = "/compute/v2.1/servers", .status = 429, .times = 100});
   EXPECT_EQ(Failure().verdict(), Verdict::kRateLimited);
+}
+
+// As often as clouds.yaml says for the service.
+TEST_F(SessionTest, ABusyServiceIsAskedAsOftenAsConfigured) {
+  config->cloud_config.services[Service::kImage].status_code_retries = 2;
+  config->cloud_config.services[Service::kCompute].status_code_retries = 0;
+  Call();
+  Call("GET", "/images", Service::kImage);
+  imposter.Add({.method = "GET", .path = "/image/v2/images", .status = 503, .times = 100});
+  imposter.Add({.method = "GET", .path = "/compute/v2.1/servers", .status = 503, .times = 100});
+  imposter.Add({.method = "GET", .path = "/network/v2.0/ports", .status = 503, .times = 100});
+  imposter.ForgetCalls();
+  Failure("GET", "/images", Service::kImage);
+  EXPECT_EQ(imposter.Count("GET", "/image/v2/images"), 3);
+  Failure();
+  EXPECT_EQ(imposter.Count("GET", "/compute/v2.1/servers/detail"), 1);
+  Failure("GET", "/ports", Service::kNetwork);
+  EXPECT_EQ(imposter.Count("GET", "/network/v2.0/ports"), 6) << "five repetitions unless configured";
+}
+
+class MicroversionTest : public SessionTest {
+ protected:
+  void Configure(Service service, VersionNumber version) {
+    config->cloud_config.services[service].default_microversion = version;
+  }
+  std::string Header(const std::string& path, const std::string& name = "openstack-api-version") {
+    const auto& headers = imposter.LastCall("GET", path)->headers;
+    return headers.contains(name) ? headers.at(name) : "";
+  }
+  const std::string volumes = "/volume/v3/9e6b19cfd71541fb91c6ec097a75cc0a/volumes/detail";
+};
+
+TEST_F(MicroversionTest, EachServiceIsToldItsOwn) {
+  Configure(Service::kCompute, {2, 60});
+  Configure(Service::kBlockStorage, {3, 59});
+  Call();
+  EXPECT_EQ(Header("/compute/v2.1/servers/detail"), "compute 2.60");
+  EXPECT_EQ(Header("/compute/v2.1/servers/detail", "x-openstack-nova-api-version"), "2.60");
+  Call("GET", "/volumes/detail", Service::kBlockStorage);
+  EXPECT_EQ(Header(volumes), "volume 3.59");
+  EXPECT_EQ(Header(volumes, "x-openstack-nova-api-version"), "");
+}
+
+TEST_F(MicroversionTest, NoneIsNamedUnlessConfigured) {
+  Call();
+  EXPECT_EQ(Header("/compute/v2.1/servers/detail"), "");
+  Call("GET", "/volumes/detail", Service::kBlockStorage);
+  EXPECT_EQ(Header(volumes), "");
+}
+
+TEST_F(MicroversionTest, OneThatTheServiceDoesNotTakeIsToldAtFirstUse) {
+  Configure(Service::kCompute, {2, 99});
+  Configure(Service::kBlockStorage, {3, 71});
+  Error error = Failure();
+  EXPECT_EQ(error.verdict(), Verdict::kInvalid);
+  EXPECT_THAT(error.message(), AllOf(HasSubstr("microversion 2.99 of the compute service"),
+                                     HasSubstr("between 2.1 and 2.93")));
+  EXPECT_THAT(Failure("GET", "/volumes/detail", Service::kBlockStorage).message(),
+              HasSubstr("between 3.0 and 3.70"));
+  EXPECT_EQ(imposter.Count("GET", "/compute/v2.1/servers/detail"), 0);
+}
+
+// `networks: auto` needs 2.37.
+TEST_F(MicroversionTest, ADefaultBoundsWhatCallsMayName) {
+  Configure(Service::kCompute, {2, 36});
+  EXPECT_FALSE(time.Run(session().TakesMicroversion({2, 37})));
+  EXPECT_TRUE(time.Run(session().TakesMicroversion({2, 36})));
 }
 
 // D-90
