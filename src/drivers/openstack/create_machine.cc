@@ -92,8 +92,7 @@ Task<std::string> Submit(Cloud& cloud, const CreateParameters& parameters, const
   std::string fault = server.fault.empty() ? "(no further information available)" : server.fault;
   std::string message = fmt::format("server {} is in status {}: {}", server.id, server.status, fault);
   if (SpeaksOfQuota(fault)) throw Error(Verdict::kQuota, message);
-  throw LaunchError(SpeaksOfCapacity(fault) ? LaunchError::Kind::kCapacity : LaunchError::Kind::kStatus,
-                    message);
+  throw LaunchError(LaunchError::Kind::kStatus, message);
 }
 
 // Ends when the list shows it as active. One that was listed and is not any more was

@@ -81,11 +81,6 @@ bool SpeaksOfQuota(std::string_view text) {
          (says("quota") && says("exceed"));
 }
 
-bool SpeaksOfCapacity(std::string_view text) {
-  std::string lower = Lower(std::string(text));
-  return lower.find("no valid host") != std::string::npos;
-}
-
 ApiError MapFault(std::string_view call, int status, std::string_view body) {
   std::string text = FaultText(body);
   if (text.empty()) text = std::string(net::HttpReason(status));

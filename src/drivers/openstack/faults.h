@@ -28,8 +28,6 @@ std::string FaultText(std::string_view body);
 
 // Whether the cloud's words mean that a quota is used up (7.6, 7.7).
 bool SpeaksOfQuota(std::string_view text);
-// Whether they mean that no host has room (fault of a server in ERROR).
-bool SpeaksOfCapacity(std::string_view text);
 
 // The status of an ApiError, else 0.
 int StatusOf(const std::exception_ptr& error);

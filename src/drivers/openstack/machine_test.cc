@@ -160,13 +160,14 @@ TEST_F(OpenstackTest, AServerInErrorIsDeletedBeforeTheNextOne) {
   EXPECT_EQ(last.external_id.as_string(), imposter.servers.begin()->first);
 }
 
-TEST_F(OpenstackTest, NoRoomInTheCloudIsCapacity) {
+// Metrics count it as every server in ERROR, as the Python implementation does.
+TEST_F(OpenstackTest, NoRoomInTheCloudIsAServerInError) {
   imposter.next_server_becomes = "ERROR";
   imposter.next_server_fault = "No valid host was found. There are not enough hosts available.";
   config->launch_retries = 1;
   Start();
   LaunchFails();
-  EXPECT_THAT(results, ElementsAre("error.capacity"));
+  EXPECT_THAT(results, ElementsAre("error.status"));
 }
 
 // LA-79, O-over-quota, O-fault-quota
