@@ -18,6 +18,19 @@
 
 namespace nodepool::driver::statemachine {
 
+// How to connect to a machine, as far as that differs from what its image's configuration
+// says: each counts where it is set. A text may be set to none: the machine has none.
+struct ConnectionOverrides {
+  using Text = std::optional<std::string>;
+  std::optional<Text> username;
+  std::optional<Text> python_path;
+  std::optional<Text> shell_type;
+  std::optional<Text> connection_type;
+  // A port, or an object with access data that must never be logged. There is no host key
+  // to be scanned where it is an object.
+  std::optional<boost::json::value> connection_port;
+};
+
 // A cloud's machine as the framework sees it (drivers.md 5.2).
 struct Instance {
   boost::json::value external_id;  // text or object
@@ -35,8 +48,7 @@ struct Instance {
   std::optional<std::int64_t> slot;
   std::map<std::string, std::string> metadata;  // as given at creation; tells whose it is
   QuotaInformation quota;
-  // Overrides of what the image's configuration says, where set.
-  std::optional<ConnectionSettings> connection;
+  ConnectionOverrides connection;
   std::optional<std::vector<std::string>> host_keys;
   boost::json::value node_attributes;  // null, or an object the pool's attributes are laid over
 };

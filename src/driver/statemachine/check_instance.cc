@@ -17,6 +17,21 @@ void CheckText(const char* field, const std::optional<std::string>& text) {
   if (text && !IsValidUtf8(*text)) Refuse(std::string(field) + " is not UTF-8 text");
 }
 
+void CheckPort(const boost::json::value& port) {
+  if (!IsValidUtf8(boost::json::serialize(port))) Refuse("connection_port is not UTF-8 text");
+  bool is_port = port.is_int64() && port.as_int64() >= 0 && port.as_int64() <= 65535;
+  // It may be secret, so it is not shown.
+  if (!is_port && !port.is_object()) Refuse("connection_port is neither a port nor an object");
+}
+
+void CheckConnection(const ConnectionOverrides& connection) {
+  CheckText("username", connection.username.value_or(std::nullopt));
+  CheckText("python_path", connection.python_path.value_or(std::nullopt));
+  CheckText("shell_type", connection.shell_type.value_or(std::nullopt));
+  CheckText("connection_type", connection.connection_type.value_or(std::nullopt));
+  if (connection.connection_port) CheckPort(*connection.connection_port);
+}
+
 }  // namespace
 
 void CheckInstance(const Instance& instance) {
@@ -33,14 +48,7 @@ void CheckInstance(const Instance& instance) {
   CheckText("az", instance.az);
   CheckText("region", instance.region);
   CheckText("host_id", instance.host_id);
-  if (instance.connection) {
-    CheckText("username", instance.connection->username);
-    CheckText("python_path", instance.connection->python_path);
-    CheckText("shell_type", instance.connection->shell_type);
-    CheckText("connection_type", instance.connection->connection_type);
-    int port = instance.connection->connection_port;
-    if (port < 0 || port > 65535) Refuse("connection_port is " + std::to_string(port));
-  }
+  CheckConnection(instance.connection);
   for (const std::string& key : instance.host_keys.value_or(std::vector<std::string>()))
     CheckText("host_keys", key);
   if (!IsValidUtf8(boost::json::serialize(instance.driver_data))) Refuse("driver_data is not UTF-8 text");

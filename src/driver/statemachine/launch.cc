@@ -188,7 +188,7 @@ Task<> Launch::StoreExternalId(boost::json::value id) {
 }
 
 Task<> Launch::Finish(Instance instance) {
-  bool is_ready = !wants_scan();
+  bool is_ready = !WantsScan(instance);
   auto fill = [this, &instance, is_ready](Node& record) {
     if (record.state != NodeState::kBuilding) return store::Change::kSkip;
     FillFromInstance(instance, *pool_, record);
@@ -209,7 +209,10 @@ Task<> Launch::Finish(Instance instance) {
   co_await Write(finish);
 }
 
-bool Launch::wants_scan() const { return context_.scan && label_->host_key_checking; }
+bool Launch::WantsScan(const Instance& instance) const {
+  bool has_port = !instance.connection.connection_port || !instance.connection.connection_port->is_object();
+  return context_.scan && label_->host_key_checking && has_port;
+}
 
 Task<std::vector<std::string>> Launch::Scan() {
   const Node& record = node_.record();

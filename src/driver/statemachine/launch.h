@@ -39,7 +39,7 @@ class Launch {
   Task<std::vector<std::string>> Scan();
   Task<> DiagnoseFailedScan();
 
-  bool wants_scan() const;
+  bool WantsScan(const Instance& instance) const;
   bool IsFinal(Verdict verdict) const;
   std::string ResultOf(const std::exception_ptr& error) const;
   void Report(std::string result);

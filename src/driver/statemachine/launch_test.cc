@@ -48,6 +48,57 @@ TEST_F(LaunchTest, FillsTheRecordFromConfigurationAndInstance) {
                                                 {"nodepool_provider_name", "cloud"}}));
 }
 
+// drivers.5.2
+TEST_F(LaunchTest, WhatTheMachineSaysOfItsConnectionCountsOneByOne) {
+  label->connection.username = "Administrator";
+  label->connection.shell_type = "cmd";
+  label->connection.connection_type = "winrm";
+  label->connection.connection_port = 5986;
+  StartProvider();
+  cloud->connection.python_path = "/usr/bin/python3";
+  time.Run(LaunchNode());
+  EXPECT_EQ(Stored().username, "Administrator");
+  EXPECT_EQ(Stored().python_path, "/usr/bin/python3");
+  EXPECT_EQ(Stored().shell_type, "cmd");
+  EXPECT_EQ(Stored().connection_type, "winrm");
+  EXPECT_EQ(Stored().connection_port, 5986);
+  EXPECT_EQ(scanned_port, 5986);
+  cloud->connection = {};
+  cloud->connection.shell_type = std::optional<std::string>();
+  cloud->connection.connection_port = 5985;
+  time.Run(LaunchNode());
+  EXPECT_EQ(Stored().python_path, "auto");
+  EXPECT_EQ(Stored().shell_type, std::nullopt);
+  EXPECT_EQ(Stored().connection_port, 5985);
+  EXPECT_EQ(scanned_port, 5985);
+}
+
+// drivers.5.2: access data in place of a port, as for pods; there is nothing to scan.
+TEST_F(LaunchTest, ThePortMayBeAnObject) {
+  boost::json::object access{{"host", "https://api.example"}, {"token", "secret"}};
+  StartProvider();
+  cloud->connection.connection_type = "kubectl";
+  cloud->connection.connection_port = access;
+  time.Run(LaunchNode());
+  EXPECT_EQ(Stored().state, NodeState::kReady);
+  EXPECT_EQ(Stored().connection_type, "kubectl");
+  EXPECT_EQ(Stored().connection_port, access);
+  EXPECT_EQ(scans, 0);
+}
+
+TEST_F(LaunchTest, APortThatIsNoneIsRefusedWithoutBeingShown) {
+  config->launch_retries = 1;
+  StartProvider();
+  for (const boost::json::value& port : {boost::json::value(70000), boost::json::value(-1),
+                                         boost::json::value("hunter2"), boost::json::value(nullptr)}) {
+    cloud->connection.connection_port = port;
+    log::Capture log;
+    EXPECT_EQ(LaunchFails(), Verdict::kFail);
+    EXPECT_GT(log.Count("connection_port is neither a port nor an object"), 0);
+    EXPECT_EQ(log.Count("hunter2"), 0);
+  }
+}
+
 TEST_F(LaunchTest, WithoutKeyCheckingThereIsNoScanAndOneWriteLess) {
   label->host_key_checking = false;
   StartProvider();

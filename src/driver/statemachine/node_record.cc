@@ -12,6 +12,19 @@ void FillConnection(const ConnectionSettings& connection, Node& record) {
   record.connection_port = connection.connection_port;
 }
 
+template <class Field, class Value>
+void Override(Field& field, const std::optional<Value>& value) {
+  if (value) field = *value;
+}
+
+void OverrideConnection(const ConnectionOverrides& connection, Node& record) {
+  Override(record.username, connection.username);
+  Override(record.python_path, connection.python_path);
+  Override(record.shell_type, connection.shell_type);
+  Override(record.connection_type, connection.connection_type);
+  Override(record.connection_port, connection.connection_port);
+}
+
 std::optional<std::string> InterfaceIp(const Instance& instance, const PoolConfig& pool) {
   if (pool.use_internal_ip) {
     if (instance.private_ipv4) return instance.private_ipv4;
@@ -62,8 +75,8 @@ void FillFromInstance(const Instance& instance, const PoolConfig& pool, Node& re
   record.driver_data = instance.driver_data;
   record.slot = instance.slot;
   record.resources = instance.quota.resources();
-  if (instance.connection) FillConnection(*instance.connection, record);
-  if (instance.host_keys) record.host_keys = *instance.host_keys;
+  OverrideConnection(instance.connection, record);
+  Override(record.host_keys, instance.host_keys);
   if (instance.node_attributes.is_object()) record.attributes = Attributes(instance, pool);
 }
 

@@ -43,6 +43,7 @@ class ScriptedAdapter : public Adapter {
   int scan_failures_told = 0;
   std::optional<std::string> console;
   std::string address = "203.0.113.1";
+  ConnectionOverrides connection;  // of machines
 
   Task<Instance> Create(StateMachine& machine, CreateParameters parameters) override {
     Creation script = creations.front();
@@ -116,6 +117,7 @@ class ScriptedAdapter : public Adapter {
     machine.private_ipv4 = "10.0.0.1";
     machine.az = parameters.az.value_or("zone-of-the-cloud");
     machine.cloud = "scripted";
+    machine.connection = connection;
     machine.metadata = parameters.metadata;
     machine.quota = QuotaInformation::Amount({{"cores", 2}, {"instances", 1}, {"ram", 2048}});
     return machine;

@@ -102,14 +102,12 @@ Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
   instance.driver_data = ToDriverData(place, user, metadata);
   instance.metadata = std::move(metadata);
   instance.quota = driver::QuotaInformation::OneInstance();
-  driver::ConnectionSettings connection;
-  connection.username = backing.username;
-  connection.python_path = backing.python_path;
-  connection.shell_type = backing.shell_type;
-  connection.connection_type = backing.connection_type.value_or("ssh");
-  if (std::optional<std::int64_t> port = backing.connection_port.integer())
-    connection.connection_port = static_cast<int>(*port);
-  instance.connection = std::move(connection);
+  instance.connection.username = backing.username;
+  instance.connection.python_path = backing.python_path;
+  instance.connection.shell_type = backing.shell_type;
+  instance.connection.connection_type = backing.connection_type.value_or("ssh");
+  boost::json::value port = backing.connection_port.value();
+  if (port.is_int64() || port.is_object()) instance.connection.connection_port = std::move(port);
   instance.host_keys = backing.host_keys;
   boost::json::value attributes = backing.attributes.value();
   if (attributes.is_object()) instance.node_attributes = std::move(attributes);
