@@ -123,7 +123,9 @@ class FlakyAdapter : public Adapter {
     co_await line_.Return();
     co_return zones;
   }
-  bool LabelReady(const driver::LabelConfig& label) override { return inner_->LabelReady(label); }
+  driver::Readiness LabelReady(const driver::LabelConfig& label) override {
+    return inner_->LabelReady(label);
+  }
 
  private:
   std::unique_ptr<Adapter> inner_;

@@ -70,6 +70,17 @@ bool IsDue(int& count) {
   return count == 0;
 }
 
+// `filter`: a name, or in:"name","other".
+bool IsNamed(const std::string& name, const std::string& filter) {
+  if (!filter.starts_with("in:")) return name == filter;
+  return ("," + filter.substr(3) + ",").find(",\"" + name + "\",") != std::string::npos;
+}
+
+bool IsWanted(const HttpRequest& request, const std::string& project) {
+  const std::string& wanted = request.Parameter("project_id");
+  return wanted.empty() || wanted == (project.empty() ? kProject : project);
+}
+
 std::string Text(const json::object& object, const char* key) {
   const json::value* value = object.if_contains(key);
   return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
@@ -421,7 +432,7 @@ HttpResponse OpenstackImposter::ImageService(const HttpRequest& request, const s
     for (auto& [id, image] : images) {
       const std::string& name = request.Parameter("name");
       const std::string& status = request.Parameter("status");
-      if (!name.empty() && Text(image.record, "name") != name) continue;
+      if (!name.empty() && !IsNamed(Text(image.record, "name"), name)) continue;
       if (!status.empty() && Text(image.record, "status") != status) continue;
       const std::string& provider = request.Parameter("nodepool_provider_name");
       if (!provider.empty() && Text(image.record, "nodepool_provider_name") != provider) continue;

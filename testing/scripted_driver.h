@@ -104,8 +104,8 @@ class ScriptedProvider : public driver::Provider {
     co_return;
   }
   bool launches_nodes() const override { return script_.launches_nodes; }
-  bool LabelReady(const driver::LabelConfig& label) override {
-    return !script_.not_ready.contains(label.name);
+  driver::Readiness LabelReady(const driver::LabelConfig& label) override {
+    return script_.not_ready.contains(label.name) ? driver::Readiness::kNotReady : driver::Readiness::kReady;
   }
   driver::QuotaInformation AvailableQuota() override { return script_.available; }
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override {

@@ -85,10 +85,10 @@ class GuardedProvider : public Provider {
   Task<> Stop() override { return provider_->Stop(); }
   bool launches_nodes() const override { return provider_->launches_nodes(); }
 
-  bool LabelReady(const LabelConfig& label) override {
-    bool is_ready = false;
-    guard_->Run("LabelReady", [&] { is_ready = provider_->LabelReady(label); });
-    return is_ready;
+  Readiness LabelReady(const LabelConfig& label) override {
+    Readiness readiness = Readiness::kNotReady;
+    guard_->Run("LabelReady", [&] { readiness = provider_->LabelReady(label); });
+    return readiness;
   }
   QuotaInformation AvailableQuota() override {
     return Checked(provider_->AvailableQuota(), "AvailableQuota", true);

@@ -18,7 +18,7 @@ class WildProvider : public nodepool::testing::ScriptedProvider {
  public:
   using ScriptedProvider::ScriptedProvider;
   void Idle() override { throw std::runtime_error("Idle throws"); }
-  bool LabelReady(const LabelConfig&) override { throw 7; }
+  Readiness LabelReady(const LabelConfig&) override { throw 7; }
   QuotaInformation AvailableQuota() override { return QuotaInformation::Limit({{"cores", std::nan("")}}); }
   QuotaInformation QuotaForLabel(const LabelConfig&) override {
     return QuotaInformation::Amount({{"cores", -1}});
@@ -80,7 +80,7 @@ TEST_F(GuardedProviderTest, WhatIsThrownWhereNothingMayFailIsLoggedOnce) {
   std::unique_ptr<Provider> provider = Make();
   log::Capture capture;
   LabelConfig label;
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(provider->LabelReady(label));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(provider->LabelReady(label), Readiness::kNotReady);
   EXPECT_EQ(capture.Count("The driver of provider wild failed in LabelReady: unknown exception"), 1);
   provider->Idle();
   provider->InvalidateQuota();

@@ -100,8 +100,9 @@ class Provider : public ProviderNotifications {
   virtual bool launches_nodes() const { return true; }
 
   // Whether a request for the label would succeed given free resources, e.g. the
-  // image exists. May be answered from a cache; never looks at quota.
-  virtual bool LabelReady(const LabelConfig& /*label*/) { return true; }
+  // image exists. May be answered from a cache; never looks at quota. Who answers
+  // kUnknown calls ProviderEnvironment::capacity_changed once it is known.
+  virtual Readiness LabelReady(const LabelConfig& /*label*/) { return Readiness::kReady; }
 
   // What Nodepool may use in this provider altogether: the cloud's limits less what
   // others use there. The last known value; unlimited until first known, or for

@@ -23,6 +23,13 @@ struct ConnectionSettings {
   int connection_port = 22;
 };
 
+// Whether a request for a label would succeed, given free resources.
+enum class Readiness {
+  kReady,
+  kNotReady,  // requests are declined
+  kUnknown,   // requests wait until the provider says that something may have changed
+};
+
 // What a pool offers under a label. Drivers derive their own with their options.
 struct LabelConfig {
   LabelName name;

@@ -136,7 +136,9 @@ void PoolWorker::AskDriver(const driver::LabelConfig& label, sched::LabelView& v
   if (label.diskimage) {
     view.is_image_ready = context_.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
   } else {
-    view.is_image_ready = running->LabelReady(label);
+    driver::Readiness readiness = running->LabelReady(label);
+    view.is_image_ready = readiness == driver::Readiness::kReady;
+    view.is_unknown = readiness == driver::Readiness::kUnknown;
   }
   view.need = running->QuotaForLabel(label).resources();
 }

@@ -19,7 +19,7 @@ Task<std::vector<std::optional<std::string>>> Adapter::AvailabilityZones() {
   co_return zones;
 }
 
-bool Adapter::LabelReady(const LabelConfig&) { return true; }
+Readiness Adapter::LabelReady(const LabelConfig&) { return Readiness::kReady; }
 
 Task<std::string> Adapter::UploadImage(ImageUpload) {
   ImagesNotSupported();

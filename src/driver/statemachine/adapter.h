@@ -137,8 +137,9 @@ class Adapter {
   virtual QuotaInformation QuotaForLabel(const LabelConfig& label);
   // Zones to choose from when the pool names none; default: one unnamed zone.
   virtual Task<std::vector<std::optional<std::string>>> AvailabilityZones();
-  // Whether the label's cloud image exists, as far as known; default: yes.
-  virtual bool LabelReady(const LabelConfig& label);
+  // Whether the label's cloud image exists; default: yes. Who answers kUnknown calls
+  // ProviderEnvironment::capacity_changed once it is known.
+  virtual Readiness LabelReady(const LabelConfig& label);
 
   // For drivers that manage images. Default: Error(kInvalid) "not supported".
   using ImageUpload = ImageUploadParameters;

@@ -236,7 +236,7 @@ TEST_F(LaunchTest, MissingImageFailsAtOnce) {
   label->cloud_image.reset();
   label->diskimage = ImageName("never-built");
   StartProvider();
-  EXPECT_FALSE(provider->LabelReady(*label));
+  EXPECT_EQ(provider->LabelReady(*label), Readiness::kNotReady);
   EXPECT_EQ(LaunchFails(), Verdict::kInvalid);
   EXPECT_THAT(Results(), ElementsAre("error.nodepool"));
   EXPECT_TRUE(cloud->requested.empty());

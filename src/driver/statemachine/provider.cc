@@ -37,9 +37,9 @@ class CloudProvider : public Provider {
     co_await context_.adapter->Stop();
   }
 
-  bool LabelReady(const LabelConfig& label) override {
-    if (context_.needs.IsInError(label)) return false;
-    if (label.diskimage) return context_.Image(label) != nullptr;
+  Readiness LabelReady(const LabelConfig& label) override {
+    if (context_.needs.IsInError(label)) return Readiness::kNotReady;
+    if (label.diskimage) return context_.Image(label) ? Readiness::kReady : Readiness::kNotReady;
     return context_.adapter->LabelReady(label);
   }
 
@@ -112,7 +112,7 @@ class CloudProvider : public Provider {
     std::set<const LabelConfig*> ready;
     for (const auto& [pool_name, pool] : context_.config->pools) {
       for (const auto& [name, label] : pool->labels) {
-        if (LabelReady(*label) && IsNeedKnown(*label)) ready.insert(label.get());
+        if (LabelReady(*label) == Readiness::kReady && IsNeedKnown(*label)) ready.insert(label.get());
       }
     }
     if (std::exchange(ready_labels_, ready) != ready) context_.environment.capacity_changed();

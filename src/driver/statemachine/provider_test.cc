@@ -139,14 +139,14 @@ TEST_F(CloudProviderTest, ImpossibleLabelIsInErrorAndProbedAgainAfterFiveMinutes
   StartProvider();
   cloud->label_fault = Error(Verdict::kInvalid, "no such flavor");
   EXPECT_THROW(provider->QuotaForLabel(*label), Error);
-  EXPECT_FALSE(provider->LabelReady(*label));
+  EXPECT_EQ(provider->LabelReady(*label), Readiness::kNotReady);
   EXPECT_THROW(provider->QuotaForLabel(*label), Error);
   EXPECT_EQ(cloud->label_asked, 1) << "not asked again while in error";
   int changes = capacity_changes;
   cloud->label_fault.reset();
   time.Advance(minutes(5) + seconds(1));
   EXPECT_GT(capacity_changes, changes);
-  EXPECT_TRUE(provider->LabelReady(*label));
+  EXPECT_EQ(provider->LabelReady(*label), Readiness::kReady);
   EXPECT_EQ(provider->QuotaForLabel(*label).Get("cores"), 2);
 }
 
@@ -154,7 +154,7 @@ TEST_F(CloudProviderTest, PassingFaultOfALabelIsNotRemembered) {
   StartProvider();
   cloud->label_fault = Error(Verdict::kRetry, "flavors are not known yet");
   EXPECT_THROW(provider->QuotaForLabel(*label), Error);
-  EXPECT_TRUE(provider->LabelReady(*label));
+  EXPECT_EQ(provider->LabelReady(*label), Readiness::kReady);
   cloud->label_fault.reset();
   EXPECT_EQ(provider->QuotaForLabel(*label).Get("cores"), 2);
   provider->QuotaForLabel(*label);

@@ -151,11 +151,12 @@ Task<std::vector<std::optional<std::string>>> FakeAdapter::AvailabilityZones() {
   co_return std::vector<std::optional<std::string>>(zones.begin(), zones.end());
 }
 
-bool FakeAdapter::LabelReady(const LabelConfig& label) {
-  if (!label.cloud_image) return true;
+driver::Readiness FakeAdapter::LabelReady(const LabelConfig& label) {
+  if (!label.cloud_image) return driver::Readiness::kReady;
   auto image = config_->cloud_images.find(*label.cloud_image);
-  if (image == config_->cloud_images.end()) return false;
-  return image->second.is_id || cloud_.HasImage(image->second.external_name);
+  bool is_there = image != config_->cloud_images.end() &&
+                  (image->second.is_id || cloud_.HasImage(image->second.external_name));
+  return is_there ? driver::Readiness::kReady : driver::Readiness::kNotReady;
 }
 
 Task<std::string> FakeAdapter::UploadImage(ImageUpload upload) {

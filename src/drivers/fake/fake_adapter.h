@@ -28,7 +28,7 @@ class FakeAdapter : public driver::statemachine::Adapter {
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;
-  bool LabelReady(const driver::LabelConfig& label) override;
+  driver::Readiness LabelReady(const driver::LabelConfig& label) override;
   Task<std::string> UploadImage(ImageUpload upload) override;
   Task<> DeleteImage(std::string external_id) override;
   Task<std::vector<driver::ListedImage>> ListImages() override;

@@ -87,7 +87,7 @@ class FakeDriverTest : public ::testing::Test {
 // drivers.md 10.1, D-98
 TEST_F(FakeDriverTest, LaunchesAndDeletesASimulatedServer) {
   Start();
-  EXPECT_TRUE(provider->LabelReady(*label));
+  EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kReady);
   time.Run(LaunchNode());
   EXPECT_EQ(last.state, NodeState::kReady);
   EXPECT_EQ(last.interface_ip, "fake");
@@ -149,7 +149,7 @@ TEST_F(FakeDriverTest, VolumesAreCounted) {
 TEST_F(FakeDriverTest, LabelsThatCannotWork) {
   Start();
   label->cloud_image = "unknown";
-  EXPECT_FALSE(provider->LabelReady(*label));
+  EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kNotReady);
   label->min_ram = 1 << 20;
   EXPECT_THROW(provider->QuotaForLabel(*label), Error);
 }

@@ -12,6 +12,14 @@ namespace {
 
 constexpr int kProbedPort = 22;
 
+std::set<std::string> ImagesToFind(const OpenstackProviderConfig& config) {
+  std::set<std::string> names;
+  for (const auto& [key, image] : config.cloud_images) {
+    if (!image.is_id) names.insert(image.external_name);
+  }
+  return names;
+}
+
 }  // namespace
 
 Cloud::Cloud(driver::ProviderEnvironment surroundings,
@@ -23,6 +31,8 @@ Cloud::Cloud(driver::ProviderEnvironment surroundings,
               Session::Options{config->rate, [this](const ApiCallEnd& end) { Tell(end); }}),
       tasks(environment.loop, logger),
       lookups(session),
+      images(session, tasks, environment.random, ImagesToFind(*config),
+             [this] { environment.capacity_changed(); }),
       servers(tasks, environment.random, "servers of provider " + config->name.str(),
               [this] { return ListServers(session); }),
       floating_ips(tasks, environment.random, "floating IPs of provider " + config->name.str(),
@@ -48,6 +58,7 @@ void Cloud::Tell(const ApiCallEnd& end) const {
 
 void Cloud::Forget() {
   lookups.Forget();
+  images.Forget();
   network_roles.Clear();
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "driver/provider.h"
+#include "drivers/openstack/cloud_images.h"
 #include "drivers/openstack/floating_ip.h"
 #include "drivers/openstack/list_cache.h"
 #include "drivers/openstack/lookups.h"
@@ -34,6 +35,7 @@ struct Cloud {
   Session session;
   TaskGroup tasks;
   Lookups lookups;
+  CloudImages images;
   ListCache<Servers> servers;
   ListCache<FloatingIps> floating_ips;
   AsyncCache<int, NetworkRoles> network_roles;

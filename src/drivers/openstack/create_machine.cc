@@ -41,12 +41,7 @@ Task<> LookUpImage(Cloud& cloud, const CreateParameters& parameters, ServerParts
   parts.image_id = image.external_name;
   if (image.is_id) co_return;
   std::string name = image.external_name;
-  std::optional<std::string> id = co_await cloud.lookups.ImageId(name);
-  if (!id) {
-    throw Error(Verdict::kInvalid,
-                fmt::format("cloud {} has no active image {}", cloud.session.cloud().name, name));
-  }
-  parts.image_id = *id;
+  parts.image_id = co_await cloud.images.Id(std::move(name));
 }
 
 Task<> LookUpNetworks(Cloud& cloud, const CreateParameters& parameters, ServerParts& parts) {

@@ -78,26 +78,14 @@ std::string Escaped(std::string_view text) {
 
 Lookups::Lookups(Session& session)
     : session_(session),
-      images_([this](std::string name) { return FindImage(std::move(name)); }),
       networks_([this](std::string name) { return FindNetwork(std::move(name)); }),
       flavors_([this](int) { return ReadFlavors(); }),
       zones_([this](int) { return ReadZones(); }) {}
 
 void Lookups::Forget() {
-  images_.Clear();
   networks_.Clear();
   flavors_.Clear();
   zones_.Clear();
-}
-
-Task<std::optional<std::string>> Lookups::ImageId(std::string name_or_id) {
-  return images_.Get(std::move(name_or_id));
-}
-
-std::optional<bool> Lookups::HasImage(const std::string& name_or_id) const {
-  const std::optional<std::string>* known = images_.Find(name_or_id);
-  if (known == nullptr) return std::nullopt;
-  return known->has_value();
 }
 
 Task<std::string> Lookups::NetworkId(std::string name_or_id) { return networks_.Get(std::move(name_or_id)); }
@@ -115,26 +103,6 @@ Task<std::vector<Flavor>> Lookups::ReadFlavors() {
   std::vector<Flavor> flavors = co_await ListFlavors(session_);
   known_flavors_ = flavors;
   co_return flavors;
-}
-
-Task<std::optional<std::string>> Lookups::FindImage(std::string name_or_id) {
-  if (LooksLikeId(name_or_id)) {
-    std::string path = "/images/" + name_or_id;
-    std::optional<json::object> image = co_await GetOne(session_, Service::kImage, std::move(path), "");
-    if (image && TextIn(*image, "status") == "active") co_return TextIn(*image, "id");
-  }
-  ApiCall call;
-  call.service = Service::kImage;
-  call.path = "/images";
-  call.query = "name=" + Escaped(name_or_id) + "&status=active";
-  std::vector<Named> found = co_await List(session_, std::move(call), "images", &ReadNamed);
-  std::erase_if(found, [&name_or_id](const Named& image) {
-    return image.name != name_or_id || image.status != "active";
-  });
-  if (found.empty()) co_return std::nullopt;
-  if (found.size() > 1)
-    throw Error(Verdict::kInvalid, "Multiple matches found for image " + Excerpt(name_or_id));
-  co_return found.front().id;
 }
 
 Task<std::string> Lookups::FindNetwork(std::string name_or_id) {
@@ -174,6 +142,44 @@ Task<std::vector<std::optional<std::string>>> Lookups::ReadZones() {
   }
   if (zones.empty()) zones.emplace_back(std::nullopt);
   co_return zones;
+}
+
+namespace {
+
+// Of images by name; the image service splits a list at commas that are not quoted.
+std::string NameFilter(const std::vector<std::string>& names) {
+  if (names.size() == 1) return "name=" + Escaped(names.front()) + "&";
+  bool can_be_quoted = std::ranges::none_of(
+      names, [](const std::string& name) { return name.find_first_of("\"\\") != std::string::npos; });
+  if (!can_be_quoted) return "";
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "\"" : ",\"") + name + "\"";
+  return "name=" + Escaped("in:" + list) + "&";
+}
+
+}  // namespace
+
+Task<std::map<std::string, std::vector<std::string>>> FindActiveImages(Session& session,
+                                                                       std::vector<std::string> names) {
+  std::map<std::string, std::vector<std::string>> ids;
+  for (const std::string& name : names) {
+    if (!LooksLikeId(name)) continue;
+    std::string path = "/images/" + name;
+    std::optional<json::object> image = co_await GetOne(session, Service::kImage, std::move(path), "");
+    if (image && TextIn(*image, "status") == "active") ids[name].push_back(TextIn(*image, "id"));
+  }
+  std::erase_if(names, [&ids](const std::string& name) { return ids.contains(name); });
+  if (names.empty()) co_return ids;
+  ApiCall call;
+  call.service = Service::kImage;
+  call.path = "/images";
+  call.query = NameFilter(names) + "status=active";
+  std::vector<Named> found = co_await List(session, std::move(call), "images", &ReadNamed);
+  for (const Named& image : found) {
+    if (image.status == "active" && std::ranges::find(names, image.name) != names.end())
+      ids[image.name].push_back(image.id);
+  }
+  co_return ids;
 }
 
 }  // namespace nodepool::drivers::openstack

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,13 +16,6 @@ namespace nodepool::drivers::openstack {
 class Lookups {
  public:
   explicit Lookups(Session& session);
-
-  // The id of the active image of that name or id; none: there is none, which is
-  // remembered, too. Error(kInvalid): several.
-  Task<std::optional<std::string>> ImageId(std::string name_or_id);
-  // What is known of it at the moment; none: not asked yet.
-  std::optional<bool> HasImage(const std::string& name_or_id) const;
-  void ForgetImages() { images_.Clear(); }
 
   // Error(kInvalid): none, or several.
   Task<std::string> NetworkId(std::string name_or_id);
@@ -39,18 +33,21 @@ class Lookups {
   void Forget();
 
  private:
-  Task<std::optional<std::string>> FindImage(std::string name_or_id);
   Task<std::string> FindNetwork(std::string name_or_id);
   Task<std::vector<Flavor>> ReadFlavors();
   Task<std::vector<std::optional<std::string>>> ReadZones();
 
   Session& session_;
-  AsyncCache<std::string, std::optional<std::string>> images_;
   AsyncCache<std::string, std::string> networks_;
   AsyncCache<int, std::vector<Flavor>> flavors_;
   std::optional<std::vector<Flavor>> known_flavors_;
   AsyncCache<int, std::vector<std::optional<std::string>>> zones_;
 };
+
+// The active images of each of these names or ids, by what was asked for; one call for all
+// names.
+Task<std::map<std::string, std::vector<std::string>>> FindActiveImages(Session& session,
+                                                                       std::vector<std::string> names);
 
 // `text` as part of a query.
 std::string Escaped(std::string_view text);

@@ -11,14 +11,13 @@ namespace nodepool::drivers::openstack {
 
 using driver::LabelConfig;
 using driver::QuotaInformation;
+using driver::Readiness;
 using driver::statemachine::CreateParameters;
 using driver::statemachine::Instance;
 using driver::statemachine::Resource;
 using driver::statemachine::StateMachine;
 
 namespace {
-
-constexpr Duration kMissingImagePause = std::chrono::seconds(300);
 
 const OpenstackLabel& AsOpenstack(const LabelConfig& label) {
   return dynamic_cast<const OpenstackLabel&>(label);
@@ -56,24 +55,8 @@ Task<> OpenstackAdapter::DeleteResource(Resource resource) {
 Task<QuotaInformation> OpenstackAdapter::QuotaLimits() {
   QuotaInformation limits = co_await ReadLimits(cloud_);
   // Asked first when the provider starts: its labels are known before requests come.
-  co_await LookForImages();
+  co_await cloud_.images.Look();
   co_return limits;
-}
-
-Task<> OpenstackAdapter::LookForImages() {
-  for (const auto& [key, image] : cloud_.config->cloud_images) {
-    if (image.is_id || cloud_.lookups.HasImage(image.external_name)) continue;
-    std::string name = image.external_name;
-    std::exception_ptr error;
-    image_asked_[name] = cloud_.loop().SteadyNow();
-    try {
-      co_await cloud_.lookups.ImageId(std::move(name));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error) cloud_.logger.Error("Provider {}: {}", cloud_.config->name, MessageOf(error));
-  }
 }
 
 QuotaInformation OpenstackAdapter::QuotaForLabel(const LabelConfig& label) {
@@ -90,32 +73,10 @@ Task<std::vector<std::optional<std::string>>> OpenstackAdapter::AvailabilityZone
   return cloud_.lookups.Zones();
 }
 
-// Answered from what is known; what is not is looked for in the background. An image
-// that was not looked for yet may well be there: the launch will see.
-bool OpenstackAdapter::LabelReady(const LabelConfig& label) {
-  if (!label.cloud_image) return true;
+Readiness OpenstackAdapter::LabelReady(const LabelConfig& label) {
+  if (!label.cloud_image) return Readiness::kReady;
   const OpenstackCloudImage& image = cloud_.config->cloud_images.at(*label.cloud_image);
-  if (image.is_id) return true;
-  std::optional<bool> is_there = cloud_.lookups.HasImage(image.external_name);
-  if (is_there == true) return true;
-  auto [asked, is_first] = image_asked_.try_emplace(image.external_name, cloud_.loop().SteadyNow());
-  bool is_due = is_first || cloud_.loop().SteadyNow() - asked->second >= kMissingImagePause;
-  if (is_due) {
-    asked->second = cloud_.loop().SteadyNow();
-    if (is_there == false) {
-      cloud_.logger.Warning("Cloud {} has no active image {}, which label {} of provider {} needs",
-                            cloud_.session.cloud().name, image.external_name, label.name,
-                            cloud_.config->name);
-      cloud_.lookups.ForgetImages();
-    }
-    cloud_.tasks.Spawn("look for image " + image.external_name, LookForImage(image.external_name));
-  }
-  return !is_there.has_value();
-}
-
-Task<> OpenstackAdapter::LookForImage(std::string name) {
-  co_await cloud_.lookups.ImageId(std::move(name));
-  cloud_.environment.capacity_changed();
+  return image.is_id ? Readiness::kReady : cloud_.images.ReadinessOf(image.external_name);
 }
 
 Task<std::string> OpenstackAdapter::UploadImage(ImageUpload upload) {

@@ -24,7 +24,7 @@ class OpenstackAdapter : public driver::statemachine::Adapter {
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;
-  bool LabelReady(const driver::LabelConfig& label) override;
+  driver::Readiness LabelReady(const driver::LabelConfig& label) override;
   Task<std::string> UploadImage(ImageUpload upload) override;
   Task<> DeleteImage(std::string external_id) override;
   Task<std::vector<driver::ListedImage>> ListImages() override;
@@ -36,12 +36,8 @@ class OpenstackAdapter : public driver::statemachine::Adapter {
   void SetProbe(Cloud::Probe probe) { cloud_.probe = std::move(probe); }
 
  private:
-  Task<> LookForImages();
-  Task<> LookForImage(std::string name);
-
   Cloud cloud_;
   Housekeeping housekeeping_;
-  std::map<std::string, SteadyTime> image_asked_;  // when each was looked for last
 };
 
 }  // namespace nodepool::drivers::openstack

