@@ -343,6 +343,7 @@ HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::s
       const std::string& status = request.Parameter("status");
       if ((!device.empty() && device != port.device_id) || (!status.empty() && status != port.status))
         continue;
+      if (!IsWanted(request, port.project)) continue;
       json::array fixed;
       fixed.push_back(json::object{{"ip_address", port.address}, {"subnet_id", "s1"}});
       items.push_back(json::object{{"id", id},
@@ -364,6 +365,7 @@ HttpResponse OpenstackImposter::Network(const HttpRequest& request, const std::s
       const std::string& address = request.Parameter("floating_ip_address");
       const std::string& port = request.Parameter("port_id");
       if ((!address.empty() && address != ip.address) || (!port.empty() && port != ip.port_id)) continue;
+      if (!IsWanted(request, ip.project)) continue;
       bool is_active = IsDue(ip.lists_until_active) && !ip.port_id.empty();
       items.push_back(
           json::object{{"id", id},

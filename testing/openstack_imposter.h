@@ -64,12 +64,14 @@ class OpenstackImposter {
     std::string address;
     std::string port_id;
     int lists_until_active = 1;
+    std::string project;  // empty: ours
   };
   struct Port {
     std::string device_id;
     std::string device_owner = "compute:az1";
     std::string status = "ACTIVE";
     std::string address;
+    std::string project;  // empty: ours
   };
   struct Image {
     boost::json::object record;

@@ -78,6 +78,19 @@ TEST_F(CloudProviderTest, QuotaIsReadAgainAfter300Seconds) {
   EXPECT_EQ(capacity_changes, changes + 1) << "the same value again is no change";
 }
 
+TEST_F(CloudProviderTest, QuotaIsReadOnceInFiveMinutesHoweverOftenItIsAskedFor) {  // F-lazy-cache
+  StartProvider();
+  cloud->limits["instances"] = 7;
+  for (int i = 0; i < 29; ++i) {
+    time.Advance(seconds(10));
+    EXPECT_EQ(AvailableInstances(), 10);
+  }
+  EXPECT_EQ(cloud->quota_asked, 1) << "what is known is young enough";
+  time.Advance(seconds(12));
+  EXPECT_EQ(cloud->quota_asked, 2);
+  EXPECT_EQ(AvailableInstances(), 7);
+}
+
 TEST_F(CloudProviderTest, FailedReadKeepsTheOldQuota) {  // F-lazy-cache
   StartProvider();
   cloud->list_fault = Error(Verdict::kRetry, "the cloud is away");
