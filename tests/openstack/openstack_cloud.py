@@ -13,6 +13,7 @@ from services import wait_for
 LABELS = {
     "small": {"flavor-name": "m1.small"},
     "tiny": {"flavor-name": "m1.tiny"},
+    "slow": {"flavor-name": "m1.small", "instance-properties": {"fake:spawn_delay": "10"}},
     # Nova deletes a server that is being started only when that has ended.
     "stuck": {"flavor-name": "m1.small", "instance-properties": {"fake:spawn_delay": "40"}},
     "error": {"flavor-name": "t.error"},

@@ -44,22 +44,27 @@ def assert_is_in_the_cloud(images, build, number):
     return found
 
 
-# LA-26, O-node
+# LA-26, O-node: the image has the metadata of the disk image, the provider's own over it.
 @pytest.mark.parametrize("command", [pytest.param("disk-image-create", marks=pytest.mark.skipif(
     not REAL, reason="needs root, sudo and python3-diskimage-builder")), "stand-in"])
 def test_built_uploaded_booted_removed(images, command):
     site, tree = images.installation, images.tree
     entry = real_image(images) if command == "disk-image-create" else image("tiny")
-    config = images.config([entry], [site.image_provider()], elements_dir=str(ROOT / "tests/data/elements"))
+    entry["metadata"] = {"os_distro": "any", "made_by": "tests"}
+    provider = site.image_provider(pool={"node-attributes": {"zone": "north"}})
+    config = images.config([entry], [provider], elements_dir=str(ROOT / "tests/data/elements"))
     builder = images.builder(config)
     build, number = images.wait_upload("tiny", "real", seconds=180)
     in_cloud = assert_is_in_the_cloud(images, build, number)
+    said = {**in_cloud.to_dict(), **in_cloud.properties}
+    assert (said["os_distro"], said["made_by"]) == ("tiny", "tests")
     if command == "disk-image-create":
         path = images.images_dir() / f"tiny-{build}.qcow2"
         assert in_cloud.properties["owner_specified.openstack.sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     launcher = site.launcher(config)
     held = tree.use(tree.add_request(["small"]))
     node = tree.node(held[0][0])
+    assert node["attributes"] == {"zone": "north"}
     assert node["image_id"].endswith(f"/{build}/providers/real/images/{number}")
     server, = site.cloud.servers(nodepool_node_id=held[0][0])
     assert server.image["id"] == in_cloud.id

@@ -44,6 +44,7 @@ const std::map<std::string, FakeImage>& FakeCloud::images() {
 
 std::string FakeCloud::CreateServer(FakeServerRequest request) {
   Refresh();
+  ++create_attempts_;
   const FakeFlavor* flavor = FindFlavor(request.flavor);
   if (flavor == nullptr) throw Error(Verdict::kInvalid, "Flavor not found: " + Excerpt(request.flavor));
   if (request.image && !HasImage(*request.image)) {

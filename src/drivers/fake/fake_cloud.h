@@ -78,6 +78,8 @@ class FakeCloud {
   const std::optional<std::string>& console() const { return console_; }
 
   std::uint64_t created_count() const { return created_count_; }
+  // How often a server was asked for, also in vain.
+  std::uint64_t create_attempts() const { return create_attempts_; }
   std::uint64_t deleted_count() const { return deleted_count_; }
 
  private:
@@ -108,6 +110,7 @@ class FakeCloud {
   bool are_uploads_paused_ = false;
   std::optional<std::string> console_;
   std::uint64_t created_count_ = 0;
+  std::uint64_t create_attempts_ = 0;
   std::uint64_t deleted_count_ = 0;
 };
 

@@ -173,17 +173,27 @@ TEST_F(OpenstackTest, NoRoomInTheCloudIsAServerInError) {
 // LA-79, O-over-quota, O-fault-quota
 TEST_F(OpenstackTest, QuotaIsToldInSeveralWays) {
   Start();
+  auto reads_of_quota = [this] {
+    time.Advance(10s);
+    return imposter.Count("GET", "/compute/v2.1/limits");
+  };
+  EXPECT_EQ(reads_of_quota(), 0);
   imposter.limits["maxTotalInstances"] = 0;
   EXPECT_EQ(LaunchFails().verdict(), Verdict::kQuota);
+  EXPECT_EQ(reads_of_quota(), 1);
+  EXPECT_EQ(provider->AvailableQuota().Get("instances"), 0);
   imposter.limits["maxTotalInstances"] = 10;
   imposter.Add({.method = "POST",
                 .path = "/compute/v2.1/servers",
                 .status = 403,
                 .body = R"({"forbidden":{"message":"Maximum number of ports exceeded","code":403}})"});
   EXPECT_EQ(LaunchFails().verdict(), Verdict::kQuota);
+  EXPECT_EQ(reads_of_quota(), 2);
   imposter.next_server_becomes = "ERROR";
   imposter.next_server_fault = "Requested volume or snapshot exceeds allowed gigabytes quota.";
   EXPECT_EQ(LaunchFails().verdict(), Verdict::kQuota);
+  EXPECT_EQ(reads_of_quota(), 3);
+  EXPECT_EQ(imposter.Count("POST", "/compute/v2.1/servers"), 3) << "a refusal is no attempt that is repeated";
   EXPECT_THAT(results, ElementsAre("error.quota", "error.quota", "error.quota"));
 }
 
