@@ -64,6 +64,12 @@ json::object ServiceEntry(const char* type, const std::string& url) {
   return {{"type", type}, {"name", type}, {"id", "s"}, {"endpoints", std::move(endpoints)}};
 }
 
+json::object Whole(const std::map<std::string, double>& limits) {
+  json::object absolute;
+  for (const auto& [name, limit] : limits) absolute[name] = static_cast<std::int64_t>(limit);
+  return absolute;
+}
+
 // Counts down; true once it has reached zero.
 bool IsDue(int& count) {
   if (count > 0) --count;
@@ -183,23 +189,23 @@ HttpResponse OpenstackImposter::Compute(const HttpRequest& request, const std::s
   if (path == "/servers/detail") return ListServers(request);
   if (path == "/servers" && request.method == "POST") return MakeServer(request);
   if (path == "/limits") {
-    json::object absolute;
-    for (const auto& [name, limit] : limits) absolute[name] = static_cast<std::int64_t>(limit);
-    return Json({{"limits", {{"rate", json::array()}, {"absolute", std::move(absolute)}}}});
+    return Json({{"limits", {{"rate", json::array()}, {"absolute", Whole(limits)}}}});
   }
   if (path == "/flavors/detail") {
-    json::array flavors;
-    flavors.push_back(json::object{{"id", kFlavor}, {"name", "m1.small"}, {"ram", 2048}, {"vcpus", 1}});
-    flavors.push_back(json::object{{"id", "big"}, {"name", "m1.large"}, {"ram", 8192}, {"vcpus", 4}});
-    return Json({{"flavors", std::move(flavors)}});
+    json::array list;
+    for (const auto& [id, flavor] : flavors) {
+      list.push_back(
+          json::object{{"id", id}, {"name", flavor.name}, {"ram", flavor.ram}, {"vcpus", flavor.cores}});
+    }
+    return Json({{"flavors", std::move(list)}});
   }
   if (path == "/os-availability-zone") {
-    json::array zones;
-    for (const char* name : {"az1", "az2"}) {
-      zones.push_back(
+    json::array list;
+    for (const std::string& name : zones) {
+      list.push_back(
           json::object{{"zoneName", name}, {"zoneState", {{"available", true}}}, {"hosts", nullptr}});
     }
-    return Json({{"availabilityZoneInfo", std::move(zones)}});
+    return Json({{"availabilityZoneInfo", std::move(list)}});
   }
   if (path.ends_with("/action")) return Json({{"output", "console line 1\nconsole line 2\n"}});
   if (path.starts_with("/servers/") && request.method == "DELETE") return RemoveServer(path.substr(9));
@@ -278,11 +284,17 @@ std::string OpenstackImposter::AddServer(json::object metadata, std::string stat
 
 HttpResponse OpenstackImposter::MakeServer(const HttpRequest& request) {
   json::object wanted = json::parse(request.body).as_object().at("server").as_object();
-  if (static_cast<double>(servers.size()) >= limits["maxTotalInstances"]) {
+  double limit = limits["maxTotalInstances"];
+  if (limit >= 0 && static_cast<double>(servers.size()) >= limit) {
     return NovaFault(403, "forbidden", "Quota exceeded for instances: Requested 1, but already used all");
+  }
+  std::string zone = Text(wanted, "availability_zone");
+  if (!zone.empty() && std::ranges::find(zones, zone) == zones.end()) {
+    return NovaFault(400, "badRequest", "The requested availability zone is not available");
   }
   std::string id = AddServer(wanted.at("metadata").as_object(), "BUILD");
   Server& server = servers[id];
+  if (wanted.contains("flavorRef")) server.record["flavor"] = json::object{{"id", wanted.at("flavorRef")}};
   server.record["name"] = wanted.at("name");
   if (wanted.contains("availability_zone")) {
     server.record["OS-EXT-AZ:availability_zone"] = wanted.at("availability_zone");
@@ -477,7 +489,7 @@ HttpResponse OpenstackImposter::Volumes(const HttpRequest& request, const std::s
   }
   const std::string base = std::string("/v3/") + kProject;
   if (path == base + "/limits") {
-    return Json({{"limits", {{"absolute", {{"maxTotalVolumes", 20}, {"maxTotalVolumeGigabytes", -1}}}}}});
+    return Json({{"limits", {{"absolute", Whole(volume_limits)}}}});
   }
   if (path == base + "/volumes/detail") {
     json::array items;

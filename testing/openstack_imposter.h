@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <deque>
 #include <map>
@@ -92,6 +93,15 @@ class OpenstackImposter {
   std::map<std::string, Volume> volumes;
   std::map<std::string, double> limits = {
       {"maxTotalInstances", 10}, {"maxTotalCores", 40}, {"maxTotalRAMSize", 81920}};
+  std::map<std::string, double> volume_limits = {{"maxTotalVolumes", 20}, {"maxTotalVolumeGigabytes", -1}};
+  struct Flavor {
+    std::string name;
+    int cores = 1;
+    int ram = 2048;
+  };
+  std::map<std::string, Flavor> flavors = {{"081bc1e4-c34c-42be-8ce3-407b131586f6", {"m1.small", 1, 2048}},
+                                           {"big", {"m1.large", 4, 8192}}};
+  std::vector<std::string> zones = {"az1", "az2"};
   Duration token_life = std::chrono::hours(1);
   std::string next_server_becomes = "ACTIVE";  // of servers to be made
   std::string next_server_fault;

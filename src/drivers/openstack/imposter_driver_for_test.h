@@ -1,0 +1,64 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "driver/statemachine/provider.h"
+#include "drivers/openstack/openstack_adapter.h"
+#include "drivers/openstack/openstack_driver.h"
+#include "testing/openstack_imposter.h"
+
+namespace nodepool::drivers {
+
+// Driver openstack in front of an OpenStack in the process. Its clouds.yaml has `vendor`, and `vhd`, the
+// same one that takes images of another format.
+class ImposterDriver : public driver::Driver {
+ public:
+  explicit ImposterDriver(testing::OpenstackImposter& imposter,
+                          driver::statemachine::HostKeyScan scan = nullptr)
+      : imposter_(imposter),
+        scan_(std::move(scan)),
+        clouds_yaml_(TemporaryFile()),
+        real_({{{"OS_CLIENT_CONFIG_FILE", clouds_yaml_}}}) {
+    std::string login =
+        "private: true, auth: {auth_url: '" + imposter.base() +
+        "/identity/v3', username: ci, password: secret, project_name: ci, user_domain_name: d, "
+        "project_domain_name: d}";
+    std::ofstream(clouds_yaml_) << "clouds: {vendor: {" << login << "}, vhd: {image_format: vhd, " << login
+                                << "}}";
+  }
+  ~ImposterDriver() override { std::filesystem::remove(clouds_yaml_); }
+
+  std::string_view name() const override { return real_.name(); }
+  const config::Schema& ProviderSchema() const override { return real_.ProviderSchema(); }
+  void Reset() override { real_.Reset(); }
+  std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
+                                                                   config::Config& config) override {
+    return real_.LoadProviderConfig(section, config);
+  }
+  std::unique_ptr<driver::Provider> CreateProvider(
+      driver::ProviderEnvironment environment,
+      std::shared_ptr<const driver::ProviderConfig> config) override {
+    auto settings = std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(config);
+    auto client = std::make_unique<testing::ImposterClient>(environment.loop, imposter_);
+    auto adapter = std::make_unique<openstack::OpenstackAdapter>(environment, settings, std::move(client));
+    return driver::statemachine::MakeProvider(std::move(environment), std::move(config), std::move(adapter),
+                                              scan_);
+  }
+
+ private:
+  static std::string TemporaryFile() {
+    std::string path = (std::filesystem::temp_directory_path() / "nodepool-clouds-XXXXXX").string();
+    ::close(::mkstemp(path.data()));
+    return path;
+  }
+
+  testing::OpenstackImposter& imposter_;
+  driver::statemachine::HostKeyScan scan_;
+  std::string clouds_yaml_;
+  OpenstackDriver real_;
+};
+
+}  // namespace nodepool::drivers
