@@ -548,7 +548,9 @@ Task<net::HttpReply> ImposterClient::Send(net::HttpCall call) {
   } catch (...) {
     error = std::current_exception();
   }
-  if (error && VerdictOf(error) == Verdict::kRetry) {
+  bool has_no_answer =
+      error && (VerdictOf(error) == Verdict::kRetry || VerdictOf(error) == Verdict::kTimedOut);
+  if (has_no_answer) {
     throw net::HttpError(Verdict::kRetry, what + ": " + MessageOf(error), true);
   }
   if (error) std::rethrow_exception(error);

@@ -166,6 +166,53 @@ TEST_F(VirtualTimeTest, DeadlineCutsOffAndSaysWhat) {
   EXPECT_FALSE(clock.has_timers());
 }
 
+Task<> TellWhetherItEnds(Loop& loop, Duration limit, Task<> task, std::optional<bool>& has_ended) {
+  has_ended = co_await EndsBy(loop, loop.SteadyNow() + limit, "work", std::move(task));
+}
+
+TEST_F(VirtualTimeTest, AWaitTellsWhetherItEndedInTime) {
+  Event event;
+  bool is_over = false;
+  std::optional<bool> in_time, too_late;
+  group.Spawn("in time",
+              TellWhetherItEnds(loop, seconds(10), SleepThenSet(loop, seconds(5), is_over), in_time));
+  group.Spawn("too late", TellWhetherItEnds(loop, seconds(10), event.Wait(), too_late));
+  Advance(seconds(10));
+  EXPECT_EQ(in_time, true);
+  EXPECT_EQ(too_late, false);
+  EXPECT_FALSE(clock.has_timers());
+}
+
+// Neither a lost connection nor a time-out within is taken for the end of the waiting.
+TEST_F(VirtualTimeTest, AWaitPassesOnErrors) {
+  log::Capture capture;
+  std::optional<bool> has_ended;
+  group.Spawn("first",
+              TellWhetherItEnds(loop, seconds(10), Throw(Error(Verdict::kRetry, "lost")), has_ended));
+  Event event;
+  Task<> inner = WithDeadline(loop, clock.SteadyNow() + seconds(1), "the inner one", event.Wait());
+  group.Spawn("second", TellWhetherItEnds(loop, seconds(10), std::move(inner), has_ended));
+  Advance(seconds(1));
+  EXPECT_EQ(capture.Count("first failed: lost"), 1);
+  EXPECT_EQ(capture.Count("second failed: the inner one timed out"), 1);
+  EXPECT_FALSE(has_ended);
+}
+
+TEST_F(VirtualTimeTest, ATimeOutHasAVerdictOfItsOwn) {
+  Event event;
+  std::optional<Verdict> verdict;
+  auto run = [](Loop& l, Event& e, std::optional<Verdict>& v) -> Task<> {
+    try {
+      co_await WithDeadline(l, l.SteadyNow() + seconds(10), "work", e.Wait());
+    } catch (const Error& error) {
+      v = error.verdict();
+    }
+  };
+  group.Spawn("deadline", run(loop, event, verdict));
+  Advance(seconds(10));
+  EXPECT_EQ(verdict, Verdict::kTimedOut);
+}
+
 TEST_F(VirtualTimeTest, DeadlinePassesOnErrorsAtOnce) {
   log::Capture capture;
   auto run = [](Loop& l) -> Task<> {

@@ -1,37 +1,36 @@
 #pragma once
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/experimental/parallel_group.hpp>
+#include <optional>
 #include <string>
 
-#include "async/await_note.h"
 #include "async/loop.h"
 #include "base/error.h"
 
 namespace nodepool {
 
-// Awaits `task` until `deadline`. When time is up first, the task is cancelled and
-// its end awaited, then Error(kRetry, "<what> timed out") is thrown; a result that
-// arrived all the same is returned. Cancelling the caller cancels the task.
-// T must be default constructible.
+// Whether `task` ended by `deadline`: for waits whose time may run out. When time is up first,
+// the task is cancelled and its end awaited; that it ended all the same counts as ended, and an
+// error that it ended with is thrown. Cancelling the caller cancels the task. `what` says in a
+// task dump what is awaited.
+Task<bool> EndsBy(Loop& loop, SteadyTime deadline, std::string what, Task<> task);
+
+namespace internal {
+
+template <class T>
+Task<> Keep(Task<T> task, std::optional<T>& result) {
+  result.emplace(co_await std::move(task));
+}
+
+}  // namespace internal
+
+// The same for work that has failed when its time runs out: Error(kTimedOut, "<what> timed out").
 template <class T>
 Task<T> WithDeadline(Loop& loop, SteadyTime deadline, std::string what, Task<T> task) {
-  namespace asio = boost::asio;
-  auto executor = co_await asio::this_coro::executor;
-  AwaitNote note(executor, what, {}, deadline);
-  auto outcome = co_await asio::experimental::make_parallel_group(
-                     asio::co_spawn(executor, std::move(task), asio::deferred),
-                     asio::co_spawn(executor, loop.Elapse(deadline), asio::deferred))
-                     .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
-  std::exception_ptr task_error = std::get<1>(outcome);
-  bool time_is_up =
-      std::get<0>(outcome)[0] == 1 && !std::get<std::tuple_size_v<decltype(outcome)> - 1>(outcome);
-  if (task_error && time_is_up && VerdictOf(task_error) == Verdict::kCancelled) {
-    throw Error(Verdict::kRetry, what + " timed out");
-  }
-  if (task_error) std::rethrow_exception(task_error);
-  if constexpr (!std::is_void_v<T>) co_return std::move(std::get<2>(outcome));
+  std::optional<T> result;
+  bool has_ended = co_await EndsBy(loop, deadline, what, internal::Keep(std::move(task), result));
+  if (!has_ended) throw Error(Verdict::kTimedOut, what + " timed out");
+  co_return std::move(*result);
 }
+Task<> WithDeadline(Loop& loop, SteadyTime deadline, std::string what, Task<> task);
 
 }  // namespace nodepool

@@ -25,6 +25,8 @@ std::string_view ToString(Verdict verdict) {
       return "cancelled";
     case Verdict::kFail:
       return "fail";
+    case Verdict::kTimedOut:
+      return "timed_out";
   }
   return "fail";
 }

@@ -19,6 +19,7 @@ enum class Verdict {
   kLostSession,  // The ZooKeeper session ended: every lock is gone, stop working.
   kCancelled,    // The owner of the task told it to stop.
   kFail,         // Anything else; not worth repeating.
+  kTimedOut,     // It was not done by its deadline (async/deadline.h); may succeed another time.
 };
 
 std::string_view ToString(Verdict verdict);

@@ -14,17 +14,6 @@ constexpr Duration kLookAnyway = std::chrono::minutes(10);
 // While the cache is not complete.
 constexpr Duration kSyncPause = std::chrono::milliseconds(100);
 
-Task<> WaitUntil(Loop& loop, Event& event, SteadyTime until) {
-  std::exception_ptr error;
-  try {
-    Task<> wait = event.Wait();
-    co_await WithDeadline(loop, until, "waiting", std::move(wait));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
-}
-
 }  // namespace
 
 Worker::Worker(Context& context, std::string name)
@@ -46,7 +35,7 @@ Task<> Worker::Stop() {
 Task<> Worker::Run() {
   while (true) {
     wake_.Reset();
-    co_await WaitUntil(context_.loop, wake_, Look());
+    co_await EndsBy(context_.loop, Look(), "a change", wake_.Wait());
     co_await context_.loop.SleepFor(kSettle);
   }
 }

@@ -62,15 +62,9 @@ Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers) {
       throw Error(Verdict::kFail, fmt::format("ZooKeeper at {} refused the connection for good", servers));
     }
     changed.Reset();
-    std::exception_ptr error;
-    try {
-      SteadyTime deadline = loop.SteadyNow() + patience;
-      co_await WithDeadline(loop, deadline, "connecting", changed.Wait());
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error) continue;
-    if (VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
+    SteadyTime deadline = loop.SteadyNow() + patience;
+    bool has_changed = co_await EndsBy(loop, deadline, "a connection to ZooKeeper", changed.Wait());
+    if (has_changed) continue;
     logger.Warning("Retrying zookeeper connection: no answer from {} yet", servers);
     patience = std::chrono::seconds(10);
   }

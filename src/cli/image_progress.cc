@@ -79,12 +79,7 @@ class Follower {
       co_await changed_.Wait();
     } else {
       SteadyTime end = context_.loop.SteadyNow() + kLogPause;
-      Task<> wait = changed_.Wait();
-      try {
-        co_await WithDeadline(context_.loop, end, "a change of the image", std::move(wait));
-      } catch (const Error& error) {
-        if (error.verdict() != Verdict::kRetry) throw;
-      }
+      co_await EndsBy(context_.loop, end, "a change of the image", changed_.Wait());
     }
     changed_.Reset();
   }

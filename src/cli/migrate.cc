@@ -104,13 +104,7 @@ Task<TreeContent> Read(Migration& migration, Side side) {
     std::string path = content.ephemerals.front();
     migration.context.logger.Info("{} has {} of a session that is open: waiting for its end", side.name,
                                   path);
-    bool is_gone = true;
-    try {
-      co_await WithDeadline(loop, deadline, "waiting", AwaitGone(side.client, path));
-    } catch (const Error& error) {
-      if (error.verdict() != Verdict::kRetry) throw;
-      is_gone = false;
-    }
+    bool is_gone = co_await EndsBy(loop, deadline, "the end of a session", AwaitGone(side.client, path));
     if (is_gone) continue;
     throw Error(
         Verdict::kConflict,

@@ -133,15 +133,9 @@ Task<bool> Releaser::AskHolder(NodeId id) {
     return store::Change::kWrite;
   };
   co_await context_.store.UpdateUnlockedNode(id, wish);
-  std::exception_ptr error;
-  try {
-    SteadyTime deadline = context_.loop.SteadyNow() + kHolderTimeout;
-    co_await WithDeadline(context_.loop, deadline, "release", AwaitGivenBack(id));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
-  if (error)
+  SteadyTime deadline = context_.loop.SteadyNow() + kHolderTimeout;
+  bool is_given_back = co_await EndsBy(context_.loop, deadline, "release", AwaitGivenBack(id));
+  if (!is_given_back)
     co_return Refuse(fmt::format("The command that holds node {} does not answer; the wish stays", id));
   context_.out << "Node " << id.value << " released" << std::endl;
   co_return true;

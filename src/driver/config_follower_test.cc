@@ -41,7 +41,7 @@ class ConfigFollowerTest : public ::testing::Test {
     try {
       return time_.Run(std::move(next));
     } catch (const Error& error) {
-      EXPECT_EQ(error.verdict(), Verdict::kRetry) << error.message();
+      EXPECT_EQ(error.verdict(), Verdict::kTimedOut) << error.message();
       return nullptr;
     }
   }

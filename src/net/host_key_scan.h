@@ -28,7 +28,7 @@ class HostKeyScanner {
 
   // The keys of `host` (a name or an address) as "<type> <base64>", one per distinct
   // key, ed25519 before ecdsa before rsa. Tries again until the machine answers;
-  // Error(kRetry) when it did not by `deadline`, which counts from the call on, the
+  // Error(kTimedOut) when it did not by `deadline`, which counts from the call on, the
   // waiting in line included. A machine that answers but has no key of a known kind
   // gives an empty list. With `wants_keys` false an accepted TCP connection is
   // enough and the list is empty.

@@ -110,7 +110,7 @@ class HostKeyScanTest : public ::testing::Test {
       Scan(port, wants_keys, milliseconds(700));
       ADD_FAILURE() << "the scan succeeded";
     } catch (const Error& error) {
-      EXPECT_EQ(error.verdict(), Verdict::kRetry);
+      EXPECT_EQ(error.verdict(), Verdict::kTimedOut);
       EXPECT_NE(error.message().find("127.0.0.1 on port " + std::to_string(port)), std::string::npos);
     }
   }
@@ -180,7 +180,7 @@ TEST_F(HostKeyScanTest, ServerThatOnlyGreetsTimesOut) {
     RunToEnd(loop, impatient.Scan("127.0.0.1", listener.port(), true, loop.SteadyNow() + milliseconds(1500)));
     ADD_FAILURE() << "the scan succeeded";
   } catch (const Error& error) {
-    EXPECT_EQ(error.verdict(), Verdict::kRetry);
+    EXPECT_EQ(error.verdict(), Verdict::kTimedOut);
   }
   EXPECT_GE(listener.accepted(), 2u) << "once for the greeting, once for the exchange";
   RunToEnd(loop, listener.Stop());
@@ -267,7 +267,7 @@ TEST_F(HostKeyScanTest, WaitingInLineCountsAndLeavesNothingBehind) {
     RunToEnd(loop, narrow.Scan("127.0.0.1", server.port(), true, loop.SteadyNow() + milliseconds(300)));
     ADD_FAILURE() << "the scan did not wait for its turn";
   } catch (const Error& error) {
-    EXPECT_EQ(error.verdict(), Verdict::kRetry);
+    EXPECT_EQ(error.verdict(), Verdict::kTimedOut);
   }
   RunToEnd(loop, group.Stop());
   EXPECT_EQ(RunToEnd(loop, narrow.Scan("127.0.0.1", server.port(), true, loop.SteadyNow() + seconds(20))),

@@ -7,8 +7,8 @@
 
 namespace nodepool::net {
 
-// Fetches http://<host>:<port><target>. Error(kRetry) when there is no whole answer
-// of at most `max_bytes` within `limit`.
+// Fetches http://<host>:<port><target>. Error(kRetry) or Error(kTimedOut) when there is
+// no whole answer of at most `max_bytes` within `limit`.
 Task<HttpResponse> HttpGet(Loop& loop, std::string host, int port, std::string target, Duration limit,
                            std::size_t max_bytes);
 

@@ -150,15 +150,12 @@ class Child {
   // Tells it to end and sees to it.
   Task<> End(Duration grace) {
     TellToEnd();
-    std::exception_ptr error;
     try {
       SteadyTime deadline = loop_.SteadyNow() + grace + kSupervisorLimit;
-      Task<> end = WaitEnd();
-      co_await WithDeadline(loop_, deadline, "ending " + name_, std::move(end));
+      co_await EndsBy(loop_, deadline, "the end of " + name_, WaitEnd());
     } catch (...) {
-      error = std::current_exception();
     }
-    if (error && supervisor_ > 0) {
+    if (supervisor_ > 0) {
       ::kill(supervisor_, SIGKILL);
       ::waitpid(std::exchange(supervisor_, -1), nullptr, 0);
     }
@@ -219,17 +216,15 @@ Task<Exit> Finish(Loop& loop, Command command, int output, Descriptor to_close) 
   std::exception_ptr error;
   try {
     SteadyTime deadline = loop.SteadyNow() + command.timeout;
-    Task<> end = child.WaitEnd();
-    co_await WithDeadline(loop, deadline, command.argv.front(), std::move(end));
+    exit.is_timed_out = !co_await EndsBy(loop, deadline, command.argv.front(), child.WaitEnd());
   } catch (...) {
     error = std::current_exception();
   }
-  if (error) {
-    exit.is_timed_out = VerdictOf(error) == Verdict::kRetry;
+  if (error || exit.is_timed_out) {
     co_await StayAwake();
     Task<> end = child.End(command.grace);
     co_await Shielded(std::move(end));
-    if (!exit.is_timed_out) std::rethrow_exception(error);
+    if (error) std::rethrow_exception(error);
   }
   exit.code = child.Code();
   co_return exit;

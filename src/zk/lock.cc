@@ -249,8 +249,7 @@ Task<std::optional<HeldLock>> Locker::Acquire(std::string directory, SteadyTime 
     std::optional<HeldLock> lock = co_await TakeOrLeave(contender, std::move(contend));
     co_return lock;
   } catch (const Error& error) {
-    // The contender repeats what is worth repeating: this can only be the deadline.
-    if (error.verdict() != Verdict::kRetry) throw;
+    if (error.verdict() != Verdict::kTimedOut) throw;
     co_return std::nullopt;
   }
 }

@@ -104,13 +104,8 @@ Task<> WireSession::Close() {
       cancel_run_.emit(asio::cancellation_type::terminal);
     }
   }
-  bool is_late = false;
-  try {
-    co_await WithDeadline(loop_, loop_.SteadyNow() + kCloseTimeout, "closing", run_ended_.Wait());
-  } catch (const Error&) {
-    is_late = true;
-  }
-  if (is_late) {
+  bool has_ended = co_await EndsBy(loop_, loop_.SteadyNow() + kCloseTimeout, "closing", run_ended_.Wait());
+  if (!has_ended) {
     if (connection_) connection_->Close(kClosed);
     cancel_run_.emit(asio::cancellation_type::terminal);
   }

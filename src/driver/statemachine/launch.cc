@@ -75,20 +75,22 @@ Task<> Launch::Run() {
   while (true) {
     ++attempt_;
     step_ = Step::kPrepare;
-    deadline_ = context_.loop().SteadyNow() + context_.config->launch_timeout;
+    SteadyTime deadline = context_.loop().SteadyNow() + context_.config->launch_timeout;
     std::exception_ptr error;
+    bool is_timed_out = false;
     try {
-      co_await WithDeadline(context_.loop(), deadline_, "the launch", Attempt());
+      is_timed_out = !co_await EndsBy(context_.loop(), deadline, "the launch", Attempt());
     } catch (...) {
       error = std::current_exception();
     }
+    if (is_timed_out) error = std::make_exception_ptr(Error(Verdict::kTimedOut, "the launch timed out"));
     if (!error) co_return Report("ready");
 
     Verdict verdict = VerdictOf(error);
     // Whose session is lost is told to stop as well.
     if (verdict == Verdict::kCancelled && !node_.is_held()) Report("error.zksession");
     if (verdict == Verdict::kCancelled) std::rethrow_exception(error);
-    Report(ResultOf(error));
+    Report(is_timed_out ? "error.servercreatetimeout" : ResultOf(error));
     if (verdict == Verdict::kQuota) context_.quota.Invalidate();
     bool is_final = IsFinal(verdict) || attempt_ >= attempts;
     logger_.Warning("Launch attempt {} of {} in provider {} failed{}: {}", attempt_, attempts,
@@ -221,7 +223,7 @@ Task<std::vector<std::string>> Launch::Scan() {
     throw Error(Verdict::kFail, "the machine has no address at which its host keys could be read");
   }
   int port = static_cast<int>(record.connection_port.integer().value_or(22));
-  SteadyTime deadline = std::min(deadline_, context_.loop().SteadyNow() + context_.config->boot_timeout);
+  SteadyTime deadline = context_.loop().SteadyNow() + context_.config->boot_timeout;
   std::vector<std::string> keys = co_await context_.scan(std::move(host), port, IsSsh(record), deadline);
   co_return keys;
 }
@@ -259,8 +261,6 @@ std::string Launch::ResultOf(const std::exception_ptr& error) const {
   Verdict verdict = VerdictOf(error);
   if (verdict == Verdict::kQuota) return "error.quota";
   if (verdict == Verdict::kLostSession) return "error.zksession";
-  if (verdict == Verdict::kRetry && context_.loop().SteadyNow() >= deadline_)
-    return "error.servercreatetimeout";
   if (step_ == Step::kScan) return "error.keyscan";
   if (step_ == Step::kPrepare) return "error.nodepool";
   return "error.unknown";

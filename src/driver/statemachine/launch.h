@@ -61,7 +61,6 @@ class Launch {
   Step step_ = Step::kPrepare;
   bool is_record_lost_ = false;  // gone, or somebody changed its state
   SteadyTime started_{};
-  SteadyTime deadline_{};  // of the current attempt
 };
 
 }  // namespace nodepool::driver::statemachine

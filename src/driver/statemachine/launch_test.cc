@@ -200,7 +200,7 @@ TEST_F(LaunchTest, ScanThatFailsInEveryAttemptFailsTheLaunch) {  // LA-48, LA-49
   failing_scans = 4;
   cloud->console = "kernel panic";
   log::Capture log;
-  EXPECT_EQ(LaunchFails(), Verdict::kRetry);
+  EXPECT_EQ(LaunchFails(), Verdict::kTimedOut);
   EXPECT_THAT(Results(), ElementsAre("error.keyscan", "error.keyscan", "error.keyscan"));
   EXPECT_EQ(log.Count("kernel panic"), 3);
 }

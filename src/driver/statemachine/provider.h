@@ -9,7 +9,7 @@
 namespace nodepool::driver::statemachine {
 
 // Looks at a machine from outside and returns its host keys ("<type> <base64>"),
-// or throws kRetry when it did not answer by the deadline. `wants_keys` false: only
+// or throws kTimedOut when it did not answer by the deadline. `wants_keys` false: only
 // waits until the port accepts connections.
 using HostKeyScan = std::function<Task<std::vector<std::string>>(std::string host, int port, bool wants_keys,
                                                                  SteadyTime deadline)>;

@@ -67,7 +67,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     ++scans;
     bool fails = failing_scans > 0 && failing_scans-- > 0;
     co_await time.loop().SleepUntil(fails ? deadline : time.loop().SteadyNow() + std::chrono::seconds(1));
-    if (fails) throw Error(Verdict::kRetry, "timeout connecting");
+    if (fails) throw Error(Verdict::kTimedOut, "timeout connecting");
     std::vector<std::string> keys;
     if (wants_keys) keys = {"ssh-ed25519 AAAA"};
     co_return keys;

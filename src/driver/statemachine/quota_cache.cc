@@ -53,10 +53,8 @@ Task<> QuotaCache::Run() {
 
 Task<> QuotaCache::WaitForFirstTry() {
   SteadyTime deadline = loop_.SteadyNow() + kFirstTryLimit;
-  try {
-    co_await WithDeadline(loop_, deadline, "the first look at the quota", tried_.Wait());
-  } catch (const Error& error) {
-    if (error.verdict() != Verdict::kRetry) throw;
+  bool is_tried = co_await EndsBy(loop_, deadline, "the first look at the quota", tried_.Wait());
+  if (!is_tried) {
     logger_.Warning("Provider {} has not told its quota yet; it counts as unlimited until it does",
                     provider_);
   }
@@ -64,11 +62,7 @@ Task<> QuotaCache::WaitForFirstTry() {
 
 Task<> QuotaCache::WaitForInvalidation() {
   SteadyTime deadline = loop_.SteadyNow() + kMaxAge;
-  try {
-    co_await WithDeadline(loop_, deadline, "waiting", invalidated_.Wait());
-  } catch (const Error& error) {
-    if (error.verdict() != Verdict::kRetry) throw;
-  }
+  co_await EndsBy(loop_, deadline, "a reason to read the quota again", invalidated_.Wait());
 }
 
 Task<> QuotaCache::Refresh() {

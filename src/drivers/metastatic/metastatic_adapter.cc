@@ -217,11 +217,7 @@ Task<> MetastaticAdapter::Run() {
       co_await wake_.Wait();
       continue;
     }
-    try {
-      co_await WithDeadline(environment_.loop, deadline, "waiting", wake_.Wait());
-    } catch (const Error& timeout) {
-      if (timeout.verdict() != Verdict::kRetry) throw;
-    }
+    co_await EndsBy(environment_.loop, deadline, "a change", wake_.Wait());
   }
 }
 

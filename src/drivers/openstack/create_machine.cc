@@ -133,16 +133,10 @@ Task<> AddFloatingIp(Cloud& cloud, StateMachine& machine, const NetworkRoles& ro
   machine.SetState("attaching floating ip");
   if (ip.status != "ACTIVE") {
     SteadyTime deadline = cloud.loop().SteadyNow() + kFloatingIpLimit;
-    std::exception_ptr error;
-    try {
-      co_await WithDeadline(cloud.loop(), deadline, "the floating IP " + ip.address + " becoming active",
-                            WaitFloatingIp(cloud, ip.id));
-    } catch (...) {
-      error = std::current_exception();
-    }
+    std::string what = "the floating IP " + ip.address + " becoming active";
+    bool is_active = co_await EndsBy(cloud.loop(), deadline, what, WaitFloatingIp(cloud, ip.id));
     // The deletion of the server removes the address, too.
-    if (error && VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
-    if (error) throw LaunchError(LaunchError::Kind::kNetwork, MessageOf(error));
+    if (!is_active) throw LaunchError(LaunchError::Kind::kNetwork, what + " timed out");
   }
   AddTo(server, {ip, target->mac});
 }
