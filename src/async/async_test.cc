@@ -7,6 +7,7 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "async/loop.h"
+#include "async/progress.h"
 #include "async/task_group.h"
 #include "base/error.h"
 
@@ -268,6 +269,57 @@ TEST_F(VirtualTimeTest, QueueKeepsOrder) {
   queue.Push(3);
   loop.RunReady();
   EXPECT_EQ(seen, (std::vector<int>{1, 2, 3}));
+}
+
+Task<> WaitForStep(Progress& progress, std::uint64_t number, std::vector<std::uint64_t>& woken) {
+  co_await progress.WaitFor(number);
+  woken.push_back(number);
+}
+
+TEST_F(VirtualTimeTest, ProgressWakesThoseWhoseNumberIsReached) {
+  Progress progress("a step");
+  std::vector<std::uint64_t> woken;
+  for (std::uint64_t number : {3, 1, 2, 3, 0}) group.Spawn("wait", WaitForStep(progress, number, woken));
+  loop.RunReady();
+  EXPECT_EQ(woken, std::vector<std::uint64_t>({0}));
+  progress.Reach(2);
+  progress.Reach(1);
+  EXPECT_EQ(woken.size(), 1u) << "never inside the call";
+  loop.RunReady();
+  EXPECT_EQ(woken, std::vector<std::uint64_t>({0, 1, 2}));
+  group.Spawn("late", WaitForStep(progress, 2, woken));
+  loop.RunReady();
+  EXPECT_EQ(woken.back(), 2u);
+  progress.Reach(10);
+  loop.RunReady();
+  EXPECT_EQ(woken, std::vector<std::uint64_t>({0, 1, 2, 2, 3, 3}));
+}
+
+// Each step runs a fixed number of handlers, however many tasks wait for later ones.
+TEST_F(VirtualTimeTest, AStepOfProgressCostsWhatItWakes) {
+  Progress progress("a step");
+  std::vector<std::uint64_t> woken;
+  for (std::uint64_t number = 1; number <= 1000; ++number)
+    group.Spawn("wait", WaitForStep(progress, number, woken));
+  loop.RunReady();
+  progress.Reach(1);
+  std::size_t alone = loop.RunReady();
+  for (std::uint64_t number = 2; number <= 1000; ++number) {
+    progress.Reach(number);
+    EXPECT_LE(loop.RunReady(), alone);
+  }
+  EXPECT_EQ(woken.size(), 1000u);
+}
+
+TEST_F(VirtualTimeTest, WhoIsCancelledWaitsForNoStep) {
+  Progress progress("a step");
+  std::vector<std::uint64_t> woken;
+  group.Spawn("wait", WaitForStep(progress, 1, woken));
+  loop.RunReady();
+  RunToEnd(loop, group.Stop());
+  progress.Reach(1);
+  loop.RunReady();
+  EXPECT_TRUE(woken.empty());
 }
 
 TEST(BackoffTest, GrowsToItsMaximumAndResets) {

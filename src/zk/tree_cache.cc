@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "async/backoff.h"
+#include "async/progress.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/random.h"
@@ -122,7 +123,7 @@ struct TreeCache::Impl {
   Event connected{"a connection to ZooKeeper"};
   Event round_ended{"a change, or a fault of reading"};
   Event synced{"a complete cache"};
-  WaitList delivered;  // something of the line, or all of it was dropped
+  Progress told{"the cache to catch up"};  // of the numbers of the line; what was dropped counts as told
 
   std::uint64_t round = 0;
   bool is_in_round = false;
@@ -297,7 +298,7 @@ void TreeCache::Impl::EndRound() {
   decided.clear();
   synced.Reset();
   round_ended.Set();
-  delivered.NotifyAll();
+  told.Reach(last_number);
 }
 
 void TreeCache::Impl::Read(const std::string& path, bool is_walk) {
@@ -340,8 +341,7 @@ Task<> TreeCache::Impl::CatchUp() {
     co_await synced.Wait();
     caught_in = round;
     co_await client.Sync(root);
-    std::uint64_t last = last_number;
-    while (caught_in == round && !line.empty() && line.front()->number <= last) co_await delivered.Wait();
+    co_await told.WaitFor(last_number);
   } while (caught_in != round);
 }
 
@@ -365,7 +365,7 @@ void TreeCache::Impl::DeliverSettled() {
         break;
     }
   }
-  if (!delivered.empty()) delivered.NotifyAll();
+  told.Reach(line.empty() ? last_number : line.front()->number - 1);
 }
 
 void TreeCache::Impl::DeliverData(Item& item) {

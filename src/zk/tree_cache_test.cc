@@ -220,6 +220,41 @@ TEST_F(TreeCacheTest, CatchingUpShowsWhatWasWrittenBefore) {
   EXPECT_EQ(view.nodes, Truth());
 }
 
+// The handlers that run while `count` znodes are made and as many tasks, each of which has
+// something else to wait for, catch up.
+std::size_t HandlersToCatchUp(int count) {
+  VirtualTime time;
+  MemoryZk zk(time.loop(), {.latency = milliseconds(10)});
+  auto client = zk.Connect();
+  View view;
+  TreeCache cache(time.loop(), *client, "/r", view);
+  (void)zk.tree().Create(CreateOp{"/r"}, 0, time.loop().Now());
+  cache.Start();
+  time.Run(cache.WaitSynced());
+  TaskGroup waiting(time.loop(), log::Logger("test"));
+  std::size_t handlers = 0;
+  auto step = [&](SteadyTime when) {
+    time.clock().AdvanceTo(when);
+    handlers += time.loop().RunReady();
+  };
+  for (int i = 0; i < count; ++i) {
+    (void)zk.tree().Create(CreateOp{fmt::format("/r/{:06}", i), "x"}, 0, time.loop().Now());
+    waiting.Spawn("catch up", cache.CatchUp());
+    step(time.loop().SteadyNow() + std::chrono::microseconds(5));
+  }
+  while (waiting.size() > 0) step(time.clock().next_timer());
+  EXPECT_EQ(view.nodes.size(), static_cast<std::size_t>(count));
+  time.Run(cache.Stop());
+  return handlers;
+}
+
+// An event wakes those whose moment has come: it costs no more when many wait.
+TEST(TreeCacheCostTest, CatchingUpCostsNoMoreAmongMany) {
+  double few = static_cast<double>(HandlersToCatchUp(50)) / 50;
+  double many = static_cast<double>(HandlersToCatchUp(1500)) / 1500;
+  EXPECT_LE(many, 1.1 * few);
+}
+
 TEST_F(TreeCacheTest, AReconnectionTellsOnlyTheDifferences) {
   Create("/r");
   for (const char* path : {"/r/same", "/r/changed", "/r/gone", "/r/lock"}) Create(path, "1");
