@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "store/node_deletion.h"
 #include "store/paths.h"
 
 namespace nodepool::store {
 namespace {
+
+// How often the deletion of a node is tried while others lock and write it.
+constexpr int kErasures = 10;
 
 Task<> EraseTree(Store& store, std::string path) {
   zk::Result<> removed = co_await zk::DeleteRecursive(store.client(), path);
@@ -46,12 +50,15 @@ Task<std::vector<NodeId>> NodesOf(Store& store, ProviderName provider) {
 }
 
 Task<> EraseNode(Store& store, NodeId id, WallTime now) {
-  auto change = [now](Node& node) {
-    node.SetState(NodeState::kDeleted, now);
-    return Change::kWrite;
-  };
-  co_await store.UpdateUnlockedNode(id, change);
-  co_await EraseTree(store, paths::Node(id));
+  for (int i = 0; i < kErasures; ++i) {
+    std::optional<StoredNode> node = co_await store.ReadNode(id);
+    if (!node) co_return;
+    std::vector<std::string> below = co_await ZnodesBelow(store.client(), id);
+    std::vector<zk::Op> ops = DeletionOf(*node, below, now);
+    zk::MultiResult erased = co_await store.client().Multi(std::move(ops));
+    if (erased.ok()) co_return;
+  }
+  throw Error(Verdict::kConflict, fmt::format("node {}: others keep changing it; try again", id));
 }
 
 }  // namespace nodepool::store

@@ -13,7 +13,7 @@ Task<> EraseUploads(Store& store, ProviderName provider);
 // Of the nodes whose record can be read.
 Task<std::vector<NodeId>> NodesOf(Store& store, ProviderName provider);
 
-// The node with all below it; its state is `deleted` before.
+// The node with all below it, in one transaction. Error(kConflict): others keep changing it.
 Task<> EraseNode(Store& store, NodeId id, WallTime now);
 
 }  // namespace nodepool::store

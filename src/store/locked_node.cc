@@ -1,10 +1,19 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "store/node_deletion.h"
 #include "store/paths.h"
 #include "store/repeat.h"
 #include "store/transaction.h"
 
 namespace nodepool::store {
+namespace {
+
+// How often a removal is tried while others come and go.
+constexpr int kRemovals = 10;
+
+}  // namespace
 
 bool LockedNode::is_held() const { return store_->IsHeld(lock_); }
 
@@ -22,41 +31,32 @@ Task<bool> LockedNode::Update(std::function<Change(Node&)> change) {
 Task<> LockedNode::Unlock() { co_await store_->locker_.Release(lock_); }
 
 Task<> LockedNode::Remove() {
-  std::function<Task<bool>()> attempt = [this] { return store_->TryRemove(node_, lock_); };
-  for (bool is_done = false; !is_done;) is_done = co_await Repeat(store_->loop_, store_->random_, attempt);
+  // At first as if nobody else contended, which needs no look.
+  std::vector<std::string> below{lock_.path, paths::NodeLock(node_.id)};
+  std::function<Task<bool>()> attempt = [&] { return store_->TryRemove(node_, lock_, below); };
+  for (int i = 0; i < kRemovals; ++i) {
+    bool is_done = co_await Repeat(store_->loop_, store_->random_, attempt);
+    if (is_done) co_return;
+  }
+  throw Error(Verdict::kConflict,
+              fmt::format("node {}: others keep locking it while it is removed", node_.id));
 }
 
-Task<bool> Store::TryRemove(StoredNode& node, zk::HeldLock lock) {
+Task<bool> Store::TryRemove(StoredNode& node, zk::HeldLock lock, std::vector<std::string>& below) {
   if (!IsHeld(lock)) {
     throw Error(Verdict::kLostSession,
                 fmt::format("node {}: the session in which it was locked is over", node.id));
   }
-  std::string path = paths::Node(node.id);
-  node.record.SetState(NodeState::kDeleted, loop_.Now());
-  zk::SetOp set{path, ToJson(node.record), node.revision.version};
-  std::vector<zk::Op> ops;
-  ops.emplace_back(set);
-  ops.emplace_back(zk::DeleteOp{lock.path, -1});
-  ops.emplace_back(zk::DeleteOp{paths::NodeLock(node.id), -1});
-  ops.emplace_back(zk::DeleteOp{path, -1});
+  std::vector<zk::Op> ops = DeletionOf(node, below, loop_.Now());
   zk::MultiResult removed = co_await client_.Multi(std::move(ops));
   if (removed.ok()) co_return true;
-
-  if (removed.failed > 0) {
-    // Others contend: they are told by the state and swept away with the rest.
-    zk::Result<zk::Stat> written = co_await client_.Set(set.path, set.data, set.version);
-    if (written) {
-      node.revision = RevisionOf(*written);
-      zk::Result<> deleted = co_await zk::DeleteRecursive(client_, path);
-      if (deleted) co_return true;
-      throw Error(Verdict::kConflict,
-                  fmt::format("node {}: others keep locking it while it is removed", node.id));
-    }
-  }
-  // The record itself was the obstacle: gone, or newer than we know.
-  zk::Result<zk::Stat> now = co_await client_.Exists(path);
+  // Gone, or newer than we know, or others have come or left.
+  zk::Result<zk::Stat> now = co_await client_.Exists(paths::Node(node.id));
   if (!now) co_return true;
   node.revision = RevisionOf(*now);
+  below = co_await ZnodesBelow(client_, node.id);
+  bool is_ours = below.empty() || std::ranges::find(below, lock.path) != below.end();
+  if (!is_ours) throw Error(Verdict::kLostSession, fmt::format("node {}: the lock is gone", node.id));
   co_return false;
 }
 

@@ -300,8 +300,9 @@ class Store {
   Task<> Make(std::string path);  // an empty znode; kNotFound when its parent is missing
   // Removes it with all below it.
   Task<> RemoveAll(std::string path);
-  // Removes a node in one transaction, or in steps when others contend. False: try again.
-  Task<bool> TryRemove(StoredNode& node, zk::HeldLock lock);
+  // Removes a node with what is below it, in one transaction. False: try again, with `below` and
+  // the version as they are now.
+  Task<bool> TryRemove(StoredNode& node, zk::HeldLock lock, std::vector<std::string>& below);
   Task<bool> TryRemoveEmpty(NodeId id);
 
   struct Contender {

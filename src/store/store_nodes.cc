@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "store/node_deletion.h"
 #include "store/read_locked.h"
 #include "store/transaction.h"
 
@@ -97,16 +98,8 @@ Task<bool> Store::TryRemoveEmpty(NodeId id) {
   if (!node || !node->data.empty()) co_return false;
   std::vector<zk::Op> ops;
   ops.emplace_back(zk::CheckOp{path, node->stat.version});
-  zk::Result<zk::Children> children = co_await client_.GetChildren(path);
-  if (!children) co_return false;
-  for (const std::string& child : children->names) {
-    std::string child_path = path + "/" + child;
-    zk::Result<zk::Children> contenders = co_await client_.GetChildren(child_path);
-    if (!contenders) co_return false;
-    for (const std::string& name : contenders->names)
-      ops.emplace_back(zk::DeleteOp{child_path + "/" + name, -1});
-    ops.emplace_back(zk::DeleteOp{child_path, -1});
-  }
+  std::vector<std::string> below = co_await ZnodesBelow(client_, id);
+  for (const std::string& znode : below) ops.emplace_back(zk::DeleteOp{znode, -1});
   ops.emplace_back(zk::DeleteOp{path, -1});
   zk::MultiResult removed = co_await client_.Multi(std::move(ops));
   co_return removed.ok();

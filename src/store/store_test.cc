@@ -314,29 +314,6 @@ TEST_F(StoreTest, RequestLocksAreRemovedWithTheirRequest) {
   w.Run(w.store.RemoveRequestLock(request.id()));
 }
 
-// coordination.11.9
-TEST_F(StoreTest, RemovingANodeIsOneWrite) {
-  LockedNode node = NewNode();
-  std::vector<std::string> order;
-  EXPECT_EQ(Writes([&] { w.Run(node.Remove()); }), 1u);
-  EXPECT_FALSE(w.Exists(NodePath(node)));
-  w.Run(node.Remove());
-}
-
-TEST_F(StoreTest, RemovingANodeSweepsAwayThoseWhoWait) {
-  LockedNode node = NewNode();
-  w.Put(NodePath(node) + "/lock/33333333333333333333333333333333__lock__0000000007", "");
-  w.Run(node.Remove());
-  EXPECT_FALSE(w.Exists(NodePath(node)));
-}
-
-TEST_F(StoreTest, RemovingANodeThatOthersWroteGoesThrough) {
-  LockedNode node = NewNode();
-  w.Put(NodePath(node), "garbage");
-  w.Run(node.Remove());
-  EXPECT_FALSE(w.Exists(NodePath(node)));
-}
-
 // D-07 and coordination.6.5: neither locking nor looking resurrects a node.
 TEST_F(StoreTest, AVanishedNodeLeavesNothingBehind) {
   LockedNode node = NewNode();
@@ -376,16 +353,6 @@ TEST_F(StoreTest, AMalformedNodeIsAnErrorAndUnlocked) {
     EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.ReadNode(id)); }), Verdict::kInvalid) << data;
     EXPECT_TRUE(w.Run(w.store.NodeContenders(id)).empty()) << data;
   }
-}
-
-// coordination.17.21
-TEST_F(StoreTest, OnlyAnEmptyNodeIsRemovedAsEmpty) {
-  w.Put("/nodepool/nodes/0000000001/lock/44444444444444444444444444444444__lock__0000000000", "");
-  w.Put("/nodepool/nodes/0000000002", "{}");
-  w.Run(w.store.RemoveEmptyNode(NodeId("0000000001")));
-  w.Run(w.store.RemoveEmptyNode(NodeId("0000000002")));
-  w.Run(w.store.RemoveEmptyNode(NodeId("0000000003")));
-  EXPECT_EQ(w.Children("/nodepool/nodes"), std::vector<std::string>{"0000000002"});
 }
 
 TEST_F(StoreTest, UpdatingWithoutALockFollowsOtherWriters) {
