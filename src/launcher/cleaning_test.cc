@@ -186,6 +186,22 @@ TEST_F(CleaningTest, ZnodeWithoutDataIsRemoved) {  // LA-89, coordination.17.21
   EXPECT_TRUE(Await([&] { return Children("/nodepool/nodes").empty(); }, seconds(65)));
 }
 
+// D-06: another program that locked a node which was just removed has made it anew and written
+// its state. No driver could delete it; its age tells that nobody is about to write the rest.
+TEST_F(CleaningTest, DeadNodeWithoutProviderIsRemovedByAge) {
+  StartLauncher();
+  auto without_provider = [](Node& node) { node.provider = ProviderName(); };
+  NodeId dead = AddNode(NodeState::kDeleting, without_provider);
+  NodeId held = AddNode(NodeState::kHold, without_provider);
+  NodeId locked = AddNode(NodeState::kDeleting, without_provider);
+  Put("/nodepool/nodes/" + locked.value + "/lock/0123456789abcdef0123456789abcdef__lock__0000000000", "");
+  time_.Advance(minutes(5) - seconds(1));
+  EXPECT_TRUE(Read(dead));
+  EXPECT_TRUE(Await([&] { return !Read(dead); }, seconds(62)));
+  time_.Advance(minutes(10));
+  EXPECT_TRUE(Read(held) && Read(locked));
+}
+
 // D-06 in place of BB-26: what nobody contends for goes with its request, also when
 // another launcher served it; what somebody holds stays.
 TEST_F(CleaningTest, LockDirectoriesOfVanishedRequests) {  // BB-26, D-06, coordination.17.26

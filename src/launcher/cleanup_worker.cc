@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "async/deadline.h"
+#include "async/shield.h"
+#include "launcher/deleted_node_worker.h"
 #include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {
@@ -32,8 +34,8 @@ Task<> CleanupWorker::Run() {
 Task<> CleanupWorker::Pass() {
   using Step = Task<> (CleanupWorker::*)();
   constexpr Step kSteps[] = {&CleanupWorker::LeakedResources, &CleanupWorker::MaxReadyAge,
-                             &CleanupWorker::MaxHoldAge, &CleanupWorker::UnfinishedNodes,
-                             &CleanupWorker::EmptyNodes};
+                             &CleanupWorker::MaxHoldAge,      &CleanupWorker::UnfinishedNodes,
+                             &CleanupWorker::EmptyNodes,      &CleanupWorker::NodesWithoutProvider};
   for (Step step : kSteps) {
     std::exception_ptr error;
     try {
@@ -154,6 +156,44 @@ Task<> CleanupWorker::EmptyNodes() {
     bool is_removed = co_await context_.store.RemoveEmptyNode(id);
     if (is_removed) context_.metrics.Add(stats::kCleaned, {"empty_node"});
   }
+}
+
+// Another program that locks a node which was just removed makes its znode anew, and may write
+// its state, but it knows neither provider nor machine (D-06).
+bool CleanupWorker::IsOwnerless(const Node& node) const {
+  bool is_dead = node.state && (*node.state == NodeState::kInit || IsGarbageWhenUnlocked(*node.state));
+  return is_dead && node.provider.value.empty() &&
+         context_.loop.Now() - node.state_time >= context_.intervals.init_node_age;
+}
+
+Task<> CleanupWorker::NodesWithoutProvider() {
+  std::vector<NodeId> due;
+  for (const NodeId& id : context_.nodes.OfProvider(ProviderName())) {
+    const store::StoredNode* node = context_.nodes.Find(id);
+    if (!node->is_locked() && IsOwnerless(node->record)) due.push_back(id);
+  }
+  for (const NodeId& id : due) co_await RemoveIfOwnerless(id);
+}
+
+Task<> CleanupWorker::RemoveIfOwnerless(NodeId id) {
+  auto node = co_await context_.store.TryLockNode(id);
+  if (!node) co_return;
+  if (!IsOwnerless(node->record())) co_return co_await node->Unlock();
+  std::string state(ToString(*node->record().state));
+  std::exception_ptr error;
+  try {
+    co_await node->Remove();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) {
+    co_await IgnoreCancellation();
+    if (node->is_held()) co_await node->Unlock();
+    std::rethrow_exception(error);
+  }
+  context_.metrics.Add(stats::kCleaned, {"unfinished_node"});
+  logger_.About({"", "", id.value})
+      .Info("Removed: it was {} and named no provider that could delete it", state);
 }
 
 }  // namespace nodepool::launcher

@@ -8,8 +8,9 @@
 namespace nodepool::launcher {
 
 // What no event announces, once a minute (launcher.md 22): leaked resources, nodes
-// past their age, `init` nodes nobody finished (D-34), znodes without data. A task
-// that fails does not stop the others.
+// past their age, `init` nodes nobody finished (D-34), znodes without data and dead
+// nodes without a provider, which no driver deletes. A task that fails does not stop
+// the others.
 class CleanupWorker {
  public:
   CleanupWorker(Context& context, ProviderManager& providers, Ledger& ledger);
@@ -25,10 +26,13 @@ class CleanupWorker {
   Task<> MaxHoldAge();
   Task<> UnfinishedNodes();
   Task<> EmptyNodes();
+  Task<> NodesWithoutProvider();
   Task<> LeakedResources();
   bool IsPastReadyAge(const Node& node) const;
   bool IsPastHoldAge(const Node& node) const;
   bool IsUnfinished(const store::StoredNode& node) const;
+  bool IsOwnerless(const Node& node) const;
+  Task<> RemoveIfOwnerless(NodeId id);
   // Locks the node and marks it `deleting` if `applies` still holds for its record;
   // counted as `kind`.
   Task<> MarkDeleting(NodeId id, std::string kind, std::string why, std::function<bool(const Node&)> applies);

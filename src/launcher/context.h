@@ -29,7 +29,7 @@ struct Intervals {
   Duration yield_after = std::chrono::minutes(2);
   Duration refusal_memory = std::chrono::minutes(5);  // longer than a request takes to make way
   Duration reuse_retry = std::chrono::minutes(1);     // of a free node that could not be had
-  Duration init_node_age = std::chrono::minutes(5);
+  Duration init_node_age = std::chrono::minutes(5);   // also of one without a provider
   Duration min_ready_holdoff = std::chrono::seconds(60);
   Duration provider_start_timeout = std::chrono::seconds(60);
   Duration provider_probe = std::chrono::seconds(10);  // of a driver that failed to answer (D-26)
