@@ -249,6 +249,10 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   if (cached == nullptr) co_return;
   RequestId request = cached->record.allocated_to;
   if (ledger_.IsClaimed(id)) co_return;
+  // The cache may lag behind a consumer that has the node already, or is done with it.
+  auto seen = co_await context_.store.ReadNode(id);
+  bool is_left = seen && seen->record.state == NodeState::kReady && seen->record.allocated_to == request;
+  if (!is_left || ledger_.IsClaimed(id)) co_return;
   // The lock first: whoever fulfils the request gives it up with that. Somebody else may free the node
   // meanwhile; a handler of ours that took it then would give it away with our attempt still in line.
   std::optional<store::LockedNode> node;

@@ -19,11 +19,11 @@ void LostRequests::Start() {
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
         if (after != nullptr) return Suspect(id);
         suspects_.erase(id);
-        if (served_.contains(id)) RemoveDirectory(id);
+        RemoveIfServed(id);
       }));
   registrations_.push_back(context_.request_locks.OnChange([this](const RequestId& id) {
     Suspect(id);
-    if (served_.contains(id) && context_.requests.Find(id) == nullptr) RemoveDirectory(id);
+    RemoveIfServed(id);
   }));
   for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
   loops_.Spawn("watch for lost requests", Watch());
@@ -34,6 +34,11 @@ Task<> LostRequests::Stop() {
   registrations_.clear();
   co_await loops_.Stop();
   co_await resets_.Stop();
+}
+
+void LostRequests::Served(const RequestId& id) {
+  served_.insert(id);
+  RemoveIfServed(id);
 }
 
 bool LostRequests::IsLost(const RequestId& id) const {
@@ -58,17 +63,27 @@ Task<> LostRequests::Watch() {
     co_await context_.loop.SleepFor(context_.intervals.lost_request_grace);
     for (const RequestId& id : suspects) {
       if (!IsLost(id) || !under_way_.insert(id).second) continue;
-      resets_.Spawn("reset lost request", {"", id.value, ""}, Reset(id));
+      resets_.Spawn("reset lost request", {"", id.value, ""}, Guarded(id, Reset(id)));
     }
   }
 }
 
+Task<> LostRequests::Guarded(RequestId id, Task<> work) {
+  std::exception_ptr error;
+  try {
+    co_await std::move(work);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  under_way_.erase(id);
+  if (changed_.erase(id) > 0) RemoveIfServed(id);
+  if (error) std::rethrow_exception(error);
+}
+
 Task<> LostRequests::Reset(RequestId id) {
-  struct Done {
-    std::set<RequestId>& under_way;
-    RequestId id;
-    ~Done() { under_way.erase(id); }
-  } done{under_way_, id};
+  // The cache may lag by more than the grace; a look costs less than a lock.
+  auto found = co_await context_.store.ReadRequest(id);
+  if (!found || found->record.state != RequestState::kPending) co_return;
   auto request = co_await context_.store.TryLockRequest(id);
   if (!request) co_return;
   if (request->record().state != RequestState::kPending) co_return co_await request->Unlock();
@@ -101,8 +116,22 @@ Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
     record.Free();
     return Change::kWrite;
   };
-  co_await node->Update(free);
-  co_await node->Unlock();
+  bool is_gone = false;
+  try {
+    co_await node->Update(free);
+  } catch (const Error& error) {
+    if (error.verdict() != Verdict::kNotFound) throw;
+    is_gone = true;
+  }
+  if (is_gone) {
+    logger_.About({"", request.value, id.value}).Debug("The node of a lost request is gone");
+  } else {
+    co_await node->Unlock();
+  }
+}
+
+void LostRequests::RemoveIfServed(const RequestId& id) {
+  if (served_.contains(id) && context_.requests.Find(id) == nullptr) RemoveDirectory(id);
 }
 
 void LostRequests::RemoveDirectory(const RequestId& id) {
@@ -111,19 +140,20 @@ void LostRequests::RemoveDirectory(const RequestId& id) {
     served_.erase(id);
     return;
   }
-  if (!directory->second.contenders.empty() || !under_way_.insert(id).second) return;
-  resets_.Spawn("remove request lock", {"", id.value, ""}, RemoveNow(id));
+  if (!directory->second.contenders.empty()) return;
+  if (!under_way_.insert(id).second) {
+    changed_.insert(id);
+    return;
+  }
+  resets_.Spawn("remove request lock", {"", id.value, ""}, Guarded(id, RemoveNow(id)));
 }
 
+// Not removed: somebody contends whom the cache does not show yet, and will leave.
 Task<> LostRequests::RemoveNow(RequestId id) {
-  struct Done {
-    std::set<RequestId>& under_way;
-    RequestId id;
-    ~Done() { under_way.erase(id); }
-  } done{under_way_, id};
-  served_.erase(id);
   bool is_removed = co_await context_.store.RemoveRequestLock(id);
-  if (is_removed) context_.metrics.Add(stats::kCleaned, {"request_lock"});
+  if (!is_removed) co_return;
+  served_.erase(id);
+  context_.metrics.Add(stats::kCleaned, {"request_lock"});
 }
 
 // The net for directories whose launcher is gone: those without a request and

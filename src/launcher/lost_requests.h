@@ -21,8 +21,8 @@ class LostRequests {
   Task<> Stop();
   void SessionLost() { resets_.CancelAll(); }
 
-  // The request was ours: its lock directory goes as soon as it does.
-  void Served(const RequestId& id) { served_.insert(id); }
+  // The request was ours: its lock directory goes as soon as it does, at once when it is gone.
+  void Served(const RequestId& id);
 
  private:
   void Suspect(const RequestId& id);
@@ -31,6 +31,10 @@ class LostRequests {
   Task<> Sweep();
   Task<> Reset(RequestId id);
   Task<> FreeNode(NodeId node, RequestId request);
+  // Keeps others off a request while `work` deals with it; what happened to its lock directory
+  // meanwhile is looked at then.
+  Task<> Guarded(RequestId id, Task<> work);
+  void RemoveIfServed(const RequestId& id);
   void RemoveDirectory(const RequestId& id);
   Task<> RemoveNow(RequestId id);
 
@@ -39,6 +43,7 @@ class LostRequests {
   std::set<RequestId> suspects_;
   std::set<RequestId> served_;
   std::set<RequestId> under_way_;
+  std::set<RequestId> changed_;  // while they were under way
   Event suspected_{"a lost request"};
   TaskGroup loops_;
   TaskGroup resets_;

@@ -78,7 +78,12 @@ Task<std::optional<LockedRequest>> Store::TryLockRequest(RequestId id) {
   zk::Result<zk::NodeData> before = co_await Get(paths::Request(id));
   if (!before) co_return std::nullopt;
   co_await Ensure(std::string(paths::kRequestLocks));
-  std::optional<zk::HeldLock> lock = co_await locker_.TryAcquire(paths::RequestLock(id));
+  std::optional<zk::HeldLock> lock;
+  try {
+    lock = co_await locker_.TryAcquire(paths::RequestLock(id));
+  } catch (const Error& error) {
+    if (error.verdict() != Verdict::kNotFound) throw;
+  }
   if (!lock) co_return std::nullopt;
   co_await StayAwake();
   std::optional<StoredRequest> request = co_await ReadLocked<StoredRequest>(id, *lock);
