@@ -29,13 +29,20 @@ struct Settings {
   int nodes = 0;    // that exist beside the load
   int waiting = 0;  // requests that nobody can serve now
   int idle_seconds = 0;
+  bool tls = false;  // between the launcher and ZooKeeper
 };
 
-std::string Configuration(int port) {
+std::string Configuration(const testing::ZooKeeperServer& server, bool tls) {
+  std::string files;
+  if (tls) {
+    zk::TlsFiles own = server.client_files();
+    files = fmt::format("zookeeper-tls: {{cert: {}, key: {}, ca: {}}}", own.cert, own.key, own.ca);
+  }
   return fmt::format(R"(
 zookeeper-servers:
   - host: 127.0.0.1
     port: {}
+{}
 webapp: {{listen_address: 127.0.0.1, port: 0}}
 labels:
   - name: small
@@ -58,14 +65,15 @@ providers:
       - name: main
         nodes: [{{name: 127.0.0.1, connection-port: 1, labels: waiting}}]
 )",
-                     port);
+                     tls ? server.tls_port() : server.port(), files);
 }
 
 // A launcher as a child process; dies with the benchmark.
 class LauncherProcess {
  public:
-  LauncherProcess(const std::string& program, const std::string& directory, int port) {
-    std::ofstream(directory + "/nodepool.yaml") << Configuration(port);
+  LauncherProcess(const std::string& program, const std::string& directory,
+                  const std::string& configuration) {
+    std::ofstream(directory + "/nodepool.yaml") << configuration;
     std::string config = directory + "/nodepool.yaml", log = directory + "/launcher.log";
     pid_ = fork();
     if (pid_ != 0) return;
@@ -219,12 +227,13 @@ int Main(Settings settings) {
   testing::ZooKeeperServer::Options options;
   options.tick_time = 2000;
   options.min_session_timeout = 4000;
+  options.tls = settings.tls;
   testing::ZooKeeperServer server(options);
   server.Start();
   char directory[] = "/tmp/nodepool-load-XXXXXX";
   if (mkdtemp(directory) == nullptr) return 1;
   {
-    LauncherProcess launcher(settings.launcher, directory, server.port());
+    LauncherProcess launcher(settings.launcher, directory, Configuration(server, settings.tls));
     Loop loop;
     SystemRandom random;
     zk::WireOptions wire;
@@ -252,6 +261,7 @@ int main(int argc, char** argv) {
   app.add_option("--idle-seconds", settings.idle_seconds,
                  "first measure the idle launcher for so long; 0: do not")
       ->capture_default_str();
+  app.add_flag("--tls", settings.tls, "the launcher talks to ZooKeeper through TLS");
   CLI11_PARSE(app, argc, argv);
   return nodepool::bench::Main(settings);
 }

@@ -37,13 +37,15 @@ Ledger::Ledger(store::NodeCache& nodes)
 Ledger::EntryId Ledger::Commit(const PoolKey& pool, Resources need) {
   sched::Add(by_pool_[pool], need);
   sched::Add(by_provider_[pool.provider], need);
-  entries_.emplace(++last_id_, Entry{pool, std::move(need)});
+  entries_.emplace(++last_id_, Entry{pool, std::move(need), {}});
   return last_id_;
 }
 
 void Ledger::SetNode(EntryId entry, const NodeId& node) {
-  if (!entries_.contains(entry)) return;
+  auto it = entries_.find(entry);
+  if (it == entries_.end()) return;
   if (nodes_.Find(node) != nullptr) return Release(entry);
+  it->second.node = node;
   by_node_[node] = entry;
 }
 
@@ -53,8 +55,8 @@ void Ledger::Release(EntryId id) {
   const Entry& entry = it->second;
   TakeBack(by_pool_, entry.pool, entry.need);
   TakeBack(by_provider_, entry.pool.provider, entry.need);
+  if (entry.node) by_node_.erase(*entry.node);
   entries_.erase(it);
-  std::erase_if(by_node_, [id](const auto& node) { return node.second == id; });
 }
 
 const Resources& Ledger::PendingIn(const PoolKey& pool) const { return FindOrEmpty(by_pool_, pool); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -77,6 +78,7 @@ class Ledger {
   struct Entry {
     PoolKey pool;
     Resources need;
+    std::optional<NodeId> node;  // its key in by_node_
   };
 
   store::NodeCache& nodes_;

@@ -20,11 +20,12 @@ void MinReady::Start() {
         RequestChanged(id, before, after);
       }));
   registrations_.push_back(context_.nodes.OnChange(
-      [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
+      [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
         bool was_free = before != nullptr && before->record.is_free();
         bool is_free = after != nullptr && after->record.is_free();
         if (was_free != is_free) wake_.Set();
-        node_changed_.NotifyAll();
+        auto waiting = node_changed_.extract(id);
+        if (!waiting.empty()) waiting.mapped().NotifyAll();
       }));
   registrations_.push_back(context_.images.OnChange([this](const ImageName&) { wake_.Set(); }));
   for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, nullptr, &request);
@@ -183,7 +184,7 @@ Task<> MinReady::AwaitSeenFree(NodeId node, RequestId request) {
   while (true) {
     const store::StoredNode* cached = context_.nodes.Find(node);
     if (cached == nullptr || cached->record.allocated_to != request) co_return;
-    co_await node_changed_.Wait();
+    co_await node_changed_[node].Wait();
   }
 }
 

@@ -47,7 +47,7 @@ class MinReady {
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers, until gone or failed
   std::map<LabelName, SteadyTime> held_off_;       // after a failure (D-27)
   Event wake_{"a change of ready nodes"};
-  WaitList node_changed_;
+  std::map<NodeId, WaitList> node_changed_;  // who waits for the next change of which
   TaskGroup tasks_;
   std::vector<zk::Registration> registrations_;
 };

@@ -165,7 +165,7 @@ Resources PoolWorker::UsedBy(const PoolKey& pool) const {
     auto offered = config->second->labels.find(label);
     if (offered == config->second->labels.end()) continue;
     Resources need = LabelViewOf(*offered->second).need;
-    for (int i = 0; i < count; ++i) sched::Add(used, need);
+    sched::Add(used, need, count);
   }
   return used;
 }

@@ -7,6 +7,9 @@
 namespace nodepool::launcher {
 namespace {
 
+// Between two looks at a cache that lags.
+constexpr Duration kLongestLook = std::chrono::seconds(8);
+
 // Whether a change of a node can alter what can be handed out or launched.
 bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* after) {
   if (before == nullptr || after == nullptr) return true;
@@ -14,6 +17,19 @@ bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* a
   bool is_available = after->record.is_free() && !after->is_locked();
   return was_available != is_available || before->record.resources != after->record.resources ||
          before->record.tenant_name != after->record.tenant_name || before->record.type != after->record.type;
+}
+
+// Whether the request is another than its cached version. False when that cannot be told now.
+Task<bool> HasChanged(store::Store& store, RequestId id, std::int64_t cached_mzxid) {
+  std::exception_ptr error;
+  try {
+    auto now = co_await store.ReadRequest(std::move(id));
+    co_return !now || now->revision.mzxid != cached_mzxid;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  co_return false;
 }
 
 }  // namespace
@@ -102,11 +118,19 @@ void Scheduler::HandlerEnded(const RequestId& id) {
 }
 
 // Puts a request back in line when it is out of our hands again. The cache may not
-// show yet what we just wrote; then its next event, or a moment later we, look again.
+// show yet what we just wrote: among very many requests it lags by minutes, and whoever
+// trusted it then would try to accept the request again and again.
 Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
-  const store::StoredRequest* cached = context_.requests.Find(id);
-  if (cached != nullptr && cached->revision.mzxid == seen_mzxid) {
-    co_await context_.loop.SleepFor(std::chrono::seconds(1));
+  auto is_as_seen = [&] {
+    const store::StoredRequest* cached = context_.requests.Find(id);
+    return cached != nullptr && cached->revision.mzxid == seen_mzxid;
+  };
+  if (is_as_seen()) co_await context_.loop.SleepFor(std::chrono::seconds(1));
+  bool does_cache_lag = is_as_seen();
+  if (does_cache_lag) does_cache_lag = co_await HasChanged(context_.store, id, seen_mzxid);
+  for (Duration pause = std::chrono::seconds(1); does_cache_lag && is_as_seen();
+       pause = std::min(2 * pause, kLongestLook)) {
+    co_await context_.loop.SleepFor(pause);
   }
   under_way_.erase(id);
   RequestChanged(id, context_.requests.Find(id));

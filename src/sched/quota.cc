@@ -10,8 +10,8 @@ double AmountOf(const Resources& amount, const std::string& resource) {
 
 }  // namespace
 
-void Add(Resources& amount, const Resources& more) {
-  for (const auto& [resource, value] : more) amount[resource] += value;
+void Add(Resources& amount, const Resources& more, int times) {
+  for (const auto& [resource, value] : more) amount[resource] += value * times;
 }
 
 void Subtract(Resources& amount, const Resources& less) {

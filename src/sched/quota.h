@@ -6,7 +6,7 @@
 // that is absent is unlimited.
 namespace nodepool::sched {
 
-void Add(Resources& amount, const Resources& more);
+void Add(Resources& amount, const Resources& more, int times = 1);
 void Subtract(Resources& amount, const Resources& less);
 
 // What is missing by resource when `need` comes on top of `used` under `limit`;
