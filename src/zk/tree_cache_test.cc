@@ -297,6 +297,8 @@ struct WalkFault {
   Duration latency;
 };
 
+constexpr std::size_t kOperationsOfTheWalk = 6;
+
 void ExpectRepeated(WalkFault at) {
   VirtualTime time;
   MemoryZk zk(time.loop(), {.latency = at.latency});
@@ -311,6 +313,8 @@ void ExpectRepeated(WalkFault at) {
   TreeCache cache(time.loop(), faulty, "/r", view);
   cache.Start();
   time.Run(cache.WaitSynced());
+  ASSERT_GT(faulty.calls().size(), kOperationsOfTheWalk) << "the walk, and what was repeated";
+  EXPECT_EQ(faulty.calls()[at.operation].fault, at.fault);
   EXPECT_EQ(view.nodes.size(), 3u);
   EXPECT_EQ(view.times_synced, 1);
   time.Run(cache.Stop());
@@ -321,7 +325,7 @@ TEST(TreeCacheFaultTest, AnyFailureOfTheWalkIsRepeated) {
     for (Verdict verdict : {Verdict::kRetry, Verdict::kFail}) {
       // Answers come before or after the next attempt begins.
       for (Duration latency : {seconds(0), seconds(2)}) {
-        for (std::size_t n = 0; n < 6; ++n) ExpectRepeated({fault, verdict, n, latency});
+        for (std::size_t n = 0; n < kOperationsOfTheWalk; ++n) ExpectRepeated({fault, verdict, n, latency});
       }
     }
   }

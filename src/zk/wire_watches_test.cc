@@ -96,9 +96,13 @@ TEST_F(WireWatchesTest, LostSessionSpendsOneShotsOnly) {
 }
 
 TEST_F(WireWatchesTest, RegistrationOutlivesItsTable) {
-  Registration registration = table->AddLasting(WatchMode::kPersistent, "/a", log.watcher());
+  auto watched = std::make_shared<int>();
+  Watcher watcher = [watched, tell = log.watcher()](const WatchEvent& event) { tell(event); };
+  Registration registration = table->AddLasting(WatchMode::kPersistent, "/a", std::move(watcher));
   table.reset();
   registration.Reset();
+  EXPECT_EQ(watched.use_count(), 1) << "nothing keeps the watcher";
+  EXPECT_THAT(log.events(), ElementsAre());
 }
 
 }  // namespace
