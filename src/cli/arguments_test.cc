@@ -42,6 +42,7 @@ TEST_F(ArgumentsTest, WithoutASubcommandPrintsHelpAndFails) {
   EXPECT_EQ(err_.str(), "");
 }
 
+// operations.16.1
 TEST_F(ArgumentsTest, UsageErrorsGoToStandardErrorWithStatusTwo) {
   for (std::vector<std::string> bad :
        std::vector<std::vector<std::string>>{{"bogus"},
@@ -81,6 +82,7 @@ TEST_F(ArgumentsTest, AUsageErrorIsToldAfterTheWholeUsage) {
   }
 }
 
+// operations.16.1
 TEST_F(ArgumentsTest, HelpAndVersionGoToStandardOutput) {
   EXPECT_EQ(Parse({"--help"}), 0);
   EXPECT_THAT(out_.str(), HasSubstr("request-list"));

@@ -91,7 +91,7 @@ TEST_F(ImageCommandTest, Listings) {
   EXPECT_EQ(our_writes(), before);
 }
 
-// B-cli-pause, B-cli-status
+// B-cli-pause, B-cli-status, operations.16.6
 TEST_F(ImageCommandTest, PausedAndAskedFor) {
   Configure();
   EXPECT_EQ(time_.Run(PauseImage(context_, ImageName("deb-12"))), 1);

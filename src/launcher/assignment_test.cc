@@ -7,7 +7,24 @@ using std::chrono::seconds;
 
 class AssignmentTest : public LauncherTest {};
 
-TEST_F(AssignmentTest, ServesARequestFromCreationToDeletion) {  // coordination.17.6, BB-09, D-10
+TEST_F(AssignmentTest, NodesAreUnlockedWhenTheRequestBecomesFulfilled) {  // BB-09
+  StartLauncher();
+  std::optional<std::size_t> contenders;
+  zk_.tree().OnChange([&](const zk::WatchEvent& event) {
+    zk::Result<zk::NodeData> changed = zk_.tree().Get(event.path);
+    if (!changed || !event.path.starts_with("/nodepool/requests/")) return;
+    Expected<NodeRequest> request = ParseNodeRequest(changed->data, time_.loop().Now());
+    if (!request || request->state != RequestState::kFulfilled || contenders) return;
+    contenders = 0;
+    for (const NodeId& node : request->nodes)
+      *contenders += zk_.tree().GetChildren("/nodepool/nodes/" + node.value + "/lock")->names.size();
+  });
+  RequestId id = Request({"small", "large"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  EXPECT_EQ(contenders, 0u);
+}
+
+TEST_F(AssignmentTest, ServesARequestFromCreationToDeletion) {  // coordination.17.6, D-10
   StartLauncher();
   RequestId id = Request({"small"}, [](NodeRequest& request) { request.tenant_name = "t1"; });
   ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));

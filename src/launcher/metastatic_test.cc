@@ -157,6 +157,18 @@ TEST_F(MetastaticTest, ManyRequestsAtOnceTakeNoMoreBackingNodesThanTheyNeed) {  
   EXPECT_EQ(places.size(), 7u);
 }
 
+TEST_F(MetastaticTest, ThePoolAnnouncesItsPriority) {  // M-basic
+  Load("max-parallel-jobs: 2", "priority: 7, ");
+  StartLauncher();
+  std::map<std::string, std::int64_t> priorities;
+  for (const std::string& name : Children("/nodepool/components/pool")) {
+    auto data = time_.Run(client_->Get("/nodepool/components/pool/" + name));
+    Component pool = *ParseComponent(ComponentKind::kPool, data->data);
+    priorities[pool.provider_name.value] = pool.priority;
+  }
+  EXPECT_EQ(priorities, (std::map<std::string, std::int64_t>{{"cloud", 100}, {"meta", 7}}));
+}
+
 TEST_F(MetastaticTest, MaxServersOfThePoolLimitsUserNodes) {  // M-basic
   Load("max-parallel-jobs: 2", "max-servers: 3, ");
   StartLauncher();

@@ -79,6 +79,17 @@ TEST_F(MinReadyTest, BacksOffAtCapacity) {  // D-27
   EXPECT_LE(children->stat.cversion, 2 * (1 + 2 * 6));
 }
 
+TEST_F(MinReadyTest, ChangedCapacityEndsTheBackOff) {  // D-27
+  AddPool("cloud", "main", {"small"}).max_servers = 1;
+  label_config("small").min_ready = 1;
+  StartLauncher();
+  auto nodes = Use({"small"});
+  time_.Advance(seconds(5));
+  EXPECT_EQ(FreeNodes(), 0);
+  Return(nodes);
+  EXPECT_TRUE(Await([&] { return FreeNodes() == 1; }, seconds(10)));
+}
+
 // Two labels that do not fit together must not displace each other in turn.
 TEST_F(MinReadyTest, NoNodeIsDeletedForIt) {  // LA-24
   AddPool("cloud", "main", {"small", "large"}).max_servers = 1;

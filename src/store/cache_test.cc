@@ -168,7 +168,11 @@ TEST(NodeCache, KnowsContendersWithoutReadingAnything) {  // OT-7
   LockedNode node = w.Run(w.store.CreateLockedNode(InitNode(), ToState(NodeState::kBuilding)));
   Following<NodeCache> following(w);
   ASSERT_NE(following.cache.Find(node.id()), nullptr);
-  EXPECT_TRUE(following.cache.Find(node.id())->is_locked());
+  EXPECT_EQ(following.cache.Find(node.id())->contenders.size(), 1u);
+  w.memory.Disconnect(*w.client);
+  w.memory.Reconnect(*w.client);
+  w.Run(following.cache.WaitSynced());
+  EXPECT_EQ(following.cache.Find(node.id())->contenders.size(), 1u) << "the tree was read again";
   bool was_locked = false;
   bool is_locked = true;
   zk::Registration registration =

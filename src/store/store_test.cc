@@ -65,7 +65,7 @@ TEST_F(StoreTest, AcceptingANewRequestIsOneWrite) {
   EXPECT_TRUE(w.Children("/nodepool/requests-lock/200-0000000000").empty());
 }
 
-// coordination.17.14 and 17.16: a lock directory that exists, and a name that is no
+// A lock directory that exists, and a name that is no
 // contender in it.
 TEST_F(StoreTest, AcceptingARequestLockedBeforeKeepsItsDirectory) {
   StoredRequest seen = NewRequest();

@@ -350,6 +350,7 @@ TEST_F(WireServerTest, CancelledOperationsLeaveTheOthersAlone) {
   EXPECT_THAT(log.events(), ElementsAre()) << "a caller that is gone sets no watch";
 }
 
+// configuration.17.14
 TEST_F(WireServerTest, IPv6Loopback) {
   TestClient other(*this, OptionsFor({"[::1]", server->port()}));
   EXPECT_TRUE(Await(other->Exists(root)));

@@ -337,7 +337,7 @@ TEST_F(FloatingIpTest, IsMadeAndRemovedWithTheServer) {
   EXPECT_EQ(imposter.Counts().at("DELETE /network/v2.0/floatingips/ID"), 1);
 }
 
-// O-auto-fip
+// LA-70, O-auto-fip
 TEST_F(FloatingIpTest, IsNotMadeWhereNotWanted) {
   pool->auto_floating_ip = false;
   Start();

@@ -221,7 +221,19 @@ TEST_F(StaticProviderTest, FollowsTheConfiguration) {
   EXPECT_EQ(launcher.nodes.InState(NodeState::kDeleting).size(), 2u);
 }
 
-// S-update, S-update-startup: the record keeps its id.
+// S-update-startup
+TEST_F(StaticProviderTest, ARestartUpdatesTheRecordsOfTheFormerRun) {
+  launcher.Configure(Config({Host("host", {"red"})}));
+  NodeId id = ReadyIds().at(0);
+  time.Run(launcher.provider->Stop());
+  launcher.provider.reset();
+  Launcher restarted(time, zk, hosts);
+  restarted.Configure(Config({Host("host", {"red", "blue"})}));
+  EXPECT_THAT(restarted.nodes.InState(NodeState::kReady), ElementsAre(id));
+  EXPECT_THAT(restarted.nodes.Find(id)->record.type, ElementsAre(LabelName("red"), LabelName("blue")));
+}
+
+// S-update: the record keeps its id.
 TEST_F(StaticProviderTest, UpdatesFreeRecordsInPlace) {
   launcher.Configure(Config({Host("host", {"red"})}));
   NodeId id = ReadyIds().at(0);
