@@ -30,8 +30,10 @@ struct Script {
   Duration start_time{0};
   std::function<void()> capacity_changed;  // of the provider that was made last
 
+  int providers = 0;
   int starts = 0;
   int stops = 0;
+  std::vector<std::string> calls;  // "start 2": of the second provider that was made
   int launches = 0;
   int deletions = 0;
   int most_at_once = 0;
@@ -89,17 +91,22 @@ class ScriptedProvider : public driver::Provider {
                    std::shared_ptr<const driver::ProviderConfig> config, Script& script)
       : environment_(std::move(environment)), config_(std::move(config)), script_(script) {
     script_.capacity_changed = environment_.capacity_changed;
+    number_ = ++script_.providers;
   }
 
   const driver::ProviderConfig& config() const override { return *config_; }
   Task<> Start() override {
+    Note("start");
     std::optional<Error> error;
     if (script_.start_error) error = script_.start_error(script_.starts);
     ++script_.starts;
     if (error) throw *error;
     if (script_.start_time > Duration(0)) co_await environment_.loop.SleepFor(script_.start_time);
+    Note("started");
   }
+  void Idle() override { Note("idle"); }
   Task<> Stop() override {
+    Note("stop");
     ++script_.stops;
     co_return;
   }
@@ -133,9 +140,12 @@ class ScriptedProvider : public driver::Provider {
   driver::ProviderEnvironment& environment() { return environment_; }
 
  private:
+  void Note(std::string call) { script_.calls.push_back(call + " " + std::to_string(number_)); }
+
   driver::ProviderEnvironment environment_;
   std::shared_ptr<const driver::ProviderConfig> config_;
   Script& script_;
+  int number_ = 0;
 };
 
 // A driver whose providers follow a script each, by provider name. The scripts

@@ -8,6 +8,15 @@
 #include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {
+namespace {
+
+template <class Generation>
+void Idle(Generation& generation) {
+  generation.health = {};
+  if (generation.provider) generation.provider->Idle();
+}
+
+}  // namespace
 
 ProviderManager::ProviderManager(Context& context, driver::Registry& drivers)
     : context_(context),
@@ -20,13 +29,15 @@ ProviderManager::~ProviderManager() = default;
 
 void ProviderManager::Configure(const driver::LoadedConfig& config) {
   for (const auto& [name, provider_config] : config.providers) {
-    auto existing = current_.find(name);
-    if (existing != current_.end()) {
-      if (existing->second->config->fingerprint == provider_config->fingerprint) continue;
+    std::shared_ptr<Generation> before;
+    if (auto existing = current_.find(name); existing != current_.end()) before = existing->second;
+    if (before) {
+      if (before->config->fingerprint == provider_config->fingerprint) continue;
       logger_.Info("The configuration of provider {} changed: replacing it", name);
-      Retire(std::move(existing->second));
+      Idle(*before);
     }
     Bring(name, provider_config);
+    if (before) Retire(std::move(before));
   }
 }
 
@@ -34,8 +45,11 @@ void ProviderManager::Remove(const ProviderName& name) {
   auto existing = current_.find(name);
   if (existing == current_.end()) return;
   logger_.Info("Provider {} is not configured any more: stopping it", name);
-  Retire(std::move(existing->second));
+  std::shared_ptr<Generation> generation = std::move(existing->second);
   current_.erase(existing);
+  tried_.NotifyAll();
+  Idle(*generation);
+  Retire(std::move(generation));
 }
 
 void ProviderManager::Bring(const ProviderName& name, std::shared_ptr<const driver::ProviderConfig> config) {
@@ -83,13 +97,12 @@ Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
 }
 
 void ProviderManager::Retire(std::shared_ptr<Generation> generation) {
-  generation->health = {};
-  if (generation->provider) generation->provider->Idle();
   retiring_.Spawn("retire provider " + generation->config->name.value, StopGeneration(generation));
 }
 
 Task<> ProviderManager::StopGeneration(std::shared_ptr<Generation> generation) {
   co_await generation->starting.Stop();
+  while (!IsTried(generation->config->name)) co_await tried_.Wait();
   co_await StopQuietly(generation->provider);
 }
 
@@ -105,14 +118,23 @@ Task<> ProviderManager::StopQuietly(std::shared_ptr<driver::Provider> provider) 
   if (error) logger_.Error("Error stopping provider {}: {}", provider->config().name, MessageOf(error));
 }
 
+bool ProviderManager::IsTried(const ProviderName& name) const {
+  auto generation = current_.find(name);
+  return generation == current_.end() || generation->second->is_tried;
+}
+
 Task<> ProviderManager::WaitTried() {
-  auto is_tried = [](const auto& entry) { return entry.second->is_tried; };
+  auto is_tried = [this](const auto& entry) { return IsTried(entry.first); };
   while (!std::all_of(current_.begin(), current_.end(), is_tried)) co_await tried_.Wait();
 }
 
 Task<> ProviderManager::Stop() {
-  for (auto& [name, generation] : current_) Retire(std::move(generation));
-  current_.clear();
+  std::map<ProviderName, std::shared_ptr<Generation>> retired = std::exchange(current_, {});
+  tried_.NotifyAll();
+  for (auto& [name, generation] : retired) {
+    Idle(*generation);
+    Retire(std::move(generation));
+  }
   co_await retiring_.Join();
 }
 

@@ -32,8 +32,9 @@ class ProviderManager {
   Task<> Stop();
 
   // Brings up, in the background, the providers of the configuration that are new or
-  // changed (launcher.md 4.2). Those that it does not name stay, to be drained and
-  // then removed.
+  // changed (launcher.md 4.2). A predecessor idles at once and stops when its successor has
+  // started or failed to. Those that the configuration does not name stay, to be drained
+  // and then removed.
   void Configure(const driver::LoadedConfig& config);
   // Lets the provider finish what it has begun, and stop.
   void Remove(const ProviderName& name);
@@ -72,6 +73,7 @@ class ProviderManager {
   Task<> StartOnce(std::shared_ptr<Generation> generation);
   void Retire(std::shared_ptr<Generation> generation);
   Task<> StopGeneration(std::shared_ptr<Generation> generation);
+  bool IsTried(const ProviderName& name) const;
   Task<> StopQuietly(std::shared_ptr<driver::Provider> provider);
 
   Context& context_;

@@ -272,6 +272,44 @@ TEST_F(ReplacementTest, OnlyAProviderThatChangedIsReplaced) {
   EXPECT_EQ(script("second").stops, 1);
 }
 
+// drivers.md 1.4
+TEST_F(ReplacementTest, TheOldOneIdlesTheNewOneStartsTheOldOneStops) {
+  Running& running = StartLauncher();
+  script().calls.clear();
+  script().start_time = seconds(5);
+  Reconfigure(running, "cloud");
+  time_.Advance(seconds(4));
+  EXPECT_THAT(script().calls, ElementsAre("idle 1", "start 2"));
+  time_.Advance(seconds(2));
+  EXPECT_THAT(script().calls, ElementsAre("idle 1", "start 2", "started 2", "stop 1"));
+}
+
+TEST_F(ReplacementTest, TheOldOneStopsAlsoWhenItsSuccessorCannotStart) {
+  Running& running = StartLauncher();
+  script().calls.clear();
+  script().start_error = [](int) { return Error(Verdict::kFail, "no such cloud"); };
+  Reconfigure(running, "cloud");
+  ASSERT_TRUE(Await([this] { return script().starts == 3; }));
+  EXPECT_EQ(std::ranges::count(script().calls, "stop 1"), 1);
+}
+
+TEST_F(ReplacementTest, ASuccessorThatIsReplacedOrRemovedBeforeItStartedHoldsNobodyUp) {
+  AddPool("second", "main", {"large"});
+  Running& running = StartLauncher();
+  script().start_time = script("second").start_time = std::chrono::hours(1);
+  Reconfigure(running, "cloud");
+  Reconfigure(running, "second");
+  time_.Advance(seconds(1));
+  script().start_time = {};
+  Reconfigure(running, "cloud");
+  time_.Advance(seconds(1));
+  EXPECT_EQ(script().stops, 2) << "the first, and the one that never started";
+  config_ = std::make_shared<driver::LoadedConfig>(*config_);
+  config_->providers.erase(ProviderName("second"));
+  Reconfigure(running);
+  EXPECT_TRUE(Await([this] { return script("second").stops == 2; }, seconds(5)));
+}
+
 // D-30
 TEST_F(ReplacementTest, AProviderThatCannotStartIsReplacedByOneThatCan) {
   script().start_error = [](int) { return Error(Verdict::kFail, "no such cloud"); };
