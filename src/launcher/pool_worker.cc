@@ -319,8 +319,8 @@ void PoolWorker::MakeRoom(const sched::FillPlan& plan) {
     tasks_.Spawn("make room", {"", "", id.value}, Sacrifice(id, surroundings_.ledger.Claim(id)));
 }
 
-// Nodes of this pool go first, those that nobody waits for; others only when these would
-// not do, since what waits here cannot use them and would wait for ever (D-22).
+// Nodes of other pools help where only the provider's quota is short. A wanted node goes, too, when nothing
+// else would do: whoever wants it has not taken it, and the request here would wait for ever (D-22).
 std::vector<NodeId> PoolWorker::ChooseVictims(const sched::FillPlan& plan) const {
   Resources shortage = plan.pool_shortage;
   for (const auto& [resource, amount] : plan.provider_shortage) {
@@ -330,35 +330,37 @@ std::vector<NodeId> PoolWorker::ChooseVictims(const sched::FillPlan& plan) const
   if (plan.is_refused) {
     for (auto& [resource, amount] : shortage) amount = std::min(amount, 1.0);
   }
-  std::vector<sched::UnusedNode> own = UnusedNodes(key_), all = own;
+  std::vector<sched::UnusedNode> unused = UnusedNodes(key_);
   if (plan.pool_shortage.empty() || plan.is_refused) {
     for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) {
       if (pool == key_) continue;
       std::vector<sched::UnusedNode> others = UnusedNodes(pool);
-      all.insert(all.end(), others.begin(), others.end());
+      unused.insert(unused.end(), others.begin(), others.end());
     }
   }
-  std::set<LabelName> wanted = surroundings_.wanted_labels();
-  std::vector<NodeId> victims = sched::ChooseVictims(std::move(own), shortage, wanted);
-  if (victims.empty()) victims = sched::ChooseVictims(all, shortage, wanted);
-  if (victims.empty()) victims = sched::ChooseVictims(all, shortage, {});
+  std::vector<NodeId> victims = sched::ChooseVictims(unused, shortage);
   // First what the pool misses, at another time what the provider does.
-  if (victims.empty()) victims = sched::ChooseVictims(std::move(all), plan.pool_shortage, {});
+  if (victims.empty()) victims = sched::ChooseVictims(std::move(unused), plan.pool_shortage);
   return victims;
 }
 
 std::vector<sched::UnusedNode> PoolWorker::UnusedNodes(const PoolKey& pool) const {
-  std::map<NodeId, sched::UnusedNode> unused;
   auto config = provider_config_->pools.find(pool.pool);
   if (config == provider_config_->pools.end()) return {};
   for (const auto& [label, label_config] : config->second->labels) {
+  std::set<LabelName> wanted = surroundings_.wanted_labels();
+  auto is_wanted = [&](const LabelName& label) { return wanted.contains(label); };
+  std::map<NodeId, sched::UnusedNode> unused;
     for (const NodeId& id : context_.nodes.FreeNodes(pool, label)) {
       const store::StoredNode* node = context_.nodes.Find(id);
       if (node == nullptr) continue;
       // Requests of this pool cannot take nodes of another.
       if (pool == key_ && IsWaitedFor(*node)) continue;
-      unused[id] = {id, node->record.type, node->record.state_time,
-                    node->record.resources.value_or(Resources{})};
+      unused[id] = {.id = id,
+                    .is_wanted = std::ranges::any_of(node->record.type, is_wanted),
+                    .is_of_other_pool = pool != key_,
+                    .ready_since = node->record.state_time,
+                    .resources = node->record.resources.value_or(Resources{})};
     }
   }
   std::vector<sched::UnusedNode> nodes;

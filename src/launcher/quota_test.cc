@@ -159,6 +159,42 @@ TEST_F(QuotaTest, AnUnusedNodeOfAnotherPoolMakesRoomInTheProvider) {  // D-22
   EXPECT_EQ(script().deleted.size(), 1u);
 }
 
+TEST_F(QuotaTest, NodesOfOtherPoolsStayWhereThePoolItselfIsFull) {  // D-22, launcher.md 10.5
+  AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
+  AddPool("cloud", "second", {"large"});
+  AddNode(NodeState::kReady, [](Node& node) {
+    node.pool = PoolName("second");
+    node.resources = {{"instances", 1}};
+  });
+  NodeId own = AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  auto second = config_->providers.at(ProviderName("cloud"))->pools.at(PoolName("second"));
+  const_cast<driver::PoolConfig&>(*second).max_servers = 0;
+  StartLauncher();
+  ASSERT_TRUE(AwaitState(Request({"large"}), RequestState::kFulfilled));
+  EXPECT_THAT(script().deleted, ::testing::ElementsAre(own));
+}
+
+// Two ready nodes: one carries a label that a request of a tenant at its limit waits for.
+TEST_F(QuotaTest, NodesThatSomebodyWaitsForMakeRoomLast) {  // D-22
+  AddPool("cloud", "main", {"small", "large", "other"}).max_servers = 2;
+  config_->common.tenant_limits["poor"] = {{"instances", 0}};
+  NodeId wanted = AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  time_.Advance(seconds(1));
+  NodeId unwanted = AddNode(NodeState::kReady, [](Node& node) {
+    node.type = {LabelName("other")};
+    node.resources = {{"instances", 1}};
+  });
+  StartLauncher();
+  RequestId waiting = Request({"small"}, [](NodeRequest& request) { request.tenant_name = "poor"; });
+  ASSERT_TRUE(AwaitState(Request({"large"}), RequestState::kFulfilled));
+  EXPECT_THAT(script().deleted, ::testing::ElementsAre(unwanted));
+  RequestId second = Request({"large"});
+  ASSERT_TRUE(AwaitState(second, RequestState::kFulfilled, std::chrono::minutes(6)));
+  EXPECT_THAT(script().deleted, ::testing::ElementsAre(unwanted, wanted))
+      << "else the second would wait for as long as the tenant is at its limit";
+  EXPECT_EQ(Read(waiting)->state, RequestState::kRequested);
+}
+
 TEST_F(QuotaTest, RoomIsMadeAgainWithoutAnyOtherEvent) {  // D-22
   AddPool("cloud", "main", {"small", "large"}).max_servers = 2;
   for (int i = 0; i < 2; ++i)
@@ -170,6 +206,23 @@ TEST_F(QuotaTest, RoomIsMadeAgainWithoutAnyOtherEvent) {  // D-22
   time_.Advance(seconds(60));
   EXPECT_EQ(Read(second)->state, RequestState::kPending) << "five minutes of hold-off";
   EXPECT_TRUE(AwaitState(second, RequestState::kFulfilled, std::chrono::minutes(6)));
+}
+
+// Its machine is there, whatever the configuration says.
+TEST_F(QuotaTest, NodesOfAPoolThatIsNotConfiguredCount) {  // launcher.md 4.4, 19.5
+  script().available = driver::QuotaInformation::Limit({{"instances", 1}});
+  NodeId left = AddNode(NodeState::kReady, [](Node& node) {
+    node.pool = PoolName("removed");
+    node.resources = {{"instances", 1}};
+  });
+  StartLauncher();
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kPending));
+  time_.Advance(std::chrono::minutes(20));
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  EXPECT_EQ(Read(left)->state, NodeState::kReady) << "no launcher has to do with its pool";
+  ChangeNode(left, [this](Node& node) { node.SetState(NodeState::kDeleting, time_.loop().Now()); });
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
 TEST_F(QuotaTest, NobodyHasToGoForAMinReadyNode) {  // launcher.md 10.4

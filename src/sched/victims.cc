@@ -3,34 +3,57 @@
 #include <algorithm>
 
 namespace nodepool::sched {
+namespace {
 
-std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resources& shortage,
-                                  const std::set<LabelName>& wanted_labels) {
-  std::erase_if(unused, [&](const UnusedNode& node) {
-    return std::any_of(node.labels.begin(), node.labels.end(),
-                       [&](const LabelName& label) { return wanted_labels.contains(label); });
-  });
-  std::sort(unused.begin(), unused.end(), [](const UnusedNode& a, const UnusedNode& b) {
-    return std::tie(a.ready_since, a.id) < std::tie(b.ready_since, b.id);
-  });
-  Resources missing = shortage;
-  std::vector<NodeId> victims;
-  for (const UnusedNode& node : unused) {
-    bool is_satisfied =
-        std::all_of(missing.begin(), missing.end(), [](const auto& entry) { return entry.second <= 0; });
-    if (is_satisfied) break;
-    bool helps = false;
-    for (auto& [resource, amount] : missing) {
-      auto it = node.resources.find(resource);
-      if (amount <= 0 || it == node.resources.end() || it->second <= 0) continue;
-      amount -= it->second;
-      helps = true;
-    }
-    if (helps) victims.push_back(node.id);
+bool IsCovered(const Resources& missing) {
+  return std::ranges::all_of(missing, [](const auto& entry) { return entry.second <= 0; });
+}
+
+Resources Rest(Resources missing, const Resources& freed) {
+  for (auto& [resource, amount] : missing) {
+    if (auto it = freed.find(resource); it != freed.end()) amount -= it->second;
   }
-  bool is_enough =
-      std::all_of(missing.begin(), missing.end(), [](const auto& entry) { return entry.second <= 0; });
-  return is_enough ? victims : std::vector<NodeId>{};
+  return missing;
+}
+
+bool Helps(const UnusedNode& node, const Resources& missing) {
+  return std::ranges::any_of(missing, [&](const auto& entry) {
+    auto it = node.resources.find(entry.first);
+    return entry.second > 0 && it != node.resources.end() && it->second > 0;
+  });
+}
+
+auto Preference(const UnusedNode& node) {
+  return std::tie(node.is_wanted, node.is_of_other_pool, node.ready_since, node.id);
+}
+
+// Takes out those without which the others would do as well, the least preferred first.
+void Spare(std::vector<UnusedNode>& victims, const Resources& shortage) {
+  for (std::size_t i = victims.size(); i-- > 0;) {
+    Resources missing = shortage;
+    for (std::size_t other = 0; other < victims.size(); ++other) {
+      if (other != i) missing = Rest(std::move(missing), victims[other].resources);
+    }
+    if (IsCovered(missing)) victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+}  // namespace
+
+std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resources& shortage) {
+  std::ranges::sort(unused, [](const auto& a, const auto& b) { return Preference(a) < Preference(b); });
+  Resources missing = shortage;
+  std::vector<UnusedNode> victims;
+  for (UnusedNode& node : unused) {
+    if (!Helps(node, missing)) continue;
+    missing = Rest(std::move(missing), node.resources);
+    victims.push_back(std::move(node));
+  }
+  if (!IsCovered(missing)) return {};
+  Spare(victims, shortage);
+  std::vector<NodeId> ids;
+  for (UnusedNode& node : victims) ids.push_back(std::move(node.id));
+  return ids;
 }
 
 }  // namespace nodepool::sched

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <map>
-#include <set>
 #include <vector>
 
 #include "base/clock.h"
@@ -10,18 +8,18 @@
 
 namespace nodepool::sched {
 
-// A ready, unallocated, unlocked node of a pool at its limit.
+// A ready, unallocated, unlocked node that might make room for a waiting request.
 struct UnusedNode {
   NodeId id;
-  std::vector<LabelName> labels;
+  bool is_wanted = false;         // another request waits for a label of it
+  bool is_of_other_pool = false;  // of the same provider
   WallTime ready_since{};
   Resources resources;
 };
 
-// Which unused nodes to delete so that a waiting request gets what it misses: the
-// oldest first, only as many as needed, none with a label that somebody waits for
-// (D-22). Empty when even all of them would not do.
-std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resources& shortage,
-                                  const std::set<LabelName>& wanted_labels);
+// Which unused nodes to delete so that a waiting request gets what it misses, only as many as needed:
+// unwanted ones before wanted ones, then those of its own pool before others, then the oldest (D-22).
+// Empty when even all of them would not do.
+std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resources& shortage);
 
 }  // namespace nodepool::sched
