@@ -102,6 +102,7 @@ struct Config {
   WebAppSettings webapp;
   ZooKeeperSettings zookeeper;
   std::map<LabelName, Label> labels;
+  Duration graceful_stop = std::chrono::seconds(30);  // of a launcher (D-24)
   std::map<ImageName, DiskImage> diskimages;
   std::vector<ProviderSection> providers;          // in file order
   std::map<std::string, Resources> tenant_limits;  // by tenant; absent resource = unlimited

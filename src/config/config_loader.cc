@@ -38,6 +38,9 @@ void ReadTopLevel(const Section& root, Config& config) {
   double hold_age = root.Float("max-hold-age");
   if (hold_age > 0) config.max_hold_age = SecondsToDuration(hold_age);
   Section webapp = root.Sub("webapp");
+  double graceful_stop = root.Float("graceful-stop-timeout");
+  if (graceful_stop < 0) throw root.Fail("graceful-stop-timeout", "expected 0 or more seconds");
+  config.graceful_stop = SecondsToDuration(graceful_stop);
   std::int64_t port = webapp.Int("port");
   if (port < 0 || port > 65535) throw webapp.Fail("port", "expected a port from 0 to 65535");
   config.webapp.port = static_cast<int>(port);

@@ -64,6 +64,18 @@ TEST_F(LoaderTest, AnEmptyMappingGivesTheDefaults) {  // D-55
   EXPECT_THAT(config.warnings, testing::IsEmpty());
 }
 
+// D-55: what a Python launcher would refuse is optional, and without it everything is as there.
+TEST_F(LoaderTest, SettingsOfOurOwnAreOptionalAndOff) {
+  Config config = MustLoad("{}");
+  EXPECT_FALSE(config.zookeeper.insecure);
+  EXPECT_FALSE(config.zookeeper.embedded.tls);
+  EXPECT_THAT(config.zookeeper.servers, testing::IsEmpty());
+  EXPECT_EQ(config.build_workers, std::nullopt);
+  EXPECT_EQ(config.upload_workers, std::nullopt);
+  EXPECT_EQ(config.graceful_stop, std::chrono::seconds(30));
+  EXPECT_THAT(config.zmq_publishers, testing::IsEmpty());
+}
+
 // configuration.md 3: absent, null and empty sections mean the same.
 TEST_F(LoaderTest, NullSectionsAreAbsentSections) {
   Config config = MustLoad(
@@ -78,7 +90,7 @@ TEST_F(LoaderTest, ReadsTheTopLevel) {
   Config config = MustLoad(
       "webapp: {port: '80', listen_address: '::'}\nelements-dir: /e\nimages-dir: /i\nbuild-log-dir: /l\n"
       "build-log-retention: yes\nmax-hold-age: 60\nzookeeper-timeout: '20'\nzmq-publishers: [tcp://j:1]\n"
-      "build-workers: 0\nupload-workers: 9\n");
+      "build-workers: 0\nupload-workers: 9\ngraceful-stop-timeout: 2.5\n");
   EXPECT_EQ(config.webapp.port, 80);
   EXPECT_EQ(config.elements_dir, "/e");
   EXPECT_EQ(config.images_dir, "/i");
@@ -88,6 +100,8 @@ TEST_F(LoaderTest, ReadsTheTopLevel) {
   EXPECT_EQ(config.zookeeper.timeout, std::chrono::seconds(20));
   EXPECT_EQ(config.build_workers, 0);
   EXPECT_EQ(config.upload_workers, 9);
+  EXPECT_EQ(config.graceful_stop, std::chrono::milliseconds(2500));  // D-24
+  EXPECT_THAT(ErrorOf("graceful-stop-timeout: -1"), HasSubstr("expected 0 or more seconds"));
   EXPECT_THAT(ErrorOf("build-workers: -1"), HasSubstr("expected a number from 0 to 1000"));
   EXPECT_THAT(config.zmq_publishers, ElementsAre("tcp://j:1"));  // D-52
 }

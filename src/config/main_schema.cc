@@ -142,6 +142,10 @@ Schema MakeMainSchema() {
               "Uploads at a time in one builder, instead of --upload-workers; 0: none begin."),
       Setting("max-hold-age", Schema::Int(), "Held nodes are deleted after this time; 0 or less: never.")
           .Unit("seconds"),
+      Setting("graceful-stop-timeout", Schema::Number(),
+              "How long a launcher that stops in good order may give back requests and finish deletions.")
+          .Default(30.0)
+          .Unit("seconds"),
       Setting("zookeeper-timeout", Schema::Number(), "Timeout of the ZooKeeper session.")
           .Default(10.0)
           .Unit("seconds")

@@ -36,7 +36,6 @@ struct Intervals {
   Duration leak_cleanup_timeout = std::chrono::seconds(600);
   Duration provider_retry = std::chrono::seconds(1);
   Duration provider_retry_max = std::chrono::seconds(60);
-  Duration graceful_stop = std::chrono::seconds(30);
 };
 
 // What the launcher's parts share. Everything outlives them.

@@ -302,7 +302,8 @@ Task<> Launcher::Bounded(SteadyTime deadline, std::string what, Task<> step) {
 Task<> Launcher::Stop() {
   if (std::exchange(is_serving_, false)) logger_.Info("Stopping");
   session_.Reset();
-  SteadyTime deadline = context_.loop.SteadyNow() + options_.intervals.graceful_stop;
+  Duration graceful_stop = context_.config->common.graceful_stop;
+  SteadyTime deadline = context_.loop.SteadyNow() + graceful_stop;
   deleted_nodes_.BeginNoMore();
   co_await Bounded(deadline, "ending the start", tasks_.Stop());
   co_await Bounded(deadline, "ending job events", job_events_.Stop());
@@ -314,8 +315,7 @@ Task<> Launcher::Stop() {
   for (const auto& [key, worker] : pools_) co_await Bounded(deadline, "giving requests back", worker->Stop());
   std::set<std::shared_ptr<PoolWorker>> draining = draining_;
   for (const auto& worker : draining) co_await Bounded(deadline, "giving requests back", worker->Stop());
-  SteadyTime deletions_end =
-      std::min(deadline, context_.loop.SteadyNow() + options_.intervals.graceful_stop / 2);
+  SteadyTime deletions_end = std::min(deadline, context_.loop.SteadyNow() + graceful_stop / 2);
   co_await Bounded(deletions_end, "finishing deletions", deleted_nodes_.Finish());
   co_await Bounded(deadline, "ending deletions", deleted_nodes_.Stop());
   co_await Bounded(deadline, "stopping providers", providers_.Stop());

@@ -54,6 +54,17 @@ TEST_F(StopTest, DeletionsUnderWayAreFinished) {  // BB-34
   EXPECT_TRUE(Nodes().empty());
 }
 
+TEST_F(StopTest, TheTimeOfAGracefulStopIsASetting) {  // D-24
+  config_->common.graceful_stop = seconds(4);
+  script().delete_time = std::chrono::hours(1);
+  Running& running = StartLauncher();
+  AddNode(NodeState::kUsed);
+  ASSERT_TRUE(Await([&] { return script().deletions == 1; }));
+  SteadyTime before = time_.loop().SteadyNow();
+  StopLauncher(running);
+  EXPECT_LE(time_.loop().SteadyNow() - before, seconds(5));
+}
+
 TEST_F(StopTest, EndsWhenACloudHangs) {  // D-24
   script().delete_time = std::chrono::hours(1);
   Running& running = StartLauncher();

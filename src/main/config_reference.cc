@@ -34,7 +34,6 @@ Every call to the outside ends. What has no setting above:
 | one look for leaked resources, per provider | 600 s | the next minute's look |
 | one connection attempt of a host key scan | 10 s | another attempt until `boot-timeout` |
 | removing a component's entry at a stop | 5 s | it vanishes with the session |
-| a graceful stop | 30 s | the rest is left to any launcher's cleaners |
 )";
 
 void PrintSection(std::string_view title, std::string_view text, const config::Schema& schema) {

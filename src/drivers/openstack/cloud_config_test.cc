@@ -80,6 +80,7 @@ class CloudConfigTest : public ::testing::Test {
 // O-sdk-config
 TEST_F(CloudConfigTest, RegionsAndWhatTheyChange) {
   CloudConfig north = Resolve("main");
+  EXPECT_FALSE(north.imports_images);  // D-55
   EXPECT_EQ(north.name, "main");
   EXPECT_EQ(north.region, "north");
   EXPECT_EQ(north.credentials.Get("auth_url"), "https://north.example/v3");

@@ -69,7 +69,8 @@ TEST_F(OpenstackConfigTest, DefaultsOfTheProvider) {
   EXPECT_EQ(config.launch_retries, 3);
   EXPECT_EQ(config.image_upload_timeout, std::chrono::seconds(3600));
   EXPECT_EQ(config.image_name_format, "{image_name}-{timestamp}");
-  EXPECT_FALSE(config.clean_floating_ips);  // D-94
+  EXPECT_FALSE(config.clean_floating_ips);     // D-94
+  EXPECT_FALSE(config.deletes_legacy_leaked);  // D-55, D-69
   EXPECT_EQ(config.port_cleanup_interval, std::chrono::seconds(600));
   EXPECT_EQ(config.max_leaked_share, 50);  // D-55, D-99
 }
