@@ -138,6 +138,7 @@ void Parser::AddListings() {
   AddListing("request-list", "list node requests", [this] {
     return RequestListing(is_detailed_ ? RequestColumns::kDetail : RequestColumns::kBrief, listing_.output());
   })->add_flag("--detail", is_detailed_, "also say why requests wait; asks the launchers");
+  AddListing("provider-list", "list providers and how their launchers say they are", &ProviderListing);
   AddListing("dib-image-list", "list builds of images", &BuildListing);
   AddListing("image-list", "list uploads of images", &UploadListing);
   AddListing("image-status", "show what is paused or asked for", &ImageStatusListing);

@@ -79,6 +79,49 @@ TEST_F(ListTest, RequestsAreSortedById) {
       "\n");
 }
 
+// D-30
+TEST_F(ListTest, ProvidersAsTheirLaunchersSayTheyAre) {
+  config_->common.providers = {{ProviderName("cloud"), "fake", {}},
+                               {ProviderName("gone"), "static", {}},
+                               {ProviderName("old"), "openstack", {}}};
+  Node node = ReadyNode();
+  node.resources = {{"instances", 1}, {"cores", 2}};
+  AddNode(node);
+  Put("/nodepool/components/launcher/np010000000000",
+      R"({"hostname": "np01", "state": "running", "providers": {"cloud": {"state": "up", "since": 1699999940, )"
+      R"("limit": {"cores": 8}}}})");
+  Put("/nodepool/components/launcher/np020000000001",
+      R"({"hostname": "np02", "state": "running", "providers": {"cloud": {"state": "failing", "since": 1699999970, )"
+      R"("fault": "401 from keystone"}, "new": {"state": "draining", "since": 1699999999}}})");
+  Put("/nodepool/components/pool/np030000000002",
+      R"({"hostname": "np03", "state": "running", "id": "l3", "provider_name": "old", "supported_labels": []})");
+  std::uint64_t before = our_writes();
+  EXPECT_EQ(
+      ShownAsJson(ProviderListing()),
+      R"([{"name":"cloud","driver":"fake","launcher":"np01","state":"up","since":1.69999994E9,"nodes":1,)"
+      R"("used":{"cores":2,"instances":1},"free":{"cores":6},"why":""},)"
+      R"({"name":"cloud","driver":"fake","launcher":"np02","state":"failing","since":1.69999997E9,"nodes":1,)"
+      R"("used":{"cores":2,"instances":1},"free":{},"why":"401 from keystone"},)"
+      R"({"name":"gone","driver":"static","launcher":"","state":"unserved","since":null,"nodes":0,)"
+      R"("used":{},"free":{},"why":"no launcher serves it"},)"
+      R"({"name":"new","driver":"","launcher":"np02","state":"draining","since":1.699999999E9,"nodes":0,)"
+      R"("used":{},"free":{},"why":"it is not configured any more"},)"
+      R"({"name":"old","driver":"openstack","launcher":"np03","state":"up","since":null,"nodes":0,)"
+      R"("used":{},"free":{},"why":""}])"
+      "\n");
+  EXPECT_EQ(our_writes(), before);
+}
+
+TEST_F(ListTest, ProvidersAreFollowedAndChosen) {
+  config_->common.providers = {{ProviderName("cloud"), "fake", {}}, {ProviderName("other"), "fake", {}}};
+  View view;
+  view.filter = {{Kind::kState, {"unserved"}}, {Kind::kProvider, {"other"}}};
+  std::string shown = Shown(ProviderListing(), view);
+  EXPECT_THAT(shown, HasSubstr("| other    | fake   |          | unserved |"));
+  EXPECT_THAT(shown, Not(HasSubstr("cloud")));
+  EXPECT_FALSE(Exists("/nodepool"));
+}
+
 // operations.5.4.
 TEST_F(ListTest, InfoShowsOneProvider) {
   NodeId node = AddNode(ReadyNode());
@@ -293,6 +336,14 @@ TEST_F(WatchTest, RequestsAndImagesAreFollowed) {
   Watch(ImageStatusListing(), json_);
   EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { Put("/nodepool/images/deb-12/pause", ""); }), 1);
   EXPECT_THAT(out_.str(), HasSubstr(R"({"image":"deb-12","paused":true)"));
+  Interrupt();
+  Watch(ProviderListing(), json_);
+  auto add_launcher = [&] {
+    Put("/nodepool/components/launcher/np0",
+        R"({"hostname": "np", "providers": {"cloud": {"state": "up"}}})");
+  };
+  EXPECT_EQ(Tables(std::chrono::seconds(10), add_launcher), 1);
+  EXPECT_THAT(out_.str(), HasSubstr(R"({"name":"cloud","driver":"","launcher":"np","state":"up")"));
 }
 
 TEST_F(WatchTest, ATerminalIsCleared) {

@@ -1,6 +1,7 @@
 #include "cli/record_listings.h"
 
 #include "listing/image_listing.h"
+#include "listing/provider_listing.h"
 
 namespace nodepool::cli {
 namespace {
@@ -29,6 +30,16 @@ ListingCommand NodeListing(listing::NodeColumns columns) {
     return Done(ListNodes(nodes, columns));
   };
   return {.needs = {.nodes = true}, .columns = ColumnsOf(columns), .make = make};
+}
+
+ListingCommand ProviderListing() {
+  auto make = [](Context& context, const Tree& tree) {
+    std::map<ProviderName, std::string> drivers;
+    for (const config::ProviderSection& section : context.config->common.providers)
+      drivers[section.name] = section.driver;
+    return Done(ListProviders(drivers, tree.components().all(), tree.nodes()));
+  };
+  return {.needs = {.nodes = true, .components = true}, .columns = listing::ProviderColumns(), .make = make};
 }
 
 ListingCommand BuildListing() { return ImageListing(listing::BuildColumns(), &listing::ListBuilds); }

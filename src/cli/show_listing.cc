@@ -74,13 +74,15 @@ Tree::Tree(Context& context, Needs needs)
       nodes_(context.loop, context.store.client()),
       requests_(context.loop, context.store.client()),
       images_(context.loop, context.store.client()),
-      jobs_(context.loop, context.store.client()) {}
+      jobs_(context.loop, context.store.client()),
+      components_(context.loop, context.store.client()) {}
 
 void Tree::Start() {
   if (needs_.nodes) nodes_.Start();
   if (needs_.requests) requests_.Start();
   if (needs_.images) images_.Start();
   if (needs_.jobs) jobs_.Start();
+  if (needs_.components) components_.Follow();
 }
 
 Task<> Tree::Stop() {
@@ -88,6 +90,7 @@ Task<> Tree::Stop() {
   co_await requests_.Stop();
   co_await images_.Stop();
   co_await jobs_.Stop();
+  co_await components_.Stop();
 }
 
 Task<> Tree::WaitSynced() {
@@ -95,6 +98,7 @@ Task<> Tree::WaitSynced() {
   if (needs_.requests) co_await requests_.WaitSynced();
   if (needs_.images) co_await images_.WaitSynced();
   if (needs_.jobs) co_await jobs_.WaitSynced();
+  if (needs_.components) co_await components_.WaitSynced();
 }
 
 std::vector<zk::Registration> Tree::TellOfChanges(Event& changed) {
@@ -105,6 +109,7 @@ std::vector<zk::Registration> Tree::TellOfChanges(Event& changed) {
       [&](const RequestId&, const store::StoredRequest*, const store::StoredRequest*) { changed.Set(); }));
   registrations.push_back(images_.OnChange([&](const ImageName&) { changed.Set(); }));
   registrations.push_back(jobs_.OnRule([&](const JobId&, const store::StoredJobRule*) { changed.Set(); }));
+  registrations.push_back(components_.OnChange([&] { changed.Set(); }));
   return registrations;
 }
 

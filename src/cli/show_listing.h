@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "listing/row_filter.h"
+#include "store/component_registry.h"
 #include "store/image_cache.h"
 #include "store/job_cache.h"
 #include "store/node_cache.h"
@@ -20,6 +21,7 @@ struct Needs {
   bool requests = false;
   bool images = false;
   bool jobs = false;
+  bool components = false;
 };
 
 // Records in memory, as they stand in ZooKeeper; those that were not asked for are empty.
@@ -37,6 +39,7 @@ class Tree {
   const store::RequestCache& requests() const { return requests_; }
   const store::ImageCache& images() const { return images_; }
   const store::JobCache& jobs() const { return jobs_; }
+  const store::ComponentRegistry& components() const { return components_; }
 
  private:
   Needs needs_;
@@ -44,6 +47,7 @@ class Tree {
   store::RequestCache requests_;
   store::ImageCache images_;
   store::JobCache jobs_;
+  store::ComponentRegistry components_;
 };
 
 enum class Color { kAuto, kAlways, kNever };  // auto: as Context::wants_color says

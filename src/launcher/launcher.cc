@@ -5,19 +5,6 @@
 #include "async/deadline.h"
 
 namespace nodepool::launcher {
-namespace {
-
-Component LauncherComponent(const std::string& hostname, ComponentState state) {
-  Component component;
-  component.kind = ComponentKind::kLauncher;
-  component.hostname = hostname;
-  component.state = state;
-  component.version = NODEPOOL_VERSION;
-  return component;
-}
-
-}  // namespace
-
 Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metrics::Metrics& metrics,
                    zk::Client& client, driver::Registry& drivers,
                    std::shared_ptr<const driver::LoadedConfig> config, Options options)
@@ -33,9 +20,9 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       context_{
           std::move(config), loop,    random, blocking_pool, metrics,           store_, nodes_, requests_,
           request_locks_,    images_, jobs_,  registry_,     options_.intervals},
-      entry_(loop, client, LauncherComponent(options_.hostname, ComponentState::kStopped)),
       ledger_(nodes_),
       providers_(context_, drivers),
+      entry_(loop, client, Announcement()),
       scheduler_(context_),
       surroundings_{context_,
                     providers_,
@@ -57,6 +44,19 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
 
 Launcher::~Launcher() = default;
 
+Component Launcher::Announcement() const {
+  Component component;
+  component.kind = ComponentKind::kLauncher;
+  component.hostname = options_.hostname;
+  component.state = is_serving_ ? ComponentState::kRunning : ComponentState::kStopped;
+  component.version = NODEPOOL_VERSION;
+  component.locks_slots = true;
+  for (const ProviderName& name : providers_.Managed()) component.providers[name] = providers_.ReportOf(name);
+  return component;
+}
+
+void Launcher::Announce() { entry_.Update(Announcement()); }
+
 Task<> Launcher::Start() {
   logger_.Info("Nodepool launcher {} starting", NODEPOOL_VERSION);
   session_ = store_.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
@@ -72,14 +72,15 @@ Task<> Launcher::Start() {
   co_await request_locks_.WaitSynced();
   co_await images_.WaitSynced();
   co_await jobs_.WaitSynced();
-  providers_.Start(
-      {[this](const ProviderName& name) { ProviderStarted(name); }, [this] { CapacityChanged(); }});
+  providers_.Start({[this](const ProviderName& name) { ProviderStarted(name); }, [this] { Announce(); },
+                    [this] { CapacityChanged(); }});
   providers_.Configure(*context_.config);
+  Announce();
   co_await providers_.WaitTried();
   std::vector<std::shared_ptr<PoolWorker>> pools = AddMissingPools();
   for (const std::shared_ptr<PoolWorker>& worker : pools) co_await StartPool(worker);
   is_serving_ = true;
-  entry_.Update(LauncherComponent(options_.hostname, ComponentState::kRunning));
+  Announce();
   scheduler_.Start();
   deleted_nodes_.Start();
   lost_requests_.Start();
@@ -127,6 +128,7 @@ void Launcher::StartMissingPools() {
 }
 
 void Launcher::ProviderStarted(const ProviderName& name) {
+  Announce();
   if (!is_serving_) return;
   StartMissingPools();
   for (const auto& [key, worker] : pools_) {
@@ -140,6 +142,7 @@ void Launcher::ProviderStarted(const ProviderName& name) {
 void Launcher::CapacityChanged() {
   scheduler_.Wake();
   min_ready_.Wake();
+  Announce();
 }
 
 void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
@@ -160,8 +163,11 @@ void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
     }
   }
   for (const auto& [name, provider] : before->providers) {
-    if (!providers.contains(name)) tasks_.Spawn("drain provider " + name.value, DrainProvider(name));
+    if (providers.contains(name)) continue;
+    providers_.Drain(name);
+    tasks_.Spawn("drain provider " + name.value, DrainProvider(name));
   }
+  Announce();
   StartMissingPools();
   PoolsChanged();
   stats_.Wake();
@@ -193,7 +199,9 @@ Task<> Launcher::DrainProvider(ProviderName name) {
   if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
   if (error) logger_.Warning("Provider {} is left with dead nodes: {}", name, MessageOf(error));
   bool is_back = context_.config->providers.contains(name);
-  if (!is_back && !IsDraining(name)) providers_.Remove(name);
+  if (is_back || IsDraining(name)) co_return;
+  providers_.Remove(name);
+  Announce();
 }
 
 bool Launcher::IsLabelAvailable(const LabelName& label) const {
@@ -261,6 +269,9 @@ ProviderStatus Launcher::StatusOf(const ProviderName& name) const {
   ProviderStatus status;
   status.name = name;
   status.driver = providers_.ConfigOf(name).driver;
+  ProviderReport report = providers_.ReportOf(name);
+  status.state = report.state;
+  status.since = report.since;
   status.is_draining = !context_.config->providers.contains(name);
   status.health = providers_.HealthOf(name);
   if (status.health.next_attempt) {

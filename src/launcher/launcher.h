@@ -80,6 +80,9 @@ class Launcher {
  private:
   void SessionChanged(zk::SessionState state);
   void ProviderStarted(const ProviderName& name);
+  Component Announcement() const;
+  // Tells everybody how the providers are, where that is new.
+  void Announce();
   void CapacityChanged();
   std::vector<std::shared_ptr<PoolWorker>> AddMissingPools();
   void StartMissingPools();
@@ -103,9 +106,10 @@ class Launcher {
   store::JobCache jobs_;
   store::ComponentRegistry registry_;
   Context context_;
-  store::ComponentEntry entry_;
   Ledger ledger_;
   ProviderManager providers_;
+  bool is_serving_ = false;
+  store::ComponentEntry entry_;  // made from all of the above
   Scheduler scheduler_;
   PoolSurroundings surroundings_;
   std::map<PoolKey, std::shared_ptr<PoolWorker>> pools_;
@@ -119,7 +123,6 @@ class Launcher {
   JobEvents job_events_;
   TaskGroup tasks_;
   zk::Registration session_;
-  bool is_serving_ = false;
 };
 
 }  // namespace nodepool::launcher

@@ -23,6 +23,31 @@ TEST_F(ProviderStartTest,
   EXPECT_TRUE(AwaitState(later, RequestState::kFulfilled));
 }
 
+TEST_F(ProviderStartTest, EverybodyIsToldHowProvidersAre) {  // D-30
+  AddPool("broken", "main", {"other"});
+  script("broken").start_error = [](int) { return Error(Verdict::kFail, "no such cloud"); };
+  script().available = driver::QuotaInformation::Limit({{"cores", 8}});
+  auto told = [this](const std::string& provider) {
+    std::string name = Children("/nodepool/components/launcher").at(0);
+    auto data = time_.Run(client_->Get("/nodepool/components/launcher/" + name));
+    return ParseComponent(ComponentKind::kLauncher, data->data)->providers[ProviderName(provider)];
+  };
+  StartLauncher();
+  WallTime start = time_.loop().Now();
+  EXPECT_EQ(told("cloud"), (ProviderReport{ProviderState::kUp, start, "", {{"cores", 8}}}));
+  EXPECT_EQ(told("broken"), (ProviderReport{ProviderState::kFailing, start, "no such cloud", {}}));
+  time_.Advance(seconds(30));
+  EXPECT_EQ(told("broken").since, start) << "it fails since then, however often it was tried";
+  script("broken").start_error = {};
+  ASSERT_TRUE(Await([&] { return told("broken").state == ProviderState::kUp; }));
+  EXPECT_GT(told("broken").since, start);
+  EXPECT_EQ(told("broken").fault, "");
+  script().available = driver::QuotaInformation::Limit({{"cores", 6}});
+  script().capacity_changed();
+  time_.Advance(seconds(1));
+  EXPECT_EQ(told("cloud").limit, (Resources{{"cores", 6}}));
+}
+
 TEST_F(ProviderStartTest, ProviderWhoseStartHangsHarmsNobody) {  // D-30, D-35
   AddPool("hanging", "main", {"other"});
   script("hanging").start_time = std::chrono::hours(1);

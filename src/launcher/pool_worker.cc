@@ -30,6 +30,7 @@ Component PoolWorker::Announcement() const {
   component.hostname = hostname_;
   component.state = ComponentState::kRunning;
   component.version = NODEPOOL_VERSION;
+  component.locks_slots = true;
   component.id = launcher_id_;
   component.name = key_.pool;
   component.provider_name = key_.provider;
@@ -347,10 +348,10 @@ std::vector<NodeId> PoolWorker::ChooseVictims(const sched::FillPlan& plan) const
 std::vector<sched::UnusedNode> PoolWorker::UnusedNodes(const PoolKey& pool) const {
   auto config = provider_config_->pools.find(pool.pool);
   if (config == provider_config_->pools.end()) return {};
-  for (const auto& [label, label_config] : config->second->labels) {
   std::set<LabelName> wanted = surroundings_.wanted_labels();
   auto is_wanted = [&](const LabelName& label) { return wanted.contains(label); };
   std::map<NodeId, sched::UnusedNode> unused;
+  for (const auto& [label, label_config] : config->second->labels) {
     for (const NodeId& id : context_.nodes.FreeNodes(pool, label)) {
       const store::StoredNode* node = context_.nodes.Find(id);
       if (node == nullptr) continue;

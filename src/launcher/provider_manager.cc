@@ -1,6 +1,7 @@
 #include "launcher/provider_manager.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "async/backoff.h"
 #include "async/deadline.h"
@@ -32,6 +33,7 @@ void ProviderManager::Configure(const driver::LoadedConfig& config) {
     std::shared_ptr<Generation> before;
     if (auto existing = current_.find(name); existing != current_.end()) before = existing->second;
     if (before) {
+      before->draining_since.reset();
       if (before->config->fingerprint == provider_config->fingerprint) continue;
       logger_.Info("The configuration of provider {} changed: replacing it", name);
       Idle(*before);
@@ -39,6 +41,11 @@ void ProviderManager::Configure(const driver::LoadedConfig& config) {
     Bring(name, provider_config);
     if (before) Retire(std::move(before));
   }
+}
+
+void ProviderManager::Drain(const ProviderName& name) {
+  auto existing = current_.find(name);
+  if (existing != current_.end()) existing->second->draining_since = context_.loop.Now();
 }
 
 void ProviderManager::Remove(const ProviderName& name) {
@@ -55,6 +62,7 @@ void ProviderManager::Remove(const ProviderName& name) {
 void ProviderManager::Bring(const ProviderName& name, std::shared_ptr<const driver::ProviderConfig> config) {
   auto generation = std::make_shared<Generation>(context_.loop, logger_);
   generation->config = std::move(config);
+  generation->health.since = context_.loop.Now();
   current_[name] = generation;
   generation->starting.Spawn("start provider " + name.value, KeepStarting(generation));
 }
@@ -76,13 +84,16 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
     if (!error) break;
     context_.metrics.Add(stats::kProviderStartFailures, {generation->config->name.value});
     Duration pause = backoff.Next();
-    generation->health = {false, MessageOf(error), context_.loop.SteadyNow() + pause};
+    bool is_known = !generation->health.fault.empty();
+    WallTime since = is_known ? generation->health.since : context_.loop.Now();
+    generation->health = {false, since, MessageOf(error), context_.loop.SteadyNow() + pause};
+    listener_.failed();
     logger_.Error("Error starting provider {}: {}. Next attempt in {} s", name, MessageOf(error),
                   std::chrono::duration_cast<std::chrono::seconds>(pause).count());
     co_await StopQuietly(std::exchange(generation->provider, nullptr));
     co_await context_.loop.SleepFor(pause);
   }
-  generation->health = {.is_up = true};
+  generation->health = {.is_up = true, .since = context_.loop.Now()};
   listener_.started(name);
 }
 
@@ -147,6 +158,25 @@ std::vector<ProviderName> ProviderManager::Managed() const {
   std::vector<ProviderName> names;
   for (const auto& [name, generation] : current_) names.push_back(name);
   return names;
+}
+
+ProviderReport ProviderManager::ReportOf(const ProviderName& name) const {
+  const Generation& generation = *current_.at(name);
+  ProviderReport report{.since = generation.health.since, .fault = generation.health.fault};
+  if (generation.health.is_up) report.state = ProviderState::kUp;
+  if (!report.fault.empty()) report.state = ProviderState::kFailing;
+  if (generation.draining_since) {
+    report.state = ProviderState::kDraining;
+    report.since = *generation.draining_since;
+  }
+  if (!generation.health.is_up) return report;
+  try {
+    report.limit = generation.provider->AvailableQuota().resources();
+  } catch (...) {
+    // It is not known.
+  }
+  std::erase_if(report.limit, [](const auto& entry) { return !std::isfinite(entry.second); });
+  return report;
 }
 
 bool ProviderManager::all_started() const {

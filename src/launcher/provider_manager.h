@@ -25,6 +25,7 @@ class ProviderManager {
   // What happens to providers is told to these, from now on.
   struct Listener {
     std::function<void(const ProviderName&)> started;
+    std::function<void()> failed;  // to start
     std::function<void()> capacity_changed;
   };
   void Start(Listener listener) { listener_ = std::move(listener); }
@@ -36,6 +37,8 @@ class ProviderManager {
   // started or failed to. Those that the configuration does not name stay, to be drained
   // and then removed.
   void Configure(const driver::LoadedConfig& config);
+  // The provider is not configured any more, for as long as Configure() does not name it again.
+  void Drain(const ProviderName& name);
   // Lets the provider finish what it has begun, and stop.
   void Remove(const ProviderName& name);
 
@@ -52,6 +55,8 @@ class ProviderManager {
   std::vector<std::shared_ptr<driver::Provider>> Running() const;
   // Of a provider that it is responsible for.
   const ProviderHealth& HealthOf(const ProviderName& name) const { return current_.at(name)->health; }
+  // How it is, as others are told.
+  ProviderReport ReportOf(const ProviderName& name) const;
   const driver::ProviderConfig& ConfigOf(const ProviderName& name) const {
     return *current_.at(name)->config;
   }
@@ -65,6 +70,7 @@ class ProviderManager {
     std::shared_ptr<driver::Provider> provider;  // null before the first start
     ProviderHealth health;
     bool is_tried = false;
+    std::optional<WallTime> draining_since;
     TaskGroup starting;
   };
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "model/component.h"
 #include "model/resources.h"
 
 namespace nodepool::launcher {
@@ -38,6 +39,7 @@ struct PoolStatus {
 // How a provider's start went (D-30).
 struct ProviderHealth {
   bool is_up = false;
+  WallTime since{};                        // it is up, failing, or being started for the first time
   std::string fault;                       // of the last start, when it failed
   std::optional<SteadyTime> next_attempt;  // when it failed
 };
@@ -45,6 +47,8 @@ struct ProviderHealth {
 struct ProviderStatus {
   ProviderName name;
   std::string driver;
+  ProviderState state = ProviderState::kStarting;
+  WallTime since{};
   bool is_draining = false;  // not configured any more
   ProviderHealth health;
   std::optional<Duration> next_start;  // until it is tried again

@@ -14,24 +14,13 @@ constexpr std::string_view kStopped = "\x1b[35m";
 constexpr std::string_view kBad = "\x1b[31m";
 constexpr std::string_view kGoing = "\x1b[2m";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kStyles = {{{"ready", kGood},
-                                                                                    {"fulfilled", kGood},
-                                                                                    {"running", kGood},
-                                                                                    {"init", kComing},
-                                                                                    {"building", kComing},
-                                                                                    {"testing", kComing},
-                                                                                    {"pending", kComing},
-                                                                                    {"requested", kComing},
-                                                                                    {"uploading", kComing},
-                                                                                    {"in-use", kWorking},
-                                                                                    {"used", kWorking},
-                                                                                    {"hold", kStopped},
-                                                                                    {"paused", kStopped},
-                                                                                    {"deleting", kGoing},
-                                                                                    {"deleted", kGoing},
-                                                                                    {"stopped", kGoing},
-                                                                                    {"failed", kBad},
-                                                                                    {"aborted", kBad}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kStyles = {
+    {{"ready", kGood},       {"fulfilled", kGood}, {"running", kGood},   {"up", kGood},
+     {"starting", kComing},  {"failing", kBad},    {"draining", kGoing}, {"init", kComing},
+     {"building", kComing},  {"testing", kComing}, {"pending", kComing}, {"requested", kComing},
+     {"uploading", kComing}, {"in-use", kWorking}, {"used", kWorking},   {"hold", kStopped},
+     {"paused", kStopped},   {"deleting", kGoing}, {"deleted", kGoing},  {"stopped", kGoing},
+     {"failed", kBad},       {"aborted", kBad}}};
 
 }  // namespace
 

@@ -1,9 +1,15 @@
 #include "model/component.h"
 
+#include <algorithm>
+
+#include "model/amounts.h"
+#include "model/json.h"
 #include "model/record_fields.h"
 
 namespace nodepool {
 namespace {
+
+namespace json = boost::json;
 
 // A word that we do not know is as good as no word: the record is still a live component.
 struct ComponentStateCodec {
@@ -32,6 +38,66 @@ struct KindCodec {
   }
 };
 
+constexpr ProviderState kProviderStates[] = {ProviderState::kStarting, ProviderState::kUp,
+                                             ProviderState::kFailing, ProviderState::kDraining};
+
+// A word of a later version is as good as the usual one.
+ProviderState ProviderStateOf(std::string_view text) {
+  auto state = std::ranges::find(kProviderStates, text, [](ProviderState s) { return ToString(s); });
+  return state == std::end(kProviderStates) ? ProviderState::kUp : *state;
+}
+
+std::string TextOf(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
+}
+
+ProviderReport ReadReport(const json::object& object) {
+  ProviderReport report;
+  report.state = ProviderStateOf(TextOf(object, "state"));
+  report.fault = TextOf(object, "fault");
+  if (const json::value* since = object.if_contains("since"); since != nullptr && since->is_number())
+    report.since = FromSeconds(since->to_number<double>());
+  const json::value* limit = object.if_contains("limit");
+  if (limit == nullptr || !limit->is_object()) return report;
+  for (const auto& [resource, amount] : limit->get_object()) {
+    if (amount.is_number()) report.limit[resource] = amount.to_number<double>();
+  }
+  return report;
+}
+
+// What makes no sense is left out: whoever wrote it is alive all the same.
+struct ProvidersCodec {
+  using Reports = std::map<ProviderName, ProviderReport>;
+  static constexpr std::string_view kExpected = "an object";
+  static Reading Read(std::string_view written, Reports& reports) {
+    json::value value = JsonValueOf(written);
+    if (!value.is_object()) return Reading::kOther;
+    for (const auto& [name, report] : value.get_object()) {
+      if (report.is_object()) reports[ProviderName(std::string(name))] = ReadReport(report.get_object());
+    }
+    return Reading::kOther;
+  }
+  static void Write(std::string& out, const Reports& reports) {
+    json::object providers;
+    for (const auto& [name, report] : reports) {
+      json::object object;
+      object["state"] = ToString(report.state);
+      object["since"] = ToSeconds(report.since);
+      if (!report.fault.empty()) object["fault"] = report.fault;
+      if (!report.limit.empty()) object["limit"] = Amounts(report.limit);
+      providers[name.value] = std::move(object);
+    }
+    AppendJson(out, providers, JsonStyle::kPython);
+  }
+  static bool IsUnset(const Reports& reports) { return reports.empty(); }
+};
+
+// Left out when it is false.
+struct ClaimCodec : Codec<bool> {
+  static bool IsUnset(bool claim) { return !claim; }
+};
+
 }  // namespace
 
 // In the order of the keys.
@@ -41,11 +107,13 @@ void EachField(Fields& fields, T& component) {
   fields("hostname", component.hostname);
   if (is_pool) fields("id", component.id);
   fields("kind", component.kind, KindCodec());
+  fields("locks_slots", component.locks_slots, ClaimCodec());
   fields("model_api", component.model_api);
   if (is_pool) fields("name", component.name, OmittedWhenUnset());
   if (is_pool) fields("paused", component.is_paused);
   if (is_pool) fields("priority", component.priority);
   if (is_pool) fields("provider_name", component.provider_name);
+  if (component.kind == ComponentKind::kLauncher) fields("providers", component.providers, ProvidersCodec());
   fields("state", component.state, ComponentStateCodec());
   if (is_pool) fields("supported_labels", component.supported_labels);
   fields("version", component.version);
@@ -75,6 +143,26 @@ std::string_view ToString(ComponentState state) {
       return "stopped";
   }
   return "";
+}
+
+std::string_view ToString(ProviderState state) {
+  switch (state) {
+    case ProviderState::kStarting:
+      return "starting";
+    case ProviderState::kUp:
+      return "up";
+    case ProviderState::kFailing:
+      return "failing";
+    case ProviderState::kDraining:
+      return "draining";
+  }
+  return "";
+}
+
+std::vector<std::string_view> ProviderStateWords() {
+  std::vector<std::string_view> words;
+  for (ProviderState state : kProviderStates) words.push_back(ToString(state));
+  return words;
 }
 
 Expected<Component> ParseComponent(ComponentKind kind, std::string_view json) {

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "model/foreign.h"
+#include "model/resources.h"
 
 namespace nodepool {
 
@@ -16,6 +19,26 @@ enum class ComponentState { kInitializing, kRunning, kPaused, kStopped };
 std::string_view ToString(ComponentKind kind);  // also the directory's name
 std::string_view ToString(ComponentState state);
 
+enum class ProviderState {
+  kStarting,
+  kUp,
+  kFailing,   // it cannot be started; tried again
+  kDraining,  // not configured any more: it finishes what it has begun
+};
+
+std::string_view ToString(ProviderState state);
+std::vector<std::string_view> ProviderStateWords();
+
+// How a launcher tells of one of its providers (D-30).
+struct ProviderReport {
+  ProviderState state = ProviderState::kStarting;
+  WallTime since{};
+  std::string fault;  // why it is failing
+  Resources limit;    // what the cloud leaves for us; unlimited or not known where nothing stands
+
+  bool operator==(const ProviderReport&) const = default;
+};
+
 // A process, or a pool of one, as it announces itself (coordination.md 4.8).
 struct Component {
   ComponentKind kind = ComponentKind::kLauncher;
@@ -23,6 +46,10 @@ struct Component {
   std::int64_t model_api = 0;
   ComponentState state = ComponentState::kStopped;
   std::optional<std::string> version;
+  // Of launchers and pools: registers slots of static hosts only under their lock (D-85).
+  bool locks_slots = false;
+  // Launchers only, and not those of the Python implementation:
+  std::map<ProviderName, ProviderReport> providers;
   // Pools only:
   LauncherId id;
   std::optional<PoolName> name;  // missing in records of old versions

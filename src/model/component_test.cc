@@ -48,6 +48,27 @@ TEST(Component, UnknownKeysAreKept) {
                               R"("state": "stopped", "version": null, "zz": 1, "aa": 2})");
 }
 
+// D-30, D-85
+TEST(Component, ALauncherTellsOfItsProviders) {
+  Component launcher;
+  launcher.locks_slots = true;
+  launcher.providers[ProviderName("a")] = {ProviderState::kUp, FromSeconds(1.5), "", {{"cores", 8}}};
+  launcher.providers[ProviderName("b")] = {ProviderState::kFailing, FromSeconds(2), "401", {}};
+  std::string text = ToJson(launcher);
+  EXPECT_EQ(
+      text,
+      R"({"hostname": "", "kind": "launcher", "locks_slots": true, "model_api": 0, "providers": )"
+      R"({"a": {"state": "up", "since": 1.5, "limit": {"cores": 8}}, )"
+      R"("b": {"state": "failing", "since": 2.0, "fault": "401"}}, "state": "stopped", "version": null})");
+  EXPECT_EQ(ParseComponent(ComponentKind::kLauncher, text), launcher);
+  auto odd = ParseComponent(ComponentKind::kLauncher,
+                            R"({"providers": {"a": 1, "b": {"state": "new", "since": "x", "limit": [1]}}})");
+  ASSERT_TRUE(odd);
+  ASSERT_EQ(odd->providers.size(), 1u) << "what makes no sense is left out";
+  EXPECT_EQ(odd->providers.at(ProviderName("b")), ProviderReport{.state = ProviderState::kUp});
+  EXPECT_TRUE(ParseComponent(ComponentKind::kLauncher, R"({"providers": []})"));
+}
+
 TEST(Component, GarbageIsAnError) {
   EXPECT_FALSE(ParseComponent(ComponentKind::kPool, ""));
   EXPECT_FALSE(ParseComponent(ComponentKind::kPool, R"({"supported_labels": 7})"));

@@ -24,6 +24,8 @@ class ComponentRegistry : private zk::TreeCache::Listener {
 
   // Makes the three directories, then follows them.
   Task<> Start();
+  // The same for those who write nothing: a directory that is missing is empty.
+  void Follow() { tree_.Start(); }
   Task<> Stop() { return tree_.Stop(); }
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }

@@ -4,6 +4,7 @@
 
 #include "launcher/status.h"
 #include "launcher/wait_reasons.h"
+#include "model/amounts.h"
 #include "store/image_cache.h"
 #include "store/records.h"
 #include "web/field_table.h"
@@ -28,8 +29,5 @@ const FieldTable<ImageEntry>& ImageFields();
 // Somebody who announces himself: the path, below the directory of components, and the record.
 using ComponentEntry = std::map<std::string, Component>::value_type;
 const FieldTable<ComponentEntry>& ComponentFields();
-
-// A value that several tables need: amounts by resource; those without a limit are left out.
-boost::json::object Amounts(const Resources& resources);
 
 }  // namespace nodepool::web

@@ -162,20 +162,42 @@ TEST_F(ApiTest, Providers) {
   json::array providers = List("providers");
   ASSERT_EQ(providers.size(), 2u);
   const json::object& broken = providers[0].as_object();
+  EXPECT_EQ(broken.at("state"), "failing");
   EXPECT_EQ(broken.at("is_up"), false);
   EXPECT_EQ(broken.at("fault"), "no route to the cloud");
   EXPECT_TRUE(broken.at("next_start").is_int64());
   EXPECT_EQ(broken.at("pools"), json::array());
   json::object cloud = providers[1].as_object();
   cloud.at("pools").at(0).as_object().stable_erase("launcher");
+  EXPECT_TRUE(cloud.at("state_age").is_int64());
+  cloud.stable_erase("state_age");
   EXPECT_EQ(
       json::serialize(cloud),
-      R"({"name":"cloud","driver":"scripted","is_up":true,"fault":null,"next_start":null,"is_draining":false,)"
+      R"({"name":"cloud","driver":"scripted","state":"up","is_up":true,"fault":null,"next_start":null,"is_draining":false,)"
       R"("max_concurrency":null,"launches":0,"limit":{"cores":8,"ram":1.0245E3},"used":{"cores":2,"instances":1},)"
       R"("nodes":{"ready":1},"labels":["small"],"pools":[{"name":"main","is_registered":true,)"
       R"("is_draining":false,"is_waiting":false,"priority":100,"requests":0,"limit":{"instances":5},)"
       R"("used":{"cores":2,"instances":1},"nodes":{"ready":1},"labels":[{"name":"small","is_available":true,)"
       R"("free_nodes":0,"fault":null}]}]})");
+}
+
+// D-64
+TEST_F(ApiTest, ReadyOnceEveryProviderHasStarted) {
+  AddPool("slow", "main", {"other"});
+  script("slow").start_error = [](int start) -> std::optional<Error> {
+    return start < 2 ? std::optional(Error(Verdict::kRetry, "no route to the cloud")) : std::nullopt;
+  };
+  StartSite();
+  for (int start = 1; start <= 2; ++start) {
+    ASSERT_EQ(script("slow").starts, start);
+    Response early = Ask("/ready", "GET", {});
+    EXPECT_EQ(early.status, 503);
+    EXPECT_THAT(early.body, HasSubstr("slow"));
+    ASSERT_TRUE(Await([&] { return script("slow").starts > start; }));
+  }
+  Response ready = Ask("/ready", "GET", {});
+  EXPECT_EQ(ready.status, 200);
+  EXPECT_EQ(ready.body, "OK");
 }
 
 TEST_F(ApiTest, Components) {

@@ -1,8 +1,8 @@
+#include "model/amounts.h"
+
 #include <cmath>
 
-#include "web/api_fields.h"
-
-namespace nodepool::web {
+namespace nodepool {
 
 namespace json = boost::json;
 
@@ -17,4 +17,4 @@ json::object Amounts(const Resources& resources) {
   return amounts;
 }
 
-}  // namespace nodepool::web
+}  // namespace nodepool

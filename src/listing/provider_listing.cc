@@ -1,0 +1,100 @@
+#include "listing/provider_listing.h"
+
+#include <set>
+
+#include "model/amounts.h"
+#include "model/record_reader.h"
+
+namespace nodepool::listing {
+namespace {
+
+namespace json = boost::json;
+
+// What is known of a provider from one launcher. Those of the Python implementation tell only that its pools
+// are served.
+struct Served {
+  std::string launcher;
+  const ProviderReport* report = nullptr;
+};
+
+std::map<ProviderName, std::vector<Served>> ByProvider(const std::map<std::string, Component>& components) {
+  std::map<ProviderName, std::vector<Served>> providers;
+  std::set<std::pair<ProviderName, std::string>> seen;
+  for (const auto& [path, component] : components) {
+    for (const auto& [name, report] : component.providers)
+      providers[name].push_back({component.hostname, &report});
+    bool is_silent = component.kind == ComponentKind::kPool && !component.locks_slots;
+    if (is_silent && seen.emplace(component.provider_name, component.hostname).second)
+      providers[component.provider_name].push_back({component.hostname});
+  }
+  return providers;
+}
+
+Resources Used(const store::NodeCache& nodes, const ProviderName& provider) {
+  Resources used;
+  for (const PoolKey& pool : nodes.PoolsWithNodes(provider)) {
+    for (const auto& [resource, amount] : nodes.UsedBy(pool)) used[resource] += amount;
+  }
+  return used;
+}
+
+Resources Free(const Resources& limit, const Resources& used) {
+  Resources free = limit;
+  for (auto& [resource, amount] : free) {
+    if (auto it = used.find(resource); it != used.end()) amount -= it->second;
+  }
+  return free;
+}
+
+std::vector<Cell> StateCells(const Served& served) {
+  if (served.launcher.empty()) return {std::string(kUnserved), nullptr};
+  if (served.report == nullptr) return {std::string(ToString(ProviderState::kUp)), nullptr};
+  return {std::string(ToString(served.report->state)), ToSeconds(served.report->since)};
+}
+
+Cell WhyCell(const Served& served) {
+  if (served.launcher.empty()) return "no launcher serves it";
+  if (served.report == nullptr) return "";
+  if (served.report->state == ProviderState::kDraining) return "it is not configured any more";
+  return Cell::OfText(served.report->fault);
+}
+
+}  // namespace
+
+std::vector<Column> ProviderColumns() {
+  std::vector<std::string_view> words = ProviderStateWords();
+  words.push_back(kUnserved);
+  return {{"name", "Provider", Kind::kProvider},
+          {"driver", "Driver"},
+          {"launcher", "Launcher"},
+          {"state", "State", Kind::kState, std::move(words)},
+          {"since", "Since", Kind::kTime},
+          {"nodes", "Nodes"},
+          {"used", "Used"},
+          {"free", "Free"},
+          {"why", "Why"}};
+}
+
+Listing ListProviders(const std::map<ProviderName, std::string>& drivers,
+                      const std::map<std::string, Component>& components, const store::NodeCache& nodes) {
+  std::map<ProviderName, std::vector<Served>> providers = ByProvider(components);
+  for (const auto& [name, driver] : drivers) {
+    if (providers[name].empty()) providers[name].emplace_back();
+  }
+  Listing listing{ProviderColumns(), {}};
+  for (const auto& [name, launchers] : providers) {
+    Resources used = Used(nodes, name);
+    auto driver = drivers.find(name);
+    for (const Served& served : launchers) {
+      std::vector<Cell> state = StateCells(served);
+      Resources free = served.report == nullptr ? Resources() : Free(served.report->limit, used);
+      listing.rows.push_back({Cell(name.value), Cell(driver == drivers.end() ? "" : driver->second),
+                              Cell(served.launcher), std::move(state[0]), std::move(state[1]),
+                              Cell(nodes.OfProvider(name).size()), Cell(Amounts(used)), Cell(Amounts(free)),
+                              WhyCell(served)});
+    }
+  }
+  return listing;
+}
+
+}  // namespace nodepool::listing

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+
+#include "model/resources.h"
+
+namespace nodepool {
+
+// Amounts as people and programs read them, whole ones as integers. Those without a limit are left out.
+boost::json::object Amounts(const Resources& resources);
+
+}  // namespace nodepool
