@@ -19,8 +19,9 @@
 #include "store/store.h"
 
 namespace nodepool::store {
+class ComponentRegistry;
 class RequestCache;
-}
+}  // namespace nodepool::store
 
 namespace nodepool::driver {
 
@@ -40,6 +41,8 @@ struct ProviderEnvironment {
   ProviderObserver* observer = nullptr;
   // Null where nobody follows requests: in the builder and the command line.
   store::RequestCache* requests = nullptr;
+  // Null where nobody follows who is there: as `requests`.
+  const store::ComponentRegistry* components = nullptr;
   // The provider lives for a few calls, in the command line: it offers nothing to other
   // processes, so it opens no port.
   bool is_for_one_command = false;

@@ -9,6 +9,15 @@ namespace nodepool::launcher {
 
 using store::Change;
 
+namespace {
+
+Task<bool> CatchUp(store::NodeCache& nodes) {
+  co_await nodes.CatchUp();
+  co_return true;
+}
+
+}  // namespace
+
 Handler::Handler(Context& context, Ledger& ledger, HandlerHost& host, store::StoredRequest seen,
                  sched::ServiceOrder order)
     : context_(context),
@@ -74,19 +83,20 @@ Task<> Handler::Run() {
 Task<> Handler::UntilNodesAreShown() {
   auto is_pending = [this](Ledger::EntryId entry) { return ledger_.IsPending(entry); };
   if (std::ranges::none_of(entries_, is_pending)) co_return;
-  std::function<Task<bool>()> catch_up = [this] { return CatchUpWithNodes(); };
-  co_await store::Repeat<bool>(context_.loop, context_.random, catch_up);
+  co_await CatchUpWithNodes();
   // Those that are left were removed before the cache could show them.
   bool is_freed = std::ranges::any_of(entries_, is_pending);
   for (Ledger::EntryId entry : entries_) ledger_.Release(entry);
   if (is_freed) host_.CapacityFreed();
 }
 
-Task<bool> Handler::CatchUpWithNodes() {
-  co_await context_.nodes.CatchUp();
-  co_return true;
+Task<> Handler::CatchUpWithNodes() {
+  std::function<Task<bool>()> catch_up = [this] { return CatchUp(context_.nodes); };
+  co_await store::Repeat<bool>(context_.loop, context_.random, catch_up);
 }
 
+// A request that only free nodes can serve stays `requested` until it has one: another launcher may be
+// quicker (D-25).
 Task<> Handler::Accept() {
   WallTime now = context_.loop.Now();
   LauncherId self = host_.launcher_id();
@@ -95,9 +105,18 @@ Task<> Handler::Accept() {
     request.SetState(RequestState::kPending, now);
     return Change::kWrite;
   };
-  auto accepted = co_await context_.store.AcceptRequest(seen_, accept);
-  if (!accepted) co_return;
-  request_.emplace(std::move(*accepted));
+  std::shared_ptr<driver::Provider> provider = host_.provider();
+  if (!provider || provider->launches_nodes()) {
+    auto accepted = co_await context_.store.AcceptRequest(seen_, accept);
+    if (!accepted) co_return;
+    request_.emplace(std::move(*accepted));
+  } else {
+    auto locked = co_await context_.store.TryLockRequest(id());
+    if (!locked) co_return;
+    NodeRequest copy = locked->record();
+    if (accept(copy) == Change::kSkip) co_return co_await locked->Unlock();
+    request_.emplace(std::move(*locked));
+  }
   logger_.Info("Accepted for {} in pool {} of provider {}", fmt::join(request_->record().node_types, ","),
                host_.key().pool, host_.key().provider);
 }

@@ -97,8 +97,9 @@ class Handler {
 
   Task<> Serve();
   Task<> UntilNodesAreShown();
-  Task<bool> CatchUpWithNodes();
+  Task<> CatchUpWithNodes();
   Task<> Accept();
+  Task<bool> BecomePending();
   void ProbeLater();
   Task<bool> GiveUpIfPointless(sched::Decision decision);
   bool FollowProvider();
@@ -108,6 +109,7 @@ class Handler {
   void KeepForLaunches(const sched::PoolView& view);
   std::size_t FreeKept();
   Task<> TryReuse(sched::FillPlan::Reuse reuse);
+  Task<bool> Allocate(store::LockedNode& node);
   void Reject(const NodeId& node);
   bool IsRejected(const NodeId& node) const;
   void StartLaunch(const LabelName& label, const Resources& need);

@@ -22,20 +22,10 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
   auto locked = co_await context_.store.TryLockNode(reuse.node);
   if (!locked) {
     Reject(reuse.node);
-    co_return;
+    // Until the cache shows it, every other request of ours would try the same node.
+    co_return co_await CatchUpWithNodes();
   }
-  PoolKey pool = host_.key();
-  RequestId request = id();
-  std::optional<std::string> tenant = request_->record().tenant_name;
-  std::optional<std::string> requestor = request_->record().requestor;
-  auto allocate = [pool, request, tenant, requestor](Node& node) {
-    if (!node.is_free() || node.provider != pool.provider || node.pool != pool.pool) return Change::kSkip;
-    node.allocated_to = request;
-    node.tenant_name = tenant;
-    node.requestor = requestor;
-    return Change::kWrite;
-  };
-  bool is_allocated = co_await locked->Update(allocate);
+  bool is_allocated = co_await Allocate(*locked);
   if (!is_allocated) {
     Reject(reuse.node);
     co_return co_await locked->Unlock();
@@ -43,6 +33,46 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
   logger_.About({logger_.ids().event, id().value, reuse.node.value}).Info("Assigned ready node");
   driver->handler->NodeReused(locked->record());
   slots_.push_back(std::make_shared<Slot>(Slot{reuse.label, Slot::State::kReady, std::move(locked)}));
+}
+
+Task<bool> Handler::Allocate(store::LockedNode& node) {
+  PoolKey pool = host_.key();
+  RequestId request = id();
+  std::optional<std::string> tenant = request_->record().tenant_name;
+  std::optional<std::string> requestor = request_->record().requestor;
+  auto allocate = [pool, request, tenant, requestor](Node& record) {
+    if (!record.is_free() || record.provider != pool.provider || record.pool != pool.pool)
+      return Change::kSkip;
+    record.allocated_to = request;
+    record.tenant_name = tenant;
+    record.requestor = requestor;
+    return Change::kWrite;
+  };
+  Node copy = node.record();
+  if (allocate(copy) == Change::kSkip) co_return false;
+  std::exception_ptr error;
+  bool is_allocated = false;
+  try {
+    is_allocated = co_await BecomePending() && co_await node.Update(allocate);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (!error) co_return is_allocated;
+  if (VerdictOf(error) == Verdict::kCancelled) co_await IgnoreCancellation();
+  if (node.is_held()) co_await node.Unlock();
+  std::rethrow_exception(error);
+}
+
+// False: somebody else has changed its state, or it is gone.
+Task<bool> Handler::BecomePending() {
+  if (request_->record().state == RequestState::kPending) co_return true;
+  WallTime now = context_.loop.Now();
+  auto become_pending = [now](NodeRequest& request) {
+    if (request.state != RequestState::kRequested) return Change::kSkip;
+    request.SetState(RequestState::kPending, now);
+    return Change::kWrite;
+  };
+  co_return co_await request_->Update(become_pending);
 }
 
 // The node may be had again later: whoever was busy with it is done, the host came back.

@@ -99,9 +99,9 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
 
 Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
   driver::ProviderEnvironment environment{
-      context_.loop,     context_.random, context_.blocking_pool,     context_.store,
-      context_.nodes,    context_.images, listener_.capacity_changed, &observer_,
-      &context_.requests};
+      context_.loop,      context_.random,   context_.blocking_pool,     context_.store,
+      context_.nodes,     context_.images,   listener_.capacity_changed, &observer_,
+      &context_.requests, &context_.registry};
   generation->provider = driver::CreateGuarded(drivers_, std::move(environment), generation->config);
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
   co_await WithDeadline(context_.loop, deadline, "starting", generation->provider->Start());

@@ -1,4 +1,5 @@
 """Static hosts with real SSH servers that come and go."""
+import json
 import socket
 import threading
 
@@ -124,3 +125,57 @@ def test_two_launchers_share_the_hosts(site, sshd):
             tree.give_back(taken)
         wait_for(lambda: sorted(node["slot"] for node in ready(tree).values()) == [0, 1, 2], "all are back")
         assert len(tree.nodes()) <= 6
+
+
+class UnlockedPeer(threading.Thread):
+    """Registers missing slots as launchers of the Python implementation do: a look, then its own time, no lock."""
+
+    def __init__(self, site, sshd, slots):
+        super().__init__(daemon=True)
+        self.tree = site.tree()
+        self.sshd = sshd
+        self.slots = slots
+        self.registered = 0
+        self.over = threading.Event()
+        pool = {"hostname": "peer", "id": "peer-1", "kind": "pool", "model_api": 0, "name": "main", "paused": True,
+                "priority": 100, "provider_name": "metal", "state": "running", "supported_labels": [], "version": "11"}
+        self.tree.zk.create("/nodepool/components/pool/peer", json.dumps(pool).encode(), ephemeral=True, sequence=True,
+                            makepath=True)
+
+    def run(self):
+        while not self.over.wait(0.05):
+            taken = {node["slot"] for node in self.tree.nodes().values() if node["state"] not in ("building", "deleting")}
+            for slot in set(range(self.slots)) - taken:
+                self.over.wait(0.5)  # the look at the host
+                self.tree.add_node(provider="metal", type=["red"], slot=slot, hostname=LOOPBACK, external_id=LOOPBACK,
+                                   interface_ip=LOOPBACK, username="zuul", connection_port=self.sshd.port,
+                                   connection_type="ssh", launcher="static driver", host_keys=[self.sshd.host_key])
+                self.registered += 1
+
+    def stop(self):
+        self.over.set()
+        self.join(10)
+        self.tree.close()
+
+
+# D-85
+def test_beside_one_that_registers_without_a_lock(site, sshd):
+    """Both register whatever is given back, and no slot is used twice at a time."""
+    tree = site.tree()
+    peer = UnlockedPeer(site, sshd, slots=2)
+    try:
+        site.launcher(configure(site, provider(host(sshd, "red", timeout=2, **{"max-parallel-jobs": 2}))))
+        peer.start()
+        held = []
+        for _ in range(8):
+            if len(held) == 2:
+                tree.give_back(held.pop(0))
+            held.append(tree.use(tree.add_request(["red"])))
+            used = [node["slot"] for node in tree.nodes().values() if node["state"] == "in-use"]
+            assert len(used) == len(set(used))
+            wait_for(lambda: len([node for node in tree.nodes().values()
+                                  if node["state"] == "in-use" or node["allocated_to"] is None
+                                  and node["state"] == "ready"]) <= 2, "what is one too many is withdrawn")
+        assert peer.registered > 2
+    finally:
+        peer.stop()

@@ -34,7 +34,8 @@ std::vector<int> SlotTable::EmptySlots() const {
   return empty;
 }
 
-SlotTable MakeSlotTable(int slot_count, const std::vector<const store::StoredNode*>& records) {
+SlotTable MakeSlotTable(int slot_count, std::vector<const store::StoredNode*> records) {
+  std::ranges::stable_partition(records, [](const auto* node) { return !node->record.is_free(); });
   SlotTable table;
   table.slots.resize(static_cast<std::size_t>(std::max(0, slot_count)));
   std::vector<NodeId> unslotted;

@@ -36,7 +36,8 @@ struct SlotTable {
 };
 
 // The table of a host with `slot_count` slots. `records` are those of its identity;
-// ones that are building or about to vanish do not occupy a slot.
-SlotTable MakeSlotTable(int slot_count, const std::vector<const store::StoredNode*>& records);
+// ones that are building or about to vanish do not occupy a slot. Of two for one slot the
+// free one is in excess, as nothing but a free one can be withdrawn.
+SlotTable MakeSlotTable(int slot_count, std::vector<const store::StoredNode*> records);
 
 }  // namespace nodepool::drivers

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/deadline.h"
+#include "drivers/static/unlocked_peer.h"
 
 namespace nodepool::drivers {
 
@@ -11,6 +12,11 @@ namespace {
 constexpr const char* kLauncher = "static driver";
 constexpr Duration kRetryRegistration = std::chrono::seconds(1);
 constexpr Duration kResolveLimit = std::chrono::seconds(10);
+// A launcher that has deleted a node registers its slot at once; so long it may do so first.
+constexpr Duration kPeerGoesFirst = std::chrono::seconds(2);
+// The request that nodes seem allocated to while they are registered beside a peer. There is none of that
+// name, so what a crash leaves is soon free.
+const RequestId kRegistration("registration");
 
 // A name as one component of a path.
 std::string Escaped(const std::string& text) {
@@ -123,14 +129,17 @@ Task<> StaticHost::FirstSync() {
 
 Task<> StaticHost::Sync() {
   co_await RemoveExcess();
-  SlotTable table = MakeSlotTable(node_.max_parallel_jobs, CachedRecords());
-  if (table.EmptySlots().empty()) co_return;
+  if (Table().EmptySlots().empty()) co_return;
+  if (HasUnlockedPeer(environment_.components, provider_.name)) {
+    co_await environment_.loop.SleepFor(kPeerGoesFirst);
+    if (Table().EmptySlots().empty()) co_return;
+  }
   Findings findings = co_await Look();
   co_await RegisterLocked(std::move(findings));
 }
 
 Task<> StaticHost::RemoveExcess() {
-  SlotTable table = MakeSlotTable(node_.max_parallel_jobs, CachedRecords());
+  SlotTable table = Table();
   for (const NodeId& id : table.excess) co_await Deregister(environment_.store, environment_.loop, id);
 }
 
@@ -144,7 +153,7 @@ Task<> StaticHost::DeregisterAll() {
 // left by a crash within: records that are complete, or none; the lock goes with the
 // session.
 Task<> StaticHost::RegisterLocked(Findings findings) {
-  if (MakeSlotTable(node_.max_parallel_jobs, CachedRecords()).EmptySlots().empty()) co_return;
+  if (Table().EmptySlots().empty()) co_return;
   std::string name = "static/" + Escaped(provider_.name.str()) + "/" + Escaped(identity_.ToString());
   std::optional<zk::HeldLock> lock = co_await environment_.store.TryLockNamed(name);
   if (!lock) {
@@ -167,12 +176,68 @@ Task<> StaticHost::RegisterLocked(Findings findings) {
 // The cache may lag behind what the former holder of the lock did.
 Task<> StaticHost::RegisterEmptySlots(Findings findings) {
   co_await environment_.nodes.CatchUp();
-  SlotTable table = MakeSlotTable(node_.max_parallel_jobs, CachedRecords());
+  SlotTable table = Table();
+  if (HasUnlockedPeer(environment_.components, provider_.name)) {
+    co_return co_await RegisterBesidePeer(std::move(findings), table.EmptySlots());
+  }
   for (int slot : table.EmptySlots()) {
     if (is_idle_) co_return;
     NodeId id = co_await environment_.store.CreateNode(NewRecord(findings, slot));
     logger_.About({"", "", id.str()}).Info("Registered static node {} slot {}", identity_.ToString(), slot);
   }
+}
+
+// The peer may be about to register the same slots, having seen them empty. So nobody can take ours for as
+// long as its look at the host may last; those that it registered as well go again.
+Task<> StaticHost::RegisterBesidePeer(Findings findings, std::vector<int> slots) {
+  std::vector<store::LockedNode> reserved;
+  std::exception_ptr error;
+  try {
+    co_await Reserve(std::move(findings), std::move(slots), reserved);
+    co_await environment_.loop.SleepFor(node_.timeout);
+    co_await environment_.nodes.CatchUp();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) co_await IgnoreCancellation();
+  std::vector<const store::StoredNode*> others = CachedRecords();
+  std::erase_if(others, [&](const store::StoredNode* node) {
+    return std::ranges::any_of(reserved, [&](const auto& ours) { return ours.id() == node->id; });
+  });
+  std::vector<int> left = MakeSlotTable(node_.max_parallel_jobs, std::move(others)).EmptySlots();
+  for (store::LockedNode& node : reserved) {
+    bool is_wanted = !error && std::ranges::find(left, node.record().slot.value_or(-1)) != left.end();
+    try {
+      co_await Settle(node, is_wanted);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+Task<> StaticHost::Reserve(Findings findings, std::vector<int> slots,
+                           std::vector<store::LockedNode>& reserved) {
+  for (int slot : slots) {
+    if (is_idle_) co_return;
+    Node record = NewRecord(findings, slot);
+    record.allocated_to = kRegistration;
+    NodeId id = co_await environment_.store.CreateNode(std::move(record));
+    std::optional<store::LockedNode> node = co_await environment_.store.TryLockNode(id);
+    if (node) reserved.push_back(std::move(*node));
+  }
+}
+
+Task<> StaticHost::Settle(store::LockedNode& node, bool is_wanted) {
+  if (!is_wanted) co_return co_await node.Remove();
+  auto free = [](Node& record) {
+    record.allocated_to = RequestId();
+    return store::Change::kWrite;
+  };
+  co_await node.Update(free);
+  co_await node.Unlock();
+  logger_.About({"", "", node.id().str()})
+      .Info("Registered static node {} slot {}", identity_.ToString(), node.record().slot.value_or(0));
 }
 
 Task<> StaticHost::UpdateRecords(Findings findings) {
@@ -239,6 +304,13 @@ std::vector<const store::StoredNode*> StaticHost::CachedRecords() const {
     if (const store::StoredNode* node = environment_.nodes.Find(id)) records.push_back(node);
   }
   return records;
+}
+
+SlotTable StaticHost::Table() const { return MakeSlotTable(node_.max_parallel_jobs, CachedRecords()); }
+
+bool StaticHost::HasSlot(const NodeId& id) const {
+  std::vector<NodeId> slots = Table().slots;
+  return std::ranges::find(slots, id) != slots.end();
 }
 
 bool StaticHost::IsUpToDate(const Node& record, const Findings& findings) const {

@@ -60,6 +60,8 @@ class StaticHost {
 
   // Whether the host answers, right before it is handed out (7.7).
   Task<bool> IsAlive();
+  // Whether the record stands for a slot, and is none too many.
+  bool HasSlot(const NodeId& id) const;
 
  private:
   // What a look at the machine tells.
@@ -73,11 +75,15 @@ class StaticHost {
   Task<> RemoveExcess();
   Task<> RegisterEmptySlots(Findings findings);
   Task<> RegisterLocked(Findings findings);
+  Task<> RegisterBesidePeer(Findings findings, std::vector<int> slots);
+  Task<> Reserve(Findings findings, std::vector<int> slots, std::vector<store::LockedNode>& reserved);
+  Task<> Settle(store::LockedNode& node, bool is_wanted);
   Task<> UpdateRecords(Findings findings);
   Task<> DeregisterAll();
   Task<Findings> Look();
 
   std::vector<const store::StoredNode*> CachedRecords() const;
+  SlotTable Table() const;
   bool IsUpToDate(const Node& record, const Findings& findings) const;
   void SetFields(const Findings& findings, Node& record) const;
   Node NewRecord(const Findings& findings, int slot) const;

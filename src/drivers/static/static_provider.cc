@@ -107,7 +107,7 @@ Task<> StaticProvider::CleanupLeakedResources() {
 
 Task<bool> StaticProvider::CheckAlive(NodeId id, HostIdentity identity) {
   StaticHost* host = Find(identity);
-  if (host == nullptr) co_return false;
+  if (host == nullptr || !host->HasSlot(id)) co_return false;
   bool is_alive = co_await host->IsAlive();
   if (!is_alive) co_await Deregister(environment_.store, environment_.loop, std::move(id));
   co_return is_alive;
@@ -119,7 +119,9 @@ void StaticProvider::OnNodeChange(const NodeId& id, const store::StoredNode* bef
   if (node->record.provider != config_->name) return;
   records_.Follow(id, before, after);
   bool frees_slot = after == nullptr || after->record.state == NodeState::kDeleting;
-  if (!frees_slot) return;
+  bool was_free = before != nullptr && before->record.is_free();
+  bool may_be_excess = !frees_slot && !was_free && after->record.is_free();
+  if (!frees_slot && !may_be_excess) return;
   if (StaticHost* host = Find(IdentityOf(node->record))) host->Wake();
 }
 

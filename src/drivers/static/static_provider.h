@@ -30,7 +30,7 @@ class StaticProvider : public driver::Provider {
   Task<> CleanupLeakedResources() override;
 
   // Whether the node can be handed out; a free node of a host that does not answer is
-  // withdrawn (drivers.md 7.7).
+  // withdrawn (drivers.md 7.7), one too many is not.
   Task<bool> CheckAlive(NodeId id, HostIdentity identity);
 
  private:
