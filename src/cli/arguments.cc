@@ -338,17 +338,24 @@ void Parser::AddRelease() {
 }
 
 void Parser::AddMigrate() {
-  CLI::App* command = Add("migrate", "copy the records between the embedded server and zookeeper-servers");
-  command->add_option("direction", target_, "to-ensemble or to-embedded")
+  static const std::map<std::string, MigrateTo> directions = {{"to-ensemble", MigrateTo::kEnsemble},
+                                                              {"to-embedded", MigrateTo::kEmbedded},
+                                                              {"to-chroot", MigrateTo::kChroot}};
+  CLI::App* command = Add("migrate",
+                          "copy the records between the embedded server and zookeeper-servers, or "
+                          "move them to the chroot");
+  command
+      ->add_option("direction", target_,
+                   "to-ensemble, to-embedded, or to-chroot: from where the Python implementation has them")
       ->required()
-      ->check(CLI::IsMember({"to-ensemble", "to-embedded"}))
+      ->check(CLI::IsMember({"to-ensemble", "to-embedded", "to-chroot"}))
       ->type_name("");
   command->add_flag("--dry-run", migrate_.is_dry_run, "only tell what there is to copy");
   command->add_flag("--all", migrate_.takes_everything, "also what others keep beside Nodepool's records");
   command->add_flag("--force", migrate_.is_forced, "although launchers, builders or clients are connected");
   command->add_flag("--replace", migrate_.replaces, "delete what the other side has, first");
   command->callback([this] {
-    migrate_.is_to_ensemble = target_ == "to-ensemble";
+    migrate_.to = directions.at(target_);
     invocation_.needs_ensemble = true;
     invocation_.command = [options = migrate_](Context& context) { return Migrate(context, options); };
   });

@@ -6,6 +6,7 @@
 #include "async/event.h"
 #include "base/text.h"
 #include "config/config_loader.h"
+#include "store/whole_tree.h"
 
 namespace nodepool::cli {
 
@@ -68,6 +69,32 @@ Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers) {
     logger.Warning("Retrying zookeeper connection: no answer from {} yet", servers);
     patience = std::chrono::seconds(10);
   }
+}
+
+Task<> CheckPlaceOfRecords(Loop& loop, Random& random, const config::ZooKeeperSettings& settings) {
+  if (settings.python_chroot.empty()) co_return;
+  std::string root(store::kWholeTree);
+  zk::WireOptions options = ConnectionOptions(settings);
+  options.chroot = settings.python_chroot;
+  zk::WireClient client(loop, random, options);
+  std::exception_ptr error;
+  bool is_there = false;
+  try {
+    co_await AwaitConnection(loop, client, ServerNames(settings));
+    zk::Result<zk::Stat> found = co_await client.Exists(root);
+    is_there = found.has_value();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) co_await IgnoreCancellation();
+  co_await client.Close();
+  if (error) std::rethrow_exception(error);
+  if (!is_there) co_return;
+  throw Error(Verdict::kInvalid,
+              fmt::format("with these zookeeper-servers the Python implementation has its records at {}{}, "
+                          "while they belong at {}{}: stop everything that works with them, and move them by "
+                          "`nodepool migrate to-chroot`",
+                          settings.python_chroot, root, settings.chroot, root));
 }
 
 }  // namespace nodepool::cli

@@ -20,6 +20,10 @@ config::ZooKeeperSettings OrEmbedded(config::ZooKeeperSettings settings);
 // client has given up.
 Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers);
 
+// Refuses to go on where the Python implementation has its records at another place with these servers
+// (D-01): Error(kInvalid) says how to move them. Waits as AwaitConnection.
+Task<> CheckPlaceOfRecords(Loop& loop, Random& random, const config::ZooKeeperSettings& settings);
+
 // Applies what changed to a client in use: other servers are taken from the next
 // connection on, in the same session (D-32). Settings that need a restart are warned
 // about, unusable ones too; then nothing changes.

@@ -146,13 +146,14 @@ Task<> Copy(Migration& migration, Side from, Side to) {
                 fmt::format("something changed meanwhile, do it again with --replace: {}", difference));
   }
   fmt::print(migration.context.out, "{} has all of it now\n", to.name);
+  if (migration.options.to == MigrateTo::kChroot) co_await zk::DeleteTree(from.client, original);
 }
 
-}  // namespace
-
-Task<int> Migrate(Context& context, MigrateOptions options) {
+Task<> BetweenServers(Migration& migration) {
+  Context& context = migration.context;
   const config::ZooKeeperSettings& settings = context.config->common.zookeeper;
-  if (options.is_to_ensemble && !std::filesystem::exists(EmbeddedServerOptions(settings.embedded).journal)) {
+  bool is_to_ensemble = migration.options.to == MigrateTo::kEnsemble;
+  if (is_to_ensemble && !std::filesystem::exists(EmbeddedServerOptions(settings.embedded).journal)) {
     throw Error(Verdict::kInvalid,
                 fmt::format("the embedded server has nothing in {}", settings.embedded.state_dir));
   }
@@ -160,11 +161,10 @@ Task<int> Migrate(Context& context, MigrateOptions options) {
   std::exception_ptr error;
   try {
     co_await store.Open();
-    Migration migration{context, options, options.takes_everything ? "/" : std::string(store::kWholeTree)};
     Side embedded{store.client(), settings.embedded.state_dir};
     Side ensemble{context.store.client(), ServerNames(settings)};
-    const Side& from = options.is_to_ensemble ? embedded : ensemble;
-    const Side& to = options.is_to_ensemble ? ensemble : embedded;
+    const Side& from = is_to_ensemble ? embedded : ensemble;
+    const Side& to = is_to_ensemble ? ensemble : embedded;
     co_await Copy(migration, from, to);
   } catch (...) {
     error = std::current_exception();
@@ -172,6 +172,43 @@ Task<int> Migrate(Context& context, MigrateOptions options) {
   co_await StayAwake();
   co_await Shielded(store.Close());
   if (error) std::rethrow_exception(error);
+}
+
+Task<> ToChroot(Migration& migration) {
+  Context& context = migration.context;
+  const config::ZooKeeperSettings& settings = context.config->common.zookeeper;
+  if (settings.python_chroot.empty()) {
+    throw Error(Verdict::kInvalid,
+                "there is nothing to move: with these zookeeper-servers the Python implementation has its "
+                "records at the same place");
+  }
+  SystemRandom random;
+  zk::WireOptions options = ConnectionOptions(settings);
+  options.chroot = settings.python_chroot;
+  zk::WireClient client(context.loop, random, options);
+  std::exception_ptr error;
+  try {
+    co_await AwaitConnection(context.loop, client, ServerNames(settings));
+    Side from{client, settings.python_chroot};
+    Side to{context.store.client(), settings.chroot};
+    co_await Copy(migration, from, to);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await StayAwake();
+  co_await Shielded(client.Close());
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+Task<int> Migrate(Context& context, MigrateOptions options) {
+  Migration migration{context, options, options.takes_everything ? "/" : std::string(store::kWholeTree)};
+  if (options.to == MigrateTo::kChroot) {
+    co_await ToChroot(migration);
+  } else {
+    co_await BetweenServers(migration);
+  }
   co_return 0;
 }
 

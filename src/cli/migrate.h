@@ -4,8 +4,14 @@
 
 namespace nodepool::cli {
 
+enum class MigrateTo {
+  kEnsemble,  // from the embedded server
+  kEmbedded,  // from the ensemble
+  kChroot,    // within the ensemble, from where the Python implementation has the records (D-01)
+};
+
 struct MigrateOptions {
-  bool is_to_ensemble = true;     // else from the ensemble to the embedded server
+  MigrateTo to = MigrateTo::kEnsemble;
   bool is_dry_run = false;        // only tell what there is
   bool takes_everything = false;  // also what others keep beside Nodepool's
   bool is_forced = false;         // although somebody is at work on either side
@@ -13,7 +19,8 @@ struct MigrateOptions {
 };
 
 // Copies the records between the embedded server's store and the ensemble, both as the
-// configuration has them; then compares both sides. The store is opened in this process;
+// configuration has them, or within the ensemble; then compares both sides. Only within the ensemble
+// the original is deleted then. The store is opened in this process;
 // when `nodepool standalone` has it, the server there is asked.
 //
 // Error(kConflict): somebody is at work, or the other side has records; nothing was written.

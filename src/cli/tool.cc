@@ -55,9 +55,13 @@ struct Outcome {
   std::exception_ptr error;
 };
 
-Task<> RunConnected(Context& context, std::string servers, const Invocation& invocation, Outcome& outcome) {
+Task<> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation,
+                    Outcome& outcome) {
   try {
     co_await AwaitConnection(context.loop, context.store.client(), servers);
+    if (!invocation.needs_ensemble) {
+      co_await CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);
+    }
     outcome.status = co_await invocation.command(context);
   } catch (...) {
     outcome.error = std::current_exception();
@@ -75,11 +79,12 @@ void AwaitSignal(boost::asio::signal_set& signals, TaskGroup& tasks) {
   });
 }
 
-Task<> RunCommand(Context& context, std::string servers, const Invocation& invocation, Outcome& outcome) {
+Task<> RunCommand(Context& context, Random& random, std::string servers, const Invocation& invocation,
+                  Outcome& outcome) {
   TaskGroup tasks(context.loop, context.logger);
   boost::asio::signal_set signals(context.loop.context(), SIGINT, SIGTERM);
   AwaitSignal(signals, tasks);
-  tasks.Spawn("command", RunConnected(context, std::move(servers), invocation, outcome));
+  tasks.Spawn("command", RunConnected(context, random, std::move(servers), invocation, outcome));
   co_await tasks.Join();
   signals.cancel();
   co_await context.store.client().Close();
@@ -159,7 +164,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
     abandoned.push_back(std::move(thing));
   };
   Outcome outcome;
-  RunToEnd(loop, RunCommand(context, ServerNames(zookeeper), invocation, outcome));
+  RunToEnd(loop, RunCommand(context, random, ServerNames(zookeeper), invocation, outcome));
   if (outcome.error && VerdictOf(outcome.error) == Verdict::kCancelled) return kInterrupted;
   if (outcome.error) std::rethrow_exception(outcome.error);
   return outcome.status;

@@ -44,6 +44,9 @@ struct EmbeddedZooKeeper {
 struct ZooKeeperSettings {
   std::vector<ZooKeeperServer> servers;
   std::string chroot;  // "" or "/x"; one for all servers (D-01)
+  // Where the Python implementation has its records, when that is not `chroot`: it takes everything after
+  // the first slash of all servers' names in one text for it. Else empty.
+  std::string python_chroot;
   Duration timeout = std::chrono::seconds(10);
   std::optional<ZooKeeperTls> tls;
   bool insecure = false;       // zookeeper-insecure: plain TCP to other hosts allowed (D-03)
@@ -99,10 +102,10 @@ struct Config {
   std::optional<int> build_workers;
   std::optional<int> upload_workers;
   std::optional<Duration> max_hold_age;
+  Duration graceful_stop = std::chrono::seconds(30);  // of a launcher (D-24)
   WebAppSettings webapp;
   ZooKeeperSettings zookeeper;
   std::map<LabelName, Label> labels;
-  Duration graceful_stop = std::chrono::seconds(30);  // of a launcher (D-24)
   std::map<ImageName, DiskImage> diskimages;
   std::vector<ProviderSection> providers;          // in file order
   std::map<std::string, Resources> tenant_limits;  // by tenant; absent resource = unlimited

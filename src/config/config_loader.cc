@@ -6,6 +6,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "base/text.h"
@@ -37,10 +38,10 @@ void ReadTopLevel(const Section& root, Config& config) {
   config.upload_workers = WorkerCount(root, "upload-workers");
   double hold_age = root.Float("max-hold-age");
   if (hold_age > 0) config.max_hold_age = SecondsToDuration(hold_age);
-  Section webapp = root.Sub("webapp");
   double graceful_stop = root.Float("graceful-stop-timeout");
   if (graceful_stop < 0) throw root.Fail("graceful-stop-timeout", "expected 0 or more seconds");
   config.graceful_stop = SecondsToDuration(graceful_stop);
+  Section webapp = root.Sub("webapp");
   std::int64_t port = webapp.Int("port");
   if (port < 0 || port > 65535) throw webapp.Fail("port", "expected a port from 0 to 65535");
   config.webapp.port = static_cast<int>(port);
@@ -71,8 +72,27 @@ void TakeChroot(const Section& server, std::string& chroot) {
   chroot = text;
 }
 
+// A server as the Python implementation writes it, which then takes everything after the first slash of
+// all of them for the chroot.
+std::string PythonName(const Section& server) {
+  std::string host = server.Text("host");
+  bool is_bare_ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
+  if (is_bare_ipv6) host = "[" + host + "]";
+  return fmt::format("{}:{}{}", host, server.OptionalInt("port").value_or(kTlsPort), server.Text("chroot"));
+}
+
+std::string PythonChroot(const std::vector<std::string>& names) {
+  std::string text = Join(names, ",");
+  std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return "";
+  std::string path = std::filesystem::path(text.substr(slash)).lexically_normal();
+  while (path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 // Ports that are not given stay 0 until it is known whether there is TLS.
 void ReadServers(const Section& root, ZooKeeperSettings& zookeeper) {
+  std::vector<std::string> python_names;
   for (const Section& section : root.Sections("zookeeper-servers")) {
     std::string host = section.Text("host");
     if (host.empty()) throw section.Fail("host", "is required");
@@ -80,7 +100,10 @@ void ReadServers(const Section& root, ZooKeeperSettings& zookeeper) {
     if (port && (*port < 1 || *port > 65535)) throw section.Fail("port", "expected a port from 1 to 65535");
     zookeeper.servers.push_back({NormalizeHost(std::move(host)), static_cast<int>(port.value_or(0))});
     TakeChroot(section, zookeeper.chroot);
+    python_names.push_back(PythonName(section));
   }
+  zookeeper.python_chroot = PythonChroot(python_names);
+  if (zookeeper.python_chroot == zookeeper.chroot) zookeeper.python_chroot.clear();
 }
 
 void ReadTls(const Section& root, ZooKeeperSettings& zookeeper) {

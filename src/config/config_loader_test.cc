@@ -213,6 +213,18 @@ TEST_F(LoaderTest, OneChrootForAllServers) {
   EXPECT_THAT(ErrorOf("zookeeper-servers: [{host: a, chroot: x}]"), HasSubstr("must begin with '/'"));
 }
 
+// D-01
+TEST_F(LoaderTest, WherePythonHasTheRecordsOfSeveralServers) {
+  auto chroot = [this](const std::string& servers) {
+    return MustLoad("zookeeper-servers: " + servers).zookeeper.python_chroot;
+  };
+  EXPECT_EQ(chroot("[{host: a}, {host: b}]"), "");
+  EXPECT_EQ(chroot("[{host: a, chroot: /x/}]"), "");
+  EXPECT_EQ(chroot("[{host: a}, {host: b, chroot: /x}]"), "");
+  EXPECT_EQ(chroot("[{host: a, chroot: /x}, {host: b, chroot: /x}]"), "/x,b:2281/x");
+  EXPECT_EQ(chroot("[{host: a, chroot: /x}, {host: 'fd00::1', port: 7}]"), "/x,[fd00::1]:7");
+}
+
 // drivers.md 1.1, D-80, configuration.17.11
 TEST_F(LoaderTest, TheDriverOfAProvider) {
   Config config = MustLoad(

@@ -20,6 +20,7 @@ Task<> Start(Daemon& daemon, zk::WireClient& client, builder::Builder& builder, 
     std::string servers = cli::ServerNames(config->common.zookeeper);
     daemon.service.Started("Waiting for ZooKeeper at " + servers);
     co_await cli::AwaitConnection(daemon.loop, client, servers);
+    co_await cli::CheckPlaceOfRecords(daemon.loop, daemon.random, config->common.zookeeper);
     co_await builder.Start();
     daemon.service.Serving(config->providers.size());
     while (true) {

@@ -50,6 +50,7 @@ Task<> Run(Daemon& daemon, Parts& parts, Ending& ending) {
     std::string servers = cli::ServerNames(cli::OrEmbedded(config->common.zookeeper));
     daemon.service.Started("Waiting for ZooKeeper at " + servers);
     co_await cli::AwaitConnection(daemon.loop, parts.client, servers);
+    co_await cli::CheckPlaceOfRecords(daemon.loop, daemon.random, config->common.zookeeper);
     co_await parts.launcher.Start();
     if (parts.builder != nullptr) co_await parts.builder->Start();
     daemon.service.Serving(config->providers.size());

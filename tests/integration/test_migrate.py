@@ -104,6 +104,42 @@ def test_there_and_back(tmp_path, private_zookeeper, chroot):
         server.stop()
 
 
+# D-01
+def test_from_where_python_has_the_records(tmp_path, private_zookeeper):
+    """Two servers with a chroot each: in Python the first chroot swallows the second server."""
+    host, port = private_zookeeper.hosts.split(":")
+    odd = f"/np,{host}:{port}/np"
+    config = tmp_path / "nodepool.yaml"
+    config.write_text(yaml.safe_dump({"zookeeper-servers": 2 * [{"host": host, "port": int(port), "chroot": "/np"}],
+                                      "webapp": {"port": free_port()}}))
+
+    def run(program, *words):
+        return subprocess.run([BIN / program, "-c", config, *words], capture_output=True, text=True, timeout=60)
+
+    observer = KazooClient(private_zookeeper.hosts)
+    observer.start(30)
+    observer.ensure_path(odd)
+    python = Tree(private_zookeeper.hosts, odd)
+    node = python.add_node(comment="kept")
+    python.close()
+    for refused in (run("nodepool-launcher", "-f", "-p", tmp_path / "pid"), run("nodepool", "list")):
+        assert refused.returncode == 1
+        for words in (f"{odd}/nodepool", " /np/nodepool", "`nodepool migrate to-chroot`"):
+            assert words in refused.stderr
+    assert run("nodepool", "migrate", "to-chroot", "--dry-run").returncode == 0
+    assert observer.exists(f"{odd}/nodepool/nodes/{node}") and not observer.exists("/np/nodepool")
+    moved = run("nodepool", "migrate", "to-chroot")
+    assert moved.returncode == 0, moved.stderr
+    assert not observer.exists(f"{odd}/nodepool")
+    observer.stop()
+    observer.close()
+    tree = Tree(private_zookeeper.hosts, "/np")
+    assert tree.node(node)["comment"] == "kept"
+    tree.close()
+    assert node in run("nodepool", "list").stdout
+    assert "there is nothing" in run("nodepool", "migrate", "to-chroot").stderr
+
+
 def test_everything(move):
     server = move.store()
     tree = Tree(server.hosts)
