@@ -250,7 +250,9 @@ void Parser::AddNodeChanges() {
     CLI::App* command = Add(change.name, change.help);
     command->add_option("id", target_, "id of the node")->required()->type_name("");
     if (change.state == NodeState::kDeleting) {
-      command->add_flag("--now", is_now_, "delete the machine from here, and wait until it is gone");
+      command->add_flag("--now", is_now_,
+                        "delete machine and record from here, and wait until they are gone; "
+                        "a launcher registers the slot of a static host again");
     }
     if (change.state == NodeState::kHold) {
       command->add_option("--reason", reason_, "comment in the node's record")

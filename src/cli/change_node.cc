@@ -56,13 +56,11 @@ Task<> DeleteMachine(Context& context, store::LockedNode& node) {
   bool is_removed = false;
   try {
     co_await node.Update(mark);
-    if (provider->launches_nodes()) {
-      NodeId id = node.id();
-      Node record = node.record();
-      co_await provider->DeleteResources(id, record);
-      co_await node.Remove();
-      is_removed = true;
-    }
+    NodeId id = node.id();
+    Node record = node.record();
+    co_await provider->DeleteResources(id, record);
+    co_await node.Remove();
+    is_removed = true;
   } catch (...) {
     error = std::current_exception();
   }

@@ -12,8 +12,8 @@ Task<int> ChangeNode(Context& context, std::string id, NodeState state,
                      std::optional<std::string> comment = {});
 
 // `nodepool delete --now ID`: deletes the machine from here and removes the record. Of
-// a provider that makes no machines the node is only marked, and a launcher does the
-// rest. When the deletion fails the record stays `deleting`, and launchers go on.
+// a static host that is the record alone; a launcher registers its slot again. When the
+// deletion fails the record stays `deleting`, and launchers go on.
 Task<int> DeleteNow(Context& context, std::string id);
 
 }  // namespace nodepool::cli

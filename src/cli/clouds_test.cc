@@ -132,14 +132,18 @@ TEST_F(CloudsTest, ADeletionThatFailsIsLeftToLaunchers) {
   EXPECT_TRUE(time_.Run(others_.TryLockNode(id)).has_value()) << "it is not locked";
 }
 
-TEST_F(CloudsTest, NodesThatNobodyMadeAreOnlyMarked) {
+// operations.5.5
+TEST_F(CloudsTest, TheRecordOfAStaticNodeIsRemovedToo) {
   NodeId id = AddNode(ReadyNode());
   contents_[ProviderName("cloud")].launches_nodes = false;
   EXPECT_EQ(time_.Run(DeleteNow(context_, id.value)), 0);
-  EXPECT_EQ(ReadNode(id)->state, NodeState::kDeleting);
+  EXPECT_FALSE(ReadNode(id));
+}
+
+TEST_F(CloudsTest, NodesOfOtherLaunchersProvidersStayAsTheyAre) {
   Node elsewhere = ReadyNode();
   elsewhere.provider = ProviderName("elsewhere");
-  id = AddNode(elsewhere);
+  NodeId id = AddNode(elsewhere);
   EXPECT_EQ(time_.Run(DeleteNow(context_, id.value)), 0);
   EXPECT_EQ(ReadNode(id)->state, NodeState::kReady);
   EXPECT_THAT(out_.str(), HasSubstr("Provider elsewhere for node ID"));
