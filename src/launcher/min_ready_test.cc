@@ -18,7 +18,25 @@ class MinReadyTest : public LauncherTest {
   zk::Registration watch_;
 };
 
-TEST_F(MinReadyTest, KeepsMinReadyNodes) {  // coordination.17.38
+TEST_F(MinReadyTest, OneNodeOfEachOfTwoLabels) {  // coordination.17.38
+  label_config("small").min_ready = label_config("large").min_ready = 1;
+  WatchRequests();
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));
+  EXPECT_TRUE(Await([&] { return time_.Run(client_store_->ListRequests()).empty(); }))
+      << "removed when served";
+  std::vector<LabelName> asked;
+  for (const auto& [id, request] : seen_) {
+    EXPECT_THAT(id.value, ::testing::StartsWith("900-"));
+    EXPECT_TRUE(request.revision.is_ephemeral());
+    EXPECT_EQ(request.record.requestor, "NodePool:min-ready");
+    asked.insert(asked.end(), request.record.node_types.begin(), request.record.node_types.end());
+  }
+  EXPECT_THAT(asked, ::testing::UnorderedElementsAre(LabelName("small"), LabelName("large")));
+  for (const NodeId& id : Nodes()) EXPECT_TRUE(Read(id)->allocated_to.empty());
+}
+
+TEST_F(MinReadyTest, KeepsMinReadyNodes) {
   label_config("small").min_ready = 2;
   StartLauncher();
   ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));

@@ -181,6 +181,8 @@ TEST_F(StaticHostsTest, HeldHostIsNotHandedOut) {  // S-held
   ChangeNode(Nodes().at(0), [this](Node& node) { node.SetState(NodeState::kHold, time_.loop().Now()); });
   RequestId id = Request({"red"});
   ExpectWaits(id);
+  ChangeNode(Nodes().at(0), [this](Node& node) { node.SetState(NodeState::kDeleting, time_.loop().Now()); });
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled)) << "given up, it is registered again";
 }
 
 TEST_F(StaticHostsTest, UnusedHostsAreNeverSacrificed) {  // D-22
