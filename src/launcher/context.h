@@ -38,6 +38,15 @@ struct Intervals {
   Duration provider_retry_max = std::chrono::seconds(60);
 };
 
+// What a launcher leaves to others that serve the same providers (operations.md 13.1).
+struct Duties {
+  // Otherwise requests get nodes that are ready already, or wait, and none are kept in store.
+  bool launches = true;
+  // Otherwise no node is deleted or marked for it, nothing is cleaned up, no publisher of job
+  // events is heard.
+  bool deletes = true;
+};
+
 // What the launcher's parts share. Everything outlives them.
 struct Context {
   // In force now; replaced as a whole. To be looked at anew after each await.
@@ -54,6 +63,7 @@ struct Context {
   store::JobCache& jobs;
   store::ComponentRegistry& registry;
   Intervals intervals;
+  Duties duties;
 };
 
 }  // namespace nodepool::launcher

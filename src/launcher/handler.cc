@@ -139,7 +139,7 @@ Task<> Handler::Serve() {
     } else if (may_plan && decision.kind == sched::Decision::Kind::kAccept && FollowProvider()) {
       PlanNext();
       if (IsMinReadyInVain()) co_return co_await Decline("no capacity for a min-ready node");
-      if (!plan_.wait.empty() && !driver_->provider->launches_nodes()) co_return co_await GiveBack();
+      if (!plan_.wait.empty() && !host_.launches_nodes()) co_return co_await GiveBack();
       if (IsDeadlocked()) co_return co_await GiveBack();
       std::vector<sched::FillPlan::Reuse> reuses = plan_.reuse;
       for (const sched::FillPlan::Reuse& reuse : reuses) co_await TryReuse(reuse);

@@ -25,6 +25,8 @@ class HandlerHost {
   virtual const LauncherId& launcher_id() const = 0;
   virtual std::shared_ptr<driver::Provider> provider() const = 0;  // null: not running now
   virtual std::shared_ptr<const driver::PoolConfig> pool_config() const = 0;
+  // Or its nodes are there already.
+  virtual bool launches_nodes() const = 0;
   // The pool as it is for a request of this place in the order: what requests
   // before it wait for is reserved.
   virtual sched::PoolView ViewFor(const sched::ServiceOrder& order) const = 0;

@@ -41,8 +41,11 @@ void JobEvents::Start() {
 }
 
 void JobEvents::Reconfigure() {
-  const std::vector<std::string>& configured = context_.config->common.zmq_publishers;
-  std::set<std::string> publishers(configured.begin(), configured.end());
+  std::set<std::string> publishers;
+  if (context_.duties.deletes) {
+    const std::vector<std::string>& configured = context_.config->common.zmq_publishers;
+    publishers.insert(configured.begin(), configured.end());
+  }
   for (const auto& [endpoint, task] : listening_) {
     if (!publishers.contains(endpoint)) tasks_.Cancel(task);
   }

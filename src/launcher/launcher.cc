@@ -17,9 +17,20 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       images_(loop, client),
       jobs_(loop, client),
       registry_(loop, client),
-      context_{
-          std::move(config), loop,    random, blocking_pool, metrics,           store_, nodes_, requests_,
-          request_locks_,    images_, jobs_,  registry_,     options_.intervals},
+      context_{std::move(config),
+               loop,
+               random,
+               blocking_pool,
+               metrics,
+               store_,
+               nodes_,
+               requests_,
+               request_locks_,
+               images_,
+               jobs_,
+               registry_,
+               options_.intervals,
+               options_.duties},
       ledger_(nodes_),
       providers_(context_, drivers),
       entry_(loop, client, Announcement()),
@@ -82,9 +93,15 @@ Task<> Launcher::Start() {
   is_serving_ = true;
   Announce();
   scheduler_.Start();
-  deleted_nodes_.Start();
   lost_requests_.Start();
-  cleanup_.Start();
+  if (options_.duties.deletes) {
+    deleted_nodes_.Start();
+    cleanup_.Start();
+  } else {
+    logger_.Info("This launcher deletes nothing; another one has to");
+    deleted_nodes_.BeginNoMore();
+  }
+  if (!options_.duties.launches) logger_.Info("This launcher launches nothing; it hands out what is ready");
   min_ready_.Start();
   stats_.Start();
   job_events_.Start();

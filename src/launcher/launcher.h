@@ -34,6 +34,7 @@ class Launcher {
     std::string hostname;  // short, as the operating system reports it
     std::string fqdn;
     Intervals intervals;
+    Duties duties = {};
   };
 
   // All arguments outlive the launcher.

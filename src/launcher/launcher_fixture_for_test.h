@@ -59,7 +59,7 @@ class LauncherFixture : public ::testing::Test {
     auto running = std::make_unique<Running>();
     running->client = zk_.Connect();
     running->recorder = std::make_unique<testing::FaultyZk>(*running->client);
-    Launcher::Options options{hostname, hostname + ".example.org", intervals_};
+    Launcher::Options options{hostname, hostname + ".example.org", intervals_, duties_};
     running->launcher = std::make_unique<Launcher>(time_.loop(), random_, pool_, metrics_, *running->recorder,
                                                    drivers_, config_, std::move(options));
     time_.Run(running->launcher->Start());
@@ -261,6 +261,7 @@ class LauncherFixture : public ::testing::Test {
   driver::Registry drivers_;
   std::shared_ptr<driver::LoadedConfig> config_ = std::make_shared<driver::LoadedConfig>();
   Intervals intervals_;
+  Duties duties_;
   std::unique_ptr<zk::Client> client_;
   std::unique_ptr<store::Store> client_store_;
   std::unique_ptr<store::NodeCache> watched_nodes_;

@@ -34,7 +34,10 @@ Component PoolWorker::Announcement() const {
   component.id = launcher_id_;
   component.name = key_.pool;
   component.provider_name = key_.provider;
-  for (const auto& [label, config] : config_->labels) component.supported_labels.push_back(label);
+  // Nobody leaves requests to a pool that will never launch for them.
+  if (context_.duties.launches) {
+    for (const auto& [label, config] : config_->labels) component.supported_labels.push_back(label);
+  }
   component.priority = config_->priority;
   component.is_paused = std::any_of(waiting_.begin(), waiting_.end(), [](const auto& waiting) {
     return waiting.second->plan().misses_capacity();
@@ -77,6 +80,11 @@ bool PoolWorker::is_registered() const {
 
 std::shared_ptr<driver::Provider> PoolWorker::provider() const {
   return surroundings_.providers.Find(key_.provider);
+}
+
+bool PoolWorker::launches_nodes() const {
+  std::shared_ptr<driver::Provider> running = provider();
+  return context_.duties.launches && running && running->launches_nodes();
 }
 
 void PoolWorker::Accept(store::StoredRequest request, sched::ServiceOrder order) {
@@ -152,8 +160,7 @@ Resources PoolWorker::NeedOf(const std::vector<LabelName>& labels) const {
 
 bool PoolWorker::IsLabelAvailable(const LabelName& label) const {
   auto config = config_->labels.find(label);
-  std::shared_ptr<driver::Provider> running = provider();
-  if (config == config_->labels.end() || !running || !running->launches_nodes()) return false;
+  if (config == config_->labels.end() || !launches_nodes()) return false;
   sched::LabelView view = LabelViewOf(*config->second);
   return view.is_image_ready && !view.is_broken && !view.is_unknown;
 }
@@ -186,8 +193,7 @@ sched::PoolView PoolWorker::PlainView() const {
   view.ignores_provider_quota = config_->ignore_provider_quota;
   view.is_cloud_full = IsCloudFull();
   view.max_concurrency = provider_config_->max_concurrency;
-  std::shared_ptr<driver::Provider> running = provider();
-  view.launches_nodes = running->launches_nodes();
+  view.launches_nodes = launches_nodes();
   for (const auto& [name, label] : config_->labels) view.labels.emplace(name, LabelViewOf(*label));
   if (!view.launches_nodes) return view;
   view.launches_in_progress = surroundings_.ledger.LaunchesInProgress(key_.provider);
@@ -196,7 +202,7 @@ sched::PoolView PoolWorker::PlainView() const {
   sched::Add(view.pool.used, surroundings_.ledger.PendingIn(key_));
   view.provider.used = UsedByProvider();
   try {
-    view.provider.limit = running->AvailableQuota().resources();
+    view.provider.limit = provider()->AvailableQuota().resources();
   } catch (...) {
     for (auto& [name, label] : view.labels) label.is_unknown = true;
   }
@@ -308,6 +314,7 @@ Task<> PoolWorker::ForgetRefusal() {
 }
 
 void PoolWorker::MakeRoom(const sched::FillPlan& plan) {
+  if (!context_.duties.deletes) return;
   SteadyTime now = context_.loop.SteadyNow();
   if (now < next_room_) {
     if (!std::exchange(is_look_due_, true)) tasks_.Spawn("make room later", LookAgainAt(next_room_));

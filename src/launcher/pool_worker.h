@@ -76,6 +76,7 @@ class PoolWorker : public HandlerHost {
   const LauncherId& launcher_id() const override { return launcher_id_; }
   std::shared_ptr<driver::Provider> provider() const override;
   std::shared_ptr<const driver::PoolConfig> pool_config() const override { return config_; }
+  bool launches_nodes() const override;
   sched::PoolView ViewFor(const sched::ServiceOrder& order) const override;
   sched::Decision StillAcceptable(const NodeRequest& request) const override;
   bool AllDeclined(const NodeRequest& request) const override;
