@@ -1,6 +1,6 @@
 # What `cmake --install` brings beside the driver author's kit (cmake/DriverPackage.cmake):
 # the programs, and what hosts want of them.
-install(TARGETS nodepool nodepool-launcher nodepool-builder RUNTIME COMPONENT programs)
+install(TARGETS nodepool nodepool-launcher nodepool-builder nodepoold RUNTIME COMPONENT programs)
 
 set(units ${PROJECT_SOURCE_DIR}/packaging/systemd)
 install(FILES ${units}/nodepool-launcher.service ${units}/nodepool-builder.service ${units}/nodepool-standalone.service

@@ -208,11 +208,11 @@ class Installation:
         return tree
 
     def launcher(self, config: pathlib.Path | None = None, wait: bool = True, name="launcher",
-                 options=(), seconds_between_sweeps=1) -> Process:
+                 options=(), seconds_between_sweeps=1, program="nodepool-launcher") -> Process:
         """A running launcher; with `wait`, one whose pools are registered."""
         config = config or self.config()
         self.observer()  # makes the chroot, as an older client would have
-        process = Process([BIN / "nodepool-launcher", "-d", "--cleanup-interval", str(seconds_between_sweeps), "-c", config,
+        process = Process([BIN / program, "-d", "--cleanup-interval", str(seconds_between_sweeps), "-c", config,
                            *options],
                           self.folder / f"{name}-{len(self.started)}.log")
         self.started.append(process)

@@ -38,7 +38,7 @@ TEST(DaemonOptionsTest, TheyGoIntoTheBackgroundUnlessTold) {
     EXPECT_EQ(Parse(ParseLauncherOptions, {option}, stays), std::nullopt);
     EXPECT_TRUE(stays.is_foreground);
   }
-  StandaloneOptions standalone;
+  StandaloneOptions standalone = StandaloneDefaults();
   EXPECT_EQ(Parse(ParseStandaloneOptions, {}, standalone), std::nullopt);
   EXPECT_TRUE(standalone.is_foreground) << "it has no background";
 }
@@ -55,6 +55,24 @@ TEST(DaemonOptionsTest, ATildeIsTheHomeDirectory) {
   EXPECT_EQ(options.logging_path, home + "/c.yaml");
   EXPECT_EQ(options.pid_path, home + "/d");
   EXPECT_THAT(options.drivers_dirs, ::testing::ElementsAre(home + "/e"));
+}
+
+// operations.13.1
+TEST(DaemonOptionsTest, TheDaemonOfTheFirstReleases) {
+  StandaloneOptions plain = NodepooldDefaults();
+  EXPECT_EQ(Parse(ParseNodepooldOptions, {"-s", "/s"}, plain), std::nullopt);
+  EXPECT_FALSE(plain.is_foreground);
+  EXPECT_EQ(plain.pid_path, "/var/run/nodepool/nodepool.pid");
+  EXPECT_EQ(plain.log_path, "/var/log/nodepool/nodepool.log");
+  EXPECT_FALSE(plain.is_without_builder || plain.is_without_launches || plain.is_without_deletes);
+  StandaloneOptions bare = NodepooldDefaults();
+  EXPECT_EQ(
+      Parse(ParseNodepooldOptions,
+            {"--no-builder", "--no-launches", "--no-deletes", "--no-webapp", "--upload-workers", "2"}, bare),
+      std::nullopt);
+  EXPECT_TRUE(bare.is_without_builder && bare.is_without_launches && bare.is_without_deletes);
+  EXPECT_TRUE(bare.is_without_webapp);
+  EXPECT_EQ(bare.upload_workers, 2);
 }
 
 // operations.md 1: any unambiguous prefix of a long option.

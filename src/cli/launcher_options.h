@@ -13,6 +13,9 @@ struct LauncherOptions : DaemonOptions {
   bool is_without_webapp = false;
 };
 
+// Declares --no-webapp, for a command line that has more.
+void AddWebappOption(CLI::App& app, bool& is_without_webapp);
+
 // As DaemonApp.
 std::unique_ptr<CLI::App> LauncherApp(LauncherOptions& options);
 // As ParseDaemonOptions.

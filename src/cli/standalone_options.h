@@ -4,18 +4,27 @@
 
 namespace nodepool::cli {
 
-// The command line of `nodepool standalone`, which has no background.
+// The command line of a program that is launcher and builder in one process.
 struct StandaloneOptions : BuilderOptions {
-  StandaloneOptions() {
-    pid_path.clear();
-    log_path.clear();
-  }
   bool is_without_webapp = false;
+  bool is_without_builder = false;
+  // What the launcher leaves to others (launcher::Duties).
+  bool is_without_launches = false;
+  bool is_without_deletes = false;
 };
 
+// `nodepool standalone`, which has no background.
+StandaloneOptions StandaloneDefaults();
 // As DaemonApp.
 std::unique_ptr<CLI::App> StandaloneApp(StandaloneOptions& options);
 // As ParseDaemonOptions.
 std::optional<int> ParseStandaloneOptions(int argc, char** argv, StandaloneOptions& options);
+
+// `nodepoold`, the daemon of the releases until 2017 (operations.md 13.1).
+StandaloneOptions NodepooldDefaults();
+// As DaemonApp.
+std::unique_ptr<CLI::App> NodepooldApp(StandaloneOptions& options);
+// As ParseDaemonOptions.
+std::optional<int> ParseNodepooldOptions(int argc, char** argv, StandaloneOptions& options);
 
 }  // namespace nodepool::cli

@@ -7,4 +7,8 @@ namespace nodepool {
 // is the command's name. Returns the exit status.
 int RunStandalone(int argc, char** arguments);
 
+// The program `nodepoold`: the same without the embedded server, and without what the
+// command line leaves to others.
+int RunNodepoold(int argc, char** arguments);
+
 }  // namespace nodepool

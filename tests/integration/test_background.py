@@ -62,7 +62,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-@pytest.fixture(params=["nodepool-launcher", "nodepool-builder"])
+@pytest.fixture(params=["nodepool-launcher", "nodepool-builder", "nodepoold"])
 def daemon(request, site):
     images = site.folder / "images"
     images.mkdir()
@@ -75,7 +75,7 @@ def daemon(request, site):
             os.kill(pid, signal.SIGKILL)
 
 
-STARTED = {"nodepool-launcher": "Nodepool launcher", "nodepool-builder": "builder"}
+STARTED = {"nodepool-launcher": "Nodepool launcher", "nodepool-builder": "builder", "nodepoold": "Nodepool launcher"}
 
 
 # operations.2.2

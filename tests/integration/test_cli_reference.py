@@ -11,7 +11,7 @@ import pytest
 
 from nodepool_helpers import BIN
 
-PROGRAMS = ["nodepool", "nodepool-launcher", "nodepool-builder"]
+PROGRAMS = ["nodepool", "nodepool-launcher", "nodepool-builder", "nodepoold"]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def reference(tmp_path_factory):
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is missing")
 def test_manual_pages_are_in_order(reference):
     pages = sorted((reference / "man").iterdir())
-    assert [page.name for page in pages] == ["nodepool-builder.8", "nodepool-launcher.8", "nodepool-standalone.8", "nodepool.1"]
+    assert [page.name for page in pages] == ["nodepool-builder.8", "nodepool-launcher.8", "nodepool-standalone.8", "nodepool.1", "nodepoold.8"]
     for page in pages:
         done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", page], capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), page

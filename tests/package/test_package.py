@@ -40,12 +40,12 @@ def contents(package: pathlib.Path) -> dict[str, str]:
 
 def test_what_is_in_them(packages):
     programs, development = contents(packages["nodepool"]), contents(packages["nodepool-dev"])
-    for name in ("nodepool", "nodepool-launcher", "nodepool-builder"):
+    for name in ("nodepool", "nodepool-launcher", "nodepool-builder", "nodepoold"):
         assert programs[f"/usr/bin/{name}"] == "-rwxr-xr-x root/root"
     for path in ("/usr/lib/systemd/system/nodepool-launcher.service", "/usr/lib/systemd/system/nodepool-builder.service",
                  "/usr/lib/systemd/system/nodepool-standalone.service", "/usr/lib/sysusers.d/nodepool.conf",
                  "/usr/lib/tmpfiles.d/nodepool.conf", "/usr/share/man/man1/nodepool.1.gz",
-                 "/usr/share/man/man8/nodepool-launcher.8.gz", "/usr/share/bash-completion/completions/nodepool",
+                 "/usr/share/man/man8/nodepool-launcher.8.gz", "/usr/share/man/man8/nodepoold.8.gz", "/usr/share/bash-completion/completions/nodepool",
                  "/usr/share/zsh/vendor-completions/_nodepool", "/usr/share/fish/vendor_completions.d/nodepool.fish",
                  "/usr/share/doc/nodepool/examples/config/one-machine.yaml", "/usr/share/doc/nodepool/copyright",
                  "/etc/default/nodepool"):

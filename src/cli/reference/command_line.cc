@@ -49,10 +49,11 @@ CommandLine Describe(const CLI::App& app) {
 std::vector<CommandLine> AllPrograms() {
   LauncherOptions launcher;
   BuilderOptions builder;
-  StandaloneOptions standalone;
+  StandaloneOptions nodepoold = NodepooldDefaults(), standalone = StandaloneDefaults();
   CommandLine tool;
   DescribeTool([&tool](const CLI::App& app) { tool = Describe(app); });
   std::vector<CommandLine> programs = {tool, Describe(*LauncherApp(launcher)), Describe(*BuilderApp(builder)),
+                                       Describe(*NodepooldApp(nodepoold)),
                                        Describe(*StandaloneApp(standalone))};
   // Its own parser reads what stands after it.
   for (CommandLine& command : programs.front().commands) {

@@ -32,7 +32,7 @@ struct CommandLine {
 // Without what is hidden.
 CommandLine Describe(const CLI::App& app);
 
-// The three programs; `nodepool standalone` is a command of `nodepool`, and also the last.
+// The programs; `nodepool standalone` is a command of `nodepool`, and also the last.
 std::vector<CommandLine> AllPrograms();
 
 // troff source of the manual page (man(7)).
