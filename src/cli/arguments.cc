@@ -211,14 +211,31 @@ void Parser::AddImageChanges() {
   delete_build->callback([this] {
     invocation_.command = [name = target_](Context& context) { return DibImageDelete(context, name); };
   });
-  CLI::App* delete_upload = Add("image-delete", "delete an upload of an image");
-  delete_upload->add_option("--provider", provider_, "the provider")->required()->type_name("NAME");
-  delete_upload->add_option("--image", image_, "the image")->required()->type_name("NAME");
-  delete_upload->add_option("--build-id", build_, "the build")->required()->type_name("ID");
-  delete_upload->add_option("--upload-id", upload_, "the upload")->required()->type_name("ID");
-  delete_upload->callback([this] {
+  CLI::App* delete_upload =
+      Add("image-delete",
+          "delete an upload of an image; that of the newest build is made again, so to go back to the image "
+          "before use dib-image-delete");
+  CLI::Option* provider =
+      delete_upload->add_option("--provider", provider_, "the provider")->type_name("NAME");
+  CLI::Option* image = delete_upload->add_option("--image", image_, "the image")->type_name("NAME");
+  CLI::Option* build_id = delete_upload->add_option("--build-id", build_, "the build")->type_name("ID");
+  CLI::Option* number = delete_upload->add_option("--upload-id", upload_, "the upload")->type_name("ID");
+  provider->needs(image)->needs(build_id)->needs(number);
+  for (CLI::Option* option : {image, build_id, number}) option->needs(provider);
+  delete_upload
+      ->add_option("id", target_, "in place of these: number of the upload, or id of the image in the cloud")
+      ->type_name("")
+      ->excludes(provider);
+  delete_upload->add_flag("--force", is_forced_,
+                          "forget it at once; what the cloud has is deleted by a launcher, as a leak");
+  delete_upload->callback([this, provider] {
+    if (target_.empty() && provider->count() == 0) {
+      throw CLI::RequiredError("id, or --provider, --image, --build-id and --upload-id");
+    }
     store::UploadKey key{{ImageName(image_), BuildId(build_)}, ProviderName(provider_), UploadId(upload_)};
-    invocation_.command = [key](Context& context) { return ImageDelete(context, key); };
+    invocation_.command = [key, id = target_, is_forced = is_forced_](Context& context) {
+      return id.empty() ? ImageDelete(context, key, is_forced) : ImageDeleteById(context, id, is_forced);
+    };
   });
 }
 

@@ -224,6 +224,19 @@ TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
   }
 }
 
+// operations.13.8: the four options of today, or the one word of the first releases.
+TEST_F(ArgumentsTest, WhatImageDeleteMeansIsSaidInOneOfTwoForms) {
+  EXPECT_EQ(Parse({"image-delete", "42", "--force"}), -1);
+  EXPECT_EQ(Parse({"image-delete", "--provider", "p", "--image", "i", "--build-id", "b"}), 2);
+  EXPECT_EQ(Parse({"image-delete", "--upload-id", "1"}), 2);
+  EXPECT_EQ(
+      Parse({"image-delete", "42", "--provider", "p", "--image", "i", "--build-id", "b", "--upload-id", "u"}),
+      2);
+  EXPECT_EQ(Parse({"image-delete", "--help"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("made again"));
+  EXPECT_THAT(out_.str(), HasSubstr("dib-image-delete"));
+}
+
 TEST_F(ArgumentsTest, StandaloneIsWrittenFirst) { EXPECT_EQ(Parse({"-c", "/a", "standalone"}), 2); }
 
 TEST_F(ArgumentsTest, ValidationIsNoCommandOfTheTree) {

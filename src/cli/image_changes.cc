@@ -4,6 +4,8 @@
 
 #include <ostream>
 
+#include "store/list_uploads.h"
+
 namespace nodepool::cli {
 namespace {
 
@@ -15,6 +17,14 @@ std::function<store::Change(Record&)> ToDeleting(WallTime now) {
     record.state_time = now;
     return store::Change::kWrite;
   };
+}
+
+std::string_view WithoutZeros(std::string_view number) {
+  return number.substr(std::min(number.find_first_not_of('0'), number.size()));
+}
+
+bool IsMeant(const store::StoredUpload& upload, const std::string& id) {
+  return WithoutZeros(upload.id.upload.value) == WithoutZeros(id) || upload.record.external_id == id;
 }
 
 }  // namespace
@@ -41,7 +51,7 @@ Task<int> DibImageDelete(Context& context, std::string name) {
   co_return 0;
 }
 
-Task<int> ImageDelete(Context& context, store::UploadKey key) {
+Task<int> ImageDelete(Context& context, store::UploadKey key, bool is_forced) {
   std::optional<store::StoredUpload> upload;
   bool is_name = key.str().find('/') == std::string::npos;
   if (is_name) upload = co_await context.store.ReadUpload(key);
@@ -49,9 +59,28 @@ Task<int> ImageDelete(Context& context, store::UploadKey key) {
     context.out << "Image upload not found\n";
   } else if (upload->record.state == ImageState::kUploading) {
     context.out << "Cannot delete because image upload in progress\n";
+  } else if (is_forced) {
+    co_await context.store.RemoveUpload(key);
   } else {
     co_await MarkForDeletion(context, *upload);
   }
+  co_return 0;
+}
+
+Task<int> ImageDeleteById(Context& context, std::string id, bool is_forced) {
+  std::vector<store::StoredUpload> uploads = co_await store::ListUploads(context.store);
+  std::erase_if(uploads, [&](const store::StoredUpload& upload) { return !IsMeant(upload, id); });
+  if (uploads.size() > 1) {
+    context.logger.Error("\"{}\" may mean each of these:", id);
+    for (const store::StoredUpload& upload : uploads) {
+      const auto& [build, provider, number] = upload.id;
+      context.logger.Error("image-delete --provider {} --image {} --build-id {} --upload-id {}", provider,
+                           build.image, build.build, number);
+    }
+    co_return 1;
+  }
+  if (!uploads.empty()) co_return co_await ImageDelete(context, uploads.front().id, is_forced);
+  context.out << "Image upload not found\n";
   co_return 0;
 }
 

@@ -251,21 +251,48 @@ TEST_F(ImageCommandTest, OnlyAnImageThatALabelUsesIsUpdated) {
 TEST_F(ImageCommandTest, DeletingMarks) {
   std::string name = std::string("deb-12-") + kBuild;
   EXPECT_EQ(Done(DibImageDelete(context_, name)), "Build " + name + " not found\n");
-  EXPECT_EQ(Done(ImageDelete(context_, Key())), "Image upload not found\n");
+  EXPECT_EQ(Done(ImageDelete(context_, Key(), false)), "Image upload not found\n");
   EXPECT_EQ(time_.Run(DibImageDelete(context_, "nodash")), 1);
   EXPECT_EQ(Done(DibImageDelete(context_, "a/b-c")), "Build a/b-c not found\n");
   PutBuild("building");
   PutUpload("uploading");
   EXPECT_EQ(Done(DibImageDelete(context_, name)), "Cannot delete a build in progress\n");
-  EXPECT_EQ(Done(ImageDelete(context_, Key())), "Cannot delete because image upload in progress\n");
+  EXPECT_EQ(Done(ImageDelete(context_, Key(), false)), "Cannot delete because image upload in progress\n");
   PutBuild();
   PutUpload();
   EXPECT_EQ(Done(DibImageDelete(context_, name)), "");
-  EXPECT_EQ(Done(ImageDelete(context_, Key())), "");
+  EXPECT_EQ(Done(ImageDelete(context_, Key(), false)), "");
   EXPECT_THAT(Data(build_path_), HasSubstr(R"("state": "deleting")"));
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")"));
   EXPECT_THAT(Data(upload_path_), HasSubstr(R"("external_id": "x")"));
   EXPECT_FALSE(Exists(upload_path_ + "/lock"));
+}
+
+// operations.13.8
+TEST_F(ImageCommandTest, AnUploadIsMeantByItsNumberOrByItsIdInTheCloud) {
+  PutBuild();
+  for (const char* id : {"1", "0000000001", "x"}) {
+    PutUpload();
+    EXPECT_EQ(Done(ImageDeleteById(context_, id, false)), "");
+    EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "deleting")")) << id;
+  }
+  for (const char* id : {"2", "01x", "y", "0"}) {
+    EXPECT_EQ(Done(ImageDeleteById(context_, id, false)), "Image upload not found\n") << id;
+  }
+  PutUpload();
+  Put(build_path_ + "/providers/other/images/0000000001", Data(upload_path_));
+  EXPECT_EQ(time_.Run(ImageDeleteById(context_, "1", false)), 1) << "which of the two?";
+  EXPECT_THAT(Data(upload_path_), HasSubstr(R"("state": "ready")"));
+}
+
+// operations.13.8
+TEST_F(ImageCommandTest, ForcedTheRecordGoesAtOnce) {
+  PutBuild();
+  PutUpload("uploading");
+  EXPECT_EQ(Done(ImageDeleteById(context_, "1", true)), "Cannot delete because image upload in progress\n");
+  PutUpload();
+  EXPECT_EQ(Done(ImageDeleteById(context_, "1", true)), "");
+  EXPECT_FALSE(Exists(upload_path_));
 }
 
 // operations.5.8, 16.9
