@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "base/logging.h"
 #include "sim/simulate.h"
@@ -12,7 +16,13 @@ namespace {
 // Set NODEPOOL_SIMULATION_SEEDS for more than a build runs by itself.
 std::uint64_t SeedCount() {
   const char* wish = std::getenv("NODEPOOL_SIMULATION_SEEDS");
-  return wish != nullptr ? std::strtoull(wish, nullptr, 10) : NODEPOOL_SIMULATION_SEEDS;
+  if (wish == nullptr) return NODEPOOL_SIMULATION_SEEDS;
+  std::uint64_t count = 0;
+  std::string_view text = wish;
+  auto [end, error] = std::from_chars(text.begin(), text.end(), count);
+  if (error == std::errc() && end == text.end() && count >= 2) return count;
+  throw std::invalid_argument("NODEPOOL_SIMULATION_SEEDS has to be a number from 2 on, not '" +
+                              std::string(text) + "'");
 }
 
 void ExpectGood(Batch batch) {
@@ -20,10 +30,15 @@ void ExpectGood(Batch batch) {
   std::ostringstream story;
   BatchResult result = RunBatch(batch, 5, story);
   EXPECT_EQ(result.failures, 0u) << story.str();
+  // Worlds in which nothing happens prove nothing.
+  EXPECT_EQ(result.seeds, batch.count);
+  EXPECT_GT(result.tally.fulfilled, 0);
+  constexpr std::uint64_t kSomeCrash = 10;
+  if (batch.count >= kSomeCrash) EXPECT_GT(result.crashes, 0);
   std::printf("%.1f seeds per second\n", static_cast<double>(result.seeds) / result.seconds);
 }
 
-// Two halves, so that two cores are used.
+// ctest runs each half in a process of its own.
 TEST(LauncherSimulation, FirstHalf) { ExpectGood({1, SeedCount() / 2}); }
 TEST(LauncherSimulation, SecondHalf) { ExpectGood({1 + SeedCount() / 2, SeedCount() - SeedCount() / 2}); }
 
