@@ -318,6 +318,22 @@ TEST_F(AssignTest, WaitingForThePoolsOwnLimitLeavesOtherPoolsOfTheProviderAlone)
   EXPECT_EQ(Accepted().size(), 2u);
 }
 
+TEST_F(AssignTest, WhatARequestWaitsForIsTakenInNoPoolOfTheProvider) {
+  pools.push_back(Pool({ProviderName("cloud"), PoolName("second")}));
+  pools.push_back(Pool({ProviderName("other"), PoolName("main")}));
+  for (PoolView* pool : {&pools[0], &pools[1]}) {
+    pool->provider.limit = {{"cores", 8}};
+    pool->provider.used = {{"cores", 2}};
+  }
+  for (PoolView* pool : {&pools[1], &pools[2]}) pool->labels.erase(LabelName("large"));
+  AddRequest("200-0000000001", Request({"large"}));
+  AddRequest("200-0000000002", Request({"small"}));
+  Plan plan = Run();
+  ASSERT_EQ(plan.accept.size(), 2u);
+  EXPECT_EQ(plan.accept[0].pool, kMain);
+  EXPECT_EQ(plan.accept[1].pool, pools[2].key) << "the cores that are left are kept for the first";
+}
+
 TEST_F(AssignTest, PoolThatCanServeAtOnceGoesBeforeOneThatWouldWait) {
   pools.push_back(Pool({ProviderName("other"), PoolName("main")}));
   for (PoolView& pool : pools) pool.pool.limit = {{"instances", 1}};
