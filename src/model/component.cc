@@ -88,7 +88,7 @@ struct ProvidersCodec {
       if (!report.limit.empty()) object["limit"] = Amounts(report.limit);
       providers[name.value] = std::move(object);
     }
-    AppendJson(out, providers, JsonStyle::kPython);
+    AppendJson(out, json::value(std::move(providers)), JsonStyle::kPython);
   }
   static bool IsUnset(const Reports& reports) { return reports.empty(); }
 };
