@@ -37,7 +37,7 @@ ListingCommand ProviderListing() {
     std::map<ProviderName, std::string> drivers;
     for (const config::ProviderSection& section : context.config->common.providers)
       drivers[section.name] = section.driver;
-    return Done(ListProviders(drivers, tree.components().all(), tree.nodes()));
+    return Done(listing::ListProviders(drivers, tree.components().all(), tree.nodes()));
   };
   return {.needs = {.nodes = true, .components = true}, .columns = listing::ProviderColumns(), .make = make};
 }
