@@ -3,7 +3,6 @@
 #include <set>
 
 #include "model/amounts.h"
-#include "model/record_reader.h"
 
 namespace nodepool::listing {
 namespace {

@@ -5,8 +5,8 @@
 namespace nodepool::store {
 namespace {
 
-const ImageName kImage("debian");
-const ProviderName kCloud("cloud");
+const ImageName kFormerImage("debian");
+const ProviderName kFormerCloud("cloud");
 
 class FormerRecordsTest : public ::testing::Test {
  protected:
@@ -21,15 +21,15 @@ class FormerRecordsTest : public ::testing::Test {
     ImageBuild record;
     record.state = ImageState::kReady;
     record.state_time = w_.time.loop().Now() + after_znode;
-    zk::HeldLock lock = *w_.Run(w_.store.TryLockImage(kImage));
-    StoredBuild build = w_.Run(w_.store.CreateBuild(kImage, record, lock));
+    zk::HeldLock lock = *w_.Run(w_.store.TryLockImage(kFormerImage));
+    StoredBuild build = w_.Run(w_.store.CreateBuild(kFormerImage, record, lock));
     w_.Run(w_.store.Unlock(lock));
     w_.time.RunUntil([&] { return images_.builds().contains(build.id); });
     return build;
   }
   UploadKey MakeUpload(const BuildKey& build) {
-    zk::HeldLock lock = *w_.Run(w_.store.TryLockUploads(build, kCloud));
-    StoredUpload upload = w_.Run(w_.store.CreateUpload(build, kCloud, {}, lock));
+    zk::HeldLock lock = *w_.Run(w_.store.TryLockUploads(build, kFormerCloud));
+    StoredUpload upload = w_.Run(w_.store.CreateUpload(build, kFormerCloud, {}, lock));
     w_.Run(w_.store.Unlock(lock));
     return upload.id;
   }
