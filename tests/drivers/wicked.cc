@@ -55,7 +55,7 @@ class WickedAdapter : public Adapter {
     co_return resources;
   }
   Task<> DeleteResource(Resource) override { co_return; }
-  bool LabelReady(const driver::LabelConfig&) override {
+  driver::Readiness LabelReady(const driver::LabelConfig&) override {
     if (Is("throw")) throw std::runtime_error("a label that throws");
     return true;
   }
