@@ -5,7 +5,19 @@ namespace {
 
 using std::chrono::seconds;
 
-class DriverFaultTest : public LauncherTest {};
+class DriverFaultTest : public LauncherTest {
+ protected:
+  // What the first launcher tells of the label in pool `main` of provider `cloud`.
+  std::optional<std::string> FaultOf(const std::string& label) {
+    for (const ProviderStatus& provider : launchers_.front()->launcher->Providers()) {
+      if (provider.name != ProviderName("cloud")) continue;
+      for (const LabelStatus& status : provider.pools.at(0).labels) {
+        if (status.name == LabelName(label)) return status.fault;
+      }
+    }
+    return std::nullopt;
+  }
+};
 
 // D-26
 TEST_F(DriverFaultTest, ADriverThatCannotAnswerDefersItsRequestsAndNobodyElses) {
@@ -18,8 +30,10 @@ TEST_F(DriverFaultTest, ADriverThatCannotAnswerDefersItsRequestsAndNobodyElses) 
   time_.Advance(seconds(60));
   EXPECT_EQ(Read(deferred)->state, RequestState::kRequested);
   EXPECT_TRUE(Read(deferred)->declined_by.empty());
+  EXPECT_EQ(FaultOf("small"), "the cloud does not answer");
   script().label_errors.clear();
   EXPECT_TRUE(AwaitState(deferred, RequestState::kFulfilled, seconds(11)));
+  EXPECT_EQ(FaultOf("small"), std::nullopt);
 }
 
 // D-26

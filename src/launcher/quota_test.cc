@@ -150,6 +150,7 @@ TEST_F(QuotaTest, AnUnusedNodeMakesRoomForANewOneOfItsLabel) {  // D-22, BB-10
 }
 
 TEST_F(QuotaTest, AnUnusedNodeOfAnotherPoolMakesRoomInTheProvider) {  // D-22
+  AddPool("cloud", "main", {"small"});
   AddPool("cloud", "second", {"large"});
   script().available = driver::QuotaInformation::Limit({{"instances", 1}});
   AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
