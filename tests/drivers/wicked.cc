@@ -57,7 +57,7 @@ class WickedAdapter : public Adapter {
   Task<> DeleteResource(Resource) override { co_return; }
   driver::Readiness LabelReady(const driver::LabelConfig&) override {
     if (Is("throw")) throw std::runtime_error("a label that throws");
-    return true;
+    return driver::Readiness::kReady;
   }
   QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override {
     if (Is("nan")) return QuotaInformation::Amount({{"cores", std::numeric_limits<double>::quiet_NaN()}});
