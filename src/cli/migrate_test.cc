@@ -33,7 +33,7 @@ class MigrateTest : public ::testing::Test {
   }
   Error Refusal() {
     try {
-      RunToEnd(loop_, Migrate(context_, {.is_to_ensemble = false}));
+      RunToEnd(loop_, Migrate(context_, {.to = MigrateTo::kEmbedded}));
     } catch (const Error& error) {
       return error;
     }
