@@ -285,7 +285,7 @@ TEST_F(LoaderTest, OnlyServersInForceHaveToBeValid) {
   EXPECT_THAT(ErrorOf(bad, "zookeeper-servers: []\n"), StartsWith(place)) << "an empty list replaces nothing";
   EXPECT_THAT(ErrorOf(bad, "{}"), StartsWith(place));
   EXPECT_THAT(ErrorOf("{}", "zookeeper-servers: [{host: secure, chroot: bad}]\n"),
-              "secure.yaml: line 1, column 45: zookeeper-servers[0].chroot: must begin with '/'");
+              "secure.yaml: line 1, column 44: zookeeper-servers[0].chroot: must begin with '/'");
 }
 
 TEST_F(LoaderTest, AnEmptySecureFileChangesNothing) {

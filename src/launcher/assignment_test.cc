@@ -10,13 +10,10 @@ class AssignmentTest : public LauncherTest {};
 TEST_F(AssignmentTest, NodesAreUnlockedWhenTheRequestBecomesFulfilled) {  // BB-09
   StartLauncher();
   std::optional<std::size_t> contenders;
-  zk_.tree().OnChange([&](const zk::WatchEvent& event) {
-    zk::Result<zk::NodeData> changed = zk_.tree().Get(event.path);
-    if (!changed || !event.path.starts_with("/nodepool/requests/")) return;
-    Expected<NodeRequest> request = ParseNodeRequest(changed->data, time_.loop().Now());
-    if (!request || request->state != RequestState::kFulfilled || contenders) return;
+  zk::Registration registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
+    if (request.record.state != RequestState::kFulfilled) return;
     contenders = 0;
-    for (const NodeId& node : request->nodes)
+    for (const NodeId& node : request.record.nodes)
       *contenders += zk_.tree().GetChildren("/nodepool/nodes/" + node.value + "/lock")->names.size();
   });
   RequestId id = Request({"small", "large"});

@@ -31,6 +31,7 @@ struct Intervals {
   Duration reuse_retry = std::chrono::minutes(1);     // of a free node that could not be had
   Duration init_node_age = std::chrono::minutes(5);   // also of one without a provider
   Duration min_ready_holdoff = std::chrono::seconds(60);
+  Duration min_ready_pause = std::chrono::seconds(5);  // the least hold-off, when capacity has changed
   Duration provider_start_timeout = std::chrono::seconds(60);
   Duration provider_probe = std::chrono::seconds(10);  // of a driver that failed to answer (D-26)
   Duration leak_cleanup_timeout = std::chrono::seconds(600);

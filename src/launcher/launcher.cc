@@ -158,7 +158,7 @@ void Launcher::ProviderStarted(const ProviderName& name) {
 
 void Launcher::CapacityChanged() {
   scheduler_.Wake();
-  min_ready_.Wake();
+  min_ready_.CapacityChanged();
   Announce();
 }
 

@@ -24,6 +24,7 @@ void MinReady::Start() {
         bool was_free = before != nullptr && before->record.is_free();
         bool is_free = after != nullptr && after->record.is_free();
         if (was_free != is_free) wake_.Set();
+        if (after == nullptr) CapacityChanged();
         auto waiting = node_changed_.extract(id);
         if (!waiting.empty()) waiting.mapped().NotifyAll();
       }));
@@ -37,6 +38,11 @@ void MinReady::Start() {
 Task<> MinReady::Stop() {
   registrations_.clear();
   co_await tasks_.Stop();
+}
+
+void MinReady::CapacityChanged() {
+  capacity_changed_ = context_.loop.SteadyNow();
+  wake_.Set();
 }
 
 Task<> MinReady::Run() {
@@ -80,8 +86,7 @@ int MinReady::UnderWay(const LabelName& label) const {
 
 void MinReady::Check(const LabelName& label, int min_ready) {
   if (min_ready <= 0) return;
-  auto hold_off = held_off_.find(label);
-  if (hold_off != held_off_.end() && context_.loop.SteadyNow() < hold_off->second) return;
+  if (IsHeldOff(label)) return;
   int missing = min_ready - static_cast<int>(context_.nodes.FreeCount(label)) - UnderWay(label);
   if (missing <= 0 || !is_available_(label)) return;
   for (; missing > 0; --missing) {
@@ -137,8 +142,17 @@ bool MinReady::IsOurs(const store::StoredRequest& request) const {
 }
 
 void MinReady::HoldOff(const LabelName& label) {
-  held_off_[label] = context_.loop.SteadyNow() + context_.intervals.min_ready_holdoff;
-  tasks_.Spawn("hold off min-ready", WakeLater(context_.intervals.min_ready_holdoff));
+  failures_[label] = context_.loop.SteadyNow();
+  for (Duration pause : {context_.intervals.min_ready_pause, context_.intervals.min_ready_holdoff})
+    tasks_.Spawn("hold off min-ready", WakeLater(pause));
+}
+
+bool MinReady::IsHeldOff(const LabelName& label) const {
+  auto failure = failures_.find(label);
+  if (failure == failures_.end()) return false;
+  bool has_changed = capacity_changed_ > failure->second;
+  Duration pause = has_changed ? context_.intervals.min_ready_pause : context_.intervals.min_ready_holdoff;
+  return context_.loop.SteadyNow() < failure->second + pause;
 }
 
 // Until it is done, or the request is gone with its session.

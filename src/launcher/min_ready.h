@@ -21,8 +21,9 @@ class MinReady {
 
   void Start();
   Task<> Stop();
-  // A provider came up, an image appeared, ... : labels may be available now.
-  void Wake() { wake_.Set(); }
+  // A provider came up, an image appeared, ... : labels may be available now, and there may be
+  // room for what lately found none.
+  void CapacityChanged();
 
  private:
   Task<> Run();
@@ -36,6 +37,7 @@ class MinReady {
   Task<> FinishOnce(RequestId id, NodeRequest request);
   Task<> AwaitSeenFree(NodeId node, RequestId request);
   void HoldOff(const LabelName& label);
+  bool IsHeldOff(const LabelName& label) const;
   Task<> Sweep();
   Task<> WakeLater(Duration pause);
 
@@ -45,7 +47,8 @@ class MinReady {
   std::set<RequestId> finishing_;                  // ours, decided
   std::map<LabelName, int> submitting_;            // being created
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers, until gone or failed
-  std::map<LabelName, SteadyTime> held_off_;       // after a failure (D-27)
+  std::map<LabelName, SteadyTime> failures_;       // when the last request failed (D-27)
+  SteadyTime capacity_changed_{};                  // the last time
   Event wake_{"a change of ready nodes"};
   std::map<NodeId, WaitList> node_changed_;  // who waits for the next change of which
   TaskGroup tasks_;

@@ -37,7 +37,8 @@ TEST_F(ReferenceTest, SaysWhatIsDeclared) {
   EXPECT_EQ(config.help, "configuration file");
   EXPECT_EQ(Option(Program("nodepool-builder"), "--build-workers").default_value, "1");
   EXPECT_EQ(Option(Program("nodepool-launcher"), "-f").value, "") << "it takes none";
-  EXPECT_THAT(Command("migrate").places.front().choices, ElementsAre("to-ensemble", "to-embedded"));
+  EXPECT_THAT(Command("migrate").places.front().choices,
+              ElementsAre("to-ensemble", "to-embedded", "to-chroot"));
   EXPECT_EQ(Option(Command("standalone"), "--upload-workers").default_value, "4");
   for (const CommandLine& program : programs_) {
     for (const OptionLine& option : program.options) {
@@ -59,7 +60,7 @@ TEST_F(ReferenceTest, ManualPages) {
   EXPECT_THAT(tool, HasSubstr("\n.SS image\\-delete\n\\fBnodepool image\\-delete\\fR [options] [id]\n"));
   EXPECT_THAT(tool, HasSubstr("\\fBnodepool hold\\fR [options] id\n"));
   EXPECT_THAT(tool, HasSubstr("\\fBnodepool alien\\-list\\fR [options] [provider]\n"));
-  EXPECT_THAT(tool, HasSubstr("One of to\\-ensemble, to\\-embedded.\n"));
+  EXPECT_THAT(tool, HasSubstr("One of to\\-ensemble, to\\-embedded, to\\-chroot.\n"));
   EXPECT_THAT(tool, HasSubstr("\n.TP\n\\fB\\-\\-watch\\fR [\\fISECONDS\\fR]\n"));
   EXPECT_EQ(ManSection(Program("nodepool")), 1);
 }
