@@ -127,6 +127,9 @@ void Tell(Migration& migration, const Side& side, const TreeContent& content) {
 Task<> Copy(Migration& migration, Side from, Side to) {
   TreeContent content = co_await Read(migration, from);
   Tell(migration, from, content);
+  // Else --replace would delete the records there are.
+  if (content.znodes.empty())
+    throw Error(Verdict::kInvalid, fmt::format("there is nothing in {} to copy", from.name));
   fmt::print(migration.context.out, "  {} sequence numbers are used up in the copy\n",
              content.missing_numbers());
   TreeContent present = co_await Read(migration, to);

@@ -26,6 +26,6 @@ int main(int argc, char** argv) {
   debug::StackDump::BlockSignal();
   cli::BuilderOptions options;
   if (auto status = cli::ParseBuilderOptions(argc, argv, options)) return *status;
-  return RunDaemon("nodepool.builder.NodePoolBuilder", options,
+  return RunDaemon("nodepool-builder", options,
                    [&](process::Background& background) { Run(options, background); });
 }
