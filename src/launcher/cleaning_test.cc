@@ -39,7 +39,7 @@ TEST_F(CleaningTest, DeadNodesAreDeletedOnceUnlocked) {  // BB-17, coordination.
   kept.push_back(AddNode(NodeState::kInit, [&](Node& node) { node.allocated_to = pending; }));
   kept.push_back(AddNode(NodeState::kUsed, [](Node& node) { node.provider = ProviderName("elsewhere"); }));
   EXPECT_TRUE(Await([&] { return Nodes() == kept; }, seconds(10)));
-  time_.Advance(minutes(10));
+  time_.Advance(minutes(4));
   EXPECT_EQ(Nodes(), kept);
   EXPECT_THAT(script().deleted, ::testing::SizeIs(dead.size() - 1)) << "not again what is deleted already";
 }
