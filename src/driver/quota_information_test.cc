@@ -39,6 +39,13 @@ TEST(QuotaInformationTest, ExtraResourcesTakeTheDefaultOfTheirOwner) {
   EXPECT_EQ(rest.Get("never named"), kUnlimited);
 }
 
+TEST(QuotaInformationTest, ALimitMayBeUsedUp) {
+  auto rest = QuotaInformation::Limit({{"cores", 2}});
+  rest.Subtract(QuotaInformation::Amount({{"cores", 2}}));
+  EXPECT_TRUE(rest.NonNegative());
+  EXPECT_TRUE(rest.Shortage().empty());
+}
+
 TEST(QuotaInformationTest, InfinityMinusInfinityFits) {
   auto rest = QuotaInformation::Limit({});
   rest.Subtract(QuotaInformation::Limit({}));

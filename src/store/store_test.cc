@@ -244,6 +244,16 @@ TEST_F(StoreTest, CreatingALockedNodeIsTwoWrites) {
   EXPECT_FALSE(w.Run(w.store.TryLockNode(node->id())));
 }
 
+TEST_F(StoreTest, ANodeIsCreatedWhenItsFirstStateBeganUnlessItSaysOtherwise) {
+  Node node = InitNode();
+  node.SetState(NodeState::kInit, WallTime(std::chrono::seconds(1'700'000'000)));
+  NodeId fresh = w.Run(w.store.CreateNode(node));
+  EXPECT_EQ(w.Run(w.store.ReadNode(fresh))->record.created_time, node.state_time);
+  node.created_time = node.state_time - std::chrono::hours(1);
+  NodeId older = w.Run(w.store.CreateNode(node));
+  EXPECT_EQ(w.Run(w.store.ReadNode(older))->record.created_time, node.created_time);
+}
+
 TEST_F(StoreTest, UpdatingANodeIsOneWriteAndKeepsUnknownKeys) {
   LockedNode node = NewNode();
   Node foreign = node.record();

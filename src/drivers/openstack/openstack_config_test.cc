@@ -152,6 +152,14 @@ TEST_F(OpenstackConfigTest, RefusesReferencesToNothing) {
   EXPECT_THAT(ErrorOf(WithLabel("{name: l}")), HasSubstr("needs diskimage or cloud-image"));
 }
 
+TEST_F(OpenstackConfigTest, APortIsFrom1To65535) {
+  auto with_port = [](int port) {
+    return "name: p\ndiskimages: [{name: d, connection-port: " + std::to_string(port) + "}]";
+  };
+  for (int port : {1, 65535}) EXPECT_NO_THROW(Load(with_port(port))) << port;
+  for (int port : {0, 65536}) EXPECT_THAT(ErrorOf(with_port(port)), HasSubstr("expected a port")) << port;
+}
+
 // F-config-eq, CC-01, CC-02, CC-06..10
 TEST_F(OpenstackConfigTest, TheFingerprintFollowsEverySetting) {
   std::string base =
