@@ -66,6 +66,12 @@ class Subscription {
       throw Error(Verdict::kInvalid, zmq_strerror(zmq_errno()));
   }
 
+  // The library's thread waits for ever with news for a reader that has gone, so it is told before
+  // not to send any.
+  ~Subscription() { zmq_socket_monitor(socket_.get(), nullptr, 0); }
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
   // Becomes readable when there may be a message, or the connection may have broken; says so
   // only once.
   int Signal() const {

@@ -117,6 +117,18 @@ TEST_F(ZmqTest, APublisherThatComesBackIsHeardAgain) {
   Greet(second);
 }
 
+// A break while somebody stops listening.
+TEST_F(ZmqTest, WhoStopsListeningHoldsUpNobody) {
+  for (int i = 0; i < 50; ++i) {
+    auto publisher = std::make_unique<Publisher>();
+    Subscribe(publisher->endpoint());
+    Greet(*publisher);
+    if (HasFatalFailure()) return;
+    publisher.reset();
+    RunToEnd(loop_, tasks_.Stop());
+  }
+}
+
 // Who sends too much is hung up on, and heard again.
 TEST_F(ZmqTest, AMessageHasALargestSize) {
   Publisher publisher;
