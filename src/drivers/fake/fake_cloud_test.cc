@@ -116,6 +116,23 @@ TEST_F(FakeCloudTest, ADirectoryIsSharedAndOutlivesTheCloud) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(FakeCloudTest, AnImageSeenDuringItsUploadIsSeenToBeThereAfterIt) {
+  std::string folder = (std::filesystem::temp_directory_path() / "nodepool-cloud-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  FakeSimulation shared;
+  shared.directory = folder + "/cloud";
+  FakeCloud uploading(time.loop(), random, shared);
+  FakeCloud looking(time.loop(), random, shared);
+  auto look = [&](std::string id) -> Task<> {
+    EXPECT_FALSE(looking.images().at(id).is_active);
+    EXPECT_FALSE(looking.HasImage(id));
+    co_return;
+  };
+  std::string image = time.Run(uploading.UploadImage({.name = "debian"}, look));
+  EXPECT_TRUE(looking.HasImage(image));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(FakeCloudTest, ADirectoryThatCannotBeMadeIsAFaultThatNamesIt) {
   FakeSimulation broken;
   broken.directory = "/proc/nodepool-cloud";

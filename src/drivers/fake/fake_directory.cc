@@ -123,13 +123,16 @@ void FakeDirectory::Refresh(std::map<std::string, FakeServer>& servers,
   Forget(servers, exists);
   Forget(images, exists);
   for (const std::string& id : exists) {
-    if (servers.contains(id) || images.contains(id)) continue;
+    if (servers.contains(id)) continue;
+    auto known = images.find(id);
+    // One that another process was still uploading may be there now.
+    if (known != images.end() && known->second.is_active) continue;
     try {
       json::object record = json::parse(ReadFile(fs::path(path_) / id)).as_object();
       if (record.at("kind") == "server") {
         servers.emplace(id, ServerFrom(id, record));
       } else {
-        images.emplace(id, ImageFrom(id, record));
+        images.insert_or_assign(id, ImageFrom(id, record));
       }
     } catch (const std::exception&) {
       // Removed in between by another process, or nothing of ours.

@@ -13,7 +13,7 @@ using driver::Readiness;
 namespace {
 
 constexpr Duration kFresh = std::chrono::seconds(5);
-constexpr Backoff::Settings kPauses{kFresh, std::chrono::seconds(300), 2.0, 0.0};
+constexpr Backoff::Settings kListingPauses{kFresh, std::chrono::seconds(300), 2.0, 0.0};
 
 }  // namespace
 
@@ -148,7 +148,7 @@ void CloudImages::WatchMissing() {
 }
 
 Task<> CloudImages::Watch(std::uint64_t number) {
-  Backoff pauses(kPauses, random_);
+  Backoff pauses(kListingPauses, random_);
   while (true) {
     Duration pause = pauses.Next();
     co_await tasks_.loop().SleepFor(pause);
