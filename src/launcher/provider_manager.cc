@@ -9,15 +9,6 @@
 #include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {
-namespace {
-
-template <class Generation>
-void Idle(Generation& generation) {
-  generation.health = {};
-  if (generation.provider) generation.provider->Idle();
-}
-
-}  // namespace
 
 ProviderManager::ProviderManager(Context& context, driver::Registry& drivers)
     : context_(context),
@@ -36,7 +27,7 @@ void ProviderManager::Configure(const driver::LoadedConfig& config) {
       before->draining_since.reset();
       if (before->config->fingerprint == provider_config->fingerprint) continue;
       logger_.Info("The configuration of provider {} changed: replacing it", name);
-      Idle(*before);
+      before->Idle();
     }
     Bring(name, provider_config);
     if (before) Retire(std::move(before));
@@ -55,7 +46,7 @@ void ProviderManager::Remove(const ProviderName& name) {
   std::shared_ptr<Generation> generation = std::move(existing->second);
   current_.erase(existing);
   tried_.NotifyAll();
-  Idle(*generation);
+  generation->Idle();
   Retire(std::move(generation));
 }
 
@@ -143,7 +134,7 @@ Task<> ProviderManager::Stop() {
   std::map<ProviderName, std::shared_ptr<Generation>> retired = std::exchange(current_, {});
   tried_.NotifyAll();
   for (auto& [name, generation] : retired) {
-    Idle(*generation);
+    generation->Idle();
     Retire(std::move(generation));
   }
   co_await retiring_.Join();

@@ -65,6 +65,10 @@ class ProviderManager {
   // A provider as made from one configuration, from its first start to its stop.
   struct Generation {
     Generation(Loop& loop, log::Logger logger) : starting(loop, std::move(logger)) {}
+    void Idle() {
+      health = {};
+      if (provider) provider->Idle();
+    }
 
     std::shared_ptr<const driver::ProviderConfig> config;
     std::shared_ptr<driver::Provider> provider;  // null before the first start
