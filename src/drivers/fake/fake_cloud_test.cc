@@ -34,6 +34,12 @@ class FakeCloudTest : public ::testing::Test {
     return Verdict::kFail;
   }
 
+  static Task<> ExpectUploading(FakeCloud& cloud, std::string image) {
+    EXPECT_FALSE(cloud.images().at(image).is_active);
+    EXPECT_FALSE(cloud.HasImage(image));
+    co_return;
+  }
+
   testing::VirtualTime time;
   SeededRandom random{1};
   FakeCloud cloud{time.loop(), random, FakeSimulation()};
@@ -123,11 +129,7 @@ TEST_F(FakeCloudTest, AnImageSeenDuringItsUploadIsSeenToBeThereAfterIt) {
   shared.directory = folder + "/cloud";
   FakeCloud uploading(time.loop(), random, shared);
   FakeCloud looking(time.loop(), random, shared);
-  auto look = [&](std::string id) -> Task<> {
-    EXPECT_FALSE(looking.images().at(id).is_active);
-    EXPECT_FALSE(looking.HasImage(id));
-    co_return;
-  };
+  auto look = [&](std::string id) { return ExpectUploading(looking, std::move(id)); };
   std::string image = time.Run(uploading.UploadImage({.name = "debian"}, look));
   EXPECT_TRUE(looking.HasImage(image));
   std::filesystem::remove_all(folder);

@@ -253,7 +253,7 @@ CloudConfig ResolveCloud(const CloudFiles& files, const std::optional<std::strin
   config.tls = ReadTls(reader, files.variables);
   config.api_timeout = ReadTimeout(reader);
   for (const ServiceNames& names : AllServices()) {
-    config.services[names.service] = ReadService(reader, names);
+    config.Of(names.service) = ReadService(reader, names);
   }
   if (std::string format = reader.Text("image_format"); !format.empty()) config.image_format = format;
   if (reader.Bool("image_api_use_tasks", false)) {

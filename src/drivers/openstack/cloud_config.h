@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <boost/json/object.hpp>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -57,7 +59,7 @@ struct CloudConfig {
   std::vector<std::string> interfaces;  // in order of preference
   net::TlsSettings tls;
   std::optional<Duration> api_timeout;
-  std::map<Service, ServiceSettings> services;
+  std::array<ServiceSettings, kServices> services;  // by Service
 
   std::string image_format = "qcow2";
   boost::json::object disable_vendor_agent;  // more image properties
@@ -72,7 +74,8 @@ struct CloudConfig {
   // Everything the above was made from, for comparison only: it holds secrets.
   std::string fingerprint;
 
-  const ServiceSettings& Of(Service service) const { return services.at(service); }
+  ServiceSettings& Of(Service service) { return services[static_cast<std::size_t>(service)]; }
+  const ServiceSettings& Of(Service service) const { return services[static_cast<std::size_t>(service)]; }
 };
 
 // The cloud by name, or the default one (3.4), in one region. Error(kInvalid) says

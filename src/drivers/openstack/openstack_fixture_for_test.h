@@ -43,10 +43,6 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
                                         {"username", "ci"},
                                         {"password", "secret"},
                                         {"project_name", "ci"}};
-    for (Service service : {Service::kIdentity, Service::kCompute, Service::kNetwork, Service::kImage,
-                            Service::kBlockStorage}) {
-      cloud_config.services[service] = {};
-    }
   }
 
   void TearDown() override {

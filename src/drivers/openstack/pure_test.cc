@@ -152,15 +152,13 @@ TEST(Catalog, IsSearchedByTypeRegionAndInterface) {
   CloudConfig cloud;
   cloud.interfaces = {"public"};
   cloud.region = "r1";
-  cloud.services[Service::kBlockStorage] = {};
-  cloud.services[Service::kCompute] = {};
   EXPECT_EQ(FindEndpoint(catalog, cloud, Service::kBlockStorage), "out");
   EXPECT_EQ(FindEndpoint(catalog, cloud, Service::kCompute), std::nullopt);
   cloud.interfaces = {"internal", "public"};
   EXPECT_EQ(FindEndpoint(catalog, cloud, Service::kBlockStorage), "in");
-  cloud.services[Service::kBlockStorage].region = "r2";
+  cloud.Of(Service::kBlockStorage).region = "r2";
   EXPECT_EQ(FindEndpoint(catalog, cloud, Service::kBlockStorage), "r2");
-  cloud.services[Service::kBlockStorage].name = "other";
+  cloud.Of(Service::kBlockStorage).name = "other";
   EXPECT_EQ(FindEndpoint(catalog, cloud, Service::kBlockStorage), std::nullopt);
 }
 

@@ -124,8 +124,8 @@ TEST_F(SessionTest, AServiceThatStaysBusyFailsInTheEnd) {
 
 // As often as clouds.yaml says for the service.
 TEST_F(SessionTest, ABusyServiceIsAskedAsOftenAsConfigured) {
-  config->cloud_config.services[Service::kImage].status_code_retries = 2;
-  config->cloud_config.services[Service::kCompute].status_code_retries = 0;
+  config->cloud_config.Of(Service::kImage).status_code_retries = 2;
+  config->cloud_config.Of(Service::kCompute).status_code_retries = 0;
   Call();
   Call("GET", "/images", Service::kImage);
   imposter.Add({.method = "GET", .path = "/image/v2/images", .status = 503, .times = 100});
@@ -143,7 +143,7 @@ TEST_F(SessionTest, ABusyServiceIsAskedAsOftenAsConfigured) {
 class MicroversionTest : public SessionTest {
  protected:
   void Configure(Service service, VersionNumber version) {
-    config->cloud_config.services[service].default_microversion = version;
+    config->cloud_config.Of(service).default_microversion = version;
   }
   std::string Header(const std::string& path, const std::string& name = "openstack-api-version") {
     const auto& headers = imposter.LastCall("GET", path)->headers;
