@@ -184,6 +184,16 @@ TEST_P(StoreFaultTest, UpdateUnlockedNode) {
   });
 }
 
+TEST_P(StoreFaultTest, AChangeThatIsWantedOnce) {
+  auto prepare = [](World& w) { return w.Run(w.store.CreateNode(InitNode())); };
+  auto once = [](Node& node) {
+    if (node.state != NodeState::kInit) return Change::kSkip;
+    node.state = NodeState::kReady;
+    return Change::kWrite;
+  };
+  Check(prepare, [once](World& w, NodeId& id) { return Word(w.Run(w.store.UpdateUnlockedNode(id, once))); });
+}
+
 TEST_P(StoreFaultTest, TryLockNamed) {
   Check(Nothing, [](World& w, int) { return Word(w.Run(w.store.TryLockNamed("x")).has_value()); });
 }
@@ -206,6 +216,19 @@ TEST(StoreLostAnswersTest, EqualCreationsMakeOneNodeEach) {
   EXPECT_NE(made[0].id(), made[1].id());
   EXPECT_EQ(w.Children("/nodepool/nodes").size(), 2u);
   w.Run(group.Stop());
+}
+
+// The server that is asked may be behind the one that carried the creation out.
+TEST(StoreLostAnswersTest, WhatWasCreatedIsLookedForInTheNewestState) {
+  World w;
+  w.Put("/nodepool/nodes", "");
+  w.faulty.FailNth(0, Fault::kAfter);
+  w.Run(w.store.CreateNode(InitNode()));
+  ASSERT_GE(w.faulty.calls().size(), 3u);
+  EXPECT_EQ(w.faulty.calls()[0].name, "Create");
+  EXPECT_EQ(w.faulty.calls()[1].name, "Sync");
+  EXPECT_EQ(w.faulty.calls()[1].path, "/nodepool/nodes");
+  EXPECT_EQ(w.faulty.calls()[2].name, "GetChildren");
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, StoreFaultTest, ::testing::Values(Fault::kBefore, Fault::kAfter),
