@@ -94,7 +94,6 @@ Task<> ComponentEntry::Impl::Create() {
   session = client.session();
   if (!attempted.empty()) {
     bool is_found = co_await FindOwn(attempted);
-    attempted.clear();
     if (is_found) co_return;
   }
   std::string data = ToJson(content);

@@ -102,6 +102,21 @@ TEST_F(ComponentTest, UnregisteringIsRepeatedThroughFaults) {
   }
 }
 
+TEST_F(ComponentTest, UnregisteringEndsARegistrationThatWaits) {
+  World world;
+  ComponentEntry announced(world.time.loop(), world.faulty, Pool());
+  TaskGroup group(world.time.loop(), log::Logger("test"));
+  world.memory.Disconnect(*world.client);
+  group.Spawn("register", announced.Register());
+  world.time.Advance(std::chrono::seconds(1));
+  ASSERT_EQ(group.size(), 1u);
+  world.Run(announced.Unregister());
+  world.time.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(group.size(), 0u);
+  world.Run(group.Stop());
+  world.memory.Reconnect(*world.client);
+}
+
 TEST_F(ComponentTest, UnregisteringFindsWhatAnInterruptedCreationMade) {
   World world;
   ComponentEntry announced(world.time.loop(), world.faulty, Pool());
