@@ -122,6 +122,21 @@ TEST_F(StoreTest, ARequestMayVanishAtAnyPointOfLocking) {
   }
 }
 
+// D-06
+TEST_F(StoreTest, ARequestThatVanishesWhileItIsAcceptedTakesItsLockDirectoryAlong) {
+  StoredRequest seen = NewRequest();
+  std::string directory = "/nodepool/requests-lock/200-0000000000";
+  w.Put(directory, "");
+  w.faulty.FailWhen([&](const testing::FaultyZk::Call& call) {
+    if (call.name == "Multi" && !w.Children(directory).empty())
+      w.Erase("/nodepool/requests/" + seen.id.str());
+    return testing::FaultyZk::Fault::kNone;
+  });
+  EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))));
+  EXPECT_FALSE(w.Exists("/nodepool/requests/" + seen.id.str()));
+  EXPECT_FALSE(w.Exists(directory));
+}
+
 // coordination.12.4, D-05: Zuul revised the request after we saw it.
 TEST_F(StoreTest, AcceptingDecidesAgainOnTheNewestVersion) {
   StoredRequest seen = NewRequest();
@@ -231,6 +246,29 @@ TEST_F(StoreTest, ATaskThatIsToldToStopRemovesTheLockDirectoryOfAVanishedRequest
   EXPECT_TRUE(w.Children("/nodepool/requests-lock").empty());
 }
 
+TEST_F(StoreTest, ATaskThatIsToldToStopWhileItLocksANodeLeavesNoContender) {
+  struct Locking {
+    static Task<> Run(Store& store, NodeId id, bool& is_locked) {
+      std::optional<LockedNode> locked = co_await store.TryLockNode(id);
+      is_locked = locked.has_value();
+    }
+  };
+  bool is_over = false;
+  for (int steps = 0; !is_over; ++steps) {
+    ASSERT_LT(steps, 1000);
+    World world;
+    NodeId id = world.Run(world.store.CreateNode(InitNode()));
+    bool is_locked = false;
+    TaskGroup group(world.time.loop(), log::Logger("test"));
+    group.Spawn("lock", Locking::Run(world.store, id, is_locked));
+    world.time.loop().context().restart();
+    for (int i = 0; i < steps && group.size() > 0; ++i) world.time.loop().context().poll_one();
+    is_over = group.size() == 0;
+    world.Run(group.Stop());
+    EXPECT_EQ(world.Run(world.store.NodeContenders(id)).size(), is_locked ? 1u : 0u) << steps;
+  }
+}
+
 TEST_F(StoreTest, CreatingALockedNodeIsTwoWrites) {
   NewNode();
   std::optional<LockedNode> node;
@@ -264,6 +302,19 @@ TEST_F(StoreTest, UpdatingANodeIsOneWriteAndKeepsUnknownKeys) {
   EXPECT_EQ(Writes([&] { w.Run(node.Update(ToState(NodeState::kUsed))); }), 1u);
   auto skip = [](Node&) { return Change::kSkip; };
   EXPECT_EQ(Writes([&] { EXPECT_FALSE(w.Run(node.Update(skip))); }), 0u);
+}
+
+// As a server does whose tree may not grow any more.
+TEST_F(StoreTest, AWriteThatTheServerRefusesIsNotRepeated) {
+  LockedNode node = NewNode();
+  w.memory.SetLatency(std::chrono::milliseconds(4));
+  w.memory.tree().LimitBytes(w.memory.tree().bytes());
+  auto grow = [](Node& record) {
+    record.comment = "longer than before";
+    return Change::kWrite;
+  };
+  EXPECT_EQ(Writes([&] { w.time.Run(node.Update(grow), std::chrono::seconds(1)); }), 1u);
+  EXPECT_EQ(w.Run(w.store.ReadNode(node.id()))->record.comment, std::nullopt);
 }
 
 // coordination.17.8: nodes are unlocked before the request is written, the request last.
@@ -428,6 +479,15 @@ TEST(StoreOwnershipTest, AClaimedNodeIsItsOwnersUntilItIsReleased) {
   EXPECT_TRUE(w.Run(w.store.ReleaseNode(node, "me", ToState(NodeState::kUsed))));
   EXPECT_EQ(w.Run(w.store.ReadNode(node))->record.state, NodeState::kUsed);
   EXPECT_TRUE(w.Run(w.store.TryLockNode(node)));
+}
+
+TEST(StoreOwnershipTest, ANodeThatIsNotToBeChangedIsNotReleased) {
+  World w;
+  NodeId node = w.Run(w.store.CreateNode(InitNode()));
+  RequestId request = w.Run(w.store.CreateRequest("100", Requested("small"), true));
+  EXPECT_TRUE(w.Run(w.store.ClaimNode(node, "me", ToState(NodeState::kInUse), request)));
+  EXPECT_FALSE(w.Run(w.store.ReleaseNode(node, "me", [](Node&) { return Change::kSkip; })));
+  EXPECT_EQ(w.Run(w.store.NodeOwner(node)), "me");
 }
 
 TEST(StoreOwnershipTest, ANodeThatIsLockedOrWhoseRequestIsGoneCannotBeClaimed) {
