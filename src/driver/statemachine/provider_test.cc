@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "async/task_group.h"
+#include "driver/statemachine/check_instance.h"
 #include "driver/statemachine/provider_fixture_for_test.h"
 
 namespace nodepool::driver::statemachine {
@@ -109,6 +110,22 @@ TEST_F(CloudProviderTest, UnreachableCloudDoesNotHinderTheStart) {
   EXPECT_EQ(AvailableInstances(), kUnlimited);
 }
 
+TEST_F(CloudProviderTest, ACloudThatDoesNotAnswerHoldsTheStartUpForHalfAMinuteAndIsReported) {
+  prepare_cloud = [](ScriptedAdapter& adapter) { adapter.quota_duration = std::chrono::hours(1); };
+  SteadyTime before = time.loop().SteadyNow();
+  log::Capture log;
+  StartProvider();
+  EXPECT_EQ(time.loop().SteadyNow() - before, seconds(30));
+  EXPECT_EQ(AvailableInstances(), kUnlimited);
+  EXPECT_EQ(log.Count("has not told its quota yet"), 1);
+}
+
+TEST_F(CloudProviderTest, ACloudThatAnswersIsNotReported) {
+  log::Capture log;
+  StartProvider();
+  EXPECT_EQ(log.Count("has not told its quota yet"), 0);
+}
+
 TEST_F(CloudProviderTest, AListThatFailsForAnHourStopsNothing) {
   StartProvider();
   double before = provider->AvailableQuota().Get("instances");
@@ -136,6 +153,27 @@ TEST_F(CloudProviderTest, AnInstanceThatMakesNoSenseIsAFailedAttempt) {
   cloud->address = "\xff\xfe";
   EXPECT_EQ(LaunchFails(), Verdict::kFail);
   EXPECT_EQ(Stored().interface_ip, std::nullopt);
+}
+
+TEST(CheckInstanceTest, NamesTheFieldThatMakesNoSense) {
+  std::vector<std::pair<std::string, std::function<void(Instance&)>>> faults = {
+      {"external_id is neither", [](Instance& instance) { instance.external_id = 7; }},
+      {"external_id is not UTF-8", [](Instance& instance) { instance.external_id = "\xff"; }},
+      {"driver_data is not UTF-8", [](Instance& instance) { instance.driver_data = "\xff"; }},
+      {"node_attributes is not UTF-8",
+       [](Instance& instance) {
+         instance.node_attributes = {{"a", "\xff"}};
+       }},
+  };
+  Instance good;
+  good.external_id = boost::json::object{{"id", "machine-1"}};
+  CheckInstance(good);
+  for (const auto& [message, spoil] : faults) {
+    Instance instance = good;
+    spoil(instance);
+    auto check = [&] { CheckInstance(instance); };
+    EXPECT_THAT(check, ::testing::ThrowsMessage<Error>(::testing::HasSubstr(message)));
+  }
 }
 
 TEST_F(CloudProviderTest, ManyInvalidationsCauseFewReads) {

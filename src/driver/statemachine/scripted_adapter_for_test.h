@@ -40,6 +40,7 @@ class ScriptedAdapter : public Adapter {
   std::optional<Error> label_fault;
   int label_asked = 0;
   int quota_asked = 0;
+  Duration quota_duration{0};
   int scan_failures_told = 0;
   std::optional<std::string> console;
   std::string address = "203.0.113.1";
@@ -91,6 +92,7 @@ class ScriptedAdapter : public Adapter {
   }
   Task<QuotaInformation> QuotaLimits() override {
     ++quota_asked;
+    if (quota_duration > Duration(0)) co_await loop_.SleepFor(quota_duration);
     Resources now = limits;
     co_return QuotaInformation::Limit(std::move(now));
   }
