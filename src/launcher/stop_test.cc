@@ -5,7 +5,19 @@ namespace {
 
 using std::chrono::seconds;
 
-class StopTest : public LauncherTest {};
+class StopTest : public LauncherTest {
+ protected:
+  // Stops a launcher in the midst of a deletion that takes so long; how long the stop took.
+  Duration StopWhileDeleting(Duration delete_time) {
+    script().delete_time = delete_time;
+    Running& running = StartLauncher();
+    AddNode(NodeState::kUsed);
+    EXPECT_TRUE(Await([&] { return script().deletions == 1; }));
+    SteadyTime before = time_.loop().SteadyNow();
+    StopLauncher(running);
+    return time_.loop().SteadyNow() - before;
+  }
+};
 
 TEST_F(StopTest, GivesRequestsBack) {  // D-24
   script().launch_time = std::chrono::hours(1);
@@ -46,33 +58,17 @@ TEST_F(StopTest, EndsWhenZooKeeperIsAway) {  // D-24
 }
 
 TEST_F(StopTest, DeletionsUnderWayAreFinished) {  // BB-34
-  script().delete_time = seconds(5);
-  Running& running = StartLauncher();
-  AddNode(NodeState::kUsed);
-  ASSERT_TRUE(Await([&] { return script().deletions == 1; }));
-  StopLauncher(running);
+  StopWhileDeleting(seconds(5));
   EXPECT_TRUE(Nodes().empty());
 }
 
 TEST_F(StopTest, TheTimeOfAGracefulStopIsASetting) {  // D-24
   config_->common.graceful_stop = seconds(4);
-  script().delete_time = std::chrono::hours(1);
-  Running& running = StartLauncher();
-  AddNode(NodeState::kUsed);
-  ASSERT_TRUE(Await([&] { return script().deletions == 1; }));
-  SteadyTime before = time_.loop().SteadyNow();
-  StopLauncher(running);
-  EXPECT_LE(time_.loop().SteadyNow() - before, seconds(5));
+  EXPECT_LE(StopWhileDeleting(std::chrono::hours(1)), seconds(5));
 }
 
 TEST_F(StopTest, EndsWhenACloudHangs) {  // D-24
-  script().delete_time = std::chrono::hours(1);
-  Running& running = StartLauncher();
-  AddNode(NodeState::kUsed);
-  ASSERT_TRUE(Await([&] { return script().deletions == 1; }));
-  SteadyTime before = time_.loop().SteadyNow();
-  StopLauncher(running);
-  EXPECT_LE(time_.loop().SteadyNow() - before, seconds(40));
+  EXPECT_LE(StopWhileDeleting(std::chrono::hours(1)), seconds(40));
   EXPECT_EQ(NodesIn(NodeState::kDeleting).size(), 1u) << "left to the next launcher";
   EXPECT_FALSE(IsLocked(Nodes()[0]));
 }
