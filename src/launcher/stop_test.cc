@@ -67,6 +67,18 @@ TEST_F(StopTest, TheTimeOfAGracefulStopIsASetting) {  // D-24
   EXPECT_LE(StopWhileDeleting(std::chrono::hours(1)), seconds(5));
 }
 
+TEST_F(StopTest, ALauncherThatStopsIsNotReady) {
+  Running& running = StartLauncher();
+  EXPECT_TRUE(running.launcher->is_ready());
+  zk_.SetLatency(seconds(1));
+  TaskGroup group(time_.loop(), log::Logger("test"));
+  group.Spawn("stop", running.launcher->Stop());
+  time_.Advance(seconds(1));
+  EXPECT_FALSE(running.launcher->is_ready());
+  EXPECT_EQ(running.launcher->WhyNotReady(), "The launcher is starting or stopping.");
+  time_.Run(group.Join());
+}
+
 TEST_F(StopTest, EndsWhenACloudHangs) {  // D-24
   EXPECT_LE(StopWhileDeleting(std::chrono::hours(1)), seconds(40));
   EXPECT_EQ(NodesIn(NodeState::kDeleting).size(), 1u) << "left to the next launcher";
