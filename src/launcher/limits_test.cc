@@ -268,6 +268,20 @@ TEST_F(CloudQuotaTest, AFailedNodeThatNoCacheHasShownCounts) {  // LA-04
   EXPECT_TRUE(Await([&] { return Nodes().empty(); }));
 }
 
+TEST_F(CloudQuotaTest, AFailedNodeThatIsGoneBeforeAnyCacheHasShownItFreesItsPlace) {  // LA-04
+  AddCloud({.provider = "launch-retries: 1", .pool = "max-servers: 1"});
+  Running& launcher = StartLauncher();
+  cloud().FailNextCreates(1);
+  launcher.recorder->FailWhen([](const testing::FaultyZk::Call& call) {
+    bool is_node = call.name == "Get" && call.path.starts_with("/nodepool/nodes/");
+    return is_node ? testing::FaultyZk::Fault::kBefore : testing::FaultyZk::Fault::kNone;
+  });
+  ASSERT_TRUE(AwaitState(Request({"small"}), RequestState::kFailed));
+  time_.Run(zk::DeleteRecursive(*client_, "/nodepool/nodes/" + Nodes().at(0).value));
+  launcher.recorder->FailNever();
+  EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFulfilled));
+}
+
 TEST_F(CloudQuotaTest, WhatOthersTakeWhileReadyNodesAreAssignedIsNotTakenAgain) {  // D-33
   AddCloud({.simulation = "limits: {instances: 2}"});
   SetLabel("small", "min-ready: 1");
