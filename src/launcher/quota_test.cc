@@ -98,6 +98,22 @@ TEST_F(QuotaTest, RequestDeletedWhileWaitingIsNoticedAtOnce) {
   EXPECT_TRUE(AwaitState(third, RequestState::kFulfilled));
 }
 
+// Once as what its tenant has, not again as what its request is going to need.
+TEST_F(QuotaTest, AReadyNodeOfAnUnfinishedRequestCountsOnceForItsTenant) {  // LA-09
+  config_->common.tenant_limits["tenant-1"] = {{"instances", 3}};
+  auto of_tenant = [](NodeRequest& request) { request.tenant_name = "tenant-1"; };
+  AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
+  script().launch_time = std::chrono::hours(1);
+  StartLauncher();
+  RequestId first = Request({"small", "small"}, of_tenant);
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 0 && NodesIn(NodeState::kBuilding).size() == 1; }));
+  RequestId second = Request({"small"}, of_tenant);
+  EXPECT_TRUE(AwaitState(second, RequestState::kPending));
+  RequestId third = Request({"small"}, of_tenant);
+  time_.Advance(seconds(30));
+  EXPECT_EQ(Read(third)->state, RequestState::kRequested) << "the share is used up";
+}
+
 TEST_F(QuotaTest, QuotaRefusalIsNoFailureAndUsesANewNode) {  // BB-38
   script().launch_error = [](int launch) -> std::optional<Error> {
     if (launch < 2) return Error(Verdict::kQuota, "Quota exceeded");
@@ -108,6 +124,20 @@ TEST_F(QuotaTest, QuotaRefusalIsNoFailureAndUsesANewNode) {  // BB-38
   ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
   EXPECT_EQ(Read(id)->nodes[0], NodeId("0000000002"));
   EXPECT_TRUE(Await([&] { return Nodes().size() == 1; }));
+}
+
+TEST_F(QuotaTest, ARefusedRequestThatTakesAReadyNodeDoesNotWaitAnyMore) {  // D-33
+  script().launch_error = [](int) { return Error(Verdict::kQuota, "Quota exceeded"); };
+  Launcher& launcher = *StartLauncher().launcher;
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(Await([&] { return IsPaused(); }));
+  zk_.SetLatency(seconds(1));
+  NodeId free = AddNode(NodeState::kReady);
+  ASSERT_TRUE(Await([&] { return IsLocked(free); }));
+  EXPECT_FALSE(launcher.Providers().at(0).pools.at(0).is_waiting);
+  EXPECT_EQ(Read(id)->state, RequestState::kPending) << "it is still taking the node";
+  zk_.SetLatency(seconds(0));
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
 TEST_F(QuotaTest, RequestThatWaitsIsDeclinedWhenItsLabelBecomesImpossible) {  // LA-82
