@@ -98,7 +98,7 @@ TEST(PrometheusTest, GaugesAndCounters) {
   EXPECT_THAT(prometheus.Text(), Not(HasSubstr("nodepool_nodes"))) << "gauges are asked for anew each time";
 }
 
-TEST(PrometheusTest, TimingsAreHistogramsInSeconds) {  // operations.10
+TEST(PrometheusTest, TimingsAreHistogramsInSeconds) {  // operations.md 10
   Prometheus prometheus;
   for (int seconds : {20, 45, 1000}) prometheus.Observe(kTime, {"ready"}, std::chrono::seconds(seconds));
   std::string text = prometheus.Text();

@@ -68,7 +68,7 @@ TEST_F(ArgumentsTest, UsageErrorsGoToStandardErrorWithStatusTwo) {
   }
 }
 
-// operations.1: the usage is what --help shows of the command that was meant.
+// operations.md 1: the usage is what --help shows of the command that was meant.
 TEST_F(ArgumentsTest, AUsageErrorIsToldAfterTheWholeUsage) {
   for (std::vector<std::string> command :
        std::vector<std::vector<std::string>>{{}, {"hold", "1"}, {"list"}}) {
@@ -177,7 +177,7 @@ TEST_F(ArgumentsTest, WhatAListingDoesNotHaveIsRefused) {
   }
 }
 
-// operations.1, 5.1: whatever is wrong is told in one line, with status 2, and does nothing.
+// operations.md 1, 5.1: whatever is wrong is told in one line, with status 2, and does nothing.
 TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
   std::map<std::string, std::vector<std::string>> required = {
       {"list", {}},

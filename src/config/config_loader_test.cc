@@ -95,7 +95,7 @@ TEST_F(LoaderTest, ReadsTheTopLevel) {
   EXPECT_EQ(config.elements_dir, "/e");
   EXPECT_EQ(config.images_dir, "/i");
   EXPECT_EQ(config.build_log_dir, "/l");
-  EXPECT_EQ(config.build_log_retention, 1);  // a boolean is a number, 17.3
+  EXPECT_EQ(config.build_log_retention, 1);  // a boolean is a number, configuration.17.3
   EXPECT_EQ(config.max_hold_age, std::chrono::seconds(60));
   EXPECT_EQ(config.zookeeper.timeout, std::chrono::seconds(20));
   EXPECT_EQ(config.build_workers, 0);

@@ -35,7 +35,8 @@ class ProviderObserver {
  public:
   virtual ~ProviderObserver() = default;
   virtual void LaunchAttemptEnded(const LaunchOutcome& /*outcome*/) {}
-  // One look deleted so many leaked resources of a kind; `kind` is plural, e.g. "instances" (27.6).
+  // One look deleted so many leaked resources of a kind; `kind` is plural, e.g. "instances"
+  // (launcher.md 27.6).
   virtual void LeakedResourcesDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/,
                                       int /*count*/) {}
   virtual void ApiCallEnded(const ApiCall& /*call*/) {}

@@ -155,7 +155,7 @@ TEST_F(StatsWorkerTest, OneOfTwoLaunchersReportsTheClusterAndTheOtherTakesOver) 
   EXPECT_THAT(np01.recorder.lines, IsEmpty());
 }
 
-TEST_F(StatsWorkerTest, ALeaderWithoutSessionStopsAtOnce) {  // launcher.24, launcher.27.3
+TEST_F(StatsWorkerTest, ALeaderWithoutSessionStopsAtOnce) {  // launcher.md 24, launcher.27.3
   Running& np01 = Start("np01");
   Running& np02 = Start("np02");
   zk_->ExpireSession(*np01.client);
@@ -208,7 +208,7 @@ TEST_F(StatsWorkerTest, TheLabelsOfAPoolThatLeftAreToldAsZeroWithoutAnyNodeChang
   EXPECT_THAT(np01.recorder.With("rare"), IsEmpty());
 }
 
-TEST_F(StatsWorkerTest, WithoutStatsdNobodyStandsForElection) {  // launcher.2
+TEST_F(StatsWorkerTest, WithoutStatsdNobodyStandsForElection) {  // launcher.md 2
   Running& np01 = Start("np01", false);
   AddNode(NodeState::kHold);
   time_.Advance(seconds(15));

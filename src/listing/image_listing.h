@@ -5,7 +5,7 @@
 
 namespace nodepool::listing {
 
-// What operations.md 5.4 lists of images, from a cache that is complete; keys as in 6.3.
+// What operations.md 5.4 lists of images, from a cache that is complete; keys as in operations.md 6.3.
 
 std::vector<Column> BuildColumns();
 std::vector<Column> UploadColumns();

@@ -17,7 +17,7 @@ std::vector<Column> ColumnsOf(NodeColumns columns);
 // The cells of a node, which look at it.
 std::vector<Cell> NodeRow(const store::StoredNode& node, NodeColumns columns);
 
-// Nodes as operations.md 5.4 shows them, in the order given; keys as in 6.3. The cells look at
+// Nodes as operations.md 5.4 shows them, in the order given; keys as in operations.md 6.3. The cells look at
 // the nodes.
 Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns);
 

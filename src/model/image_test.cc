@@ -25,7 +25,7 @@ TEST(ImageBuild, ReadsAndWritesWhatPythonWrites) {
   EXPECT_EQ(ToJson(*build), kBuild);
 }
 
-// Section 4.5: three keys are omitted, not null, when unset; formats are sorted.
+// coordination.md 4.5: three keys are omitted, not null, when unset; formats are sorted.
 TEST(ImageBuild, UnsetKeysAreOmitted) {
   Expected<ImageBuild> build = ParseImageBuild(R"({"state": "failed", "state_time": 5.5})", kImageNow);
   ASSERT_TRUE(build);
@@ -54,7 +54,7 @@ TEST(ImageUpload, UnknownKeysAreKept) {
   EXPECT_NE(ToJson(*upload).find(R"("extra": {"a": 1})"), std::string::npos);
 }
 
-// Sections 5.3 and 5.4: each kind has its own states.
+// coordination.md 5.3 and 5.4: each kind has its own states.
 TEST(ImageState, IsCheckedByKindOfRecord) {
   EXPECT_FALSE(ParseImageBuild(R"({"state": "uploading"})", kImageNow));
   EXPECT_FALSE(ParseImageUpload(R"({"state": "building"})", kImageNow));

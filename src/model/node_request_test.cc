@@ -63,7 +63,7 @@ TEST(NodeRequest, MissingKeysHaveDefaults) {
   EXPECT_FALSE(ParsedRequest(R"({"reuse": false})").reuse);
 }
 
-// Weakness of section 4.3, D-08: a priority that is no number must block nobody.
+// coordination.md 4.3, D-08: a priority that is no number must block nobody.
 TEST(NodeRequest, AMalformedPriorityIsTheWorst) {
   EXPECT_EQ(ParsedRequest(R"({"relative_priority": 3})").relative_priority, 3);
   for (std::string_view value : {"null", "\"1\"", "[]", "NaN"}) {
@@ -105,7 +105,7 @@ TEST(NodeRequest, KnowsWhoDeclined) {
   EXPECT_FALSE(request.WasDeclinedBy(LauncherId("b")));
 }
 
-// Section 3.2: exactly one dash.
+// coordination.md 3.2: exactly one dash.
 TEST(RequestId, IsSplitAtItsOnlyDash) {
   std::optional<RequestIdParts> parts = ParseRequestId(RequestId("200-0000000012"));
   ASSERT_TRUE(parts);

@@ -104,7 +104,7 @@ TEST(Node, TypeMayBeABareText) {
   EXPECT_NE(ToJson(ParsedNode(R"({"type": "small"})")).find(R"("type": ["small"])"), std::string::npos);
 }
 
-// coordination.17.23, 17.24 and section 4.4.
+// coordination.17.23, 17.24, coordination.md 4.4.
 TEST(Node, HoldExpirationIsCoercedToAnInteger) {
   auto hold = [](std::string_view value) {
     return ParsedNode(fmt::format(R"({{"hold_expiration": {}}})", value)).hold_expiration;
@@ -137,7 +137,7 @@ TEST(Node, TimesMayBeIntegersAndAreKeptExactly) {
   }
 }
 
-// D-08 and section 4.1: Python's tokens are read; we write none of our own.
+// D-08, coordination.md 4.1: Python's tokens are read; we write none of our own.
 TEST(Node, NonFiniteNumbersAreNothingToUs) {
   Node node = ParsedNode(R"({"resources": {"cores": Infinity, "ram": NaN, "gpus": 1e999, "instances": 1},)"
                          R"( "user_data": ["Infinity \" NaN", -Infinity], "created_time": NaN})");

@@ -49,7 +49,7 @@ TEST_F(RouterTest, MethodAndPathDecide) {
   EXPECT_EQ(Ask("HEAD", "/b").body, "GET/b") << "the server leaves the body out";
 }
 
-TEST_F(RouterTest, PathsAreExact) {  // operations.6
+TEST_F(RouterTest, PathsAreExact) {  // operations.md 6
   for (const char* path : {"/", "/a/", "/A", "/b/c"}) EXPECT_EQ(Ask("GET", path).status, 404) << path;
 }
 

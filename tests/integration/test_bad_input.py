@@ -1,4 +1,4 @@
-"""Whatever stands in a record, it is reported and everything else works (17.22, D-08)."""
+"""Whatever stands in a record, it is reported and everything else works (coordination.17.22, D-08)."""
 import json
 import time
 

@@ -37,7 +37,7 @@ def tls_site(tmp_path, shared_zookeeper, certificates):
 
 
 def test_tls_with_a_client_certificate(tls_site):
-    """17.41: the certificate's name is no host's name, and accepted."""
+    """coordination.17.41: the certificate's name is no host's name, and accepted."""
     tls_site.launcher()
     tree = tls_site.plain.tree()
     tree.wait_request(tree.add_request(["small"]), "fulfilled")

@@ -19,7 +19,7 @@ STATES = "building testing ready in-use used hold deleting failed init aborted d
 
 # launcher.27.1, 27.2, 27.3; operations.16.21, 16.22
 def test_a_request_is_counted_under_every_key(site, statsd):
-    """27.1, 27.2, 27.3: the lines of a launch, byte by byte, and the gauges after it."""
+    """The lines of a launch, byte by byte, and the gauges after it."""
     site.launcher(site.config(providers=[fake_provider(**ZONE)]))
     tree = site.tree()
     tree.wait_request(tree.add_request(["small"], requestor="zuul.example:org"), "fulfilled")
@@ -65,7 +65,7 @@ def test_bb_33_max_servers(site, statsd, max_servers, expected):
     key = "nodepool.provider.fake-cloud.max_servers"
     found = wait_for(lambda: statsd.lines(re.escape(key)) or None, "the gauge is sent")
     assert [line for _, line in found][:len(expected)] == [f"{key}:{value}|g" for value in expected]
-    # 27.4: three limits always, others if configured.
+    # launcher.27.4: three limits always, others if configured.
     wait_for(lambda: statsd.last("nodepool.tenant_limits.tenant_a.cores") == "10|g", "the tenant's limit is sent")
     assert statsd.last("nodepool.tenant_limits.tenant_a.ram") == "inf|g"
     assert statsd.last("nodepool.tenant_limits.tenant_a.instances") == "inf|g"
@@ -74,7 +74,7 @@ def test_bb_33_max_servers(site, statsd, max_servers, expected):
 
 # BB-32, launcher.27.5; operations.16.21
 def test_bb_32_one_of_two_launchers_reports_the_cluster(site, statsd):
-    """Also 27.5. Which launcher sent a line is told by the port it came from."""
+    """Also launcher.27.5. Which launcher sent a line is told by the port it came from."""
     first = site.launcher(name="first")
     tree = site.tree()
     wait_for(lambda: "Won stats reporter election" in first.output(), "the first launcher leads")

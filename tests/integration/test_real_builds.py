@@ -119,7 +119,7 @@ def test_a_failing_element(images):
     assert_nothing_left(images)
 
 
-# 8.6, 20.6, D-41: told to end, disk-image-create unmounts and removes what it has made
+# builder.md 8.6, 20.6, D-41: told to end, disk-image-create unmounts and removes what it has made
 @pytest.mark.parametrize("how", ["time-out", "stop", "kill", "kill-command"])
 def test_an_ended_build_leaves_nothing(images, how):
     settings = {"build-timeout": 20} if how == "time-out" else {}

@@ -127,9 +127,9 @@ def test_17_13_a_wish_for_a_provider(site):
 
 # coordination.17.14, 17.15, 17.16
 @pytest.mark.parametrize("name, excludes", [
-    ("0123456789abcdef0123456789abcdef__lock__", True),  # 17.14: kazoo
-    ("01234567-89ab-cdef-0123-456789abcdef__lock__", True),  # 17.15: the Jenkins plugin
-    ("0123456789abcdef0123456789abcdef__rlock__", False),  # 17.16: a read lock is nothing to us
+    ("0123456789abcdef0123456789abcdef__lock__", True),  # coordination.17.14: kazoo
+    ("01234567-89ab-cdef-0123-456789abcdef__lock__", True),  # coordination.17.15: the Jenkins plugin
+    ("0123456789abcdef0123456789abcdef__rlock__", False),  # coordination.17.16: a read lock is nothing to us
 ])
 def test_17_14_15_16_a_locked_request_is_left_alone(site, name, excludes):
     site.launcher()
@@ -198,7 +198,7 @@ def test_17_38_min_ready(site):
 
 
 def test_a_whole_round(site):
-    """12.1 from the request to the deletion."""
+    """coordination.md 12.1, from the request to the deletion."""
     site.launcher()
     tree = site.tree()
     held = tree.use(tree.add_request(["small", "small"]))
@@ -209,7 +209,7 @@ def test_a_whole_round(site):
 
 
 def test_requests_are_served_by_priority(site):
-    """4.3: the path's priority, then relative_priority. One node at a time fits."""
+    """coordination.md 4.3: the path's priority, then relative_priority. One node at a time fits."""
     site.launcher(site.config(providers=[fake_provider(**{"max-servers": 1})]))
     tree = site.tree()
     held = tree.use(tree.add_request(["small"]))

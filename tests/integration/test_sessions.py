@@ -88,7 +88,7 @@ def test_17_39_another_launcher_takes_over_from_a_killed_one(private_site):
 
 
 def test_two_launchers_share_the_work(site):
-    """Nothing is served twice; each node has one owner (9.1)."""
+    """Nothing is served twice; each node has one owner (coordination.md 9.1)."""
     site.launcher(site.config("first", providers=[roomy()]))
     site.launcher(site.config("second", providers=[{**roomy(), "name": "fake-other"}]), wait=False)
     tree = site.tree()

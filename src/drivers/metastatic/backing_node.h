@@ -47,7 +47,7 @@ boost::json::value ToDriverData(const Place& place, const NodeId& user,
 // Whether it may give out a slot. `label` is its label's configuration; null: gone.
 bool MayServe(const BackingNode& node, const MetastaticLabel* label, WallTime now);
 
-// When a node that nobody has used since `idle_since` is to be released (8.6).
+// When a node that nobody has used since `idle_since` is to be released (drivers.md 8.6).
 WallTime ReleaseTime(const BackingNode& node, const MetastaticLabel* label, WallTime idle_since);
 
 }  // namespace nodepool::drivers

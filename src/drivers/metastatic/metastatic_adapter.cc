@@ -302,7 +302,7 @@ Task<bool> MetastaticAdapter::FollowRequest(RequestId id, BackingRequest request
   co_return false;
 }
 
-// Lock, record and request change at once: a crash leaves all of them or none (8.4).
+// Lock, record and request change at once: a crash leaves all of them or none (drivers.md 8.4).
 Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId node) {
   BackingNode backing;
   backing.label = request.label->name;

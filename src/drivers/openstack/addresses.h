@@ -17,7 +17,7 @@ struct ChosenAddresses {
   // Nothing qualifies as the interface, and the first fixed address stands in (D-95).
   bool is_guess = false;
   // Addresses to be reached by, of which several were as good: the first was taken, and
-  // trying them tells (9.3). One with `accepts` is taken before others.
+  // trying them tells (driver-openstack.md 9.3). One with `accepts` is taken before others.
   std::vector<std::string> undecided;
 };
 
@@ -25,7 +25,7 @@ struct ChosenAddresses {
 ChosenAddresses ChooseAddresses(const Server& server, const NetworkRoles& roles, const CloudConfig& cloud,
                                 bool has_ipv6);
 
-// Whether the server, which is active, needs a floating address to be reached (10.1),
+// Whether the server, which is active, needs a floating address to be reached (driver-openstack.md 10.1),
 // as far as its own record tells.
 bool NeedsFloatingIp(const Server& server, const ChosenAddresses& addresses, const NetworkRoles& roles,
                      const CloudConfig& cloud);

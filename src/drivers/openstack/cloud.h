@@ -56,9 +56,9 @@ struct Cloud {
   void Tell(const ApiCallEnd& end) const;
 };
 
-// The floating addresses of a server that nova does not show (9.2). The list that all share
-// tells whether there are any; only then the server's ports are asked for. What cannot be
-// read counts as nothing.
+// The floating addresses of a server that nova does not show (driver-openstack.md 9.2). The list that all
+// share tells whether there are any; only then the server's ports are asked for. What cannot be read counts
+// as nothing.
 Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Cloud& cloud, Server server);
 
 }  // namespace nodepool::drivers::openstack

@@ -91,7 +91,7 @@ std::string ServiceText(const Reader& reader, const ServiceNames& names, const s
   return "";
 }
 
-// A version of the API with a minor number names a microversion, too: "2.53" (5.3).
+// A version of the API with a minor number names a microversion, too: "2.53" (driver-openstack.md 5.3).
 VersionNumber DefaultMicroversion(const Reader& reader, const ServiceNames& names) {
   std::string text = ServiceText(reader, names, "_default_microversion");
   VersionNumber version = ParseVersion(text);

@@ -78,7 +78,7 @@ struct CloudConfig {
   const ServiceSettings& Of(Service service) const { return services[static_cast<std::size_t>(service)]; }
 };
 
-// The cloud by name, or the default one (3.4), in one region. Error(kInvalid) says
+// The cloud by name, or the default one (driver-openstack.md 3.4), in one region. Error(kInvalid) says
 // what is wrong with which cloud; it never shows a value that may be secret.
 CloudConfig ResolveCloud(const CloudFiles& files, const std::optional<std::string>& name,
                          const std::optional<std::string>& region);

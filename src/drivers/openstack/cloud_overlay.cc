@@ -22,7 +22,7 @@ namespace {
   throw Error(Verdict::kInvalid, fmt::format("cloud {}: {}", cloud, what));
 }
 
-// Key by key, but `auth` is merged (3.3, step 3).
+// Key by key, but `auth` is merged (driver-openstack.md 3.3, step 3).
 void Overlay(json::object& base, const json::object& over) {
   for (const auto& [key, value] : over) {
     json::value* present = base.if_contains(key);

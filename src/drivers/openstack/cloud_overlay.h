@@ -15,7 +15,7 @@ namespace nodepool::drivers::openstack {
 boost::json::object OverlaidCloud(const CloudFiles& files, const std::optional<std::string>& name,
                                   const std::optional<std::string>& region, std::string& resolved_name);
 
-// 3.3, step 9.
+// driver-openstack.md 3.3, step 9.
 bool ForcesIpv4(const CloudFiles& files, const boost::json::object& cloud);
 
 // Scalars as settings: text as it was written, "true"/"false" for booleans; empty for

@@ -159,7 +159,7 @@ Task<> MarkVolumes(Cloud& cloud, const Server& server, const CreateParameters& p
   }
 }
 
-// Of several addresses that are as good the first that somebody listens at (9.3).
+// Of several addresses that are as good the first that somebody listens at (driver-openstack.md 9.3).
 Task<> TryAddresses(Cloud& cloud, std::vector<std::string> addresses, Server& server) {
   SteadyTime deadline = cloud.loop().SteadyNow() + kProbeLimit;
   std::optional<std::string> open = co_await cloud.probe(std::move(addresses), deadline);
@@ -167,7 +167,7 @@ Task<> TryAddresses(Cloud& cloud, std::vector<std::string> addresses, Server& se
 }
 
 // Makes a floating IP where one is wanted, and looks for those that nova does not show
-// where none is (9.2).
+// where none is (driver-openstack.md 9.2).
 Task<ChosenAddresses> FindAddresses(Cloud& cloud, StateMachine& machine, const CreateParameters& parameters,
                                     Server& server) {
   const CloudConfig& settings = cloud.session.cloud();

@@ -15,7 +15,7 @@ void GatherAuth(boost::json::object& settings);
 // that is not supported (D-97), an option that is missing.
 Credentials ReadCredentials(const boost::json::object& settings, const std::string& cloud);
 
-// The body of the request for a token (4).
+// The body of the request for a token (driver-openstack.md 4).
 boost::json::object TokenRequest(const Credentials& credentials);
 
 }  // namespace nodepool::drivers::openstack

@@ -21,7 +21,7 @@ bool MayHaveFloatingIps(const Cloud& cloud) {
   });
 }
 
-// By the addresses that nova shows; when it shows none, by the ports (9.2).
+// By the addresses that nova shows; when it shows none, by the ports (driver-openstack.md 9.2).
 Task<std::vector<std::string>> FindIdsOf(Cloud& cloud, const Server& server) {
   std::vector<std::string> ids;
   bool has_shown = false;

@@ -26,7 +26,7 @@ ApiError MapFault(std::string_view call, int status, std::string_view body);
 // tags; cut to a line.
 std::string FaultText(std::string_view body);
 
-// Whether the cloud's words mean that a quota is used up (7.6, 7.7).
+// Whether the cloud's words mean that a quota is used up (driver-openstack.md 7.6, 7.7).
 bool SpeaksOfQuota(std::string_view text);
 
 // The status of an ApiError, else 0.

@@ -46,7 +46,7 @@ struct FloatingTarget {
 };
 std::optional<FloatingTarget> ChooseTarget(std::vector<Port> ports, const NetworkRoles& roles);
 
-// The floating addresses of a server by its ports, for when nova does not show any (9.2).
+// The floating addresses of a server by its ports, for when nova does not show any (driver-openstack.md 9.2).
 struct FloatingAddress {
   FloatingIp ip;
   std::string mac;

@@ -59,7 +59,7 @@ TEST_F(FloatingIpTest, ManyWithoutOneShareTheList) {
   EXPECT_LE(imposter.Count("GET", "/network/v2.0/floatingips"), 2);
 }
 
-// 10.1
+// driver-openstack.md 10.1
 TEST_F(FloatingIpTest, ARouterKnowsTheNetworkThatDoesNotShowItself) {
   imposter.shows_external_network = false;
   Start();
@@ -71,7 +71,7 @@ TEST_F(FloatingIpTest, ARouterKnowsTheNetworkThatDoesNotShowItself) {
   EXPECT_EQ(imposter.Count("GET", "/network/v2.0/routers"), 1);
 }
 
-// 9.2: the cloud has given the server an address that nova does not show.
+// driver-openstack.md 9.2: the cloud has given the server an address that nova does not show.
 class HiddenFloatingIpTest : public FloatingIpTest {
  protected:
   // Launches a node whose server gets the address while it is built.
@@ -124,7 +124,7 @@ TEST_F(HiddenFloatingIpTest, IsNoFailureWhenItCannotBeLookedFor) {
   EXPECT_EQ(last.public_ipv4, "");
 }
 
-// 9.3
+// driver-openstack.md 9.3
 class TriedAddressesTest : public OpenstackTest {
  protected:
   void SetUp() override {

@@ -134,7 +134,7 @@ Task<std::vector<std::optional<std::string>>> Lookups::ReadZones() {
   } catch (...) {
     error = std::current_exception();
   }
-  // A cloud that does not tell its zones chooses one itself (12.2).
+  // A cloud that does not tell its zones chooses one itself (driver-openstack.md 12.2).
   if (error && StatusOf(error) == 0) std::rethrow_exception(error);
   std::vector<std::optional<std::string>> zones;
   for (const ZoneEntry& entry : entries) {

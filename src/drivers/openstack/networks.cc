@@ -34,7 +34,7 @@ std::string ReadGatewayNetwork(const json::object& entry) {
   return gateway == nullptr || !TruthIn(entry, "admin_state_up") ? "" : TextIn(*gateway, "network_id");
 }
 
-// Where no network shows itself as external, a router still knows one (10.1).
+// Where no network shows itself as external, a router still knows one (driver-openstack.md 10.1).
 Task<> FindSourceByRouter(Session& session, NetworkRoles& roles) {
   ApiCall call;
   call.service = Service::kNetwork;

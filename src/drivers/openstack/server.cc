@@ -12,7 +12,7 @@ namespace json = boost::json;
 
 namespace {
 
-// The newest that the calls here were made for (5.3).
+// The newest that the calls here were made for (driver-openstack.md 5.3).
 constexpr VersionNumber kNewest{2, 96};
 
 std::vector<Address> ReadAddresses(const json::object& entry) {

@@ -17,7 +17,7 @@ struct Address {
   std::string text;
   std::string mac;
   bool is_floating = false;
-  bool accepts = false;  // somebody listened there when it was tried (9.3)
+  bool accepts = false;  // somebody listened there when it was tried (driver-openstack.md 9.3)
 };
 
 // A server as nova lists it, in any microversion (driver-openstack.md 8).
@@ -47,7 +47,7 @@ Server ReadServer(const boost::json::object& entry);
 using Servers = std::map<std::string, Server>;
 Task<Servers> ListServers(Session& session);
 
-// The id of the new server. `body` is the member "server" of the request (7.3).
+// The id of the new server. `body` is the member "server" of the request (driver-openstack.md 7.3).
 Task<std::string> CreateServer(Session& session, boost::json::object body);
 
 // False: there is no such server.

@@ -29,7 +29,7 @@ boost::json::object ServerBody(const driver::statemachine::CreateParameters& par
                                const ServerParts& parts, std::map<std::string, std::string> metadata);
 
 // The server's metadata: the properties of the label, those made from the request,
-// and who owns it (7.2, 7.4, D-71). A template that cannot be filled is logged and
+// and who owns it (driver-openstack.md 7.2, 7.4, D-71). A template that cannot be filled is logged and
 // left out.
 std::map<std::string, std::string> ServerMetadata(const driver::statemachine::CreateParameters& parameters,
                                                   const ServerParts& parts, const log::Logger& logger);

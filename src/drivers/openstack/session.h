@@ -37,7 +37,7 @@ struct ApiReply {
   boost::json::value body;  // null without one
 };
 
-// One call as metrics see it (18).
+// One call as metrics see it (driver-openstack.md 18).
 struct ApiCallEnd {
   Service service;
   std::string method;

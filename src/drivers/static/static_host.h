@@ -58,7 +58,7 @@ class StaticHost {
   // used then loses its free records (drivers.md 7.4).
   Task<> Run();
 
-  // Whether the host answers, right before it is handed out (7.7).
+  // Whether the host answers, right before it is handed out (drivers.md 7.7).
   Task<bool> IsAlive();
   // Whether the record stands for a slot, and is none too many.
   bool HasSlot(const NodeId& id) const;
