@@ -6,6 +6,7 @@
 
 #include "async/event.h"
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "store/request_cache.h"
 #include "store/store.h"
 
@@ -42,7 +43,7 @@ class LoadClient {
   store::Store store_;
   store::RequestCache requests_;
   std::map<RequestId, std::shared_ptr<OneShot<NodeRequest>>> waiting_;
-  zk::Registration registration_;
+  Subscription registration_;
   TaskGroup tasks_;
   SteadyTime start_{};
 };

@@ -88,7 +88,7 @@ void MeasureWatches(Loop& loop, Random& random, const zk::WireOptions& options, 
   constexpr int kChanges = 200;
   int heard = 0;
   std::vector<std::unique_ptr<zk::WireClient>> watchers;
-  std::vector<zk::Registration> registrations;
+  std::vector<Subscription> registrations;
   for (int i = 0; i < settings.watchers; ++i) {
     watchers.push_back(std::make_unique<zk::WireClient>(loop, random, options));
     registrations.push_back(

@@ -86,10 +86,10 @@ void MortalZk::Tell(zk::SessionState state) {
   }
 }
 
-zk::Registration MortalZk::OnSession(std::function<void(zk::SessionState)> listener) {
+Subscription MortalZk::OnSession(std::function<void(zk::SessionState)> listener) {
   auto entry = std::make_shared<std::function<void(zk::SessionState)>>(std::move(listener));
   listeners_->push_back(entry);
-  return zk::Registration([listeners = listeners_, entry] {
+  return Subscription([listeners = listeners_, entry] {
     listeners->remove(entry);
     *entry = nullptr;
   });
@@ -145,7 +145,7 @@ Task<zk::Result<zk::Children>> MortalZk::GetChildrenAndWatch(std::string path, z
   return Send([&] { return faulty_.GetChildrenAndWatch(path, watcher); });
 }
 
-Task<zk::Registration> MortalZk::AddWatch(std::string path, zk::WatchMode mode, zk::Watcher watcher) {
+Task<Subscription> MortalZk::AddWatch(std::string path, zk::WatchMode mode, zk::Watcher watcher) {
   return Send([&] { return faulty_.AddWatch(path, mode, watcher); });
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/subscription.h"
 #include "testing/faulty_zk.h"
 #include "testing/memory_zk.h"
 
@@ -44,8 +45,8 @@ class MortalZk : public zk::Client {
   Task<zk::Result<zk::NodeData>> GetAndWatch(std::string path, zk::Watcher watcher) override;
   Task<zk::Result<zk::Stat>> ExistsAndWatch(std::string path, zk::Watcher watcher) override;
   Task<zk::Result<zk::Children>> GetChildrenAndWatch(std::string path, zk::Watcher watcher) override;
-  Task<zk::Registration> AddWatch(std::string path, zk::WatchMode mode, zk::Watcher watcher) override;
-  zk::Registration OnSession(std::function<void(zk::SessionState)> listener) override;
+  Task<Subscription> AddWatch(std::string path, zk::WatchMode mode, zk::Watcher watcher) override;
+  Subscription OnSession(std::function<void(zk::SessionState)> listener) override;
   zk::SessionState state() const override;
   zk::Session session() const override { return is_dead_ ? last_session_ : faulty_.session(); }
   Task<> Close() override;
@@ -67,7 +68,7 @@ class MortalZk : public zk::Client {
   int operations_left_ = -1;
   std::function<void()> die_;
   std::shared_ptr<Listeners> listeners_ = std::make_shared<Listeners>();
-  zk::Registration session_;
+  Subscription session_;
 };
 
 }  // namespace nodepool::sim

@@ -119,7 +119,7 @@ Task<Result<Children>> FaultyZk::GetChildrenAndWatch(std::string path, Watcher w
                [&] { return inner_.GetChildrenAndWatch(path, std::move(watcher)); });
 }
 
-Task<Registration> FaultyZk::AddWatch(std::string path, WatchMode mode, Watcher watcher) {
+Task<Subscription> FaultyZk::AddWatch(std::string path, WatchMode mode, Watcher watcher) {
   return Apply("AddWatch", path, false, [&] { return inner_.AddWatch(path, mode, std::move(watcher)); });
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/subscription.h"
 #include "zk/client.h"
 
 namespace nodepool::testing {
@@ -54,8 +55,8 @@ class FaultyZk : public zk::Client {
   Task<zk::Result<zk::NodeData>> GetAndWatch(std::string path, zk::Watcher watcher) override;
   Task<zk::Result<zk::Stat>> ExistsAndWatch(std::string path, zk::Watcher watcher) override;
   Task<zk::Result<zk::Children>> GetChildrenAndWatch(std::string path, zk::Watcher watcher) override;
-  Task<zk::Registration> AddWatch(std::string path, zk::WatchMode mode, zk::Watcher watcher) override;
-  zk::Registration OnSession(std::function<void(zk::SessionState)> listener) override {
+  Task<Subscription> AddWatch(std::string path, zk::WatchMode mode, zk::Watcher watcher) override;
+  Subscription OnSession(std::function<void(zk::SessionState)> listener) override {
     return inner_.OnSession(std::move(listener));
   }
   zk::SessionState state() const override { return inner_.state(); }

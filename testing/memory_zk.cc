@@ -187,7 +187,7 @@ class MemoryZk::Link : public std::enable_shared_from_this<Link> {
   void Close();
   void Receive(const WatchEvent& event);
 
-  Registration Listen(std::function<void(SessionState)> listener);
+  Subscription Listen(std::function<void(SessionState)> listener);
 
   Ensemble& ensemble() { return ensemble_; }
   WatchTable& table() { return *table_; }
@@ -388,10 +388,10 @@ void MemoryZk::Link::Enter(SessionState state) {
   }
 }
 
-Registration MemoryZk::Link::Listen(std::function<void(SessionState)> listener) {
+Subscription MemoryZk::Link::Listen(std::function<void(SessionState)> listener) {
   auto entry = std::make_shared<std::function<void(SessionState)>>(std::move(listener));
   listeners_.push_back(entry);
-  return Registration([weak = weak_from_this(), entry] {
+  return Subscription([weak = weak_from_this(), entry] {
     if (auto self = weak.lock()) self->listeners_.remove(entry);
     *entry = nullptr;
   });
@@ -459,8 +459,8 @@ class MemoryZk::ClientOfTree : public Client {
                                   [path](DataTree& tree) { return tree.GetChildren(path); });
   }
 
-  Task<Registration> AddWatch(std::string path, WatchMode mode, Watcher watcher) override {
-    if (auto fault = FaultIn({CheckOp{path}})) return Refused<Registration>(fault);
+  Task<Subscription> AddWatch(std::string path, WatchMode mode, Watcher watcher) override {
+    if (auto fault = FaultIn({CheckOp{path}})) return Refused<Subscription>(fault);
     auto at_server = [link = link_.get(), path, mode] {
       link->ensemble().watches.AddStaying(path, mode, link->connection());
       return true;
@@ -468,10 +468,10 @@ class MemoryZk::ClientOfTree : public Client {
     auto at_client = [link = link_.get(), path, mode, watcher = std::move(watcher)](bool) mutable {
       return link->table().AddLasting(mode, path, std::move(watcher));
     };
-    return link_->Submit<Registration>(false, std::move(at_server), std::move(at_client));
+    return link_->Submit<Subscription>(false, std::move(at_server), std::move(at_client));
   }
 
-  Registration OnSession(std::function<void(SessionState)> listener) override {
+  Subscription OnSession(std::function<void(SessionState)> listener) override {
     return link_->Listen(std::move(listener));
   }
   SessionState state() const override { return link_->state(); }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "async/blocking_pool.h"
+#include "base/subscription.h"
 #include "builder/build_worker.h"
 #include "builder/cleanup_worker.h"
 #include "builder/image_providers.h"
@@ -61,8 +62,8 @@ class Builder {
   UploadWorker uploads_;
   CleanupWorker cleanup_;
   StatsWorker stats_;
-  zk::Registration session_;
-  zk::Registration image_watch_;
+  Subscription session_;
+  Subscription image_watch_;
   bool finishes_work_;
   bool is_stopping_ = false;
 };

@@ -56,7 +56,7 @@ void FollowSettings(zk::WireClient& client, const config::ZooKeeperSettings& bef
 Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers) {
   log::Logger logger("nodepool.zk.ZooKeeperClient");
   Event changed;
-  zk::Registration watch = client.OnSession([&changed](zk::SessionState) { changed.Set(); });
+  Subscription watch = client.OnSession([&changed](zk::SessionState) { changed.Set(); });
   Duration patience = std::chrono::seconds(3);
   while (client.state() != zk::SessionState::kConnected) {
     if (client.state() == zk::SessionState::kClosed) {

@@ -53,7 +53,7 @@ class Follower {
       : context_(context), image_(std::move(image)), images_(context.loop, context.store.client()) {}
 
   Task<> Run(std::function<bool(const store::ImageCache&)> is_done) {
-    zk::Registration watch = images_.OnChange([this](const ImageName& changed) {
+    Subscription watch = images_.OnChange([this](const ImageName& changed) {
       if (changed == image_) changed_.Set();
     });
     images_.Start();

@@ -77,7 +77,7 @@ struct Side {
 Task<> AwaitGone(zk::Client& client, std::string path) {
   Event changed;
   zk::Watcher watcher = [&changed](const zk::WatchEvent&) { changed.Set(); };
-  zk::Registration watch = co_await client.AddWatch(path, zk::WatchMode::kPersistent, std::move(watcher));
+  Subscription watch = co_await client.AddWatch(path, zk::WatchMode::kPersistent, std::move(watcher));
   while (true) {
     changed.Reset();
     zk::Result<zk::Stat> found = co_await client.Exists(path);

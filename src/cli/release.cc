@@ -41,8 +41,7 @@ class Releaser {
 };
 
 Task<int> Releaser::Run(std::vector<std::string> names) {
-  zk::Registration watch =
-      nodes_.OnChange([this](const NodeId&, const auto*, const auto*) { changed_.Set(); });
+  Subscription watch = nodes_.OnChange([this](const NodeId&, const auto*, const auto*) { changed_.Set(); });
   nodes_.Start();
   bool is_done = false;
   std::exception_ptr error;

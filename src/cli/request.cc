@@ -89,13 +89,13 @@ Task<int> Requester::Run() {
     co_return 0;
   }
 
-  zk::Registration request_watch = requests_.OnChange([this](const RequestId& id, const auto*, const auto*) {
+  Subscription request_watch = requests_.OnChange([this](const RequestId& id, const auto*, const auto*) {
     if (id == id_) changed_.Set();
   });
-  zk::Registration node_watch = nodes_.OnChange([this](const NodeId&, const auto*, const auto*) {
+  Subscription node_watch = nodes_.OnChange([this](const NodeId&, const auto*, const auto*) {
     if (!held_.empty()) changed_.Set();
   });
-  zk::Registration session_watch =
+  Subscription session_watch =
       context_.store.client().OnSession([this](zk::SessionState) { changed_.Set(); });
   requests_.Start();
   nodes_.Start();

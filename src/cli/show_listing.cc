@@ -28,7 +28,7 @@ Task<Listings> Make(Context& context, const ListingCommand& command, const View&
 }
 
 // Tells a person who looks at a table that it does not follow any more.
-zk::Registration WatchSession(Context& context, Event& changed) {
+Subscription WatchSession(Context& context, Event& changed) {
   return context.store.client().OnSession([&context, &changed](zk::SessionState state) {
     if (state == zk::SessionState::kSuspended)
       context.logger.Warning("ZooKeeper is away; changes are shown when it is back");
@@ -38,8 +38,8 @@ zk::Registration WatchSession(Context& context, Event& changed) {
 
 Task<> Follow(Context& context, const ListingCommand& command, const View& view, Tree& tree) {
   Event changed("a change in ZooKeeper");
-  std::vector<zk::Registration> registrations = tree.TellOfChanges(changed);
-  zk::Registration session = WatchSession(context, changed);
+  std::vector<Subscription> registrations = tree.TellOfChanges(changed);
+  Subscription session = WatchSession(context, changed);
   std::optional<std::string> shown;
   while (true) {
     SteadyTime next = context.loop.SteadyNow() + *view.watch;
@@ -101,8 +101,8 @@ Task<> Tree::WaitSynced() {
   if (needs_.components) co_await components_.WaitSynced();
 }
 
-std::vector<zk::Registration> Tree::TellOfChanges(Event& changed) {
-  std::vector<zk::Registration> registrations;
+std::vector<Subscription> Tree::TellOfChanges(Event& changed) {
+  std::vector<Subscription> registrations;
   registrations.push_back(nodes_.OnChange(
       [&](const NodeId&, const store::StoredNode*, const store::StoredNode*) { changed.Set(); }));
   registrations.push_back(requests_.OnChange(

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/subscription.h"
 #include "cli/command.h"
 #include "listing/row_filter.h"
 #include "store/component_registry.h"
@@ -33,7 +34,7 @@ class Tree {
   // Ends when everything asked for is complete.
   Task<> WaitSynced();
   // Sets `changed` at each change from now on, for as long as the registrations live.
-  std::vector<zk::Registration> TellOfChanges(Event& changed);
+  std::vector<Subscription> TellOfChanges(Event& changed);
 
   const store::NodeCache& nodes() const { return nodes_; }
   const store::RequestCache& requests() const { return requests_; }

@@ -10,7 +10,7 @@ class AssignmentTest : public LauncherTest {};
 TEST_F(AssignmentTest, NodesAreUnlockedWhenTheRequestBecomesFulfilled) {  // BB-09
   StartLauncher();
   std::optional<std::size_t> contenders;
-  zk::Registration registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
+  Subscription registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
     if (request.record.state != RequestState::kFulfilled) return;
     contenders = 0;
     for (const NodeId& node : request.record.nodes)
@@ -296,7 +296,7 @@ TEST_F(AssignmentTest, ServesBeforeItDeclines) {  // LA-88
   RequestId unknown = Request({"unknown"}, [](NodeRequest& request) { request.relative_priority = 1; });
   RequestId known = Request({"small"}, [](NodeRequest& request) { request.relative_priority = 2; });
   std::vector<RequestId> touched;
-  zk::Registration registration = WatchRequests([&](const RequestId& id, const store::StoredRequest&) {
+  Subscription registration = WatchRequests([&](const RequestId& id, const store::StoredRequest&) {
     if (!std::count(touched.begin(), touched.end(), id)) touched.push_back(id);
   });
   StartLauncher();

@@ -83,7 +83,7 @@ TEST_F(CrashTest, PendingRequestIsResetTwoSecondsAfterItsLockIsGone) {  // BB-21
   Kill(first);
   SteadyTime death = time_.loop().SteadyNow();
   std::optional<NodeRequest> reset;
-  zk::Registration registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
+  Subscription registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
     if (request.record.state == RequestState::kRequested) reset = request.record;
   });
   ASSERT_TRUE(Await([&] { return reset.has_value(); }));
@@ -171,7 +171,7 @@ TEST_F(CrashTest, ReadyNodeOfAVanishedRequestIsFreeAtOnce) {
   SetLabel("small", "min-ready: 1");
   Running& first = StartLauncher("np01");
   // Dead before it could free the node of its min-ready request.
-  zk::Registration registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
+  Subscription registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
     if (request.record.state == RequestState::kFulfilled) is_dead_ = true;
   });
   DieAt(first, Fault::kBefore, [](const Call&) { return false; });

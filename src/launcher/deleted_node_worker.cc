@@ -57,14 +57,14 @@ DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& provider
 DeletedNodeWorker::~DeletedNodeWorker() = default;
 
 void DeletedNodeWorker::Start() {
-  registrations_.push_back(context_.nodes.OnChange(
+  subscriptions_.push_back(context_.nodes.OnChange(
       [this](const NodeId& id, const store::StoredNode*, const store::StoredNode* after) {
         progress_.NotifyAll();
         if (after != nullptr) return Examine(id);
         removed_.erase(id);
         failures_.erase(id);
       }));
-  registrations_.push_back(context_.requests.OnChange(
+  subscriptions_.push_back(context_.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
         if (after != nullptr) return;
         std::set<NodeId> nodes = context_.nodes.OfRequest(id);
@@ -96,7 +96,7 @@ Task<> DeletedNodeWorker::Finish() {
 
 Task<> DeletedNodeWorker::Stop() {
   BeginNoMore();
-  registrations_.clear();
+  subscriptions_.clear();
   co_await loops_.Stop();
   co_await tasks_.Stop();
 }

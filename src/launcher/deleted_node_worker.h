@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "launcher/context.h"
 #include "launcher/ledger.h"
 #include "launcher/provider_manager.h"
@@ -68,7 +69,7 @@ class DeletedNodeWorker {
   TaskGroup tasks_;    // end with the session
   TaskGroup loops_;
   bool is_ending_ = false;
-  std::vector<zk::Registration> registrations_;
+  std::vector<Subscription> subscriptions_;
 };
 
 // Whether an unlocked node in this state is garbage (launcher.md 18).

@@ -25,11 +25,11 @@ JobEvents::JobEvents(Context& context, std::string hostname)
       hostname_(std::move(hostname)),
       logger_("nodepool.NodeUpdateListener"),
       tasks_(context.loop, logger_) {
-  registrations_.push_back(
+  subscriptions_.push_back(
       context_.jobs.OnRule([this](const JobId& id, const store::StoredJobRule* rule) { SetRule(id, rule); }));
-  registrations_.push_back(
+  subscriptions_.push_back(
       context_.jobs.OnWish([this](const NodeId& id, const store::StoredHoldWish*) { CheckWish(id); }));
-  registrations_.push_back(context_.nodes.OnChange(
+  subscriptions_.push_back(context_.nodes.OnChange(
       [this](const NodeId& id, const store::StoredNode*, const store::StoredNode*) { CheckWish(id); }));
 }
 
@@ -69,7 +69,7 @@ TaskGroup::TaskId JobEvents::Listen(const std::string& endpoint) {
 }
 
 Task<> JobEvents::Stop() {
-  registrations_.clear();
+  subscriptions_.clear();
   co_await tasks_.Stop();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "launcher/context.h"
 #include "model/job_event.h"
 #include "sched/job_rules.h"
@@ -83,7 +84,7 @@ class JobEvents {
   TaskGroup tasks_;
   std::map<std::string, TaskGroup::TaskId> listening_;  // by endpoint
   std::optional<TaskGroup::TaskId> competing_;          // while there are publishers
-  std::vector<zk::Registration> registrations_;
+  std::vector<Subscription> subscriptions_;
 };
 
 }  // namespace nodepool::launcher

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/subscription.h"
 #include "driver/load_config.h"
 #include "launcher/cleanup_worker.h"
 #include "launcher/context.h"
@@ -123,7 +124,7 @@ class Launcher {
   StatsWorker stats_;
   JobEvents job_events_;
   TaskGroup tasks_;
-  zk::Registration session_;
+  Subscription session_;
 };
 
 }  // namespace nodepool::launcher

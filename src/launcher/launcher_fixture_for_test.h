@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/subscription.h"
 #include "launcher/launcher.h"
 #include "testing/faulty_zk.h"
 #include "testing/memory_zk.h"
@@ -131,7 +132,7 @@ class LauncherFixture : public ::testing::Test {
     return count;
   }
   // Calls `see` with every version of every record, as a client's watch shows them.
-  zk::Registration WatchNodes(std::function<void(const NodeId&, const Node&)> see) {
+  Subscription WatchNodes(std::function<void(const NodeId&, const Node&)> see) {
     if (!watched_nodes_) {
       watched_nodes_ = std::make_unique<store::NodeCache>(time_.loop(), *client_);
       watched_nodes_->Start();
@@ -143,7 +144,7 @@ class LauncherFixture : public ::testing::Test {
         });
   }
   // The same with requests.
-  zk::Registration WatchRequests(std::function<void(const RequestId&, const store::StoredRequest&)> see) {
+  Subscription WatchRequests(std::function<void(const RequestId&, const store::StoredRequest&)> see) {
     if (!watched_requests_) {
       watched_requests_ = std::make_unique<store::RequestCache>(time_.loop(), *client_);
       watched_requests_->Start();

@@ -67,7 +67,7 @@ TEST_F(FailingLaunchTest, DeclinesAndFreesTheSiblings) {  // D-11
   };
   StartLauncher();
   std::set<NodeId> failed;
-  zk::Registration registration = WatchNodes([&](const NodeId& id, const Node& node) {
+  Subscription registration = WatchNodes([&](const NodeId& id, const Node& node) {
     if (node.state == NodeState::kFailed) failed.insert(id);
   });
   RequestId id = Request({"small", "large"});
@@ -118,7 +118,7 @@ TEST_F(LaunchingTest, AttemptsShareTheNodeAndTheLastMachineIsRemoved) {  // BB-3
   StartLauncher();
   cloud().FailNextCreatesWithServer(3);
   std::set<NodeId> seen;
-  zk::Registration registration = WatchNodes([&](const NodeId& id, const Node&) { seen.insert(id); });
+  Subscription registration = WatchNodes([&](const NodeId& id, const Node&) { seen.insert(id); });
   RequestId id = Request({"small"});
   ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
   EXPECT_EQ(cloud().created_count(), 3u);

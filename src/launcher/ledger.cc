@@ -29,7 +29,7 @@ void TakeBack(Map& map, const Key& key, const Resources& need) {
 
 Ledger::Ledger(store::NodeCache& nodes)
     : nodes_(nodes),
-      registration_(
+      subscription_(
           nodes.OnChange([this](const NodeId& id, const store::StoredNode*, const store::StoredNode*) {
             if (auto it = by_node_.find(id); it != by_node_.end()) Release(it->second);
           })) {}

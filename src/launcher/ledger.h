@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/subscription.h"
 #include "model/resources.h"
 #include "sched/order.h"
 #include "store/node_cache.h"
@@ -91,7 +92,7 @@ class Ledger {
   std::map<ProviderName, SteadyTime> full_until_;
   std::set<NodeId> claimed_;
   EntryId last_id_ = 0;
-  zk::Registration registration_;
+  Subscription subscription_;
 };
 
 }  // namespace nodepool::launcher

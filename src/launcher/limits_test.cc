@@ -173,7 +173,7 @@ TEST_F(CloudQuotaTest, RefusedLaunchIsAbortedAndTriedWithANewNode) {  // LA-85, 
   StartLauncher();
   RequestId id = Request({"small"});
   std::set<NodeId> aborted;
-  zk::Registration registration = WatchNodes([&](const NodeId& node, const Node& record) {
+  Subscription registration = WatchNodes([&](const NodeId& node, const Node& record) {
     if (record.state == NodeState::kAborted) aborted.insert(node);
   });
   time_.Advance(seconds(60));
@@ -215,7 +215,7 @@ TEST_F(CloudQuotaTest, APoolStaysPausedWhileARefusedRequestTriesAgain) {  // D-3
   Request({"small"});
   ASSERT_TRUE(Await([&] { return IsPaused(); }));
   int tries = 0;
-  zk::Registration registration = WatchNodes([&](const NodeId&, const Node& record) {
+  Subscription registration = WatchNodes([&](const NodeId&, const Node& record) {
     if (record.state != NodeState::kBuilding) return;
     ++tries;
     EXPECT_TRUE(launcher.Providers().at(0).pools.at(0).is_waiting);
@@ -227,7 +227,7 @@ TEST_F(CloudQuotaTest, ARefusedNodeThatNoCacheHasShownDoesNotCount) {  // LA-85
   AddCloud({.pool = "ignore-provider-quota: true, max-servers: 1", .simulation = "limits: {instances: 0}"});
   Running& launcher = StartLauncher();
   std::vector<NodeId> aborted;
-  zk::Registration registration = WatchNodes([&](const NodeId& node, const Node& record) {
+  Subscription registration = WatchNodes([&](const NodeId& node, const Node& record) {
     if (record.state == NodeState::kAborted) aborted.push_back(node);
   });
   launcher.recorder->FailWhen([](const testing::FaultyZk::Call& call) {
@@ -314,7 +314,7 @@ class FullCloudTest : public CloudQuotaTest {
     waiting_ = Request({"small"});
     ASSERT_TRUE(AwaitState(waiting_, RequestState::kPending));
     bool is_refused = false;
-    zk::Registration registration = WatchNodes([&](const NodeId&, const Node& record) {
+    Subscription registration = WatchNodes([&](const NodeId&, const Node& record) {
       is_refused = is_refused || record.state == NodeState::kAborted;
     });
     RequestId refused = Request({"other"});

@@ -15,13 +15,13 @@ LostRequests::LostRequests(Context& context)
 LostRequests::~LostRequests() = default;
 
 void LostRequests::Start() {
-  registrations_.push_back(context_.requests.OnChange(
+  subscriptions_.push_back(context_.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
         if (after != nullptr) return Suspect(id);
         suspects_.erase(id);
         RemoveIfServed(id);
       }));
-  registrations_.push_back(context_.request_locks.OnChange([this](const RequestId& id) {
+  subscriptions_.push_back(context_.request_locks.OnChange([this](const RequestId& id) {
     Suspect(id);
     RemoveIfServed(id);
   }));
@@ -31,7 +31,7 @@ void LostRequests::Start() {
 }
 
 Task<> LostRequests::Stop() {
-  registrations_.clear();
+  subscriptions_.clear();
   co_await loops_.Stop();
   co_await resets_.Stop();
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "launcher/context.h"
 
 namespace nodepool::launcher {
@@ -47,7 +48,7 @@ class LostRequests {
   Event suspected_{"a lost request"};
   TaskGroup loops_;
   TaskGroup resets_;
-  std::vector<zk::Registration> registrations_;
+  std::vector<Subscription> subscriptions_;
 };
 
 }  // namespace nodepool::launcher

@@ -15,11 +15,11 @@ MinReady::MinReady(Context& context, std::function<bool(const LabelName&)> is_av
 MinReady::~MinReady() = default;
 
 void MinReady::Start() {
-  registrations_.push_back(context_.requests.OnChange(
+  subscriptions_.push_back(context_.requests.OnChange(
       [this](const RequestId& id, const store::StoredRequest* before, const store::StoredRequest* after) {
         RequestChanged(id, before, after);
       }));
-  registrations_.push_back(context_.nodes.OnChange(
+  subscriptions_.push_back(context_.nodes.OnChange(
       [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
         bool was_free = before != nullptr && before->record.is_free();
         bool is_free = after != nullptr && after->record.is_free();
@@ -28,7 +28,7 @@ void MinReady::Start() {
         auto waiting = node_changed_.extract(id);
         if (!waiting.empty()) waiting.mapped().NotifyAll();
       }));
-  registrations_.push_back(context_.images.OnChange([this](const ImageName&) { wake_.Set(); }));
+  subscriptions_.push_back(context_.images.OnChange([this](const ImageName&) { wake_.Set(); }));
   for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, nullptr, &request);
   wake_.Set();
   tasks_.Spawn("keep min-ready nodes", Run());
@@ -36,7 +36,7 @@ void MinReady::Start() {
 }
 
 Task<> MinReady::Stop() {
-  registrations_.clear();
+  subscriptions_.clear();
   co_await tasks_.Stop();
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "launcher/context.h"
 
 namespace nodepool::launcher {
@@ -52,7 +53,7 @@ class MinReady {
   Event wake_{"a change of ready nodes"};
   std::map<NodeId, WaitList> node_changed_;  // who waits for the next change of which
   TaskGroup tasks_;
-  std::vector<zk::Registration> registrations_;
+  std::vector<Subscription> subscriptions_;
 };
 
 }  // namespace nodepool::launcher

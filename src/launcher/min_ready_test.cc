@@ -15,7 +15,7 @@ class MinReadyTest : public LauncherTest {
   }
 
   std::map<RequestId, store::StoredRequest> seen_;
-  zk::Registration watch_;
+  Subscription watch_;
 };
 
 TEST_F(MinReadyTest, OneNodeOfEachOfTwoLabels) {  // coordination.17.38

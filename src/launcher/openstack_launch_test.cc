@@ -205,7 +205,7 @@ TEST_F(OpenstackLaunchTest, ServersOfFailedAttemptsHinderNobody) {
   StartLauncher();
   imposter_.next_server_becomes = "ERROR";
   std::set<std::string> ids;
-  zk::Registration watch = WatchNodes([&](const NodeId&, const Node& record) {
+  Subscription watch = WatchNodes([&](const NodeId&, const Node& record) {
     if (record.external_id.is_string()) ids.emplace(record.external_id.as_string());
   });
   EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFailed));

@@ -109,7 +109,7 @@ class OpenstackQuotaTest : public OpenstackCloudTest {
   }
   std::string Ignoring() { return Provider().pool + ", ignore-provider-quota: true"; }
   std::set<NodeId> aborted_;
-  zk::Registration SeeAborted() {
+  Subscription SeeAborted() {
     return WatchNodes([this](const NodeId& id, const Node& record) {
       if (record.state == NodeState::kAborted) aborted_.insert(id);
     });

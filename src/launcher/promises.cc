@@ -9,7 +9,7 @@ namespace nodepool::launcher {
 
 Promises::Promises(store::NodeCache& nodes)
     : nodes_(nodes),
-      registration_(nodes.OnChange(
+      subscription_(nodes.OnChange(
           [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
             if (before != nullptr) Recount(before->record.allocated_to);
             if (after != nullptr) Recount(after->record.allocated_to);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/subscription.h"
 #include "model/resources.h"
 #include "store/node_cache.h"
 
@@ -39,7 +40,7 @@ class Promises {
   store::NodeCache& nodes_;
   std::map<RequestId, Promise> promises_;
   std::map<std::string, Resources> open_;  // by tenant
-  zk::Registration registration_;
+  Subscription subscription_;
 };
 
 }  // namespace nodepool::launcher

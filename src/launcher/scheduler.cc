@@ -53,17 +53,17 @@ void Scheduler::SetPools(std::vector<PoolWorker*> pools) {
 }
 
 void Scheduler::Start() {
-  registrations_.push_back(
+  subscriptions_.push_back(
       context_.requests.OnChange([this](const RequestId& id, const store::StoredRequest*,
                                         const store::StoredRequest* after) { RequestChanged(id, after); }));
-  registrations_.push_back(context_.nodes.OnChange(
+  subscriptions_.push_back(context_.nodes.OnChange(
       [this](const NodeId&, const store::StoredNode* before, const store::StoredNode* after) {
         if (after != nullptr && after->record.state == NodeState::kAborted)
           CloudRefused(after->record.provider);
         if (ChangesCapacity(before, after)) Wake();
       }));
-  registrations_.push_back(context_.images.OnChange([this](const ImageName&) { Wake(); }));
-  registrations_.push_back(context_.registry.OnChange([this] {
+  subscriptions_.push_back(context_.images.OnChange([this](const ImageName&) { Wake(); }));
+  subscriptions_.push_back(context_.registry.OnChange([this] {
     RebuildRegistry();
     Wake();
   }));
@@ -80,7 +80,7 @@ void Scheduler::CloudRefused(const ProviderName& provider) {
 }
 
 Task<> Scheduler::Stop() {
-  registrations_.clear();
+  subscriptions_.clear();
   co_await tasks_.Stop();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "launcher/pool_worker.h"
 #include "launcher/promises.h"
 #include "launcher/wait_log.h"
@@ -69,7 +70,7 @@ class Scheduler {
   Event wake_{"something to decide"};
   bool is_probe_due_ = false;
   TaskGroup tasks_;
-  std::vector<zk::Registration> registrations_;
+  std::vector<Subscription> subscriptions_;
 };
 
 }  // namespace nodepool::launcher

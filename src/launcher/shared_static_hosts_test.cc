@@ -141,8 +141,8 @@ class SharedStaticHostsTest : public LauncherFixture {
   bool is_over_ = false;
   std::map<std::string, int> in_use_;
   std::set<RequestId> pending_;
-  zk::Registration node_watch_;
-  zk::Registration request_watch_;
+  Subscription node_watch_;
+  Subscription request_watch_;
   int uses_ = 0;
   int used_twice_ = 0;
   int offered_twice_ = 0;

@@ -26,14 +26,14 @@ StatsWorker::~StatsWorker() = default;
 void StatsWorker::Start() {
   for (const auto& [id, node] : context_.nodes.all()) counts_.Change(nullptr, &node.record);
   for (const auto& [id, request] : context_.requests.all()) counts_.Change(nullptr, &request.record);
-  registrations_.push_back(
+  subscriptions_.push_back(
       context_.nodes.OnChange([this](const NodeId&, const store::StoredNode* before,
                                      const store::StoredNode* after) { NodeChanged(before, after); }));
-  registrations_.push_back(context_.requests.OnChange(
+  subscriptions_.push_back(context_.requests.OnChange(
       [this](const RequestId&, const store::StoredRequest* before, const store::StoredRequest* after) {
         counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
       }));
-  registrations_.push_back(context_.registry.OnChange([this] { changed_.Set(); }));
+  subscriptions_.push_back(context_.registry.OnChange([this] { changed_.Set(); }));
   tasks_.Spawn("local statistics", TellLocal());
   tasks_.Spawn("tick of the local statistics", Tick());
   if (context_.metrics.pushed() != nullptr) {
@@ -44,7 +44,7 @@ void StatsWorker::Start() {
 }
 
 Task<> StatsWorker::Stop() {
-  registrations_.clear();
+  subscriptions_.clear();
   co_await tasks_.Stop();
 }
 

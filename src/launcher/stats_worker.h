@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "launcher/context.h"
 #include "launcher/provider_manager.h"
 #include "launcher/stats_nodes.h"
@@ -50,7 +51,7 @@ class StatsWorker {
   metrics::RepeatedGauges local_gauges_;
   std::map<std::string, std::uint64_t> malformed_;  // as counted so far, by kind
   TaskGroup tasks_;
-  std::vector<zk::Registration> registrations_;
+  std::vector<Subscription> subscriptions_;
 };
 
 }  // namespace nodepool::launcher

@@ -119,7 +119,7 @@ TEST(NodeCache, IndexesEqualACountOverAllRecords) {
     w.Put("/nodepool/nodes", "");
     Following<NodeCache> following(w);
     std::size_t heard = 0;
-    zk::Registration registration =
+    Subscription registration =
         following.cache.OnChange([&](const NodeId& id, const StoredNode* before, const StoredNode* after) {
           ++heard;
           EXPECT_TRUE(before != nullptr || after != nullptr);
@@ -175,7 +175,7 @@ TEST(NodeCache, KnowsContendersWithoutReadingAnything) {  // OT-7
   EXPECT_EQ(following.cache.Find(node.id())->contenders.size(), 1u) << "the tree was read again";
   bool was_locked = false;
   bool is_locked = true;
-  zk::Registration registration =
+  Subscription registration =
       following.cache.OnChange([&](const NodeId&, const StoredNode* before, const StoredNode* after) {
         was_locked = before->is_locked();
         is_locked = after->is_locked();

@@ -40,7 +40,7 @@ struct ComponentEntry::Impl {
   WaitList changed;
   Event registered;
   TaskGroup tasks;
-  zk::Registration session_listener;
+  Subscription session_listener;
 };
 
 Task<> ComponentEntry::Impl::Follow() {

@@ -46,9 +46,7 @@ Task<> ComponentRegistry::Start() {
   tree_.Start();
 }
 
-zk::Registration ComponentRegistry::OnChange(Listener listener) {
-  return listeners_.Add(std::move(listener));
-}
+Subscription ComponentRegistry::OnChange(Listener listener) { return listeners_.Add(std::move(listener)); }
 
 std::vector<const Component*> ComponentRegistry::Pools() const {
   std::vector<const Component*> pools;

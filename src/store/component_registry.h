@@ -7,6 +7,7 @@
 #include <string>
 
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "store/listeners.h"
 #include "store/malformed.h"
 #include "store/records.h"
@@ -30,7 +31,7 @@ class ComponentRegistry : private zk::TreeCache::Listener {
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
 
-  zk::Registration OnChange(Listener listener);
+  Subscription OnChange(Listener listener);
 
   // By path below /nodepool/components, e.g. "pool/np010000000003".
   const std::map<std::string, Component>& all() const { return components_; }

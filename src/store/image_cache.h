@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/subscription.h"
 #include "store/listeners.h"
 #include "store/malformed.h"
 #include "store/records.h"
@@ -24,7 +25,7 @@ class ImageCache : private zk::TreeCache::Listener {
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
 
-  zk::Registration OnChange(Listener listener);
+  Subscription OnChange(Listener listener);
 
   const std::map<BuildKey, StoredBuild>& builds() const { return builds_; }
   const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_; }

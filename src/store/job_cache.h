@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/subscription.h"
 #include "store/listeners.h"
 #include "store/malformed.h"
 #include "store/records.h"
@@ -31,8 +32,8 @@ class JobCache : private zk::TreeCache::Listener {
   // Ends when everything shows that anybody had written before this was called.
   Task<> CatchUp() { return tree_.CatchUp(); }
 
-  zk::Registration OnRule(RuleListener listener) { return rule_listeners_.Add(std::move(listener)); }
-  zk::Registration OnWish(WishListener listener) { return wish_listeners_.Add(std::move(listener)); }
+  Subscription OnRule(RuleListener listener) { return rule_listeners_.Add(std::move(listener)); }
+  Subscription OnWish(WishListener listener) { return wish_listeners_.Add(std::move(listener)); }
 
   const std::map<JobId, StoredJobRule>& rules() const { return rules_; }
   const std::map<NodeId, StoredHoldWish>& wishes() const { return wishes_; }

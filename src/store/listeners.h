@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/subscription.h"
 #include "zk/client.h"
 
 namespace nodepool::store {
@@ -17,11 +18,11 @@ class Listeners {
  public:
   using Listener = std::function<void(Args...)>;
 
-  zk::Registration Add(Listener listener) {
+  Subscription Add(Listener listener) {
     std::uint64_t id = ++state_->last_id;
     state_->by_id.emplace(id, std::move(listener));
     std::weak_ptr<State> state = state_;
-    return zk::Registration([state, id] {
+    return Subscription([state, id] {
       if (std::shared_ptr<State> alive = state.lock()) alive->by_id.erase(id);
     });
   }

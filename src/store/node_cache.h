@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/subscription.h"
 #include "store/listeners.h"
 #include "store/malformed.h"
 #include "store/records.h"
@@ -37,7 +38,7 @@ class NodeCache : private zk::TreeCache::Listener {
   // Ends when everything shows that anybody had written before this was called.
   Task<> CatchUp() { return tree_.CatchUp(); }
 
-  zk::Registration OnChange(Listener listener);
+  Subscription OnChange(Listener listener);
 
   const StoredNode* Find(const NodeId& id) const;
   const std::map<NodeId, StoredNode>& all() const { return nodes_; }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "base/subscription.h"
 #include "store/listeners.h"
 #include "store/malformed.h"
 #include "store/records.h"
@@ -28,7 +29,7 @@ class RequestCache : private zk::TreeCache::Listener {
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
 
-  zk::Registration OnChange(Listener listener);
+  Subscription OnChange(Listener listener);
 
   const StoredRequest* Find(const RequestId& id) const;
   const std::map<RequestId, StoredRequest>& all() const { return requests_; }
@@ -66,7 +67,7 @@ class RequestLockCache : private zk::TreeCache::Listener {
   Task<> Stop() { return tree_.Stop(); }
   Task<> WaitSynced() { return tree_.WaitSynced(); }
 
-  zk::Registration OnChange(Listener listener);
+  Subscription OnChange(Listener listener);
 
   struct Directory {
     std::set<std::string> contenders;

@@ -7,32 +7,10 @@
 #include <vector>
 
 #include "async/task.h"
+#include "base/subscription.h"
 #include "zk/types.h"
 
 namespace nodepool::zk {
-
-// Keeps something registered while it lives. Destroying it ends the registration
-// locally at once (no callback afterwards).
-class [[nodiscard]] Registration {
- public:
-  Registration() = default;
-  explicit Registration(std::move_only_function<void()> undo) : undo_(std::move(undo)) {}
-  Registration(Registration&& other) noexcept : undo_(std::exchange(other.undo_, nullptr)) {}
-  Registration& operator=(Registration&& other) noexcept {
-    if (this != &other) {
-      Reset();
-      undo_ = std::exchange(other.undo_, nullptr);
-    }
-    return *this;
-  }
-  ~Registration() { Reset(); }
-  void Reset() {
-    if (auto undo = std::exchange(undo_, nullptr)) undo();
-  }
-
- private:
-  std::move_only_function<void()> undo_;
-};
 
 // A connection to ZooKeeper and the session it carries. Implementations: WireClient
 // (the protocol), MemoryZk's clients (in-process tree), FaultyZk (wraps either).
@@ -81,11 +59,11 @@ class Client {
   // reconnection and in a new session; changes made meanwhile are not reported, so
   // whoever needs all of them re-reads when OnSession tells kConnected. Ends when
   // the server has accepted it; the znode need not exist.
-  virtual Task<Registration> AddWatch(std::string path, WatchMode mode, Watcher watcher) = 0;
+  virtual Task<Subscription> AddWatch(std::string path, WatchMode mode, Watcher watcher) = 0;
 
   // `listener` is called on the loop's thread at every change of state, after the
   // watches were re-armed (kConnected) or dropped (kLost).
-  virtual Registration OnSession(std::function<void(SessionState)> listener) = 0;
+  virtual Subscription OnSession(std::function<void(SessionState)> listener) = 0;
   virtual SessionState state() const = 0;
   virtual Session session() const = 0;
 

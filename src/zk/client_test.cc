@@ -132,7 +132,7 @@ TEST_F(ZkClientTest, OneShotWatchesFireOnce) {
 TEST_F(ZkClientTest, RecursiveAndOneShotWatchesBothHearOnce) {
   Make("/a");
   Make("/a/b");
-  Registration recursive = Run(client->AddWatch("/a", WatchMode::kPersistentRecursive, Record("tree")));
+  Subscription recursive = Run(client->AddWatch("/a", WatchMode::kPersistentRecursive, Record("tree")));
   Run(client->GetAndWatch("/a/b", Record("data")));
   Run(other->Set("/a/b", "1"));
   Run(other->Create("/a/b/c", "", CreateMode::kPersistent));
@@ -177,7 +177,7 @@ TEST_F(ZkClientTest, WatchesSurviveAReconnectionAndTellWhatWasMissed) {
   Make("/a");
   Run(client->GetAndWatch("/a", Record("data")));
   Run(client->ExistsAndWatch("/new", Record("exists")));
-  Registration recursive = Run(client->AddWatch("/", WatchMode::kPersistentRecursive, Record("tree")));
+  Subscription recursive = Run(client->AddWatch("/", WatchMode::kPersistentRecursive, Record("tree")));
   Session before = client->session();
   zk.Disconnect(*client);
   Run(other->Set("/a", "1"));
@@ -190,7 +190,7 @@ TEST_F(ZkClientTest, WatchesSurviveAReconnectionAndTellWhatWasMissed) {
 
 TEST_F(ZkClientTest, AnExpiredSessionTakesItsEphemeralsAndStartsAnew) {
   std::vector<SessionState> states;
-  Registration listener = client->OnSession([&](SessionState state) { states.push_back(state); });
+  Subscription listener = client->OnSession([&](SessionState state) { states.push_back(state); });
   Make("/a");
   Run(client->Create("/e", "", CreateMode::kEphemeral));
   Run(client->GetAndWatch("/a", Record("data")));

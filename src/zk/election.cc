@@ -75,7 +75,7 @@ Task<HeldLock> Election::Win() {
 // Leads. False: the session was lost, and with it the leadership.
 Task<bool> Election::Reign(HeldLock lock, Task<> lead) {
   auto deposed = std::make_shared<Event>("the end of the office");
-  Registration on_session = client_.OnSession([this, deposed, lock](SessionState) {
+  Subscription on_session = client_.OnSession([this, deposed, lock](SessionState) {
     if (!locker_.IsHeld(lock)) deposed->Set();
   });
   is_leader_ = true;

@@ -118,8 +118,8 @@ struct TreeCache::Impl {
   Listener& listener;
   log::Logger logger;
   TaskGroup tasks;
-  Registration session_listener;
-  std::optional<Registration> watch;
+  Subscription session_listener;
+  std::optional<Subscription> watch;
   Event connected{"a connection to ZooKeeper"};
   Event round_ended{"a change, or a fault of reading"};
   Event synced{"a complete cache"};

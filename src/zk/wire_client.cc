@@ -242,7 +242,7 @@ Task<> WireClient::Sync(std::string path) {
   return [](Task<std::monostate> task) -> Task<> { co_await std::move(task); }(std::move(done));
 }
 
-Task<Registration> WireClient::AddWatch(std::string path, WatchMode mode, Watcher watcher) {
+Task<Subscription> WireClient::AddWatch(std::string path, WatchMode mode, Watcher watcher) {
   auto encode = [&](JuteWriter& out, const std::string& p) {
     protocol::WritePathAndInt(out, impl_->OnServer(p), static_cast<std::int32_t>(mode));
   };
@@ -250,11 +250,11 @@ Task<Registration> WireClient::AddWatch(std::string path, WatchMode mode, Watche
                     Code, JuteReader&) mutable {
     return session->watches().AddLasting(mode, std::move(watched), std::move(watcher));
   };
-  return impl_->session->Call<Registration>(OpCode::kAddWatch, std::move(path), CheckAnyPath, encode,
+  return impl_->session->Call<Subscription>(OpCode::kAddWatch, std::move(path), CheckAnyPath, encode,
                                             std::move(decode));
 }
 
-Registration WireClient::OnSession(std::function<void(SessionState)> listener) {
+Subscription WireClient::OnSession(std::function<void(SessionState)> listener) {
   return impl_->session->OnSession(std::move(listener));
 }
 

@@ -7,6 +7,7 @@
 
 #include "async/loop.h"
 #include "base/random.h"
+#include "base/subscription.h"
 #include "zk/client.h"
 
 namespace nodepool::zk {
@@ -61,8 +62,8 @@ class WireClient : public Client {
   Task<Result<NodeData>> GetAndWatch(std::string path, Watcher watcher) override;
   Task<Result<Stat>> ExistsAndWatch(std::string path, Watcher watcher) override;
   Task<Result<Children>> GetChildrenAndWatch(std::string path, Watcher watcher) override;
-  Task<Registration> AddWatch(std::string path, WatchMode mode, Watcher watcher) override;
-  Registration OnSession(std::function<void(SessionState)> listener) override;
+  Task<Subscription> AddWatch(std::string path, WatchMode mode, Watcher watcher) override;
+  Subscription OnSession(std::function<void(SessionState)> listener) override;
   SessionState state() const override;
   Session session() const override;
   Task<> Close() override;

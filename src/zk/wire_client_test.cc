@@ -257,7 +257,7 @@ TEST_F(WireClientTest, DestructionWithoutCloseFailsWhatIsOutstanding) {
   auto outstanding = bare->Get("/a");
   EventLog log;
   auto watched = bare->GetAndWatch("/a", log.watcher());
-  Registration registration = bare->OnSession([](SessionState) { ADD_FAILURE() << "called after the end"; });
+  Subscription registration = bare->OnSession([](SessionState) { ADD_FAILURE() << "called after the end"; });
   bare.reset();
   EXPECT_EQ(ErrorOf(std::move(outstanding)).verdict(), Verdict::kLostSession);
   EXPECT_EQ(ErrorOf(std::move(watched)).verdict(), Verdict::kLostSession);

@@ -51,8 +51,8 @@ TEST_F(WireFailureTest, RestartedServerKeepsSessionAndWatchesTellWhatWasMissed) 
   Await(client->ExistsAndWatch("/missing", missing.watcher()));
   Await(client->GetChildrenAndWatch("/dir", children.watcher()));
   Await(client->GetAndWatch("/same", same.watcher()));
-  Registration all = Await(client->AddWatch("/", WatchMode::kPersistentRecursive, recursive.watcher()));
-  Registration one = Await(client->AddWatch("/lonely", WatchMode::kPersistent, persistent.watcher()));
+  Subscription all = Await(client->AddWatch("/", WatchMode::kPersistentRecursive, recursive.watcher()));
+  Subscription one = Await(client->AddWatch("/lonely", WatchMode::kPersistent, persistent.watcher()));
   Session session = client->session();
 
   server.Restart();
@@ -112,7 +112,7 @@ TEST_F(WireFailureTest, ExpiredSessionIsLostAndANewOneBegins) {
   Await(client->Create("/p", "", CreateMode::kPersistent));
   EventLog once, lasting;
   Await(client->GetAndWatch("/p", once.watcher()));
-  Registration registration =
+  Subscription registration =
       Await(client->AddWatch("/", WatchMode::kPersistentRecursive, lasting.watcher()));
   Session session = client->session();
   EXPECT_EQ(session.generation, 1u);

@@ -242,7 +242,7 @@ TEST_F(WireServerTest, OneShotWatches) {
 // coordination.md 2.9: no child events, the root's own events included.
 TEST_F(WireServerTest, RecursiveWatchHearsEverythingInOrder) {
   EventLog log, children;
-  Registration registration =
+  Subscription registration =
       Await(client->AddWatch(root + "/t", WatchMode::kPersistentRecursive, log.watcher()));
   Await(client->Create(root + "/t", "", CreateMode::kPersistent));
   Await(client->GetChildrenAndWatch(root + "/t", children.watcher()));
@@ -263,7 +263,7 @@ TEST_F(WireServerTest, RecursiveWatchHearsEverythingInOrder) {
 
 TEST_F(WireServerTest, PersistentWatchCoversOneZnodeAndItsChildren) {
   EventLog log;
-  Registration registration = Await(client->AddWatch(root, WatchMode::kPersistent, log.watcher()));
+  Subscription registration = Await(client->AddWatch(root, WatchMode::kPersistent, log.watcher()));
   Await(client->Set(root, "x", -1));
   Await(client->Create(root + "/a", "", CreateMode::kPersistent));
   Await(client->Set(root + "/a", "x", -1));
@@ -280,7 +280,7 @@ TEST_F(WireServerTest, ChrootIsAddedAndStripped) {
   EXPECT_EQ(Await(jailed->Exists("/")).error(), Code::kNoNode);
   Await(client->Create(root + "/jail", "j", CreateMode::kPersistent));
   EXPECT_EQ(Await(jailed->Get("/"))->data, "j");
-  Registration registration = Await(jailed->AddWatch("/", WatchMode::kPersistentRecursive, log.watcher()));
+  Subscription registration = Await(jailed->AddWatch("/", WatchMode::kPersistentRecursive, log.watcher()));
   Await(jailed->GetChildrenAndWatch("/", once.watcher()));
   EXPECT_EQ(Await(jailed->Create("/a", "", CreateMode::kPersistent))->path, "/a");
   EXPECT_EQ(Await(jailed->Create("/", "", CreateMode::kPersistentSequential))->path, "/0000000001");

@@ -132,10 +132,10 @@ void WireSession::GiveUp(const std::string& why) {
   SetState(SessionState::kClosed);
 }
 
-Registration WireSession::OnSession(std::function<void(SessionState)> listener) {
+Subscription WireSession::OnSession(std::function<void(SessionState)> listener) {
   auto entry = std::make_shared<Listener>(Listener{std::move(listener)});
   listeners_->push_back(entry);
-  return Registration([weak = std::weak_ptr(listeners_), entry] {
+  return Subscription([weak = std::weak_ptr(listeners_), entry] {
     entry->is_active = false;  // not called again, even if the list is walked just now
     if (auto listeners = weak.lock()) listeners->remove(entry);
   });

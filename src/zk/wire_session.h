@@ -13,6 +13,7 @@
 #include "async/loop.h"
 #include "base/error.h"
 #include "base/logging.h"
+#include "base/subscription.h"
 #include "zk/protocol.h"
 #include "zk/wire_client.h"
 #include "zk/wire_connection.h"
@@ -57,7 +58,7 @@ class WireSession : public std::enable_shared_from_this<WireSession> {
     return TakeReply<T>(ReplyHolder<T>(reply));
   }
 
-  Registration OnSession(std::function<void(SessionState)> listener);
+  Subscription OnSession(std::function<void(SessionState)> listener);
   void SetServers(std::vector<HostPort> servers) { options_.servers = std::move(servers); }
 
   SessionState state() const { return state_; }

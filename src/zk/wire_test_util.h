@@ -10,6 +10,7 @@
 #include "async/deadline.h"
 #include "async/loop.h"
 #include "base/random.h"
+#include "base/subscription.h"
 #include "zk/wire_client.h"
 
 namespace nodepool::zk {
@@ -59,7 +60,7 @@ class TestClient {
  public:
   TestClient(RealTime& time, WireOptions options)
       : time_(time), client_(time.loop, time.random, std::move(options)) {
-    registration_ = client_.OnSession([this](SessionState state) { states.push_back(state); });
+    subscription_ = client_.OnSession([this](SessionState state) { states.push_back(state); });
   }
   ~TestClient() {
     try {
@@ -80,7 +81,7 @@ class TestClient {
  private:
   RealTime& time_;
   WireClient client_;
-  Registration registration_;
+  Subscription subscription_;
 };
 
 // Events as text: "created /a", for comparison.

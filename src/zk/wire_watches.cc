@@ -9,10 +9,10 @@ void WatchTable::AddOneShot(OneShotKind kind, std::string path, Watcher watcher)
   one_shots(kind)[std::move(path)].push_back(std::move(watcher));
 }
 
-Registration WatchTable::AddLasting(WatchMode mode, std::string path, Watcher watcher) {
+Subscription WatchTable::AddLasting(WatchMode mode, std::string path, Watcher watcher) {
   auto entry = std::make_shared<Entry>(Entry{std::move(watcher)});
   lasting(mode)[path].push_back(entry);
-  return Registration([weak = weak_from_this(), mode, path = std::move(path), entry] {
+  return Subscription([weak = weak_from_this(), mode, path = std::move(path), entry] {
     entry->is_active = false;  // not called again, even by a dispatch that is under way
     auto table = weak.lock();
     if (!table) return;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/subscription.h"
 #include "zk/client.h"
 #include "zk/protocol.h"
 
@@ -21,7 +22,7 @@ class WatchTable : public std::enable_shared_from_this<WatchTable> {
 
   void AddOneShot(OneShotKind kind, std::string path, Watcher watcher);
   // The watch stays until the registration goes; it may outlive the table.
-  Registration AddLasting(WatchMode mode, std::string path, Watcher watcher);
+  Subscription AddLasting(WatchMode mode, std::string path, Watcher watcher);
 
   // Hands an event to everyone it concerns. One event serves all: the one-shot
   // watches of the path (forgotten then), the persistent ones of the path and the

@@ -48,11 +48,11 @@ TEST_F(WireWatchesTest, OneShotsByKindOfEvent) {
 // coordination.md 2.9
 TEST_F(WireWatchesTest, OneEventServesRecursiveAndOneShotWatches) {
   table->AddOneShot(Kind::kData, "/a/b/c", log.watcher());
-  Registration root = table->AddLasting(WatchMode::kPersistentRecursive, "/", log.watcher());
-  Registration a = table->AddLasting(WatchMode::kPersistentRecursive, "/a", log.watcher());
-  Registration b = table->AddLasting(WatchMode::kPersistentRecursive, "/a/b", log.watcher());
-  Registration like_b = table->AddLasting(WatchMode::kPersistentRecursive, "/a/bb", log.watcher());
-  Registration plain = table->AddLasting(WatchMode::kPersistent, "/a/b", log.watcher());
+  Subscription root = table->AddLasting(WatchMode::kPersistentRecursive, "/", log.watcher());
+  Subscription a = table->AddLasting(WatchMode::kPersistentRecursive, "/a", log.watcher());
+  Subscription b = table->AddLasting(WatchMode::kPersistentRecursive, "/a/b", log.watcher());
+  Subscription like_b = table->AddLasting(WatchMode::kPersistentRecursive, "/a/bb", log.watcher());
+  Subscription plain = table->AddLasting(WatchMode::kPersistent, "/a/b", log.watcher());
   Dispatch(EventType::kDataChanged, "/a/b/c");
   EXPECT_EQ(log.events().size(), 4u);
   Dispatch(EventType::kDataChanged, "/a/b/c");
@@ -63,8 +63,8 @@ TEST_F(WireWatchesTest, OneEventServesRecursiveAndOneShotWatches) {
   EXPECT_EQ(log.events().size(), 9u);
 }
 
-TEST_F(WireWatchesTest, WatchersMayEndRegistrationsWhileTheyAreCalled) {
-  Registration first, second;
+TEST_F(WireWatchesTest, WatchersMayEndSubscriptionsWhileTheyAreCalled) {
+  Subscription first, second;
   int calls = 0;
   first = table->AddLasting(WatchMode::kPersistent, "/a", [&](const WatchEvent&) {
     ++calls;
@@ -82,7 +82,7 @@ TEST_F(WireWatchesTest, WatchersMayEndRegistrationsWhileTheyAreCalled) {
 TEST_F(WireWatchesTest, LostSessionSpendsOneShotsOnly) {
   table->AddOneShot(Kind::kData, "/a", log.watcher());
   table->AddOneShot(Kind::kChild, "/b", log.watcher());
-  Registration lasting = table->AddLasting(WatchMode::kPersistentRecursive, "/c", log.watcher());
+  Subscription lasting = table->AddLasting(WatchMode::kPersistentRecursive, "/c", log.watcher());
   auto paths = table->Paths();
   EXPECT_THAT(paths.data, ElementsAre("/a"));
   EXPECT_THAT(paths.child, ElementsAre("/b"));
@@ -95,10 +95,10 @@ TEST_F(WireWatchesTest, LostSessionSpendsOneShotsOnly) {
   EXPECT_TRUE(table->Paths().recursive.empty());
 }
 
-TEST_F(WireWatchesTest, RegistrationOutlivesItsTable) {
+TEST_F(WireWatchesTest, SubscriptionOutlivesItsTable) {
   auto watched = std::make_shared<int>();
   Watcher watcher = [watched, tell = log.watcher()](const WatchEvent& event) { tell(event); };
-  Registration registration = table->AddLasting(WatchMode::kPersistent, "/a", std::move(watcher));
+  Subscription registration = table->AddLasting(WatchMode::kPersistent, "/a", std::move(watcher));
   table.reset();
   registration.Reset();
   EXPECT_EQ(watched.use_count(), 1) << "nothing keeps the watcher";

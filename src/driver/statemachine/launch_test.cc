@@ -298,7 +298,7 @@ TEST_F(LaunchTest, LostSessionEndsTheLaunchWithoutRetry) {
 TEST_F(LaunchTest, ALaunchStoppedBecauseItsSessionIsLostIsCounted) {  // launcher.27.2
   StartProvider();
   TaskGroup group(time.loop(), log::Logger("test.launch"));
-  zk::Registration watch = client->OnSession([&](zk::SessionState state) {
+  Subscription watch = client->OnSession([&](zk::SessionState state) {
     if (state == zk::SessionState::kLost) group.CancelAll();
   });
   group.Spawn("launch", LaunchNode());

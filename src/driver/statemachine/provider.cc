@@ -161,7 +161,7 @@ class CloudProvider : public Provider {
   Context context_;
   LeakCleanup leaks_;
   std::set<const LabelConfig*> ready_labels_;  // at the last look
-  zk::Registration image_watch_;
+  Subscription image_watch_;
 };
 
 }  // namespace

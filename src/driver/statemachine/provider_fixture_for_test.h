@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/subscription.h"
 #include "driver/statemachine/provider.h"
 #include "driver/statemachine/scripted_adapter_for_test.h"
 #include "testing/memory_zk.h"
@@ -166,7 +167,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
   std::vector<std::string> leaks;
 
  private:
-  zk::Registration watch_;
+  Subscription watch_;
 };
 
 }  // namespace nodepool::driver::statemachine

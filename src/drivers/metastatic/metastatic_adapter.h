@@ -8,6 +8,7 @@
 
 #include "async/event.h"
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "driver/provider.h"
 #include "driver/statemachine/adapter.h"
 #include "drivers/metastatic/backing_nodes.h"
@@ -92,7 +93,7 @@ class MetastaticAdapter : public driver::statemachine::Adapter {
   std::map<NodeId, NodeId> missing_;  // users without a record at the last sweep, with their backing nodes
   bool is_sweep_due_ = false;
   Event wake_{"nodes, requests or creations"};
-  zk::Registration node_watch_, request_watch_;
+  Subscription node_watch_, request_watch_;
   TaskGroup background_;
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "drivers/static/static_host.h"
 
 namespace nodepool::drivers {
@@ -46,7 +47,7 @@ class StaticProvider : public driver::Provider {
   HostRecords records_;
   std::map<HostIdentity, std::unique_ptr<StaticHost>> hosts_;
   TaskGroup background_;
-  zk::Registration node_watch_;
+  Subscription node_watch_;
 };
 
 }  // namespace nodepool::drivers

@@ -71,7 +71,7 @@ TEST_F(ServerTest, NobodyHearsOfAWriteBeforeItIsOnDisk) {
   {
     TestClient writer(*this, OptionsFor(server)), reader(*this, OptionsFor(server));
     EventLog events;
-    Registration watch = Await(reader->AddWatch("/a", WatchMode::kPersistent, events.watcher()));
+    Subscription watch = Await(reader->AddWatch("/a", WatchMode::kPersistent, events.watcher()));
     ASSERT_TRUE(writer.WaitFor(SessionState::kConnected));
     std::promise<void> release = BlockDisk(disk);
     bool is_written = false, is_read = false;

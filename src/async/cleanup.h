@@ -1,0 +1,103 @@
+#pragma once
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <functional>
+#include <utility>
+
+#include "async/attempt.h"
+#include "async/task.h"
+
+// Steps that must run to their end whatever happens before them, also when their task is told to
+// stop. A task that was told to stop throws at its next co_await, so a clean-up that is merely
+// awaited would never begin; these begin and finish it by construction.
+namespace nodepool {
+
+namespace internal {
+
+// How `task` ended, cancellation included. Lets a cancelled caller throw only inside.
+template <class T>
+Task<Outcome<T>> Settle(Task<T> task) {
+  std::exception_ptr error;
+  try {
+    co_await boost::asio::this_coro::throw_if_cancelled(true);
+    if constexpr (std::is_void_v<T>) {
+      co_await std::move(task);
+      co_return Outcome<T>();
+    } else {
+      Outcome<T> outcome(co_await std::move(task));
+      co_return outcome;
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_return std::unexpected(Failure(std::move(error)));
+}
+
+// Runs the task that `make` returns where no cancellation reaches it. To be awaited with
+// throw_if_cancelled(false), which it undoes.
+template <class MakeTask>
+Task<Outcome<>> RunShielded(MakeTask make) {
+  namespace asio = boost::asio;
+  auto executor = co_await asio::this_coro::executor;
+  std::exception_ptr error;
+  try {
+    Task<> task = make();
+    co_await asio::co_spawn(executor, std::move(task),
+                            asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  co_await asio::this_coro::throw_if_cancelled(true);
+  if (!error) co_return Outcome<>();
+  co_return std::unexpected(Failure(std::move(error)));
+}
+
+}  // namespace internal
+
+// Awaits `work`, then what `cleanup()` returns (a Task<>), whatever has become of `work`; then
+// returns the result of `work` or throws why it failed. `cleanup` is called once, and only if `work`
+// has begun: what is to be cleaned up is made by `work`, not before (see Bracket). An error of
+// the clean-up is thrown if `work` succeeded.
+template <class T, class Cleanup>
+Task<T> WithCleanup(Task<T> work, Cleanup cleanup) {
+  Outcome<T> outcome = co_await internal::Settle(std::move(work));
+  co_await boost::asio::this_coro::throw_if_cancelled(false);
+  Outcome<> cleaned = co_await internal::RunShielded(std::ref(cleanup));
+  if (!outcome) outcome.error().Rethrow();
+  if (!cleaned) cleaned.error().Rethrow();
+  if constexpr (!std::is_void_v<T>) co_return std::move(*outcome);
+}
+
+// As WithCleanup, but only if `work` failed (or was told to stop): `cleanup` gets the Failure.
+// The error of `work` is thrown in any case.
+template <class T, class Cleanup>
+Task<T> OnFailure(Task<T> work, Cleanup cleanup) {
+  Outcome<T> outcome = co_await internal::Settle(std::move(work));
+  if (!outcome) {
+    co_await boost::asio::this_coro::throw_if_cancelled(false);
+    auto make = [&] { return cleanup(std::as_const(outcome.error())); };
+    co_await internal::RunShielded(make);
+    outcome.error().Rethrow();
+  }
+  if constexpr (!std::is_void_v<T>) co_return std::move(*outcome);
+}
+
+// Acquires something, uses it and releases it: `use(resource)` and `release(resource)` return tasks
+// and get it by reference. Whatever becomes of the use, also when the task is told to stop
+// at the very moment when it has acquired, the release runs to its end.
+template <class Resource, class Use, class Release>
+auto Bracket(Task<Resource> acquire, Use use, Release release) -> decltype(use(std::declval<Resource&>())) {
+  Resource resource = co_await std::move(acquire);
+  co_await boost::asio::this_coro::throw_if_cancelled(false);
+  auto work = use(resource);
+  auto outcome = co_await internal::Settle(std::move(work));
+  co_await boost::asio::this_coro::throw_if_cancelled(false);
+  auto make = [&] { return release(resource); };
+  Outcome<> released = co_await internal::RunShielded(make);
+  if (!outcome) outcome.error().Rethrow();
+  if (!released) released.error().Rethrow();
+  if constexpr (!std::is_void_v<typename decltype(outcome)::value_type>) co_return std::move(*outcome);
+}
+
+}  // namespace nodepool
