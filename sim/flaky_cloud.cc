@@ -1,18 +1,18 @@
 #include "sim/flaky_cloud.h"
 
 #include "base/error.h"
-#include "driver/statemachine/provider.h"
+#include "driver/cloud/cloud_provider.h"
 #include "drivers/fake/fake_adapter.h"
 
 namespace nodepool::sim {
 namespace {
 
 using driver::QuotaInformation;
-using driver::statemachine::Adapter;
-using driver::statemachine::CreateParameters;
-using driver::statemachine::Instance;
-using driver::statemachine::Resource;
-using driver::statemachine::StateMachine;
+using driver::cloud::Adapter;
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::MachineReport;
+using driver::cloud::Resource;
 
 // What stands between a process and a cloud.
 class Line {
@@ -58,9 +58,9 @@ class Line {
 };
 
 // Passes a creation's reports on, the id of the machine only after the way back.
-class DistantMachine : public StateMachine {
+class DistantMachine : public MachineReport {
  public:
-  DistantMachine(StateMachine& inner, Line& line) : inner_(inner), line_(line) {}
+  DistantMachine(MachineReport& inner, Line& line) : inner_(inner), line_(line) {}
   void SetState(std::string state) override { inner_.SetState(std::move(state)); }
   Task<> SetExternalId(boost::json::value id) override {
     co_await line_.Return();
@@ -70,7 +70,7 @@ class DistantMachine : public StateMachine {
   int attempt() const override { return inner_.attempt(); }
 
  private:
-  StateMachine& inner_;
+  MachineReport& inner_;
   Line& line_;
 };
 
@@ -79,13 +79,13 @@ class FlakyAdapter : public Adapter {
   FlakyAdapter(std::unique_ptr<Adapter> inner, Line line)
       : inner_(std::move(inner)), line_(std::move(line)) {}
 
-  Task<Instance> Create(StateMachine& machine, CreateParameters parameters) override {
+  Task<Instance> Create(MachineReport& machine, CreateParameters parameters) override {
     co_await line_.Reach();
     DistantMachine distant(machine, line_);
     Instance instance = co_await inner_->Create(distant, std::move(parameters));
     co_return instance;
   }
-  Task<> Delete(StateMachine& machine, boost::json::value external_id) override {
+  Task<> Delete(MachineReport& machine, boost::json::value external_id) override {
     co_await line_.Reach();
     co_await inner_->Delete(machine, std::move(external_id));
     co_await line_.Return();
@@ -153,8 +153,8 @@ std::unique_ptr<driver::Provider> FlakyDriver::CreateProvider(
   Line line(environment.loop, clouds_, config->name, user_);
   auto adapter = std::make_unique<FlakyAdapter>(std::make_unique<drivers::FakeAdapter>(cloud, fake_config),
                                                 std::move(line));
-  return driver::statemachine::MakeProvider(std::move(environment), std::move(config), std::move(adapter),
-                                            nullptr);
+  return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
+                                          nullptr);
 }
 
 }  // namespace nodepool::sim

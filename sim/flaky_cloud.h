@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "driver/cloud/adapter.h"
 #include "driver/driver.h"
-#include "driver/statemachine/adapter.h"
 #include "drivers/fake/fake_cloud.h"
 
 namespace nodepool::sim {

@@ -33,8 +33,7 @@ std::shared_ptr<driver::PoolConfig> PoolOf(std::shared_ptr<driver::LabelConfig> 
 
 class ContractTest : public ::testing::Test {
  protected:
-  contract::Subject SubjectOf(driver::statemachine::Adapter& adapter,
-                              std::shared_ptr<driver::LabelConfig> label) {
+  contract::Subject SubjectOf(driver::cloud::Adapter& adapter, std::shared_ptr<driver::LabelConfig> label) {
     return {time.loop(), adapter, ProviderName("contract"), PoolOf(label), label};
   }
   std::vector<contract::CheckResult> Run(contract::Subject subject) {
@@ -71,14 +70,14 @@ TEST_F(ContractTest, Fake) {
 class SloppyAdapter : public ExampleAdapter {
  public:
   using ExampleAdapter::ExampleAdapter;
-  Task<> Delete(driver::statemachine::StateMachine& machine, boost::json::value external_id) override {
+  Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override {
     if (fails_second_deletion && deleted_.contains(external_id.as_string()))
       throw Error(Verdict::kFail, "no such machine");
     deleted_.insert(external_id.as_string());
     if (!forgets_to_delete) co_await ExampleAdapter::Delete(machine, std::move(external_id));
   }
-  Task<std::vector<driver::statemachine::Resource>> ListResources() override {
-    std::vector<driver::statemachine::Resource> resources = co_await ExampleAdapter::ListResources();
+  Task<std::vector<driver::cloud::Resource>> ListResources() override {
+    std::vector<driver::cloud::Resource> resources = co_await ExampleAdapter::ListResources();
     if (forgets_metadata) {
       for (auto& resource : resources) resource.metadata.erase("nodepool_pool_name");
     }
@@ -87,13 +86,13 @@ class SloppyAdapter : public ExampleAdapter {
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig&) override {
     return driver::QuotaInformation::Amount({{"instances", needs}});
   }
-  Task<driver::statemachine::Instance> Create(driver::statemachine::StateMachine& machine,
-                                              driver::statemachine::CreateParameters parameters) override {
+  Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
+                                       driver::cloud::CreateParameters parameters) override {
     if (ignores_cancellation) {
       co_await IgnoreCancellation();
       co_await loop->SleepFor(std::chrono::hours(1));
     }
-    driver::statemachine::Instance instance = co_await ExampleAdapter::Create(machine, std::move(parameters));
+    driver::cloud::Instance instance = co_await ExampleAdapter::Create(machine, std::move(parameters));
     co_return instance;
   }
 

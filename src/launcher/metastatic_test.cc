@@ -2,7 +2,7 @@
 // of the simulated cloud.
 #include <boost/json.hpp>
 
-#include "driver/statemachine/provider.h"
+#include "driver/cloud/cloud_provider.h"
 #include "driver/testing/contract.h"
 #include "drivers/fake/fake_driver.h"
 #include "drivers/metastatic/backing_node.h"
@@ -22,17 +22,17 @@ constexpr const char* kOwner = "NodePool:metastatic:meta";
 // Metastatic providers whose nodes are scanned by the test.
 class ScannedMetastaticDriver : public drivers::MetastaticDriver {
  public:
-  explicit ScannedMetastaticDriver(driver::statemachine::HostKeyScan scan) : scan_(std::move(scan)) {}
+  explicit ScannedMetastaticDriver(driver::cloud::HostKeyScan scan) : scan_(std::move(scan)) {}
   std::unique_ptr<driver::Provider> CreateProvider(
       driver::ProviderEnvironment environment,
       std::shared_ptr<const driver::ProviderConfig> config) override {
     auto adapter = CreateAdapter(environment, config);
-    return driver::statemachine::MakeProvider(std::move(environment), std::move(config), std::move(adapter),
-                                              scan_);
+    return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
+                                            scan_);
   }
 
  private:
-  driver::statemachine::HostKeyScan scan_;
+  driver::cloud::HostKeyScan scan_;
 };
 
 class MetastaticTest : public LauncherFixture {

@@ -5,8 +5,8 @@
 #include "async/blocking_pool.h"
 #include "base/random.h"
 #include "cli/connection.h"
+#include "driver/cloud/cloud_driver.h"
 #include "driver/load_config.h"
-#include "driver/statemachine/driver.h"
 #include "driver/testing/contract.h"
 #include "main/builtin_drivers.h"
 #include "zk/wire_client.h"
@@ -50,8 +50,8 @@ const char* Word(contract::Outcome outcome) {
   return "";
 }
 
-Task<std::vector<contract::CheckResult>> RunChecks(driver::statemachine::Adapter& adapter,
-                                                   contract::Subject subject, zk::Client& client) {
+Task<std::vector<contract::CheckResult>> RunChecks(driver::cloud::Adapter& adapter, contract::Subject subject,
+                                                   zk::Client& client) {
   std::vector<contract::CheckResult> results = co_await contract::RunContract(std::move(subject));
   co_await adapter.Stop();
   co_await client.Close();
@@ -67,10 +67,10 @@ int Run(const Options& options) {
   if (config == (*loaded)->providers.end())
     throw Error(Verdict::kInvalid,
                 options.config_path + " has no provider " + options.provider + " of a driver at hand");
-  auto* driver = dynamic_cast<driver::statemachine::Driver*>(drivers.Find(config->second->driver));
+  auto* driver = dynamic_cast<driver::cloud::CloudDriver*>(drivers.Find(config->second->driver));
   if (driver == nullptr)
     throw Error(Verdict::kInvalid,
-                "driver " + config->second->driver + " is no statemachine::Driver: it has no adapter");
+                "driver " + config->second->driver + " is no cloud::CloudDriver: it has no adapter");
 
   Loop loop;
   SystemRandom random;
@@ -80,7 +80,7 @@ int Run(const Options& options) {
   store::NodeCache nodes(loop, client);
   store::ImageCache images(loop, client);
   driver::ProviderEnvironment environment{loop, random, blocking_pool, store, nodes, images, [] {}};
-  std::unique_ptr<driver::statemachine::Adapter> adapter = driver->CreateAdapter(environment, config->second);
+  std::unique_ptr<driver::cloud::Adapter> adapter = driver->CreateAdapter(environment, config->second);
   std::shared_ptr<const driver::PoolConfig> pool;
   auto label = FindLabel(*config->second, options.label, pool);
   contract::Subject subject{loop, *adapter, config->first, pool, label};

@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "config/section.h"
+#include "driver/cloud/cloud_driver.h"
 #include "driver/plugin.h"
 #include "driver/provider_section.h"
-#include "driver/statemachine/driver.h"
 
 namespace wicked {
 
@@ -18,7 +18,7 @@ using nodepool::config::Schema;
 using nodepool::config::Section;
 using nodepool::config::Setting;
 using nodepool::driver::QuotaInformation;
-using namespace nodepool::driver::statemachine;
+using namespace nodepool::driver::cloud;
 namespace driver = nodepool::driver;
 
 struct Config : driver::ProviderConfig {
@@ -30,7 +30,7 @@ class WickedAdapter : public Adapter {
  public:
   explicit WickedAdapter(std::shared_ptr<const Config> config) : config_(std::move(config)) {}
 
-  Task<Instance> Create(StateMachine& machine, CreateParameters parameters) override {
+  Task<Instance> Create(MachineReport& machine, CreateParameters parameters) override {
     if (Is("throw")) throw 42;
     if (Is("block")) std::this_thread::sleep_for(config_->block);
     std::string id = parameters.hostname;
@@ -43,7 +43,7 @@ class WickedAdapter : public Adapter {
     instance.interface_ip = Is("nonsense") ? "\xff\xfe" : "192.0.2.1";
     co_return instance;
   }
-  Task<> Delete(StateMachine&, boost::json::value) override { co_return; }
+  Task<> Delete(MachineReport&, boost::json::value) override { co_return; }
   Task<std::vector<Instance>> ListInstances() override {
     if (Is("list-fails")) throw Error(Verdict::kRetry, "503 the list is not available");
     if (Is("throw")) throw std::runtime_error("a list that throws");

@@ -12,7 +12,7 @@ from sites import Site, find_sites, instrumented, overlaps
 HERE = pathlib.Path(__file__).resolve().parent
 FOLDERS = ("src/sched", "src/launcher", "src/driver", "src/store")
 # The programs that test these folders; the simulation among them with few seeds.
-PROGRAMS = ("sched_test", "store_test", "driver_test", "driver_statemachine_test", "drivers_contract_test",
+PROGRAMS = ("sched_test", "store_test", "driver_test", "driver_cloud_test", "drivers_contract_test",
             "drivers_config_test", "drivers_fake_test", "drivers_static_test", "drivers_metastatic_test",
             "drivers_openstack_test", "launcher_test", "launcher_metastatic_test", "builder_test", "web_test",
             "cli_test", "simulation_test")

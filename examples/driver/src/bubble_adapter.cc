@@ -2,11 +2,11 @@
 
 namespace bubble {
 
+using cloud::Instance;
+using cloud::Resource;
 using driver::QuotaInformation;
 using nodepool::Error;
 using nodepool::Verdict;
-using statemachine::Instance;
-using statemachine::Resource;
 
 namespace {
 
@@ -42,8 +42,7 @@ auto Adapter::Blocking(Work work) {
   return nodepool::OnBlockingPool(pool_, Translated(std::move(call)));
 }
 
-Task<Instance> Adapter::Create(statemachine::StateMachine& machine,
-                               statemachine::CreateParameters parameters) {
+Task<Instance> Adapter::Create(cloud::MachineReport& machine, cloud::CreateParameters parameters) {
   const auto& label = dynamic_cast<const Label&>(*parameters.label);
   Plan plan;
   plan.name = parameters.hostname;
@@ -71,7 +70,7 @@ Task<Instance> Adapter::Create(statemachine::StateMachine& machine,
   co_return instance;
 }
 
-Task<> Adapter::Delete(statemachine::StateMachine& machine, boost::json::value external_id) {
+Task<> Adapter::Delete(cloud::MachineReport& machine, boost::json::value external_id) {
   machine.SetState("removing the container");
   std::string id = IdOf(external_id);
   auto remove = [id](Containers& containers) { containers.Remove(id); };

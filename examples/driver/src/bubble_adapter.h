@@ -1,7 +1,7 @@
 #pragma once
 
 #include <nodepool/async/blocking_pool.h>
-#include <nodepool/driver/statemachine/adapter.h>
+#include <nodepool/driver/cloud/adapter.h>
 
 #include <memory>
 
@@ -11,27 +11,26 @@
 namespace bubble {
 
 namespace driver = nodepool::driver;
-namespace statemachine = nodepool::driver::statemachine;
+namespace cloud = nodepool::driver::cloud;
 using nodepool::Task;
 
 // Containers of this host as nodes.
-class Adapter : public statemachine::Adapter {
+class Adapter : public cloud::Adapter {
  public:
   Adapter(nodepool::BlockingPool& pool, std::shared_ptr<const Config> config);
 
-  Task<statemachine::Instance> Create(statemachine::StateMachine& machine,
-                                      statemachine::CreateParameters parameters) override;
-  Task<> Delete(statemachine::StateMachine& machine, boost::json::value external_id) override;
-  Task<std::vector<statemachine::Instance>> ListInstances() override;
-  Task<std::vector<statemachine::Resource>> ListResources() override;
-  Task<> DeleteResource(statemachine::Resource resource) override;
+  Task<cloud::Instance> Create(cloud::MachineReport& machine, cloud::CreateParameters parameters) override;
+  Task<> Delete(cloud::MachineReport& machine, boost::json::value external_id) override;
+  Task<std::vector<cloud::Instance>> ListInstances() override;
+  Task<std::vector<cloud::Resource>> ListResources() override;
+  Task<> DeleteResource(cloud::Resource resource) override;
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::optional<std::string>> ConsoleLog(const driver::LabelConfig& label,
                                               boost::json::value external_id) override;
 
  private:
-  statemachine::Instance Describe(const Container& container) const;
+  cloud::Instance Describe(const Container& container) const;
   template <class Work>
   auto Blocking(Work work);
 

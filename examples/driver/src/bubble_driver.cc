@@ -1,12 +1,12 @@
+#include <nodepool/driver/cloud/cloud_driver.h>
 #include <nodepool/driver/plugin.h>
-#include <nodepool/driver/statemachine/driver.h>
 
 #include "bubble_adapter.h"
 #include "bubble_config.h"
 
 namespace bubble {
 
-class Driver : public statemachine::Driver {
+class Driver : public cloud::CloudDriver {
  public:
   std::string_view name() const override { return "bubble"; }
   const nodepool::config::Schema& ProviderSchema() const override { return bubble::ProviderSchema(); }
@@ -14,7 +14,7 @@ class Driver : public statemachine::Driver {
       const nodepool::config::ProviderSection& section, nodepool::config::Config& config) override {
     return ReadConfig(section, config);
   }
-  std::unique_ptr<statemachine::Adapter> CreateAdapter(
+  std::unique_ptr<cloud::Adapter> CreateAdapter(
       const driver::ProviderEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override {
     return std::make_unique<Adapter>(environment.blocking_pool,

@@ -9,8 +9,8 @@
 #include "async/deadline.h"
 #include "async/shield.h"
 #include "async/task_group.h"
-#include "driver/statemachine/check_instance.h"
-#include "driver/statemachine/metadata.h"
+#include "driver/cloud/check_instance.h"
+#include "driver/cloud/metadata.h"
 #include "driver/testing/interruption.h"
 #include "driver/testing/recorder.h"
 
@@ -18,9 +18,9 @@ namespace nodepool::driver::testing {
 
 namespace {
 
-using statemachine::CreateParameters;
-using statemachine::Instance;
-using statemachine::Resource;
+using cloud::CreateParameters;
+using cloud::Instance;
+using cloud::Resource;
 
 constexpr int kDeleteAttempts = 5;
 constexpr Duration kDeletePause = std::chrono::seconds(2);
@@ -103,7 +103,7 @@ Task<> Contract::CreateUnbounded(std::shared_ptr<Machine> machine) {
   parameters.label = subject_.label;
   parameters.pool = subject_.pool;
   parameters.image_external_id = subject_.image_external_id;
-  parameters.metadata = statemachine::MetadataOf(machine->node, subject_.pool->name, subject_.provider);
+  parameters.metadata = cloud::MetadataOf(machine->node, subject_.pool->name, subject_.provider);
   parameters.request_id = RequestId("200-0000000001");
   parameters.request.node_types = {subject_.label->name};
   machine->instance = co_await subject_.adapter.Create(machine->recorder, std::move(parameters));
@@ -137,8 +137,8 @@ Task<std::vector<Resource>> Contract::Listed(std::shared_ptr<Machine> machine) {
   std::vector<Resource> all = co_await Bounded("ListResources", subject_.adapter.ListResources());
   std::vector<Resource> own;
   for (Resource& resource : all) {
-    statemachine::CheckResource(resource);
-    statemachine::Owner owner = statemachine::OwnerOf(resource.metadata);
+    cloud::CheckResource(resource);
+    cloud::Owner owner = cloud::OwnerOf(resource.metadata);
     if (owner.provider == subject_.provider.str() && owner.node == machine->node)
       own.push_back(std::move(resource));
   }
@@ -182,7 +182,7 @@ Task<std::string> Contract::CreationTellsTheId() {
   Expect(!id.is_null(), "Create ended without having told the id with SetExternalId");
   Expect(instance.external_id.is_null() || instance.external_id == id,
          "the instance has another id than the one told with SetExternalId");
-  statemachine::CheckInstance(instance);
+  cloud::CheckInstance(instance);
   const auto& port = instance.connection.connection_port;
   bool has_no_keys = port && port->is_object();
   Expect(!subject_.label->host_key_checking || instance.interface_ip || instance.host_keys || has_no_keys,
@@ -194,7 +194,7 @@ Task<std::string> Contract::MetadataComesBack() {
   if (!subject_.lists_machines) co_return "the adapter lists nothing";
   std::shared_ptr<Machine> machine = NewMachine();
   co_await Create(machine);
-  auto wanted = statemachine::MetadataOf(machine->node, subject_.pool->name, subject_.provider);
+  auto wanted = cloud::MetadataOf(machine->node, subject_.pool->name, subject_.provider);
   auto has_all = [&wanted](const std::map<std::string, std::string>& metadata) {
     return std::ranges::all_of(wanted, [&](const auto& entry) {
       auto found = metadata.find(entry.first);

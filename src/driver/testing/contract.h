@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "async/loop.h"
+#include "driver/cloud/adapter.h"
 #include "driver/provider_config.h"
-#include "driver/statemachine/adapter.h"
 
 // What the framework expects of every adapter, as checks that run against a cloud: the
 // real one, or a simulation of it. `nodepool-driver-test` runs them for any driver.
@@ -18,7 +18,7 @@ namespace nodepool::driver::testing {
 // already there are left alone.
 struct Subject {
   Loop& loop;
-  statemachine::Adapter& adapter;
+  cloud::Adapter& adapter;
   // Of whom machines tell that they are; a name that no launcher uses, since a launcher
   // would take them for leaked.
   ProviderName provider;

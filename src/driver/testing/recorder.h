@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "driver/statemachine/adapter.h"
+#include "driver/cloud/adapter.h"
 
 namespace nodepool::driver::testing {
 
 // What the framework would be told about a machine, kept.
-class Recorder : public statemachine::StateMachine {
+class Recorder : public cloud::MachineReport {
  public:
   void SetState(std::string state) override { states.push_back(std::move(state)); }
   Task<> SetExternalId(boost::json::value id) override {

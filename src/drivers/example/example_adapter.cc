@@ -3,14 +3,14 @@
 namespace nodepool::drivers {
 
 using driver::QuotaInformation;
-using driver::statemachine::CreateParameters;
-using driver::statemachine::Instance;
-using driver::statemachine::Resource;
-using driver::statemachine::StateMachine;
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::MachineReport;
+using driver::cloud::Resource;
 
 ExampleAdapter::ExampleAdapter(std::shared_ptr<const ExampleConfig> config) : config_(std::move(config)) {}
 
-Task<Instance> ExampleAdapter::Create(StateMachine& machine, CreateParameters parameters) {
+Task<Instance> ExampleAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   machine.SetState("creating the machine");
   std::string id = "test-" + parameters.hostname;
   Instance& instance = cloud_[id];
@@ -30,7 +30,7 @@ Task<Instance> ExampleAdapter::Create(StateMachine& machine, CreateParameters pa
   co_return instance;
 }
 
-Task<> ExampleAdapter::Delete(StateMachine& machine, boost::json::value external_id) {
+Task<> ExampleAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
   machine.SetState("deleting the machine");
   cloud_.erase(std::string(external_id.as_string()));
   co_return;

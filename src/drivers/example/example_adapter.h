@@ -2,27 +2,27 @@
 
 #include <map>
 
-#include "driver/statemachine/adapter.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/example/example_config.h"
 
 namespace nodepool::drivers {
 
 // The smallest adapter there can be: its cloud is a map, and does at once what it is asked
 // for. The driver author's guide walks through it.
-class ExampleAdapter : public driver::statemachine::Adapter {
+class ExampleAdapter : public driver::cloud::Adapter {
  public:
   explicit ExampleAdapter(std::shared_ptr<const ExampleConfig> config);
 
-  Task<driver::statemachine::Instance> Create(driver::statemachine::StateMachine& machine,
-                                              driver::statemachine::CreateParameters parameters) override;
-  Task<> Delete(driver::statemachine::StateMachine& machine, boost::json::value external_id) override;
-  Task<std::vector<driver::statemachine::Instance>> ListInstances() override;
-  Task<std::vector<driver::statemachine::Resource>> ListResources() override;
-  Task<> DeleteResource(driver::statemachine::Resource resource) override;
+  Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
+                                       driver::cloud::CreateParameters parameters) override;
+  Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override;
+  Task<std::vector<driver::cloud::Instance>> ListInstances() override;
+  Task<std::vector<driver::cloud::Resource>> ListResources() override;
+  Task<> DeleteResource(driver::cloud::Resource resource) override;
 
  private:
   std::shared_ptr<const ExampleConfig> config_;
-  std::map<std::string, driver::statemachine::Instance> cloud_;  // by id
+  std::map<std::string, driver::cloud::Instance> cloud_;  // by id
 };
 
 }  // namespace nodepool::drivers

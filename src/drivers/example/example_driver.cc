@@ -12,7 +12,7 @@ std::shared_ptr<const driver::ProviderConfig> ExampleDriver::LoadProviderConfig(
   return LoadExampleConfig(section, config);
 }
 
-std::unique_ptr<driver::statemachine::Adapter> ExampleDriver::CreateAdapter(
+std::unique_ptr<driver::cloud::Adapter> ExampleDriver::CreateAdapter(
     const driver::ProviderEnvironment&, std::shared_ptr<const driver::ProviderConfig> config) {
   return std::make_unique<ExampleAdapter>(std::dynamic_pointer_cast<const ExampleConfig>(config));
 }

@@ -1,17 +1,17 @@
 #pragma once
 
-#include "driver/statemachine/driver.h"
+#include "driver/cloud/cloud_driver.h"
 
 namespace nodepool::drivers {
 
 // Driver `example`: machines that exist in this process's memory only (drivers.md 9).
-class ExampleDriver : public driver::statemachine::Driver {
+class ExampleDriver : public driver::cloud::CloudDriver {
  public:
   std::string_view name() const override { return "example"; }
   const config::Schema& ProviderSchema() const override;
   std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
                                                                    config::Config& config) override;
-  std::unique_ptr<driver::statemachine::Adapter> CreateAdapter(
+  std::unique_ptr<driver::cloud::Adapter> CreateAdapter(
       const driver::ProviderEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override;
 };

@@ -5,16 +5,16 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "driver/statemachine/metadata.h"
+#include "driver/cloud/metadata.h"
 
 namespace nodepool::drivers {
 
 using driver::LabelConfig;
 using driver::QuotaInformation;
-using driver::statemachine::CreateParameters;
-using driver::statemachine::Instance;
-using driver::statemachine::Resource;
-using driver::statemachine::StateMachine;
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::MachineReport;
+using driver::cloud::Resource;
 
 namespace {
 
@@ -79,7 +79,7 @@ Task<> FakeAdapter::Stop() {
   if (control && control.use_count() == 1) co_await control->Stop();
 }
 
-Task<Instance> FakeAdapter::Create(StateMachine& machine, CreateParameters parameters) {
+Task<Instance> FakeAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   const OpenstackLabel& label = AsOpenstack(*parameters.label);
   machine.SetState("creating server");
   std::string id = cloud_.CreateServer(RequestFor(parameters));
@@ -97,7 +97,7 @@ Task<Instance> FakeAdapter::Create(StateMachine& machine, CreateParameters param
   co_return instance;
 }
 
-Task<> FakeAdapter::Delete(StateMachine& machine, boost::json::value external_id) {
+Task<> FakeAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
   if (!external_id.is_string()) co_return;
   machine.SetState("deleting server");
   std::string id(external_id.as_string());
@@ -178,8 +178,7 @@ Task<> FakeAdapter::DeleteImage(std::string external_id) {
 Task<std::vector<driver::ListedImage>> FakeAdapter::ListImages() {
   std::vector<driver::ListedImage> images;
   for (const auto& [id, image] : cloud_.images()) {
-    if (image.metadata.contains(driver::statemachine::kBuildKey))
-      images.push_back({image.name, id, image.metadata});
+    if (image.metadata.contains(driver::cloud::kBuildKey)) images.push_back({image.name, id, image.metadata});
   }
   co_return images;
 }

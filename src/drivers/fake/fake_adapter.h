@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "driver/statemachine/adapter.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/fake/fake_cloud.h"
 #include "drivers/fake/fake_config.h"
 #include "drivers/fake/fake_control.h"
@@ -12,19 +12,19 @@ namespace nodepool::drivers {
 // The adapter to a simulated cloud: labels, images and flavors as in an openstack
 // provider (drivers.md 10). Machines have no real address; they tell their host keys
 // themselves, so nobody tries to reach them (D-98).
-class FakeAdapter : public driver::statemachine::Adapter {
+class FakeAdapter : public driver::cloud::Adapter {
  public:
   // `cloud` outlives the adapter. `control` may be shared with a successor; the last one
   // to stop stops it.
   FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config,
               std::shared_ptr<FakeControl> control = nullptr);
 
-  Task<driver::statemachine::Instance> Create(driver::statemachine::StateMachine& machine,
-                                              driver::statemachine::CreateParameters parameters) override;
-  Task<> Delete(driver::statemachine::StateMachine& machine, boost::json::value external_id) override;
-  Task<std::vector<driver::statemachine::Instance>> ListInstances() override;
-  Task<std::vector<driver::statemachine::Resource>> ListResources() override;
-  Task<> DeleteResource(driver::statemachine::Resource resource) override;
+  Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
+                                       driver::cloud::CreateParameters parameters) override;
+  Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override;
+  Task<std::vector<driver::cloud::Instance>> ListInstances() override;
+  Task<std::vector<driver::cloud::Resource>> ListResources() override;
+  Task<> DeleteResource(driver::cloud::Resource resource) override;
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;
@@ -38,8 +38,8 @@ class FakeAdapter : public driver::statemachine::Adapter {
 
  private:
   const FakeFlavor& FlavorOf(const OpenstackLabel& label) const;
-  FakeServerRequest RequestFor(const driver::statemachine::CreateParameters& parameters) const;
-  driver::statemachine::Instance Describe(const FakeServer& server) const;
+  FakeServerRequest RequestFor(const driver::cloud::CreateParameters& parameters) const;
+  driver::cloud::Instance Describe(const FakeServer& server) const;
 
   FakeCloud& cloud_;
   std::shared_ptr<const FakeConfig> config_;

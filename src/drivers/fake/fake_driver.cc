@@ -1,6 +1,6 @@
 #include "drivers/fake/fake_driver.h"
 
-#include "driver/statemachine/provider.h"
+#include "driver/cloud/cloud_provider.h"
 #include "drivers/fake/fake_adapter.h"
 #include "drivers/fake/fake_config.h"
 
@@ -15,7 +15,7 @@ std::shared_ptr<const driver::ProviderConfig> FakeDriver::LoadProviderConfig(
   return LoadFakeConfig(section, config);
 }
 
-std::unique_ptr<driver::statemachine::Adapter> FakeDriver::CreateAdapter(
+std::unique_ptr<driver::cloud::Adapter> FakeDriver::CreateAdapter(
     const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config) {
   auto fake_config = std::dynamic_pointer_cast<const FakeConfig>(config);
   FakeCloud& cloud =
@@ -48,8 +48,8 @@ std::shared_ptr<FakeControl> FakeDriver::ControlOf(const FakeConfig& config, Fak
 std::unique_ptr<driver::Provider> FakeDriver::CreateProvider(
     driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
   auto adapter = CreateAdapter(environment, config);
-  return driver::statemachine::MakeProvider(std::move(environment), std::move(config), std::move(adapter),
-                                            nullptr);
+  return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
+                                          nullptr);
 }
 
 }  // namespace nodepool::drivers

@@ -3,14 +3,14 @@
 #include <map>
 #include <memory>
 
-#include "driver/statemachine/driver.h"
+#include "driver/cloud/cloud_driver.h"
 #include "drivers/fake/fake_cloud.h"
 #include "drivers/fake/fake_control.h"
 
 namespace nodepool::drivers {
 
 // Driver `fake`: real records, simulated machines (drivers.md 10).
-class FakeDriver : public driver::statemachine::Driver {
+class FakeDriver : public driver::cloud::CloudDriver {
  public:
   // Drivers that share `clouds` see the same machines and images.
   explicit FakeDriver(std::shared_ptr<FakeClouds> clouds = std::make_shared<FakeClouds>());
@@ -19,7 +19,7 @@ class FakeDriver : public driver::statemachine::Driver {
   const config::Schema& ProviderSchema() const override;
   std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
                                                                    config::Config& config) override;
-  std::unique_ptr<driver::statemachine::Adapter> CreateAdapter(
+  std::unique_ptr<driver::cloud::Adapter> CreateAdapter(
       const driver::ProviderEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override;
   // Its machines tell their host keys themselves: nobody scans them.

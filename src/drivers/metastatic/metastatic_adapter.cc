@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "async/deadline.h"
-#include "driver/statemachine/metadata.h"
+#include "driver/cloud/metadata.h"
 
 namespace nodepool::drivers {
 
-using driver::statemachine::CreateParameters;
-using driver::statemachine::Instance;
-using driver::statemachine::Resource;
-using driver::statemachine::StateMachine;
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::MachineReport;
+using driver::cloud::Resource;
 
 namespace {
 
@@ -51,8 +51,8 @@ MetastaticAdapter::MetastaticAdapter(const driver::ProviderEnvironment& environm
   background_.Spawn("metastatic provider " + config_->name.str(), Run());
 }
 
-Task<Instance> MetastaticAdapter::Create(StateMachine& machine, CreateParameters parameters) {
-  NodeId user(parameters.metadata[driver::statemachine::kNodeKey]);
+Task<Instance> MetastaticAdapter::Create(MachineReport& machine, CreateParameters parameters) {
+  NodeId user(parameters.metadata[driver::cloud::kNodeKey]);
   boost::json::value external_id(user.str());
   co_await machine.SetExternalId(std::move(external_id));
   if (environment_.requests == nullptr)
@@ -114,7 +114,7 @@ Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
   co_return instance;
 }
 
-Task<> MetastaticAdapter::Delete(StateMachine& machine, boost::json::value external_id) {
+Task<> MetastaticAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
   machine.SetState("giving the slot back");
   NodeId user = NodeOf(external_id);
   std::optional<NodeId> backing = backing_nodes_.PlaceOf(user);

@@ -9,8 +9,8 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "base/subscription.h"
+#include "driver/cloud/adapter.h"
 #include "driver/provider.h"
-#include "driver/statemachine/adapter.h"
 #include "drivers/metastatic/backing_nodes.h"
 #include "drivers/metastatic/metastatic_config.h"
 #include "store/request_cache.h"
@@ -24,21 +24,21 @@ namespace nodepool::drivers {
 // several launchers may run the provider at a time: a slot is taken by a write that
 // fails when the record changed (D-84). Requests for backing nodes are ephemeral: those
 // of a launcher that died vanish, and what was delivered for them becomes free.
-class MetastaticAdapter : public driver::statemachine::Adapter {
+class MetastaticAdapter : public driver::cloud::Adapter {
  public:
   // Everything in `environment` outlives the adapter. Without its request cache slots
   // can be given back, but not taken.
   MetastaticAdapter(const driver::ProviderEnvironment& environment,
                     std::shared_ptr<const MetastaticConfig> config);
 
-  Task<driver::statemachine::Instance> Create(driver::statemachine::StateMachine& machine,
-                                              driver::statemachine::CreateParameters parameters) override;
-  Task<> Delete(driver::statemachine::StateMachine& machine, boost::json::value external_id) override;
+  Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
+                                       driver::cloud::CreateParameters parameters) override;
+  Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override;
   // There is nothing that could leak.
-  Task<std::vector<driver::statemachine::Instance>> ListInstances() override;
+  Task<std::vector<driver::cloud::Instance>> ListInstances() override;
   // The minute's look for users that vanished without giving their slots back.
-  Task<std::vector<driver::statemachine::Resource>> ListResources() override;
-  Task<> DeleteResource(driver::statemachine::Resource resource) override;
+  Task<std::vector<driver::cloud::Resource>> ListResources() override;
+  Task<> DeleteResource(driver::cloud::Resource resource) override;
   void NotifyNodescanFailure(const driver::LabelConfig& label,
                              const boost::json::value& external_id) override;
   Task<> Stop() override;
@@ -76,8 +76,8 @@ class MetastaticAdapter : public driver::statemachine::Adapter {
   Task<> Vacate(NodeId backing, NodeId user);
   Task<> WithdrawUnused();
 
-  Task<driver::statemachine::Instance> Describe(Place place, NodeId user,
-                                                std::map<std::string, std::string> metadata);
+  Task<driver::cloud::Instance> Describe(Place place, NodeId user,
+                                         std::map<std::string, std::string> metadata);
   std::vector<std::shared_ptr<Waiter>> WaitingFor(const MetastaticLabel& label) const;
   int WaitingFor(const RequestId& request) const;
   void Leave(const std::shared_ptr<Waiter>& waiter);

@@ -12,7 +12,7 @@ std::shared_ptr<const driver::ProviderConfig> MetastaticDriver::LoadProviderConf
   return LoadMetastaticConfig(section, config);
 }
 
-std::unique_ptr<driver::statemachine::Adapter> MetastaticDriver::CreateAdapter(
+std::unique_ptr<driver::cloud::Adapter> MetastaticDriver::CreateAdapter(
     const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config) {
   return std::make_unique<MetastaticAdapter>(environment,
                                              std::dynamic_pointer_cast<const MetastaticConfig>(config));

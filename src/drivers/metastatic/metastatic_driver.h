@@ -2,18 +2,18 @@
 
 #include <memory>
 
-#include "driver/statemachine/driver.h"
+#include "driver/cloud/cloud_driver.h"
 
 namespace nodepool::drivers {
 
 // Driver `metastatic`: nodes that are slots of other providers' nodes (drivers.md 8).
-class MetastaticDriver : public driver::statemachine::Driver {
+class MetastaticDriver : public driver::cloud::CloudDriver {
  public:
   std::string_view name() const override { return "metastatic"; }
   const config::Schema& ProviderSchema() const override;
   std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
                                                                    config::Config& config) override;
-  std::unique_ptr<driver::statemachine::Adapter> CreateAdapter(
+  std::unique_ptr<driver::cloud::Adapter> CreateAdapter(
       const driver::ProviderEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override;
 };

@@ -15,10 +15,10 @@
 namespace nodepool::drivers::openstack {
 
 using driver::QuotaInformation;
-using driver::statemachine::CreateParameters;
-using driver::statemachine::Instance;
-using driver::statemachine::LaunchError;
-using driver::statemachine::StateMachine;
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::LaunchError;
+using driver::cloud::MachineReport;
 
 namespace {
 
@@ -121,7 +121,7 @@ Task<> WaitFloatingIp(Cloud& cloud, std::string id) {
 }
 
 // Gives the server an address that others reach; it is added to the server's own.
-Task<> AddFloatingIp(Cloud& cloud, StateMachine& machine, const NetworkRoles& roles, Server& server) {
+Task<> AddFloatingIp(Cloud& cloud, MachineReport& machine, const NetworkRoles& roles, Server& server) {
   machine.SetState("creating floating ip");
   std::vector<Port> ports = co_await ListPortsOf(cloud.session, server.id);
   std::optional<FloatingTarget> target = ChooseTarget(std::move(ports), roles);
@@ -168,7 +168,7 @@ Task<> TryAddresses(Cloud& cloud, std::vector<std::string> addresses, Server& se
 
 // Makes a floating IP where one is wanted, and looks for those that nova does not show
 // where none is (driver-openstack.md 9.2).
-Task<ChosenAddresses> FindAddresses(Cloud& cloud, StateMachine& machine, const CreateParameters& parameters,
+Task<ChosenAddresses> FindAddresses(Cloud& cloud, MachineReport& machine, const CreateParameters& parameters,
                                     Server& server) {
   const CloudConfig& settings = cloud.session.cloud();
   NetworkRoles roles = co_await cloud.network_roles.Get(0);
@@ -223,7 +223,7 @@ Instance Describe(const Cloud& cloud, const Server& server) {
   return instance;
 }
 
-Task<Instance> CreateMachine(Cloud& cloud, StateMachine& machine, CreateParameters parameters) {
+Task<Instance> CreateMachine(Cloud& cloud, MachineReport& machine, CreateParameters parameters) {
   const OpenstackLabel& label = LabelOf(parameters);
   machine.SetState("submit creating server");
   std::string id = co_await Submit(cloud, parameters, machine.logger());

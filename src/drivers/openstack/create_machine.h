@@ -1,6 +1,6 @@
 #pragma once
 
-#include "driver/statemachine/adapter.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/openstack/cloud.h"
 
 namespace nodepool::drivers::openstack {
@@ -10,10 +10,10 @@ namespace nodepool::drivers::openstack {
 // moment the cloud tells it, also of one that is born in ERROR (D-92).
 //
 // Errors: kQuota; LaunchError with what the cloud says; whatever a call refuses.
-Task<driver::statemachine::Instance> CreateMachine(Cloud& cloud, driver::statemachine::StateMachine& machine,
-                                                   driver::statemachine::CreateParameters parameters);
+Task<driver::cloud::Instance> CreateMachine(Cloud& cloud, driver::cloud::MachineReport& machine,
+                                            driver::cloud::CreateParameters parameters);
 
 // What a listed server is to the framework, but for its addresses and volumes.
-driver::statemachine::Instance Describe(const Cloud& cloud, const Server& server);
+driver::cloud::Instance Describe(const Cloud& cloud, const Server& server);
 
 }  // namespace nodepool::drivers::openstack

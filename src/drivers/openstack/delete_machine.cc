@@ -6,7 +6,7 @@
 
 namespace nodepool::drivers::openstack {
 
-using driver::statemachine::StateMachine;
+using driver::cloud::MachineReport;
 
 namespace {
 
@@ -38,7 +38,7 @@ Task<std::vector<std::string>> FindIdsOf(Cloud& cloud, const Server& server) {
   co_return ids;
 }
 
-Task<> DeleteFloatingIps(Cloud& cloud, StateMachine& machine, std::string server_id) {
+Task<> DeleteFloatingIps(Cloud& cloud, MachineReport& machine, std::string server_id) {
   std::vector<std::string> ids;
   if (auto known = cloud.floating_ip_of.find(server_id); known != cloud.floating_ip_of.end()) {
     ids.push_back(known->second);
@@ -58,7 +58,7 @@ Task<> DeleteFloatingIps(Cloud& cloud, StateMachine& machine, std::string server
 
 }  // namespace
 
-Task<> DeleteMachine(Cloud& cloud, StateMachine& machine, std::string id) {
+Task<> DeleteMachine(Cloud& cloud, MachineReport& machine, std::string id) {
   if (MayHaveFloatingIps(cloud)) co_await DeleteFloatingIps(cloud, machine, id);
   machine.SetState("delete server");
   bool was_there = co_await DeleteServer(cloud.session, id);

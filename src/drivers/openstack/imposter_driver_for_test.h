@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "driver/statemachine/provider.h"
+#include "driver/cloud/cloud_provider.h"
 #include "drivers/openstack/openstack_adapter.h"
 #include "drivers/openstack/openstack_driver.h"
 #include "testing/openstack_imposter.h"
@@ -16,8 +16,7 @@ namespace nodepool::drivers {
 // same one that takes images of another format.
 class ImposterDriver : public driver::Driver {
  public:
-  explicit ImposterDriver(testing::OpenstackImposter& imposter,
-                          driver::statemachine::HostKeyScan scan = nullptr)
+  explicit ImposterDriver(testing::OpenstackImposter& imposter, driver::cloud::HostKeyScan scan = nullptr)
       : imposter_(imposter),
         scan_(std::move(scan)),
         clouds_yaml_(TemporaryFile()),
@@ -44,8 +43,8 @@ class ImposterDriver : public driver::Driver {
     auto settings = std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(config);
     auto client = std::make_unique<testing::ImposterClient>(environment.loop, imposter_);
     auto adapter = std::make_unique<openstack::OpenstackAdapter>(environment, settings, std::move(client));
-    return driver::statemachine::MakeProvider(std::move(environment), std::move(config), std::move(adapter),
-                                              scan_);
+    return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
+                                            scan_);
   }
 
  private:
@@ -56,7 +55,7 @@ class ImposterDriver : public driver::Driver {
   }
 
   testing::OpenstackImposter& imposter_;
-  driver::statemachine::HostKeyScan scan_;
+  driver::cloud::HostKeyScan scan_;
   std::string clouds_yaml_;
   OpenstackDriver real_;
 };

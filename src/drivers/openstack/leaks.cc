@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "driver/statemachine/metadata.h"
+#include "driver/cloud/metadata.h"
 #include "drivers/openstack/images.h"
 #include "drivers/openstack/legacy_metadata.h"
 #include "drivers/openstack/volumes.h"
 
 namespace nodepool::drivers::openstack {
 
-using driver::statemachine::Resource;
+using driver::cloud::Resource;
 
 namespace {
 
@@ -22,7 +22,7 @@ constexpr const char* kVolume = "volume";
 std::map<std::string, std::string> OwnerForLeaks(const Cloud& cloud, const Server& server) {
   if (!cloud.config->deletes_legacy_leaked || !HasOnlyOldOwner(server.metadata)) return server.metadata;
   std::map<std::string, std::string> metadata = WithTodaysOwner(server.metadata);
-  auto node = metadata.find(driver::statemachine::kNodeKey);
+  auto node = metadata.find(driver::cloud::kNodeKey);
   bool is_todays = node != metadata.end() && node->second.size() == 10 &&
                    node->second.find_first_not_of("0123456789") == std::string::npos;
   return is_todays ? metadata : server.metadata;

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "driver/statemachine/adapter.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/openstack/cloud.h"
 
 namespace nodepool::drivers::openstack {
@@ -10,9 +10,9 @@ namespace nodepool::drivers::openstack {
 // What in the project may carry a Nodepool's mark, for the search for leaks: servers;
 // volumes that nothing uses; images of this provider. A service other than nova that does
 // not answer is logged, and what it has is left out of this look.
-Task<std::vector<driver::statemachine::Resource>> ListMarked(Cloud& cloud);
+Task<std::vector<driver::cloud::Resource>> ListMarked(Cloud& cloud);
 
 // One of them. What is gone already is success, or kNotFound.
-Task<> DeleteMarked(Cloud& cloud, driver::statemachine::Resource resource);
+Task<> DeleteMarked(Cloud& cloud, driver::cloud::Resource resource);
 
 }  // namespace nodepool::drivers::openstack

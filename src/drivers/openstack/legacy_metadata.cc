@@ -3,7 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <optional>
 
-#include "driver/statemachine/metadata.h"
+#include "driver/cloud/metadata.h"
 #include "drivers/openstack/json_fields.h"
 
 namespace nodepool::drivers::openstack {
@@ -24,7 +24,7 @@ std::optional<boost::json::object> OldOwner(const std::map<std::string, std::str
 }  // namespace
 
 bool HasOnlyOldOwner(const std::map<std::string, std::string>& metadata) {
-  return metadata.contains(kOldItem) && !metadata.contains(driver::statemachine::kProviderKey);
+  return metadata.contains(kOldItem) && !metadata.contains(driver::cloud::kProviderKey);
 }
 
 std::map<std::string, std::string> WithTodaysOwner(std::map<std::string, std::string> metadata) {
@@ -34,8 +34,8 @@ std::map<std::string, std::string> WithTodaysOwner(std::map<std::string, std::st
   std::string provider = TextIn(*owner, "provider_name");
   std::string node = TextIn(*owner, "node_id");
   if (provider.empty()) return metadata;
-  metadata[driver::statemachine::kProviderKey] = provider;
-  if (!node.empty()) metadata[driver::statemachine::kNodeKey] = node;
+  metadata[driver::cloud::kProviderKey] = provider;
+  if (!node.empty()) metadata[driver::cloud::kNodeKey] = node;
   return metadata;
 }
 
@@ -44,7 +44,7 @@ bool HasUnreadableOwner(const std::map<std::string, std::string>& metadata) {
 }
 
 std::map<std::string, std::string> WithWholeNodeId(std::map<std::string, std::string> metadata) {
-  auto node = metadata.find(driver::statemachine::kNodeKey);
+  auto node = metadata.find(driver::cloud::kNodeKey);
   if (node == metadata.end()) return metadata;
   std::string& id = node->second;
   bool is_number = !id.empty() && id.find_first_not_of("0123456789") == std::string::npos;

@@ -12,10 +12,10 @@ namespace nodepool::drivers::openstack {
 using driver::LabelConfig;
 using driver::QuotaInformation;
 using driver::Readiness;
-using driver::statemachine::CreateParameters;
-using driver::statemachine::Instance;
-using driver::statemachine::Resource;
-using driver::statemachine::StateMachine;
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::MachineReport;
+using driver::cloud::Resource;
 
 namespace {
 
@@ -30,11 +30,11 @@ OpenstackAdapter::OpenstackAdapter(driver::ProviderEnvironment environment,
                                    std::unique_ptr<net::HttpClient> client)
     : cloud_(std::move(environment), std::move(config), std::move(client)), housekeeping_(cloud_) {}
 
-Task<Instance> OpenstackAdapter::Create(StateMachine& machine, CreateParameters parameters) {
+Task<Instance> OpenstackAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   return CreateMachine(cloud_, machine, std::move(parameters));
 }
 
-Task<> OpenstackAdapter::Delete(StateMachine& machine, boost::json::value external_id) {
+Task<> OpenstackAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
   if (!external_id.is_string()) co_return;
   std::string id(external_id.as_string());
   co_await DeleteMachine(cloud_, machine, std::move(id));

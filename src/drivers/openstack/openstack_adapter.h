@@ -2,25 +2,25 @@
 
 #include <memory>
 
-#include "driver/statemachine/adapter.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/openstack/cloud.h"
 #include "drivers/openstack/housekeeping.h"
 
 namespace nodepool::drivers::openstack {
 
 // The adapter to an OpenStack cloud; each of its jobs stands in a file of its own.
-class OpenstackAdapter : public driver::statemachine::Adapter {
+class OpenstackAdapter : public driver::cloud::Adapter {
  public:
   OpenstackAdapter(driver::ProviderEnvironment environment,
                    std::shared_ptr<const OpenstackProviderConfig> config,
                    std::unique_ptr<net::HttpClient> client);
 
-  Task<driver::statemachine::Instance> Create(driver::statemachine::StateMachine& machine,
-                                              driver::statemachine::CreateParameters parameters) override;
-  Task<> Delete(driver::statemachine::StateMachine& machine, boost::json::value external_id) override;
-  Task<std::vector<driver::statemachine::Instance>> ListInstances() override;
-  Task<std::vector<driver::statemachine::Resource>> ListResources() override;
-  Task<> DeleteResource(driver::statemachine::Resource resource) override;
+  Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
+                                       driver::cloud::CreateParameters parameters) override;
+  Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override;
+  Task<std::vector<driver::cloud::Instance>> ListInstances() override;
+  Task<std::vector<driver::cloud::Resource>> ListResources() override;
+  Task<> DeleteResource(driver::cloud::Resource resource) override;
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;

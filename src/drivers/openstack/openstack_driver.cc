@@ -1,6 +1,6 @@
 #include "drivers/openstack/openstack_driver.h"
 
-#include "driver/statemachine/provider.h"
+#include "driver/cloud/cloud_provider.h"
 #include "drivers/openstack/openstack_adapter.h"
 #include "drivers/openstack/provider_config.h"
 #include "net/curl_client.h"
@@ -30,8 +30,8 @@ std::unique_ptr<driver::Provider> OpenstackDriver::CreateProvider(
   auto scan = [scanner](std::string host, int port, bool wants_keys, SteadyTime deadline) {
     return scanner->Scan(std::move(host), port, wants_keys, deadline);
   };
-  return driver::statemachine::MakeProvider(std::move(environment), std::move(config), std::move(adapter),
-                                            std::move(scan));
+  return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
+                                          std::move(scan));
 }
 
 }  // namespace nodepool::drivers

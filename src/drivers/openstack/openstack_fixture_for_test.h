@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "driver/statemachine/provider.h"
+#include "driver/cloud/cloud_provider.h"
 #include "drivers/openstack/openstack_adapter.h"
 #include "testing/memory_zk.h"
 #include "testing/openstack_imposter.h"
@@ -58,7 +58,7 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
     auto http = std::make_unique<testing::ImposterClient>(time.loop(), imposter);
     auto made = std::make_unique<OpenstackAdapter>(environment, config, std::move(http));
     adapter = made.get();
-    provider = driver::statemachine::MakeProvider(std::move(environment), config, std::move(made), nullptr);
+    provider = driver::cloud::MakeCloudProvider(std::move(environment), config, std::move(made), nullptr);
     time.Run(provider->Start());
     imposter.ForgetCalls();
   }

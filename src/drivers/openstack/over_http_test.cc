@@ -39,7 +39,7 @@ class OverHttpTest : public OpenstackTest {
 };
 
 TEST_F(OverHttpTest, AServerLives) {
-  driver::statemachine::CreateParameters parameters;
+  driver::cloud::CreateParameters parameters;
   parameters.hostname = "np1";
   parameters.pool = config->pools.begin()->second;
   parameters.label = parameters.pool->labels.begin()->second;

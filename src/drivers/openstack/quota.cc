@@ -12,7 +12,7 @@ namespace nodepool::drivers::openstack {
 
 namespace json = boost::json;
 using driver::QuotaInformation;
-using driver::statemachine::Instance;
+using driver::cloud::Instance;
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "driver/statemachine/adapter.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/openstack/cloud.h"
 
 namespace nodepool::drivers::openstack {
@@ -16,6 +16,6 @@ driver::QuotaInformation NeedOf(const Flavor& flavor, const OpenstackLabel& labe
 
 // All servers with what they use. One whose flavor is not known counts as an instance
 // without size (D-91).
-Task<std::vector<driver::statemachine::Instance>> ListMachines(Cloud& cloud);
+Task<std::vector<driver::cloud::Instance>> ListMachines(Cloud& cloud);
 
 }  // namespace nodepool::drivers::openstack

@@ -3,13 +3,13 @@
 #include <boost/beast/core/detail/base64.hpp>
 #include <boost/json/serialize.hpp>
 
-#include "driver/statemachine/metadata.h"
+#include "driver/cloud/metadata.h"
 #include "drivers/openstack/templates.h"
 
 namespace nodepool::drivers::openstack {
 
 namespace json = boost::json;
-using driver::statemachine::CreateParameters;
+using driver::cloud::CreateParameters;
 
 namespace {
 
@@ -82,7 +82,7 @@ json::object ServerBody(const CreateParameters& parameters, const ServerParts& p
 std::map<std::string, std::string> ServerMetadata(const CreateParameters& parameters,
                                                   const ServerParts& parts, const log::Logger& logger) {
   const OpenstackLabel& label = LabelOf(parameters);
-  const std::string& provider = parameters.metadata.at(driver::statemachine::kProviderKey);
+  const std::string& provider = parameters.metadata.at(driver::cloud::kProviderKey);
   std::map<std::string, std::string> metadata;
   metadata["groups"] = provider + "," + parts.image_name + "," + label.name.value;
   for (const auto& [key, value] : label.instance_properties) metadata[std::string(key)] = PropertyText(value);

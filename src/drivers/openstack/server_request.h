@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/logging.h"
-#include "driver/statemachine/adapter.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/openstack/openstack_config.h"
 
 namespace nodepool::drivers::openstack {
@@ -22,16 +22,16 @@ struct ServerParts {
   bool takes_auto_network = false;  // the service chooses a network when asked to
 };
 
-const OpenstackLabel& LabelOf(const driver::statemachine::CreateParameters& parameters);
+const OpenstackLabel& LabelOf(const driver::cloud::CreateParameters& parameters);
 
 // The member "server" of the request that makes a server (driver-openstack.md 7.3).
-boost::json::object ServerBody(const driver::statemachine::CreateParameters& parameters,
-                               const ServerParts& parts, std::map<std::string, std::string> metadata);
+boost::json::object ServerBody(const driver::cloud::CreateParameters& parameters, const ServerParts& parts,
+                               std::map<std::string, std::string> metadata);
 
 // The server's metadata: the properties of the label, those made from the request,
 // and who owns it (driver-openstack.md 7.2, 7.4, D-71). A template that cannot be filled is logged and
 // left out.
-std::map<std::string, std::string> ServerMetadata(const driver::statemachine::CreateParameters& parameters,
+std::map<std::string, std::string> ServerMetadata(const driver::cloud::CreateParameters& parameters,
                                                   const ServerParts& parts, const log::Logger& logger);
 
 }  // namespace nodepool::drivers::openstack

@@ -10,8 +10,8 @@
 
 #include "async/event.h"
 #include "base/logging.h"
+#include "driver/cloud/cloud_provider.h"
 #include "driver/provider.h"
-#include "driver/statemachine/provider.h"
 #include "drivers/static/slot_table.h"
 #include "drivers/static/static_config.h"
 
@@ -19,7 +19,7 @@ namespace nodepool::drivers {
 
 // How a static provider reaches its hosts.
 struct HostContact {
-  driver::statemachine::HostKeyScan scan;
+  driver::cloud::HostKeyScan scan;
   std::function<Task<boost::asio::ip::address>(std::string name)> resolve;
 };
 

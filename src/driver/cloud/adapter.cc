@@ -1,0 +1,45 @@
+#include "driver/cloud/adapter.h"
+
+namespace nodepool::driver::cloud {
+
+namespace {
+
+[[noreturn]] void ImagesNotSupported() {
+  throw Error(Verdict::kInvalid, "this driver does not support image uploads");
+}
+
+}  // namespace
+
+Task<QuotaInformation> Adapter::QuotaLimits() { co_return QuotaInformation::Limit({}); }
+
+QuotaInformation Adapter::QuotaForLabel(const LabelConfig&) { return QuotaInformation::OneInstance(); }
+
+Task<std::vector<std::optional<std::string>>> Adapter::AvailabilityZones() {
+  std::vector<std::optional<std::string>> zones(1);
+  co_return zones;
+}
+
+Readiness Adapter::LabelReady(const LabelConfig&) { return Readiness::kReady; }
+
+Task<std::string> Adapter::UploadImage(ImageUpload) {
+  ImagesNotSupported();
+  co_return std::string();
+}
+
+Task<> Adapter::DeleteImage(std::string) {
+  ImagesNotSupported();
+  co_return;
+}
+
+Task<std::vector<ListedImage>> Adapter::ListImages() {
+  throw Error(Verdict::kInvalid, "this driver cannot list images");
+  co_return std::vector<ListedImage>();
+}
+
+Task<std::optional<std::string>> Adapter::ConsoleLog(const LabelConfig&, boost::json::value) {
+  co_return std::nullopt;
+}
+
+Task<> Adapter::Stop() { co_return; }
+
+}  // namespace nodepool::driver::cloud

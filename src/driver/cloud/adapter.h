@@ -1,0 +1,163 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/task.h"
+#include "base/error.h"
+#include "base/logging.h"
+#include "driver/cloud_listing.h"
+#include "driver/image_upload.h"
+#include "driver/provider_config.h"
+#include "driver/quota_information.h"
+#include "model/node_request.h"
+
+namespace nodepool::driver::cloud {
+
+// How to connect to a machine, as far as that differs from what its image's configuration
+// says: each counts where it is set. A text may be set to none: the machine has none.
+struct ConnectionOverrides {
+  using Text = std::optional<std::string>;
+  std::optional<Text> username;
+  std::optional<Text> python_path;
+  std::optional<Text> shell_type;
+  std::optional<Text> connection_type;
+  // A port, or an object with access data that must never be logged. There is no host key
+  // to be scanned where it is an object.
+  std::optional<boost::json::value> connection_port;
+};
+
+// A cloud's machine as the framework sees it (drivers.md 5.2).
+struct Instance {
+  boost::json::value external_id;  // text or object
+  std::string name;                // in the cloud, for people
+  std::optional<std::string> interface_ip;
+  std::optional<std::string> public_ipv4;
+  std::optional<std::string> public_ipv6;
+  std::optional<std::string> private_ipv4;
+  std::optional<std::string> private_ipv6;
+  std::optional<std::string> cloud;
+  std::optional<std::string> az;
+  std::optional<std::string> region;
+  std::optional<std::string> host_id;
+  boost::json::value driver_data;
+  std::optional<std::int64_t> slot;
+  std::map<std::string, std::string> metadata;  // as given at creation; tells whose it is
+  QuotaInformation quota;
+  ConnectionOverrides connection;
+  std::optional<std::vector<std::string>> host_keys;
+  boost::json::value node_attributes;  // null, or an object the pool's attributes are laid over
+};
+
+// Anything in the cloud that may leak: a server, a port, an image ... (drivers.md 5.3).
+struct Resource {
+  std::string type;  // alphanumeric; part of a metric's name
+  std::string id;
+  std::map<std::string, std::string> metadata;
+  // It may have data when its node's machine is gone, as a volume: deleted only if this tree
+  // once had the node (D-99). What has an upload's marks needs no such word.
+  bool outlives_machine = false;
+  std::string plural_metric_name() const { return type + "s"; }
+};
+
+// A creation failed in a way that has a metric of its own (drivers.md 3). Any other
+// Error counts under what its verdict and the step tell.
+class LaunchError : public Error {
+ public:
+  enum class Kind {
+    kCapacity,  // the cloud has no machine of that size free
+    kStatus,    // the machine went into an error state
+    kNetwork,   // no usable address
+  };
+  LaunchError(Kind kind, std::string message) : Error(Verdict::kFail, std::move(message)), kind_(kind) {}
+  Kind kind() const { return kind_; }
+
+ private:
+  Kind kind_;
+};
+
+// Where the adapter reports about one creation or deletion in progress.
+class MachineReport {
+ public:
+  virtual ~MachineReport() = default;
+
+  // What is being waited for, in words, e.g. "creating server". Shown to people.
+  virtual void SetState(std::string state) = 0;
+
+  // The cloud has given the machine its id. Await it at once: when it returns the id
+  // is stored, and whatever happens next the machine can be found and deleted.
+  virtual Task<> SetExternalId(boost::json::value id) = 0;
+
+  virtual const log::Logger& logger() const = 0;
+  virtual int attempt() const = 0;  // 1 for the first
+};
+
+// Everything a creation needs.
+struct CreateParameters {
+  std::string hostname;  // "np<node id>": the machine's name in the cloud
+  std::shared_ptr<const LabelConfig> label;
+  std::shared_ptr<const PoolConfig> pool;
+  std::optional<std::string> image_external_id;  // of the upload; none: the label's cloud image
+  // To be stored with the machine and to come back in ListInstances/ListResources.
+  std::map<std::string, std::string> metadata;
+  RequestId request_id;
+  NodeRequest request;
+  std::optional<std::string> az;  // zone chosen for the request
+};
+
+// What a cloud's author writes: the calls to the cloud. None may block the loop.
+// Faults are mapped to verdicts here, with the cloud's own words kept: kQuota,
+// kNotFound, kRateLimited, kInvalid, anything else.
+class Adapter {
+ public:
+  virtual ~Adapter() = default;
+
+  // Creates a machine and ends when it is usable. Told to stop (kCancelled) it ends
+  // soon; what it made is deleted later through the stored external id.
+  virtual Task<Instance> Create(MachineReport& machine, CreateParameters parameters) = 0;
+
+  // Deletes the machine and ends when it is gone. An id that no longer exists is
+  // success (or kNotFound). Called again after an error; must be idempotent.
+  virtual Task<> Delete(MachineReport& machine, boost::json::value external_id) = 0;
+
+  // All machines visible to the account, others' too; for quota.
+  virtual Task<std::vector<Instance>> ListInstances() = 0;
+  // All kinds of resources, with metadata; for leak detection. Once a minute.
+  virtual Task<std::vector<Resource>> ListResources() = 0;
+  virtual Task<> DeleteResource(Resource resource) = 0;
+
+  // The account's limits; default: unlimited.
+  virtual Task<QuotaInformation> QuotaLimits();
+  // What one node needs; default: one instance. Error(kInvalid): never possible.
+  virtual QuotaInformation QuotaForLabel(const LabelConfig& label);
+  // Zones to choose from when the pool names none; default: one unnamed zone.
+  virtual Task<std::vector<std::optional<std::string>>> AvailabilityZones();
+  // Whether the label's cloud image exists; default: yes. Who answers kUnknown calls
+  // ProviderEnvironment::capacity_changed once it is known.
+  virtual Readiness LabelReady(const LabelConfig& label);
+
+  // For drivers that manage images. Default: Error(kInvalid) "not supported".
+  using ImageUpload = ImageUploadParameters;
+  // Ends with the image's external id when machines can be made from it. Failing or
+  // told to stop (kCancelled) it removes what it made, as far as the cloud allows.
+  virtual Task<std::string> UploadImage(ImageUpload upload);
+  // An image that no longer exists is success (or kNotFound).
+  virtual Task<> DeleteImage(std::string external_id);
+  // Those that some Nodepool made, for people to look at.
+  virtual Task<std::vector<ListedImage>> ListImages();
+
+  // For diagnosis of failed key scans; default: none.
+  virtual Task<std::optional<std::string>> ConsoleLog(const LabelConfig& label,
+                                                      boost::json::value external_id);
+  virtual void NotifyNodescanFailure(const LabelConfig& /*label*/,
+                                     const boost::json::value& /*external_id*/) {}
+
+  // Ends the adapter's background work.
+  virtual Task<> Stop();
+};
+
+}  // namespace nodepool::driver::cloud

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+
+#include "driver/cloud/adapter.h"
+#include "driver/driver.h"
+
+namespace nodepool::driver::cloud {
+
+// A driver that consists of an adapter: what a cloud's author derives from. The rest of
+// the provider is the framework's (provider.h); host keys are read over the network.
+class CloudDriver : public driver::Driver {
+ public:
+  // The adapter of one provider; `config` is what LoadProviderConfig made of it, and
+  // everything in `environment` outlives the adapter. Called on the loop: it may not
+  // block. An Error means that the provider cannot be used now.
+  virtual std::unique_ptr<Adapter> CreateAdapter(const ProviderEnvironment& environment,
+                                                 std::shared_ptr<const ProviderConfig> config) = 0;
+
+  std::unique_ptr<Provider> CreateProvider(ProviderEnvironment environment,
+                                           std::shared_ptr<const ProviderConfig> config) override;
+};
+
+}  // namespace nodepool::driver::cloud

@@ -1,0 +1,176 @@
+#include "driver/cloud/cloud_provider.h"
+
+#include <set>
+
+#include "async/deadline.h"
+#include "driver/cloud/leak_cleanup.h"
+#include "driver/cloud/metadata.h"
+#include "driver/cloud/progress.h"
+#include "driver/cloud/provider_parts.h"
+#include "driver/cloud/request_handler.h"
+
+namespace nodepool::driver::cloud {
+
+namespace {
+
+constexpr Duration kDeleteLimit = std::chrono::seconds(600);
+
+class CloudProvider : public Provider {
+ public:
+  CloudProvider(ProviderEnvironment environment, std::shared_ptr<const ProviderConfig> config,
+                std::unique_ptr<Adapter> adapter, HostKeyScan scan)
+      : context_(std::move(environment), std::move(config), std::move(adapter), std::move(scan)),
+        leaks_(context_.environment, *context_.adapter, *context_.config) {}
+
+  const ProviderConfig& config() const override { return *context_.config; }
+
+  Task<> Start() override {
+    FollowImages();
+    context_.background.Spawn("quota of " + context_.config->name.str(), context_.quota.Run());
+    co_await context_.quota.WaitForFirstTry();
+  }
+
+  Task<> Stop() override {
+    image_watch_.Reset();
+    co_await context_.WaitIdle();
+    co_await context_.background.Stop();
+    co_await context_.adapter->Stop();
+  }
+
+  Readiness LabelReady(const LabelConfig& label) override {
+    if (context_.needs.IsInError(label)) return Readiness::kNotReady;
+    if (label.diskimage) return context_.Image(label) ? Readiness::kReady : Readiness::kNotReady;
+    return context_.adapter->LabelReady(label);
+  }
+
+  QuotaInformation AvailableQuota() override { return context_.quota.available(); }
+  QuotaInformation QuotaForLabel(const LabelConfig& label) override { return context_.needs.For(label); }
+  void InvalidateQuota() override { context_.quota.Invalidate(); }
+
+  std::unique_ptr<NodeRequestHandler> RequestHandler(std::shared_ptr<const PoolConfig> pool,
+                                                     const store::StoredRequest& request) override {
+    return std::make_unique<cloud::RequestHandler>(context_, std::move(pool), request);
+  }
+
+  Task<> DeleteResources(const NodeId& id, const Node& node) override {
+    return DeleteMachine(id, node.external_id);
+  }
+
+  Task<std::string> UploadImage(ImageUploadParameters upload) override {
+    ProviderParts::Work in_use(context_);
+    upload.metadata[kProviderKey] = context_.config->name.str();
+    SteadyTime deadline = context_.loop().SteadyNow() + upload.timeout;
+    Task<std::string> work = context_.adapter->UploadImage(std::move(upload));
+    co_return co_await WithDeadline(context_.loop(), deadline, "uploading the image", std::move(work));
+  }
+
+  Task<> DeleteImage(std::string external_id) override {
+    ProviderParts::Work work(context_);
+    SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
+    std::exception_ptr error;
+    try {
+      co_await WithDeadline(context_.loop(), deadline, "deleting the image",
+                            context_.adapter->DeleteImage(std::move(external_id)));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+  }
+
+  Task<std::vector<ListedMachine>> ListMachines() override {
+    ProviderParts::Work work(context_);
+    std::vector<Instance> instances = co_await context_.adapter->ListInstances();
+    std::vector<ListedMachine> machines;
+    for (Instance& instance : instances) {
+      ListedMachine machine;
+      machine.name = std::move(instance.name);
+      if (instance.external_id.is_string()) machine.id = std::string(instance.external_id.as_string());
+      machine.address = instance.public_ipv4.value_or("");
+      machine.metadata = std::move(instance.metadata);
+      machines.push_back(std::move(machine));
+    }
+    co_return machines;
+  }
+
+  Task<std::vector<ListedImage>> ListImages() override {
+    ProviderParts::Work work(context_);
+    std::vector<ListedImage> images = co_await context_.adapter->ListImages();
+    co_return images;
+  }
+
+  Task<> CleanupLeakedResources() override {
+    ProviderParts::Work work(context_);
+    NoticeLabels();
+    bool has_deleted = co_await leaks_.Run();
+    if (has_deleted) context_.quota.Invalidate();
+  }
+
+ private:
+  // No event tells that an image appeared in the cloud, or vanished, or that a size
+  // that was unknown is known now.
+  void NoticeLabels() {
+    std::set<const LabelConfig*> ready;
+    for (const auto& [pool_name, pool] : context_.config->pools) {
+      for (const auto& [name, label] : pool->labels) {
+        if (LabelReady(*label) == Readiness::kReady && IsNeedKnown(*label)) ready.insert(label.get());
+      }
+    }
+    if (std::exchange(ready_labels_, ready) != ready) context_.environment.capacity_changed();
+  }
+
+  bool IsNeedKnown(const LabelConfig& label) {
+    try {
+      context_.needs.For(label);
+    } catch (const Error&) {
+      return false;
+    }
+    return true;
+  }
+
+  // An image that gets its first upload makes waiting requests possible.
+  void FollowImages() {
+    std::set<ImageName> images;
+    for (const auto& [name, pool] : context_.config->pools) {
+      for (const auto& [label_name, label] : pool->labels) {
+        if (label->diskimage) images.insert(*label->diskimage);
+      }
+    }
+    auto on_change = [this, images = std::move(images)](const ImageName& image) {
+      if (images.contains(image)) context_.environment.capacity_changed();
+    };
+    image_watch_ = context_.environment.images.OnChange(std::move(on_change));
+  }
+
+  Task<> DeleteMachine(NodeId id, boost::json::value external_id) {
+    ProviderParts::Work work(context_);
+    bool is_empty = external_id.is_null() || (external_id.is_string() && external_id.as_string().empty());
+    if (is_empty) co_return;
+    log::Logger logger("nodepool.StateMachineNodeDeleter." + context_.config->name.value);
+    Progress machine(logger.About({"", "", id.str()}), 1);
+    SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
+    std::exception_ptr error;
+    try {
+      co_await WithDeadline(context_.loop(), deadline, "deleting the machine",
+                            context_.adapter->Delete(machine, std::move(external_id)));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+  }
+
+  ProviderParts context_;
+  LeakCleanup leaks_;
+  std::set<const LabelConfig*> ready_labels_;  // at the last look
+  Subscription image_watch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> MakeCloudProvider(ProviderEnvironment environment,
+                                            std::shared_ptr<const ProviderConfig> config,
+                                            std::unique_ptr<Adapter> adapter, HostKeyScan scan) {
+  return std::make_unique<CloudProvider>(std::move(environment), std::move(config), std::move(adapter),
+                                         std::move(scan));
+}
+
+}  // namespace nodepool::driver::cloud

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "driver/cloud/adapter.h"
+#include "driver/provider.h"
+
+namespace nodepool::driver::cloud {
+
+// Looks at a machine from outside and returns its host keys ("<type> <base64>"),
+// or throws kTimedOut when it did not answer by the deadline. `wants_keys` false: only
+// waits until the port accepts connections.
+using HostKeyScan = std::function<Task<std::vector<std::string>>(std::string host, int port, bool wants_keys,
+                                                                 SteadyTime deadline)>;
+
+// The provider around an adapter: launches with attempts and time-outs, deletion,
+// quota with a cache, leak detection, zones (drivers.md 5). All cloud drivers are
+// this provider with an adapter of their own.
+std::unique_ptr<Provider> MakeCloudProvider(ProviderEnvironment environment,
+                                            std::shared_ptr<const ProviderConfig> config,
+                                            std::unique_ptr<Adapter> adapter, HostKeyScan scan);
+
+}  // namespace nodepool::driver::cloud

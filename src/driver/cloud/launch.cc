@@ -1,0 +1,281 @@
+#include "driver/cloud/launch.h"
+
+#include "async/backoff.h"
+#include "async/deadline.h"
+#include "async/shield.h"
+#include "base/text.h"
+#include "driver/cloud/check_instance.h"
+#include "driver/cloud/metadata.h"
+#include "driver/cloud/node_record.h"
+#include "driver/cloud/progress.h"
+
+namespace nodepool::driver::cloud {
+
+namespace {
+
+constexpr Duration kConsoleLimit = std::chrono::seconds(30);
+constexpr std::size_t kConsoleLineLimit = 400;
+constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::seconds(30)};
+
+Task<> WriteRecord(store::LockedNode& node, std::function<store::Change(Node&)> change, bool& is_lost) {
+  bool is_written = false;
+  std::exception_ptr error;
+  try {
+    is_written = co_await node.Update(std::move(change));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) {
+    is_lost = VerdictOf(error) == Verdict::kNotFound;
+    std::rethrow_exception(error);
+  }
+  is_lost = !is_written && node.record().state != NodeState::kBuilding;
+  if (is_lost)
+    throw Error(Verdict::kConflict, "the record of the node was changed while it was being launched");
+}
+
+std::shared_ptr<const LabelConfig> FindLabel(const PoolConfig& pool, const Node& record) {
+  auto found = record.type.empty() ? pool.labels.end() : pool.labels.find(record.type.front());
+  return found == pool.labels.end() ? nullptr : found->second;
+}
+
+bool IsSsh(const Node& record) {
+  return record.connection_type == "ssh" || record.connection_type == "network_cli";
+}
+
+std::string KindName(LaunchError::Kind kind) {
+  switch (kind) {
+    case LaunchError::Kind::kCapacity:
+      return "error.capacity";
+    case LaunchError::Kind::kStatus:
+      return "error.status";
+    case LaunchError::Kind::kNetwork:
+      return "error.network";
+  }
+  return "error.unknown";
+}
+
+}  // namespace
+
+Launch::Launch(ProviderParts& context, std::shared_ptr<const PoolConfig> pool, store::StoredRequest request,
+               std::optional<std::string> az, store::LockedNode& node)
+    : context_(context),
+      pool_(std::move(pool)),
+      label_(FindLabel(*pool_, node.record())),
+      request_(std::move(request)),
+      az_(std::move(az)),
+      node_(node),
+      logger_(log::Logger("nodepool.StateMachineNodeLauncher." + context.config->name.value)
+                  .About({request_.record.event_id.value_or(""), request_.id.str(), node.id().str()})) {}
+
+Task<> Launch::Run() {
+  started_ = context_.loop().SteadyNow();
+  Backoff pauses(kPauses, context_.environment.random);
+  const int attempts = std::max(1, context_.config->launch_retries);
+  while (true) {
+    ++attempt_;
+    step_ = Step::kPrepare;
+    SteadyTime deadline = context_.loop().SteadyNow() + context_.config->launch_timeout;
+    std::exception_ptr error;
+    bool is_timed_out = false;
+    try {
+      is_timed_out = !co_await EndsBy(context_.loop(), deadline, "the launch", Attempt());
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (is_timed_out) error = std::make_exception_ptr(Error(Verdict::kTimedOut, "the launch timed out"));
+    if (!error) co_return Report("ready");
+
+    Verdict verdict = VerdictOf(error);
+    // Whose session is lost is told to stop as well.
+    if (verdict == Verdict::kCancelled && !node_.is_held()) Report("error.zksession");
+    if (verdict == Verdict::kCancelled) std::rethrow_exception(error);
+    Report(is_timed_out ? "error.servercreatetimeout" : ResultOf(error));
+    if (verdict == Verdict::kQuota) context_.quota.Invalidate();
+    bool is_final = IsFinal(verdict) || attempt_ >= attempts;
+    logger_.Warning("Launch attempt {} of {} in provider {} failed{}: {}", attempt_, attempts,
+                    context_.config->name, is_final ? "" : "; the next one follows", MessageOf(error));
+    if (step_ == Step::kScan && !IsFinal(verdict)) co_await DiagnoseFailedScan();
+    if (is_final) std::rethrow_exception(error);
+    if (verdict == Verdict::kRateLimited) co_await context_.loop().SleepFor(pauses.Next());
+  }
+}
+
+bool Launch::IsFinal(Verdict verdict) const {
+  if (verdict == Verdict::kQuota || verdict == Verdict::kLostSession || is_record_lost_) return true;
+  // Nothing was tried yet, and nothing will be different a moment later.
+  return step_ == Step::kPrepare && verdict == Verdict::kInvalid;
+}
+
+Task<> Launch::Attempt() {
+  if (label_ == nullptr) {
+    throw Error(Verdict::kInvalid, "pool " + pool_->name.str() + " has no such label any more");
+  }
+  co_await DeletePreviousMachine();
+  std::optional<std::string> image = co_await Prepare();
+  step_ = Step::kCreate;
+  Instance instance = co_await Create(std::move(image));
+  co_await Finish(std::move(instance));
+}
+
+// Two machines of one node never live at the same time (D-92).
+Task<> Launch::DeletePreviousMachine() {
+  boost::json::value id = node_.record().external_id;
+  if (id.is_null()) co_return;
+  Backoff pauses(kPauses, context_.environment.random);
+  while (true) {
+    std::exception_ptr error;
+    try {
+      Progress machine(logger_, attempt_);
+      co_await context_.adapter->Delete(machine, id);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!error || VerdictOf(error) == Verdict::kNotFound) co_return;
+    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    logger_.Warning("The machine of the failed attempt could not be deleted yet: {}", MessageOf(error));
+    co_await context_.loop().SleepFor(pauses.Next());
+  }
+}
+
+// Nothing is written when the record was created with these fields already.
+Task<std::optional<std::string>> Launch::Prepare() {
+  Node wanted = node_.record();
+  std::optional<std::string> image = FillBeforeLaunch(context_, *label_, wanted);
+  auto change = [&wanted](Node& record) {
+    bool is_same = record.external_id.is_null() && record.image_id == wanted.image_id &&
+                   record.resources == wanted.resources && record.username == wanted.username &&
+                   record.connection_type == wanted.connection_type &&
+                   record.connection_port == wanted.connection_port &&
+                   record.python_path == wanted.python_path && record.shell_type == wanted.shell_type;
+    if (is_same || record.state != NodeState::kBuilding) return store::Change::kSkip;
+    record.external_id = nullptr;
+    record.image_id = wanted.image_id;
+    record.resources = wanted.resources;
+    record.username = wanted.username;
+    record.connection_type = wanted.connection_type;
+    record.connection_port = wanted.connection_port;
+    record.python_path = wanted.python_path;
+    record.shell_type = wanted.shell_type;
+    return store::Change::kWrite;
+  };
+  co_await Write(change);
+  co_return image;
+}
+
+Task<Instance> Launch::Create(std::optional<std::string> image_external_id) {
+  CreateParameters parameters;
+  parameters.hostname = "np" + node_.id().str();
+  parameters.label = label_;
+  parameters.pool = pool_;
+  parameters.image_external_id = std::move(image_external_id);
+  parameters.metadata = MetadataOf(node_.id(), pool_->name, context_.config->name);
+  parameters.request_id = request_.id;
+  parameters.request = request_.record;
+  parameters.az = az_;
+  Progress machine(logger_, attempt_,
+                   [this](boost::json::value id) { return StoreExternalId(std::move(id)); });
+  Instance instance = co_await context_.adapter->Create(machine, std::move(parameters));
+  CheckInstance(instance);
+  co_return instance;
+}
+
+Task<> Launch::StoreExternalId(boost::json::value id) {
+  auto change = [&id](Node& record) {
+    if (record.state != NodeState::kBuilding || record.external_id == id) return store::Change::kSkip;
+    record.external_id = id;
+    return store::Change::kWrite;
+  };
+  co_await Write(change);
+}
+
+Task<> Launch::Finish(Instance instance) {
+  bool is_ready = !WantsScan(instance);
+  auto fill = [this, &instance, is_ready](Node& record) {
+    if (record.state != NodeState::kBuilding) return store::Change::kSkip;
+    FillFromInstance(instance, *pool_, record);
+    if (is_ready) record.SetState(NodeState::kReady, context_.loop().Now());
+    return store::Change::kWrite;
+  };
+  co_await Write(fill);
+  if (is_ready) co_return;
+
+  step_ = Step::kScan;
+  std::vector<std::string> keys = co_await Scan();
+  auto finish = [this, &keys](Node& record) {
+    if (record.state != NodeState::kBuilding) return store::Change::kSkip;
+    if (!keys.empty()) record.host_keys = keys;
+    record.SetState(NodeState::kReady, context_.loop().Now());
+    return store::Change::kWrite;
+  };
+  co_await Write(finish);
+}
+
+bool Launch::WantsScan(const Instance& instance) const {
+  bool has_port = !instance.connection.connection_port || !instance.connection.connection_port->is_object();
+  return context_.scan && label_->host_key_checking && has_port;
+}
+
+Task<std::vector<std::string>> Launch::Scan() {
+  const Node& record = node_.record();
+  std::string host = record.interface_ip.value_or("");
+  if (host.empty()) {
+    throw Error(Verdict::kFail, "the machine has no address at which its host keys could be read");
+  }
+  int port = static_cast<int>(record.connection_port.integer().value_or(22));
+  SteadyTime deadline = context_.loop().SteadyNow() + context_.config->boot_timeout;
+  std::vector<std::string> keys = co_await context_.scan(std::move(host), port, IsSsh(record), deadline);
+  co_return keys;
+}
+
+Task<> Launch::DiagnoseFailedScan() {
+  const boost::json::value id = node_.record().external_id;
+  context_.adapter->NotifyNodescanFailure(*label_, id);
+  SteadyTime limit = context_.loop().SteadyNow() + kConsoleLimit;
+  std::optional<std::string> console;
+  std::exception_ptr error;
+  try {
+    console = co_await WithDeadline(context_.loop(), limit, "reading the console",
+                                    context_.adapter->ConsoleLog(*label_, id));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  if (error) logger_.Warning("The console of the machine could not be read: {}", MessageOf(error));
+  if (!console) co_return;
+  logger_.Info("Console of the machine whose host keys could not be read:");
+  for (const std::string& line : Split(*console, '\n')) logger_.Info("{}", Excerpt(line, kConsoleLineLimit));
+}
+
+Task<> Launch::Write(std::function<store::Change(Node&)> change) {
+  co_await Shielded(WriteRecord(node_, std::move(change), is_record_lost_));
+}
+
+std::string Launch::ResultOf(const std::exception_ptr& error) const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const LaunchError& fault) {
+    return KindName(fault.kind());
+  } catch (...) {
+  }
+  Verdict verdict = VerdictOf(error);
+  if (verdict == Verdict::kQuota) return "error.quota";
+  if (verdict == Verdict::kLostSession) return "error.zksession";
+  if (step_ == Step::kScan) return "error.keyscan";
+  if (step_ == Step::kPrepare) return "error.nodepool";
+  return "error.unknown";
+}
+
+void Launch::Report(std::string result) {
+  if (context_.environment.observer == nullptr) return;
+  LaunchOutcome outcome;
+  outcome.provider = context_.config->name;
+  outcome.node = node_.id();
+  outcome.az = node_.record().az;
+  outcome.requestor = request_.record.requestor;
+  outcome.result = std::move(result);
+  outcome.duration = context_.loop().SteadyNow() - started_;
+  context_.environment.observer->LaunchAttemptEnded(outcome);
+}
+
+}  // namespace nodepool::driver::cloud

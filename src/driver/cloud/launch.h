@@ -1,0 +1,66 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/logging.h"
+#include "driver/cloud/provider_parts.h"
+
+namespace nodepool::driver::cloud {
+
+// One node on its way to `ready`, over as many attempts as the provider allows
+// (drivers.md 5.4). What a watcher of the record sees, in this order: image fields,
+// external_id, addresses, `ready` with host keys.
+//
+// What a crash leaves behind: before external_id is stored, a machine that leak
+// cleanup finds by its metadata; after it, a record in `building` without a lock,
+// whose deletion removes the machine.
+class Launch {
+ public:
+  // `node` is locked and outlives the launch.
+  Launch(ProviderParts& context, std::shared_ptr<const PoolConfig> pool, store::StoredRequest request,
+         std::optional<std::string> az, store::LockedNode& node);
+
+  // As NodeRequestHandler::Launch.
+  Task<> Run();
+
+ private:
+  // The part of an attempt that failed decides about what follows.
+  enum class Step { kPrepare, kCreate, kScan };
+
+  Task<> Attempt();
+  Task<> DeletePreviousMachine();
+  Task<std::optional<std::string>> Prepare();
+  Task<Instance> Create(std::optional<std::string> image_external_id);
+  Task<> Finish(Instance instance);
+  Task<std::vector<std::string>> Scan();
+  Task<> DiagnoseFailedScan();
+
+  bool WantsScan(const Instance& instance) const;
+  bool IsFinal(Verdict verdict) const;
+  std::string ResultOf(const std::exception_ptr& error) const;
+  void Report(std::string result);
+
+  // Writes the record to the end, also when the launch is told to stop meanwhile.
+  // kConflict when the node is not `building` any more.
+  Task<> Write(std::function<store::Change(Node&)> change);
+  Task<> StoreExternalId(boost::json::value id);
+
+  ProviderParts& context_;
+  std::shared_ptr<const PoolConfig> pool_;
+  std::shared_ptr<const LabelConfig> label_;
+  store::StoredRequest request_;
+  std::optional<std::string> az_;
+  store::LockedNode& node_;
+  log::Logger logger_;
+
+  int attempt_ = 0;
+  Step step_ = Step::kPrepare;
+  bool is_record_lost_ = false;  // gone, or somebody changed its state
+  SteadyTime started_{};
+};
+
+}  // namespace nodepool::driver::cloud

@@ -1,0 +1,81 @@
+#include "driver/cloud/leak_suspects.h"
+
+#include <set>
+
+namespace nodepool::driver::cloud {
+
+namespace {
+
+using NodeAndType = std::pair<NodeId, std::string>;
+
+std::string UploadName(const BuildId& build, const UploadId& upload) {
+  return build.str() + "-" + upload.str();
+}
+
+struct Uploads {
+  std::set<std::string> names;
+  std::set<std::string> images;  // their external ids
+};
+
+Uploads UploadsOf(const store::ImageCache& cache, const ProviderName& provider) {
+  Uploads uploads;
+  for (const auto& [key, upload] : cache.uploads()) {
+    if (key.provider != provider) continue;
+    uploads.names.insert(UploadName(key.build.build, key.upload));
+    if (upload.record.external_id) uploads.images.insert(*upload.record.external_id);
+  }
+  return uploads;
+}
+
+// The current machines of living nodes that the list shows.
+std::set<NodeAndType> CurrentMachines(const std::vector<Resource>& resources, const store::NodeCache& nodes) {
+  std::set<NodeAndType> current;
+  for (const Resource& resource : resources) {
+    Owner owner = OwnerOf(resource.metadata);
+    const store::StoredNode* node = owner.node ? nodes.Find(*owner.node) : nullptr;
+    if (node == nullptr || !node->record.external_id.is_string()) continue;
+    if (std::string_view(node->record.external_id.as_string()) == resource.id) {
+      current.emplace(*owner.node, resource.type);
+    }
+  }
+  return current;
+}
+
+// The record that a node's resource lacks; empty: none.
+std::string MissingNode(const Resource& resource, const Owner& owner, const ProviderName& provider,
+                        const store::NodeCache& nodes, const std::set<NodeAndType>& current) {
+  const store::StoredNode* node = nodes.Find(*owner.node);
+  if (node == nullptr || node->record.provider != provider) return "node " + owner.node->str();
+  bool is_another = current.contains({*owner.node, resource.type}) &&
+                    node->record.external_id != boost::json::value(resource.id);
+  return is_another ? "node " + owner.node->str() + " with this machine" : "";
+}
+
+// A later upload may have found the image of an earlier one, with the same contents.
+std::string MissingUpload(const Resource& resource, const Owner& owner, const Uploads& uploads) {
+  std::string name = UploadName(*owner.build, *owner.upload);
+  bool is_known = uploads.images.contains(resource.id) || uploads.names.contains(name);
+  return is_known ? "" : "upload " + name;
+}
+
+}  // namespace
+
+bool IsUploaded(const Owner& owner) { return !owner.node && owner.build && owner.upload; }
+
+std::vector<Suspect> FindSuspects(const std::vector<Resource>& resources, const ProviderName& provider,
+                                  const store::NodeCache& nodes, const store::ImageCache& images) {
+  Uploads uploads = UploadsOf(images, provider);
+  std::set<NodeAndType> current = CurrentMachines(resources, nodes);
+  std::vector<Suspect> suspects;
+  for (const Resource& resource : resources) {
+    Owner owner = OwnerOf(resource.metadata);
+    if (owner.provider != provider.str()) continue;
+    std::string missing;
+    if (owner.node) missing = MissingNode(resource, owner, provider, nodes, current);
+    if (IsUploaded(owner)) missing = MissingUpload(resource, owner, uploads);
+    if (!missing.empty()) suspects.push_back({resource, std::move(owner), std::move(missing)});
+  }
+  return suspects;
+}
+
+}  // namespace nodepool::driver::cloud

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "driver/cloud/adapter.h"
+#include "driver/cloud/provider_parts.h"
+#include "driver/provider_config.h"
+#include "model/node.h"
+
+namespace nodepool::driver::cloud {
+
+// Which field of a node's record comes from where (launcher.md 17).
+
+// What is known before anything is made: image, connection, resources. Returns the
+// image's id in the cloud; none for a cloud image. Throws Error(kInvalid) when the
+// label has no image that could be booted, or can never work.
+std::optional<std::string> FillBeforeLaunch(ProviderParts& context, const LabelConfig& label, Node& record);
+
+// What the cloud told about the machine.
+void FillFromInstance(const Instance& instance, const PoolConfig& pool, Node& record);
+
+}  // namespace nodepool::driver::cloud

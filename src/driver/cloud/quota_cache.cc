@@ -1,0 +1,116 @@
+#include "driver/cloud/quota_cache.h"
+
+#include "async/backoff.h"
+#include "async/deadline.h"
+#include "driver/cloud/metadata.h"
+
+namespace nodepool::driver::cloud {
+
+namespace {
+
+constexpr Duration kMaxAge = std::chrono::seconds(300);
+constexpr Duration kMinAge = std::chrono::seconds(1);  // however often it is invalidated
+constexpr Duration kReadLimit = std::chrono::seconds(120);
+constexpr Duration kFirstTryLimit = std::chrono::seconds(30);
+constexpr Duration kLabelProbeInterval = std::chrono::minutes(5);
+constexpr Backoff::Settings kRetryPauses{std::chrono::seconds(1), std::chrono::seconds(60)};
+
+}  // namespace
+
+QuotaCache::QuotaCache(Loop& loop, Random& random, Adapter& adapter, ProviderName provider,
+                       const store::NodeCache& nodes, std::function<void()> changed)
+    : loop_(loop),
+      random_(random),
+      adapter_(adapter),
+      provider_(std::move(provider)),
+      nodes_(nodes),
+      changed_(std::move(changed)) {}
+
+Task<> QuotaCache::Run() {
+  Backoff pauses(kRetryPauses, random_);
+  while (true) {
+    invalidated_.Reset();
+    std::exception_ptr error;
+    try {
+      co_await Refresh();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    tried_.Set();
+    if (error) {
+      Duration pause = pauses.Next();
+      logger_.Warning("The quota of provider {} could not be read; the last known one stays in use: {}",
+                      provider_, MessageOf(error));
+      co_await loop_.SleepFor(pause);
+    } else {
+      pauses.Reset();
+      co_await loop_.SleepFor(kMinAge);
+      co_await WaitForInvalidation();
+    }
+  }
+}
+
+Task<> QuotaCache::WaitForFirstTry() {
+  SteadyTime deadline = loop_.SteadyNow() + kFirstTryLimit;
+  bool is_tried = co_await EndsBy(loop_, deadline, "the first look at the quota", tried_.Wait());
+  if (!is_tried) {
+    logger_.Warning("Provider {} has not told its quota yet; it counts as unlimited until it does",
+                    provider_);
+  }
+}
+
+Task<> QuotaCache::WaitForInvalidation() {
+  SteadyTime deadline = loop_.SteadyNow() + kMaxAge;
+  co_await EndsBy(loop_, deadline, "a reason to read the quota again", invalidated_.Wait());
+}
+
+Task<> QuotaCache::Refresh() {
+  SteadyTime deadline = loop_.SteadyNow() + kReadLimit;
+  QuotaInformation fresh = co_await WithDeadline(loop_, deadline, "reading the quota", Read());
+  if (fresh.resources() == available_.resources()) co_return;
+  available_ = std::move(fresh);
+  changed_();
+}
+
+Task<QuotaInformation> QuotaCache::Read() {
+  QuotaInformation available = co_await adapter_.QuotaLimits();
+  std::vector<Instance> instances = co_await adapter_.ListInstances();
+  for (const Instance& instance : instances) {
+    if (!IsOurs(instance)) available.Subtract(instance.quota);
+  }
+  co_return available;
+}
+
+bool QuotaCache::IsOurs(const Instance& instance) const {
+  auto owner = OwnerOf(instance.metadata);
+  if (owner.provider != provider_.str() || !owner.node) return false;
+  // Before the cache is complete an unknown node is no news.
+  return nodes_.Find(*owner.node) != nullptr || !nodes_.synced();
+}
+
+LabelNeeds::LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed)
+    : group_(group), adapter_(adapter), changed_(std::move(changed)) {}
+
+const QuotaInformation& LabelNeeds::For(const LabelConfig& label) {
+  if (auto known = needs_.find(&label); known != needs_.end()) return known->second;
+  if (auto failed = errors_.find(&label); failed != errors_.end()) throw failed->second;
+  try {
+    return needs_.emplace(&label, adapter_.QuotaForLabel(label)).first->second;
+  } catch (const Error& error) {
+    if (error.verdict() != Verdict::kInvalid) throw;
+    logger_.Error("Label {} is unavailable until its configuration or the cloud is mended: {}", label.name,
+                  error.message());
+    errors_.emplace(&label, error);
+    group_.Spawn("probe label " + label.name.str(), ForgetErrorLater(&label));
+    throw;
+  }
+}
+
+Task<> LabelNeeds::ForgetErrorLater(const LabelConfig* label) {
+  co_await group_.loop().SleepFor(kLabelProbeInterval);
+  errors_.erase(label);
+  changed_();
+}
+
+}  // namespace nodepool::driver::cloud

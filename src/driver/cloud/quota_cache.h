@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "driver/cloud/adapter.h"
+#include "driver/provider.h"
+
+namespace nodepool::driver::cloud {
+
+// What the provider offers us: the cloud's limits less what machines use that are
+// not ours, leaked ones among them (drivers.md 2.2, 5.11). Read in the background
+// every 300 s and whenever it was invalidated; a value once read stays until a
+// newer one was read.
+class QuotaCache {
+ public:
+  // `changed` is called after a read that gave another value.
+  QuotaCache(Loop& loop, Random& random, Adapter& adapter, ProviderName provider,
+             const store::NodeCache& nodes, std::function<void()> changed);
+
+  // Unlimited until first known.
+  const QuotaInformation& available() const { return available_; }
+  void Invalidate() { invalidated_.Set(); }
+
+  // Reads until it is told to stop.
+  Task<> Run();
+  // Ends when the cloud was asked once, with or without success, or after 30 s.
+  Task<> WaitForFirstTry();
+
+ private:
+  Task<> Refresh();
+  Task<QuotaInformation> Read();
+  bool IsOurs(const Instance& instance) const;
+  Task<> WaitForInvalidation();
+
+  Loop& loop_;
+  Random& random_;
+  Adapter& adapter_;
+  ProviderName provider_;
+  const store::NodeCache& nodes_;
+  std::function<void()> changed_;
+  log::Logger logger_{"nodepool.StateMachineProvider." + provider_.value};
+  QuotaInformation available_ = QuotaInformation::Limit({});
+  Event invalidated_{"the quota to be doubted"};
+  Event tried_{"the cloud's quota"};
+};
+
+// What one node of a label needs, asked once for each label. A label that can never
+// work is in error: it is refused for 5 minutes, then probed again (D-26).
+class LabelNeeds {
+ public:
+  // `changed` is called when a label in error may be probed again.
+  LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed);
+
+  // Error(kInvalid) while the label is in error; other errors are not remembered.
+  const QuotaInformation& For(const LabelConfig& label);
+  bool IsInError(const LabelConfig& label) const { return errors_.contains(&label); }
+
+ private:
+  Task<> ForgetErrorLater(const LabelConfig* label);
+
+  TaskGroup& group_;
+  Adapter& adapter_;
+  std::function<void()> changed_;
+  log::Logger logger_{"nodepool.StateMachineHandler"};
+  // Labels live as long as the provider's configuration, hence longer than this.
+  std::map<const LabelConfig*, QuotaInformation> needs_;
+  std::map<const LabelConfig*, Error> errors_;
+};
+
+}  // namespace nodepool::driver::cloud

@@ -1,0 +1,76 @@
+#include "driver/cloud/request_handler.h"
+
+#include "async/deadline.h"
+#include "driver/cloud/launch.h"
+#include "driver/cloud/node_record.h"
+
+namespace nodepool::driver::cloud {
+
+namespace {
+
+constexpr Duration kZonesLimit = std::chrono::seconds(60);
+
+}  // namespace
+
+RequestHandler::RequestHandler(ProviderParts& context, std::shared_ptr<const PoolConfig> pool,
+                               store::StoredRequest request)
+    : context_(context),
+      pool_(std::move(pool)),
+      request_(std::move(request)),
+      logger_(log::Logger("nodepool.StateMachineHandler")
+                  .About({request_.record.event_id.value_or(""), request_.id.str(), ""})) {}
+
+Task<bool> RequestHandler::CheckReusableNode(const store::StoredNode& node) {
+  co_return !zone_ || node.record.az == zone_;
+}
+
+void RequestHandler::NodeReused(const Node& node) {
+  if (has_chosen_zone_ || !node.az) return;
+  zone_ = node.az;
+  has_chosen_zone_ = true;
+}
+
+Task<> RequestHandler::SetNodeMetadata(Node& node) {
+  ProviderParts::Work work(context_);
+  co_await ChooseZone();
+  auto label = node.type.empty() ? pool_->labels.end() : pool_->labels.find(node.type.front());
+  if (label == pool_->labels.end()) co_return;
+  try {
+    FillBeforeLaunch(context_, *label->second, node);
+  } catch (const Error&) {
+    // The launch meets the same error and reports it.
+  }
+}
+
+Task<> RequestHandler::ChooseZone() {
+  if (has_chosen_zone_) co_return;
+  std::vector<std::optional<std::string>> zones(pool_->availability_zones.begin(),
+                                                pool_->availability_zones.end());
+  std::exception_ptr error;
+  try {
+    if (zones.empty()) {
+      SteadyTime deadline = context_.loop().SteadyNow() + kZonesLimit;
+      zones = co_await WithDeadline(context_.loop(), deadline, "reading the zones",
+                                    context_.adapter->AvailabilityZones());
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) {
+    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    logger_.Warning("The zones of provider {} are unknown; the cloud chooses for this node: {}",
+                    context_.config->name, MessageOf(error));
+    co_return;
+  }
+  if (has_chosen_zone_) co_return;  // meanwhile, for another node of the request
+  if (!zones.empty()) zone_ = zones[context_.environment.random.Below(zones.size())];
+  has_chosen_zone_ = true;
+}
+
+Task<> RequestHandler::Launch(store::LockedNode& node) {
+  ProviderParts::Work work(context_);
+  cloud::Launch launch(context_, pool_, request_, zone_, node);
+  co_await launch.Run();
+}
+
+}  // namespace nodepool::driver::cloud

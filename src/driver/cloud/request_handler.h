@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "driver/cloud/provider_parts.h"
+
+namespace nodepool::driver::cloud {
+
+// All machines of one request stand in one zone: that of a node taken over, else
+// one drawn when the first machine is needed (drivers.md 5.9). It stays for all
+// attempts of the request.
+class RequestHandler : public NodeRequestHandler {
+ public:
+  RequestHandler(ProviderParts& context, std::shared_ptr<const PoolConfig> pool,
+                 store::StoredRequest request);
+
+  Task<bool> CheckReusableNode(const store::StoredNode& node) override;
+  void NodeReused(const Node& node) override;
+  // Draws the zone and fills in what is known of the image, so that the record is
+  // complete from its first version on.
+  Task<> SetNodeMetadata(Node& node) override;
+  Task<> Launch(store::LockedNode& node) override;
+
+ private:
+  Task<> ChooseZone();
+
+  ProviderParts& context_;
+  std::shared_ptr<const PoolConfig> pool_;
+  store::StoredRequest request_;
+  log::Logger logger_;
+  bool has_chosen_zone_ = false;
+  std::optional<std::string> zone_;  // none chosen, or the cloud's unnamed zone
+};
+
+}  // namespace nodepool::driver::cloud

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/loop.h"
+#include "driver/cloud/adapter.h"
+
+namespace nodepool::driver::cloud {
+
+// A cloud that does what a test wrote down.
+class ScriptedAdapter : public Adapter {
+ public:
+  struct Creation {
+    Duration before_id = std::chrono::seconds(1);
+    Duration after_id = std::chrono::seconds(1);
+    std::optional<Error> fault_before_id;
+    std::optional<Error> fault_after_id;
+    std::optional<LaunchError::Kind> kind;  // of fault_after_id
+  };
+
+  explicit ScriptedAdapter(Loop& loop) : loop_(loop) {}
+
+  // What creations do, one after the other; the last is repeated.
+  std::deque<Creation> creations = {Creation()};
+  std::vector<CreateParameters> requested;
+  std::map<std::string, Instance> machines;  // by id
+  std::vector<std::string> deleted;
+  int failing_deletes = 0;
+  Duration delete_duration = std::chrono::seconds(1);
+  std::optional<Error> list_fault;
+  Resources limits = {{"instances", 10}};
+  std::vector<Resource> resources;
+  std::vector<std::string> deleted_resources;
+  std::vector<std::optional<std::string>> zones = {std::nullopt};
+  Duration zones_duration{0};
+  std::optional<Error> label_fault;
+  int label_asked = 0;
+  int quota_asked = 0;
+  Duration quota_duration{0};
+  int scan_failures_told = 0;
+  std::optional<std::string> console;
+  std::string address = "203.0.113.1";
+  ConnectionOverrides connection;  // of machines
+
+  Task<Instance> Create(MachineReport& machine, CreateParameters parameters) override {
+    Creation script = creations.front();
+    if (creations.size() > 1) creations.pop_front();
+    requested.push_back(parameters);
+    machine.SetState("creating");
+    co_await loop_.SleepFor(script.before_id);
+    if (script.fault_before_id) throw *script.fault_before_id;
+    std::string id = "machine-" + std::to_string(++last_id_);
+    machines[id] = Describe(id, parameters);
+    boost::json::value external_id(id);
+    co_await machine.SetExternalId(std::move(external_id));
+    machine.SetState("booting");
+    co_await loop_.SleepFor(script.after_id);
+    if (script.kind) throw LaunchError(*script.kind, "the machine is broken");
+    if (script.fault_after_id) throw *script.fault_after_id;
+    co_return machines.at(id);
+  }
+
+  Task<> Delete(MachineReport&, boost::json::value external_id) override {
+    std::string id(external_id.as_string());
+    if (failing_deletes > 0) {
+      --failing_deletes;
+      throw Error(Verdict::kFail, "cannot delete now");
+    }
+    co_await loop_.SleepFor(delete_duration);
+    deleted.push_back(id);
+    if (machines.erase(id) == 0) throw Error(Verdict::kNotFound, "no such machine");
+  }
+
+  Task<std::vector<Instance>> ListInstances() override {
+    if (list_fault) throw *list_fault;
+    std::vector<Instance> all;
+    for (const auto& [id, machine] : machines) all.push_back(machine);
+    co_return all;
+  }
+  Task<std::vector<Resource>> ListResources() override {
+    if (list_fault) throw *list_fault;
+    co_return resources;
+  }
+  Task<> DeleteResource(Resource resource) override {
+    deleted_resources.push_back(resource.id);
+    std::erase_if(resources, [&](const Resource& other) { return other.id == resource.id; });
+    co_return;
+  }
+  Task<QuotaInformation> QuotaLimits() override {
+    ++quota_asked;
+    if (quota_duration > Duration(0)) co_await loop_.SleepFor(quota_duration);
+    Resources now = limits;
+    co_return QuotaInformation::Limit(std::move(now));
+  }
+  QuotaInformation QuotaForLabel(const LabelConfig&) override {
+    ++label_asked;
+    if (label_fault) throw *label_fault;
+    return QuotaInformation::Amount({{"cores", 2}, {"instances", 1}, {"ram", 1024}});
+  }
+  Task<std::vector<std::optional<std::string>>> AvailabilityZones() override {
+    if (zones_duration > Duration(0)) co_await loop_.SleepFor(zones_duration);
+    co_return zones;
+  }
+  Task<std::optional<std::string>> ConsoleLog(const LabelConfig&, boost::json::value) override {
+    co_return console;
+  }
+  void NotifyNodescanFailure(const LabelConfig&, const boost::json::value&) override { ++scan_failures_told; }
+
+ private:
+  Instance Describe(const std::string& id, const CreateParameters& parameters) const {
+    Instance machine;
+    machine.external_id = id;
+    machine.interface_ip = address;
+    machine.public_ipv4 = "203.0.113.1";
+    machine.private_ipv4 = "10.0.0.1";
+    machine.az = parameters.az.value_or("zone-of-the-cloud");
+    machine.cloud = "scripted";
+    machine.connection = connection;
+    machine.metadata = parameters.metadata;
+    machine.quota = QuotaInformation::Amount({{"cores", 2}, {"instances", 1}, {"ram", 2048}});
+    return machine;
+  }
+
+  Loop& loop_;
+  int last_id_ = 0;
+};
+
+}  // namespace nodepool::driver::cloud
