@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
+#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "async/shield.h"
 #include "launcher/deleted_node_worker.h"
 #include "launcher/stats_metrics.h"
+#include "launcher/unlock.h"
 
 namespace nodepool::launcher {
 
@@ -37,32 +39,20 @@ Task<> CleanupWorker::Pass() {
                              &CleanupWorker::MaxHoldAge,      &CleanupWorker::UnfinishedNodes,
                              &CleanupWorker::EmptyNodes,      &CleanupWorker::NodesWithoutProvider};
   for (Step step : kSteps) {
-    std::exception_ptr error;
-    try {
-      co_await (this->*step)();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error) continue;
-    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    logger_.Error("A clean-up task failed, the others go on: {}", MessageOf(error));
+    Outcome<> done = co_await Attempt((this->*step)());
+    if (!done) logger_.Error("A clean-up task failed, the others go on: {}", done.error().message());
   }
 }
 
 Task<> CleanupWorker::LeakedResources() {
   std::vector<std::shared_ptr<driver::Provider>> running = providers_.Running();
   for (const std::shared_ptr<driver::Provider>& provider : running) {
-    std::exception_ptr error;
-    try {
-      SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.leak_cleanup_timeout;
-      co_await WithDeadline(context_.loop, deadline, "clean-up", provider->CleanupLeakedResources());
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error) continue;
-    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.leak_cleanup_timeout;
+    Outcome<> cleaned = co_await Attempt(
+        WithDeadline(context_.loop, deadline, "clean-up", provider->CleanupLeakedResources()));
+    if (cleaned) continue;
     logger_.Error("Leaked resources of provider {} could not be cleaned: {}", provider->config().name,
-                  MessageOf(error));
+                  cleaned.error().message());
   }
 }
 
@@ -180,17 +170,8 @@ Task<> CleanupWorker::RemoveIfOwnerless(NodeId id) {
   if (!node) co_return;
   if (!IsOwnerless(node->record())) co_return co_await node->Unlock();
   std::string state(ToString(*node->record().state));
-  std::exception_ptr error;
-  try {
-    co_await node->Remove();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) {
-    co_await IgnoreCancellation();
-    if (node->is_held()) co_await node->Unlock();
-    std::rethrow_exception(error);
-  }
+  auto unlock = [&node](const Failure&) { return UnlockIfHeld(node); };
+  co_await OnFailure(node->Remove(), unlock);
   context_.metrics.Add(stats::kCleaned, {"unfinished_node"});
   logger_.About({"", "", id.value})
       .Info("Removed: it was {} and named no provider that could delete it", state);

@@ -8,11 +8,7 @@
 #include "base/metrics.h"
 #include "base/random.h"
 #include "driver/load_config.h"
-#include "store/component_registry.h"
-#include "store/image_cache.h"
-#include "store/job_cache.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "launcher/caches.h"
 #include "store/store.h"
 
 namespace nodepool::launcher {
@@ -57,6 +53,8 @@ struct Context {
   BlockingPool& blocking_pool;
   metrics::Metrics& metrics;
   store::Store& store;
+  Caches& caches;
+  // Of these caches:
   store::NodeCache& nodes;
   store::RequestCache& requests;
   store::RequestLockCache& request_locks;

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
+#include "async/cleanup.h"
 #include "async/deadline.h"
+#include "base/scope_exit.h"
 #include "base/text.h"
 #include "launcher/stats_metrics.h"
+#include "launcher/unlock.h"
 
 namespace nodepool::launcher {
 
@@ -157,29 +161,30 @@ void DeletedNodeWorker::Begin(const NodeId& id, std::string name, Task<> task) {
 }
 
 Task<> DeletedNodeWorker::Guarded(NodeId id, Task<> task) {
-  std::exception_ptr error;
-  try {
-    co_await std::move(task);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  under_way_.erase(id);
-  progress_.NotifyAll();
-  bool is_changed = changed_.erase(id) > 0;
-  if (!error) {
+  bool is_changed = false;
+  Outcome<> done = co_await Attempt(UnderWay(id, std::move(task), is_changed));
+  if (done) {
     failures_.erase(id);
     if (is_changed) Examine(id);
     co_return;
   }
-  Verdict verdict = VerdictOf(error);
-  if (verdict == Verdict::kCancelled || verdict == Verdict::kLostSession) co_return;
-  logger_.About({"", "", id.value}).Error("Deleting failed, will be tried again: {}", MessageOf(error));
+  if (FailedWith(done, Verdict::kLostSession)) co_return;
+  logger_.About({"", "", id.value}).Error("Deleting failed, will be tried again: {}", done.error().message());
   Failures& failures = failures_[id];
   int exponent = std::min(failures.count++, 10);
   Duration pause =
       std::min(context_.intervals.delete_retry * (1 << exponent), context_.intervals.delete_retry_max);
   failures.not_before = context_.loop.SteadyNow() + pause;
   loops_.Spawn("retry delete", {"", "", id.value}, RetryLater(id, failures.not_before));
+}
+
+Task<> DeletedNodeWorker::UnderWay(NodeId id, Task<> task, bool& is_changed) {
+  ScopeExit ended([&] {
+    under_way_.erase(id);
+    is_changed = changed_.erase(id) > 0;
+    progress_.NotifyAll();
+  });
+  co_await std::move(task);
 }
 
 Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {
@@ -205,43 +210,37 @@ Task<> DeletedNodeWorker::HoldIfWished(store::LockedNode& node) {
 Task<> DeletedNodeWorker::Delete(NodeId id) {
   auto node = co_await context_.store.TryLockNode(id);
   if (!node) co_return;
-  log::Logger logger = logger_.About({"", "", id.value});
+  auto unlock = [&node] { return UnlockIfHeld(node); };
+  std::optional<Node> removed = co_await WithCleanup(DeleteLocked(node), unlock);
+  if (!removed) co_return;
+  context_.metrics.Add(stats::kCleaned, {"deleted_node"});
+  if (context_.nodes.Find(id) != nullptr) removed_.insert(id);
+  logger_.About({"", "", id.value}).Info("Deleted");
+  if (auto provider = providers_.Find(removed->provider)) provider->NodeDeleted(id, *removed);
+}
+
+// The record of the removed node; nullopt: it is not to be deleted, or not now.
+Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::LockedNode>& node) {
+  co_await HoldIfWished(*node);
   WallTime now = context_.loop.Now();
   auto mark = [now](Node& record) {
     if (!record.state || !IsGarbageWhenUnlocked(*record.state)) return Change::kSkip;
     if (record.state != NodeState::kDeleted) record.SetState(NodeState::kDeleting, now);
     return Change::kWrite;
   };
-  std::exception_ptr error;
-  bool is_removed = false;
-  Node removed;
-  try {
-    co_await HoldIfWished(*node);
-    bool is_garbage = co_await node->Update(mark);
-    std::shared_ptr<driver::Provider> provider = providers_.Find(node->record().provider);
-    if (is_garbage && provider != nullptr) {
-      removed = node->record();
-      logger.Info("Deleting node of provider {}", removed.provider);
-      if (removed.state != NodeState::kDeleted) {
-        SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
-        co_await WithDeadline(context_.loop, deadline, "deletion", provider->DeleteResources(id, removed));
-      }
-      co_await node->Remove();
-      is_removed = true;
-    }
-  } catch (...) {
-    error = std::current_exception();
+  bool is_garbage = co_await node->Update(mark);
+  std::shared_ptr<driver::Provider> provider = providers_.Find(node->record().provider);
+  if (!is_garbage || provider == nullptr) co_return std::nullopt;
+  std::optional<Node> removed = node->record();
+  logger_.About({"", "", node->id().value}).Info("Deleting node of provider {}", removed->provider);
+  if (removed->state != NodeState::kDeleted) {
+    SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
+    co_await WithDeadline(context_.loop, deadline, "deletion",
+                          provider->DeleteResources(node->id(), *removed));
   }
-  if (is_removed) {
-    context_.metrics.Add(stats::kCleaned, {"deleted_node"});
-    if (context_.nodes.Find(id) != nullptr) removed_.insert(id);
-    logger.Info("Deleted");
-    if (auto provider = providers_.Find(removed.provider)) provider->NodeDeleted(id, removed);
-    co_return;
-  }
-  co_await IgnoreCancellation();
-  if (node->is_held()) co_await node->Unlock();
-  if (error) std::rethrow_exception(error);
+  co_await node->Remove();
+  node.reset();
+  co_return removed;
 }
 
 Task<> DeletedNodeWorker::Deallocate(NodeId id) {
@@ -262,27 +261,23 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   }
   capacity_changed_();
   if (!node) co_return;
+  auto unlock = [&node] { return UnlockIfHeld(node); };
+  co_await WithCleanup(FreeIfLeft(*node, request), unlock);
+}
+
+Task<> DeletedNodeWorker::FreeIfLeft(store::LockedNode& node, RequestId request) {
   auto deallocate = [request](Node& record) {
     if (record.state != NodeState::kReady || record.allocated_to != request) return Change::kSkip;
     record.Free();
     return Change::kWrite;
   };
-  std::exception_ptr error;
-  try {
-    auto found = co_await context_.store.ReadRequest(request);
-    bool is_freed = false;
-    if (IsLeftBy(found ? &*found : nullptr)) is_freed = co_await node->Update(deallocate);
-    if (is_freed) {
-      context_.metrics.Add(stats::kCleaned, {"deallocated_node"});
-      logger_.About({"", request.value, id.value})
-          .Info("The request {}; the ready node is free again", found ? "does not have it" : "is gone");
-    }
-  } catch (...) {
-    error = std::current_exception();
-  }
-  co_await IgnoreCancellation();
-  if (node->is_held()) co_await node->Unlock();
-  if (error) std::rethrow_exception(error);
+  auto found = co_await context_.store.ReadRequest(request);
+  if (!IsLeftBy(found ? &*found : nullptr)) co_return;
+  bool is_freed = co_await node.Update(deallocate);
+  if (!is_freed) co_return;
+  context_.metrics.Add(stats::kCleaned, {"deallocated_node"});
+  logger_.About({"", request.value, node.id().value})
+      .Info("The request {}; the ready node is free again", found ? "does not have it" : "is gone");
 }
 
 }  // namespace nodepool::launcher

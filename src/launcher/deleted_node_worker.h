@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -44,9 +45,13 @@ class DeletedNodeWorker {
   void Begin(const NodeId& id, std::string name, Task<> task);
   Task<> Guarded(NodeId id, Task<> task);
   void FreeNode(const NodeId& id);
+  // Says in `is_changed` whether the node changed while the task ran.
+  Task<> UnderWay(NodeId id, Task<> task, bool& is_changed);
   Task<> Delete(NodeId id);
+  Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node);
   Task<> HoldIfWished(store::LockedNode& node);
   Task<> Deallocate(NodeId id);
+  Task<> FreeIfLeft(store::LockedNode& node, RequestId request);
   Task<> RetryLater(NodeId id, SteadyTime when);
   Task<> Sweep();
   void ExamineAll();

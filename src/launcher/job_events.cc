@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "async/attempt.h"
+#include "base/scope_exit.h"
 #include "base/text.h"
 #include "net/zmq_subscriber.h"
 
@@ -122,21 +124,20 @@ Task<> JobEvents::Lead() {
     }
     Heard next = std::move(heard_.front());
     heard_.pop_front();
-    std::exception_ptr error;
-    try {
-      co_await Decide(next.event);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error) continue;
-    bool is_deposed = VerdictOf(error) == Verdict::kCancelled || VerdictOf(error) == Verdict::kLostSession;
-    if (!is_deposed) {
-      Complain(MessageOf(error));
-      continue;
-    }
-    heard_.push_front(std::move(next));
-    std::rethrow_exception(error);
+    co_await DecideOrKeep(std::move(next));
   }
+}
+
+// Deposed meanwhile, it is left for the next term.
+Task<> JobEvents::DecideOrKeep(Heard heard) {
+  bool is_over = false;
+  ScopeExit keep([&] {
+    if (!is_over) heard_.push_front(heard);
+  });
+  Outcome<JobDecision> decision = co_await Attempt(Decide(heard.event));
+  if (FailedWith(decision, Verdict::kLostSession)) decision.error().Rethrow();
+  is_over = true;
+  if (!decision) Complain(decision.error().message());
 }
 
 Task<JobDecision> JobEvents::Decide(JobEvent event) {
@@ -212,11 +213,7 @@ void JobEvents::CheckWish(const NodeId& id) {
 
 // Looks at the record itself: the cache may be behind, and knows nothing of malformed ones.
 Task<> JobEvents::RemoveWish(NodeId id) {
-  struct Done {
-    std::set<NodeId>& removing;
-    NodeId id;
-    ~Done() { removing.erase(id); }
-  } done{removing_, id};
+  ScopeExit done([&] { removing_.erase(id); });
   std::optional<store::StoredNode> node = co_await context_.store.ReadNode(id);
   if (node && node->record.state != NodeState::kHold) co_return;
   co_await context_.store.RemoveHoldWish(id);

@@ -63,6 +63,7 @@ class JobEvents {
   TaskGroup::TaskId Listen(const std::string& endpoint);
   Task<> Compete();
   Task<> Lead();
+  Task<> DecideOrKeep(Heard heard);
   Task<> Sweep();
   Task<> RemoveWish(NodeId node);
   void ForgetOld();

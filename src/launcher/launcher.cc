@@ -2,36 +2,34 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
 
 namespace nodepool::launcher {
+
 Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metrics::Metrics& metrics,
                    zk::Client& client, driver::Registry& drivers,
                    std::shared_ptr<const driver::LoadedConfig> config, Options options)
     : options_(std::move(options)),
       logger_("nodepool.NodePool"),
       store_(loop, client, random),
-      nodes_(loop, client),
-      requests_(loop, client),
-      request_locks_(loop, client),
-      images_(loop, client),
-      jobs_(loop, client),
-      registry_(loop, client),
+      caches_(loop, client),
       context_{std::move(config),
                loop,
                random,
                blocking_pool,
                metrics,
                store_,
-               nodes_,
-               requests_,
-               request_locks_,
-               images_,
-               jobs_,
-               registry_,
+               caches_,
+               caches_.nodes,
+               caches_.requests,
+               caches_.request_locks,
+               caches_.images,
+               caches_.jobs,
+               caches_.registry,
                options_.intervals,
                options_.duties},
-      ledger_(nodes_),
+      ledger_(caches_.nodes),
       providers_(context_, drivers),
       entry_(loop, client, Announcement()),
       scheduler_(context_),
@@ -71,18 +69,9 @@ void Launcher::Announce() { entry_.Update(Announcement()); }
 Task<> Launcher::Start() {
   logger_.Info("Nodepool launcher {} starting", NODEPOOL_VERSION);
   session_ = store_.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
-  co_await registry_.Start();
-  nodes_.Start();
-  requests_.Start();
-  request_locks_.Start();
-  images_.Start();
-  jobs_.Start();
+  co_await caches_.Start();
   co_await entry_.Register();
-  co_await nodes_.WaitSynced();
-  co_await requests_.WaitSynced();
-  co_await request_locks_.WaitSynced();
-  co_await images_.WaitSynced();
-  co_await jobs_.WaitSynced();
+  co_await caches_.WaitSynced();
   providers_.Start({[this](const ProviderName& name) { ProviderStarted(name); }, [this] { Announce(); },
                     [this] { CapacityChanged(); }});
   providers_.Configure(*context_.config);
@@ -206,15 +195,9 @@ bool Launcher::IsDraining(const ProviderName& name) const {
 Task<> Launcher::DrainProvider(ProviderName name) {
   while (IsDraining(name)) co_await drained_.Wait();
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
-  std::exception_ptr error;
-  try {
-    co_await WithDeadline(context_.loop, deadline, "deleting its dead nodes",
-                          deleted_nodes_.AwaitClean(name));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) logger_.Warning("Provider {} is left with dead nodes: {}", name, MessageOf(error));
+  Outcome<> clean = co_await Attempt(
+      WithDeadline(context_.loop, deadline, "deleting its dead nodes", deleted_nodes_.AwaitClean(name)));
+  if (!clean) logger_.Warning("Provider {} is left with dead nodes: {}", name, clean.error().message());
   bool is_back = context_.config->providers.contains(name);
   if (is_back || IsDraining(name)) co_return;
   providers_.Remove(name);
@@ -252,7 +235,7 @@ std::string Launcher::WhyNotReady() const {
 }
 
 void Launcher::ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {
-  for (const auto& [id, request] : requests_.all()) {
+  for (const auto& [id, request] : caches_.requests.all()) {
     if (!see(StatusOf(request))) return;
   }
 }
@@ -297,8 +280,8 @@ ProviderStatus Launcher::StatusOf(const ProviderName& name) const {
   status.max_concurrency = providers_.ConfigOf(name).max_concurrency;
   status.launches = ledger_.LaunchesInProgress(name);
   std::map<PoolName, std::map<std::string_view, int>> nodes;
-  for (const NodeId& id : nodes_.OfProvider(name)) {
-    const Node& node = nodes_.Find(id)->record;
+  for (const NodeId& id : caches_.nodes.OfProvider(name)) {
+    const Node& node = caches_.nodes.Find(id)->record;
     std::string_view state = node.state ? ToString(*node.state) : "";
     ++status.nodes[state];
     ++nodes[node.pool][state];
@@ -318,13 +301,8 @@ ProviderStatus Launcher::StatusOf(const ProviderName& name) const {
 }
 
 Task<> Launcher::Bounded(SteadyTime deadline, std::string what, Task<> step) {
-  std::exception_ptr error;
-  try {
-    co_await WithDeadline(context_.loop, deadline, what, std::move(step));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) logger_.Warning("Stopping: {}", MessageOf(error));
+  Outcome<> ended = co_await Attempt(WithDeadline(context_.loop, deadline, what, std::move(step)));
+  if (!ended) logger_.Warning("Stopping: {}", ended.error().message());
 }
 
 Task<> Launcher::Stop() {
@@ -348,12 +326,7 @@ Task<> Launcher::Stop() {
   co_await Bounded(deadline, "ending deletions", deleted_nodes_.Stop());
   co_await Bounded(deadline, "stopping providers", providers_.Stop());
   co_await Bounded(deadline, "removing the announcement", entry_.Unregister());
-  co_await jobs_.Stop();
-  co_await images_.Stop();
-  co_await request_locks_.Stop();
-  co_await requests_.Stop();
-  co_await nodes_.Stop();
-  co_await registry_.Stop();
+  co_await caches_.Stop();
 }
 
 }  // namespace nodepool::launcher

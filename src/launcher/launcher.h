@@ -71,7 +71,7 @@ class Launcher {
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const;
 
-  Records records() const { return {nodes_, requests_, images_, registry_}; }
+  Records records() const { return {caches_.nodes, caches_.requests, caches_.images, caches_.registry}; }
 
   // Takes what tells of jobs.
   JobEvents& job_events() { return job_events_; }
@@ -101,12 +101,7 @@ class Launcher {
   Options options_;
   log::Logger logger_;
   store::Store store_;
-  store::NodeCache nodes_;
-  store::RequestCache requests_;
-  store::RequestLockCache request_locks_;
-  store::ImageCache images_;
-  store::JobCache jobs_;
-  store::ComponentRegistry registry_;
+  Caches caches_;
   Context context_;
   Ledger ledger_;
   ProviderManager providers_;

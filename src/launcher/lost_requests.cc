@@ -1,5 +1,7 @@
 #include "launcher/lost_requests.h"
 
+#include "async/attempt.h"
+#include "base/scope_exit.h"
 #include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {
@@ -9,6 +11,8 @@ using store::Change;
 LostRequests::LostRequests(Context& context)
     : context_(context),
       logger_("nodepool.CleanupWorker"),
+      examination_(
+          context.loop, "lost requests", {}, [this] { return ExamineSuspects(); }, logger_),
       loops_(context.loop, logger_),
       resets_(context.loop, logger_) {}
 
@@ -26,7 +30,7 @@ void LostRequests::Start() {
     RemoveIfServed(id);
   }));
   for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
-  loops_.Spawn("watch for lost requests", Watch());
+  loops_.Spawn("watch for lost requests", examination_.Run());
   loops_.Spawn("sweep request locks", Sweep());
 }
 
@@ -49,35 +53,35 @@ bool LostRequests::IsLost(const RequestId& id) const {
 
 void LostRequests::Suspect(const RequestId& id) {
   if (!IsLost(id)) return;
-  suspects_.insert(id);
-  suspected_.Set();
+  suspects_.emplace(id, context_.loop.SteadyNow() + context_.intervals.lost_request_grace);
+  examination_.Wake();
 }
 
 // The lock's end is seen at once, the record that was written with it a read later;
 // only what still looks lost after a grace is.
-Task<> LostRequests::Watch() {
-  while (true) {
-    co_await suspected_.Wait();
-    suspected_.Reset();
-    std::set<RequestId> suspects = std::exchange(suspects_, {});
-    co_await context_.loop.SleepFor(context_.intervals.lost_request_grace);
-    for (const RequestId& id : suspects) {
-      if (!IsLost(id) || !under_way_.insert(id).second) continue;
+SteadyTime LostRequests::ExamineSuspects() {
+  SteadyTime next = SteadyTime::max();
+  for (auto suspect = suspects_.begin(); suspect != suspects_.end();) {
+    const auto& [id, when] = *suspect;
+    if (context_.loop.SteadyNow() < when) {
+      next = std::min(next, when);
+      ++suspect;
+      continue;
+    }
+    if (IsLost(id) && under_way_.insert(id).second) {
       resets_.Spawn("reset lost request", {"", id.value, ""}, Guarded(id, Reset(id)));
     }
+    suspect = suspects_.erase(suspect);
   }
+  return next;
 }
 
 Task<> LostRequests::Guarded(RequestId id, Task<> work) {
-  std::exception_ptr error;
-  try {
-    co_await std::move(work);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  under_way_.erase(id);
-  if (changed_.erase(id) > 0) RemoveIfServed(id);
-  if (error) std::rethrow_exception(error);
+  ScopeExit ended([&] {
+    under_way_.erase(id);
+    if (changed_.erase(id) > 0) RemoveIfServed(id);
+  });
+  co_await std::move(work);
 }
 
 Task<> LostRequests::Reset(RequestId id) {
@@ -116,18 +120,10 @@ Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
     record.Free();
     return Change::kWrite;
   };
-  bool is_gone = false;
-  try {
-    co_await node->Update(free);
-  } catch (const Error& error) {
-    if (error.verdict() != Verdict::kNotFound) throw;
-    is_gone = true;
-  }
-  if (is_gone) {
-    logger_.About({"", request.value, id.value}).Debug("The node of a lost request is gone");
-  } else {
-    co_await node->Unlock();
-  }
+  Outcome<bool> freed = co_await Attempt(node->Update(free));
+  if (freed) co_return co_await node->Unlock();
+  if (!FailedWith(freed, Verdict::kNotFound)) freed.error().Rethrow();
+  logger_.About({"", request.value, id.value}).Debug("The node of a lost request is gone");
 }
 
 void LostRequests::RemoveIfServed(const RequestId& id) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <vector>
 
 #include "async/task_group.h"
+#include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
 
@@ -28,7 +30,8 @@ class LostRequests {
  private:
   void Suspect(const RequestId& id);
   bool IsLost(const RequestId& id) const;
-  Task<> Watch();
+  // Resets those whose grace is over; says when the next one's is.
+  SteadyTime ExamineSuspects();
   Task<> Sweep();
   Task<> Reset(RequestId id);
   Task<> FreeNode(NodeId node, RequestId request);
@@ -41,11 +44,11 @@ class LostRequests {
 
   Context& context_;
   log::Logger logger_;
-  std::set<RequestId> suspects_;
+  std::map<RequestId, SteadyTime> suspects_;  // with the end of their grace
   std::set<RequestId> served_;
   std::set<RequestId> under_way_;
   std::set<RequestId> changed_;  // while they were under way
-  Event suspected_{"a lost request"};
+  WakeLoop examination_;
   TaskGroup loops_;
   TaskGroup resets_;
   std::vector<Subscription> subscriptions_;

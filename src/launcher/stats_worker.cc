@@ -19,6 +19,12 @@ StatsWorker::StatsWorker(Context& context, const ProviderManager& providers, std
       providers_(providers),
       hostname_(std::move(hostname)),
       logger_("nodepool.StatsWorker"),
+      cluster_report_(
+          context.loop, "nodes and pools", {.settle = kReportPause},
+          [this] { return ReportClusterIfChanged(); }, logger_),
+      local_report_(
+          context.loop, "the configuration and providers", {.longest = kLocalPause},
+          [this] { return TellLocal(); }, logger_),
       tasks_(context.loop, logger_) {}
 
 StatsWorker::~StatsWorker() = default;
@@ -33,9 +39,8 @@ void StatsWorker::Start() {
       [this](const RequestId&, const store::StoredRequest* before, const store::StoredRequest* after) {
         counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
       }));
-  subscriptions_.push_back(context_.registry.OnChange([this] { changed_.Set(); }));
-  tasks_.Spawn("local statistics", TellLocal());
-  tasks_.Spawn("tick of the local statistics", Tick());
+  subscriptions_.push_back(context_.registry.OnChange([this] { cluster_report_.Wake(); }));
+  tasks_.Spawn("local statistics", local_report_.Run());
   if (context_.metrics.pushed() != nullptr) {
     tasks_.Spawn("stand for statistics reporter", Compete());
   } else {
@@ -54,7 +59,7 @@ void StatsWorker::NodeChanged(const store::StoredNode* before, const store::Stor
   if (is_lock_only) return;
   counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
   nodes_changed_ = true;
-  changed_.Set();
+  cluster_report_.Wake();
 }
 
 Task<> StatsWorker::Compete() {
@@ -66,36 +71,27 @@ Task<> StatsWorker::Compete() {
 // offer is told with it; that alone is news only when something told is gone.
 Task<> StatsWorker::Lead() {
   logger_.Info("Won stats reporter election");
-  metrics::GaugeReport report = [this](metrics::Sink& to) { ReportCluster(to); };
-  metrics::RepeatedGauges gauges;
+  cluster_gauges_ = {};
   nodes_changed_ = false;
-  while (true) {
-    co_await changed_.Wait();
-    changed_.Reset();
-    bool is_complete = context_.nodes.synced() && context_.requests.synced() && context_.registry.synced();
-    if (is_complete && (nodes_changed_ || gauges.LacksAny(report))) {
-      nodes_changed_ = false;
-      gauges.Tell(*context_.metrics.pushed(), report);
-    }
-    co_await context_.loop.SleepFor(kReportPause);
-  }
+  co_await cluster_report_.Run();
 }
 
-Task<> StatsWorker::Tick() {
-  while (true) {
-    local_changed_.Set();
-    co_await context_.loop.SleepFor(kLocalPause);
+SteadyTime StatsWorker::ReportClusterIfChanged() {
+  if (!context_.caches.SyncedOrWake(cluster_report_)) return SteadyTime::max();
+  metrics::GaugeReport report = [this](metrics::Sink& to) { ReportCluster(to); };
+  if (nodes_changed_ || cluster_gauges_.LacksAny(report)) {
+    nodes_changed_ = false;
+    cluster_gauges_.Tell(*context_.metrics.pushed(), report);
   }
+  return SteadyTime::max();
 }
 
-Task<> StatsWorker::TellLocal() {
-  while (true) {
-    co_await local_changed_.Wait();
-    local_changed_.Reset();
-    CountMalformed();
-    if (context_.metrics.pushed() == nullptr) continue;
+SteadyTime StatsWorker::TellLocal() {
+  CountMalformed();
+  if (context_.metrics.pushed() != nullptr) {
     local_gauges_.Tell(*context_.metrics.pushed(), [this](metrics::Sink& to) { ReportLocal(to); });
   }
+  return SteadyTime::max();
 }
 
 void StatsWorker::CountMalformed() {

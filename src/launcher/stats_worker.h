@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "async/task_group.h"
+#include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
 #include "launcher/provider_manager.h"
@@ -25,7 +26,7 @@ class StatsWorker {
   void Start();
   Task<> Stop();
   // The configuration, or which providers are up, has changed.
-  void Wake() { local_changed_.Set(); }
+  void Wake() { local_report_.Wake(); }
 
   // Sets every gauge of the cluster and of this launcher.
   void Report(metrics::Sink& to) const;
@@ -33,8 +34,8 @@ class StatsWorker {
  private:
   Task<> Compete();
   Task<> Lead();
-  Task<> Tick();
-  Task<> TellLocal();
+  SteadyTime ReportClusterIfChanged();
+  SteadyTime TellLocal();
   void ReportCluster(metrics::Sink& to) const;
   void ReportLocal(metrics::Sink& to) const;
   void NodeChanged(const store::StoredNode* before, const store::StoredNode* after);
@@ -45,10 +46,11 @@ class StatsWorker {
   std::string hostname_;
   log::Logger logger_;
   NodeCounts counts_;
-  Event changed_;
-  bool nodes_changed_ = false;  // and not only what pools offer
-  Event local_changed_;
+  bool nodes_changed_ = false;              // and not only what pools offer
+  metrics::RepeatedGauges cluster_gauges_;  // as reported in this term
   metrics::RepeatedGauges local_gauges_;
+  WakeLoop cluster_report_;
+  WakeLoop local_report_;
   std::map<std::string, std::uint64_t> malformed_;  // as counted so far, by kind
   TaskGroup tasks_;
   std::vector<Subscription> subscriptions_;
