@@ -13,10 +13,9 @@ namespace nodepool::launcher {
 
 using store::Change;
 
-CleanupWorker::CleanupWorker(Context& context, ProviderManager& providers, Ledger& ledger)
+CleanupWorker::CleanupWorker(Context& context, ProviderManager& providers)
     : context_(context),
       providers_(providers),
-      ledger_(ledger),
       logger_("nodepool.CleanupWorker"),
       tasks_(context.loop, logger_) {}
 
@@ -89,8 +88,8 @@ Task<> CleanupWorker::MarkDeleting(NodeId id, std::string kind, std::string why,
                                    std::function<bool(const Node&)> applies) {
   const store::StoredNode* cached = context_.nodes.Find(id);
   if (cached == nullptr || cached->is_locked() || !providers_.Manages(cached->record.provider)) co_return;
-  if (ledger_.IsClaimed(id)) co_return;
-  NodeClaim claim = ledger_.Claim(id);
+  if (context_.ledger.IsClaimed(id)) co_return;
+  NodeClaim claim(context_.ledger, id);
   auto node = co_await context_.store.TryLockNode(id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();

@@ -2,7 +2,6 @@
 
 #include "async/task_group.h"
 #include "launcher/context.h"
-#include "launcher/ledger.h"
 #include "launcher/provider_manager.h"
 
 namespace nodepool::launcher {
@@ -13,7 +12,7 @@ namespace nodepool::launcher {
 // the others.
 class CleanupWorker {
  public:
-  CleanupWorker(Context& context, ProviderManager& providers, Ledger& ledger);
+  CleanupWorker(Context& context, ProviderManager& providers);
   ~CleanupWorker();  // call Stop() first
 
   void Start();
@@ -39,7 +38,6 @@ class CleanupWorker {
 
   Context& context_;
   ProviderManager& providers_;
-  Ledger& ledger_;
   log::Logger logger_;
   TaskGroup tasks_;
 };

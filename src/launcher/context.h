@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "driver/load_config.h"
 #include "launcher/caches.h"
+#include "launcher/ledger.h"
 #include "store/store.h"
 
 namespace nodepool::launcher {
@@ -53,6 +54,7 @@ struct Context {
   BlockingPool& blocking_pool;
   metrics::Metrics& metrics;
   store::Store& store;
+  Ledger& ledger;
   Caches& caches;
   // Of these caches:
   store::NodeCache& nodes;

@@ -48,12 +48,9 @@ bool IsGarbageWhenUnlocked(NodeState state) {
   return false;
 }
 
-DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& providers, Ledger& ledger,
-                                     std::function<void()> capacity_changed)
+DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& providers)
     : context_(context),
       providers_(providers),
-      ledger_(ledger),
-      capacity_changed_(std::move(capacity_changed)),
       logger_("nodepool.DeletedNodeWorker"),
       tasks_(context.loop, logger_),
       loops_(context.loop, logger_) {}
@@ -247,19 +244,19 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   const store::StoredNode* cached = context_.nodes.Find(id);
   if (cached == nullptr) co_return;
   RequestId request = cached->record.allocated_to;
-  if (ledger_.IsClaimed(id)) co_return;
+  if (context_.ledger.IsClaimed(id)) co_return;
   // The cache may lag behind a consumer that has the node already, or is done with it.
   auto seen = co_await context_.store.ReadNode(id);
   bool is_left = seen && seen->record.state == NodeState::kReady && seen->record.allocated_to == request;
-  if (!is_left || ledger_.IsClaimed(id)) co_return;
+  if (!is_left || context_.ledger.IsClaimed(id)) co_return;
   // The lock first: whoever fulfils the request gives it up with that. Somebody else may free the node
   // meanwhile; a handler of ours that took it then would give it away with our attempt still in line.
   std::optional<store::LockedNode> node;
   {
-    NodeClaim claim = ledger_.Claim(id);
+    NodeClaim claim(context_.ledger, id);
     node = co_await context_.store.TryLockNode(id);
   }
-  capacity_changed_();
+  context_.ledger.CapacityChanged();
   if (!node) co_return;
   auto unlock = [&node] { return UnlockIfHeld(node); };
   co_await WithCleanup(FreeIfLeft(*node, request), unlock);

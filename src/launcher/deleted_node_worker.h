@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,7 +8,6 @@
 #include "async/task_group.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
-#include "launcher/ledger.h"
 #include "launcher/provider_manager.h"
 
 namespace nodepool::launcher {
@@ -21,9 +19,7 @@ namespace nodepool::launcher {
 // a lost session interrupted.
 class DeletedNodeWorker {
  public:
-  // `capacity_changed` is called when a node that was kept from others while it was tried may be had.
-  DeletedNodeWorker(Context& context, ProviderManager& providers, Ledger& ledger,
-                    std::function<void()> capacity_changed);
+  DeletedNodeWorker(Context& context, ProviderManager& providers);
   ~DeletedNodeWorker();  // call Stop() first
 
   // Looks at everything there is, then follows changes.
@@ -59,8 +55,6 @@ class DeletedNodeWorker {
 
   Context& context_;
   ProviderManager& providers_;
-  Ledger& ledger_;
-  std::function<void()> capacity_changed_;
   log::Logger logger_;
   std::set<NodeId> under_way_;
   std::set<NodeId> changed_;  // while under way: to be examined again afterwards

@@ -4,17 +4,6 @@
 #include "sched/quota.h"
 
 namespace nodepool::launcher {
-
-NodeClaim::NodeClaim(Ledger& ledger, NodeId node) : ledger_(&ledger), node_(std::move(node)) {
-  ledger.claimed_.insert(node_);
-  ledger.nodes_.SetAside(node_);
-}
-
-NodeClaim::~NodeClaim() {
-  if (ledger_ == nullptr) return;
-  ledger_->claimed_.erase(node_);
-  ledger_->nodes_.PutBack(node_);
-}
 namespace {
 
 template <class Map, class Key>
@@ -27,6 +16,44 @@ void TakeBack(Map& map, const Key& key, const Resources& need) {
 
 }  // namespace
 
+NodeClaim::NodeClaim(Ledger& ledger, NodeId node) : ledger_(&ledger), node_(std::move(node)) {
+  ledger.claimed_.insert(node_);
+  ledger.nodes_.SetAside(node_);
+}
+
+NodeClaim::~NodeClaim() {
+  if (ledger_ == nullptr) return;
+  ledger_->claimed_.erase(node_);
+  ledger_->nodes_.PutBack(node_);
+}
+
+Reservation::Reservation(Ledger& ledger, const PoolKey& pool, const Resources& need)
+    : ledger_(&ledger), id_(ledger.Add(pool, need)), launching_in_(pool.provider) {
+  ++ledger.launches_[pool.provider];
+}
+
+Reservation::~Reservation() {
+  if (ledger_ == nullptr) return;
+  FreeResources();
+  EndLaunch();
+}
+
+void Reservation::SetNode(const NodeId& node) {
+  auto entry = ledger_->entries_.find(id_);
+  if (entry == ledger_->entries_.end()) return;
+  if (ledger_->nodes_.Find(node) != nullptr) return FreeResources();
+  entry->second.node = node;
+  ledger_->by_node_[node] = id_;
+}
+
+void Reservation::EndLaunch() {
+  if (auto provider = std::exchange(launching_in_, std::nullopt)) --ledger_->launches_[*provider];
+}
+
+void Reservation::FreeResources() { ledger_->Release(id_); }
+
+bool Reservation::is_pending() const { return ledger_->entries_.contains(id_); }
+
 Ledger::Ledger(store::NodeCache& nodes)
     : nodes_(nodes),
       subscription_(
@@ -34,22 +61,14 @@ Ledger::Ledger(store::NodeCache& nodes)
             if (auto it = by_node_.find(id); it != by_node_.end()) Release(it->second);
           })) {}
 
-Ledger::EntryId Ledger::Commit(const PoolKey& pool, Resources need) {
+std::uint64_t Ledger::Add(const PoolKey& pool, const Resources& need) {
   sched::Add(by_pool_[pool], need);
   sched::Add(by_provider_[pool.provider], need);
-  entries_.emplace(++last_id_, Entry{pool, std::move(need), {}});
+  entries_.emplace(++last_id_, Entry{pool, need, {}});
   return last_id_;
 }
 
-void Ledger::SetNode(EntryId entry, const NodeId& node) {
-  auto it = entries_.find(entry);
-  if (it == entries_.end()) return;
-  if (nodes_.Find(node) != nullptr) return Release(entry);
-  it->second.node = node;
-  by_node_[node] = entry;
-}
-
-void Ledger::Release(EntryId id) {
+void Ledger::Release(std::uint64_t id) {
   auto it = entries_.find(id);
   if (it == entries_.end()) return;
   const Entry& entry = it->second;
@@ -72,6 +91,14 @@ int Ledger::LaunchesInProgress(const ProviderName& provider) const {
 SteadyTime Ledger::CloudFullUntil(const ProviderName& provider) const {
   auto it = full_until_.find(provider);
   return it == full_until_.end() ? SteadyTime() : it->second;
+}
+
+SteadyTime Ledger::NextCloudFree(SteadyTime now) const {
+  SteadyTime next = SteadyTime::max();
+  for (const auto& [provider, until] : full_until_) {
+    if (until > now) next = std::min(next, until);
+  }
+  return next;
 }
 
 void Ledger::Await(const ProviderName& provider, const sched::ServiceOrder& order, Awaited awaited) {

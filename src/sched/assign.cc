@@ -230,6 +230,10 @@ std::vector<const RegisteredPool*> Registry::Candidates(const NodeRequest& reque
   return candidates;
 }
 
+bool Registry::Contains(const LauncherId& id) const {
+  return std::ranges::find(pools_, id, &RegisteredPool::id) != pools_.end();
+}
+
 bool Registry::AllDeclined(const NodeRequest& request) const {
   return !pools_.empty() && std::all_of(pools_.begin(), pools_.end(), [&](const RegisteredPool& pool) {
     return request.WasDeclinedBy(pool.id);

@@ -34,6 +34,7 @@ class Registry {
  public:
   explicit Registry(std::vector<RegisteredPool> pools = {});
   const std::vector<RegisteredPool>& pools() const { return pools_; }
+  bool Contains(const LauncherId& id) const;
 
   // Pools that offer every label of the request and have not declined it.
   std::vector<const RegisteredPool*> Candidates(const NodeRequest& request) const;

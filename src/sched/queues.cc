@@ -25,4 +25,12 @@ void Queues::Remove(const RequestId& id) {
   places_.erase(place);
 }
 
+std::set<LabelName> LabelsToReuse(const Queues& queues) {
+  std::set<LabelName> labels;
+  for (const auto& [shape, queue] : queues.shapes()) {
+    if (shape.reuse) labels.insert(shape.node_types.begin(), shape.node_types.end());
+  }
+  return labels;
+}
+
 }  // namespace nodepool::sched

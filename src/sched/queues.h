@@ -3,6 +3,7 @@
 #include <compare>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -56,5 +57,8 @@ class Queues {
   std::map<Shape, Queue> shapes_;
   std::unordered_map<RequestId, Place> places_;
 };
+
+// The labels of which some waiting request would take a free node.
+std::set<LabelName> LabelsToReuse(const Queues& queues);
 
 }  // namespace nodepool::sched
