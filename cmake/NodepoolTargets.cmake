@@ -45,7 +45,8 @@ function(nodepool_library name)
 endfunction()
 
 # Folders whose headers are the API of drivers (installed by cmake/DriverPackage.cmake).
-set(NODEPOOL_DRIVER_API base async model config zk net process store driver_section driver driver_cloud)
+set(NODEPOOL_DRIVER_API base async model config zk net process store driver_section driver driver_cloud
+    driver_cloud_api)
 
 # The program exports its functions, also for the names in stack dumps, and has the whole
 # API in it, so that drivers loaded from shared objects find what they use.

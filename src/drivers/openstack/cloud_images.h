@@ -37,7 +37,7 @@ class CloudImages {
   Task<> Look();
 
   // What is known is out of date.
-  void Forget();
+  void Clear();
 
  private:
   struct Finding {
@@ -62,7 +62,7 @@ class CloudImages {
   std::function<void()> looked_;
   log::Logger logger_{"nodepool.OpenStackAdapter"};
   std::map<std::string, Finding> findings_;
-  std::uint64_t generation_ = 0;  // of the findings; a look that began before Forget() tells nothing
+  std::uint64_t generation_ = 0;  // of the findings; a look that began before Clear() tells nothing
   bool is_looking_ = false;
   std::optional<SteadyTime> last_look_;  // none: it would tell nothing
   WaitList looked_once_;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/json_fields.h"
 #include "drivers/openstack/addresses.h"
 #include "drivers/openstack/create_machine.h"
-#include "drivers/openstack/json_fields.h"
 #include "drivers/openstack/legacy_metadata.h"
 #include "drivers/openstack/volumes.h"
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "async/async_cache.h"
 #include "drivers/openstack/session.h"
 
 namespace nodepool::drivers::openstack {

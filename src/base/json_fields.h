@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-// Looking into what a service answered, which may be anything.
-namespace nodepool::drivers::openstack {
+// Reading members of JSON from outside, which may be anything.
+namespace nodepool {
 
 // The empty text when there is no such text; numbers are written out.
 std::string TextIn(const boost::json::object& object, std::string_view key);
@@ -20,4 +20,4 @@ const boost::json::object* ObjectIn(const boost::json::value& value, std::string
 const boost::json::array* ArrayIn(const boost::json::object& object, std::string_view key);
 const boost::json::array* ArrayIn(const boost::json::value& value, std::string_view key);
 
-}  // namespace nodepool::drivers::openstack
+}  // namespace nodepool

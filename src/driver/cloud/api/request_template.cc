@@ -1,4 +1,4 @@
-#include "drivers/openstack/templates.h"
+#include "driver/cloud/api/request_template.h"
 
 #include <boost/json/object.hpp>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "model/json.h"
 
-namespace nodepool::drivers::openstack {
+namespace nodepool::driver::cloud::api {
 
 namespace json = boost::json;
 
@@ -116,4 +116,4 @@ std::string FillTemplate(const std::string& text, const RequestId& id, const Nod
   return result;
 }
 
-}  // namespace nodepool::drivers::openstack
+}  // namespace nodepool::driver::cloud::api

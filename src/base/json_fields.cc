@@ -1,8 +1,8 @@
-#include "drivers/openstack/json_fields.h"
+#include "base/json_fields.h"
 
 #include <fmt/format.h>
 
-namespace nodepool::drivers::openstack {
+namespace nodepool {
 
 namespace json = boost::json;
 
@@ -43,4 +43,4 @@ const json::array* ArrayIn(const json::value& value, std::string_view key) {
   return value.is_object() ? ArrayIn(value.as_object(), key) : nullptr;
 }
 
-}  // namespace nodepool::drivers::openstack
+}  // namespace nodepool
