@@ -46,7 +46,7 @@ struct Cloud {
   std::set<std::string> unknown_flavors;    // that were warned of
   std::set<std::string> unreadable_owners;  // servers that were warned of
   bool has_ipv6 = false;                    // of this host
-  // The first of some addresses of a server that somebody listens at; none until the time.
+  // The first of some addresses of a server that accepts a connection; none until the time.
   using Probe = std::function<Task<std::optional<std::string>>(std::vector<std::string>, SteadyTime)>;
   Probe probe;
 
@@ -56,7 +56,7 @@ struct Cloud {
 };
 
 // The floating addresses of a server that nova does not show (driver-openstack.md 9.2). The list that all
-// share tells whether there are any; only then the server's ports are asked for. What cannot be read counts
+// share shows whether there are any; only then the server's ports are asked for. What cannot be read counts
 // as nothing.
 Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Cloud& cloud, Server server);
 

@@ -144,7 +144,7 @@ Task<> MarkVolumes(Cloud& cloud, const Server& server, const CreateParameters& p
   }
 }
 
-// Of several addresses that are as good the first that somebody listens at (driver-openstack.md 9.3).
+// Of several addresses that are as good the first that accepts a connection (driver-openstack.md 9.3).
 Task<> TryAddresses(Cloud& cloud, std::vector<std::string> addresses, Server& server) {
   SteadyTime deadline = cloud.loop().SteadyNow() + kProbeLimit;
   std::optional<std::string> open = co_await cloud.probe(std::move(addresses), deadline);

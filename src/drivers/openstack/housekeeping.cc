@@ -49,11 +49,11 @@ Task<std::set<std::string>> Housekeeping::PortsThatAreDown() {
 // whole interval ago and still is has leaked.
 Task<> Housekeeping::CleanPorts() {
   SteadyTime now = cloud_.loop().SteadyNow();
-  if (looked_ && now - *looked_ < cloud_.config->port_cleanup_interval) co_return;
+  if (swept_ && now - *swept_ < cloud_.config->port_cleanup_interval) co_return;
   std::set<std::string> down = co_await PortsThatAreDown();
   std::set<std::string> leaked;
   for (const std::string& id : down) {
-    if (looked_ && suspects_.contains(id)) leaked.insert(id);
+    if (swept_ && suspects_.contains(id)) leaked.insert(id);
   }
   driver::LeakTally tally(cloud_.environment.observer, cloud_.config->name);
   for (const std::string& id : leaked) {
@@ -68,7 +68,7 @@ Task<> Housekeeping::CleanPorts() {
     tally.Add("ports");
   }
   suspects_ = std::move(down);
-  looked_ = now;
+  swept_ = now;
 }
 
 Task<> Housekeeping::CleanFloatingIps() {

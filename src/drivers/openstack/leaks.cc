@@ -78,7 +78,7 @@ Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
     bool is_going = server.is_deleted() || server.task == "deleting";
     if (!is_going) resources.push_back({kInstance, id, OwnerForLeaks(cloud, server)});
   }
-  // Where no build has gone, no image can be told to have leaked: the question is saved.
+  // Where no build has gone, no image can have leaked: the call is saved.
   if (!cloud.environment.images.BuildsIn(cloud.config->name).empty()) {
     Task<std::vector<Resource>> images = MarkedImages(cloud);
     co_await Append(cloud, "images", std::move(images), resources);

@@ -27,7 +27,7 @@ class Lookups {
   // Asks again; what is known stays so until there is an answer.
   Task<> RefreshFlavors();
 
-  // The zones that are available; one unnamed zone when the cloud tells none.
+  // The zones that are available; one unnamed zone when the cloud lists none.
   Task<std::vector<std::optional<std::string>>> Zones();
 
   // A creation was refused as wrong: everything is asked anew.
