@@ -6,7 +6,7 @@
 #include <ostream>
 #include <set>
 
-#include "cli/image_changes.h"
+#include "cli/commands/image_delete.h"
 #include "cli/image_progress.h"
 
 namespace nodepool::cli {
