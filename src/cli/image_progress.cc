@@ -13,7 +13,7 @@
 namespace nodepool::cli {
 namespace {
 
-// How often a log that grows is looked at.
+// How often a log that grows is read.
 constexpr Duration kLogPause = std::chrono::seconds(1);
 // The most of it that is shown at once; of what comes faster only the end is.
 constexpr std::streamoff kMostLog = 64 * 1024;

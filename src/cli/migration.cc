@@ -89,7 +89,7 @@ struct Migration {
   std::string root;
 };
 
-// What the side has. Znodes that end with a session show that somebody is at work there; those
+// What the side has. Znodes that end with a session show that a program is at work there; those
 // of a process that was killed go away when its session has expired, which is waited for.
 Task<TreeContent> Read(Migration& migration, Side side) {
   Loop& loop = migration.context.loop;

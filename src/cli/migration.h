@@ -12,9 +12,9 @@ enum class MigrateTo {
 
 struct MigrateOptions {
   MigrateTo to = MigrateTo::kEnsemble;
-  bool is_dry_run = false;        // only tell what there is
+  bool is_dry_run = false;        // only print what there is
   bool takes_everything = false;  // also what others keep beside Nodepool's
-  bool is_forced = false;         // although somebody is at work on either side
+  bool is_forced = false;         // although a program is at work on either side
   bool replaces = false;          // delete what the other side has
 };
 
@@ -23,7 +23,7 @@ struct MigrateOptions {
 // the original is deleted then. The store is opened in this process;
 // when `nodepool standalone` has it, the server there is asked.
 //
-// Error(kConflict): somebody is at work, or the other side has records; nothing was written.
+// Error(kConflict): a program is at work, or the other side has records; nothing was written.
 Task<int> Migrate(Context& context, MigrateOptions options);
 
 }  // namespace nodepool::cli

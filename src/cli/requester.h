@@ -15,7 +15,7 @@ struct RequestOptions {
   int priority = 200;                // 0 to 999; smaller is served first
   std::optional<std::string> tenant;
   std::string requestor = "nodepool";
-  ProviderName provider;  // a wish; empty: none
+  ProviderName provider;  // preferred; empty: none
   Output output = Output::kTable;
 };
 

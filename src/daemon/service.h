@@ -9,7 +9,7 @@
 
 namespace nodepool::daemon {
 
-// What those outside are told of how a daemon is: the terminal that started it, and the
+// Reports the state of a daemon to the outside: to the terminal that started it, and to the
 // service manager, if there is one.
 class Service {
  public:

@@ -81,7 +81,8 @@ int CheckDriver(const DriverCheck& check) {
   Loop loop;
   SystemRandom random;
   BlockingPool blocking_pool;
-  zk::WireClient client(loop, random, daemon::ConnectionOptions(daemon::OrEmbedded((*loaded)->common.zookeeper)));
+  zk::WireClient client(loop, random,
+                        daemon::ConnectionOptions(daemon::OrEmbedded((*loaded)->common.zookeeper)));
   store::Store store(loop, client, random);
   store::NodeCache nodes(loop, client);
   store::ImageCache images(loop, client);

@@ -16,12 +16,13 @@ launcher::Launcher::Options LauncherSetup(const daemon::Options& options, launch
 
 LauncherPart::LauncherPart(daemon::Runtime& runtime, zk::Client& client, const daemon::Options& options,
                            launcher::Duties duties)
-    : launcher_(runtime.loop, runtime.random, runtime.blocking_pool, runtime.metrics, client,
-                runtime.drivers, runtime.config, LauncherSetup(options, duties)) {}
+    : launcher_(runtime.loop, runtime.random, runtime.blocking_pool, runtime.metrics, client, runtime.drivers,
+                runtime.config, LauncherSetup(options, duties)) {}
 
 WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
     : settings_(runtime.config->common.webapp),
       router_(web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus)),
-      server_(runtime.loop, [this](net::HttpRequest request) { return router_.Answer(std::move(request)); }) {}
+      server_(runtime.loop, [this](net::HttpRequest request) { return router_.Answer(std::move(request)); }) {
+}
 
 }  // namespace nodepool

@@ -6,7 +6,7 @@
 
 namespace nodepool::cli {
 
-// Lists machines that stand in the clouds of all providers, or of one, though no node
+// Lists machines in the clouds of all providers, or of one, though no node
 // of that provider names them (operations.md 13.4). `only_marked`: only those with the
 // mark of Nodepool on them (D-68). A cloud that cannot be asked is a warning.
 ListingCommand AlienListing(std::optional<ProviderName> provider, bool only_marked);

@@ -27,10 +27,10 @@ RegisterCommand RegisterConfigValidate;
 
 // In the order in which help shows them.
 inline constexpr RegisterCommand* kCommands[] = {
-    &RegisterNodeList,     &RegisterRequestList,   &RegisterRecordListings, &RegisterInfo,
-    &RegisterAliens,       &RegisterImagePause,    &RegisterImageBuild,  &RegisterImageDelete,
-    &RegisterImageData,    &RegisterChangeNode,    &RegisterErase,          &RegisterJobs,
-    &RegisterRequest,      &RegisterRelease,       &RegisterMigrate,        &RegisterStandalone,
+    &RegisterNodeList,      &RegisterRequestList, &RegisterRecordListings, &RegisterInfo,
+    &RegisterAliens,        &RegisterImagePause,  &RegisterImageBuild,     &RegisterImageDelete,
+    &RegisterImageData,     &RegisterChangeNode,  &RegisterErase,          &RegisterJobs,
+    &RegisterRequest,       &RegisterRelease,     &RegisterMigrate,        &RegisterStandalone,
     &RegisterConfigValidate};
 
 }  // namespace nodepool::cli
