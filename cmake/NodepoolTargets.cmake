@@ -1,5 +1,5 @@
 # One static library per folder of src/, linked only to what it names. The
-# floors are listed in ARCHITECTURE.md; tools/check_includes enforces them.
+# floors are listed in ARCHITECTURE.md; tools/check-includes enforces them.
 
 # Settings shared by every target: warnings, sanitizers, Asio compiled once.
 add_library(np_options INTERFACE)
