@@ -7,7 +7,7 @@
 
 #include "daemon/abbreviations.h"
 #include "daemon/home.h"
-#include "daemon/version.h"
+#include "base/version.h"
 
 namespace nodepool::daemon {
 namespace {
