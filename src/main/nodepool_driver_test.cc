@@ -38,13 +38,13 @@ std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfi
   throw Error(Verdict::kInvalid, "provider " + config.name.str() + " offers no such label");
 }
 
-const char* Word(contract::Outcome outcome) {
-  switch (outcome) {
-    case contract::Outcome::kPassed:
+const char* Word(contract::CheckResult::Status status) {
+  switch (status) {
+    case contract::CheckResult::Status::kPassed:
       return "passed ";
-    case contract::Outcome::kFailed:
+    case contract::CheckResult::Status::kFailed:
       return "FAILED ";
-    case contract::Outcome::kSkipped:
+    case contract::CheckResult::Status::kSkipped:
       return "skipped";
   }
   return "";
@@ -90,9 +90,9 @@ int Run(const Options& options) {
 
   int failed = 0;
   for (const contract::CheckResult& result : results) {
-    std::cout << Word(result.outcome) << "  " << result.check << (result.detail.empty() ? "" : ": ")
+    std::cout << Word(result.status) << "  " << result.check << (result.detail.empty() ? "" : ": ")
               << result.detail << "\n";
-    if (result.outcome == contract::Outcome::kFailed) ++failed;
+    if (result.status == contract::CheckResult::Status::kFailed) ++failed;
   }
   std::cout << results.size() << " checks, " << failed << " failed\n";
   return failed == 0 ? 0 : 1;

@@ -1,5 +1,7 @@
 #include "driver/cloud/adapter.h"
 
+#include "async/attempt.h"
+
 namespace nodepool::driver::cloud {
 
 namespace {
@@ -41,5 +43,10 @@ Task<std::optional<std::string>> Adapter::ConsoleLog(const LabelConfig&, boost::
 }
 
 Task<> Adapter::Stop() { co_return; }
+
+Task<> EnsureGone(Task<> deletion) {
+  Outcome<> deleted = co_await Attempt(std::move(deletion));
+  if (!deleted && !FailedWith(deleted, Verdict::kNotFound)) deleted.error().Rethrow();
+}
 
 }  // namespace nodepool::driver::cloud

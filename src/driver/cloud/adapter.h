@@ -160,4 +160,7 @@ class Adapter {
   virtual Task<> Stop();
 };
 
+// Awaits a deletion; that there is nothing to delete (kNotFound) is success.
+Task<> EnsureGone(Task<> deletion);
+
 }  // namespace nodepool::driver::cloud

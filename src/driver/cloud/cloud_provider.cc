@@ -67,14 +67,8 @@ class CloudProvider : public Provider {
   Task<> DeleteImage(std::string external_id) override {
     ProviderParts::Work work(context_);
     SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
-    std::exception_ptr error;
-    try {
-      co_await WithDeadline(context_.loop(), deadline, "deleting the image",
-                            context_.adapter->DeleteImage(std::move(external_id)));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+    Task<> deletion = context_.adapter->DeleteImage(std::move(external_id));
+    co_await EnsureGone(WithDeadline(context_.loop(), deadline, "deleting the image", std::move(deletion)));
   }
 
   Task<std::vector<ListedMachine>> ListMachines() override {
@@ -148,14 +142,8 @@ class CloudProvider : public Provider {
     log::Logger logger("nodepool.StateMachineNodeDeleter." + context_.config->name.value);
     Progress machine(logger.About({"", "", id.str()}), 1);
     SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
-    std::exception_ptr error;
-    try {
-      co_await WithDeadline(context_.loop(), deadline, "deleting the machine",
-                            context_.adapter->Delete(machine, std::move(external_id)));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+    Task<> deletion = context_.adapter->Delete(machine, std::move(external_id));
+    co_await EnsureGone(WithDeadline(context_.loop(), deadline, "deleting the machine", std::move(deletion)));
   }
 
   ProviderParts context_;

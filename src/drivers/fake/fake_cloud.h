@@ -85,7 +85,9 @@ class FakeCloud {
  private:
   void Refresh();
   std::string Add(FakeImage image);  // its id
-  Task<> Receive(std::string image);
+  // Makes the image, whose id is in `id` from then on, and takes its data.
+  Task<> Receive(FakeImage new_image, driver::AnnounceImage announce, std::string& id);
+  Task<> RemoveFailed(std::string id);
   void Remove(const std::string& image);
   bool ExceedsLimits(const FakeFlavor& flavor) const;
   bool Happens(double rate) { return rate > 0 && failures_.Between(0, 1) < rate; }
