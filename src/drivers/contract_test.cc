@@ -58,7 +58,7 @@ TEST_F(ContractTest, Fake) {
   config->simulation.delete_latency = std::chrono::seconds(1);
   FakeCloud cloud(time.loop(), random, config->simulation);
   FakeAdapter adapter(cloud, config);
-  auto label = std::make_shared<OpenstackLabel>();
+  auto label = std::make_shared<FakeLabel>();
   label->name = LabelName("small");
   label->min_ram = 8192;
   contract::Subject subject = SubjectOf(adapter, label);

@@ -1,5 +1,7 @@
 #include "driver/cloud/launch.h"
 
+#include <algorithm>
+
 #include "async/backoff.h"
 #include "async/cleanup.h"
 #include "async/deadline.h"
@@ -22,6 +24,21 @@ Task<> Nothing() { co_return; }
 std::shared_ptr<const LabelConfig> FindLabel(const PoolConfig& pool, const Node& record) {
   auto found = record.type.empty() ? pool.labels.end() : pool.labels.find(record.type.front());
   return found == pool.labels.end() ? nullptr : found->second;
+}
+
+std::string_view TypeOf(std::string_view key) { return key.substr(0, key.find(' ')); }
+
+// Whether the scanned host keys are those that the cloud has: of each type that both have the same
+// key, and at least one. Where one of them has none there is nothing to compare.
+bool Agree(const std::vector<std::string>& known, const std::vector<std::string>& scanned) {
+  bool has_same = known.empty() || scanned.empty();
+  for (const std::string& key : scanned) {
+    auto same_type = [&key](const std::string& other) { return TypeOf(other) == TypeOf(key); };
+    bool is_known = std::ranges::find(known, key) != known.end();
+    if (!is_known && std::ranges::any_of(known, same_type)) return false;
+    has_same |= is_known;
+  }
+  return has_same;
 }
 
 bool IsSsh(const Node& record) {
@@ -79,8 +96,8 @@ Task<> Launch::Run() {
 
 bool Launch::IsFinal(Verdict verdict) const {
   if (verdict == Verdict::kQuota || verdict == Verdict::kLostSession || is_record_lost_) return true;
-  // Nothing was tried yet, and nothing will be different a moment later.
-  return step_ == Step::kPrepare && verdict == Verdict::kInvalid;
+  // The configuration is wrong or the cloud refuses it: nothing is different a moment later (D-26).
+  return step_ != Step::kScan && verdict == Verdict::kInvalid;
 }
 
 Task<bool> Launch::AttemptInTime() {
@@ -105,7 +122,7 @@ Task<> Launch::DeletePreviousMachine() {
   if (id.is_null()) co_return;
   Backoff pauses(kPauses, context_.environment.random);
   while (true) {
-    Progress machine(logger_, attempt_);
+    Progress machine(logger_, attempt_, pool_);
     Outcome<> deleted = co_await Attempt(EnsureGone(context_.adapter->Delete(machine, id)));
     if (deleted) co_return;
     logger_.Warning("The machine of the failed attempt could not be deleted yet: {}",
@@ -149,7 +166,7 @@ Task<Instance> Launch::Create(std::optional<std::string> image_external_id) {
   parameters.request_id = request_.id;
   parameters.request = request_.record;
   parameters.az = az_;
-  Progress machine(logger_, attempt_,
+  Progress machine(logger_, attempt_, pool_,
                    [this](boost::json::value id) { return StoreExternalId(std::move(id)); });
   Instance instance = co_await context_.adapter->Create(machine, std::move(parameters));
   CheckInstance(instance);
@@ -178,6 +195,10 @@ Task<> Launch::Finish(Instance instance) {
 
   step_ = Step::kScan;
   std::vector<std::string> keys = co_await Scan();
+  if (!Agree(instance.host_keys.value_or(std::vector<std::string>()), keys)) {
+    throw Error(Verdict::kFail,
+                "the host keys at the machine's address are not those that the cloud has of it");
+  }
   auto finish = [this, &keys](Node& record) {
     if (record.state != NodeState::kBuilding) return store::Change::kSkip;
     if (!keys.empty()) record.host_keys = keys;

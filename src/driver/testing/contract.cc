@@ -62,6 +62,7 @@ class Contract {
   Task<std::string> QuotaAddsUp();
   Task<std::string> DeletionIsIdempotent();
   Task<std::string> LeaksAreFound();
+  Task<std::string> LivingMachinesAreNotMissing();
   Task<std::string> TwoAtATime();
   Task<std::string> CancelledCreations();
   Task<std::string> CancelledDeletions();
@@ -292,6 +293,21 @@ Task<std::string> Contract::LeaksAreFound() {
   co_return "";
 }
 
+Task<std::string> Contract::LivingMachinesAreNotMissing() {
+  std::shared_ptr<Machine> machine = NewMachine();
+  co_await Create(machine);
+  const std::vector<boost::json::value> ids = {machine->recorder.external_id};
+  std::vector<boost::json::value> missing =
+      co_await Bounded("MissingMachines", subject_.adapter.MissingMachines(ids));
+  co_await DeleteOnce(machine);
+  std::vector<boost::json::value> gone =
+      co_await Bounded("MissingMachines", subject_.adapter.MissingMachines(ids));
+  co_await Remove(machine);
+  Expect(missing.empty(), "MissingMachines names a machine that exists");
+  Expect(gone.empty() || gone == ids, "MissingMachines names machines that were not asked for");
+  co_return "";
+}
+
 Task<std::string> Contract::TwoAtATime() {
   std::shared_ptr<Machine> first = NewMachine();
   std::shared_ptr<Machine> second = NewMachine();
@@ -430,6 +446,7 @@ Task<> Contract::RunChecks() {
       {"quota adds up", &Contract::QuotaAddsUp},
       {"deletion is idempotent", &Contract::DeletionIsIdempotent},
       {"leaked machines are found and deleted", &Contract::LeaksAreFound},
+      {"a machine is missing only when it is gone", &Contract::LivingMachinesAreNotMissing},
       {"two machines at a time", &Contract::TwoAtATime},
       {"creations that are told to stop at any await", &Contract::CancelledCreations},
       {"deletions that are told to stop at any await", &Contract::CancelledDeletions},

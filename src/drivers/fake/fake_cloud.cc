@@ -189,6 +189,13 @@ void FakeCloud::ResumeUploads() {
   changed_.NotifyAll();
 }
 
+void FakeCloud::TakeAway(const std::string& server) {
+  if (directory_) directory_->Remove(server);
+  servers_.erase(server);
+  active_at_.erase(server);
+  changed_.NotifyAll();
+}
+
 void FakeCloud::ResumeCreates() {
   is_paused_ = false;
   changed_.NotifyAll();

@@ -74,6 +74,8 @@ class FakeCloud {
   // Creations stay in BUILD until resumed.
   void PauseCreates() { is_paused_ = true; }
   void ResumeCreates();
+  // The cloud removes a server that nobody deleted.
+  void TakeAway(const std::string& server);
   void SetConsole(std::optional<std::string> text) { console_ = std::move(text); }
   const std::optional<std::string>& console() const { return console_; }
 

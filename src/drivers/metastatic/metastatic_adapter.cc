@@ -30,9 +30,9 @@ NodeId NodeOf(const boost::json::value& external_id) {
 }  // namespace
 
 MetastaticAdapter::MetastaticAdapter(const driver::ProviderEnvironment& environment,
-                                     std::shared_ptr<const MetastaticConfig> config)
-    : environment_(environment),
-      config_(std::move(config)),
+                                     std::shared_ptr<const driver::ProviderConfig> config)
+    : CloudAdapter(std::move(config)),
+      environment_(environment),
       owner_(OwnerName(config_->name)),
       backing_nodes_(environment_.nodes, config_),
       background_(environment_.loop, logger_) {

@@ -4,6 +4,7 @@
 
 #include "async/cleanup.h"
 #include "async/deadline.h"
+#include "driver/free_node.h"
 #include "drivers/static/unlocked_peer.h"
 
 namespace nodepool::drivers {
@@ -32,24 +33,6 @@ std::string Escaped(const std::string& text) {
   return escaped;
 }
 
-Task<bool> ChangeIfFree(std::optional<store::LockedNode>& node, std::function<store::Change(Node&)> change) {
-  if (!node) co_return false;
-  auto if_free = [&change](Node& record) { return record.is_free() ? change(record) : store::Change::kSkip; };
-  bool is_changed = co_await node->Update(if_free);
-  co_return is_changed;
-}
-
-Task<> UnlockIfLocked(std::optional<store::LockedNode>& node) {
-  if (node) co_await node->Unlock();
-}
-
-// Runs `change` on a record under its lock, if it is free.
-Task<bool> ChangeFreeNode(store::Store& store, NodeId id, std::function<store::Change(Node&)> change) {
-  auto use = [&change](std::optional<store::LockedNode>& node) { return ChangeIfFree(node, change); };
-  bool is_changed = co_await Bracket(store.TryLockNode(std::move(id)), use, UnlockIfLocked);
-  co_return is_changed;
-}
-
 }  // namespace
 
 Task<> Deregister(store::Store& store, Loop& loop, NodeId id) {
@@ -57,7 +40,7 @@ Task<> Deregister(store::Store& store, Loop& loop, NodeId id) {
     record.SetState(NodeState::kDeleting, loop.Now());
     return store::Change::kWrite;
   };
-  co_await ChangeFreeNode(store, std::move(id), change);
+  co_await driver::ChangeFreeNode(store, std::move(id), change);
 }
 
 void HostRecords::Follow(const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
@@ -244,7 +227,7 @@ Task<> StaticHost::UpdateRecords(Findings findings) {
       SetFields(findings, record);
       return store::Change::kWrite;
     };
-    bool is_changed = co_await ChangeFreeNode(environment_.store, id, change);
+    bool is_changed = co_await driver::ChangeFreeNode(environment_.store, id, change);
     log::Logger logger = logger_.About({"", "", id.str()});
     if (is_changed) {
       logger.Info("Updated static node {}", identity_.ToString());
