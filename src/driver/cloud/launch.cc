@@ -85,19 +85,23 @@ Task<> Launch::Run() {
     Verdict verdict = failure.verdict();
     Report(ended ? "error.servercreatetimeout" : ResultOf(failure));
     if (verdict == Verdict::kQuota) context_.quota.Invalidate();
-    bool is_final = IsFinal(verdict) || attempt_ >= attempts;
+    bool is_final = IsFinal(failure) || attempt_ >= attempts;
     logger_.Warning("Launch attempt {} of {} in provider {} failed{}: {}", attempt_, attempts,
                     context_.config->name, is_final ? "" : "; the next one follows", failure.message());
-    if (step_ == Step::kScan && !IsFinal(verdict)) co_await DiagnoseFailedScan();
+    if (step_ == Step::kScan && !IsFinal(failure)) co_await DiagnoseFailedScan();
     if (is_final) failure.Rethrow();
+    last_refusal_ = verdict == Verdict::kInvalid ? failure.message() : "";
     if (verdict == Verdict::kRateLimited) co_await context_.loop().SleepFor(pauses.Next());
   }
 }
 
-bool Launch::IsFinal(Verdict verdict) const {
+bool Launch::IsFinal(const Failure& failure) const {
+  Verdict verdict = failure.verdict();
   if (verdict == Verdict::kQuota || verdict == Verdict::kLostSession || is_record_lost_) return true;
-  // The configuration is wrong or the cloud refuses it: nothing is different a moment later (D-26).
-  return step_ != Step::kScan && verdict == Verdict::kInvalid;
+  if (step_ == Step::kScan || verdict != Verdict::kInvalid) return false;
+  // Nothing was tried yet, and nothing will be different a moment later. A cloud's refusal may rest
+  // on what the adapter remembers of the cloud; the same one once more does not (D-26).
+  return step_ == Step::kPrepare || failure.message() == last_refusal_;
 }
 
 Task<bool> Launch::AttemptInTime() {

@@ -42,7 +42,7 @@ class Launch {
   Task<> DiagnoseFailedScan();
 
   bool WantsScan(const Instance& instance) const;
-  bool IsFinal(Verdict verdict) const;
+  bool IsFinal(const Failure& failure) const;
   std::string ResultOf(const Failure& failure) const;
   void Report(std::string result);
   // A launch whose session is lost is cancelled as well.
@@ -65,6 +65,7 @@ class Launch {
   int attempt_ = 0;
   Step step_ = Step::kPrepare;
   bool is_record_lost_ = false;  // gone, or its state was changed
+  std::string last_refusal_;     // of the previous attempt, if it ended with kInvalid
   SteadyTime started_{};
 };
 
