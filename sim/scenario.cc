@@ -50,7 +50,7 @@ class Dice {
 };
 
 std::shared_ptr<driver::LabelConfig> MakeLabel(const Size& size) {
-  auto label = std::make_shared<drivers::OpenstackLabel>();
+  auto label = std::make_shared<drivers::FakeLabel>();
   label->name = LabelName(size.label);
   label->cloud_image = "image";
   label->flavor_name = size.flavor;
@@ -58,7 +58,7 @@ std::shared_ptr<driver::LabelConfig> MakeLabel(const Size& size) {
 }
 
 std::shared_ptr<driver::PoolConfig> MakePool(Dice& dice, std::string name, bool is_main) {
-  auto pool = std::make_shared<drivers::OpenstackPool>();
+  auto pool = std::make_shared<driver::PoolConfig>();
   pool->name = PoolName(std::move(name));
   pool->priority = dice.Chance(0.2) ? 50 : 100;
   if (dice.Chance(0.6)) pool->max_servers = dice.Int(2, 6);
@@ -90,7 +90,7 @@ std::shared_ptr<const driver::ProviderConfig> MakeProvider(Dice& dice, int numbe
   provider->max_concurrency = dice.Chance(0.3) ? dice.Int(1, 3) : -1;
   provider->launch_timeout = dice.Time(60, 300);
   provider->launch_retries = dice.Int(1, 3);
-  drivers::OpenstackCloudImage image;
+  driver::cloud::CloudImage image;
   image.name = "image";
   image.external_name = "Image";
   provider->cloud_images.emplace("image", image);

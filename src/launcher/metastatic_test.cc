@@ -413,7 +413,8 @@ TEST_F(MetastaticTest, TheAdapterKeepsTheContract) {
   subject.lists_machines = false;
   for (const auto& result :
        time_.Run(driver::testing::RunContract(std::move(subject)), std::chrono::hours(1000)))
-    EXPECT_NE(result.outcome, driver::testing::Outcome::kFailed) << result.check << ": " << result.detail;
+    EXPECT_NE(result.status, driver::testing::CheckResult::Status::kFailed)
+        << result.check << ": " << result.detail;
   time_.Run(adapter.Stop());
 }
 

@@ -29,13 +29,13 @@ std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfi
   throw Error(Verdict::kInvalid, "provider " + config.name.str() + " offers no such label");
 }
 
-const char* Word(contract::Outcome outcome) {
-  switch (outcome) {
-    case contract::Outcome::kPassed:
+const char* Word(contract::CheckResult::Status status) {
+  switch (status) {
+    case contract::CheckResult::Status::kPassed:
       return "passed ";
-    case contract::Outcome::kFailed:
+    case contract::CheckResult::Status::kFailed:
       return "FAILED ";
-    case contract::Outcome::kSkipped:
+    case contract::CheckResult::Status::kSkipped:
       return "skipped";
   }
   return "";
@@ -53,9 +53,9 @@ Task<std::vector<contract::CheckResult>> RunChecks(driver::cloud::Adapter& adapt
 int Print(const std::vector<contract::CheckResult>& results) {
   int failed = 0;
   for (const contract::CheckResult& result : results) {
-    std::cout << Word(result.outcome) << "  " << result.check << (result.detail.empty() ? "" : ": ")
+    std::cout << Word(result.status) << "  " << result.check << (result.detail.empty() ? "" : ": ")
               << result.detail << "\n";
-    if (result.outcome == contract::Outcome::kFailed) ++failed;
+    if (result.status == contract::CheckResult::Status::kFailed) ++failed;
   }
   std::cout << results.size() << " checks, " << failed << " failed\n";
   return failed == 0 ? 0 : 1;

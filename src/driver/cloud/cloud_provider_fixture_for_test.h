@@ -8,6 +8,7 @@
 
 #include "base/subscription.h"
 #include "driver/cloud/cloud_provider.h"
+#include "driver/cloud/metadata.h"
 #include "driver/cloud/scripted_adapter_for_test.h"
 #include "testing/memory_zk.h"
 #include "testing/virtual_time.h"
@@ -123,7 +124,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
   static std::string Summary(const Node& record) {
     std::string text(ToString(record.state.value_or(NodeState::kInit)));
     if (record.image_id) text += " image";
-    if (!record.external_id.is_null()) text += " " + std::string(record.external_id.as_string());
+    if (!record.external_id.is_null()) text += " " + ToText(record.external_id);
     if (record.interface_ip) text += " address";
     if (!record.host_keys.empty()) text += " keys";
     return text;

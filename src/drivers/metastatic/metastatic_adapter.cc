@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
+#include "base/scope_exit.h"
 #include "driver/cloud/metadata.h"
 
 namespace nodepool::drivers {
@@ -28,9 +30,9 @@ NodeId NodeOf(const boost::json::value& external_id) {
 }  // namespace
 
 MetastaticAdapter::MetastaticAdapter(const driver::ProviderEnvironment& environment,
-                                     std::shared_ptr<const MetastaticConfig> config)
-    : environment_(environment),
-      config_(std::move(config)),
+                                     std::shared_ptr<const driver::ProviderConfig> config)
+    : CloudAdapter(std::move(config)),
+      environment_(environment),
       owner_(OwnerName(config_->name)),
       backing_nodes_(environment_.nodes, config_),
       background_(environment_.loop, logger_) {
@@ -64,11 +66,7 @@ Task<Instance> MetastaticAdapter::Create(MachineReport& machine, CreateParameter
   machine.SetState("waiting for a slot of a backing node");
   waiters_.push_back(waiter);
   wake_.Set();
-  struct Leaving {
-    MetastaticAdapter* adapter;
-    std::shared_ptr<Waiter> waiter;
-    ~Leaving() { adapter->Leave(waiter); }
-  } leaving{this, waiter};
+  ScopeExit leave([this, waiter] { Leave(waiter); });
   Place place = co_await waiter->place.Take();
   Instance instance = co_await Describe(std::move(place), std::move(user), std::move(parameters.metadata));
   co_return instance;
@@ -175,15 +173,10 @@ Task<> MetastaticAdapter::Stop() {
   co_await background_.Stop();
   // They would vanish with the session, and be of no use until then.
   for (const auto& [id, request] : std::exchange(requests_, {})) {
-    std::exception_ptr error;
-    try {
-      SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
-      co_await WithDeadline(environment_.loop, deadline, "withdrawing a request",
-                            environment_.store.DeleteRequest(id));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error) break;
+    SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
+    Outcome<> withdrawn = co_await Attempt(WithDeadline(environment_.loop, deadline, "withdrawing a request",
+                                                        environment_.store.DeleteRequest(id)));
+    if (!withdrawn) break;
   }
 }
 
@@ -197,26 +190,19 @@ Task<> MetastaticAdapter::Run() {
   }
   while (true) {
     wake_.Reset();
-    std::exception_ptr error;
-    try {
-      co_await Turn();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error) {
-      logger_.Warning("Provider {} goes on in a moment: {}", config_->name, MessageOf(error));
+    Outcome<> done = co_await Attempt(Turn());
+    if (!done) {
+      logger_.Warning("Provider {} goes on in a moment: {}", config_->name, done.error().message());
       co_await environment_.loop.SleepFor(kRetryPause);
       continue;
     }
     std::optional<WallTime> release = backing_nodes_.next_release();
-    SteadyTime deadline = SteadyTime::max();
-    if (release)
-      deadline = environment_.loop.SteadyNow() + std::max(*release - environment_.loop.Now(), Duration(0));
     if (!release) {
       co_await wake_.Wait();
       continue;
     }
+    Duration pause = std::max(*release - environment_.loop.Now(), Duration(0));
+    SteadyTime deadline = environment_.loop.SteadyNow() + pause;
     co_await EndsBy(environment_.loop, deadline, "a change", wake_.Wait());
   }
 }

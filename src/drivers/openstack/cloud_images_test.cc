@@ -48,9 +48,9 @@ TEST_F(CloudImagesTest, AMissingImageIsLookedForAfterGrowingPauses) {
 }
 
 TEST_F(CloudImagesTest, OneCallLooksForAllThatAreMissing) {
-  config->cloud_images["second"] = {.name = "second", .external_name = "sid, \"not\" quoted"};
-  config->cloud_images["third"] = {.name = "third", .external_name = "bookworm"};
-  config->cloud_images["fourth"] = {.name = "fourth", .external_name = "known"};
+  config->cloud_images["second"] = {{.name = "second", .external_name = "sid, \"not\" quoted"}};
+  config->cloud_images["third"] = {{.name = "third", .external_name = "bookworm"}};
+  config->cloud_images["fourth"] = {{.name = "fourth", .external_name = "known"}};
   imposter.AddImage("known");
   Start();
   time.Advance(5s);

@@ -32,7 +32,7 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
     pool = made_pool.get();
     config->name = ProviderName("cloud");
     config->pools[made_pool->name] = made_pool;
-    config->cloud_images["debian"] = {.name = "debian", .external_name = "debian"};
+    config->cloud_images["debian"] = {{.name = "debian", .external_name = "debian"}};
     CloudConfig& cloud_config = config->cloud_config;
     cloud_config.name = "vendor";
     cloud_config.region = "RegionOne";

@@ -12,8 +12,7 @@
 #include "config/validator.h"
 #include "drivers/openstack/openstack_driver.h"
 #include "drivers/openstack/provider_config.h"
-#include "drivers/schemas/known_drivers.h"
-#include "drivers/schemas/real_configs_for_test.h"
+#include "drivers/real_configs_for_test.h"
 
 namespace nodepool::drivers {
 namespace {
@@ -66,7 +65,7 @@ TEST_F(RealOpenstackConfigs, AreReadByTheDriver) {
   int labels = 0;
   for (const std::string& name : ValidConfigs()) {
     SCOPED_TRACE(name);
-    Expected<config::Config> loaded = config::Load(RealConfigPath(name), {.drivers = KnownDriverSchema});
+    Expected<config::Config> loaded = config::Load(RealConfigPath(name), {.drivers = RealSchema});
     ASSERT_TRUE(loaded) << loaded.error().message();
     OpenstackDriver driver(openstack::Variables{{"OS_CLIENT_CONFIG_FILE", WriteClouds(*loaded)}});
     std::vector<config::ProviderSection> all = loaded->providers;
@@ -122,15 +121,15 @@ providers:
     std::ofstream(path) << text;
     return path;
   };
-  EXPECT_EQ(config::ValidateFile(with(""), KnownDriverSchema).exit_status(), 0);
+  EXPECT_EQ(config::ValidateFile(with(""), RealSchema).exit_status(), 0);
   for (const std::string place : {"AT_PROVIDER", "AT_DISKIMAGE", "AT_CLOUD_IMAGE", "AT_POOL", "AT_LABEL"}) {
     SCOPED_TRACE(place);
     std::string path = with(place);
-    config::ValidationReport report = config::ValidateFile(path, KnownDriverSchema);
+    config::ValidationReport report = config::ValidateFile(path, RealSchema);
     EXPECT_EQ(report.exit_status(), 1);
     ASSERT_FALSE(report.findings.empty());
     EXPECT_NE(report.findings.front().message.find("no-such-key"), std::string::npos);
-    Expected<config::Config> loaded = config::Load(path, {.drivers = KnownDriverSchema});
+    Expected<config::Config> loaded = config::Load(path, {.drivers = RealSchema});
     ASSERT_TRUE(loaded);
     OpenstackDriver driver(openstack::Variables{{"OS_CLIENT_CONFIG_FILE", WriteClouds(*loaded)}});
     config::ProviderSection section = loaded->providers.front();
@@ -149,7 +148,7 @@ providers:
 TEST_F(RealOpenstackConfigs, ChangedCredentialsAreAChange) {
   std::string path = folder_ + "/nodepool.yaml";
   std::ofstream(path) << "providers: [{name: p, cloud: north, pools: []}]";
-  Expected<config::Config> loaded = config::Load(path, {.drivers = KnownDriverSchema});
+  Expected<config::Config> loaded = config::Load(path, {.drivers = RealSchema});
   ASSERT_TRUE(loaded);
   config::ProviderSection section = loaded->providers.front();
   std::string clouds = WriteClouds(*loaded);

@@ -10,11 +10,7 @@
 #include "config/config_loader.h"
 #include "config/main_schema.h"
 #include "config/validator.h"
-#include "drivers/fake/fake_config.h"
-#include "drivers/openstack/openstack_config.h"
-#include "drivers/schemas/known_drivers.h"
-#include "drivers/schemas/real_configs_for_test.h"
-#include "drivers/static/static_config.h"
+#include "drivers/real_configs_for_test.h"
 
 namespace nodepool::drivers {
 namespace {
@@ -53,7 +49,7 @@ class RealConfigTest : public testing::TestWithParam<RealConfig> {};
 
 TEST_P(RealConfigTest, HasTheSameVerdictAsThePythonValidator) {
   const RealConfig& expected = GetParam();
-  config::ValidationReport report = config::ValidateFile(RealConfigPath(expected.name), KnownDriverSchema);
+  config::ValidationReport report = config::ValidateFile(RealConfigPath(expected.name), RealSchema);
   std::string first;
   for (const Finding& finding : report.findings) {
     if (finding.level == Finding::Level::kError && first.empty()) first = finding.message;
@@ -66,7 +62,7 @@ TEST_P(RealConfigTest, HasTheSameVerdictAsThePythonValidator) {
 // The daemons accept what the validator accepts (configuration.md 3).
 TEST_P(RealConfigTest, LoadsWhenItIsValid) {
   const RealConfig& expected = GetParam();
-  config::LoadOptions options{.drivers = KnownDriverSchema};
+  config::LoadOptions options{.drivers = RealSchema};
   Expected<config::Config> loaded = config::Load(RealConfigPath(expected.name), options);
   if (expected.exit != 0) return;  // must not crash, may load
   ASSERT_TRUE(loaded) << loaded.error().message();
@@ -75,7 +71,7 @@ TEST_P(RealConfigTest, LoadsWhenItIsValid) {
       EXPECT_EQ(LoadStaticConfig(section, *loaded)->name, section.name);
     } else if (section.driver == "openstack") {
       OpenstackConfig result;
-      ReadOpenstackConfig(section, OpenstackSchema(), "qcow2", *loaded, result);
+      ReadOpenstackConfig(section, "qcow2", *loaded, result);
       EXPECT_EQ(result.name, section.name);
       EXPECT_LE(result.pools.size(), PoolsIn(section));
       EXPECT_EQ(result.pools.empty(), PoolsIn(section) == 0);
@@ -103,7 +99,7 @@ TEST(RealConfigsTest, EveryFileHasAVerdict) {
 TEST(RealConfigsTest, HistoricKeysAreExplained) {
   config::ValidationReport report = config::ValidateFile(
       RealConfigPath("openstack__project-config__nodepool_nodepool.yaml__2016-12-17__c9d02242.yaml"),
-      KnownDriverSchema);
+      RealSchema);
   bool explained = false;
   for (const Finding& finding : report.findings) {
     explained |= finding.message.find("data['gearman-servers']") != std::string::npos &&
