@@ -67,10 +67,10 @@ Task<> BuildWorker::Build(ImageName image, std::string circumstances) {
   std::exception_ptr error;
   bool is_done = false;
   try {
-    std::optional<zk::HeldLock> lock = co_await context_.store.TryLockImage(image);
+    std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLock(image);
     if (lock) {
       Task<bool> work = BuildLocked(image, *lock);
-      is_done = co_await context_.store.Holding(*lock, std::move(work));
+      is_done = co_await context_.store.tree.Holding(*lock, std::move(work));
     }
   } catch (...) {
     error = std::current_exception();
@@ -89,7 +89,7 @@ Task<> BuildWorker::Build(ImageName image, std::string circumstances) {
 
 // What the cache told may be old: the records are read again under the lock.
 Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
-  std::vector<store::StoredBuild> builds = co_await context_.store.ListBuilds(image);
+  std::vector<store::StoredBuild> builds = co_await context_.store.images.ListBuilds(image);
   co_await RefreshLocal(context_);
   std::optional<sched::ImageWish> wish = WishOf(*context_.config, image);
   if (!wish) co_return false;
@@ -104,13 +104,13 @@ Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
 }
 
 Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
-  std::optional<store::Revision> request = co_await context_.store.ReadBuildRequest(image);
+  std::optional<store::Revision> request = co_await context_.store.images.ReadBuildRequest(image);
   bool is_due = co_await IsStillDue(image, request.has_value());
   if (!is_due) co_return false;
   std::shared_ptr<const driver::LoadedConfig> config = context_.config;
   Job job{.build = {}, .lock = lock, .image = config->common.diskimages.at(image), .request = request};
   std::string circumstances = Circumstances(image);
-  Task<store::StoredBuild> create = context_.store.CreateBuild(image, NewRecord(job.image), lock);
+  Task<store::StoredBuild> create = context_.store.images.CreateBuild(image, NewRecord(job.image), lock);
   job.build = co_await std::move(create);
   // From here on: died before the last write, the record stays `building` without a
   // lock; any builder's CleanupWorker removes it, and then ours the files.
@@ -216,7 +216,7 @@ Task<> BuildWorker::End(Job job, Outcome outcome) {
   if (!outcome.is_ready) co_await RemoveTemporary(context_);
   if (!is_recorded) co_return;
   if (outcome.is_ready && job.request) {
-    co_await context_.store.RemoveBuildRequest(job.build.id.image, *job.request);
+    co_await context_.store.images.RemoveBuildRequest(job.build.id.image, *job.request);
   }
   Task<> report = Report(job.build, outcome);
   co_await std::move(report);
@@ -235,7 +235,7 @@ Task<bool> BuildWorker::Record(Job& job, const Outcome& outcome) {
       if (!outcome.is_ready) record.formats.clear();
       return store::Change::kWrite;
     };
-    co_await context_.store.UpdateBuild(job.build, job.lock, change);
+    co_await context_.store.images.Update(job.build, job.lock, change);
   } catch (...) {
     error = std::current_exception();
   }

@@ -98,10 +98,10 @@ Task<> UploadWorker::Upload(Target target, BuildId build) {
 }
 
 Task<bool> UploadWorker::UploadOnce(store::BuildKey build, ProviderName provider) {
-  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockUploads(build, provider);
+  std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLockUploads(build, provider);
   if (!lock) co_return false;
   Task<bool> work = UploadLocked(build, provider, *lock);
-  bool is_done = co_await context_.store.Holding(*lock, std::move(work));
+  bool is_done = co_await context_.store.tree.Holding(*lock, std::move(work));
   co_return is_done;
 }
 
@@ -109,7 +109,7 @@ Task<bool> UploadWorker::UploadOnce(store::BuildKey build, ProviderName provider
 Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provider, zk::HeldLock lock) {
   bool is_there = co_await HasReadyUpload(build, provider);
   if (is_there) co_return false;
-  std::optional<store::StoredBuild> stored = co_await context_.store.ReadBuild(build);
+  std::optional<store::StoredBuild> stored = co_await context_.store.images.ReadBuild(build);
   if (!stored || stored->record.state != ImageState::kReady) co_return false;
   co_await RefreshLocal(context_);
   Job job;
@@ -131,7 +131,7 @@ Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provid
 }
 
 Task<bool> UploadWorker::HasReadyUpload(store::BuildKey build, ProviderName provider) {
-  std::vector<store::StoredUpload> uploads = co_await context_.store.ListUploadsOf(build, provider);
+  std::vector<store::StoredUpload> uploads = co_await context_.store.images.ListUploads(build, provider);
   co_return std::ranges::any_of(
       uploads, [](const store::StoredUpload& upload) { return upload.record.state == ImageState::kReady; });
 }
@@ -147,7 +147,7 @@ Task<bool> UploadWorker::Perform(Job job) {
   record.python_path = job.build.record.python_path;
   record.shell_type = job.build.record.shell_type;
   Task<store::StoredUpload> create =
-      context_.store.CreateUpload(job.build.id, config.name, std::move(record), job.lock);
+      context_.store.images.CreateUpload(job.build.id, config.name, std::move(record), job.lock);
   store::StoredUpload upload = co_await std::move(create);
   // Died from here on, the record stays `uploading` without a lock: any builder that knows
   // the provider removes it, and the image whose id it holds. Of one whose id could not be
@@ -210,7 +210,7 @@ Task<> UploadWorker::NoteImage(Job job, store::StoredUpload& upload, std::string
     record.format = job.provider->config().image_format;
     return store::Change::kWrite;
   };
-  co_await context_.store.UpdateUpload(upload, job.lock, change);
+  co_await context_.store.images.Update(upload, job.lock, change);
 }
 
 Task<> UploadWorker::RunHook(Job job, store::StoredUpload& upload, std::string name,
@@ -264,7 +264,7 @@ Task<> UploadWorker::Finish(Job job, store::StoredUpload upload, std::string nam
       record = std::move(end);
       return store::Change::kWrite;
     };
-    co_await context_.store.UpdateUpload(upload, job.lock, change);
+    co_await context_.store.images.Update(upload, job.lock, change);
   } catch (...) {
     error = std::current_exception();
   }

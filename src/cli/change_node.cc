@@ -11,13 +11,13 @@ namespace {
 
 // Null when the node is gone. Throws when somebody keeps the lock.
 Task<std::optional<store::LockedNode>> LockOrExplain(Context& context, NodeId id) {
-  std::optional<store::StoredNode> node = co_await context.store.ReadNode(id);
+  std::optional<store::StoredNode> node = co_await context.store.nodes.Read(id);
   if (!node) co_return std::nullopt;
   SteadyTime deadline = context.loop.SteadyNow() + kLockTimeout;
   std::exception_ptr error;
   std::optional<store::LockedNode> locked;
   try {
-    locked = co_await context.store.LockNode(id, deadline);
+    locked = co_await context.store.nodes.Lock(id, deadline);
   } catch (...) {
     error = std::current_exception();
   }
@@ -34,9 +34,9 @@ Task<std::optional<store::LockedNode>> LockOrExplain(Context& context, NodeId id
 }
 
 Task<> PrintNode(Context& context, NodeId id) {
-  std::optional<store::StoredNode> node = co_await context.store.ReadNode(id);
+  std::optional<store::StoredNode> node = co_await context.store.nodes.Read(id);
   if (node) {
-    std::vector<std::string> contenders = co_await context.store.NodeContenders(id);
+    std::vector<std::string> contenders = co_await context.store.nodes.Contenders(id);
     node->contenders = {contenders.begin(), contenders.end()};
   }
   std::vector<const store::StoredNode*> rows;

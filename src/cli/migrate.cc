@@ -165,7 +165,7 @@ Task<> BetweenServers(Migration& migration) {
   try {
     co_await store.Open();
     Side embedded{store.client(), settings.embedded.state_dir};
-    Side ensemble{context.store.client(), ServerNames(settings)};
+    Side ensemble{context.store.tree.client(), ServerNames(settings)};
     const Side& from = is_to_ensemble ? embedded : ensemble;
     const Side& to = is_to_ensemble ? ensemble : embedded;
     co_await Copy(migration, from, to);
@@ -193,7 +193,7 @@ Task<> ToChroot(Migration& migration) {
   try {
     co_await AwaitConnection(context.loop, client, ServerNames(settings));
     Side from{client, settings.python_chroot};
-    Side to{context.store.client(), settings.chroot};
+    Side to{context.store.tree.client(), settings.chroot};
     co_await Copy(migration, from, to);
   } catch (...) {
     error = std::current_exception();

@@ -17,7 +17,8 @@ constexpr Duration kHolderTimeout = std::chrono::seconds(10);
 
 class Releaser {
  public:
-  explicit Releaser(Context& context) : context_(context), nodes_(context.loop, context.store.client()) {}
+  explicit Releaser(Context& context)
+      : context_(context), nodes_(context.loop, context.store.tree.client()) {}
 
   Task<int> Run(std::vector<std::string> names);
 
@@ -76,12 +77,12 @@ Task<bool> Releaser::ReleaseAll(std::vector<std::string> names) {
 
 Task<bool> Releaser::IsOurs(RequestId id) {
   if (id.empty()) co_return false;
-  std::optional<store::StoredRequest> request = co_await context_.store.ReadRequest(id);
+  std::optional<store::StoredRequest> request = co_await context_.store.requests.Read(id);
   co_return request&& IsMarked(request->record);
 }
 
 Task<bool> Releaser::ReleaseRequest(RequestId id) {
-  std::optional<store::StoredRequest> request = co_await context_.store.ReadRequest(id);
+  std::optional<store::StoredRequest> request = co_await context_.store.requests.Read(id);
   std::set<NodeId> ids = nodes_.OfRequest(id);
   if (!request && ids.empty()) co_return Refuse(fmt::format("Request {} not found", id));
   if (request && !IsMarked(request->record)) {
@@ -99,7 +100,7 @@ Task<bool> Releaser::ReleaseRequest(RequestId id) {
     }
   }
   if (is_done && request) {
-    co_await context_.store.DeleteRequest(id);
+    co_await context_.store.requests.Delete(id);
     context_.out << "Request " << id.value << " withdrawn" << std::endl;
   }
   co_return is_done;
@@ -131,7 +132,7 @@ Task<bool> Releaser::AskHolder(NodeId id) {
     WishRelease(node);
     return store::Change::kWrite;
   };
-  co_await context_.store.UpdateUnlockedNode(id, wish);
+  co_await context_.store.nodes.UpdateUnlocked(id, wish);
   SteadyTime deadline = context_.loop.SteadyNow() + kHolderTimeout;
   bool is_given_back = co_await EndsBy(context_.loop, deadline, "release", AwaitGivenBack(id));
   if (!is_given_back)
@@ -151,7 +152,7 @@ Task<> Releaser::AwaitGivenBack(NodeId id) {
 
 // A node of a request without a waiting command, or whose command died.
 Task<bool> Releaser::GiveBackUnlocked(NodeId id) {
-  std::optional<store::LockedNode> node = co_await context_.store.TryLockNode(id);
+  std::optional<store::LockedNode> node = co_await context_.store.nodes.TryLock(id);
   if (!node) co_return Refuse(fmt::format("Node {} was locked by another client meanwhile", id));
   WallTime now = context_.loop.Now();
   auto change = [now](Node& record) {

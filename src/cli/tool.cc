@@ -58,7 +58,7 @@ struct Outcome {
 Task<> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation,
                     Outcome& outcome) {
   try {
-    co_await AwaitConnection(context.loop, context.store.client(), servers);
+    co_await AwaitConnection(context.loop, context.store.tree.client(), servers);
     if (!invocation.needs_ensemble) {
       co_await CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);
     }
@@ -87,7 +87,7 @@ Task<> RunCommand(Context& context, Random& random, std::string servers, const I
   tasks.Spawn("command", RunConnected(context, random, std::move(servers), invocation, outcome));
   co_await tasks.Join();
   signals.cancel();
-  co_await context.store.client().Close();
+  co_await context.store.tree.client().Close();
 }
 
 constexpr Duration kLauncherTimeout = std::chrono::seconds(1);

@@ -61,7 +61,7 @@ class FakeDriverTest : public ::testing::Test {
       record.SetState(NodeState::kBuilding, time.loop().Now());
       return store::Change::kWrite;
     };
-    store::LockedNode node = co_await store.CreateLockedNode(std::move(fresh), change);
+    store::LockedNode node = co_await store.nodes.CreateLocked(std::move(fresh), change);
     co_await handler->Launch(node);
     last = node.record();
     last_id = node.id();

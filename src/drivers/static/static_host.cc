@@ -33,7 +33,7 @@ std::string Escaped(const std::string& text) {
 
 // Runs `change` on a record under its lock, if it is free; gives the lock up in any case.
 Task<bool> ChangeFreeNode(store::Store& store, NodeId id, std::function<store::Change(Node&)> change) {
-  std::optional<store::LockedNode> node = co_await store.TryLockNode(id);
+  std::optional<store::LockedNode> node = co_await store.nodes.TryLock(id);
   if (!node) co_return false;
   auto if_free = [&change](Node& record) { return record.is_free() ? change(record) : store::Change::kSkip; };
   bool is_changed = false;
@@ -155,7 +155,7 @@ Task<> StaticHost::DeregisterAll() {
 Task<> StaticHost::RegisterLocked(Findings findings) {
   if (Table().EmptySlots().empty()) co_return;
   std::string name = "static/" + Escaped(provider_.name.str()) + "/" + Escaped(identity_.ToString());
-  std::optional<zk::HeldLock> lock = co_await environment_.store.TryLockNamed(name);
+  std::optional<zk::HeldLock> lock = co_await environment_.store.tree.TryLockNamed(name);
   if (!lock) {
     // Somebody else is at it; see what is left to do when he has finished.
     co_await environment_.loop.SleepFor(kRetryRegistration);
@@ -169,7 +169,7 @@ Task<> StaticHost::RegisterLocked(Findings findings) {
     error = std::current_exception();
   }
   if (error && VerdictOf(error) == Verdict::kCancelled) co_await IgnoreCancellation();
-  co_await environment_.store.Unlock(std::move(*lock));
+  co_await environment_.store.tree.Unlock(std::move(*lock));
   if (error) std::rethrow_exception(error);
 }
 
@@ -182,7 +182,7 @@ Task<> StaticHost::RegisterEmptySlots(Findings findings) {
   }
   for (int slot : table.EmptySlots()) {
     if (is_idle_) co_return;
-    NodeId id = co_await environment_.store.CreateNode(NewRecord(findings, slot));
+    NodeId id = co_await environment_.store.nodes.Create(NewRecord(findings, slot));
     logger_.About({"", "", id.str()}).Info("Registered static node {} slot {}", identity_.ToString(), slot);
   }
 }
@@ -222,8 +222,8 @@ Task<> StaticHost::Reserve(Findings findings, std::vector<int> slots,
     if (is_idle_) co_return;
     Node record = NewRecord(findings, slot);
     record.allocated_to = kRegistration;
-    NodeId id = co_await environment_.store.CreateNode(std::move(record));
-    std::optional<store::LockedNode> node = co_await environment_.store.TryLockNode(id);
+    NodeId id = co_await environment_.store.nodes.Create(std::move(record));
+    std::optional<store::LockedNode> node = co_await environment_.store.nodes.TryLock(id);
     if (node) reserved.push_back(std::move(*node));
   }
 }
