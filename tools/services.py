@@ -65,6 +65,12 @@ class Process:
     def is_running(self) -> bool:
         return self.child.poll() is None
 
+    def how_it_ended(self) -> str:
+        status = self.child.poll()
+        if status is None:
+            return "is running"
+        return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+
     def output(self) -> str:
         return self.log.read_text(errors="replace")
 

@@ -70,7 +70,7 @@ class WickedAdapter : public Adapter {
   std::shared_ptr<const Config> config_;
 };
 
-class WickedDriver : public Driver {
+class WickedDriver : public CloudDriver {
  public:
   std::string_view name() const override { return "wicked"; }
   const Schema& ProviderSchema() const override {

@@ -85,22 +85,3 @@ def test_the_commands_of_a_page_work(site, page):
         if command.startswith("nodepool hold"):
             assert "hold" in done.stdout and "bug 1234" in site.tool("list", "--detail").stdout
     assert site.process.is_running()
-
-
-LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
-
-
-def anchors(text: str) -> set[str]:
-    titles = re.findall(r"^#+ (.*)$", text, re.M)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-@pytest.mark.parametrize("page", sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")}),
-                         ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
-    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
-    for path, anchor in LINK.findall(prose):
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{path} of {page}"
-        if anchor and target.suffix == ".md":
-            assert anchor in anchors(target.read_text()), f"{path}#{anchor} of {page}"

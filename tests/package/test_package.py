@@ -20,10 +20,16 @@ pytestmark = pytest.mark.skipif(not os.environ.get("NODEPOOL_TEST_PACKAGE"), rea
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory):
-    """The files by the packages' names."""
-    folder = tmp_path_factory.mktemp("packages")
-    run("cpack", "-G", "DEB", "-B", folder, cwd=BIN.parent)
+def packages():
+    """The files by the packages' names, made as docs/operator/install.md says."""
+    folder = ROOT / "build/package"
+    for old in folder.glob("*.deb"):
+        old.unlink()
+    page = (ROOT / "docs/operator/install.md").read_text()
+    commands = re.search(r"^## The package$.*?\n((?:    .*\n)+)", page, re.M | re.S)[1].splitlines()
+    assert "install-packages" in commands[0] and "apt install" in commands[-1]
+    for command in commands[1:-1]:
+        run("sh", "-c", command, cwd=ROOT)
     files = {run("dpkg-deb", "-f", path, "Package").strip(): path for path in folder.glob("*.deb")}
     assert set(files) == {"nodepool", "nodepool-dev"}
     return files
