@@ -36,7 +36,9 @@ Task<std::optional<Locked>> LockRecord(Tree& tree, typename RecordKind<Stored>::
   auto read = [&tree, id](std::optional<zk::HeldLock>& lock) {
     return ReadLocked<Locked, Stored>(tree, id, lock);
   };
-  auto unlock = [&tree](std::optional<zk::HeldLock>& lock) { return lock ? tree.Unlock(*lock) : Default<>(); };
+  auto unlock = [&tree](std::optional<zk::HeldLock>& lock) {
+    return lock ? tree.Unlock(*lock) : Default<>();
+  };
   return Bracket(std::move(acquire), std::move(read), std::move(unlock));
 }
 

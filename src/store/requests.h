@@ -34,7 +34,8 @@ class Requests {
   Task<bool> RemoveLock(RequestId id);
 
  private:
-  Task<std::optional<LockedRequest>> AcceptLockedBefore(RequestId id, std::function<Change(NodeRequest&)> change);
+  Task<std::optional<LockedRequest>> AcceptLockedBefore(RequestId id,
+                                                        std::function<Change(NodeRequest&)> change);
   Task<std::optional<LockedRequest>> UnlessGone(RequestId id, Task<std::optional<LockedRequest>> locking);
   Task<> RemoveLockIfGone(RequestId id, Verdict verdict);
 

@@ -73,7 +73,8 @@ class Tree {
   //   bool is_built = co_await store.tree.Holding(store.images.TryLock(image), build);
   template <class Use>
   auto Holding(Task<std::optional<zk::HeldLock>> acquire, Use use) {
-    return store::Holding(std::move(acquire), std::move(use), [this](zk::HeldLock& lock) { return Unlock(lock); });
+    return store::Holding(std::move(acquire), std::move(use),
+                          [this](zk::HeldLock& lock) { return Unlock(lock); });
   }
   // The same with a lock that is held already.
   template <class T>
