@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include "store/decode.h"
 #include "store/tree.h"
 
