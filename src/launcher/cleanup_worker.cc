@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "async/deadline.h"
-#include "async/shield.h"
 #include "launcher/deleted_node_worker.h"
 #include "launcher/stats_metrics.h"
 

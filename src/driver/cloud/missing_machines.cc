@@ -11,7 +11,7 @@ namespace nodepool::driver::cloud {
 
 namespace {
 
-constexpr Duration kCallLimit = std::chrono::seconds(120);
+constexpr Duration kListLimit = std::chrono::seconds(120);
 constexpr Duration kSecondCheck = std::chrono::seconds(10);
 constexpr const char* kComment = "the cloud has no machine of this node any more";
 
@@ -74,7 +74,7 @@ MissingMachines::Machines MissingMachines::Candidates() const {
 Task<MissingMachines::Machines> MissingMachines::Missing(Machines candidates) {
   std::vector<boost::json::value> ids;
   for (const auto& [id, external_id] : candidates) ids.push_back(external_id);
-  SteadyTime deadline = environment_.loop.SteadyNow() + kCallLimit;
+  SteadyTime deadline = environment_.loop.SteadyNow() + kListLimit;
   std::vector<boost::json::value> gone = co_await WithDeadline(
       environment_.loop, deadline, "looking for missing machines", adapter_.MissingMachines(std::move(ids)));
   std::erase_if(candidates, [&gone](const auto& candidate) {

@@ -313,7 +313,8 @@ TEST_F(ToyCloudTest, ItsAdapterKeepsTheContract) {
   driver::testing::Subject subject{time.loop(), adapter, ProviderName("contract"), pool_config, label};
   subject.stall = [this](bool is_stalled) { http.is_silent = is_stalled; };
   for (const auto& result : time.Run(driver::testing::RunContract(std::move(subject)), 1000h)) {
-    EXPECT_EQ(result.outcome, driver::testing::Outcome::kPassed) << result.check << ": " << result.detail;
+    EXPECT_EQ(result.status, driver::testing::CheckResult::Status::kPassed)
+        << result.check << ": " << result.detail;
   }
   EXPECT_TRUE(cloud.machines.empty());
   EXPECT_GT(cloud.refusals, 10);
