@@ -6,7 +6,7 @@
 #include <ostream>
 #include <set>
 
-#include "cli/image_changes.h"
+#include "cli/commands/image_delete.h"
 #include "cli/image_progress.h"
 
 namespace nodepool::cli {
@@ -93,7 +93,7 @@ Task<> FollowUploads(Context& context, Awaited awaited) {
   co_await FollowImage(context, awaited.image, is_uploaded);
 }
 
-// Marks the provider's ready uploads of the build, and tells what will come of it.
+// Marks the provider's ready uploads of the build, and prints what builders will do about it.
 Task<> ReplaceUploads(Context& context, store::BuildKey build, ProviderName provider, Awaited& awaited) {
   std::vector<store::StoredUpload> uploads = co_await context.store.ListUploadsOf(build, provider);
   std::erase_if(uploads, [](const auto& upload) { return upload.record.state != ImageState::kReady; });

@@ -1,5 +1,5 @@
 // Images that labels name, and that may not be there.
-#include "drivers/openstack/json_fields.h"
+#include "base/json_fields.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 
 namespace nodepool::drivers::openstack {

@@ -1,5 +1,5 @@
 // Quota, look-ups and what leaks.
-#include "drivers/openstack/json_fields.h"
+#include "base/json_fields.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 
 namespace nodepool::drivers::openstack {
