@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 
 namespace nodepool::sim {
 namespace {
@@ -212,15 +212,15 @@ Resources Scenario::NeedOf(const LabelName& label) {
 
 bool Scenario::IsServable(const std::vector<LabelName>& labels) const {
   Resources need;
-  for (const LabelName& label : labels) sched::Add(need, NeedOf(label));
+  for (const LabelName& label : labels) Add(need, NeedOf(label));
   return std::ranges::any_of(pools, [&](const auto& entry) {
     const auto& [key, pool] = entry;
     bool has_all = std::ranges::all_of(
         labels, [&](const LabelName& label) { return entry.second->labels.contains(label); });
     const drivers::FakeLimits& cloud = clouds.at(key.provider).limits;
     Resources limit = {{"cores", cloud.cores}, {"instances", cloud.instances}, {"ram", cloud.ram}};
-    return has_all && pool->max_servers > 0 && sched::Fits(pool->Limit().resources(), {}, need) &&
-           sched::Fits(limit, {}, need);
+    return has_all && pool->max_servers > 0 && Fits(pool->Limit().resources(), {}, need) &&
+           Fits(limit, {}, need);
   });
 }
 

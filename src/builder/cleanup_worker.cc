@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
+#include "base/scope_exit.h"
 #include "builder/view.h"
 #include "sched/image_upload.h"
 
@@ -81,17 +83,11 @@ void CleanupWorker::StartJob(std::string name, Task<> job) {
 }
 
 Task<> CleanupWorker::RunJob(std::string name, Task<> job) {
-  std::exception_ptr error;
-  try {
-    co_await std::move(job);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  running_.erase(name);
-  if (!error) co_return;
-  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  ScopeExit ended([&] { running_.erase(name); });
+  Outcome<> done = co_await Attempt(std::move(job));
+  if (done) co_return;
   held_off_.insert(name);
-  logger_.Error("Clean-up, {}: {}", name, MessageOf(error));
+  logger_.Error("Clean-up, {}: {}", name, done.error().message());
 }
 
 // --- Uploads -----------------------------------------------------------------------

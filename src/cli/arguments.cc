@@ -5,16 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <ostream>
 
+#include "base/version.h"
 #include "cli/commands/commands.h"
 #include "daemon/abbreviations.h"
-#include "daemon/version.h"
 
 namespace nodepool::cli {
 namespace {
 
 // Declares the tool's own options and all commands, which fill the invocation.
 void Declare(CLI::App& app, Invocation& invocation) {
-  app.set_version_flag("--version", fmt::format("Nodepool version: {}", daemon::Version()));
+  app.set_version_flag("--version", fmt::format("Nodepool version: {}", nodepool::Version()));
   app.add_option("-c", invocation.config_path, "configuration file")
       ->type_name("FILE")
       ->capture_default_str();

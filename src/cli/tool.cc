@@ -15,6 +15,7 @@
 #include "async/task_group.h"
 #include "base/random.h"
 #include "base/scope_exit.h"
+#include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/commands/config_validate.h"
 #include "config/log_file.h"
@@ -24,7 +25,8 @@
 #include "driver/guarded_provider.h"
 #include "driver/load_config.h"
 #include "driver/provider.h"
-#include "net/http_get.h"
+#include "net/curl_client.h"
+#include "net/http.h"
 
 namespace nodepool::cli {
 namespace {
@@ -96,14 +98,21 @@ Task<int> RunCommand(Context& context, Task<int> command) {
 constexpr Duration kLauncherTimeout = std::chrono::seconds(1);
 constexpr std::size_t kLauncherAnswerLimit = 64 << 20;
 
-Task<std::string> AskLauncher(Loop& loop, int port, std::string hostname, std::string target) {
-  net::HttpResponse response = co_await net::HttpGet(loop, std::move(hostname), port, std::move(target),
-                                                     kLauncherTimeout, kLauncherAnswerLimit);
-  if (response.status != 200) {
-    throw Error(Verdict::kFail, fmt::format("port {} answers {} {}", port, response.status,
-                                            net::HttpReason(response.status)));
+Task<std::string> AskLauncher(Loop& loop, BlockingPool& pool, int port, std::string hostname,
+                              std::string target) {
+  net::HttpCall call;
+  call.url = fmt::format("http://{}:{}{}", hostname, port, target);
+  call.headers = {{"Accept", "application/json"}};
+  call.timeouts.total = kLauncherTimeout;
+  call.max_bytes = kLauncherAnswerLimit;
+  call.uses_proxy = false;
+  net::CurlClient client(loop, pool, fmt::format("nodepool/{}", nodepool::Version()));
+  net::HttpReply reply = co_await client.Send(std::move(call));
+  if (reply.status != 200) {
+    throw Error(Verdict::kFail,
+                fmt::format("port {} answers {} {}", port, reply.status, net::HttpReason(reply.status)));
   }
-  co_return std::move(response.body);
+  co_return std::move(reply.body);
 }
 
 // By the usual signs, https://no-color.org among them.
@@ -151,8 +160,9 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
     environment.is_for_one_command = true;
     return driver::CreateGuarded(drivers, std::move(environment), provider);
   };
-  context.ask_launcher = [&loop, port = config.webapp.port](std::string hostname, std::string target) {
-    return AskLauncher(loop, port, std::move(hostname), std::move(target));
+  context.ask_launcher = [&loop, &blocking_pool, port = config.webapp.port](std::string hostname,
+                                                                            std::string target) {
+    return AskLauncher(loop, blocking_pool, port, std::move(hostname), std::move(target));
   };
   context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
   context.wants_color = context.is_terminal && !IsColorForbidden();

@@ -1,7 +1,6 @@
 #include "launcher/ledger.h"
 
 #include "base/find_or_empty.h"
-#include "sched/quota.h"
 
 namespace nodepool::launcher {
 
@@ -19,10 +18,9 @@ namespace {
 
 template <class Map, class Key>
 void TakeBack(Map& map, const Key& key, const Resources& need) {
-  Resources& sum = map[key];
-  sched::Subtract(sum, need);
-  std::erase_if(sum, [](const auto& entry) { return entry.second == 0; });
-  if (sum.empty()) map.erase(key);
+  ResourceSum& sum = map[key];
+  sum.Subtract(need);
+  if (sum.total().empty()) map.erase(key);
 }
 
 }  // namespace
@@ -35,8 +33,8 @@ Ledger::Ledger(store::NodeCache& nodes)
           })) {}
 
 Ledger::EntryId Ledger::Commit(const PoolKey& pool, Resources need) {
-  sched::Add(by_pool_[pool], need);
-  sched::Add(by_provider_[pool.provider], need);
+  by_pool_[pool].Add(need);
+  by_provider_[pool.provider].Add(need);
   entries_.emplace(++last_id_, Entry{pool, std::move(need), {}});
   return last_id_;
 }
@@ -59,9 +57,9 @@ void Ledger::Release(EntryId id) {
   entries_.erase(it);
 }
 
-const Resources& Ledger::PendingIn(const PoolKey& pool) const { return FindOrEmpty(by_pool_, pool); }
+const Resources& Ledger::PendingIn(const PoolKey& pool) const { return FindOrEmpty(by_pool_, pool).total(); }
 const Resources& Ledger::PendingIn(const ProviderName& provider) const {
-  return FindOrEmpty(by_provider_, provider);
+  return FindOrEmpty(by_provider_, provider).total();
 }
 
 int Ledger::LaunchesInProgress(const ProviderName& provider) const {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 
 namespace nodepool::launcher {
 
@@ -154,7 +154,7 @@ void PoolWorker::AskDriver(const driver::LabelConfig& label, sched::LabelView& v
 
 Resources PoolWorker::NeedOf(const std::vector<LabelName>& labels) const {
   Resources need;
-  for (const LabelName& label : labels) sched::Add(need, LabelViewOf(*config_->labels.at(label)).need);
+  for (const LabelName& label : labels) Add(need, LabelViewOf(*config_->labels.at(label)).need);
   return need;
 }
 
@@ -173,14 +173,14 @@ Resources PoolWorker::UsedBy(const PoolKey& pool) const {
     auto offered = config->second->labels.find(label);
     if (offered == config->second->labels.end()) continue;
     Resources need = LabelViewOf(*offered->second).need;
-    sched::Add(used, need, count);
+    Add(used, need, count);
   }
   return used;
 }
 
 Resources PoolWorker::UsedByProvider() const {
   Resources used = surroundings_.ledger.PendingIn(key_.provider);
-  for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) sched::Add(used, UsedBy(pool));
+  for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) Add(used, UsedBy(pool));
   return used;
 }
 
@@ -199,7 +199,7 @@ sched::PoolView PoolWorker::PlainView() const {
   view.launches_in_progress = surroundings_.ledger.LaunchesInProgress(key_.provider);
   view.pool.limit = config_->Limit().resources();
   view.pool.used = UsedBy(key_);
-  sched::Add(view.pool.used, surroundings_.ledger.PendingIn(key_));
+  Add(view.pool.used, surroundings_.ledger.PendingIn(key_));
   view.provider.used = UsedByProvider();
   try {
     view.provider.limit = provider()->AvailableQuota().resources();
@@ -250,7 +250,7 @@ PoolStatus PoolWorker::Status() const {
   status.used = context_.nodes.UsedBy(key_);
   if (provider() != nullptr) {
     status.used = UsedBy(key_);
-    sched::Add(status.used, surroundings_.ledger.PendingIn(key_));
+    Add(status.used, surroundings_.ledger.PendingIn(key_));
   }
   for (const auto& [name, config] : config_->labels) {
     std::size_t free_nodes = context_.nodes.FreeNodes(key_, name).size();

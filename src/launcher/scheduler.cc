@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 
 namespace nodepool::launcher {
 namespace {
@@ -191,7 +191,7 @@ sched::Snapshot Scheduler::TakeSnapshot() const {
   }
   for (const auto& [tenant, limit] : context_.config->common.tenant_limits) {
     sched::TenantView view{limit, context_.nodes.UsedByTenant(tenant)};
-    sched::Add(view.used, promises_.Of(tenant));
+    Add(view.used, promises_.Of(tenant));
     snapshot.tenants.emplace(tenant, std::move(view));
   }
   return snapshot;
