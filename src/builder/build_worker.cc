@@ -83,16 +83,16 @@ Task<> BuildWorker::Build(ImageName image, std::string circumstances) {
 }
 
 Task<bool> BuildWorker::BuildOnce(ImageName image) {
-  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockImage(image);
+  std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLock(image);
   if (!lock) co_return false;
   Task<bool> work = BuildLocked(image, *lock);
-  bool is_done = co_await context_.store.Holding(*lock, std::move(work));
+  bool is_done = co_await context_.store.tree.Holding(*lock, std::move(work));
   co_return is_done;
 }
 
 // What the cache told may be old: the records are read again under the lock.
 Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
-  std::vector<store::StoredBuild> builds = co_await context_.store.ListBuilds(image);
+  std::vector<store::StoredBuild> builds = co_await context_.store.images.ListBuilds(image);
   co_await RefreshLocal(context_);
   std::optional<sched::ImageWish> wish = WishOf(*context_.config, image);
   if (!wish) co_return false;
@@ -107,7 +107,7 @@ Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
 }
 
 Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
-  std::optional<store::Revision> request = co_await context_.store.ReadBuildRequest(image);
+  std::optional<store::Revision> request = co_await context_.store.images.ReadBuildRequest(image);
   bool is_due = co_await IsStillDue(image, request.has_value());
   if (!is_due) co_return false;
   auto perform = [this](Job& job) { return Perform(job); };
@@ -126,7 +126,7 @@ Task<BuildWorker::Job> BuildWorker::Begin(ImageName image, zk::HeldLock lock,
   job.image = job.config->common.diskimages.at(image);
   job.request = request;
   job.circumstances = Circumstances(image);
-  Task<store::StoredBuild> create = context_.store.CreateBuild(image, NewRecord(job.image), lock);
+  Task<store::StoredBuild> create = context_.store.images.CreateBuild(image, NewRecord(job.image), lock);
   job.build = co_await std::move(create);
   co_return job;
 }
@@ -227,7 +227,7 @@ Task<> BuildWorker::End(Job& job) {
   if (!job.result.is_ready) co_await RemoveTemporary(context_);
   if (!is_recorded) co_return;
   if (job.result.is_ready && job.request) {
-    co_await context_.store.RemoveBuildRequest(job.build.id.image, *job.request);
+    co_await context_.store.images.RemoveBuildRequest(job.build.id.image, *job.request);
   }
   co_await Report(job);
 }
@@ -242,7 +242,7 @@ Task<> BuildWorker::Record(Job& job) {
     if (!job.result.is_ready) record.formats.clear();
     return store::Change::kWrite;
   };
-  co_await context_.store.UpdateBuild(job.build, job.lock, change);
+  co_await context_.store.images.Update(job.build, job.lock, change);
 }
 
 Task<bool> BuildWorker::RecordOrRemove(Job& job) {

@@ -50,7 +50,7 @@ Builder::~Builder() = default;
 
 Task<> Builder::Start() {
   logger_.Info("Nodepool builder {} starting, builder id {}", Version(), context_.identity.builder_id);
-  session_ = store_.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
+  session_ = store_.tree.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
   image_watch_ = images_.OnChange([this](const ImageName&) { Wake(); });
   images_.Start();
   co_await entry_.Register();

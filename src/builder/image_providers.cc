@@ -10,7 +10,7 @@ ImageProviders::ImageProviders(Context& context, BlockingPool& blocking_pool, dr
       blocking_pool_(blocking_pool),
       drivers_(drivers),
       logger_("nodepool.ProviderManager"),
-      nodes_(context.loop, context.store.client()),
+      nodes_(context.loop, context.store.tree.client()),
       retiring_(context.loop, logger_) {}
 
 ImageProviders::~ImageProviders() = default;

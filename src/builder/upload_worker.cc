@@ -97,10 +97,10 @@ Task<> UploadWorker::Upload(Target target, BuildId build) {
 }
 
 Task<bool> UploadWorker::UploadOnce(store::BuildKey build, ProviderName provider) {
-  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockUploads(build, provider);
+  std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLockUploads(build, provider);
   if (!lock) co_return false;
   Task<bool> work = UploadLocked(build, provider, *lock);
-  bool is_done = co_await context_.store.Holding(*lock, std::move(work));
+  bool is_done = co_await context_.store.tree.Holding(*lock, std::move(work));
   co_return is_done;
 }
 
@@ -108,7 +108,7 @@ Task<bool> UploadWorker::UploadOnce(store::BuildKey build, ProviderName provider
 Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provider, zk::HeldLock lock) {
   bool is_there = co_await HasReadyUpload(build, provider);
   if (is_there) co_return false;
-  std::optional<store::StoredBuild> stored = co_await context_.store.ReadBuild(build);
+  std::optional<store::StoredBuild> stored = co_await context_.store.images.ReadBuild(build);
   if (!stored || stored->record.state != ImageState::kReady) co_return false;
   co_await RefreshLocal(context_);
   Job job;
@@ -130,7 +130,7 @@ Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provid
 }
 
 Task<bool> UploadWorker::HasReadyUpload(store::BuildKey build, ProviderName provider) {
-  std::vector<store::StoredUpload> uploads = co_await context_.store.ListUploadsOf(build, provider);
+  std::vector<store::StoredUpload> uploads = co_await context_.store.images.ListUploads(build, provider);
   co_return std::ranges::any_of(
       uploads, [](const store::StoredUpload& upload) { return upload.record.state == ImageState::kReady; });
 }
@@ -158,7 +158,8 @@ Task<store::StoredUpload> UploadWorker::Begin(const Job& job) {
   record.username = job.build.record.username;
   record.python_path = job.build.record.python_path;
   record.shell_type = job.build.record.shell_type;
-  return context_.store.CreateUpload(job.build.id, job.provider->config().name, std::move(record), job.lock);
+  return context_.store.images.CreateUpload(job.build.id, job.provider->config().name, std::move(record),
+                                            job.lock);
 }
 
 // With the hook behind it.
@@ -200,7 +201,7 @@ Task<> UploadWorker::NoteImage(const Job& job, store::StoredUpload& upload, std:
     record.format = job.provider->config().image_format;
     return store::Change::kWrite;
   };
-  co_await context_.store.UpdateUpload(upload, job.lock, change);
+  co_await context_.store.images.Update(upload, job.lock, change);
 }
 
 Task<> UploadWorker::RunHook(const Job& job, store::StoredUpload& upload, std::string external_id) {
@@ -249,7 +250,7 @@ Task<> UploadWorker::Record(const Job& job, store::StoredUpload& upload) {
     record = std::move(end);
     return store::Change::kWrite;
   };
-  co_await context_.store.UpdateUpload(upload, job.lock, change);
+  co_await context_.store.images.Update(upload, job.lock, change);
 }
 
 Task<> UploadWorker::DeleteQuietly(std::shared_ptr<driver::Provider> provider, std::string external_id) {

@@ -51,7 +51,7 @@ class LogTail {
 class Follower {
  public:
   Follower(Context& context, ImageName image)
-      : context_(context), image_(std::move(image)), images_(context.loop, context.store.client()) {}
+      : context_(context), image_(std::move(image)), images_(context.loop, context.store.tree.client()) {}
 
   Task<> Run(std::function<bool(const store::ImageCache&)> is_done) {
     Subscription watch = images_.OnChange([this](const ImageName& changed) {

@@ -54,7 +54,7 @@ void AddWaits(WaitsByRequest& waits, const std::string& hostname, std::string_vi
 }
 
 Task<WaitsByRequest> AskWhyRequestsWait(Context& context) {
-  std::vector<Component> launchers = co_await context.store.ListComponents(ComponentKind::kLauncher);
+  std::vector<Component> launchers = co_await context.store.components.List(ComponentKind::kLauncher);
   std::set<std::string> hostnames;
   for (const Component& launcher : launchers) hostnames.insert(launcher.hostname);
   WaitsByRequest waits;

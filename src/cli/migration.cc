@@ -154,7 +154,7 @@ Task<> CopyBetween(Migration& migration, EmbeddedStore& store) {
   const config::ZooKeeperSettings& settings = context.config->common.zookeeper;
   co_await store.Open();
   Side embedded{store.client(), settings.embedded.state_dir};
-  Side ensemble{context.store.client(), daemon::ServerNames(settings)};
+  Side ensemble{context.store.tree.client(), daemon::ServerNames(settings)};
   bool is_to_ensemble = migration.options.to == MigrateTo::kEnsemble;
   const Side& from = is_to_ensemble ? embedded : ensemble;
   const Side& to = is_to_ensemble ? ensemble : embedded;
@@ -179,7 +179,7 @@ Task<> MoveToChroot(Migration& migration, zk::Client& client) {
   const config::ZooKeeperSettings& settings = context.config->common.zookeeper;
   co_await daemon::AwaitConnection(context.loop, client, daemon::ServerNames(settings));
   Side from{client, settings.python_chroot};
-  Side to{context.store.client(), settings.chroot};
+  Side to{context.store.tree.client(), settings.chroot};
   co_await Copy(migration, from, to);
 }
 

@@ -33,8 +33,8 @@ class Requester {
       : context_(context),
         options_(std::move(options)),
         started_(context.loop.SteadyNow()),
-        requests_(context.loop, context.store.client()),
-        nodes_(context.loop, context.store.client()) {}
+        requests_(context.loop, context.store.tree.client()),
+        nodes_(context.loop, context.store.tree.client()) {}
 
   Task<int> Run();
 
@@ -93,7 +93,7 @@ Task<int> Requester::ServeAndGiveBack() {
     if (!held_.empty()) changed_.Set();
   });
   Subscription session_watch =
-      context_.store.client().OnSession([this](zk::SessionState) { changed_.Set(); });
+      context_.store.tree.client().OnSession([this](zk::SessionState) { changed_.Set(); });
   auto end = [this] { return End(); };
   co_await WithCleanup(UntilInterrupted(Serve()), end);
   // An interruption before the nodes came is a failure, one afterwards the usual end.
@@ -111,7 +111,7 @@ Task<> Requester::Create() {
   request.provider = options_.provider;
   MarkRequest(request);
   std::string precedence = fmt::format("{:03}", options_.priority);
-  id_ = co_await context_.store.CreateRequest(precedence, request, options_.wait);
+  id_ = co_await context_.store.requests.Create(precedence, request, options_.wait);
   request_exists_ = true;
 }
 
@@ -129,7 +129,7 @@ Task<> Requester::Serve() {
     co_return;
   }
   co_await LockAll(decided.record.nodes);
-  co_await context_.store.DeleteRequest(id_);
+  co_await context_.store.requests.Delete(id_);
   request_exists_ = false;
   co_await SetInUse();
   is_served_ = true;
@@ -157,7 +157,7 @@ Task<store::StoredRequest> Requester::AwaitDecision() {
 Task<> Requester::LockAll(std::vector<NodeId> ids) {
   for (const NodeId& id : ids) {
     SteadyTime deadline = context_.loop.SteadyNow() + kNodeLockTimeout;
-    std::optional<store::LockedNode> node = co_await context_.store.LockNode(id, deadline);
+    std::optional<store::LockedNode> node = co_await context_.store.nodes.Lock(id, deadline);
     if (!node) throw Error(Verdict::kConflict, fmt::format("Somebody else keeps the lock of node {}", id));
     RequestId owner = node->record().allocated_to;
     held_.push_back(std::move(*node));
@@ -250,7 +250,7 @@ Task<> Requester::GiveBackAll() {
     held_.pop_back();
     co_await GiveBack(std::move(node));
   }
-  if (request_exists_) co_await context_.store.DeleteRequest(id_);
+  if (request_exists_) co_await context_.store.requests.Delete(id_);
   request_exists_ = false;
 }
 

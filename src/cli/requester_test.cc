@@ -43,7 +43,7 @@ class RequestTest : public CommandTest {
       auto children = zk_.tree().GetChildren("/nodepool/requests");
       return children && !children->names.empty();
     }));
-    ids = time_.Run(others_.ListRequests());
+    ids = time_.Run(others_.requests.List());
     return ids.empty() ? RequestId() : ids.front();
   }
 
@@ -63,7 +63,7 @@ class RequestTest : public CommandTest {
   }
 
   void ChangeRequest(const RequestId& id, const std::function<void(NodeRequest&)>& change) {
-    auto lock = time_.Run(others_.TryLockRequest(id));
+    auto lock = time_.Run(others_.requests.TryLock(id));
     ASSERT_TRUE(lock);
     time_.Run(lock->Update([&change](NodeRequest& request) {
       change(request);
@@ -97,16 +97,16 @@ TEST_F(RequestTest, UsesTheNodesForTheGivenTime) {
   Start(options);
   RequestId id = AwaitRequest();
   EXPECT_EQ(id.value, "200-0000000000");
-  NodeRequest request = time_.Run(others_.ReadRequest(id))->record;
+  NodeRequest request = time_.Run(others_.requests.Read(id))->record;
   EXPECT_EQ(request.state, RequestState::kRequested);
   EXPECT_EQ(request.tenant_name, "demo");
   EXPECT_EQ(request.created_time, request.state_time);
-  EXPECT_TRUE(time_.Run(others_.ReadRequest(id))->revision.is_ephemeral());
+  EXPECT_TRUE(time_.Run(others_.requests.Read(id))->revision.is_ephemeral());
 
   std::vector<NodeId> nodes = Fulfil(id, 2);
   for (const NodeId& node : nodes) ASSERT_TRUE(AwaitState(node, NodeState::kInUse));
   EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
-  for (const NodeId& node : nodes) EXPECT_EQ(time_.Run(others_.NodeContenders(node)).size(), 1u);
+  for (const NodeId& node : nodes) EXPECT_EQ(time_.Run(others_.nodes.Contenders(node)).size(), 1u);
   time_.RunUntil([&] { return !out_.str().empty(); });
   EXPECT_THAT(out_.str(), HasSubstr("Request 200-0000000000 fulfilled"));
   EXPECT_THAT(out_.str(), HasSubstr("| 0000000001 | small | cloud    | 203.0.113.7 | 22   | zuul     |"));
@@ -117,7 +117,7 @@ TEST_F(RequestTest, UsesTheNodesForTheGivenTime) {
   EXPECT_EQ(status_, 0);
   for (const NodeId& node : nodes) {
     EXPECT_EQ(ReadNode(node)->state, NodeState::kUsed);
-    EXPECT_THAT(time_.Run(others_.NodeContenders(node)), IsEmpty());
+    EXPECT_THAT(time_.Run(others_.nodes.Contenders(node)), IsEmpty());
   }
 }
 
@@ -131,7 +131,7 @@ TEST_F(RequestTest, AnInterruptionGivesTheNodesBack) {
   EXPECT_FALSE(error_);
   EXPECT_EQ(status_, 0);
   EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);
-  EXPECT_THAT(time_.Run(others_.NodeContenders(nodes[0])), IsEmpty());
+  EXPECT_THAT(time_.Run(others_.nodes.Contenders(nodes[0])), IsEmpty());
 }
 
 TEST_F(RequestTest, AnInterruptionBeforeTheNodesCameWithdrawsTheRequest) {
@@ -165,7 +165,7 @@ TEST_F(RequestTest, ANodeThatCannotBeLockedReleasesTheOthers) {
   node.allocated_to = id;
   NodeId first = AddNode(node);
   NodeId second = AddNode(node);
-  auto lock = time_.Run(others_.TryLockNode(second));
+  auto lock = time_.Run(others_.nodes.TryLock(second));
   ChangeRequest(id, [&](NodeRequest& request) {
     request.nodes = {first, second};
     request.SetState(RequestState::kFulfilled, time_.clock().Now());
@@ -176,7 +176,7 @@ TEST_F(RequestTest, ANodeThatCannotBeLockedReleasesTheOthers) {
   ASSERT_TRUE(error_);
   EXPECT_THAT(MessageOf(error_), HasSubstr(second.value));
   EXPECT_EQ(ReadNode(first)->state, NodeState::kReady) << "never in use: back to the pool";
-  EXPECT_THAT(time_.Run(others_.NodeContenders(first)), IsEmpty());
+  EXPECT_THAT(time_.Run(others_.nodes.Contenders(first)), IsEmpty());
   EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
   time_.Run(lock->Unlock());
 }
@@ -195,7 +195,7 @@ TEST_F(RequestTest, ANodeOfAnotherRequestIsNotUsed) {
   ASSERT_TRUE(error_);
   EXPECT_THAT(MessageOf(error_), HasSubstr("200-0000000099"));
   EXPECT_EQ(ReadNode(stolen)->state, NodeState::kReady);
-  EXPECT_THAT(time_.Run(others_.NodeContenders(stolen)), IsEmpty());
+  EXPECT_THAT(time_.Run(others_.nodes.Contenders(stolen)), IsEmpty());
 }
 
 TEST_F(RequestTest, ALostSessionEndsTheCommandWithoutAWrite) {
@@ -236,7 +236,7 @@ TEST_F(RequestTest, WithoutWaitTheRequestStaysUntilReleased) {
   EXPECT_EQ(time_.Run(Request(context_, options)), 0);
   EXPECT_EQ(out_.str(), "200-0000000000\n");
   RequestId id("200-0000000000");
-  EXPECT_FALSE(time_.Run(others_.ReadRequest(id))->revision.is_ephemeral());
+  EXPECT_FALSE(time_.Run(others_.requests.Read(id))->revision.is_ephemeral());
   std::vector<NodeId> nodes = Fulfil(id, 1);
   EXPECT_EQ(time_.Run(Release(context_, {id.value})), 0);
   EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);
@@ -256,7 +256,7 @@ TEST_F(RequestTest, ReleaseLeavesOtherClientsAlone) {
   NodeRequest request;
   request.SetState(RequestState::kFulfilled, FromSeconds(1));
   request.requestor = "zuul";
-  RequestId id = time_.Run(others_.CreateRequest("200", request, true));
+  RequestId id = time_.Run(others_.requests.Create("200", request, true));
   Node node = ReadyNode();
   node.allocated_to = id;
   NodeId theirs = AddNode(node);

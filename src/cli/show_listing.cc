@@ -30,7 +30,7 @@ Task<Listings> Make(Context& context, const ListingCommand& command, const View&
 
 // Warns a person who watches a table that it does not follow any more.
 Subscription WatchSession(Context& context, Event& changed) {
-  return context.store.client().OnSession([&context, &changed](zk::SessionState state) {
+  return context.store.tree.client().OnSession([&context, &changed](zk::SessionState state) {
     if (state == zk::SessionState::kSuspended)
       context.logger.Warning("ZooKeeper is away; changes are shown when it is back");
     if (state == zk::SessionState::kClosed) changed.Set();
@@ -45,7 +45,7 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
   std::optional<std::string> shown;
   while (true) {
     SteadyTime next = context.loop.SteadyNow() + *view.watch;
-    if (context.store.client().state() == zk::SessionState::kClosed) {
+    if (context.store.tree.client().state() == zk::SessionState::kClosed) {
       throw Error(Verdict::kFail, "ZooKeeper refused the connection for good");
     }
     co_await tree.WaitSynced();
@@ -74,11 +74,11 @@ Task<> ShowOnce(Context& context, const ListingCommand& command, const View& vie
 
 Tree::Tree(Context& context, Needs needs)
     : needs_(needs),
-      nodes_(context.loop, context.store.client()),
-      requests_(context.loop, context.store.client()),
-      images_(context.loop, context.store.client()),
-      jobs_(context.loop, context.store.client()),
-      components_(context.loop, context.store.client()) {}
+      nodes_(context.loop, context.store.tree.client()),
+      requests_(context.loop, context.store.tree.client()),
+      images_(context.loop, context.store.tree.client()),
+      jobs_(context.loop, context.store.tree.client()),
+      components_(context.loop, context.store.tree.client()) {}
 
 void Tree::Start() {
   if (needs_.nodes) nodes_.Start();

@@ -55,7 +55,7 @@ void SetUpLogging(const Invocation& invocation) {
 }
 
 Task<int> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation) {
-  co_await daemon::AwaitConnection(context.loop, context.store.client(), servers);
+  co_await daemon::AwaitConnection(context.loop, context.store.tree.client(), servers);
   if (!invocation.needs_ensemble) {
     co_await daemon::CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);
   }
@@ -89,7 +89,7 @@ Task<int> RunCommand(Context& context, Task<int> command) {
   tasks.Spawn("command", Keep(std::move(command), outcome));
   co_await tasks.Join();
   signals.cancel();
-  co_await context.store.client().Close();
+  co_await context.store.tree.client().Close();
   if (!outcome) co_return kInterrupted;
   if (!*outcome) outcome->error().Rethrow();
   co_return **outcome;

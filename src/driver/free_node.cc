@@ -21,7 +21,7 @@ Task<> UnlockIfLocked(std::optional<store::LockedNode>& node) {
 
 Task<bool> ChangeFreeNode(store::Store& store, NodeId id, std::function<store::Change(Node&)> change) {
   auto use = [&change](std::optional<store::LockedNode>& node) { return ChangeIfFree(node, change); };
-  bool is_changed = co_await Bracket(store.TryLockNode(std::move(id)), use, UnlockIfLocked);
+  bool is_changed = co_await Bracket(store.nodes.TryLock(std::move(id)), use, UnlockIfLocked);
   co_return is_changed;
 }
 

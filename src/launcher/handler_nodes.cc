@@ -19,7 +19,7 @@ Task<> Handler::TryReuse(sched::FillPlan::Reuse reuse) {
     Reject(reuse.node);
     co_return;
   }
-  auto locked = co_await context_.store.TryLockNode(reuse.node);
+  auto locked = co_await context_.store.nodes.TryLock(reuse.node);
   if (!locked) {
     Reject(reuse.node);
     // Until the cache shows it, every other request of ours would try the same node.
@@ -159,7 +159,7 @@ Task<> Handler::CreateAndLaunch(std::shared_ptr<Slot> slot, std::shared_ptr<Driv
     record.SetState(NodeState::kBuilding, now);
     return Change::kWrite;
   };
-  store::LockedNode locked = co_await context_.store.CreateLockedNode(std::move(node), start);
+  store::LockedNode locked = co_await context_.store.nodes.CreateLocked(std::move(node), start);
   slot->node.emplace(std::move(locked));
   ledger_.SetNode(slot->entry, slot->node->id());
   logger_.About({logger_.ids().event, id().value, slot->node->id().value}).Info("Launching {}", slot->label);

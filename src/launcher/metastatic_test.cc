@@ -92,7 +92,7 @@ providers:
     std::optional<Node> node = Read(id);
     return node ? drivers::ParseBackingNode(node->user_data.value(), kOwner) : std::nullopt;
   }
-  std::vector<RequestId> Requests() { return time_.Run(client_store_->ListRequests()); }
+  std::vector<RequestId> Requests() { return time_.Run(client_store_->requests.List()); }
   drivers::FakeCloud& cloud() { return *clouds_->Find(ProviderName("cloud")); }
 
   drivers::FakeClouds* clouds_ = nullptr;
@@ -108,7 +108,7 @@ TEST_F(MetastaticTest, UsersShareABackingNodeWhichGoesWhenItIsIdle) {  // M-basi
   ASSERT_TRUE(record);
   EXPECT_EQ(record->state, NodeState::kInUse);
   EXPECT_TRUE(IsLocked(backing));
-  EXPECT_EQ(time_.Run(client_store_->NodeOwner(backing)), kOwner);
+  EXPECT_EQ(time_.Run(client_store_->nodes.Owner(backing)), kOwner);
   EXPECT_EQ(Account(backing)->slots, 2);
   EXPECT_EQ(Account(backing)->label, LabelName("user"));
   EXPECT_THAT(Requests(), IsEmpty()) << "the request for the backing node is gone";
@@ -215,7 +215,7 @@ TEST_F(MetastaticTest, BackingNodesOfThePythonImplementationAreTakenOver) {  // 
 TEST_F(MetastaticTest, ARecordThatSomebodyElseLockedIsNotBelieved) {
   Start();
   NodeId forged = AddNode(NodeState::kReady);
-  auto locked = time_.Run(client_store_->TryLockNode(forged, "somebody"));
+  auto locked = time_.Run(client_store_->nodes.TryLock(forged, "somebody"));
   time_.Run(locked->Update([](Node& node) {
     node.user_data = R"({"owner": "NodePool:metastatic:meta", "label": "user", "slots": 2})";
     node.state = NodeState::kInUse;

@@ -19,7 +19,7 @@ PoolWorker::PoolWorker(PoolSurroundings& surroundings,
           fmt::format("{}-PoolWorker.{}-{}-{}", fqdn, key_.provider, key_.pool, context_.random.UuidHex())),
       hostname_(std::move(hostname)),
       logger_(fmt::format("nodepool.PoolWorker.{}-{}", key_.provider, key_.pool)),
-      entry_(context_.loop, context_.store.client(), Announcement()),
+      entry_(context_.loop, context_.store.tree.client(), Announcement()),
       tasks_(context_.loop, logger_) {}
 
 PoolWorker::~PoolWorker() = default;
@@ -387,7 +387,7 @@ Task<> PoolWorker::LookAgainAt(SteadyTime when) {
 }
 
 Task<> PoolWorker::Sacrifice(NodeId id, NodeClaim /*claim*/) {
-  auto node = co_await context_.store.TryLockNode(id);
+  auto node = co_await context_.store.nodes.TryLock(id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();
   auto mark = [now](Node& record) {

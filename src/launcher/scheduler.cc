@@ -23,7 +23,7 @@ bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* a
 Task<bool> HasChanged(store::Store& store, RequestId id, std::int64_t cached_mzxid) {
   std::exception_ptr error;
   try {
-    auto now = co_await store.ReadRequest(std::move(id));
+    auto now = co_await store.requests.Read(std::move(id));
     co_return !now || now->revision.mzxid != cached_mzxid;
   } catch (...) {
     error = std::current_exception();
@@ -137,7 +137,7 @@ Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
 }
 
 bool Scheduler::IsReady() const {
-  bool is_connected = context_.store.client().state() == zk::SessionState::kConnected;
+  bool is_connected = context_.store.tree.client().state() == zk::SessionState::kConnected;
   return is_connected && context_.requests.synced() && context_.nodes.synced() && context_.images.synced() &&
          context_.registry.synced() && std::all_of(pools_.begin(), pools_.end(), [](const PoolWorker* pool) {
            return pool->is_registered();
@@ -229,7 +229,7 @@ Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
   }
   std::exception_ptr error;
   try {
-    auto request = co_await context_.store.TryLockRequest(id);
+    auto request = co_await context_.store.requests.TryLock(id);
     if (request) {
       log::Logger logger = logger_.About({request->record().event_id.value_or(""), id.value, ""});
       for (const auto& [key, decision] : by) {

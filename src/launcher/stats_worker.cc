@@ -58,7 +58,7 @@ void StatsWorker::NodeChanged(const store::StoredNode* before, const store::Stor
 }
 
 Task<> StatsWorker::Compete() {
-  zk::Election election = context_.store.StatsElection(fmt::format("{}-{}", hostname_, getpid()));
+  zk::Election election = context_.store.components.StatsElection(fmt::format("{}-{}", hostname_, getpid()));
   co_await election.RunForEver([this] { return Lead(); }, "Reporting statistics", logger_);
 }
 

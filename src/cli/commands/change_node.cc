@@ -19,10 +19,10 @@ using LockedOrNone = std::optional<store::LockedNode>;
 Task<LockedOrNone> LockOrExplain(Context& context, std::string text) {
   if (!IsNodeId(text)) co_return std::nullopt;
   NodeId id(text);
-  std::optional<store::StoredNode> node = co_await context.store.ReadNode(id);
+  std::optional<store::StoredNode> node = co_await context.store.nodes.Read(id);
   if (!node) co_return std::nullopt;
   SteadyTime deadline = context.loop.SteadyNow() + kLockTimeout;
-  Outcome<LockedOrNone> locked = co_await Attempt(context.store.LockNode(id, deadline));
+  Outcome<LockedOrNone> locked = co_await Attempt(context.store.nodes.Lock(id, deadline));
   if (FailedWith(locked, Verdict::kNotFound)) co_return std::nullopt;
   if (!locked) locked.error().Rethrow();
   if (!*locked) {
@@ -36,9 +36,9 @@ Task<LockedOrNone> LockOrExplain(Context& context, std::string text) {
 }
 
 Task<> PrintNode(Context& context, NodeId id) {
-  std::optional<store::StoredNode> node = co_await context.store.ReadNode(id);
+  std::optional<store::StoredNode> node = co_await context.store.nodes.Read(id);
   if (node) {
-    std::vector<std::string> contenders = co_await context.store.NodeContenders(id);
+    std::vector<std::string> contenders = co_await context.store.nodes.Contenders(id);
     node->contenders = {contenders.begin(), contenders.end()};
   }
   std::vector<const store::StoredNode*> rows;

@@ -19,7 +19,7 @@ TEST_F(ChangeNodeTest, SetsTheStateUnderTheLock) {
   EXPECT_EQ(node->state, NodeState::kHold);
   EXPECT_EQ(node->state_time, time_.clock().Now());
   EXPECT_EQ(node->interface_ip, "203.0.113.7");
-  EXPECT_THAT(time_.Run(others_.NodeContenders(id)), ::testing::IsEmpty());
+  EXPECT_THAT(time_.Run(others_.nodes.Contenders(id)), ::testing::IsEmpty());
   EXPECT_THAT(out_.str(),
               HasSubstr("| 0000000000 | cloud    | small | i-1       |             |      | hold  |"));
 }
@@ -47,7 +47,7 @@ TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {  // D-66
 // coordination.17.42
 TEST_F(ChangeNodeTest, ALockedNodeIsAnErrorAfterFiveSeconds) {
   NodeId id = AddNode(ReadyNode());
-  auto lock = time_.Run(others_.TryLockNode(id));
+  auto lock = time_.Run(others_.nodes.TryLock(id));
   SteadyTime start = time_.clock().SteadyNow();
   try {
     time_.Run(ChangeNode(context_, id.value, NodeState::kHold));
@@ -57,7 +57,7 @@ TEST_F(ChangeNodeTest, ALockedNodeIsAnErrorAfterFiveSeconds) {
   }
   EXPECT_EQ(time_.clock().SteadyNow() - start, kLockTimeout);
   EXPECT_EQ(ReadNode(id)->state, NodeState::kReady);
-  EXPECT_EQ(time_.Run(others_.NodeContenders(id)).size(), 1u);
+  EXPECT_EQ(time_.Run(others_.nodes.Contenders(id)).size(), 1u);
   time_.Run(lock->Unlock());
 }
 

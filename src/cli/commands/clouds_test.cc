@@ -129,7 +129,7 @@ TEST_F(CloudsTest, ADeletionThatFailsIsLeftToLaunchers) {
   contents_[ProviderName("cloud")].is_broken = true;
   EXPECT_THROW(time_.Run(DeleteNow(context_, id.value)), Error);
   EXPECT_EQ(ReadNode(id)->state, NodeState::kDeleting);
-  EXPECT_TRUE(time_.Run(others_.TryLockNode(id)).has_value()) << "it is not locked";
+  EXPECT_TRUE(time_.Run(others_.nodes.TryLock(id)).has_value()) << "it is not locked";
 }
 
 // operations.5.5

@@ -47,7 +47,7 @@ TEST_F(EraseTest, NothingHappensUnlessItIsWanted) {
 
 // operations.16.8, B-info-erase
 TEST_F(EraseTest, WhatIsOfTheProviderGoesThoughItIsLocked) {
-  auto lock = time_.Run(others_.TryLockNode(ours_));
+  auto lock = time_.Run(others_.nodes.TryLock(ours_));
   answer_ = "y";
   EXPECT_EQ(time_.Run(Erase(context_, ProviderName("cloud"), false)), 0);
   EXPECT_THAT(out_.str(),

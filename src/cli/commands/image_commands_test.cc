@@ -102,7 +102,7 @@ TEST_F(ImageCommandTest, PausedAndAskedFor) {
   EXPECT_THAT(Shown(BuildListing()), HasSubstr("| paused |"));
   EXPECT_EQ(Done(RequestBuild(context_, ImageName("deb-12"), false)), "");
   EXPECT_THAT(Shown(ImageStatusListing()), HasSubstr("| deb-12 | True   | pending       | 00:00:00:00"));
-  auto lock = time_.Run(others_.TryLockImage(ImageName("deb-12")));
+  auto lock = time_.Run(others_.images.TryLock(ImageName("deb-12")));
   EXPECT_THAT(Shown(ImageStatusListing()), HasSubstr("| building "));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(Done(UnpauseImage(context_, ImageName("deb-12"))), "");
   EXPECT_THAT(Shown(BuildListing()), HasSubstr("| ready |"));
@@ -323,16 +323,16 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   EXPECT_EQ(Data(upload_path_), upload);
   EXPECT_EQ(Data(pause), "");
   EXPECT_FALSE(Exists("/nodepool/images/deb-12/request-build"));
-  auto lock = time_.Run(others_.TryLockUploads(Key().build, Key().provider));
+  auto lock = time_.Run(others_.images.TryLockUploads(Key().build, Key().provider));
   ASSERT_TRUE(lock);
-  store::StoredUpload next = time_.Run(others_.CreateUpload(Key().build, Key().provider, {}, *lock));
+  store::StoredUpload next = time_.Run(others_.images.CreateUpload(Key().build, Key().provider, {}, *lock));
   EXPECT_EQ(next.id.upload.value, "0000000003") << "1 was restored, 2 is the lock's directory";
   // What is there is overwritten, and nothing else touched.
   zk_.tree().Set({build_path_, "", -1}, 0, time_.clock().Now());
   EXPECT_EQ(Done(ImportImageData(context_, path)), "");
   EXPECT_EQ(Data(build_path_), build);
-  EXPECT_TRUE(time_.Run(others_.ReadUpload(next.id)));
-  time_.Run(others_.Unlock(*lock));
+  EXPECT_TRUE(time_.Run(others_.images.ReadUpload(next.id)));
+  time_.Run(others_.tree.Unlock(*lock));
   std::ofstream(path) << "[]";
   EXPECT_THROW(time_.Run(ImportImageData(context_, path)), Error);
   EXPECT_THROW(time_.Run(ImportImageData(context_, folder + "/none")), Error);

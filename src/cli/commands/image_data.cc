@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "cli/commands/commands.h"
+#include "store/image_data.h"
 
 namespace nodepool::cli {
 namespace {
@@ -66,7 +67,7 @@ std::map<std::string, std::string> ReadFile(const std::string& path) {
 }  // namespace
 
 Task<int> ExportImageData(Context& context, std::string path) {
-  std::map<std::string, std::string> records = co_await context.store.ExportImages();
+  std::map<std::string, std::string> records = co_await store::ExportImages(context.store);
   json::object content;
   for (const auto& [place, text] : records) content[place] = text;
   WriteFile(path, json::serialize(content));
@@ -75,7 +76,7 @@ Task<int> ExportImageData(Context& context, std::string path) {
 
 Task<int> ImportImageData(Context& context, std::string path) {
   std::map<std::string, std::string> records = ReadFile(path);
-  co_await context.store.ImportImages(std::move(records));
+  co_await store::ImportImages(context.store, std::move(records));
   co_return 0;
 }
 

@@ -88,7 +88,7 @@ Task<int> DibImageDelete(Context& context, std::string name) {
   store::BuildKey key{ImageName(name.substr(0, dash)), BuildId(name.substr(dash + 1))};
   std::optional<store::StoredBuild> build;
   if (!key.image.empty() && !key.build.empty() && name.find('/') == std::string::npos) {
-    build = co_await context.store.ReadBuild(key);
+    build = co_await context.store.images.ReadBuild(key);
   }
   if (!build) {
     context.out << "Build " << name << " not found\n";
@@ -96,7 +96,7 @@ Task<int> DibImageDelete(Context& context, std::string name) {
     context.out << "Cannot delete a build in progress\n";
   } else {
     auto change = ToDeleting<ImageBuild>(context.loop.Now());
-    co_await context.store.UpdateUnlockedBuild(*build, change);
+    co_await context.store.images.UpdateUnlocked(*build, change);
   }
   co_return 0;
 }
@@ -104,13 +104,13 @@ Task<int> DibImageDelete(Context& context, std::string name) {
 Task<int> ImageDelete(Context& context, store::UploadKey key, bool is_forced) {
   std::optional<store::StoredUpload> upload;
   bool is_name = key.str().find('/') == std::string::npos;
-  if (is_name) upload = co_await context.store.ReadUpload(key);
+  if (is_name) upload = co_await context.store.images.ReadUpload(key);
   if (!upload) {
     context.out << "Image upload not found\n";
   } else if (upload->record.state == ImageState::kUploading) {
     context.out << "Cannot delete because image upload in progress\n";
   } else if (is_forced) {
-    co_await context.store.RemoveUpload(key);
+    co_await context.store.images.RemoveUpload(key);
   } else {
     co_await MarkForDeletion(context, *upload);
   }
@@ -136,7 +136,7 @@ Task<int> ImageDeleteById(Context& context, std::string id, bool is_forced) {
 
 Task<> MarkForDeletion(Context& context, store::StoredUpload upload) {
   auto change = ToDeleting<ImageUpload>(context.loop.Now());
-  co_await context.store.UpdateUnlockedUpload(upload, change);
+  co_await context.store.images.UpdateUnlocked(upload, change);
 }
 
 void RegisterImageDelete(CLI::App& app, Invocation& invocation) {

@@ -20,7 +20,7 @@ void AddPause(CLI::App& app, Invocation& invocation, const char* name, const cha
 }  // namespace
 
 Task<int> PauseImage(Context& context, ImageName image) {
-  Outcome<> paused = co_await Attempt(context.store.PauseImage(image));
+  Outcome<> paused = co_await Attempt(context.store.images.Pause(image));
   if (paused) co_return 0;
   if (!FailedWith(paused, Verdict::kNotFound)) paused.error().Rethrow();
   context.logger.Error("There is no image {} yet; it can be paused once a builder knows it", image);
@@ -28,7 +28,7 @@ Task<int> PauseImage(Context& context, ImageName image) {
 }
 
 Task<int> UnpauseImage(Context& context, ImageName image) {
-  co_await context.store.UnpauseImage(image);
+  co_await context.store.images.Unpause(image);
   co_return 0;
 }
 

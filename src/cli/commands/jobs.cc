@@ -60,7 +60,7 @@ ListingCommand JobListing(Output output) {
 }
 
 Task<int> CreateJob(Context& context, JobRule rule) {
-  co_await context.store.CreateJobRule(std::move(rule));
+  co_await context.store.jobs.CreateRule(std::move(rule));
   ListingCommand list = JobListing(Output::kTable);
   View view;
   int status = co_await ShowListing(context, std::move(list), std::move(view));
@@ -70,7 +70,7 @@ Task<int> CreateJob(Context& context, JobRule rule) {
 Task<int> DeleteJob(Context& context, std::string text) {
   JobId id(fmt::format("{:0>10}", text));  // with or without leading zeros
   bool is_deleted = false;
-  if (!text.empty()) is_deleted = co_await context.store.DeleteJobRule(id);
+  if (!text.empty()) is_deleted = co_await context.store.jobs.DeleteRule(id);
   if (!is_deleted) context.out << fmt::format("Job {} not found.\n", Excerpt(text));
   co_return 0;
 }

@@ -31,7 +31,7 @@ TEST_F(ListTest, AnEmptyTreeGivesHeadersAndIsNotWrittenTo) {
 TEST_F(ListTest, LockedNodesAreShownAsSuchWithoutAWrite) {
   NodeId first = AddNode(ReadyNode());
   NodeId second = AddNode(ReadyNode());
-  auto lock = time_.Run(others_.TryLockNode(second));
+  auto lock = time_.Run(others_.nodes.TryLock(second));
   std::uint64_t before = our_writes();
   ShownAsJson(NodeListing(listing::NodeColumns::kBrief));
   EXPECT_THAT(out_.str(),
@@ -65,9 +65,9 @@ TEST_F(ListTest, RequestsAreSortedById) {
   request.declined_by = {LauncherId("l1")};
   request.requestor = "zuul";
   request.event_id = "e1";
-  time_.Run(others_.CreateRequest("300", request, true));
+  time_.Run(others_.requests.Create("300", request, true));
   request.relative_priority = 7;
-  time_.Run(others_.CreateRequest("100", request, true));
+  time_.Run(others_.requests.Create("100", request, true));
   EXPECT_EQ(
       Shown(RequestListing(RequestColumns::kBrief, Output::kTable)),
       "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
@@ -318,7 +318,7 @@ TEST_F(WatchTest, LocksAreFollowedAndAnInterruptionIsTheGoodEnd) {
   NodeId id = AddNode(ReadyNode());
   Watch(NodeListing(listing::NodeColumns::kBrief), json_);
   std::optional<store::LockedNode> lock;
-  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { lock = time_.Run(others_.TryLockNode(id)); }), 1);
+  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { lock = time_.Run(others_.nodes.TryLock(id)); }), 1);
   EXPECT_THAT(out_.str(), HasSubstr(R"("locked":"locked")"));
   EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { time_.Run(lock->Unlock()); }), 1);
   EXPECT_FALSE(status_);
@@ -330,8 +330,8 @@ TEST_F(WatchTest, RequestsAndImagesAreFollowed) {
   Watch(RequestListing(RequestColumns::kBrief, Output::kJson), json_);
   NodeRequest request;
   request.SetState(RequestState::kRequested, FromSeconds(1'700'000'000));
-  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { time_.Run(others_.CreateRequest("200", request, true)); }),
-            1);
+  EXPECT_EQ(
+      Tables(std::chrono::seconds(10), [&] { time_.Run(others_.requests.Create("200", request, true)); }), 1);
   Interrupt();
   Watch(ImageStatusListing(), json_);
   EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { Put("/nodepool/images/deb-12/pause", ""); }), 1);
@@ -381,7 +381,7 @@ class RequestDetailTest : public CommandTest {
     request.node_types = {LabelName("small")};
     request.requestor = "zuul";
     request.tenant_name = "t1";
-    id_ = time_.Run(others_.CreateRequest("200", std::move(request), false));
+    id_ = time_.Run(others_.requests.Create("200", std::move(request), false));
     context_.ask_launcher = [this](std::string hostname, std::string target) {
       return Answer(std::move(hostname), std::move(target));
     };

@@ -22,7 +22,8 @@ using LockedOrNone = std::optional<store::LockedNode>;
 
 class Releaser {
  public:
-  explicit Releaser(Context& context) : context_(context), nodes_(context.loop, context.store.client()) {}
+  explicit Releaser(Context& context)
+      : context_(context), nodes_(context.loop, context.store.tree.client()) {}
 
   Task<int> Run(std::vector<std::string> names);
 
@@ -74,12 +75,12 @@ Task<bool> Releaser::ReleaseAll(std::vector<std::string> names) {
 
 Task<bool> Releaser::IsOurs(RequestId id) {
   if (id.empty()) co_return false;
-  std::optional<store::StoredRequest> request = co_await context_.store.ReadRequest(id);
+  std::optional<store::StoredRequest> request = co_await context_.store.requests.Read(id);
   co_return request&& IsMarked(request->record);
 }
 
 Task<bool> Releaser::ReleaseRequest(RequestId id) {
-  std::optional<store::StoredRequest> request = co_await context_.store.ReadRequest(id);
+  std::optional<store::StoredRequest> request = co_await context_.store.requests.Read(id);
   std::set<NodeId> ids = nodes_.OfRequest(id);
   if (!request && ids.empty()) co_return Refuse(fmt::format("Request {} not found", id));
   if (request && !IsMarked(request->record)) {
@@ -97,7 +98,7 @@ Task<bool> Releaser::ReleaseRequest(RequestId id) {
     }
   }
   if (is_done && request) {
-    co_await context_.store.DeleteRequest(id);
+    co_await context_.store.requests.Delete(id);
     context_.out << "Request " << id.value << " withdrawn" << std::endl;
   }
   co_return is_done;
@@ -129,7 +130,7 @@ Task<bool> Releaser::AskHolder(NodeId id) {
     AskForRelease(node);
     return store::Change::kWrite;
   };
-  co_await context_.store.UpdateUnlockedNode(id, ask);
+  co_await context_.store.nodes.UpdateUnlocked(id, ask);
   SteadyTime deadline = context_.loop.SteadyNow() + kHolderTimeout;
   bool is_given_back = co_await EndsBy(context_.loop, deadline, "release", AwaitGivenBack(id));
   if (!is_given_back)
@@ -150,7 +151,7 @@ Task<> Releaser::AwaitGivenBack(NodeId id) {
 // A node of a request without a waiting command, or whose command died.
 Task<bool> Releaser::GiveBackUnlocked(NodeId id) {
   auto give_back = [this, id](LockedOrNone& node) { return SetUsed(id, node); };
-  bool is_given_back = co_await Bracket(context_.store.TryLockNode(id), give_back, &UnlockNode);
+  bool is_given_back = co_await Bracket(context_.store.nodes.TryLock(id), give_back, &UnlockNode);
   co_return is_given_back;
 }
 

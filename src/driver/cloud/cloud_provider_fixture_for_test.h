@@ -95,7 +95,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
       record.SetState(NodeState::kBuilding, time.loop().Now());
       return store::Change::kWrite;
     };
-    store::LockedNode node = co_await store.CreateLockedNode(std::move(fresh), change);
+    store::LockedNode node = co_await store.nodes.CreateLocked(std::move(fresh), change);
     node_id = node.id();
     std::exception_ptr error;
     try {
@@ -118,7 +118,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     return Verdict::kFail;
   }
 
-  Node Stored() { return time.Run(store.ReadNode(node_id))->record; }
+  Node Stored() { return time.Run(store.nodes.Read(node_id))->record; }
 
   // What matters of a record for the order in which a watcher sees things.
   static std::string Summary(const Node& record) {

@@ -30,7 +30,7 @@ class CloudProviderTest : public ProviderTest {
     record.pool = PoolName("main");
     record.type = {LabelName("small")};
     record.external_id = external_id;
-    NodeId id = time.Run(store.CreateNode(record));
+    NodeId id = time.Run(store.nodes.Create(record));
     time.RunUntil([&] { return nodes.Find(id) != nullptr; });
     return id;
   }

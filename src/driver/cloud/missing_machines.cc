@@ -116,7 +116,7 @@ Task<> MissingMachines::NoteInUse(NodeId id, boost::json::value external_id) {
     return store::Change::kWrite;
   };
   noted_.insert(id);
-  co_await environment_.store.UpdateUnlockedNode(std::move(id), change);
+  co_await environment_.store.nodes.UpdateUnlocked(std::move(id), change);
 }
 
 }  // namespace nodepool::driver::cloud

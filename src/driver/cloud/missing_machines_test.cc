@@ -30,7 +30,7 @@ class MissingMachinesTest : public ProviderTest {
     record.type = {LabelName("small")};
     record.external_id = std::move(external_id);
     if (is_allocated) record.allocated_to = RequestId("100-0000000001");
-    NodeId id = time.Run(store.CreateNode(record));
+    NodeId id = time.Run(store.nodes.Create(record));
     time.RunUntil([&] { return nodes.Find(id) != nullptr; });
     return id;
   }
@@ -38,7 +38,7 @@ class MissingMachinesTest : public ProviderTest {
     cloud->machines.erase(boost::json::serialize(external_id));
   }
   void Check() { time.Run(provider->CleanupLeakedResources()); }
-  NodeState StateOf(const NodeId& id) { return *time.Run(store.ReadNode(id))->record.state; }
+  NodeState StateOf(const NodeId& id) { return *time.Run(store.nodes.Read(id))->record.state; }
 
   log::Capture log_;
 };
@@ -53,7 +53,7 @@ TEST_F(MissingMachinesTest, AReadyNodeIsMarkedAtTheSecondCheck) {
   EXPECT_EQ(StateOf(gone), NodeState::kDeleting);
   EXPECT_EQ(StateOf(there), NodeState::kReady);
   EXPECT_EQ(log_.Count("The machine of a ready node is gone from provider cloud"), 1);
-  EXPECT_TRUE(time.Run(store.TryLockNode(gone))) << "the lock was given up";
+  EXPECT_TRUE(time.Run(store.nodes.TryLock(gone))) << "the lock was given up";
 }
 
 TEST_F(MissingMachinesTest, AMachineThatAppearsAgainIsNotMissing) {
@@ -86,7 +86,7 @@ TEST_F(MissingMachinesTest, WhatIsNotFreeIsLeftToItsOwner) {
   NodeId locked = MakeNode(NodeState::kReady, "a");
   NodeId allocated = MakeNode(NodeState::kReady, "b", true);
   NodeId building = MakeNode(NodeState::kBuilding, "c");
-  auto lock = time.Run(store.TryLockNode(locked));
+  auto lock = time.Run(store.nodes.TryLock(locked));
   for (const char* id : {"a", "b", "c"}) TakeAway(id);
   for (int i = 0; i < 3; ++i) Check();
   EXPECT_EQ(StateOf(locked), NodeState::kReady);
@@ -101,7 +101,7 @@ TEST_F(MissingMachinesTest, OfANodeInUseItIsLoggedAndNoted) {
   NodeId id = MakeNode(NodeState::kInUse, "a", true);
   TakeAway("a");
   for (int i = 0; i < 4; ++i) Check();
-  Node record = time.Run(store.ReadNode(id))->record;
+  Node record = time.Run(store.nodes.Read(id))->record;
   EXPECT_EQ(record.state, NodeState::kInUse);
   EXPECT_EQ(record.comment, "the cloud has no machine of this node any more");
   EXPECT_EQ(log_.Count("The machine of a node in use is gone from provider cloud"), 1) << "logged once";
@@ -113,10 +113,10 @@ TEST_F(MissingMachinesTest, ACommentIsNotReplaced) {
     record.comment = "of a person";
     return store::Change::kWrite;
   };
-  time.Run(store.UpdateUnlockedNode(id, comment));
+  time.Run(store.nodes.UpdateUnlocked(id, comment));
   TakeAway("a");
   for (int i = 0; i < 3; ++i) Check();
-  EXPECT_EQ(time.Run(store.ReadNode(id))->record.comment, "of a person");
+  EXPECT_EQ(time.Run(store.nodes.Read(id))->record.comment, "of a person");
 }
 
 TEST_F(MissingMachinesTest, IdsMayBeObjects) {

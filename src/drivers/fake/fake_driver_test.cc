@@ -61,7 +61,7 @@ class FakeDriverTest : public ::testing::Test {
       record.SetState(NodeState::kBuilding, time.loop().Now());
       return store::Change::kWrite;
     };
-    store::LockedNode node = co_await store.CreateLockedNode(std::move(fresh), change);
+    store::LockedNode node = co_await store.nodes.CreateLocked(std::move(fresh), change);
     co_await handler->Launch(node);
     last = node.record();
     last_id = node.id();
@@ -219,9 +219,9 @@ TEST_F(FakeDriverTest, AReadyNodeWhoseServerWasTakenAwayIsDeleted) {
   time.Run(LaunchNode());
   cloud().TakeAway(cloud().servers().begin()->first);
   time.Run(provider->CleanupLeakedResources());
-  EXPECT_EQ(time.Run(store.ReadNode(last_id))->record.state, NodeState::kReady);
+  EXPECT_EQ(time.Run(store.nodes.Read(last_id))->record.state, NodeState::kReady);
   time.Run(provider->CleanupLeakedResources());
-  EXPECT_EQ(time.Run(store.ReadNode(last_id))->record.state, NodeState::kDeleting);
+  EXPECT_EQ(time.Run(store.nodes.Read(last_id))->record.state, NodeState::kDeleting);
 }
 
 // Four writes for a node: create, lock with `building`, external_id, `ready`; one

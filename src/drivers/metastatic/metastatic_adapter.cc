@@ -80,7 +80,7 @@ void MetastaticAdapter::Leave(const std::shared_ptr<Waiter>& waiter) {
 // Everything but the slot is the backing node's (drivers.md 8.2).
 Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
                                            std::map<std::string, std::string> metadata) {
-  std::optional<store::StoredNode> stored = co_await environment_.store.ReadNode(place.backing_node);
+  std::optional<store::StoredNode> stored = co_await environment_.store.nodes.Read(place.backing_node);
   if (!stored || stored->record.state != NodeState::kInUse) {
     backing_nodes_.MarkFailing(place.backing_node, environment_.loop.Now());
     throw Error(Verdict::kFail, "backing node " + place.backing_node.str() + " has vanished");
@@ -118,7 +118,7 @@ Task<> MetastaticAdapter::Delete(MachineReport& machine, boost::json::value exte
   std::optional<NodeId> backing = backing_nodes_.PlaceOf(user);
   if (!backing) {
     // A launcher that does not follow the nodes, or one that has just started.
-    std::optional<store::StoredNode> stored = co_await environment_.store.ReadNode(user);
+    std::optional<store::StoredNode> stored = co_await environment_.store.nodes.Read(user);
     std::optional<Place> place = stored ? ParsePlace(stored->record.driver_data.value()) : std::nullopt;
     if (place) backing = place->backing_node;
   }
@@ -142,7 +142,7 @@ Task<> MetastaticAdapter::Vacate(NodeId backing, NodeId user) {
     written = std::move(node);
     return store::Change::kWrite;
   };
-  bool is_written = co_await environment_.store.UpdateUnlockedNode(backing, change);
+  bool is_written = co_await environment_.store.nodes.UpdateUnlocked(backing, change);
   if (is_written && written && backing_nodes_.Find(backing) != nullptr)
     backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
 }
@@ -175,7 +175,7 @@ Task<> MetastaticAdapter::Stop() {
   for (const auto& [id, request] : std::exchange(requests_, {})) {
     SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
     Outcome<> withdrawn = co_await Attempt(WithDeadline(environment_.loop, deadline, "withdrawing a request",
-                                                        environment_.store.DeleteRequest(id)));
+                                                        environment_.store.requests.Delete(id)));
     if (!withdrawn) break;
   }
 }
@@ -209,7 +209,7 @@ Task<> MetastaticAdapter::Run() {
 
 Task<> MetastaticAdapter::Turn() {
   for (const NodeId& id : std::set<NodeId>(backing_nodes_.unverified())) {
-    std::optional<std::string> owner = co_await environment_.store.NodeOwner(id);
+    std::optional<std::string> owner = co_await environment_.store.nodes.Owner(id);
     backing_nodes_.Verify(id, owner == owner_, environment_.loop.Now());
   }
   co_await AdoptOrphans();
@@ -231,7 +231,7 @@ Task<> MetastaticAdapter::AdoptOrphans() {
     const MetastaticLabel* label = types.empty() ? nullptr : config_->FindByBackingLabel(types.front());
     if (label == nullptr) {
       logger_.Info("Withdrawing request {} of a former run: its label is not configured any more", id);
-      co_await environment_.store.DeleteRequest(id);
+      co_await environment_.store.requests.Delete(id);
       continue;
     }
     logger_.Info("Adopting request {} of a former run", id);
@@ -249,7 +249,7 @@ Task<> MetastaticAdapter::WriteFailures() {
       record.user_data = ToUserData(failed, owner_);
       return store::Change::kWrite;
     };
-    co_await environment_.store.UpdateUnlockedNode(id, change);
+    co_await environment_.store.nodes.UpdateUnlocked(id, change);
   }
 }
 
@@ -301,7 +301,7 @@ Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId nod
     record.SetState(NodeState::kInUse, environment_.loop.Now());
     return store::Change::kWrite;
   };
-  bool is_claimed = co_await environment_.store.ClaimNode(node, owner_, change, id);
+  bool is_claimed = co_await environment_.store.nodes.Claim(node, owner_, change, id);
   if (!is_claimed) co_return co_await FailRequest(id, "the backing node was taken by somebody else");
   logger_.About({"", "", node.str()})
       .Info("Backing node for label {} with {} slots", backing.label, backing.slots);
@@ -315,7 +315,7 @@ Task<> MetastaticAdapter::FailRequest(RequestId id, std::string why) {
   for (const std::shared_ptr<Waiter>& waiter : waiters) {
     if (waiter->request == id) waiter->place.Fail(std::make_exception_ptr(Error(Verdict::kFail, why)));
   }
-  co_await environment_.store.DeleteRequest(std::move(id));
+  co_await environment_.store.requests.Delete(std::move(id));
 }
 
 std::vector<std::shared_ptr<MetastaticAdapter::Waiter>> MetastaticAdapter::WaitingFor(
@@ -371,7 +371,7 @@ Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr
     written = std::move(node);
     return placed.empty() ? store::Change::kSkip : store::Change::kWrite;
   };
-  bool is_written = co_await environment_.store.UpdateUnlockedNode(backing, change);
+  bool is_written = co_await environment_.store.nodes.UpdateUnlocked(backing, change);
   // What was read is newer than what the cache has, also when nothing was written.
   if (written && backing_nodes_.Find(backing) != nullptr)
     backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
@@ -406,7 +406,7 @@ Task<> MetastaticAdapter::RequestMissing() {
       wish.created_time = environment_.loop.Now();
       wish.node_types = {label->backing_label};
       wish.requestor = owner_;
-      RequestId id = co_await environment_.store.CreateRequest(kPrecedence, std::move(wish), true);
+      RequestId id = co_await environment_.store.requests.Create(kPrecedence, std::move(wish), true);
       logger_.Info("Request {} for a backing node of label {}", id, label->name);
       open = requests_.emplace(id, BackingRequest{label, environment_.loop.Now()}).first;
     }
@@ -425,7 +425,7 @@ Task<> MetastaticAdapter::ReleaseIdle() {
       record.SetState(NodeState::kUsed, environment_.loop.Now());
       return store::Change::kWrite;
     };
-    bool is_released = co_await environment_.store.ReleaseNode(id, owner_, change);
+    bool is_released = co_await environment_.store.nodes.Release(id, owner_, change);
     if (is_released) logger_.About({"", "", id.str()}).Info("Released an idle backing node");
     backing_nodes_.PostponeRelease(id, environment_.loop.Now() + kReleaseRetry);
   }
@@ -451,7 +451,7 @@ Task<> MetastaticAdapter::WithdrawUnused() {
   }
   for (const RequestId& id : unused) {
     logger_.Info("Withdrawing request {}: nobody waits for its node any more", id);
-    co_await environment_.store.DeleteRequest(id);
+    co_await environment_.store.requests.Delete(id);
     ForgetRequest(id);
   }
 }

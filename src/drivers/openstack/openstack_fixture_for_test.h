@@ -80,7 +80,7 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
       record.SetState(NodeState::kBuilding, time.loop().Now());
       return store::Change::kWrite;
     };
-    store::LockedNode node = co_await store.CreateLockedNode(std::move(fresh), change);
+    store::LockedNode node = co_await store.nodes.CreateLocked(std::move(fresh), change);
     last_id = node.id();
     std::exception_ptr error;
     try {

@@ -133,7 +133,7 @@ Task<> StaticHost::RegisterLocked(Findings findings) {
     return RegisterUnder(lock, std::move(findings));
   };
   auto release = [this](std::optional<zk::HeldLock>& lock) { return Release(lock); };
-  co_await Bracket(environment_.store.TryLockNamed(std::move(name)), use, release);
+  co_await Bracket(environment_.store.tree.TryLockNamed(std::move(name)), use, release);
 }
 
 Task<> StaticHost::RegisterUnder(std::optional<zk::HeldLock>& lock, Findings findings) {
@@ -144,7 +144,7 @@ Task<> StaticHost::RegisterUnder(std::optional<zk::HeldLock>& lock, Findings fin
 }
 
 Task<> StaticHost::Release(std::optional<zk::HeldLock>& lock) {
-  if (lock) co_await environment_.store.Unlock(std::move(*lock));
+  if (lock) co_await environment_.store.tree.Unlock(std::move(*lock));
 }
 
 // The cache may lag behind what the former holder of the lock did.
@@ -156,7 +156,7 @@ Task<> StaticHost::RegisterEmptySlots(Findings findings) {
   }
   for (int slot : table.EmptySlots()) {
     if (is_idle_) co_return;
-    NodeId id = co_await environment_.store.CreateNode(NewRecord(findings, slot));
+    NodeId id = co_await environment_.store.nodes.Create(NewRecord(findings, slot));
     logger_.About({"", "", id.str()}).Info("Registered static node {} slot {}", identity_.ToString(), slot);
   }
 }
@@ -199,8 +199,8 @@ Task<> StaticHost::Reserve(Findings findings, std::vector<int> slots,
     if (is_idle_) co_return;
     Node record = NewRecord(findings, slot);
     record.allocated_to = kRegistration;
-    NodeId id = co_await environment_.store.CreateNode(std::move(record));
-    std::optional<store::LockedNode> node = co_await environment_.store.TryLockNode(id);
+    NodeId id = co_await environment_.store.nodes.Create(std::move(record));
+    std::optional<store::LockedNode> node = co_await environment_.store.nodes.TryLock(id);
     if (node) reserved.push_back(std::move(*node));
   }
 }
