@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <ostream>
 
+#include "base/version.h"
 #include "cli/commands/commands.h"
 #include "daemon/abbreviations.h"
-#include "base/version.h"
 
 namespace nodepool::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/version.h"
 #include "daemon/abbreviations.h"
 #include "daemon/home.h"
-#include "base/version.h"
 
 namespace nodepool::daemon {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cli/reference/command_line.h"
 #include "base/version.h"
+#include "cli/reference/command_line.h"
 
 namespace nodepool::cli {
 namespace {

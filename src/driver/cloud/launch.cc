@@ -19,8 +19,6 @@ constexpr Duration kConsoleLimit = std::chrono::seconds(30);
 constexpr std::size_t kConsoleLineLimit = 400;
 constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::seconds(30)};
 
-Task<> Nothing() { co_return; }
-
 std::shared_ptr<const LabelConfig> FindLabel(const PoolConfig& pool, const Node& record) {
   auto found = record.type.empty() ? pool.labels.end() : pool.labels.find(record.type.front());
   return found == pool.labels.end() ? nullptr : found->second;
@@ -244,8 +242,7 @@ Task<> Launch::DiagnoseFailedScan() {
 }
 
 Task<> Launch::Write(std::function<store::Change(Node&)> change) {
-  auto write = [this, &change] { return WriteNow(std::move(change)); };
-  co_await WithCleanup(Nothing(), write);
+  co_await Uninterrupted(WriteNow(std::move(change)));
 }
 
 Task<> Launch::WriteNow(std::function<store::Change(Node&)> change) {

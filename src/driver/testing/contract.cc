@@ -336,8 +336,7 @@ std::vector<int> Contract::Points(int turns) const {
 
 Task<std::shared_ptr<Interruption>> Contract::Interrupted(Task<> task, int turns, std::string what) {
   std::shared_ptr<Interruption> interruption = StartInterrupted(subject_.loop, std::move(task), turns);
-  Task<std::exception_ptr> end = interruption->end.Take();
-  Outcome<std::exception_ptr> ended = co_await Attempt(Bounded(what, std::move(end)));
+  Outcome<> ended = co_await Attempt(Bounded(what, interruption->ended.Wait()));
   if (!ended) Fail(fmt::format("{} that was told to stop after {} turns does not end", what, turns));
   co_return interruption;
 }
