@@ -69,6 +69,8 @@ Task<Instance> MetastaticAdapter::Create(MachineReport& machine, CreateParameter
   ScopeExit leave([this, waiter] { Leave(waiter); });
   Place place = co_await waiter->place.Take();
   Instance instance = co_await Describe(std::move(place), std::move(user), std::move(parameters.metadata));
+  // The backing node's were scanned earlier; where they are scanned again, the newer ones count.
+  if (parameters.label->host_key_checking) instance.host_keys.reset();
   co_return instance;
 }
 
