@@ -153,13 +153,13 @@ Task<> Furnish(Loop& loop, zk::WireClient& client, Settings settings) {
     node.pool = PoolName("main");
     node.type = {LabelName("small")};
     node.resources = Resources{{"instances", 1}, {"cores", 4}, {"ram", 8192}};
-    co_await store.CreateNode(std::move(node));
+    co_await store.nodes.Create(std::move(node));
   }
   for (int i = 0; i < settings.waiting; ++i) {
     NodeRequest request;
     request.SetState(RequestState::kRequested, loop.Now());
     request.node_types = {LabelName("waiting")};
-    co_await store.CreateRequest("100", std::move(request), false);
+    co_await store.requests.Create("100", std::move(request), false);
   }
 }
 

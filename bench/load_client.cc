@@ -55,16 +55,16 @@ Task<> LoadClient::One(LabelName label, Timeline& timeline) {
   request.node_types = {label};
   request.requestor = "load";
   timeline.created = Elapsed();
-  RequestId id = co_await store_.CreateRequest("200", std::move(request), false);
+  RequestId id = co_await store_.requests.Create("200", std::move(request), false);
   NodeRequest outcome = co_await AwaitOutcome(id);
   timeline.fulfilled = Elapsed();
   timeline.is_failed = outcome.state == RequestState::kFailed;
   std::vector<NodeId> nodes = outcome.nodes;
   if (timeline.is_failed) {
-    co_await store_.DeleteRequest(id);
+    co_await store_.requests.Delete(id);
   } else {
-    auto locked = co_await store_.TryLockNode(nodes.front());
-    co_await store_.DeleteRequest(id);
+    auto locked = co_await store_.nodes.TryLock(nodes.front());
+    co_await store_.requests.Delete(id);
     if (locked) {
       WallTime now = loop_.Now();
       for (NodeState state : {NodeState::kInUse, NodeState::kUsed}) {

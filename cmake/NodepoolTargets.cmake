@@ -1,5 +1,5 @@
 # One static library per folder of src/, linked only to what it names. The
-# floors are listed in ARCHITECTURE.md; tools/check_includes enforces them.
+# floors are listed in ARCHITECTURE.md; tools/check-includes enforces them.
 
 # Settings shared by every target: warnings, sanitizers, Asio compiled once.
 add_library(np_options INTERFACE)
@@ -45,7 +45,8 @@ function(nodepool_library name)
 endfunction()
 
 # Folders whose headers are the API of drivers (installed by cmake/DriverPackage.cmake).
-set(NODEPOOL_DRIVER_API base async model config zk net process store driver_section driver driver_cloud)
+set(NODEPOOL_DRIVER_API base async model config zk net process store driver_section driver driver_cloud
+    driver_cloud_api)
 
 # The program exports its functions, also for the names in stack dumps, and has the whole
 # API in it, so that drivers loaded from shared objects find what they use.
@@ -90,5 +91,5 @@ function(nodepool_test name)
   target_link_libraries(${name} PRIVATE np_options ${arg_DEPS} ${arg_LIBS} GTest::gmock GTest::gtest_main)
   nodepool_build_quickly(${name})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
 endfunction()

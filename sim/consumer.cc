@@ -47,7 +47,7 @@ Task<> Consumer::Serve(RequestPlan plan) {
   request.tenant_name = plan.tenant;
   request.provider = plan.provider;
   request.relative_priority = plan.relative_priority;
-  RequestId id = co_await store_.CreateRequest(plan.precedence, std::move(request), true);
+  RequestId id = co_await store_.requests.Create(plan.precedence, std::move(request), true);
   ++tally_.submitted;
   if (plan.reprioritise_after) tasks_.Spawn("reprioritise", Reprioritise(id, *plan.reprioritise_after));
   if (plan.patience) tasks_.Spawn("lose patience", WithdrawLater(id, *plan.patience));
@@ -57,15 +57,15 @@ Task<> Consumer::Serve(RequestPlan plan) {
   NodeRequest answer = decided->second;
   if (answer.state == RequestState::kFailed) {
     ++tally_.failed;
-    co_return co_await store_.DeleteRequest(id);
+    co_return co_await store_.requests.Delete(id);
   }
   ++tally_.fulfilled;
   co_await loop_.SleepFor(plan.pickup);
   // Withdrawn meanwhile: the nodes are not ours any more.
   if (!inspector_.requests().contains(id)) co_return;
-  if (plan.ending == RequestPlan::Ending::kUntaken) co_return co_await store_.DeleteRequest(id);
+  if (plan.ending == RequestPlan::Ending::kUntaken) co_return co_await store_.requests.Delete(id);
   std::vector<store::LockedNode> nodes = co_await Take(id, std::move(answer));
-  co_await store_.DeleteRequest(id);
+  co_await store_.requests.Delete(id);
   co_await Use(std::move(nodes), std::move(plan));
 }
 
@@ -81,7 +81,7 @@ Task<> Consumer::AwaitDecision(RequestId id) {
 
 Task<> Consumer::Reprioritise(RequestId id, Duration after) {
   co_await loop_.SleepFor(after);
-  std::optional<store::LockedRequest> request = co_await store_.TryLockRequest(id);
+  std::optional<store::LockedRequest> request = co_await store_.requests.TryLock(id);
   if (!request) co_return;
   std::int64_t priority = static_cast<std::int64_t>(random_.Below(5));
   auto change = [priority](NodeRequest& record) {
@@ -96,7 +96,7 @@ Task<> Consumer::WithdrawLater(RequestId id, Duration after) {
   co_await loop_.SleepFor(after);
   if (!inspector_.requests().contains(id)) co_return;
   ++tally_.withdrawn;
-  co_await store_.DeleteRequest(id);
+  co_await store_.requests.Delete(id);
 }
 
 // Nobody else has a reason to touch these nodes while the request stands.
@@ -104,7 +104,7 @@ Task<std::vector<store::LockedNode>> Consumer::Take(RequestId id, NodeRequest re
   std::vector<store::LockedNode> taken;
   for (const NodeId& node : request.nodes) {
     SteadyTime deadline = loop_.SteadyNow() + kLockLimit;
-    std::optional<store::LockedNode> locked = co_await store_.LockNode(node, deadline);
+    std::optional<store::LockedNode> locked = co_await store_.nodes.Lock(node, deadline);
     bool is_ours =
         locked && locked->record().allocated_to == id && locked->record().state == NodeState::kReady;
     if (is_ours) {

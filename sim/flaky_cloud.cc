@@ -145,14 +145,13 @@ Clouds::Clouds(Loop& loop, Random& the_random,
 
 std::unique_ptr<driver::Provider> FlakyDriver::CreateProvider(
     driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
-  auto fake_config = std::dynamic_pointer_cast<const drivers::FakeConfig>(config);
   // A new provider has to ask anew.
   user_.knows_quota.erase(config->name);
   // The cloud itself is there already and outlives every process.
   drivers::FakeCloud& cloud = *clouds_.all.Find(config->name);
   Line line(environment.loop, clouds_, config->name, user_);
-  auto adapter = std::make_unique<FlakyAdapter>(std::make_unique<drivers::FakeAdapter>(cloud, fake_config),
-                                                std::move(line));
+  auto adapter =
+      std::make_unique<FlakyAdapter>(std::make_unique<drivers::FakeAdapter>(cloud, config), std::move(line));
   return driver::cloud::MakeCloudProvider(std::move(environment), std::move(config), std::move(adapter),
                                           nullptr);
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 #include "store/paths.h"
 
 namespace nodepool::sim {
@@ -401,7 +401,7 @@ Resources Inspector::Used(std::function<bool(const SeenNode&)> counts) const {
   for (const auto& [id, node] : nodes_) {
     if (!counts(node)) continue;
     Resources need = node.record.type.empty() ? Resources{} : Scenario::NeedOf(node.record.type.front());
-    sched::Add(used, node.record.resources.value_or(need));
+    nodepool::Add(used, node.record.resources.value_or(need));
   }
   return used;
 }

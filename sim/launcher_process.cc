@@ -2,6 +2,8 @@
 
 #include <boost/asio/co_spawn.hpp>
 
+#include "async/attempt.h"
+
 namespace nodepool::sim {
 namespace {
 
@@ -53,15 +55,10 @@ Task<> LauncherProcess::Live() {
 
 // Troubles of the connection are no reason to fail; being told to stop is.
 Task<> LauncherProcess::StartLauncher() {
-  std::exception_ptr error;
-  try {
-    co_await launcher_->Start();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  is_started_ = !error;
-  if (error && !ending_since_)
-    surroundings_.inspector.Report(name() + " cannot start: " + MessageOf(error), {});
+  Outcome<> started = co_await Attempt(launcher_->Start());
+  is_started_ = started.has_value();
+  if (!started && !ending_since_)
+    surroundings_.inspector.Report(name() + " cannot start: " + started.error().message(), {});
 }
 
 void LauncherProcess::End() {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 
 namespace nodepool::sim {
 namespace {
@@ -50,7 +50,7 @@ class Dice {
 };
 
 std::shared_ptr<driver::LabelConfig> MakeLabel(const Size& size) {
-  auto label = std::make_shared<drivers::OpenstackLabel>();
+  auto label = std::make_shared<drivers::FakeLabel>();
   label->name = LabelName(size.label);
   label->cloud_image = "image";
   label->flavor_name = size.flavor;
@@ -58,7 +58,7 @@ std::shared_ptr<driver::LabelConfig> MakeLabel(const Size& size) {
 }
 
 std::shared_ptr<driver::PoolConfig> MakePool(Dice& dice, std::string name, bool is_main) {
-  auto pool = std::make_shared<drivers::OpenstackPool>();
+  auto pool = std::make_shared<driver::PoolConfig>();
   pool->name = PoolName(std::move(name));
   pool->priority = dice.Chance(0.2) ? 50 : 100;
   if (dice.Chance(0.6)) pool->max_servers = dice.Int(2, 6);
@@ -90,7 +90,7 @@ std::shared_ptr<const driver::ProviderConfig> MakeProvider(Dice& dice, int numbe
   provider->max_concurrency = dice.Chance(0.3) ? dice.Int(1, 3) : -1;
   provider->launch_timeout = dice.Time(60, 300);
   provider->launch_retries = dice.Int(1, 3);
-  drivers::OpenstackCloudImage image;
+  driver::cloud::CloudImage image;
   image.name = "image";
   image.external_name = "Image";
   provider->cloud_images.emplace("image", image);
@@ -212,15 +212,15 @@ Resources Scenario::NeedOf(const LabelName& label) {
 
 bool Scenario::IsServable(const std::vector<LabelName>& labels) const {
   Resources need;
-  for (const LabelName& label : labels) sched::Add(need, NeedOf(label));
+  for (const LabelName& label : labels) Add(need, NeedOf(label));
   return std::ranges::any_of(pools, [&](const auto& entry) {
     const auto& [key, pool] = entry;
     bool has_all = std::ranges::all_of(
         labels, [&](const LabelName& label) { return entry.second->labels.contains(label); });
     const drivers::FakeLimits& cloud = clouds.at(key.provider).limits;
     Resources limit = {{"cores", cloud.cores}, {"instances", cloud.instances}, {"ram", cloud.ram}};
-    return has_all && pool->max_servers > 0 && sched::Fits(pool->Limit().resources(), {}, need) &&
-           sched::Fits(limit, {}, need);
+    return has_all && pool->max_servers > 0 && Fits(pool->Limit().resources(), {}, need) &&
+           Fits(limit, {}, need);
   });
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 
 namespace nodepool::sim {
 namespace {
@@ -20,9 +20,9 @@ bool HasRoomFor(const Scenario& scenario, const Inspector& inspector, const Labe
   return std::ranges::any_of(scenario.pools, [&](const auto& entry) {
     const auto& [key, pool] = entry;
     return pool->labels.contains(label) && pool->max_servers > 0 &&
-           sched::Fits(pool->Limit().resources(), inspector.UsedIn(key.provider, key.pool), need) &&
-           sched::Fits(LimitOf(scenario.clouds.at(key.provider).limits),
-                       inspector.UsedIn(key.provider, std::nullopt), need);
+           Fits(pool->Limit().resources(), inspector.UsedIn(key.provider, key.pool), need) &&
+           Fits(LimitOf(scenario.clouds.at(key.provider).limits),
+                inspector.UsedIn(key.provider, std::nullopt), need);
   });
 }
 

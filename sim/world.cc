@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
+#include "async/cleanup.h"
 #include "base/text.h"
 
 namespace nodepool::sim {
@@ -367,29 +368,25 @@ Task<> World::Outage(ProviderName provider, Duration duration) {
   Tell(provider.value + " can be reached again");
 }
 
-// A machine of somebody else takes room.
+namespace {
+
+Task<std::string> CreateForeign(drivers::FakeCloud& cloud) {
+  std::string id = cloud.CreateServer({.name = "foreign", .flavor = "Small"});
+  co_return id;
+}
+
+Task<> DeleteForeign(drivers::FakeCloud& cloud, std::string id) {
+  while (cloud.servers().contains(id)) co_await Attempt(cloud.DeleteServer(id));
+}
+
+}  // namespace
+
+// A machine of another user takes capacity, if there is any.
 Task<> World::Occupy(ProviderName provider, Duration duration) {
   drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
-  std::string id;
-  try {
-    id = cloud.CreateServer({.name = "foreign", .flavor = "Small"});
-  } catch (const Error&) {
-    co_return;
-  }
-  try {
-    co_await loop_.SleepFor(duration);
-  } catch (const std::exception&) {
-    // It is time to calm down.
-  }
-  co_await IgnoreCancellation();
-  while (cloud.servers().contains(id)) {
-    std::exception_ptr error;
-    try {
-      co_await cloud.DeleteServer(id);
-    } catch (...) {
-      error = std::current_exception();
-    }
-  }
+  auto keep = [&](std::string&) { return loop_.SleepFor(duration); };
+  auto remove = [&](std::string& id) { return DeleteForeign(cloud, id); };
+  co_await Attempt(Bracket(CreateForeign(cloud), keep, remove));
 }
 
 void World::ReplaceConsumer() {

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "async/cleanup.h"
 #include "base/error.h"
 #include "zk/server/server.h"
 
@@ -38,20 +39,17 @@ ServerOptions Parse(int argc, char** argv) {
   return options;
 }
 
+Task<> ServeUntilSignal(Loop& loop, Server& server) {
+  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM);
+  co_await server.Start();
+  std::cout << "serving on port " << server.port() << std::endl;
+  co_await signals.async_wait(boost::asio::use_awaitable);
+}
+
 Task<> Serve(Loop& loop, ServerOptions options) {
   BlockingPool pool(1);
   Server server(loop, pool, std::move(options));
-  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM);
-  std::exception_ptr error;
-  try {
-    co_await server.Start();
-    std::cout << "serving on port " << server.port() << std::endl;
-    co_await signals.async_wait(boost::asio::use_awaitable);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  co_await server.Stop();
-  if (error) std::rethrow_exception(error);
+  co_await WithCleanup(ServeUntilSignal(loop, server), [&server] { return server.Stop(); });
 }
 
 }  // namespace

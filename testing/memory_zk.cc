@@ -7,6 +7,7 @@
 
 #include "async/event.h"
 #include "base/error.h"
+#include "base/scope_exit.h"
 #include "zk/tree/server_watches.h"
 #include "zk/wire_paths.h"
 #include "zk/wire_watches.h"
@@ -491,10 +492,7 @@ class MemoryZk::ClientOfTree : public Client {
     if (auto fault = FaultIn(ops)) return Refused<T>(fault);
     auto at_server = [link = link_.get(), run = std::move(run)] {
       Ensemble& ensemble = link->ensemble();
-      struct Writing {
-        std::int64_t& writer;
-        ~Writing() { writer = 0; }
-      } writing{ensemble.writer};
+      ScopeExit written([&ensemble] { ensemble.writer = 0; });
       ensemble.writer = link->session().id;
       return run(ensemble.tree, ensemble.writer, ensemble.loop.Now());
     };

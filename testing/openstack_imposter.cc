@@ -4,10 +4,12 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <ctime>
 #include <regex>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
+#include "base/text.h"
+#include "base/time_text.h"
 
 namespace nodepool::testing {
 
@@ -39,15 +41,6 @@ HttpResponse Empty(int status) {
 
 HttpResponse NovaFault(int status, const std::string& kind, const std::string& message) {
   return Json({{kind, {{"code", status}, {"message", message}}}}, status);
-}
-
-std::string WallText(WallTime when) {
-  std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(when.time_since_epoch()).count();
-  std::tm parts = {};
-  ::gmtime_r(&seconds, &parts);
-  char text[40];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.000000Z", &parts);
-  return text;
 }
 
 json::object Endpoint(const std::string& url) {
@@ -173,7 +166,7 @@ HttpResponse OpenstackImposter::Identity(const HttpRequest& request, const std::
   catalog.push_back(ServiceEntry("network", base_ + "/network"));
   catalog.push_back(ServiceEntry("image", base_ + "/image"));
   if (has_volumes) catalog.push_back(ServiceEntry("volumev3", base_ + "/volume/v3/" + kProject));
-  json::object token{{"expires_at", WallText(loop_.Now() + token_life)},
+  json::object token{{"expires_at", Iso8601(loop_.Now() + token_life)},
                      {"project", {{"id", kProject}, {"name", "ci"}}},
                      {"catalog", std::move(catalog)}};
   HttpResponse response = Json({{"token", std::move(token)}}, 201);
@@ -534,33 +527,22 @@ Task<net::HttpReply> ImposterClient::Send(net::HttpCall call) {
   request.method = call.method;
   net::ParseTarget(std::string_view(call.url).substr(imposter_.base().size()), request);
   for (const auto& [name, value] : call.headers) {
-    std::string lower = name;
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    request.headers[lower] = value;
+    request.headers[Lower(name)] = value;
   }
   request.body = call.body;
   SteadyTime deadline = loop_.SteadyNow() + call.timeouts.answer;
   std::string what = call.method + " " + net::UrlForLog(call.url);
-  HttpResponse response;
-  std::exception_ptr error;
-  try {
-    response = co_await WithDeadline(loop_, deadline, what, imposter_.Answer(std::move(request)));
-  } catch (...) {
-    error = std::current_exception();
+  Outcome<HttpResponse> response =
+      co_await Attempt(WithDeadline(loop_, deadline, what, imposter_.Answer(std::move(request))));
+  if (FailedWith(response, Verdict::kRetry, Verdict::kTimedOut)) {
+    throw net::HttpError(Verdict::kRetry, what + ": " + response.error().message(), true);
   }
-  bool has_no_answer =
-      error && (VerdictOf(error) == Verdict::kRetry || VerdictOf(error) == Verdict::kTimedOut);
-  if (has_no_answer) {
-    throw net::HttpError(Verdict::kRetry, what + ": " + MessageOf(error), true);
-  }
-  if (error) std::rethrow_exception(error);
+  if (!response) response.error().Rethrow();
   net::HttpReply reply;
-  reply.status = response.status;
-  reply.body = std::move(response.body);
-  for (const auto& [name, value] : response.headers) {
-    std::string lower = name;
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    reply.headers.emplace_back(lower, value);
+  reply.status = response->status;
+  reply.body = std::move(response->body);
+  for (const auto& [name, value] : response->headers) {
+    reply.headers.emplace_back(Lower(name), value);
   }
   co_return reply;
 }

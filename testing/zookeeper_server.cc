@@ -227,7 +227,12 @@ void ZooKeeperServer::Restart() {
   Start();
 }
 
-void ZooKeeperServer::Pause() { kill(pid_, SIGSTOP); }
+// Ends when it has stopped: until then it may still answer.
+void ZooKeeperServer::Pause() {
+  kill(pid_, SIGSTOP);
+  siginfo_t stopped;
+  waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED);
+}
 
 void ZooKeeperServer::Resume() { kill(pid_, SIGCONT); }
 

@@ -13,6 +13,16 @@
 // awaited would never begin; these begin and finish it by construction.
 namespace nodepool {
 
+// Awaits `task`, which cancellation of the caller does not reach once it has begun: the caller
+// throws kCancelled at its next co_await instead. For a single step; what must also begin in a
+// task that was cancelled before belongs into the clean-up of one of the functions below.
+inline Task<> Uninterrupted(Task<> task) {
+  namespace asio = boost::asio;
+  auto executor = co_await asio::this_coro::executor;
+  co_await asio::co_spawn(executor, std::move(task),
+                          asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+}
+
 namespace internal {
 
 // How `task` ended, cancellation included. Lets a cancelled caller throw only inside.
@@ -38,17 +48,14 @@ Task<Outcome<T>> Settle(Task<T> task) {
 // throw_if_cancelled(false), which it undoes.
 template <class MakeTask>
 Task<Outcome<>> RunShielded(MakeTask make) {
-  namespace asio = boost::asio;
-  auto executor = co_await asio::this_coro::executor;
   std::exception_ptr error;
   try {
     Task<> task = make();
-    co_await asio::co_spawn(executor, std::move(task),
-                            asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+    co_await Uninterrupted(std::move(task));
   } catch (...) {
     error = std::current_exception();
   }
-  co_await asio::this_coro::throw_if_cancelled(true);
+  co_await boost::asio::this_coro::throw_if_cancelled(true);
   if (!error) co_return Outcome<>();
   co_return std::unexpected(Failure(std::move(error)));
 }

@@ -11,15 +11,11 @@ Task<Gate::Pass> Gate::Enter() {
   }
   auto waiter = std::make_shared<Waiter>();
   waiting_.push_back(waiter);
-  std::exception_ptr error;
   try {
     co_await waiter->is_let_in.Wait();
   } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) {
     Withdraw(waiter);
-    std::rethrow_exception(error);
+    throw;
   }
   co_return Pass(this);
 }

@@ -3,6 +3,7 @@
 #include "async/await_note.h"
 #include "async/event.h"
 #include "async/system_clock.h"
+#include "base/scope_exit.h"
 
 namespace nodepool {
 
@@ -54,11 +55,7 @@ Task<> Loop::Elapse(SteadyTime when) {
   WaitList due;
   Clock* clock = clock_;
   Clock::TimerId id = clock->CallAt(when, [&due] { due.NotifyAll(); });
-  struct CancelOnExit {
-    Clock* clock;
-    Clock::TimerId id;
-    ~CancelOnExit() { clock->CancelTimer(id); }
-  } cancel_on_exit{clock, id};
+  ScopeExit cancel([clock, id] { clock->CancelTimer(id); });
   co_await due.Wait();
 }
 

@@ -54,6 +54,28 @@ std::vector<std::string> Split(std::string_view text, char separator) {
   }
 }
 
+std::string_view Trim(std::string_view text, std::string_view blanks) {
+  std::size_t start = std::min(text.find_first_not_of(blanks), text.size());
+  text.remove_prefix(start);
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+std::string Upper(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return upper;
+}
+
 std::string Join(const std::vector<std::string>& parts, std::string_view separator) {
   return fmt::format("{}", fmt::join(parts, separator));
 }

@@ -14,6 +14,13 @@ std::optional<std::string> NearestSpelling(std::string_view word, const std::vec
 // `text` split at each `separator`; an empty text gives no part.
 std::vector<std::string> Split(std::string_view text, char separator);
 
+// `text` without the `blanks` at its ends.
+std::string_view Trim(std::string_view text, std::string_view blanks = " \t\r\n\f\v");
+
+// Of ASCII; other bytes stay as they are.
+std::string Lower(std::string_view text);
+std::string Upper(std::string_view text);
+
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 
 bool IsValidUtf8(std::string_view bytes);

@@ -13,6 +13,19 @@ TEST(TextTest, NearestSpellingFindsSlipsOnly) {
   EXPECT_EQ(NearestSpelling(std::string(100'000, 'a'), keys), std::nullopt);
 }
 
+TEST(TextTest, TrimTakesBlanksFromTheEndsOnly) {
+  EXPECT_EQ(Trim(" \t a b\r\n"), "a b");
+  EXPECT_EQ(Trim("a"), "a");
+  EXPECT_EQ(Trim(" \n "), "");
+  EXPECT_EQ(Trim(""), "");
+  EXPECT_EQ(Trim("\n a\n", "\n"), " a");
+}
+
+TEST(TextTest, CaseIsOfAsciiOnly) {
+  EXPECT_EQ(Lower("ABc-Z1\xc3\x84"), "abc-z1\xc3\x84");
+  EXPECT_EQ(Upper("abC-z1\xc3\xa4"), "ABC-Z1\xc3\xa4");
+}
+
 TEST(TextTest, SplitKeepsEmptyParts) {
   EXPECT_EQ(Split("a//b", '/'), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_TRUE(Split("", '/').empty());

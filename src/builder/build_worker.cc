@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "async/shield.h"
+#include "async/cleanup.h"
+#include "base/scope_exit.h"
 #include "builder/build_command.h"
 #include "builder/stats_metrics.h"
 #include "builder/view.h"
@@ -12,7 +13,7 @@
 
 namespace nodepool::builder {
 
-struct BuildWorker::Outcome {
+struct BuildWorker::Result {
   int code = 1;
   bool is_ready = false;
   std::string fault;  // why it is not ready
@@ -23,9 +24,12 @@ struct BuildWorker::Outcome {
 struct BuildWorker::Job {
   store::StoredBuild build;
   zk::HeldLock lock;
-  config::DiskImage image;  // as configured when it began
+  std::shared_ptr<const driver::LoadedConfig> config;  // when it began
+  config::DiskImage image;                             // as configured then
   // The request that it serves: the one that was there when it began.
   std::optional<store::Revision> request;
+  std::string circumstances;
+  Result result;
 };
 
 BuildWorker::BuildWorker(Context& context)
@@ -64,32 +68,31 @@ SteadyTime BuildWorker::Consider() {
 }
 
 Task<> BuildWorker::Build(ImageName image, std::string circumstances) {
-  std::exception_ptr error;
-  bool is_done = false;
-  try {
-    std::optional<zk::HeldLock> lock = co_await context_.store.TryLockImage(image);
-    if (lock) {
-      Task<bool> work = BuildLocked(image, *lock);
-      is_done = co_await context_.store.Holding(*lock, std::move(work));
-    }
-  } catch (...) {
-    error = std::current_exception();
-  }
-  building_.erase(image);
-  Wake();
-  if (error && VerdictOf(error) == Verdict::kCancelled) co_return;
+  ScopeExit ended([&] {
+    building_.erase(image);
+    Wake();
+  });
+  Outcome<bool> is_done = co_await Attempt(BuildOnce(image));
   SteadyTime now = context_.loop.SteadyNow();
-  if (error) {
-    logger_.Error("Building image {}: {}", image, MessageOf(error));
+  if (!is_done) {
+    logger_.Error("Building image {}: {}", image, is_done.error().message());
     retries_.Failed(image, std::move(circumstances), now);
-  } else if (!is_done) {
+  } else if (!*is_done) {
     retries_.NotYet(image, std::move(circumstances), now);
   }
 }
 
+Task<bool> BuildWorker::BuildOnce(ImageName image) {
+  std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLock(image);
+  if (!lock) co_return false;
+  Task<bool> work = BuildLocked(image, *lock);
+  bool is_done = co_await context_.store.tree.Holding(*lock, std::move(work));
+  co_return is_done;
+}
+
 // What the cache told may be old: the records are read again under the lock.
 Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
-  std::vector<store::StoredBuild> builds = co_await context_.store.ListBuilds(image);
+  std::vector<store::StoredBuild> builds = co_await context_.store.images.ListBuilds(image);
   co_await RefreshLocal(context_);
   std::optional<sched::ImageWish> wish = WishOf(*context_.config, image);
   if (!wish) co_return false;
@@ -104,36 +107,45 @@ Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
 }
 
 Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
-  std::optional<store::Revision> request = co_await context_.store.ReadBuildRequest(image);
+  std::optional<store::Revision> request = co_await context_.store.images.ReadBuildRequest(image);
   bool is_due = co_await IsStillDue(image, request.has_value());
   if (!is_due) co_return false;
-  std::shared_ptr<const driver::LoadedConfig> config = context_.config;
-  Job job{.build = {}, .lock = lock, .image = config->common.diskimages.at(image), .request = request};
-  std::string circumstances = Circumstances(image);
-  Task<store::StoredBuild> create = context_.store.CreateBuild(image, NewRecord(job.image), lock);
-  job.build = co_await std::move(create);
-  // From here on: died before the last write, the record stays `building` without a
-  // lock; any builder's CleanupWorker removes it, and then ours the files.
-  Outcome outcome;
-  std::exception_ptr error;
-  try {
-    Task<Outcome> make = Make(job.build.id, config->common, job.image);
-    outcome = co_await std::move(make);
-  } catch (...) {
-    error = std::current_exception();
-    outcome.fault = MessageOf(error);
-  }
-  bool is_stopped = error && VerdictOf(error) == Verdict::kCancelled;
-  if (!outcome.is_ready && !is_stopped) {
-    Duration pause = retries_.Failed(image, std::move(circumstances), context_.loop.SteadyNow());
-    logger_.Error("Build {} failed: {}. Next attempt in {} s", job.build.id, outcome.fault,
-                  std::chrono::duration_cast<std::chrono::seconds>(pause).count());
-  }
-  if (outcome.is_ready) retries_.Succeeded(image);
-  Task<> end = End(std::move(job), std::move(outcome));
-  co_await StayAwake();
-  co_await Shielded(std::move(end));
+  auto perform = [this](Job& job) { return Perform(job); };
+  auto end = [this](Job& job) { return End(job); };
+  co_await Bracket(Begin(image, lock, request), perform, end);
   co_return true;
+}
+
+// Died after this and before the last write, the record stays `building` without a lock;
+// any builder's CleanupWorker removes it, and then ours the files.
+Task<BuildWorker::Job> BuildWorker::Begin(ImageName image, zk::HeldLock lock,
+                                          std::optional<store::Revision> request) {
+  Job job;
+  job.lock = lock;
+  job.config = context_.config;
+  job.image = job.config->common.diskimages.at(image);
+  job.request = request;
+  job.circumstances = Circumstances(image);
+  Task<store::StoredBuild> create = context_.store.images.CreateBuild(image, NewRecord(job.image), lock);
+  job.build = co_await std::move(create);
+  co_return job;
+}
+
+Task<> BuildWorker::Perform(Job& job) {
+  Outcome<Result> made = co_await Attempt(Make(job.build.id, job.config->common, job.image));
+  if (made) {
+    job.result = *made;
+  } else {
+    job.result.fault = made.error().message();
+  }
+  const ImageName& image = job.image.name;
+  if (job.result.is_ready) {
+    retries_.Succeeded(image);
+    co_return;
+  }
+  Duration pause = retries_.Failed(image, job.circumstances, context_.loop.SteadyNow());
+  logger_.Error("Build {} failed: {}. Next attempt in {} s", job.build.id, job.result.fault,
+                std::chrono::duration_cast<std::chrono::seconds>(pause).count());
 }
 
 ImageBuild BuildWorker::NewRecord(const config::DiskImage& image) const {
@@ -147,29 +159,29 @@ ImageBuild BuildWorker::NewRecord(const config::DiskImage& image) const {
   return record;
 }
 
-Task<BuildWorker::Outcome> BuildWorker::Make(store::BuildKey build, const config::Config& config,
-                                             const config::DiskImage& image) {
+Task<BuildWorker::Result> BuildWorker::Make(store::BuildKey build, const config::Config& config,
+                                            const config::DiskImage& image) {
   SteadyTime start = context_.loop.SteadyNow();
   Task<std::string> start_log =
       context_.files.StartLog(config.build_log_dir, build, config.build_log_retention);
   std::string log = co_await std::move(start_log);
-  Task<Outcome> run = RunCommands(build, config, image, std::move(log));
-  Outcome outcome = co_await std::move(run);
-  outcome.took = context_.loop.SteadyNow() - start;
-  if (outcome.code == 0 && outcome.fault.empty()) {
-    outcome.fault = co_await FindMissing(build, image.formats);
-    outcome.is_ready = outcome.fault.empty();
+  Task<Result> run = RunCommands(build, config, image, std::move(log));
+  Result result = co_await std::move(run);
+  result.took = context_.loop.SteadyNow() - start;
+  if (result.code == 0 && result.fault.empty()) {
+    result.fault = co_await FindMissing(build, image.formats);
+    result.is_ready = result.fault.empty();
   }
-  co_return outcome;
+  co_return result;
 }
 
-Task<BuildWorker::Outcome> BuildWorker::RunCommands(store::BuildKey build, const config::Config& config,
-                                                    const config::DiskImage& image, std::string log) {
+Task<BuildWorker::Result> BuildWorker::RunCommands(store::BuildKey build, const config::Config& config,
+                                                   const config::DiskImage& image, std::string log) {
   BuildSurroundings surroundings{context_.environment, context_.identity.helpers};
   BuildPlan plan = PlanBuild(config, image, build, surroundings);
   SteadyTime end = context_.loop.SteadyNow() + image.build_timeout;
-  Outcome outcome;
-  outcome.code = 0;
+  Result result;
+  result.code = 0;
   for (process::Command& command : plan.commands) {
     command.log_path = log;
     command.timeout = end - context_.loop.SteadyNow();
@@ -180,24 +192,24 @@ Task<BuildWorker::Outcome> BuildWorker::RunCommands(store::BuildKey build, const
     logger_.Info("Logging to {}", log);
     Task<process::Exit> run = context_.runner.Run(std::move(command));
     process::Exit exit = co_await std::move(run);
-    outcome.code = exit.is_timed_out ? 1 : exit.code;
+    result.code = exit.is_timed_out ? 1 : exit.code;
     if (exit.is_timed_out) {
-      outcome.fault = fmt::format("{} took longer than build-timeout", program);
-      co_return outcome;
+      result.fault = fmt::format("{} took longer than build-timeout", program);
+      co_return result;
     }
     if (exit.code != 0) {
-      outcome.fault = fmt::format("{} ended with {}; see {}", program, exit.code, log);
+      result.fault = fmt::format("{} ended with {}; see {}", program, exit.code, log);
       break;
     }
   }
-  std::string line = fmt::format("Exit code: {}\n", outcome.code);
+  std::string line = fmt::format("Exit code: {}\n", result.code);
   co_await context_.files.AppendToLog(log, std::move(line));
-  if (outcome.code != 0) co_return outcome;
+  if (result.code != 0) co_return result;
   for (const std::string& format : plan.without_checksums) {
     std::string path = fmt::format("{}.{}", LocalBase(*config.images_dir, build), format);
     co_await context_.files.WriteChecksums(std::move(path));
   }
-  co_return outcome;
+  co_return result;
 }
 
 // A command that promises too much makes no build.
@@ -210,48 +222,46 @@ Task<std::string> BuildWorker::FindMissing(store::BuildKey build, std::vector<st
   co_return std::string();
 }
 
-Task<> BuildWorker::End(Job job, Outcome outcome) {
-  Task<bool> record = Record(job, outcome);
-  bool is_recorded = co_await std::move(record);
-  if (!outcome.is_ready) co_await RemoveTemporary(context_);
+Task<> BuildWorker::End(Job& job) {
+  bool is_recorded = co_await RecordOrRemove(job);
+  if (!job.result.is_ready) co_await RemoveTemporary(context_);
   if (!is_recorded) co_return;
-  if (outcome.is_ready && job.request) {
-    co_await context_.store.RemoveBuildRequest(job.build.id.image, *job.request);
+  if (job.result.is_ready && job.request) {
+    co_await context_.store.images.RemoveBuildRequest(job.build.id.image, *job.request);
   }
-  Task<> report = Report(job.build, outcome);
-  co_await std::move(report);
+  co_await Report(job);
 }
 
-// Whether it could be recorded. If not, nobody will ever want the files.
-Task<bool> BuildWorker::Record(Job& job, const Outcome& outcome) {
-  std::exception_ptr error;
-  try {
-    auto change = [&](ImageBuild& record) {
-      record.state = outcome.is_ready ? ImageState::kReady : ImageState::kFailed;
-      record.state_time = context_.loop.Now();
-      record.username = job.image.username;
-      record.python_path = job.image.python_path;
-      record.shell_type = job.image.shell_type;
-      if (!outcome.is_ready) record.formats.clear();
-      return store::Change::kWrite;
-    };
-    co_await context_.store.UpdateBuild(job.build, job.lock, change);
-  } catch (...) {
-    error = std::current_exception();
-  }
+Task<> BuildWorker::Record(Job& job) {
+  auto change = [&](ImageBuild& record) {
+    record.state = job.result.is_ready ? ImageState::kReady : ImageState::kFailed;
+    record.state_time = context_.loop.Now();
+    record.username = job.image.username;
+    record.python_path = job.image.python_path;
+    record.shell_type = job.image.shell_type;
+    if (!job.result.is_ready) record.formats.clear();
+    return store::Change::kWrite;
+  };
+  co_await context_.store.images.Update(job.build, job.lock, change);
+}
+
+Task<bool> BuildWorker::RecordOrRemove(Job& job) {
+  Outcome<> recorded = co_await Attempt(Record(job));
   const store::BuildKey& build = job.build.id;
-  if (error) {
-    logger_.Error("Build {} is thrown away, its end cannot be recorded: {}", build, MessageOf(error));
+  if (!recorded) {
+    logger_.Error("Build {} is thrown away, its end cannot be recorded: {}", build,
+                  recorded.error().message());
     co_await context_.files.RemoveBuild(context_.images_dir(), build);
     co_return false;
   }
-  if (outcome.is_ready) logger_.Info("DIB image {} is built: build {}", build.image, build);
+  if (job.result.is_ready) logger_.Info("DIB image {} is built: build {}", build.image, build);
   co_return true;
 }
 
-Task<> BuildWorker::Report(store::StoredBuild build, Outcome outcome) {
+Task<> BuildWorker::Report(const Job& job) {
+  const store::StoredBuild& build = job.build;
   const std::string& image = build.id.image.value;
-  if (outcome.is_ready) {
+  if (job.result.is_ready) {
     std::map<std::string, std::string> images = context_.local[build.id];
     for (const auto& [format, path] : images) {
       if (std::ranges::find(build.record.formats, format) == build.record.formats.end()) continue;
@@ -259,8 +269,8 @@ Task<> BuildWorker::Report(store::StoredBuild build, Outcome outcome) {
       context_.metrics.Set(stats::kBuildSize, {image, format}, static_cast<double>(size));
     }
   }
-  context_.metrics.Observe(stats::kBuildDuration, {image}, outcome.took);
-  context_.metrics.Set(stats::kBuildCode, {image}, outcome.code);
+  context_.metrics.Observe(stats::kBuildDuration, {image}, job.result.took);
+  context_.metrics.Set(stats::kBuildCode, {image}, job.result.code);
   context_.metrics.Set(stats::kLastBuild, {image}, ToSeconds(context_.loop.Now()));
 }
 

@@ -19,24 +19,29 @@ class BuildWorker : public Worker {
   const std::set<ImageName>& building() const { return building_; }
 
  private:
-  struct Outcome;
+  struct Result;
   struct Job;
 
   SteadyTime Consider() override;
   std::string Circumstances(const ImageName& image) const;
   Task<> Build(ImageName image, std::string circumstances);
+  Task<bool> BuildOnce(ImageName image);
   // Whether it was due.
   Task<bool> BuildLocked(ImageName image, zk::HeldLock lock);
   Task<bool> IsStillDue(ImageName image, bool is_requested);
   ImageBuild NewRecord(const config::DiskImage& image) const;
-  Task<Outcome> Make(store::BuildKey build, const config::Config& config, const config::DiskImage& image);
-  Task<Outcome> RunCommands(store::BuildKey build, const config::Config& config,
-                            const config::DiskImage& image, std::string log);
-  // All that is done once the command has ended, however it did; to be shielded.
-  Task<> End(Job job, Outcome outcome);
-  Task<bool> Record(Job& job, const Outcome& outcome);
+  Task<Job> Begin(ImageName image, zk::HeldLock lock, std::optional<store::Revision> request);
+  Task<> Perform(Job& job);
+  Task<Result> Make(store::BuildKey build, const config::Config& config, const config::DiskImage& image);
+  Task<Result> RunCommands(store::BuildKey build, const config::Config& config,
+                           const config::DiskImage& image, std::string log);
+  // All that is done once the command has ended, however it did.
+  Task<> End(Job& job);
+  Task<> Record(Job& job);
+  // Whether it could be recorded. If not, the files are removed: no record will name them.
+  Task<bool> RecordOrRemove(Job& job);
   Task<std::string> FindMissing(store::BuildKey build, std::vector<std::string> formats);
-  Task<> Report(store::StoredBuild build, Outcome outcome);
+  Task<> Report(const Job& job);
 
   Retries<ImageName> retries_;
   std::set<ImageName> building_;

@@ -1,6 +1,8 @@
 #include "builder/builder.h"
 
+#include "async/attempt.h"
 #include "async/deadline.h"
+#include "base/version.h"
 
 namespace nodepool::builder {
 namespace {
@@ -10,7 +12,7 @@ Component BuilderComponent(const std::string& hostname, ComponentState state) {
   component.kind = ComponentKind::kBuilder;
   component.hostname = hostname;
   component.state = state;
-  component.version = NODEPOOL_VERSION;
+  component.version = Version();
   return component;
 }
 
@@ -47,8 +49,8 @@ Builder::Builder(Loop& loop, Random& random, BlockingPool& blocking_pool, metric
 Builder::~Builder() = default;
 
 Task<> Builder::Start() {
-  logger_.Info("Nodepool builder {} starting, builder id {}", NODEPOOL_VERSION, context_.identity.builder_id);
-  session_ = store_.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
+  logger_.Info("Nodepool builder {} starting, builder id {}", Version(), context_.identity.builder_id);
+  session_ = store_.tree.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
   image_watch_ = images_.OnChange([this](const ImageName&) { Wake(); });
   images_.Start();
   co_await entry_.Register();
@@ -93,19 +95,14 @@ void Builder::SessionChanged(zk::SessionState state) {
 }
 
 Task<> Builder::Bounded(SteadyTime deadline, std::string what, Task<> step) {
-  std::exception_ptr error;
-  try {
-    co_await WithDeadline(context_.loop, deadline, what, std::move(step));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) logger_.Warning("Stopping: {}", MessageOf(error));
+  Outcome<> ended = co_await Attempt(WithDeadline(context_.loop, deadline, what, std::move(step)));
+  if (!ended) logger_.Warning("Stopping: {}", ended.error().message());
 }
 
 // Nothing new begins, clean-up and statistics go on.
 Task<> Builder::FinishWork() {
-  co_await builds_.StopLooking();
-  co_await uploads_.StopLooking();
+  co_await builds_.StopDeciding();
+  co_await uploads_.StopDeciding();
   logger_.Info("Stopping once what runs has ended (builds: {}, uploads: {}); a second signal ends it at once",
                builds_.building().size(), uploads_.uploading().size());
   co_await builds_.Join();

@@ -109,7 +109,7 @@ class BuilderTest : public ::testing::Test {
 
   // --- Records ----------------------------------------------------------------------------------
   std::vector<store::StoredBuild> Builds(const std::string& image = "debian") {
-    return time_.Run(store_->ListBuilds(ImageName(image)));
+    return time_.Run(store_->images.ListBuilds(ImageName(image)));
   }
   std::vector<store::StoredBuild> Builds(ImageState state, const std::string& image = "debian") {
     std::vector<store::StoredBuild> builds = Builds(image);
@@ -121,7 +121,7 @@ class BuilderTest : public ::testing::Test {
                                            const std::string& provider = "cloud") {
     std::vector<store::StoredUpload> uploads;
     for (const store::StoredBuild& build : Builds(image)) {
-      auto of_build = time_.Run(store_->ListUploadsOf(build.id, ProviderName(provider)));
+      auto of_build = time_.Run(store_->images.ListUploads(build.id, ProviderName(provider)));
       uploads.insert(uploads.end(), of_build.begin(), of_build.end());
     }
     return uploads;

@@ -25,7 +25,7 @@ TEST_F(BuilderTest, AnImageIsBuiltUploadedAndBuiltAgainWhenItIsOld) {
   EXPECT_TRUE(Await([&] { return Builds().size() == 2 && Uploads().size() == 2; }));
   EXPECT_EQ(cloud().images().size(), 2u);
   EXPECT_FALSE(host.files.Has(first.id));
-  EXPECT_FALSE(time_.Run(store_->BuildExists(first.id)));
+  EXPECT_FALSE(time_.Run(store_->images.BuildExists(first.id)));
 }
 
 // B-reload-image-add
@@ -62,13 +62,13 @@ TEST_F(BuilderTest, WhileItBuildsTheRecordSaysSoAndTheLockIsHeld) {
   EXPECT_EQ(build.record.state, ImageState::kBuilding);
   EXPECT_EQ(build.record.username, std::nullopt);
   EXPECT_THAT(build.record.formats, ElementsAre("qcow2"));
-  EXPECT_FALSE(time_.Run(store_->TryLockImage(ImageName("debian"))));
+  EXPECT_FALSE(time_.Run(store_->images.TryLock(ImageName("debian"))));
   time_.Advance(30min);
   EXPECT_EQ(Builds().at(0).record.state, ImageState::kReady);
   EXPECT_EQ(Builds().at(0).record.username, "zuul");
-  std::optional<zk::HeldLock> lock = time_.Run(store_->TryLockImage(ImageName("debian")));
+  std::optional<zk::HeldLock> lock = time_.Run(store_->images.TryLock(ImageName("debian")));
   ASSERT_TRUE(lock);
-  time_.Run(store_->Unlock(*lock));
+  time_.Run(store_->tree.Unlock(*lock));
 }
 
 // D-40, B-manual-fail
@@ -85,7 +85,7 @@ TEST_F(BuilderTest, FailingBuildsAreTriedLessAndLess) {
   EXPECT_LE(Builds().size(), 1u) << "failed records are removed";
   // Whoever asks is not put off, and again not by the same request.
   std::size_t before = host.runner.ran.size();
-  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Run(store_->images.RequestBuild(ImageName("debian")));
   time_.Advance(10s);
   EXPECT_EQ(host.runner.ran.size(), before + 1);
   time_.Advance(30s);
@@ -104,7 +104,7 @@ TEST_F(BuilderTest, ARequestDuringABuildIsServedByAnother) {
   Host& host = Start();
   time_.Advance(1min);
   ASSERT_EQ(host.runner.running, 1) << "the image was missing";
-  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Run(store_->images.RequestBuild(ImageName("debian")));
   EXPECT_TRUE(AwaitUploads(2));
   EXPECT_EQ(host.runner.ran.size(), 2u);
   EXPECT_FALSE(Exists("/nodepool/images/debian/request-build"));
@@ -113,7 +113,7 @@ TEST_F(BuilderTest, ARequestDuringABuildIsServedByAnother) {
 }
 
 TEST_F(BuilderTest, ARequestThatWasThereIsServedByTheBuildThatWasDueAnyway) {
-  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Run(store_->images.RequestBuild(ImageName("debian")));
   Host& host = Start();
   EXPECT_TRUE(AwaitUploads(1));
   EXPECT_FALSE(Exists("/nodepool/images/debian/request-build"));
@@ -128,14 +128,14 @@ TEST_F(BuilderTest, ARequestMadeAgainDuringItsBuildIsServedByAnother) {
   ASSERT_TRUE(AwaitUploads(1));
   std::vector<std::function<void()>> ways = {[&] {
                                                zk_.tree().Delete({path, -1}, 0);
-                                               time_.Run(store_->RequestBuild(ImageName("debian")));
+                                               time_.Run(store_->images.RequestBuild(ImageName("debian")));
                                              },
                                              [&] {
                                                zk_.tree().Set({path, "again", -1}, 0, time_.clock().Now());
                                              }};
   for (std::size_t i = 0; i < ways.size(); ++i) {
     std::size_t before = host.runner.ran.size();
-    time_.Run(store_->RequestBuild(ImageName("debian")));
+    time_.Run(store_->images.RequestBuild(ImageName("debian")));
     ASSERT_TRUE(Await([&] { return host.runner.ran.size() == before + 1; }));
     ways[i]();
     EXPECT_TRUE(Await([&] { return !Exists(path); })) << i;
@@ -147,7 +147,7 @@ TEST_F(BuilderTest, ARequestIsServedOnceThoughTwoBuildersSeeIt) {
   Host& one = Start("nb01");
   Host& two = Start("nb02");
   ASSERT_TRUE(AwaitUploads(1));
-  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Run(store_->images.RequestBuild(ImageName("debian")));
   EXPECT_TRUE(Await([&] { return Builds(ImageState::kReady).size() == 2; }));
   time_.Advance(1h);
   EXPECT_EQ(one.runner.ran.size() + two.runner.ran.size(), 2u);
@@ -205,7 +205,7 @@ TEST_F(BuilderTest, WhatIsPausedOrWantedInNoFormatIsNotBuilt) {
   providers_ = Provider("cloud", "{name: debian}, {name: other}");
   Load();
   Host& host = Start();
-  for (const char* image : {"debian", "fedora"}) time_.Run(store_->RequestBuild(ImageName(image)));
+  for (const char* image : {"debian", "fedora"}) time_.Run(store_->images.RequestBuild(ImageName(image)));
   time_.Advance(1h);
   EXPECT_THAT(Built(host), ElementsAre("other"));
   EXPECT_TRUE(Exists("/nodepool/images/fedora/request-build"));
@@ -219,14 +219,14 @@ TEST_F(BuilderTest, WhatIsPausedInZooKeeperIsNotBuilt) {
   Host& host = Start();
   ASSERT_TRUE(Await([&] { return cloud().images().size() == 2; }));
   ASSERT_THAT(Built(host), ElementsAre("debian", "other"));
-  time_.Run(store_->PauseImage(ImageName("debian")));
+  time_.Run(store_->images.Pause(ImageName("debian")));
   time_.Advance(3h);
   EXPECT_EQ(host.runner.ran.size(), 2u) << "it is old by now";
-  for (const char* image : {"debian", "other"}) time_.Run(store_->RequestBuild(ImageName(image)));
+  for (const char* image : {"debian", "other"}) time_.Run(store_->images.RequestBuild(ImageName(image)));
   time_.Advance(1h);
   EXPECT_THAT(Built(host), ElementsAre("debian", "other", "other"));
   EXPECT_TRUE(Exists("/nodepool/images/debian/request-build"));
-  time_.Run(store_->UnpauseImage(ImageName("debian")));
+  time_.Run(store_->images.Unpause(ImageName("debian")));
   EXPECT_TRUE(Await([&] { return !Exists("/nodepool/images/debian/request-build"); }, 15min));
   EXPECT_THAT(Built(host), ElementsAre("debian", "other", "other", "debian"));
 }
@@ -262,7 +262,7 @@ TEST_F(BuilderTest, TheLossOfTheSessionEndsTheBuildAndAnotherFollows) {
   zk_.ExpireSession(*host.client);
   EXPECT_TRUE(AwaitUploads(1));
   EXPECT_EQ(host.runner.ended_count, 1);
-  EXPECT_FALSE(time_.Run(store_->BuildExists(lost)));
+  EXPECT_FALSE(time_.Run(store_->images.BuildExists(lost)));
   EXPECT_FALSE(host.files.Has(lost));
 }
 
@@ -282,7 +282,7 @@ TEST_F(BuilderTest, ABuildWhoseRecordVanishedLeavesNoFiles) {
   Host& host = Start();
   time_.Advance(1min);
   store::StoredBuild build = Builds().at(0);
-  time_.Run(store_->RemoveBuild(build.id));
+  time_.Run(store_->images.RemoveBuild(build.id));
   time_.Advance(10min);
   EXPECT_EQ(log.Count("is thrown away, its end cannot be recorded"), 1);
   EXPECT_FALSE(host.files.Has(build.id));
@@ -339,7 +339,7 @@ TEST_F(BuilderTest, AnImagesDirThatFailsHoldsUpAndNothingElse) {
   Host& host = Start();
   EXPECT_TRUE(AwaitUploads(1));
   host.files.is_broken = true;
-  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Run(store_->images.RequestBuild(ImageName("debian")));
   time_.Advance(3h);
   EXPECT_EQ(host.runner.ran.size(), 1u);
   host.files.is_broken = false;
@@ -365,7 +365,7 @@ TEST_F(BuilderTest, TheOtherBuilderTakesOverFromADeadOne) {
   Kill(one);
   EXPECT_TRUE(AwaitUploads(1));
   EXPECT_EQ(two.runner.ran.size(), 1u);
-  EXPECT_FALSE(time_.Run(store_->BuildExists(abandoned)));
+  EXPECT_FALSE(time_.Run(store_->images.BuildExists(abandoned)));
 }
 
 }  // namespace

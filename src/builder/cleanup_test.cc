@@ -15,7 +15,7 @@ class CleanupTest : public BuilderTest {
   }
   // Until the new build is uploaded.
   void BuildAgain() {
-    time_.Run(store_->RequestBuild(ImageName("debian")));
+    time_.Run(store_->images.RequestBuild(ImageName("debian")));
     ASSERT_TRUE(Await([&] { return !Exists("/nodepool/images/debian/request-build"); }));
     BuildKey build = Builds(ImageState::kReady).back().id;
     ASSERT_TRUE(Await([&] {
@@ -33,13 +33,13 @@ TEST_F(CleanupTest, ABuildStaysThoughNoProviderHereUsesTheImage) {
   ASSERT_TRUE(AwaitUploads(1));
   BuildKey build = Builds().at(0).id;
   Stop(one);
-  time_.Run(store_->RemoveUpload(Uploads().at(0).id));
+  time_.Run(store_->images.RemoveUpload(Uploads().at(0).id));
   providers_ = Provider("other", "{name: fedora}");
   Load();
   Host& two = Start("nb02");
   ASSERT_TRUE(Await([&] { return Uploads("fedora", "other").size() == 1; }));
   time_.Advance(1h);
-  EXPECT_EQ(time_.Run(store_->ReadBuild(build))->record.state, ImageState::kReady);
+  EXPECT_EQ(time_.Run(store_->images.ReadBuild(build))->record.state, ImageState::kReady);
   EXPECT_TRUE(one.files.Has(build));
   EXPECT_EQ(two.runner.ran.size(), 1u);
 }
@@ -75,7 +75,7 @@ TEST_F(CleanupTest, AnUploadWithoutAnIdGoesWithoutACall) {
     record.external_id = record.external_name = std::nullopt;
     return store::Change::kWrite;
   };
-  time_.Run(store_->UpdateUnlockedUpload(oldest, drop_id));
+  time_.Run(store_->images.UpdateUnlocked(oldest, drop_id));
   BuildAgain();
   BuildAgain();
   EXPECT_TRUE(Await([&] { return Builds().size() == 2 && Uploads().size() == 2; }));
@@ -88,14 +88,14 @@ TEST_F(CleanupTest, AnUploadWithoutAnIdGoesWithoutACall) {
 TEST_F(CleanupTest, AnAbandonedBuildGoesOnceNobodyBuildsTheImage) {
   Start();
   ASSERT_TRUE(AwaitUploads(1));
-  zk::HeldLock lock = *time_.Run(store_->TryLockImage(ImageName("debian")));
+  zk::HeldLock lock = *time_.Run(store_->images.TryLock(ImageName("debian")));
   ImageBuild record;
   record.state = ImageState::kBuilding;
-  BuildKey stale = time_.Run(store_->CreateBuild(ImageName("debian"), record, lock)).id;
+  BuildKey stale = time_.Run(store_->images.CreateBuild(ImageName("debian"), record, lock)).id;
   time_.Advance(1h);
-  EXPECT_TRUE(time_.Run(store_->BuildExists(stale))) << "whoever has the lock may be at work";
-  time_.Run(store_->Unlock(lock));
-  EXPECT_TRUE(Await([&] { return !time_.Run(store_->BuildExists(stale)); }, 2min));
+  EXPECT_TRUE(time_.Run(store_->images.BuildExists(stale))) << "whoever has the lock may be at work";
+  time_.Run(store_->tree.Unlock(lock));
+  EXPECT_TRUE(Await([&] { return !time_.Run(store_->images.BuildExists(stale)); }, 2min));
   EXPECT_EQ(Builds(ImageState::kReady).size(), 1u);
 }
 

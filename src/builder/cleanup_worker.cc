@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
+#include "base/scope_exit.h"
 #include "builder/view.h"
 #include "sched/image_upload.h"
 
@@ -81,24 +83,18 @@ void CleanupWorker::StartJob(std::string name, Task<> job) {
 }
 
 Task<> CleanupWorker::RunJob(std::string name, Task<> job) {
-  std::exception_ptr error;
-  try {
-    co_await std::move(job);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  running_.erase(name);
-  if (!error) co_return;
-  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  ScopeExit ended([&] { running_.erase(name); });
+  Outcome<> done = co_await Attempt(std::move(job));
+  if (done) co_return;
   held_off_.insert(name);
-  logger_.Error("Clean-up, {}: {}", name, MessageOf(error));
+  logger_.Error("Clean-up, {}: {}", name, done.error().message());
 }
 
 // --- Uploads -----------------------------------------------------------------------
 
 Task<> CleanupWorker::RemoveUpload(sched::UploadRemoval removal, ImageName image) {
   store::UploadKey key{{image, removal.build}, removal.provider, removal.upload};
-  std::optional<store::StoredUpload> upload = co_await context_.store.ReadUpload(key);
+  std::optional<store::StoredUpload> upload = co_await context_.store.images.ReadUpload(key);
   if (!upload) co_return;
   Task<> remove = RemoveUploadIn(upload->record.state, key, removal.reason);
   if (upload->record.state != ImageState::kUploading) {
@@ -106,13 +102,13 @@ Task<> CleanupWorker::RemoveUpload(sched::UploadRemoval removal, ImageName image
     co_return;
   }
   // Whoever uploads holds this lock.
-  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockUploads(key.build, key.provider);
-  if (lock) co_await context_.store.Holding(*lock, std::move(remove));
+  std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLockUploads(key.build, key.provider);
+  if (lock) co_await context_.store.tree.Holding(*lock, std::move(remove));
 }
 
 Task<> CleanupWorker::RemoveUploadIn(std::optional<ImageState> state, store::UploadKey key,
                                      sched::RemovalReason reason) {
-  std::optional<store::StoredUpload> upload = co_await context_.store.ReadUpload(key);
+  std::optional<store::StoredUpload> upload = co_await context_.store.images.ReadUpload(key);
   if (!upload || upload->record.state != state) co_return;
   logger_.Info("Removing upload {}: {}", key, ToString(reason));
   bool is_marked = co_await MarkUpload(key);
@@ -124,15 +120,15 @@ Task<> CleanupWorker::RemoveUploadIn(std::optional<ImageState> state, store::Upl
     if (!provider) throw Error(Verdict::kFail, fmt::format("provider {} cannot be used", key.provider));
     co_await provider->DeleteImage(*upload->record.external_id);
   }
-  co_await context_.store.RemoveUpload(key);
+  co_await context_.store.images.RemoveUpload(key);
 }
 
 // Whether the record says `deleting` in the end.
 Task<bool> CleanupWorker::MarkUpload(store::UploadKey key) {
-  std::optional<store::StoredUpload> upload = co_await context_.store.ReadUpload(key);
+  std::optional<store::StoredUpload> upload = co_await context_.store.images.ReadUpload(key);
   if (!upload) co_return false;
   if (upload->record.state == ImageState::kDeleting) co_return true;
-  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockUpload(key);
+  std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLockUpload(key);
   if (!lock) co_return false;
   auto change = [this](ImageUpload& record) {
     if (record.state == ImageState::kDeleting) return store::Change::kSkip;
@@ -140,8 +136,8 @@ Task<bool> CleanupWorker::MarkUpload(store::UploadKey key) {
     record.state_time = context_.loop.Now();
     return store::Change::kWrite;
   };
-  Task<bool> work = context_.store.UpdateUpload(*upload, *lock, change);
-  co_await context_.store.Holding(*lock, std::move(work));
+  Task<bool> work = context_.store.images.Update(*upload, *lock, change);
+  co_await context_.store.tree.Holding(*lock, std::move(work));
   co_return true;
 }
 
@@ -150,30 +146,30 @@ Task<bool> CleanupWorker::MarkUpload(store::UploadKey key) {
 Task<> CleanupWorker::MarkBuild(store::BuildKey key, sched::RemovalReason reason) {
   logger_.Info("Removing build {}: {}", key, ToString(reason));
   if (reason == sched::RemovalReason::kAbandoned) {
-    std::optional<zk::HeldLock> building = co_await context_.store.TryLockImage(key.image);
+    std::optional<zk::HeldLock> building = co_await context_.store.images.TryLock(key.image);
     if (!building) co_return;
     Task<> work = MarkAbandoned(key);
-    co_await context_.store.Holding(*building, std::move(work));
+    co_await context_.store.tree.Holding(*building, std::move(work));
     co_return;
   }
-  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockBuild(key);
+  std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLockBuild(key);
   if (!lock) co_return;
   Task<> work = MarkBuildLocked(key, *lock);
-  co_await context_.store.Holding(*lock, std::move(work));
+  co_await context_.store.tree.Holding(*lock, std::move(work));
 }
 
 // Nobody builds the image while we hold its lock, so nobody works on the record.
 Task<> CleanupWorker::MarkAbandoned(store::BuildKey key) {
-  std::optional<store::StoredBuild> build = co_await context_.store.ReadBuild(key);
+  std::optional<store::StoredBuild> build = co_await context_.store.images.ReadBuild(key);
   if (!build || build->record.state != ImageState::kBuilding) co_return;
-  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockBuild(key);
+  std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLockBuild(key);
   if (!lock) co_return;
   Task<> work = MarkBuildLocked(key, *lock);
-  co_await context_.store.Holding(*lock, std::move(work));
+  co_await context_.store.tree.Holding(*lock, std::move(work));
 }
 
 Task<> CleanupWorker::MarkBuildLocked(store::BuildKey key, zk::HeldLock lock) {
-  std::optional<store::StoredBuild> build = co_await context_.store.ReadBuild(key);
+  std::optional<store::StoredBuild> build = co_await context_.store.images.ReadBuild(key);
   if (!build) co_return;
   auto change = [this](ImageBuild& record) {
     if (record.state == ImageState::kDeleting) return store::Change::kSkip;
@@ -181,17 +177,17 @@ Task<> CleanupWorker::MarkBuildLocked(store::BuildKey key, zk::HeldLock lock) {
     record.state_time = context_.loop.Now();
     return store::Change::kWrite;
   };
-  co_await context_.store.UpdateBuild(*build, lock, change);
+  co_await context_.store.images.Update(*build, lock, change);
 }
 
 Task<> CleanupWorker::RemoveRecord(store::BuildKey key) {
-  bool is_removed = co_await context_.store.RemoveBuild(key);
+  bool is_removed = co_await context_.store.images.RemoveBuild(key);
   if (!is_removed) throw Error(Verdict::kConflict, "it has records of uploads that cannot be read");
 }
 
 // D-44
 Task<> CleanupWorker::RemoveImage(ImageName image) {
-  bool is_removed = co_await context_.store.RemoveImage(image);
+  bool is_removed = co_await context_.store.images.Remove(image);
   if (is_removed) logger_.Info("Removed image {}, which is not configured and has no builds", image);
 }
 
@@ -235,7 +231,7 @@ Task<bool> CleanupWorker::CleanLocalBuild(store::BuildKey key) {
 Task<bool> CleanupWorker::IsGone(store::BuildKey key) {
   auto known = context_.images.builds().find(key);
   if (known != context_.images.builds().end()) co_return known->second.record.state == ImageState::kDeleting;
-  bool exists = co_await context_.store.BuildExists(key);
+  bool exists = co_await context_.store.images.BuildExists(key);
   co_return !exists;
 }
 

@@ -61,7 +61,7 @@ struct Context {
   std::function<void()> local_changed = [] {};
 
   bool is_connected() const {
-    return images.synced() && store.client().state() == zk::SessionState::kConnected;
+    return images.synced() && store.tree.client().state() == zk::SessionState::kConnected;
   }
   int most_builds() const { return config->common.build_workers.value_or(workers.builds); }
   int most_uploads() const { return config->common.upload_workers.value_or(workers.uploads); }

@@ -29,7 +29,7 @@ class BuilderCrashTest : public BuilderTest, public ::testing::WithParamInterfac
     EXPECT_EQ(Builds(ImageState::kReady).size(), Builds().size()) << "write " << n;
     EXPECT_EQ(Uploads().size(), 1u) << "write " << n;
     for (const std::string& name : host.files.names) {
-      EXPECT_TRUE(time_.Run(store_->BuildExists(ParseLocalName(name)->build)))
+      EXPECT_TRUE(time_.Run(store_->images.BuildExists(ParseLocalName(name)->build)))
           << "write " << n << ": " << name;
     }
   }
@@ -50,12 +50,12 @@ TEST_P(BuilderCrashTest, WhateverIsLeftIsPickedUp) {
         record.state = ImageState::kDeleting;
         return store::Change::kWrite;
       };
-      time_.Run(store_->PauseImage(ImageName("debian")));
-      time_.Run(store_->UpdateUnlockedBuild(marked, mark));
+      time_.Run(store_->images.Pause(ImageName("debian")));
+      time_.Run(store_->images.UpdateUnlocked(marked, mark));
     }
     EXPECT_TRUE(Await([&] { return Builds().empty() && host.files.names.empty(); })) << "write " << n;
     Stop(host);
-    time_.Run(store_->UnpauseImage(ImageName("debian")));
+    time_.Run(store_->images.Unpause(ImageName("debian")));
   }
   EXPECT_TRUE(is_over) << "a build and an upload take fewer writes";
 }

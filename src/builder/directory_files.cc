@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/encoding.h"
 #include "base/error.h"
 #include "builder/temporary_files.h"
 
@@ -99,9 +100,7 @@ class Digest {
     std::array<unsigned char, EVP_MAX_MD_SIZE> bytes;
     unsigned size = 0;
     EVP_DigestFinal_ex(context_.get(), bytes.data(), &size);
-    std::string text;
-    for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", bytes[i]);
-    return text;
+    return nodepool::Hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), size));
   }
 
  private:

@@ -10,6 +10,7 @@
 
 #include "async/loop.h"
 #include "base/error.h"
+#include "base/scope_exit.h"
 #include "base/text.h"
 #include "builder/local_files.h"
 #include "process/command.h"
@@ -101,20 +102,16 @@ class FakeRunner : public process::Runner {
   Task<process::Exit> Run(process::Command command) override {
     ran.push_back(command.argv);
     most_running = std::max(most_running, ++running);
-    std::exception_ptr error;
+    ScopeExit ended([this] { --running; });
     process::Exit exit;
     Duration takes = std::min(build_time, command.timeout);
     exit.is_timed_out = build_time > command.timeout;
     try {
       co_await loop_.SleepFor(takes);
     } catch (...) {
-      error = std::current_exception();
-    }
-    --running;
-    if (error) {
       ++ended_count;
       files_.temporary.push_back("/tmp/dib_build." + std::to_string(ended_count));
-      std::rethrow_exception(error);
+      throw;
     }
     exit.code = exit.is_timed_out ? -9 : next_code();
     if (exit.code == 0) AddFiles(command.argv);

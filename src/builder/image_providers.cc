@@ -1,5 +1,6 @@
 #include "builder/image_providers.h"
 
+#include "async/attempt.h"
 #include "driver/guarded_provider.h"
 
 namespace nodepool::builder {
@@ -9,7 +10,7 @@ ImageProviders::ImageProviders(Context& context, BlockingPool& blocking_pool, dr
       blocking_pool_(blocking_pool),
       drivers_(drivers),
       logger_("nodepool.ProviderManager"),
-      nodes_(context.loop, context.store.client()),
+      nodes_(context.loop, context.store.tree.client()),
       retiring_(context.loop, logger_) {}
 
 ImageProviders::~ImageProviders() = default;
@@ -28,9 +29,8 @@ void ImageProviders::Configure(const driver::LoadedConfig& config) {
                                             nodes_,        context_.images, [] {}};
     try {
       providers_[name] = driver::CreateGuarded(drivers_, std::move(environment), settings);
-    } catch (...) {
-      logger_.Error("Provider {} cannot be used until its configuration changes: {}", name,
-                    MessageOf(std::current_exception()));
+    } catch (const std::exception& error) {
+      logger_.Error("Provider {} cannot be used until its configuration changes: {}", name, error.what());
     }
   }
   for (auto& [name, provider] : before) Retire(std::move(provider));
@@ -43,13 +43,10 @@ void ImageProviders::Retire(std::shared_ptr<driver::Provider> provider) {
 
 // The provider itself waits for the uploads and deletions it carries out.
 Task<> ImageProviders::StopQuietly(std::shared_ptr<driver::Provider> provider) {
-  std::exception_ptr error;
-  try {
-    co_await provider->Stop();
-  } catch (...) {
-    error = std::current_exception();
+  Outcome<> stopped = co_await Attempt(provider->Stop());
+  if (!stopped) {
+    logger_.Error("Error stopping provider {}: {}", provider->config().name, stopped.error().message());
   }
-  if (error) logger_.Error("Error stopping provider {}: {}", provider->config().name, MessageOf(error));
 }
 
 Task<> ImageProviders::Stop() {

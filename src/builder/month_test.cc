@@ -99,7 +99,7 @@ TEST_F(MonthTest, EveryImageStaysUsable) {
         zk_.Reconnect(*host.client);
         break;
       case 4:
-        time_.Run(store_->RequestBuild(ImageName(images_[dice.Below(2)])));
+        time_.Run(store_->images.RequestBuild(ImageName(images_[dice.Below(2)])));
         break;
       default:
         break;
@@ -135,7 +135,7 @@ TEST_F(MonthTest, EveryImageStaysUsable) {
   }
   for (auto& host : hosts_) {
     for (const std::string& name : host->files.names) {
-      EXPECT_TRUE(time_.Run(store_->BuildExists(ParseLocalName(name)->build))) << name;
+      EXPECT_TRUE(time_.Run(store_->images.BuildExists(ParseLocalName(name)->build))) << name;
     }
   }
 }

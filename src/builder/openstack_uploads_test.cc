@@ -136,7 +136,7 @@ TEST_F(OpenstackUploadsTest, TheUploadOfADeadBuilderIsMadeAgain) {
   EXPECT_THAT(imposter_.images, SizeIs(1));
   Restart(dead);
   ASSERT_TRUE(AwaitReady(1));
-  EXPECT_TRUE(Await([&] { return !time_.Run(store_->ReadUpload(abandoned)); }));
+  EXPECT_TRUE(Await([&] { return !time_.Run(store_->images.ReadUpload(abandoned)); }));
   EXPECT_TRUE(Await([&] { return imposter_.images.size() == 1; }));
 }
 

@@ -44,7 +44,7 @@ TEST_F(BuilderStatsTest, BuildsAndUploadsAreMeasured) {
   EXPECT_EQ(values()["nodepool.image_update.debian.cloud count"], 1);
   host.runner.next_code = [] { return 127; };
   host.runner.build_time = 5min;
-  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Run(store_->images.RequestBuild(ImageName("debian")));
   time_.Advance(15min);
   EXPECT_EQ(values()[build + "status.rc"], 127);
   EXPECT_NEAR(values()[build + "status.duration seconds"], 300, 1);
@@ -101,8 +101,8 @@ TEST_F(BuilderStatsTest, StatesAreToldOnceAMinute) {
   time_.Advance(10min);
   EXPECT_EQ(values()[image + "build.state"], 0);
   EXPECT_EQ(values()[image + "provider.cloud.upload.state"], 2);
-  time_.Run(store_->PauseImage(ImageName("debian")));
-  time_.Run(store_->RequestBuild(ImageName("debian")));
+  time_.Run(store_->images.Pause(ImageName("debian")));
+  time_.Run(store_->images.RequestBuild(ImageName("debian")));
   time_.Advance(2min);
   EXPECT_EQ(values()[image + "build.state"], 3);
   EXPECT_EQ(values()["nodepool.image.debian.image_build_requests"], 1);

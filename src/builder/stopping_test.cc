@@ -25,9 +25,9 @@ TEST_F(BuilderTest, AStopEndsTheBuildAndSaysThatItFailed) {
   EXPECT_EQ(host.runner.ended_count, 1);
   EXPECT_EQ(Builds().at(0).record.state, ImageState::kFailed);
   EXPECT_THAT(Builds().at(0).record.formats, ElementsAre());
-  std::optional<zk::HeldLock> lock = time_.Run(store_->TryLockImage(ImageName("debian")));
+  std::optional<zk::HeldLock> lock = time_.Run(store_->images.TryLock(ImageName("debian")));
   EXPECT_TRUE(lock);
-  time_.Run(store_->Unlock(*lock));
+  time_.Run(store_->tree.Unlock(*lock));
 }
 
 // D-41

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "async/shield.h"
+#include "async/cleanup.h"
+#include "base/scope_exit.h"
 #include "base/text.h"
 #include "builder/stats_metrics.h"
 #include "builder/view.h"
@@ -76,32 +77,30 @@ SteadyTime UploadWorker::Consider() {
 Task<> UploadWorker::Upload(Target target, BuildId build) {
   store::BuildKey key{target.first, build};
   std::string circumstances = Circumstances(target.second, build);
-  std::exception_ptr error;
   auto reading = reading_.insert(key);
-  try {
-    bool is_done = co_await UploadOnce(key, target.second);
-    if (is_done) {
-      retries_.Succeeded(target);
-    } else {
-      retries_.NotYet(target, circumstances, context_.loop.SteadyNow());
-    }
-  } catch (...) {
-    error = std::current_exception();
+  ScopeExit ended([&] {
+    reading_.erase(reading);
+    uploading_.erase(target);
+    Wake();
+  });
+  Outcome<bool> is_done = co_await Attempt(UploadOnce(key, target.second));
+  SteadyTime now = context_.loop.SteadyNow();
+  if (is_done && *is_done) {
+    retries_.Succeeded(target);
+  } else if (is_done) {
+    retries_.NotYet(target, circumstances, now);
+  } else {
+    Duration pause = retries_.Failed(target, circumstances, now);
+    logger_.Error("Uploading build {} to provider {} failed: {}. Next attempt in {} s", key, target.second,
+                  is_done.error().message(), std::chrono::duration_cast<std::chrono::seconds>(pause).count());
   }
-  reading_.erase(reading);
-  uploading_.erase(target);
-  Wake();
-  if (!error || VerdictOf(error) == Verdict::kCancelled) co_return;
-  Duration pause = retries_.Failed(target, std::move(circumstances), context_.loop.SteadyNow());
-  logger_.Error("Uploading build {} to provider {} failed: {}. Next attempt in {} s", key, target.second,
-                MessageOf(error), std::chrono::duration_cast<std::chrono::seconds>(pause).count());
 }
 
 Task<bool> UploadWorker::UploadOnce(store::BuildKey build, ProviderName provider) {
-  std::optional<zk::HeldLock> lock = co_await context_.store.TryLockUploads(build, provider);
+  std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLockUploads(build, provider);
   if (!lock) co_return false;
   Task<bool> work = UploadLocked(build, provider, *lock);
-  bool is_done = co_await context_.store.Holding(*lock, std::move(work));
+  bool is_done = co_await context_.store.tree.Holding(*lock, std::move(work));
   co_return is_done;
 }
 
@@ -109,7 +108,7 @@ Task<bool> UploadWorker::UploadOnce(store::BuildKey build, ProviderName provider
 Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provider, zk::HeldLock lock) {
   bool is_there = co_await HasReadyUpload(build, provider);
   if (is_there) co_return false;
-  std::optional<store::StoredBuild> stored = co_await context_.store.ReadBuild(build);
+  std::optional<store::StoredBuild> stored = co_await context_.store.images.ReadBuild(build);
   if (!stored || stored->record.state != ImageState::kReady) co_return false;
   co_await RefreshLocal(context_);
   Job job;
@@ -131,55 +130,48 @@ Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provid
 }
 
 Task<bool> UploadWorker::HasReadyUpload(store::BuildKey build, ProviderName provider) {
-  std::vector<store::StoredUpload> uploads = co_await context_.store.ListUploadsOf(build, provider);
+  std::vector<store::StoredUpload> uploads = co_await context_.store.images.ListUploads(build, provider);
   co_return std::ranges::any_of(
       uploads, [](const store::StoredUpload& upload) { return upload.record.state == ImageState::kReady; });
 }
 
 Task<bool> UploadWorker::Perform(Job job) {
-  const driver::ProviderConfig& config = job.provider->config();
-  WallTime start = context_.loop.Now();
-  SteadyTime steady_start = context_.loop.SteadyNow();
-  ImageUpload record;
-  record.state = ImageState::kUploading;
-  record.state_time = start;
-  record.username = job.build.record.username;
-  record.python_path = job.build.record.python_path;
-  record.shell_type = job.build.record.shell_type;
-  Task<store::StoredUpload> create =
-      context_.store.CreateUpload(job.build.id, config.name, std::move(record), job.lock);
-  store::StoredUpload upload = co_await std::move(create);
-  // Died from here on, the record stays `uploading` without a lock: any builder that knows
-  // the provider removes it, and the image whose id it holds. Of one whose id could not be
-  // noted no record has the number: the launcher's leak clean-up finds it.
-  std::string name, external_id;
-  std::exception_ptr error;
-  try {
-    name = ImageNameInCloud(config.image_name_format, job.build.id.image, upload.id.upload, start);
-    logger_.Info("Uploading build {} to provider {} as {} from {}", job.build.id, config.name, name,
-                 job.filename);
-    Task<std::string> send = Send(job, upload, name);
-    external_id = co_await std::move(send);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  co_await StayAwake();
-  Task<> finish = Finish(job, upload, std::move(name), external_id);
-  co_await Shielded(std::move(finish));
-  if (error) std::rethrow_exception(error);
-  logger_.Info("Image build {} (external_id {}) in {} is ready", job.build.id, external_id, config.name);
-  metrics::LabelValues labels = {job.build.id.image.value, config.name.value};
-  context_.metrics.Observe(stats::kUploadTime, labels, context_.loop.SteadyNow() - steady_start);
+  const ProviderName& provider = job.provider->config().name;
+  SteadyTime start = context_.loop.SteadyNow();
+  auto send = [&](store::StoredUpload& upload) { return Send(job, upload); };
+  auto finish = [&](store::StoredUpload& upload) { return Finish(job, upload); };
+  co_await Bracket(Begin(job), send, finish);
+  logger_.Info("Image build {} (external_id {}) in {} is ready", job.build.id, job.external_id, provider);
+  metrics::LabelValues labels = {job.build.id.image.value, provider.value};
+  context_.metrics.Observe(stats::kUploadTime, labels, context_.loop.SteadyNow() - start);
   context_.metrics.Add(stats::kUpload, labels);
   co_return true;
 }
 
-// The external id, with the hook behind it.
-Task<std::string> UploadWorker::Send(Job job, store::StoredUpload& upload, std::string name) {
+// Died after this, the record stays `uploading` without a lock: any builder that knows the
+// provider removes it, and the image whose id it holds. Of one whose id could not be noted
+// no record has the number: the launcher's leak clean-up finds it.
+Task<store::StoredUpload> UploadWorker::Begin(const Job& job) {
+  ImageUpload record;
+  record.state = ImageState::kUploading;
+  record.state_time = context_.loop.Now();
+  record.username = job.build.record.username;
+  record.python_path = job.build.record.python_path;
+  record.shell_type = job.build.record.shell_type;
+  return context_.store.images.CreateUpload(job.build.id, job.provider->config().name, std::move(record),
+                                            job.lock);
+}
+
+// With the hook behind it.
+Task<> UploadWorker::Send(Job& job, store::StoredUpload& upload) {
   const driver::ProviderConfig& config = job.provider->config();
+  job.name = ImageNameInCloud(config.image_name_format, job.build.id.image, upload.id.upload,
+                              upload.record.state_time);
+  logger_.Info("Uploading build {} to provider {} as {} from {}", job.build.id, config.name, job.name,
+               job.filename);
   driver::ImageUploadParameters parameters;
   parameters.image = config.diskimages.at(job.build.id.image);
-  parameters.name = name;
+  parameters.name = job.name;
   parameters.filename = job.filename;
   parameters.format = config.image_format;
   for (const auto& [key, value] : job.image_metadata) parameters.metadata[key] = value;
@@ -191,101 +183,81 @@ Task<std::string> UploadWorker::Send(Job job, store::StoredUpload& upload, std::
   parameters.md5 = checksums.md5;
   parameters.sha256 = checksums.sha256;
   parameters.timeout = config.image_upload_timeout;
-  parameters.announce = [&](std::string id) { return NoteImage(job, upload, name, std::move(id)); };
+  parameters.announce = [&](std::string id) { return NoteImage(job, upload, std::move(id)); };
   Task<std::string> send = job.provider->UploadImage(std::move(parameters));
   std::string external_id = co_await std::move(send);
   if (config.post_upload_hook) {
-    Task<> hook = RunHook(job, upload, name, external_id);
-    co_await std::move(hook);
+    auto remove = [&](const Failure&) { return DeleteQuietly(job.provider, external_id); };
+    co_await OnFailure(RunHook(job, upload, external_id), remove);
   }
-  co_return external_id;
+  job.external_id = external_id;
 }
 
-Task<> UploadWorker::NoteImage(Job job, store::StoredUpload& upload, std::string name,
-                               std::string external_id) {
+Task<> UploadWorker::NoteImage(const Job& job, store::StoredUpload& upload, std::string external_id) {
   auto change = [&](ImageUpload& record) {
     if (record.external_id == external_id) return store::Change::kSkip;
     record.external_id = external_id;
-    record.external_name = name;
+    record.external_name = job.name;
     record.format = job.provider->config().image_format;
     return store::Change::kWrite;
   };
-  co_await context_.store.UpdateUpload(upload, job.lock, change);
+  co_await context_.store.images.Update(upload, job.lock, change);
 }
 
-Task<> UploadWorker::RunHook(Job job, store::StoredUpload& upload, std::string name,
-                             std::string external_id) {
+Task<> UploadWorker::RunHook(const Job& job, store::StoredUpload& upload, std::string external_id) {
   const driver::ProviderConfig& config = job.provider->config();
-  std::exception_ptr error;
-  try {
-    // Died in the hook, the image is deleted with the record.
-    Task<> note = NoteImage(job, upload, name, external_id);
-    co_await std::move(note);
-    process::Command command;
-    command.argv = {*config.post_upload_hook, config.name.value, external_id, job.filename};
-    command.environment = context_.environment;
-    command.timeout = context_.intervals.hook_timeout;
-    Task<process::Exit> run = context_.runner.Run(std::move(command));
-    process::Exit exit = co_await std::move(run);
-    logger_.Info("post-upload-hook of provider {} ended with {}: {}", config.name, exit.code, exit.output);
-    if (!exit.is_good()) {
-      throw Error(Verdict::kFail, fmt::format("post-upload-hook {} ended with {}{}", *config.post_upload_hook,
-                                              exit.code, exit.is_timed_out ? ", out of time" : ""));
-    }
-  } catch (...) {
-    error = std::current_exception();
+  // Died in the hook, the image is deleted with the record.
+  co_await NoteImage(job, upload, external_id);
+  process::Command command;
+  command.argv = {*config.post_upload_hook, config.name.value, external_id, job.filename};
+  command.environment = context_.environment;
+  command.timeout = context_.intervals.hook_timeout;
+  Task<process::Exit> run = context_.runner.Run(std::move(command));
+  process::Exit exit = co_await std::move(run);
+  logger_.Info("post-upload-hook of provider {} ended with {}: {}", config.name, exit.code, exit.output);
+  if (!exit.is_good()) {
+    throw Error(Verdict::kFail, fmt::format("post-upload-hook {} ended with {}{}", *config.post_upload_hook,
+                                            exit.code, exit.is_timed_out ? ", out of time" : ""));
   }
-  if (!error) co_return;
-  co_await StayAwake();
-  Task<> remove = DeleteQuietly(job.provider, external_id);
-  co_await Shielded(std::move(remove));
-  std::rethrow_exception(error);
 }
 
 // An upload without an external id has failed.
-Task<> UploadWorker::Finish(Job job, store::StoredUpload upload, std::string name, std::string external_id) {
-  bool is_ready = !external_id.empty();
-  std::exception_ptr error;
-  try {
-    auto change = [&](ImageUpload& record) {
-      ImageUpload end;
-      end.state = is_ready ? ImageState::kReady : ImageState::kFailed;
-      end.state_time = context_.loop.Now();
-      end.username = end.python_path = std::nullopt;
-      if (is_ready) {
-        end.external_id = external_id;
-        end.external_name = name;
-        end.format = job.provider->config().image_format;
-        end.username = job.build.record.username;
-        end.python_path = job.build.record.python_path;
-        end.shell_type = job.build.record.shell_type;
-      }
-      end.foreign = record.foreign;
-      record = std::move(end);
-      return store::Change::kWrite;
-    };
-    co_await context_.store.UpdateUpload(upload, job.lock, change);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (!error) co_return;
-  logger_.Error("The end of upload {} cannot be recorded: {}", upload.id, MessageOf(error));
-  if (!is_ready) co_return;
-  Task<> remove = DeleteQuietly(job.provider, external_id);
-  co_await std::move(remove);
-  std::rethrow_exception(error);
+Task<> UploadWorker::Finish(const Job& job, store::StoredUpload& upload) {
+  Outcome<> recorded = co_await Attempt(Record(job, upload));
+  if (recorded) co_return;
+  logger_.Error("The end of upload {} cannot be recorded: {}", upload.id, recorded.error().message());
+  if (job.external_id.empty()) co_return;
+  co_await DeleteQuietly(job.provider, job.external_id);
+  recorded.error().Rethrow();
+}
+
+Task<> UploadWorker::Record(const Job& job, store::StoredUpload& upload) {
+  bool is_ready = !job.external_id.empty();
+  auto change = [&](ImageUpload& record) {
+    ImageUpload end;
+    end.state = is_ready ? ImageState::kReady : ImageState::kFailed;
+    end.state_time = context_.loop.Now();
+    end.username = end.python_path = std::nullopt;
+    if (is_ready) {
+      end.external_id = job.external_id;
+      end.external_name = job.name;
+      end.format = job.provider->config().image_format;
+      end.username = job.build.record.username;
+      end.python_path = job.build.record.python_path;
+      end.shell_type = job.build.record.shell_type;
+    }
+    end.foreign = record.foreign;
+    record = std::move(end);
+    return store::Change::kWrite;
+  };
+  co_await context_.store.images.Update(upload, job.lock, change);
 }
 
 Task<> UploadWorker::DeleteQuietly(std::shared_ptr<driver::Provider> provider, std::string external_id) {
-  std::exception_ptr error;
-  try {
-    co_await provider->DeleteImage(external_id);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) {
+  Outcome<> deleted = co_await Attempt(provider->DeleteImage(external_id));
+  if (!deleted) {
     logger_.Error("Image {} is left in provider {}: {}", external_id, provider->config().name,
-                  MessageOf(error));
+                  deleted.error().message());
   }
 }
 

@@ -23,13 +23,15 @@ class UploadWorker : public Worker {
   bool IsReading(const store::BuildKey& build) const { return reading_.contains(build); }
 
  private:
-  // What is to be uploaded, by whom.
+  // What is to be uploaded, by whom, and what became of it.
   struct Job {
     store::StoredBuild build;
     std::shared_ptr<driver::Provider> provider;
     std::string filename;
     std::map<std::string, std::string> image_metadata;
     zk::HeldLock lock;
+    std::string name;         // in the cloud
+    std::string external_id;  // empty until the upload and the hook have succeeded
   };
 
   SteadyTime Consider() override;
@@ -39,11 +41,13 @@ class UploadWorker : public Worker {
   Task<bool> UploadLocked(store::BuildKey build, ProviderName provider, zk::HeldLock lock);
   Task<bool> HasReadyUpload(store::BuildKey build, ProviderName provider);
   Task<bool> Perform(Job job);
-  Task<std::string> Send(Job job, store::StoredUpload& upload, std::string name);
+  Task<store::StoredUpload> Begin(const Job& job);
+  Task<> Send(Job& job, store::StoredUpload& upload);
   // Writes to the record which image to delete should this builder die.
-  Task<> NoteImage(Job job, store::StoredUpload& upload, std::string name, std::string external_id);
-  Task<> RunHook(Job job, store::StoredUpload& upload, std::string name, std::string external_id);
-  Task<> Finish(Job job, store::StoredUpload upload, std::string name, std::string external_id);
+  Task<> NoteImage(const Job& job, store::StoredUpload& upload, std::string external_id);
+  Task<> RunHook(const Job& job, store::StoredUpload& upload, std::string external_id);
+  Task<> Finish(const Job& job, store::StoredUpload& upload);
+  Task<> Record(const Job& job, store::StoredUpload& upload);
   Task<> DeleteQuietly(std::shared_ptr<driver::Provider> provider, std::string external_id);
 
   ImageProviders& providers_;

@@ -55,7 +55,7 @@ TEST_F(BuilderTest, WhichPauseCounts) {
   Load();
   Start();
   EXPECT_TRUE(Await([&] { return !Builds().empty(); }));
-  time_.Run(store_->PauseImage(ImageName("debian")));
+  time_.Run(store_->images.Pause(ImageName("debian")));
   EXPECT_TRUE(AwaitUploads(1));
   time_.Advance(1h);
   EXPECT_TRUE(Uploads("debian", "other").empty());
@@ -66,7 +66,7 @@ TEST_F(BuilderTest, AnUploadWithoutItsRecordIsTakenOutOfTheCloudAgain) {
   ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
   cloud().PauseUploads();
   ASSERT_TRUE(Await([&] { return !Uploads(ImageState::kUploading).empty(); }));
-  time_.Run(store_->RemoveUpload(Uploads().at(0).id));
+  time_.Run(store_->images.RemoveUpload(Uploads().at(0).id));
   cloud().ResumeUploads();
   EXPECT_TRUE(AwaitUploads(1));
   time_.Advance(10min);
@@ -91,13 +91,13 @@ TEST_F(BuilderTest, TheLossOfTheSessionEndsTheUploadAndAnotherFollows) {
 TEST_F(BuilderTest, AnUploadThatSomebodyElseHasLockedWaits) {
   Host& host = Start();
   ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
-  zk::HeldLock lock = *time_.Run(store_->TryLockUploads(Builds()[0].id, ProviderName("cloud")));
+  zk::HeldLock lock = *time_.Run(store_->images.TryLockUploads(Builds()[0].id, ProviderName("cloud")));
   ASSERT_TRUE(Await([&] { return !Builds(ImageState::kReady).empty(); }));
   std::size_t before = host.recorder->calls().size();
   time_.Advance(1h);
   EXPECT_TRUE(Uploads().empty());
   EXPECT_LT(host.recorder->calls().size() - before, 100u);
-  time_.Run(store_->Unlock(lock));
+  time_.Run(store_->tree.Unlock(lock));
   EXPECT_TRUE(AwaitUploads(1, 1min));
 }
 
@@ -107,13 +107,13 @@ TEST_F(BuilderTest, AnAbandonedUploadIsRemovedAndMadeAgain) {  // B-hard-fail-up
   BuildKey build = Builds().at(0).id;
   ImageUpload stale;
   stale.state = ImageState::kUploading;
-  zk::HeldLock lock = *time_.Run(store_->TryLockUploads(build, ProviderName("cloud")));
-  store::UploadKey key = time_.Run(store_->CreateUpload(build, ProviderName("cloud"), stale, lock)).id;
+  zk::HeldLock lock = *time_.Run(store_->images.TryLockUploads(build, ProviderName("cloud")));
+  store::UploadKey key = time_.Run(store_->images.CreateUpload(build, ProviderName("cloud"), stale, lock)).id;
   time_.Advance(5min);
-  EXPECT_TRUE(time_.Run(store_->ReadUpload(key))) << "whoever has the lock may be at work";
-  time_.Run(store_->Unlock(lock));
+  EXPECT_TRUE(time_.Run(store_->images.ReadUpload(key))) << "whoever has the lock may be at work";
+  time_.Run(store_->tree.Unlock(lock));
   time_.Advance(2min);
-  EXPECT_FALSE(time_.Run(store_->ReadUpload(key)));
+  EXPECT_FALSE(time_.Run(store_->images.ReadUpload(key)));
   EXPECT_EQ(cloud().images().size(), 1u);
 }
 
@@ -158,11 +158,11 @@ TEST_F(BuilderTest, DeletionsInTheCloudAreRepeated) {  // B-delete-retry
     record.state = ImageState::kFailed;
     return store::Change::kWrite;
   };
-  time_.Run(store_->UpdateUnlockedUpload(upload, mark));
+  time_.Run(store_->images.UpdateUnlocked(upload, mark));
   time_.Advance(150s);
-  EXPECT_TRUE(time_.Run(store_->ReadUpload(upload.id)));
+  EXPECT_TRUE(time_.Run(store_->images.ReadUpload(upload.id)));
   time_.Advance(2min);
-  EXPECT_FALSE(time_.Run(store_->ReadUpload(upload.id)));
+  EXPECT_FALSE(time_.Run(store_->images.ReadUpload(upload.id)));
   EXPECT_TRUE(AwaitUploads(1)) << "the provider gets it again";
   EXPECT_EQ(cloud().images().size(), 1u);
 }
@@ -173,7 +173,7 @@ TEST_F(BuilderTest, TheOldUploadStaysWhileTheNewOneFails) {  // B-not-recent
   store::UploadKey old = Uploads().at(0).id;
   ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_failure_rate = 1; });
   time_.Advance(100h);
-  EXPECT_TRUE(time_.Run(store_->ReadUpload(old)));
+  EXPECT_TRUE(time_.Run(store_->images.ReadUpload(old)));
   EXPECT_EQ(cloud().images().size(), 1u);
   EXPECT_EQ(Builds(ImageState::kReady).size(), 3u) << "two, and the one that is in use";
   ChangeCloud([](drivers::FakeSimulation& settings) { settings.upload_failure_rate = 0; });

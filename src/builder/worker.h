@@ -2,15 +2,15 @@
 
 #include <string>
 
-#include "async/event.h"
 #include "async/task_group.h"
+#include "async/wake_loop.h"
 #include "builder/context.h"
 
 namespace nodepool::builder {
 
-// What the builder's loops have in common: they look around when something changed or
-// when they said, and start jobs, which run beside each other and bear a cancellation
-// at any await.
+// What the builder's loops have in common: they decide again when something changed or at
+// a time that they chose, and start jobs, which run concurrently and may be cancelled at any
+// await.
 class Worker {
  public:
   Worker(Context& context, std::string name);
@@ -18,18 +18,18 @@ class Worker {
 
   void Start();
   // Starts no more jobs; those that run go on.
-  Task<> StopLooking() { return loop_.Stop(); }
+  Task<> StopDeciding() { return loop_tasks_.Stop(); }
   // Ends when no job is left.
   Task<> Join() { return jobs_.Join(); }
-  // Jobs are told to stop. Ends when the last has.
+  // Cancels the jobs. Ends when the last has ended.
   Task<> Stop();
-  void Wake() { wake_.Set(); }
+  void Wake() { loop_.Wake(); }
   // Everything that is done under locks ends.
   void SessionLost() { jobs_.CancelAll(); }
 
  protected:
-  // Looks around and starts jobs; returns when to look again at the latest. Called only
-  // while the image cache is complete and ZooKeeper is there.
+  // Decides and starts jobs; returns when to decide again at the latest. Called only while
+  // the image cache is complete and ZooKeeper is connected.
   virtual SteadyTime Consider() = 0;
 
   Context& context_;
@@ -37,12 +37,11 @@ class Worker {
   TaskGroup jobs_;
 
  private:
-  Task<> Run();
-  SteadyTime Look();
+  SteadyTime ConsiderIfConnected();
 
   std::string name_;
-  Event wake_;
-  TaskGroup loop_;
+  WakeLoop loop_;
+  TaskGroup loop_tasks_;
 };
 
 }  // namespace nodepool::builder

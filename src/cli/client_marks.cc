@@ -28,16 +28,16 @@ void MarkNode(Node& node, const RequestId& request) {
 
 bool IsMarked(const Node& node) { return Find(node.user_data.value(), "nodepool_request") != nullptr; }
 
-void WishRelease(Node& node) {
+void AskForRelease(Node& node) {
   json::value data = node.user_data.value();
   data.as_object()["release"] = true;
   node.user_data = std::move(data);
 }
 
-bool IsReleaseWished(const Node& node) {
+bool IsReleaseRequested(const Node& node) {
   const json::value data = node.user_data.value();
-  const json::value* wish = Find(data, "release");
-  return IsMarked(node) && wish && wish->is_bool() && wish->as_bool();
+  const json::value* release = Find(data, "release");
+  return IsMarked(node) && release && release->is_bool() && release->as_bool();
 }
 
 }  // namespace nodepool::cli

@@ -16,10 +16,10 @@ bool IsMarked(const NodeRequest& request);
 void MarkNode(Node& node, const RequestId& request);
 bool IsMarked(const Node& node);
 
-// The wish of a `release` elsewhere: the holder is to give the node back. Written
+// What `release` asks for elsewhere: that the holder gives the node back. Written
 // without the node's lock, which the holder has; only our own mark is touched.
 // Requires a marked node.
-void WishRelease(Node& node);
-bool IsReleaseWished(const Node& node);
+void AskForRelease(Node& node);
+bool IsReleaseRequested(const Node& node);
 
 }  // namespace nodepool::cli

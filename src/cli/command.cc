@@ -4,12 +4,17 @@
 #include <ostream>
 
 namespace nodepool::cli {
+
 void Print(Context& context, const listing::Listing& listing, Output output) {
   if (output == Output::kJson) {
     context.out << ToJson(listing, context.loop.Now()) << '\n';
   } else {
     context.out << ToTable(listing, context.loop.Now()) << '\n';
   }
+}
+
+Task<> UnlockNode(std::optional<store::LockedNode>& node) {
+  if (node) co_await node->Unlock();
 }
 
 bool IsNodeId(std::string_view text) {

@@ -46,6 +46,9 @@ void Print(Context& context, const listing::Listing& listing, Output output);
 // How long a command waits for a node's lock before it gives up (operations.md 5.5).
 inline constexpr Duration kLockTimeout = std::chrono::seconds(5);
 
+// Gives the lock up, where it was got.
+Task<> UnlockNode(std::optional<store::LockedNode>& node);
+
 // A node id is ten digits; anything else is no name of a node.
 bool IsNodeId(std::string_view text);
 

@@ -33,7 +33,7 @@ class CommandTest : public ::testing::Test {
     time_.Run(others_client_->Close());
   }
 
-  NodeId AddNode(Node node) { return time_.Run(others_.CreateNode(std::move(node))); }
+  NodeId AddNode(Node node) { return time_.Run(others_.nodes.Create(std::move(node))); }
 
   static Node ReadyNode() {
     Node node;
@@ -47,7 +47,7 @@ class CommandTest : public ::testing::Test {
   }
 
   std::optional<Node> ReadNode(const NodeId& id) {
-    auto node = time_.Run(others_.ReadNode(id));
+    auto node = time_.Run(others_.nodes.Read(id));
     return node ? std::optional(node->record) : std::nullopt;
   }
 

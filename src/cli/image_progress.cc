@@ -6,13 +6,14 @@
 #include <fstream>
 #include <ostream>
 
+#include "async/cleanup.h"
 #include "async/deadline.h"
 #include "async/event.h"
 
 namespace nodepool::cli {
 namespace {
 
-// How often a log that grows is looked at.
+// How often a log that grows is read.
 constexpr Duration kLogPause = std::chrono::seconds(1);
 // The most of it that is shown at once; of what comes faster only the end is.
 constexpr std::streamoff kMostLog = 64 * 1024;
@@ -50,30 +51,27 @@ class LogTail {
 class Follower {
  public:
   Follower(Context& context, ImageName image)
-      : context_(context), image_(std::move(image)), images_(context.loop, context.store.client()) {}
+      : context_(context), image_(std::move(image)), images_(context.loop, context.store.tree.client()) {}
 
   Task<> Run(std::function<bool(const store::ImageCache&)> is_done) {
     Subscription watch = images_.OnChange([this](const ImageName& changed) {
       if (changed == image_) changed_.Set();
     });
-    images_.Start();
-    std::exception_ptr error;
-    try {
-      co_await images_.WaitSynced();
-      Look(false);
-      while (!images_.synced() || !is_done(images_)) {
-        co_await AwaitChange();
-        Look(true);
-      }
-    } catch (...) {
-      error = std::current_exception();
-    }
-    co_await IgnoreCancellation();
-    co_await images_.Stop();
-    if (error) std::rethrow_exception(error);
+    auto stop = [this] { return images_.Stop(); };
+    co_await WithCleanup(Follow(std::move(is_done)), stop);
   }
 
  private:
+  Task<> Follow(std::function<bool(const store::ImageCache&)> is_done) {
+    images_.Start();
+    co_await images_.WaitSynced();
+    ShowChanges(false);
+    while (!images_.synced() || !is_done(images_)) {
+      co_await AwaitChange();
+      ShowChanges(true);
+    }
+  }
+
   Task<> AwaitChange() {
     if (!log_) {
       co_await changed_.Wait();
@@ -84,30 +82,30 @@ class Follower {
     changed_.Reset();
   }
 
-  // Tells what has changed since the last look; of what was there before the first one only
-  // the build under way.
-  void Look(bool is_told) {
+  // Prints what has changed since the last time; the first time, when it is not `all`, only the
+  // build in progress.
+  void ShowChanges(bool all) {
     for (const auto& [key, build] : images_.builds()) {
       if (key.image != image_ || !build.record.state) continue;
       auto [known, is_new] = builds_.try_emplace(key, *build.record.state);
       bool is_changed = std::exchange(known->second, *build.record.state) != *build.record.state;
       bool is_begun = is_new && known->second == ImageState::kBuilding;
       if (is_begun) Begin(key, build.record);
-      if (is_told && (is_new || is_changed) && !is_begun) Tell(fmt::format("Build {}", key), known->second);
+      if (all && (is_new || is_changed) && !is_begun) Print(fmt::format("Build {}", key), known->second);
       if (logged_ == key && known->second != ImageState::kBuilding) EndLog();
     }
     for (const auto& [key, upload] : images_.uploads()) {
       if (key.build.image != image_ || !upload.record.state) continue;
       auto [known, is_new] = uploads_.try_emplace(key, *upload.record.state);
       bool is_changed = std::exchange(known->second, *upload.record.state) != *upload.record.state;
-      if (is_told && (is_new || is_changed)) {
-        Tell(fmt::format("Upload of build {} to {}", key.build, key.provider), known->second);
+      if (all && (is_new || is_changed)) {
+        Print(fmt::format("Upload of build {} to {}", key.build, key.provider), known->second);
       }
     }
     if (log_) log_->Show(context_.out);
   }
 
-  void Tell(const std::string& what, ImageState state) {
+  void Print(const std::string& what, ImageState state) {
     context_.out << what << ": " << ToString(state);
     if (state == ImageState::kFailed) context_.out << "; the builder tries again";
     context_.out << std::endl;

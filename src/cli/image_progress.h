@@ -7,9 +7,9 @@
 
 namespace nodepool::cli {
 
-// Follows what builders do about an image until `is_done`, and tells it in `context.out`:
+// Follows what builders do about an image until `is_done`, and prints it to `context.out`:
 // builds and uploads as they begin and end, and the log of a build on this host as it
-// grows. Failures are told and waited on, since they are tried again.
+// grows. Failures are printed and do not end it, since builders try again.
 Task<> FollowImage(Context& context, ImageName image, std::function<bool(const store::ImageCache&)> is_done);
 
 }  // namespace nodepool::cli

@@ -6,7 +6,7 @@
 #include <ostream>
 #include <set>
 
-#include "cli/image_changes.h"
+#include "cli/commands/image_delete.h"
 #include "cli/image_progress.h"
 
 namespace nodepool::cli {
@@ -93,9 +93,9 @@ Task<> FollowUploads(Context& context, Awaited awaited) {
   co_await FollowImage(context, awaited.image, is_uploaded);
 }
 
-// Marks the provider's ready uploads of the build, and tells what will come of it.
+// Marks the provider's ready uploads of the build, and prints what builders will do about it.
 Task<> ReplaceUploads(Context& context, store::BuildKey build, ProviderName provider, Awaited& awaited) {
-  std::vector<store::StoredUpload> uploads = co_await context.store.ListUploadsOf(build, provider);
+  std::vector<store::StoredUpload> uploads = co_await context.store.images.ListUploads(build, provider);
   std::erase_if(uploads, [](const auto& upload) { return upload.record.state != ImageState::kReady; });
   for (const store::StoredUpload& upload : uploads) {
     co_await MarkForDeletion(context, upload);
@@ -111,7 +111,7 @@ Task<> ReplaceUploads(Context& context, store::BuildKey build, ProviderName prov
 
 Task<int> RequestBuild(Context& context, ImageName image, bool wait) {
   if (!CanBeBuilt(context, image)) co_return 1;
-  co_await context.store.RequestBuild(image);
+  co_await context.store.images.RequestBuild(image);
   if (!wait) co_return 0;
   // A build that is good takes the request away.
   auto is_built = [image](const store::ImageCache& images) {
@@ -128,7 +128,7 @@ Task<int> RequestUpload(Context& context, std::optional<ProviderName> provider, 
                   .old_builds = {},
                   .old_uploads = {}};
   if (awaited.providers.empty()) co_return 1;
-  std::vector<store::StoredBuild> builds = co_await context.store.ListBuilds(image);
+  std::vector<store::StoredBuild> builds = co_await context.store.images.ListBuilds(image);
   std::erase_if(builds, [&](const auto& build) {
     bool is_ready = build.record.state == ImageState::kReady;
     if (!is_ready) awaited.old_builds.insert(build.id.build);
@@ -160,9 +160,9 @@ Task<int> RequestUpdate(Context& context, std::optional<ProviderName> provider, 
                   .old_builds = {},
                   .old_uploads = {}};
   if (awaited.providers.empty() || !IsInUse(context, image)) co_return 1;
-  std::vector<store::StoredBuild> builds = co_await context.store.ListBuilds(image);
+  std::vector<store::StoredBuild> builds = co_await context.store.images.ListBuilds(image);
   for (const store::StoredBuild& build : builds) awaited.old_builds.insert(build.id.build);
-  co_await context.store.RequestBuild(image);
+  co_await context.store.images.RequestBuild(image);
   if (!wait) co_return 0;
   Task<> follow = FollowUploads(context, std::move(awaited));
   co_await std::move(follow);

@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <set>
 
+#include "async/cleanup.h"
 #include "async/task_group.h"
 #include "base/text.h"
 
@@ -11,20 +12,17 @@ namespace {
 
 namespace json = boost::json;
 
+Task<> AskForWaits(Context& context, std::string hostname, WaitsByRequest& waits) {
+  std::string target = "/api/v1/requests";
+  std::string answer = co_await context.ask_launcher(hostname, std::move(target));
+  AddWaits(waits, hostname, answer);
+}
+
 Task<> AskOne(Context& context, std::string hostname, WaitsByRequest& waits) {
-  std::exception_ptr error;
-  try {
-    std::string target = "/api/v1/requests";
-    std::string answer = co_await context.ask_launcher(hostname, std::move(target));
-    AddWaits(waits, hostname, answer);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) {
-    context.logger.Warning("The launcher on {} is not reachable, so why its requests wait is not known: {}",
-                           Excerpt(hostname), MessageOf(error));
-  }
+  Outcome<> asked = co_await Attempt(AskForWaits(context, hostname, waits));
+  if (asked) co_return;
+  context.logger.Warning("The launcher on {} is not reachable, so why its requests wait is not known: {}",
+                         Excerpt(hostname), asked.error().message());
 }
 
 const json::array& ArrayIn(const json::object& object, std::string_view key) {
@@ -56,7 +54,7 @@ void AddWaits(WaitsByRequest& waits, const std::string& hostname, std::string_vi
 }
 
 Task<WaitsByRequest> AskWhyRequestsWait(Context& context) {
-  std::vector<Component> launchers = co_await context.store.ListComponents(ComponentKind::kLauncher);
+  std::vector<Component> launchers = co_await context.store.components.List(ComponentKind::kLauncher);
   std::set<std::string> hostnames;
   for (const Component& launcher : launchers) hostnames.insert(launcher.hostname);
   WaitsByRequest waits;
@@ -64,15 +62,8 @@ Task<WaitsByRequest> AskWhyRequestsWait(Context& context) {
   for (const std::string& hostname : hostnames) {
     questions.Spawn("ask the launcher on " + hostname, AskOne(context, hostname, waits));
   }
-  std::exception_ptr error;
-  try {
-    co_await questions.Join();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) co_await IgnoreCancellation();
-  co_await questions.Stop();
-  if (error) std::rethrow_exception(error);
+  auto stop = [&questions] { return questions.Stop(); };
+  co_await WithCleanup(questions.Join(), stop);
   co_return waits;
 }
 

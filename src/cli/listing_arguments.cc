@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <vector>
+
 #include "cli/durations.h"
 
 namespace nodepool::cli {
@@ -9,6 +12,21 @@ namespace {
 
 constexpr const char* kWatch = "--watch";
 constexpr Duration kShortestWatch = std::chrono::seconds(1);
+
+// The options of a command that lists something: only those that make sense for the list.
+class ListingArguments {
+ public:
+  void AddTo(CLI::App& command, const ListingCommand& listing);
+  Output output() const { return is_json_ ? Output::kJson : Output::kTable; }
+  // What was given to the command. Throws CLI::ValidationError for a value that cannot be meant.
+  View ViewOf(const CLI::App& command, const ListingCommand& listing) const;
+
+ private:
+  bool is_json_ = false;
+  std::map<listing::Kind, std::vector<std::string>> words_;
+  std::string watch_;
+  std::string color_ = "auto";
+};
 
 Duration WatchPause(const std::string& text) {
   if (text.empty()) return kShortestWatch;
@@ -22,8 +40,6 @@ Duration WatchPause(const std::string& text) {
 Color ColorOf(const std::string& word) {
   return word == "always" ? Color::kAlways : word == "never" ? Color::kNever : Color::kAuto;
 }
-
-}  // namespace
 
 void ListingArguments::AddTo(CLI::App& command, const ListingCommand& listing) {
   command.add_flag("--json", is_json_, "print JSON instead of a table");
@@ -57,6 +73,21 @@ View ListingArguments::ViewOf(const CLI::App& command, const ListingCommand& lis
   }
   if (listing.can_be_watched && command.count(kWatch) > 0) view.watch = WatchPause(watch_);
   return view;
+}
+
+}  // namespace
+
+CLI::App* AddListing(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& help,
+                     std::function<ListingCommand(Output)> make) {
+  auto arguments = std::make_shared<ListingArguments>();
+  CLI::App* command = app.add_subcommand(name, help);
+  arguments->AddTo(*command, make(Output::kTable));
+  command->callback([&invocation, command, arguments, make = std::move(make)] {
+    ListingCommand listing = make(arguments->output());
+    View view = arguments->ViewOf(*command, listing);
+    invocation.command = [listing, view](Context& context) { return ShowListing(context, listing, view); };
+  });
+  return command;
 }
 
 }  // namespace nodepool::cli

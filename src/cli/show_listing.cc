@@ -2,8 +2,9 @@
 
 #include <ostream>
 
+#include "async/cleanup.h"
 #include "async/event.h"
-#include "async/shield.h"
+#include "cli/interruption.h"
 
 namespace nodepool::cli {
 namespace {
@@ -27,9 +28,9 @@ Task<Listings> Make(Context& context, const ListingCommand& command, const View&
   co_return listings;
 }
 
-// Tells a person who looks at a table that it does not follow any more.
+// Warns a person who watches a table that it does not follow any more.
 Subscription WatchSession(Context& context, Event& changed) {
-  return context.store.client().OnSession([&context, &changed](zk::SessionState state) {
+  return context.store.tree.client().OnSession([&context, &changed](zk::SessionState state) {
     if (state == zk::SessionState::kSuspended)
       context.logger.Warning("ZooKeeper is away; changes are shown when it is back");
     if (state == zk::SessionState::kClosed) changed.Set();
@@ -37,13 +38,14 @@ Subscription WatchSession(Context& context, Event& changed) {
 }
 
 Task<> Follow(Context& context, const ListingCommand& command, const View& view, Tree& tree) {
+  tree.Start();
   Event changed("a change in ZooKeeper");
   std::vector<Subscription> registrations = tree.TellOfChanges(changed);
   Subscription session = WatchSession(context, changed);
   std::optional<std::string> shown;
   while (true) {
     SteadyTime next = context.loop.SteadyNow() + *view.watch;
-    if (context.store.client().state() == zk::SessionState::kClosed) {
+    if (context.store.tree.client().state() == zk::SessionState::kClosed) {
       throw Error(Verdict::kFail, "ZooKeeper refused the connection for good");
     }
     co_await tree.WaitSynced();
@@ -62,6 +64,7 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
 }
 
 Task<> ShowOnce(Context& context, const ListingCommand& command, const View& view, Tree& tree) {
+  tree.Start();
   co_await tree.WaitSynced();
   Listings listings = co_await Make(context, command, view, tree);
   context.out << TextOf(context, command, listings, view, context.loop.Now()) << '\n';
@@ -71,11 +74,11 @@ Task<> ShowOnce(Context& context, const ListingCommand& command, const View& vie
 
 Tree::Tree(Context& context, Needs needs)
     : needs_(needs),
-      nodes_(context.loop, context.store.client()),
-      requests_(context.loop, context.store.client()),
-      images_(context.loop, context.store.client()),
-      jobs_(context.loop, context.store.client()),
-      components_(context.loop, context.store.client()) {}
+      nodes_(context.loop, context.store.tree.client()),
+      requests_(context.loop, context.store.tree.client()),
+      images_(context.loop, context.store.tree.client()),
+      jobs_(context.loop, context.store.tree.client()),
+      components_(context.loop, context.store.tree.client()) {}
 
 void Tree::Start() {
   if (needs_.nodes) nodes_.Start();
@@ -115,22 +118,13 @@ std::vector<Subscription> Tree::TellOfChanges(Event& changed) {
 
 Task<int> ShowListing(Context& context, ListingCommand command, View view) {
   auto tree = std::make_shared<Tree>(context, command.needs);
-  tree->Start();
-  std::exception_ptr error;
-  try {
-    if (view.watch) {
-      co_await Follow(context, command, view, *tree);
-    } else {
-      co_await ShowOnce(context, command, view, *tree);
-    }
-  } catch (...) {
-    error = std::current_exception();
+  auto stop = [&tree] { return tree->Stop(); };
+  if (view.watch) {
+    co_await WithCleanup(UntilInterrupted(Follow(context, command, view, *tree)), stop);
+  } else {
+    co_await WithCleanup(ShowOnce(context, command, view, *tree), stop);
   }
-  co_await IgnoreCancellation();
-  co_await tree->Stop();
   if (context.abandon) context.abandon(std::move(tree));
-  bool is_good_end = view.watch && error && VerdictOf(error) == Verdict::kCancelled;
-  if (error && !is_good_end) std::rethrow_exception(error);
   co_return 0;
 }
 

@@ -25,7 +25,7 @@ struct Needs {
   bool components = false;
 };
 
-// Records in memory, as they stand in ZooKeeper; those that were not asked for are empty.
+// Records in memory, as they are in ZooKeeper; those that were not asked for are empty.
 class Tree {
  public:
   Tree(Context& context, Needs needs);
@@ -69,7 +69,7 @@ struct ListingCommand {
   Needs needs;
   // What rows can be chosen by; empty: nothing.
   std::vector<listing::Column> columns = {};
-  // Of the tree as it is, which the cells may look at.
+  // Of the tree as it is, to which the cells may refer.
   std::function<Task<Listings>(Context&, const Tree&)> make;
   // The whole output, without a line break at its end; when there is more than one listing.
   std::function<std::string(const Listings&, const View&, WallTime now)> layout = {};

@@ -10,19 +10,23 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "async/attempt.h"
 #include "async/blocking_pool.h"
 #include "async/task_group.h"
 #include "base/random.h"
+#include "base/scope_exit.h"
+#include "base/version.h"
 #include "cli/arguments.h"
-#include "cli/config_validate.h"
-#include "cli/connection.h"
-#include "cli/home.h"
+#include "cli/commands/config_validate.h"
 #include "config/log_file.h"
+#include "daemon/connection.h"
+#include "daemon/home.h"
+#include "daemon/outside_drivers.h"
 #include "driver/guarded_provider.h"
 #include "driver/load_config.h"
-#include "driver/load_drivers.h"
 #include "driver/provider.h"
-#include "net/http_get.h"
+#include "net/curl_client.h"
+#include "net/http.h"
 
 namespace nodepool::cli {
 namespace {
@@ -41,7 +45,7 @@ void SetUpLogging(const Invocation& invocation) {
     return;
   }
   if (invocation.logging_path) {
-    Expected<log::Setup> setup = config::ReadLogFile(ExpandHome(*invocation.logging_path));
+    Expected<log::Setup> setup = config::ReadLogFile(daemon::ExpandHome(*invocation.logging_path));
     if (!setup) throw setup.error();
     log::Apply(*setup);
     return;
@@ -50,22 +54,19 @@ void SetUpLogging(const Invocation& invocation) {
   log::SetLevel("nodepool.ComponentRegistry", log::Level::kWarning);
 }
 
-struct Outcome {
-  int status = 1;
-  std::exception_ptr error;
-};
-
-Task<> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation,
-                    Outcome& outcome) {
-  try {
-    co_await AwaitConnection(context.loop, context.store.client(), servers);
-    if (!invocation.needs_ensemble) {
-      co_await CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);
-    }
-    outcome.status = co_await invocation.command(context);
-  } catch (...) {
-    outcome.error = std::current_exception();
+Task<int> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation) {
+  co_await daemon::AwaitConnection(context.loop, context.store.tree.client(), servers);
+  if (!invocation.needs_ensemble) {
+    co_await daemon::CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);
   }
+  int status = co_await invocation.command(context);
+  co_return status;
+}
+
+// Leaves `outcome` empty when the command is interrupted.
+Task<> Keep(Task<int> command, std::optional<Outcome<int>>& outcome) {
+  Outcome<int> ended = co_await Attempt(std::move(command));
+  outcome.emplace(std::move(ended));
 }
 
 // Cancels the group's tasks at the first signal; the second ends the process.
@@ -79,28 +80,39 @@ void AwaitSignal(boost::asio::signal_set& signals, TaskGroup& tasks) {
   });
 }
 
-Task<> RunCommand(Context& context, Random& random, std::string servers, const Invocation& invocation,
-                  Outcome& outcome) {
+// Returns the exit status.
+Task<int> RunCommand(Context& context, Task<int> command) {
+  std::optional<Outcome<int>> outcome;
   TaskGroup tasks(context.loop, context.logger);
   boost::asio::signal_set signals(context.loop.context(), SIGINT, SIGTERM);
   AwaitSignal(signals, tasks);
-  tasks.Spawn("command", RunConnected(context, random, std::move(servers), invocation, outcome));
+  tasks.Spawn("command", Keep(std::move(command), outcome));
   co_await tasks.Join();
   signals.cancel();
-  co_await context.store.client().Close();
+  co_await context.store.tree.client().Close();
+  if (!outcome) co_return kInterrupted;
+  if (!*outcome) outcome->error().Rethrow();
+  co_return **outcome;
 }
 
 constexpr Duration kLauncherTimeout = std::chrono::seconds(1);
 constexpr std::size_t kLauncherAnswerLimit = 64 << 20;
 
-Task<std::string> AskLauncher(Loop& loop, int port, std::string hostname, std::string target) {
-  net::HttpResponse response = co_await net::HttpGet(loop, std::move(hostname), port, std::move(target),
-                                                     kLauncherTimeout, kLauncherAnswerLimit);
-  if (response.status != 200) {
-    throw Error(Verdict::kFail, fmt::format("port {} answers {} {}", port, response.status,
-                                            net::HttpReason(response.status)));
+Task<std::string> AskLauncher(Loop& loop, BlockingPool& pool, int port, std::string hostname,
+                              std::string target) {
+  net::HttpCall call;
+  call.url = fmt::format("http://{}:{}{}", hostname, port, target);
+  call.headers = {{"Accept", "application/json"}};
+  call.timeouts.total = kLauncherTimeout;
+  call.max_bytes = kLauncherAnswerLimit;
+  call.uses_proxy = false;
+  net::CurlClient client(loop, pool, fmt::format("nodepool/{}", nodepool::Version()));
+  net::HttpReply reply = co_await client.Send(std::move(call));
+  if (reply.status != 200) {
+    throw Error(Verdict::kFail,
+                fmt::format("port {} answers {} {}", port, reply.status, net::HttpReason(reply.status)));
   }
-  co_return std::move(response.body);
+  co_return std::move(reply.body);
 }
 
 // By the usual signs, https://no-color.org among them.
@@ -111,18 +123,13 @@ bool IsColorForbidden() {
          std::string_view(terminal) == "dumb";
 }
 
-// Asio makes it non-blocking, also for the shell that has it after us.
-struct InputAsItWas {
-  int flags = ::fcntl(STDIN_FILENO, F_GETFL);
-  ~InputAsItWas() { ::fcntl(STDIN_FILENO, F_SETFL, flags); }
-};
-
 // Waits without holding up the loop, since the session has to live on.
 Task<std::string> ReadLine(Loop& loop) {
   constexpr std::size_t kLongest = 1000;
   std::string line;
   char next = 0;
-  InputAsItWas input_as_it_was;
+  // Asio makes it non-blocking, also for the shell that has it after us.
+  ScopeExit restore([flags = ::fcntl(STDIN_FILENO, F_GETFL)] { ::fcntl(STDIN_FILENO, F_SETFL, flags); });
   boost::asio::posix::stream_descriptor input(loop.context(), ::dup(STDIN_FILENO));
   while (line.size() < kLongest) {
     boost::system::error_code error;  // of a file: it is always ready and cannot be waited for
@@ -140,8 +147,8 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   const config::Config& config = loaded->common;
   Loop loop;
   SystemRandom random;
-  config::ZooKeeperSettings zookeeper = OrEmbedded(config.zookeeper);
-  zk::WireClient client(loop, random, ConnectionOptions(zookeeper));
+  config::ZooKeeperSettings zookeeper = daemon::OrEmbedded(config.zookeeper);
+  zk::WireClient client(loop, random, daemon::ConnectionOptions(zookeeper));
   store::Store store(loop, client, random);
   BlockingPool blocking_pool;
   store::NodeCache nodes(loop, client);    // are not filled: what
@@ -153,8 +160,9 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
     environment.is_for_one_command = true;
     return driver::CreateGuarded(drivers, std::move(environment), provider);
   };
-  context.ask_launcher = [&loop, port = config.webapp.port](std::string hostname, std::string target) {
-    return AskLauncher(loop, port, std::move(hostname), std::move(target));
+  context.ask_launcher = [&loop, &blocking_pool, port = config.webapp.port](std::string hostname,
+                                                                            std::string target) {
+    return AskLauncher(loop, blocking_pool, port, std::move(hostname), std::move(target));
   };
   context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
   context.wants_color = context.is_terminal && !IsColorForbidden();
@@ -163,11 +171,8 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
     static auto& abandoned = *new std::vector<std::shared_ptr<void>>;
     abandoned.push_back(std::move(thing));
   };
-  Outcome outcome;
-  RunToEnd(loop, RunCommand(context, random, ServerNames(zookeeper), invocation, outcome));
-  if (outcome.error && VerdictOf(outcome.error) == Verdict::kCancelled) return kInterrupted;
-  if (outcome.error) std::rethrow_exception(outcome.error);
-  return outcome.status;
+  Task<int> command = RunConnected(context, random, daemon::ServerNames(zookeeper), invocation);
+  return RunToEnd(loop, RunCommand(context, std::move(command)));
 }
 
 }  // namespace
@@ -179,10 +184,7 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
   const Invocation& invocation = std::get<Invocation>(parsed);
   try {
     SetUpLogging(invocation);
-    std::vector<std::string> directories =
-        driver::DriverDirectories(invocation.drivers_dirs, std::getenv("NODEPOOL_DRIVERS_PATH"));
-    for (const std::string& fault : driver::LoadDrivers(directories, drivers))
-      ToolLogger().Error("{}", fault);
+    daemon::AddOutsideDrivers(invocation.drivers_dirs, drivers, ToolLogger());
     if (invocation.is_validation) {
       return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
     }

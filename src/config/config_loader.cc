@@ -158,11 +158,11 @@ void ReadLabels(const Section& root, Config& config) {
 }
 
 std::string ResourceOf(const std::string& key) {
-  if (key == "max-cores") return "cores";
-  if (key == "max-servers") return "instances";
-  if (key == "max-ram") return "ram";
-  if (key == "max-volumes") return "volumes";
-  if (key == "max-volume-gb") return "volume-gb";
+  if (key == "max-cores") return resource::kCores;
+  if (key == "max-servers") return resource::kInstances;
+  if (key == "max-ram") return resource::kRam;
+  if (key == "max-volumes") return resource::kVolumes;
+  if (key == "max-volume-gb") return resource::kVolumeGb;
   return key;
 }
 

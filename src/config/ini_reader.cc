@@ -2,28 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-
 #include "base/text.h"
 
 namespace nodepool::config {
 namespace {
 
-bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-std::string_view Stripped(std::string_view text) {
-  while (!text.empty() && IsBlank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && IsBlank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
+constexpr std::string_view kBlanks = " \t\r";
 
 }  // namespace
 
@@ -35,9 +19,9 @@ Expected<Ini> ParseIni(std::string_view text) {
   auto fail = [&](std::string_view what) { return std::unexpected(ErrorAt({number, 1}, what)); };
   for (const std::string& line : Split(text, '\n')) {
     ++number;
-    std::string_view content = Stripped(line);
+    std::string_view content = Trim(line, kBlanks);
     if (content.empty() || content.front() == '#' || content.front() == ';') continue;
-    if (IsBlank(line.front()) && open != nullptr) {
+    if (kBlanks.contains(line.front()) && open != nullptr) {
       open->text += "\n" + std::string(content);
       continue;
     }
@@ -53,8 +37,8 @@ Expected<Ini> ParseIni(std::string_view text) {
     std::size_t mark = content.find_first_of("=:");
     if (mark == std::string_view::npos || mark == 0) return fail("expected [section] or key = value");
     if (section == nullptr) return fail("the first line has to be a [section]");
-    std::string key = LowerCase(Stripped(content.substr(0, mark)));
-    std::string_view value = Stripped(content.substr(mark + 1));
+    std::string key = Lower(Trim(content.substr(0, mark), kBlanks));
+    std::string_view value = Trim(content.substr(mark + 1), kBlanks);
     int column =
         static_cast<int>(value.empty() ? line.size() : static_cast<std::size_t>(line.find(value, mark))) + 1;
     auto [place, is_new] = section->try_emplace(key, IniValue{std::string(value), {number, column}});

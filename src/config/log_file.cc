@@ -116,9 +116,7 @@ constexpr std::array<Rhythm, 6> kRhythms = {{{"S", log::LogFile::Turn::kSeconds,
 
 void ReadRhythm(const Value& settings, log::LogFile& file) {
   constexpr std::int64_t kLongest = 100 * 365;
-  std::string when = TextOr(settings, "when", "H");
-  std::ranges::transform(when, when.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::string when = Upper(TextOr(settings, "when", "H"));
   bool is_weekday = when.size() == 2 && when[0] == 'W' && when[1] >= '0' && when[1] <= '6';
   if (is_weekday) file.weekday = when[1] - '0';
   auto rhythm =
@@ -158,8 +156,7 @@ int FacilityOf(const Value& value) {
   }
   std::string name(LastName(value.text()));
   if (name.starts_with("LOG_")) name.erase(0, 4);
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  name = Lower(name);
   auto found = name.empty() ? names.end() : std::ranges::find(names, name);
   if (found != names.end()) return static_cast<int>(found - names.begin());
   throw ErrorAt(value.position(), fmt::format("{} is no facility of syslog", Excerpt(value.text())));

@@ -1,7 +1,6 @@
 #include "config/scalar.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/encoding.h"
 #include "base/text.h"
 
 namespace nodepool::config {
@@ -267,15 +267,10 @@ std::optional<bool> BoolWord(std::string_view text) {
 
 Expected<std::string> DecodeBase64(std::string text) {
   std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
-  std::string bytes(text.size() / 4 * 3 + 1, '\0');
-  int length =
-      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                      reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
-  if (length < 0) return Unexpected(Verdict::kInvalid, "!!binary is not base64");
-  length -= static_cast<int>(text.size() - std::min(text.size(), text.find_last_not_of('=') + 1));
-  bytes.resize(std::max(0, length));
-  if (!IsValidUtf8(bytes)) return Unexpected(Verdict::kInvalid, "!!binary does not hold text");
-  return bytes;
+  std::optional<std::string> bytes = FromBase64(text);
+  if (!bytes) return Unexpected(Verdict::kInvalid, "!!binary is not base64");
+  if (!IsValidUtf8(*bytes)) return Unexpected(Verdict::kInvalid, "!!binary does not hold text");
+  return std::move(*bytes);
 }
 
 }  // namespace
@@ -301,9 +296,7 @@ Expected<Value> ResolveTaggedScalar(std::string_view tag, const std::string& tex
   if (name == "str") return Value::String(text, position);
   if (name == "null") return Value::Null(position);
   if (name == "bool") {
-    std::string lower = text;
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (std::optional<bool> truth = BoolWord(lower)) return Value::Bool(*truth, text, position);
+    if (std::optional<bool> truth = BoolWord(Lower(text))) return Value::Bool(*truth, text, position);
   }
   if (name == "int" || name == "float") {
     Number kind = Classify(text);

@@ -12,16 +12,9 @@
 namespace nodepool::config {
 namespace {
 
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\n";
-  std::size_t start = text.find_first_not_of(kBlank);
-  if (start == std::string_view::npos) return {};
-  return text.substr(start, text.find_last_not_of(kBlank) - start + 1);
-}
-
 template <class Number>
 std::optional<Number> ParseWhole(std::string_view text) {
-  text = Trimmed(text);
+  text = Trim(text, " \t\n");
   if (text.starts_with('+')) text.remove_prefix(1);
   Number number{};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

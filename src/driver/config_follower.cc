@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/scope_exit.h"
+
 namespace nodepool::driver {
 namespace {
 
@@ -46,12 +48,8 @@ std::string ConfigFollower::Identity() const {
 }
 
 Task<> ConfigFollower::AwaitNews() {
-  struct Look {
-    Clock& clock;
-    Clock::TimerId timer;
-    ~Look() { clock.CancelTimer(timer); }
-  };
-  Look look{loop_.clock(), loop_.clock().CallAt(loop_.SteadyNow() + kLook, [this] { news_.Set(); })};
+  Clock::TimerId timer = loop_.clock().CallAt(loop_.SteadyNow() + kLook, [this] { news_.Set(); });
+  ScopeExit cancel([this, timer] { loop_.clock().CancelTimer(timer); });
   co_await news_.Wait();
   news_.Reset();
 }

@@ -16,8 +16,7 @@ class Guard {
   explicit Guard(std::string provider) : provider_(std::move(provider)) {}
 
   // Once for each way to fail, not for each time.
-  void Report(std::string_view call, const std::exception_ptr& error) {
-    std::string message = MessageOf(error);
+  void Report(std::string_view call, std::string message) {
     if (message == known_) return;
     logger_.Error("The driver of provider {} failed in {}: {}", provider_, call, message);
     known_ = std::move(message);
@@ -28,7 +27,7 @@ class Guard {
     try {
       call();
     } catch (...) {
-      Report(name, std::current_exception());
+      Report(name, MessageOf(std::current_exception()));
     }
   }
 

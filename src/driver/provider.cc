@@ -4,7 +4,7 @@ namespace nodepool::driver {
 
 QuotaInformation PoolConfig::Limit() const {
   Resources all = limits;
-  all["instances"] = max_servers;
+  all[resource::kInstances] = max_servers;
   return QuotaInformation::Limit(std::move(all));
 }
 

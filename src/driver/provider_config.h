@@ -67,6 +67,7 @@ struct ProviderDiskImage {
   ImageName name;
   bool is_paused = false;    // not uploaded
   boost::json::object meta;  // properties of the image in the cloud
+  ConnectionSettings connection;
 
   virtual ~ProviderDiskImage() = default;
 };

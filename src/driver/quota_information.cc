@@ -1,12 +1,12 @@
 #include "driver/quota_information.h"
 
-#include <cmath>
+#include <algorithm>
 
 namespace nodepool::driver {
 
 namespace {
 
-constexpr const char* kAlwaysPresent[] = {"cores", "instances", "ram"};
+constexpr const char* kAlwaysPresent[] = {resource::kCores, resource::kInstances, resource::kRam};
 
 }  // namespace
 
@@ -25,34 +25,20 @@ QuotaInformation QuotaInformation::Limit(Resources resources) {
   return QuotaInformation(std::move(resources), kUnlimited);
 }
 
-QuotaInformation QuotaInformation::OneInstance() { return Amount({{"instances", 1}}); }
+QuotaInformation QuotaInformation::OneInstance() { return Amount({{resource::kInstances, 1}}); }
 
 void QuotaInformation::Add(const QuotaInformation& other) {
   for (const auto& [resource, unused] : other.resources_) resources_.try_emplace(resource, absent_);
-  for (auto& [resource, amount] : resources_) amount += other.Get(resource);
+  for (auto& [resource, amount] : resources_) amount = ExactSum(amount, other.Get(resource));
 }
 
 void QuotaInformation::Subtract(const QuotaInformation& other) {
   for (const auto& [resource, unused] : other.resources_) resources_.try_emplace(resource, absent_);
-  for (auto& [resource, amount] : resources_) {
-    double rest = amount - other.Get(resource);
-    amount = std::isnan(rest) ? kUnlimited : rest;
-  }
+  for (auto& [resource, amount] : resources_) amount = ExactSum(amount, -other.Get(resource));
 }
 
 bool QuotaInformation::NonNegative() const {
-  for (const auto& [resource, amount] : resources_) {
-    if (amount < 0) return false;
-  }
-  return true;
-}
-
-Resources QuotaInformation::Shortage() const {
-  Resources shortage;
-  for (const auto& [resource, amount] : resources_) {
-    if (amount < 0) shortage.emplace(resource, amount);
-  }
-  return shortage;
+  return std::ranges::all_of(resources_, [](const auto& entry) { return entry.second >= 0; });
 }
 
 double QuotaInformation::Get(const std::string& resource) const {

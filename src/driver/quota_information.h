@@ -27,8 +27,6 @@ class QuotaInformation {
   void Subtract(const QuotaInformation& other);
   // No resource below zero. Infinity minus infinity counts as fitting.
   bool NonNegative() const;
-  // The resources below zero.
-  Resources Shortage() const;
 
   const Resources& resources() const { return resources_; }
   double Get(const std::string& resource) const;

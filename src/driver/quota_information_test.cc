@@ -35,7 +35,6 @@ TEST(QuotaInformationTest, ExtraResourcesTakeTheDefaultOfTheirOwner) {
                                          {"blue", kUnlimited},
                                          {"green", 8}}));
   EXPECT_FALSE(rest.NonNegative());
-  EXPECT_EQ(rest.Shortage(), (Resources{{"cores", -2}}));
   EXPECT_EQ(rest.Get("never named"), kUnlimited);
 }
 
@@ -43,7 +42,6 @@ TEST(QuotaInformationTest, ALimitMayBeUsedUp) {
   auto rest = QuotaInformation::Limit({{"cores", 2}});
   rest.Subtract(QuotaInformation::Amount({{"cores", 2}}));
   EXPECT_TRUE(rest.NonNegative());
-  EXPECT_TRUE(rest.Shortage().empty());
 }
 
 TEST(QuotaInformationTest, InfinityMinusInfinityFits) {

@@ -19,8 +19,9 @@ constexpr Duration kLong = std::chrono::hours(1000);
 void ExpectKept(const std::vector<contract::CheckResult>& results, std::set<std::string> skipped) {
   EXPECT_GE(results.size(), 12u);
   for (const contract::CheckResult& result : results) {
-    EXPECT_NE(result.outcome, contract::Outcome::kFailed) << result.check << ": " << result.detail;
-    EXPECT_EQ(result.outcome == contract::Outcome::kSkipped, skipped.contains(result.check)) << result.check;
+    EXPECT_NE(result.status, contract::CheckResult::Status::kFailed) << result.check << ": " << result.detail;
+    EXPECT_EQ(result.status == contract::CheckResult::Status::kSkipped, skipped.contains(result.check))
+        << result.check;
   }
 }
 
@@ -57,7 +58,7 @@ TEST_F(ContractTest, Fake) {
   config->simulation.delete_latency = std::chrono::seconds(1);
   FakeCloud cloud(time.loop(), random, config->simulation);
   FakeAdapter adapter(cloud, config);
-  auto label = std::make_shared<OpenstackLabel>();
+  auto label = std::make_shared<FakeLabel>();
   label->name = LabelName("small");
   label->min_ram = 8192;
   contract::Subject subject = SubjectOf(adapter, label);
@@ -115,7 +116,7 @@ class SloppyTest : public ContractTest {
     label->name = LabelName("small");
     std::set<std::string> failures;
     for (const contract::CheckResult& result : Run(SubjectOf(adapter, label))) {
-      if (result.outcome == contract::Outcome::kFailed) failures.insert(result.check);
+      if (result.status == contract::CheckResult::Status::kFailed) failures.insert(result.check);
     }
     return failures;
   }

@@ -232,7 +232,7 @@ TEST_F(AssignmentTest, IncapablePoolSaysNothingBeforeTheCapableOneDeclined) {  /
   time_.Advance(std::chrono::minutes(2));
   EXPECT_EQ(Read(id)->state, RequestState::kRequested);
   EXPECT_TRUE(Read(id)->declined_by.empty());
-  auto request = time_.Run(client_store_->TryLockRequest(id));
+  auto request = time_.Run(client_store_->requests.TryLock(id));
   time_.Run(request->UpdateAndUnlock([](NodeRequest& record) {
     record.declined_by.push_back(LauncherId("elsewhere-PoolWorker.other-main-0"));
     return Change::kWrite;

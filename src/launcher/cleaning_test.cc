@@ -35,7 +35,7 @@ TEST_F(CleaningTest, DeadNodesAreDeletedOnceUnlocked) {  // BB-17, coordination.
   }
   RequestId pending =
       Request({"small"}, [](NodeRequest& request) { request.state = RequestState::kPending; });
-  auto lock = time_.Run(client_store_->TryLockRequest(pending));
+  auto lock = time_.Run(client_store_->requests.TryLock(pending));
   kept.push_back(AddNode(NodeState::kInit, [&](Node& node) { node.allocated_to = pending; }));
   kept.push_back(AddNode(NodeState::kUsed, [](Node& node) { node.provider = ProviderName("elsewhere"); }));
   EXPECT_TRUE(Await([&] { return Nodes() == kept; }, seconds(10)));
@@ -72,7 +72,7 @@ TEST_F(CleaningTest, NoRequestTakesANodeThatIsBeingFreed) {
 TEST_F(CleaningTest, LockedNodeIsLeftAlone) {  // BB-18, coordination.17.17
   StartLauncher();
   NodeId id = AddNode(NodeState::kReady);
-  auto lock = time_.Run(client_store_->TryLockNode(id));
+  auto lock = time_.Run(client_store_->nodes.TryLock(id));
   SetState(*lock, NodeState::kUsed);
   time_.Advance(minutes(5));
   ASSERT_TRUE(Read(id));

@@ -90,7 +90,7 @@ Task<> CleanupWorker::MarkDeleting(NodeId id, std::string kind, std::string why,
   if (cached == nullptr || cached->is_locked() || !providers_.Manages(cached->record.provider)) co_return;
   if (context_.ledger.IsClaimed(id)) co_return;
   NodeClaim claim(context_.ledger, id);
-  auto node = co_await context_.store.TryLockNode(id);
+  auto node = co_await context_.store.nodes.TryLock(id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();
   auto mark = [now, applies](Node& record) {
@@ -142,7 +142,7 @@ Task<> CleanupWorker::UnfinishedNodes() {
 Task<> CleanupWorker::EmptyNodes() {
   std::set<NodeId> empty = context_.nodes.empty_nodes();
   for (const NodeId& id : empty) {
-    bool is_removed = co_await context_.store.RemoveEmptyNode(id);
+    bool is_removed = co_await context_.store.nodes.RemoveEmpty(id);
     if (is_removed) context_.metrics.Add(stats::kCleaned, {"empty_node"});
   }
 }
@@ -165,7 +165,7 @@ Task<> CleanupWorker::NodesWithoutProvider() {
 }
 
 Task<> CleanupWorker::RemoveIfOwnerless(NodeId id) {
-  auto node = co_await context_.store.TryLockNode(id);
+  auto node = co_await context_.store.nodes.TryLock(id);
   if (!node) co_return;
   if (!IsOwnerless(node->record())) co_return co_await node->Unlock();
   std::string state(ToString(*node->record().state));

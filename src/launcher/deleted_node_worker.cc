@@ -192,7 +192,7 @@ Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {
 // A node on which a job failed may be held in place of being deleted (D-67).
 Task<> DeletedNodeWorker::HoldIfWished(store::LockedNode& node) {
   if (!CanBeHeld(node.record())) co_return;
-  std::optional<HoldWish> wish = co_await context_.store.ReadHoldWish(node.id());
+  std::optional<HoldWish> wish = co_await context_.store.jobs.ReadHoldWish(node.id());
   if (!wish) co_return;
   WallTime now = context_.loop.Now();
   auto hold = [wish, now](Node& record) {
@@ -205,7 +205,7 @@ Task<> DeletedNodeWorker::HoldIfWished(store::LockedNode& node) {
 }
 
 Task<> DeletedNodeWorker::Delete(NodeId id) {
-  auto node = co_await context_.store.TryLockNode(id);
+  auto node = co_await context_.store.nodes.TryLock(id);
   if (!node) co_return;
   auto unlock = [&node] { return UnlockIfHeld(node); };
   std::optional<Node> removed = co_await WithCleanup(DeleteLocked(node), unlock);
@@ -246,7 +246,7 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   RequestId request = cached->record.allocated_to;
   if (context_.ledger.IsClaimed(id)) co_return;
   // The cache may lag behind a consumer that has the node already, or is done with it.
-  auto seen = co_await context_.store.ReadNode(id);
+  auto seen = co_await context_.store.nodes.Read(id);
   bool is_left = seen && seen->record.state == NodeState::kReady && seen->record.allocated_to == request;
   if (!is_left || context_.ledger.IsClaimed(id)) co_return;
   // The lock first: whoever fulfils the request gives it up with that. Somebody else may free the node
@@ -254,7 +254,7 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   std::optional<store::LockedNode> node;
   {
     NodeClaim claim(context_.ledger, id);
-    node = co_await context_.store.TryLockNode(id);
+    node = co_await context_.store.nodes.TryLock(id);
   }
   context_.ledger.CapacityChanged();
   if (!node) co_return;
@@ -268,7 +268,7 @@ Task<> DeletedNodeWorker::FreeIfLeft(store::LockedNode& node, RequestId request)
     record.Free();
     return Change::kWrite;
   };
-  auto found = co_await context_.store.ReadRequest(request);
+  auto found = co_await context_.store.requests.Read(request);
   if (!IsLeftBy(found ? &*found : nullptr)) co_return;
   bool is_freed = co_await node.Update(deallocate);
   if (!is_freed) co_return;

@@ -109,7 +109,7 @@ void JobEvents::Receive(std::string_view message) {
 }
 
 Task<> JobEvents::Compete() {
-  zk::Election election = context_.store.JobsElection(fmt::format("{}-{}", hostname_, getpid()));
+  zk::Election election = context_.store.jobs.Election(fmt::format("{}-{}", hostname_, getpid()));
   co_await election.RunForEver([this] { return Lead(); }, "Handling job events", logger_);
 }
 
@@ -151,7 +151,8 @@ Task<JobDecision> JobEvents::Decide(JobEvent event) {
     Plan plan = PlanFor(event);
     const NodeId& node = plan.decision.node;
     Wished wished = Wished::kDone;
-    if (plan.wish) wished = co_await context_.store.AddHoldWish(node, std::move(*plan.wish), seen_version);
+    if (plan.wish)
+      wished = co_await context_.store.jobs.AddHoldWish(node, std::move(*plan.wish), seen_version);
     if (wished == Wished::kOutdated) continue;
     if (!node.empty()) {
       log::Logger logger = logger_.About({"", "", node.value});
@@ -214,9 +215,9 @@ void JobEvents::CheckWish(const NodeId& id) {
 // Looks at the record itself: the cache may be behind, and knows nothing of malformed ones.
 Task<> JobEvents::RemoveWish(NodeId id) {
   ScopeExit done([&] { removing_.erase(id); });
-  std::optional<store::StoredNode> node = co_await context_.store.ReadNode(id);
+  std::optional<store::StoredNode> node = co_await context_.store.nodes.Read(id);
   if (node && node->record.state != NodeState::kHold) co_return;
-  co_await context_.store.RemoveHoldWish(id);
+  co_await context_.store.jobs.RemoveHoldWish(id);
   if (!node) logger_.About({"", "", id.value}).Info("The node is gone; it cannot be held any more");
 }
 

@@ -13,7 +13,7 @@ using ::testing::IsEmpty;
 class JobEventsTest : public LauncherTest {
  protected:
   void AddRule(std::string name, std::optional<std::int64_t> limit) {
-    time_.Run(client_store_->CreateJobRule({std::move(name), limit, {}}));
+    time_.Run(client_store_->jobs.CreateRule({std::move(name), limit, {}}));
     time_.Advance(seconds(1));
   }
   static std::string Message(const std::string& node, const std::string& status = "FAILURE",
@@ -104,7 +104,7 @@ TEST_F(JobEventsTest, WhatHoldsNothing) {
   NodeId free = AddNode(NodeState::kReady);
   time_.Advance(seconds(1));
   EXPECT_EQ(Decide(free).why, "nobody uses the node");
-  auto lock = time_.Run(client_store_->TryLockNode(free));
+  auto lock = time_.Run(client_store_->nodes.TryLock(free));
   SetState(*lock, NodeState::kDeleting);
   time_.Advance(seconds(1));
   EXPECT_EQ(Decide(free).why, "nobody uses the node");

@@ -60,7 +60,7 @@ void Launcher::Announce() { entry_.Update(Announcement()); }
 
 Task<> Launcher::Start() {
   logger_.Info("Nodepool launcher {} starting", NODEPOOL_VERSION);
-  session_ = store_.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
+  session_ = store_.tree.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
   co_await caches_.Start();
   co_await entry_.Register();
   co_await caches_.WaitSynced();

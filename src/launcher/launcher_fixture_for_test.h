@@ -90,7 +90,7 @@ class LauncherFixture : public ::testing::Test {
     for (std::string& label : labels) request.node_types.emplace_back(std::move(label));
     request.requestor = "test";
     if (adjust) adjust(request);
-    auto creation = client_store_->CreateRequest(std::move(precedence), std::move(request), false);
+    auto creation = client_store_->requests.Create(std::move(precedence), std::move(request), false);
     return time_.Run(std::move(creation));
   }
   // A node of pool `main` of provider `cloud`, label `small`, as somebody left it.
@@ -101,15 +101,15 @@ class LauncherFixture : public ::testing::Test {
     node.pool = PoolName("main");
     node.type = {LabelName("small")};
     if (adjust) adjust(node);
-    return time_.Run(client_store_->CreateNode(std::move(node)));
+    return time_.Run(client_store_->nodes.Create(std::move(node)));
   }
   std::optional<NodeRequest> Read(const RequestId& id) {
-    auto stored = time_.Run(client_store_->ReadRequest(id));
+    auto stored = time_.Run(client_store_->requests.Read(id));
     if (!stored) return std::nullopt;
     return stored->record;
   }
   std::optional<Node> Read(const NodeId& id) {
-    auto stored = time_.Run(client_store_->ReadNode(id));
+    auto stored = time_.Run(client_store_->nodes.Read(id));
     if (!stored) return std::nullopt;
     return stored->record;
   }
@@ -117,7 +117,7 @@ class LauncherFixture : public ::testing::Test {
   std::vector<NodeId> NodesOf(const RequestId& id) { return Read(id)->nodes; }
   // The first of its nodes.
   Node NodeOf(const RequestId& id) { return *Read(NodesOf(id).at(0)); }
-  std::vector<NodeId> Nodes() { return time_.Run(client_store_->ListNodes()); }
+  std::vector<NodeId> Nodes() { return time_.Run(client_store_->nodes.List()); }
   std::vector<NodeId> NodesIn(NodeState state) {
     std::vector<NodeId> found;
     for (const NodeId& id : Nodes()) {
@@ -163,7 +163,7 @@ class LauncherFixture : public ::testing::Test {
     }
     return false;
   }
-  bool IsLocked(const NodeId& id) { return !time_.Run(client_store_->NodeContenders(id)).empty(); }
+  bool IsLocked(const NodeId& id) { return !time_.Run(client_store_->nodes.Contenders(id)).empty(); }
   std::vector<std::string> Children(std::string path) {
     auto children = time_.Run(client_->GetChildren(path));
     return children ? children->names : std::vector<std::string>();
@@ -189,13 +189,13 @@ class LauncherFixture : public ::testing::Test {
     auto created = time_.Run(zk::CreateWithParents(*client_, path, data, zk::CreateMode::kPersistent));
     if (!created) time_.Run(client_->Set(path, data, -1));
   }
-  void DeleteRequest(const RequestId& id) { time_.Run(client_store_->DeleteRequest(id)); }
+  void DeleteRequest(const RequestId& id) { time_.Run(client_store_->requests.Delete(id)); }
   void ChangeNode(const NodeId& id, std::function<void(Node&)> change) {
     auto write = [change](Node& node) {
       change(node);
       return Change::kWrite;
     };
-    time_.Run(client_store_->UpdateUnlockedNode(id, write));
+    time_.Run(client_store_->nodes.UpdateUnlocked(id, write));
   }
 
   // --- Time -----------------------------------------------------------------
@@ -220,7 +220,7 @@ class LauncherFixture : public ::testing::Test {
     std::vector<store::LockedNode> taken;
     NodeRequest request = *Read(id);
     for (const NodeId& node : request.nodes) {
-      auto locked = time_.Run(client_store_->TryLockNode(node));
+      auto locked = time_.Run(client_store_->nodes.TryLock(node));
       EXPECT_TRUE(locked) << "a fulfilled request's nodes are unlocked";
       if (!locked) continue;
       EXPECT_EQ(locked->record().allocated_to, id);

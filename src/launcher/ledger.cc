@@ -1,17 +1,15 @@
 #include "launcher/ledger.h"
 
 #include "base/find_or_empty.h"
-#include "sched/quota.h"
 
 namespace nodepool::launcher {
 namespace {
 
 template <class Map, class Key>
 void TakeBack(Map& map, const Key& key, const Resources& need) {
-  Resources& sum = map[key];
-  sched::Subtract(sum, need);
-  std::erase_if(sum, [](const auto& entry) { return entry.second == 0; });
-  if (sum.empty()) map.erase(key);
+  ResourceSum& sum = map[key];
+  sum.Subtract(need);
+  if (sum.total().empty()) map.erase(key);
 }
 
 }  // namespace
@@ -62,8 +60,8 @@ Ledger::Ledger(store::NodeCache& nodes)
           })) {}
 
 std::uint64_t Ledger::Add(const PoolKey& pool, const Resources& need) {
-  sched::Add(by_pool_[pool], need);
-  sched::Add(by_provider_[pool.provider], need);
+  by_pool_[pool].Add(need);
+  by_provider_[pool.provider].Add(need);
   entries_.emplace(++last_id_, Entry{pool, need, {}});
   return last_id_;
 }
@@ -78,9 +76,9 @@ void Ledger::Release(std::uint64_t id) {
   entries_.erase(it);
 }
 
-const Resources& Ledger::PendingIn(const PoolKey& pool) const { return FindOrEmpty(by_pool_, pool); }
+const Resources& Ledger::PendingIn(const PoolKey& pool) const { return FindOrEmpty(by_pool_, pool).total(); }
 const Resources& Ledger::PendingIn(const ProviderName& provider) const {
-  return FindOrEmpty(by_provider_, provider);
+  return FindOrEmpty(by_provider_, provider).total();
 }
 
 int Ledger::LaunchesInProgress(const ProviderName& provider) const {

@@ -112,8 +112,8 @@ class Ledger {
   store::NodeCache& nodes_;
   std::map<std::uint64_t, Entry> entries_;
   std::map<NodeId, std::uint64_t> by_node_;
-  std::map<PoolKey, Resources> by_pool_;
-  std::map<ProviderName, Resources> by_provider_;
+  std::map<PoolKey, ResourceSum> by_pool_;
+  std::map<ProviderName, ResourceSum> by_provider_;
   std::map<ProviderName, int> launches_;
   std::map<ProviderName, std::map<sched::ServiceOrder, Awaited>> awaited_;
   std::map<ProviderName, SteadyTime> full_until_;

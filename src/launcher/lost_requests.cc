@@ -86,9 +86,9 @@ Task<> LostRequests::Guarded(RequestId id, Task<> work) {
 
 Task<> LostRequests::Reset(RequestId id) {
   // The cache may lag by more than the grace; a look costs less than a lock.
-  auto found = co_await context_.store.ReadRequest(id);
+  auto found = co_await context_.store.requests.Read(id);
   if (!found || found->record.state != RequestState::kPending) co_return;
-  auto request = co_await context_.store.TryLockRequest(id);
+  auto request = co_await context_.store.requests.TryLock(id);
   if (!request) co_return;
   if (request->record().state != RequestState::kPending) co_return co_await request->Unlock();
   std::set<NodeId> nodes = context_.nodes.OfRequest(id);
@@ -111,7 +111,7 @@ Task<> LostRequests::Reset(RequestId id) {
 // Never waits for a node that somebody holds: that one is found later by whoever
 // cleans nodes of requests that are gone.
 Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
-  auto node = co_await context_.store.TryLockNode(id);
+  auto node = co_await context_.store.nodes.TryLock(id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();
   auto free = [request, now](Node& record) {
@@ -146,7 +146,7 @@ void LostRequests::RemoveDirectory(const RequestId& id) {
 
 // Not removed: somebody contends whom the cache does not show yet, and will leave.
 Task<> LostRequests::RemoveNow(RequestId id) {
-  bool is_removed = co_await context_.store.RemoveRequestLock(id);
+  bool is_removed = co_await context_.store.requests.RemoveLock(id);
   if (!is_removed) co_return;
   served_.erase(id);
   context_.metrics.Add(stats::kCleaned, {"request_lock"});

@@ -92,7 +92,7 @@ providers:
     std::optional<Node> node = Read(id);
     return node ? drivers::ParseBackingNode(node->user_data.value(), kOwner) : std::nullopt;
   }
-  std::vector<RequestId> Requests() { return time_.Run(client_store_->ListRequests()); }
+  std::vector<RequestId> Requests() { return time_.Run(client_store_->requests.List()); }
   drivers::FakeCloud& cloud() { return *clouds_->Find(ProviderName("cloud")); }
 
   drivers::FakeClouds* clouds_ = nullptr;
@@ -108,7 +108,7 @@ TEST_F(MetastaticTest, UsersShareABackingNodeWhichGoesWhenItIsIdle) {  // M-basi
   ASSERT_TRUE(record);
   EXPECT_EQ(record->state, NodeState::kInUse);
   EXPECT_TRUE(IsLocked(backing));
-  EXPECT_EQ(time_.Run(client_store_->NodeOwner(backing)), kOwner);
+  EXPECT_EQ(time_.Run(client_store_->nodes.Owner(backing)), kOwner);
   EXPECT_EQ(Account(backing)->slots, 2);
   EXPECT_EQ(Account(backing)->label, LabelName("user"));
   EXPECT_THAT(Requests(), IsEmpty()) << "the request for the backing node is gone";
@@ -215,7 +215,7 @@ TEST_F(MetastaticTest, BackingNodesOfThePythonImplementationAreTakenOver) {  // 
 TEST_F(MetastaticTest, ARecordThatSomebodyElseLockedIsNotBelieved) {
   Start();
   NodeId forged = AddNode(NodeState::kReady);
-  auto locked = time_.Run(client_store_->TryLockNode(forged, "somebody"));
+  auto locked = time_.Run(client_store_->nodes.TryLock(forged, "somebody"));
   time_.Run(locked->Update([](Node& node) {
     node.user_data = R"({"owner": "NodePool:metastatic:meta", "label": "user", "slots": 2})";
     node.state = NodeState::kInUse;
@@ -413,7 +413,8 @@ TEST_F(MetastaticTest, TheAdapterKeepsTheContract) {
   subject.lists_machines = false;
   for (const auto& result :
        time_.Run(driver::testing::RunContract(std::move(subject)), std::chrono::hours(1000)))
-    EXPECT_NE(result.outcome, driver::testing::Outcome::kFailed) << result.check << ": " << result.detail;
+    EXPECT_NE(result.status, driver::testing::CheckResult::Status::kFailed)
+        << result.check << ": " << result.detail;
   time_.Run(adapter.Stop());
 }
 

@@ -101,7 +101,7 @@ Task<> MinReady::Submit(LabelName label) {
   request.requestor = std::string(kMinReadyRequestor);
   request.event_id = context_.random.UuidHex();
   log::Logger logger = logger_.About({*request.event_id, "", ""});
-  RequestId id = co_await context_.store.CreateRequest("900", std::move(request), true);
+  RequestId id = co_await context_.store.requests.Create("900", std::move(request), true);
   // Until the cache shows it, it must not be counted as missing.
   open_[label].insert(id);
   logger.Info("Requested a min-ready node of {}: {}", label, id);
@@ -131,7 +131,7 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
 
 // Told by the session: the answer to its creation may have been lost.
 bool MinReady::IsOurs(const store::StoredRequest& request) const {
-  return request.revision.ephemeral_owner == context_.store.client().session().id;
+  return request.revision.ephemeral_owner == context_.store.tree.client().session().id;
 }
 
 SteadyTime MinReady::HeldOffUntil(const LabelName& label) const {
@@ -163,10 +163,10 @@ Task<> MinReady::FinishOnce(RequestId id, NodeRequest request) {
     return store::Change::kWrite;
   };
   for (const NodeId& node : request.nodes) {
-    bool is_freed = co_await context_.store.UpdateUnlockedNode(node, deallocate);
+    bool is_freed = co_await context_.store.nodes.UpdateUnlocked(node, deallocate);
     if (is_freed) co_await AwaitSeenFree(node, id);
   }
-  co_await context_.store.DeleteRequest(id);
+  co_await context_.store.requests.Delete(id);
 }
 
 // Until our own cache shows what we wrote; else the node would be counted as missing

@@ -23,7 +23,7 @@ TEST_F(MinReadyTest, OneNodeOfEachOfTwoLabels) {  // coordination.17.38
   WatchRequests();
   StartLauncher();
   ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));
-  EXPECT_TRUE(Await([&] { return time_.Run(client_store_->ListRequests()).empty(); }))
+  EXPECT_TRUE(Await([&] { return time_.Run(client_store_->requests.List()).empty(); }))
       << "removed when served";
   std::vector<LabelName> asked;
   for (const auto& [id, request] : seen_) {
@@ -40,7 +40,7 @@ TEST_F(MinReadyTest, KeepsMinReadyNodes) {
   label_config("small").min_ready = 2;
   StartLauncher();
   ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));
-  EXPECT_TRUE(Await([&] { return time_.Run(client_store_->ListRequests()).empty(); }));
+  EXPECT_TRUE(Await([&] { return time_.Run(client_store_->requests.List()).empty(); }));
   RequestId id = Request({"small"});
   ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
   EXPECT_TRUE(Await([&] { return FreeNodes() == 2; })) << "the node handed out is replaced";
@@ -53,7 +53,7 @@ TEST_F(MinReadyTest, RequestsLookAsEverybodyKnowsThem) {  // BB-14
   WatchRequests();
   StartLauncher();
   ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
-  EXPECT_TRUE(Await([&] { return time_.Run(client_store_->ListRequests()).empty(); }));
+  EXPECT_TRUE(Await([&] { return time_.Run(client_store_->requests.List()).empty(); }));
   ASSERT_EQ(seen_.size(), 1u);
   const auto& [id, request] = *seen_.begin();
   EXPECT_THAT(id.value, ::testing::StartsWith("900-"));

@@ -59,7 +59,7 @@ TEST_F(NodeRecordTest, EverythingFromConfigurationCloudAndRequest) {  // LA-01
                                        {"nodepool_pool_name", "main"},
                                        {"nodepool_provider_name", "cloud"},
                                        {"prop1", "foo"}}));
-  EXPECT_TRUE(time_.Run(client_store_->TryLockNode(Read(id)->nodes[0]))) << "a client can lock it";
+  EXPECT_TRUE(time_.Run(client_store_->nodes.TryLock(Read(id)->nodes[0]))) << "a client can lock it";
   DeleteRequest(id);
   EXPECT_TRUE(Await([&] { return Children("/nodepool/requests-lock").empty(); }));
 }

@@ -47,7 +47,7 @@ Task<> NodeSet::Reuse(sched::FillPlan::Reuse reuse, std::shared_ptr<DriverSide> 
   store::StoredNode candidate = *cached;
   bool is_fit = co_await driver->handler->CheckReusableNode(candidate);
   if (!is_fit) co_return rejected_.Add(reuse.node);
-  auto locked = co_await context_.store.TryLockNode(reuse.node);
+  auto locked = co_await context_.store.nodes.TryLock(reuse.node);
   if (!locked) {
     rejected_.Add(reuse.node);
     // Until the cache shows it, every other request of ours would try the same node.
@@ -143,7 +143,7 @@ Task<> NodeSet::CreateAndLaunch(std::shared_ptr<Slot> slot, Node node, std::shar
     record.SetState(NodeState::kBuilding, now);
     return Change::kWrite;
   };
-  store::LockedNode locked = co_await context_.store.CreateLockedNode(std::move(node), start);
+  store::LockedNode locked = co_await context_.store.nodes.CreateLocked(std::move(node), start);
   slot->node.emplace(std::move(locked));
   slot->launch->SetNode(slot->node->id());
   About(slot->node->id()).Info("Launching {}", slot->label);

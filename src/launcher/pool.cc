@@ -1,7 +1,7 @@
 #include "launcher/pool.h"
 
 #include "async/attempt.h"
-#include "sched/quota.h"
+#include "model/resources.h"
 
 namespace nodepool::launcher {
 
@@ -17,7 +17,7 @@ Pool::Pool(Context& context, const ProviderManager& providers, const ClusterView
       launcher_id_(std::move(launcher_id)),
       hostname_(std::move(hostname)),
       logger_(fmt::format("nodepool.PoolWorker.{}-{}", key_.provider, key_.pool)),
-      entry_(context.loop, context.store.client(), Announcement()) {}
+      entry_(context.loop, context.store.tree.client(), Announcement()) {}
 
 Component Pool::Announcement() const {
   Component component;
@@ -100,7 +100,7 @@ void Pool::AskDriver(const driver::LabelConfig& label, sched::LabelView& view) c
 
 Resources Pool::NeedOf(const std::vector<LabelName>& labels) const {
   Resources need;
-  for (const LabelName& label : labels) sched::Add(need, LabelViewOf(*config_->labels.at(label)).need);
+  for (const LabelName& label : labels) Add(need, LabelViewOf(*config_->labels.at(label)).need);
   return need;
 }
 
@@ -120,21 +120,21 @@ Resources Pool::UsedBy(const PoolKey& pool) const {
     auto offered = config->second->labels.find(label);
     if (offered == config->second->labels.end()) continue;
     Resources need = LabelViewOf(*offered->second).need;
-    sched::Add(used, need, count);
+    Add(used, need, count);
   }
   return used;
 }
 
 Resources Pool::UsedByProvider() const {
   Resources used = context_.ledger.PendingIn(key_.provider);
-  for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) sched::Add(used, UsedBy(pool));
+  for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) Add(used, UsedBy(pool));
   return used;
 }
 
 Resources Pool::Used() const {
   if (provider() == nullptr) return context_.nodes.UsedBy(key_);
   Resources used = UsedBy(key_);
-  sched::Add(used, context_.ledger.PendingIn(key_));
+  Add(used, context_.ledger.PendingIn(key_));
   return used;
 }
 
@@ -153,7 +153,7 @@ sched::PoolView Pool::PlainView() const {
   view.launches_in_progress = context_.ledger.LaunchesInProgress(key_.provider);
   view.pool.limit = config_->Limit().resources();
   view.pool.used = UsedBy(key_);
-  sched::Add(view.pool.used, context_.ledger.PendingIn(key_));
+  Add(view.pool.used, context_.ledger.PendingIn(key_));
   view.provider.used = UsedByProvider();
   try {
     view.provider.limit = provider()->AvailableQuota().resources();

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/find_or_empty.h"
-#include "sched/quota.h"
 
 namespace nodepool::launcher {
 
@@ -24,11 +23,11 @@ void Promises::Make(const RequestId& request, std::string tenant, Resources need
 void Promises::Release(const RequestId& request) {
   auto promise = promises_.find(request);
   if (promise == promises_.end()) return;
-  sched::Subtract(open_[promise->second.tenant], promise->second.open);
+  open_[promise->second.tenant].Subtract(promise->second.open);
   promises_.erase(promise);
 }
 
-const Resources& Promises::Of(const std::string& tenant) const { return FindOrEmpty(open_, tenant); }
+const Resources& Promises::Of(const std::string& tenant) const { return FindOrEmpty(open_, tenant).total(); }
 
 void Promises::Recount(const RequestId& request) {
   auto found = promises_.find(request);
@@ -37,11 +36,11 @@ void Promises::Recount(const RequestId& request) {
   Resources open = promise.need;
   for (const NodeId& id : nodes_.OfRequest(request)) {
     const Node& node = nodes_.Find(id)->record;
-    if (IsPart(promise, node)) sched::Subtract(open, node.resources.value_or(Resources{}));
+    if (IsPart(promise, node)) Subtract(open, node.resources.value_or(Resources{}));
   }
-  Resources& sum = open_[promise.tenant];
-  sched::Subtract(sum, promise.open);
-  sched::Add(sum, open);
+  ResourceSum& sum = open_[promise.tenant];
+  sum.Subtract(promise.open);
+  sum.Add(open);
   promise.open = std::move(open);
 }
 

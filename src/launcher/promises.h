@@ -39,7 +39,7 @@ class Promises {
 
   store::NodeCache& nodes_;
   std::map<RequestId, Promise> promises_;
-  std::map<std::string, Resources> open_;  // by tenant
+  std::map<std::string, ResourceSum> open_;  // by tenant
   Subscription subscription_;
 };
 

@@ -43,7 +43,7 @@ TEST_F(QuotaTest, NodesThatSomebodyHasMakeNoRoom) {  // BB-28
   StartLauncher();
   ASSERT_TRUE(AwaitState(owner, RequestState::kFulfilled));
   NodeId locked = AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
-  auto lock = time_.Run(client_store_->TryLockNode(locked));
+  auto lock = time_.Run(client_store_->nodes.TryLock(locked));
   RequestId id = Request({"large"});
   ASSERT_TRUE(AwaitState(id, RequestState::kPending));
   time_.Advance(std::chrono::minutes(20));
@@ -285,12 +285,12 @@ TEST_F(QuotaTest, TheLaterOfTwoThatHoldNodesMakesWay) {
   AddPool("cloud", "main", {"small"}).max_servers = 2;
   RequestId earlier =
       Request({"small", "small"}, [](NodeRequest& request) { request.state = RequestState::kPending; });
-  auto lock = time_.Run(client_store_->TryLockRequest(earlier));
+  auto lock = time_.Run(client_store_->requests.TryLock(earlier));
   NodeId held = AddNode(NodeState::kReady, [&](Node& node) {
     node.resources = {{"instances", 1}};
     node.allocated_to = earlier;
   });
-  auto node_lock = time_.Run(client_store_->TryLockNode(held));
+  auto node_lock = time_.Run(client_store_->nodes.TryLock(held));
   StartLauncher();
   RequestId later = Request({"small", "small"});
   ASSERT_TRUE(Await([&] { return script().launches == 1; }));

@@ -78,11 +78,11 @@ Task<> RequestRun::Accept() {
   };
   std::shared_ptr<driver::Provider> provider = pool_.provider();
   if (!provider || provider->launches_nodes()) {
-    auto accepted = co_await context_.store.AcceptRequest(seen_, accept);
+    auto accepted = co_await context_.store.requests.Accept(seen_, accept);
     if (!accepted) co_return;
     request_.emplace(std::move(*accepted));
   } else {
-    auto locked = co_await context_.store.TryLockRequest(id());
+    auto locked = co_await context_.store.requests.TryLock(id());
     if (!locked) co_return;
     NodeRequest copy = locked->record();
     if (accept(copy) == Change::kSkip) co_return co_await locked->Unlock();

@@ -79,7 +79,7 @@ TEST_F(ReuseTest, NodesOfOthersAreNotReused) {  // BB-11
   taboo.insert(AddNode(NodeState::kReady, [](Node& node) { node.pool = PoolName("second"); }));
   NodeId locked = AddNode(NodeState::kReady);
   taboo.insert(locked);
-  auto lock = time_.Run(client_store_->TryLockNode(locked));
+  auto lock = time_.Run(client_store_->nodes.TryLock(locked));
   RequestId id = Request({"small"});
   ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
   EXPECT_FALSE(taboo.contains(Read(id)->nodes[0]));

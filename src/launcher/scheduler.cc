@@ -4,7 +4,6 @@
 
 #include "async/attempt.h"
 #include "sched/decline.h"
-#include "sched/quota.h"
 
 namespace nodepool::launcher {
 namespace {
@@ -23,7 +22,7 @@ bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* a
 
 // Whether the request is another than its cached version. False when that cannot be told now.
 Task<bool> HasChanged(store::Store& store, RequestId id, std::int64_t cached_mzxid) {
-  auto now = co_await Attempt(store.ReadRequest(std::move(id)));
+  auto now = co_await Attempt(store.requests.Read(std::move(id)));
   co_return now && (!*now || (*now)->revision.mzxid != cached_mzxid);
 }
 
@@ -138,7 +137,7 @@ Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
 }
 
 bool Scheduler::IsReady() {
-  bool is_connected = context_.store.client().state() == zk::SessionState::kConnected;
+  bool is_connected = context_.store.tree.client().state() == zk::SessionState::kConnected;
   return is_connected && context_.caches.SyncedOrWake(deciding_) &&
          std::ranges::all_of(pools_, [](const PoolWorker* pool) { return pool->pool().is_registered(); });
 }
@@ -173,7 +172,7 @@ sched::Snapshot Scheduler::TakeSnapshot() const {
   }
   for (const auto& [tenant, limit] : context_.config->common.tenant_limits) {
     sched::TenantView view{limit, context_.nodes.UsedByTenant(tenant)};
-    sched::Add(view.used, promises_.Of(tenant));
+    Add(view.used, promises_.Of(tenant));
     snapshot.tenants.emplace(tenant, std::move(view));
   }
   return snapshot;
@@ -222,7 +221,7 @@ Task<> Scheduler::TryDecline(RequestId id, sched::Answers by) {
       if (pool->key() == key) decliners.push_back(pool->pool().launcher_id());
     }
   }
-  auto request = co_await context_.store.TryLockRequest(id);
+  auto request = co_await context_.store.requests.TryLock(id);
   if (!request) co_return;
   log::Logger logger = logger_.About({request->record().event_id.value_or(""), id.value, ""});
   for (const auto& [key, decision] : by) {

@@ -80,17 +80,17 @@ class SharedStaticHostsTest : public LauncherFixture {
     NodeRequest request;
     request.SetState(RequestState::kRequested, time_.loop().Now());
     request.node_types = {LabelName("red")};
-    RequestId id = co_await client_store_->CreateRequest("200", std::move(request), false);
+    RequestId id = co_await client_store_->requests.Create("200", std::move(request), false);
     std::optional<store::StoredRequest> answer;
     do {
       co_await time_.loop().SleepFor(milliseconds(200));
-      answer = co_await client_store_->ReadRequest(id);
-      if (is_over_) co_return co_await client_store_->DeleteRequest(id);
+      answer = co_await client_store_->requests.Read(id);
+      if (is_over_) co_return co_await client_store_->requests.Delete(id);
     } while (answer->record.state != RequestState::kFulfilled);
     NodeId node_id = answer->record.nodes.at(0);
     SteadyTime deadline = time_.loop().SteadyNow() + seconds(10);
-    std::optional<store::LockedNode> node = co_await client_store_->LockNode(node_id, deadline);
-    co_await client_store_->DeleteRequest(id);
+    std::optional<store::LockedNode> node = co_await client_store_->nodes.Lock(node_id, deadline);
+    co_await client_store_->requests.Delete(id);
     if (node && node->record().allocated_to == id) co_await Use(*node);
     if (node) co_await node->Unlock();
   }

@@ -20,8 +20,7 @@ StatsWorker::StatsWorker(Context& context, const ProviderManager& providers, std
       hostname_(std::move(hostname)),
       logger_("nodepool.StatsWorker"),
       cluster_report_(
-          context.loop, "nodes and pools", {.settle = kReportPause},
-          [this] { return ReportClusterIfChanged(); }, logger_),
+          context.loop, "nodes and pools", {}, [this] { return ReportClusterIfChanged(); }, logger_),
       local_report_(
           context.loop, "the configuration and providers", {.longest = kLocalPause},
           [this] { return TellLocal(); }, logger_),
@@ -63,7 +62,7 @@ void StatsWorker::NodeChanged(const store::StoredNode* before, const store::Stor
 }
 
 Task<> StatsWorker::Compete() {
-  zk::Election election = context_.store.StatsElection(fmt::format("{}-{}", hostname_, getpid()));
+  zk::Election election = context_.store.components.StatsElection(fmt::format("{}-{}", hostname_, getpid()));
   co_await election.RunForEver([this] { return Lead(); }, "Reporting statistics", logger_);
 }
 
@@ -77,10 +76,13 @@ Task<> StatsWorker::Lead() {
 }
 
 SteadyTime StatsWorker::ReportClusterIfChanged() {
+  SteadyTime now = context_.loop.SteadyNow();
+  if (now < next_cluster_report_) return next_cluster_report_;
   if (!context_.caches.SyncedOrWake(cluster_report_)) return SteadyTime::max();
   metrics::GaugeReport report = [this](metrics::Sink& to) { ReportCluster(to); };
   if (nodes_changed_ || cluster_gauges_.LacksAny(report)) {
     nodes_changed_ = false;
+    next_cluster_report_ = now + kReportPause;
     cluster_gauges_.Tell(*context_.metrics.pushed(), report);
   }
   return SteadyTime::max();

@@ -47,6 +47,7 @@ class StatsWorker {
   log::Logger logger_;
   NodeCounts counts_;
   bool nodes_changed_ = false;              // and not only what pools offer
+  SteadyTime next_cluster_report_{};        // not before
   metrics::RepeatedGauges cluster_gauges_;  // as reported in this term
   metrics::RepeatedGauges local_gauges_;
   WakeLoop cluster_report_;

@@ -79,14 +79,14 @@ class StatsWorkerTest : public ::testing::Test {
   NodeId AddNode(NodeState state, std::string provider = "elsewhere", std::string label = "exotic") {
     Node node = MakeNode(state, std::move(provider), {LabelName(std::move(label))});
     node.state_time = time_.loop().Now();
-    return time_.Run(store_->CreateNode(std::move(node)));
+    return time_.Run(store_->nodes.Create(std::move(node)));
   }
   RequestId AddRequest(std::vector<LabelName> labels) {
     NodeRequest request;
     request.SetState(RequestState::kRequested, time_.loop().Now());
     request.node_types = std::move(labels);
     request.requestor = "zuul";
-    return time_.Run(store_->CreateRequest("200", std::move(request), false));
+    return time_.Run(store_->requests.Create("200", std::move(request), false));
   }
   static std::string Scrape(const Running& running) {
     return running.prometheus.Text([&](metrics::Sink& to) { running.launcher->ReportGauges(to); });
@@ -172,7 +172,7 @@ TEST_F(StatsWorkerTest, AVanishedLabelIsToldAsZeroOnce) {  // launcher.27.3
   NodeId node = AddNode(NodeState::kHold);
   time_.Advance(seconds(2));
   EXPECT_EQ(np01.recorder.Last("nodepool.label.exotic.nodes.hold"), "1|g");
-  auto locked = time_.Run(store_->TryLockNode(node));
+  auto locked = time_.Run(store_->nodes.TryLock(node));
   time_.Run(locked->Remove());
   time_.Advance(seconds(2));
   EXPECT_EQ(np01.recorder.Last("nodepool.label.exotic.nodes.hold"), "0|g");
@@ -297,13 +297,13 @@ TEST_F(StatsWorkerTest, WhatTheCleanersRemoveIsCounted) {
   NodeRequest lost;
   lost.SetState(RequestState::kPending, time_.loop().Now());
   lost.node_types = {LabelName("nowhere")};
-  time_.Run(store_->CreateRequest("200", lost, false));
+  time_.Run(store_->requests.Create("200", lost, false));
   Node stale = MakeNode(NodeState::kReady, "cloud", {LabelName("small")});
   stale.allocated_to = RequestId("200-0000009999");
-  time_.Run(store_->CreateNode(stale));
+  time_.Run(store_->nodes.Create(stale));
   Node unfinished = MakeNode(NodeState::kInit, "cloud", {LabelName("small")});
   unfinished.pool = PoolName("main");
-  time_.Run(store_->CreateNode(unfinished));
+  time_.Run(store_->nodes.Create(unfinished));
   time_.Advance(std::chrono::minutes(3));
   for (std::string kind :
        {"deleted_node", "empty_node", "lost_request", "deallocated_node", "unfinished_node"}) {

@@ -89,7 +89,7 @@ Task<> UnlockedPeer::Serve(RequestId id) {
       free.push_back(node_id);
   }
   if (free.empty()) co_return;
-  std::optional<store::LockedRequest> request = co_await store_.TryLockRequest(id);
+  std::optional<store::LockedRequest> request = co_await store_.requests.TryLock(id);
   if (!request) co_return;
   if (request->record().state != RequestState::kRequested) co_return co_await request->Unlock();
   auto to = [this](RequestState state, std::vector<NodeId> nodes) {
@@ -103,7 +103,7 @@ Task<> UnlockedPeer::Serve(RequestId id) {
   co_await request->Update(pending);
   for (const NodeId& node_id : free) {
     co_await Scan();
-    std::optional<store::LockedNode> node = co_await store_.TryLockNode(node_id);
+    std::optional<store::LockedNode> node = co_await store_.nodes.TryLock(node_id);
     if (!node) continue;
     auto allocate = [id](Node& record) {
       if (!record.is_free()) return Change::kSkip;
@@ -146,7 +146,7 @@ Task<> UnlockedPeer::DeleteDead() {
 }
 
 Task<> UnlockedPeer::Delete(NodeId id) {
-  std::optional<store::LockedNode> node = co_await store_.TryLockNode(id);
+  std::optional<store::LockedNode> node = co_await store_.nodes.TryLock(id);
   if (!node) co_return;
   if (!IsDead(node->record())) co_return co_await node->Unlock();
   SlotKey slot{node->record().hostname.value_or(""), static_cast<int>(node->record().slot.value_or(-1))};
@@ -157,13 +157,13 @@ Task<> UnlockedPeer::Delete(NodeId id) {
 }
 
 Task<> UnlockedPeer::Deallocate(NodeId id) {
-  std::optional<store::LockedNode> node = co_await store_.TryLockNode(id);
+  std::optional<store::LockedNode> node = co_await store_.nodes.TryLock(id);
   if (!node) co_return;
   auto free = [](Node& record) {
     record.allocated_to = RequestId();
     return Change::kWrite;
   };
-  std::optional<store::StoredRequest> request = co_await store_.ReadRequest(node->record().allocated_to);
+  std::optional<store::StoredRequest> request = co_await store_.requests.Read(node->record().allocated_to);
   if (!request && node->record().state == NodeState::kReady) co_await node->Update(free);
   co_await node->Unlock();
 }
@@ -181,9 +181,9 @@ Task<> UnlockedPeer::SyncAll() {
 
 Task<std::map<UnlockedPeer::SlotKey, NodeId>> UnlockedPeer::ReadSlots(std::vector<NodeId>& excess) {
   std::map<SlotKey, NodeId> slots;
-  std::vector<NodeId> ids = co_await store_.ListNodes();
+  std::vector<NodeId> ids = co_await store_.nodes.List();
   for (const NodeId& id : ids) {
-    std::optional<store::StoredNode> node = co_await store_.ReadNode(id);
+    std::optional<store::StoredNode> node = co_await store_.nodes.Read(id);
     if (!node || node->record.provider != settings_.provider) continue;
     if (node->record.state == NodeState::kBuilding || node->record.state == NodeState::kDeleting) continue;
     SlotKey slot{node->record.hostname.value_or(""), static_cast<int>(node->record.slot.value_or(-1))};
@@ -207,11 +207,11 @@ Task<> UnlockedPeer::Register(SlotKey slot) {
   record.connection_port = 22;
   record.connection_type = "ssh";
   record.slot = slot.second;
-  co_await store_.CreateNode(std::move(record));
+  co_await store_.nodes.Create(std::move(record));
 }
 
 Task<> UnlockedPeer::Deregister(NodeId id) {
-  std::optional<store::LockedNode> node = co_await store_.TryLockNode(id);
+  std::optional<store::LockedNode> node = co_await store_.nodes.TryLock(id);
   if (!node) co_return;
   auto mark = [now = loop_.Now()](Node& record) {
     if (!record.is_free()) return Change::kSkip;

@@ -75,7 +75,7 @@ std::vector<sched::UnusedNode> UnusedNodes::UnusedIn(const PoolKey& pool) const 
 }
 
 Task<> UnusedNodes::Delete(NodeId id, NodeClaim /*claim*/) {
-  auto node = co_await context_.store.TryLockNode(id);
+  auto node = co_await context_.store.nodes.TryLock(id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();
   auto mark = [now](Node& record) {

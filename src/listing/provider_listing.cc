@@ -31,16 +31,14 @@ std::map<ProviderName, std::vector<Served>> ByProvider(const std::map<std::strin
 
 Resources Used(const store::NodeCache& nodes, const ProviderName& provider) {
   Resources used;
-  for (const PoolKey& pool : nodes.PoolsWithNodes(provider)) {
-    for (const auto& [resource, amount] : nodes.UsedBy(pool)) used[resource] += amount;
-  }
+  for (const PoolKey& pool : nodes.PoolsWithNodes(provider)) Add(used, nodes.UsedBy(pool));
   return used;
 }
 
 Resources Free(const Resources& limit, const Resources& used) {
   Resources free = limit;
   for (auto& [resource, amount] : free) {
-    if (auto it = used.find(resource); it != used.end()) amount -= it->second;
+    if (auto it = used.find(resource); it != used.end()) amount = ExactSum(amount, -it->second);
   }
   return free;
 }

@@ -1,20 +1,16 @@
-#include <csignal>
-
-#include "cli/builder_options.h"
-#include "debug/stack_dump.h"
-#include "main/builder_setup.h"
-#include "main/daemon.h"
-#include "main/serve.h"
+#include "daemon/run_daemon.h"
+#include "main/builder_part.h"
+#include "main/builtin_drivers.h"
 
 namespace nodepool {
 namespace {
 
-void Run(const cli::BuilderOptions& options, process::Background& background) {
-  log::Logger logger("nodepool.builder.NodePoolBuilder");
-  Daemon daemon(options, background, logger);
-  const auto& images_dir = daemon.config->common.images_dir;
+daemon::Parts MakeParts(const daemon::BuilderOptions& options, daemon::Runtime& runtime, zk::Client& client) {
+  const auto& images_dir = runtime.config->common.images_dir;
   if (!images_dir) throw Error(Verdict::kInvalid, options.config_path + ": the builder needs images-dir");
-  Serve(daemon, {.builder = BuilderSetup(options, *images_dir, daemon.random)}, logger);
+  daemon::Parts parts;
+  parts.push_back(std::make_unique<BuilderPart>(runtime, client, options, *images_dir));
+  return parts;
 }
 
 }  // namespace
@@ -22,10 +18,13 @@ void Run(const cli::BuilderOptions& options, process::Background& background) {
 
 int main(int argc, char** argv) {
   using namespace nodepool;
-  std::signal(SIGPIPE, SIG_IGN);
-  debug::StackDump::BlockSignal();
-  cli::BuilderOptions options;
-  if (auto status = cli::ParseBuilderOptions(argc, argv, options)) return *status;
-  return RunDaemon("nodepool-builder", options,
-                   [&](process::Background& background) { Run(options, background); });
+  daemon::BuilderOptions options;
+  if (auto status = daemon::ParseOptions(argc, argv, *BuilderApp(options), options)) return *status;
+  daemon::Program program{
+      .name = "nodepool-builder",
+      .logger = "nodepool.builder.NodePoolBuilder",
+      .add_drivers = &AddBuiltinDrivers,
+      .other_drivers = KnownDriverSchemas(),
+      .make_parts = [&](auto& runtime, auto& client) { return MakeParts(options, runtime, client); }};
+  return RunDaemon(program, options);
 }

@@ -1,18 +1,19 @@
-#include <csignal>
-
-#include "cli/launcher_options.h"
-#include "debug/stack_dump.h"
-#include "main/daemon.h"
-#include "main/serve.h"
+#include "daemon/launcher_options.h"
+#include "daemon/run_daemon.h"
+#include "main/builtin_drivers.h"
+#include "main/launcher_part.h"
 
 namespace nodepool {
 namespace {
 
-void Run(const cli::LauncherOptions& options, process::Background& background) {
-  log::Logger logger("nodepool.NodePool");
-  Daemon daemon(options, background, logger);
-  Roles roles{.launcher = LauncherSetup(options), .has_web_server = !options.is_without_webapp};
-  Serve(daemon, std::move(roles), logger);
+daemon::Parts MakeParts(const daemon::LauncherOptions& options, daemon::Runtime& runtime,
+                        zk::Client& client) {
+  daemon::Parts parts;
+  auto launcher = std::make_unique<LauncherPart>(runtime, client, options, launcher::Duties{});
+  launcher::Launcher& shown = launcher->launcher();
+  parts.push_back(std::move(launcher));
+  if (!options.is_without_webapp) parts.push_back(std::make_unique<WebPart>(runtime, shown));
+  return parts;
 }
 
 }  // namespace
@@ -20,10 +21,13 @@ void Run(const cli::LauncherOptions& options, process::Background& background) {
 
 int main(int argc, char** argv) {
   using namespace nodepool;
-  std::signal(SIGPIPE, SIG_IGN);
-  debug::StackDump::BlockSignal();
-  cli::LauncherOptions options;
-  if (auto status = cli::ParseLauncherOptions(argc, argv, options)) return *status;
-  return RunDaemon("nodepool-launcher", options,
-                   [&](process::Background& background) { Run(options, background); });
+  daemon::LauncherOptions options;
+  if (auto status = daemon::ParseOptions(argc, argv, *LauncherApp(options), options)) return *status;
+  daemon::Program program{
+      .name = "nodepool-launcher",
+      .logger = "nodepool.NodePool",
+      .add_drivers = &AddBuiltinDrivers,
+      .other_drivers = KnownDriverSchemas(),
+      .make_parts = [&](auto& runtime, auto& client) { return MakeParts(options, runtime, client); }};
+  return RunDaemon(program, options);
 }

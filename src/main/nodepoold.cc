@@ -1,8 +1,9 @@
-#include <csignal>
-
+#include "daemon/run_daemon.h"
 #include "main/standalone.h"
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
-  return nodepool::RunNodepoold(argc, argv);
+  using namespace nodepool;
+  daemon::StandaloneOptions options = daemon::NodepooldDefaults();
+  if (auto status = daemon::ParseOptions(argc, argv, *NodepooldApp(options), options)) return *status;
+  return RunDaemon(StandaloneProgram("nodepoold", options), options);
 }

@@ -1,45 +1,36 @@
 #include "main/standalone.h"
 
-#include "cli/standalone_options.h"
-#include "debug/stack_dump.h"
-#include "main/builder_setup.h"
-#include "main/daemon.h"
-#include "main/serve.h"
+#include "main/builder_part.h"
+#include "main/builtin_drivers.h"
+#include "main/launcher_part.h"
 
 namespace nodepool {
 namespace {
 
-void Run(const cli::StandaloneOptions& options, process::Background& background, bool has_zookeeper) {
-  log::Logger logger("nodepool.NodePool");
-  Daemon daemon(options, background, logger);
-  Roles roles{.launcher = LauncherSetup(options),
-              .has_web_server = !options.is_without_webapp,
-              .has_zookeeper = has_zookeeper};
-  roles.launcher->duties = {.launches = !options.is_without_launches, .deletes = !options.is_without_deletes};
-  const auto& images_dir = daemon.config->common.images_dir;
-  if (!images_dir) logger.Info("There is no images-dir, so no images are built");
-  if (images_dir && !options.is_without_builder) {
-    roles.builder = BuilderSetup(options, *images_dir, daemon.random);
-  }
-  Serve(daemon, std::move(roles), logger);
+daemon::Parts MakeParts(const daemon::StandaloneOptions& options, daemon::Runtime& runtime,
+                        zk::Client& client) {
+  daemon::Parts parts;
+  launcher::Duties duties{.launches = !options.is_without_launches, .deletes = !options.is_without_deletes};
+  auto launcher = std::make_unique<LauncherPart>(runtime, client, options, duties);
+  launcher::Launcher& shown = launcher->launcher();
+  parts.push_back(std::move(launcher));
+  const auto& images_dir = runtime.config->common.images_dir;
+  if (!images_dir) runtime.logger.Info("There is no images-dir, so no images are built");
+  if (images_dir && !options.is_without_builder)
+    parts.push_back(std::make_unique<BuilderPart>(runtime, client, options, *images_dir));
+  if (!options.is_without_webapp) parts.push_back(std::make_unique<WebPart>(runtime, shown));
+  return parts;
 }
 
 }  // namespace
 
-int RunStandalone(int argc, char** arguments) {
-  debug::StackDump::BlockSignal();
-  cli::StandaloneOptions options = cli::StandaloneDefaults();
-  if (auto status = cli::ParseStandaloneOptions(argc, arguments, options)) return *status;
-  return RunDaemon("nodepool standalone", options,
-                   [&](process::Background& background) { Run(options, background, true); });
-}
-
-int RunNodepoold(int argc, char** arguments) {
-  debug::StackDump::BlockSignal();
-  cli::StandaloneOptions options = cli::NodepooldDefaults();
-  if (auto status = cli::ParseNodepooldOptions(argc, arguments, options)) return *status;
-  return RunDaemon("nodepoold", options,
-                   [&](process::Background& background) { Run(options, background, false); });
+daemon::Program StandaloneProgram(std::string name, const daemon::StandaloneOptions& options) {
+  return {
+      .name = std::move(name),
+      .logger = "nodepool.NodePool",
+      .add_drivers = &AddBuiltinDrivers,
+      .other_drivers = KnownDriverSchemas(),
+      .make_parts = [&options](auto& runtime, auto& client) { return MakeParts(options, runtime, client); }};
 }
 
 }  // namespace nodepool

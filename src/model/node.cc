@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
 #include "model/record_fields.h"
 
 namespace nodepool {
@@ -22,10 +23,7 @@ struct LabelsCodec : Codec<std::vector<LabelName>> {
 
 // The whole of `text`, blanks around it aside, as an integer; 0 when it is none.
 std::int64_t IntegerOrZero(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n\f\v";
-  std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == text.npos) return 0;
-  text = text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+  text = Trim(text);
   if (text.starts_with('+')) text.remove_prefix(1);
   std::int64_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

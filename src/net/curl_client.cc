@@ -1,12 +1,12 @@
 #include "net/curl_client.h"
 
-#include <curl/urlapi.h>
-
+#include <algorithm>
 #include <array>
 
 #include "base/logging.h"
 #include "net/curl_multi.h"
 #include "net/curl_transfer.h"
+#include "net/url.h"
 
 namespace nodepool::net {
 
@@ -19,35 +19,12 @@ const log::Logger& RequestLogger() {
   return logger;
 }
 
-struct UrlDeleter {
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-};
-using Url = std::unique_ptr<CURLU, UrlDeleter>;
-
-// Null when it is no URL.
-Url Parse(const std::string& text) {
-  Url url(curl_url());
-  if (curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) return nullptr;
-  return url;
-}
-
-std::string Part(const Url& url, CURLUPart which, unsigned flags = 0) {
-  char* text = nullptr;
-  if (curl_url_get(url.get(), which, &text, flags) != CURLUE_OK) return "";
-  std::string part(text);
-  curl_free(text);
-  return part;
-}
-
 // Secrets may follow: to the same host, and not from an encrypted place to a plain one.
 bool IsSafeRedirect(const std::string& from, const std::string& to) {
-  Url old_url = Parse(from);
-  Url new_url = Parse(to);
-  if (!old_url || !new_url) return false;
-  bool is_same_host = Part(old_url, CURLUPART_HOST) == Part(new_url, CURLUPART_HOST);
-  std::string old_scheme = Part(old_url, CURLUPART_SCHEME);
-  std::string new_scheme = Part(new_url, CURLUPART_SCHEME);
-  return is_same_host && (old_scheme == new_scheme || new_scheme == "https");
+  std::optional<Url> old_url = Url::Parse(from);
+  std::optional<Url> new_url = Url::Parse(to);
+  if (!old_url || !new_url || old_url->host() != new_url->host()) return false;
+  return new_url->scheme() == old_url->scheme() || new_url->scheme() == "https";
 }
 
 bool IsRedirect(int status) {
@@ -56,24 +33,6 @@ bool IsRedirect(int status) {
 }
 
 }  // namespace
-
-const std::string& HttpReply::Header(std::string_view lower_case_name) const {
-  static const std::string empty;
-  for (const auto& [name, value] : headers) {
-    if (name == lower_case_name) return value;
-  }
-  return empty;
-}
-
-std::string UrlForLog(const std::string& text) {
-  Url url = Parse(text);
-  if (!url) return "(no URL)";
-  for (CURLUPart part :
-       {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS, CURLUPART_QUERY, CURLUPART_FRAGMENT}) {
-    curl_url_set(url.get(), part, nullptr, 0);
-  }
-  return Part(url, CURLUPART_URL);
-}
 
 CurlClient::CurlClient(Loop& loop, BlockingPool& pool, std::string user_agent)
     : loop_(loop),

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+
+#include "base/text.h"
 
 namespace nodepool::net {
 
@@ -25,18 +26,6 @@ bool IsLasting(CURLcode code) {
     default:
       return false;
   }
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
-
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  return text;
 }
 
 }  // namespace
@@ -70,6 +59,7 @@ void CurlTransfer::Configure(const std::string& url, const std::string& user_age
   curl_easy_setopt(easy_, CURLOPT_USERAGENT, user_agent.c_str());
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  if (!call_->uses_proxy) curl_easy_setopt(easy_, CURLOPT_NOPROXY, "*");
   curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // what a proxy says is no answer
   // A name that is being looked up does not hold up who gives up waiting for it.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
@@ -194,8 +184,7 @@ bool CurlTransfer::AddHeaderLine(std::string_view line) {
   }
   std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return true;
-  reply_.headers.emplace_back(Lower(Trimmed(line.substr(0, colon))),
-                              std::string(Trimmed(line.substr(colon + 1))));
+  reply_.headers.emplace_back(Lower(Trim(line.substr(0, colon))), std::string(Trim(line.substr(colon + 1))));
   return true;
 }
 

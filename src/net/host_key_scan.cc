@@ -7,6 +7,7 @@
 #include <boost/asio/streambuf.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
 #include "base/text.h"
 #include "net/resolve.h"
@@ -53,27 +54,8 @@ Task<> AwaitGreeting(tcp::socket& socket) {
 
 }  // namespace
 
-// Gives up a place among the active scans: it is handed to the first in the line,
-// so that nobody who comes later can take it.
-class HostKeyScanner::Turn {
- public:
-  explicit Turn(HostKeyScanner& scanner) : scanner_(scanner) {}
-  ~Turn() {
-    if (scanner_.line_.empty()) {
-      --scanner_.active_;
-    } else {
-      scanner_.line_.NotifyOne();
-    }
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  HostKeyScanner& scanner_;
-};
-
 HostKeyScanner::HostKeyScanner(Loop& loop, BlockingPool& pool, Options options)
-    : loop_(loop), pool_(pool), options_(options) {}
+    : loop_(loop), pool_(pool), options_(options), gate_(options.max_active) {}
 
 Task<std::vector<std::string>> HostKeyScanner::Scan(std::string host, int port, bool wants_keys,
                                                     SteadyTime deadline) {
@@ -85,31 +67,26 @@ Task<std::vector<std::string>> HostKeyScanner::Scan(std::string host, int port, 
 
 Task<std::vector<std::string>> HostKeyScanner::ScanNow(std::string host, int port, bool wants_keys,
                                                        SteadyTime deadline) {
-  if (active_ < options_.max_active) {
-    ++active_;
-  } else {
-    co_await line_.Wait();
-  }
-  Turn turn(*this);
+  Gate::Pass pass = co_await gate_.Enter();
   std::string last_fault;
   while (true) {
-    std::exception_ptr error;
-    try {
-      SteadyTime try_deadline = std::min(deadline, loop_.SteadyNow() + options_.try_limit);
-      std::string address =
-          co_await WithDeadline(loop_, try_deadline, "the connection", Reach(host, port, wants_keys));
-      if (!wants_keys) co_return std::vector<std::string>();
-      std::vector<std::string> keys = co_await CollectKeys(std::move(address), port);
-      co_return keys;
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    std::string fault = MessageOf(error);
+    Outcome<std::vector<std::string>> keys = co_await Attempt(ScanOnce(host, port, wants_keys, deadline));
+    if (keys) co_return std::move(*keys);
+    std::string fault = keys.error().message();
     if (fault != last_fault) logger_.Debug("No answer yet from {} on port {}: {}", host, port, fault);
     last_fault = std::move(fault);
     co_await loop_.SleepFor(options_.pause);
   }
+}
+
+Task<std::vector<std::string>> HostKeyScanner::ScanOnce(std::string host, int port, bool wants_keys,
+                                                        SteadyTime deadline) {
+  SteadyTime try_deadline = std::min(deadline, loop_.SteadyNow() + options_.try_limit);
+  std::string address =
+      co_await WithDeadline(loop_, try_deadline, "the connection", Reach(host, port, wants_keys));
+  std::vector<std::string> keys;
+  if (wants_keys) keys = co_await CollectKeys(std::move(address), port);
+  co_return keys;
 }
 
 // The numeric address at which the machine accepted a connection.

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "async/blocking_pool.h"
-#include "async/event.h"
+#include "async/gate.h"
 #include "async/loop.h"
 #include "base/logging.h"
 
@@ -35,9 +35,8 @@ class HostKeyScanner {
   Task<std::vector<std::string>> Scan(std::string host, int port, bool wants_keys, SteadyTime deadline);
 
  private:
-  class Turn;
-
   Task<std::vector<std::string>> ScanNow(std::string host, int port, bool wants_keys, SteadyTime deadline);
+  Task<std::vector<std::string>> ScanOnce(std::string host, int port, bool wants_keys, SteadyTime deadline);
   Task<std::string> Reach(std::string host, int port, bool wants_greeting);
   Task<std::vector<std::string>> CollectKeys(std::string address, int port);
 
@@ -45,8 +44,7 @@ class HostKeyScanner {
   BlockingPool& pool_;
   Options options_;
   log::Logger logger_{"nodepool.NodescanRequest"};
-  int active_ = 0;
-  WaitList line_;
+  Gate gate_;
 };
 
 }  // namespace nodepool::net

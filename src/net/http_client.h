@@ -50,6 +50,7 @@ struct HttpCall {
   HttpTimeouts timeouts;
   std::shared_ptr<const TlsSettings> tls;  // null: the defaults
   std::size_t max_bytes = 64 << 20;        // of the answer's body
+  bool uses_proxy = true;                  // where the environment names one
 };
 
 struct HttpReply {

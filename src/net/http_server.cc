@@ -9,7 +9,9 @@
 #include <boost/beast/http.hpp>
 #include <optional>
 
+#include "async/attempt.h"
 #include "base/error.h"
+#include "base/scope_exit.h"
 #include "base/text.h"
 #include "net/hang_up.h"
 
@@ -45,10 +47,8 @@ std::optional<HttpRequest> Understood(const http::request<http::string_body>& me
     return std::nullopt;
   }
   for (const auto& field : message) {
-    std::string name(field.name_string());
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    request.headers[std::move(name)] = std::string(field.value());
+    std::string_view name(field.name_string().data(), field.name_string().size());
+    request.headers[Lower(name)] = std::string(field.value());
   }
   request.body = message.body();
   return request;
@@ -103,19 +103,6 @@ void Refuse(tcp::socket& socket) {
   socket.shutdown(tcp::socket::shutdown_send, ignored);
   socket.close(ignored);
 }
-
-// Counts the bytes of an answer while it lives.
-class Unsent {
- public:
-  Unsent(std::size_t& total, std::size_t size) : total_(total), size_(size) { total_ += size_; }
-  ~Unsent() { total_ -= size_; }
-  Unsent(const Unsent&) = delete;
-  Unsent& operator=(const Unsent&) = delete;
-
- private:
-  std::size_t& total_;
-  std::size_t size_;
-};
 
 // Answers up to here do not count as unsent.
 constexpr std::size_t kSmallAnswer = 64 * 1024;
@@ -196,26 +183,16 @@ Task<> HttpServer::Accept() {
 }
 
 Task<> HttpServer::Serve(std::shared_ptr<Socket> socket) {
-  struct Open {
-    HttpServer& server;
-    std::list<std::shared_ptr<Socket>>::iterator place;
-    ~Open() {
-      boost::system::error_code ignored;
-      (*place)->close(ignored);
-      server.open_.erase(place);
-    }
-  } open{*this, open_.insert(open_.end(), socket)};
+  auto place = open_.insert(open_.end(), socket);
+  ScopeExit close([&] {
+    boost::system::error_code ignored;
+    socket->close(ignored);
+    open_.erase(place);
+  });
   co_await Converse(socket);
 }
 
 Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
-  // Noted among those who have not sent a request yet.
-  struct Silence {
-    std::list<Socket*>& silent;
-    Socket* socket;
-    Silence(std::list<Socket*>& all, Socket* own) : silent(all), socket(own) { silent.push_back(own); }
-    ~Silence() { silent.remove(socket); }
-  };
   boost::beast::flat_buffer buffer(limits_.header_bytes + limits_.body_bytes);
   for (int served = 1; socket->is_open(); ++served) {
     Parser parser;
@@ -223,17 +200,17 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
     parser.body_limit(limits_.body_bytes);
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
-    std::optional<Silence> silence(std::in_place, silent_, socket.get());
-    if (buffer.size() == 0 && served > 1) {
-      HangUpLater idle(loop_, *socket, limits_.idle_time);
-      co_await socket->async_wait(tcp::socket::wait_read, token);
-      if (error) co_return;
-    }
     {
+      silent_.push_back(socket.get());
+      ScopeExit heard([&] { silent_.remove(socket.get()); });
+      if (buffer.size() == 0 && served > 1) {
+        HangUpLater idle(loop_, *socket, limits_.idle_time);
+        co_await socket->async_wait(tcp::socket::wait_read, token);
+        if (error) co_return;
+      }
       HangUpLater slow(loop_, *socket, limits_.request_time);
       co_await http::async_read(*socket, buffer, parser, token);
     }
-    silence.reset();
     HttpResponse response;
     bool is_head = false;
     bool keeps_alive = false;
@@ -257,7 +234,9 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
       response = Plain(503, "Others do not take their answers; try again");
       is_large = false;
     }
-    Unsent unsent(unsent_bytes_, is_large ? response.body.size() : 0);
+    std::size_t unsent = is_large ? response.body.size() : 0;
+    unsent_bytes_ += unsent;
+    ScopeExit sent([&] { unsent_bytes_ -= unsent; });
     http::response<http::string_body> message = MessageOf(std::move(response), is_head, keeps_alive);
     HangUpLater slow(loop_, *socket, limits_.answer_time);
     boost::system::error_code failed = co_await Write(*socket, std::move(message), is_head);
@@ -269,21 +248,18 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
   }
 }
 
+// A coroutine, so that what the handler throws before it returns a task fails it, too.
+Task<HttpResponse> HttpServer::Handle(HttpRequest request) {
+  HttpResponse response = co_await handler_(std::move(request));
+  co_return response;
+}
+
 Task<HttpResponse> HttpServer::Answer(HttpRequest request) {
   std::string path = request.path;
-  HttpResponse response;
-  std::exception_ptr error;
-  try {
-    response = co_await handler_(std::move(request));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) {
-    logger_.Error("{} could not be answered: {}", Excerpt(path), nodepool::MessageOf(error));
-    response = Plain(500);
-  }
-  co_return response;
+  Outcome<HttpResponse> response = co_await Attempt(Handle(std::move(request)));
+  if (response) co_return std::move(*response);
+  logger_.Error("{} could not be answered: {}", Excerpt(path), response.error().message());
+  co_return Plain(500);
 }
 
 }  // namespace nodepool::net

@@ -48,6 +48,7 @@ class HttpServer {
   Task<> Accept();
   Task<> Serve(std::shared_ptr<Socket> socket);
   Task<> Converse(std::shared_ptr<Socket> socket);
+  Task<HttpResponse> Handle(HttpRequest request);
   Task<HttpResponse> Answer(HttpRequest request);
   bool MakeRoom();
 

@@ -9,8 +9,8 @@
 
 #include "async/event.h"
 #include "base/error.h"
+#include "net/curl_client.h"
 #include "net/hang_up.h"
-#include "net/http_get.h"
 
 namespace nodepool::net {
 namespace {
@@ -224,14 +224,17 @@ TEST_F(HttpServerTest, APortInUseIsAClearError) {  // operations.3.2
 }
 
 TEST_F(HttpServerTest, OurOwnClient) {
-  int port = Start().port();
-  HttpResponse response =
-      RunToEnd(loop_, HttpGet(loop_, "localhost", port, "/x?a=b", std::chrono::seconds(5), 100));
-  EXPECT_EQ(response.status, 200);
-  EXPECT_EQ(response.body, "GET /x a=b ");
-  EXPECT_THROW(RunToEnd(loop_, HttpGet(loop_, "localhost", port, "/x", std::chrono::seconds(5), 3)), Error);
+  HttpCall call;
+  call.url = fmt::format("http://localhost:{}/x?a=b", Start().port());
+  call.max_bytes = 100;
+  call.uses_proxy = false;
+  BlockingPool pool(1);
+  CurlClient client(loop_, pool, "test");
+  HttpReply reply = RunToEnd(loop_, client.Send(call));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, "GET /x a=b ");
   RunToEnd(loop_, server_->Stop());
-  EXPECT_THROW(RunToEnd(loop_, HttpGet(loop_, "localhost", port, "/x", std::chrono::seconds(5), 100)), Error);
+  EXPECT_THROW(RunToEnd(loop_, client.Send(call)), HttpError);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
 
 namespace nodepool::net {
@@ -26,14 +27,9 @@ Task<bool> Accepts(Loop& loop, std::string address, int port, SteadyTime deadlin
   asio::ip::address parsed = asio::ip::make_address(address, invalid);
   if (invalid) co_return false;
   tcp::endpoint endpoint(parsed, static_cast<std::uint16_t>(port));
-  std::exception_ptr error;
-  try {
-    co_await WithDeadline(loop, deadline, "connecting to " + address, Connect(endpoint));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  co_return !error;
+  Outcome<> connected =
+      co_await Attempt(WithDeadline(loop, deadline, "connecting to " + address, Connect(endpoint)));
+  co_return connected.has_value();
 }
 
 }  // namespace

@@ -92,9 +92,9 @@ bool PidFile::TryClaim() {
   throw Error(Verdict::kFail, fmt::format("cannot make the pid file {}: {}", path_, std::strerror(reason)));
 }
 
-void PidFile::Claim(std::chrono::seconds patience) {
+void PidFile::Claim(std::chrono::seconds timeout) {
   for (auto waited = std::chrono::seconds(0); !TryClaim(); ++waited) {
-    if (waited >= patience) {
+    if (waited >= timeout) {
       throw Error(Verdict::kConflict,
                   fmt::format("the pid file {} says that process {} is running", path_, OwnerOf(path_)));
     }

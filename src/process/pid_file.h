@@ -20,9 +20,9 @@ class PidFile {
   void RemoveStale() const;
 
   // Makes the file, with the number of this process in it. While there is one it tries
-  // again every second; Error(kConflict) that names its process when `patience` is over.
+  // again every second; Error(kConflict) that names its process when `timeout` is over.
   // Error(kFail) at once when the system refuses for another reason.
-  void Claim(std::chrono::seconds patience = std::chrono::seconds(10));
+  void Claim(std::chrono::seconds timeout = std::chrono::seconds(10));
 
   // Removes it if this process has made it.
   void Release();

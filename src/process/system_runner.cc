@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "async/shield.h"
 #include "async/task_group.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -127,7 +127,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Ends when nobody is left.
+  // Ends when no process is left.
   Task<> WaitEnd() {
     while (true) {
       char* place = reinterpret_cast<char*>(&said_) + size_;
@@ -145,20 +145,15 @@ class Child {
     ::waitpid(std::exchange(supervisor_, -1), nullptr, 0);
   }
 
-  void TellToEnd() { [[maybe_unused]] ssize_t written = ::write(control_.get(), &kEnd, 1); }
-
-  // Tells it to end and sees to it.
+  // Ends it where it has not ended.
   Task<> End(Duration grace) {
-    TellToEnd();
-    try {
-      SteadyTime deadline = loop_.SteadyNow() + grace + kSupervisorLimit;
-      co_await EndsBy(loop_, deadline, "the end of " + name_, WaitEnd());
-    } catch (...) {
-    }
-    if (supervisor_ > 0) {
-      ::kill(supervisor_, SIGKILL);
-      ::waitpid(std::exchange(supervisor_, -1), nullptr, 0);
-    }
+    if (supervisor_ < 0) co_return;
+    [[maybe_unused]] ssize_t written = ::write(control_.get(), &kEnd, 1);
+    SteadyTime deadline = loop_.SteadyNow() + grace + kSupervisorLimit;
+    Outcome<bool> waited = co_await Attempt(EndsBy(loop_, deadline, "the end of " + name_, WaitEnd()));
+    if (supervisor_ < 0) co_return;
+    ::kill(supervisor_, SIGKILL);
+    ::waitpid(std::exchange(supervisor_, -1), nullptr, 0);
   }
 
   // What became of the program.
@@ -212,20 +207,12 @@ class Tail {
 Task<Exit> Finish(Loop& loop, Command command, int output, Descriptor to_close) {
   Child child(loop, command, output);
   to_close.Close();
+  SteadyTime deadline = loop.SteadyNow() + command.timeout;
+  Task<bool> wait = EndsBy(loop, deadline, command.argv.front(), child.WaitEnd());
+  auto end = [&] { return child.End(command.grace); };
+  bool has_ended = co_await WithCleanup(std::move(wait), end);
   Exit exit;
-  std::exception_ptr error;
-  try {
-    SteadyTime deadline = loop.SteadyNow() + command.timeout;
-    exit.is_timed_out = !co_await EndsBy(loop, deadline, command.argv.front(), child.WaitEnd());
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error || exit.is_timed_out) {
-    co_await StayAwake();
-    Task<> end = child.End(command.grace);
-    co_await Shielded(std::move(end));
-    if (error) std::rethrow_exception(error);
-  }
+  exit.is_timed_out = !has_ended;
   exit.code = child.Code();
   co_return exit;
 }
@@ -239,25 +226,22 @@ Task<Exit> RunLogged(Loop& loop, Command command) {
   co_return exit;
 }
 
+Task<Exit> FinishAndRead(Loop& loop, Command command, int output, Descriptor to_close, TaskGroup& reading) {
+  Task<Exit> run = Finish(loop, std::move(command), output, std::move(to_close));
+  Exit exit = co_await std::move(run);
+  co_await reading.Join();  // nobody is left who could write, so the pipe has an end
+  co_return exit;
+}
+
 Task<Exit> RunKept(Loop& loop, Command command) {
   Pipe pipe;
   Tail tail(loop, std::move(pipe.read));
   TaskGroup reading(loop, log::Logger("nodepool.process"));
   reading.Spawn("output of " + command.argv.front(), tail.Follow());
   int output = pipe.write.get();
-  Exit exit;
-  std::exception_ptr error;
-  try {
-    Task<Exit> run = Finish(loop, std::move(command), output, std::move(pipe.write));
-    exit = co_await std::move(run);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  co_await StayAwake();
-  // Nobody is left who could write, so the pipe has an end.
-  Task<> end = error ? reading.Stop() : reading.Join();
-  co_await Shielded(std::move(end));
-  if (error) std::rethrow_exception(error);
+  Task<Exit> run = FinishAndRead(loop, std::move(command), output, std::move(pipe.write), reading);
+  auto stop = [&reading] { return reading.Stop(); };
+  Exit exit = co_await WithCleanup(std::move(run), stop);
   exit.output = tail.Take();
   co_return exit;
 }

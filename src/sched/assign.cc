@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "sched/quota.h"
+#include "model/resources.h"
 
 namespace nodepool::sched {
 namespace {

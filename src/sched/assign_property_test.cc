@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 #include "sched/random_world_for_test.h"
 
 namespace nodepool::sched {

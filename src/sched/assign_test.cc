@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 
 namespace nodepool::sched {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <list>
 
+#include "model/resources.h"
 #include "sched/assign.h"
-#include "sched/quota.h"
 
 namespace nodepool::sched {
 namespace {

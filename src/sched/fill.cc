@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 
 namespace nodepool::sched {
 namespace {

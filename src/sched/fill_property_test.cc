@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "model/resources.h"
 #include "sched/fill.h"
-#include "sched/quota.h"
 #include "sched/random_world_for_test.h"
 
 namespace nodepool::sched {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "model/resources.h"
 #include "sched/order.h"
-#include "sched/quota.h"
 
 namespace nodepool::sched {
 namespace {

@@ -11,7 +11,7 @@ bool IsCovered(const Resources& missing) {
 
 Resources Rest(Resources missing, const Resources& freed) {
   for (auto& [resource, amount] : missing) {
-    if (auto it = freed.find(resource); it != freed.end()) amount -= it->second;
+    if (auto it = freed.find(resource); it != freed.end()) amount = ExactSum(amount, -it->second);
   }
   return missing;
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sched/quota.h"
+#include "model/resources.h"
 #include "sched/victims.h"
 
 namespace nodepool::sched {

@@ -165,7 +165,7 @@ TEST(NodeCache, IndexesEqualACountOverAllRecords) {
 
 TEST(NodeCache, KnowsContendersWithoutReadingAnything) {  // OT-7
   World w;
-  LockedNode node = w.Run(w.store.CreateLockedNode(InitNode(), ToState(NodeState::kBuilding)));
+  LockedNode node = w.Run(w.store.nodes.CreateLocked(InitNode(), ToState(NodeState::kBuilding)));
   Following<NodeCache> following(w);
   ASSERT_NE(following.cache.Find(node.id()), nullptr);
   EXPECT_EQ(following.cache.Find(node.id())->contenders.size(), 1u);
@@ -225,7 +225,7 @@ TEST(NodeCache, MalformedRecordsAreReportedOncePerVersionAndSkipped) {
 
 TEST(RequestCache, ListsWellFormedRequestsByState) {
   World w;
-  RequestId first = w.Run(w.store.CreateRequest("200", Requested("small"), false));
+  RequestId first = w.Run(w.store.requests.Create("200", Requested("small"), false));
   Following<RequestCache> following(w);
   log::Capture capture;
   w.Put("/nodepool/requests/malformed", ToJson(Requested("small")));
@@ -238,12 +238,12 @@ TEST(RequestCache, ListsWellFormedRequestsByState) {
   EXPECT_EQ(capture.Count("is ignored until"), 4);
   EXPECT_EQ(following.cache.InState(RequestState::kRequested), std::set<RequestId>{first});
   std::optional<LockedRequest> locked =
-      w.Run(w.store.AcceptRequest(*following.cache.Find(first), ToState(RequestState::kPending)));
+      w.Run(w.store.requests.Accept(*following.cache.Find(first), ToState(RequestState::kPending)));
   ASSERT_TRUE(locked);
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_TRUE(following.cache.InState(RequestState::kRequested).empty());
   EXPECT_EQ(following.cache.InState(RequestState::kPending), std::set<RequestId>{first});
-  w.Run(w.store.DeleteRequest(first));
+  w.Run(w.store.requests.Delete(first));
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_EQ(following.cache.Find(first), nullptr);
   EXPECT_TRUE(following.cache.InState(RequestState::kPending).empty());
@@ -252,18 +252,18 @@ TEST(RequestCache, ListsWellFormedRequestsByState) {
 // D-06: whose lock directory is childless is known without a read.
 TEST(RequestLockCache, FollowsDirectoriesAndContenders) {
   World w;
-  RequestId id = w.Run(w.store.CreateRequest("200", Requested("small"), false));
+  RequestId id = w.Run(w.store.requests.Create("200", Requested("small"), false));
   Following<RequestLockCache> following(w);
   EXPECT_FALSE(following.cache.IsLocked(id));
-  LockedRequest locked = std::move(*w.Run(w.store.TryLockRequest(id)));
+  LockedRequest locked = std::move(*w.Run(w.store.requests.TryLock(id)));
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_TRUE(following.cache.IsLocked(id));
   w.Run(locked.Unlock());
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_FALSE(following.cache.IsLocked(id));
   EXPECT_TRUE(following.cache.all().contains(id));
-  w.Run(w.store.DeleteRequest(id));
-  w.Run(w.store.RemoveRequestLock(id));
+  w.Run(w.store.requests.Delete(id));
+  w.Run(w.store.requests.RemoveLock(id));
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_TRUE(following.cache.all().empty());
 }
@@ -277,10 +277,10 @@ TEST(ImageCache, KnowsWhoWorksAndWhatWasAskedFor) {
   ProviderName east("east");
   auto settle = [&] { w.time.Advance(std::chrono::milliseconds(1)); };
   EXPECT_FALSE(cache.IsBuildLocked(image));
-  std::optional<zk::HeldLock> lock = w.Run(w.store.TryLockImage(image));
+  std::optional<zk::HeldLock> lock = w.Run(w.store.images.TryLock(image));
   w.Put("/nodepool/images/deb12/builds/b", R"({"state": "ready", "state_time": 1})");
-  std::optional<zk::HeldLock> uploads = w.Run(w.store.TryLockUploads(build, east));
-  w.Run(w.store.RequestBuild(image));
+  std::optional<zk::HeldLock> uploads = w.Run(w.store.images.TryLockUploads(build, east));
+  w.Run(w.store.images.RequestBuild(image));
   w.Put("/nodepool/images/deb12/builds/empty/lock", "");
   settle();
   EXPECT_TRUE(cache.IsBuildLocked(image));
@@ -290,8 +290,8 @@ TEST(ImageCache, KnowsWhoWorksAndWhatWasAskedFor) {
   EXPECT_LT(w.time.loop().Now() - cache.build_requests().at(image), std::chrono::seconds(1));
   EXPECT_EQ(cache.empty_builds().size(), 1u);
   EXPECT_EQ(cache.malformed_count(), 0u);
-  w.Run(w.store.Unlock(*lock));
-  w.Run(w.store.Unlock(*uploads));
+  w.Run(w.store.tree.Unlock(*lock));
+  w.Run(w.store.tree.Unlock(*uploads));
   w.Erase("/nodepool/images/deb12/request-build");
   w.Erase("/nodepool/images/deb12/builds/empty");
   settle();

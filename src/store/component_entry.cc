@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/event.h"
 #include "base/random.h"
@@ -24,6 +25,7 @@ struct ComponentEntry::Impl {
   Task<> Write();
   Task<> Create();
   Task<> Withdraw();
+  Task<> DeleteOwn();
   Task<bool> FindOwn(std::string data);
   void Stands(std::string path, std::int32_t its_version, std::string data);
 
@@ -49,17 +51,13 @@ Task<> ComponentEntry::Impl::Follow() {
   Backoff backoff({}, random);
   for (;;) {
     while (client.state() != zk::SessionState::kConnected || IsUpToDate()) co_await changed.Wait();
-    std::exception_ptr fault;
-    try {
-      co_await Write();
+    Outcome<> outcome = co_await Attempt(Write());
+    if (outcome) {
       backoff.Reset();
-    } catch (...) {
-      fault = std::current_exception();
+      continue;
     }
-    if (!fault) continue;
-    if (VerdictOf(fault) == Verdict::kCancelled) std::rethrow_exception(fault);
-    if (VerdictOf(fault) != Verdict::kRetry && VerdictOf(fault) != Verdict::kLostSession) {
-      logger.Error("Announcing the component {}: {}", content.hostname, MessageOf(fault));
+    if (!FailedWith(outcome, Verdict::kRetry, Verdict::kLostSession)) {
+      logger.Error("Announcing the component {}: {}", content.hostname, outcome.error().message());
     }
     co_await loop.SleepFor(backoff.Next());
   }
@@ -149,25 +147,24 @@ void ComponentEntry::Update(Component content) {
   impl_->changed.NotifyAll();
 }
 
-// Deletes what stands, or what a creation that was broken off may have made.
+// Deletes the znode, or the one that a creation that was broken off may have made.
+Task<> ComponentEntry::Impl::DeleteOwn() {
+  if (znode.empty()) co_await FindOwn(attempted);
+  attempted.clear();
+  if (!znode.empty()) co_await client.Delete(znode);
+  znode.clear();
+}
+
 Task<> ComponentEntry::Impl::Withdraw() {
   SeededRandom random(std::hash<std::string>()(znode));
   Backoff backoff({}, random);
   while (session == client.session() && !(znode.empty() && attempted.empty())) {
     path.clear();
-    std::exception_ptr fault;
-    try {
-      if (znode.empty()) co_await FindOwn(attempted);
-      attempted.clear();
-      if (!znode.empty()) co_await client.Delete(znode);
-      znode.clear();
-    } catch (...) {
-      fault = std::current_exception();
-    }
-    if (!fault) continue;
-    if (VerdictOf(fault) == Verdict::kCancelled) std::rethrow_exception(fault);
-    if (VerdictOf(fault) != Verdict::kRetry) {
-      logger.Warning("The component {} could not be deleted: {}", content.hostname, MessageOf(fault));
+    Outcome<> deleted = co_await Attempt(DeleteOwn());
+    if (deleted) continue;
+    if (!FailedWith(deleted, Verdict::kRetry)) {
+      logger.Warning("The component {} could not be deleted: {}", content.hostname,
+                     deleted.error().message());
       break;
     }
     co_await loop.SleepFor(backoff.Next());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "async/backoff.h"
 #include "base/random.h"
 #include "store/paths.h"
@@ -26,15 +27,10 @@ Task<> ComponentRegistry::Ensure(std::string directory) {
   SeededRandom random(std::hash<std::string>()(directory));
   Backoff backoff({}, random);
   while (true) {
-    std::exception_ptr fault;
-    try {
-      co_await zk::EnsurePath(client_, directory);
-    } catch (...) {
-      fault = std::current_exception();
-    }
-    if (!fault) co_return;
-    bool may_recover = VerdictOf(fault) == Verdict::kRetry || VerdictOf(fault) == Verdict::kLostSession;
-    if (!may_recover || client_.state() == zk::SessionState::kClosed) std::rethrow_exception(fault);
+    Outcome<> ensured = co_await Attempt(zk::EnsurePath(client_, directory));
+    if (ensured) co_return;
+    bool may_recover = FailedWith(ensured, Verdict::kRetry, Verdict::kLostSession);
+    if (!may_recover || client_.state() == zk::SessionState::kClosed) ensured.error().Rethrow();
     co_await loop_.SleepFor(backoff.Next());
   }
 }

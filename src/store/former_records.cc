@@ -21,9 +21,9 @@ std::optional<std::int64_t> NumberOf(const std::string& name) {
 Task<bool> WasRemoved(Store& store, std::string directory, std::string name) {
   std::optional<std::int64_t> number = NumberOf(name);
   if (!number) co_return false;
-  zk::Result<zk::Stat> parent = co_await store.client().Exists(directory);
+  zk::Result<zk::Stat> parent = co_await store.tree.client().Exists(directory);
   if (!parent || *number >= zk::ChildrenEverCreated(*parent)) co_return false;
-  zk::Result<zk::Stat> record = co_await store.client().Exists(directory + "/" + name);
+  zk::Result<zk::Stat> record = co_await store.tree.client().Exists(directory + "/" + name);
   co_return !record;
 }
 

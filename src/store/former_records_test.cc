@@ -21,16 +21,16 @@ class FormerRecordsTest : public ::testing::Test {
     ImageBuild record;
     record.state = ImageState::kReady;
     record.state_time = w_.time.loop().Now() + after_znode;
-    zk::HeldLock lock = *w_.Run(w_.store.TryLockImage(kFormerImage));
-    StoredBuild build = w_.Run(w_.store.CreateBuild(kFormerImage, record, lock));
-    w_.Run(w_.store.Unlock(lock));
+    zk::HeldLock lock = *w_.Run(w_.store.images.TryLock(kFormerImage));
+    StoredBuild build = w_.Run(w_.store.images.CreateBuild(kFormerImage, record, lock));
+    w_.Run(w_.store.tree.Unlock(lock));
     w_.time.RunUntil([&] { return images_.builds().contains(build.id); });
     return build;
   }
   UploadKey MakeUpload(const BuildKey& build) {
-    zk::HeldLock lock = *w_.Run(w_.store.TryLockUploads(build, kFormerCloud));
-    StoredUpload upload = w_.Run(w_.store.CreateUpload(build, kFormerCloud, {}, lock));
-    w_.Run(w_.store.Unlock(lock));
+    zk::HeldLock lock = *w_.Run(w_.store.images.TryLockUploads(build, kFormerCloud));
+    StoredUpload upload = w_.Run(w_.store.images.CreateUpload(build, kFormerCloud, {}, lock));
+    w_.Run(w_.store.tree.Unlock(lock));
     return upload.id;
   }
   bool WasRemoved(const UploadKey& upload) {
@@ -46,7 +46,7 @@ TEST_F(FormerRecordsTest, TheTreeTellsWhichUploadsItHad) {
   StoredBuild build = MakeBuild(std::chrono::minutes(1));
   UploadKey upload = MakeUpload(build.id);
   EXPECT_FALSE(WasRemoved(upload)) << "it is there";
-  w_.Run(w_.store.RemoveUpload(upload));
+  w_.Run(w_.store.images.RemoveUpload(upload));
   EXPECT_TRUE(WasRemoved(upload));
   UploadKey later = upload;
   later.upload = UploadId("0000000002");
@@ -64,13 +64,13 @@ TEST_F(FormerRecordsTest, ABuildThatWasBroughtHereProvesNothing) {
   StoredBuild build = MakeBuild(-std::chrono::hours(1));
   EXPECT_FALSE(IsMadeHere(images_.builds().at(build.id)));
   UploadKey upload = MakeUpload(build.id);
-  w_.Run(w_.store.RemoveUpload(upload));
+  w_.Run(w_.store.images.RemoveUpload(upload));
   EXPECT_FALSE(WasRemoved(upload));
 }
 
 // D-99
 TEST_F(FormerRecordsTest, TheTreeTellsWhichNodesItHad) {
-  NodeId node = w_.Run(w_.store.CreateNode({}));
+  NodeId node = w_.Run(w_.store.nodes.Create({}));
   EXPECT_FALSE(w_.Run(WasNodeRemoved(w_.store, node)));
   w_.Erase("/nodepool/nodes/" + node.value);
   EXPECT_TRUE(w_.Run(WasNodeRemoved(w_.store, node)));

@@ -21,7 +21,7 @@ class JobsTest : public ::testing::Test {
 
   Wished Wish(std::string node, std::string job = "unit") {
     HoldWish wish{job, HoldComment(job), FromSeconds(1'700'000'000), {}};
-    Wished wished = world_.Run(world_.store.AddHoldWish(NodeId(node), wish, cache_.wishes_version()));
+    Wished wished = world_.Run(world_.store.jobs.AddHoldWish(NodeId(node), wish, cache_.wishes_version()));
     world_.Run(cache_.CatchUp());
     return wished;
   }
@@ -33,15 +33,15 @@ class JobsTest : public ::testing::Test {
 
 // D-67
 TEST_F(JobsTest, RulesStandByNumber) {
-  JobId first = world_.Run(world_.store.CreateJobRule({"unit", 2, {}}));
-  JobId second = world_.Run(world_.store.CreateJobRule({"unit", 2, {}}));
+  JobId first = world_.Run(world_.store.jobs.CreateRule({"unit", 2, {}}));
+  JobId second = world_.Run(world_.store.jobs.CreateRule({"unit", 2, {}}));
   EXPECT_EQ(first.value, "0000000000");
   EXPECT_EQ(world_.Data("/nodepool/jobs/0000000001"), R"({"name": "unit", "hold_on_failure": 2})");
   world_.Run(cache_.CatchUp());
   EXPECT_EQ(cache_.rules().size(), 2u);
-  EXPECT_TRUE(world_.Run(world_.store.DeleteJobRule(first)));
-  EXPECT_FALSE(world_.Run(world_.store.DeleteJobRule(first)));
-  EXPECT_FALSE(world_.Run(world_.store.DeleteJobRule(JobId("holds"))));
+  EXPECT_TRUE(world_.Run(world_.store.jobs.DeleteRule(first)));
+  EXPECT_FALSE(world_.Run(world_.store.jobs.DeleteRule(first)));
+  EXPECT_FALSE(world_.Run(world_.store.jobs.DeleteRule(JobId("holds"))));
   world_.Run(cache_.CatchUp());
   EXPECT_EQ(cache_.rules().begin()->first, second);
 }
@@ -58,7 +58,7 @@ TEST_F(JobsTest, MalformedOnesAreReportedOnceAndSkipped) {
   EXPECT_EQ(cache_.malformed_count(), 2u);
   EXPECT_EQ(cache_.rules().size(), 1u);
   EXPECT_THAT(cache_.wishes(), IsEmpty());
-  EXPECT_FALSE(world_.Run(world_.store.ReadHoldWish(NodeId("0000000007"))));
+  EXPECT_FALSE(world_.Run(world_.store.jobs.ReadHoldWish(NodeId("0000000007"))));
   EXPECT_EQ(log_.Count("/nodepool/jobs/0000000003"), 1);
   world_.Put("/nodepool/jobs/0000000003", R"({"name": "b"})");
   world_.Run(cache_.CatchUp());
@@ -73,17 +73,17 @@ TEST_F(JobsTest, AWishRestsOnAllThatWereThere) {
             R"({"hold_job": "unit", "comment": "Automatically held after failing unit", "created_time": )"
             R"(1700000000.0})");
   EXPECT_EQ(Wish("0000000001"), Wished::kThere);
-  EXPECT_EQ(world_.Run(world_.store.ReadHoldWish(NodeId("0000000001")))->hold_job, "unit");
-  EXPECT_FALSE(world_.Run(world_.store.ReadHoldWish(NodeId("0000000002"))));
+  EXPECT_EQ(world_.Run(world_.store.jobs.ReadHoldWish(NodeId("0000000001")))->hold_job, "unit");
+  EXPECT_FALSE(world_.Run(world_.store.jobs.ReadHoldWish(NodeId("0000000002"))));
   std::int32_t seen = cache_.wishes_version();
   EXPECT_EQ(Wish("0000000002"), Wished::kDone);
-  EXPECT_EQ(world_.Run(world_.store.AddHoldWish(NodeId("0000000003"), {"unit", "", {}, {}}, seen)),
+  EXPECT_EQ(world_.Run(world_.store.jobs.AddHoldWish(NodeId("0000000003"), {"unit", "", {}, {}}, seen)),
             Wished::kOutdated);
   EXPECT_FALSE(world_.Exists("/nodepool/jobs/holds/0000000003"));
   EXPECT_THAT(cache_.WishesByJob(),
               ElementsAre(Pair("unit", ElementsAre(NodeId("0000000001"), NodeId("0000000002")))));
-  world_.Run(world_.store.RemoveHoldWish(NodeId("0000000001")));
-  world_.Run(world_.store.RemoveHoldWish(NodeId("0000000001")));
+  world_.Run(world_.store.jobs.RemoveHoldWish(NodeId("0000000001")));
+  world_.Run(world_.store.jobs.RemoveHoldWish(NodeId("0000000001")));
   world_.Run(cache_.CatchUp());
   EXPECT_EQ(cache_.FindWish(NodeId("0000000001")), nullptr);
   EXPECT_EQ(cache_.wishes().size(), 1u);
@@ -95,12 +95,12 @@ TEST_F(JobsTest, NodesAreFoundByNameAndByTheJobTheyAreHeldFor) {
   Node node;
   node.hostname = "a.example.org";
   node.external_id = "i-1";
-  NodeId first = world_.Run(world_.store.CreateNode(node));
+  NodeId first = world_.Run(world_.store.nodes.Create(node));
   node.hostname = "a";
   node.external_id = boost::json::object{{"id", "i-1"}};
   node.SetState(NodeState::kHold, {});
   node.hold_job = "unit";
-  NodeId second = world_.Run(world_.store.CreateNode(node));
+  NodeId second = world_.Run(world_.store.nodes.Create(node));
   world_.Run(nodes.WaitSynced());
   world_.Run(nodes.CatchUp());
   EXPECT_THAT(nodes.Named("a.example.org"), ElementsAre(first));
@@ -113,7 +113,7 @@ TEST_F(JobsTest, NodesAreFoundByNameAndByTheJobTheyAreHeldFor) {
     record.hostname = "b";
     return Change::kWrite;
   };
-  world_.Run(world_.store.UpdateUnlockedNode(second, change));
+  world_.Run(world_.store.nodes.UpdateUnlocked(second, change));
   world_.Run(nodes.CatchUp());
   EXPECT_THAT(nodes.HeldByJob(), IsEmpty());
   EXPECT_THAT(nodes.Named("a"), ElementsAre(first));

@@ -1,3 +1,5 @@
+#include "store/locked_request.h"
+
 #include <fmt/format.h>
 
 #include "store/transaction.h"
@@ -6,25 +8,14 @@ namespace nodepool::store {
 
 using Write = Transaction<StoredRequest>;
 
-bool LockedRequest::is_held() const { return store_->IsHeld(lock_); }
-
-Task<bool> LockedRequest::Update(std::function<Change(NodeRequest&)> change) {
-  Write write(store_->loop_, store_->client_, store_->random_, request_, std::move(change));
-  write.KeepLock(lock_);
-  Write::Outcome outcome = co_await write.Run();
-  if (outcome == Write::Outcome::kGone) {
-    throw Error(Verdict::kNotFound, fmt::format("request {} does not exist any more", request_.id));
-  }
-  co_return outcome == Write::Outcome::kDone;
-}
-
-Task<> LockedRequest::Unlock() { co_await store_->locker_.Release(lock_); }
-
 Task<bool> LockedRequest::UpdateAndUnlock(std::function<Change(NodeRequest&)> change) {
-  Write write(store_->loop_, store_->client_, store_->random_, request_, std::move(change));
-  write.GiveLock(lock_);
-  Write::Outcome outcome = co_await write.Run();
-  if (outcome == Write::Outcome::kDone) co_return true;
+  Write write(tree(), stored(), std::move(change));
+  write.GiveLock(lock());
+  Write::Result result = co_await write.Run();
+  if (result == Write::Result::kDone) {
+    SetUnlocked();
+    co_return true;
+  }
   co_await Unlock();
   co_return false;
 }
@@ -36,17 +27,20 @@ Task<bool> LockedRequest::Fulfil(std::vector<LockedNode*> nodes, std::function<C
       throw Error(Verdict::kLostSession,
                   fmt::format("node {}: the session in which it was locked is over", node->id()));
     }
-    contenders.push_back(node->lock_.path);
+    contenders.push_back(node->lock().path);
   }
-  Write write(store_->loop_, store_->client_, store_->random_, request_, std::move(change));
+  Write write(tree(), stored(), std::move(change));
   write.AlsoUnlock(std::move(contenders));
-  write.GiveLock(lock_);
-  Write::Outcome outcome = co_await write.Run();
-  if (outcome == Write::Outcome::kRefused) {
-    throw Error(Verdict::kConflict, fmt::format("request {}: the lock {} of one of its nodes is gone",
-                                                request_.id, write.failed_path()));
+  write.GiveLock(lock());
+  Write::Result result = co_await write.Run();
+  if (result == Write::Result::kRefused) {
+    throw Error(Verdict::kConflict, fmt::format("request {}: the lock {} of one of its nodes is gone", id(),
+                                                write.failed_path()));
   }
-  co_return outcome == Write::Outcome::kDone;
+  if (result != Write::Result::kDone) co_return false;
+  for (LockedNode* node : nodes) node->SetUnlocked();
+  SetUnlocked();
+  co_return true;
 }
 
 }  // namespace nodepool::store

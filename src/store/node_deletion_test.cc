@@ -13,7 +13,9 @@ using ::testing::ElementsAre;
 
 class NodeDeletionTest : public ::testing::Test {
  protected:
-  LockedNode NewNode() { return w.Run(w.store.CreateLockedNode(InitNode(), ToState(NodeState::kBuilding))); }
+  LockedNode NewNode() {
+    return w.Run(w.store.nodes.CreateLocked(InitNode(), ToState(NodeState::kBuilding)));
+  }
   std::string NodePath(const LockedNode& node) { return "/nodepool/nodes/" + node.id().str(); }
 
   World w;
@@ -99,9 +101,9 @@ TEST_F(NodeDeletionTest, RemovingANodeThatOthersWroteGoesThrough) {
 TEST_F(NodeDeletionTest, OnlyAnEmptyNodeIsRemovedAsEmpty) {
   w.Put("/nodepool/nodes/0000000001/lock/44444444444444444444444444444444__lock__0000000000", "");
   w.Put("/nodepool/nodes/0000000002", "{}");
-  w.Run(w.store.RemoveEmptyNode(NodeId("0000000001")));
-  w.Run(w.store.RemoveEmptyNode(NodeId("0000000002")));
-  w.Run(w.store.RemoveEmptyNode(NodeId("0000000003")));
+  w.Run(w.store.nodes.RemoveEmpty(NodeId("0000000001")));
+  w.Run(w.store.nodes.RemoveEmpty(NodeId("0000000002")));
+  w.Run(w.store.nodes.RemoveEmpty(NodeId("0000000003")));
   EXPECT_EQ(w.Children("/nodepool/nodes"), std::vector<std::string>{"0000000002"});
 }
 

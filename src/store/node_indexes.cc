@@ -1,11 +1,7 @@
 #include "store/node_indexes.h"
 
-#include <cmath>
-
 namespace nodepool::store {
 namespace {
-
-std::uint64_t Millionths(double amount) { return static_cast<std::uint64_t>(std::llround(amount * 1e6)); }
 
 template <class Map, class Key>
 void Insert(Map& map, const Key& key, const NodeId& id) {
@@ -50,25 +46,6 @@ std::set<std::string> Names(const Node& node) {
 std::set<LabelName> Labels(const Node& node) { return {node.type.begin(), node.type.end()}; }
 
 }  // namespace
-
-void ResourceSum::Add(const Resources& resources) {
-  for (const auto& [name, amount] : resources) Change(name, Millionths(amount));
-}
-
-void ResourceSum::Subtract(const Resources& resources) {
-  for (const auto& [name, amount] : resources) Change(name, std::uint64_t{0} - Millionths(amount));
-}
-
-void ResourceSum::Change(const std::string& name, std::uint64_t millionths) {
-  std::uint64_t& sum = millionths_[name];
-  sum += millionths;
-  if (sum == 0) {
-    millionths_.erase(name);
-    total_.erase(name);
-  } else {
-    total_[name] = static_cast<double>(static_cast<std::int64_t>(sum)) / 1e6;
-  }
-}
 
 void NodeIndexes::Add(const StoredNode& node) {
   const Node& record = node.record;

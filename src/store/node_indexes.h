@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -9,23 +8,6 @@
 #include "store/records.h"
 
 namespace nodepool::store {
-
-// Sums of resources that lose nothing: whatever is added and taken away again
-// leaves the sum as it was. Amounts count in millionths.
-class ResourceSum {
- public:
-  void Add(const Resources& resources);
-  void Subtract(const Resources& resources);
-  // Without the resources whose sum is zero.
-  const Resources& total() const { return total_; }
-
- private:
-  void Change(const std::string& name, std::uint64_t millionths);
-
-  // Modulo 2^64, so that absurd records can neither overflow nor leave a residue.
-  std::map<std::string, std::uint64_t> millionths_;
-  Resources total_;
-};
 
 // The indexes of NodeCache. Adding and removing a node are exact opposites; empty
 // entries are not kept.

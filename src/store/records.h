@@ -16,6 +16,12 @@
 
 namespace nodepool::store {
 
+// What an update decided about the newest version of a record.
+enum class Change {
+  kWrite,  // store the changed record
+  kSkip,   // it no longer applies; leave the record as it is
+};
+
 // What the store knows about a stored record besides its content.
 struct Revision {
   std::int32_t version = -1;         // changes since creation; the expected version of a write

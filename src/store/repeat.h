@@ -2,11 +2,9 @@
 
 #include <functional>
 
+#include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/loop.h"
-#include "async/shield.h"
-#include "base/error.h"
-#include "base/logging.h"
 #include "base/random.h"
 
 namespace nodepool::store {
@@ -19,26 +17,14 @@ template <class T>
 Task<T> Repeat(Loop& loop, Random& random, std::function<Task<T>()> attempt) {
   Backoff backoff({}, random);
   for (;;) {
-    std::exception_ptr fault;
-    try {
-      T result = co_await attempt();
-      co_return result;
-    } catch (...) {
-      fault = std::current_exception();
+    Outcome<T> outcome = co_await Attempt(attempt());
+    if (!outcome && !FailedWith(outcome, Verdict::kRetry)) outcome.error().Rethrow();
+    if constexpr (std::is_void_v<T>) {
+      if (outcome) co_return;
+    } else {
+      if (outcome) co_return std::move(*outcome);
     }
-    if (VerdictOf(fault) != Verdict::kRetry) std::rethrow_exception(fault);
     co_await loop.SleepFor(backoff.Next());
-  }
-}
-
-// The same for clean-up: ignores being told to stop and, in the end, any failure,
-// of which the loss of the session is the usual one.
-inline Task<> RepeatQuietly(Loop& loop, Random& random, std::function<Task<bool>()> attempt) {
-  co_await IgnoreCancellation();
-  try {
-    co_await Repeat<bool>(loop, random, std::move(attempt));
-  } catch (const std::exception& error) {
-    log::Logger("nodepool.zk.ZooKeeper").Debug("Cleaning up: {}", error.what());
   }
 }
 

@@ -11,20 +11,20 @@ namespace {
 using Fault = testing::FaultyZk::Fault;
 
 StoredRequest SeenRequest(World& w) {
-  RequestId id = w.Run(w.store.CreateRequest("200", Requested("small"), false));
-  return *w.Run(w.store.ReadRequest(id));
+  RequestId id = w.Run(w.store.requests.Create("200", Requested("small"), false));
+  return *w.Run(w.store.requests.Read(id));
 }
 
 LockedRequest AcceptedRequest(World& w) {
-  return std::move(*w.Run(w.store.AcceptRequest(SeenRequest(w), ToState(RequestState::kPending))));
+  return std::move(*w.Run(w.store.requests.Accept(SeenRequest(w), ToState(RequestState::kPending))));
 }
 
 LockedNode BuildingNode(World& w) {
-  return w.Run(w.store.CreateLockedNode(InitNode(), ToState(NodeState::kBuilding)));
+  return w.Run(w.store.nodes.CreateLocked(InitNode(), ToState(NodeState::kBuilding)));
 }
 
 Task<> CreateInto(Store& store, Node node, std::vector<LockedNode>& made) {
-  LockedNode created = co_await store.CreateLockedNode(std::move(node), ToState(NodeState::kBuilding));
+  LockedNode created = co_await store.nodes.CreateLocked(std::move(node), ToState(NodeState::kBuilding));
   made.push_back(std::move(created));
 }
 
@@ -63,38 +63,40 @@ struct Delivered {
 
 Delivered DeliveredNode(World& w) {
   Delivered delivered;
-  delivered.node = w.Run(w.store.CreateNode(InitNode()));
-  delivered.request = w.Run(w.store.CreateRequest("100", Requested("small"), true));
+  delivered.node = w.Run(w.store.nodes.Create(InitNode()));
+  delivered.request = w.Run(w.store.requests.Create("100", Requested("small"), true));
   return delivered;
 }
 
 NodeId ClaimedNode(World& w) {
   Delivered delivered = DeliveredNode(w);
-  EXPECT_TRUE(w.Run(w.store.ClaimNode(delivered.node, "me", ToState(NodeState::kInUse), delivered.request)));
+  EXPECT_TRUE(
+      w.Run(w.store.nodes.Claim(delivered.node, "me", ToState(NodeState::kInUse), delivered.request)));
   return delivered.node;
 }
 
 TEST_P(StoreFaultTest, ClaimNode) {
   Check(DeliveredNode, [](World& w, Delivered& delivered) {
     return Word(
-        w.Run(w.store.ClaimNode(delivered.node, "me", ToState(NodeState::kInUse), delivered.request)));
+        w.Run(w.store.nodes.Claim(delivered.node, "me", ToState(NodeState::kInUse), delivered.request)));
   });
 }
 
 TEST_P(StoreFaultTest, ReleaseNode) {
   Check(ClaimedNode, [](World& w, NodeId& node) {
-    return Word(w.Run(w.store.ReleaseNode(node, "me", ToState(NodeState::kUsed))));
+    return Word(w.Run(w.store.nodes.Release(node, "me", ToState(NodeState::kUsed))));
   });
 }
 
 TEST_P(StoreFaultTest, CreateRequest) {
   Check(Nothing,
-        [](World& w, int) { return w.Run(w.store.CreateRequest("200", Requested("a"), true)).str(); });
+        [](World& w, int) { return w.Run(w.store.requests.Create("200", Requested("a"), true)).str(); });
 }
 
 TEST_P(StoreFaultTest, AcceptRequest) {
   Check(SeenRequest, [](World& w, StoredRequest& seen) {
-    std::optional<LockedRequest> locked = w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending)));
+    std::optional<LockedRequest> locked =
+        w.Run(w.store.requests.Accept(seen, ToState(RequestState::kPending)));
     return Word(locked && locked->is_held());
   });
 }
@@ -105,7 +107,7 @@ TEST_P(StoreFaultTest, AcceptRequestWithLockDirectory) {
     return SeenRequest(w);
   };
   Check(prepare, [](World& w, StoredRequest& seen) {
-    return Word(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))).has_value());
+    return Word(w.Run(w.store.requests.Accept(seen, ToState(RequestState::kPending))).has_value());
   });
 }
 
@@ -138,7 +140,7 @@ TEST_P(StoreFaultTest, CreateLockedNode) {
 }
 
 TEST_P(StoreFaultTest, CreateNode) {
-  Check(Nothing, [](World& w, int) { return w.Run(w.store.CreateNode(InitNode())).str(); });
+  Check(Nothing, [](World& w, int) { return w.Run(w.store.nodes.Create(InitNode())).str(); });
 }
 
 TEST_P(StoreFaultTest, UpdateNode) {
@@ -173,29 +175,30 @@ TEST_P(StoreFaultTest, RemoveContendedNode) {
 }
 
 TEST_P(StoreFaultTest, TryLockNode) {
-  auto prepare = [](World& w) { return w.Run(w.store.CreateNode(InitNode())); };
-  Check(prepare, [](World& w, NodeId& id) { return Word(w.Run(w.store.TryLockNode(id)).has_value()); });
+  auto prepare = [](World& w) { return w.Run(w.store.nodes.Create(InitNode())); };
+  Check(prepare, [](World& w, NodeId& id) { return Word(w.Run(w.store.nodes.TryLock(id)).has_value()); });
 }
 
 TEST_P(StoreFaultTest, UpdateUnlockedNode) {
-  auto prepare = [](World& w) { return w.Run(w.store.CreateNode(InitNode())); };
+  auto prepare = [](World& w) { return w.Run(w.store.nodes.Create(InitNode())); };
   Check(prepare, [](World& w, NodeId& id) {
-    return Word(w.Run(w.store.UpdateUnlockedNode(id, ToState(NodeState::kReady))));
+    return Word(w.Run(w.store.nodes.UpdateUnlocked(id, ToState(NodeState::kReady))));
   });
 }
 
 TEST_P(StoreFaultTest, AChangeThatIsWantedOnce) {
-  auto prepare = [](World& w) { return w.Run(w.store.CreateNode(InitNode())); };
+  auto prepare = [](World& w) { return w.Run(w.store.nodes.Create(InitNode())); };
   auto once = [](Node& node) {
     if (node.state != NodeState::kInit) return Change::kSkip;
     node.state = NodeState::kReady;
     return Change::kWrite;
   };
-  Check(prepare, [once](World& w, NodeId& id) { return Word(w.Run(w.store.UpdateUnlockedNode(id, once))); });
+  Check(prepare,
+        [once](World& w, NodeId& id) { return Word(w.Run(w.store.nodes.UpdateUnlocked(id, once))); });
 }
 
 TEST_P(StoreFaultTest, TryLockNamed) {
-  Check(Nothing, [](World& w, int) { return Word(w.Run(w.store.TryLockNamed("x")).has_value()); });
+  Check(Nothing, [](World& w, int) { return Word(w.Run(w.store.tree.TryLockNamed("x")).has_value()); });
 }
 
 // Two tasks that want the same at the same moment each find their own.
@@ -223,7 +226,7 @@ TEST(StoreLostAnswersTest, WhatWasCreatedIsLookedForInTheNewestState) {
   World w;
   w.Put("/nodepool/nodes", "");
   w.faulty.FailNth(0, Fault::kAfter);
-  w.Run(w.store.CreateNode(InitNode()));
+  w.Run(w.store.nodes.Create(InitNode()));
   ASSERT_GE(w.faulty.calls().size(), 3u);
   EXPECT_EQ(w.faulty.calls()[0].name, "Create");
   EXPECT_EQ(w.faulty.calls()[1].name, "Sync");

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "store/image_data.h"
 #include "store/store_test_util.h"
 
 namespace nodepool::store {
@@ -34,19 +35,19 @@ std::function<Change(Record&)> To(ImageState state) {
 
 class StoreImagesTest : public ::testing::Test {
  protected:
-  zk::HeldLock LockImage() { return *w.Run(w.store.TryLockImage(kImage)); }
+  zk::HeldLock LockImage() { return *w.Run(w.store.images.TryLock(kImage)); }
   StoredBuild CreateBuild() {
     zk::HeldLock lock = LockImage();
-    StoredBuild build = w.Run(w.store.CreateBuild(kImage, Building(), lock));
-    w.Run(w.store.UpdateBuild(build, lock, To<ImageBuild>(ImageState::kReady)));
-    w.Run(w.store.Unlock(lock));
+    StoredBuild build = w.Run(w.store.images.CreateBuild(kImage, Building(), lock));
+    w.Run(w.store.images.Update(build, lock, To<ImageBuild>(ImageState::kReady)));
+    w.Run(w.store.tree.Unlock(lock));
     return build;
   }
   StoredUpload CreateUpload(const StoredBuild& build) {
-    zk::HeldLock lock = *w.Run(w.store.TryLockUploads(build.id, kCloud));
-    StoredUpload upload = w.Run(w.store.CreateUpload(build.id, kCloud, Uploading(), lock));
-    w.Run(w.store.UpdateUpload(upload, lock, To<ImageUpload>(ImageState::kReady)));
-    w.Run(w.store.Unlock(lock));
+    zk::HeldLock lock = *w.Run(w.store.images.TryLockUploads(build.id, kCloud));
+    StoredUpload upload = w.Run(w.store.images.CreateUpload(build.id, kCloud, Uploading(), lock));
+    w.Run(w.store.images.Update(upload, lock, To<ImageUpload>(ImageState::kReady)));
+    w.Run(w.store.tree.Unlock(lock));
     return upload;
   }
 
@@ -63,9 +64,9 @@ TEST_F(StoreImagesTest, BuildsAndUploadsLieWhereEverybodyLooks) {
   EXPECT_TRUE(w.Exists("/nodepool/images/debian/builds/lock"));
   EXPECT_TRUE(w.Exists(path + "/providers/cloud/images/lock"));
   EXPECT_THAT(w.Data(path), ::testing::HasSubstr("\"state\": \"ready\""));
-  EXPECT_EQ(w.Run(w.store.ReadUpload(upload.id))->record.state, ImageState::kReady);
-  EXPECT_EQ(w.Run(w.store.ListBuilds(kImage)).size(), 1u);
-  EXPECT_EQ(w.Run(w.store.ListUploadsOf(build.id, kCloud)).size(), 1u);
+  EXPECT_EQ(w.Run(w.store.images.ReadUpload(upload.id))->record.state, ImageState::kReady);
+  EXPECT_EQ(w.Run(w.store.images.ListBuilds(kImage)).size(), 1u);
+  EXPECT_EQ(w.Run(w.store.images.ListUploads(build.id, kCloud)).size(), 1u);
 }
 
 // B-locks
@@ -73,53 +74,53 @@ TEST_F(StoreImagesTest, LocksExclude) {
   StoredBuild build = CreateBuild();
   StoredUpload upload = CreateUpload(build);
   zk::HeldLock image = LockImage();
-  zk::HeldLock marks = *w.Run(w.store.TryLockBuild(build.id));
-  zk::HeldLock uploads = *w.Run(w.store.TryLockUploads(build.id, kCloud));
-  zk::HeldLock number = *w.Run(w.store.TryLockUpload(upload.id));
-  EXPECT_FALSE(w.Run(w.store.TryLockImage(kImage)));
-  EXPECT_FALSE(w.Run(w.store.TryLockBuild(build.id)));
-  EXPECT_FALSE(w.Run(w.store.TryLockUploads(build.id, kCloud)));
-  EXPECT_FALSE(w.Run(w.store.TryLockUpload(upload.id)));
-  EXPECT_TRUE(w.Run(w.store.TryLockUploads(build.id, ProviderName("other"))));
-  for (const zk::HeldLock& lock : {image, marks, uploads, number}) w.Run(w.store.Unlock(lock));
-  EXPECT_TRUE(w.Run(w.store.TryLockUpload(upload.id)));
+  zk::HeldLock marks = *w.Run(w.store.images.TryLockBuild(build.id));
+  zk::HeldLock uploads = *w.Run(w.store.images.TryLockUploads(build.id, kCloud));
+  zk::HeldLock number = *w.Run(w.store.images.TryLockUpload(upload.id));
+  EXPECT_FALSE(w.Run(w.store.images.TryLock(kImage)));
+  EXPECT_FALSE(w.Run(w.store.images.TryLockBuild(build.id)));
+  EXPECT_FALSE(w.Run(w.store.images.TryLockUploads(build.id, kCloud)));
+  EXPECT_FALSE(w.Run(w.store.images.TryLockUpload(upload.id)));
+  EXPECT_TRUE(w.Run(w.store.images.TryLockUploads(build.id, ProviderName("other"))));
+  for (const zk::HeldLock& lock : {image, marks, uploads, number}) w.Run(w.store.tree.Unlock(lock));
+  EXPECT_TRUE(w.Run(w.store.images.TryLockUpload(upload.id)));
 }
 
 // D-07: a lock on what is gone leaves nothing.
 TEST_F(StoreImagesTest, LockingWhatIsGoneMakesNothing) {
   BuildKey build{kImage, BuildId("gone")};
-  EXPECT_FALSE(w.Run(w.store.TryLockBuild(build)));
-  EXPECT_FALSE(w.Run(w.store.TryLockUploads(build, kCloud)));
-  EXPECT_FALSE(w.Run(w.store.TryLockUpload({build, kCloud, UploadId("0000000001")})));
+  EXPECT_FALSE(w.Run(w.store.images.TryLockBuild(build)));
+  EXPECT_FALSE(w.Run(w.store.images.TryLockUploads(build, kCloud)));
+  EXPECT_FALSE(w.Run(w.store.images.TryLockUpload({build, kCloud, UploadId("0000000001")})));
   EXPECT_FALSE(w.Exists("/nodepool"));
 }
 
 TEST_F(StoreImagesTest, NothingIsWrittenWithoutTheLock) {
   zk::HeldLock lock = LockImage();
-  StoredBuild build = w.Run(w.store.CreateBuild(kImage, Building(), lock));
-  w.Run(w.store.Unlock(lock));
-  auto update = [&] { w.Run(w.store.UpdateBuild(build, lock, To<ImageBuild>(ImageState::kReady))); };
+  StoredBuild build = w.Run(w.store.images.CreateBuild(kImage, Building(), lock));
+  w.Run(w.store.tree.Unlock(lock));
+  auto update = [&] { w.Run(w.store.images.Update(build, lock, To<ImageBuild>(ImageState::kReady))); };
   EXPECT_EQ(VerdictThrown(update), Verdict::kLostSession);
-  auto create = [&] { w.Run(w.store.CreateBuild(kImage, Building(), lock)); };
+  auto create = [&] { w.Run(w.store.images.CreateBuild(kImage, Building(), lock)); };
   EXPECT_EQ(VerdictThrown(create), Verdict::kLostSession);
   lock = LockImage();
   w.memory.ExpireSession(*w.client);
   w.time.Advance(std::chrono::seconds(1));
   EXPECT_EQ(VerdictThrown(update), Verdict::kLostSession);
-  EXPECT_EQ(w.Run(w.store.ReadBuild(build.id))->record.state, ImageState::kBuilding);
+  EXPECT_EQ(w.Run(w.store.images.ReadBuild(build.id))->record.state, ImageState::kBuilding);
 }
 
 TEST_F(StoreImagesTest, AChangedRecordIsChangedAnew) {
   zk::HeldLock lock = LockImage();
-  StoredBuild build = w.Run(w.store.CreateBuild(kImage, Building(), lock));
+  StoredBuild build = w.Run(w.store.images.CreateBuild(kImage, Building(), lock));
   w.Put("/nodepool/images/debian/builds/" + build.id.build.value,
         R"({"state": "deleting", "state_time": 1, "more": 2})");
   auto change = [](ImageBuild& record) {
     return record.state == ImageState::kDeleting ? Change::kSkip : Change::kWrite;
   };
-  EXPECT_FALSE(w.Run(w.store.UpdateBuild(build, lock, change)));
+  EXPECT_FALSE(w.Run(w.store.images.Update(build, lock, change)));
   // D-04: keys of others stay.
-  EXPECT_TRUE(w.Run(w.store.UpdateUnlockedBuild(build, To<ImageBuild>(ImageState::kReady))));
+  EXPECT_TRUE(w.Run(w.store.images.UpdateUnlocked(build, To<ImageBuild>(ImageState::kReady))));
   EXPECT_THAT(w.Data("/nodepool/images/debian/builds/" + build.id.build.value),
               ::testing::HasSubstr("\"more\": 2"));
 }
@@ -128,60 +129,61 @@ TEST_F(StoreImagesTest, AChangedRecordIsChangedAnew) {
 TEST_F(StoreImagesTest, ABuildWithUploadsIsNotRemoved) {
   StoredBuild build = CreateBuild();
   StoredUpload upload = CreateUpload(build);
-  EXPECT_FALSE(w.Run(w.store.RemoveBuild(build.id)));
-  zk::HeldLock number = *w.Run(w.store.TryLockUpload(upload.id));
-  w.Run(w.store.RemoveUpload(upload.id));
-  w.Run(w.store.Unlock(number));
-  EXPECT_FALSE(w.Run(w.store.ReadUpload(upload.id)));
+  EXPECT_FALSE(w.Run(w.store.images.RemoveBuild(build.id)));
+  zk::HeldLock number = *w.Run(w.store.images.TryLockUpload(upload.id));
+  w.Run(w.store.images.RemoveUpload(upload.id));
+  w.Run(w.store.tree.Unlock(number));
+  EXPECT_FALSE(w.Run(w.store.images.ReadUpload(upload.id)));
   // Left by somebody who locked a removed upload.
   w.Put("/nodepool/images/debian/builds/" + build.id.build.value + "/providers/cloud/images/0000000001/lock",
         "");
-  EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.ReadUpload(upload.id)); }), Verdict::kInvalid);
-  EXPECT_TRUE(w.Run(w.store.RemoveBuild(build.id)));
-  EXPECT_FALSE(w.Run(w.store.BuildExists(build.id)));
+  EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.images.ReadUpload(upload.id)); }), Verdict::kInvalid);
+  EXPECT_TRUE(w.Run(w.store.images.RemoveBuild(build.id)));
+  EXPECT_FALSE(w.Run(w.store.images.BuildExists(build.id)));
 }
 
 // D-44
 TEST_F(StoreImagesTest, AnImageIsRemovedOnlyWhenNothingIsLeftOfIt) {
   StoredBuild build = CreateBuild();
-  EXPECT_FALSE(w.Run(w.store.RemoveImage(kImage)));
-  EXPECT_TRUE(w.Run(w.store.BuildExists(build.id)));
-  w.Run(w.store.RemoveBuild(build.id));
+  EXPECT_FALSE(w.Run(w.store.images.Remove(kImage)));
+  EXPECT_TRUE(w.Run(w.store.images.BuildExists(build.id)));
+  w.Run(w.store.images.RemoveBuild(build.id));
   zk::HeldLock lock = LockImage();
-  EXPECT_FALSE(w.Run(w.store.RemoveImage(kImage)));
-  w.Run(w.store.Unlock(lock));
-  w.Run(w.store.PauseImage(kImage));
-  EXPECT_TRUE(w.Run(w.store.RemoveImage(kImage)));
+  EXPECT_FALSE(w.Run(w.store.images.Remove(kImage)));
+  w.Run(w.store.tree.Unlock(lock));
+  w.Run(w.store.images.Pause(kImage));
+  EXPECT_TRUE(w.Run(w.store.images.Remove(kImage)));
   EXPECT_THAT(w.Children("/nodepool/images"), ElementsAre());
 }
 
 TEST_F(StoreImagesTest, PausingAndAskingMayBeRepeated) {
-  EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.PauseImage(kImage)); }), Verdict::kNotFound);
-  for (int i = 0; i < 2; ++i) w.Run(w.store.RequestBuild(kImage));
-  for (int i = 0; i < 2; ++i) w.Run(w.store.PauseImage(kImage));
+  EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.images.Pause(kImage)); }), Verdict::kNotFound);
+  for (int i = 0; i < 2; ++i) w.Run(w.store.images.RequestBuild(kImage));
+  for (int i = 0; i < 2; ++i) w.Run(w.store.images.Pause(kImage));
   EXPECT_THAT(w.Children("/nodepool/images/debian"), ElementsAre("pause", "request-build"));
-  Revision request = w.Run(w.store.ReadBuildRequest(kImage)).value();
-  for (int i = 0; i < 2; ++i) w.Run(w.store.RemoveBuildRequest(kImage, request));
-  EXPECT_FALSE(w.Run(w.store.ReadBuildRequest(kImage)));
-  for (int i = 0; i < 2; ++i) w.Run(w.store.UnpauseImage(kImage));
+  Revision request = w.Run(w.store.images.ReadBuildRequest(kImage)).value();
+  for (int i = 0; i < 2; ++i) w.Run(w.store.images.RemoveBuildRequest(kImage, request));
+  EXPECT_FALSE(w.Run(w.store.images.ReadBuildRequest(kImage)));
+  for (int i = 0; i < 2; ++i) w.Run(w.store.images.Unpause(kImage));
   EXPECT_THAT(w.Children("/nodepool/images/debian"), ElementsAre());
 }
 
 TEST_F(StoreImagesTest, OnlyTheRequestThatWasSeenIsRemoved) {
   std::string path = "/nodepool/images/debian/request-build";
-  w.Run(w.store.RequestBuild(kImage));
-  Revision first = w.Run(w.store.ReadBuildRequest(kImage)).value();
-  w.Run(w.store.RequestBuild(kImage));
-  EXPECT_EQ(w.Run(w.store.ReadBuildRequest(kImage)).value().mzxid, first.mzxid) << "it is still the same";
+  w.Run(w.store.images.RequestBuild(kImage));
+  Revision first = w.Run(w.store.images.ReadBuildRequest(kImage)).value();
+  w.Run(w.store.images.RequestBuild(kImage));
+  EXPECT_EQ(w.Run(w.store.images.ReadBuildRequest(kImage)).value().mzxid, first.mzxid)
+      << "it is still the same";
   w.Erase(path);
-  w.Run(w.store.RequestBuild(kImage));
-  w.Run(w.store.RemoveBuildRequest(kImage, first));
-  Revision second = w.Run(w.store.ReadBuildRequest(kImage)).value();
+  w.Run(w.store.images.RequestBuild(kImage));
+  w.Run(w.store.images.RemoveBuildRequest(kImage, first));
+  Revision second = w.Run(w.store.images.ReadBuildRequest(kImage)).value();
   w.Put(path, "by another program");
-  w.Run(w.store.RemoveBuildRequest(kImage, second));
-  Revision third = w.Run(w.store.ReadBuildRequest(kImage)).value();
-  w.Run(w.store.RemoveBuildRequest(kImage, third));
-  EXPECT_FALSE(w.Run(w.store.ReadBuildRequest(kImage)));
+  w.Run(w.store.images.RemoveBuildRequest(kImage, second));
+  Revision third = w.Run(w.store.images.ReadBuildRequest(kImage)).value();
+  w.Run(w.store.images.RemoveBuildRequest(kImage, third));
+  EXPECT_FALSE(w.Run(w.store.images.ReadBuildRequest(kImage)));
 }
 
 // coordination.17.34, B-export-import
@@ -189,17 +191,17 @@ TEST_F(StoreImagesTest, WhatIsExportedCanBeImported) {
   StoredBuild build = CreateBuild();
   CreateUpload(build);
   StoredUpload upload = CreateUpload(build);
-  w.Run(w.store.PauseImage(kImage));
-  w.Run(w.store.RequestBuild(kImage));
-  std::map<std::string, std::string> data = w.Run(w.store.ExportImages());
+  w.Run(w.store.images.Pause(kImage));
+  w.Run(w.store.images.RequestBuild(kImage));
+  std::map<std::string, std::string> data = w.Run(store::ExportImages(w.store));
   EXPECT_EQ(data.size(), 4u) << "no request";
   w.Erase("/nodepool/images");
-  w.Run(w.store.ImportImages(data));
-  EXPECT_EQ(w.Run(w.store.ExportImages()), data);
+  w.Run(store::ImportImages(w.store, data));
+  EXPECT_EQ(w.Run(store::ExportImages(w.store)), data);
   EXPECT_EQ(upload.id.upload.value, "0000000002");
   EXPECT_EQ(CreateUpload(build).id.upload.value, "0000000004");
   EXPECT_EQ(VerdictThrown([&] {
-              w.Run(w.store.ImportImages({{"/nodepool/nodes/1", "{}"}}));
+              w.Run(store::ImportImages(w.store, {{"/nodepool/nodes/1", "{}"}}));
             }),
             Verdict::kInvalid);
 }
@@ -214,8 +216,8 @@ TEST_F(StoreImagesTest, NumbersAfterAnImport) {
     for (const std::string& number : numbers) {
       data[build + "/providers/cloud/images/" + number] = R"({"state": "ready"})";
     }
-    w.Run(w.store.ImportImages(data));
-    EXPECT_EQ(w.Run(w.store.ExportImages()), data);
+    w.Run(store::ImportImages(w.store, data));
+    EXPECT_EQ(w.Run(store::ExportImages(w.store)), data);
     StoredUpload next = CreateUpload({{kImage, BuildId(std::string(32, 'a'))}, {}, {}});
     w.Erase("/nodepool/images");
     return next.id.upload.value;
@@ -232,19 +234,20 @@ TEST_F(StoreImagesTest, FaultsAtAnyCall) {
     for (std::size_t n = 0; n < 40; ++n) {
       World world;
       world.faulty.FailNth(n, fault);
-      zk::HeldLock lock = *world.Run(world.store.TryLockImage(kImage));
-      StoredBuild build = world.Run(world.store.CreateBuild(kImage, Building(), lock));
-      world.Run(world.store.UpdateBuild(build, lock, To<ImageBuild>(ImageState::kReady)));
-      world.Run(world.store.Unlock(lock));
-      zk::HeldLock uploads = *world.Run(world.store.TryLockUploads(build.id, kCloud));
-      StoredUpload upload = world.Run(world.store.CreateUpload(build.id, kCloud, Uploading(), uploads));
-      world.Run(world.store.UpdateUpload(upload, uploads, To<ImageUpload>(ImageState::kReady)));
-      world.Run(world.store.Unlock(uploads));
-      EXPECT_EQ(world.Run(world.store.ListBuilds(kImage)).size(), 1u) << n;
-      EXPECT_EQ(world.Run(world.store.ListUploadsOf(build.id, kCloud)).size(), 1u) << n;
-      world.Run(world.store.RemoveUpload(upload.id));
-      EXPECT_TRUE(world.Run(world.store.RemoveBuild(build.id))) << n;
-      EXPECT_TRUE(world.Run(world.store.RemoveImage(kImage))) << n;
+      zk::HeldLock lock = *world.Run(world.store.images.TryLock(kImage));
+      StoredBuild build = world.Run(world.store.images.CreateBuild(kImage, Building(), lock));
+      world.Run(world.store.images.Update(build, lock, To<ImageBuild>(ImageState::kReady)));
+      world.Run(world.store.tree.Unlock(lock));
+      zk::HeldLock uploads = *world.Run(world.store.images.TryLockUploads(build.id, kCloud));
+      StoredUpload upload =
+          world.Run(world.store.images.CreateUpload(build.id, kCloud, Uploading(), uploads));
+      world.Run(world.store.images.Update(upload, uploads, To<ImageUpload>(ImageState::kReady)));
+      world.Run(world.store.tree.Unlock(uploads));
+      EXPECT_EQ(world.Run(world.store.images.ListBuilds(kImage)).size(), 1u) << n;
+      EXPECT_EQ(world.Run(world.store.images.ListUploads(build.id, kCloud)).size(), 1u) << n;
+      world.Run(world.store.images.RemoveUpload(upload.id));
+      EXPECT_TRUE(world.Run(world.store.images.RemoveBuild(build.id))) << n;
+      EXPECT_TRUE(world.Run(world.store.images.Remove(kImage))) << n;
       EXPECT_THAT(world.Children("/nodepool/images"), ElementsAre()) << n;
     }
   }

@@ -11,13 +11,15 @@ constexpr std::string_view kFirstRequest = "200-0000000000";
 class StoreTest : public ::testing::Test {
  protected:
   StoredRequest NewRequest() {
-    RequestId id = w.Run(w.store.CreateRequest("200", Requested("small"), false));
-    return *w.Run(w.store.ReadRequest(id));
+    RequestId id = w.Run(w.store.requests.Create("200", Requested("small"), false));
+    return *w.Run(w.store.requests.Read(id));
   }
   LockedRequest Accepted() {
-    return std::move(*w.Run(w.store.AcceptRequest(NewRequest(), ToState(RequestState::kPending))));
+    return std::move(*w.Run(w.store.requests.Accept(NewRequest(), ToState(RequestState::kPending))));
   }
-  LockedNode NewNode() { return w.Run(w.store.CreateLockedNode(InitNode(), ToState(NodeState::kBuilding))); }
+  LockedNode NewNode() {
+    return w.Run(w.store.nodes.CreateLocked(InitNode(), ToState(NodeState::kBuilding)));
+  }
   // The writes that `call` costs.
   template <class Call>
   std::size_t Writes(Call call) {
@@ -32,34 +34,34 @@ class StoreTest : public ::testing::Test {
 
 // coordination.11.1
 TEST_F(StoreTest, ARequestIsOneSequentialZnode) {
-  RequestId id = w.Run(w.store.CreateRequest("200", Requested("small"), false));
+  RequestId id = w.Run(w.store.requests.Create("200", Requested("small"), false));
   EXPECT_EQ(id.str(), kFirstRequest);
-  EXPECT_EQ(Writes([&] { w.Run(w.store.CreateRequest("900", Requested("small"), true)); }), 1u);
+  EXPECT_EQ(Writes([&] { w.Run(w.store.requests.Create("900", Requested("small"), true)); }), 1u);
   EXPECT_EQ(w.Children("/nodepool/requests"), (std::vector<std::string>{"200-0000000000", "900-0000000001"}));
   EXPECT_NE(w.memory.tree().Exists("/nodepool/requests/900-0000000001")->ephemeral_owner, 0);
-  EXPECT_EQ(w.Run(w.store.ListRequests()).size(), 2u);
-  w.Run(w.store.DeleteRequest(id));
-  w.Run(w.store.DeleteRequest(id));
-  EXPECT_FALSE(w.Run(w.store.ReadRequest(id)));
+  EXPECT_EQ(w.Run(w.store.requests.List()).size(), 2u);
+  w.Run(w.store.requests.Delete(id));
+  w.Run(w.store.requests.Delete(id));
+  EXPECT_FALSE(w.Run(w.store.requests.Read(id)));
 }
 
 TEST_F(StoreTest, AnUnsetEventIdIsFilled) {
   NodeRequest request = Requested("small");
   request.event_id.reset();
-  RequestId id = w.Run(w.store.CreateRequest("200", request, false));
-  EXPECT_EQ(w.Run(w.store.ReadRequest(id))->record.event_id->size(), 32u);
+  RequestId id = w.Run(w.store.requests.Create("200", request, false));
+  EXPECT_EQ(w.Run(w.store.requests.Read(id))->record.event_id->size(), 32u);
 }
 
 TEST_F(StoreTest, AcceptingANewRequestIsOneWrite) {
   StoredRequest seen = NewRequest();
   w.Put("/nodepool/requests-lock", "");
   std::optional<LockedRequest> locked;
-  EXPECT_EQ(Writes([&] { locked = w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))); }),
+  EXPECT_EQ(Writes([&] { locked = w.Run(w.store.requests.Accept(seen, ToState(RequestState::kPending))); }),
             1u);
   ASSERT_TRUE(locked);
   EXPECT_TRUE(locked->is_held());
   EXPECT_EQ(locked->record().state, RequestState::kPending);
-  EXPECT_EQ(w.Run(w.store.ReadRequest(seen.id))->record.state, RequestState::kPending);
+  EXPECT_EQ(w.Run(w.store.requests.Read(seen.id))->record.state, RequestState::kPending);
   EXPECT_EQ(w.Children("/nodepool/requests-lock/200-0000000000").size(), 1u);
   EXPECT_EQ(Writes([&] { w.Run(locked->Unlock()); }), 1u);
   EXPECT_TRUE(w.Children("/nodepool/requests-lock/200-0000000000").empty());
@@ -71,7 +73,7 @@ TEST_F(StoreTest, AcceptingARequestLockedBeforeKeepsItsDirectory) {
   StoredRequest seen = NewRequest();
   std::string directory = "/nodepool/requests-lock/200-0000000000";
   w.Put(directory + "/11111111111111111111111111111111__rlock__0000000000", "");
-  EXPECT_TRUE(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))));
+  EXPECT_TRUE(w.Run(w.store.requests.Accept(seen, ToState(RequestState::kPending))));
 }
 
 TEST_F(StoreTest, ARequestLockedByAnotherIsLeftAlone) {
@@ -80,8 +82,8 @@ TEST_F(StoreTest, ARequestLockedByAnotherIsLeftAlone) {
   w.Put(directory + "/22222222-2222-2222-2222-222222222222__lock__0000000000", "jenkins_1");
   std::string before = w.Picture();
   EXPECT_EQ(Writes([&] {
-              EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))));
-              EXPECT_FALSE(w.Run(w.store.TryLockRequest(seen.id)));
+              EXPECT_FALSE(w.Run(w.store.requests.Accept(seen, ToState(RequestState::kPending))));
+              EXPECT_FALSE(w.Run(w.store.requests.TryLock(seen.id)));
             }),
             1u);  // the refused transaction
   EXPECT_EQ(w.Picture(), before);
@@ -91,10 +93,10 @@ TEST_F(StoreTest, ARequestLockedByAnotherIsLeftAlone) {
 TEST_F(StoreTest, AVanishedRequestLeavesNothingBehind) {
   StoredRequest seen = NewRequest();
   w.Put("/nodepool/requests-lock", "");
-  w.Run(w.store.DeleteRequest(seen.id));
+  w.Run(w.store.requests.Delete(seen.id));
   std::string before = w.Picture();
-  EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))));
-  EXPECT_FALSE(w.Run(w.store.TryLockRequest(seen.id)));
+  EXPECT_FALSE(w.Run(w.store.requests.Accept(seen, ToState(RequestState::kPending))));
+  EXPECT_FALSE(w.Run(w.store.requests.TryLock(seen.id)));
   EXPECT_EQ(w.Picture(), before);
 }
 
@@ -103,8 +105,8 @@ TEST_F(StoreTest, ARequestMayVanishAtAnyPointOfLocking) {
   for (bool has_directory : {false, true}) {
     for (std::size_t point = 0; point < 12; ++point) {
       World world;
-      RequestId id = world.Run(world.store.CreateRequest("200", Requested("small"), false));
-      StoredRequest seen = *world.Run(world.store.ReadRequest(id));
+      RequestId id = world.Run(world.store.requests.Create("200", Requested("small"), false));
+      StoredRequest seen = *world.Run(world.store.requests.Read(id));
       world.Put("/nodepool/requests-lock", "");
       if (has_directory) world.Put("/nodepool/requests-lock/" + id.str(), "");
       std::size_t count = 0;
@@ -113,7 +115,7 @@ TEST_F(StoreTest, ARequestMayVanishAtAnyPointOfLocking) {
         return testing::FaultyZk::Fault::kNone;
       });
       std::optional<LockedRequest> locked =
-          world.Run(world.store.AcceptRequest(seen, ToState(RequestState::kPending)));
+          world.Run(world.store.requests.Accept(seen, ToState(RequestState::kPending)));
       if (locked) world.Run(locked->Unlock());
       if (!locked) {
         EXPECT_TRUE(world.Children("/nodepool/requests-lock/" + id.str()).empty()) << point;
@@ -132,7 +134,7 @@ TEST_F(StoreTest, ARequestThatVanishesWhileItIsAcceptedTakesItsLockDirectoryAlon
       w.Erase("/nodepool/requests/" + seen.id.str());
     return testing::FaultyZk::Fault::kNone;
   });
-  EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending))));
+  EXPECT_FALSE(w.Run(w.store.requests.Accept(seen, ToState(RequestState::kPending))));
   EXPECT_FALSE(w.Exists("/nodepool/requests/" + seen.id.str()));
   EXPECT_FALSE(w.Exists(directory));
 }
@@ -144,10 +146,10 @@ TEST_F(StoreTest, AcceptingDecidesAgainOnTheNewestVersion) {
   revised.relative_priority = 7;
   revised.foreign.Add("x", 1);
   w.Put("/nodepool/requests/200-0000000000", ToJson(revised));
-  std::optional<LockedRequest> locked = w.Run(w.store.AcceptRequest(seen, ToState(RequestState::kPending)));
+  std::optional<LockedRequest> locked = w.Run(w.store.requests.Accept(seen, ToState(RequestState::kPending)));
   ASSERT_TRUE(locked);
   EXPECT_EQ(locked->record().relative_priority, 7);
-  EXPECT_EQ(w.Run(w.store.ReadRequest(seen.id))->record.foreign, revised.foreign);  // D-04
+  EXPECT_EQ(w.Run(w.store.requests.Read(seen.id))->record.foreign, revised.foreign);  // D-04
 }
 
 TEST_F(StoreTest, AcceptingMaySkipTheNewestVersion) {
@@ -161,9 +163,9 @@ TEST_F(StoreTest, AcceptingMaySkipTheNewestVersion) {
     request.state = RequestState::kPending;
     return Change::kWrite;
   };
-  EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, only_requested)));
+  EXPECT_FALSE(w.Run(w.store.requests.Accept(seen, only_requested)));
   w.Put("/nodepool/requests-lock/200-0000000000", "");
-  EXPECT_FALSE(w.Run(w.store.AcceptRequest(seen, only_requested)));
+  EXPECT_FALSE(w.Run(w.store.requests.Accept(seen, only_requested)));
   EXPECT_TRUE(w.Children("/nodepool/requests-lock/200-0000000000").empty());
 }
 
@@ -181,7 +183,7 @@ TEST_F(StoreTest, OfTwoStoresOneGetsTheRequest) {
   struct Contest {
     static Task<> Enter(Store& store, StoredRequest seen, std::function<Change(NodeRequest&)> change,
                         std::optional<LockedRequest>& result) {
-      result = co_await store.AcceptRequest(std::move(seen), std::move(change));
+      result = co_await store.requests.Accept(std::move(seen), std::move(change));
     }
   };
   group.Spawn("one", Contest::Enter(w.store, seen, only_requested, results[0]));
@@ -197,7 +199,7 @@ TEST_F(StoreTest, ACancelledAcceptanceLeavesNoContender) {
   struct Accepting {
     static Task<> Run(Store& store, StoredRequest seen, bool& is_accepted) {
       std::function<Change(NodeRequest&)> to_pending = ToState(RequestState::kPending);
-      std::optional<LockedRequest> locked = co_await store.AcceptRequest(std::move(seen), to_pending);
+      std::optional<LockedRequest> locked = co_await store.requests.Accept(std::move(seen), to_pending);
       is_accepted = locked.has_value();
     }
   };
@@ -206,8 +208,8 @@ TEST_F(StoreTest, ACancelledAcceptanceLeavesNoContender) {
       World world;
       world.Put("/nodepool/requests-lock", "");
       if (has_directory) world.Put("/nodepool/requests-lock/200-0000000000", "");
-      RequestId id = world.Run(world.store.CreateRequest("200", Requested("small"), false));
-      StoredRequest seen = *world.Run(world.store.ReadRequest(id));
+      RequestId id = world.Run(world.store.requests.Create("200", Requested("small"), false));
+      StoredRequest seen = *world.Run(world.store.requests.Read(id));
       world.memory.SetLatency(std::chrono::milliseconds(4));
       bool is_accepted = false;
       TaskGroup group(world.time.loop(), log::Logger("test"));
@@ -225,10 +227,10 @@ TEST_F(StoreTest, ACancelledAcceptanceLeavesNoContender) {
 // D-06
 TEST_F(StoreTest, ATaskThatIsToldToStopRemovesTheLockDirectoryOfAVanishedRequest) {
   struct Locking {
-    static Task<> Run(Store& store, RequestId id) { co_await store.TryLockRequest(id); }
+    static Task<> Run(Store& store, RequestId id) { co_await store.requests.TryLock(id); }
   };
   std::string directory = "/nodepool/requests-lock/200-0000000000";
-  RequestId id = w.Run(w.store.CreateRequest("200", Requested("small"), false));
+  RequestId id = w.Run(w.store.requests.Create("200", Requested("small"), false));
   w.memory.SetLatency(std::chrono::milliseconds(4));
   TaskGroup group(w.time.loop(), log::Logger("test"));
   TaskGroup::TaskId task = group.Spawn("lock", Locking::Run(w.store, id));
@@ -249,7 +251,7 @@ TEST_F(StoreTest, ATaskThatIsToldToStopRemovesTheLockDirectoryOfAVanishedRequest
 TEST_F(StoreTest, ATaskThatIsToldToStopWhileItLocksANodeLeavesNoContender) {
   struct Locking {
     static Task<> Run(Store& store, NodeId id, bool& is_locked) {
-      std::optional<LockedNode> locked = co_await store.TryLockNode(id);
+      std::optional<LockedNode> locked = co_await store.nodes.TryLock(id);
       is_locked = locked.has_value();
     }
   };
@@ -257,7 +259,7 @@ TEST_F(StoreTest, ATaskThatIsToldToStopWhileItLocksANodeLeavesNoContender) {
   for (int steps = 0; !is_over; ++steps) {
     ASSERT_LT(steps, 1000);
     World world;
-    NodeId id = world.Run(world.store.CreateNode(InitNode()));
+    NodeId id = world.Run(world.store.nodes.Create(InitNode()));
     bool is_locked = false;
     TaskGroup group(world.time.loop(), log::Logger("test"));
     group.Spawn("lock", Locking::Run(world.store, id, is_locked));
@@ -265,7 +267,7 @@ TEST_F(StoreTest, ATaskThatIsToldToStopWhileItLocksANodeLeavesNoContender) {
     for (int i = 0; i < steps && group.size() > 0; ++i) world.time.loop().context().poll_one();
     is_over = group.size() == 0;
     world.Run(group.Stop());
-    EXPECT_EQ(world.Run(world.store.NodeContenders(id)).size(), is_locked ? 1u : 0u) << steps;
+    EXPECT_EQ(world.Run(world.store.nodes.Contenders(id)).size(), is_locked ? 1u : 0u) << steps;
   }
 }
 
@@ -277,19 +279,19 @@ TEST_F(StoreTest, CreatingALockedNodeIsTwoWrites) {
   EXPECT_EQ(node->record().state, NodeState::kBuilding);
   EXPECT_TRUE(node->record().created_time);
   EXPECT_EQ(w.Children(NodePath(*node) + "/lock").size(), 1u);
-  EXPECT_EQ(w.Run(w.store.ReadNode(node->id()))->record.state, NodeState::kBuilding);
-  EXPECT_EQ(w.Run(w.store.ListNodes()).size(), 2u);
-  EXPECT_FALSE(w.Run(w.store.TryLockNode(node->id())));
+  EXPECT_EQ(w.Run(w.store.nodes.Read(node->id()))->record.state, NodeState::kBuilding);
+  EXPECT_EQ(w.Run(w.store.nodes.List()).size(), 2u);
+  EXPECT_FALSE(w.Run(w.store.nodes.TryLock(node->id())));
 }
 
 TEST_F(StoreTest, ANodeIsCreatedWhenItsFirstStateBeganUnlessItSaysOtherwise) {
   Node node = InitNode();
   node.SetState(NodeState::kInit, WallTime(std::chrono::seconds(1'700'000'000)));
-  NodeId fresh = w.Run(w.store.CreateNode(node));
-  EXPECT_EQ(w.Run(w.store.ReadNode(fresh))->record.created_time, node.state_time);
+  NodeId fresh = w.Run(w.store.nodes.Create(node));
+  EXPECT_EQ(w.Run(w.store.nodes.Read(fresh))->record.created_time, node.state_time);
   node.created_time = node.state_time - std::chrono::hours(1);
-  NodeId older = w.Run(w.store.CreateNode(node));
-  EXPECT_EQ(w.Run(w.store.ReadNode(older))->record.created_time, node.created_time);
+  NodeId older = w.Run(w.store.nodes.Create(node));
+  EXPECT_EQ(w.Run(w.store.nodes.Read(older))->record.created_time, node.created_time);
 }
 
 TEST_F(StoreTest, UpdatingANodeIsOneWriteAndKeepsUnknownKeys) {
@@ -298,7 +300,7 @@ TEST_F(StoreTest, UpdatingANodeIsOneWriteAndKeepsUnknownKeys) {
   foreign.foreign.Add("build_id", 4);
   w.Put(NodePath(node), ToJson(foreign));  // as the Jenkins plugin does without a lock (D-05)
   EXPECT_TRUE(w.Run(node.Update(ToState(NodeState::kReady))));
-  EXPECT_EQ(w.Run(w.store.ReadNode(node.id()))->record.foreign, foreign.foreign);
+  EXPECT_EQ(w.Run(w.store.nodes.Read(node.id()))->record.foreign, foreign.foreign);
   EXPECT_EQ(Writes([&] { w.Run(node.Update(ToState(NodeState::kUsed))); }), 1u);
   auto skip = [](Node&) { return Change::kSkip; };
   EXPECT_EQ(Writes([&] { EXPECT_FALSE(w.Run(node.Update(skip))); }), 0u);
@@ -314,7 +316,7 @@ TEST_F(StoreTest, AWriteThatTheServerRefusesIsNotRepeated) {
     return Change::kWrite;
   };
   EXPECT_EQ(Writes([&] { w.time.Run(node.Update(grow), std::chrono::seconds(1)); }), 1u);
-  EXPECT_EQ(w.Run(w.store.ReadNode(node.id()))->record.comment, std::nullopt);
+  EXPECT_EQ(w.Run(w.store.nodes.Read(node.id()))->record.comment, std::nullopt);
 }
 
 // coordination.17.8: nodes are unlocked before the request is written, the request last.
@@ -339,7 +341,7 @@ TEST_F(StoreTest, FulfillingIsOneWriteInTheRightOrder) {
 TEST_F(StoreTest, FulfillingAVanishedRequestDoesNothing) {
   LockedRequest request = Accepted();
   LockedNode node = NewNode();
-  w.Run(w.store.DeleteRequest(request.id()));
+  w.Run(w.store.requests.Delete(request.id()));
   std::string before = w.Picture();
   std::vector<LockedNode*> nodes{&node};
   EXPECT_FALSE(w.Run(request.Fulfil(nodes, ToState(RequestState::kFulfilled))));
@@ -363,16 +365,16 @@ TEST_F(StoreTest, RequestLocksAreRemovedWithTheirRequest) {
   LockedRequest request = Accepted();
   EXPECT_TRUE(w.Run(request.UpdateAndUnlock(ToState(RequestState::kRequested))));
   std::string directory = "/nodepool/requests-lock/200-0000000000";
-  w.Run(w.store.RemoveRequestLock(request.id()));
+  w.Run(w.store.requests.RemoveLock(request.id()));
   EXPECT_TRUE(w.Exists(directory));
-  w.Run(w.store.DeleteRequest(request.id()));
+  w.Run(w.store.requests.Delete(request.id()));
   w.Put(directory + "/x__lock__0000000009", "");
-  w.Run(w.store.RemoveRequestLock(request.id()));
+  w.Run(w.store.requests.RemoveLock(request.id()));
   EXPECT_TRUE(w.Exists(directory));
   w.Erase(directory + "/x__lock__0000000009");
-  w.Run(w.store.RemoveRequestLock(request.id()));
+  w.Run(w.store.requests.RemoveLock(request.id()));
   EXPECT_FALSE(w.Exists(directory));
-  w.Run(w.store.RemoveRequestLock(request.id()));
+  w.Run(w.store.requests.RemoveLock(request.id()));
 }
 
 // D-07 and coordination.6.5: neither locking nor looking resurrects a node.
@@ -380,12 +382,12 @@ TEST_F(StoreTest, AVanishedNodeLeavesNothingBehind) {
   LockedNode node = NewNode();
   w.Erase(NodePath(node));
   std::string before = w.Picture();
-  EXPECT_FALSE(w.Run(w.store.TryLockNode(node.id())));
+  EXPECT_FALSE(w.Run(w.store.nodes.TryLock(node.id())));
   SteadyTime deadline = w.time.loop().SteadyNow() + std::chrono::seconds(5);
-  EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.LockNode(node.id(), deadline)); }), Verdict::kNotFound);
-  EXPECT_TRUE(w.Run(w.store.NodeContenders(node.id())).empty());
-  EXPECT_FALSE(w.Run(w.store.ReadNode(node.id())));
-  EXPECT_FALSE(w.Run(w.store.UpdateUnlockedNode(node.id(), ToState(NodeState::kUsed))));
+  EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.nodes.Lock(node.id(), deadline)); }), Verdict::kNotFound);
+  EXPECT_TRUE(w.Run(w.store.nodes.Contenders(node.id())).empty());
+  EXPECT_FALSE(w.Run(w.store.nodes.Read(node.id())));
+  EXPECT_FALSE(w.Run(w.store.nodes.UpdateUnlocked(node.id(), ToState(NodeState::kUsed))));
   EXPECT_EQ(VerdictThrown([&] { w.Run(node.Update(ToState(NodeState::kReady))); }), Verdict::kNotFound);
   EXPECT_EQ(w.Picture(), before);
 }
@@ -395,11 +397,11 @@ TEST_F(StoreTest, WaitingForANodeEndsAtTheDeadline) {
   LockedNode node = NewNode();
   std::string before = w.Picture();
   SteadyTime deadline = w.time.loop().SteadyNow() + std::chrono::seconds(5);
-  EXPECT_FALSE(w.Run(w.store.LockNode(node.id(), deadline)));
+  EXPECT_FALSE(w.Run(w.store.nodes.Lock(node.id(), deadline)));
   EXPECT_EQ(w.Picture(), before);
-  EXPECT_EQ(w.Run(w.store.NodeContenders(node.id())).size(), 1u);
+  EXPECT_EQ(w.Run(w.store.nodes.Contenders(node.id())).size(), 1u);
   w.Run(node.Unlock());
-  std::optional<LockedNode> again = w.Run(w.store.LockNode(node.id(), deadline, "np01-17"));
+  std::optional<LockedNode> again = w.Run(w.store.nodes.Lock(node.id(), deadline, "np01-17"));
   ASSERT_TRUE(again);
   std::string contender = w.Children(NodePath(node) + "/lock").at(0);
   EXPECT_EQ(w.Data(NodePath(node) + "/lock/" + contender), "np01-17");
@@ -410,17 +412,17 @@ TEST_F(StoreTest, AMalformedNodeIsAnErrorAndUnlocked) {
   for (std::string data : {"", "{", "\xff", "[]", "{\"state\": \"bogus\"}", "{\"type\": 7}"}) {
     w.Put("/nodepool/nodes/0000000005", data);
     NodeId id("0000000005");
-    EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.TryLockNode(id)); }), Verdict::kInvalid) << data;
-    EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.ReadNode(id)); }), Verdict::kInvalid) << data;
-    EXPECT_TRUE(w.Run(w.store.NodeContenders(id)).empty()) << data;
+    EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.nodes.TryLock(id)); }), Verdict::kInvalid) << data;
+    EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.nodes.Read(id)); }), Verdict::kInvalid) << data;
+    EXPECT_TRUE(w.Run(w.store.nodes.Contenders(id)).empty()) << data;
   }
 }
 
 TEST_F(StoreTest, UpdatingWithoutALockFollowsOtherWriters) {
-  NodeId id = w.Run(w.store.CreateNode(InitNode()));
-  EXPECT_EQ(Writes([&] { EXPECT_TRUE(w.Run(w.store.UpdateUnlockedNode(id, ToState(NodeState::kReady)))); }),
+  NodeId id = w.Run(w.store.nodes.Create(InitNode()));
+  EXPECT_EQ(Writes([&] { EXPECT_TRUE(w.Run(w.store.nodes.UpdateUnlocked(id, ToState(NodeState::kReady)))); }),
             1u);
-  EXPECT_EQ(w.Run(w.store.ReadNode(id))->record.state, NodeState::kReady);
+  EXPECT_EQ(w.Run(w.store.nodes.Read(id))->record.state, NodeState::kReady);
 }
 
 // D-05: once the session is over nothing is written under its locks.
@@ -456,51 +458,51 @@ TEST_F(StoreTest, AForcedUnlockIsNoticedByTheNextWrite) {
 }
 
 TEST_F(StoreTest, NamedLocksExclude) {
-  std::optional<zk::HeldLock> lock = w.Run(w.store.TryLockNamed("static/p/host:22"));
+  std::optional<zk::HeldLock> lock = w.Run(w.store.tree.TryLockNamed("static/p/host:22"));
   ASSERT_TRUE(lock);
-  EXPECT_FALSE(w.Run(w.store.TryLockNamed("static/p/host:22")));
-  EXPECT_TRUE(w.Run(w.store.TryLockNamed("static/p/host:23")));
+  EXPECT_FALSE(w.Run(w.store.tree.TryLockNamed("static/p/host:22")));
+  EXPECT_TRUE(w.Run(w.store.tree.TryLockNamed("static/p/host:23")));
   EXPECT_TRUE(w.Exists("/nodepool/locks/static%2Fp%2Fhost:22"));
-  w.Run(w.store.Unlock(*lock));
-  EXPECT_TRUE(w.Run(w.store.TryLockNamed("static/p/host:22")));
+  w.Run(w.store.tree.Unlock(*lock));
+  EXPECT_TRUE(w.Run(w.store.tree.TryLockNamed("static/p/host:22")));
 }
 
 TEST(StoreOwnershipTest, AClaimedNodeIsItsOwnersUntilItIsReleased) {
   World w;
-  NodeId node = w.Run(w.store.CreateNode(InitNode()));
-  RequestId request = w.Run(w.store.CreateRequest("100", Requested("small"), true));
-  EXPECT_EQ(w.Run(w.store.NodeOwner(node)), std::nullopt);
-  EXPECT_TRUE(w.Run(w.store.ClaimNode(node, "me", ToState(NodeState::kInUse), request)));
-  EXPECT_EQ(w.Run(w.store.NodeOwner(node)), "me");
-  EXPECT_EQ(w.Run(w.store.ReadNode(node))->record.state, NodeState::kInUse);
-  EXPECT_EQ(w.Run(w.store.ReadRequest(request)), std::nullopt);
-  EXPECT_FALSE(w.Run(w.store.TryLockNode(node)));
-  EXPECT_FALSE(w.Run(w.store.ReleaseNode(node, "you", ToState(NodeState::kUsed))));
-  EXPECT_TRUE(w.Run(w.store.ReleaseNode(node, "me", ToState(NodeState::kUsed))));
-  EXPECT_EQ(w.Run(w.store.ReadNode(node))->record.state, NodeState::kUsed);
-  EXPECT_TRUE(w.Run(w.store.TryLockNode(node)));
+  NodeId node = w.Run(w.store.nodes.Create(InitNode()));
+  RequestId request = w.Run(w.store.requests.Create("100", Requested("small"), true));
+  EXPECT_EQ(w.Run(w.store.nodes.Owner(node)), std::nullopt);
+  EXPECT_TRUE(w.Run(w.store.nodes.Claim(node, "me", ToState(NodeState::kInUse), request)));
+  EXPECT_EQ(w.Run(w.store.nodes.Owner(node)), "me");
+  EXPECT_EQ(w.Run(w.store.nodes.Read(node))->record.state, NodeState::kInUse);
+  EXPECT_EQ(w.Run(w.store.requests.Read(request)), std::nullopt);
+  EXPECT_FALSE(w.Run(w.store.nodes.TryLock(node)));
+  EXPECT_FALSE(w.Run(w.store.nodes.Release(node, "you", ToState(NodeState::kUsed))));
+  EXPECT_TRUE(w.Run(w.store.nodes.Release(node, "me", ToState(NodeState::kUsed))));
+  EXPECT_EQ(w.Run(w.store.nodes.Read(node))->record.state, NodeState::kUsed);
+  EXPECT_TRUE(w.Run(w.store.nodes.TryLock(node)));
 }
 
 TEST(StoreOwnershipTest, ANodeThatIsNotToBeChangedIsNotReleased) {
   World w;
-  NodeId node = w.Run(w.store.CreateNode(InitNode()));
-  RequestId request = w.Run(w.store.CreateRequest("100", Requested("small"), true));
-  EXPECT_TRUE(w.Run(w.store.ClaimNode(node, "me", ToState(NodeState::kInUse), request)));
-  EXPECT_FALSE(w.Run(w.store.ReleaseNode(node, "me", [](Node&) { return Change::kSkip; })));
-  EXPECT_EQ(w.Run(w.store.NodeOwner(node)), "me");
+  NodeId node = w.Run(w.store.nodes.Create(InitNode()));
+  RequestId request = w.Run(w.store.requests.Create("100", Requested("small"), true));
+  EXPECT_TRUE(w.Run(w.store.nodes.Claim(node, "me", ToState(NodeState::kInUse), request)));
+  EXPECT_FALSE(w.Run(w.store.nodes.Release(node, "me", [](Node&) { return Change::kSkip; })));
+  EXPECT_EQ(w.Run(w.store.nodes.Owner(node)), "me");
 }
 
 TEST(StoreOwnershipTest, ANodeThatIsLockedOrWhoseRequestIsGoneCannotBeClaimed) {
   World w;
-  NodeId node = w.Run(w.store.CreateNode(InitNode()));
-  RequestId request = w.Run(w.store.CreateRequest("100", Requested("small"), true));
-  auto locked = w.Run(w.store.TryLockNode(node));
-  EXPECT_FALSE(w.Run(w.store.ClaimNode(node, "me", ToState(NodeState::kInUse), request)));
+  NodeId node = w.Run(w.store.nodes.Create(InitNode()));
+  RequestId request = w.Run(w.store.requests.Create("100", Requested("small"), true));
+  auto locked = w.Run(w.store.nodes.TryLock(node));
+  EXPECT_FALSE(w.Run(w.store.nodes.Claim(node, "me", ToState(NodeState::kInUse), request)));
   w.Run(locked->Unlock());
-  w.Run(w.store.DeleteRequest(request));
-  EXPECT_FALSE(w.Run(w.store.ClaimNode(node, "me", ToState(NodeState::kInUse), request)));
-  EXPECT_EQ(w.Run(w.store.NodeOwner(node)), std::nullopt);
-  EXPECT_FALSE(w.Run(w.store.ClaimNode(NodeId("0000009999"), "me", ToState(NodeState::kInUse), request)));
+  w.Run(w.store.requests.Delete(request));
+  EXPECT_FALSE(w.Run(w.store.nodes.Claim(node, "me", ToState(NodeState::kInUse), request)));
+  EXPECT_EQ(w.Run(w.store.nodes.Owner(node)), std::nullopt);
+  EXPECT_FALSE(w.Run(w.store.nodes.Claim(NodeId("0000009999"), "me", ToState(NodeState::kInUse), request)));
 }
 
 }  // namespace

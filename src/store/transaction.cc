@@ -16,7 +16,7 @@ std::string PathOf(const zk::Op& op) {
 template <class Stored>
 void Transaction<Stored>::TakeLock() {
   lock_use_ = LockUse::kTake;
-  prefix_ = zk::ContenderPrefix(random_);
+  prefix_ = zk::ContenderPrefix(tree_.random());
 }
 
 template <class Stored>
@@ -32,84 +32,74 @@ void Transaction<Stored>::GiveLock(zk::HeldLock lock) {
 }
 
 template <class Stored>
-Task<typename Transaction<Stored>::Outcome> Transaction<Stored>::Run() {
-  Outcome outcome = Outcome::kGone;
-  std::exception_ptr fault;
-  try {
-    outcome = co_await Repeat<Outcome>(loop_, random_, [this] { return Attempt(); });
-  } catch (...) {
-    fault = std::current_exception();
-  }
-  bool may_be_left = lock_use_ == LockUse::kTake && (is_uncertain_ || taken_);
-  if (may_be_left && (fault || outcome != Outcome::kDone)) {
-    auto withdraw = [this] { return Withdraw(); };
-    co_await StayAwake();
-    co_await Shielded(RepeatQuietly(loop_, random_, withdraw));
-  }
-  if (fault) std::rethrow_exception(fault);
-  co_return outcome;
+Task<typename Transaction<Stored>::Result> Transaction<Stored>::Run() {
+  Task<Result> write = tree_.Repeat<Result>([this] { return AttemptOnce(); });
+  if (lock_use_ != LockUse::kTake) return write;
+  return WithCleanup(std::move(write), [this] { return WithdrawUnlessDone(); });
 }
 
 template <class Stored>
-Task<typename Transaction<Stored>::Outcome> Transaction<Stored>::Attempt() {
+Task<typename Transaction<Stored>::Result> Transaction<Stored>::AttemptOnce() {
   for (;;) {
     RequireHeld();
     if (is_uncertain_) {
-      std::optional<Outcome> known = co_await FindOut();
+      std::optional<Result> known = co_await FindOut();
+      is_done_ = known == Result::kDone;
       if (known) co_return *known;
       is_uncertain_ = false;
     }
     if (is_stale_) {
       bool exists = co_await Reread();
-      if (!exists) co_return Outcome::kGone;
+      if (!exists) co_return Result::kGone;
     }
     next_ = stored_.record;
-    if (change_(next_) == Change::kSkip) co_return Outcome::kSkipped;
+    if (change_(next_) == Change::kSkip) co_return Result::kSkipped;
     RequireHeld();
     std::vector<zk::Op> ops = Operations();
     std::vector<std::string> op_paths;
     for (const zk::Op& op : ops) op_paths.push_back(PathOf(op));
     is_uncertain_ = true;
-    zk::MultiResult result = co_await client_.Multi(std::move(ops));
+    zk::MultiResult answer = co_await client_.Multi(std::move(ops));
     is_uncertain_ = false;
-    if (result.ok()) {
+    if (answer.ok()) {
       stored_.record = std::move(next_);
-      stored_.revision = RevisionOf(result.results[record_op_].stat);
-      if (lock_use_ == LockUse::kTake) taken_ = zk::HeldLock{result.results[1].path, client_.session()};
-      co_return Outcome::kDone;
+      stored_.revision = RevisionOf(answer.results[record_op_].stat);
+      if (lock_use_ == LockUse::kTake) taken_ = zk::HeldLock{answer.results[1].path, client_.session()};
+      is_done_ = true;
+      co_return Result::kDone;
     }
-    std::size_t failed = static_cast<std::size_t>(result.failed);
-    if (failed == record_op_ && result.code() == zk::Code::kBadVersion) {
+    std::size_t failed = static_cast<std::size_t>(answer.failed);
+    if (failed == record_op_ && answer.code() == zk::Code::kBadVersion) {
       is_stale_ = true;
       continue;
     }
-    if (failed == record_op_ && result.code() == zk::Code::kNoNode) co_return Outcome::kGone;
+    if (failed == record_op_ && answer.code() == zk::Code::kNoNode) co_return Result::kGone;
     failed_path_ = op_paths[failed];
-    failed_code_ = result.code();
+    failed_code_ = answer.code();
     if (failed_path_ == lock_.path) {
       throw Error(Verdict::kLostSession,
                   fmt::format("{} {}: the lock is gone", RecordKind<Stored>::kName, stored_.id));
     }
-    co_return Outcome::kRefused;
+    co_return Result::kRefused;
   }
 }
 
 // Whether the transaction whose answer was lost was carried out; nullopt: it was
 // not, and `stored` is fresh.
 template <class Stored>
-Task<std::optional<typename Transaction<Stored>::Outcome>> Transaction<Stored>::FindOut() {
+Task<std::optional<typename Transaction<Stored>::Result>> Transaction<Stored>::FindOut() {
   co_await client_.Sync(RecordKind<Stored>::Path(stored_.id));
   bool is_done = co_await LockShowsSuccess();
   if (is_done) stored_.record = next_;
   zk::Result<zk::NodeData> read = co_await client_.Get(RecordKind<Stored>::Path(stored_.id));
   RequireHeld();
   // A given-up lock tells that all was done, whatever became of the record since.
-  if (is_done && lock_use_ == LockUse::kGive) co_return Outcome::kDone;
-  if (!read) co_return Outcome::kGone;
+  if (is_done && lock_use_ == LockUse::kGive) co_return Result::kDone;
+  if (!read) co_return Result::kGone;
   bool is_ours = read->data == data_;
-  stored_ = Decode<Stored>(stored_.id, *read, loop_.Now());
+  stored_ = Decode<Stored>(stored_.id, *read, tree_.Now());
   if (is_done || (is_ours && lock_use_ != LockUse::kGive && lock_use_ != LockUse::kTake))
-    co_return Outcome::kDone;
+    co_return Result::kDone;
   co_return std::nullopt;
 }
 
@@ -129,19 +119,27 @@ Task<bool> Transaction<Stored>::LockShowsSuccess() {
   co_return true;
 }
 
+// Failures, of which the loss of the session is the usual one, are left to the session's end.
 template <class Stored>
-Task<bool> Transaction<Stored>::Withdraw() {
+Task<> Transaction<Stored>::WithdrawUnlessDone() {
+  if (is_done_ || !(is_uncertain_ || taken_)) co_return;
+  auto withdraw = [this] { return Withdraw(); };
+  Outcome<> withdrawn = co_await Attempt(tree_.Repeat<void>(withdraw));
+  if (!withdrawn) log::Logger("nodepool.zk.ZooKeeper").Debug("Cleaning up: {}", withdrawn.error().message());
+}
+
+template <class Stored>
+Task<> Transaction<Stored>::Withdraw() {
   co_await client_.Sync(LockDirectory());
   bool is_there = co_await LockShowsSuccess();
   if (is_there) co_await client_.Delete(taken_->path);
-  co_return true;
 }
 
 template <class Stored>
 Task<bool> Transaction<Stored>::Reread() {
   zk::Result<zk::NodeData> read = co_await client_.Get(RecordKind<Stored>::Path(stored_.id));
   if (!read) co_return false;
-  stored_ = Decode<Stored>(stored_.id, *read, loop_.Now());
+  stored_ = Decode<Stored>(stored_.id, *read, tree_.Now());
   is_stale_ = false;
   co_return true;
 }
@@ -165,17 +163,37 @@ std::vector<zk::Op> Transaction<Stored>::Operations() {
 template <class Stored>
 void Transaction<Stored>::RequireHeld() const {
   if (lock_use_ != LockUse::kKeep && lock_use_ != LockUse::kGive) return;
-  if (client_.session() == lock_.session && client_.state() != zk::SessionState::kLost &&
-      client_.state() != zk::SessionState::kClosed) {
-    return;
-  }
+  if (tree_.IsHeld(lock_)) return;
   throw Error(Verdict::kLostSession, fmt::format("{} {}: the session in which it was locked is over",
                                                  RecordKind<Stored>::kName, stored_.id));
+}
+
+template <class Stored>
+Task<bool> UpdateRecord(Tree& tree, Stored& stored, std::optional<zk::HeldLock> lock,
+                        std::function<Change(typename RecordKind<Stored>::Record&)> change) {
+  using Update = Transaction<Stored>;
+  Update update(tree, stored, std::move(change));
+  if (lock) update.KeepLock(std::move(*lock));
+  typename Update::Result result = co_await update.Run();
+  if (result == Update::Result::kGone) {
+    throw Error(Verdict::kNotFound,
+                fmt::format("{} {} does not exist any more", RecordKind<Stored>::kName, stored.id));
+  }
+  co_return result == Update::Result::kDone;
 }
 
 template class Transaction<StoredNode>;
 template class Transaction<StoredRequest>;
 template class Transaction<StoredBuild>;
 template class Transaction<StoredUpload>;
+
+template Task<bool> UpdateRecord(Tree&, StoredNode&, std::optional<zk::HeldLock>,
+                                 std::function<Change(Node&)>);
+template Task<bool> UpdateRecord(Tree&, StoredRequest&, std::optional<zk::HeldLock>,
+                                 std::function<Change(NodeRequest&)>);
+template Task<bool> UpdateRecord(Tree&, StoredBuild&, std::optional<zk::HeldLock>,
+                                 std::function<Change(ImageBuild&)>);
+template Task<bool> UpdateRecord(Tree&, StoredUpload&, std::optional<zk::HeldLock>,
+                                 std::function<Change(ImageUpload&)>);
 
 }  // namespace nodepool::store

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "store/decode.h"
-#include "store/repeat.h"
-#include "store/store.h"
+#include "store/tree.h"
 
 namespace nodepool::store {
 
@@ -21,7 +20,7 @@ template <class Stored>
 class Transaction {
  public:
   using Record = typename RecordKind<Stored>::Record;
-  enum class Outcome {
+  enum class Result {
     kDone,     // `stored` is what was written
     kSkipped,  // `change` did not want to
     kGone,     // the record is not there any more
@@ -29,9 +28,8 @@ class Transaction {
   };
 
   // `stored` holds the record as last read; it follows every re-reading.
-  Transaction(Loop& loop, zk::Client& client, Random& random, Stored& stored,
-              std::function<Change(Record&)> change)
-      : loop_(loop), client_(client), random_(random), stored_(stored), change_(std::move(change)) {}
+  Transaction(Tree& tree, Stored& stored, std::function<Change(Record&)> change)
+      : tree_(tree), client_(tree.client()), stored_(stored), change_(std::move(change)) {}
 
   // One of the three:
   // The lock directory is made, with our contender in it; refused when it exists.
@@ -45,7 +43,7 @@ class Transaction {
   void AlsoUnlock(std::vector<std::string> contenders) { also_unlock_ = std::move(contenders); }
 
   // Leaves no contender behind unless it ends with kDone.
-  Task<Outcome> Run();
+  Task<Result> Run();
 
   // After kDone with TakeLock().
   const zk::HeldLock& taken() const { return *taken_; }
@@ -56,18 +54,18 @@ class Transaction {
  private:
   enum class LockUse { kNone, kTake, kKeep, kGive };
 
-  Task<Outcome> Attempt();
-  Task<std::optional<Outcome>> FindOut();
+  Task<Result> AttemptOnce();
+  Task<std::optional<Result>> FindOut();
   Task<bool> LockShowsSuccess();
-  Task<bool> Withdraw();
+  Task<> WithdrawUnlessDone();
+  Task<> Withdraw();
   Task<bool> Reread();
   std::vector<zk::Op> Operations();
   void RequireHeld() const;
   std::string LockDirectory() const { return RecordKind<Stored>::LockPath(stored_.id); }
 
-  Loop& loop_;
+  Tree& tree_;
   zk::Client& client_;
-  Random& random_;
   Stored& stored_;
   std::function<Change(Record&)> change_;
   LockUse lock_use_ = LockUse::kNone;
@@ -80,8 +78,15 @@ class Transaction {
   Record next_;                // what is being written
   std::string data_;           // the same, as text
   std::size_t record_op_ = 0;  // its place in the transaction
+  bool is_done_ = false;
   bool is_uncertain_ = false;  // an answer was lost
   bool is_stale_ = false;      // somebody wrote after `stored` was read
 };
+
+// Applies `change` to the newest version of the record and writes it, under `lock` or without
+// one. False: `change` skipped. kNotFound: the record is gone.
+template <class Stored>
+Task<bool> UpdateRecord(Tree& tree, Stored& stored, std::optional<zk::HeldLock> lock,
+                        std::function<Change(typename RecordKind<Stored>::Record&)> change);
 
 }  // namespace nodepool::store

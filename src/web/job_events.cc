@@ -3,6 +3,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
 #include "model/job_event.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kTimeout = std::chrono::seconds(10);
 
 std::string JsonOf(const launcher::JobDecision& decision) {
   json::object body{{"is_kept", decision.is_kept},
@@ -29,19 +30,14 @@ Task<Response> Handle(Loop& loop, launcher::Launcher& launcher, Request request)
     co_return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
   Expected<JobEvent> event = ParseJobEvent(request.body);
   if (!event) co_return ErrorResponse(request, 400, event.error().message());
-  SteadyTime deadline = loop.SteadyNow() + kPatience;
-  launcher::JobDecision decision;
-  std::exception_ptr error;
-  try {
-    decision = co_await WithDeadline(loop, deadline, "deciding", launcher.job_events().Decide(*event));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) co_return ErrorResponse(request, 503, MessageOf(error));
+  SteadyTime deadline = loop.SteadyNow() + kTimeout;
+  Task<launcher::JobDecision> decide =
+      WithDeadline(loop, deadline, "deciding", launcher.job_events().Decide(*event));
+  Outcome<launcher::JobDecision> decision = co_await Attempt(std::move(decide));
+  if (!decision) co_return ErrorResponse(request, 503, decision.error().message());
   Response response;
   response.content_type = "application/json";
-  response.body = JsonOf(decision);
+  response.body = JsonOf(*decision);
   co_return response;
 }
 

@@ -13,7 +13,7 @@ class JobEventsSiteTest : public launcher::LauncherTest {
  protected:
   void SetUp() override {
     LauncherTest::SetUp();
-    time_.Run(client_store_->CreateJobRule({"unit", 1, {}}));
+    time_.Run(client_store_->jobs.CreateRule({"unit", 1, {}}));
     running_ = &StartLauncher();
     router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_));
   }

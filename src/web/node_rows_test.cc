@@ -65,7 +65,7 @@ TEST_F(NodeRowsTest, OnlyTheRowOfAChangedNodeIsMadeAgain) {
   EXPECT_NE(Show().find(", d 0s, "), std::string::npos);
   EXPECT_THAT(made_, ElementsAre("d"));
 
-  auto locked = time_.Run(client_store_->TryLockNode(ids_[2]));
+  auto locked = time_.Run(client_store_->nodes.TryLock(ids_[2]));
   ASSERT_TRUE(Await([&] { return nodes_->Find(ids_[2])->is_locked(); }));
   EXPECT_NE(Show().find("c locked "), std::string::npos);
   EXPECT_THAT(made_, ElementsAre("c"));

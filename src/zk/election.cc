@@ -5,7 +5,7 @@
 #include <boost/asio/experimental/parallel_group.hpp>
 
 #include "async/backoff.h"
-#include "async/shield.h"
+#include "async/cleanup.h"
 #include "base/error.h"
 #include "base/logging.h"
 
@@ -16,38 +16,32 @@ namespace asio = boost::asio;
 
 constexpr Duration kReelectionPause = std::chrono::seconds(5);
 
-// Runs `task` until it ends or `stop` is set, which cancels it. Gives the task's
-// error; cancelling the caller cancels the task.
-Task<std::exception_ptr> RunUntil(std::shared_ptr<Event> stop, Task<> task) {
+// Runs `task` until it ends or `stop` is set, which cancels it. Returns how the task
+// ended; cancelling the caller cancels the task.
+Task<Outcome<>> RunUntil(std::shared_ptr<Event> stop, Task<> task) {
   auto executor = co_await asio::this_coro::executor;
   auto outcome = co_await asio::experimental::make_parallel_group(
                      asio::co_spawn(executor, std::move(task), asio::deferred),
                      asio::co_spawn(executor, stop->Wait(), asio::deferred))
                      .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
-  std::exception_ptr error = std::get<1>(outcome);
-  co_return error;
+  auto& error = std::get<1>(outcome);
+  if (!error) co_return Outcome<>();
+  co_return std::unexpected(Failure(error));
 }
 
 }  // namespace
 
 Task<> Election::Run(std::function<Task<>()> lead) {
-  for (;;) {
-    HeldLock lock = co_await Win();
-    bool is_over = co_await Reign(std::move(lock), lead());
-    if (is_over) co_return;
-  }
+  auto reign = [&](HeldLock& lock) { return Reign(lock, lead()); };
+  auto resign = [&](HeldLock& lock) { return locker_.Release(lock); };
+  bool is_over = false;
+  while (!is_over) is_over = co_await Bracket(Win(), reign, resign);
 }
 
 Task<> Election::RunForEver(std::function<Task<>()> lead, std::string what, log::Logger logger) {
   for (;;) {
-    std::exception_ptr error;
-    try {
-      co_await Run(lead);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error) logger.Error("{} failed, another may take over: {}", what, MessageOf(error));
+    Outcome<> led = co_await Attempt(Run(lead));
+    if (!led) logger.Error("{} failed, another may take over: {}", what, led.error().message());
     co_await loop_.SleepFor(kReelectionPause);
   }
 }
@@ -56,20 +50,20 @@ Task<> Election::RunForEver(std::function<Task<>()> lead, std::string what, log:
 Task<HeldLock> Election::Win() {
   Backoff backoff({}, random_);
   for (;;) {
-    std::exception_ptr fault;
-    try {
-      co_await EnsurePath(client_, ParentPath(directory_));
-      std::optional<HeldLock> lock = co_await locker_.Acquire(directory_, SteadyTime::max(), identifier_);
-      if (lock && locker_.IsHeld(*lock)) co_return std::move(*lock);
-    } catch (...) {
-      fault = std::current_exception();
+    Outcome<std::optional<HeldLock>> lock = co_await Attempt(Stand());
+    if (lock && *lock && locker_.IsHeld(**lock)) co_return std::move(**lock);
+    if (!lock) {
+      if (client_.state() == SessionState::kClosed) lock.error().Rethrow();
+      log::Logger("nodepool.zk.election").Debug("Standing for {}: {}", directory_, lock.error().message());
     }
-    bool is_hopeless =
-        client_.state() == SessionState::kClosed || (fault && VerdictOf(fault) == Verdict::kCancelled);
-    if (fault && is_hopeless) std::rethrow_exception(fault);
-    if (fault) log::Logger("nodepool.zk.election").Debug("Standing for {}: {}", directory_, MessageOf(fault));
     co_await loop_.SleepFor(backoff.Next());
   }
+}
+
+Task<std::optional<HeldLock>> Election::Stand() {
+  co_await EnsurePath(client_, ParentPath(directory_));
+  std::optional<HeldLock> lock = co_await locker_.Acquire(directory_, SteadyTime::max(), identifier_);
+  co_return lock;
 }
 
 // Leads. False: the session was lost, and with it the leadership.
@@ -79,16 +73,12 @@ Task<bool> Election::Reign(HeldLock lock, Task<> lead) {
     if (!locker_.IsHeld(lock)) deposed->Set();
   });
   is_leader_ = true;
-  std::exception_ptr error = co_await RunUntil(deposed, std::move(lead));
+  Outcome<> led = co_await RunUntil(deposed, std::move(lead));
   is_leader_ = false;
-  if (deposed->is_set()) {
-    bool was_deposed =
-        !error || VerdictOf(error) == Verdict::kCancelled || VerdictOf(error) == Verdict::kLostSession;
-    if (was_deposed && client_.state() != SessionState::kClosed) co_return false;
+  if (deposed->is_set() && client_.state() != SessionState::kClosed) {
+    if (led || FailedWith(led, Verdict::kCancelled, Verdict::kLostSession)) co_return false;
   }
-  co_await StayAwake();
-  co_await Shielded(locker_.Release(std::move(lock)));
-  if (error) std::rethrow_exception(error);
+  if (!led) led.error().Rethrow();
   co_return true;
 }
 

@@ -41,6 +41,7 @@ class Election {
 
  private:
   Task<HeldLock> Win();
+  Task<std::optional<HeldLock>> Stand();
   Task<bool> Reign(HeldLock lock, Task<> lead);
 
   Loop& loop_;

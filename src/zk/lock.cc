@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "async/backoff.h"
+#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "async/shield.h"
 #include "base/error.h"
 #include "base/logging.h"
 
@@ -32,9 +32,9 @@ class Contender {
   // Repeats Approach() through connection losses.
   Task<std::optional<HeldLock>> Contend(bool may_wait);
 
-  // Removes the contender if one may be there. Tries until it is gone, or its
-  // session is, and does not fail.
-  Task<> Withdraw();
+  // Removes the contender if one may be there and does not hold the lock. Tries until it is
+  // gone, or its session is, and does not fail.
+  Task<> WithdrawUnlessHeld();
 
  private:
   Task<std::optional<HeldLock>> Approach(bool may_wait);
@@ -68,6 +68,7 @@ class Contender {
   std::string prefix_;
   Session session_;           // in which the contender was created
   bool has_entered_ = false;  // a contender of ours may be there
+  bool is_held_ = false;      // and holds the lock
   bool has_seen_directory_ = false;
   bool must_sync_ = false;  // an answer was lost: what it did may not show yet
 };
@@ -75,14 +76,12 @@ class Contender {
 Task<std::optional<HeldLock>> Contender::Contend(bool may_wait) {
   Backoff backoff({}, random_);
   for (;;) {
-    std::exception_ptr fault;
-    try {
-      std::optional<HeldLock> lock = co_await Approach(may_wait);
-      co_return lock;
-    } catch (...) {
-      fault = std::current_exception();
+    Outcome<std::optional<HeldLock>> lock = co_await Attempt(Approach(may_wait));
+    if (lock) {
+      is_held_ = lock->has_value();
+      co_return std::move(*lock);
     }
-    if (VerdictOf(fault) != Verdict::kRetry) std::rethrow_exception(fault);
+    if (!FailedWith(lock, Verdict::kRetry)) lock.error().Rethrow();
     must_sync_ = true;
     co_await loop_.SleepFor(backoff.Next());
     RequireSession();
@@ -151,19 +150,13 @@ Task<> Contender::AwaitChange(std::string predecessor) {
   if (ahead) co_await change->Wait();
 }
 
-Task<> Contender::Withdraw() {
-  co_await IgnoreCancellation();
+Task<> Contender::WithdrawUnlessHeld() {
   Backoff backoff({}, random_);
-  while (has_entered_ && !SessionIsOver()) {
-    std::exception_ptr fault;
-    try {
-      co_await TryToRemove();
-      co_return;
-    } catch (...) {
-      fault = std::current_exception();
-    }
-    if (VerdictOf(fault) == Verdict::kLostSession) co_return;
-    log::Logger("nodepool.zk.lock").Debug("Leaving the line of {}: {}", directory_, MessageOf(fault));
+  while (has_entered_ && !is_held_ && !SessionIsOver()) {
+    Outcome<> removed = co_await Attempt(TryToRemove());
+    if (removed || FailedWith(removed, Verdict::kLostSession)) co_return;
+    log::Logger("nodepool.zk.lock")
+        .Debug("Leaving the line of {}: {}", directory_, removed.error().message());
     co_await loop_.SleepFor(backoff.Next());
   }
 }
@@ -182,34 +175,24 @@ Task<> Contender::TryToRemove() {
 // Awaits `contend`, an attempt of `contender`, and leaves the line unless it gave
 // the lock.
 Task<std::optional<HeldLock>> TakeOrLeave(Contender& contender, Task<std::optional<HeldLock>> contend) {
-  std::exception_ptr fault;
-  try {
-    std::optional<HeldLock> lock = co_await std::move(contend);
-    if (lock) co_return lock;
-  } catch (...) {
-    fault = std::current_exception();
-  }
-  co_await StayAwake();
-  co_await Shielded(contender.Withdraw());
-  if (fault) std::rethrow_exception(fault);
-  co_return std::nullopt;
+  auto leave = [&contender] { return contender.WithdrawUnlessHeld(); };
+  std::optional<HeldLock> lock = co_await WithCleanup(std::move(contend), leave);
+  co_return lock;
+}
+
+Task<> RemoveOnce(Client& client, std::string path) {
+  Result<> deleted = co_await client.Delete(path);
+  if (deleted || deleted.error() == Code::kNoNode) co_return;
+  throw Error(Verdict::kFail, "unlock " + path + ": " + std::string(ToString(deleted.error())));
 }
 
 // Removes the contender of a held lock, as long as it is still this session's.
 Task<> RemoveHeld(Loop& loop, Client& client, Random& random, const Locker& locker, HeldLock lock) {
-  co_await IgnoreCancellation();
   Backoff backoff({}, random);
   while (locker.IsHeld(lock)) {
-    std::exception_ptr fault;
-    try {
-      Result<> deleted = co_await client.Delete(lock.path);
-      if (deleted || deleted.error() == Code::kNoNode) co_return;
-      throw Error(Verdict::kFail, "unlock " + lock.path + ": " + std::string(ToString(deleted.error())));
-    } catch (...) {
-      fault = std::current_exception();
-    }
-    if (VerdictOf(fault) == Verdict::kLostSession) co_return;
-    if (VerdictOf(fault) != Verdict::kRetry) std::rethrow_exception(fault);
+    Outcome<> removed = co_await Attempt(RemoveOnce(client, lock.path));
+    if (removed || FailedWith(removed, Verdict::kLostSession)) co_return;
+    if (!FailedWith(removed, Verdict::kRetry)) removed.error().Rethrow();
     co_await loop.SleepFor(backoff.Next());
   }
 }
@@ -256,7 +239,7 @@ Task<std::optional<HeldLock>> Locker::Acquire(std::string directory, SteadyTime 
 
 Task<> Locker::Release(HeldLock lock) {
   Task<> release = RemoveHeld(loop_, client_, random_, *this, std::move(lock));
-  co_await Shielded(std::move(release));
+  co_await Uninterrupted(std::move(release));
 }
 
 }  // namespace nodepool::zk

@@ -5,11 +5,13 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/progress.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/random.h"
+#include "base/scope_exit.h"
 
 namespace nodepool::zk {
 namespace {
@@ -83,6 +85,7 @@ struct TreeCache::Impl {
   Task<> Run();
   Task<> OneRound();
   Task<> Ask();
+  Task<> AskFor(const std::vector<Job>& asked);
   Task<> CatchUp();
 
   // What happens.
@@ -148,14 +151,8 @@ Task<> TreeCache::Impl::Run() {
   Backoff pauses(Pauses(), random);
   for (;;) {
     co_await connected.Wait();
-    std::exception_ptr fault;
-    try {
-      co_await OneRound();
-    } catch (...) {
-      fault = std::current_exception();
-    }
-    if (fault && VerdictOf(fault) == Verdict::kCancelled) std::rethrow_exception(fault);
-    if (fault) logger.Warning("Watching {} failed, trying again: {}", root, MessageOf(fault));
+    Outcome<> ended = co_await Attempt(OneRound());
+    if (!ended) logger.Warning("Watching {} failed, trying again: {}", root, ended.error().message());
     if (was_synced) pauses.Reset();
     if (connected.is_set()) co_await loop.SleepFor(pauses.Next());
   }
@@ -179,27 +176,25 @@ Task<> TreeCache::Impl::OneRound() {
 }
 
 Task<> TreeCache::Impl::Ask() {
+  ScopeExit done([this] { --askers; });
   while (!jobs.empty()) {
     std::uint64_t asked_in = round;
     std::vector<Job> asked = TakeJobs();
     if (asked.empty()) continue;
-    std::vector<ReadOp> ops;
-    for (const Job& job : asked) ops.push_back(job.op());
-    std::string first = ops.front().path;
-    std::exception_ptr fault;
-    try {
-      std::vector<ReadResult> answers = co_await client.ReadMany(std::move(ops));
-      if (asked_in == round) OnAnswers(asked, std::move(answers));
-    } catch (...) {
-      fault = std::current_exception();
-    }
-    if (!fault) continue;
-    if (VerdictOf(fault) == Verdict::kCancelled) break;
-    if (asked_in != round) continue;
-    logger.Warning("Reading {} failed, starting again: {}", first, MessageOf(fault));
+    Outcome<> answered = co_await Attempt(AskFor(asked));
+    if (answered || asked_in != round) continue;
+    logger.Warning("Reading {} failed, starting again: {}", asked.front().op().path,
+                   answered.error().message());
     EndRound();
   }
-  --askers;
+}
+
+Task<> TreeCache::Impl::AskFor(const std::vector<Job>& asked) {
+  std::uint64_t asked_in = round;
+  std::vector<ReadOp> ops;
+  for (const Job& job : asked) ops.push_back(job.op());
+  std::vector<ReadResult> answers = co_await client.ReadMany(std::move(ops));
+  if (asked_in == round) OnAnswers(asked, std::move(answers));
 }
 
 // As many as go into a message; what a deletion has overtaken needs no reading.

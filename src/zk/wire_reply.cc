@@ -10,10 +10,10 @@ namespace nodepool::zk {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-void Reply::Fail(std::exception_ptr error) {
+void Reply::Fail(Failure failure) {
   if (is_done_) return;
   is_done_ = true;
-  error_ = std::move(error);
+  failure_ = std::move(failure);
   if (Resume resume = TakeResume()) ResumeLater(std::move(resume), {});
 }
 

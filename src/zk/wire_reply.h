@@ -2,13 +2,13 @@
 
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "async/attempt.h"
 #include "async/await_note.h"
 #include "async/task.h"
 #include "zk/jute.h"
@@ -33,7 +33,7 @@ class Reply {
   // `code` is kOk or an ordinary answer (see Result). Throws Error(kFail) when the
   // body is malformed; the reply is then still open. Does nothing when abandoned.
   virtual void Deliver(Code code, JuteReader& body) = 0;
-  void Fail(std::exception_ptr error);
+  void Fail(Failure failure);
 
   protocol::OpCode op() const { return op_; }
   const std::string& path() const { return path_; }
@@ -48,8 +48,8 @@ class Reply {
 
  protected:
   void DoneNow();
-  void RethrowError() const {
-    if (error_) std::rethrow_exception(error_);
+  void RethrowFailure() const {
+    if (failure_) failure_->Rethrow();
   }
 
  private:
@@ -63,7 +63,7 @@ class Reply {
   boost::asio::io_context& context_;
   protocol::OpCode op_;
   std::string path_;
-  std::exception_ptr error_;
+  std::optional<Failure> failure_;
   Resume resume_;
   boost::asio::cancellation_slot slot_;
   bool is_done_ = false;
@@ -77,7 +77,7 @@ class ReplyOf : public Reply {
 
   // The result, or throws the error; requires is_done(). To be called once.
   T TakeResult() {
-    RethrowError();
+    RethrowFailure();
     return std::move(*value_);
   }
 

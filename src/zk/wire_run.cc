@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -34,12 +35,12 @@ void AppendFrame(std::string& out, WriteBody write_body) {
   writer.PatchInt(start, static_cast<std::int32_t>(out.size() - start - sizeof(std::int32_t)));
 }
 
-// Rethrows the end of a handshake, with what it usually means.
-[[noreturn]] void ExplainRefusal(const std::exception_ptr& error, bool has_tls) {
-  if (VerdictOf(error) != Verdict::kRetry) std::rethrow_exception(error);
+// Throws the failure of a handshake, with what it usually means.
+[[noreturn]] void ExplainRefusal(const Failure& failure, bool has_tls) {
+  if (failure.verdict() != Verdict::kRetry) failure.Rethrow();
   throw Error(Verdict::kRetry,
               fmt::format("{} during the handshake ({}it has no quorum, or is behind what was already read)",
-                          MessageOf(error), has_tls ? "" : "its port is for TLS, "));
+                          failure.message(), has_tls ? "" : "its port is for TLS, "));
 }
 
 }  // namespace
@@ -76,16 +77,12 @@ Task<WireSession::Established> WireSession::Connect() {
     std::stable_partition(endpoints.begin(), endpoints.end(), is_other);
     for (const tcp::endpoint& endpoint : endpoints) {
       SteadyTime deadline = loop_.SteadyNow() + AttemptTimeout(endpoints.size());
-      Established established;
-      std::exception_ptr error;
-      try {
-        established = co_await WithDeadline(loop_, deadline, "connecting", Attempt(endpoint));
-      } catch (...) {
-        error = std::current_exception();
-      }
+      Outcome<Established> established =
+          co_await Attempt(WithDeadline(loop_, deadline, "connecting", ShakeHands(endpoint)));
       if (is_closing_) throw Error(Verdict::kCancelled, "closing");
-      if (!error) co_return established;
-      problems.push_back(fmt::format("{}: {}", WireConnection::NameOf(endpoint), MessageOf(error)));
+      if (established) co_return std::move(*established);
+      problems.push_back(
+          fmt::format("{}: {}", WireConnection::NameOf(endpoint), established.error().message()));
     }
     LogTrouble(problems);
     co_await loop_.SleepFor(backoff_.Next());
@@ -99,7 +96,7 @@ Duration WireSession::AttemptTimeout(std::size_t endpoints) const {
   return std::min(options_.connect_timeout, std::max(share, kShortestAttempt));
 }
 
-Task<WireSession::Established> WireSession::Attempt(tcp::endpoint endpoint) {
+Task<WireSession::Established> WireSession::ShakeHands(tcp::endpoint endpoint) {
   Established established;
   auto connection = std::make_shared<WireConnection>(loop_, tls_.get(), endpoint, kMaxAnswer);
   established.connection = connection;
@@ -112,15 +109,9 @@ Task<WireSession::Established> WireSession::Attempt(tcp::endpoint endpoint) {
   request.password = session_id_ == 0 ? std::string(kPasswordSize, '\0') : password_;
   AppendFrame(connection->out(), [&](JuteWriter& out) { protocol::Write(out, request); });
   connection->Flush();
-  std::string frame;
-  std::exception_ptr error;
-  try {
-    frame = co_await connection->ReadFrame();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) ExplainRefusal(error, tls_ != nullptr);
-  JuteReader body(frame);
+  Outcome<std::string> frame = co_await Attempt(connection->ReadFrame());
+  if (!frame) ExplainRefusal(frame.error(), tls_ != nullptr);
+  JuteReader body(*frame);
   established.response = protocol::ReadConnectResponse(body);
   if (established.response.read_only) {
     throw Error(Verdict::kRetry, "the server is read-only, cut off from the others of its ensemble");
@@ -171,7 +162,6 @@ void WireSession::RearmWatches() {
 
 // Ends with the reason why the connection ended.
 Task<std::string> WireSession::Serve(std::shared_ptr<WireConnection> connection) {
-  std::exception_ptr error;
   try {
     while (true) {
       co_await connection->Fill();
@@ -180,10 +170,9 @@ Task<std::string> WireSession::Serve(std::shared_ptr<WireConnection> connection)
         if (connection->is_closed()) break;
       }
     }
-  } catch (...) {
-    error = std::current_exception();
+  } catch (const std::exception& error) {
+    co_return error.what();
   }
-  co_return MessageOf(error);
 }
 
 void WireSession::ConnectionLost(const std::string& why) {

@@ -9,6 +9,7 @@
 
 #include "async/deadline.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "zk/wire_paths.h"
 #include "zk/wire_tls.h"
 
@@ -18,12 +19,6 @@ namespace asio = boost::asio;
 using protocol::OpCode;
 
 namespace {
-
-std::string Upper(std::string_view text) {
-  std::string upper(text);
-  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  return upper;
-}
 
 constexpr std::size_t kMaxWaitingRequests = 100'000;
 constexpr std::size_t kMaxWaitingBytes = 256 * 1024 * 1024;
@@ -236,18 +231,18 @@ void WireSession::Count(OpCode op) {
 }
 
 void WireSession::FailSent(Verdict verdict, const std::string& why) {
-  auto error = std::make_exception_ptr(Error(verdict, why));
+  Failure failure(Error(verdict, why));
   // The entries stay while the server may still answer them.
   for (SentRequest& request : sent_) {
-    if (request.reply) request.reply->Fail(error);
+    if (request.reply) request.reply->Fail(failure);
   }
 }
 
 void WireSession::FailWaiting(Verdict verdict, const std::string& why) {
-  auto error = std::make_exception_ptr(Error(verdict, why));
+  Failure failure(Error(verdict, why));
   auto waiting = std::exchange(waiting_, {});
   waiting_bytes_ = 0;
-  for (WaitingRequest& request : waiting) request.reply->Fail(error);
+  for (WaitingRequest& request : waiting) request.reply->Fail(failure);
 }
 
 void WireSession::FailAll(Verdict verdict, const std::string& why) {
@@ -298,7 +293,7 @@ void WireSession::HandleReply(const protocol::ReplyHeader& header, JuteReader& b
   sent_.pop_front();
   if (!reply) return connection_->Close("the session is closed");
   if (IsOrdinary(header.code)) return DeliverReply(*reply, header.code, body);
-  reply->Fail(std::make_exception_ptr(RefusalOf(header.code, reply->op(), reply->path())));
+  reply->Fail(Failure(RefusalOf(header.code, reply->op(), reply->path())));
   if (header.code == Code::kSessionExpired || header.code == Code::kSessionMoved) {
     throw Error(Verdict::kRetry, fmt::format("{}", ToString(header.code)));
   }
@@ -308,7 +303,7 @@ void WireSession::DeliverReply(Reply& reply, Code code, JuteReader& body) {
   try {
     reply.Deliver(code, body);
   } catch (...) {
-    reply.Fail(std::current_exception());
+    reply.Fail(Failure(std::current_exception()));
     throw;
   }
 }

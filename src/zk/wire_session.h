@@ -53,7 +53,7 @@ class WireSession : public std::enable_shared_from_this<WireSession> {
       encode(out, reply->path());
       EndRequest(frame);
     } catch (...) {
-      reply->Fail(std::current_exception());
+      reply->Fail(Failure(std::current_exception()));
     }
     return TakeReply<T>(ReplyHolder<T>(reply));
   }
@@ -102,7 +102,7 @@ class WireSession : public std::enable_shared_from_this<WireSession> {
   // The task (wire_run.cc).
   Task<> Run();
   Task<Established> Connect();
-  Task<Established> Attempt(boost::asio::ip::tcp::endpoint endpoint);
+  Task<Established> ShakeHands(boost::asio::ip::tcp::endpoint endpoint);
   Task<std::string> Serve(std::shared_ptr<WireConnection> connection);
   void Adopt(Established established);
   void SendAuth();

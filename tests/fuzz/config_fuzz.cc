@@ -16,6 +16,13 @@ namespace {
 
 using namespace nodepool;
 
+const config::Schema* SchemaOf(std::string_view driver) {
+  if (driver == "static") return &drivers::StaticSchema();
+  if (driver == "fake") return &drivers::FakeSchema();
+  if (driver == "openstack") return &drivers::OpenstackSchema();
+  return drivers::KnownDriverSchema(driver);
+}
+
 // Whatever a section holds, its driver answers with a configuration or an Error.
 void LoadSection(const config::ProviderSection& section, config::Config& config) {
   try {
@@ -25,7 +32,7 @@ void LoadSection(const config::ProviderSection& section, config::Config& config)
       drivers::LoadFakeConfig(section, config);
     } else if (section.driver == "openstack") {
       drivers::OpenstackConfig result;
-      drivers::ReadOpenstackConfig(section, drivers::OpenstackSchema(), "raw", config, result);
+      drivers::ReadOpenstackConfig(section, "raw", config, result);
     }
   } catch (const Error&) {
   }
@@ -42,8 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   config::Environment environment = [](std::string_view) -> std::optional<std::string> {
     return "[x: &a 1, ";
   };
-  config::ValidateFile(path, drivers::KnownDriverSchema, environment);
-  config::LoadOptions options{.drivers = drivers::KnownDriverSchema, .environment = environment};
+  config::ValidateFile(path, SchemaOf, environment);
+  config::LoadOptions options{.drivers = SchemaOf, .environment = environment};
   if (size % 2 == 1) options.secure_path = path;
   Expected<config::Config> config = config::Load(path, options);
   unlink(path.c_str());

@@ -4,12 +4,12 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/json_fields.h"
 #include "drivers/openstack/addresses.h"
 #include "drivers/openstack/catalog.h"
 #include "drivers/openstack/cloud_config.h"
 #include "drivers/openstack/faults.h"
 #include "drivers/openstack/floating_ip.h"
-#include "drivers/openstack/json_fields.h"
 #include "drivers/openstack/paging.h"
 #include "drivers/openstack/server.h"
 #include "drivers/openstack/token.h"
@@ -49,7 +49,7 @@ void TryRecord(const boost::json::object& record) {
   openstack::Port port = openstack::ReadPort(record);
   Try([&] { openstack::ChooseTarget({port, port}, roles); });
   Try([&] { openstack::ChooseTarget({port}, roles); });
-  openstack::ApiReply page{200, {{"link", openstack::TextIn(record, "link")}}, record};
+  openstack::ApiReply page{200, {{"link", TextIn(record, "link")}}, record};
   Try([&] { openstack::NextQuery(page, "servers"); });
 }
 
@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   Try([&] { openstack::ReadVersions(text); });
   Try([&] { openstack::VersionUrl(std::string(text), {}, text); });
-  for (int status : {200, 403, 413, 503}) openstack::MapFault("POST /servers", status, text);
+  for (int status : {200, 403, 413, 503}) openstack::ReadFault(status, text);
   Try([&] { openstack::ReadToken({201, {{"x-subject-token", "t"}}, std::string(text)}); });
 
   boost::system::error_code malformed;

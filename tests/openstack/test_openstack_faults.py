@@ -82,30 +82,35 @@ def test_leaks_are_found_and_removed(openstack_site):
     cloud = openstack_site.cloud
     api = cloud.api
     tree = openstack_site.tree()
+    provider = openstack_site.provider(**{"port-cleanup-interval": 3, "clean-floating-ips": True})
+    openstack_site.launcher(openstack_site.config(providers=[provider]))
+    held = tree.use(tree.add_request(["tiny"]))
+    tree.give_back(held)
+    former = held[0][0]
+    tree.wait_node_gone(former)
+
     image = next(api.image.images(name="cirros"))
     flavor = api.compute.find_flavor("m1.tiny")
     network = api.network.find_network("dual")
-    metadata = {"nodepool_provider_name": "real", "nodepool_node_id": "0000009999", "nodepool_pool_name": "main"}
-    leaked = api.compute.create_server(name="leaked", image_id=image.id, flavor_id=flavor.id, metadata=metadata,
-                                       networks=[{"uuid": network.id}])
+    metadata = {"nodepool_provider_name": "real", "nodepool_node_id": former, "nodepool_pool_name": "main"}
     foreign = api.compute.create_server(name="foreign", image_id=image.id, flavor_id=flavor.id,
                                         networks=[{"uuid": network.id}])
-    for server in (leaked, foreign):
-        wait_for(lambda s=server: api.compute.get_server(s.id).status == "ACTIVE", "the server is active", 60)
+    api.compute.create_server(name="leaked", image_id=image.id, flavor_id=flavor.id, metadata=metadata,
+                              networks=[{"uuid": network.id}])
     volume = api.block_storage.create_volume(size=1, metadata=metadata)
+    # A volume may hold data: that of a node which this tree never had stays (D-99).
+    unknown_volume = api.block_storage.create_volume(size=1, metadata={**metadata, "nodepool_node_id": "0000009999"})
     foreign_volume = api.block_storage.create_volume(size=1, metadata={"whose": "others"})
     port = api.network.create_port(network_id=network.id, device_owner="compute:az1")
     ip = api.network.create_ip(floating_network_id=api.network.find_network("public").id)
-    provider = openstack_site.provider(**{"port-cleanup-interval": 3, "clean-floating-ips": True})
-    openstack_site.launcher(openstack_site.config(providers=[provider]))
     wait_for(lambda: [server.id for server in cloud.servers()] == [foreign.id], "the leaked server is removed", 60)
     wait_for(lambda: api.network.find_port(port.id) is None, "the port is removed", 60)
     wait_for(lambda: api.network.find_ip(ip.id) is None, "the floating IP is removed", 60)
-    wait_for(lambda: [entry.id for entry in api.block_storage.volumes()] == [foreign_volume.id],
+    wait_for(lambda: {entry.id for entry in api.block_storage.volumes()} == {foreign_volume.id, unknown_volume.id},
              f"volume {volume.id} is removed", 60)
-    api.block_storage.delete_volume(foreign_volume)
-    request = tree.add_request(["tiny"])
-    tree.give_back(tree.use(request))
+    for kept in (foreign_volume, unknown_volume):
+        api.block_storage.delete_volume(kept)
+    tree.give_back(tree.use(tree.add_request(["tiny"])))
 
 
 MOMENTS = {

@@ -26,7 +26,8 @@ def packages():
     for old in folder.glob("*.deb"):
         old.unlink()
     page = (ROOT / "docs/operator/install.md").read_text()
-    commands = re.search(r"^## The package$.*?\n((?:    .*\n)+)", page, re.M | re.S)[1].splitlines()
+    section = page.split("## The package\n")[1]
+    commands = re.search(r"(?:^    .*\n)+", section, re.M)[0].splitlines()
     assert "install-packages" in commands[0] and "apt install" in commands[-1]
     for command in commands[1:-1]:
         run("sh", "-c", command, cwd=ROOT)

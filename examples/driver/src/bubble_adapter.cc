@@ -32,8 +32,8 @@ auto Translated(Work work) {
 
 }  // namespace
 
-Adapter::Adapter(nodepool::BlockingPool& pool, std::shared_ptr<const Config> config)
-    : pool_(pool), config_(std::move(config)), containers_(config_->state_dir) {}
+Adapter::Adapter(nodepool::BlockingPool& pool, std::shared_ptr<const driver::ProviderConfig> config)
+    : CloudAdapter(std::move(config)), pool_(pool), containers_(config_->state_dir) {}
 
 // The work gets a copy of what it uses: when its task is told to stop it goes on.
 template <class Work>
@@ -43,7 +43,7 @@ auto Adapter::Blocking(Work work) {
 }
 
 Task<Instance> Adapter::Create(cloud::MachineReport& machine, cloud::CreateParameters parameters) {
-  const auto& label = dynamic_cast<const Label&>(*parameters.label);
+  const Label& label = Own(*parameters.label);
   Plan plan;
   plan.name = parameters.hostname;
   plan.root = label.root;
@@ -104,9 +104,7 @@ Task<QuotaInformation> Adapter::QuotaLimits() {
   co_return QuotaInformation::Limit({{"instances", config_->max_containers}});
 }
 
-QuotaInformation Adapter::QuotaForLabel(const driver::LabelConfig& label) {
-  return Need(dynamic_cast<const Label&>(label).ram);
-}
+QuotaInformation Adapter::QuotaForLabel(const driver::LabelConfig& label) { return Need(Own(label).ram); }
 
 Task<std::optional<std::string>> Adapter::ConsoleLog(const driver::LabelConfig&,
                                                      boost::json::value external_id) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <nodepool/async/blocking_pool.h>
-#include <nodepool/driver/cloud/adapter.h>
+#include <nodepool/driver/cloud/cloud_adapter.h>
 
 #include <memory>
 
@@ -15,9 +15,9 @@ namespace cloud = nodepool::driver::cloud;
 using nodepool::Task;
 
 // Containers of this host as nodes.
-class Adapter : public cloud::Adapter {
+class Adapter : public cloud::CloudAdapter<Config, Label> {
  public:
-  Adapter(nodepool::BlockingPool& pool, std::shared_ptr<const Config> config);
+  Adapter(nodepool::BlockingPool& pool, std::shared_ptr<const driver::ProviderConfig> config);
 
   Task<cloud::Instance> Create(cloud::MachineReport& machine, cloud::CreateParameters parameters) override;
   Task<> Delete(cloud::MachineReport& machine, boost::json::value external_id) override;
@@ -35,7 +35,6 @@ class Adapter : public cloud::Adapter {
   auto Blocking(Work work);
 
   nodepool::BlockingPool& pool_;
-  std::shared_ptr<const Config> config_;
   Containers containers_;
 };
 

@@ -1,6 +1,6 @@
 #include "bubble_config.h"
 
-#include <nodepool/config/section.h>
+#include <nodepool/driver/cloud/section.h>
 #include <nodepool/driver/provider_section.h>
 
 namespace bubble {
@@ -9,6 +9,7 @@ using nodepool::config::Schema;
 using nodepool::config::Section;
 using nodepool::config::Setting;
 namespace driver = nodepool::driver;
+namespace cloud = nodepool::driver::cloud;
 
 const Schema& ProviderSchema() {
   static const Schema label = Schema::Map({
@@ -27,9 +28,9 @@ const Schema& ProviderSchema() {
       Setting("port", Schema::Int().Between(1, 65535), "Port of their SSH servers.").Default(2222),
       Setting("max-containers", Schema::Int().Between(0, 10000), "Containers on this host.").Default(100),
       Setting("authorized-key", Schema::String(), "Public key of who may log in."),
-      Setting("boot-timeout", Schema::Int(), "Time for the host key scan of a new container.").Default(30),
-      Setting("launch-timeout", Schema::Int(), "Time for one attempt to make a container.").Default(60),
-      Setting("launch-retries", Schema::Int(), "Attempts in total.").Default(3),
+      cloud::BootTimeout(30),
+      cloud::LaunchTimeout(60),
+      cloud::LaunchRetries(),
       Setting("pools", Schema::List(pool.With(driver::PoolSettings())), "Groups of containers.").Required(),
   });
   return schema;
@@ -46,9 +47,7 @@ std::shared_ptr<const Config> ReadConfig(const nodepool::config::ProviderSection
   result->port = driver::ReadCount(provider, "port");
   result->max_containers = driver::ReadCount(provider, "max-containers");
   result->authorized_key = provider.OptionalText("authorized-key").value_or("");
-  result->boot_timeout = provider.Seconds("boot-timeout");
-  result->launch_timeout = provider.Seconds("launch-timeout");
-  result->launch_retries = driver::ReadCount(provider, "launch-retries");
+  cloud::ReadLaunchSettings(provider, *result);
   for (const Section& entry : provider.Sections("pools")) {
     auto pool = std::make_shared<driver::PoolConfig>();
     driver::ReadPool(entry, provider, *pool);

@@ -17,8 +17,7 @@ class Driver : public cloud::CloudDriver {
   std::unique_ptr<cloud::Adapter> CreateAdapter(
       const driver::ProviderEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override {
-    return std::make_unique<Adapter>(environment.blocking_pool,
-                                     std::dynamic_pointer_cast<const Config>(config));
+    return std::make_unique<Adapter>(environment.blocking_pool, std::move(config));
   }
 };
 

@@ -5,9 +5,9 @@
 
 #include "base/text.h"
 #include "cli/arguments.h"
-#include "cli/builder_options.h"
-#include "cli/launcher_options.h"
-#include "cli/standalone_options.h"
+#include "daemon/builder_options.h"
+#include "daemon/launcher_options.h"
+#include "daemon/standalone_options.h"
 
 namespace nodepool::cli {
 namespace {
@@ -47,15 +47,16 @@ CommandLine Describe(const CLI::App& app) {
 }
 
 std::vector<CommandLine> AllPrograms() {
-  LauncherOptions launcher;
-  BuilderOptions builder;
-  StandaloneOptions nodepoold = NodepooldDefaults(), standalone = StandaloneDefaults();
+  daemon::LauncherOptions launcher;
+  daemon::BuilderOptions builder;
+  daemon::StandaloneOptions nodepoold = daemon::NodepooldDefaults();
+  daemon::StandaloneOptions standalone = daemon::StandaloneDefaults();
   CommandLine tool;
   DescribeTool([&tool](const CLI::App& app) { tool = Describe(app); });
   std::vector<CommandLine> programs = {tool, Describe(*LauncherApp(launcher)), Describe(*BuilderApp(builder)),
                                        Describe(*NodepooldApp(nodepoold)),
                                        Describe(*StandaloneApp(standalone))};
-  // Its own parser reads what stands after it.
+  // Its own parser reads what comes after it.
   for (CommandLine& command : programs.front().commands) {
     if (command.name == "standalone") command.options = programs.back().options;
   }

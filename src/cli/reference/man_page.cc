@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/reference/command_line.h"
-#include "cli/version.h"
 
 namespace nodepool::cli {
 namespace {
@@ -201,7 +201,7 @@ std::string ManPage(const CommandLine& program) {
   std::ranges::transform(title, title.begin(),
                          [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
   std::string page = fmt::format(".TH {} {} \"\" \"Nodepool {}\" \"Nodepool\"\n", Escaped(title),
-                                 SectionOf(program.name), Escaped(Version()));
+                                 SectionOf(program.name), Escaped(nodepool::Version()));
   std::string purpose = program.help;
   while (purpose.ends_with('.')) purpose.pop_back();
   page += fmt::format(".SH NAME\n{} \\- {}\n", Escaped(name), Escaped(purpose));

@@ -1,5 +1,9 @@
 #include "driver/cloud/adapter.h"
 
+#include <algorithm>
+
+#include "async/attempt.h"
+
 namespace nodepool::driver::cloud {
 
 namespace {
@@ -9,6 +13,18 @@ namespace {
 }
 
 }  // namespace
+
+Task<std::vector<boost::json::value>> Adapter::MissingMachines(std::vector<boost::json::value>) {
+  co_return std::vector<boost::json::value>();
+}
+
+Task<std::vector<boost::json::value>> Adapter::NotListed(std::vector<boost::json::value> ids) {
+  std::vector<Instance> instances = co_await ListInstances();
+  std::erase_if(ids, [&instances](const boost::json::value& id) {
+    return std::ranges::find(instances, id, &Instance::external_id) != instances.end();
+  });
+  co_return ids;
+}
 
 Task<QuotaInformation> Adapter::QuotaLimits() { co_return QuotaInformation::Limit({}); }
 
@@ -41,5 +57,10 @@ Task<std::optional<std::string>> Adapter::ConsoleLog(const LabelConfig&, boost::
 }
 
 Task<> Adapter::Stop() { co_return; }
+
+Task<> EnsureGone(Task<> deletion) {
+  Outcome<> deleted = co_await Attempt(std::move(deletion));
+  if (!deleted && !FailedWith(deleted, Verdict::kNotFound)) deleted.error().Rethrow();
+}
 
 }  // namespace nodepool::driver::cloud

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,6 +50,7 @@ struct Instance {
   std::map<std::string, std::string> metadata;  // as given at creation; tells whose it is
   QuotaInformation quota;
   ConnectionOverrides connection;
+  // As the cloud has them from the machine. Where the keys are scanned as well, they must agree.
   std::optional<std::vector<std::string>> host_keys;
   boost::json::value node_attributes;  // null, or an object the pool's attributes are laid over
 };
@@ -94,6 +96,9 @@ class MachineReport {
 
   virtual const log::Logger& logger() const = 0;
   virtual int attempt() const = 0;  // 1 for the first
+
+  // The node's pool as it is configured now; null when it is not known, or not configured any more.
+  virtual std::shared_ptr<const PoolConfig> pool() const { return nullptr; }
 };
 
 // Everything a creation needs.
@@ -130,6 +135,14 @@ class Adapter {
   virtual Task<std::vector<Resource>> ListResources() = 0;
   virtual Task<> DeleteResource(Resource resource) = 0;
 
+  // Which of `ids`, external ids of this provider's nodes, name machines that the cloud has taken
+  // away. Asked once a minute; two equal answers in a row count. Default: none. An adapter whose
+  // ListInstances lists every machine that exists answers with NotListed.
+  virtual Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids);
+  // Set by the framework. An adapter whose cloud announces that it takes machines away calls it
+  // then: MissingMachines is asked at once, and again soon.
+  std::function<void()> machines_taken = [] {};
+
   // The account's limits; default: unlimited.
   virtual Task<QuotaInformation> QuotaLimits();
   // What one node needs; default: one instance. Error(kInvalid): never possible.
@@ -158,6 +171,13 @@ class Adapter {
 
   // Ends the adapter's background work.
   virtual Task<> Stop();
+
+ protected:
+  // Those of `ids` that ListInstances does not list.
+  Task<std::vector<boost::json::value>> NotListed(std::vector<boost::json::value> ids);
 };
+
+// Awaits a deletion; that there is nothing to delete (kNotFound) is success.
+Task<> EnsureGone(Task<> deletion);
 
 }  // namespace nodepool::driver::cloud

@@ -5,6 +5,7 @@
 #include "async/deadline.h"
 #include "driver/cloud/leak_cleanup.h"
 #include "driver/cloud/metadata.h"
+#include "driver/cloud/missing_machines.h"
 #include "driver/cloud/progress.h"
 #include "driver/cloud/provider_parts.h"
 #include "driver/cloud/request_handler.h"
@@ -20,13 +21,18 @@ class CloudProvider : public Provider {
   CloudProvider(ProviderEnvironment environment, std::shared_ptr<const ProviderConfig> config,
                 std::unique_ptr<Adapter> adapter, HostKeyScan scan)
       : context_(std::move(environment), std::move(config), std::move(adapter), std::move(scan)),
-        leaks_(context_.environment, *context_.adapter, *context_.config) {}
+        leaks_(context_.environment, *context_.adapter, *context_.config),
+        missing_(context_.environment, *context_.adapter, *context_.config) {
+    context_.adapter->machines_taken = [this] { missing_.Announce(); };
+  }
 
   const ProviderConfig& config() const override { return *context_.config; }
 
   Task<> Start() override {
     FollowImages();
     context_.background.Spawn("quota of " + context_.config->name.str(), context_.quota.Run());
+    context_.background.Spawn("missing machines of " + context_.config->name.str(),
+                              missing_.FollowAnnouncements());
     co_await context_.quota.WaitForFirstTry();
   }
 
@@ -53,7 +59,8 @@ class CloudProvider : public Provider {
   }
 
   Task<> DeleteResources(const NodeId& id, const Node& node) override {
-    return DeleteMachine(id, node.external_id);
+    auto pool = context_.config->pools.find(node.pool);
+    return DeleteMachine(id, node.external_id, pool == context_.config->pools.end() ? nullptr : pool->second);
   }
 
   Task<std::string> UploadImage(ImageUploadParameters upload) override {
@@ -67,14 +74,8 @@ class CloudProvider : public Provider {
   Task<> DeleteImage(std::string external_id) override {
     ProviderParts::Work work(context_);
     SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
-    std::exception_ptr error;
-    try {
-      co_await WithDeadline(context_.loop(), deadline, "deleting the image",
-                            context_.adapter->DeleteImage(std::move(external_id)));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+    Task<> deletion = context_.adapter->DeleteImage(std::move(external_id));
+    co_await EnsureGone(WithDeadline(context_.loop(), deadline, "deleting the image", std::move(deletion)));
   }
 
   Task<std::vector<ListedMachine>> ListMachines() override {
@@ -84,7 +85,7 @@ class CloudProvider : public Provider {
     for (Instance& instance : instances) {
       ListedMachine machine;
       machine.name = std::move(instance.name);
-      if (instance.external_id.is_string()) machine.id = std::string(instance.external_id.as_string());
+      machine.id = ToText(instance.external_id);
       machine.address = instance.public_ipv4.value_or("");
       machine.metadata = std::move(instance.metadata);
       machines.push_back(std::move(machine));
@@ -103,6 +104,7 @@ class CloudProvider : public Provider {
     NoticeLabels();
     bool has_deleted = co_await leaks_.Run();
     if (has_deleted) context_.quota.Invalidate();
+    co_await missing_.Check();
   }
 
  private:
@@ -141,25 +143,20 @@ class CloudProvider : public Provider {
     image_watch_ = context_.environment.images.OnChange(std::move(on_change));
   }
 
-  Task<> DeleteMachine(NodeId id, boost::json::value external_id) {
+  Task<> DeleteMachine(NodeId id, boost::json::value external_id, std::shared_ptr<const PoolConfig> pool) {
     ProviderParts::Work work(context_);
     bool is_empty = external_id.is_null() || (external_id.is_string() && external_id.as_string().empty());
     if (is_empty) co_return;
     log::Logger logger("nodepool.StateMachineNodeDeleter." + context_.config->name.value);
-    Progress machine(logger.About({"", "", id.str()}), 1);
+    Progress machine(logger.About({"", "", id.str()}), 1, std::move(pool));
     SteadyTime deadline = context_.loop().SteadyNow() + kDeleteLimit;
-    std::exception_ptr error;
-    try {
-      co_await WithDeadline(context_.loop(), deadline, "deleting the machine",
-                            context_.adapter->Delete(machine, std::move(external_id)));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+    Task<> deletion = context_.adapter->Delete(machine, std::move(external_id));
+    co_await EnsureGone(WithDeadline(context_.loop(), deadline, "deleting the machine", std::move(deletion)));
   }
 
   ProviderParts context_;
   LeakCleanup leaks_;
+  MissingMachines missing_;
   std::set<const LabelConfig*> ready_labels_;  // at the last look
   Subscription image_watch_;
 };

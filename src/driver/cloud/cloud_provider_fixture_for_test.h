@@ -8,6 +8,7 @@
 
 #include "base/subscription.h"
 #include "driver/cloud/cloud_provider.h"
+#include "driver/cloud/metadata.h"
 #include "driver/cloud/scripted_adapter_for_test.h"
 #include "testing/memory_zk.h"
 #include "testing/virtual_time.h"
@@ -94,7 +95,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
       record.SetState(NodeState::kBuilding, time.loop().Now());
       return store::Change::kWrite;
     };
-    store::LockedNode node = co_await store.CreateLockedNode(std::move(fresh), change);
+    store::LockedNode node = co_await store.nodes.CreateLocked(std::move(fresh), change);
     node_id = node.id();
     std::exception_ptr error;
     try {
@@ -117,13 +118,13 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     return Verdict::kFail;
   }
 
-  Node Stored() { return time.Run(store.ReadNode(node_id))->record; }
+  Node Stored() { return time.Run(store.nodes.Read(node_id))->record; }
 
   // What matters of a record for the order in which a watcher sees things.
   static std::string Summary(const Node& record) {
     std::string text(ToString(record.state.value_or(NodeState::kInit)));
     if (record.image_id) text += " image";
-    if (!record.external_id.is_null()) text += " " + std::string(record.external_id.as_string());
+    if (!record.external_id.is_null()) text += " " + ToText(record.external_id);
     if (record.interface_ip) text += " address";
     if (!record.host_keys.empty()) text += " keys";
     return text;

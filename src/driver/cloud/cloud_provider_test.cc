@@ -23,14 +23,14 @@ class CloudProviderTest : public ProviderTest {
   double AvailableInstances() { return provider->AvailableQuota().Get("instances"); }
 
   // A record and a resource of the cloud that belongs to it.
-  NodeId MakeNode(std::string external_id) {
+  NodeId MakeNode(boost::json::value external_id) {
     Node record;
     record.SetState(NodeState::kReady, time.loop().Now());
     record.provider = config->name;
     record.pool = PoolName("main");
     record.type = {LabelName("small")};
     record.external_id = external_id;
-    NodeId id = time.Run(store.CreateNode(record));
+    NodeId id = time.Run(store.nodes.Create(record));
     time.RunUntil([&] { return nodes.Find(id) != nullptr; });
     return id;
   }
@@ -230,6 +230,7 @@ TEST_F(CloudProviderTest, DeletesTheMachineOfANode) {
   Node record = Stored();
   time.Run(provider->DeleteResources(node_id, record));
   EXPECT_TRUE(cloud->machines.empty());
+  EXPECT_EQ(cloud->pool_of_deletion, PoolName("main"));
   // Once more: it is gone, which is what was wanted.
   time.Run(provider->DeleteResources(node_id, record));
   record.external_id = nullptr;
@@ -275,6 +276,26 @@ TEST_F(CloudProviderTest, OldMachineOfALivingNodeIsLeaked) {
   Clean();
   Clean();
   EXPECT_THAT(cloud->deleted_resources, ElementsAre("server-old"));
+}
+
+// D-92, drivers.5.2
+TEST_F(CloudProviderTest, TheMachineOfALivingNodeMayHaveAnIdOfSeveralParts) {
+  StartProvider();
+  NodeId node = MakeNode({{"host", "host-new"}, {"server", "server-new"}});
+  for (const char* id : {"server-old", "server-new"})
+    cloud->resources.push_back(Owned("server", id, {{"nodepool_node_id", node.str()}}));
+  cloud->resources.push_back(Owned("host", "host-new", {{"nodepool_node_id", node.str()}}));
+  Clean();
+  Clean();
+  EXPECT_THAT(cloud->deleted_resources, ElementsAre("server-old"));
+}
+
+TEST_F(CloudProviderTest, AnIdOfSeveralPartsIsListed) {
+  StartProvider();
+  Instance machine = Foreign(1);
+  machine.external_id = boost::json::object{{"server", "a"}};
+  cloud->machines["a"] = machine;
+  EXPECT_EQ(time.Run(provider->ListMachines()).front().id, R"({"server":"a"})");
 }
 
 TEST_F(CloudProviderTest, NothingIsCleanedWhileTheRecordsAreUnknown) {

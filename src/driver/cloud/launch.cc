@@ -1,8 +1,10 @@
 #include "driver/cloud/launch.h"
 
+#include <algorithm>
+
 #include "async/backoff.h"
+#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "async/shield.h"
 #include "base/text.h"
 #include "driver/cloud/check_instance.h"
 #include "driver/cloud/metadata.h"
@@ -17,26 +19,24 @@ constexpr Duration kConsoleLimit = std::chrono::seconds(30);
 constexpr std::size_t kConsoleLineLimit = 400;
 constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::seconds(30)};
 
-Task<> WriteRecord(store::LockedNode& node, std::function<store::Change(Node&)> change, bool& is_lost) {
-  bool is_written = false;
-  std::exception_ptr error;
-  try {
-    is_written = co_await node.Update(std::move(change));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) {
-    is_lost = VerdictOf(error) == Verdict::kNotFound;
-    std::rethrow_exception(error);
-  }
-  is_lost = !is_written && node.record().state != NodeState::kBuilding;
-  if (is_lost)
-    throw Error(Verdict::kConflict, "the record of the node was changed while it was being launched");
-}
-
 std::shared_ptr<const LabelConfig> FindLabel(const PoolConfig& pool, const Node& record) {
   auto found = record.type.empty() ? pool.labels.end() : pool.labels.find(record.type.front());
   return found == pool.labels.end() ? nullptr : found->second;
+}
+
+std::string_view TypeOf(std::string_view key) { return key.substr(0, key.find(' ')); }
+
+// Whether the scanned host keys are those that the cloud has: of each type that both have the same
+// key, and at least one. Where one of them has none there is nothing to compare.
+bool Agree(const std::vector<std::string>& known, const std::vector<std::string>& scanned) {
+  bool has_same = known.empty() || scanned.empty();
+  for (const std::string& key : scanned) {
+    auto same_type = [&key](const std::string& other) { return TypeOf(other) == TypeOf(key); };
+    bool is_known = std::ranges::find(known, key) != known.end();
+    if (!is_known && std::ranges::any_of(known, same_type)) return false;
+    has_same |= is_known;
+  }
+  return has_same;
 }
 
 bool IsSsh(const Node& record) {
@@ -75,39 +75,39 @@ Task<> Launch::Run() {
   while (true) {
     ++attempt_;
     step_ = Step::kPrepare;
-    SteadyTime deadline = context_.loop().SteadyNow() + context_.config->launch_timeout;
-    std::exception_ptr error;
-    bool is_timed_out = false;
-    try {
-      is_timed_out = !co_await EndsBy(context_.loop(), deadline, "the launch", Attempt());
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (is_timed_out) error = std::make_exception_ptr(Error(Verdict::kTimedOut, "the launch timed out"));
-    if (!error) co_return Report("ready");
+    auto report = [this](const Failure& failure) { return ReportLostSession(failure.verdict()); };
+    Outcome<bool> ended = co_await Attempt(OnFailure(AttemptInTime(), report));
+    if (ended && *ended) co_return Report("ready");
 
-    Verdict verdict = VerdictOf(error);
-    // Whose session is lost is told to stop as well.
-    if (verdict == Verdict::kCancelled && !node_.is_held()) Report("error.zksession");
-    if (verdict == Verdict::kCancelled) std::rethrow_exception(error);
-    Report(is_timed_out ? "error.servercreatetimeout" : ResultOf(error));
+    Failure failure = ended ? Failure(Error(Verdict::kTimedOut, "the launch timed out")) : ended.error();
+    Verdict verdict = failure.verdict();
+    Report(ended ? "error.servercreatetimeout" : ResultOf(failure));
     if (verdict == Verdict::kQuota) context_.quota.Invalidate();
-    bool is_final = IsFinal(verdict) || attempt_ >= attempts;
+    bool is_final = IsFinal(failure) || attempt_ >= attempts;
     logger_.Warning("Launch attempt {} of {} in provider {} failed{}: {}", attempt_, attempts,
-                    context_.config->name, is_final ? "" : "; the next one follows", MessageOf(error));
-    if (step_ == Step::kScan && !IsFinal(verdict)) co_await DiagnoseFailedScan();
-    if (is_final) std::rethrow_exception(error);
+                    context_.config->name, is_final ? "" : "; the next one follows", failure.message());
+    if (step_ == Step::kScan && !IsFinal(failure)) co_await DiagnoseFailedScan();
+    if (is_final) failure.Rethrow();
+    last_refusal_ = verdict == Verdict::kInvalid ? failure.message() : "";
     if (verdict == Verdict::kRateLimited) co_await context_.loop().SleepFor(pauses.Next());
   }
 }
 
-bool Launch::IsFinal(Verdict verdict) const {
+bool Launch::IsFinal(const Failure& failure) const {
+  Verdict verdict = failure.verdict();
   if (verdict == Verdict::kQuota || verdict == Verdict::kLostSession || is_record_lost_) return true;
-  // Nothing was tried yet, and nothing will be different a moment later.
-  return step_ == Step::kPrepare && verdict == Verdict::kInvalid;
+  if (step_ == Step::kScan || verdict != Verdict::kInvalid) return false;
+  // Nothing was tried yet, and nothing will be different a moment later. A cloud's refusal may rest
+  // on what the adapter remembers of the cloud; the same one once more does not (D-26).
+  return step_ == Step::kPrepare || failure.message() == last_refusal_;
 }
 
-Task<> Launch::Attempt() {
+Task<bool> Launch::AttemptInTime() {
+  SteadyTime deadline = context_.loop().SteadyNow() + context_.config->launch_timeout;
+  return EndsBy(context_.loop(), deadline, "the launch", AttemptOnce());
+}
+
+Task<> Launch::AttemptOnce() {
   if (label_ == nullptr) {
     throw Error(Verdict::kInvalid, "pool " + pool_->name.str() + " has no such label any more");
   }
@@ -124,16 +124,11 @@ Task<> Launch::DeletePreviousMachine() {
   if (id.is_null()) co_return;
   Backoff pauses(kPauses, context_.environment.random);
   while (true) {
-    std::exception_ptr error;
-    try {
-      Progress machine(logger_, attempt_);
-      co_await context_.adapter->Delete(machine, id);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error || VerdictOf(error) == Verdict::kNotFound) co_return;
-    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    logger_.Warning("The machine of the failed attempt could not be deleted yet: {}", MessageOf(error));
+    Progress machine(logger_, attempt_, pool_);
+    Outcome<> deleted = co_await Attempt(EnsureGone(context_.adapter->Delete(machine, id)));
+    if (deleted) co_return;
+    logger_.Warning("The machine of the failed attempt could not be deleted yet: {}",
+                    deleted.error().message());
     co_await context_.loop().SleepFor(pauses.Next());
   }
 }
@@ -173,7 +168,7 @@ Task<Instance> Launch::Create(std::optional<std::string> image_external_id) {
   parameters.request_id = request_.id;
   parameters.request = request_.record;
   parameters.az = az_;
-  Progress machine(logger_, attempt_,
+  Progress machine(logger_, attempt_, pool_,
                    [this](boost::json::value id) { return StoreExternalId(std::move(id)); });
   Instance instance = co_await context_.adapter->Create(machine, std::move(parameters));
   CheckInstance(instance);
@@ -202,6 +197,10 @@ Task<> Launch::Finish(Instance instance) {
 
   step_ = Step::kScan;
   std::vector<std::string> keys = co_await Scan();
+  if (!Agree(instance.host_keys.value_or(std::vector<std::string>()), keys)) {
+    throw Error(Verdict::kFail,
+                "the host keys at the machine's address are not those that the cloud has of it");
+  }
   auto finish = [this, &keys](Node& record) {
     if (record.state != NodeState::kBuilding) return store::Change::kSkip;
     if (!keys.empty()) record.host_keys = keys;
@@ -232,38 +231,47 @@ Task<> Launch::DiagnoseFailedScan() {
   const boost::json::value id = node_.record().external_id;
   context_.adapter->NotifyNodescanFailure(*label_, id);
   SteadyTime limit = context_.loop().SteadyNow() + kConsoleLimit;
-  std::optional<std::string> console;
-  std::exception_ptr error;
-  try {
-    console = co_await WithDeadline(context_.loop(), limit, "reading the console",
-                                    context_.adapter->ConsoleLog(*label_, id));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) logger_.Warning("The console of the machine could not be read: {}", MessageOf(error));
+  Task<std::optional<std::string>> reading = context_.adapter->ConsoleLog(*label_, id);
+  Outcome<std::optional<std::string>> read =
+      co_await Attempt(WithDeadline(context_.loop(), limit, "reading the console", std::move(reading)));
+  if (!read) logger_.Warning("The console of the machine could not be read: {}", read.error().message());
+  const std::optional<std::string> console = read ? std::move(*read) : std::nullopt;
   if (!console) co_return;
   logger_.Info("Console of the machine whose host keys could not be read:");
   for (const std::string& line : Split(*console, '\n')) logger_.Info("{}", Excerpt(line, kConsoleLineLimit));
 }
 
 Task<> Launch::Write(std::function<store::Change(Node&)> change) {
-  co_await Shielded(WriteRecord(node_, std::move(change), is_record_lost_));
+  co_await Uninterrupted(WriteNow(std::move(change)));
 }
 
-std::string Launch::ResultOf(const std::exception_ptr& error) const {
+Task<> Launch::WriteNow(std::function<store::Change(Node&)> change) {
+  Outcome<bool> written = co_await Attempt(node_.Update(std::move(change)));
+  is_record_lost_ = written ? !*written && node_.record().state != NodeState::kBuilding
+                            : FailedWith(written, Verdict::kNotFound);
+  if (!written) written.error().Rethrow();
+  if (is_record_lost_)
+    throw Error(Verdict::kConflict, "the record of the node was changed while it was being launched");
+}
+
+std::string Launch::ResultOf(const Failure& failure) const {
   try {
-    std::rethrow_exception(error);
+    failure.Rethrow();
   } catch (const LaunchError& fault) {
     return KindName(fault.kind());
   } catch (...) {
   }
-  Verdict verdict = VerdictOf(error);
+  Verdict verdict = failure.verdict();
   if (verdict == Verdict::kQuota) return "error.quota";
   if (verdict == Verdict::kLostSession) return "error.zksession";
   if (step_ == Step::kScan) return "error.keyscan";
   if (step_ == Step::kPrepare) return "error.nodepool";
   return "error.unknown";
+}
+
+Task<> Launch::ReportLostSession(Verdict verdict) {
+  if (verdict == Verdict::kCancelled && !node_.is_held()) Report("error.zksession");
+  co_return;
 }
 
 void Launch::Report(std::string result) {

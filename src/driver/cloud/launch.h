@@ -1,11 +1,11 @@
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "async/attempt.h"
 #include "base/logging.h"
 #include "driver/cloud/provider_parts.h"
 
@@ -31,7 +31,9 @@ class Launch {
   // The part of an attempt that failed decides about what follows.
   enum class Step { kPrepare, kCreate, kScan };
 
-  Task<> Attempt();
+  // One attempt; false when the launch timed out.
+  Task<bool> AttemptInTime();
+  Task<> AttemptOnce();
   Task<> DeletePreviousMachine();
   Task<std::optional<std::string>> Prepare();
   Task<Instance> Create(std::optional<std::string> image_external_id);
@@ -40,13 +42,16 @@ class Launch {
   Task<> DiagnoseFailedScan();
 
   bool WantsScan(const Instance& instance) const;
-  bool IsFinal(Verdict verdict) const;
-  std::string ResultOf(const std::exception_ptr& error) const;
+  bool IsFinal(const Failure& failure) const;
+  std::string ResultOf(const Failure& failure) const;
   void Report(std::string result);
+  // A launch whose session is lost is cancelled as well.
+  Task<> ReportLostSession(Verdict verdict);
 
-  // Writes the record to the end, also when the launch is told to stop meanwhile.
+  // Writes the record to the end, even if the launch is cancelled meanwhile.
   // kConflict when the node is not `building` any more.
   Task<> Write(std::function<store::Change(Node&)> change);
+  Task<> WriteNow(std::function<store::Change(Node&)> change);
   Task<> StoreExternalId(boost::json::value id);
 
   ProviderParts& context_;
@@ -59,7 +64,8 @@ class Launch {
 
   int attempt_ = 0;
   Step step_ = Step::kPrepare;
-  bool is_record_lost_ = false;  // gone, or somebody changed its state
+  bool is_record_lost_ = false;  // gone, or its state was changed
+  std::string last_refusal_;     // of the previous attempt, if it ended with kInvalid
   SteadyTime started_{};
 };
 

@@ -168,6 +168,16 @@ TEST_F(LaunchTest, QuotaErrorIsNotRetriedAndMakesTheQuotaBeReadAgain) {
   EXPECT_EQ(cloud->quota_asked, asked + 1);
 }
 
+TEST_F(LaunchTest, WhatTheCloudRefusesForGoodIsNotTriedAgain) {  // D-26
+  StartProvider();
+  ScriptedAdapter::Creation refused;
+  refused.fault_before_id = Error(Verdict::kInvalid, "no such subnet");
+  cloud->creations = {refused};
+  EXPECT_EQ(LaunchFails(), Verdict::kInvalid);
+  EXPECT_EQ(cloud->requested.size(), 2u) << "the second equal refusal is final";
+  EXPECT_THAT(Results(), ElementsAre("error.unknown", "error.unknown"));
+}
+
 TEST_F(LaunchTest, KindsOfFailureHaveTheirMetrics) {
   StartProvider();
   const std::map<LaunchError::Kind, std::string> expected = {{LaunchError::Kind::kCapacity, "error.capacity"},
@@ -203,6 +213,26 @@ TEST_F(LaunchTest, ScanThatFailsInEveryAttemptFailsTheLaunch) {  // LA-48, LA-49
   EXPECT_EQ(LaunchFails(), Verdict::kTimedOut);
   EXPECT_THAT(Results(), ElementsAre("error.keyscan", "error.keyscan", "error.keyscan"));
   EXPECT_EQ(log.Count("kernel panic"), 3);
+}
+
+// drivers.5.2
+TEST_F(LaunchTest, HostKeysThatTheCloudHasMustBeTheScannedOnes) {
+  StartProvider();
+  for (const std::vector<std::string>& known :
+       {std::vector<std::string>{"ssh-ed25519 AAAA"}, {"ssh-rsa CCCC", "ssh-ed25519 AAAA"}, {}}) {
+    cloud->host_keys = known;
+    time.Run(LaunchNode());
+    EXPECT_THAT(Stored().host_keys, ElementsAre("ssh-ed25519 AAAA")) << "what was scanned counts";
+  }
+  outcomes.clear();
+  for (const std::vector<std::string>& other :
+       {std::vector<std::string>{"ssh-ed25519 BBBB"}, {"ssh-rsa CCCC"}}) {
+    cloud->host_keys = other;
+    log::Capture log;
+    EXPECT_EQ(LaunchFails(), Verdict::kFail);
+    EXPECT_EQ(log.Count("the host keys at the machine's address are not those that the cloud has of it"), 3);
+  }
+  EXPECT_EQ(Results().front(), "error.keyscan");
 }
 
 TEST_F(LaunchTest, WinrmWaitsForItsPortAndHasNoKeys) {  // BB-36

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
 #include "driver/cloud/check_instance.h"
 #include "store/former_records.h"
@@ -137,18 +138,13 @@ Task<> LeakCleanup::Delete(Suspect suspect, LeakTally& tally) {
   std::string what = fmt::format("leaked {} {}", suspect.resource.type, suspect.resource.id);
   logger_.Warning("Deleting {} of provider {}: there is no {}", what, config_.name, suspect.missing);
   SteadyTime deadline = environment_.loop.SteadyNow() + kCallLimit;
-  std::exception_ptr error;
-  try {
-    co_await WithDeadline(environment_.loop, deadline, "deleting " + what,
-                          adapter_.DeleteResource(std::move(suspect.resource)));
-    tally.Add(kind);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (!error || VerdictOf(error) == Verdict::kNotFound) co_return;
-  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  Task<> deletion = adapter_.DeleteResource(std::move(suspect.resource));
+  Outcome<> deleted =
+      co_await Attempt(WithDeadline(environment_.loop, deadline, "deleting " + what, std::move(deletion)));
+  if (deleted) tally.Add(kind);
+  if (deleted || FailedWith(deleted, Verdict::kNotFound)) co_return;
   logger_.Error("Deleting {} of provider {} failed; it is tried again at the next look: {}", what,
-                config_.name, MessageOf(error));
+                config_.name, deleted.error().message());
 }
 
 void LeakCleanup::SayOnce(std::string& said, std::string text) {

@@ -5,6 +5,7 @@
 
 #include "base/logging.h"
 #include "driver/cloud/cloud_provider_fixture_for_test.h"
+#include "store/image_data.h"
 
 namespace nodepool::driver::cloud {
 namespace {
@@ -22,31 +23,31 @@ class LeakCleanupTest : public ProviderTest {
   store::BuildKey MakeBuild() {
     ImageBuild record;
     record.state = ImageState::kBuilding;
-    zk::HeldLock lock = *time.Run(store.TryLockImage(kImage));
-    store::StoredBuild build = time.Run(store.CreateBuild(kImage, record, lock));
+    zk::HeldLock lock = *time.Run(store.images.TryLock(kImage));
+    store::StoredBuild build = time.Run(store.images.CreateBuild(kImage, record, lock));
     time.Advance(minutes(1));
     auto end = [this](ImageBuild& ended) {
       ended.state = ImageState::kReady;
       ended.state_time = time.loop().Now();
       return store::Change::kWrite;
     };
-    time.Run(store.UpdateBuild(build, lock, end));
-    time.Run(store.Unlock(lock));
+    time.Run(store.images.Update(build, lock, end));
+    time.Run(store.tree.Unlock(lock));
     return build.id;
   }
   store::UploadKey MakeUpload(const store::BuildKey& build, std::string external_id = "") {
     ImageUpload record;
     record.state = ImageState::kReady;
     record.external_id = std::move(external_id);
-    zk::HeldLock lock = *time.Run(store.TryLockUploads(build, config->name));
-    store::StoredUpload upload = time.Run(store.CreateUpload(build, config->name, record, lock));
-    time.Run(store.Unlock(lock));
+    zk::HeldLock lock = *time.Run(store.images.TryLockUploads(build, config->name));
+    store::StoredUpload upload = time.Run(store.images.CreateUpload(build, config->name, record, lock));
+    time.Run(store.tree.Unlock(lock));
     return upload.id;
   }
   // An upload whose record somebody removed.
   store::UploadKey FormerUpload(const store::BuildKey& build) {
     store::UploadKey upload = MakeUpload(build);
-    time.Run(store.RemoveUpload(upload));
+    time.Run(store.images.RemoveUpload(upload));
     return upload;
   }
   void LoseTree() {
@@ -113,11 +114,11 @@ TEST_F(LeakCleanupTest, ATreeOfYesterdayCostsNoImages) {  // D-99
 TEST_F(LeakCleanupTest, AnImportCostsNoImages) {  // D-99
   store::BuildKey build = MakeBuild();
   PutImage("exported", MakeUpload(build, "exported"));
-  auto data = time.Run(store.ExportImages());
+  auto data = time.Run(store::ExportImages(store));
   PutImage("later", MakeUpload(build, "later"));
   LoseTree();
   time.Advance(minutes(1));
-  time.Run(store.ImportImages(data));
+  time.Run(store::ImportImages(store, data));
   MakeUpload(build, "newest");
   EXPECT_THAT(Sweep(), IsEmpty());
 }
@@ -125,7 +126,7 @@ TEST_F(LeakCleanupTest, AnImportCostsNoImages) {  // D-99
 TEST_F(LeakCleanupTest, ARecordThatCannotBeReadIsARecord) {  // D-99
   store::UploadKey upload = MakeUpload(MakeBuild(), "image");
   PutImage("image", upload);
-  time.Run(client->Set(store::Store::UploadPath(upload), "no JSON"));
+  time.Run(client->Set(store::Images::UploadPath(upload), "no JSON"));
   EXPECT_THAT(Sweep(), IsEmpty());
 }
 
@@ -147,7 +148,7 @@ TEST_F(LeakCleanupTest, VolumesOfALostTreeStay) {  // D-99
   Node record;
   record.SetState(NodeState::kReady, time.loop().Now());
   record.provider = config->name;
-  NodeId former = time.Run(store.CreateNode(record));
+  NodeId former = time.Run(store.nodes.Create(record));
   time.Run(zk::DeleteRecursive(*client, "/nodepool/nodes/" + former.str()));
   Put("volume", "of former", {{"nodepool_node_id", former.str()}});
   Put("volume", "of lost", {{"nodepool_node_id", "0000004711"}});

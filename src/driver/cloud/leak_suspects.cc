@@ -33,10 +33,8 @@ std::set<NodeAndType> CurrentMachines(const std::vector<Resource>& resources, co
   for (const Resource& resource : resources) {
     Owner owner = OwnerOf(resource.metadata);
     const store::StoredNode* node = owner.node ? nodes.Find(*owner.node) : nullptr;
-    if (node == nullptr || !node->record.external_id.is_string()) continue;
-    if (std::string_view(node->record.external_id.as_string()) == resource.id) {
+    if (node != nullptr && Names(node->record.external_id, resource.id))
       current.emplace(*owner.node, resource.type);
-    }
   }
   return current;
 }
@@ -46,8 +44,8 @@ std::string MissingNode(const Resource& resource, const Owner& owner, const Prov
                         const store::NodeCache& nodes, const std::set<NodeAndType>& current) {
   const store::StoredNode* node = nodes.Find(*owner.node);
   if (node == nullptr || node->record.provider != provider) return "node " + owner.node->str();
-  bool is_another = current.contains({*owner.node, resource.type}) &&
-                    node->record.external_id != boost::json::value(resource.id);
+  bool is_another =
+      current.contains({*owner.node, resource.type}) && !Names(node->record.external_id, resource.id);
   return is_another ? "node " + owner.node->str() + " with this machine" : "";
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,5 +28,12 @@ Owner OwnerOf(const std::map<std::string, std::string>& metadata);
 
 std::map<std::string, std::string> MetadataOf(const NodeId& node, const PoolName& pool,
                                               const ProviderName& provider);
+
+// Whether a machine's external id names the resource: it is its id or, if it is an object, one of the
+// texts in it is.
+bool Names(const boost::json::value& external_id, const std::string& resource_id);
+
+// An external id for people: text as it is, an object as JSON.
+std::string ToText(const boost::json::value& external_id);
 
 }  // namespace nodepool::driver::cloud

@@ -52,7 +52,7 @@ std::optional<std::string> FillBeforeLaunch(ProviderParts& context, const LabelC
       throw Error(Verdict::kInvalid, "image " + label.diskimage->str() + " has no ready upload in provider " +
                                          context.config->name.str());
     }
-    record.image_id = store::Store::UploadPath(upload->id);
+    record.image_id = store::Images::UploadPath(upload->id);
     image_external_id = upload->record.external_id;
   } else {
     record.image_id = label.cloud_image;

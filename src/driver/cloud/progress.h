@@ -13,9 +13,13 @@ class Progress : public MachineReport {
  public:
   using StoreId = std::function<Task<>(boost::json::value)>;
 
-  // Without `store_id` an id is ignored: a deletion knows it already.
-  Progress(log::Logger logger, int attempt, StoreId store_id = nullptr)
-      : logger_(std::move(logger)), attempt_(attempt), store_id_(std::move(store_id)) {}
+  // Without `store_id` an id is ignored: a deletion knows it already. `pool` may be null.
+  Progress(log::Logger logger, int attempt, std::shared_ptr<const PoolConfig> pool,
+           StoreId store_id = nullptr)
+      : logger_(std::move(logger)),
+        attempt_(attempt),
+        pool_(std::move(pool)),
+        store_id_(std::move(store_id)) {}
 
   void SetState(std::string state) override {
     if (state == state_) return;
@@ -27,11 +31,13 @@ class Progress : public MachineReport {
   }
   const log::Logger& logger() const override { return logger_; }
   int attempt() const override { return attempt_; }
+  std::shared_ptr<const PoolConfig> pool() const override { return pool_; }
   const std::string& state() const { return state_; }
 
  private:
   log::Logger logger_;
   int attempt_;
+  std::shared_ptr<const PoolConfig> pool_;
   StoreId store_id_;
   std::string state_ = "start";
 };

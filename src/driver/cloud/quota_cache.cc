@@ -1,5 +1,6 @@
 #include "driver/cloud/quota_cache.h"
 
+#include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/deadline.h"
 #include "driver/cloud/metadata.h"
@@ -30,18 +31,12 @@ Task<> QuotaCache::Run() {
   Backoff pauses(kRetryPauses, random_);
   while (true) {
     invalidated_.Reset();
-    std::exception_ptr error;
-    try {
-      co_await Refresh();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    Outcome<> read = co_await Attempt(Refresh());
     tried_.Set();
-    if (error) {
+    if (!read) {
       Duration pause = pauses.Next();
       logger_.Warning("The quota of provider {} could not be read; the last known one stays in use: {}",
-                      provider_, MessageOf(error));
+                      provider_, read.error().message());
       co_await loop_.SleepFor(pause);
     } else {
       pauses.Reset();

@@ -1,5 +1,6 @@
 #include "driver/cloud/request_handler.h"
 
+#include "async/attempt.h"
 #include "async/deadline.h"
 #include "driver/cloud/launch.h"
 #include "driver/cloud/node_record.h"
@@ -44,27 +45,24 @@ Task<> RequestHandler::SetNodeMetadata(Node& node) {
 
 Task<> RequestHandler::ChooseZone() {
   if (has_chosen_zone_) co_return;
-  std::vector<std::optional<std::string>> zones(pool_->availability_zones.begin(),
-                                                pool_->availability_zones.end());
-  std::exception_ptr error;
-  try {
-    if (zones.empty()) {
-      SteadyTime deadline = context_.loop().SteadyNow() + kZonesLimit;
-      zones = co_await WithDeadline(context_.loop(), deadline, "reading the zones",
-                                    context_.adapter->AvailabilityZones());
-    }
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) {
-    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  Outcome<Zones> zones = co_await Attempt(ZonesToChooseFrom());
+  if (!zones) {
     logger_.Warning("The zones of provider {} are unknown; the cloud chooses for this node: {}",
-                    context_.config->name, MessageOf(error));
+                    context_.config->name, zones.error().message());
     co_return;
   }
   if (has_chosen_zone_) co_return;  // meanwhile, for another node of the request
-  if (!zones.empty()) zone_ = zones[context_.environment.random.Below(zones.size())];
+  if (!zones->empty()) zone_ = zones->at(context_.environment.random.Below(zones->size()));
   has_chosen_zone_ = true;
+}
+
+Task<RequestHandler::Zones> RequestHandler::ZonesToChooseFrom() {
+  Zones zones(pool_->availability_zones.begin(), pool_->availability_zones.end());
+  if (!zones.empty()) co_return zones;
+  SteadyTime deadline = context_.loop().SteadyNow() + kZonesLimit;
+  zones = co_await WithDeadline(context_.loop(), deadline, "reading the zones",
+                                context_.adapter->AvailabilityZones());
+  co_return zones;
 }
 
 Task<> RequestHandler::Launch(store::LockedNode& node) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "driver/cloud/provider_parts.h"
 
@@ -24,7 +25,11 @@ class RequestHandler : public NodeRequestHandler {
   Task<> Launch(store::LockedNode& node) override;
 
  private:
+  using Zones = std::vector<std::optional<std::string>>;
+
   Task<> ChooseZone();
+  // The pool's zones, else the cloud's.
+  Task<Zones> ZonesToChooseFrom();
 
   ProviderParts& context_;
   std::shared_ptr<const PoolConfig> pool_;

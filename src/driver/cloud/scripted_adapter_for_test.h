@@ -32,6 +32,8 @@ class ScriptedAdapter : public Adapter {
   int failing_deletes = 0;
   Duration delete_duration = std::chrono::seconds(1);
   std::optional<Error> list_fault;
+  bool lists_all_machines = false;  // so that it knows which are missing
+  PoolName pool_of_deletion;        // as the last deletion was told
   Resources limits = {{"instances", 10}};
   std::vector<Resource> resources;
   std::vector<std::string> deleted_resources;
@@ -45,6 +47,7 @@ class ScriptedAdapter : public Adapter {
   std::optional<std::string> console;
   std::string address = "203.0.113.1";
   ConnectionOverrides connection;  // of machines
+  std::optional<std::vector<std::string>> host_keys;
 
   Task<Instance> Create(MachineReport& machine, CreateParameters parameters) override {
     Creation script = creations.front();
@@ -64,7 +67,8 @@ class ScriptedAdapter : public Adapter {
     co_return machines.at(id);
   }
 
-  Task<> Delete(MachineReport&, boost::json::value external_id) override {
+  Task<> Delete(MachineReport& machine, boost::json::value external_id) override {
+    pool_of_deletion = machine.pool() ? machine.pool()->name : PoolName();
     std::string id(external_id.as_string());
     if (failing_deletes > 0) {
       --failing_deletes;
@@ -80,6 +84,10 @@ class ScriptedAdapter : public Adapter {
     std::vector<Instance> all;
     for (const auto& [id, machine] : machines) all.push_back(machine);
     co_return all;
+  }
+  Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override {
+    if (lists_all_machines) return NotListed(std::move(ids));
+    return Adapter::MissingMachines(std::move(ids));
   }
   Task<std::vector<Resource>> ListResources() override {
     if (list_fault) throw *list_fault;
@@ -120,6 +128,7 @@ class ScriptedAdapter : public Adapter {
     machine.az = parameters.az.value_or("zone-of-the-cloud");
     machine.cloud = "scripted";
     machine.connection = connection;
+    machine.host_keys = host_keys;
     machine.metadata = parameters.metadata;
     machine.quota = QuotaInformation::Amount({{"cores", 2}, {"instances", 1}, {"ram", 2048}});
     return machine;

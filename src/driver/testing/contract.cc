@@ -6,9 +6,10 @@
 #include <cmath>
 #include <set>
 
+#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "async/shield.h"
 #include "async/task_group.h"
+#include "base/scope_exit.h"
 #include "driver/cloud/check_instance.h"
 #include "driver/cloud/metadata.h"
 #include "driver/testing/interruption.h"
@@ -50,6 +51,7 @@ class Contract {
   // A check fails by throwing; a text is the reason why it could not be made.
   using Check = Task<std::string> (Contract::*)();
 
+  Task<> RunChecks();
   Task<> RunCheck(std::string name, Check check);
   Task<> TidyUp();
   Task<> WatchLoop();
@@ -60,6 +62,7 @@ class Contract {
   Task<std::string> QuotaAddsUp();
   Task<std::string> DeletionIsIdempotent();
   Task<std::string> LeaksAreFound();
+  Task<std::string> LivingMachinesAreNotMissing();
   Task<std::string> TwoAtATime();
   Task<std::string> CancelledCreations();
   Task<std::string> CancelledDeletions();
@@ -68,8 +71,11 @@ class Contract {
 
   std::shared_ptr<Machine> NewMachine();
   Task<> Create(std::shared_ptr<Machine> machine);
+  Task<> CreateWhileStalled(std::shared_ptr<Machine> machine);
   Task<> CreateUnbounded(std::shared_ptr<Machine> machine);
   Task<> DeleteOnce(std::shared_ptr<Machine> machine);
+  Task<> DeleteTwice(std::shared_ptr<Machine> machine);
+  Task<> ReadConsole(boost::json::value id);
   Task<> DeleteUnbounded(std::shared_ptr<Machine> machine);
   Task<> Remove(std::shared_ptr<Machine> machine);
   Task<std::vector<Resource>> Listed(std::shared_ptr<Machine> machine);
@@ -115,17 +121,16 @@ Task<> Contract::Create(std::shared_ptr<Machine> machine) {
 
 Task<> Contract::DeleteUnbounded(std::shared_ptr<Machine> machine) {
   Recorder recorder;
-  std::exception_ptr error;
-  try {
-    co_await subject_.adapter.Delete(recorder, machine->recorder.external_id);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+  co_await cloud::EnsureGone(subject_.adapter.Delete(recorder, machine->recorder.external_id));
 }
 
 Task<> Contract::DeleteOnce(std::shared_ptr<Machine> machine) {
   return Bounded("a deletion", DeleteUnbounded(std::move(machine)));
+}
+
+Task<> Contract::DeleteTwice(std::shared_ptr<Machine> machine) {
+  co_await DeleteOnce(machine);
+  co_await DeleteOnce(machine);
 }
 
 Task<std::vector<Instance>> Contract::ListInstances() {
@@ -148,15 +153,9 @@ Task<std::vector<Resource>> Contract::Listed(std::shared_ptr<Machine> machine) {
 // As the framework does in the end: by the id if there is one, else by what is listed.
 Task<> Contract::Remove(std::shared_ptr<Machine> machine) {
   for (int attempt = 1; !machine->recorder.external_id.is_null(); ++attempt) {
-    std::exception_ptr error;
-    try {
-      co_await DeleteOnce(machine);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error) break;
-    bool is_final = attempt == kDeleteAttempts || VerdictOf(error) == Verdict::kCancelled;
-    if (is_final) std::rethrow_exception(error);
+    Outcome<> deleted = co_await Attempt(DeleteOnce(machine));
+    if (deleted) break;
+    if (attempt == kDeleteAttempts) deleted.error().Rethrow();
     co_await subject_.loop.SleepFor(kDeletePause);
   }
   if (!subject_.lists_machines) co_return;
@@ -269,15 +268,10 @@ Task<std::string> Contract::DeletionIsIdempotent() {
   std::shared_ptr<Machine> machine = NewMachine();
   co_await Create(machine);
   co_await DeleteOnce(machine);
-  std::exception_ptr error;
-  try {
-    co_await DeleteOnce(machine);
-    co_await DeleteOnce(machine);
-  } catch (...) {
-    error = std::current_exception();
-  }
+  Outcome<> again = co_await Attempt(DeleteTwice(machine));
   co_await Remove(machine);
-  if (error) Fail("deleting a machine that is gone is neither success nor kNotFound: " + MessageOf(error));
+  if (!again)
+    Fail("deleting a machine that is gone is neither success nor kNotFound: " + again.error().message());
   co_return "";
 }
 
@@ -290,16 +284,27 @@ Task<std::string> Contract::LeaksAreFound() {
   co_await Remove(machine);
   Expect(!leaked.empty(), "a machine that nobody remembers is not listed");
   for (Resource& resource : leaked) {
-    std::exception_ptr error;
-    try {
-      co_await Bounded("DeleteResource", subject_.adapter.DeleteResource(resource));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) != Verdict::kNotFound)
+    Task<> deletion = cloud::EnsureGone(subject_.adapter.DeleteResource(resource));
+    Outcome<> deleted = co_await Attempt(Bounded("DeleteResource", std::move(deletion)));
+    if (!deleted)
       Fail("deleting a leaked " + resource.type +
-           " that is gone is neither success nor kNotFound: " + MessageOf(error));
+           " that is gone is neither success nor kNotFound: " + deleted.error().message());
   }
+  co_return "";
+}
+
+Task<std::string> Contract::LivingMachinesAreNotMissing() {
+  std::shared_ptr<Machine> machine = NewMachine();
+  co_await Create(machine);
+  const std::vector<boost::json::value> ids = {machine->recorder.external_id};
+  std::vector<boost::json::value> missing =
+      co_await Bounded("MissingMachines", subject_.adapter.MissingMachines(ids));
+  co_await DeleteOnce(machine);
+  std::vector<boost::json::value> gone =
+      co_await Bounded("MissingMachines", subject_.adapter.MissingMachines(ids));
+  co_await Remove(machine);
+  Expect(missing.empty(), "MissingMachines names a machine that exists");
+  Expect(gone.empty() || gone == ids, "MissingMachines names machines that were not asked for");
   co_return "";
 }
 
@@ -331,14 +336,8 @@ std::vector<int> Contract::Points(int turns) const {
 
 Task<std::shared_ptr<Interruption>> Contract::Interrupted(Task<> task, int turns, std::string what) {
   std::shared_ptr<Interruption> interruption = StartInterrupted(subject_.loop, std::move(task), turns);
-  std::exception_ptr error;
-  try {
-    Task<std::exception_ptr> end = interruption->end.Take();
-    co_await Bounded(what, std::move(end));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) Fail(fmt::format("{} that was told to stop after {} turns does not end", what, turns));
+  Outcome<> ended = co_await Attempt(Bounded(what, interruption->ended.Wait()));
+  if (!ended) Fail(fmt::format("{} that was told to stop after {} turns does not end", what, turns));
   co_return interruption;
 }
 
@@ -369,20 +368,19 @@ Task<std::string> Contract::CancelledDeletions() {
   co_return "";
 }
 
+Task<> Contract::CreateWhileStalled(std::shared_ptr<Machine> machine) {
+  subject_.stall(true);
+  ScopeExit answer([this] { subject_.stall(false); });
+  co_await Create(std::move(machine));
+}
+
 // A cloud that does not answer: what was begun can be ended, and works again later.
 Task<std::string> Contract::SilentCloud() {
   if (!subject_.stall) co_return "the cloud cannot be made to stall";
   std::shared_ptr<Machine> machine = NewMachine();
-  subject_.stall(true);
-  std::exception_ptr error;
-  try {
-    co_await Create(machine);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  subject_.stall(false);
+  Outcome<> created = co_await Attempt(CreateWhileStalled(machine));
   co_await Remove(machine);
-  Expect(error != nullptr, "a creation ended well although the cloud did not answer");
+  Expect(!created, "a creation ended well although the cloud did not answer");
   std::shared_ptr<Machine> next = NewMachine();
   co_await Create(next);
   co_await Remove(next);
@@ -394,17 +392,19 @@ Task<std::string> Contract::SideCalls() {
   co_await Bounded("AvailabilityZones", subject_.adapter.AvailabilityZones());
   boost::json::value gone = "no-such-machine";
   subject_.adapter.NotifyNodescanFailure(*subject_.label, gone);
-  std::exception_ptr error;
-  try {
-    co_await Bounded("ConsoleLog", subject_.adapter.ConsoleLog(*subject_.label, gone));
-  } catch (const Error&) {
-    // It is told; there is no such machine.
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error)
-    Fail("ConsoleLog of a machine that is gone throws something else than Error: " + MessageOf(error));
+  Outcome<> read = co_await Attempt(ReadConsole(gone));
+  if (!read)
+    Fail("ConsoleLog of a machine that is gone throws something else than Error: " + read.error().message());
   co_return "";
+}
+
+// An Error is fine: there may be no such machine.
+Task<> Contract::ReadConsole(boost::json::value id) {
+  try {
+    co_await Bounded("ConsoleLog", subject_.adapter.ConsoleLog(*subject_.label, std::move(id)));
+  } catch (const Error& error) {
+    if (error.verdict() == Verdict::kCancelled) throw;
+  }
 }
 
 Task<> Contract::WatchLoop() {
@@ -418,38 +418,26 @@ Task<> Contract::WatchLoop() {
 // What a failed check has left.
 Task<> Contract::TidyUp() {
   for (const std::shared_ptr<Machine>& machine : std::exchange(made_, {})) {
-    std::exception_ptr error;
-    try {
-      co_await Remove(machine);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    co_await Attempt(Remove(machine));
   }
 }
 
 Task<> Contract::RunCheck(std::string name, Check check) {
   CheckResult result;
   result.check = std::move(name);
-  std::exception_ptr error;
-  try {
-    result.detail = co_await (this->*check)();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) {
-    result.outcome = Outcome::kFailed;
-    result.detail = MessageOf(error);
+  Outcome<std::string> done = co_await Attempt((this->*check)());
+  result.detail = done ? *done : done.error().message();
+  if (!done) {
+    result.status = CheckResult::Status::kFailed;
     co_await TidyUp();
   } else if (!result.detail.empty()) {
-    result.outcome = Outcome::kSkipped;
+    result.status = CheckResult::Status::kSkipped;
   }
   made_.clear();
   results_.push_back(std::move(result));
 }
 
-Task<std::vector<CheckResult>> Contract::Run() {
+Task<> Contract::RunChecks() {
   const std::vector<std::pair<std::string, Check>> checks = {
       {"a creation tells the id and describes the machine", &Contract::CreationTellsTheId},
       {"metadata comes back", &Contract::MetadataComesBack},
@@ -457,26 +445,24 @@ Task<std::vector<CheckResult>> Contract::Run() {
       {"quota adds up", &Contract::QuotaAddsUp},
       {"deletion is idempotent", &Contract::DeletionIsIdempotent},
       {"leaked machines are found and deleted", &Contract::LeaksAreFound},
+      {"a machine is missing only when it is gone", &Contract::LivingMachinesAreNotMissing},
       {"two machines at a time", &Contract::TwoAtATime},
       {"creations that are told to stop at any await", &Contract::CancelledCreations},
       {"deletions that are told to stop at any await", &Contract::CancelledDeletions},
       {"a cloud that does not answer", &Contract::SilentCloud},
       {"calls beside the main ones", &Contract::SideCalls},
   };
+  for (const auto& [name, check] : checks) co_await RunCheck(name, check);
+}
+
+Task<std::vector<CheckResult>> Contract::Run() {
   TaskGroup watch(subject_.loop, log::Logger("nodepool.driver.testing"));
   watch.Spawn("watch the loop", WatchLoop());
-  std::exception_ptr error;
-  try {
-    for (const auto& [name, check] : checks) co_await RunCheck(name, check);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  co_await StayAwake();
-  co_await Shielded(watch.Stop());
-  if (error) std::rethrow_exception(error);
-  CheckResult block{"nothing blocks the loop", Outcome::kPassed, ""};
+  auto stop = [&watch] { return watch.Stop(); };
+  co_await WithCleanup(RunChecks(), stop);
+  CheckResult block{.check = "nothing blocks the loop"};
   if (longest_block_ > kLongestBlock) {
-    block.outcome = Outcome::kFailed;
+    block.status = CheckResult::Status::kFailed;
     block.detail = fmt::format("the loop was blocked for {:.1f} s",
                                std::chrono::duration<double>(longest_block_).count());
   }

@@ -35,11 +35,10 @@ struct Subject {
   std::function<void(bool)> stall = nullptr;
 };
 
-enum class Outcome { kPassed, kFailed, kSkipped };
-
 struct CheckResult {
+  enum class Status { kPassed, kFailed, kSkipped };
   std::string check;
-  Outcome outcome = Outcome::kPassed;
+  Status status = Status::kPassed;
   std::string detail;  // what was wrong, or why it was skipped
 };
 

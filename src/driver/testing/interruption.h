@@ -21,7 +21,7 @@ struct Interruption {
   int turns = 0;            // how many there were
   bool has_happened = false;
   boost::asio::cancellation_signal signal;
-  OneShot<std::exception_ptr> end;
+  Event ended{"the end of a task"};
 
   void Interrupt() {
     has_happened = true;
@@ -71,13 +71,13 @@ class CountingExecutor {
   std::shared_ptr<Interruption> interruption_;
 };
 
-// Starts `task`, to be told to stop after `turns` of its turns; its end is told in `end`.
+// Starts `task`, to be told to stop after `turns` of its turns; `ended` is set at its end.
 inline std::shared_ptr<Interruption> StartInterrupted(Loop& loop, Task<> task, int turns) {
   struct OnEnd {
     using cancellation_slot_type = boost::asio::cancellation_slot;
     std::shared_ptr<Interruption> interruption;
     cancellation_slot_type get_cancellation_slot() const noexcept { return interruption->signal.slot(); }
-    void operator()(std::exception_ptr error) { interruption->end.Set(error); }
+    void operator()(std::exception_ptr) { interruption->ended.Set(); }
   };
   auto interruption = std::make_shared<Interruption>();
   interruption->turns_left = turns;

@@ -8,7 +8,8 @@ using driver::cloud::Instance;
 using driver::cloud::MachineReport;
 using driver::cloud::Resource;
 
-ExampleAdapter::ExampleAdapter(std::shared_ptr<const ExampleConfig> config) : config_(std::move(config)) {}
+ExampleAdapter::ExampleAdapter(std::shared_ptr<const driver::ProviderConfig> config)
+    : CloudAdapter(std::move(config)) {}
 
 Task<Instance> ExampleAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   machine.SetState("creating the machine");

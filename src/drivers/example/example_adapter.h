@@ -2,16 +2,16 @@
 
 #include <map>
 
-#include "driver/cloud/adapter.h"
+#include "driver/cloud/cloud_adapter.h"
 #include "drivers/example/example_config.h"
 
 namespace nodepool::drivers {
 
 // The smallest adapter there can be: its cloud is a map, and does at once what it is asked
 // for. The driver author's guide walks through it.
-class ExampleAdapter : public driver::cloud::Adapter {
+class ExampleAdapter : public driver::cloud::CloudAdapter<ExampleConfig, ExampleLabel> {
  public:
-  explicit ExampleAdapter(std::shared_ptr<const ExampleConfig> config);
+  explicit ExampleAdapter(std::shared_ptr<const driver::ProviderConfig> config);
 
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;
@@ -21,7 +21,6 @@ class ExampleAdapter : public driver::cloud::Adapter {
   Task<> DeleteResource(driver::cloud::Resource resource) override;
 
  private:
-  std::shared_ptr<const ExampleConfig> config_;
   std::map<std::string, driver::cloud::Instance> cloud_;  // by id
 };
 

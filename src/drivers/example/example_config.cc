@@ -1,6 +1,6 @@
 #include "drivers/example/example_config.h"
 
-#include "config/section.h"
+#include "driver/cloud/section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {
@@ -35,10 +35,8 @@ Schema MakeSchema() {
       Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes.").Required(),
       Setting("cloud-images", Schema::List(image.With(ConnectionTypeSettings())),
               "Images that exist in the cloud."),
-      Setting("boot-timeout", Schema::Int(), "Time for the host key scan of a new node.")
-          .Default(60)
-          .Unit("seconds"),
-      Setting("launch-retries", Schema::Int(), "Attempts in total.").Default(3),
+      driver::cloud::BootTimeout(),
+      driver::cloud::LaunchRetries(),
       Setting("rate-limit", Schema::Int(), "Calls per second.").Default(1),
   });
 }

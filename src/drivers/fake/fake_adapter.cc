@@ -21,11 +21,7 @@ namespace {
 constexpr const char* kServer = "instance";
 constexpr const char* kImage = "image";
 
-const OpenstackLabel& AsOpenstack(const LabelConfig& label) {
-  return dynamic_cast<const OpenstackLabel&>(label);
-}
-
-bool HasNetwork(const OpenstackLabel& label, const char* network) {
+bool HasNetwork(const FakeLabel& label, const char* network) {
   return std::ranges::find(label.networks, network) != label.networks.end();
 }
 
@@ -34,7 +30,7 @@ QuotaInformation SizeOf(const FakeFlavor& flavor) {
 }
 
 // Which addresses a server has depends on its network (drivers.md 10.1).
-void SetAddresses(const OpenstackLabel& label, Instance& instance) {
+void SetAddresses(const FakeLabel& label, Instance& instance) {
   instance.public_ipv4 = "fake";
   instance.public_ipv6 = "";
   instance.private_ipv4 = "fake";
@@ -70,9 +66,9 @@ std::uint64_t SizeOfFile(const std::string& path) {
 
 }  // namespace
 
-FakeAdapter::FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config,
+FakeAdapter::FakeAdapter(FakeCloud& cloud, std::shared_ptr<const driver::ProviderConfig> config,
                          std::shared_ptr<FakeControl> control)
-    : cloud_(cloud), config_(std::move(config)), control_(std::move(control)) {}
+    : CloudAdapter(std::move(config)), cloud_(cloud), control_(std::move(control)) {}
 
 Task<> FakeAdapter::Stop() {
   std::shared_ptr<FakeControl> control = std::exchange(control_, nullptr);
@@ -80,7 +76,7 @@ Task<> FakeAdapter::Stop() {
 }
 
 Task<Instance> FakeAdapter::Create(MachineReport& machine, CreateParameters parameters) {
-  const OpenstackLabel& label = AsOpenstack(*parameters.label);
+  const FakeLabel& label = Own(*parameters.label);
   machine.SetState("creating server");
   std::string id = cloud_.CreateServer(RequestFor(parameters));
   boost::json::value external_id(id);
@@ -137,7 +133,7 @@ Task<QuotaInformation> FakeAdapter::QuotaLimits() {
 }
 
 QuotaInformation FakeAdapter::QuotaForLabel(const LabelConfig& label) {
-  const OpenstackLabel& wanted = AsOpenstack(label);
+  const FakeLabel& wanted = Own(label);
   QuotaInformation need = SizeOf(FlavorOf(wanted));
   if (wanted.boot_from_volume) {
     need.Add(
@@ -184,12 +180,12 @@ Task<std::vector<driver::ListedImage>> FakeAdapter::ListImages() {
 }
 
 Task<std::optional<std::string>> FakeAdapter::ConsoleLog(const LabelConfig& label, boost::json::value) {
-  if (!AsOpenstack(label).console_log) co_return std::nullopt;
+  if (!Own(label).console_log) co_return std::nullopt;
   co_return cloud_.console();
 }
 
 // The smallest flavor that has the memory and, if given, the text in its name.
-const FakeFlavor& FakeAdapter::FlavorOf(const OpenstackLabel& label) const {
+const FakeFlavor& FakeAdapter::FlavorOf(const FakeLabel& label) const {
   const FakeFlavor* best = nullptr;
   for (const FakeFlavor& flavor : cloud_.settings().flavors) {
     bool is_fit =
@@ -204,7 +200,7 @@ const FakeFlavor& FakeAdapter::FlavorOf(const OpenstackLabel& label) const {
 }
 
 FakeServerRequest FakeAdapter::RequestFor(const CreateParameters& parameters) const {
-  const OpenstackLabel& label = AsOpenstack(*parameters.label);
+  const FakeLabel& label = Own(*parameters.label);
   FakeServerRequest request;
   request.name = parameters.hostname;
   request.flavor = FlavorOf(label).name;

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "driver/cloud/adapter.h"
+#include "driver/cloud/cloud_adapter.h"
 #include "drivers/fake/fake_cloud.h"
 #include "drivers/fake/fake_config.h"
 #include "drivers/fake/fake_control.h"
@@ -10,13 +10,13 @@
 namespace nodepool::drivers {
 
 // The adapter to a simulated cloud: labels, images and flavors as in an openstack
-// provider (drivers.md 10). Machines have no real address; they tell their host keys
-// themselves, so nobody tries to reach them (D-98).
-class FakeAdapter : public driver::cloud::Adapter {
+// provider (drivers.md 10). Machines have no real address; the adapter knows their host
+// keys, so no launcher tries to reach them (D-98).
+class FakeAdapter : public driver::cloud::CloudAdapter<FakeConfig, FakeLabel> {
  public:
   // `cloud` outlives the adapter. `control` may be shared with a successor; the last one
   // to stop stops it.
-  FakeAdapter(FakeCloud& cloud, std::shared_ptr<const FakeConfig> config,
+  FakeAdapter(FakeCloud& cloud, std::shared_ptr<const driver::ProviderConfig> config,
               std::shared_ptr<FakeControl> control = nullptr);
 
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
@@ -25,6 +25,9 @@ class FakeAdapter : public driver::cloud::Adapter {
   Task<std::vector<driver::cloud::Instance>> ListInstances() override;
   Task<std::vector<driver::cloud::Resource>> ListResources() override;
   Task<> DeleteResource(driver::cloud::Resource resource) override;
+  Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override {
+    return NotListed(std::move(ids));
+  }
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;
@@ -37,12 +40,11 @@ class FakeAdapter : public driver::cloud::Adapter {
   Task<> Stop() override;
 
  private:
-  const FakeFlavor& FlavorOf(const OpenstackLabel& label) const;
+  const FakeFlavor& FlavorOf(const FakeLabel& label) const;
   FakeServerRequest RequestFor(const driver::cloud::CreateParameters& parameters) const;
   driver::cloud::Instance Describe(const FakeServer& server) const;
 
   FakeCloud& cloud_;
-  std::shared_ptr<const FakeConfig> config_;
   std::shared_ptr<FakeControl> control_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "async/cleanup.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -117,23 +118,21 @@ Task<> FakeCloud::DeleteServer(std::string id) {
 }
 
 Task<std::string> FakeCloud::UploadImage(FakeImage image, driver::AnnounceImage announce) {
-  image.is_active = false;
-  std::string id = Add(std::move(image));
-  std::exception_ptr error;
-  try {
-    co_await announce(id);
-    co_await Receive(id);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) {
-    if (!Take(failing_image_deletes_)) Remove(id);
-    std::rethrow_exception(error);
-  }
+  std::string id;
+  auto remove = [this, &id](const Failure&) { return RemoveFailed(id); };
+  co_await OnFailure(Receive(std::move(image), std::move(announce), id), remove);
   co_return id;
 }
 
-Task<> FakeCloud::Receive(std::string id) {
+Task<> FakeCloud::RemoveFailed(std::string id) {
+  if (!Take(failing_image_deletes_)) Remove(id);
+  co_return;
+}
+
+Task<> FakeCloud::Receive(FakeImage new_image, driver::AnnounceImage announce, std::string& id) {
+  new_image.is_active = false;
+  id = Add(std::move(new_image));
+  co_await announce(id);
   if (settings_.upload_latency > Duration::zero()) co_await loop_.SleepFor(settings_.upload_latency);
   while (are_uploads_paused_) co_await changed_.Wait();
   if (Take(failing_uploads_) || Happens(settings_.upload_failure_rate)) {
@@ -187,6 +186,13 @@ bool FakeCloud::HasImage(const std::string& name_or_id) {
 
 void FakeCloud::ResumeUploads() {
   are_uploads_paused_ = false;
+  changed_.NotifyAll();
+}
+
+void FakeCloud::TakeAway(const std::string& server) {
+  if (directory_) directory_->Remove(server);
+  servers_.erase(server);
+  active_at_.erase(server);
   changed_.NotifyAll();
 }
 

@@ -74,6 +74,8 @@ class FakeCloud {
   // Creations stay in BUILD until resumed.
   void PauseCreates() { is_paused_ = true; }
   void ResumeCreates();
+  // The cloud removes a server that nobody deleted.
+  void TakeAway(const std::string& server);
   void SetConsole(std::optional<std::string> text) { console_ = std::move(text); }
   const std::optional<std::string>& console() const { return console_; }
 
@@ -85,7 +87,9 @@ class FakeCloud {
  private:
   void Refresh();
   std::string Add(FakeImage image);  // its id
-  Task<> Receive(std::string image);
+  // Makes the image, whose id is in `id` from then on, and takes its data.
+  Task<> Receive(FakeImage new_image, driver::AnnounceImage announce, std::string& id);
+  Task<> RemoveFailed(std::string id);
   void Remove(const std::string& image);
   bool ExceedsLimits(const FakeFlavor& flavor) const;
   bool Happens(double rate) { return rate > 0 && failures_.Between(0, 1) < rate; }

@@ -7,6 +7,7 @@
 
 namespace nodepool::drivers {
 
+namespace cloud = driver::cloud;
 using config::Schema;
 using config::Section;
 using config::Setting;
@@ -99,19 +100,109 @@ FakeSimulation ReadSimulation(const Section& section) {
   return simulation;
 }
 
+Schema Texts() { return Schema::List(Schema::String()); }
+
+// A setting of openstack providers that means nothing here.
+Setting Ignored(const char* key, Schema schema) {
+  return Setting(key, std::move(schema), "Of the openstack driver; without effect.");
+}
+
+Schema LabelSchema() {
+  Schema label = cloud::LabelSchema().With({
+      Setting("min-ram", Schema::Int(), "The smallest flavor with at least this memory is used.")
+          .Default(0)
+          .Unit("MiB"),
+      Setting("flavor-name", Schema::String(), "Flavor; with min-ram a part of its name."),
+      Setting("console-log", Schema::Bool(), "Log the console of nodes that fail to start.").Default(false),
+      Setting("boot-from-volume", Schema::Bool(), "Boot from a new volume.").Default(false),
+      Setting("volume-size", Schema::Int(), "Size of that volume.").Default(50).Unit("GB"),
+      Setting("instance-properties", Schema::OpenMap(Schema::Any()), "Metadata of the server."),
+      Setting("networks", Texts(), "Networks instead of the pool's."),
+      Ignored("key-name", Schema::String()),
+      Ignored("dynamic-instance-properties", Schema::OpenMap(Schema::Any())),
+      Ignored("userdata", Schema::String()).Secret(),
+  });
+  return label.RequireOneOf({"min-ram", "flavor-name"}).RequireOneOf({"diskimage", "cloud-image"});
+}
+
+Schema MakeSchema() {
+  Setting config_drive = Ignored("config-drive", Schema::Bool());
+  Schema disk_image = cloud::DiskImageSchema().With({config_drive});
+  Schema cloud_image = cloud::CloudImageSchema().With({config_drive});
+  Schema pool = cloud::PoolSchema(LabelSchema())
+                    .With({Setting("networks", Texts(), "Networks of the nodes."),
+                           Ignored("security-groups", Texts()), Ignored("auto-floating-ip", Schema::Bool())});
+  Schema provider = Schema::Map({
+      Setting("cloud", Schema::String(), "Any name; the nodes' cloud.").RequiredByValidator(),
+      Setting("region-name", Schema::String(), "Region of the cloud."),
+      cloud::BootTimeout(),
+      cloud::LaunchTimeout(),
+      cloud::LaunchRetries(),
+      Setting("diskimages", Schema::List(disk_image), "Images of the builder to upload here."),
+      Setting("cloud-images", Schema::List(cloud_image), "Images that exist in the cloud."),
+      Setting("pools", Schema::List(pool), "Groups of nodes."),
+      Ignored("rate", Schema::Number()),
+      Ignored("clean-floating-ips", Schema::Bool()),
+      Ignored("port-cleanup-interval", Schema::Int()),
+      Ignored("delete-legacy-leaked", Schema::Bool()),
+      Ignored("nodepool-id", Schema::String()),
+      Setting("simulation", SimulationSchema(), "How the simulated cloud behaves."),
+  });
+  return provider.With(cloud::UploadSettings()).With(cloud::SettingsOfVersion2());
+}
+
+std::shared_ptr<const driver::LabelConfig> ReadFakeLabel(const Section& section, const Section& pool,
+                                                         const config::Config& config, FakeConfig& provider) {
+  auto label = std::make_shared<FakeLabel>();
+  cloud::ReadLabel(section, pool, config, cloud::FindIn(provider.cloud_images), provider, *label);
+  label->min_ram = ReadCount(section, "min-ram");
+  label->flavor_name = section.OptionalText("flavor-name");
+  label->console_log = section.Bool("console-log");
+  label->boot_from_volume = section.Bool("boot-from-volume");
+  label->volume_size = ReadCount(section, "volume-size");
+  label->instance_properties = ReadObject(section, "instance-properties");
+  label->networks = (section.Has("networks") ? section : pool).TextList("networks");
+  return label;
+}
+
 }  // namespace
 
 const Schema& FakeSchema() {
-  static const Schema schema =
-      OpenstackSchema().With({Setting("simulation", SimulationSchema(), "How the simulated cloud behaves.")});
+  static const Schema schema = MakeSchema();
   return schema;
 }
 
 std::shared_ptr<const FakeConfig> LoadFakeConfig(const config::ProviderSection& section,
                                                  config::Config& config) {
   auto result = std::make_shared<FakeConfig>();
-  Section simulation = OpenProvider(section, FakeSchema()).Sub("simulation");
-  ReadOpenstackConfig(section, FakeSchema(), simulation.Text("image-format"), config, *result);
+  Section provider = OpenProvider(section, FakeSchema());
+  Section simulation = provider.Sub("simulation");
+  ReadProvider(section, provider, *result);
+  result->manages_images = true;
+  result->image_format = simulation.Text("image-format");
+  result->cloud = provider.OptionalText("cloud");
+  result->region_name = provider.OptionalText("region-name");
+  cloud::ReadLaunchSettings(provider, *result);
+  cloud::ReadUploadSettings(provider, *result);
+  for (const Section& entry : provider.Sections("diskimages")) {
+    auto image = std::make_shared<driver::ProviderDiskImage>();
+    cloud::ReadDiskImage(entry, config, *result, *image);
+    result->diskimages[image->name] = image;
+  }
+  for (const Section& entry : provider.Sections("cloud-images")) {
+    cloud::CloudImage image;
+    cloud::ReadCloudImage(entry, image);
+    result->cloud_images[image.name] = std::move(image);
+  }
+  for (const Section& entry : provider.Sections("pools")) {
+    auto pool = std::make_shared<driver::PoolConfig>();
+    cloud::ReadCloudPool(entry, provider, *pool);
+    for (const Section& offer : entry.Sections("labels")) {
+      std::shared_ptr<const driver::LabelConfig> label = ReadFakeLabel(offer, entry, config, *result);
+      pool->labels[label->name] = label;
+    }
+    result->pools[pool->name] = std::move(pool);
+  }
   result->simulation = ReadSimulation(simulation);
   return result;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <boost/json/object.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,7 +10,8 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "config/schema.h"
-#include "drivers/openstack/openstack_config.h"
+#include "driver/cloud/section.h"
+#include "driver/provider_config.h"
 
 namespace nodepool::drivers {
 
@@ -47,9 +50,23 @@ struct FakeSimulation {
   std::vector<std::string> availability_zones = {"az1", "az2"};
 };
 
-// A provider of driver `fake`: the section of an openstack provider, with an
-// optional `simulation`. `cloud` may be any name.
-struct FakeConfig : OpenstackConfig {
+struct FakeLabel : driver::LabelConfig {
+  int min_ram = 0;  // MiB
+  std::optional<std::string> flavor_name;
+  bool console_log = false;
+  bool boot_from_volume = false;
+  int volume_size = 50;  // GB
+  boost::json::object instance_properties;
+  std::vector<std::string> networks;  // the pool's unless the label has its own
+};
+
+// A provider of driver `fake`. Its section is that of an openstack provider, with an optional
+// `simulation`; what means nothing to a simulated cloud is accepted. `cloud` may be any name.
+// The labels are FakeLabel.
+struct FakeConfig : driver::ProviderConfig {
+  std::optional<std::string> cloud;
+  std::optional<std::string> region_name;
+  std::map<std::string, driver::cloud::CloudImage> cloud_images;
   FakeSimulation simulation;
 };
 

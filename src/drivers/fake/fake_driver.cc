@@ -17,31 +17,30 @@ std::shared_ptr<const driver::ProviderConfig> FakeDriver::LoadProviderConfig(
 
 std::unique_ptr<driver::cloud::Adapter> FakeDriver::CreateAdapter(
     const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config) {
-  auto fake_config = std::dynamic_pointer_cast<const FakeConfig>(config);
-  FakeCloud& cloud =
-      clouds_->Of(fake_config->name, environment.loop, environment.random, fake_config->simulation);
+  const FakeSimulation& simulation = dynamic_cast<const FakeConfig&>(*config).simulation;
+  FakeCloud& cloud = clouds_->Of(config->name, environment.loop, environment.random, simulation);
   std::shared_ptr<FakeControl> control;
-  if (!environment.is_for_one_command) control = ControlOf(*fake_config, cloud, environment.loop);
-  return std::make_unique<FakeAdapter>(cloud, fake_config, std::move(control));
+  if (!environment.is_for_one_command && simulation.control_port)
+    control = ControlOf(config->name, *simulation.control_port, cloud, environment.loop);
+  return std::make_unique<FakeAdapter>(cloud, std::move(config), std::move(control));
 }
 
 // One port for all generations of a provider. Another program with the same
 // configuration may have it already.
-std::shared_ptr<FakeControl> FakeDriver::ControlOf(const FakeConfig& config, FakeCloud& cloud, Loop& loop) {
-  std::optional<int> port = config.simulation.control_port;
-  if (!port) return nullptr;
-  Open& open = controls_[config.name];
-  std::shared_ptr<FakeControl> control = open.port == *port ? open.control.lock() : nullptr;
+std::shared_ptr<FakeControl> FakeDriver::ControlOf(const ProviderName& provider, int port, FakeCloud& cloud,
+                                                   Loop& loop) {
+  Open& open = controls_[provider];
+  std::shared_ptr<FakeControl> control = open.port == port ? open.control.lock() : nullptr;
   if (control) return control;
   log::Logger logger("nodepool.driver.fake");
   try {
-    control = std::make_shared<FakeControl>(loop, cloud, *port);
-    logger.Info("The simulated cloud of provider {} is controlled at port {}", config.name, control->port());
+    control = std::make_shared<FakeControl>(loop, cloud, port);
+    logger.Info("The simulated cloud of provider {} is controlled at port {}", provider, control->port());
   } catch (const Error&) {
     logger.Info("The simulated cloud of provider {} cannot be controlled here: control-port {} is taken",
-                config.name, *port);
+                provider, port);
   }
-  open = {*port, control};
+  open = {port, control};
   return control;
 }
 

@@ -29,7 +29,8 @@ class FakeDriver : public driver::cloud::CloudDriver {
   FakeClouds& clouds() { return *clouds_; }
 
  private:
-  std::shared_ptr<FakeControl> ControlOf(const FakeConfig& config, FakeCloud& cloud, Loop& loop);
+  std::shared_ptr<FakeControl> ControlOf(const ProviderName& provider, int port, FakeCloud& cloud,
+                                         Loop& loop);
 
   std::shared_ptr<FakeClouds> clouds_;
   struct Open {

@@ -18,18 +18,18 @@ class FakeDriverTest : public ::testing::Test {
     nodes.Start();
     images.Start();
     time.Run(nodes.WaitSynced());
-    auto shape = std::make_shared<OpenstackLabel>();
+    auto shape = std::make_shared<FakeLabel>();
     shape->name = LabelName("small");
     shape->cloud_image = "precise";
     shape->min_ram = 8192;
     label = shape.get();
-    auto pool = std::make_shared<OpenstackPool>();
+    auto pool = std::make_shared<driver::PoolConfig>();
     pool->name = PoolName("main");
     pool->labels[shape->name] = shape;
     config->name = ProviderName("fake-cloud");
     config->cloud = "anything";
     config->pools[pool->name] = pool;
-    OpenstackCloudImage image;
+    driver::cloud::CloudImage image;
     image.name = "precise";
     image.external_name = "Fake Precise";
     config->cloud_images[image.name] = image;
@@ -61,7 +61,7 @@ class FakeDriverTest : public ::testing::Test {
       record.SetState(NodeState::kBuilding, time.loop().Now());
       return store::Change::kWrite;
     };
-    store::LockedNode node = co_await store.CreateLockedNode(std::move(fresh), change);
+    store::LockedNode node = co_await store.nodes.CreateLocked(std::move(fresh), change);
     co_await handler->Launch(node);
     last = node.record();
     last_id = node.id();
@@ -78,7 +78,7 @@ class FakeDriverTest : public ::testing::Test {
   store::ImageCache images{time.loop(), *client};
   FakeDriver fake;
   std::shared_ptr<FakeConfig> config = std::make_shared<FakeConfig>();
-  OpenstackLabel* label = nullptr;
+  FakeLabel* label = nullptr;
   std::unique_ptr<driver::Provider> provider;
   Node last;
   NodeId last_id;
@@ -212,6 +212,16 @@ TEST_F(FakeDriverTest, LeakedServerIsRemoved) {
   EXPECT_EQ(cloud().servers().size(), 1u);
   time.Run(provider->CleanupLeakedResources());
   EXPECT_TRUE(cloud().servers().empty());
+}
+
+TEST_F(FakeDriverTest, AReadyNodeWhoseServerWasTakenAwayIsDeleted) {
+  Start();
+  time.Run(LaunchNode());
+  cloud().TakeAway(cloud().servers().begin()->first);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(time.Run(store.nodes.Read(last_id))->record.state, NodeState::kReady);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(time.Run(store.nodes.Read(last_id))->record.state, NodeState::kDeleting);
 }
 
 // Four writes for a node: create, lock with `building`, external_id, `ready`; one

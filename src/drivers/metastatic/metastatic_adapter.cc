@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
+#include "base/scope_exit.h"
 #include "driver/cloud/metadata.h"
 
 namespace nodepool::drivers {
@@ -28,9 +30,9 @@ NodeId NodeOf(const boost::json::value& external_id) {
 }  // namespace
 
 MetastaticAdapter::MetastaticAdapter(const driver::ProviderEnvironment& environment,
-                                     std::shared_ptr<const MetastaticConfig> config)
-    : environment_(environment),
-      config_(std::move(config)),
+                                     std::shared_ptr<const driver::ProviderConfig> config)
+    : CloudAdapter(std::move(config)),
+      environment_(environment),
       owner_(OwnerName(config_->name)),
       backing_nodes_(environment_.nodes, config_),
       background_(environment_.loop, logger_) {
@@ -64,13 +66,11 @@ Task<Instance> MetastaticAdapter::Create(MachineReport& machine, CreateParameter
   machine.SetState("waiting for a slot of a backing node");
   waiters_.push_back(waiter);
   wake_.Set();
-  struct Leaving {
-    MetastaticAdapter* adapter;
-    std::shared_ptr<Waiter> waiter;
-    ~Leaving() { adapter->Leave(waiter); }
-  } leaving{this, waiter};
+  ScopeExit leave([this, waiter] { Leave(waiter); });
   Place place = co_await waiter->place.Take();
   Instance instance = co_await Describe(std::move(place), std::move(user), std::move(parameters.metadata));
+  // The backing node's were scanned earlier; where they are scanned again, the newer ones count.
+  if (parameters.label->host_key_checking) instance.host_keys.reset();
   co_return instance;
 }
 
@@ -82,7 +82,7 @@ void MetastaticAdapter::Leave(const std::shared_ptr<Waiter>& waiter) {
 // Everything but the slot is the backing node's (drivers.md 8.2).
 Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
                                            std::map<std::string, std::string> metadata) {
-  std::optional<store::StoredNode> stored = co_await environment_.store.ReadNode(place.backing_node);
+  std::optional<store::StoredNode> stored = co_await environment_.store.nodes.Read(place.backing_node);
   if (!stored || stored->record.state != NodeState::kInUse) {
     backing_nodes_.MarkFailing(place.backing_node, environment_.loop.Now());
     throw Error(Verdict::kFail, "backing node " + place.backing_node.str() + " has vanished");
@@ -120,7 +120,7 @@ Task<> MetastaticAdapter::Delete(MachineReport& machine, boost::json::value exte
   std::optional<NodeId> backing = backing_nodes_.PlaceOf(user);
   if (!backing) {
     // A launcher that does not follow the nodes, or one that has just started.
-    std::optional<store::StoredNode> stored = co_await environment_.store.ReadNode(user);
+    std::optional<store::StoredNode> stored = co_await environment_.store.nodes.Read(user);
     std::optional<Place> place = stored ? ParsePlace(stored->record.driver_data.value()) : std::nullopt;
     if (place) backing = place->backing_node;
   }
@@ -144,7 +144,7 @@ Task<> MetastaticAdapter::Vacate(NodeId backing, NodeId user) {
     written = std::move(node);
     return store::Change::kWrite;
   };
-  bool is_written = co_await environment_.store.UpdateUnlockedNode(backing, change);
+  bool is_written = co_await environment_.store.nodes.UpdateUnlocked(backing, change);
   if (is_written && written && backing_nodes_.Find(backing) != nullptr)
     backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
 }
@@ -175,15 +175,10 @@ Task<> MetastaticAdapter::Stop() {
   co_await background_.Stop();
   // They would vanish with the session, and be of no use until then.
   for (const auto& [id, request] : std::exchange(requests_, {})) {
-    std::exception_ptr error;
-    try {
-      SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
-      co_await WithDeadline(environment_.loop, deadline, "withdrawing a request",
-                            environment_.store.DeleteRequest(id));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error) break;
+    SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
+    Outcome<> withdrawn = co_await Attempt(WithDeadline(environment_.loop, deadline, "withdrawing a request",
+                                                        environment_.store.requests.Delete(id)));
+    if (!withdrawn) break;
   }
 }
 
@@ -197,33 +192,26 @@ Task<> MetastaticAdapter::Run() {
   }
   while (true) {
     wake_.Reset();
-    std::exception_ptr error;
-    try {
-      co_await Turn();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error) {
-      logger_.Warning("Provider {} goes on in a moment: {}", config_->name, MessageOf(error));
+    Outcome<> done = co_await Attempt(Turn());
+    if (!done) {
+      logger_.Warning("Provider {} goes on in a moment: {}", config_->name, done.error().message());
       co_await environment_.loop.SleepFor(kRetryPause);
       continue;
     }
     std::optional<WallTime> release = backing_nodes_.next_release();
-    SteadyTime deadline = SteadyTime::max();
-    if (release)
-      deadline = environment_.loop.SteadyNow() + std::max(*release - environment_.loop.Now(), Duration(0));
     if (!release) {
       co_await wake_.Wait();
       continue;
     }
+    Duration pause = std::max(*release - environment_.loop.Now(), Duration(0));
+    SteadyTime deadline = environment_.loop.SteadyNow() + pause;
     co_await EndsBy(environment_.loop, deadline, "a change", wake_.Wait());
   }
 }
 
 Task<> MetastaticAdapter::Turn() {
   for (const NodeId& id : std::set<NodeId>(backing_nodes_.unverified())) {
-    std::optional<std::string> owner = co_await environment_.store.NodeOwner(id);
+    std::optional<std::string> owner = co_await environment_.store.nodes.Owner(id);
     backing_nodes_.Verify(id, owner == owner_, environment_.loop.Now());
   }
   co_await AdoptOrphans();
@@ -245,7 +233,7 @@ Task<> MetastaticAdapter::AdoptOrphans() {
     const MetastaticLabel* label = types.empty() ? nullptr : config_->FindByBackingLabel(types.front());
     if (label == nullptr) {
       logger_.Info("Withdrawing request {} of a former run: its label is not configured any more", id);
-      co_await environment_.store.DeleteRequest(id);
+      co_await environment_.store.requests.Delete(id);
       continue;
     }
     logger_.Info("Adopting request {} of a former run", id);
@@ -263,7 +251,7 @@ Task<> MetastaticAdapter::WriteFailures() {
       record.user_data = ToUserData(failed, owner_);
       return store::Change::kWrite;
     };
-    co_await environment_.store.UpdateUnlockedNode(id, change);
+    co_await environment_.store.nodes.UpdateUnlocked(id, change);
   }
 }
 
@@ -315,7 +303,7 @@ Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId nod
     record.SetState(NodeState::kInUse, environment_.loop.Now());
     return store::Change::kWrite;
   };
-  bool is_claimed = co_await environment_.store.ClaimNode(node, owner_, change, id);
+  bool is_claimed = co_await environment_.store.nodes.Claim(node, owner_, change, id);
   if (!is_claimed) co_return co_await FailRequest(id, "the backing node was taken by somebody else");
   logger_.About({"", "", node.str()})
       .Info("Backing node for label {} with {} slots", backing.label, backing.slots);
@@ -329,7 +317,7 @@ Task<> MetastaticAdapter::FailRequest(RequestId id, std::string why) {
   for (const std::shared_ptr<Waiter>& waiter : waiters) {
     if (waiter->request == id) waiter->place.Fail(std::make_exception_ptr(Error(Verdict::kFail, why)));
   }
-  co_await environment_.store.DeleteRequest(std::move(id));
+  co_await environment_.store.requests.Delete(std::move(id));
 }
 
 std::vector<std::shared_ptr<MetastaticAdapter::Waiter>> MetastaticAdapter::WaitingFor(
@@ -385,7 +373,7 @@ Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr
     written = std::move(node);
     return placed.empty() ? store::Change::kSkip : store::Change::kWrite;
   };
-  bool is_written = co_await environment_.store.UpdateUnlockedNode(backing, change);
+  bool is_written = co_await environment_.store.nodes.UpdateUnlocked(backing, change);
   // What was read is newer than what the cache has, also when nothing was written.
   if (written && backing_nodes_.Find(backing) != nullptr)
     backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
@@ -420,7 +408,7 @@ Task<> MetastaticAdapter::RequestMissing() {
       wish.created_time = environment_.loop.Now();
       wish.node_types = {label->backing_label};
       wish.requestor = owner_;
-      RequestId id = co_await environment_.store.CreateRequest(kPrecedence, std::move(wish), true);
+      RequestId id = co_await environment_.store.requests.Create(kPrecedence, std::move(wish), true);
       logger_.Info("Request {} for a backing node of label {}", id, label->name);
       open = requests_.emplace(id, BackingRequest{label, environment_.loop.Now()}).first;
     }
@@ -439,7 +427,7 @@ Task<> MetastaticAdapter::ReleaseIdle() {
       record.SetState(NodeState::kUsed, environment_.loop.Now());
       return store::Change::kWrite;
     };
-    bool is_released = co_await environment_.store.ReleaseNode(id, owner_, change);
+    bool is_released = co_await environment_.store.nodes.Release(id, owner_, change);
     if (is_released) logger_.About({"", "", id.str()}).Info("Released an idle backing node");
     backing_nodes_.PostponeRelease(id, environment_.loop.Now() + kReleaseRetry);
   }
@@ -465,7 +453,7 @@ Task<> MetastaticAdapter::WithdrawUnused() {
   }
   for (const RequestId& id : unused) {
     logger_.Info("Withdrawing request {}: nobody waits for its node any more", id);
-    co_await environment_.store.DeleteRequest(id);
+    co_await environment_.store.requests.Delete(id);
     ForgetRequest(id);
   }
 }

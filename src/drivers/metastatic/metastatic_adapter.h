@@ -9,7 +9,7 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "base/subscription.h"
-#include "driver/cloud/adapter.h"
+#include "driver/cloud/cloud_adapter.h"
 #include "driver/provider.h"
 #include "drivers/metastatic/backing_nodes.h"
 #include "drivers/metastatic/metastatic_config.h"
@@ -24,12 +24,12 @@ namespace nodepool::drivers {
 // several launchers may run the provider at a time: a slot is taken by a write that
 // fails when the record changed (D-84). Requests for backing nodes are ephemeral: those
 // of a launcher that died vanish, and what was delivered for them becomes free.
-class MetastaticAdapter : public driver::cloud::Adapter {
+class MetastaticAdapter : public driver::cloud::CloudAdapter<MetastaticConfig, MetastaticLabel> {
  public:
   // Everything in `environment` outlives the adapter. Without its request cache slots
   // can be given back, but not taken.
   MetastaticAdapter(const driver::ProviderEnvironment& environment,
-                    std::shared_ptr<const MetastaticConfig> config);
+                    std::shared_ptr<const driver::ProviderConfig> config);
 
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;
@@ -83,7 +83,6 @@ class MetastaticAdapter : public driver::cloud::Adapter {
   void Leave(const std::shared_ptr<Waiter>& waiter);
 
   driver::ProviderEnvironment environment_;
-  std::shared_ptr<const MetastaticConfig> config_;
   std::string owner_;
   log::Logger logger_{"nodepool.driver.metastatic.MetastaticAdapter"};
   BackingNodes backing_nodes_;

@@ -4,11 +4,12 @@
 #include <map>
 #include <tuple>
 
-#include "config/section.h"
+#include "driver/cloud/section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {
 
+namespace cloud = driver::cloud;
 using config::Schema;
 using config::Section;
 using config::Setting;
@@ -44,13 +45,9 @@ Schema MakeSchema() {
   });
   return Schema::Map({
       Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes.").Required(),
-      Setting("boot-timeout", Schema::Int(), "Time for the host key scan of a new node.")
-          .Default(120)
-          .Unit("seconds"),
-      Setting("launch-timeout", Schema::Int(), "Time for a launch, that of a backing node included.")
-          .Default(3600)
-          .Unit("seconds"),
-      Setting("launch-retries", Schema::Int(), "Attempts in total.").Default(3),
+      cloud::BootTimeout(120),
+      cloud::LaunchTimeout(3600, "Time for a launch, that of a backing node included."),
+      cloud::LaunchRetries(),
       Setting("rate", Schema::Number(), "Without effect.").DaemonOnly(),
   });
 }
@@ -89,18 +86,18 @@ auto SlotSettings(const MetastaticLabel& label) {
 }  // namespace
 
 const MetastaticLabel* MetastaticConfig::FindLabel(const LabelName& name) const {
-  for (const auto& [pool_name, pool] : pools) {
-    auto found = pool->labels.find(name);
-    if (found != pool->labels.end()) return dynamic_cast<const MetastaticLabel*>(found->second.get());
-  }
-  return nullptr;
+  return FindIf([&name](const MetastaticLabel& label) { return label.name == name; });
 }
 
 const MetastaticLabel* MetastaticConfig::FindByBackingLabel(const LabelName& name) const {
+  return FindIf([&name](const MetastaticLabel& label) { return label.backing_label == name; });
+}
+
+const MetastaticLabel* MetastaticConfig::FindIf(std::function<bool(const MetastaticLabel&)> is_it) const {
   for (const auto& [pool_name, pool] : pools) {
     for (const auto& [label_name, config] : pool->labels) {
-      const auto* label = dynamic_cast<const MetastaticLabel*>(config.get());
-      if (label != nullptr && label->backing_label == name) return label;
+      const auto& label = dynamic_cast<const MetastaticLabel&>(*config);
+      if (is_it(label)) return &label;
     }
   }
   return nullptr;
@@ -116,9 +113,7 @@ std::shared_ptr<const MetastaticConfig> LoadMetastaticConfig(const config::Provi
   auto result = std::make_shared<MetastaticConfig>();
   Section provider = OpenProvider(section, MetastaticSchema());
   ReadProvider(section, provider, *result);
-  result->boot_timeout = provider.Seconds("boot-timeout");
-  result->launch_timeout = provider.Seconds("launch-timeout");
-  result->launch_retries = ReadCount(provider, "launch-retries");
+  cloud::ReadLaunchSettings(provider, *result);
   std::map<LabelName, std::shared_ptr<const MetastaticLabel>> by_backing_label;
   for (const Section& pool_section : provider.Sections("pools")) {
     auto pool = std::make_shared<driver::PoolConfig>();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ struct MetastaticConfig : driver::ProviderConfig {
   const MetastaticLabel* FindLabel(const LabelName& name) const;
   // One whose backing nodes have that label; null as above.
   const MetastaticLabel* FindByBackingLabel(const LabelName& name) const;
+
+ private:
+  const MetastaticLabel* FindIf(std::function<bool(const MetastaticLabel&)> is_it) const;
 };
 
 const config::Schema& MetastaticSchema();

@@ -14,8 +14,7 @@ std::shared_ptr<const driver::ProviderConfig> MetastaticDriver::LoadProviderConf
 
 std::unique_ptr<driver::cloud::Adapter> MetastaticDriver::CreateAdapter(
     const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config) {
-  return std::make_unique<MetastaticAdapter>(environment,
-                                             std::dynamic_pointer_cast<const MetastaticConfig>(config));
+  return std::make_unique<MetastaticAdapter>(environment, std::move(config));
 }
 
 }  // namespace nodepool::drivers

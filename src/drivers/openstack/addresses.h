@@ -14,7 +14,7 @@ struct ChosenAddresses {
   std::string public_ipv6;
   std::string private_ipv4;
   std::string interface_ip;
-  // Nothing qualifies as the interface, and the first fixed address stands in (D-95).
+  // Nothing qualifies as the interface, and the first fixed address is taken (D-95).
   bool is_guess = false;
   // Addresses to be reached by, of which several were as good: the first was taken, and
   // trying them tells (driver-openstack.md 9.3). One with `accepts` is taken before others.
@@ -26,7 +26,7 @@ ChosenAddresses ChooseAddresses(const Server& server, const NetworkRoles& roles,
                                 bool has_ipv6);
 
 // Whether the server, which is active, needs a floating address to be reached (driver-openstack.md 10.1),
-// as far as its own record tells.
+// as far as its own record shows.
 bool NeedsFloatingIp(const Server& server, const ChosenAddresses& addresses, const NetworkRoles& roles,
                      const CloudConfig& cloud);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "drivers/openstack/json_fields.h"
+#include "base/json_fields.h"
 
 namespace nodepool::drivers::openstack {
 

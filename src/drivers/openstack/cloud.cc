@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "drivers/openstack/addresses.h"
-#include "drivers/openstack/api_name.h"
 #include "net/tcp_probe.h"
 
 namespace nodepool::drivers::openstack {
@@ -11,6 +10,7 @@ namespace nodepool::drivers::openstack {
 namespace {
 
 constexpr int kProbedPort = 22;
+constexpr const char* kListLogger = "nodepool.OpenStackAdapter";
 
 std::set<std::string> ImagesToFind(const OpenstackProviderConfig& config) {
   std::set<std::string> names;
@@ -22,43 +22,31 @@ std::set<std::string> ImagesToFind(const OpenstackProviderConfig& config) {
 
 }  // namespace
 
-Cloud::Cloud(driver::ProviderEnvironment surroundings,
+Cloud::Cloud(driver::ProviderEnvironment for_environment,
              std::shared_ptr<const OpenstackProviderConfig> provider, std::unique_ptr<net::HttpClient> client)
-    : environment(std::move(surroundings)),
+    : environment(std::move(for_environment)),
       config(std::move(provider)),
       http(std::move(client)),
       session(environment.loop, environment.blocking_pool, environment.random, *http, config->cloud_config,
-              Session::Options{config->rate, [this](const ApiCallEnd& end) { Tell(end); }}),
+              Session::Options{config->rate, {environment.observer, config->name, "openstack"}}),
       tasks(environment.loop, logger),
       lookups(session),
       images(session, tasks, environment.random, ImagesToFind(*config),
              [this] { environment.capacity_changed(); }),
-      servers(tasks, environment.random, "servers of provider " + config->name.str(),
-              [this] { return ListServers(session); }),
-      floating_ips(tasks, environment.random, "floating IPs of provider " + config->name.str(),
+      servers(tasks, environment.random, log::Logger(kListLogger),
+              "servers of provider " + config->name.str(), [this] { return ListServers(session); }),
+      floating_ips(tasks, environment.random, log::Logger(kListLogger),
+                   "floating IPs of provider " + config->name.str(),
                    [this] { return ListFloatingIps(session); }),
-      network_roles([this](int) { return ReadNetworkRoles(session); }),
+      network_roles([this] { return ReadNetworkRoles(session); }),
       has_ipv6(HasIpv6Route()),
       probe([this](std::vector<std::string> addresses, SteadyTime deadline) {
         return net::FirstToAccept(loop(), std::move(addresses), kProbedPort, deadline);
       }) {}
 
-void Cloud::Tell(const ApiCallEnd& end) const {
-  if (environment.observer == nullptr) return;
-  driver::ApiCall call;
-  call.provider = config->name;
-  call.driver = "openstack";
-  call.service = ToString(end.service);
-  call.method = end.method;
-  call.name = ApiName(end.path);
-  if (end.status != 0) call.status = end.status;
-  call.duration = end.took;
-  environment.observer->ApiCallEnded(call);
-}
-
-void Cloud::Forget() {
-  lookups.Forget();
-  images.Forget();
+void Cloud::DropLookups() {
+  lookups.Clear();
+  images.Clear();
   network_roles.Clear();
 }
 
@@ -82,18 +70,11 @@ Task<std::vector<FloatingAddress>> FindBySharedList(Cloud& cloud, Server server)
 
 Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Cloud& cloud, Server server) {
   std::string id = server.id;
-  std::exception_ptr error;
-  std::vector<FloatingAddress> found;
-  try {
-    found = co_await FindBySharedList(cloud, std::move(server));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) {
-    cloud.logger.Warning("The floating IPs of server {} could not be looked for: {}", id, MessageOf(error));
-  }
-  co_return found;
+  Outcome<std::vector<FloatingAddress>> found = co_await Attempt(FindBySharedList(cloud, std::move(server)));
+  if (found) co_return std::move(*found);
+  cloud.logger.Warning("The floating IPs of server {} could not be looked for: {}", id,
+                       found.error().message());
+  co_return std::vector<FloatingAddress>();
 }
 
 }  // namespace nodepool::drivers::openstack

@@ -6,10 +6,11 @@
 #include <set>
 #include <string>
 
+#include "async/async_value.h"
+#include "driver/cloud/api/list_cache.h"
 #include "driver/provider.h"
 #include "drivers/openstack/cloud_images.h"
 #include "drivers/openstack/floating_ip.h"
-#include "drivers/openstack/list_cache.h"
 #include "drivers/openstack/lookups.h"
 #include "drivers/openstack/networks.h"
 #include "drivers/openstack/provider_config.h"
@@ -25,7 +26,7 @@ constexpr Duration kListAge = std::chrono::seconds(5);
 // lists that are read once for all of them, and what is remembered.
 struct Cloud {
   // `client` is used for nothing else.
-  Cloud(driver::ProviderEnvironment surroundings, std::shared_ptr<const OpenstackProviderConfig> provider,
+  Cloud(driver::ProviderEnvironment for_environment, std::shared_ptr<const OpenstackProviderConfig> provider,
         std::unique_ptr<net::HttpClient> client);
 
   driver::ProviderEnvironment environment;
@@ -36,28 +37,26 @@ struct Cloud {
   TaskGroup tasks;
   Lookups lookups;
   CloudImages images;
-  ListCache<Servers> servers;
-  ListCache<FloatingIps> floating_ips;
-  AsyncCache<int, NetworkRoles> network_roles;
+  // Each read for all who wait (driver-openstack.md 8, D-93).
+  driver::cloud::api::ListCache<Servers> servers;
+  driver::cloud::api::ListCache<FloatingIps> floating_ips;
+  AsyncValue<NetworkRoles> network_roles;
   // Floating addresses made here, by server: known before nova shows them.
   std::map<std::string, std::string> floating_ip_of;
   std::set<std::string> unknown_flavors;    // that were warned of
   std::set<std::string> unreadable_owners;  // servers that were warned of
   bool has_ipv6 = false;                    // of this host
-  // The first of some addresses of a server that somebody listens at; none until the time.
+  // The first of some addresses of a server that accepts a connection; none until the time.
   using Probe = std::function<Task<std::optional<std::string>>(std::vector<std::string>, SteadyTime)>;
   Probe probe;
 
   Loop& loop() { return environment.loop; }
   // Everything that was looked up is asked anew: a creation was refused as wrong.
-  void Forget();
-
- private:
-  void Tell(const ApiCallEnd& end) const;
+  void DropLookups();
 };
 
 // The floating addresses of a server that nova does not show (driver-openstack.md 9.2). The list that all
-// share tells whether there are any; only then the server's ports are asked for. What cannot be read counts
+// share shows whether there are any; only then the server's ports are asked for. What cannot be read counts
 // as nothing.
 Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Cloud& cloud, Server server);
 

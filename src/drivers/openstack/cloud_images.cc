@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "async/backoff.h"
+#include "base/scope_exit.h"
 #include "base/text.h"
 #include "drivers/openstack/lookups.h"
 
@@ -77,23 +79,17 @@ Readiness CloudImages::ReadinessOf(const std::string& name) {
   return Readiness::kUnknown;
 }
 
-void CloudImages::Forget() {
+void CloudImages::Clear() {
   findings_.clear();
   ++generation_;
   last_look_.reset();
 }
 
 Task<> CloudImages::Look() {
-  std::exception_ptr error;
-  try {
-    co_await LookOnce();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) {
+  Outcome<> looked = co_await Attempt(LookOnce());
+  if (!looked) {
     logger_.Error("Images of cloud {} could not be looked for; they are later: {}", session_.cloud().name,
-                  MessageOf(error));
+                  looked.error().message());
   }
 }
 
@@ -103,14 +99,11 @@ Task<> CloudImages::LookOnce() {
   std::vector<std::string> names = Unknown();
   if (names.empty()) co_return;
   WatchMissing();
-  struct End {
-    CloudImages& images;
-    ~End() {
-      images.is_looking_ = false;
-      images.looked_once_.NotifyAll();
-    }
-  } end{*this};
   is_looking_ = true;
+  ScopeExit end([this] {
+    is_looking_ = false;
+    looked_once_.NotifyAll();
+  });
   last_look_ = tasks_.loop().SteadyNow();
   std::uint64_t generation = generation_;
   std::vector<std::string> wanted = names;

@@ -30,14 +30,14 @@ class CloudImages {
   Task<std::string> Id(std::string name);
 
   // Whether Id() would succeed. A no is at most 5 s old; without one so young the answer
-  // is kUnknown, and whoever asked is told by `looked`.
+  // is kUnknown, and `looked` is called when there is one.
   driver::Readiness ReadinessOf(const std::string& name);
 
   // Looks for what is not known. What goes wrong is logged, and tried again later.
   Task<> Look();
 
   // What is known is out of date.
-  void Forget();
+  void Clear();
 
  private:
   struct Finding {
@@ -62,9 +62,9 @@ class CloudImages {
   std::function<void()> looked_;
   log::Logger logger_{"nodepool.OpenStackAdapter"};
   std::map<std::string, Finding> findings_;
-  std::uint64_t generation_ = 0;  // of the findings; a look that began before Forget() tells nothing
+  std::uint64_t generation_ = 0;  // of the findings; a look that began before Clear() does not count
   bool is_looking_ = false;
-  std::optional<SteadyTime> last_look_;  // none: it would tell nothing
+  std::optional<SteadyTime> last_look_;  // none: it does not count any more
   WaitList looked_once_;
   std::set<std::string> watched_;  // what is looked for again and again, by the latest watch
   std::uint64_t watches_ = 0;

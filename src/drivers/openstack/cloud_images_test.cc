@@ -1,5 +1,5 @@
 // Images that labels name, and that may not be there.
-#include "drivers/openstack/json_fields.h"
+#include "base/json_fields.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 
 namespace nodepool::drivers::openstack {
@@ -48,9 +48,9 @@ TEST_F(CloudImagesTest, AMissingImageIsLookedForAfterGrowingPauses) {
 }
 
 TEST_F(CloudImagesTest, OneCallLooksForAllThatAreMissing) {
-  config->cloud_images["second"] = {.name = "second", .external_name = "sid, \"not\" quoted"};
-  config->cloud_images["third"] = {.name = "third", .external_name = "bookworm"};
-  config->cloud_images["fourth"] = {.name = "fourth", .external_name = "known"};
+  config->cloud_images["second"] = {{.name = "second", .external_name = "sid, \"not\" quoted"}};
+  config->cloud_images["third"] = {{.name = "third", .external_name = "bookworm"}};
+  config->cloud_images["fourth"] = {{.name = "fourth", .external_name = "known"}};
   imposter.AddImage("known");
   Start();
   time.Advance(5s);

@@ -53,7 +53,7 @@ Task<> LookUpNetworks(Cloud& cloud, const CreateParameters& parameters, ServerPa
   if (!parts.network_ids.empty()) co_return;
   const auto& configured = cloud.session.cloud().networks;
   if (std::ranges::any_of(configured, &NetworkSettings::is_default_interface)) {
-    NetworkRoles roles = co_await cloud.network_roles.Get(0);
+    NetworkRoles roles = co_await cloud.network_roles.Get();
     if (roles.default_interface) parts.network_ids.push_back(roles.default_interface->id);
   }
   parts.takes_auto_network = co_await cloud.session.TakesMicroversion(kAutoNetwork);
@@ -71,16 +71,10 @@ Task<ServerParts> LookUp(Cloud& cloud, const CreateParameters& parameters) {
 Task<std::string> Submit(Cloud& cloud, const CreateParameters& parameters, const log::Logger& logger) {
   ServerParts parts = co_await LookUp(cloud, parameters);
   boost::json::object body = ServerBody(parameters, parts, ServerMetadata(parameters, parts, logger));
-  std::exception_ptr error;
-  std::string id;
-  try {
-    id = co_await CreateServer(cloud.session, std::move(body));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && StatusOf(error) == 400) cloud.Forget();
-  if (error) std::rethrow_exception(error);
-  co_return id;
+  Outcome<std::string> id = co_await Attempt(CreateServer(cloud.session, std::move(body)));
+  if (StatusOf(id) == 400) cloud.DropLookups();
+  if (!id) id.error().Rethrow();
+  co_return std::move(*id);
 }
 
 [[noreturn]] void ThrowFault(const Server& server) {
@@ -90,34 +84,30 @@ Task<std::string> Submit(Cloud& cloud, const CreateParameters& parameters, const
   throw LaunchError(LaunchError::Kind::kStatus, message);
 }
 
-// Ends when the list shows it as active. One that was listed and is not any more was
-// deleted by somebody.
+// Ends when the list shows it as active. One that was listed and is not any more was deleted
+// outside of this launcher.
 Task<Server> WaitActive(Cloud& cloud, std::string id) {
-  SteadyTime since = cloud.loop().SteadyNow();
-  bool was_listed = false;
-  while (true) {
-    auto listing = co_await cloud.servers.After(since);
-    since = listing.begun;
-    auto found = listing.items->find(id);
-    bool is_listed = found != listing.items->end() && !found->second.is_deleted();
+  auto is_active = [&id, was_listed = false](const Servers& servers) mutable {
+    auto found = servers.find(id);
+    bool is_listed = found != servers.end() && !found->second.is_deleted();
     if (was_listed && !is_listed) {
       throw LaunchError(LaunchError::Kind::kStatus,
                         fmt::format("server {} vanished while it was started", id));
     }
     was_listed = is_listed;
-    if (is_listed && found->second.status == "ACTIVE") co_return found->second;
     if (is_listed && found->second.status == "ERROR") ThrowFault(found->second);
-  }
+    return is_listed && found->second.status == "ACTIVE";
+  };
+  auto listing = co_await cloud.servers.Until(is_active);
+  co_return listing.items->at(id);
 }
 
 Task<> WaitFloatingIp(Cloud& cloud, std::string id) {
-  SteadyTime since = cloud.loop().SteadyNow();
-  while (true) {
-    auto listing = co_await cloud.floating_ips.After(since);
-    since = listing.begun;
-    auto found = listing.items->find(id);
-    if (found != listing.items->end() && found->second.status == "ACTIVE") co_return;
-  }
+  auto is_active = [&id](const FloatingIps& ips) {
+    auto found = ips.find(id);
+    return found != ips.end() && found->second.status == "ACTIVE";
+  };
+  co_await cloud.floating_ips.Until(is_active);
 }
 
 // Gives the server an address that others reach; it is added to the server's own.
@@ -148,18 +138,13 @@ Task<> MarkVolumes(Cloud& cloud, const Server& server, const CreateParameters& p
   for (const std::string& volume : server.volumes) {
     std::string id = volume;
     std::map<std::string, std::string> marks = parameters.metadata;
-    std::exception_ptr error;
-    try {
-      co_await MarkVolume(cloud.session, std::move(id), std::move(marks));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error) logger.Warning("Volume {} could not be marked as ours: {}", volume, MessageOf(error));
+    Outcome<> marked = co_await Attempt(MarkVolume(cloud.session, std::move(id), std::move(marks)));
+    if (!marked)
+      logger.Warning("Volume {} could not be marked as ours: {}", volume, marked.error().message());
   }
 }
 
-// Of several addresses that are as good the first that somebody listens at (driver-openstack.md 9.3).
+// Of several addresses that are as good the first that accepts a connection (driver-openstack.md 9.3).
 Task<> TryAddresses(Cloud& cloud, std::vector<std::string> addresses, Server& server) {
   SteadyTime deadline = cloud.loop().SteadyNow() + kProbeLimit;
   std::optional<std::string> open = co_await cloud.probe(std::move(addresses), deadline);
@@ -171,7 +156,7 @@ Task<> TryAddresses(Cloud& cloud, std::vector<std::string> addresses, Server& se
 Task<ChosenAddresses> FindAddresses(Cloud& cloud, MachineReport& machine, const CreateParameters& parameters,
                                     Server& server) {
   const CloudConfig& settings = cloud.session.cloud();
-  NetworkRoles roles = co_await cloud.network_roles.Get(0);
+  NetworkRoles roles = co_await cloud.network_roles.Get();
   auto choose = [&] { return ChooseAddresses(server, roles, settings, cloud.has_ipv6); };
   ChosenAddresses addresses = choose();
   bool wants_floating_ip = dynamic_cast<const OpenstackPool&>(*parameters.pool).auto_floating_ip;

@@ -7,7 +7,7 @@ namespace nodepool::drivers::openstack {
 
 // Makes a server and ends when it is active and can be reached, with a floating
 // address where it needs one (driver-openstack.md 7, 9, 10). Its id is stored the
-// moment the cloud tells it, also of one that is born in ERROR (D-92).
+// moment the cloud gives it, also of one that is born in ERROR (D-92).
 //
 // Errors: kQuota; LaunchError with what the cloud says; whatever a call refuses.
 Task<driver::cloud::Instance> CreateMachine(Cloud& cloud, driver::cloud::MachineReport& machine,

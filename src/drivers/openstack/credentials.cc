@@ -53,7 +53,7 @@ void Rename(json::object& auth, const char* old_name, const char* new_name) {
   FillMissing(auth, new_name, copy);
 }
 
-// A domain given once stands for the user's and the project's, when a project is the
+// A domain given once is the user's and the project's, when a project is the
 // scope.
 void SpreadDomain(json::object& auth) {
   bool has_project =

@@ -56,6 +56,28 @@ Task<> DeleteFloatingIps(Cloud& cloud, MachineReport& machine, std::string serve
   cloud.floating_ip_of.erase(server_id);
 }
 
+// Whether the server is gone, asked about one list after the other. Error(kRetry): the cloud could not
+// delete it.
+class IsGone {
+ public:
+  explicit IsGone(std::string id) : id_(std::move(id)) {}
+
+  bool operator()(const Servers& servers) {
+    auto found = servers.find(id_);
+    if (found == servers.end() || found->second.is_deleted()) return true;
+    const Server& server = found->second;
+    bool has_failed = server.status == "ERROR" && server.task.empty();
+    failures_ = has_failed ? failures_ + 1 : 0;
+    if (failures_ < kListsOfFailure) return false;
+    throw Error(Verdict::kRetry, fmt::format("the cloud could not delete server {}: {}", id_,
+                                             server.fault.empty() ? "it is in status ERROR" : server.fault));
+  }
+
+ private:
+  std::string id_;
+  int failures_ = 0;
+};
+
 }  // namespace
 
 Task<> DeleteMachine(Cloud& cloud, MachineReport& machine, std::string id) {
@@ -64,22 +86,8 @@ Task<> DeleteMachine(Cloud& cloud, MachineReport& machine, std::string id) {
   bool was_there = co_await DeleteServer(cloud.session, id);
   if (!was_there) co_return;
   machine.SetState("deleting server");
-  SteadyTime since = cloud.loop().SteadyNow();
-  int failures = 0;
-  while (true) {
-    auto listing = co_await cloud.servers.After(since);
-    since = listing.begun;
-    auto found = listing.items->find(id);
-    if (found == listing.items->end() || found->second.is_deleted()) co_return;
-    const Server& server = found->second;
-    bool has_failed = server.status == "ERROR" && server.task.empty();
-    failures = has_failed ? failures + 1 : 0;
-    if (failures >= kListsOfFailure) {
-      throw Error(Verdict::kRetry,
-                  fmt::format("the cloud could not delete server {}: {}", id,
-                              server.fault.empty() ? "it is in status ERROR" : server.fault));
-    }
-  }
+  IsGone is_gone(id);
+  co_await cloud.servers.Until(is_gone);
 }
 
 }  // namespace nodepool::drivers::openstack

@@ -20,7 +20,7 @@ std::string WithoutSlash(std::string url) {
   return url;
 }
 
-// The address without the project, where versions are told.
+// The address without the project, where versions are listed.
 std::string WithoutProject(const std::string& url, const std::string& project) {
   if (project.empty()) return url;
   for (const std::string& suffix : {"/" + project, "/AUTH_" + project}) {

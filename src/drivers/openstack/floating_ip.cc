@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
-#include "drivers/openstack/lookups.h"
+#include "driver/cloud/api/url_text.h"
 #include "drivers/openstack/paging.h"
 
 namespace nodepool::drivers::openstack {
 
 namespace json = boost::json;
+using driver::cloud::api::PercentEncoded;
 
 namespace {
 
@@ -44,27 +45,19 @@ Task<FloatingIps> ListFloatingIps(Session& session) {
 }
 
 Task<std::vector<FloatingIp>> FindFloatingIps(Session& session, std::string address) {
-  ApiCall call = NetworkCall("/floatingips", "floating_ip_address=" + Escaped(address));
+  ApiCall call = NetworkCall("/floatingips", "floating_ip_address=" + PercentEncoded(address));
   std::vector<FloatingIp> found = co_await List(session, std::move(call), "floatingips", &ReadFloatingIp);
   co_return found;
 }
 
 Task<std::vector<FloatingIp>> FindFloatingIpsOfPort(Session& session, std::string port_id) {
-  ApiCall call = NetworkCall("/floatingips", "port_id=" + Escaped(port_id));
+  ApiCall call = NetworkCall("/floatingips", "port_id=" + PercentEncoded(port_id));
   std::vector<FloatingIp> found = co_await List(session, std::move(call), "floatingips", &ReadFloatingIp);
   co_return found;
 }
 
 Task<> DeleteFloatingIp(Session& session, std::string id) {
-  ApiCall call = NetworkCall("/floatingips/" + id, "");
-  call.method = "DELETE";
-  std::exception_ptr error;
-  try {
-    co_await session.Call(std::move(call));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+  co_await session.Delete(Service::kNetwork, "/floatingips/" + id);
 }
 
 Port ReadPort(const json::object& entry) {
@@ -85,7 +78,7 @@ Port ReadPort(const json::object& entry) {
 }
 
 Task<std::vector<Port>> ListPortsOf(Session& session, std::string server_id) {
-  ApiCall call = NetworkCall("/ports", "device_id=" + Escaped(server_id));
+  ApiCall call = NetworkCall("/ports", "device_id=" + PercentEncoded(server_id));
   std::vector<Port> ports = co_await List(session, std::move(call), "ports", &ReadPort);
   co_return ports;
 }
@@ -147,19 +140,13 @@ Task<FloatingIp> CreateFloatingIp(Session& session, std::string network_id, Floa
                     {"port_id", target.port_id},
                     {"fixed_ip_address", target.fixed_ipv4}};
   call.body = json::object{{"floatingip", std::move(body)}};
-  ApiReply reply;
-  std::exception_ptr error;
-  try {
-    reply = co_await session.Call(std::move(call));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kConflict) {
+  Outcome<ApiReply> reply = co_await Attempt(session.Call(std::move(call)));
+  if (FailedWith(reply, Verdict::kConflict)) {
     std::optional<FloatingIp> bound = co_await FindBound(session, target);
     if (bound) co_return *bound;
   }
-  if (error) std::rethrow_exception(error);
-  const json::object* entry = ObjectIn(reply.body, "floatingip");
+  if (!reply) reply.error().Rethrow();
+  const json::object* entry = ObjectIn(reply->body, "floatingip");
   FloatingIp ip = entry == nullptr ? FloatingIp() : ReadFloatingIp(*entry);
   if (ip.id.empty() || ip.port_id != target.port_id) {
     throw Error(Verdict::kRetry, "the cloud made a floating IP that is not bound as was asked for");

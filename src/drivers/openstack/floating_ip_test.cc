@@ -2,7 +2,7 @@
 #include <boost/json/parse.hpp>
 
 #include "async/task_group.h"
-#include "drivers/openstack/json_fields.h"
+#include "base/json_fields.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 
 namespace nodepool::drivers::openstack {

@@ -1,5 +1,7 @@
 #include "drivers/openstack/housekeeping.h"
 
+#include "async/attempt.h"
+#include "base/scope_exit.h"
 #include "driver/leak_tally.h"
 #include "drivers/openstack/lookups.h"
 #include "drivers/openstack/paging.h"
@@ -7,14 +9,6 @@
 namespace nodepool::drivers::openstack {
 
 namespace {
-
-Task<> DeletePort(Session& session, std::string id) {
-  ApiCall call;
-  call.service = Service::kNetwork;
-  call.method = "DELETE";
-  call.path = "/ports/" + id;
-  co_await session.Call(std::move(call));
-}
 
 // A server's, or one that lost its owner.
 bool IsOfServer(const Port& port) {
@@ -30,10 +24,7 @@ void Housekeeping::Start() {
 }
 
 Task<> Housekeeping::Run() {
-  struct End {
-    bool& is_running;
-    ~End() { is_running = false; }
-  } end{is_running_};
+  ScopeExit end([this] { is_running_ = false; });
   bool has_network = co_await cloud_.session.Has(Service::kNetwork);
   if (!has_network) co_return;
   if (cloud_.config->port_cleanup_interval > Duration::zero()) co_await CleanPorts();
@@ -58,33 +49,26 @@ Task<std::set<std::string>> Housekeeping::PortsThatAreDown() {
 // whole interval ago and still is has leaked.
 Task<> Housekeeping::CleanPorts() {
   SteadyTime now = cloud_.loop().SteadyNow();
-  if (looked_ && now - *looked_ < cloud_.config->port_cleanup_interval) co_return;
+  if (swept_ && now - *swept_ < cloud_.config->port_cleanup_interval) co_return;
   std::set<std::string> down = co_await PortsThatAreDown();
   std::set<std::string> leaked;
   for (const std::string& id : down) {
-    if (looked_ && suspects_.contains(id)) leaked.insert(id);
+    if (swept_ && suspects_.contains(id)) leaked.insert(id);
   }
   driver::LeakTally tally(cloud_.environment.observer, cloud_.config->name);
-  for (const std::string& leaked_id : leaked) {
-    std::string id = leaked_id;
-    std::exception_ptr error;
-    try {
-      co_await DeletePort(cloud_.session, std::move(id));
-    } catch (...) {
-      error = std::current_exception();
+  for (const std::string& id : leaked) {
+    Outcome<bool> removed = co_await Attempt(cloud_.session.Delete(Service::kNetwork, "/ports/" + id));
+    if (!removed) {
+      cloud_.logger.Error("Port {}, which leaked, could not be removed: {}", id, removed.error().message());
+      continue;
     }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    bool is_gone = !error || VerdictOf(error) == Verdict::kNotFound;
-    if (is_gone) down.erase(leaked_id);
-    if (!error) {
-      cloud_.logger.Warning("Removed port {} of provider {}, which leaked", leaked_id, cloud_.config->name);
-      tally.Add("ports");
-    } else if (!is_gone) {
-      cloud_.logger.Error("Port {}, which leaked, could not be removed: {}", leaked_id, MessageOf(error));
-    }
+    down.erase(id);
+    if (!*removed) continue;
+    cloud_.logger.Warning("Removed port {} of provider {}, which leaked", id, cloud_.config->name);
+    tally.Add("ports");
   }
   suspects_ = std::move(down);
-  looked_ = now;
+  swept_ = now;
 }
 
 Task<> Housekeeping::CleanFloatingIps() {
@@ -93,21 +77,15 @@ Task<> Housekeeping::CleanFloatingIps() {
   for (const auto& [ip_id, ip] : ips) {
     if (!ip.port_id.empty()) continue;
     std::string id = ip_id;
-    std::exception_ptr error;
-    try {
-      co_await DeleteFloatingIp(cloud_.session, std::move(id));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error) {
+    Outcome<> removed = co_await Attempt(DeleteFloatingIp(cloud_.session, std::move(id)));
+    if (!removed) {
       cloud_.logger.Error("Floating IP {}, which nothing uses, could not be removed: {}", ip.address,
-                          MessageOf(error));
-    } else {
-      cloud_.logger.Warning("Removed floating IP {} of provider {}, which nothing used", ip.address,
-                            cloud_.config->name);
-      tally.Add("floatingips");
+                          removed.error().message());
+      continue;
     }
+    cloud_.logger.Warning("Removed floating IP {} of provider {}, which nothing used", ip.address,
+                          cloud_.config->name);
+    tally.Add("floatingips");
   }
 }
 

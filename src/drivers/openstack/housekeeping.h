@@ -14,7 +14,7 @@ class Housekeeping {
  public:
   explicit Housekeeping(Cloud& cloud) : cloud_(cloud) {}
 
-  // Has a look in the background, unless one is under way. To be called every minute.
+  // Sweeps in the background, unless a sweep is under way. To be called every minute.
   void Start();
 
  private:
@@ -25,8 +25,8 @@ class Housekeeping {
 
   Cloud& cloud_;
   bool is_running_ = false;
-  std::set<std::string> suspects_;  // ports that were down at the last look
-  std::optional<SteadyTime> looked_;
+  std::set<std::string> suspects_;  // ports that were down at the last sweep
+  std::optional<SteadyTime> swept_;
 };
 
 }  // namespace nodepool::drivers::openstack

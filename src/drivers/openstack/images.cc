@@ -7,10 +7,10 @@
 #include <boost/json/serialize.hpp>
 #include <set>
 
+#include "async/cleanup.h"
 #include "async/deadline.h"
-#include "async/shield.h"
 #include "base/text.h"
-#include "drivers/openstack/lookups.h"
+#include "driver/cloud/api/url_text.h"
 #include "drivers/openstack/paging.h"
 
 namespace nodepool::drivers::openstack {
@@ -18,6 +18,7 @@ namespace nodepool::drivers::openstack {
 namespace json = boost::json;
 using driver::ImageUploadParameters;
 using driver::ListedImage;
+using driver::cloud::api::PercentEncoded;
 
 namespace {
 
@@ -74,7 +75,7 @@ ApiCall ImageCall(std::string method, std::string path) {
 Task<std::string> FindTwin(Session& session, const ImageUploadParameters& upload) {
   if (!upload.md5 && !upload.sha256) co_return "";
   ApiCall call = ImageCall("GET", "/images");
-  call.query = "name=" + Escaped(upload.name);
+  call.query = "name=" + PercentEncoded(upload.name);
   std::vector<Listed> images = co_await List(session, std::move(call), "images", &ReadListed);
   std::erase_if(images, [&upload](const Listed& image) {
     bool is_same =
@@ -138,19 +139,22 @@ Task<> Fill(Session& session, const ImageUploadParameters& upload, std::string i
   co_await WaitActive(session, id);
 }
 
+// `id` is empty until the cloud has given one.
+Task<> Import(Session& session, const ImageUploadParameters& upload, std::string& id) {
+  id = co_await MakeRecord(session, upload);
+  co_await upload.announce(id);
+  co_await Fill(session, upload, id);
+}
+
 Task<> RemoveQuietly(Session& session, std::string id) {
+  if (id.empty()) co_return;
   SteadyTime deadline = session.loop().SteadyNow() + kRemoveLimit;
-  std::exception_ptr error;
-  try {
-    co_await WithDeadline(session.loop(), deadline, "removing the image", DeleteImage(session, id));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) {
-    log::Logger("nodepool.OpenStackAdapter")
-        .Error("Image {}, whose upload failed, is left in cloud {}: {}", id, session.cloud().name,
-               MessageOf(error));
-  }
+  Task<bool> removal = WithDeadline(session.loop(), deadline, "removing the image", DeleteImage(session, id));
+  Outcome<bool> removed = co_await Attempt(std::move(removal));
+  if (removed) co_return;
+  log::Logger("nodepool.OpenStackAdapter")
+      .Error("Image {}, whose upload failed, is left in cloud {}: {}", id, session.cloud().name,
+             removed.error().message());
 }
 
 }  // namespace
@@ -174,32 +178,14 @@ json::object ImageProperties(const ImageUploadParameters& upload, const CloudCon
 Task<std::string> UploadImage(Session& session, ImageUploadParameters upload) {
   std::string twin = co_await FindTwin(session, upload);
   if (!twin.empty()) co_return twin;
-  std::string id = co_await MakeRecord(session, upload);
-  std::exception_ptr error;
-  try {
-    co_await upload.announce(id);
-    co_await Fill(session, upload, id);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) {
-    co_await StayAwake();
-    co_await Shielded(RemoveQuietly(session, id));
-    std::rethrow_exception(error);
-  }
+  std::string id;
+  auto remove = [&](const Failure&) { return RemoveQuietly(session, id); };
+  co_await OnFailure(Import(session, upload, id), remove);
   co_return id;
 }
 
 Task<bool> DeleteImage(Session& session, std::string id) {
-  std::exception_ptr error;
-  try {
-    co_await session.Call(ImageCall("DELETE", "/images/" + id));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kNotFound) co_return false;
-  if (error) std::rethrow_exception(error);
-  co_return true;
+  return session.Delete(Service::kImage, "/images/" + id);
 }
 
 Task<std::vector<ListedImage>> ListOwnedImages(Session& session) {
@@ -212,8 +198,8 @@ Task<std::vector<ListedImage>> ListOwnedImages(Session& session) {
 Task<std::vector<ListedImage>> ListImagesOf(Session& session, std::string provider) {
   std::string project = co_await session.ProjectId();
   ApiCall call = ImageCall("GET", "/images");
-  call.query = "nodepool_provider_name=" + Escaped(provider);
-  if (!project.empty()) call.query += "&owner=" + Escaped(project);
+  call.query = "nodepool_provider_name=" + PercentEncoded(provider);
+  if (!project.empty()) call.query += "&owner=" + PercentEncoded(project);
   std::vector<ListedImage> images = co_await List(session, std::move(call), "images", &ReadOwned);
   co_return images;
 }

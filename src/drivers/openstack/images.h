@@ -14,7 +14,7 @@ boost::json::object ImageProperties(const driver::ImageUploadParameters& upload,
 
 // Brings a local file into the image service and ends with the image's id once it is
 // active. An image of that name with the same checksums is not uploaded again. What
-// was begun and fails, or is told to stop, is removed again.
+// was begun and fails, or is cancelled, is removed again.
 Task<std::string> UploadImage(Session& session, driver::ImageUploadParameters upload);
 
 // False: there is no such image. kConflict: it is in use; kInvalid: it is protected.

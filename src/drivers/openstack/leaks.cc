@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/openstack/images.h"
 #include "drivers/openstack/legacy_metadata.h"
@@ -59,18 +60,13 @@ Task<std::vector<Resource>> MarkedVolumes(Cloud& cloud) {
 
 Task<> Append(Cloud& cloud, const char* what, Task<std::vector<Resource>> list,
               std::vector<Resource>& resources) {
-  std::exception_ptr error;
-  try {
-    std::vector<Resource> more = co_await std::move(list);
-    std::ranges::move(more, std::back_inserter(resources));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) {
+  Outcome<std::vector<Resource>> more = co_await Attempt(std::move(list));
+  if (!more) {
     cloud.logger.Warning("The {} of provider {} could not be listed; leaked ones are looked for again: {}",
-                         what, cloud.config->name, MessageOf(error));
+                         what, cloud.config->name, more.error().message());
+    co_return;
   }
+  std::ranges::move(*more, std::back_inserter(resources));
 }
 
 }  // namespace
@@ -82,7 +78,7 @@ Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
     bool is_going = server.is_deleted() || server.task == "deleting";
     if (!is_going) resources.push_back({kInstance, id, OwnerForLeaks(cloud, server)});
   }
-  // Where no build has gone, no image can be told to have leaked: the question is saved.
+  // Where no build has gone, no image can have leaked: the call is saved.
   if (!cloud.environment.images.BuildsIn(cloud.config->name).empty()) {
     Task<std::vector<Resource>> images = MarkedImages(cloud);
     co_await Append(cloud, "images", std::move(images), resources);

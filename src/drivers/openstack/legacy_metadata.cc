@@ -3,8 +3,8 @@
 #include <boost/json/parse.hpp>
 #include <optional>
 
+#include "base/json_fields.h"
 #include "driver/cloud/metadata.h"
-#include "drivers/openstack/json_fields.h"
 
 namespace nodepool::drivers::openstack {
 

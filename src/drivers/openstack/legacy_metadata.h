@@ -10,9 +10,9 @@ namespace nodepool::drivers::openstack {
 // is there and names a provider, and today's are not.
 std::map<std::string, std::string> WithTodaysOwner(std::map<std::string, std::string> metadata);
 
-// Whether only the old item tells the owner.
+// Whether only the old item names the owner.
 bool HasOnlyOldOwner(const std::map<std::string, std::string>& metadata);
-// Whether that item is no JSON object, so that nobody knows whose the server is.
+// Whether that item is no JSON object, so that the server's owner is unknown.
 bool HasUnreadableOwner(const std::map<std::string, std::string>& metadata);
 
 // The same with the node's id as ids are written today, with ten digits: it used to be a

@@ -6,12 +6,14 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "driver/cloud/api/url_text.h"
 #include "drivers/openstack/faults.h"
 #include "drivers/openstack/paging.h"
 
 namespace nodepool::drivers::openstack {
 
 namespace json = boost::json;
+using driver::cloud::api::PercentEncoded;
 
 namespace {
 
@@ -47,42 +49,24 @@ Task<std::optional<json::object>> GetOne(Session& session, Service service, std:
   ApiCall call;
   call.service = service;
   call.path = std::move(path);
-  std::exception_ptr error;
-  ApiReply reply;
-  try {
-    reply = co_await session.Call(std::move(call));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  int status = error ? StatusOf(error) : 0;
+  Outcome<ApiReply> reply = co_await Attempt(session.Call(std::move(call)));
+  int status = StatusOf(reply);
   if (status == 404 || status == 400 || status == 403) co_return std::nullopt;
-  if (error) std::rethrow_exception(error);
-  const json::object* one = member.empty() ? reply.body.if_object() : ObjectIn(reply.body, member);
+  if (!reply) reply.error().Rethrow();
+  const json::object* one = member.empty() ? reply->body.if_object() : ObjectIn(reply->body, member);
   if (one == nullptr) co_return std::nullopt;
   co_return *one;
 }
 
 }  // namespace
 
-std::string Escaped(std::string_view text) {
-  std::string result;
-  for (unsigned char c : text) {
-    if (std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~') {
-      result += static_cast<char>(c);
-    } else {
-      result += fmt::format("%{:02X}", c);
-    }
-  }
-  return result;
-}
-
 Lookups::Lookups(Session& session)
     : session_(session),
       networks_([this](std::string name) { return FindNetwork(std::move(name)); }),
-      flavors_([this](int) { return ReadFlavors(); }),
-      zones_([this](int) { return ReadZones(); }) {}
+      flavors_([this] { return ReadFlavors(); }),
+      zones_([this] { return ReadZones(); }) {}
 
-void Lookups::Forget() {
+void Lookups::Clear() {
   networks_.Clear();
   flavors_.Clear();
   zones_.Clear();
@@ -90,14 +74,14 @@ void Lookups::Forget() {
 
 Task<std::string> Lookups::NetworkId(std::string name_or_id) { return networks_.Get(std::move(name_or_id)); }
 
-Task<std::vector<Flavor>> Lookups::Flavors() { return flavors_.Get(0); }
+Task<std::vector<Flavor>> Lookups::Flavors() { return flavors_.Get(); }
 
 Task<> Lookups::RefreshFlavors() {
   flavors_.Clear();
-  co_await flavors_.Get(0);
+  co_await flavors_.Get();
 }
 
-Task<std::vector<std::optional<std::string>>> Lookups::Zones() { return zones_.Get(0); }
+Task<std::vector<std::optional<std::string>>> Lookups::Zones() { return zones_.Get(); }
 
 Task<std::vector<Flavor>> Lookups::ReadFlavors() {
   std::vector<Flavor> flavors = co_await ListFlavors(session_);
@@ -115,7 +99,7 @@ Task<std::string> Lookups::FindNetwork(std::string name_or_id) {
   ApiCall call;
   call.service = Service::kNetwork;
   call.path = "/networks";
-  call.query = "name=" + Escaped(name_or_id);
+  call.query = "name=" + PercentEncoded(name_or_id);
   std::vector<Named> found = co_await List(session_, std::move(call), "networks", &ReadNamed);
   std::erase_if(found, [&name_or_id](const Named& network) { return network.name != name_or_id; });
   if (found.size() == 1) co_return found.front().id;
@@ -127,17 +111,12 @@ Task<std::string> Lookups::FindNetwork(std::string name_or_id) {
 Task<std::vector<std::optional<std::string>>> Lookups::ReadZones() {
   ApiCall call;
   call.path = "/os-availability-zone";
-  std::vector<ZoneEntry> entries;
-  std::exception_ptr error;
-  try {
-    entries = co_await List(session_, std::move(call), "availabilityZoneInfo", &ReadZone);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  // A cloud that does not tell its zones chooses one itself (driver-openstack.md 12.2).
-  if (error && StatusOf(error) == 0) std::rethrow_exception(error);
+  Outcome<std::vector<ZoneEntry>> entries =
+      co_await Attempt(List(session_, std::move(call), "availabilityZoneInfo", &ReadZone));
+  // A cloud that refuses to list its zones chooses one itself (driver-openstack.md 12.2).
+  if (!entries && StatusOf(entries) == 0) entries.error().Rethrow();
   std::vector<std::optional<std::string>> zones;
-  for (const ZoneEntry& entry : entries) {
+  for (const ZoneEntry& entry : entries.value_or(std::vector<ZoneEntry>())) {
     if (entry.is_available) zones.emplace_back(entry.name);
   }
   if (zones.empty()) zones.emplace_back(std::nullopt);
@@ -148,13 +127,13 @@ namespace {
 
 // Of images by name; the image service splits a list at commas that are not quoted.
 std::string NameFilter(const std::vector<std::string>& names) {
-  if (names.size() == 1) return "name=" + Escaped(names.front()) + "&";
+  if (names.size() == 1) return "name=" + PercentEncoded(names.front()) + "&";
   bool can_be_quoted = std::ranges::none_of(
       names, [](const std::string& name) { return name.find_first_of("\"\\") != std::string::npos; });
   if (!can_be_quoted) return "";
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "\"" : ",\"") + name + "\"";
-  return "name=" + Escaped("in:" + list) + "&";
+  return "name=" + PercentEncoded("in:" + list) + "&";
 }
 
 }  // namespace

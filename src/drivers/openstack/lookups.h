@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "async/async_cache.h"
+#include "async/async_value.h"
 #include "drivers/openstack/flavors.h"
 #include "drivers/openstack/session.h"
 
@@ -26,11 +27,11 @@ class Lookups {
   // Asks again; what is known stays so until there is an answer.
   Task<> RefreshFlavors();
 
-  // The zones that are available; one unnamed zone when the cloud tells none.
+  // The zones that are available; one unnamed zone when the cloud lists none.
   Task<std::vector<std::optional<std::string>>> Zones();
 
   // A creation was refused as wrong: everything is asked anew.
-  void Forget();
+  void Clear();
 
  private:
   Task<std::string> FindNetwork(std::string name_or_id);
@@ -39,17 +40,14 @@ class Lookups {
 
   Session& session_;
   AsyncCache<std::string, std::string> networks_;
-  AsyncCache<int, std::vector<Flavor>> flavors_;
+  AsyncValue<std::vector<Flavor>> flavors_;
   std::optional<std::vector<Flavor>> known_flavors_;
-  AsyncCache<int, std::vector<std::optional<std::string>>> zones_;
+  AsyncValue<std::vector<std::optional<std::string>>> zones_;
 };
 
 // The active images of each of these names or ids, by what was asked for; one call for all
 // names.
 Task<std::map<std::string, std::vector<std::string>>> FindActiveImages(Session& session,
                                                                        std::vector<std::string> names);
-
-// `text` as part of a query.
-std::string Escaped(std::string_view text);
 
 }  // namespace nodepool::drivers::openstack

@@ -14,7 +14,7 @@ struct Network {
   std::string id;
   std::string name;
   bool is_external = false;  // router:external
-  bool is_physical = false;  // provider:physical_network is told
+  bool is_physical = false;  // provider:physical_network is given
   bool has_gateway = false;  // a subnet of it has one
 };
 
@@ -31,8 +31,8 @@ struct NetworkRoles {
 // Error(kInvalid): a configured network does not exist, or is ambiguous.
 NetworkRoles ClassifyNetworks(const std::vector<Network>& networks, const CloudConfig& cloud);
 
-// Reads networks, and subnets when they matter. No network service, or no wish to
-// know networks: no roles.
+// Reads networks, and subnets when they matter. No network service, or neither external nor internal networks
+// to be used: no roles.
 Task<NetworkRoles> ReadNetworkRoles(Session& session);
 
 }  // namespace nodepool::drivers::openstack

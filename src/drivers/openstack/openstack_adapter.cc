@@ -95,15 +95,9 @@ Task<std::optional<std::string>> OpenstackAdapter::ConsoleLog(const LabelConfig&
                                                               boost::json::value external_id) {
   if (!AsOpenstack(label).console_log || !external_id.is_string()) co_return std::nullopt;
   std::string id(external_id.as_string());
-  std::exception_ptr error;
-  std::string output;
-  try {
-    output = co_await ConsoleOutput(cloud_.session, std::move(id));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && StatusOf(error) != 400) std::rethrow_exception(error);
-  co_return output;
+  Outcome<std::string> output = co_await Attempt(ConsoleOutput(cloud_.session, std::move(id)));
+  if (!output && StatusOf(output) != 400) output.error().Rethrow();
+  co_return output.value_or("");
 }
 
 Task<> OpenstackAdapter::Stop() { co_await cloud_.tasks.Stop(); }

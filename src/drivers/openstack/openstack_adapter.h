@@ -8,7 +8,7 @@
 
 namespace nodepool::drivers::openstack {
 
-// The adapter to an OpenStack cloud; each of its jobs stands in a file of its own.
+// The adapter to an OpenStack cloud; each of its jobs has a file of its own.
 class OpenstackAdapter : public driver::cloud::Adapter {
  public:
   OpenstackAdapter(driver::ProviderEnvironment environment,

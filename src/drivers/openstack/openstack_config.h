@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "config/config.h"
 #include "config/section.h"
+#include "driver/cloud/section.h"
 #include "driver/provider_config.h"
 
 namespace nodepool::drivers {
@@ -18,16 +19,11 @@ namespace nodepool::drivers {
 // An entry of a provider's `diskimages`; `meta` are image properties.
 struct OpenstackDiskImage : driver::ProviderDiskImage {
   bool config_drive = false;
-  driver::ConnectionSettings connection;  // the user and paths from the global image
 };
 
-// An entry of `cloud-images`: an image that exists in the cloud.
-struct OpenstackCloudImage {
-  std::string name;
-  std::string external_name;  // image-id, else image-name, else name
-  bool is_id = false;         // used as it is, never looked up
+// An entry of `cloud-images`.
+struct OpenstackCloudImage : driver::cloud::CloudImage {
   bool config_drive = false;
-  driver::ConnectionSettings connection;
 };
 
 struct OpenstackLabel : driver::LabelConfig {
@@ -69,10 +65,9 @@ struct OpenstackConfig : driver::ProviderConfig {
 const config::Schema& OpenstackSchema();
 
 // Fills `result` from the section and adds `image_format`, the one that the cloud
-// wants, to the formats of the disk images that the provider lists. `schema` is
-// OpenstackSchema() or one with more settings. Throws Error(kInvalid) with line and
-// column.
-void ReadOpenstackConfig(const config::ProviderSection& section, const config::Schema& schema,
-                         const std::string& image_format, config::Config& config, OpenstackConfig& result);
+// wants, to the formats of the disk images that the provider lists. Throws
+// Error(kInvalid) with line and column.
+void ReadOpenstackConfig(const config::ProviderSection& section, const std::string& image_format,
+                         config::Config& config, OpenstackConfig& result);
 
 }  // namespace nodepool::drivers

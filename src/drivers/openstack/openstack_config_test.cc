@@ -29,7 +29,7 @@ class OpenstackConfigTest : public testing::Test {
   OpenstackConfig Load(const std::string& text, const std::string& image_format = "qcow2") {
     config::ProviderSection section{ProviderName("p"), "openstack", *config::ParseYaml(text)};
     OpenstackConfig result;
-    ReadOpenstackConfig(section, OpenstackSchema(), image_format, config_, result);
+    ReadOpenstackConfig(section, image_format, config_, result);
     return result;
   }
   std::string ErrorOf(const std::string& text) {

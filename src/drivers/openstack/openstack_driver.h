@@ -1,18 +1,16 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 
-#include "driver/driver.h"
+#include "driver/cloud/cloud_driver.h"
 #include "drivers/openstack/cloud_files.h"
-#include "net/http_client.h"
 
 namespace nodepool::drivers {
 
 // Driver `openstack`. clouds.yaml and its like are read at each load of the
 // configuration (driver-openstack.md 3.1).
-class OpenstackDriver : public driver::Driver {
+class OpenstackDriver : public driver::cloud::CloudDriver {
  public:
   // `variables` replaces the environment of the process.
   explicit OpenstackDriver(std::optional<openstack::Variables> variables = std::nullopt);
@@ -22,8 +20,9 @@ class OpenstackDriver : public driver::Driver {
   void Reset() override { files_.reset(); }
   std::shared_ptr<const driver::ProviderConfig> LoadProviderConfig(const config::ProviderSection& section,
                                                                    config::Config& config) override;
-  std::unique_ptr<driver::Provider> CreateProvider(
-      driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) override;
+  std::unique_ptr<driver::cloud::Adapter> CreateAdapter(
+      const driver::ProviderEnvironment& environment,
+      std::shared_ptr<const driver::ProviderConfig> config) override;
 
  private:
   std::optional<openstack::Variables> variables_;

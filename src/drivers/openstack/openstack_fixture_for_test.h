@@ -32,7 +32,7 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
     pool = made_pool.get();
     config->name = ProviderName("cloud");
     config->pools[made_pool->name] = made_pool;
-    config->cloud_images["debian"] = {.name = "debian", .external_name = "debian"};
+    config->cloud_images["debian"] = {{.name = "debian", .external_name = "debian"}};
     CloudConfig& cloud_config = config->cloud_config;
     cloud_config.name = "vendor";
     cloud_config.region = "RegionOne";
@@ -80,7 +80,7 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
       record.SetState(NodeState::kBuilding, time.loop().Now());
       return store::Change::kWrite;
     };
-    store::LockedNode node = co_await store.CreateLockedNode(std::move(fresh), change);
+    store::LockedNode node = co_await store.nodes.CreateLocked(std::move(fresh), change);
     last_id = node.id();
     std::exception_ptr error;
     try {

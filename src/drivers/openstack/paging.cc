@@ -1,28 +1,11 @@
 #include "drivers/openstack/paging.h"
 
+#include "driver/cloud/api/url_text.h"
+
 namespace nodepool::drivers::openstack {
 
 namespace json = boost::json;
-
-namespace {
-
-std::string QueryOf(std::string_view url) {
-  std::size_t mark = url.find('?');
-  return mark == std::string_view::npos ? "" : std::string(url.substr(mark + 1));
-}
-
-// <https://host/path?marker=x>; rel="next"
-std::string NextOfHeader(std::string_view header) {
-  std::size_t relation = header.find("rel=\"next\"");
-  if (relation == std::string_view::npos) relation = header.find("rel=next");
-  if (relation == std::string_view::npos) return "";
-  std::size_t open = header.rfind('<', relation);
-  std::size_t close = header.find('>', open);
-  if (open == std::string_view::npos || close == std::string_view::npos) return "";
-  return std::string(header.substr(open + 1, close - open - 1));
-}
-
-}  // namespace
+using driver::cloud::api::QueryOf;
 
 std::string NextQuery(const ApiReply& page, const std::string& collection) {
   if (const json::array* links = ArrayIn(page.body, collection + "_links")) {
@@ -32,14 +15,8 @@ std::string NextQuery(const ApiReply& page, const std::string& collection) {
       }
     }
   }
-  if (page.body.is_object()) {
-    std::string next = TextIn(page.body.as_object(), "next");
-    if (!next.empty()) return QueryOf(next);
-  }
-  for (const auto& [name, value] : page.headers) {
-    if (name == "link") return QueryOf(NextOfHeader(value));
-  }
-  return "";
+  std::string next = page.body.is_object() ? TextIn(page.body.as_object(), "next") : "";
+  return QueryOf(next.empty() ? driver::cloud::api::NextLink(page.headers) : next);
 }
 
 }  // namespace nodepool::drivers::openstack

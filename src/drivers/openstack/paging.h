@@ -1,11 +1,11 @@
 #pragma once
 
 #include <boost/json/object.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "drivers/openstack/json_fields.h"
+#include "base/json_fields.h"
+#include "driver/cloud/api/paging.h"
 #include "drivers/openstack/session.h"
 
 namespace nodepool::drivers::openstack {
@@ -13,30 +13,32 @@ namespace nodepool::drivers::openstack {
 // The query of the next page of a list, or empty (driver-openstack.md 6.7).
 std::string NextQuery(const ApiReply& page, const std::string& collection);
 
-// A list, page by page, each entry as `read` understands it. Error(kFail) when the
-// pages never end.
+template <class T>
+Task<driver::cloud::api::Page<T>> ReadPage(Session& session, ApiCall call, std::string collection,
+                                           T (*read)(const boost::json::object&)) {
+  ApiReply reply = co_await session.Call(std::move(call));
+  const boost::json::array* entries = ArrayIn(reply.body, collection);
+  if (entries == nullptr) {
+    throw Error(Verdict::kRetry, "the list of " + collection + " has an unknown form");
+  }
+  driver::cloud::api::Page<T> page;
+  for (const boost::json::value& entry : *entries) {
+    if (entry.is_object()) page.items.push_back(read(entry.as_object()));
+  }
+  if (!entries->empty()) page.next = NextQuery(reply, collection);
+  co_return page;
+}
+
+// A list, page by page, each entry as `read` understands it. Error(kFail) when the pages never end.
 template <class T>
 Task<std::vector<T>> List(Session& session, ApiCall call, std::string collection,
                           T (*read)(const boost::json::object&)) {
-  std::vector<T> items;
-  std::set<std::string> seen;
-  while (true) {
+  auto read_page = [&session, call = std::move(call), collection, read](std::string next) {
     ApiCall page_call = call;
-    ApiReply page = co_await session.Call(std::move(page_call));
-    const boost::json::array* entries = ArrayIn(page.body, collection);
-    if (entries == nullptr) {
-      throw Error(Verdict::kRetry, "the list of " + collection + " has an unknown form");
-    }
-    for (const boost::json::value& entry : *entries) {
-      if (entry.is_object()) items.push_back(read(entry.as_object()));
-    }
-    std::string next = NextQuery(page, collection);
-    if (next.empty() || entries->empty()) co_return items;
-    if (!seen.insert(next).second) {
-      throw Error(Verdict::kFail, "Endless pagination loop in the list of " + collection);
-    }
-    call.query = std::move(next);
-  }
+    if (!next.empty()) page_call.query = std::move(next);
+    return ReadPage(session, std::move(page_call), collection, read);
+  };
+  return driver::cloud::api::ReadPages<T>(collection, std::move(read_page));
 }
 
 }  // namespace nodepool::drivers::openstack

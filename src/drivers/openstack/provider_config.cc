@@ -16,7 +16,7 @@ std::shared_ptr<const OpenstackProviderConfig> LoadOpenstackConfig(const config:
   } catch (const Error& error) {
     throw provider.Fail("cloud", error.message());
   }
-  ReadOpenstackConfig(section, OpenstackSchema(), result->cloud_config.image_format, config, *result);
+  ReadOpenstackConfig(section, result->cloud_config.image_format, config, *result);
   result->fingerprint += "\n" + result->cloud_config.fingerprint;
   return result;
 }

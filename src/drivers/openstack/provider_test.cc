@@ -1,5 +1,5 @@
 // Quota, look-ups and what leaks.
-#include "drivers/openstack/json_fields.h"
+#include "base/json_fields.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 
 namespace nodepool::drivers::openstack {
@@ -201,23 +201,24 @@ class LeaksTest : public OpenstackTest {
 
   // A record as a builder leaves it.
   Task<store::UploadKey> MakeUpload(std::string external_id) {
-    std::optional<zk::HeldLock> lock = co_await store.TryLockImage(ImageName("debian"));
+    std::optional<zk::HeldLock> lock = co_await store.images.TryLock(ImageName("debian"));
     ImageBuild build;
     build.state = ImageState::kReady;
     build.state_time = time.loop().Now() + 60s;
-    store::StoredBuild made = co_await store.CreateBuild(ImageName("debian"), build, *lock);
-    std::optional<zk::HeldLock> upload_lock = co_await store.TryLockUploads(made.id, config->name);
+    store::StoredBuild made = co_await store.images.CreateBuild(ImageName("debian"), build, *lock);
+    std::optional<zk::HeldLock> upload_lock = co_await store.images.TryLockUploads(made.id, config->name);
     ImageUpload upload;
     upload.state = ImageState::kReady;
     upload.external_id = external_id;
-    store::StoredUpload stored = co_await store.CreateUpload(made.id, config->name, upload, *upload_lock);
-    co_await store.Unlock(*upload_lock);
-    co_await store.Unlock(*lock);
+    store::StoredUpload stored =
+        co_await store.images.CreateUpload(made.id, config->name, upload, *upload_lock);
+    co_await store.tree.Unlock(*upload_lock);
+    co_await store.tree.Unlock(*lock);
     co_return stored.id;
   }
   store::UploadKey FormerUpload() {
     store::UploadKey upload = time.Run(MakeUpload("gone"));
-    time.Run(store.RemoveUpload(upload));
+    time.Run(store.images.RemoveUpload(upload));
     return upload;
   }
 
@@ -273,7 +274,7 @@ TEST_F(LeaksTest, VolumesThatOutliveTheirServersAreRemoved) {
   label->boot_from_volume = true;
   Start();
   Launch();
-  NodeId former = time.Run(store.CreateNode({}));
+  NodeId former = time.Run(store.nodes.Create({}));
   time.Run(zk::DeleteRecursive(*client, "/nodepool/nodes/" + former.value));
   boost::json::object gone{{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", former.value}};
   boost::json::object lost{{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", "0000009999"}};

@@ -1,5 +1,5 @@
 // What is decided without asking the cloud: addresses, networks, flavors, endpoints,
-// versions, templates.
+// versions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 #include "drivers/openstack/faults.h"
 #include "drivers/openstack/flavors.h"
 #include "drivers/openstack/floating_ip.h"
-#include "drivers/openstack/templates.h"
 #include "drivers/openstack/versions.h"
 
 namespace nodepool::drivers::openstack {
@@ -179,24 +178,6 @@ TEST(Versions, OfDocuments) {
   EXPECT_THAT(ReadVersions("<html>"), IsEmpty());
 }
 
-// LA-27
-TEST(Templates, AreFilledAsPythonDoes) {
-  NodeRequest request;
-  request.requestor = "zuul";
-  request.requestor_data = boost::json::parse(R"({"a": {"b": [1, "x'y", null, true]}})");
-  request.node_types = {LabelName("one"), LabelName("two")};
-  RequestId id("100-1");
-  auto fill = [&](const std::string& text) { return FillTemplate(text, id, request); };
-  EXPECT_EQ(fill("{request.id} {request.requestor} {request.tenant_name}"), "100-1 zuul None");
-  EXPECT_EQ(fill("{request.labels} {request.labels[1]}"), "['one', 'two'] two");
-  EXPECT_EQ(fill("{request.requestor_data[a][b]}"), R"([1, "x'y", None, True])");
-  EXPECT_EQ(fill("{{{request.relative_priority}}}"), "{0}");
-  for (const char* broken :
-       {"{", "}", "{x}", "{request.x}", "{request.labels[9]}", "{request.labels[", "{}"}) {
-    EXPECT_THROW(fill(broken), Error) << broken;
-  }
-}
-
 TEST(ApiNames, HaveNoIds) {
   EXPECT_EQ(ApiName("/servers/detail"), "servers_detail");
   EXPECT_EQ(ApiName("/servers/1234"), "server");
@@ -206,10 +187,9 @@ TEST(ApiNames, HaveNoIds) {
 }
 
 TEST(Faults, TextOfAnyBody) {
-  EXPECT_EQ(FaultText(R"({"NeutronError": "plain"})"), "plain");
-  EXPECT_EQ(FaultText("<h1>No</h1>\n <p>luck</p>"), "No luck");
-  EXPECT_EQ(FaultText(R"([1])"), "");
-  EXPECT_LE(FaultText(std::string(100'000, 'x')).size(), 700u);
+  EXPECT_EQ(ReadFault(404, R"({"NeutronError": "plain"})").text, "plain");
+  EXPECT_EQ(ReadFault(404, R"({"NeutronError": "plain"})").verdict, Verdict::kNotFound);
+  EXPECT_EQ(ReadFault(403, R"({"message": "Quota exceeded"})").verdict, Verdict::kQuota);
   EXPECT_TRUE(SpeaksOfQuota("Requested volume or snapshot exceeds allowed gigabytes quota."));
   EXPECT_TRUE(SpeaksOfQuota("VolumeSizeExceedsAvailableQuota"));
   EXPECT_FALSE(SpeaksOfQuota("the quota service is down"));

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/json_fields.h"
 #include "drivers/openstack/addresses.h"
 #include "drivers/openstack/create_machine.h"
-#include "drivers/openstack/json_fields.h"
 #include "drivers/openstack/legacy_metadata.h"
 #include "drivers/openstack/volumes.h"
 
@@ -62,7 +62,7 @@ QuotaInformation UseOf(const Server& server, const std::vector<Flavor>& flavors,
   return QuotaInformation::Amount(std::move(used));
 }
 
-// Without asking what the networks are for: for people who look at the list.
+// Without asking what the networks are for: for people who read the list.
 std::optional<std::string> PublicAddress(const Server& server) {
   if (!server.access_ipv4.empty()) return server.access_ipv4;
   for (bool is_floating : {true, false}) {

@@ -99,19 +99,7 @@ Task<std::string> CreateServer(Session& session, json::object body) {
 }
 
 Task<bool> DeleteServer(Session& session, std::string id) {
-  ApiCall call;
-  call.method = "DELETE";
-  call.path = "/servers/" + id;
-  call.microversion = kNewest;
-  std::exception_ptr error;
-  try {
-    co_await session.Call(std::move(call));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kNotFound) co_return false;
-  if (error) std::rethrow_exception(error);
-  co_return true;
+  return session.Delete(Service::kCompute, "/servers/" + id, kNewest);
 }
 
 Task<std::string> ConsoleOutput(Session& session, std::string id) {

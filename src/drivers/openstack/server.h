@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "async/async_cache.h"
 #include "drivers/openstack/session.h"
 
 namespace nodepool::drivers::openstack {
@@ -17,7 +16,7 @@ struct Address {
   std::string text;
   std::string mac;
   bool is_floating = false;
-  bool accepts = false;  // somebody listened there when it was tried (driver-openstack.md 9.3)
+  bool accepts = false;  // it took a connection when it was tried (driver-openstack.md 9.3)
 };
 
 // A server as nova lists it, in any microversion (driver-openstack.md 8).
@@ -33,7 +32,7 @@ struct Server {
   std::string access_ipv6;
   std::string host_id;
   std::string zone;
-  std::string flavor_id;  // empty when the size itself is told:
+  std::string flavor_id;  // empty when the size itself is given:
   std::optional<int> vcpus;
   std::optional<int> ram;  // MiB
   std::vector<std::string> volumes;

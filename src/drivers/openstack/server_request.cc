@@ -3,8 +3,8 @@
 #include <boost/beast/core/detail/base64.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "driver/cloud/api/request_template.h"
 #include "driver/cloud/metadata.h"
-#include "drivers/openstack/templates.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -88,7 +88,7 @@ std::map<std::string, std::string> ServerMetadata(const CreateParameters& parame
   for (const auto& [key, value] : label.instance_properties) metadata[std::string(key)] = PropertyText(value);
   for (const auto& [key, text] : label.dynamic_instance_properties) {
     try {
-      metadata[key] = FillTemplate(text, parameters.request_id, parameters.request);
+      metadata[key] = driver::cloud::api::FillTemplate(text, parameters.request_id, parameters.request);
     } catch (const Error& error) {
       logger.Error("The dynamic instance property {} of label {} is left out: {}", key, label.name,
                    error.message());

@@ -2,86 +2,47 @@
 
 #include <fmt/format.h>
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <charconv>
 
-#include "async/backoff.h"
+#include "drivers/openstack/api_name.h"
 #include "drivers/openstack/faults.h"
 
 namespace nodepool::drivers::openstack {
 
-namespace json = boost::json;
+namespace api = driver::cloud::api;
 
 namespace {
 
-constexpr int kCallsAtATime = 10;
-constexpr int kUploadsAtATime = 4;
-constexpr int kRetries = 5;
-constexpr std::size_t kMaxAnswer = 64 << 20;
-constexpr std::size_t kParseHere = 64 * 1024;
-constexpr Duration kLongestPause = std::chrono::minutes(5);
-constexpr Backoff::Settings kPauses{std::chrono::milliseconds(500), std::chrono::seconds(60)};
-
-std::string NameOf(const ApiCall& call) {
-  return fmt::format("{} {} {}", call.method, ToString(call.service), call.path);
-}
-
-json::value Parse(const std::string& text, const std::string& place) {
-  boost::system::error_code error;
-  json::value value = json::parse(text, error);
-  if (error) {
-    throw Error(Verdict::kRetry, fmt::format("{} was answered with something that is no JSON: {}", place,
-                                             FaultText(text.substr(0, 500))));
-  }
-  return value;
-}
-
-// Seconds, or none: dates are rare and not worth their bugs.
-std::optional<Duration> RetryAfter(const net::HttpReply& reply) {
-  const std::string& text = reply.Header("retry-after");
-  int seconds = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || seconds < 0)
-    return std::nullopt;
-  return std::min<Duration>(std::chrono::seconds(seconds), kLongestPause);
-}
-
-// A service that is too busy did nothing; what a proxy says about a change is not
-// known so well.
-bool MayRepeat(const ApiCall& call, int status) {
-  if (call.upload) return false;
-  if (status == 429) return true;
-  return status == 503 && call.method != "POST";
-}
+// The image service may take its time after the last byte.
+constexpr Duration kUploadAnswer = std::chrono::minutes(10);
 
 // The service as the header with the microversion calls it.
 std::string NameForVersions(Service service) {
   return service == Service::kBlockStorage ? "volume" : std::string(ToString(service));
 }
 
-}  // namespace
-
-Task<json::value> ParseAnswer(BlockingPool& pool, std::string text, std::string place) {
-  if (text.size() <= kParseHere) co_return Parse(text, place);
-  auto parse = [text = std::move(text), place = std::move(place)]() { return Parse(text, place); };
-  json::value value = co_await OnBlockingPool(pool, std::move(parse));
-  co_return value;
+api::ApiClient::Options ClientOptions(const CloudConfig& cloud, Session::Options options) {
+  api::ApiClient::Options result;
+  result.cloud = cloud.name;
+  result.read_fault = &ReadFault;
+  result.metrics = std::move(options.metrics);
+  if (options.rate) {
+    auto interval = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.rate));
+    result.change_rate = api::RateLimiter::Settings{interval};
+  }
+  return result;
 }
+
+}  // namespace
 
 Session::Session(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, CloudConfig cloud,
                  Options options)
     : loop_(loop),
-      pool_(pool),
-      random_(random),
-      http_(http),
       cloud_(std::move(cloud)),
-      options_(std::move(options)),
       tokens_(loop, http, cloud_),
       endpoints_(http, cloud_, tokens_),
-      reads_(kCallsAtATime),
-      changes_(kCallsAtATime),
-      uploads_(kUploadsAtATime) {}
+      client_(loop, pool, random, http, tokens_, log::Logger("nodepool.OpenStackAdapter"),
+              ClientOptions(cloud_, std::move(options))) {}
 
 Task<bool> Session::Has(Service service) {
   std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(service);
@@ -100,76 +61,32 @@ Task<std::string> Session::ProjectId() {
 }
 
 Task<ApiReply> Session::Call(ApiCall call) {
-  std::string name = NameOf(call);
-  net::HttpReply reply = co_await SendPatiently(std::move(call));
-  if (reply.status >= 400) {
-    ApiError fault = MapFault(name, reply.status, reply.body);
-    throw fault;
+  std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(call.service);
+  if (endpoint == nullptr) {
+    throw Error(Verdict::kInvalid, fmt::format("cloud {} has no {} service in its catalog{}", cloud_.name,
+                                               ToString(call.service),
+                                               cloud_.region.empty() ? "" : " of region " + cloud_.region));
   }
-  ApiReply result;
-  result.status = reply.status;
-  result.headers = std::move(reply.headers);
-  if (!reply.body.empty()) {
-    result.body = co_await ParseAnswer(pool_, std::move(reply.body), std::move(name));
-  }
-  co_return result;
+  api::ApiRequest request;
+  request.service = ToString(call.service);
+  request.name = ApiName(call.path);
+  request.text = fmt::format("{} {} {}", call.method, request.service, call.path);
+  request.retries = cloud_.Of(call.service).status_code_retries.value_or(request.retries);
+  request.call = HttpCallFor(std::move(call), *endpoint);
+  ApiReply reply = co_await client_.CallJson(std::move(request));
+  co_return reply;
 }
 
-Task<net::HttpReply> Session::SendPatiently(ApiCall call) {
-  Backoff pauses(kPauses, random_);
-  bool has_renewed = false;
-  int retries = cloud_.Of(call.service).status_code_retries.value_or(kRetries);
-  for (int tries = 1;; ++tries) {
-    std::shared_ptr<const Token> token = co_await tokens_.Get();
-    std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(call.service);
-    if (endpoint == nullptr) {
-      throw Error(Verdict::kInvalid, fmt::format("cloud {} has no {} service in its catalog{}", cloud_.name,
-                                                 ToString(call.service),
-                                                 cloud_.region.empty() ? "" : " of region " + cloud_.region));
-    }
-    co_await WaitForTurn(call);
-    std::string url = endpoint->url + call.path + (call.query.empty() ? "" : "?" + call.query);
-    std::string microversion = MicroversionFor(call, *endpoint);
-    net::HttpReply reply;
-    std::exception_ptr error;
-    bool may_repeat = false;
-    try {
-      reply = co_await SendOnce(call, token, std::move(url), std::move(microversion));
-    } catch (const net::HttpError& fault) {
-      may_repeat = fault.verdict() == Verdict::kRetry && tries == 1 && !call.upload &&
-                   (!fault.may_have_been_seen() || call.method != "POST");
-      error = std::current_exception();
-    }
-    if (error && !may_repeat) std::rethrow_exception(error);
-    if (!error && reply.status == 401 && !has_renewed && !token->text.empty()) {
-      has_renewed = true;
-      tokens_.Discard(token);
-      continue;
-    }
-    if (!error && (!MayRepeat(call, reply.status) || tries > retries)) co_return reply;
-    Duration pause = pauses.Next();
-    if (!error) {
-      pause = RetryAfter(reply).value_or(pause);
-      paused_until_[call.service] = loop_.SteadyNow() + pause;
-      logger_.Warning("The {} service of cloud {} is too busy ({}); it is left alone for {} s",
-                      ToString(call.service), cloud_.name, reply.status,
-                      std::chrono::duration<double>(pause).count());
-    }
-    co_await loop_.SleepFor(pause);
-  }
-}
-
-// Not while the service wants to be left alone; changes no faster than configured.
-Task<> Session::WaitForTurn(const ApiCall& call) {
-  if (options_.rate && call.changes_something()) {
-    SteadyTime when = std::max(loop_.SteadyNow(), next_change_);
-    next_change_ = when + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options_.rate));
-    if (when > loop_.SteadyNow()) co_await loop_.SleepUntil(when);
-  }
-  while (loop_.SteadyNow() < paused_until_[call.service]) {
-    SteadyTime until = paused_until_[call.service];
-    co_await loop_.SleepUntil(until);
-  }
+Task<bool> Session::Delete(Service service, std::string path, VersionNumber microversion) {
+  ApiCall call;
+  call.service = service;
+  call.method = "DELETE";
+  call.path = std::move(path);
+  call.microversion = microversion;
+  Outcome<ApiReply> deleted = co_await Attempt(Call(std::move(call)));
+  if (FailedWith(deleted, Verdict::kNotFound)) co_return false;
+  if (!deleted) deleted.error().Rethrow();
+  co_return true;
 }
 
 // Empty: none is named.
@@ -191,46 +108,26 @@ std::string Session::MicroversionFor(const ApiCall& call, const Endpoint& endpoi
   return ToString(configured);
 }
 
-Task<net::HttpReply> Session::SendOnce(const ApiCall& call, std::shared_ptr<const Token> token,
-                                       std::string url, std::string microversion) {
-  Gate& gate = call.upload ? uploads_ : call.changes_something() ? changes_ : reads_;
-  Gate::Pass pass = co_await gate.Enter();
-  net::HttpCall request = NewCall(cloud_, call.method, std::move(url));
-  request.max_bytes = kMaxAnswer;
-  if (!token->text.empty()) request.headers.emplace_back("X-Auth-Token", token->text);
+net::HttpCall Session::HttpCallFor(ApiCall call, const Endpoint& endpoint) const {
+  std::string microversion = MicroversionFor(call, endpoint);
+  std::string url = endpoint.url + call.path + (call.query.empty() ? "" : "?" + call.query);
+  net::HttpCall result = NewCall(cloud_, std::move(call.method), std::move(url));
   if (!microversion.empty()) {
-    request.headers.emplace_back("OpenStack-API-Version", NameForVersions(call.service) + " " + microversion);
+    result.headers.emplace_back("OpenStack-API-Version", NameForVersions(call.service) + " " + microversion);
     if (call.service == Service::kCompute)
-      request.headers.emplace_back("X-OpenStack-Nova-API-Version", microversion);
+      result.headers.emplace_back("X-OpenStack-Nova-API-Version", microversion);
   }
   if (call.body) {
-    request.headers.emplace_back("Content-Type", "application/json");
-    request.body = json::serialize(*call.body);
+    result.headers.emplace_back("Content-Type", "application/json");
+    result.body = boost::json::serialize(*call.body);
   }
   if (call.upload) {
-    request.headers.emplace_back("Content-Type", "application/octet-stream");
-    request.upload = call.upload;
-    if (call.upload_limit) request.timeouts.total = *call.upload_limit;
-    // The image's store may take its time after the last byte.
-    request.timeouts.answer = std::max<Duration>(request.timeouts.answer, std::chrono::minutes(10));
+    result.headers.emplace_back("Content-Type", "application/octet-stream");
+    result.upload = std::move(call.upload);
+    if (call.upload_limit) result.timeouts.total = *call.upload_limit;
+    result.timeouts.answer = std::max(result.timeouts.answer, kUploadAnswer);
   }
-  SteadyTime started = loop_.SteadyNow();
-  net::HttpReply reply;
-  std::exception_ptr error;
-  try {
-    reply = co_await http_.Send(std::move(request));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  Tell(call, error ? 0 : reply.status, started);
-  if (error) std::rethrow_exception(error);
-  co_return reply;
-}
-
-void Session::Tell(const ApiCall& call, int status, SteadyTime started) const {
-  if (!options_.observer) return;
-  ApiCallEnd end{call.service, call.method, call.path, status, loop_.SteadyNow() - started};
-  options_.observer(end);
+  return result;
 }
 
 }  // namespace nodepool::drivers::openstack

@@ -1,20 +1,12 @@
 #pragma once
 
 #include <boost/json/value.hpp>
-#include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "async/blocking_pool.h"
-#include "async/gate.h"
-#include "async/loop.h"
-#include "base/logging.h"
-#include "base/random.h"
+#include "driver/cloud/api/api_client.h"
 #include "drivers/openstack/endpoints.h"
 #include "drivers/openstack/token.h"
-#include "net/http_client.h"
 
 namespace nodepool::drivers::openstack {
 
@@ -28,42 +20,28 @@ struct ApiCall {
   std::optional<net::HttpUpload> upload;
   std::optional<Duration> upload_limit;  // for all of an upload
   VersionNumber microversion;            // at most; {0, 0}: none is named
-  bool changes_something() const { return method != "GET"; }
 };
 
-struct ApiReply {
-  int status = 0;
-  net::HttpHeaders headers;
-  boost::json::value body;  // null without one
-};
+using driver::cloud::api::ApiReply;
 
-// One call as metrics see it (driver-openstack.md 18).
-struct ApiCallEnd {
-  Service service;
-  std::string method;
-  std::string path;
-  int status = 0;  // 0: there was no answer
-  Duration took{};
-};
-
-// Calls to one cloud's services under one login. Bounds how many are under way,
-// renews the token, waits when a service asks for it (429, 503, Retry-After, D-90),
-// and repeats what may be repeated after a fault of the network.
+// Calls to one cloud's services under one login: finds the services and names microversions; the rest is
+// the ApiClient's (D-90).
 class Session {
  public:
   struct Options {
     std::optional<double> rate;  // seconds between calls that change something (D-90)
-    std::function<void(const ApiCallEnd&)> observer;
+    driver::cloud::api::CallMetrics metrics;
   };
 
   // Everything outlives the session.
   Session(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, CloudConfig cloud,
           Options options);
 
-  // The answer when its status is below 400, else ApiError; HttpError without one;
-  // Error(kRetry) when it is no JSON; Error(kInvalid) when the cloud does not have
-  // the service.
+  // Errors: those of ApiClient::CallJson; Error(kInvalid) when the cloud does not have the service.
   Task<ApiReply> Call(ApiCall call);
+
+  // False: there was nothing at that path.
+  Task<bool> Delete(Service service, std::string path, VersionNumber microversion = {});
 
   Task<bool> Has(Service service);
   // Whether calls to compute may name that microversion.
@@ -74,34 +52,14 @@ class Session {
   Loop& loop() { return loop_; }
 
  private:
-  struct Attempt;
-
-  Task<net::HttpReply> SendPatiently(ApiCall call);
-  Task<net::HttpReply> SendOnce(const ApiCall& call, std::shared_ptr<const Token> token, std::string url,
-                                std::string microversion);
-  Task<> WaitForTurn(const ApiCall& call);
   std::string MicroversionFor(const ApiCall& call, const Endpoint& endpoint) const;
-  void Tell(const ApiCall& call, int status, SteadyTime started) const;
+  net::HttpCall HttpCallFor(ApiCall call, const Endpoint& endpoint) const;
 
   Loop& loop_;
-  BlockingPool& pool_;
-  Random& random_;
-  net::HttpClient& http_;
   CloudConfig cloud_;
-  Options options_;
-  log::Logger logger_{"nodepool.OpenStackAdapter"};
   TokenSource tokens_;
   Endpoints endpoints_;
-  // Of their own each: nobody who looks waits behind many who change.
-  Gate reads_;
-  Gate changes_;
-  Gate uploads_;
-  std::map<Service, SteadyTime> paused_until_;
-  SteadyTime next_change_{};
+  driver::cloud::api::ApiClient client_;
 };
-
-// JSON from outside; large ones are parsed off the loop. Error(kRetry) when it is
-// none; the message shows its beginning.
-Task<boost::json::value> ParseAnswer(BlockingPool& pool, std::string text, std::string place);
 
 }  // namespace nodepool::drivers::openstack

@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/json_fields.h"
 #include "drivers/openstack/credentials.h"
 #include "drivers/openstack/faults.h"
-#include "drivers/openstack/json_fields.h"
 #include "drivers/openstack/versions.h"
 
 namespace nodepool::drivers::openstack {
@@ -19,8 +19,6 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr Duration kRenewBefore = std::chrono::seconds(120);
-constexpr Duration kRefusalLasts = std::chrono::seconds(15);
 constexpr std::size_t kMaxTokenBytes = 4 << 20;
 
 // "2026-01-31T12:00:00.000000Z"
@@ -68,42 +66,17 @@ Token ReadToken(const net::HttpReply& reply) {
 }
 
 TokenSource::TokenSource(Loop& loop, net::HttpClient& http, const CloudConfig& cloud)
-    : loop_(loop), http_(http), cloud_(cloud) {}
+    : http_(http), cloud_(cloud), tokens_(loop, [this] { return Fetch(); }) {}
 
-bool TokenSource::IsUsable() const {
-  return token_ != nullptr && (token_->text.empty() || loop_.Now() + kRenewBefore < token_->expires);
+Task<TokenSource::Renew> TokenSource::Sign(net::HttpCall& call) {
+  std::shared_ptr<const Token> token = co_await tokens_.Get();
+  if (token->text.empty()) co_return nullptr;
+  call.headers.emplace_back("X-Auth-Token", token->text);
+  co_return [this, token] { tokens_.Discard(token); };
 }
 
-void TokenSource::Discard(const std::shared_ptr<const Token>& token) {
-  if (token_ == token) token_ = nullptr;
-}
-
-Task<std::shared_ptr<const Token>> TokenSource::Get() {
-  while (!IsUsable()) {
-    if (is_fetching_) {
-      co_await fetched_.Wait();
-      continue;
-    }
-    if (refusal_ && loop_.SteadyNow() < refused_until_) throw Error(*refusal_);
-    struct Fetching {
-      TokenSource& source;
-      explicit Fetching(TokenSource& of) : source(of) { source.is_fetching_ = true; }
-      ~Fetching() {
-        source.is_fetching_ = false;
-        source.fetched_.NotifyAll();
-      }
-    } fetching(*this);
-    co_await Fetch();
-    break;
-  }
-  co_return token_;
-}
-
-Task<> TokenSource::Fetch() {
-  if (cloud_.credentials.type == "none") {
-    token_ = std::make_shared<const Token>();
-    co_return;
-  }
+Task<Token> TokenSource::Fetch() {
+  if (cloud_.credentials.type == "none") co_return Token();
   std::string url = co_await TokenUrl();
   net::HttpCall call = NewCall(cloud_, "POST", url + "/auth/tokens");
   call.max_bytes = kMaxTokenBytes;
@@ -114,16 +87,12 @@ Task<> TokenSource::Fetch() {
   call.body = json::serialize(TokenRequest(cloud_.credentials));
   net::HttpReply reply = co_await http_.Send(std::move(call));
   if (reply.status >= 400) {
-    ApiError fault =
-        MapFault("cloud " + cloud_.name + ": logging in at " + net::UrlForLog(url), reply.status, reply.body);
-    refusal_ = fault;
-    refused_until_ = loop_.SteadyNow() + kRefusalLasts;
-    throw fault;
+    throw MakeApiError("cloud " + cloud_.name + ": logging in at " + net::UrlForLog(url), reply.status,
+                       ReadFault(reply.status, reply.body));
   }
-  refusal_.reset();
   Token token = ReadToken(reply);
   logger_.Debug("Logged in to cloud {}", cloud_.name);
-  token_ = std::make_shared<const Token>(std::move(token));
+  co_return token;
 }
 
 Task<std::string> TokenSource::TokenUrl() {

@@ -6,8 +6,8 @@
 #include <boost/json/parse.hpp>
 #include <charconv>
 
+#include "base/json_fields.h"
 #include "drivers/openstack/cloud_overlay.h"
-#include "drivers/openstack/json_fields.h"
 
 namespace nodepool::drivers::openstack {
 

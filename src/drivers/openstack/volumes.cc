@@ -46,13 +46,7 @@ Task<> MarkVolume(Session& session, std::string id, std::map<std::string, std::s
 }
 
 Task<> DeleteVolume(Session& session, std::string id) {
-  std::exception_ptr error;
-  try {
-    co_await session.Call(VolumeCall("DELETE", "/volumes/" + id));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) != Verdict::kNotFound) std::rethrow_exception(error);
+  co_await session.Delete(Service::kBlockStorage, "/volumes/" + id);
 }
 
 }  // namespace nodepool::drivers::openstack

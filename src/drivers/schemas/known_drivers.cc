@@ -2,12 +2,7 @@
 
 #include <map>
 
-#include "drivers/example/example_config.h"
-#include "drivers/fake/fake_config.h"
-#include "drivers/metastatic/metastatic_config.h"
-#include "drivers/openstack/openstack_config.h"
 #include "drivers/schemas/tables.h"
-#include "drivers/static/static_config.h"
 
 namespace nodepool::drivers {
 namespace {
@@ -17,16 +12,11 @@ const std::map<std::string_view, config::Schema>& Schemas() {
   static const std::map<std::string_view, Schema> schemas = {
       {"aws", AwsSchema()},
       {"azure", Schema::Any()},
-      {"example", ExampleSchema()},
-      {"fake", FakeSchema()},
       {"gce", GceSchema()},
       {"ibmvpc", Schema::Any()},
       {"kubernetes", KubernetesSchema()},
-      {"metastatic", MetastaticSchema()},
       {"openshift", Schema::Any()},
       {"openshiftpods", Schema::Any()},
-      {"openstack", OpenstackSchema()},
-      {"static", StaticSchema()},
       {"test", TestSchema()},
   };
   return schemas;

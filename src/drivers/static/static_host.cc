@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "async/cleanup.h"
 #include "async/deadline.h"
+#include "driver/free_node.h"
 #include "drivers/static/unlocked_peer.h"
 
 namespace nodepool::drivers {
@@ -31,24 +33,6 @@ std::string Escaped(const std::string& text) {
   return escaped;
 }
 
-// Runs `change` on a record under its lock, if it is free; gives the lock up in any case.
-Task<bool> ChangeFreeNode(store::Store& store, NodeId id, std::function<store::Change(Node&)> change) {
-  std::optional<store::LockedNode> node = co_await store.TryLockNode(id);
-  if (!node) co_return false;
-  auto if_free = [&change](Node& record) { return record.is_free() ? change(record) : store::Change::kSkip; };
-  bool is_changed = false;
-  std::exception_ptr error;
-  try {
-    is_changed = co_await node->Update(if_free);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) co_await IgnoreCancellation();
-  co_await node->Unlock();
-  if (error) std::rethrow_exception(error);
-  co_return is_changed;
-}
-
 }  // namespace
 
 Task<> Deregister(store::Store& store, Loop& loop, NodeId id) {
@@ -56,7 +40,7 @@ Task<> Deregister(store::Store& store, Loop& loop, NodeId id) {
     record.SetState(NodeState::kDeleting, loop.Now());
     return store::Change::kWrite;
   };
-  co_await ChangeFreeNode(store, std::move(id), change);
+  co_await driver::ChangeFreeNode(store, std::move(id), change);
 }
 
 void HostRecords::Follow(const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
@@ -88,43 +72,33 @@ Task<> StaticHost::Run() {
   bool is_first = true;
   while (true) {
     wake_.Reset();
-    std::exception_ptr error;
-    try {
-      if (is_idle_) {
-        // A successor takes care of the host.
-      } else if (is_first) {
-        co_await FirstSync();
-      } else {
-        co_await Sync();
-      }
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error)
+    Outcome<> synced = co_await Attempt(SyncUnlessIdle(is_first));
+    if (!synced)
       logger_.Warning("Static node {} of provider {}: {}", identity_.ToString(), provider_.name,
-                      MessageOf(error));
+                      synced.error().message());
     is_first = false;
     co_await wake_.Wait();
   }
 }
 
-Task<> StaticHost::FirstSync() {
-  Findings findings;
-  std::exception_ptr error;
-  try {
-    findings = co_await Look();
-  } catch (...) {
-    error = std::current_exception();
+Task<> StaticHost::SyncUnlessIdle(bool is_first) {
+  if (is_idle_) co_return;  // a successor takes care of the host
+  if (is_first) {
+    co_await FirstSync();
+  } else {
+    co_await Sync();
   }
-  if (error) {
-    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+}
+
+Task<> StaticHost::FirstSync() {
+  Outcome<Findings> findings = co_await Attempt(Look());
+  if (!findings) {
     co_await DeregisterAll();
-    std::rethrow_exception(error);
+    findings.error().Rethrow();
   }
   co_await RemoveExcess();
-  co_await UpdateRecords(findings);
-  co_await RegisterLocked(findings);
+  co_await UpdateRecords(*findings);
+  co_await RegisterLocked(*findings);
 }
 
 Task<> StaticHost::Sync() {
@@ -155,22 +129,22 @@ Task<> StaticHost::DeregisterAll() {
 Task<> StaticHost::RegisterLocked(Findings findings) {
   if (Table().EmptySlots().empty()) co_return;
   std::string name = "static/" + Escaped(provider_.name.str()) + "/" + Escaped(identity_.ToString());
-  std::optional<zk::HeldLock> lock = co_await environment_.store.TryLockNamed(name);
-  if (!lock) {
-    // Somebody else is at it; see what is left to do when he has finished.
-    co_await environment_.loop.SleepFor(kRetryRegistration);
-    wake_.Set();
-    co_return;
-  }
-  std::exception_ptr error;
-  try {
-    co_await RegisterEmptySlots(std::move(findings));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) co_await IgnoreCancellation();
-  co_await environment_.store.Unlock(std::move(*lock));
-  if (error) std::rethrow_exception(error);
+  auto use = [this, &findings](std::optional<zk::HeldLock>& lock) {
+    return RegisterUnder(lock, std::move(findings));
+  };
+  auto release = [this](std::optional<zk::HeldLock>& lock) { return Release(lock); };
+  co_await Bracket(environment_.store.tree.TryLockNamed(std::move(name)), use, release);
+}
+
+Task<> StaticHost::RegisterUnder(std::optional<zk::HeldLock>& lock, Findings findings) {
+  if (lock) co_return co_await RegisterEmptySlots(std::move(findings));
+  // Another launcher is registering; check what is left to do when it has finished.
+  co_await environment_.loop.SleepFor(kRetryRegistration);
+  wake_.Set();
+}
+
+Task<> StaticHost::Release(std::optional<zk::HeldLock>& lock) {
+  if (lock) co_await environment_.store.tree.Unlock(std::move(*lock));
 }
 
 // The cache may lag behind what the former holder of the lock did.
@@ -182,38 +156,41 @@ Task<> StaticHost::RegisterEmptySlots(Findings findings) {
   }
   for (int slot : table.EmptySlots()) {
     if (is_idle_) co_return;
-    NodeId id = co_await environment_.store.CreateNode(NewRecord(findings, slot));
+    NodeId id = co_await environment_.store.nodes.Create(NewRecord(findings, slot));
     logger_.About({"", "", id.str()}).Info("Registered static node {} slot {}", identity_.ToString(), slot);
   }
 }
 
-// The peer may be about to register the same slots, having seen them empty. So nobody can take ours for as
-// long as its look at the host may last; those that it registered as well go again.
+// The peer may be about to register the same slots, having seen them empty. So ours stay reserved for as long
+// as its check of the host may last; those that it registered as well are removed again, and all of them if
+// that could not be found out.
 Task<> StaticHost::RegisterBesidePeer(Findings findings, std::vector<int> slots) {
   std::vector<store::LockedNode> reserved;
-  std::exception_ptr error;
-  try {
-    co_await Reserve(std::move(findings), std::move(slots), reserved);
-    co_await environment_.loop.SleepFor(node_.timeout);
-    co_await environment_.nodes.CatchUp();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) co_await IgnoreCancellation();
+  std::vector<int> won;
+  auto settle = [this, &reserved, &won] { return SettleAll(reserved, won); };
+  co_await WithCleanup(Compete(std::move(findings), std::move(slots), reserved, won), settle);
+}
+
+Task<> StaticHost::Compete(Findings findings, std::vector<int> slots,
+                           std::vector<store::LockedNode>& reserved, std::vector<int>& won) {
+  co_await Reserve(std::move(findings), std::move(slots), reserved);
+  co_await environment_.loop.SleepFor(node_.timeout);
+  co_await environment_.nodes.CatchUp();
   std::vector<const store::StoredNode*> others = CachedRecords();
   std::erase_if(others, [&](const store::StoredNode* node) {
     return std::ranges::any_of(reserved, [&](const auto& ours) { return ours.id() == node->id; });
   });
-  std::vector<int> left = MakeSlotTable(node_.max_parallel_jobs, std::move(others)).EmptySlots();
+  won = MakeSlotTable(node_.max_parallel_jobs, std::move(others)).EmptySlots();
+}
+
+Task<> StaticHost::SettleAll(std::vector<store::LockedNode>& reserved, const std::vector<int>& won) {
+  std::optional<Failure> failure;
   for (store::LockedNode& node : reserved) {
-    bool is_wanted = !error && std::ranges::find(left, node.record().slot.value_or(-1)) != left.end();
-    try {
-      co_await Settle(node, is_wanted);
-    } catch (...) {
-      if (!error) error = std::current_exception();
-    }
+    bool is_wanted = std::ranges::find(won, node.record().slot.value_or(-1)) != won.end();
+    Outcome<> settled = co_await Attempt(Settle(node, is_wanted));
+    if (!settled && !failure) failure = settled.error();
   }
-  if (error) std::rethrow_exception(error);
+  if (failure) failure->Rethrow();
 }
 
 Task<> StaticHost::Reserve(Findings findings, std::vector<int> slots,
@@ -222,8 +199,8 @@ Task<> StaticHost::Reserve(Findings findings, std::vector<int> slots,
     if (is_idle_) co_return;
     Node record = NewRecord(findings, slot);
     record.allocated_to = kRegistration;
-    NodeId id = co_await environment_.store.CreateNode(std::move(record));
-    std::optional<store::LockedNode> node = co_await environment_.store.TryLockNode(id);
+    NodeId id = co_await environment_.store.nodes.Create(std::move(record));
+    std::optional<store::LockedNode> node = co_await environment_.store.nodes.TryLock(id);
     if (node) reserved.push_back(std::move(*node));
   }
 }
@@ -250,7 +227,7 @@ Task<> StaticHost::UpdateRecords(Findings findings) {
       SetFields(findings, record);
       return store::Change::kWrite;
     };
-    bool is_changed = co_await ChangeFreeNode(environment_.store, id, change);
+    bool is_changed = co_await driver::ChangeFreeNode(environment_.store, id, change);
     log::Logger logger = logger_.About({"", "", id.str()});
     if (is_changed) {
       logger.Info("Updated static node {}", identity_.ToString());
@@ -263,18 +240,14 @@ Task<> StaticHost::UpdateRecords(Findings findings) {
 
 Task<bool> StaticHost::IsAlive() {
   if (!node_.host_key_checking) co_return true;
-  std::exception_ptr error;
-  try {
-    SteadyTime deadline = environment_.loop.SteadyNow() + node_.timeout;
-    co_await contact_.scan(node_.name, node_.connection.connection_port, false, deadline);
-  } catch (...) {
-    error = std::current_exception();
+  SteadyTime deadline = environment_.loop.SteadyNow() + node_.timeout;
+  Outcome<std::vector<std::string>> answer =
+      co_await Attempt(contact_.scan(node_.name, node_.connection.connection_port, false, deadline));
+  if (!answer) {
+    logger_.Warning("Static node {} does not answer and is withdrawn: {}", identity_.ToString(),
+                    answer.error().message());
   }
-  if (!error) co_return true;
-  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  logger_.Warning("Static node {} does not answer and is withdrawn: {}", identity_.ToString(),
-                  MessageOf(error));
-  co_return false;
+  co_return answer.has_value();
 }
 
 Task<StaticHost::Findings> StaticHost::Look() {

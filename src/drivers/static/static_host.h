@@ -72,11 +72,19 @@ class StaticHost {
 
   Task<> FirstSync();
   Task<> Sync();
+  Task<> SyncUnlessIdle(bool is_first);
   Task<> RemoveExcess();
   Task<> RegisterEmptySlots(Findings findings);
   Task<> RegisterLocked(Findings findings);
+  Task<> RegisterUnder(std::optional<zk::HeldLock>& lock, Findings findings);
+  Task<> Release(std::optional<zk::HeldLock>& lock);
   Task<> RegisterBesidePeer(Findings findings, std::vector<int> slots);
+  // Reserves the slots, and finds out which of them are ours.
+  Task<> Compete(Findings findings, std::vector<int> slots, std::vector<store::LockedNode>& reserved,
+                 std::vector<int>& won);
   Task<> Reserve(Findings findings, std::vector<int> slots, std::vector<store::LockedNode>& reserved);
+  // Frees the records of the slots that were won, and removes the others.
+  Task<> SettleAll(std::vector<store::LockedNode>& reserved, const std::vector<int>& won);
   Task<> Settle(store::LockedNode& node, bool is_wanted);
   Task<> UpdateRecords(Findings findings);
   Task<> DeregisterAll();

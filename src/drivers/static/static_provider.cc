@@ -1,5 +1,7 @@
 #include "drivers/static/static_provider.h"
 
+#include "async/attempt.h"
+
 namespace nodepool::drivers {
 
 namespace {
@@ -69,16 +71,11 @@ Task<> StaticProvider::DeregisterUnknown() {
     if (node != nullptr && Find(IdentityOf(node->record)) == nullptr) unknown.push_back(id);
   }
   for (const NodeId& id : unknown) {
-    std::exception_ptr error;
-    try {
-      co_await Deregister(environment_.store, environment_.loop, id);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (error) {
+    Outcome<> deregistered = co_await Attempt(Deregister(environment_.store, environment_.loop, id));
+    if (!deregistered) {
       logger_.About({"", "", id.str()})
-          .Warning("A node that is not configured any more stays registered: {}", MessageOf(error));
+          .Warning("A node that is not configured any more stays registered: {}",
+                   deregistered.error().message());
     }
   }
 }

@@ -127,11 +127,11 @@ class StaticProviderTest : public ::testing::Test {
       record.SetState(state, time.loop().Now());
       return store::Change::kWrite;
     };
-    time.Run(launcher.store.UpdateUnlockedNode(id, change));
+    time.Run(launcher.store.nodes.UpdateUnlocked(id, change));
     time.Advance(seconds(1));
   }
   void Remove(const NodeId& id) {
-    auto node = time.Run(launcher.store.TryLockNode(id));
+    auto node = time.Run(launcher.store.nodes.TryLock(id));
     ASSERT_TRUE(node);
     time.Run(node->Remove());
   }
@@ -286,7 +286,7 @@ TEST_F(StaticProviderTest, NodesInUseAreLeftAlone) {
     record.allocated_to = RequestId("100-0000000001");
     return store::Change::kWrite;
   };
-  for (const NodeId& id : ReadyIds()) time.Run(launcher.store.UpdateUnlockedNode(id, allocate));
+  for (const NodeId& id : ReadyIds()) time.Run(launcher.store.nodes.UpdateUnlocked(id, allocate));
   time.Advance(seconds(1));
   launcher.Configure(Config({Host("two", {"blue"})}));
   Resync();
@@ -381,7 +381,7 @@ TEST_F(StaticProviderTest, TwoLaunchersNeverFillASlotTwice) {
     std::set<std::int64_t> slots;
     for (const store::StoredNode* node : Ready()) slots.insert(node->record.slot.value_or(-1));
     EXPECT_EQ(slots, (std::set<std::int64_t>{0, 1, 2}));
-    EXPECT_EQ(time.Run(launcher.store.ListNodes()).size(), 3u);
+    EXPECT_EQ(time.Run(launcher.store.nodes.List()).size(), 3u);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <limits>
 
-#include "async/shield.h"
+#include "async/cleanup.h"
 #include "base/error.h"
 #include "zk/wire_tls.h"
 
@@ -127,7 +127,7 @@ Task<> Server::KeepOnDisk() {
     writing_ = engine_.TakeChanges();
     if (journal_) {
       Task<> write = Write();
-      co_await Shielded(std::move(write));
+      co_await Uninterrupted(std::move(write));
     }
     writing_ = {};
     durable_ = upto;
@@ -142,19 +142,14 @@ Task<> Server::KeepOnDisk() {
 // Tries until it succeeds: until then nobody is told of the changes.
 Task<> Server::Write() {
   for (int failures = 0;; ++failures) {
-    std::exception_ptr error;
-    try {
-      auto write = [this] { journal_->Write(writing_); };
-      co_await OnBlockingPool(pool_, write);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error) break;
+    auto write = [this] { journal_->Write(writing_); };
+    Outcome<> written = co_await Attempt(OnBlockingPool(pool_, write));
+    if (written) break;
     if (failures % kRetriesPerLogLine == 0) {
       logger_.Error("The state in {} cannot be written, so no ZooKeeper client is answered: {}",
-                    options_.journal, MessageOf(error));
+                    options_.journal, written.error().message());
     }
-    if (tasks_.stopping()) std::rethrow_exception(error);
+    if (tasks_.stopping()) written.error().Rethrow();
     co_await loop_.SleepFor(kDiskRetry);
   }
   ++traffic_.commits;

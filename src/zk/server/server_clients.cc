@@ -5,6 +5,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "async/attempt.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "zk/server/answer.h"
@@ -97,20 +98,14 @@ Task<> Server::Accept(Acceptor& acceptor, asio::ssl::context* tls) {
 
 Task<> Server::Serve(std::shared_ptr<WireConnection> wire) {
   Enlisted enlisted(*this, wire);
-  std::exception_ptr error;
-  try {
-    co_await Converse(enlisted.connection);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (!error) co_return;
-  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+  Outcome<> end = co_await Attempt(Converse(enlisted.connection));
+  if (end) co_return;
   std::string session = fmt::format("session 0x{:x}", Hex(enlisted.connection.peer().session));
-  if (VerdictOf(error) == Verdict::kRetry) {
-    logger_.Debug("The ZooKeeper client {} ({}) is gone: {}", wire->name(), session, MessageOf(error));
+  if (FailedWith(end, Verdict::kRetry)) {
+    logger_.Debug("The ZooKeeper client {} ({}) is gone: {}", wire->name(), session, end.error().message());
   } else {
     logger_.Warning("The ZooKeeper client {} ({}) is hung up on: {}", wire->name(), session,
-                    MessageOf(error));
+                    end.error().message());
   }
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/encoding.h"
+
 namespace nodepool::zk {
 namespace {
 
@@ -49,11 +51,8 @@ std::string DigestId(std::string_view credentials) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> hash;
   unsigned size = 0;
   EVP_Digest(credentials.data(), credentials.size(), hash.data(), &size, EVP_sha1(), nullptr);
-  std::array<unsigned char, 64> text;
-  int length = EVP_EncodeBlock(text.data(), hash.data(), static_cast<int>(size));
   std::string_view user = credentials.substr(0, credentials.find(':'));
-  return std::string(user) + ":" +
-         std::string(reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(length));
+  return std::string(user) + ":" + Base64(std::string_view(reinterpret_cast<const char*>(hash.data()), size));
 }
 
 }  // namespace nodepool::zk

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+
+// Moments as text, always in UTC. A reader returns nullopt for what is no such moment.
+namespace nodepool {
+
+// "2026-01-31T12:00:00Z"; reads also a fraction of a second, which it ignores.
+std::string Iso8601(WallTime time);
+std::optional<WallTime> ParseIso8601(const std::string& text);
+
+// "Sat, 31 Jan 2026 12:00:00 GMT", as in headers of HTTP.
+std::string HttpDate(WallTime time);
+std::optional<WallTime> ParseHttpDate(const std::string& text);
+
+}  // namespace nodepool

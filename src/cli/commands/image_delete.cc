@@ -1,0 +1,147 @@
+#include "cli/commands/image_delete.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+
+#include "cli/commands/commands.h"
+#include "store/list_uploads.h"
+
+namespace nodepool::cli {
+namespace {
+
+// What applies to both kinds of records.
+template <class Record>
+std::function<store::Change(Record&)> ToDeleting(WallTime now) {
+  return [now](Record& record) {
+    record.state = ImageState::kDeleting;
+    record.state_time = now;
+    return store::Change::kWrite;
+  };
+}
+
+std::string_view WithoutZeros(std::string_view number) {
+  return number.substr(std::min(number.find_first_not_of('0'), number.size()));
+}
+
+bool IsMeant(const store::StoredUpload& upload, const std::string& id) {
+  return WithoutZeros(upload.id.upload.value) == WithoutZeros(id) || upload.record.external_id == id;
+}
+
+void AddBuildDelete(CLI::App& app, Invocation& invocation) {
+  auto id = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("dib-image-delete", "delete a build of an image, with its uploads");
+  command->add_option("id", *id, "IMAGE-BUILD, as dib-image-list shows it")->required()->type_name("");
+  OnCommand(*command, invocation, [id](Context& context) { return DibImageDelete(context, *id); });
+}
+
+// Which upload image-delete means, in one of two forms.
+struct DeleteValues {
+  std::string id;
+  std::string provider, image, build, upload;
+  bool is_forced = false;
+
+  store::UploadKey key() const {
+    return {{ImageName(image), BuildId(build)}, ProviderName(provider), UploadId(upload)};
+  }
+};
+
+void AddUploadDelete(CLI::App& app, Invocation& invocation) {
+  auto values = std::make_shared<DeleteValues>();
+  CLI::App* command = app.add_subcommand(
+      "image-delete",
+      "delete an upload of an image; that of the newest build is made again, so to go back to the image "
+      "before use dib-image-delete");
+  auto add = [&](const char* name, std::string& value, const char* help, const char* type) {
+    return command->add_option(name, value, help)->type_name(type);
+  };
+  CLI::Option* provider = add("--provider", values->provider, "the provider", "NAME");
+  CLI::Option* image = add("--image", values->image, "the image", "NAME");
+  CLI::Option* build = add("--build-id", values->build, "the build", "ID");
+  CLI::Option* upload = add("--upload-id", values->upload, "the upload", "ID");
+  provider->needs(image)->needs(build)->needs(upload);
+  for (CLI::Option* option : {image, build, upload}) option->needs(provider);
+  add("id", values->id, "in place of these: number of the upload, or id of the image in the cloud", "")
+      ->excludes(provider);
+  command->add_flag("--force", values->is_forced,
+                    "forget it at once; what the cloud has is deleted by a launcher, as a leak");
+  command->callback([&invocation, values, provider] {
+    if (values->id.empty() && provider->count() == 0) {
+      throw CLI::RequiredError("id, or --provider, --image, --build-id and --upload-id");
+    }
+    invocation.command = [values](Context& context) {
+      return values->id.empty() ? ImageDelete(context, values->key(), values->is_forced)
+                                : ImageDeleteById(context, values->id, values->is_forced);
+    };
+  });
+}
+
+}  // namespace
+
+Task<int> DibImageDelete(Context& context, std::string name) {
+  std::size_t dash = name.rfind('-');
+  if (dash == std::string::npos) {
+    context.logger.Error("\"{}\" is no build; expected IMAGE-BUILD, as dib-image-list shows it", name);
+    co_return 1;
+  }
+  store::BuildKey key{ImageName(name.substr(0, dash)), BuildId(name.substr(dash + 1))};
+  std::optional<store::StoredBuild> build;
+  if (!key.image.empty() && !key.build.empty() && name.find('/') == std::string::npos) {
+    build = co_await context.store.images.ReadBuild(key);
+  }
+  if (!build) {
+    context.out << "Build " << name << " not found\n";
+  } else if (build->record.state == ImageState::kBuilding) {
+    context.out << "Cannot delete a build in progress\n";
+  } else {
+    auto change = ToDeleting<ImageBuild>(context.loop.Now());
+    co_await context.store.images.UpdateUnlocked(*build, change);
+  }
+  co_return 0;
+}
+
+Task<int> ImageDelete(Context& context, store::UploadKey key, bool is_forced) {
+  std::optional<store::StoredUpload> upload;
+  bool is_name = key.str().find('/') == std::string::npos;
+  if (is_name) upload = co_await context.store.images.ReadUpload(key);
+  if (!upload) {
+    context.out << "Image upload not found\n";
+  } else if (upload->record.state == ImageState::kUploading) {
+    context.out << "Cannot delete because image upload in progress\n";
+  } else if (is_forced) {
+    co_await context.store.images.RemoveUpload(key);
+  } else {
+    co_await MarkForDeletion(context, *upload);
+  }
+  co_return 0;
+}
+
+Task<int> ImageDeleteById(Context& context, std::string id, bool is_forced) {
+  std::vector<store::StoredUpload> uploads = co_await store::ListUploads(context.store);
+  std::erase_if(uploads, [&](const store::StoredUpload& upload) { return !IsMeant(upload, id); });
+  if (uploads.size() > 1) {
+    context.logger.Error("\"{}\" may mean each of these:", id);
+    for (const store::StoredUpload& upload : uploads) {
+      const auto& [build, provider, number] = upload.id;
+      context.logger.Error("image-delete --provider {} --image {} --build-id {} --upload-id {}", provider,
+                           build.image, build.build, number);
+    }
+    co_return 1;
+  }
+  if (!uploads.empty()) co_return co_await ImageDelete(context, uploads.front().id, is_forced);
+  context.out << "Image upload not found\n";
+  co_return 0;
+}
+
+Task<> MarkForDeletion(Context& context, store::StoredUpload upload) {
+  auto change = ToDeleting<ImageUpload>(context.loop.Now());
+  co_await context.store.images.UpdateUnlocked(upload, change);
+}
+
+void RegisterImageDelete(CLI::App& app, Invocation& invocation) {
+  AddBuildDelete(app, invocation);
+  AddUploadDelete(app, invocation);
+}
+
+}  // namespace nodepool::cli

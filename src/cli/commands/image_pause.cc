@@ -1,0 +1,40 @@
+#include "cli/commands/image_pause.h"
+
+#include <CLI/CLI.hpp>
+
+#include "async/attempt.h"
+#include "cli/commands/commands.h"
+
+namespace nodepool::cli {
+namespace {
+
+void AddPause(CLI::App& app, Invocation& invocation, const char* name, const char* help,
+              Task<int> (*change)(Context&, ImageName)) {
+  auto image = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(name, help);
+  command->add_option("image", *image, "name of the image")->required()->type_name("");
+  OnCommand(*command, invocation,
+            [change, image](Context& context) { return change(context, ImageName(*image)); });
+}
+
+}  // namespace
+
+Task<int> PauseImage(Context& context, ImageName image) {
+  Outcome<> paused = co_await Attempt(context.store.images.Pause(image));
+  if (paused) co_return 0;
+  if (!FailedWith(paused, Verdict::kNotFound)) paused.error().Rethrow();
+  context.logger.Error("There is no image {} yet; it can be paused once a builder knows it", image);
+  co_return 1;
+}
+
+Task<int> UnpauseImage(Context& context, ImageName image) {
+  co_await context.store.images.Unpause(image);
+  co_return 0;
+}
+
+void RegisterImagePause(CLI::App& app, Invocation& invocation) {
+  AddPause(app, invocation, "image-pause", "build an image no more", &PauseImage);
+  AddPause(app, invocation, "image-unpause", "build an image again", &UnpauseImage);
+}
+
+}  // namespace nodepool::cli

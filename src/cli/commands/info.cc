@@ -1,0 +1,73 @@
+#include "cli/commands/info.h"
+
+#include <CLI/CLI.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/listing_arguments.h"
+
+namespace nodepool::cli {
+namespace {
+
+namespace json = boost::json;
+using listing::Listing;
+using Listings = ListingCommand::Listings;
+
+Listing ImageRows(const store::ImageCache& images, const ProviderName& provider) {
+  std::map<store::BuildKey, json::array> uploads;  // their ids, sorted
+  for (const store::BuildKey& build : images.BuildsIn(provider)) uploads[build];
+  for (const auto& [key, upload] : images.uploads()) {
+    if (key.provider == provider) uploads[key.build].emplace_back(key.upload.value);
+  }
+  Listing listing{{{"image", "Image Name"}, {"build_id", "Build ID"}, {"upload_ids", "Upload IDs"}}, {}};
+  for (auto& [build, ids] : uploads) {
+    listing.rows.push_back({build.image.value, build.build.value, std::move(ids)});
+  }
+  return listing;
+}
+
+Listing NodeRows(const store::NodeCache& nodes, const ProviderName& provider) {
+  Listing listing{{{"id", "ID"}, {"server_id", "Server ID"}}, {}};
+  for (const NodeId& id : nodes.OfProvider(provider)) {
+    listing.rows.push_back({id.value, Cell::Of(nodes.Find(id)->record.external_id)});
+  }
+  return listing;
+}
+
+Task<Listings> Make(ProviderName provider, const Tree& tree) {
+  Listings listings;
+  listings.push_back(ImageRows(tree.images(), provider));
+  listings.push_back(NodeRows(tree.nodes(), provider));
+  co_return listings;
+}
+
+std::string Layout(const ProviderName& provider, const Listings& listings, const View& view, WallTime now) {
+  const Listing& images = listings[0];
+  const Listing& nodes = listings[1];
+  if (view.output == Output::kJson) {
+    return fmt::format(R"({{"provider":{},"images":{},"nodes":{}}})",
+                       json::serialize(json::value(provider.value)), ToJson(images, now), ToJson(nodes, now));
+  }
+  return fmt::format("ZooKeeper data for provider {}\n\nImage data:\n{}\n\nNodes:\n{}", provider,
+                     ToTable(images, now), ToTable(nodes, now));
+}
+
+}  // namespace
+
+ListingCommand InfoListing(ProviderName provider) {
+  return {.needs = {.nodes = true, .images = true},
+          .make = [provider](Context&, const Tree& tree) { return Make(provider, tree); },
+          .layout = [provider](const Listings& listings, const View& view,
+                               WallTime now) { return Layout(provider, listings, view, now); }};
+}
+
+void RegisterInfo(CLI::App& app, Invocation& invocation) {
+  auto provider = std::make_shared<std::string>();
+  auto make = [provider](Output) { return InfoListing(ProviderName(*provider)); };
+  AddListing(app, invocation, "info", "show what ZooKeeper knows about a provider", make)
+      ->add_option("provider", *provider, "name of the provider")
+      ->required()
+      ->type_name("");
+}
+
+}  // namespace nodepool::cli

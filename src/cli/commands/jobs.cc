@@ -1,0 +1,92 @@
+#include "cli/commands/jobs.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/listing_arguments.h"
+#include "listing/job_listing.h"
+#include "sched/job_rules.h"
+
+namespace nodepool::cli {
+namespace {
+
+Task<ListingCommand::Listings> Make(const Tree& tree, Output output) {
+  ListingCommand::Listings listings;
+  listing::Listing& listing = listings.emplace_back(listing::ListJobs(tree.jobs().rules()));
+  if (output == Output::kTable) {
+    for (std::vector<Cell>& row : listing.rows) {
+      if (row.back().is_null()) row.back() = "None";
+    }
+  }
+  co_return listings;
+}
+
+void AddJobCreate(CLI::App& app, Invocation& invocation) {
+  struct Values {
+    std::string name;
+    std::optional<std::int64_t> hold_on_failure;
+  };
+  auto values = std::make_shared<Values>();
+  CLI::App* command = app.add_subcommand("job-create", "hold nodes on which a job fails");
+  command->add_option("name", values->name, "name of the job, or a regular expression that begins with ^")
+      ->required()
+      ->check(&RefuseBadJobName)
+      ->type_name("");
+  command->add_option("--hold-on-failure", values->hold_on_failure, "how many nodes at most; without it none")
+      ->type_name("N");
+  OnCommand(*command, invocation, [values](Context& context) {
+    JobRule rule{values->name, values->hold_on_failure, {}};
+    return CreateJob(context, std::move(rule));
+  });
+}
+
+void AddJobDelete(CLI::App& app, Invocation& invocation) {
+  auto id = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("job-delete", "delete a rule about a job");
+  command->add_option("id", *id, "id of the rule, as job-list shows it")->required()->type_name("");
+  OnCommand(*command, invocation, [id](Context& context) { return DeleteJob(context, *id); });
+}
+
+}  // namespace
+
+ListingCommand JobListing(Output output) {
+  return {.needs = {.jobs = true},
+          .columns = listing::JobColumns(),
+          .make = [output](Context&, const Tree& tree) { return Make(tree, output); }};
+}
+
+Task<int> CreateJob(Context& context, JobRule rule) {
+  co_await context.store.jobs.CreateRule(std::move(rule));
+  ListingCommand list = JobListing(Output::kTable);
+  View view;
+  int status = co_await ShowListing(context, std::move(list), std::move(view));
+  co_return status;
+}
+
+Task<int> DeleteJob(Context& context, std::string text) {
+  JobId id(fmt::format("{:0>10}", text));  // with or without leading zeros
+  bool is_deleted = false;
+  if (!text.empty()) is_deleted = co_await context.store.jobs.DeleteRule(id);
+  if (!is_deleted) context.out << fmt::format("Job {} not found.\n", Excerpt(text));
+  co_return 0;
+}
+
+std::string RefuseBadJobName(const std::string& name) {
+  if (name.empty()) return "it is empty";
+  if (!IsValidUtf8(name)) return "it is not UTF-8";
+  Expected<sched::JobMatcher> matcher = sched::JobMatcher::Make(name);
+  return matcher ? "" : matcher.error().message();
+}
+
+void RegisterJobs(CLI::App& app, Invocation& invocation) {
+  AddListing(app, invocation, "job-list", "list the rules about jobs whose nodes are held when they fail",
+             &JobListing);
+  AddJobCreate(app, invocation);
+  AddJobDelete(app, invocation);
+}
+
+}  // namespace nodepool::cli

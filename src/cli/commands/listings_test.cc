@@ -1,0 +1,440 @@
+// What the listing commands print, to the byte.
+#include <gmock/gmock.h>
+
+#include "async/task_group.h"
+#include "base/text.h"
+#include "cli/commands/info.h"
+#include "cli/commands/record_listings.h"
+#include "cli/commands/request_list.h"
+#include "cli/fixture_test.h"
+
+namespace nodepool::cli {
+namespace {
+
+using listing::Kind;
+using ::testing::HasSubstr;
+
+class ListTest : public CommandTest {};
+
+// operations.16.2.
+TEST_F(ListTest, AnEmptyTreeGivesHeadersAndIsNotWrittenTo) {
+  std::uint64_t before = our_writes();
+  EXPECT_EQ(Shown(NodeListing(listing::NodeColumns::kBrief)),
+            "+----+----------+-------+-----------+-------------+------+-------+-----+--------+\n"
+            "| ID | Provider | Label | Server ID | Public IPv4 | IPv6 | State | Age | Locked |\n"
+            "+----+----------+-------+-----------+-------------+------+-------+-----+--------+\n"
+            "+----+----------+-------+-----------+-------------+------+-------+-----+--------+\n");
+  EXPECT_EQ(our_writes(), before);
+  EXPECT_FALSE(Exists("/nodepool"));
+}
+
+TEST_F(ListTest, LockedNodesAreShownAsSuchWithoutAWrite) {
+  NodeId first = AddNode(ReadyNode());
+  NodeId second = AddNode(ReadyNode());
+  auto lock = time_.Run(others_.nodes.TryLock(second));
+  std::uint64_t before = our_writes();
+  ShownAsJson(NodeListing(listing::NodeColumns::kBrief));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("\"id\":\"" + first.value + "\",\"provider\":\"cloud\",\"label\":[\"small\"]"));
+  EXPECT_THAT(out_.str(), HasSubstr("\"locked\":\"unlocked\"},{\"id\":\"" + second.value));
+  EXPECT_THAT(out_.str(), HasSubstr("\"locked\":\"locked\"}]"));
+  EXPECT_EQ(our_writes(), before);
+  EXPECT_FALSE(Exists("/nodepool/nodes/" + first.value + "/lock"));
+  time_.Run(lock->Unlock());
+}
+
+// operations.5.10: one bad record hides no other.
+TEST_F(ListTest, UnreadableRecordsAreReportedAndLeftOut) {
+  NodeId good = AddNode(ReadyNode());
+  zk_.tree().Create({"/nodepool/nodes/0000000077", "{broken"}, 0, time_.clock().Now());
+  zk_.tree().Create({"/nodepool/nodes/0000000078", ""}, 0, time_.clock().Now());
+  zk_.tree().Create({"/nodepool/requests", ""}, 0, time_.clock().Now());
+  zk_.tree().Create({"/nodepool/requests/200-0000000005", "[]"}, 0, time_.clock().Now());
+  ShownAsJson(NodeListing(listing::NodeColumns::kBrief));
+  EXPECT_THAT(out_.str(), HasSubstr(good.value));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("000000007")));
+  EXPECT_EQ(log_.Count("0000000077"), 1);
+  ShownAsJson(RequestListing(RequestColumns::kBrief, Output::kJson));
+  EXPECT_EQ(log_.Count("200-0000000005"), 1);
+}
+
+TEST_F(ListTest, RequestsAreSortedById) {
+  NodeRequest request;
+  request.SetState(RequestState::kRequested, FromSeconds(1'700'000'000));
+  request.node_types = {LabelName("a"), LabelName("b")};
+  request.declined_by = {LauncherId("l1")};
+  request.requestor = "zuul";
+  request.event_id = "e1";
+  time_.Run(others_.requests.Create("300", request, true));
+  request.relative_priority = 7;
+  time_.Run(others_.requests.Create("100", request, true));
+  EXPECT_EQ(
+      Shown(RequestListing(RequestColumns::kBrief, Output::kTable)),
+      "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
+      "| Request ID     | Priority | State     | Requestor | Node Types | Nodes | Declined By | Event ID |\n"
+      "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+\n"
+      "| 100-0000000001 | 7        | requested | zuul      | a,b        |       | l1          | e1       |\n"
+      "| 300-0000000000 | 0        | requested | zuul      | a,b        |       | l1          | e1       |\n"
+      "+----------------+----------+-----------+-----------+------------+-------+-------------+----------+"
+      "\n");
+}
+
+// D-30
+TEST_F(ListTest, ProvidersAsTheirLaunchersSayTheyAre) {
+  config_->common.providers = {{ProviderName("cloud"), "fake", {}},
+                               {ProviderName("gone"), "static", {}},
+                               {ProviderName("old"), "openstack", {}}};
+  Node node = ReadyNode();
+  node.resources = {{"instances", 1}, {"cores", 2}};
+  AddNode(node);
+  Put("/nodepool/components/launcher/np010000000000",
+      R"({"hostname": "np01", "state": "running", "providers": {"cloud": {"state": "up", "since": 1699999940, )"
+      R"("limit": {"cores": 8}}}})");
+  Put("/nodepool/components/launcher/np020000000001",
+      R"({"hostname": "np02", "state": "running", "providers": {"cloud": {"state": "failing", "since": 1699999970, )"
+      R"("fault": "401 from keystone"}, "new": {"state": "draining", "since": 1699999999}}})");
+  Put("/nodepool/components/pool/np030000000002",
+      R"({"hostname": "np03", "state": "running", "id": "l3", "provider_name": "old", "supported_labels": []})");
+  std::uint64_t before = our_writes();
+  EXPECT_EQ(
+      ShownAsJson(ProviderListing()),
+      R"([{"name":"cloud","driver":"fake","launcher":"np01","state":"up","since":1.69999994E9,"nodes":1,)"
+      R"("used":{"cores":2,"instances":1},"free":{"cores":6},"why":""},)"
+      R"({"name":"cloud","driver":"fake","launcher":"np02","state":"failing","since":1.69999997E9,"nodes":1,)"
+      R"("used":{"cores":2,"instances":1},"free":{},"why":"401 from keystone"},)"
+      R"({"name":"gone","driver":"static","launcher":"","state":"unserved","since":null,"nodes":0,)"
+      R"("used":{},"free":{},"why":"no launcher serves it"},)"
+      R"({"name":"new","driver":"","launcher":"np02","state":"draining","since":1.699999999E9,"nodes":0,)"
+      R"("used":{},"free":{},"why":"it is not configured any more"},)"
+      R"({"name":"old","driver":"openstack","launcher":"np03","state":"up","since":null,"nodes":0,)"
+      R"("used":{},"free":{},"why":""}])"
+      "\n");
+  EXPECT_EQ(our_writes(), before);
+}
+
+TEST_F(ListTest, ProvidersAreFollowedAndChosen) {
+  config_->common.providers = {{ProviderName("cloud"), "fake", {}}, {ProviderName("other"), "fake", {}}};
+  View view;
+  view.filter = {{Kind::kState, {"unserved"}}, {Kind::kProvider, {"other"}}};
+  std::string shown = Shown(ProviderListing(), view);
+  EXPECT_THAT(shown, HasSubstr("| other    | fake   |          | unserved |"));
+  EXPECT_THAT(shown, Not(HasSubstr("cloud")));
+  EXPECT_FALSE(Exists("/nodepool"));
+}
+
+// operations.5.4.
+TEST_F(ListTest, InfoShowsOneProvider) {
+  NodeId node = AddNode(ReadyNode());
+  Node other = ReadyNode();
+  other.provider = ProviderName("elsewhere");
+  AddNode(other);
+  Put("/nodepool/images/deb-12/builds/b2/providers/cloud", "");
+  Put("/nodepool/images/deb-12/builds/b1/providers/cloud/images/0000000002", R"({"state": "ready"})");
+  Put("/nodepool/images/deb-12/builds/b1/providers/cloud/images/0000000001", R"({"state": "deleting"})");
+  Put("/nodepool/images/deb-12/builds/b1/providers/elsewhere/images/0000000001", R"({"state": "ready"})");
+  EXPECT_EQ(Shown(InfoListing(ProviderName("cloud"))),
+            "ZooKeeper data for provider cloud\n"
+            "\n"
+            "Image data:\n"
+            "+------------+----------+-----------------------+\n"
+            "| Image Name | Build ID | Upload IDs            |\n"
+            "+------------+----------+-----------------------+\n"
+            "| deb-12     | b1       | 0000000001,0000000002 |\n"
+            "| deb-12     | b2       |                       |\n"
+            "+------------+----------+-----------------------+\n"
+            "\n"
+            "Nodes:\n"
+            "+------------+-----------+\n"
+            "| ID         | Server ID |\n"
+            "+------------+-----------+\n"
+            "| 0000000000 | i-1       |\n"
+            "+------------+-----------+\n");
+  EXPECT_EQ(node.value, "0000000000");
+  EXPECT_EQ(ShownAsJson(InfoListing(ProviderName("cloud"))),
+            R"({"provider":"cloud","images":[{"image":"deb-12","build_id":"b1","upload_ids":["0000000001",)"
+            R"("0000000002"]},{"image":"deb-12","build_id":"b2","upload_ids":[]}],)"
+            R"("nodes":[{"id":"0000000000","server_id":"i-1"}]})"
+            "\n");
+  EXPECT_EQ(Shown(InfoListing(ProviderName("nobody"))),
+            "ZooKeeper data for provider nobody\n"
+            "\n"
+            "Image data:\n"
+            "+------------+----------+------------+\n"
+            "| Image Name | Build ID | Upload IDs |\n"
+            "+------------+----------+------------+\n"
+            "+------------+----------+------------+\n"
+            "\n"
+            "Nodes:\n"
+            "+----+-----------+\n"
+            "| ID | Server ID |\n"
+            "+----+-----------+\n"
+            "+----+-----------+\n");
+}
+
+// operations.5.4
+TEST_F(ListTest, BuildsAndUploads) {
+  Put("/nodepool/images/deb-12/builds/b1",
+      R"({"state": "ready", "state_time": 1699999939, "builder": "nb01",)"
+      R"( "formats": "raw,qcow2"})");
+  Put("/nodepool/images/deb-12/builds/b1/providers/cloud/images/0000000001",
+      R"({"state": "uploading", "state_time": 1699999990.5, "external_name": "n"})");
+  Put("/nodepool/images/rocky/builds/b9", R"({"state": "building", "state_time": 1699999999})");
+  Put("/nodepool/images/rocky/pause", "");
+  EXPECT_EQ(Shown(BuildListing()),
+            "+-----------+--------+---------+-----------+--------+-------------+\n"
+            "| ID        | Image  | Builder | Formats   | State  | Age         |\n"
+            "+-----------+--------+---------+-----------+--------+-------------+\n"
+            "| deb-12-b1 | deb-12 | nb01    | qcow2,raw | ready  | 00:00:01:01 |\n"
+            "| rocky-b9  | rocky  |         |           | paused | 00:00:00:01 |\n"
+            "+-----------+--------+---------+-----------+--------+-------------+\n");
+  EXPECT_EQ(
+      ShownAsJson(BuildListing()),
+      R"([{"id":"deb-12-b1","image":"deb-12","builder":"nb01","formats":["qcow2","raw"],"state":"ready",)"
+      R"("age":1699999939},{"id":"rocky-b9","image":"rocky","builder":null,"formats":[],)"
+      R"("state":"paused","age":1699999999}])"
+      "\n");
+  EXPECT_EQ(Shown(BuildListing(), {.filter = {{Kind::kState, {"paused"}}}}),
+            "+----------+-------+---------+---------+--------+-------------+\n"
+            "| ID       | Image | Builder | Formats | State  | Age         |\n"
+            "+----------+-------+---------+---------+--------+-------------+\n"
+            "| rocky-b9 | rocky |         |         | paused | 00:00:00:01 |\n"
+            "+----------+-------+---------+---------+--------+-------------+\n");
+  EXPECT_EQ(Shown(UploadListing()),
+            "+----------+------------+----------+--------+---------------------+-------------------+---------"
+            "--+-------------"
+            "+\n"
+            "| Build ID | Upload ID  | Provider | Image  | Provider Image Name | Provider Image ID | State   "
+            "  | Age         "
+            "|\n"
+            "+----------+------------+----------+--------+---------------------+-------------------+---------"
+            "--+-------------"
+            "+\n"
+            "| b1       | 0000000001 | cloud    | deb-12 | n                   |                   | "
+            "uploading | 00:00:00:10 "
+            "|\n"
+            "+----------+------------+----------+--------+---------------------+-------------------+---------"
+            "--+-------------"
+            "+\n");
+  EXPECT_EQ(Shown(ImageStatusListing()),
+            "+--------+--------+---------------+-------------------+\n"
+            "| Image  | Paused | Build Request | Build Request Age |\n"
+            "+--------+--------+---------------+-------------------+\n"
+            "| deb-12 | False  |               |                   |\n"
+            "| rocky  | True   |               |                   |\n"
+            "+--------+--------+---------------+-------------------+\n");
+  EXPECT_EQ(ShownAsJson(ImageStatusListing()),
+            R"([{"image":"deb-12","paused":false,"build_request":null,"build_request_age":null},)"
+            R"({"image":"rocky","paused":true,"build_request":null,"build_request_age":null}])"
+            "\n");
+}
+
+TEST_F(ListTest, RowsAreChosenByStateLabelAndProvider) {
+  NodeId first = AddNode(ReadyNode());
+  Node held = ReadyNode();
+  held.SetState(NodeState::kHold, held.state_time);
+  held.type.push_back(LabelName("large"));
+  NodeId second = AddNode(held);
+  held.provider = ProviderName("elsewhere");
+  NodeId third = AddNode(held);
+  auto ids = [&](listing::RowFilter filter) {
+    std::string json = Shown(NodeListing(listing::NodeColumns::kBrief), {Output::kJson, std::move(filter)});
+    std::vector<std::string> found;
+    for (const NodeId& id : {first, second, third}) {
+      if (json.find('"' + id.value + '"') != std::string::npos) found.push_back(id.value);
+    }
+    return Join(found, ",");
+  };
+  EXPECT_EQ(ids({{Kind::kState, {"hold"}}}), second.value + "," + third.value);
+  EXPECT_EQ(ids({{Kind::kState, {"hold", "ready"}}, {Kind::kProvider, {"cloud"}}}),
+            first.value + "," + second.value);
+  EXPECT_EQ(ids({{Kind::kLabel, {"large"}}, {Kind::kProvider, {"elsewhere"}}}), third.value);
+  EXPECT_EQ(ids({{Kind::kLabel, {"nonesuch"}}}), "");
+}
+
+TEST_F(ListTest, ColorsOnATerminalOrWhenToldTo) {
+  AddNode(ReadyNode());
+  ListingCommand nodes = NodeListing(listing::NodeColumns::kBrief);
+  EXPECT_THAT(Shown(nodes), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(Shown(nodes, {.color = Color::kAlways}), HasSubstr("| \x1b[32mready\x1b[0m | "));
+  context_.wants_color = true;
+  EXPECT_THAT(Shown(nodes), HasSubstr("\x1b[32mready"));
+  EXPECT_THAT(Shown(nodes, {.color = Color::kNever}), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(ShownAsJson(nodes), Not(HasSubstr("\x1b")));
+}
+
+// A command that follows changes in the background.
+class WatchTest : public CommandTest {
+ protected:
+  void Watch(ListingCommand command, View view) {
+    status_.reset();
+    out_.str("");
+    tasks_.emplace(time_.loop(), log::Logger("test"));
+    tasks_->Spawn("watch", Run(ShowListing(context_, std::move(command), std::move(view))));
+    time_.Advance(std::chrono::milliseconds(100));
+  }
+  Task<> Run(Task<int> command) { status_ = co_await std::move(command); }
+  // How many tables come from before the change to so long after it.
+  int Tables(
+      Duration duration, std::function<void()> change = [] {}) {
+    out_.str("");
+    change();
+    time_.Advance(duration);
+    std::string text = out_.str();
+    return static_cast<int>(std::ranges::count(text, '\n'));
+  }
+  void Interrupt() { time_.Run(tasks_->Stop()); }
+  void TearDown() override { Interrupt(); }
+
+  View json_{.output = Output::kJson, .watch = std::chrono::seconds(1)};
+  std::optional<int> status_;
+  std::optional<TaskGroup> tasks_;
+};
+
+TEST_F(WatchTest, AChangeIsShownAtOnceAndManyOnceInASecond) {
+  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  EXPECT_EQ(out_.str(), "[]\n");
+  EXPECT_EQ(Tables(std::chrono::hours(1)), 0) << "nothing changes";
+  NodeId id;
+  EXPECT_EQ(Tables(std::chrono::milliseconds(10), [&] { id = AddNode(ReadyNode()); }), 1);
+  EXPECT_THAT(out_.str(), HasSubstr(id.value));
+  auto add_many = [&] {
+    for (int i = 0; i < 20; ++i) AddNode(ReadyNode());
+  };
+  EXPECT_EQ(Tables(std::chrono::milliseconds(900), add_many), 0);
+  EXPECT_EQ(Tables(std::chrono::milliseconds(200)), 1);
+  EXPECT_EQ(Tables(std::chrono::hours(1)), 0);
+}
+
+TEST_F(WatchTest, ChangesOfOtherRowsAreNotShown) {
+  json_.filter = {{Kind::kProvider, {"elsewhere"}}};
+  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { AddNode(ReadyNode()); }), 0);
+  Node node = ReadyNode();
+  node.provider = ProviderName("elsewhere");
+  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { AddNode(node); }), 1);
+}
+
+TEST_F(WatchTest, LocksAreFollowedAndAnInterruptionIsTheGoodEnd) {
+  NodeId id = AddNode(ReadyNode());
+  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  std::optional<store::LockedNode> lock;
+  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { lock = time_.Run(others_.nodes.TryLock(id)); }), 1);
+  EXPECT_THAT(out_.str(), HasSubstr(R"("locked":"locked")"));
+  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { time_.Run(lock->Unlock()); }), 1);
+  EXPECT_FALSE(status_);
+  Interrupt();
+  EXPECT_EQ(status_, 0);
+}
+
+TEST_F(WatchTest, RequestsAndImagesAreFollowed) {
+  Watch(RequestListing(RequestColumns::kBrief, Output::kJson), json_);
+  NodeRequest request;
+  request.SetState(RequestState::kRequested, FromSeconds(1'700'000'000));
+  EXPECT_EQ(
+      Tables(std::chrono::seconds(10), [&] { time_.Run(others_.requests.Create("200", request, true)); }), 1);
+  Interrupt();
+  Watch(ImageStatusListing(), json_);
+  EXPECT_EQ(Tables(std::chrono::seconds(10), [&] { Put("/nodepool/images/deb-12/pause", ""); }), 1);
+  EXPECT_THAT(out_.str(), HasSubstr(R"({"image":"deb-12","paused":true)"));
+  Interrupt();
+  Watch(ProviderListing(), json_);
+  auto add_launcher = [&] {
+    Put("/nodepool/components/launcher/np0",
+        R"({"hostname": "np", "providers": {"cloud": {"state": "up"}}})");
+  };
+  EXPECT_EQ(Tables(std::chrono::seconds(10), add_launcher), 1);
+  EXPECT_THAT(out_.str(), HasSubstr(R"({"name":"cloud","driver":"","launcher":"np","state":"up")"));
+}
+
+TEST_F(WatchTest, ATerminalIsCleared) {
+  context_.is_terminal = true;
+  Watch(NodeListing(listing::NodeColumns::kBrief), {.watch = std::chrono::seconds(1)});
+  EXPECT_THAT(out_.str(), ::testing::StartsWith("\x1b[H\x1b[2J+--"));
+}
+
+TEST_F(WatchTest, ALostSessionIsToldAndGottenOver) {
+  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  auto lose = [&] {
+    zk_.Disconnect(*our_client_);
+    zk_.ExpireSession(*our_client_);
+    AddNode(ReadyNode());
+    zk_.Reconnect(*our_client_);
+  };
+  EXPECT_EQ(Tables(std::chrono::minutes(5), lose), 1);
+  EXPECT_EQ(log_.Count("ZooKeeper is away"), 1);
+}
+
+TEST_F(WatchTest, ItEndsWhenNobodyReads) {
+  Watch(NodeListing(listing::NodeColumns::kBrief), json_);
+  time_.Advance(std::chrono::seconds(5));
+  out_.setstate(std::ios::badbit);
+  Put("/nodepool/nodes/0000000099", R"({"state": "ready"})");
+  time_.Advance(std::chrono::milliseconds(100));
+  EXPECT_EQ(status_, 0);
+}
+
+class RequestDetailTest : public CommandTest {
+ protected:
+  void SetUp() override {
+    NodeRequest request;
+    request.SetState(RequestState::kRequested, FromSeconds(1'699'999'940));
+    request.node_types = {LabelName("small")};
+    request.requestor = "zuul";
+    request.tenant_name = "t1";
+    id_ = time_.Run(others_.requests.Create("200", std::move(request), false));
+    context_.ask_launcher = [this](std::string hostname, std::string target) {
+      return Answer(std::move(hostname), std::move(target));
+    };
+    for (const char* hostname : {"np01", "np02"}) AddLauncher(hostname);
+    AddLauncher("np01");  // a second process on the same host
+  }
+  void AddLauncher(const char* hostname) {
+    std::string path = fmt::format("/nodepool/components/launcher/{}{:010}", hostname, ++launchers_);
+    std::string record =
+        fmt::format(R"({{"hostname": "{}", "kind": "launcher", "state": "running"}})", hostname);
+    time_.Run(zk::EnsurePath(*others_client_, "/nodepool/components/launcher"));
+    zk_.tree().Create({path, record}, 0, time_.clock().Now());
+  }
+  Task<std::string> Answer(std::string hostname, std::string target) {
+    EXPECT_EQ(target, "/api/v1/requests");
+    asked_.push_back(hostname);
+    if (!answers_.contains(hostname)) throw Error(Verdict::kRetry, "timed out");
+    co_return answers_.at(hostname);
+  }
+
+  RequestId id_;
+  int launchers_ = 0;
+  std::vector<std::string> asked_;
+  std::map<std::string, std::string> answers_;
+};
+
+TEST_F(RequestDetailTest, SaysWhyARequestWaits) {
+  answers_["np01"] = fmt::format(
+      R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","reason":"tenant-limit",)"
+      R"("text":"the tenant's limit is reached: cores"}}]}}]}})",
+      id_);
+  Shown(RequestListing(RequestColumns::kDetail, Output::kTable));
+  EXPECT_THAT(asked_, ::testing::UnorderedElementsAre("np01", "np02"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("| Age         | Tenant | Waits For                                        |"));
+  EXPECT_THAT(out_.str(), HasSubstr("| t1     | cloud main: the tenant's limit is reached: cores |"));
+  EXPECT_EQ(
+      log_.Count("The launcher on np02 is not reachable, so why its requests wait is not known: timed out"),
+      1);
+  EXPECT_THAT(ShownAsJson(RequestListing(RequestColumns::kDetail, Output::kJson)),
+              HasSubstr(R"("waits":[{"launcher":"np01","provider":"cloud","pool":"main",)"
+                        R"("reason":"tenant-limit","text":"the tenant's limit is reached: cores"}])"));
+}
+
+TEST_F(RequestDetailTest, TheListStandsWhateverLaunchersAnswer) {
+  for (const char* answer : {"", "[]", "{}", R"({"requests":[1]})", R"({"requests":[{"id":"x"}]})",
+                             R"({"requests":[{"id":"x","waits":[1]}]})"}) {
+    answers_["np01"] = answer;
+    int complaints = log_.Count("The launcher on np01");
+    EXPECT_THAT(Shown(RequestListing(RequestColumns::kDetail, Output::kTable)), HasSubstr(id_.value));
+    EXPECT_EQ(log_.Count("The launcher on np01"), complaints + 1) << answer;
+  }
+}
+
+}  // namespace
+}  // namespace nodepool::cli

@@ -1,0 +1,74 @@
+#include "cli/commands/record_listings.h"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/listing_arguments.h"
+#include "listing/image_listing.h"
+#include "listing/provider_listing.h"
+
+namespace nodepool::cli {
+namespace {
+
+using listing::Listing;
+using Listings = ListingCommand::Listings;
+
+Task<Listings> Done(Listing listing) {
+  Listings listings;
+  listings.push_back(std::move(listing));
+  co_return listings;
+}
+
+ListingCommand ImageListing(std::vector<listing::Column> columns, Listing (*make)(const store::ImageCache&)) {
+  return {.needs = {.images = true},
+          .columns = std::move(columns),
+          .make = [make](Context&, const Tree& tree) { return Done(make(tree.images())); }};
+}
+
+}  // namespace
+
+ListingCommand NodeListing(listing::NodeColumns columns) {
+  auto make = [columns](Context&, const Tree& tree) {
+    std::vector<const store::StoredNode*> nodes;
+    for (const auto& [id, node] : tree.nodes().all()) nodes.push_back(&node);
+    return Done(ListNodes(nodes, columns));
+  };
+  return {.needs = {.nodes = true}, .columns = ColumnsOf(columns), .make = make};
+}
+
+ListingCommand ProviderListing() {
+  auto make = [](Context& context, const Tree& tree) {
+    std::map<ProviderName, std::string> drivers;
+    for (const config::ProviderSection& section : context.config->common.providers)
+      drivers[section.name] = section.driver;
+    return Done(listing::ListProviders(drivers, tree.components().all(), tree.nodes()));
+  };
+  return {.needs = {.nodes = true, .components = true}, .columns = listing::ProviderColumns(), .make = make};
+}
+
+ListingCommand BuildListing() { return ImageListing(listing::BuildColumns(), &listing::ListBuilds); }
+ListingCommand UploadListing() { return ImageListing(listing::UploadColumns(), &listing::ListUploads); }
+ListingCommand ImageStatusListing() {
+  return ImageListing(listing::ImageStatusColumns(), &listing::ListImageStatus);
+}
+
+void RegisterNodeList(CLI::App& app, Invocation& invocation) {
+  auto is_detailed = std::make_shared<bool>(false);
+  auto make = [is_detailed](Output) {
+    return NodeListing(*is_detailed ? listing::NodeColumns::kDetail : listing::NodeColumns::kBrief);
+  };
+  AddListing(app, invocation, "list", "list nodes", make)
+      ->add_flag("--detail", *is_detailed, "show all columns");
+}
+
+void RegisterRecordListings(CLI::App& app, Invocation& invocation) {
+  auto add = [&](const char* name, const char* help, ListingCommand (*make)()) {
+    AddListing(app, invocation, name, help, [make](Output) { return make(); });
+  };
+  add("provider-list", "list providers and how their launchers say they are", &ProviderListing);
+  add("dib-image-list", "list builds of images", &BuildListing);
+  add("image-list", "list uploads of images", &UploadListing);
+  add("image-status", "show what is paused or asked for", &ImageStatusListing);
+}
+
+}  // namespace nodepool::cli

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "cli/show_listing.h"
+#include "listing/node_listing.h"
+
+namespace nodepool::cli {
+
+// `nodepool list [--detail]`: every node, by id (operations.md 5.4).
+ListingCommand NodeListing(listing::NodeColumns columns);
+
+// `nodepool provider-list`: every configured provider, and what launchers report of them (D-30).
+ListingCommand ProviderListing();
+
+// `nodepool dib-image-list`, `image-list` and `image-status`.
+ListingCommand BuildListing();
+ListingCommand UploadListing();
+ListingCommand ImageStatusListing();
+
+}  // namespace nodepool::cli

@@ -1,0 +1,282 @@
+#include "cli/requester.h"
+
+#include <gmock/gmock.h>
+
+#include "async/task_group.h"
+#include "cli/client_marks.h"
+#include "cli/commands/release.h"
+#include "cli/fixture_test.h"
+
+namespace nodepool::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Task<> Keep(Task<int> command, std::optional<int>& status, std::exception_ptr& error) {
+  try {
+    status = co_await std::move(command);
+  } catch (...) {
+    error = std::current_exception();
+  }
+}
+
+// The command runs in the background while the test plays the launcher.
+class RequestTest : public CommandTest {
+ protected:
+  ~RequestTest() override { time_.Run(tasks_.Stop()); }
+
+  void Start(RequestOptions options) {
+    tasks_.Spawn("request", Keep(Request(context_, std::move(options)), status_, error_));
+  }
+
+  static RequestOptions Waiting(std::vector<std::string> labels) {
+    RequestOptions options;
+    for (std::string& label : labels) options.labels.emplace_back(std::move(label));
+    options.wait = true;
+    return options;
+  }
+
+  RequestId AwaitRequest() {
+    std::vector<RequestId> ids;
+    EXPECT_TRUE(time_.RunUntil([&] {
+      auto children = zk_.tree().GetChildren("/nodepool/requests");
+      return children && !children->names.empty();
+    }));
+    ids = time_.Run(others_.requests.List());
+    return ids.empty() ? RequestId() : ids.front();
+  }
+
+  // What a launcher does: ready nodes, then the fulfilled request.
+  std::vector<NodeId> Fulfil(const RequestId& id, std::size_t count) {
+    std::vector<NodeId> nodes;
+    for (std::size_t i = 0; i < count; ++i) {
+      Node node = ReadyNode();
+      node.allocated_to = id;
+      nodes.push_back(AddNode(node));
+    }
+    ChangeRequest(id, [&](NodeRequest& request) {
+      request.nodes = nodes;
+      request.SetState(RequestState::kFulfilled, time_.clock().Now());
+    });
+    return nodes;
+  }
+
+  void ChangeRequest(const RequestId& id, const std::function<void(NodeRequest&)>& change) {
+    auto lock = time_.Run(others_.requests.TryLock(id));
+    ASSERT_TRUE(lock);
+    time_.Run(lock->Update([&change](NodeRequest& request) {
+      change(request);
+      return store::Change::kWrite;
+    }));
+    time_.Run(lock->Unlock());
+  }
+
+  bool AwaitState(const NodeId& id, NodeState state) {
+    return time_.RunUntil([&] {
+      auto data = zk_.tree().Get("/nodepool/nodes/" + id.value);
+      return data &&
+             data->data.find("\"state\": \"" + std::string(ToString(state)) + "\"") != std::string::npos;
+    });
+  }
+
+  bool AwaitEnd() {
+    return time_.RunUntil([&] { return status_ || error_; });
+  }
+
+  TaskGroup tasks_{time_.loop(), log::Logger("test")};
+  std::optional<int> status_;
+  std::exception_ptr error_;
+};
+
+// coordination.md 12.1, from the request to the return.
+TEST_F(RequestTest, UsesTheNodesForTheGivenTime) {
+  RequestOptions options = Waiting({"small", "large"});
+  options.hold_for = std::chrono::minutes(5);
+  options.tenant = "demo";
+  Start(options);
+  RequestId id = AwaitRequest();
+  EXPECT_EQ(id.value, "200-0000000000");
+  NodeRequest request = time_.Run(others_.requests.Read(id))->record;
+  EXPECT_EQ(request.state, RequestState::kRequested);
+  EXPECT_EQ(request.tenant_name, "demo");
+  EXPECT_EQ(request.created_time, request.state_time);
+  EXPECT_TRUE(time_.Run(others_.requests.Read(id))->revision.is_ephemeral());
+
+  std::vector<NodeId> nodes = Fulfil(id, 2);
+  for (const NodeId& node : nodes) ASSERT_TRUE(AwaitState(node, NodeState::kInUse));
+  EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
+  for (const NodeId& node : nodes) EXPECT_EQ(time_.Run(others_.nodes.Contenders(node)).size(), 1u);
+  time_.RunUntil([&] { return !out_.str().empty(); });
+  EXPECT_THAT(out_.str(), HasSubstr("Request 200-0000000000 fulfilled"));
+  EXPECT_THAT(out_.str(), HasSubstr("| 0000000001 | small | cloud    | 203.0.113.7 | 22   | zuul     |"));
+
+  time_.Advance(std::chrono::minutes(4));
+  EXPECT_FALSE(status_);
+  ASSERT_TRUE(AwaitEnd());
+  EXPECT_EQ(status_, 0);
+  for (const NodeId& node : nodes) {
+    EXPECT_EQ(ReadNode(node)->state, NodeState::kUsed);
+    EXPECT_THAT(time_.Run(others_.nodes.Contenders(node)), IsEmpty());
+  }
+}
+
+TEST_F(RequestTest, AnInterruptionGivesTheNodesBack) {
+  Start(Waiting({"small"}));
+  std::vector<NodeId> nodes = Fulfil(AwaitRequest(), 1);
+  ASSERT_TRUE(AwaitState(nodes[0], NodeState::kInUse));
+  time_.RunUntil([&] { return !out_.str().empty(); });
+  tasks_.CancelAll();
+  ASSERT_TRUE(AwaitEnd());
+  EXPECT_FALSE(error_);
+  EXPECT_EQ(status_, 0);
+  EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);
+  EXPECT_THAT(time_.Run(others_.nodes.Contenders(nodes[0])), IsEmpty());
+}
+
+TEST_F(RequestTest, AnInterruptionBeforeTheNodesCameWithdrawsTheRequest) {
+  Start(Waiting({"small"}));
+  RequestId id = AwaitRequest();
+  time_.Advance(std::chrono::seconds(1));
+  tasks_.CancelAll();
+  ASSERT_TRUE(AwaitEnd());
+  EXPECT_EQ(status_, 1);
+  EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
+}
+
+TEST_F(RequestTest, AFailedRequestTellsWhoDeclined) {
+  Start(Waiting({"nobody-has-this"}));
+  RequestId id = AwaitRequest();
+  ChangeRequest(id, [&](NodeRequest& request) {
+    request.declined_by = {LauncherId("a-PoolWorker.x"), LauncherId("b-PoolWorker.y")};
+    request.SetState(RequestState::kFailed, time_.clock().Now());
+  });
+  ASSERT_TRUE(AwaitEnd());
+  EXPECT_EQ(status_, 1);
+  EXPECT_EQ(log_.Count("declined by a-PoolWorker.x, b-PoolWorker.y"), 1);
+  EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
+}
+
+// All or none (coordination.md 12.1, step 4).
+TEST_F(RequestTest, ANodeThatCannotBeLockedReleasesTheOthers) {
+  Start(Waiting({"small", "small"}));
+  RequestId id = AwaitRequest();
+  Node node = ReadyNode();
+  node.allocated_to = id;
+  NodeId first = AddNode(node);
+  NodeId second = AddNode(node);
+  auto lock = time_.Run(others_.nodes.TryLock(second));
+  ChangeRequest(id, [&](NodeRequest& request) {
+    request.nodes = {first, second};
+    request.SetState(RequestState::kFulfilled, time_.clock().Now());
+  });
+  SteadyTime start = time_.clock().SteadyNow();
+  ASSERT_TRUE(AwaitEnd());
+  EXPECT_EQ(time_.clock().SteadyNow() - start, std::chrono::seconds(30));
+  ASSERT_TRUE(error_);
+  EXPECT_THAT(MessageOf(error_), HasSubstr(second.value));
+  EXPECT_EQ(ReadNode(first)->state, NodeState::kReady) << "never in use: back to the pool";
+  EXPECT_THAT(time_.Run(others_.nodes.Contenders(first)), IsEmpty());
+  EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
+  time_.Run(lock->Unlock());
+}
+
+TEST_F(RequestTest, ANodeOfAnotherRequestIsNotUsed) {
+  Start(Waiting({"small"}));
+  RequestId id = AwaitRequest();
+  Node node = ReadyNode();
+  node.allocated_to = RequestId("200-0000000099");
+  NodeId stolen = AddNode(node);
+  ChangeRequest(id, [&](NodeRequest& request) {
+    request.nodes = {stolen};
+    request.SetState(RequestState::kFulfilled, time_.clock().Now());
+  });
+  ASSERT_TRUE(AwaitEnd());
+  ASSERT_TRUE(error_);
+  EXPECT_THAT(MessageOf(error_), HasSubstr("200-0000000099"));
+  EXPECT_EQ(ReadNode(stolen)->state, NodeState::kReady);
+  EXPECT_THAT(time_.Run(others_.nodes.Contenders(stolen)), IsEmpty());
+}
+
+TEST_F(RequestTest, ALostSessionEndsTheCommandWithoutAWrite) {
+  Start(Waiting({"small"}));
+  std::vector<NodeId> nodes = Fulfil(AwaitRequest(), 1);
+  ASSERT_TRUE(AwaitState(nodes[0], NodeState::kInUse));
+  time_.RunUntil([&] { return !out_.str().empty(); });
+  zk_.ExpireSession(*our_client_);
+  ASSERT_TRUE(AwaitEnd());
+  ASSERT_TRUE(error_);
+  EXPECT_EQ(VerdictOf(error_), Verdict::kLostSession);
+  EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kInUse) << "the launcher deletes it";
+}
+
+TEST_F(RequestTest, ReleaseElsewhereGivesOneNodeBackAndThenTheOther) {
+  Start(Waiting({"small", "small"}));
+  RequestId id = AwaitRequest();
+  std::vector<NodeId> nodes = Fulfil(id, 2);
+  for (const NodeId& node : nodes) ASSERT_TRUE(AwaitState(node, NodeState::kInUse));
+
+  std::ostringstream elsewhere;
+  Context other{time_.loop(), others_, elsewhere};
+  EXPECT_EQ(time_.Run(Release(other, {nodes[0].value})), 0);
+  EXPECT_EQ(elsewhere.str(), "Node " + nodes[0].value + " released\n");
+  EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);
+  EXPECT_EQ(ReadNode(nodes[1])->state, NodeState::kInUse);
+  EXPECT_FALSE(status_);
+
+  EXPECT_EQ(time_.Run(Release(other, {id.value})), 0);
+  ASSERT_TRUE(AwaitEnd());
+  EXPECT_EQ(status_, 0);
+  EXPECT_EQ(ReadNode(nodes[1])->state, NodeState::kUsed);
+}
+
+TEST_F(RequestTest, WithoutWaitTheRequestStaysUntilReleased) {
+  RequestOptions options = Waiting({"small"});
+  options.wait = false;
+  EXPECT_EQ(time_.Run(Request(context_, options)), 0);
+  EXPECT_EQ(out_.str(), "200-0000000000\n");
+  RequestId id("200-0000000000");
+  EXPECT_FALSE(time_.Run(others_.requests.Read(id))->revision.is_ephemeral());
+  std::vector<NodeId> nodes = Fulfil(id, 1);
+  EXPECT_EQ(time_.Run(Release(context_, {id.value})), 0);
+  EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);
+  EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
+}
+
+TEST_F(RequestTest, ReleaseWithdrawsAWaitingRequest) {
+  RequestOptions options = Waiting({"small"});
+  options.wait = false;
+  options.priority = 7;
+  time_.Run(Request(context_, options));
+  EXPECT_EQ(time_.Run(Release(context_, {"007-0000000000"})), 0);
+  EXPECT_FALSE(Exists("/nodepool/requests/007-0000000000"));
+}
+
+TEST_F(RequestTest, ReleaseLeavesOtherClientsAlone) {
+  NodeRequest request;
+  request.SetState(RequestState::kFulfilled, FromSeconds(1));
+  request.requestor = "zuul";
+  RequestId id = time_.Run(others_.requests.Create("200", request, true));
+  Node node = ReadyNode();
+  node.allocated_to = id;
+  NodeId theirs = AddNode(node);
+  for (const std::string& name : {id.value, theirs.value, std::string("0000009999"), std::string("nonsense"),
+                                  std::string("200-0000009999"), std::string("200-1/../x")}) {
+    EXPECT_EQ(time_.Run(Release(context_, {name})), 1) << name;
+  }
+  EXPECT_EQ(log_.Count("belongs to another client (zuul)"), 1);
+  EXPECT_EQ(ReadNode(theirs)->state, NodeState::kReady);
+  EXPECT_TRUE(Exists("/nodepool/requests/" + id.value));
+}
+
+TEST_F(RequestTest, ReleaseOfANodeWhoseHolderDiedMarksItUsed) {
+  Node node = ReadyNode();
+  node.SetState(NodeState::kInUse, FromSeconds(1));
+  MarkNode(node, RequestId("200-0000000001"));
+  NodeId orphan = AddNode(node);
+  EXPECT_EQ(time_.Run(Release(context_, {orphan.value})), 0);
+  EXPECT_EQ(ReadNode(orphan)->state, NodeState::kUsed);
+}
+
+}  // namespace
+}  // namespace nodepool::cli

@@ -1,0 +1,101 @@
+#include "daemon/connection.h"
+
+#include <fmt/format.h>
+
+#include "async/cleanup.h"
+#include "async/deadline.h"
+#include "async/event.h"
+#include "base/text.h"
+#include "config/config_loader.h"
+#include "store/whole_tree.h"
+
+namespace nodepool::daemon {
+namespace {
+
+Task<bool> HasRecords(Loop& loop, zk::Client& client, std::string servers) {
+  co_await AwaitConnection(loop, client, std::move(servers));
+  std::string root(store::kWholeTree);
+  zk::Result<zk::Stat> found = co_await client.Exists(root);
+  co_return found.has_value();
+}
+
+}  // namespace
+
+zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings) {
+  Expected<void> usable = config::CheckZooKeeperSettings(settings);
+  if (!usable) throw usable.error();
+  zk::WireOptions options;
+  for (const config::ZooKeeperServer& server : settings.servers) {
+    options.servers.push_back({server.host, server.port});
+  }
+  options.chroot = settings.chroot;
+  options.session_timeout = settings.timeout;
+  if (settings.tls) options.tls = zk::TlsFiles{settings.tls->cert, settings.tls->key, settings.tls->ca};
+  return options;
+}
+
+config::ZooKeeperSettings OrEmbedded(config::ZooKeeperSettings settings) {
+  if (!settings.servers.empty()) return settings;
+  settings.servers.push_back({"127.0.0.1", settings.embedded.port});
+  settings.tls.reset();
+  return settings;
+}
+
+std::string ServerNames(const config::ZooKeeperSettings& settings) {
+  std::vector<std::string> names;
+  for (const config::ZooKeeperServer& server : settings.servers) {
+    bool is_ipv6 = server.host.find(':') != std::string::npos;
+    names.push_back(fmt::format(fmt::runtime(is_ipv6 ? "[{}]:{}" : "{}:{}"), server.host, server.port));
+  }
+  return Join(names, ",");
+}
+
+void FollowSettings(zk::WireClient& client, const config::ZooKeeperSettings& before,
+                    const config::ZooKeeperSettings& after) {
+  log::Logger logger("nodepool.zk.ZooKeeperClient");
+  bool needs_restart =
+      before.chroot != after.chroot || before.timeout != after.timeout || before.tls != after.tls;
+  if (needs_restart)
+    logger.Warning("Changes of chroot, time-out and TLS files take effect at the next start");
+  if (before.servers == after.servers) return;
+  Expected<void> usable = config::CheckZooKeeperSettings(after);
+  if (!usable) return logger.Error("The changed servers cannot be used: {}", usable.error().message());
+  client.SetServers(ConnectionOptions(after).servers);
+  logger.Info("ZooKeeper servers are now {}", ServerNames(after));
+}
+
+Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers) {
+  log::Logger logger("nodepool.zk.ZooKeeperClient");
+  Event changed;
+  Subscription watch = client.OnSession([&changed](zk::SessionState) { changed.Set(); });
+  Duration pause = std::chrono::seconds(3);  // before the next warning
+  while (client.state() != zk::SessionState::kConnected) {
+    if (client.state() == zk::SessionState::kClosed) {
+      throw Error(Verdict::kFail, fmt::format("ZooKeeper at {} refused the connection for good", servers));
+    }
+    changed.Reset();
+    SteadyTime deadline = loop.SteadyNow() + pause;
+    bool has_changed = co_await EndsBy(loop, deadline, "a connection to ZooKeeper", changed.Wait());
+    if (has_changed) continue;
+    logger.Warning("Retrying zookeeper connection: no answer from {} yet", servers);
+    pause = std::chrono::seconds(10);
+  }
+}
+
+Task<> CheckPlaceOfRecords(Loop& loop, Random& random, const config::ZooKeeperSettings& settings) {
+  if (settings.python_chroot.empty()) co_return;
+  zk::WireOptions options = ConnectionOptions(settings);
+  options.chroot = settings.python_chroot;
+  zk::WireClient client(loop, random, options);
+  auto close = [&client] { return client.Close(); };
+  bool has_records = co_await WithCleanup(HasRecords(loop, client, ServerNames(settings)), close);
+  if (!has_records) co_return;
+  throw Error(
+      Verdict::kInvalid,
+      fmt::format("with these zookeeper-servers the Python implementation has its records at {0}{1}, "
+                  "while they belong at {2}{1}: stop everything that works with them, and move them by "
+                  "`nodepool migrate to-chroot`",
+                  settings.python_chroot, store::kWholeTree, settings.chroot));
+}
+
+}  // namespace nodepool::daemon

@@ -1,0 +1,50 @@
+#include "daemon/runtime.h"
+
+#include <cstdlib>
+
+#include "daemon/outside_drivers.h"
+
+namespace nodepool::daemon {
+namespace {
+
+std::optional<std::string> ProfileFolder() {
+  const char* folder = std::getenv("NODEPOOL_PROFILE_DIR");
+  return folder != nullptr && *folder != 0 ? std::optional<std::string>(folder) : std::nullopt;
+}
+
+// Null where the environment wants none.
+net::Statsd* OpenStatsd(Loop& loop, std::optional<net::Statsd>& statsd) {
+  auto address = net::StatsdFromEnvironment(std::getenv("STATSD_HOST"), std::getenv("STATSD_PORT"));
+  return address ? &statsd.emplace(loop, *address) : nullptr;
+}
+
+std::shared_ptr<const driver::LoadedConfig> LoadDriversAndConfig(const Program& program,
+                                                                 const Options& options,
+                                                                 driver::Registry& drivers) {
+  program.add_drivers(drivers);
+  AddOutsideDrivers(options.drivers_dirs, drivers, log::Logger("nodepool.driver.Drivers"));
+  auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, program.other_drivers);
+  if (!config) throw config.error();
+  return *config;
+}
+
+}  // namespace
+
+Runtime::Runtime(const Program& program, const Options& options, process::Background& background)
+    : logger(program.logger),
+      service(loop, background),
+      metrics(OpenStatsd(loop, statsd), &prometheus),
+      follower(loop, options.config_path, options.secure_path, drivers, program.other_drivers),
+      config(LoadDriversAndConfig(program, options, drivers)),
+      stack_dump(loop, ProfileFolder()),
+      watchdog(loop, drivers.NamesByFile()) {
+  follower.TellRefusals([this](const std::string& why) { service.Refused(why); });
+  for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);
+  if (options.wants_repl) {
+    logger.Warning(
+        "--repl is ignored: there is no interactive console; SIGUSR2 and a launcher's web server tell "
+        "what goes on");
+  }
+}
+
+}  // namespace nodepool::daemon

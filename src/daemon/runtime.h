@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "async/blocking_pool.h"
+#include "async/loop.h"
+#include "base/metrics.h"
+#include "base/prometheus.h"
+#include "base/random.h"
+#include "daemon/options.h"
+#include "daemon/program.h"
+#include "daemon/service.h"
+#include "debug/stack_dump.h"
+#include "debug/watchdog.h"
+#include "driver/config_follower.h"
+#include "net/statsd.h"
+
+namespace nodepool::daemon {
+
+// What every daemon works with, in the order in which it is made.
+struct Runtime {
+  // Loads drivers and configuration; logs what a person should know of them.
+  // Error(kInvalid): the configuration or STATSD_HOST cannot be used.
+  Runtime(const Program& program, const Options& options, process::Background& background);
+
+  log::Logger logger;  // the daemon's
+  Loop loop;
+  Service service;  // before anything that has a thread
+  std::optional<net::Statsd> statsd;
+  metrics::Prometheus prometheus;
+  metrics::Metrics metrics;
+  driver::Registry drivers;
+  driver::ConfigFollower follower;
+  std::shared_ptr<const driver::LoadedConfig> config;  // the first one
+  SystemRandom random;
+  debug::StackDump stack_dump;
+  debug::Watchdog watchdog;
+  BlockingPool blocking_pool;
+};
+
+}  // namespace nodepool::daemon

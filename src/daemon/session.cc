@@ -1,0 +1,132 @@
+#include "daemon/session.h"
+
+#include "async/cleanup.h"
+#include "async/task_group.h"
+#include "daemon/connection.h"
+#include "daemon/embedded_server.h"
+#include "daemon/signals.h"
+#include "zk/server/server.h"
+#include "zk/wire_client.h"
+
+namespace nodepool::daemon {
+namespace {
+
+using LoadedConfigPtr = std::shared_ptr<const driver::LoadedConfig>;
+
+// The client and the parts that use it.
+class Session {
+ public:
+  Session(const Program& program, Runtime& runtime)
+      : runtime_(runtime),
+        has_zookeeper_(program.has_zookeeper),
+        client_(runtime.loop, runtime.random,
+                ConnectionOptions(ZooKeeperOf(runtime.config->common.zookeeper))),
+        parts_(program.make_parts(runtime, client_)) {}
+  ~Session() {
+    while (!parts_.empty()) parts_.pop_back();
+  }
+
+  // Until a signal.
+  Task<> Run();
+
+ private:
+  Task<> StartAndFollow();
+  Task<> Serve(Ending& ending);
+  Task<> StopParts();
+  void Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& after);
+  config::ZooKeeperSettings ZooKeeperOf(const config::ZooKeeperSettings& settings) const {
+    return has_zookeeper_ ? OrEmbedded(settings) : settings;
+  }
+
+  Runtime& runtime_;
+  bool has_zookeeper_;
+  zk::WireClient client_;
+  Parts parts_;
+};
+
+void Session::Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& after) {
+  const config::ZooKeeperSettings& old = before->common.zookeeper;
+  const config::ZooKeeperSettings& now = after->common.zookeeper;
+  bool is_another = old.servers.empty() != now.servers.empty() || old.embedded != now.embedded;
+  if (has_zookeeper_ && is_another) {
+    runtime_.logger.Warning("Another ZooKeeper server is used from the next start on");
+  } else {
+    FollowSettings(client_, ZooKeeperOf(old), ZooKeeperOf(now));
+  }
+  for (const auto& part : parts_) part->Reconfigure(after);
+}
+
+Task<> Session::StartAndFollow() {
+  LoadedConfigPtr config = runtime_.config;
+  for (const auto& part : parts_) part->Prepare();
+  std::string servers = ServerNames(ZooKeeperOf(config->common.zookeeper));
+  runtime_.service.Started("Waiting for ZooKeeper at " + servers);
+  co_await AwaitConnection(runtime_.loop, client_, servers);
+  co_await CheckPlaceOfRecords(runtime_.loop, runtime_.random, config->common.zookeeper);
+  for (const auto& part : parts_) co_await part->Start();
+  runtime_.service.Serving(config->providers.size());
+  while (true) {
+    LoadedConfigPtr next = co_await runtime_.follower.Next();
+    Reconfigure(config, next);
+    config = std::move(next);
+    runtime_.service.Serving(config->providers.size());
+  }
+}
+
+Task<> Session::Serve(Ending& ending) {
+  Outcome<> served = co_await Attempt(StartAndFollow());
+  if (!served) ending.failure = served.error();
+  ending.reached.Set();
+}
+
+Task<> Session::StopParts() {
+  for (const auto& part : parts_) co_await part->Stop();
+}
+
+Task<> Session::Run() {
+  Ending ending;
+  TaskGroup tasks(runtime_.loop, runtime_.logger);
+  tasks.Spawn("wait for a signal", AwaitSignal(runtime_, ending));
+  tasks.Spawn("wait for a reload", AwaitReload(runtime_));
+  tasks.Spawn("do the daemon's work", Serve(ending));
+  co_await ending.reached.Wait();
+  std::optional<Failure> failure = ending.failure;
+  if (!ending.is_immediate) {
+    co_await tasks.Stop();
+    co_await StopParts();
+  }
+  co_await client_.Close();
+  // Nothing is stopped in order; the closed session has freed every lock (D-65), a build that
+  // runs is ended by its supervisor, and what the embedded server has answered is on disk.
+  if (ending.is_immediate) runtime_.service.EndAtOnce();
+  co_await StopParts();
+  if (failure) failure->Rethrow();
+}
+
+Task<> RunSession(const Program& program, Runtime& runtime) {
+  Session session(program, runtime);
+  co_await session.Run();
+}
+
+Task<> RunWithServer(const Program& program, Runtime& runtime, zk::server::Server& server) {
+  co_await server.Start();
+  co_await RunSession(program, runtime);
+}
+
+}  // namespace
+
+Task<> RunParts(const Program& program, Runtime& runtime) {
+  const config::ZooKeeperSettings& zookeeper = runtime.config->common.zookeeper;
+  if (!program.has_zookeeper || !zookeeper.servers.empty()) {
+    co_await RunSession(program, runtime);
+    co_return;
+  }
+  // Its own thread: nothing that blocks elsewhere holds up a write.
+  BlockingPool disk(1);
+  MakeStateDirectory(zookeeper.embedded);
+  zk::server::Server server(runtime.loop, disk, EmbeddedServerOptions(zookeeper.embedded));
+  auto stop = [&server] { return server.Stop(); };
+  co_await WithCleanup(RunWithServer(program, runtime, server), stop);
+}
+
+}  // namespace nodepool::daemon

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "daemon/builder_options.h"
+
+namespace nodepool::daemon {
+
+// The command line of a program that is launcher and builder in one process.
+struct StandaloneOptions : BuilderOptions {
+  bool is_without_webapp = false;
+  bool is_without_builder = false;
+  // What the launcher leaves to others (launcher::Duties).
+  bool is_without_launches = false;
+  bool is_without_deletes = false;
+};
+
+// `nodepool standalone`, which has no background.
+StandaloneOptions StandaloneDefaults();
+// As DaemonApp.
+std::shared_ptr<CLI::App> StandaloneApp(StandaloneOptions& options);
+
+// `nodepoold`, the daemon of the releases until 2017 (operations.md 13.1).
+StandaloneOptions NodepooldDefaults();
+// As DaemonApp.
+std::shared_ptr<CLI::App> NodepooldApp(StandaloneOptions& options);
+
+}  // namespace nodepool::daemon

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "async/blocking_pool.h"
+#include "async/gate.h"
+#include "async/loop.h"
+#include "base/logging.h"
+#include "base/random.h"
+#include "driver/cloud/api/api_error.h"
+#include "driver/cloud/api/rate_limiter.h"
+#include "driver/cloud/api/signer.h"
+#include "driver/observer.h"
+#include "net/http_client.h"
+
+namespace nodepool::driver::cloud::api {
+
+// What to ask of a service of a cloud.
+struct ApiRequest {
+  std::string service;             // "compute": pauses are per service; metrics and log lines name it
+  std::string name;                // in metrics, without ids: "servers_detail"
+  std::string text;                // in error messages: "GET compute /servers/detail"
+  net::HttpCall call;              // all but the signature
+  int retries = 5;                 // how often it is repeated when the service is too busy
+  std::optional<bool> only_reads;  // none: as the method says
+
+  bool reads() const { return only_reads.value_or(call.method == "GET"); }
+  bool is_idempotent() const { return reads() || call.method != "POST"; }
+};
+
+struct ApiReply {
+  int status = 0;
+  net::HttpHeaders headers;
+  boost::json::value body;  // null without one
+};
+
+// Who counts the calls, and as whose.
+struct CallMetrics {
+  ProviderObserver* observer = nullptr;  // null: nobody
+  ProviderName provider;
+  std::string driver;
+};
+
+// Calls to one cloud's services under one account. Signs them; bounds how many are under way; leaves a
+// service alone that asks for it (429, 503, Retry-After); signs anew once when a service does not take
+// a signature (401); repeats once what may be repeated after a fault of the network.
+class ApiClient {
+ public:
+  struct Options {
+    std::string cloud;  // its name, for log lines
+    FaultReader read_fault = &ReadFault;
+    // Of calls that change something; none: as fast as they come.
+    std::optional<RateLimiter::Settings> change_rate;
+    CallMetrics metrics;
+  };
+
+  // Everything outlives the client, and the client all calls.
+  ApiClient(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, Signer& signer,
+            log::Logger logger, Options options);
+
+  // The answer when its status is below 400. Errors: ApiError for another status; HttpError without an
+  // answer; what the signer throws.
+  Task<net::HttpReply> Call(ApiRequest request);
+
+  // The same for an API that answers JSON; Error(kRetry) when it is none. Large answers are parsed off
+  // the loop.
+  Task<ApiReply> CallJson(ApiRequest request);
+
+ private:
+  struct Answer {
+    Outcome<net::HttpReply> reply;
+    Signer::Renew renew;
+  };
+
+  Task<net::HttpReply> Repeat(const ApiRequest& request);
+  Task<> WaitForTurn(const ApiRequest& request);
+  Task<Answer> Send(const ApiRequest& request);
+  Task<net::HttpReply> SendCounted(const ApiRequest& request, net::HttpCall call);
+  Duration PauseService(const ApiRequest& request, const net::HttpReply& reply, Duration otherwise);
+  void Count(const ApiRequest& request, int status, Duration duration) const;
+
+  Loop& loop_;
+  BlockingPool& pool_;
+  Random& random_;
+  net::HttpClient& http_;
+  Signer& signer_;
+  log::Logger logger_;
+  Options options_;
+  // Of their own each: reading does not wait behind many changes.
+  Gate reads_;
+  Gate changes_;
+  Gate uploads_;
+  std::optional<RateLimiter> change_rate_;
+  std::map<std::string, SteadyTime> paused_until_;  // by service
+};
+
+}  // namespace nodepool::driver::cloud::api

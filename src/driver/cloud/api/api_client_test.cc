@@ -1,0 +1,201 @@
+#include "driver/cloud/api/api_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/run_to_end.h"
+#include "async/task_group.h"
+#include "driver/cloud/api/scripted_client_for_test.h"
+#include "testing/virtual_time.h"
+
+namespace nodepool::driver::cloud::api {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Signs with a number that goes up when a signature is refused.
+class NumberSigner : public Signer {
+ public:
+  Task<Renew> Sign(net::HttpCall& call) override {
+    call.headers.emplace_back("Signature", std::to_string(number));
+    co_return [this] { ++number; };
+  }
+  int number = 1;
+};
+
+class ApiClientTest : public ::testing::Test, protected ProviderObserver {
+ protected:
+  ApiClient& client() {
+    if (!client_) {
+      options.cloud = "vendor";
+      options.metrics = {this, ProviderName("cloud"), "toy"};
+      client_.emplace(time.loop(), pool, random, http, signer, log::Logger("test"), options);
+    }
+    return *client_;
+  }
+  static ApiRequest Request(std::string method = "GET", std::string service = "compute") {
+    ApiRequest request;
+    request.service = std::move(service);
+    request.name = "things";
+    request.text = method + " things";
+    request.call.method = std::move(method);
+    request.call.url = "http://cloud/things";
+    return request;
+  }
+  ApiReply Call(ApiRequest request) { return time.Run(client().CallJson(std::move(request)), 10h); }
+  Failure FailureOf(ApiRequest request) {
+    Task<Outcome<ApiReply>> call = Attempt(client().CallJson(std::move(request)));
+    Outcome<ApiReply> outcome = time.Run(std::move(call), 10h);
+    return outcome ? Failure(Error(Verdict::kFail, "there was an answer")) : outcome.error();
+  }
+  net::HttpReply NextAnswer() {
+    if (answers.empty()) return {200, {}, R"({"answer": 42})"};
+    net::HttpReply answer = answers.front();
+    answers.erase(answers.begin());
+    if (answer.status == 0) throw net::HttpError(Verdict::kRetry, "the connection broke", true);
+    return answer;
+  }
+  void ApiCallEnded(const ApiCall& call) override { ended.push_back(call); }
+
+  testing::VirtualTime time;
+  BlockingPool pool{1};
+  SeededRandom random{1};
+  std::vector<net::HttpReply> answers;  // status 0: none
+  ScriptedClient http{time.loop(), [this](const net::HttpCall&) { return NextAnswer(); }};
+  NumberSigner signer;
+  ApiClient::Options options;
+  std::vector<ApiCall> ended;
+
+ private:
+  std::optional<ApiClient> client_;
+};
+
+TEST_F(ApiClientTest, AnswersAreSignedParsedAndCounted) {
+  ApiReply reply = Call(Request());
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body.at("answer"), 42);
+  EXPECT_EQ(HeaderOf(http.calls.at(0), "Signature"), "1");
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].provider, ProviderName("cloud"));
+  EXPECT_EQ(ended[0].driver, "toy");
+  EXPECT_EQ(ended[0].service, "compute");
+  EXPECT_EQ(ended[0].name, "things");
+  EXPECT_EQ(ended[0].status, 200);
+  EXPECT_EQ(ended[0].duration, 10ms);
+}
+
+TEST_F(ApiClientTest, LargeAnswersAreParsedOffTheLoop) {
+  answers.push_back({200, {}, "[" + std::string(100'000, ' ') + "1]"});
+  Loop loop;
+  ScriptedClient client(loop, [this](const net::HttpCall&) { return NextAnswer(); });
+  ApiClient real(loop, pool, random, client, signer, log::Logger("test"), options);
+  EXPECT_EQ(RunToEnd(loop, real.CallJson(Request())).body.as_array().size(), 1u);
+}
+
+TEST_F(ApiClientTest, WhatIsNoJsonIsNoAnswer) {
+  answers.push_back({200, {}, "<p>a login page</p>"});
+  Failure failure = FailureOf(Request());
+  EXPECT_EQ(failure.verdict(), Verdict::kRetry);
+  EXPECT_THAT(failure.message(), HasSubstr("no JSON: a login page"));
+  answers.push_back({204, {}, ""});
+  EXPECT_TRUE(Call(Request()).body.is_null());
+}
+
+TEST_F(ApiClientTest, ARefusalIsReadOnce) {
+  options.read_fault = [](int, std::string_view body) {
+    return Fault{Verdict::kQuota, std::string(body), "LimitExceeded"};
+  };
+  answers.push_back({400, {}, "no room"});
+  Failure failure = FailureOf(Request());
+  EXPECT_EQ(failure.verdict(), Verdict::kQuota);
+  EXPECT_EQ(failure.message(), "GET things: 400 no room");
+  EXPECT_EQ(StatusOf(failure), 400);
+  try {
+    failure.Rethrow();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.code(), "LimitExceeded");
+  }
+}
+
+TEST_F(ApiClientTest, ARefusedSignatureIsRenewedOnce) {
+  answers = {{401, {}, ""}};
+  EXPECT_EQ(Call(Request()).status, 200);
+  EXPECT_EQ(HeaderOf(http.calls.at(1), "Signature"), "2");
+  answers = {{401, {}, ""}, {401, {}, ""}};
+  EXPECT_EQ(StatusOf(FailureOf(Request())), 401);
+  EXPECT_EQ(signer.number, 3);
+}
+
+TEST_F(ApiClientTest, ABusyServiceIsLeftAloneAndOthersAreNot) {
+  answers = {{429, {{"retry-after", "30"}}, ""}};
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  auto call = [](ApiClient& client, ApiRequest request) -> Task<> {
+    co_await client.CallJson(std::move(request));
+  };
+  tasks.Spawn("first", call(client(), Request("POST")));
+  time.Advance(1s);
+  tasks.Spawn("second", call(client(), Request()));
+  tasks.Spawn("other service", call(client(), Request("GET", "network")));
+  time.Advance(1s);
+  EXPECT_EQ(http.calls.size(), 2u);
+  time.Advance(30s);
+  EXPECT_EQ(http.calls.size(), 4u);
+  time.Run(tasks.Stop());
+}
+
+TEST_F(ApiClientTest, AServiceThatStaysBusyFailsInTheEnd) {
+  answers.assign(10, {429, {}, ""});
+  ApiRequest request = Request();
+  request.retries = 2;
+  EXPECT_EQ(FailureOf(std::move(request)).verdict(), Verdict::kRateLimited);
+  EXPECT_EQ(http.calls.size(), 3u);
+}
+
+// A proxy's 503 and a connection that broke do not tell whether a thing was made.
+TEST_F(ApiClientTest, WhatMayHaveBeenDoneIsNotRepeated) {
+  answers = {{503, {}, ""}};
+  EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 503);
+  answers = {{0, {}, ""}};
+  EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 0);
+  for (std::string method : {"GET", "DELETE"}) {
+    answers = {{0, {}, ""}};
+    EXPECT_EQ(Call(Request(method)).status, 200) << method;
+  }
+  ApiRequest query = Request("POST");
+  query.only_reads = true;
+  answers = {{0, {}, ""}};
+  EXPECT_EQ(Call(std::move(query)).status, 200) << "an API whose queries are POSTs";
+  answers = {{0, {}, ""}, {0, {}, ""}};
+  EXPECT_EQ(FailureOf(Request()).verdict(), Verdict::kRetry) << "once only";
+  EXPECT_EQ(ended.back().status, std::nullopt);
+}
+
+TEST_F(ApiClientTest, ChangesDoNotWaitBehindReading) {
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  auto call = [](ApiClient& client, ApiRequest request) -> Task<> {
+    co_await client.CallJson(std::move(request));
+  };
+  http.latency = 1min;
+  for (int i = 0; i < 30; ++i) tasks.Spawn("read", call(client(), Request()));
+  time.Advance(1s);
+  EXPECT_EQ(http.under_way, 10);
+  tasks.Spawn("change", call(client(), Request("DELETE")));
+  time.Advance(1s);
+  EXPECT_EQ(http.under_way, 11);
+  time.Run(tasks.Join());
+  EXPECT_EQ(http.calls.size(), 31u);
+}
+
+TEST_F(ApiClientTest, ChangesKeepTheRate) {
+  options.change_rate = RateLimiter::Settings{2s};
+  http.latency = Duration::zero();
+  Call(Request());
+  SteadyTime before = time.loop().SteadyNow();
+  for (int i = 0; i < 4; ++i) Call(Request("POST"));
+  EXPECT_EQ(time.loop().SteadyNow() - before, 6s);
+}
+
+}  // namespace
+}  // namespace nodepool::driver::cloud::api

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "async/attempt.h"
+#include "async/backoff.h"
+#include "async/event.h"
+#include "async/task_group.h"
+#include "base/random.h"
+#include "base/scope_exit.h"
+
+namespace nodepool::driver::cloud::api {
+
+// One list of the cloud for all who wait for a change: it is read again and again while one of
+// them waits, and not at all otherwise. However many wait, there is one call, as long after the
+// last one as that took, but one to five seconds. A list that cannot be read is tried again
+// after a pause, and those who wait go on waiting.
+template <class T>
+class ListCache {
+ public:
+  struct Listing {
+    std::shared_ptr<const T> items;
+    SteadyTime begun;  // nothing that happened before this is missing in it
+  };
+  using Read = std::function<Task<T>()>;
+
+  // The tasks that read belong to `tasks`; everything outlives the cache. `name` is for log lines:
+  // "servers of provider x".
+  ListCache(TaskGroup& tasks, Random& random, log::Logger logger, std::string name, Read read)
+      : tasks_(tasks),
+        random_(random),
+        logger_(std::move(logger)),
+        name_(std::move(name)),
+        read_(std::move(read)) {}
+
+  // The first list whose reading began after `since`.
+  Task<Listing> After(SteadyTime since) {
+    while (latest_.items == nullptr || latest_.begun <= since) {
+      ++waiting_;
+      ScopeExit leave([this] { --waiting_; });
+      if (!is_reading_) {
+        is_reading_ = true;
+        tasks_.Spawn("list " + name_, ReadWhileWanted());
+      }
+      co_await read_once_.Wait();
+      // The owner has ended the reading: nothing would wake us again.
+      if (tasks_.stopping()) throw Error(Verdict::kCancelled, "the provider was stopped");
+    }
+    co_return latest_;
+  }
+
+  // A list not older than `age`, or a new one.
+  Task<Listing> NotOlderThan(Duration age) {
+    SteadyTime since = tasks_.loop().SteadyNow() - age;
+    return After(since);
+  }
+
+  // The first list, of those whose reading begins from now on, for which `is_met` is true. It is asked
+  // about each of them once, in their order, and what it throws ends the wait.
+  Task<Listing> Until(std::function<bool(const T&)> is_met) {
+    SteadyTime since = tasks_.loop().SteadyNow();
+    while (true) {
+      Listing listing = co_await After(since);
+      if (is_met(*listing.items)) co_return listing;
+      since = listing.begun;
+    }
+  }
+
+ private:
+  static constexpr Duration kPause = std::chrono::seconds(1);
+  static constexpr Duration kLongestPause = std::chrono::seconds(5);
+  static constexpr Backoff::Settings kFailurePauses{std::chrono::seconds(1), std::chrono::seconds(60)};
+
+  Task<> ReadWhileWanted() {
+    ScopeExit end([this] {
+      is_reading_ = false;
+      read_once_.NotifyAll();
+    });
+    Loop& loop = tasks_.loop();
+    Backoff failure_pauses(kFailurePauses, random_);
+    while (waiting_ > 0) {
+      SteadyTime rested = last_end_ + std::clamp<Duration>(last_took_, kPause, kLongestPause);
+      if (latest_.items != nullptr && loop.SteadyNow() < rested) co_await loop.SleepUntil(rested);
+      SteadyTime begun = loop.SteadyNow();
+      Outcome<T> list = co_await Attempt(read_());
+      last_end_ = loop.SteadyNow();
+      last_took_ = last_end_ - begun;
+      if (!list) {
+        logger_.Warning("The list of {} could not be read; it is tried again: {}", name_,
+                        list.error().message());
+        Duration pause = failure_pauses.Next();
+        co_await loop.SleepFor(pause);
+        continue;
+      }
+      failure_pauses.Reset();
+      latest_ = {std::make_shared<const T>(std::move(*list)), begun};
+      read_once_.NotifyAll();
+      // Those who wait read the list, and wait again, before it is decided whether one still does.
+      co_await loop.SleepFor(Duration::zero());
+    }
+  }
+
+  TaskGroup& tasks_;
+  Random& random_;
+  log::Logger logger_;
+  std::string name_;
+  Read read_;
+  Listing latest_{};
+  SteadyTime last_end_{};
+  Duration last_took_{};
+  int waiting_ = 0;
+  bool is_reading_ = false;
+  WaitList read_once_;
+};
+
+}  // namespace nodepool::driver::cloud::api

@@ -1,0 +1,51 @@
+#include "driver/cloud/api/paging.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/virtual_time.h"
+
+namespace nodepool::driver::cloud::api {
+namespace {
+
+using ::testing::ElementsAre;
+
+Task<Page<int>> NumbersFrom(std::string next) {
+  int first = next.empty() ? 0 : std::stoi(next);
+  Page<int> page;
+  page.items = {first, first + 1};
+  if (first < 4) page.next = std::to_string(first + 2);
+  co_return page;
+}
+
+Task<Page<int>> Circle(std::string next) {
+  Page<int> page;
+  page.next = next == "a" ? "b" : "a";
+  co_return page;
+}
+
+TEST(ReadPages, GoesOnUntilThereAreNoMore) {
+  testing::VirtualTime time;
+  EXPECT_THAT(time.Run(ReadPages<int>("numbers", &NumbersFrom)), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(ReadPages, ACircleIsNoticed) {
+  testing::VirtualTime time;
+  try {
+    time.Run(ReadPages<int>("numbers", &Circle));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.verdict(), Verdict::kFail);
+    EXPECT_EQ(error.message(), "Endless pagination loop in the list of numbers");
+  }
+}
+
+TEST(NextLink, IsFoundInTheHeader) {
+  EXPECT_EQ(NextLink({{"link", "<http://x/a?m=1>; rel=\"prev\", <http://x/a?m=3>; rel=\"next\""}}),
+            "http://x/a?m=3");
+  EXPECT_EQ(NextLink({{"link", "</a?m=3>; rel=next"}}), "/a?m=3");
+  EXPECT_EQ(NextLink({{"link", "rel=\"next\""}, {"other", "</a>; rel=next"}}), "");
+}
+
+}  // namespace
+}  // namespace nodepool::driver::cloud::api

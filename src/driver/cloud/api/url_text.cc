@@ -1,0 +1,26 @@
+#include "driver/cloud/api/url_text.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+
+namespace nodepool::driver::cloud::api {
+
+std::string PercentEncoded(std::string_view text) {
+  std::string result;
+  for (unsigned char c : text) {
+    if (std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == '~') {
+      result += static_cast<char>(c);
+    } else {
+      result += fmt::format("%{:02X}", c);
+    }
+  }
+  return result;
+}
+
+std::string QueryOf(std::string_view url) {
+  std::size_t mark = url.find('?');
+  return mark == std::string_view::npos ? "" : std::string(url.substr(mark + 1));
+}
+
+}  // namespace nodepool::driver::cloud::api

@@ -1,0 +1,20 @@
+#include "driver/cloud/api/url_text.h"
+
+#include <gtest/gtest.h>
+
+namespace nodepool::driver::cloud::api {
+namespace {
+
+TEST(PercentEncoded, LeavesOnlyWhatIsSafe) {
+  EXPECT_EQ(PercentEncoded("aZ09-_.~"), "aZ09-_.~");
+  EXPECT_EQ(PercentEncoded("a b&c=d/e?%+"), "a%20b%26c%3Dd%2Fe%3F%25%2B");
+  EXPECT_EQ(PercentEncoded("\xc3\xbc\n"), "%C3%BC%0A");
+}
+
+TEST(QueryOf, IsWhatFollowsTheMark) {
+  EXPECT_EQ(QueryOf("http://x/a?m=3&n=4"), "m=3&n=4");
+  EXPECT_EQ(QueryOf("http://x/a"), "");
+}
+
+}  // namespace
+}  // namespace nodepool::driver::cloud::api

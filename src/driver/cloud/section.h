@@ -1,0 +1,74 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "config/section.h"
+#include "driver/provider_config.h"
+
+namespace nodepool::driver::cloud {
+
+// What the sections of clouds have in common beyond driver/provider_section.h: settings for their
+// schemas, to which a driver adds its own with Schema::With, and how they are read. Everything
+// throws Error(kInvalid) with line and column.
+
+// --- Launches -----------------------------------------------------------------
+// For the provider's schema; times in seconds.
+config::Setting BootTimeout(int usual = 60);
+config::Setting LaunchTimeout(int usual = 3600, std::string help = "Time for one attempt to create a node.");
+config::Setting LaunchRetries();
+// All three.
+void ReadLaunchSettings(const config::Section& provider, ProviderConfig& result);
+
+// --- Images that the builder uploads --------------------------------------------
+// `image-upload-timeout`, `image-name-format`, `post-upload-hook`, `max-leaked-share`.
+std::vector<config::Setting> UploadSettings();
+void ReadUploadSettings(const config::Section& provider, ProviderConfig& result);
+
+// An entry of `diskimages`.
+config::Schema DiskImageSchema();
+// Adds the provider's image format, which is set before, to the disk image's, and the disk image to
+// the provider's fingerprint.
+void ReadDiskImage(const config::Section& section, config::Config& config, ProviderConfig& provider,
+                   ProviderDiskImage& result);
+
+// --- Images that are in the cloud -----------------------------------------------
+// An entry of `cloud-images`.
+struct CloudImage {
+  std::string name;
+  std::string external_name;  // image-id, else image-name, else name
+  bool is_id = false;         // used as it is, never looked up
+  ConnectionSettings connection;
+};
+
+config::Schema CloudImageSchema();
+void ReadCloudImage(const config::Section& section, CloudImage& result);
+
+// --- Pools and labels -------------------------------------------------------------
+config::Schema PoolSchema(config::Schema label);
+// Labels are left to the driver.
+void ReadCloudPool(const config::Section& section, const config::Section& provider, PoolConfig& result);
+
+// A label boots a diskimage or a cloud image, not both.
+config::Schema LabelSchema();
+// The image decides how to log in to the label's nodes. `provider` has its images already.
+using FindCloudImage = std::function<const CloudImage*(const std::string& name)>;
+void ReadLabel(const config::Section& section, const config::Section& pool, const config::Config& config,
+               const FindCloudImage& find, ProviderConfig& provider, LabelConfig& result);
+
+// For ReadLabel: looks into a driver's own cloud images, by name.
+template <class Image>
+FindCloudImage FindIn(const std::map<std::string, Image>& images) {
+  return [&images](const std::string& name) -> const CloudImage* {
+    auto found = images.find(name);
+    return found == images.end() ? nullptr : &found->second;
+  };
+}
+
+// Keys of version 2, when every provider was an OpenStack, each with what replaced it.
+std::vector<config::Setting> SettingsOfVersion2();
+
+}  // namespace nodepool::driver::cloud

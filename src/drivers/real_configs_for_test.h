@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "drivers/fake/fake_config.h"
+#include "drivers/openstack/openstack_config.h"
+#include "drivers/schemas/known_drivers.h"
+#include "drivers/static/static_config.h"
+
+namespace nodepool::drivers {
+
+// A file of tests/data/configs.
+inline std::string RealConfigPath(const std::string& name) {
+  return std::string(NODEPOOL_TEST_DATA) + "/configs/" + name;
+}
+
+// Of the drivers that those files name.
+inline const config::Schema* RealSchema(std::string_view driver) {
+  if (driver == "fake") return &FakeSchema();
+  if (driver == "openstack") return &OpenstackSchema();
+  if (driver == "static") return &StaticSchema();
+  return KnownDriverSchema(driver);
+}
+
+}  // namespace nodepool::drivers

@@ -1,0 +1,36 @@
+#include "main/builder_part.h"
+
+#include <filesystem>
+
+#include "builder/builder_id.h"
+#include "daemon/host_name.h"
+#include "process/command.h"
+
+namespace nodepool {
+namespace {
+
+builder::Builder::Options BuilderSetup(const daemon::BuilderOptions& options, const std::string& images_dir,
+                                       Random& random) {
+  builder::Builder::Options setup;
+  setup.identity.hostname = daemon::WholeHostname();
+  setup.identity.fqdn = daemon::FullyQualifiedHostname();
+  setup.identity.builder_id = builder::ReadBuilderId(images_dir, random);
+  std::error_code error;
+  setup.identity.helpers = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  setup.environment = process::OwnEnvironment();
+  setup.workers = {options.build_workers, options.upload_workers};
+  setup.finishes_work = options.finishes_builds;
+  setup.intervals.cleanup = options.CleanupIntervalOr(setup.intervals.cleanup);
+  return setup;
+}
+
+}  // namespace
+
+BuilderPart::BuilderPart(daemon::Runtime& runtime, zk::Client& client, const daemon::BuilderOptions& options,
+                         const std::string& images_dir)
+    : runner_(runtime.loop),
+      files_(runtime.blocking_pool),
+      builder_(runtime.loop, runtime.random, runtime.blocking_pool, runtime.metrics, client, runtime.drivers,
+               runner_, files_, runtime.config, BuilderSetup(options, images_dir, runtime.random)) {}
+
+}  // namespace nodepool

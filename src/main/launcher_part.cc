@@ -1,0 +1,28 @@
+#include "main/launcher_part.h"
+
+#include "daemon/host_name.h"
+#include "web/launcher_site.h"
+
+namespace nodepool {
+namespace {
+
+launcher::Launcher::Options LauncherSetup(const daemon::Options& options, launcher::Duties duties) {
+  launcher::Launcher::Options setup{daemon::Hostname(), daemon::FullyQualifiedHostname(), {}, duties};
+  setup.intervals.cleanup = options.CleanupIntervalOr(setup.intervals.cleanup);
+  return setup;
+}
+
+}  // namespace
+
+LauncherPart::LauncherPart(daemon::Runtime& runtime, zk::Client& client, const daemon::Options& options,
+                           launcher::Duties duties)
+    : launcher_(runtime.loop, runtime.random, runtime.blocking_pool, runtime.metrics, client, runtime.drivers,
+                runtime.config, LauncherSetup(options, duties)) {}
+
+WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
+    : settings_(runtime.config->common.webapp),
+      router_(web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus)),
+      server_(runtime.loop, [this](net::HttpRequest request) { return router_.Answer(std::move(request)); }) {
+}
+
+}  // namespace nodepool

@@ -1,0 +1,56 @@
+#include "store/jobs.h"
+
+#include <fmt/format.h>
+
+#include "store/paths.h"
+
+namespace nodepool::store {
+
+Task<JobId> Jobs::CreateRule(JobRule rule) {
+  std::string path = fmt::format("{}/", paths::kJobs);
+  std::string created =
+      co_await tree_.CreateSequential(std::move(path), ToJson(rule), zk::CreateMode::kPersistentSequential);
+  co_return JobId(zk::BaseName(created));
+}
+
+Task<bool> Jobs::DeleteRule(JobId id) {
+  std::string path = paths::JobRule(id);
+  if (!paths::ParseBelowJobs(path).rule) co_return false;
+  zk::Result<zk::NodeData> rule = co_await tree_.Get(path);
+  if (!rule) co_return false;
+  co_await tree_.Delete(path);
+  co_return true;
+}
+
+// An attempt whose answer was lost makes the next one outdated; then the record is seen.
+Task<Wished> Jobs::AddHoldWish(NodeId node, HoldWish wish, std::int32_t seen_version) {
+  std::string directory(paths::kHoldWishes);
+  if (seen_version < 0) {
+    co_await tree_.Ensure(directory);
+    co_return Wished::kOutdated;
+  }
+  std::vector<zk::Op> ops;
+  ops.emplace_back(zk::SetOp{directory, "", seen_version});
+  ops.emplace_back(zk::CreateOp{paths::HoldWish(node), ToJson(wish), zk::CreateMode::kPersistent});
+  auto attempt = [&] { return tree_.client().Multi(ops); };
+  zk::MultiResult result = co_await tree_.Repeat<zk::MultiResult>(attempt);
+  if (result.ok()) co_return Wished::kDone;
+  co_return result.failed == 1 ? Wished::kThere : Wished::kOutdated;
+}
+
+Task<std::optional<HoldWish>> Jobs::ReadHoldWish(NodeId node) {
+  zk::Result<zk::NodeData> found = co_await tree_.Get(paths::HoldWish(node));
+  if (!found) co_return std::nullopt;
+  Expected<HoldWish> wish = ParseHoldWish(found->data);
+  if (!wish) co_return std::nullopt;  // JobCache reports it
+  co_return std::move(*wish);
+}
+
+Task<> Jobs::RemoveHoldWish(NodeId node) { co_await tree_.Delete(paths::HoldWish(node)); }
+
+// Beside our other locks: of /nodepool/elections others know only what they put there.
+zk::Election Jobs::Election(std::string identifier) {
+  return tree_.Election(paths::NamedLock("job-events"), std::move(identifier));
+}
+
+}  // namespace nodepool::store

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "store/records.h"
+#include "store/tree.h"
+
+namespace nodepool::store {
+
+// A record whose lock this process holds, as last read or written. Every write carries
+// the expected version (D-05): when another process wrote meanwhile the record is read
+// again and the change applied to that, or skipped.
+//
+// Errors of all writes: kNotFound when the record is gone, kLostSession when the
+// session of the lock is over (nothing was written then), else the client's.
+// Writes are repeated through connection losses; one that had already been carried
+// out is recognised.
+template <class Stored>
+class LockedRecord {
+ public:
+  using Record = decltype(Stored::record);
+
+  LockedRecord() = default;  // holds nothing; only to be assigned to
+  LockedRecord(Tree& tree, Stored stored, zk::HeldLock lock)
+      : tree_(&tree), stored_(std::move(stored)), lock_(std::move(lock)) {}
+
+  const auto& id() const { return stored_.id; }
+  const Record& record() const { return stored_.record; }
+  const Revision& revision() const { return stored_.revision; }
+  const zk::HeldLock& lock() const { return lock_; }
+  // False once it was given up, or the session is over.
+  bool is_held() const { return tree_ != nullptr && !is_unlocked_ && tree_->IsHeld(lock_); }
+
+  // Applies `change` to the newest version and writes it. False when it skipped.
+  Task<bool> Update(std::function<Change(Record&)> change);
+
+  // Gives the lock up, unless that was done.
+  Task<> Unlock();
+
+ protected:
+  Tree& tree() { return *tree_; }
+  Stored& stored() { return stored_; }
+  void SetUnlocked() { is_unlocked_ = true; }
+
+ private:
+  Tree* tree_ = nullptr;
+  Stored stored_;
+  zk::HeldLock lock_;
+  bool is_unlocked_ = false;  // by us
+};
+
+// Locks a record by `acquire`, e.g. store.nodes.TryLock(id), awaits the task of
+// `use(locked)` and unlocks the record, also when the task is cancelled at the moment when
+// it has the lock. What `use` unlocked or removed itself stays so. Where `acquire` gives
+// nullopt, `use` is not called and the result is the type's default (false, nullopt).
+template <class Locked, class Use>
+auto Holding(Task<std::optional<Locked>> acquire, Use use) {
+  return Holding(std::move(acquire), std::move(use), [](Locked& locked) { return locked.Unlock(); });
+}
+
+}  // namespace nodepool::store

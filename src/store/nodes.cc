@@ -1,0 +1,103 @@
+#include "store/nodes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "store/lock_record.h"
+#include "store/node_deletion.h"
+#include "store/transaction.h"
+
+namespace nodepool::store {
+namespace {
+
+// How often a node is created anew when somebody takes the fresh one away.
+constexpr int kCreations = 3;
+
+}  // namespace
+
+Task<NodeId> Nodes::Create(Node node) {
+  if (!node.created_time) node.created_time = node.state_time;
+  std::string path = fmt::format("{}/", paths::kNodes);
+  std::string created =
+      co_await tree_.CreateSequential(std::move(path), ToJson(node), zk::CreateMode::kPersistentSequential);
+  co_return NodeId(zk::BaseName(created));
+}
+
+Task<LockedNode> Nodes::CreateLocked(Node node, std::function<Change(Node&)> change) {
+  using Take = Transaction<StoredNode>;
+  if (!node.created_time) node.created_time = node.state_time;
+  for (int i = 0; i < kCreations; ++i) {
+    StoredNode created;
+    created.id = co_await Create(node);
+    created.record = node;
+    created.revision.version = 0;
+    Take take(tree_, created, change);
+    take.TakeLock();
+    Take::Result result = co_await take.Run();
+    if (result == Take::Result::kDone) co_return LockedNode(tree_, std::move(created), take.taken());
+    // Deleted, or locked by another: then the lost answer of a creation made us
+    // find a node that a task of ours with the same data had created.
+  }
+  throw Error(Verdict::kConflict, "a new node was taken away several times before it could be locked");
+}
+
+Task<std::optional<StoredNode>> Nodes::Read(NodeId id) {
+  return ReadRecord<StoredNode>(tree_, std::move(id));
+}
+
+Task<std::vector<NodeId>> Nodes::List() {
+  std::vector<NodeId> ids;
+  std::vector<std::string> names = co_await tree_.Children(std::string(paths::kNodes));
+  for (std::string& name : names) ids.emplace_back(std::move(name));
+  std::ranges::sort(ids);
+  co_return ids;
+}
+
+Task<std::optional<LockedNode>> Nodes::TryLock(NodeId id, std::string identifier) {
+  Task<std::optional<zk::HeldLock>> acquire = tree_.TryLock(paths::NodeLock(id), std::move(identifier));
+  return IfExists(LockRecord<LockedNode, StoredNode>(tree_, id, std::move(acquire)));
+}
+
+Task<std::optional<LockedNode>> Nodes::Lock(NodeId id, SteadyTime deadline, std::string identifier) {
+  Task<std::optional<zk::HeldLock>> acquire =
+      tree_.Lock(paths::NodeLock(id), deadline, std::move(identifier));
+  return LockRecord<LockedNode, StoredNode>(tree_, id, std::move(acquire));
+}
+
+Task<std::vector<std::string>> Nodes::Contenders(NodeId id) {
+  std::vector<std::string> names = co_await tree_.Children(paths::NodeLock(id));
+  co_return zk::SortedContenders(std::move(names));
+}
+
+Task<bool> Nodes::RemoveEmpty(NodeId id) {
+  auto attempt = [&] { return TryRemoveEmpty(id); };
+  co_return co_await tree_.Repeat<bool>(attempt);
+}
+
+// Deletes in one transaction, so that data written meanwhile keeps the node. False:
+// another process was busy there; the next sweep finds it again.
+Task<bool> Nodes::TryRemoveEmpty(NodeId id) {
+  zk::Client& client = tree_.client();
+  std::string path = paths::Node(id);
+  zk::Result<zk::NodeData> node = co_await client.Get(path);
+  if (!node || !node->data.empty()) co_return false;
+  std::vector<zk::Op> ops;
+  ops.emplace_back(zk::CheckOp{path, node->stat.version});
+  std::vector<std::string> below = co_await ZnodesBelow(client, id);
+  for (const std::string& znode : below) ops.emplace_back(zk::DeleteOp{znode, -1});
+  ops.emplace_back(zk::DeleteOp{path, -1});
+  zk::MultiResult removed = co_await client.Multi(std::move(ops));
+  co_return removed.ok();
+}
+
+Task<bool> Nodes::UpdateUnlocked(NodeId id, std::function<Change(Node&)> change) {
+  using Write = Transaction<StoredNode>;
+  std::optional<StoredNode> node = co_await Read(std::move(id));
+  if (!node) co_return false;
+  Write write(tree_, *node, std::move(change));
+  Write::Result result = co_await write.Run();
+  co_return result == Write::Result::kDone;
+}
+
+}  // namespace nodepool::store

@@ -1,0 +1,105 @@
+#include "store/requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "store/lock_record.h"
+#include "store/transaction.h"
+
+namespace nodepool::store {
+namespace {
+
+// Moves the request into the result if it was written; else it stays.
+Task<std::optional<LockedRequest>> KeepIfWritten(std::optional<LockedRequest>& locked,
+                                                 std::function<Change(NodeRequest&)> change) {
+  if (!locked) co_return std::nullopt;
+  bool is_written = co_await locked->Update(std::move(change));
+  if (!is_written) co_return std::nullopt;
+  LockedRequest written = std::move(*locked);
+  locked.reset();
+  co_return written;
+}
+
+}  // namespace
+
+Task<RequestId> Requests::Create(std::string precedence, NodeRequest request, bool is_ephemeral) {
+  if (!request.event_id) request.event_id = tree_.random().UuidHex();
+  std::string path = fmt::format("{}/{}-", paths::kRequests, precedence);
+  zk::CreateMode mode =
+      is_ephemeral ? zk::CreateMode::kEphemeralSequential : zk::CreateMode::kPersistentSequential;
+  std::string created = co_await tree_.CreateSequential(std::move(path), ToJson(request), mode);
+  co_return RequestId(zk::BaseName(created));
+}
+
+Task<std::optional<StoredRequest>> Requests::Read(RequestId id) {
+  return ReadRecord<StoredRequest>(tree_, std::move(id));
+}
+
+Task<std::vector<RequestId>> Requests::List() {
+  std::vector<RequestId> ids;
+  std::vector<std::string> names = co_await tree_.Children(std::string(paths::kRequests));
+  for (std::string& name : names) ids.emplace_back(std::move(name));
+  std::ranges::sort(ids);
+  co_return ids;
+}
+
+Task<> Requests::Delete(RequestId id) { return tree_.Delete(paths::Request(id)); }
+
+Task<std::optional<LockedRequest>> Requests::Accept(StoredRequest seen,
+                                                    std::function<Change(NodeRequest&)> change) {
+  using Take = Transaction<StoredRequest>;
+  Take take(tree_, seen, change);
+  take.TakeLock();
+  Take::Result result = co_await take.Run();
+  if (result == Take::Result::kRefused && take.failed_code() == zk::Code::kNoNode) {
+    co_await tree_.Ensure(std::string(paths::kRequestLocks));
+    result = co_await take.Run();
+  }
+  if (result == Take::Result::kDone) co_return LockedRequest(tree_, std::move(seen), take.taken());
+  if (result != Take::Result::kRefused) co_return std::nullopt;
+  Task<std::optional<LockedRequest>> accept = AcceptLockedBefore(seen.id, std::move(change));
+  co_return co_await UnlessGone(seen.id, std::move(accept));
+}
+
+// Somebody locked the request before: the lock directory exists.
+Task<std::optional<LockedRequest>> Requests::AcceptLockedBefore(RequestId id,
+                                                                std::function<Change(NodeRequest&)> change) {
+  auto write = [change](std::optional<LockedRequest>& locked) { return KeepIfWritten(locked, change); };
+  auto unlock = [](std::optional<LockedRequest>& locked) { return locked ? locked->Unlock() : Default<>(); };
+  return Bracket(TryLock(std::move(id)), write, unlock);
+}
+
+Task<std::optional<LockedRequest>> Requests::TryLock(RequestId id) {
+  // The lock directory is elsewhere, so it would be made for a vanished request too.
+  zk::Result<zk::NodeData> before = co_await tree_.Get(paths::Request(id));
+  if (!before) co_return std::nullopt;
+  co_await tree_.Ensure(std::string(paths::kRequestLocks));
+  Task<std::optional<zk::HeldLock>> acquire = tree_.TryLock(paths::RequestLock(id));
+  Task<std::optional<LockedRequest>> lock =
+      LockRecord<LockedRequest, StoredRequest>(tree_, id, std::move(acquire));
+  co_return co_await UnlessGone(id, std::move(lock));
+}
+
+// Awaits `locking`. nullopt as well when it finds out that the request is gone, whose lock directory
+// goes then, also when the task is cancelled.
+Task<std::optional<LockedRequest>> Requests::UnlessGone(RequestId id,
+                                                        Task<std::optional<LockedRequest>> locking) {
+  auto remove = [this, id](const Failure& failure) { return RemoveLockIfGone(id, failure.verdict()); };
+  return IfExists(OnFailure(std::move(locking), std::move(remove)));
+}
+
+Task<> Requests::RemoveLockIfGone(RequestId id, Verdict verdict) {
+  if (verdict == Verdict::kNotFound) co_await RemoveLock(std::move(id));
+}
+
+Task<bool> Requests::RemoveLock(RequestId id) {
+  zk::Result<zk::NodeData> request = co_await tree_.Get(paths::Request(id));
+  if (request) co_return false;
+  Outcome<> removed = co_await Attempt(tree_.Delete(paths::RequestLock(id)));
+  // Another process contends: the last one to leave, or the sweep, removes it.
+  if (!removed && !FailedWith(removed, Verdict::kConflict)) removed.error().Rethrow();
+  co_return removed.has_value();
+}
+
+}  // namespace nodepool::store

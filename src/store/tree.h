@@ -1,0 +1,108 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/cleanup.h"
+#include "async/loop.h"
+#include "base/random.h"
+#include "store/holding.h"
+#include "store/repeat.h"
+#include "zk/client.h"
+#include "zk/election.h"
+#include "zk/lock.h"
+
+namespace nodepool::store {
+
+// The znodes below the records: the client's operations, repeated through connection
+// losses, and the locks. Of its own it remembers only which znodes it created last, to
+// find the result of a creation whose answer was lost.
+//
+// Errors: kLostSession when the session is over, else the client's.
+class Tree {
+ public:
+  Tree(Loop& loop, zk::Client& client, Random& random)
+      : loop_(loop), client_(client), random_(random), locker_(loop, client, random) {}
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  // For what is not repeated, or is repeated as a whole.
+  zk::Client& client() { return client_; }
+  Random& random() { return random_; }
+  WallTime Now() const { return loop_.Now(); }
+
+  // Repeats what `attempt` starts through connection losses (repeat.h).
+  template <class T>
+  Task<T> Repeat(std::function<Task<T>()> attempt) {
+    return store::Repeat<T>(loop_, random_, std::move(attempt));
+  }
+
+  Task<zk::Result<zk::NodeData>> Get(std::string path);
+  Task<std::vector<std::string>> Children(std::string path);  // none when it is missing
+  // Creates the znode, empty, and its missing parents.
+  Task<> Ensure(std::string path);
+  // Creates the znode, empty, unless it exists; kNotFound when its parent is missing.
+  Task<> Make(std::string path);
+  // Creates a sequential znode and its missing parents; returns its path. One that an
+  // attempt with a lost answer created is found by its data.
+  Task<std::string> CreateSequential(std::string path, std::string data, zk::CreateMode mode);
+  // Deletes a znode; a missing one counts as deleted. kConflict: it has children.
+  Task<> Delete(std::string path);
+  // Deletes a znode with all below it.
+  Task<> DeleteAll(std::string path);
+
+  // --- Locks ---------------------------------------------------------------
+  // Takes the lock without waiting. nullopt: held by another. kNotFound: the parent of
+  // the lock directory is missing.
+  Task<std::optional<zk::HeldLock>> TryLock(std::string directory, std::string identifier = "");
+  // The same, waiting until `deadline`.
+  Task<std::optional<zk::HeldLock>> Lock(std::string directory, SteadyTime deadline, std::string identifier);
+  // A lock in our own directory /nodepool/locks/<name>, which belongs to no record, e.g.
+  // for the registration of a static slot (D-85).
+  Task<std::optional<zk::HeldLock>> TryLockNamed(std::string name);
+  Task<> Unlock(zk::HeldLock lock);
+  bool IsHeld(const zk::HeldLock& lock) const { return locker_.IsHeld(lock); }
+
+  // Takes the lock by `acquire`, awaits the task of `use(lock)` and gives the lock up, also
+  // when the task is cancelled at the moment when it has the lock. Without the lock
+  // `use` is not called and the result is the type's default (false, nullopt).
+  //
+  //   bool is_built = co_await store.tree.Holding(store.images.TryLock(image), build);
+  template <class Use>
+  auto Holding(Task<std::optional<zk::HeldLock>> acquire, Use use) {
+    return store::Holding(std::move(acquire), std::move(use),
+                          [this](zk::HeldLock& lock) { return Unlock(lock); });
+  }
+  // The same with a lock that is held already.
+  template <class T>
+  Task<T> Holding(zk::HeldLock lock, Task<T> work) {
+    return WithCleanup(std::move(work), [this, lock = std::move(lock)] { return Unlock(lock); });
+  }
+
+  // Of one among the processes that stand for `directory`; `identifier` is "<hostname>-<pid>".
+  zk::Election Election(std::string directory, std::string identifier);
+
+ private:
+  Task<std::string> CreateOrFind(std::string path, std::string data, zk::CreateMode mode, bool may_exist);
+  Task<std::optional<std::string>> FindNewest(std::string path, std::string data);
+
+  Loop& loop_;
+  zk::Client& client_;
+  Random& random_;
+  zk::Locker locker_;
+  std::deque<std::string> created_;  // the last sequential znodes created here
+};
+
+// What `task` finds; nullopt as well when it fails with kNotFound.
+template <class T>
+Task<std::optional<T>> IfExists(Task<std::optional<T>> task) {
+  Outcome<std::optional<T>> found = co_await Attempt(std::move(task));
+  if (FailedWith(found, Verdict::kNotFound)) co_return std::nullopt;
+  if (!found) found.error().Rethrow();
+  co_return std::move(*found);
+}
+
+}  // namespace nodepool::store
