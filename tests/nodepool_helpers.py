@@ -60,16 +60,17 @@ class Tree:
         self.zk.stop()
         self.zk.close()
 
+    # What reads goes on in another connection, and in another session.
     def children(self, path: str) -> list[str]:
         try:
-            return sorted(self.zk.get_children(path))
+            return sorted(self.zk.retry(self.zk.get_children, path))
         except NoNodeError:
             return []
 
     def record(self, path: str) -> dict | None:
         """The JSON object at `path`; None when there is none, or garbage of a test."""
         try:
-            data = self.zk.get(path)[0]
+            data = self.zk.retry(self.zk.get, path)[0]
         except NoNodeError:
             return None
         try:
