@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "async/task_group.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "testing/zookeeper_server.h"
 #include "zk/wire_client.h"
 

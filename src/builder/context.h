@@ -6,7 +6,7 @@
 #include <string>
 
 #include "async/loop.h"
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 #include "base/random.h"
 #include "builder/local_files.h"
 #include "driver/load_config.h"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/load_config.h"
 #include "driver/provider.h"
 #include "listing/listing.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/log_setup.h"
+#include "base/log/log_setup.h"
 
 namespace nodepool::config {
 

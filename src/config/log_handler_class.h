@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/log_setup.h"
+#include "base/log/log_setup.h"
 #include "config/value.h"
 
 namespace nodepool::config {

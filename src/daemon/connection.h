@@ -1,7 +1,7 @@
 #pragma once
 
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "config/config.h"
 #include "zk/wire_client.h"
 

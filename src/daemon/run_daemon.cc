@@ -4,8 +4,8 @@
 
 #include <iostream>
 
-#include "base/journal.h"
-#include "base/log_setup.h"
+#include "base/log/journal.h"
+#include "base/log/log_setup.h"
 #include "config/log_file.h"
 #include "daemon/session.h"
 #include "daemon/signals.h"

@@ -5,8 +5,8 @@
 
 #include "async/blocking_pool.h"
 #include "async/loop.h"
-#include "base/metrics.h"
-#include "base/prometheus.h"
+#include "base/metrics/metrics.h"
+#include "base/metrics/prometheus.h"
 #include "base/random.h"
 #include "daemon/options.h"
 #include "daemon/program.h"

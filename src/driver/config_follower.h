@@ -10,7 +10,7 @@
 #include "async/file_watch.h"
 #include "async/loop.h"
 #include "async/task.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/load_config.h"
 
 namespace nodepool::driver {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "async/deadline.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "testing/virtual_time.h"
 
 namespace nodepool::driver {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::driver {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::driver {
 

@@ -5,7 +5,7 @@
 #include "async/blocking_pool.h"
 #include "async/loop.h"
 #include "base/ids.h"
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 #include "base/random.h"
 #include "driver/load_config.h"
 #include "launcher/caches.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 #include "driver/load_config.h"
 
 namespace nodepool::launcher {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 
 // What the launcher measures (launcher.md 27, operations.md 9 and 10).
 namespace nodepool::launcher::stats {

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 #include "model/component.h"
 #include "model/node.h"
 #include "model/node_request.h"

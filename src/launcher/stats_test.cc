@@ -7,7 +7,7 @@
 #include <limits>
 #include <sstream>
 
-#include "base/prometheus.h"
+#include "base/metrics/prometheus.h"
 #include "base/text.h"
 #include "launcher/recorder_for_test.h"
 #include "launcher/stats_config.h"

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/prometheus.h"
+#include "base/metrics/prometheus.h"
 #include "launcher/launcher.h"
 #include "launcher/recorder_for_test.h"
 #include "testing/memory_zk.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "sched/assign.h"
 
 namespace nodepool::launcher {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "net/curl_multi.h"
 #include "net/curl_transfer.h"
 #include "net/url.h"

@@ -6,7 +6,7 @@
 #include "async/blocking_pool.h"
 #include "async/gate.h"
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::net {
 

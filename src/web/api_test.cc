@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/prometheus.h"
+#include "base/metrics/prometheus.h"
 #include "launcher/launcher_fixture_for_test.h"
 #include "web/launcher_site.h"
 #include "web/open_api.h"

@@ -7,7 +7,7 @@
 #include "async/backoff.h"
 #include "async/cleanup.h"
 #include "base/error.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::zk {
 namespace {

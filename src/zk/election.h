@@ -4,7 +4,7 @@
 #include <string>
 
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "base/random.h"
 #include "zk/lock.h"
 

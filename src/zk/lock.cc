@@ -6,7 +6,7 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "base/error.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::zk {
 namespace {

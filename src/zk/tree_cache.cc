@@ -9,7 +9,7 @@
 #include "async/backoff.h"
 #include "async/progress.h"
 #include "base/error.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "base/random.h"
 #include "base/scope_exit.h"
 

@@ -10,7 +10,7 @@
 #include <boost/asio/write.hpp>
 
 #include "async/task_group.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "zk/jute.h"
 #include "zk/wire_test_util.h"
 

@@ -12,7 +12,7 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "base/error.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "base/subscription.h"
 #include "zk/protocol.h"
 #include "zk/wire_client.h"

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "base/text.h"
 #include "drivers/openstack/cloud_overlay.h"
 #include "drivers/openstack/credentials.h"

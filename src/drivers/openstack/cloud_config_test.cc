@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "drivers/openstack/credentials.h"
 
 namespace nodepool::drivers::openstack {

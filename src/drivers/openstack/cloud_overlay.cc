@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "base/text.h"
 #include "drivers/openstack/credentials.h"
 

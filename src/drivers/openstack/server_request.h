@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
 #include "drivers/openstack/openstack_config.h"
 

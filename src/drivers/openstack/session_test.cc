@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 #include "drivers/openstack/paging.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/cloud/api/credential_source.h"
 #include "driver/cloud/api/signer.h"
 #include "drivers/openstack/cloud_config.h"

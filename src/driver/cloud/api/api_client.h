@@ -8,7 +8,7 @@
 #include "async/blocking_pool.h"
 #include "async/gate.h"
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "base/random.h"
 #include "driver/cloud/api/api_error.h"
 #include "driver/cloud/api/rate_limiter.h"

@@ -1,4 +1,4 @@
-#include "base/journal.h"
+#include "base/log/journal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::log {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/log_format.h"
-#include "base/logging.h"
+#include "base/log/log_format.h"
+#include "base/log/logging.h"
 
 // Where messages go, and how they look (configuration.md 14).
 namespace nodepool::log {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "base/log_setup.h"
+#include "base/log/log_setup.h"
 
 namespace nodepool::log {
 

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/log_setup.h"
+#include "base/log/log_setup.h"
 
 namespace nodepool::log {
 namespace {

@@ -1,8 +1,8 @@
-#include "base/log_format.h"
+#include "base/log/log_format.h"
 
 #include <gtest/gtest.h>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::log {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

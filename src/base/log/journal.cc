@@ -1,4 +1,4 @@
-#include "base/journal.h"
+#include "base/log/journal.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::log {
 namespace {

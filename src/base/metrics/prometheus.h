@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 
 namespace nodepool::metrics {
 

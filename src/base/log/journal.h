@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/log_setup.h"
+#include "base/log/log_setup.h"
 
 namespace nodepool::log {
 

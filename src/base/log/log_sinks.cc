@@ -1,4 +1,4 @@
-#include "base/log_sinks.h"
+#include "base/log/log_sinks.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
@@ -20,7 +20,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/journal.h"
+#include "base/log/journal.h"
 
 namespace nodepool::log {
 

@@ -1,4 +1,4 @@
-#include "base/log_format.h"
+#include "base/log/log_format.h"
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 #include <ctime>
 #include <map>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "base/text.h"
 
 namespace nodepool::log {

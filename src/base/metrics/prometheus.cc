@@ -1,4 +1,4 @@
-#include "base/prometheus.h"
+#include "base/metrics/prometheus.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 #include <unistd.h>
 
@@ -9,9 +9,9 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/journal.h"
-#include "base/log_setup.h"
-#include "base/log_sinks.h"
+#include "base/log/journal.h"
+#include "base/log/log_setup.h"
+#include "base/log/log_sinks.h"
 
 namespace nodepool::log {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "base/prometheus.h"
+#include "base/metrics/prometheus.h"
 
 namespace nodepool::metrics {
 namespace {
