@@ -18,7 +18,7 @@
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/commands/config_validate.h"
-#include "config/log_file.h"
+#include "config/logging/log_file.h"
 #include "daemon/connection.h"
 #include "daemon/home.h"
 #include "daemon/outside_drivers.h"

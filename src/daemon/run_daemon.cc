@@ -6,7 +6,7 @@
 
 #include "base/log/journal.h"
 #include "base/log/log_setup.h"
-#include "config/log_file.h"
+#include "config/logging/log_file.h"
 #include "daemon/session.h"
 #include "daemon/signals.h"
 #include "process/background.h"

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "config/yaml_reader.h"
+#include "config/yaml/yaml_reader.h"
 
 namespace nodepool::drivers::openstack {
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "config/config.h"
-#include "config/section.h"
+#include "config/schema/section.h"
 #include "driver/cloud/section.h"
 #include "driver/provider_config.h"
 

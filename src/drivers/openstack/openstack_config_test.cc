@@ -5,7 +5,7 @@
 
 #include "config/disk_images.h"
 #include "config/main_schema.h"
-#include "config/yaml_reader.h"
+#include "config/yaml/yaml_reader.h"
 
 namespace nodepool::drivers {
 namespace {

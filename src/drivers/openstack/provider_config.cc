@@ -1,6 +1,6 @@
 #include "drivers/openstack/provider_config.h"
 
-#include "config/section.h"
+#include "config/schema/section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers::openstack {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/value.h"
+#include "config/yaml/value.h"
 
 namespace nodepool::config {
 

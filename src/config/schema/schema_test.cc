@@ -1,4 +1,4 @@
-#include "config/schema.h"
+#include "config/schema/schema.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <boost/json/serialize.hpp>
 
 #include "config/main_schema.h"
-#include "config/schema_docs.h"
-#include "config/section.h"
-#include "config/yaml_reader.h"
+#include "config/schema/schema_docs.h"
+#include "config/schema/section.h"
+#include "config/yaml/yaml_reader.h"
 
 namespace nodepool::config {
 namespace {

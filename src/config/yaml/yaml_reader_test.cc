@@ -1,4 +1,4 @@
-#include "config/yaml_reader.h"
+#include "config/yaml/yaml_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

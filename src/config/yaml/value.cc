@@ -1,4 +1,4 @@
-#include "config/value.h"
+#include "config/yaml/value.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "config/ini_reader.h"
-#include "config/value.h"
+#include "config/logging/ini_reader.h"
+#include "config/yaml/value.h"
 
 namespace nodepool::config {
 

@@ -1,4 +1,4 @@
-#include "config/section.h"
+#include "config/schema/section.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "config/log_file.h"
+#include "config/logging/log_file.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "config/scalar.h"
+#include "config/yaml/scalar.h"
 
 #include <fmt/format.h>
 

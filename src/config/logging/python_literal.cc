@@ -1,4 +1,4 @@
-#include "config/python_literal.h"
+#include "config/logging/python_literal.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "config/schema_docs.h"
+#include "config/schema/schema_docs.h"
 
 #include <fmt/format.h>
 

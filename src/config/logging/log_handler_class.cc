@@ -1,4 +1,4 @@
-#include "config/log_handler_class.h"
+#include "config/logging/log_handler_class.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "config/yaml_reader.h"
+#include "config/yaml/yaml_reader.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
@@ -16,7 +16,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "config/scalar.h"
+#include "config/yaml/scalar.h"
 
 namespace nodepool::config {
 namespace {

@@ -1,4 +1,4 @@
-#include "config/ini_reader.h"
+#include "config/logging/ini_reader.h"
 
 #include <fmt/format.h>
 

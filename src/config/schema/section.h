@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "config/schema.h"
-#include "config/value.h"
+#include "config/schema/schema.h"
+#include "config/yaml/value.h"
 
 namespace nodepool::config {
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "config/value.h"
+#include "config/yaml/value.h"
 
 namespace nodepool::config {
 

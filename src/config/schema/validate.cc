@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 
 namespace nodepool::config {
 namespace {

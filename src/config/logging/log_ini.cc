@@ -1,4 +1,4 @@
-#include "config/log_ini.h"
+#include "config/logging/log_ini.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <iterator>
 
 #include "base/text.h"
-#include "config/log_handler_class.h"
-#include "config/python_literal.h"
+#include "config/logging/log_handler_class.h"
+#include "config/logging/python_literal.h"
 
 namespace nodepool::config {
 namespace {

@@ -1,4 +1,4 @@
-#include "config/log_file.h"
+#include "config/logging/log_file.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "config/log_handler_class.h"
-#include "config/log_ini.h"
-#include "config/yaml_reader.h"
+#include "config/logging/log_handler_class.h"
+#include "config/logging/log_ini.h"
+#include "config/yaml/yaml_reader.h"
 
 namespace nodepool::config {
 namespace {

@@ -3,7 +3,7 @@
 #include <boost/json/object.hpp>
 #include <string>
 
-#include "config/schema.h"
+#include "config/schema/schema.h"
 
 namespace nodepool::config {
 

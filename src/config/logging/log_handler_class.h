@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/log/log_setup.h"
-#include "config/value.h"
+#include "config/yaml/value.h"
 
 namespace nodepool::config {
 
