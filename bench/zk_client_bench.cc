@@ -11,7 +11,7 @@
 #include "async/task_group.h"
 #include "bench/zk_c_client.h"
 #include "testing/zookeeper_server.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::bench {
 namespace {

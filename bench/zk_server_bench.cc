@@ -10,7 +10,7 @@
 #include "async/task_group.h"
 #include "base/log/logging.h"
 #include "testing/zookeeper_server.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/scope_exit.h"
 #include "zk/tree/server_watches.h"
-#include "zk/wire_paths.h"
-#include "zk/wire_watches.h"
+#include "zk/wire/wire_paths.h"
+#include "zk/wire/wire_watches.h"
 
 namespace nodepool::testing {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::testing {
 

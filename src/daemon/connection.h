@@ -3,7 +3,7 @@
 #include "async/loop.h"
 #include "base/log/logging.h"
 #include "config/config.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::daemon {
 

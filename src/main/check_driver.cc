@@ -10,7 +10,7 @@
 #include "driver/load_config.h"
 #include "driver/testing/contract.h"
 #include "main/builtin_drivers.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool {
 namespace {

@@ -9,7 +9,7 @@
 #include "store/listeners.h"
 #include "store/malformed.h"
 #include "store/records.h"
-#include "zk/tree_cache.h"
+#include "zk/recipes/tree_cache.h"
 
 namespace nodepool::store {
 

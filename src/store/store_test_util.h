@@ -11,7 +11,7 @@
 #include "testing/faulty_zk.h"
 #include "testing/memory_zk.h"
 #include "testing/virtual_time.h"
-#include "zk/lock.h"
+#include "zk/recipes/lock.h"
 
 namespace nodepool::store {
 

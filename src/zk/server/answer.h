@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "zk/protocol.h"
+#include "zk/wire/protocol.h"
 #include "zk/types.h"
 
 // What a server sends, as frames with their length. All append to `out`.

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "zk/jute.h"
-#include "zk/protocol.h"
+#include "zk/wire/jute.h"
+#include "zk/wire/protocol.h"
 #include "zk/tree/acl.h"
 #include "zk/types.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "zk/protocol.h"
+#include "zk/wire/protocol.h"
 #include "zk/tree/tree.h"
 #include "zk/types.h"
 
