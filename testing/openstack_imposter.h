@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "async/loop.h"
-#include "net/http.h"
-#include "net/http_client.h"
+#include "net/http/http.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::testing {
 

@@ -25,8 +25,8 @@
 #include "driver/guarded_provider.h"
 #include "driver/load_config.h"
 #include "driver/provider.h"
-#include "net/curl_client.h"
-#include "net/http.h"
+#include "net/http/curl_client.h"
+#include "net/http/http.h"
 
 namespace nodepool::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "net/http.h"
+#include "net/http/http.h"
 
 namespace nodepool::web {
 

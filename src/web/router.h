@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "async/task.h"
-#include "net/http.h"
+#include "net/http/http.h"
 #include "web/json_type.h"
 
 namespace nodepool::web {

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "drivers/openstack/cloud_files.h"
 #include "drivers/openstack/versions.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::drivers::openstack {
 

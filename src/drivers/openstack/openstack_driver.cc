@@ -2,7 +2,7 @@
 
 #include "drivers/openstack/openstack_adapter.h"
 #include "drivers/openstack/provider_config.h"
-#include "net/curl_client.h"
+#include "net/http/curl_client.h"
 
 namespace nodepool::drivers {
 

@@ -9,7 +9,7 @@
 #include "driver/cloud/api/credential_source.h"
 #include "driver/cloud/api/signer.h"
 #include "drivers/openstack/cloud_config.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::drivers::openstack {
 

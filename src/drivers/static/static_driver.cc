@@ -2,7 +2,7 @@
 
 #include "drivers/static/static_config.h"
 #include "drivers/static/static_provider.h"
-#include "net/host_key_scan.h"
+#include "net/ssh/host_key_scan.h"
 #include "net/resolve.h"
 
 namespace nodepool::drivers {

@@ -14,7 +14,7 @@
 #include "driver/cloud/api/rate_limiter.h"
 #include "driver/cloud/api/signer.h"
 #include "driver/observer.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::driver::cloud::api {
 

@@ -17,7 +17,7 @@
 #include "driver/cloud/api/url_text.h"
 #include "driver/testing/contract.h"
 #include "driver/testing/recorder.h"
-#include "net/http.h"
+#include "net/http/http.h"
 #include "testing/virtual_time.h"
 
 namespace nodepool::driver::cloud::api {

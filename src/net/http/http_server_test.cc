@@ -1,4 +1,4 @@
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 
 #include "async/event.h"
 #include "base/error.h"
-#include "net/curl_client.h"
-#include "net/hang_up.h"
+#include "net/http/curl_client.h"
+#include "net/http/hang_up.h"
 
 namespace nodepool::net {
 namespace {

@@ -1,4 +1,4 @@
-#include "net/curl_transfer.h"
+#include "net/http/curl_transfer.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
-#include "net/url.h"
+#include "net/http/url.h"
 
 namespace nodepool::net {
 

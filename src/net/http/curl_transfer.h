@@ -8,9 +8,9 @@
 
 #include "async/event.h"
 #include "async/loop.h"
-#include "net/curl_multi.h"
-#include "net/http_client.h"
-#include "net/upload_reader.h"
+#include "net/http/curl_multi.h"
+#include "net/http/http_client.h"
+#include "net/http/upload_reader.h"
 
 namespace nodepool::net {
 

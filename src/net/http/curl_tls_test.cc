@@ -9,8 +9,8 @@
 
 #include "async/run_to_end.h"
 #include "async/system_clock.h"
-#include "net/curl_fixture_for_test.h"
-#include "net/ssh_server_for_test.h"
+#include "net/http/curl_fixture_for_test.h"
+#include "net/ssh/ssh_server_for_test.h"
 #include "net/tls_for_test.h"
 
 namespace nodepool::net {

@@ -1,12 +1,12 @@
-#include "net/curl_client.h"
+#include "net/http/curl_client.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/log/logging.h"
-#include "net/curl_multi.h"
-#include "net/curl_transfer.h"
-#include "net/url.h"
+#include "net/http/curl_multi.h"
+#include "net/http/curl_transfer.h"
+#include "net/http/url.h"
 
 namespace nodepool::net {
 

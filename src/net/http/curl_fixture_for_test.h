@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "async/run_to_end.h"
-#include "net/curl_client.h"
+#include "net/http/curl_client.h"
 
 namespace nodepool::net {
 

@@ -1,4 +1,4 @@
-#include "net/upload_reader.h"
+#include "net/http/upload_reader.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

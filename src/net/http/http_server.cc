@@ -1,4 +1,4 @@
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
-#include "net/hang_up.h"
+#include "net/http/hang_up.h"
 
 namespace nodepool::net {
 namespace {

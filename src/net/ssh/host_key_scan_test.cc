@@ -1,4 +1,4 @@
-#include "net/host_key_scan.h"
+#include "net/ssh/host_key_scan.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "async/task_group.h"
 #include "base/error.h"
-#include "net/ssh_server_for_test.h"
+#include "net/ssh/ssh_server_for_test.h"
 
 namespace nodepool::net {
 namespace {

@@ -1,4 +1,4 @@
-#include "net/http.h"
+#include "net/http/http.h"
 
 #include <algorithm>
 #include <boost/beast/http/status.hpp>

@@ -1,4 +1,4 @@
-#include "net/host_key_scan.h"
+#include "net/ssh/host_key_scan.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include "async/deadline.h"
 #include "base/text.h"
 #include "net/resolve.h"
-#include "net/ssh_host_key.h"
+#include "net/ssh/ssh_host_key.h"
 
 namespace nodepool::net {
 

@@ -4,7 +4,7 @@
 
 #include "async/blocking_pool.h"
 #include "async/loop.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::net {
 

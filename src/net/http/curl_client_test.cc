@@ -1,4 +1,4 @@
-#include "net/curl_client.h"
+#include "net/http/curl_client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <filesystem>
 
 #include "async/task_group.h"
-#include "net/curl_fixture_for_test.h"
-#include "net/http_server.h"
+#include "net/http/curl_fixture_for_test.h"
+#include "net/http/http_server.h"
 
 namespace nodepool::net {
 namespace {

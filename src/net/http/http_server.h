@@ -7,7 +7,7 @@
 #include <string>
 
 #include "async/task_group.h"
-#include "net/http.h"
+#include "net/http/http.h"
 
 namespace nodepool::net {
 

@@ -1,4 +1,4 @@
-#include "net/curl_multi.h"
+#include "net/http/curl_multi.h"
 
 #include <fcntl.h>
 

@@ -1,4 +1,4 @@
-#include "net/ssh_host_key.h"
+#include "net/ssh/ssh_host_key.h"
 
 #include <libssh/libssh.h>
 
