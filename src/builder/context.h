@@ -11,7 +11,7 @@
 #include "builder/local_files.h"
 #include "driver/load_config.h"
 #include "process/command.h"
-#include "store/image_cache.h"
+#include "store/cache/image_cache.h"
 #include "store/store.h"
 
 namespace nodepool::builder {

@@ -4,11 +4,11 @@
 
 #include "async/task_group.h"
 #include "async/wake_loop.h"
-#include "store/component_registry.h"
-#include "store/image_cache.h"
-#include "store/job_cache.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "store/cache/component_registry.h"
+#include "store/cache/image_cache.h"
+#include "store/cache/job_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
 
 namespace nodepool::launcher {
 

@@ -12,8 +12,8 @@
 #include "base/subscription.h"
 #include "model/resources.h"
 #include "sched/order.h"
-#include "store/listeners.h"
-#include "store/node_cache.h"
+#include "store/cache/listeners.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::launcher {
 

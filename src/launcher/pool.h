@@ -10,7 +10,7 @@
 #include "launcher/context.h"
 #include "launcher/provider_manager.h"
 #include "launcher/waiting_requests.h"
-#include "store/component_registry.h"
+#include "store/cache/component_registry.h"
 
 namespace nodepool::launcher {
 

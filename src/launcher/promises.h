@@ -6,7 +6,7 @@
 #include "base/ids.h"
 #include "base/subscription.h"
 #include "model/resources.h"
-#include "store/node_cache.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::launcher {
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
-#include "store/component_registry.h"
+#include "store/cache/component_registry.h"
 #include "store/store_test_util.h"
 
 namespace nodepool::store {

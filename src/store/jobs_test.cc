@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "store/job_cache.h"
-#include "store/node_cache.h"
+#include "store/cache/job_cache.h"
+#include "store/cache/node_cache.h"
 #include "store/store_test_util.h"
 
 namespace nodepool::store {

@@ -5,7 +5,7 @@
 #include "launcher/status.h"
 #include "launcher/wait_reasons.h"
 #include "model/amounts.h"
-#include "store/image_cache.h"
+#include "store/cache/image_cache.h"
 #include "store/records.h"
 #include "web/field_table.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "listing/aged_text.h"
-#include "store/node_cache.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::web {
 

@@ -1,4 +1,4 @@
-#include "store/list_uploads.h"
+#include "store/cache/list_uploads.h"
 
 #include "store/paths.h"
 

@@ -1,4 +1,4 @@
-#include "store/image_cache.h"
+#include "store/cache/image_cache.h"
 
 #include "base/find_or_empty.h"
 #include "store/decode.h"

@@ -1,4 +1,4 @@
-#include "store/request_cache.h"
+#include "store/cache/request_cache.h"
 
 #include "base/find_or_empty.h"
 #include "store/decode.h"

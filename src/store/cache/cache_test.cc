@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "store/image_cache.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "store/cache/image_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
 #include "store/store_test_util.h"
 
 namespace nodepool::store {

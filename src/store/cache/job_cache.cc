@@ -1,4 +1,4 @@
-#include "store/job_cache.h"
+#include "store/cache/job_cache.h"
 
 #include "store/decode.h"
 

@@ -1,4 +1,4 @@
-#include "store/component_registry.h"
+#include "store/cache/component_registry.h"
 
 #include <algorithm>
 

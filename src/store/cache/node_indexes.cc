@@ -1,4 +1,4 @@
-#include "store/node_indexes.h"
+#include "store/cache/node_indexes.h"
 
 namespace nodepool::store {
 namespace {
