@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sched/assign.h"
-#include "sched/queues.h"
+#include "sched/requests/assign.h"
+#include "sched/requests/queues.h"
 
 namespace nodepool::launcher {
 

@@ -12,7 +12,7 @@
 #include "base/subscription.h"
 #include "launcher/context.h"
 #include "model/job_event.h"
-#include "sched/job_rules.h"
+#include "sched/jobs/job_rules.h"
 
 namespace nodepool::launcher {
 

@@ -11,7 +11,7 @@
 #include "base/ids.h"
 #include "base/subscription.h"
 #include "model/resources.h"
-#include "sched/order.h"
+#include "sched/requests/order.h"
 #include "store/cache/listeners.h"
 #include "store/cache/node_cache.h"
 

@@ -1,5 +1,5 @@
 #include "launcher/request_run.h"
-#include "sched/decline.h"
+#include "sched/requests/decline.h"
 
 // How a request is let go: fulfilled, declined or given back (launcher.md 9, 11).
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "async/attempt.h"
-#include "sched/decline.h"
+#include "sched/requests/decline.h"
 
 namespace nodepool::launcher {
 namespace {

@@ -11,8 +11,8 @@
 #include "launcher/pool_worker.h"
 #include "launcher/promises.h"
 #include "launcher/wait_log.h"
-#include "sched/assign.h"
-#include "sched/queues.h"
+#include "sched/requests/assign.h"
+#include "sched/requests/queues.h"
 
 namespace nodepool::launcher {
 

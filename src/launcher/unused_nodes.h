@@ -5,7 +5,7 @@
 
 #include "async/task_group.h"
 #include "launcher/pool.h"
-#include "sched/victims.h"
+#include "sched/requests/victims.h"
 
 namespace nodepool::launcher {
 

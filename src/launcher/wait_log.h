@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log/logging.h"
-#include "sched/assign.h"
+#include "sched/requests/assign.h"
 
 namespace nodepool::launcher {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sched/assign.h"
+#include "sched/requests/assign.h"
 
 namespace nodepool::launcher {
 

@@ -7,8 +7,8 @@
 
 #include "async/event.h"
 #include "launcher/rejected_nodes.h"
-#include "sched/fill.h"
-#include "sched/order.h"
+#include "sched/requests/fill.h"
+#include "sched/requests/order.h"
 #include "store/records.h"
 
 namespace nodepool::launcher {

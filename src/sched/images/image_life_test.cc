@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sched/image_build.h"
-#include "sched/image_cleanup.h"
-#include "sched/image_upload.h"
+#include "sched/images/image_build.h"
+#include "sched/images/image_cleanup.h"
+#include "sched/images/image_upload.h"
 
 namespace nodepool::sched {
 namespace {

@@ -1,4 +1,4 @@
-#include "sched/image_upload.h"
+#include "sched/images/image_upload.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sched/victims.h"
+#include "sched/requests/victims.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "model/resources.h"
-#include "sched/victims.h"
+#include "sched/requests/victims.h"
 
 namespace nodepool::sched {
 namespace {

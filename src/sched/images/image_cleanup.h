@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sched/image_view.h"
+#include "sched/images/image_view.h"
 
 namespace nodepool::sched {
 

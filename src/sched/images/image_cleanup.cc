@@ -1,4 +1,4 @@
-#include "sched/image_cleanup.h"
+#include "sched/images/image_cleanup.h"
 
 #include <algorithm>
 #include <ranges>

@@ -2,7 +2,7 @@
 #include <rapidcheck.h>
 
 #include "model/resources.h"
-#include "sched/order.h"
+#include "sched/requests/order.h"
 
 namespace nodepool::sched {
 namespace {

@@ -1,4 +1,4 @@
-#include "sched/assign.h"
+#include "sched/requests/assign.h"
 
 #include <fmt/format.h>
 

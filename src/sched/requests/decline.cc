@@ -1,4 +1,4 @@
-#include "sched/decline.h"
+#include "sched/requests/decline.h"
 
 namespace nodepool::sched {
 

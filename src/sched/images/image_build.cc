@@ -1,4 +1,4 @@
-#include "sched/image_build.h"
+#include "sched/images/image_build.h"
 
 #include <algorithm>
 #include <ranges>

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "sched/image_view.h"
+#include "sched/images/image_view.h"
 
 namespace nodepool::sched {
 

@@ -1,4 +1,4 @@
-#include "sched/job_rules.h"
+#include "sched/jobs/job_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "model/node_request.h"
-#include "sched/assign.h"
+#include "sched/requests/assign.h"
 
 namespace nodepool::sched {
 

@@ -1,4 +1,4 @@
-#include "sched/order.h"
+#include "sched/requests/order.h"
 
 namespace nodepool::sched {
 

@@ -1,4 +1,4 @@
-#include "sched/queues.h"
+#include "sched/requests/queues.h"
 
 namespace nodepool::sched {
 

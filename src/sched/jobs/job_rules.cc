@@ -1,4 +1,4 @@
-#include "sched/job_rules.h"
+#include "sched/jobs/job_rules.h"
 
 #include <fmt/format.h>
 #include <re2/re2.h>

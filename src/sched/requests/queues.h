@@ -10,7 +10,7 @@
 
 #include "base/ids.h"
 #include "model/node_request.h"
-#include "sched/order.h"
+#include "sched/requests/order.h"
 
 namespace nodepool::sched {
 

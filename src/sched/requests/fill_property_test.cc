@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "model/resources.h"
-#include "sched/fill.h"
-#include "sched/random_world_for_test.h"
+#include "sched/requests/fill.h"
+#include "sched/requests/random_world_for_test.h"
 
 namespace nodepool::sched {
 namespace {

@@ -5,7 +5,7 @@
 #include <list>
 
 #include "model/resources.h"
-#include "sched/assign.h"
+#include "sched/requests/assign.h"
 
 namespace nodepool::sched {
 namespace {

@@ -10,10 +10,10 @@
 #include "base/ids.h"
 #include "model/node_request.h"
 #include "model/resources.h"
-#include "sched/fill.h"
-#include "sched/order.h"
-#include "sched/queues.h"
-#include "sched/reason.h"
+#include "sched/requests/fill.h"
+#include "sched/requests/order.h"
+#include "sched/requests/queues.h"
+#include "sched/requests/reason.h"
 
 // Which pool takes which request. Pure: everything a decision rests on is in the
 // arguments, and the answer says why.

@@ -1,4 +1,4 @@
-#include "sched/fill.h"
+#include "sched/requests/fill.h"
 
 #include <gtest/gtest.h>
 

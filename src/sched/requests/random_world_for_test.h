@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sched/assign.h"
+#include "sched/requests/assign.h"
 
 namespace nodepool::sched {
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "model/resources.h"
-#include "sched/random_world_for_test.h"
+#include "sched/requests/random_world_for_test.h"
 
 namespace nodepool::sched {
 namespace {

@@ -1,4 +1,4 @@
-#include "sched/order.h"
+#include "sched/requests/order.h"
 
 #include <gtest/gtest.h>
 
