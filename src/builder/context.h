@@ -9,7 +9,7 @@
 #include "base/metrics/metrics.h"
 #include "base/random.h"
 #include "builder/local_files.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "process/command.h"
 #include "store/cache/image_cache.h"
 #include "store/store.h"

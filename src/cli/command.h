@@ -6,7 +6,7 @@
 
 #include "async/loop.h"
 #include "base/log/logging.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "driver/provider.h"
 #include "listing/listing.h"
 #include "store/store.h"

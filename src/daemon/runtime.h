@@ -13,7 +13,7 @@
 #include "daemon/service.h"
 #include "debug/stack_dump.h"
 #include "debug/watchdog.h"
-#include "driver/config_follower.h"
+#include "driver/loading/config_follower.h"
 #include "net/statsd.h"
 
 namespace nodepool::daemon {

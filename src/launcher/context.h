@@ -7,7 +7,7 @@
 #include "base/ids.h"
 #include "base/metrics/metrics.h"
 #include "base/random.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "launcher/caches.h"
 #include "launcher/ledger.h"
 #include "store/store.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/subscription.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "launcher/cleanup_worker.h"
 #include "launcher/context.h"
 #include "launcher/deleted_node_worker.h"

@@ -6,7 +6,7 @@
 #include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/deadline.h"
-#include "driver/guarded_provider.h"
+#include "driver/loading/guarded_provider.h"
 #include "launcher/stats_metrics.h"
 
 namespace nodepool::launcher {

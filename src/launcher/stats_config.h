@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/metrics/metrics.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 
 namespace nodepool::launcher {
 

@@ -1,4 +1,4 @@
-#include "driver/guarded_provider.h"
+#include "driver/loading/guarded_provider.h"
 
 #include <fmt/format.h>
 

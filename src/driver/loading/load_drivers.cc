@@ -1,4 +1,4 @@
-#include "driver/load_drivers.h"
+#include "driver/loading/load_drivers.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>

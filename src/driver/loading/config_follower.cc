@@ -1,4 +1,4 @@
-#include "driver/config_follower.h"
+#include "driver/loading/config_follower.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

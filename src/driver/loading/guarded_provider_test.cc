@@ -1,11 +1,11 @@
-#include "driver/guarded_provider.h"
+#include "driver/loading/guarded_provider.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "testing/memory_zk.h"
 #include "testing/scripted_driver.h"
 #include "testing/virtual_time.h"

@@ -1,4 +1,4 @@
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 #include "async/loop.h"
 #include "async/task.h"
 #include "base/log/logging.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 
 namespace nodepool::driver {
 

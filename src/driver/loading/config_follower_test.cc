@@ -1,4 +1,4 @@
-#include "driver/config_follower.h"
+#include "driver/loading/config_follower.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
