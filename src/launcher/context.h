@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "driver/loading/load_config.h"
 #include "launcher/caches.h"
-#include "launcher/ledger.h"
+#include "launcher/requests/ledger.h"
 #include "store/store.h"
 
 namespace nodepool::launcher {

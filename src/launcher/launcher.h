@@ -9,17 +9,17 @@
 
 #include "base/subscription.h"
 #include "driver/loading/load_config.h"
-#include "launcher/cleanup_worker.h"
+#include "launcher/cleaners/cleanup_worker.h"
 #include "launcher/context.h"
-#include "launcher/deleted_node_worker.h"
-#include "launcher/job_events.h"
-#include "launcher/lost_requests.h"
+#include "launcher/cleaners/deleted_node_worker.h"
+#include "launcher/jobs/job_events.h"
+#include "launcher/cleaners/lost_requests.h"
 #include "launcher/min_ready.h"
 #include "launcher/pool_worker.h"
 #include "launcher/provider_manager.h"
 #include "launcher/records.h"
 #include "launcher/scheduler.h"
-#include "launcher/stats_worker.h"
+#include "launcher/stats/stats_worker.h"
 #include "launcher/view.h"
 
 namespace nodepool::launcher {

@@ -9,7 +9,7 @@
 #include "launcher/cluster_view.h"
 #include "launcher/context.h"
 #include "launcher/provider_manager.h"
-#include "launcher/waiting_requests.h"
+#include "launcher/requests/waiting_requests.h"
 #include "store/cache/component_registry.h"
 
 namespace nodepool::launcher {

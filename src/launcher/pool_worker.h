@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "async/task_group.h"
-#include "launcher/request_run.h"
+#include "launcher/requests/request_run.h"
 
 namespace nodepool::launcher {
 

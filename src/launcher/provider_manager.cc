@@ -7,7 +7,7 @@
 #include "async/backoff.h"
 #include "async/deadline.h"
 #include "driver/loading/guarded_provider.h"
-#include "launcher/stats_metrics.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 

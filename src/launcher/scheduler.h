@@ -9,8 +9,8 @@
 #include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "launcher/pool_worker.h"
-#include "launcher/promises.h"
-#include "launcher/wait_log.h"
+#include "launcher/requests/promises.h"
+#include "launcher/requests/wait_log.h"
 #include "sched/requests/assign.h"
 #include "sched/requests/queues.h"
 

@@ -9,7 +9,7 @@
 
 #include "launcher/scheduler.h"
 #include "launcher/status.h"
-#include "launcher/wait_reasons.h"
+#include "launcher/requests/wait_reasons.h"
 
 namespace nodepool::launcher {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "launcher/status.h"
-#include "launcher/wait_reasons.h"
+#include "launcher/requests/wait_reasons.h"
 #include "model/amounts.h"
 #include "store/cache/image_cache.h"
 #include "store/records.h"

@@ -1,4 +1,4 @@
-#include "launcher/ledger.h"
+#include "launcher/requests/ledger.h"
 
 #include "base/find_or_empty.h"
 

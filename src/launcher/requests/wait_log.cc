@@ -1,7 +1,7 @@
-#include "launcher/wait_log.h"
+#include "launcher/requests/wait_log.h"
 
 #include "base/text.h"
-#include "launcher/wait_reasons.h"
+#include "launcher/requests/wait_reasons.h"
 
 namespace nodepool::launcher {
 namespace {

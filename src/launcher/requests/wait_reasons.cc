@@ -1,4 +1,4 @@
-#include "launcher/wait_reasons.h"
+#include "launcher/requests/wait_reasons.h"
 
 #include <fmt/format.h>
 

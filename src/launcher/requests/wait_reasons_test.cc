@@ -1,10 +1,10 @@
-#include "launcher/wait_reasons.h"
+#include "launcher/requests/wait_reasons.h"
 
 #include <gtest/gtest.h>
 
 #include <list>
 
-#include "launcher/wait_log.h"
+#include "launcher/requests/wait_log.h"
 
 namespace nodepool::launcher {
 namespace {

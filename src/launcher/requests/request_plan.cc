@@ -1,4 +1,4 @@
-#include "launcher/request_run.h"
+#include "launcher/requests/request_run.h"
 
 // How a request decides about the nodes that it misses, and what it waits for.
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "async/event.h"
-#include "launcher/rejected_nodes.h"
+#include "launcher/requests/rejected_nodes.h"
 #include "sched/requests/fill.h"
 #include "sched/requests/order.h"
 #include "store/records.h"

@@ -1,4 +1,4 @@
-#include "launcher/request_run.h"
+#include "launcher/requests/request_run.h"
 #include "sched/requests/decline.h"
 
 // How a request is let go: fulfilled, declined or given back (launcher.md 9, 11).

@@ -1,13 +1,13 @@
-#include "launcher/cleanup_worker.h"
+#include "launcher/cleaners/cleanup_worker.h"
 
 #include <algorithm>
 
 #include "async/attempt.h"
 #include "async/cleanup.h"
 #include "async/deadline.h"
-#include "launcher/deleted_node_worker.h"
-#include "launcher/stats_metrics.h"
-#include "launcher/unlock.h"
+#include "launcher/cleaners/deleted_node_worker.h"
+#include "launcher/stats/stats_metrics.h"
+#include "launcher/requests/unlock.h"
 
 namespace nodepool::launcher {
 

@@ -1,4 +1,4 @@
-#include "launcher/unused_nodes.h"
+#include "launcher/requests/unused_nodes.h"
 
 #include <algorithm>
 #include <map>

@@ -1,10 +1,10 @@
-#include "launcher/stats_worker.h"
+#include "launcher/stats/stats_worker.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "launcher/stats_config.h"
-#include "launcher/stats_metrics.h"
+#include "launcher/stats/stats_config.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 namespace {

@@ -1,8 +1,8 @@
-#include "launcher/lost_requests.h"
+#include "launcher/cleaners/lost_requests.h"
 
 #include "async/attempt.h"
 #include "base/scope_exit.h"
-#include "launcher/stats_metrics.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 

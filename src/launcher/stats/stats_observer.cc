@@ -1,8 +1,8 @@
-#include "launcher/stats_observer.h"
+#include "launcher/stats/stats_observer.h"
 
 #include <algorithm>
 
-#include "launcher/stats_metrics.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 

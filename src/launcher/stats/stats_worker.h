@@ -9,7 +9,7 @@
 #include "base/subscription.h"
 #include "launcher/context.h"
 #include "launcher/provider_manager.h"
-#include "launcher/stats_nodes.h"
+#include "launcher/stats/stats_nodes.h"
 
 namespace nodepool::launcher {
 

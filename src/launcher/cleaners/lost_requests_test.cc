@@ -1,4 +1,4 @@
-#include "launcher/lost_requests.h"
+#include "launcher/cleaners/lost_requests.h"
 
 #include "launcher/cloud_fixture_for_test.h"
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "launcher/node_set.h"
-#include "launcher/refusals.h"
-#include "launcher/unused_nodes.h"
+#include "launcher/requests/node_set.h"
+#include "launcher/requests/refusals.h"
+#include "launcher/requests/unused_nodes.h"
 
 namespace nodepool::launcher {
 

@@ -1,8 +1,8 @@
-#include "launcher/stats_config.h"
+#include "launcher/stats/stats_config.h"
 
 #include <limits>
 
-#include "launcher/stats_metrics.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 

@@ -1,4 +1,4 @@
-#include "launcher/promises.h"
+#include "launcher/requests/promises.h"
 
 #include <utility>
 

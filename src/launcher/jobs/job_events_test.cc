@@ -1,4 +1,4 @@
-#include "launcher/job_events.h"
+#include "launcher/jobs/job_events.h"
 
 #include "launcher/launcher_fixture_for_test.h"
 

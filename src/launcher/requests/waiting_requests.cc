@@ -1,4 +1,4 @@
-#include "launcher/waiting_requests.h"
+#include "launcher/requests/waiting_requests.h"
 
 #include <algorithm>
 #include <limits>

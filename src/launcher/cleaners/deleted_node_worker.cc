@@ -1,4 +1,4 @@
-#include "launcher/deleted_node_worker.h"
+#include "launcher/cleaners/deleted_node_worker.h"
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 #include "async/deadline.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
-#include "launcher/stats_metrics.h"
-#include "launcher/unlock.h"
+#include "launcher/stats/stats_metrics.h"
+#include "launcher/requests/unlock.h"
 
 namespace nodepool::launcher {
 

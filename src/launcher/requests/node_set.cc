@@ -1,4 +1,4 @@
-#include "launcher/node_set.h"
+#include "launcher/requests/node_set.h"
 
 #include <algorithm>
 

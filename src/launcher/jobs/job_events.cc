@@ -1,4 +1,4 @@
-#include "launcher/job_events.h"
+#include "launcher/jobs/job_events.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

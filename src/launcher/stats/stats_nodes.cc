@@ -1,9 +1,9 @@
-#include "launcher/stats_nodes.h"
+#include "launcher/stats/stats_nodes.h"
 
 #include <algorithm>
 #include <set>
 
-#include "launcher/stats_metrics.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 namespace {

@@ -10,10 +10,10 @@
 #include "base/metrics/prometheus.h"
 #include "base/text.h"
 #include "launcher/recorder_for_test.h"
-#include "launcher/stats_config.h"
-#include "launcher/stats_metrics.h"
-#include "launcher/stats_nodes.h"
-#include "launcher/stats_observer.h"
+#include "launcher/stats/stats_config.h"
+#include "launcher/stats/stats_metrics.h"
+#include "launcher/stats/stats_nodes.h"
+#include "launcher/stats/stats_observer.h"
 
 namespace nodepool::launcher {
 namespace {
@@ -193,7 +193,7 @@ TEST(StatsReferenceTest, ThePageIsUpToDate) {
   std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/metrics.md";
   std::string page =
       "# Metrics\n\n"
-      "Made from the declarations in `src/launcher/stats_metrics.h`; a test keeps it up to date. How to "
+      "Made from the declarations in `src/launcher/stats/stats_metrics.h`; a test keeps it up to date. How to "
       "receive them\n"
       "stands in [Monitor](../operator/monitor.md). In statsd keys, `.` and `:` in "
       "requestors, tenants "

@@ -1,7 +1,7 @@
 #include "async/cleanup.h"
 #include "base/scope_exit.h"
-#include "launcher/node_set.h"
-#include "launcher/unlock.h"
+#include "launcher/requests/node_set.h"
+#include "launcher/requests/unlock.h"
 #include "store/repeat.h"
 
 // How the nodes of a request are reused and launched.

@@ -1,4 +1,4 @@
-#include "launcher/stats_metrics.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher::stats {
 

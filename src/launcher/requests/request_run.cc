@@ -1,4 +1,4 @@
-#include "launcher/request_run.h"
+#include "launcher/requests/request_run.h"
 
 #include "async/cleanup.h"
 #include "async/deadline.h"
