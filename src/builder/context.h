@@ -8,7 +8,7 @@
 #include "async/loop.h"
 #include "base/metrics/metrics.h"
 #include "base/random.h"
-#include "builder/local_files.h"
+#include "builder/files/local_files.h"
 #include "driver/loading/load_config.h"
 #include "process/command.h"
 #include "store/cache/image_cache.h"

@@ -1,4 +1,4 @@
-#include "builder/temporary_files.h"
+#include "builder/files/temporary_files.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "builder/builder_id.h"
+#include "builder/files/builder_id.h"
 
 #include <fmt/format.h>
 

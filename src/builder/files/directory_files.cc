@@ -1,4 +1,4 @@
-#include "builder/directory_files.h"
+#include "builder/files/directory_files.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -15,7 +15,7 @@
 
 #include "base/encoding.h"
 #include "base/error.h"
-#include "builder/temporary_files.h"
+#include "builder/files/temporary_files.h"
 
 namespace nodepool::builder {
 namespace {

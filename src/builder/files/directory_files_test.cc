@@ -1,4 +1,4 @@
-#include "builder/directory_files.h"
+#include "builder/files/directory_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "async/loop.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "builder/builder_id.h"
+#include "builder/files/builder_id.h"
 
 namespace nodepool::builder {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "async/blocking_pool.h"
-#include "builder/local_files.h"
+#include "builder/files/local_files.h"
 
 namespace nodepool::builder {
 

@@ -1,4 +1,4 @@
-#include "builder/temporary_files.h"
+#include "builder/files/temporary_files.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #include "async/blocking_pool.h"
 #include "async/loop.h"
-#include "builder/directory_files.h"
+#include "builder/files/directory_files.h"
 
 namespace nodepool::builder {
 namespace {
