@@ -16,10 +16,10 @@
 #include "drivers/openstack/api/versions.h"
 #include "net/http/http.h"
 #include "net/http/http_client.h"
-#include "web/api_fields.h"
-#include "web/api_question.h"
+#include "web/api/api_fields.h"
+#include "web/api/api_question.h"
 #include "web/caching.h"
-#include "web/negotiation.h"
+#include "web/lists/negotiation.h"
 
 // Any bytes as the target of a web request or as the answer of a cloud: reading them
 // ends with a result or with Error.

@@ -1,5 +1,5 @@
 #include "model/json.h"
-#include "web/api_fields.h"
+#include "web/api/api_fields.h"
 
 namespace nodepool::web {
 

@@ -1,4 +1,4 @@
-#include "web/negotiation.h"
+#include "web/lists/negotiation.h"
 
 #include <gtest/gtest.h>
 

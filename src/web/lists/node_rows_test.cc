@@ -1,4 +1,4 @@
-#include "web/node_rows.h"
+#include "web/lists/node_rows.h"
 
 #include <gmock/gmock.h>
 

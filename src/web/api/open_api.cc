@@ -1,4 +1,4 @@
-#include "web/open_api.h"
+#include "web/api/open_api.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "web/api.h"
+#include "web/api/api.h"
 
 #include <gmock/gmock.h>
 
@@ -12,7 +12,7 @@
 #include "base/metrics/prometheus.h"
 #include "launcher/launcher_fixture_for_test.h"
 #include "web/launcher_site.h"
-#include "web/open_api.h"
+#include "web/api/open_api.h"
 
 namespace nodepool::web {
 namespace {

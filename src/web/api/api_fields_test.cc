@@ -1,4 +1,4 @@
-#include "web/api_fields.h"
+#include "web/api/api_fields.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "listing/node_listing.h"
 #include "model/cell.h"
-#include "web/api_fields.h"
+#include "web/api/api_fields.h"
 
 namespace nodepool::web {
 

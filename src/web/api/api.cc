@@ -1,4 +1,4 @@
-#include "web/api.h"
+#include "web/api/api.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "web/api_fields.h"
-#include "web/api_question.h"
-#include "web/node_rows.h"
+#include "web/api/api_fields.h"
+#include "web/api/api_question.h"
+#include "web/lists/node_rows.h"
 
 namespace nodepool::web {
 namespace {

@@ -1,4 +1,4 @@
-#include "web/lists.h"
+#include "web/lists/lists.h"
 
 #include <algorithm>
 #include <functional>
@@ -11,8 +11,8 @@
 #include "listing/image_listing.h"
 #include "listing/node_listing.h"
 #include "listing/request_listing.h"
-#include "web/negotiation.h"
-#include "web/node_rows.h"
+#include "web/lists/negotiation.h"
+#include "web/lists/node_rows.h"
 
 namespace nodepool::web {
 namespace {

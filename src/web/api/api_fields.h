@@ -7,7 +7,7 @@
 #include "model/amounts.h"
 #include "store/cache/image_cache.h"
 #include "store/records.h"
-#include "web/field_table.h"
+#include "web/api/field_table.h"
 
 namespace nodepool::web {
 

@@ -1,4 +1,4 @@
-#include "web/recent_answers.h"
+#include "web/lists/recent_answers.h"
 
 #include "web/caching.h"
 

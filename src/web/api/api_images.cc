@@ -1,7 +1,7 @@
 #include <set>
 
 #include "model/cell.h"
-#include "web/api_fields.h"
+#include "web/api/api_fields.h"
 
 namespace nodepool::web {
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "listing/aged_text.h"
 #include "model/json.h"
-#include "web/json_type.h"
+#include "web/api/json_type.h"
 
 namespace nodepool::web {
 

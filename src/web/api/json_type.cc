@@ -1,4 +1,4 @@
-#include "web/json_type.h"
+#include "web/api/json_type.h"
 
 #include <boost/json/array.hpp>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "launcher/launcher.h"
-#include "web/recent_answers.h"
+#include "web/lists/recent_answers.h"
 #include "web/router.h"
 
 namespace nodepool::web {

@@ -1,4 +1,4 @@
-#include "web/api_question.h"
+#include "web/api/api_question.h"
 
 #include <fmt/format.h>
 

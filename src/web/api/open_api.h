@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "web/recent_answers.h"
+#include "web/lists/recent_answers.h"
 #include "web/router.h"
 
 namespace nodepool::web {
