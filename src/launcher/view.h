@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "launcher/requests/wait_reasons.h"
 #include "launcher/scheduler.h"
 #include "launcher/status.h"
-#include "launcher/requests/wait_reasons.h"
 
 namespace nodepool::launcher {
 

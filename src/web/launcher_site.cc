@@ -4,10 +4,10 @@
 #include <iterator>
 
 #include "web/api/api.h"
+#include "web/api/open_api.h"
 #include "web/caching.h"
 #include "web/job_events.h"
 #include "web/lists/lists.h"
-#include "web/api/open_api.h"
 
 namespace nodepool::web {
 namespace {

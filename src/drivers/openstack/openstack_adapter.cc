@@ -1,11 +1,11 @@
 #include "drivers/openstack/openstack_adapter.h"
 
+#include "drivers/openstack/api/faults.h"
 #include "drivers/openstack/compute/create_machine.h"
 #include "drivers/openstack/compute/delete_machine.h"
-#include "drivers/openstack/api/faults.h"
-#include "drivers/openstack/storage/images.h"
-#include "drivers/openstack/leaks.h"
 #include "drivers/openstack/compute/quota.h"
+#include "drivers/openstack/leaks.h"
+#include "drivers/openstack/storage/images.h"
 
 namespace nodepool::drivers::openstack {
 

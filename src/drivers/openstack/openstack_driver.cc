@@ -1,7 +1,7 @@
 #include "drivers/openstack/openstack_driver.h"
 
-#include "drivers/openstack/openstack_adapter.h"
 #include "drivers/openstack/config/provider_config.h"
+#include "drivers/openstack/openstack_adapter.h"
 #include "net/http/curl_client.h"
 
 namespace nodepool::drivers {

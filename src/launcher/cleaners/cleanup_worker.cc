@@ -6,8 +6,8 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "launcher/cleaners/deleted_node_worker.h"
-#include "launcher/stats/stats_metrics.h"
 #include "launcher/requests/unlock.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 

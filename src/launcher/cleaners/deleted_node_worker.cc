@@ -7,8 +7,8 @@
 #include "async/deadline.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
-#include "launcher/stats/stats_metrics.h"
 #include "launcher/requests/unlock.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 

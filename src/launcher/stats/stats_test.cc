@@ -193,7 +193,8 @@ TEST(StatsReferenceTest, ThePageIsUpToDate) {
   std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/metrics.md";
   std::string page =
       "# Metrics\n\n"
-      "Made from the declarations in `src/launcher/stats/stats_metrics.h`; a test keeps it up to date. How to "
+      "Made from the declarations in `src/launcher/stats/stats_metrics.h`; a test keeps it up to date. How "
+      "to "
       "receive them\n"
       "stands in [Monitor](../operator/monitor.md). In statsd keys, `.` and `:` in "
       "requestors, tenants "

@@ -1,8 +1,8 @@
 #include "store/cache/node_cache.h"
 
 #include "base/find_or_empty.h"
-#include "store/decode.h"
 #include "store/cache/node_indexes.h"
+#include "store/decode.h"
 
 namespace nodepool::store {
 

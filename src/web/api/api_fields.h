@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "launcher/status.h"
 #include "launcher/requests/wait_reasons.h"
+#include "launcher/status.h"
 #include "model/amounts.h"
 #include "store/cache/image_cache.h"
 #include "store/records.h"

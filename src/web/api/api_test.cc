@@ -11,8 +11,8 @@
 
 #include "base/metrics/prometheus.h"
 #include "launcher/launcher_fixture_for_test.h"
-#include "web/launcher_site.h"
 #include "web/api/open_api.h"
+#include "web/launcher_site.h"
 
 namespace nodepool::web {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "zk/wire/jute.h"
 #include "zk/types.h"
+#include "zk/wire/jute.h"
 
 // The records of ZooKeeper's client protocol (coordination.md 2.4, 2.9), without
 // frames, sockets and state. Every frame is a 32-bit length and that many bytes.

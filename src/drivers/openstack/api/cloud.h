@@ -9,13 +9,13 @@
 #include "async/async_value.h"
 #include "driver/cloud/api/list_cache.h"
 #include "driver/provider.h"
-#include "drivers/openstack/storage/cloud_images.h"
-#include "drivers/openstack/network/floating_ip.h"
 #include "drivers/openstack/api/lookups.h"
-#include "drivers/openstack/network/networks.h"
-#include "drivers/openstack/config/provider_config.h"
-#include "drivers/openstack/compute/server.h"
 #include "drivers/openstack/api/session.h"
+#include "drivers/openstack/compute/server.h"
+#include "drivers/openstack/config/provider_config.h"
+#include "drivers/openstack/network/floating_ip.h"
+#include "drivers/openstack/network/networks.h"
+#include "drivers/openstack/storage/cloud_images.h"
 
 namespace nodepool::drivers::openstack {
 

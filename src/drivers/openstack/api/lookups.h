@@ -7,8 +7,8 @@
 
 #include "async/async_cache.h"
 #include "async/async_value.h"
-#include "drivers/openstack/compute/flavors.h"
 #include "drivers/openstack/api/session.h"
+#include "drivers/openstack/compute/flavors.h"
 
 namespace nodepool::drivers::openstack {
 

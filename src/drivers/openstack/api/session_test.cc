@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/log/logging.h"
-#include "drivers/openstack/openstack_fixture_for_test.h"
 #include "drivers/openstack/api/paging.h"
+#include "drivers/openstack/openstack_fixture_for_test.h"
 
 namespace nodepool::drivers::openstack {
 namespace {

@@ -9,9 +9,9 @@
 #include <ctime>
 
 #include "base/json_fields.h"
-#include "drivers/openstack/config/credentials.h"
 #include "drivers/openstack/api/faults.h"
 #include "drivers/openstack/api/versions.h"
+#include "drivers/openstack/config/credentials.h"
 
 namespace nodepool::drivers::openstack {
 

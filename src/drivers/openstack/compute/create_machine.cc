@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "async/deadline.h"
-#include "drivers/openstack/network/addresses.h"
 #include "drivers/openstack/api/faults.h"
 #include "drivers/openstack/api/legacy_metadata.h"
 #include "drivers/openstack/compute/quota.h"
 #include "drivers/openstack/compute/server_request.h"
+#include "drivers/openstack/network/addresses.h"
 #include "drivers/openstack/storage/volumes.h"
 
 namespace nodepool::drivers::openstack {

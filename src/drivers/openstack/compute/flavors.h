@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "drivers/openstack/config/openstack_config.h"
 #include "drivers/openstack/api/session.h"
+#include "drivers/openstack/config/openstack_config.h"
 
 namespace nodepool::drivers::openstack {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/json_fields.h"
-#include "drivers/openstack/network/addresses.h"
-#include "drivers/openstack/compute/create_machine.h"
 #include "drivers/openstack/api/legacy_metadata.h"
+#include "drivers/openstack/compute/create_machine.h"
+#include "drivers/openstack/network/addresses.h"
 #include "drivers/openstack/storage/volumes.h"
 
 namespace nodepool::drivers::openstack {

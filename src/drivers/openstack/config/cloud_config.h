@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "drivers/openstack/config/cloud_files.h"
 #include "drivers/openstack/api/versions.h"
+#include "drivers/openstack/config/cloud_files.h"
 #include "net/http/http_client.h"
 
 namespace nodepool::drivers::openstack {

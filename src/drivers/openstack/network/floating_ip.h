@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "drivers/openstack/network/networks.h"
 #include "drivers/openstack/compute/server.h"
+#include "drivers/openstack/network/networks.h"
 
 namespace nodepool::drivers::openstack {
 
