@@ -9,7 +9,7 @@
 
 #include "async/task_group.h"
 #include "base/log/logging.h"
-#include "testing/zookeeper_server.h"
+#include "zk/testing/zookeeper_server.h"
 #include "zk/wire/wire_client.h"
 
 namespace nodepool::bench {

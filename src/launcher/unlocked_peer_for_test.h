@@ -11,7 +11,7 @@
 #include "store/cache/node_cache.h"
 #include "store/cache/request_cache.h"
 #include "store/store.h"
-#include "testing/memory_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::launcher {
 

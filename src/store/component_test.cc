@@ -2,7 +2,7 @@
 
 #include "async/task_group.h"
 #include "store/cache/component_registry.h"
-#include "store/store_test_util.h"
+#include "store/store_for_test.h"
 
 namespace nodepool::store {
 namespace {

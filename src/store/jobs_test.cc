@@ -2,7 +2,7 @@
 
 #include "store/cache/job_cache.h"
 #include "store/cache/node_cache.h"
-#include "store/store_test_util.h"
+#include "store/store_for_test.h"
 
 namespace nodepool::store {
 namespace {

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "async/deadline.h"
+#include "async/testing/virtual_time.h"
 #include "base/log/logging.h"
-#include "testing/virtual_time.h"
 
 namespace nodepool::driver {
 namespace {

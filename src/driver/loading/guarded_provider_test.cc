@@ -5,10 +5,10 @@
 
 #include <cmath>
 
+#include "async/testing/virtual_time.h"
 #include "driver/loading/load_config.h"
-#include "testing/memory_zk.h"
-#include "testing/scripted_driver.h"
-#include "testing/virtual_time.h"
+#include "driver/testing/scripted_driver.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::driver {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "drivers/static/static_config.h"
 #include "net/ssh/ssh_server_for_test.h"
-#include "testing/memory_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers {
 namespace {

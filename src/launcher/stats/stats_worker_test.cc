@@ -1,12 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "async/testing/virtual_time.h"
 #include "base/metrics/prometheus.h"
+#include "driver/testing/scripted_driver.h"
 #include "launcher/launcher.h"
 #include "launcher/recorder_for_test.h"
-#include "testing/memory_zk.h"
-#include "testing/scripted_driver.h"
-#include "testing/virtual_time.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::launcher {
 namespace {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "testing/memory_zk.h"
-#include "testing/virtual_time.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::zk {
 namespace {

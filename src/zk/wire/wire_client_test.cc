@@ -12,7 +12,7 @@
 #include "async/task_group.h"
 #include "base/log/logging.h"
 #include "zk/wire/jute.h"
-#include "zk/wire/wire_test_util.h"
+#include "zk/wire/wire_for_test.h"
 
 namespace nodepool::zk {
 namespace {

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "async/task_group.h"
-#include "testing/zookeeper_server.h"
-#include "zk/wire/wire_test_util.h"
+#include "zk/testing/zookeeper_server.h"
+#include "zk/wire/wire_for_test.h"
 
 namespace nodepool::zk {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "zk/wire/wire_test_util.h"
+#include "zk/wire/wire_for_test.h"
 
 namespace nodepool::zk {
 namespace {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/zookeeper_server.h"
-#include "zk/wire/wire_test_util.h"
+#include "zk/testing/zookeeper_server.h"
+#include "zk/wire/wire_for_test.h"
 
 namespace nodepool::zk {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "zk/wire/wire_test_util.h"
+#include "zk/wire/wire_for_test.h"
 
 namespace nodepool::zk {
 namespace {

@@ -5,11 +5,11 @@
 #include <memory>
 #include <sstream>
 
+#include "async/testing/virtual_time.h"
 #include "base/random.h"
 #include "cli/command.h"
 #include "cli/show_listing.h"
-#include "testing/memory_zk.h"
-#include "testing/virtual_time.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::cli {
 

@@ -1,4 +1,4 @@
-#include "testing/openstack_imposter.h"
+#include "drivers/openstack/testing/openstack_imposter.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "testing/zookeeper_server.h"
+#include "zk/testing/zookeeper_server.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "testing/faulty_zk.h"
+#include "zk/testing/faulty_zk.h"
 
 #include <algorithm>
 

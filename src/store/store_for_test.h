@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "async/testing/virtual_time.h"
 #include "store/store.h"
-#include "testing/faulty_zk.h"
-#include "testing/memory_zk.h"
-#include "testing/virtual_time.h"
 #include "zk/recipes/lock.h"
+#include "zk/testing/faulty_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::store {
 

@@ -1,4 +1,4 @@
-#include "testing/memory_zk.h"
+#include "zk/testing/memory_zk.h"
 
 #include <boost/asio/post.hpp>
 #include <deque>
