@@ -25,7 +25,7 @@ struct RequestPlan {
   std::vector<LabelName> labels;
   bool reuse = true;
   std::optional<std::string> tenant;
-  ProviderName provider;  // a wish
+  ProviderName provider;  // the requested one
   std::int64_t relative_priority = 0;
   std::optional<Duration> reprioritise_after;
   std::optional<Duration> patience;  // then the request is deleted, whatever became of it

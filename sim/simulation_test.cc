@@ -15,10 +15,10 @@ namespace {
 
 // Set NODEPOOL_SIMULATION_SEEDS for more than a build runs by itself.
 std::uint64_t SeedCount() {
-  const char* wish = std::getenv("NODEPOOL_SIMULATION_SEEDS");
-  if (wish == nullptr) return NODEPOOL_SIMULATION_SEEDS;
+  const char* value = std::getenv("NODEPOOL_SIMULATION_SEEDS");
+  if (value == nullptr) return NODEPOOL_SIMULATION_SEEDS;
   std::uint64_t count = 0;
-  std::string_view text = wish;
+  std::string_view text = value;
   auto [end, error] = std::from_chars(text.begin(), text.end(), count);
   if (error == std::errc() && end == text.end() && count >= 2) return count;
   throw std::invalid_argument("NODEPOOL_SIMULATION_SEEDS has to be a number from 2 on, not '" +

@@ -52,7 +52,7 @@ SteadyTime BuildWorker::Consider() {
     const ImageName& name = image->name;
     if (building_.contains(name)) continue;
     sched::BuildDecision decision =
-        DecideBuild(ViewOf(context_, name), *WishOf(*context_.config, name), context_.loop.Now());
+        DecideBuild(ViewOf(context_, name), *SpecOf(*context_.config, name), context_.loop.Now());
     if (decision.due_at) next = std::min(next, now + (*decision.due_at - context_.loop.Now()));
     if (!decision.reason) continue;
     std::string circumstances = Circumstances(name);
@@ -94,12 +94,12 @@ Task<bool> BuildWorker::BuildOnce(ImageName image) {
 Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
   std::vector<store::StoredBuild> builds = co_await context_.store.images.ListBuilds(image);
   co_await RefreshLocal(context_);
-  std::optional<sched::ImageWish> wish = WishOf(*context_.config, image);
-  if (!wish) co_return false;
+  std::optional<sched::ImageSpec> spec = SpecOf(*context_.config, image);
+  if (!spec) co_return false;
   sched::ImageView view = ViewOf(context_, image, builds);
   view.is_build_locked = false;  // by us
   view.is_requested = is_requested;
-  sched::BuildDecision decision = DecideBuild(view, *wish, context_.loop.Now());
+  sched::BuildDecision decision = DecideBuild(view, *spec, context_.loop.Now());
   if (decision.reason == sched::BuildReason::kRequested)
     logger_.Info("Manual build request for image {}", image);
   if (decision.reason) logger_.Info("Building image {}: {}", image, ToString(*decision.reason));

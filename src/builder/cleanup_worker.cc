@@ -56,9 +56,9 @@ bool CleanupWorker::HasMarked(const ImageName& image) const {
 }
 
 void CleanupWorker::ConsiderImage(const ImageName& image, bool is_pass) {
-  std::optional<sched::ImageWish> wish = WishOf(*context_.config, image);
+  std::optional<sched::ImageSpec> spec = SpecOf(*context_.config, image);
   sched::CleanupPlan plan =
-      PlanCleanup(ViewOf(context_, image), wish ? &*wish : nullptr, ProvidersWithImages(*context_.config));
+      PlanCleanup(ViewOf(context_, image), spec ? &*spec : nullptr, ProvidersWithImages(*context_.config));
   for (const sched::UploadRemoval& removal : plan.uploads) {
     StartJob(fmt::format("remove upload {} of build {}-{} from {}", removal.upload, image, removal.build,
                          removal.provider),
@@ -213,12 +213,12 @@ Task<bool> CleanupWorker::CleanLocalBuild(store::BuildKey key) {
     co_await context_.files.RemoveBuild(context_.images_dir(), key);
     co_return true;
   }
-  std::optional<sched::ImageWish> wish = WishOf(*context_.config, key.image);
-  if (!wish) co_return false;
+  std::optional<sched::ImageSpec> spec = SpecOf(*context_.config, key.image);
+  if (!spec) co_return false;
   sched::ImageView view = ViewOf(context_, key.image);
   auto build = std::ranges::find(view.builds, key.build, &sched::BuildView::id);
   if (build == view.builds.end()) co_return false;
-  std::vector<std::string> unneeded = UnneededFormats(*build, *wish);
+  std::vector<std::string> unneeded = UnneededFormats(*build, *spec);
   for (const std::string& format : unneeded) {
     logger_.Info("Removing the {} file of build {}, which every provider has", format, key);
     co_await context_.files.RemoveFormat(context_.images_dir(), key, format);

@@ -58,12 +58,12 @@ void StatsWorker::Report(metrics::Sink& to) const {
 void StatsWorker::ReportImage(const ImageName& image, metrics::Sink& to) const {
   const std::string& fqdn = context_.identity.fqdn;
   to.Set(stats::kBuildRequests, {image.value}, IsRequestPending(image) ? 1 : 0);
-  std::optional<sched::ImageWish> wish = WishOf(*context_.config, image);
-  if (!wish) return;
-  bool is_paused = wish->is_paused || context_.images.paused().contains(image);
+  std::optional<sched::ImageSpec> spec = SpecOf(*context_.config, image);
+  if (!spec) return;
+  bool is_paused = spec->is_paused || context_.images.paused().contains(image);
   bool is_building = builds_.building().contains(image);
   to.Set(stats::kBuildState, {fqdn, image.value}, is_building ? kBuilding : is_paused ? kPaused : kIdle);
-  for (const auto& [provider, part] : wish->providers) {
+  for (const auto& [provider, part] : spec->providers) {
     bool is_uploading = uploads_.uploading().contains({image, provider});
     int state = is_uploading ? kUploading : part.is_paused ? kPaused : kIdle;
     to.Set(stats::kUploadState, {fqdn, image.value, provider.value}, state);

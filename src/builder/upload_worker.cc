@@ -57,7 +57,7 @@ SteadyTime UploadWorker::Consider() {
   SteadyTime next = SteadyTime::max();
   for (const auto& [image, settings] : context_.config->common.diskimages) {
     for (const sched::UploadDecision& decision :
-         DecideUploads(ViewOf(context_, image), *WishOf(*context_.config, image))) {
+         DecideUploads(ViewOf(context_, image), *SpecOf(*context_.config, image))) {
       Target target(image, decision.provider);
       if (!decision.build || uploading_.contains(target)) continue;
       std::string circumstances = Circumstances(decision.provider, *decision.build);

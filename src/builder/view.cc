@@ -56,22 +56,22 @@ sched::ImageView ViewOf(const Context& context, const ImageName& image,
   return view;
 }
 
-std::optional<sched::ImageWish> WishOf(const driver::LoadedConfig& config, const ImageName& image) {
+std::optional<sched::ImageSpec> SpecOf(const driver::LoadedConfig& config, const ImageName& image) {
   auto found = config.common.diskimages.find(image);
   if (found == config.common.diskimages.end()) return std::nullopt;
   const config::DiskImage& settings = found->second;
-  sched::ImageWish wish;
-  wish.is_paused = settings.is_paused;
-  wish.formats = settings.formats;
-  wish.rebuild_age = settings.rebuild_age;
-  wish.delete_after_upload = settings.delete_after_upload;
-  wish.keep_formats = settings.keep_formats;
+  sched::ImageSpec spec;
+  spec.is_paused = settings.is_paused;
+  spec.formats = settings.formats;
+  spec.rebuild_age = settings.rebuild_age;
+  spec.delete_after_upload = settings.delete_after_upload;
+  spec.keep_formats = settings.keep_formats;
   for (const auto& [name, provider] : config.providers) {
     auto part = provider->diskimages.find(image);
     if (!provider->manages_images || part == provider->diskimages.end()) continue;
-    wish.providers[name] = {provider->image_format, part->second->is_paused};
+    spec.providers[name] = {provider->image_format, part->second->is_paused};
   }
-  return wish;
+  return spec;
 }
 
 std::set<ProviderName> ProvidersWithImages(const driver::LoadedConfig& config) {

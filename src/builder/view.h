@@ -17,7 +17,7 @@ sched::ImageView ViewOf(const Context& context, const ImageName& image,
                         const std::vector<store::StoredBuild>& builds);
 
 // What the configuration wants of the image; nullopt: nothing, it is not configured.
-std::optional<sched::ImageWish> WishOf(const driver::LoadedConfig& config, const ImageName& image);
+std::optional<sched::ImageSpec> SpecOf(const driver::LoadedConfig& config, const ImageName& image);
 
 // The providers that images are uploaded to and deleted from.
 std::set<ProviderName> ProvidersWithImages(const driver::LoadedConfig& config);

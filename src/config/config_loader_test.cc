@@ -349,7 +349,7 @@ TEST_F(CheckZooKeeperTest, NeedsServers) {
 }
 
 // D-03, configuration.17.15
-TEST_F(CheckZooKeeperTest, WithoutTlsOnlyThisHostOrByWish) {
+TEST_F(CheckZooKeeperTest, WithoutTlsOnlyThisHostOrWhenConfigured) {
   EXPECT_EQ(Check({.servers = {{"localhost", 1}, {"127.0.0.9", 1}, {"::1", 1}}}), "fine");
   EXPECT_THAT(Check({.servers = {{"::1", 1}, {"zk1", 1}}}),
               HasSubstr("TLS connection to ZooKeeper is required"));

@@ -181,13 +181,14 @@ TEST_F(AssignmentTest, DisabledPoolDeclines) {  // LA-74, configuration.17.13
   EXPECT_EQ(Children("/nodepool/components/pool").size(), 1u) << "it stays registered";
 }
 
-TEST_F(AssignmentTest, WishForAProviderIsFollowedWhereItCanBe) {  // LA-31, LA-32
+TEST_F(AssignmentTest, ARequestedProviderServesWhereItCan) {  // LA-31, LA-32
   AddPool("second", "main", {"small"});
   StartLauncher();
-  for (std::string wish : {"cloud", "second"}) {
-    RequestId id = Request({"small"}, [&](NodeRequest& request) { request.provider = ProviderName(wish); });
+  for (std::string provider : {"cloud", "second"}) {
+    RequestId id =
+        Request({"small"}, [&](NodeRequest& request) { request.provider = ProviderName(provider); });
     ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
-    EXPECT_EQ(NodeOf(id).provider, ProviderName(wish));
+    EXPECT_EQ(NodeOf(id).provider, ProviderName(provider));
   }
   RequestId id =
       Request({"small"}, [](NodeRequest& request) { request.provider = ProviderName("no such provider"); });
@@ -195,7 +196,7 @@ TEST_F(AssignmentTest, WishForAProviderIsFollowedWhereItCanBe) {  // LA-31, LA-3
 }
 
 // The foreign component has neither name nor priority, as old versions wrote it.
-TEST_F(AssignmentTest, WishForAProviderWithoutTheLabelIsIgnored) {  // LA-33
+TEST_F(AssignmentTest, ARequestedProviderWithoutTheLabelIsIgnored) {  // LA-33
   Put("/nodepool/components/pool/elsewhere",
       R"({"hostname": "elsewhere", "kind": "pool", "model_api": 0, "state": "running", "version": "4",
           "id": "elsewhere-PoolWorker", "provider_name": "other-provider",

@@ -155,7 +155,7 @@ TEST_F(OpenstackLaunchTest, KeyScansThatFailInEveryAttemptFailTheRequest) {
 }
 
 // O-provider-wish, O-provider-missing, O-provider-label-mismatch
-TEST_F(OpenstackLaunchTest, AWishForAProviderIsFollowedWhereItCanBe) {
+TEST_F(OpenstackLaunchTest, ARequestedProviderServesWhereItCan) {
   Add(For("a", "small"));
   Add(For("b", "small"));
   Add(For("c", "large"));

@@ -27,11 +27,11 @@ void EachField(Fields& fields, T& rule) {
   fields("hold_on_failure", rule.hold_on_failure);
 }
 
-template <class Fields, RecordOf<HoldWish> T>
-void EachField(Fields& fields, T& wish) {
-  fields("hold_job", wish.hold_job, JobNameCodec());
-  fields("comment", wish.comment);
-  fields("created_time", wish.created_time);
+template <class Fields, RecordOf<HoldNote> T>
+void EachField(Fields& fields, T& note) {
+  fields("hold_job", note.hold_job, JobNameCodec());
+  fields("comment", note.comment);
+  fields("created_time", note.created_time);
 }
 
 namespace {
@@ -50,19 +50,19 @@ Expected<Record> ReadNamed(std::string_view json, std::string_view key, std::str
 Expected<JobRule> ParseJobRule(std::string_view json) { return ReadNamed(json, "name", &JobRule::name); }
 std::string ToJson(const JobRule& rule) { return WriteRecord(rule); }
 
-Expected<HoldWish> ParseHoldWish(std::string_view json) {
-  return ReadNamed(json, "hold_job", &HoldWish::hold_job);
+Expected<HoldNote> ParseHoldNote(std::string_view json) {
+  return ReadNamed(json, "hold_job", &HoldNote::hold_job);
 }
-std::string ToJson(const HoldWish& wish) { return WriteRecord(wish); }
+std::string ToJson(const HoldNote& note) { return WriteRecord(note); }
 
 std::string HoldComment(const std::string& job) { return std::string(kHoldComment) + job; }
 
 bool CanBeHeld(const Node& node) { return node.state == NodeState::kInUse || node.state == NodeState::kUsed; }
 
-void Hold(Node& node, const HoldWish& wish, WallTime now) {
+void Hold(Node& node, const HoldNote& note, WallTime now) {
   node.SetState(NodeState::kHold, now);
-  node.hold_job = wish.hold_job;
-  node.comment = wish.comment;
+  node.hold_job = note.hold_job;
+  node.comment = note.comment;
 }
 
 std::optional<std::string> HeldForJob(const Node& node) {

@@ -13,7 +13,7 @@ namespace nodepool {
 // Names of jobs, and patterns for them, are not longer.
 inline constexpr std::size_t kMaxJobName = 255;
 
-// What is wished for a job that fails: hold its node (operations.md 13.5). The id is not part
+// What to do when a job fails: hold its node (operations.md 13.5). The id is not part
 // of the record: it is the znode's name.
 struct JobRule {
   std::string name;                             // exact, or a regular expression that begins with ^ (D-67)
@@ -23,7 +23,7 @@ struct JobRule {
 
 // That a node is to be held when its consumer has done with it. The id of the node is the
 // znode's name.
-struct HoldWish {
+struct HoldNote {
   std::string hold_job;
   std::string comment;
   std::optional<WallTime> created_time;
@@ -32,19 +32,19 @@ struct HoldWish {
 
 // The error says what is wrong with which key.
 Expected<JobRule> ParseJobRule(std::string_view json);
-Expected<HoldWish> ParseHoldWish(std::string_view json);
+Expected<HoldNote> ParseHoldNote(std::string_view json);
 std::string ToJson(const JobRule& rule);
-std::string ToJson(const HoldWish& wish);
+std::string ToJson(const HoldNote& note);
 
 // The comment of a node that is held because the job failed (operations.md 13.7).
 std::string HoldComment(const std::string& job);
 
-// Whether a wish can hold the node: its consumer uses it, or has given it back and nobody has
+// Whether a hold note can hold the node: its consumer uses it, or has given it back and nobody has
 // begun to delete it. What a person or its age has sentenced goes.
 bool CanBeHeld(const Node& node);
 
-// Writes into the record what the wish says.
-void Hold(Node& node, const HoldWish& wish, WallTime now);
+// Writes into the record what the hold note says.
+void Hold(Node& node, const HoldNote& note, WallTime now);
 
 // The job for which a node in state hold is kept, by its `hold_job`, else by a comment of
 // ours; nullopt for other nodes (operations.md 13.9).

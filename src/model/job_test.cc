@@ -27,19 +27,19 @@ TEST(JobRuleTest, MalformedOnesSayWhatIsWrong) {
   EXPECT_FALSE(ParseJobRule("[]"));
 }
 
-TEST(HoldWishTest, Golden) {
+TEST(HoldNoteTest, Golden) {
   std::string text =
       R"({"hold_job": "unit", "comment": "Automatically held after failing unit", "created_time": 1700000000.5, )"
       R"("by": "x"})";
-  Expected<HoldWish> wish = ParseHoldWish(text);
-  ASSERT_TRUE(wish) << wish.error().message();
-  EXPECT_EQ(ToJson(*wish), text);
-  EXPECT_EQ(wish->comment, HoldComment("unit"));
-  EXPECT_FALSE(ParseHoldWish(R"({"comment": "x"})"));
+  Expected<HoldNote> note = ParseHoldNote(text);
+  ASSERT_TRUE(note) << note.error().message();
+  EXPECT_EQ(ToJson(*note), text);
+  EXPECT_EQ(note->comment, HoldComment("unit"));
+  EXPECT_FALSE(ParseHoldNote(R"({"comment": "x"})"));
 }
 
 // operations.13.7, 13.9: a comment counts where there is no hold_job, and whole, not a part of it.
-TEST(HoldWishTest, TheJobThatANodeIsHeldFor) {
+TEST(HoldNoteTest, TheJobThatANodeIsHeldFor) {
   Node node;
   node.SetState(NodeState::kHold, {});
   EXPECT_FALSE(HeldForJob(node)) << "without a comment";

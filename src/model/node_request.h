@@ -14,7 +14,7 @@
 
 namespace nodepool {
 
-// A wish for a set of nodes (coordination.md 4.3). The id is the znode's name.
+// Asks for a set of nodes (coordination.md 4.3). The id is the znode's name.
 struct NodeRequest {
   std::optional<RequestState> state;
   WallTime state_time{};
@@ -24,7 +24,7 @@ struct NodeRequest {
   bool reuse = true;                    // false: launch new nodes
   std::optional<std::string> requestor;
   RawJson requestor_data;        // opaque, handed back unchanged
-  ProviderName provider;         // a wish; empty = null
+  ProviderName provider;         // the requested one; empty = null
   double relative_priority = 0;  // lower is served first; any number but NaN
   std::optional<std::string> event_id;
   std::optional<WallTime> created_time;

@@ -69,10 +69,10 @@ struct RecordKind<StoredJobRule> {
 };
 
 template <>
-struct RecordKind<StoredHoldWish> {
+struct RecordKind<StoredHoldNote> {
   using Id = NodeId;
-  static constexpr const char* kName = "wish to hold node";
-  static Expected<HoldWish> Parse(const std::string& data, WallTime) { return ParseHoldWish(data); }
+  static constexpr const char* kName = "hold note";
+  static Expected<HoldNote> Parse(const std::string& data, WallTime) { return ParseHoldNote(data); }
 };
 
 // The record in a znode. Throws Error(kInvalid), which names the record and the

@@ -23,30 +23,30 @@ Task<bool> Jobs::DeleteRule(JobId id) {
 }
 
 // An attempt whose answer was lost makes the next one outdated; then the record is seen.
-Task<Wished> Jobs::AddHoldWish(NodeId node, HoldWish wish, std::int32_t seen_version) {
-  std::string directory(paths::kHoldWishes);
+Task<NoteResult> Jobs::AddHoldNote(NodeId node, HoldNote note, std::int32_t seen_version) {
+  std::string directory(paths::kHoldNotes);
   if (seen_version < 0) {
     co_await tree_.Ensure(directory);
-    co_return Wished::kOutdated;
+    co_return NoteResult::kOutdated;
   }
   std::vector<zk::Op> ops;
   ops.emplace_back(zk::SetOp{directory, "", seen_version});
-  ops.emplace_back(zk::CreateOp{paths::HoldWish(node), ToJson(wish), zk::CreateMode::kPersistent});
+  ops.emplace_back(zk::CreateOp{paths::HoldNote(node), ToJson(note), zk::CreateMode::kPersistent});
   auto attempt = [&] { return tree_.client().Multi(ops); };
   zk::MultiResult result = co_await tree_.Repeat<zk::MultiResult>(attempt);
-  if (result.ok()) co_return Wished::kDone;
-  co_return result.failed == 1 ? Wished::kThere : Wished::kOutdated;
+  if (result.ok()) co_return NoteResult::kDone;
+  co_return result.failed == 1 ? NoteResult::kThere : NoteResult::kOutdated;
 }
 
-Task<std::optional<HoldWish>> Jobs::ReadHoldWish(NodeId node) {
-  zk::Result<zk::NodeData> found = co_await tree_.Get(paths::HoldWish(node));
+Task<std::optional<HoldNote>> Jobs::ReadHoldNote(NodeId node) {
+  zk::Result<zk::NodeData> found = co_await tree_.Get(paths::HoldNote(node));
   if (!found) co_return std::nullopt;
-  Expected<HoldWish> wish = ParseHoldWish(found->data);
-  if (!wish) co_return std::nullopt;  // JobCache reports it
-  co_return std::move(*wish);
+  Expected<HoldNote> note = ParseHoldNote(found->data);
+  if (!note) co_return std::nullopt;  // JobCache reports it
+  co_return std::move(*note);
 }
 
-Task<> Jobs::RemoveHoldWish(NodeId node) { co_await tree_.Delete(paths::HoldWish(node)); }
+Task<> Jobs::RemoveHoldNote(NodeId node) { co_await tree_.Delete(paths::HoldNote(node)); }
 
 // Beside our other locks: of /nodepool/elections others know only what they put there.
 zk::Election Jobs::Election(std::string identifier) {

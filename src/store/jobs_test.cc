@@ -19,11 +19,12 @@ class JobsTest : public ::testing::Test {
   }
   void TearDown() override { world_.Run(cache_.Stop()); }
 
-  Wished Wish(std::string node, std::string job = "unit") {
-    HoldWish wish{job, HoldComment(job), FromSeconds(1'700'000'000), {}};
-    Wished wished = world_.Run(world_.store.jobs.AddHoldWish(NodeId(node), wish, cache_.wishes_version()));
+  NoteResult AddNote(std::string node, std::string job = "unit") {
+    HoldNote note{job, HoldComment(job), FromSeconds(1'700'000'000), {}};
+    NoteResult result =
+        world_.Run(world_.store.jobs.AddHoldNote(NodeId(node), note, cache_.hold_notes_version()));
     world_.Run(cache_.CatchUp());
-    return wished;
+    return result;
   }
 
   World world_;
@@ -57,8 +58,8 @@ TEST_F(JobsTest, MalformedOnesAreReportedOnceAndSkipped) {
   world_.Run(cache_.CatchUp());
   EXPECT_EQ(cache_.malformed_count(), 2u);
   EXPECT_EQ(cache_.rules().size(), 1u);
-  EXPECT_THAT(cache_.wishes(), IsEmpty());
-  EXPECT_FALSE(world_.Run(world_.store.jobs.ReadHoldWish(NodeId("0000000007"))));
+  EXPECT_THAT(cache_.hold_notes(), IsEmpty());
+  EXPECT_FALSE(world_.Run(world_.store.jobs.ReadHoldNote(NodeId("0000000007"))));
   EXPECT_EQ(log_.Count("/nodepool/jobs/0000000003"), 1);
   world_.Put("/nodepool/jobs/0000000003", R"({"name": "b"})");
   world_.Run(cache_.CatchUp());
@@ -66,27 +67,27 @@ TEST_F(JobsTest, MalformedOnesAreReportedOnceAndSkipped) {
   EXPECT_EQ(cache_.malformed_count(), 2u);
 }
 
-TEST_F(JobsTest, AWishRestsOnAllThatWereThere) {
-  EXPECT_EQ(Wish("0000000001"), Wished::kOutdated) << "there was no place for them";
-  EXPECT_EQ(Wish("0000000001"), Wished::kDone);
+TEST_F(JobsTest, AHoldNoteRestsOnAllThatWereThere) {
+  EXPECT_EQ(AddNote("0000000001"), NoteResult::kOutdated) << "there was no place for them";
+  EXPECT_EQ(AddNote("0000000001"), NoteResult::kDone);
   EXPECT_EQ(world_.Data("/nodepool/jobs/holds/0000000001"),
             R"({"hold_job": "unit", "comment": "Automatically held after failing unit", "created_time": )"
             R"(1700000000.0})");
-  EXPECT_EQ(Wish("0000000001"), Wished::kThere);
-  EXPECT_EQ(world_.Run(world_.store.jobs.ReadHoldWish(NodeId("0000000001")))->hold_job, "unit");
-  EXPECT_FALSE(world_.Run(world_.store.jobs.ReadHoldWish(NodeId("0000000002"))));
-  std::int32_t seen = cache_.wishes_version();
-  EXPECT_EQ(Wish("0000000002"), Wished::kDone);
-  EXPECT_EQ(world_.Run(world_.store.jobs.AddHoldWish(NodeId("0000000003"), {"unit", "", {}, {}}, seen)),
-            Wished::kOutdated);
+  EXPECT_EQ(AddNote("0000000001"), NoteResult::kThere);
+  EXPECT_EQ(world_.Run(world_.store.jobs.ReadHoldNote(NodeId("0000000001")))->hold_job, "unit");
+  EXPECT_FALSE(world_.Run(world_.store.jobs.ReadHoldNote(NodeId("0000000002"))));
+  std::int32_t seen = cache_.hold_notes_version();
+  EXPECT_EQ(AddNote("0000000002"), NoteResult::kDone);
+  EXPECT_EQ(world_.Run(world_.store.jobs.AddHoldNote(NodeId("0000000003"), {"unit", "", {}, {}}, seen)),
+            NoteResult::kOutdated);
   EXPECT_FALSE(world_.Exists("/nodepool/jobs/holds/0000000003"));
-  EXPECT_THAT(cache_.WishesByJob(),
+  EXPECT_THAT(cache_.HoldNotesByJob(),
               ElementsAre(Pair("unit", ElementsAre(NodeId("0000000001"), NodeId("0000000002")))));
-  world_.Run(world_.store.jobs.RemoveHoldWish(NodeId("0000000001")));
-  world_.Run(world_.store.jobs.RemoveHoldWish(NodeId("0000000001")));
+  world_.Run(world_.store.jobs.RemoveHoldNote(NodeId("0000000001")));
+  world_.Run(world_.store.jobs.RemoveHoldNote(NodeId("0000000001")));
   world_.Run(cache_.CatchUp());
-  EXPECT_EQ(cache_.FindWish(NodeId("0000000001")), nullptr);
-  EXPECT_EQ(cache_.wishes().size(), 1u);
+  EXPECT_EQ(cache_.FindHoldNote(NodeId("0000000001")), nullptr);
+  EXPECT_EQ(cache_.hold_notes().size(), 1u);
 }
 
 TEST_F(JobsTest, NodesAreFoundByNameAndByTheJobTheyAreHeldFor) {

@@ -52,7 +52,7 @@ std::string UploadLock(const UploadKey& key) { return Upload(key) + "/lock"; }
 std::string Components(ComponentKind kind) { return fmt::format("{}/{}", kComponents, ToString(kind)); }
 
 std::string JobRule(const JobId& id) { return fmt::format("{}/{}", kJobs, id); }
-std::string HoldWish(const NodeId& node) { return fmt::format("{}/{}", kHoldWishes, node); }
+std::string HoldNote(const NodeId& node) { return fmt::format("{}/{}", kHoldNotes, node); }
 
 std::string NamedLock(std::string_view name) {
   std::string path = fmt::format("{}/", kNamedLocks);
@@ -146,7 +146,7 @@ BelowJobs ParseBelowJobs(std::string_view path) {
   std::vector<std::string> parts = PartsBelow(kJobs, path);
   BelowJobs result;
   if (parts.size() == 1 && IsSequenceNumber(parts[0])) result.rule = JobId(parts[0]);
-  if (parts.size() == 2 && parts[0] == "holds") result.wish = NodeId(parts[1]);
+  if (parts.size() == 2 && parts[0] == "holds") result.note = NodeId(parts[1]);
   return result;
 }
 

@@ -18,7 +18,7 @@ inline constexpr std::string_view kComponents = "/nodepool/components";
 inline constexpr std::string_view kNamedLocks = "/nodepool/locks";
 inline constexpr std::string_view kElections = "/nodepool/elections";
 inline constexpr std::string_view kJobs = "/nodepool/jobs";
-inline constexpr std::string_view kHoldWishes = "/nodepool/jobs/holds";
+inline constexpr std::string_view kHoldNotes = "/nodepool/jobs/holds";
 
 std::string Node(const NodeId& id);
 std::string NodeLock(const NodeId& id);
@@ -38,7 +38,7 @@ std::string Upload(const UploadKey& key);
 std::string UploadLock(const UploadKey& key);  // of whoever marks or removes it
 std::string Components(ComponentKind kind);
 std::string JobRule(const JobId& id);
-std::string HoldWish(const NodeId& node);
+std::string HoldNote(const NodeId& node);
 // A "/" in the name becomes "%2F", a "%" becomes "%25".
 std::string NamedLock(std::string_view name);
 
@@ -87,7 +87,7 @@ std::optional<ComponentKind> ParseComponent(std::string_view path);
 // What a path below kJobs means; one of the two is set, or none.
 struct BelowJobs {
   std::optional<JobId> rule;
-  std::optional<NodeId> wish;
+  std::optional<NodeId> note;
 };
 BelowJobs ParseBelowJobs(std::string_view path);
 

@@ -77,9 +77,9 @@ struct StoredJobRule {
   JobRule record;
   Revision revision;
 };
-struct StoredHoldWish {
+struct StoredHoldNote {
   NodeId id;  // of the node that is to be held
-  HoldWish record;
+  HoldNote record;
   Revision revision;
 };
 

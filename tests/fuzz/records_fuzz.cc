@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   CheckForeign(text);
   Check(&ParseJobRule, text);
-  Check(&ParseHoldWish, text);
+  Check(&ParseHoldNote, text);
   (void)ParseJobMessage(text);
   (void)ParseJobEvent(text);
   return 0;

@@ -69,7 +69,7 @@ def test_a_failed_job_holds_its_node(site, publisher):
     assert record["hold_job"] == "unit"
     assert record["comment"] == "Automatically held after failing unit"
     tree.wait_node_gone(good[0][0])
-    wait_for(lambda: tree.children(HOLDS) == [], "nothing is wished any more")
+    wait_for(lambda: tree.children(HOLDS) == [], "no hold note is left")
     assert tree.node(node_id)["state"] == "hold"
     shown = json.loads(site.tool("list", "--detail", "--json").stdout)
     assert [(node["hold_job"], node["state"]) for node in shown] == [("unit", "hold")]

@@ -115,7 +115,7 @@ def test_17_12_a_preferred_pool_goes_first_unless_it_is_paused(site):
 
 
 # coordination.17.13
-def test_17_13_a_wish_for_a_provider(site):
+def test_17_13_a_requested_provider(site):
     site.launcher(site.config(providers=[fake_provider(labels=["small", "other"])],
                               labels=[{"name": "small"}, {"name": "other"}]))
     tree = site.tree()

@@ -134,7 +134,8 @@ Task<bool> Releaser::AskHolder(NodeId id) {
   SteadyTime deadline = context_.loop.SteadyNow() + kHolderTimeout;
   bool is_given_back = co_await EndsBy(context_.loop, deadline, "release", AwaitGivenBack(id));
   if (!is_given_back)
-    co_return Refuse(fmt::format("The command that holds node {} does not answer; the wish stays", id));
+    co_return Refuse(
+        fmt::format("The command that holds node {} does not answer; the request to release it stays", id));
   context_.out << "Node " << id.value << " released" << std::endl;
   co_return true;
 }

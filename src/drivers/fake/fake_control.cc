@@ -88,8 +88,8 @@ json::object Settings(const FakeSimulation& settings) {
   return result;
 }
 
-void Apply(const json::object& wishes, bool is_limits, FakeSimulation& settings) {
-  for (const auto& [name, value] : wishes) {
+void Apply(const json::object& changes, bool is_limits, FakeSimulation& settings) {
+  for (const auto& [name, value] : changes) {
     std::string key(name);
     if (!is_limits && key == "limits" && value.is_object()) {
       Apply(value.as_object(), true, settings);
@@ -102,7 +102,7 @@ void Apply(const json::object& wishes, bool is_limits, FakeSimulation& settings)
   }
 }
 
-void Inflict(const json::object& wishes, FakeCloud& cloud) {
+void Inflict(const json::object& changes, FakeCloud& cloud) {
   using Fault = void (FakeCloud::*)(int);
   static const std::map<std::string, Fault> faults = {
       {"creates", &FakeCloud::FailNextCreates},
@@ -112,7 +112,7 @@ void Inflict(const json::object& wishes, FakeCloud& cloud) {
       {"uploads", &FakeCloud::FailNextUploads},
       {"image-deletes", &FakeCloud::FailNextImageDeletes},
   };
-  for (const auto& [name, value] : wishes) {
+  for (const auto& [name, value] : changes) {
     std::string key(name);
     if (key == "pause-creates" && value.is_bool()) {
       value.as_bool() ? cloud.PauseCreates() : cloud.ResumeCreates();

@@ -403,12 +403,12 @@ Task<> MetastaticAdapter::RequestMissing() {
     };
     auto open = std::ranges::find_if(requests_, has_room);
     if (open == requests_.end()) {
-      NodeRequest wish;
-      wish.SetState(RequestState::kRequested, environment_.loop.Now());
-      wish.created_time = environment_.loop.Now();
-      wish.node_types = {label->backing_label};
-      wish.requestor = owner_;
-      RequestId id = co_await environment_.store.requests.Create(kPrecedence, std::move(wish), true);
+      NodeRequest request;
+      request.SetState(RequestState::kRequested, environment_.loop.Now());
+      request.created_time = environment_.loop.Now();
+      request.node_types = {label->backing_label};
+      request.requestor = owner_;
+      RequestId id = co_await environment_.store.requests.Create(kPrecedence, std::move(request), true);
       logger_.Info("Request {} for a backing node of label {}", id, label->name);
       open = requests_.emplace(id, BackingRequest{label, environment_.loop.Now()}).first;
     }

@@ -190,18 +190,18 @@ Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {
 }
 
 // A node on which a job failed may be held in place of being deleted (D-67).
-Task<> DeletedNodeWorker::HoldIfWished(store::LockedNode& node) {
+Task<> DeletedNodeWorker::HoldIfNoted(store::LockedNode& node) {
   if (!CanBeHeld(node.record())) co_return;
-  std::optional<HoldWish> wish = co_await context_.store.jobs.ReadHoldWish(node.id());
-  if (!wish) co_return;
+  std::optional<HoldNote> note = co_await context_.store.jobs.ReadHoldNote(node.id());
+  if (!note) co_return;
   WallTime now = context_.loop.Now();
-  auto hold = [wish, now](Node& record) {
+  auto hold = [note, now](Node& record) {
     if (!CanBeHeld(record)) return Change::kSkip;
-    Hold(record, *wish, now);
+    Hold(record, *note, now);
     return Change::kWrite;
   };
   bool is_held = co_await node.Update(hold);
-  if (is_held) logger_.About({"", "", node.id().value}).Info("{}", Excerpt(wish->comment, 300));
+  if (is_held) logger_.About({"", "", node.id().value}).Info("{}", Excerpt(note->comment, 300));
 }
 
 Task<> DeletedNodeWorker::Delete(NodeId id) {
@@ -218,7 +218,7 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
 
 // The record of the removed node; nullopt: it is not to be deleted, or not now.
 Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::LockedNode>& node) {
-  co_await HoldIfWished(*node);
+  co_await HoldIfNoted(*node);
   WallTime now = context_.loop.Now();
   auto mark = [now](Node& record) {
     if (!record.state || !IsGarbageWhenUnlocked(*record.state)) return Change::kSkip;

@@ -45,7 +45,7 @@ class DeletedNodeWorker {
   Task<> UnderWay(NodeId id, Task<> task, bool& is_changed);
   Task<> Delete(NodeId id);
   Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node);
-  Task<> HoldIfWished(store::LockedNode& node);
+  Task<> HoldIfNoted(store::LockedNode& node);
   Task<> Deallocate(NodeId id);
   Task<> FreeIfLeft(store::LockedNode& node, RequestId request);
   Task<> RetryLater(NodeId id, SteadyTime when);

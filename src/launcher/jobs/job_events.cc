@@ -11,12 +11,12 @@
 namespace nodepool::launcher {
 namespace {
 
-using store::Wished;
+using store::NoteResult;
 
 constexpr Duration kMemory = std::chrono::seconds(60);
 constexpr std::size_t kMostHeard = 1000;
 constexpr Duration kComplaintPause = std::chrono::seconds(60);
-constexpr int kAttempts = 10;  // while others write wishes
+constexpr int kAttempts = 10;  // while others write hold notes
 
 JobDecision Ignored(std::string why, NodeId node = {}) { return {false, std::move(node), std::move(why)}; }
 
@@ -29,16 +29,16 @@ JobEvents::JobEvents(Context& context, std::string hostname)
       tasks_(context.loop, logger_) {
   subscriptions_.push_back(
       context_.jobs.OnRule([this](const JobId& id, const store::StoredJobRule* rule) { SetRule(id, rule); }));
-  subscriptions_.push_back(
-      context_.jobs.OnWish([this](const NodeId& id, const store::StoredHoldWish*) { CheckWish(id); }));
+  subscriptions_.push_back(context_.jobs.OnHoldNote(
+      [this](const NodeId& id, const store::StoredHoldNote*) { CheckHoldNote(id); }));
   subscriptions_.push_back(context_.nodes.OnChange(
-      [this](const NodeId& id, const store::StoredNode*, const store::StoredNode*) { CheckWish(id); }));
+      [this](const NodeId& id, const store::StoredNode*, const store::StoredNode*) { CheckHoldNote(id); }));
 }
 
 JobEvents::~JobEvents() = default;
 
 void JobEvents::Start() {
-  tasks_.Spawn("sweep wishes to hold", Sweep());
+  tasks_.Spawn("sweep hold notes", Sweep());
   Reconfigure();
 }
 
@@ -144,16 +144,16 @@ Task<JobDecision> JobEvents::Decide(JobEvent event) {
   if (!event.is_failure()) co_return Ignored("no job has failed");
   if (event.node_name.empty()) co_return Ignored("it ran on no node");
   for (int i = 0; i < kAttempts; ++i) {
-    // The caches show at least this version, and in this order each wish or what became of it.
-    std::int32_t seen_version = context_.jobs.wishes_version();
+    // The caches show at least this version, and in this order each hold note or what became of it.
+    std::int32_t seen_version = context_.jobs.hold_notes_version();
     co_await context_.jobs.CatchUp();
     co_await context_.nodes.CatchUp();
     Plan plan = PlanFor(event);
     const NodeId& node = plan.decision.node;
-    Wished wished = Wished::kDone;
-    if (plan.wish)
-      wished = co_await context_.store.jobs.AddHoldWish(node, std::move(*plan.wish), seen_version);
-    if (wished == Wished::kOutdated) continue;
+    NoteResult result = NoteResult::kDone;
+    if (plan.note)
+      result = co_await context_.store.jobs.AddHoldNote(node, std::move(*plan.note), seen_version);
+    if (result == NoteResult::kOutdated) continue;
     if (!node.empty()) {
       log::Logger logger = logger_.About({"", "", node.value});
       logger.Info("Job {} failed: {}", Excerpt(event.job, kMaxJobName), plan.decision.why);
@@ -183,41 +183,41 @@ JobEvents::Plan JobEvents::PlanFor(const JobEvent& event) const {
   if (!id) return {Ignored("no node, or more than one, is known by this name"), std::nullopt};
   const Node& node = context_.nodes.Find(*id)->record;
   if (node.state == NodeState::kHold) return {{true, *id, "the node is held already"}, std::nullopt};
-  if (context_.jobs.FindWish(*id) != nullptr)
+  if (context_.jobs.FindHoldNote(*id) != nullptr)
     return {{true, *id, "the node is going to be held already"}, std::nullopt};
   if (!CanBeHeld(node)) return {Ignored("nobody uses the node", *id), std::nullopt};
   std::size_t held =
-      sched::CountHolds(rule->matcher, context_.nodes.HeldByJob(), context_.jobs.WishesByJob());
+      sched::CountHolds(rule->matcher, context_.nodes.HeldByJob(), context_.jobs.HoldNotesByJob());
   if (held >= static_cast<std::size_t>(rule->limit)) {
     return {Ignored(fmt::format("enough nodes are held by rule {}: {}", rule->id, held), *id), std::nullopt};
   }
-  HoldWish wish{event.job, HoldComment(event.job), context_.loop.Now(), {}};
-  return {{true, *id, "the node is held as soon as it is given back"}, std::move(wish)};
+  HoldNote note{event.job, HoldComment(event.job), context_.loop.Now(), {}};
+  return {{true, *id, "the node is held as soon as it is given back"}, std::move(note)};
 }
 
 // The net for removals that a lost session interrupted.
 Task<> JobEvents::Sweep() {
   while (true) {
-    for (const auto& [id, wish] : context_.jobs.wishes()) CheckWish(id);
+    for (const auto& [id, note] : context_.jobs.hold_notes()) CheckHoldNote(id);
     co_await context_.loop.SleepFor(context_.intervals.cleanup);
   }
 }
 
-// A wish ends with its fulfilment or with its node.
-void JobEvents::CheckWish(const NodeId& id) {
-  if (context_.jobs.FindWish(id) == nullptr || !context_.nodes.synced()) return;
+// A hold note ends with its fulfilment or with its node.
+void JobEvents::CheckHoldNote(const NodeId& id) {
+  if (context_.jobs.FindHoldNote(id) == nullptr || !context_.nodes.synced()) return;
   const store::StoredNode* node = context_.nodes.Find(id);
   if (node != nullptr && node->record.state != NodeState::kHold) return;
   if (!removing_.insert(id).second) return;
-  tasks_.Spawn("remove a wish to hold", {"", "", id.value}, RemoveWish(id));
+  tasks_.Spawn("remove a hold note", {"", "", id.value}, RemoveHoldNote(id));
 }
 
 // Looks at the record itself: the cache may be behind, and knows nothing of malformed ones.
-Task<> JobEvents::RemoveWish(NodeId id) {
+Task<> JobEvents::RemoveHoldNote(NodeId id) {
   ScopeExit done([&] { removing_.erase(id); });
   std::optional<store::StoredNode> node = co_await context_.store.nodes.Read(id);
   if (node && node->record.state != NodeState::kHold) co_return;
-  co_await context_.store.jobs.RemoveHoldWish(id);
+  co_await context_.store.jobs.RemoveHoldNote(id);
   if (!node) logger_.About({"", "", id.value}).Info("The node is gone; it cannot be held any more");
 }
 

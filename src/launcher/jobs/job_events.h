@@ -57,7 +57,7 @@ class JobEvents {
   // What is to be done about a failed job, by what the caches show.
   struct Plan {
     JobDecision decision;
-    std::optional<HoldWish> wish;
+    std::optional<HoldNote> note;
   };
 
   TaskGroup::TaskId Listen(const std::string& endpoint);
@@ -65,13 +65,13 @@ class JobEvents {
   Task<> Lead();
   Task<> DecideOrKeep(Heard heard);
   Task<> Sweep();
-  Task<> RemoveWish(NodeId node);
+  Task<> RemoveHoldNote(NodeId node);
   void ForgetOld();
   void Complain(const std::string& fault);
   std::optional<NodeId> NodeOf(const JobEvent& event) const;
   Plan PlanFor(const JobEvent& event) const;
   void SetRule(const JobId& id, const store::StoredJobRule* rule);
-  void CheckWish(const NodeId& node);
+  void CheckHoldNote(const NodeId& node);
 
   Context& context_;
   std::string hostname_;

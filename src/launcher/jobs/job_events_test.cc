@@ -34,7 +34,7 @@ class JobEventsTest : public LauncherTest {
     }
   }
   void Listen() { config_->common.zmq_publishers = {"ipc:///nonexistent/publisher"}; }
-  std::vector<std::string> Wishes() { return Children("/nodepool/jobs/holds"); }
+  std::vector<std::string> HoldNotes() { return Children("/nodepool/jobs/holds"); }
   std::vector<NodeId> Held() { return NodesIn(NodeState::kHold); }
 
   log::Capture log_;
@@ -51,13 +51,13 @@ TEST_F(JobEventsTest, ANodeIsHeldWhenItIsGivenBack) {
   EXPECT_EQ(decision.node, id);
   time_.Advance(minutes(2));
   EXPECT_EQ(Read(id)->state, NodeState::kInUse) << "its client has it";
-  EXPECT_THAT(Wishes(), ::testing::ElementsAre(id.value));
+  EXPECT_THAT(HoldNotes(), ::testing::ElementsAre(id.value));
   Return(nodes);
   ASSERT_TRUE(Await([&] { return Read(id)->state == NodeState::kHold; }));
   EXPECT_EQ(Read(id)->hold_job, "unit");
   EXPECT_EQ(Read(id)->comment, "Automatically held after failing unit");
   EXPECT_EQ(Read(id)->hold_expiration, std::nullopt) << "max-hold-age limits it";
-  EXPECT_TRUE(Await([&] { return Wishes().empty() && !IsLocked(id); }));
+  EXPECT_TRUE(Await([&] { return HoldNotes().empty() && !IsLocked(id); }));
   time_.Advance(minutes(10));
   EXPECT_EQ(Read(id)->state, NodeState::kHold);
   EXPECT_EQ(script().deletions, 0);
@@ -87,7 +87,7 @@ TEST_F(JobEventsTest, HeldNodesAgeOut) {
   Return(nodes);
   ASSERT_TRUE(Await([&] { return Read(id)->state == NodeState::kHold; }));
   EXPECT_TRUE(Await([&] { return !Read(id); }, minutes(32)));
-  EXPECT_THAT(Wishes(), IsEmpty());
+  EXPECT_THAT(HoldNotes(), IsEmpty());
 }
 
 TEST_F(JobEventsTest, WhatHoldsNothing) {
@@ -109,7 +109,7 @@ TEST_F(JobEventsTest, WhatHoldsNothing) {
   time_.Advance(seconds(1));
   EXPECT_EQ(Decide(free).why, "nobody uses the node");
   time_.Run(lock->Unlock());
-  EXPECT_THAT(Wishes(), IsEmpty());
+  EXPECT_THAT(HoldNotes(), IsEmpty());
   Return(nodes);
   EXPECT_TRUE(Await([&] { return Nodes().empty(); }));
 }
@@ -153,7 +153,7 @@ TEST_F(JobEventsTest, TwoAtTheSameMomentDoNotExceedTheLimit) {
   }
   EXPECT_TRUE(Await([&] { return ended == 3; }));
   EXPECT_EQ(kept, 1);
-  EXPECT_EQ(Wishes().size(), 1u);
+  EXPECT_EQ(HoldNotes().size(), 1u);
   time_.Run(tasks.Stop());
 }
 
@@ -168,10 +168,10 @@ TEST_F(JobEventsTest, SeveralLaunchersHoldOnce) {
   Publish(Message(nodes[0].id().value));
   Publish(Message(nodes[1].id().value));
   Publish(Message(nodes[1].id().value, "SUCCESS"));
-  ASSERT_TRUE(Await([&] { return Wishes().size() == 1; }));
+  ASSERT_TRUE(Await([&] { return HoldNotes().size() == 1; }));
   Return(nodes);
   EXPECT_TRUE(Await([&] { return Nodes().size() == 1 && Held().size() == 1; }));
-  EXPECT_TRUE(Await([&] { return Wishes().empty(); }));
+  EXPECT_TRUE(Await([&] { return HoldNotes().empty(); }));
 }
 
 TEST_F(JobEventsTest, TheNextOneElectedKnowsWhatWasToldBefore) {
@@ -184,9 +184,9 @@ TEST_F(JobEventsTest, TheNextOneElectedKnowsWhatWasToldBefore) {
   zk_.Disconnect(*leader.client);
   Publish(Message(nodes[0].id().value));
   time_.Advance(seconds(5));
-  EXPECT_THAT(Wishes(), IsEmpty()) << "the leader is away, nobody else decides";
+  EXPECT_THAT(HoldNotes(), IsEmpty()) << "the leader is away, nobody else decides";
   zk_.ExpireSession(*leader.client);
-  EXPECT_TRUE(Await([&] { return Wishes().size() == 1; }, seconds(50)));
+  EXPECT_TRUE(Await([&] { return HoldNotes().size() == 1; }, seconds(50)));
   zk_.Reconnect(*leader.client);
   time_.Advance(seconds(10));
   Return(nodes);
@@ -206,18 +206,18 @@ TEST_F(JobEventsTest, NobodyIsElectedWithoutPublishers) {
   EXPECT_TRUE(Await([&] { return Children("/nodepool/locks/job-events").empty(); }));
 }
 
-TEST_F(JobEventsTest, WishesOfNodesThatAreGoneGo) {
+TEST_F(JobEventsTest, HoldNotesOfNodesThatAreGoneGo) {
   AddRule("unit", 5);
   Running& running = StartLauncher();
   auto nodes = Use({"small"});
   NodeId id = nodes[0].id();
   Decide(id);
   time_.Run(nodes[0].Remove());
-  EXPECT_TRUE(Await([&] { return Wishes().empty(); }));
+  EXPECT_TRUE(Await([&] { return HoldNotes().empty(); }));
   StopLauncher(running);
-  Put("/nodepool/jobs/holds/0000004711", ToJson(HoldWish{"unit", "x", {}, {}}));
+  Put("/nodepool/jobs/holds/0000004711", ToJson(HoldNote{"unit", "x", {}, {}}));
   StartLauncher("np02");
-  EXPECT_TRUE(Await([&] { return Wishes().empty(); })) << "also those from before the start";
+  EXPECT_TRUE(Await([&] { return HoldNotes().empty(); })) << "also those from before the start";
 }
 
 TEST_F(JobEventsTest, ADeletedNodeGoesThoughItWasToBeHeld) {
@@ -227,7 +227,7 @@ TEST_F(JobEventsTest, ADeletedNodeGoesThoughItWasToBeHeld) {
   Decide(nodes[0].id());
   SetState(nodes[0], NodeState::kDeleting);
   time_.Run(nodes[0].Unlock());
-  EXPECT_TRUE(Await([&] { return Nodes().empty() && Wishes().empty(); }));
+  EXPECT_TRUE(Await([&] { return Nodes().empty() && HoldNotes().empty(); }));
 }
 
 TEST_F(JobEventsTest, BadMessagesAreReportedButNotEach) {

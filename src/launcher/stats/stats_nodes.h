@@ -12,7 +12,7 @@
 namespace nodepool::launcher {
 
 // How many nodes and requests of which kind there are, kept up to date change by
-// change, so that a report walks only providers, labels and the distinct wishes of
+// change, so that a report walks only providers, labels and the distinct labels of
 // requests (launcher.md 27.3).
 class NodeCounts {
  public:

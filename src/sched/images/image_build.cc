@@ -6,16 +6,16 @@
 namespace nodepool::sched {
 namespace {
 
-bool LacksFormat(const BuildView& build, const ImageWish& wish) {
-  return std::ranges::any_of(wish.formats, [&](const std::string& format) {
+bool LacksFormat(const BuildView& build, const ImageSpec& spec) {
+  return std::ranges::any_of(spec.formats, [&](const std::string& format) {
     return std::ranges::find(build.formats, format) == build.formats.end();
   });
 }
 
 // Nobody else has files of a build that was made here.
-bool LostFiles(const BuildView& build, const ImageWish& wish) {
+bool LostFiles(const BuildView& build, const ImageSpec& spec) {
   if (!build.is_own) return false;
-  return std::ranges::any_of(wish.providers, [&](const auto& entry) {
+  return std::ranges::any_of(spec.providers, [&](const auto& entry) {
     const auto& [provider, part] = entry;
     return !part.is_paused && !IsUploaded(build, provider) && !build.local_formats.contains(part.format);
   });
@@ -57,18 +57,18 @@ bool IsUploaded(const BuildView& build, const ProviderName& provider) {
   });
 }
 
-BuildDecision DecideBuild(const ImageView& image, const ImageWish& wish, WallTime now) {
-  if (wish.is_paused || image.is_paused) return {.why_not = NoBuildReason::kPaused};
-  if (wish.formats.empty()) return {.why_not = NoBuildReason::kNoFormat};
+BuildDecision DecideBuild(const ImageView& image, const ImageSpec& spec, WallTime now) {
+  if (spec.is_paused || image.is_paused) return {.why_not = NoBuildReason::kPaused};
+  if (spec.formats.empty()) return {.why_not = NoBuildReason::kNoFormat};
   if (image.is_build_locked) return {.why_not = NoBuildReason::kBusy};
   const BuildView* current = CurrentBuild(image);
   if (image.is_requested) return {.reason = BuildReason::kRequested};
   if (current == nullptr) return {.reason = BuildReason::kMissing};
-  if (LacksFormat(*current, wish)) return {.reason = BuildReason::kFormat};
-  if (LostFiles(*current, wish)) return {.reason = BuildReason::kFilesLost};
-  if (WholeSeconds(now) - current->state_time >= wish.rebuild_age) return {.reason = BuildReason::kAged};
+  if (LacksFormat(*current, spec)) return {.reason = BuildReason::kFormat};
+  if (LostFiles(*current, spec)) return {.reason = BuildReason::kFilesLost};
+  if (WholeSeconds(now) - current->state_time >= spec.rebuild_age) return {.reason = BuildReason::kAged};
   // At the second in which the rounded age reaches the limit.
-  WallTime due = current->state_time + wish.rebuild_age;
+  WallTime due = current->state_time + spec.rebuild_age;
   WallTime second = WholeSeconds(due);
   return {.due_at = second < due ? second + std::chrono::seconds(1) : second};
 }

@@ -30,6 +30,6 @@ struct BuildDecision {
   std::optional<WallTime> due_at;  // kFresh: when it comes of age
 };
 
-BuildDecision DecideBuild(const ImageView& image, const ImageWish& wish, WallTime now);
+BuildDecision DecideBuild(const ImageView& image, const ImageSpec& spec, WallTime now);
 
 }  // namespace nodepool::sched

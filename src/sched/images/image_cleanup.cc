@@ -35,16 +35,16 @@ RemovalReason ReasonOf(const UploadView& upload, RemovalReason otherwise) {
 
 class Planner {
  public:
-  Planner(const ImageView& image, const ImageWish* wish, const std::set<ProviderName>& providers)
+  Planner(const ImageView& image, const ImageSpec* spec, const std::set<ProviderName>& providers)
       : image_(image),
-        wish_(wish),
+        spec_(spec),
         providers_(providers),
         recent_(RecentUploads(image)),
-        kept_(KeptBuilds(image, wish != nullptr)) {}
+        kept_(KeptBuilds(image, spec != nullptr)) {}
 
   CleanupPlan Plan() {
     for (const BuildView& build : image_.builds) Consider(build);
-    plan_.is_image_unused = wish_ == nullptr && image_.builds.empty();
+    plan_.is_image_unused = spec_ == nullptr && image_.builds.empty();
     return std::move(plan_);
   }
 
@@ -68,9 +68,9 @@ class Planner {
     auto remove = [&](RemovalReason reason) {
       plan_.uploads.push_back({build.id, upload.provider, upload.id, ReasonOf(upload, reason)});
     };
-    bool is_listed = wish_ != nullptr && wish_->providers.contains(upload.provider);
+    bool is_listed = spec_ != nullptr && spec_->providers.contains(upload.provider);
     if (!is_listed) {
-      remove(wish_ == nullptr ? RemovalReason::kNotWanted : RemovalReason::kNotListed);
+      remove(spec_ == nullptr ? RemovalReason::kNotWanted : RemovalReason::kNotListed);
     } else if (goes ? !recent_.contains(&upload) : is_kept && upload.state != ImageState::kReady) {
       remove(RemovalReason::kSuperseded);
     }
@@ -83,14 +83,14 @@ class Planner {
   RemovalReason ReasonOf(const BuildView& build) const {
     if (build.state == ImageState::kFailed) return RemovalReason::kFailed;
     if (build.state == ImageState::kBuilding) return RemovalReason::kAbandoned;
-    return wish_ == nullptr ? RemovalReason::kNotWanted : RemovalReason::kSuperseded;
+    return spec_ == nullptr ? RemovalReason::kNotWanted : RemovalReason::kSuperseded;
   }
   RemovalReason ReasonOf(const UploadView& upload, RemovalReason otherwise) const {
     return sched::ReasonOf(upload, otherwise);
   }
 
   const ImageView& image_;
-  const ImageWish* wish_;
+  const ImageSpec* spec_;
   const std::set<ProviderName>& providers_;
   std::set<const UploadView*> recent_;
   std::set<BuildId> kept_;
@@ -129,9 +129,9 @@ std::set<BuildId> KeptBuilds(const ImageView& image, bool is_wanted) {
   return kept;
 }
 
-CleanupPlan PlanCleanup(const ImageView& image, const ImageWish* wish,
+CleanupPlan PlanCleanup(const ImageView& image, const ImageSpec* spec,
                         const std::set<ProviderName>& providers) {
-  return Planner(image, wish, providers).Plan();
+  return Planner(image, spec, providers).Plan();
 }
 
 }  // namespace nodepool::sched

@@ -46,9 +46,9 @@ struct CleanupPlan {
   bool is_image_unused = false;
 };
 
-// `wish` is null when the image is not configured. `providers` are those that this
+// `spec` is null when the image is not configured. `providers` are those that this
 // builder knows and that manage images; uploads of others are left alone (builder.md 12).
-CleanupPlan PlanCleanup(const ImageView& image, const ImageWish* wish,
+CleanupPlan PlanCleanup(const ImageView& image, const ImageSpec* spec,
                         const std::set<ProviderName>& providers);
 
 // The builds that stay whatever their uploads: the two ready ones that ended last, if

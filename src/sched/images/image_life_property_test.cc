@@ -21,7 +21,7 @@ bool Toss(int one_in) { return *rc::gen::inRange(0, one_in) == 0; }
 // An image in whatever state, and a configuration.
 struct Case {
   ImageView image;
-  ImageWish wish;
+  ImageSpec spec;
   std::set<ProviderName> known;
   WallTime now = FromSeconds(1'700'000'000);
 
@@ -29,12 +29,12 @@ struct Case {
     image.is_build_locked = Toss(3);
     image.is_requested = Toss(3);
     image.is_paused = Toss(4);
-    wish.formats = {"qcow2"};
-    wish.delete_after_upload = Toss(2);
+    spec.formats = {"qcow2"};
+    spec.delete_after_upload = Toss(2);
     for (const ProviderName& provider : Providers()) {
       if (!Toss(4)) known.insert(provider);
       if (known.contains(provider) && !Toss(4)) {
-        wish.providers[provider] = {*rc::gen::element<std::string>("qcow2", "raw"), Toss(4)};
+        spec.providers[provider] = {*rc::gen::element<std::string>("qcow2", "raw"), Toss(4)};
       }
     }
     for (int i = *rc::gen::inRange(0, 7); i > 0; --i) AddBuild(i);
@@ -62,7 +62,7 @@ struct Case {
       build.uploads.push_back(upload);
     }
   }
-  CleanupPlan Plan() const { return PlanCleanup(image, &wish, known); }
+  CleanupPlan Plan() const { return PlanCleanup(image, &spec, known); }
 };
 
 const UploadView& Find(const ImageView& image, const UploadRemoval& removal) {
@@ -105,7 +105,7 @@ TEST(ImageLifePropertyTest, AProviderThatListsTheImageKeepsTwoUsableUploads) {
     Case c;
     ImageView before = c.image;
     for (int i = 0; i < 5; ++i) Apply(c.Plan(), c.image);
-    for (const auto& [provider, part] : c.wish.providers) {
+    for (const auto& [provider, part] : c.spec.providers) {
       RC_ASSERT(Usable(c.image, provider) >= std::min(2, Usable(before, provider)));
     }
   }));
@@ -140,7 +140,7 @@ TEST(ImageLifePropertyTest, CleaningComesToRest) {
     for (int i = 0; i < 5; ++i) Apply(c.Plan(), c.image);
     CleanupPlan rest = c.Plan();
     RC_ASSERT(rest.uploads.empty() && rest.mark.empty() && rest.remove.empty());
-    for (const auto& [provider, part] : c.wish.providers) {
+    for (const auto& [provider, part] : c.spec.providers) {
       int outside = 0;  // of the two kept builds
       std::set<BuildId> kept = KeptBuilds(c.image, true);
       for (const BuildView& build : c.image.builds) {
@@ -158,16 +158,16 @@ TEST(ImageLifePropertyTest, CleaningComesToRest) {
 TEST(ImageLifePropertyTest, WhatIsUploadedIsHereAndLacking) {
   EXPECT_TRUE(rc::check([] {
     Case c;
-    for (const UploadDecision& decision : DecideUploads(c.image, c.wish)) {
+    for (const UploadDecision& decision : DecideUploads(c.image, c.spec)) {
       if (!decision.build) continue;
       auto build = std::ranges::find(c.image.builds, *decision.build, &BuildView::id);
       RC_ASSERT(&*build == CurrentBuild(c.image));
-      RC_ASSERT(build->local_formats.contains(c.wish.providers.at(decision.provider).format));
+      RC_ASSERT(build->local_formats.contains(c.spec.providers.at(decision.provider).format));
       RC_ASSERT(!IsUploaded(*build, decision.provider));
-      RC_ASSERT(!c.wish.providers.at(decision.provider).is_paused);
+      RC_ASSERT(!c.spec.providers.at(decision.provider).is_paused);
       // A file that is to be uploaded is not one to be removed.
-      for (const std::string& format : UnneededFormats(*build, c.wish)) {
-        RC_ASSERT(format != c.wish.providers.at(decision.provider).format);
+      for (const std::string& format : UnneededFormats(*build, c.spec)) {
+        RC_ASSERT(format != c.spec.providers.at(decision.provider).format);
       }
     }
   }));
@@ -177,7 +177,7 @@ TEST(ImageLifePropertyTest, WhatIsUploadedIsHereAndLacking) {
 TEST(ImageLifePropertyTest, ABuildAnswersItsReason) {
   EXPECT_TRUE(rc::check([] {
     Case c;
-    BuildDecision decision = DecideBuild(c.image, c.wish, c.now);
+    BuildDecision decision = DecideBuild(c.image, c.spec, c.now);
     if (!decision.reason) {
       RC_ASSERT(decision.why_not != NoBuildReason::kFresh || decision.due_at);
       return;
@@ -186,12 +186,12 @@ TEST(ImageLifePropertyTest, ABuildAnswersItsReason) {
     fresh.id = BuildId("fresh");
     fresh.state = ImageState::kReady;
     fresh.state_time = c.now + std::chrono::seconds(1);
-    fresh.formats = c.wish.formats;
+    fresh.formats = c.spec.formats;
     fresh.is_own = true;
-    fresh.local_formats = {c.wish.formats.begin(), c.wish.formats.end()};
-    for (auto& [provider, part] : c.wish.providers) part.format = "qcow2";
+    fresh.local_formats = {c.spec.formats.begin(), c.spec.formats.end()};
+    for (auto& [provider, part] : c.spec.providers) part.format = "qcow2";
     c.image.is_requested = false;
-    RC_ASSERT(!DecideBuild(c.image, c.wish, c.now + std::chrono::seconds(2)).reason);
+    RC_ASSERT(!DecideBuild(c.image, c.spec, c.now + std::chrono::seconds(2)).reason);
   }));
 }
 

@@ -21,8 +21,8 @@ class ImageLifeTest : public ::testing::Test {
  protected:
   ImageLifeTest() {
     image.name = ImageName("debian");
-    wish.formats = {"qcow2"};
-    wish.providers[kCloud] = {.format = "qcow2"};
+    spec.formats = {"qcow2"};
+    spec.providers[kCloud] = {.format = "qcow2"};
   }
   BuildView& AddBuild(std::string id, ImageState state = ImageState::kReady, Duration age = 1h) {
     BuildView& build = image.builds.emplace_back();
@@ -39,8 +39,8 @@ class ImageLifeTest : public ::testing::Test {
     return build.uploads.emplace_back(
         UploadView{std::move(provider), UploadId(std::move(id)), state, build.state_time});
   }
-  BuildDecision Decide() { return DecideBuild(image, wish, kNow); }
-  CleanupPlan Plan() { return PlanCleanup(image, &wish, {kCloud, kOther}); }
+  BuildDecision Decide() { return DecideBuild(image, spec, kNow); }
+  CleanupPlan Plan() { return PlanCleanup(image, &spec, {kCloud, kOther}); }
   std::vector<std::string> PlannedUploads() {
     std::vector<std::string> names;
     for (const UploadRemoval& removal : Plan().uploads) {
@@ -50,7 +50,7 @@ class ImageLifeTest : public ::testing::Test {
   }
 
   ImageView image;
-  ImageWish wish;
+  ImageSpec spec;
 };
 
 TEST_F(ImageLifeTest, WhyAnImageIsBuilt) {
@@ -63,21 +63,21 @@ TEST_F(ImageLifeTest, WhyAnImageIsBuilt) {
   image.is_requested = true;
   EXPECT_EQ(Decide().reason, BuildReason::kRequested);
   image.is_requested = false;
-  wish.formats = {"qcow2", "raw"};
+  spec.formats = {"qcow2", "raw"};
   EXPECT_EQ(Decide().reason, BuildReason::kFormat);
 }
 
 TEST_F(ImageLifeTest, WhyNot) {
-  wish.is_paused = true;
+  spec.is_paused = true;
   image.is_requested = true;
   EXPECT_EQ(Decide().why_not, NoBuildReason::kPaused);
-  wish.is_paused = false;
+  spec.is_paused = false;
   image.is_paused = true;
   EXPECT_EQ(Decide().why_not, NoBuildReason::kPaused);
   image.is_paused = false;
-  wish.formats.clear();
+  spec.formats.clear();
   EXPECT_EQ(Decide().why_not, NoBuildReason::kNoFormat);
-  wish.formats = {"raw"};
+  spec.formats = {"raw"};
   image.is_build_locked = true;
   EXPECT_EQ(Decide().why_not, NoBuildReason::kBusy);
   EXPECT_EQ(Decide().reason, std::nullopt);
@@ -90,8 +90,8 @@ TEST_F(ImageLifeTest, AgeIsReachedWhenItWasForetold) {
     build.state_time = kNow - 1h - fraction;
     std::optional<WallTime> due = Decide().due_at;
     ASSERT_TRUE(due);
-    EXPECT_EQ(DecideBuild(image, wish, *due).reason, BuildReason::kAged);
-    EXPECT_EQ(DecideBuild(image, wish, *due - 1ms).reason, std::nullopt);
+    EXPECT_EQ(DecideBuild(image, spec, *due).reason, BuildReason::kAged);
+    EXPECT_EQ(DecideBuild(image, spec, *due - 1ms).reason, std::nullopt);
   }
 }
 
@@ -103,9 +103,9 @@ TEST_F(ImageLifeTest, LostFilesMatterToThoseWhoLackTheImage) {
   build.is_own = false;
   EXPECT_EQ(Decide().reason, std::nullopt) << "another builder may have them";
   build.is_own = true;
-  wish.providers[kCloud].is_paused = true;
+  spec.providers[kCloud].is_paused = true;
   EXPECT_EQ(Decide().reason, std::nullopt);
-  wish.providers[kCloud].is_paused = false;
+  spec.providers[kCloud].is_paused = false;
   AddUpload(build, "1");
   EXPECT_EQ(Decide().reason, std::nullopt);
 }
@@ -114,12 +114,12 @@ TEST_F(ImageLifeTest, OnlyTheCurrentBuildIsUploaded) {
   AddBuild("old", ImageState::kReady, 2h);
   AddBuild("new", ImageState::kReady, 1h);
   AddBuild("failed", ImageState::kFailed, 1min);
-  EXPECT_EQ(DecideUploads(image, wish).at(0).build, BuildId("new"));
+  EXPECT_EQ(DecideUploads(image, spec).at(0).build, BuildId("new"));
 }
 
 TEST_F(ImageLifeTest, WhyNothingIsUploaded) {
   auto why = [&] {
-    UploadDecision decision = DecideUploads(image, wish).at(0);
+    UploadDecision decision = DecideUploads(image, spec).at(0);
     EXPECT_EQ(decision.build, std::nullopt);
     return decision.why_not;
   };
@@ -135,7 +135,7 @@ TEST_F(ImageLifeTest, WhyNothingIsUploaded) {
   EXPECT_EQ(why(), NoUploadReason::kBusy);
   AddUpload(image.builds[0], "1");
   EXPECT_EQ(why(), NoUploadReason::kUploaded);
-  wish.providers[kCloud].is_paused = true;
+  spec.providers[kCloud].is_paused = true;
   EXPECT_EQ(why(), NoUploadReason::kPaused);
 }
 
@@ -143,14 +143,14 @@ TEST_F(ImageLifeTest, FormatsThatNobodyNeeds) {
   BuildView& build = AddBuild("a");
   build.local_formats = {"qcow2", "raw", "vhd"};
   AddUpload(build, "1");
-  wish.providers[kOther] = {.format = "vhd"};
-  EXPECT_THAT(UnneededFormats(build, wish), IsEmpty());
-  wish.delete_after_upload = true;
-  EXPECT_THAT(UnneededFormats(build, wish), ElementsAre("qcow2", "raw"));
-  wish.keep_formats = {"raw"};
-  EXPECT_THAT(UnneededFormats(build, wish), ElementsAre("qcow2"));
+  spec.providers[kOther] = {.format = "vhd"};
+  EXPECT_THAT(UnneededFormats(build, spec), IsEmpty());
+  spec.delete_after_upload = true;
+  EXPECT_THAT(UnneededFormats(build, spec), ElementsAre("qcow2", "raw"));
+  spec.keep_formats = {"raw"};
+  EXPECT_THAT(UnneededFormats(build, spec), ElementsAre("qcow2"));
   build.state = ImageState::kBuilding;
-  EXPECT_THAT(UnneededFormats(build, wish), IsEmpty());
+  EXPECT_THAT(UnneededFormats(build, spec), IsEmpty());
 }
 
 TEST_F(ImageLifeTest, TwoBuildsStayAndWhatIsStillInUse) {
@@ -185,7 +185,7 @@ TEST_F(ImageLifeTest, CruftOfKeptBuildsGoes) {
   build.uploading_to = {kOther};
   AddUpload(build, "5", ImageState::kReady);
   AddUpload(build, "6", ImageState::kFailed, ProviderName("unknown"));
-  wish.providers[kOther] = {.format = "qcow2"};
+  spec.providers[kOther] = {.format = "qcow2"};
   EXPECT_THAT(PlannedUploads(), UnorderedElementsAre("a/cloud/1", "a/cloud/2", "a/cloud/3"));
 }
 
@@ -205,7 +205,7 @@ TEST_F(ImageLifeTest, AnImageThatIsNotConfiguredGoesWithEverything) {
   EXPECT_FALSE(plan.is_image_unused);
   image.builds.clear();
   EXPECT_TRUE(PlanCleanup(image, nullptr, {kCloud}).is_image_unused);  // D-44
-  EXPECT_FALSE(PlanCleanup(image, &wish, {kCloud}).is_image_unused);
+  EXPECT_FALSE(PlanCleanup(image, &spec, {kCloud}).is_image_unused);
 }
 
 TEST_F(ImageLifeTest, WhatIsMarkedGoes) {

@@ -6,23 +6,23 @@ namespace nodepool::sched {
 namespace {
 
 std::optional<NoUploadReason> WhyNot(const BuildView* current, const ProviderName& provider,
-                                     const ProviderWish& wish) {
-  if (wish.is_paused) return NoUploadReason::kPaused;
+                                     const UploadSpec& spec) {
+  if (spec.is_paused) return NoUploadReason::kPaused;
   if (current == nullptr) return NoUploadReason::kNoBuild;
   if (IsUploaded(*current, provider)) return NoUploadReason::kUploaded;
-  bool is_built = std::ranges::find(current->formats, wish.format) != current->formats.end();
+  bool is_built = std::ranges::find(current->formats, spec.format) != current->formats.end();
   if (!is_built) return NoUploadReason::kNotBuilt;
-  if (!current->local_formats.contains(wish.format)) return NoUploadReason::kElsewhere;
+  if (!current->local_formats.contains(spec.format)) return NoUploadReason::kElsewhere;
   if (current->IsUploading(provider)) return NoUploadReason::kBusy;
   return std::nullopt;
 }
 
 }  // namespace
 
-std::vector<UploadDecision> DecideUploads(const ImageView& image, const ImageWish& wish) {
+std::vector<UploadDecision> DecideUploads(const ImageView& image, const ImageSpec& spec) {
   std::vector<UploadDecision> decisions;
   const BuildView* current = CurrentBuild(image);
-  for (const auto& [provider, part] : wish.providers) {
+  for (const auto& [provider, part] : spec.providers) {
     UploadDecision& decision = decisions.emplace_back();
     decision.provider = provider;
     std::optional<NoUploadReason> why_not = WhyNot(current, provider, part);
@@ -35,10 +35,10 @@ std::vector<UploadDecision> DecideUploads(const ImageView& image, const ImageWis
   return decisions;
 }
 
-std::vector<std::string> UnneededFormats(const BuildView& build, const ImageWish& wish) {
-  if (!wish.delete_after_upload || build.state != ImageState::kReady) return {};
-  std::set<std::string> needed(wish.keep_formats.begin(), wish.keep_formats.end());
-  for (const auto& [provider, part] : wish.providers) {
+std::vector<std::string> UnneededFormats(const BuildView& build, const ImageSpec& spec) {
+  if (!spec.delete_after_upload || build.state != ImageState::kReady) return {};
+  std::set<std::string> needed(spec.keep_formats.begin(), spec.keep_formats.end());
+  for (const auto& [provider, part] : spec.providers) {
     if (!IsUploaded(build, provider)) needed.insert(part.format);
   }
   std::vector<std::string> unneeded;

@@ -25,10 +25,10 @@ struct UploadDecision {
 };
 
 // One for each provider that lists the image.
-std::vector<UploadDecision> DecideUploads(const ImageView& image, const ImageWish& wish);
+std::vector<UploadDecision> DecideUploads(const ImageView& image, const ImageSpec& spec);
 
 // Formats of the ready build that are not needed on this host any more: everything is
 // uploaded, and nobody wants to keep them (delete-after-upload, builder.md 12.8).
-std::vector<std::string> UnneededFormats(const BuildView& build, const ImageWish& wish);
+std::vector<std::string> UnneededFormats(const BuildView& build, const ImageSpec& spec);
 
 }  // namespace nodepool::sched

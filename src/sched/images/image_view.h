@@ -44,19 +44,19 @@ struct ImageView {
 };
 
 // One provider's part in an image.
-struct ProviderWish {
+struct UploadSpec {
   std::string format;
   bool is_paused = false;  // nothing is uploaded there
 };
 
 // What the configuration says about an image.
-struct ImageWish {
+struct ImageSpec {
   bool is_paused = false;
   std::vector<std::string> formats;  // to build, the providers' included
   Duration rebuild_age = std::chrono::hours(24);
   bool delete_after_upload = false;
   std::vector<std::string> keep_formats;
-  std::map<ProviderName, ProviderWish> providers;  // those that list the image
+  std::map<ProviderName, UploadSpec> providers;  // those that list the image
 };
 
 // The ready build that ended last, or null: the only one that is uploaded.

@@ -96,9 +96,9 @@ const JobRules::Entry* JobRules::Find(const std::string& job) const {
   return found;
 }
 
-std::size_t CountHolds(const JobMatcher& rule, const NodesByJob& held, const NodesByJob& wished) {
+std::size_t CountHolds(const JobMatcher& rule, const NodesByJob& held, const NodesByJob& noted) {
   std::set<NodeId> nodes;
-  for (const NodesByJob* by_job : {&held, &wished}) {
+  for (const NodesByJob* by_job : {&held, &noted}) {
     if (!rule.is_pattern()) {
       auto of_job = by_job->find(rule.name());
       if (of_job != by_job->end()) nodes.insert(of_job->second.begin(), of_job->second.end());

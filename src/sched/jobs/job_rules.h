@@ -59,8 +59,8 @@ class JobRules {
 
 using NodesByJob = std::map<std::string, std::set<NodeId>>;
 
-// How many nodes are held, or are wished to be held, for jobs that the rule means.
-std::size_t CountHolds(const JobMatcher& rule, const NodesByJob& held, const NodesByJob& wished);
+// How many nodes are held, or have a hold note, for jobs that the rule means.
+std::size_t CountHolds(const JobMatcher& rule, const NodesByJob& held, const NodesByJob& noted);
 
 // What is asked of the nodes there are.
 struct KnownNodes {

@@ -65,10 +65,10 @@ TEST(JobRulesTest, MatchingTakesLinearTime) {
 
 TEST(JobRulesTest, HoldsAreCountedByNodeForWhatTheRuleMeans) {
   NodesByJob held{{"foo", {NodeId("1"), NodeId("2")}}, {"foo-bar", {NodeId("3")}}};
-  NodesByJob wished{{"foo", {NodeId("2"), NodeId("4")}}, {"bar", {NodeId("5")}}};
-  EXPECT_EQ(CountHolds(*JobMatcher::Make("foo"), held, wished), 3u) << "foo-bar is another job";
-  EXPECT_EQ(CountHolds(*JobMatcher::Make("^foo"), held, wished), 4u);
-  EXPECT_EQ(CountHolds(*JobMatcher::Make("none"), held, wished), 0u);
+  NodesByJob noted{{"foo", {NodeId("2"), NodeId("4")}}, {"bar", {NodeId("5")}}};
+  EXPECT_EQ(CountHolds(*JobMatcher::Make("foo"), held, noted), 3u) << "foo-bar is another job";
+  EXPECT_EQ(CountHolds(*JobMatcher::Make("^foo"), held, noted), 4u);
+  EXPECT_EQ(CountHolds(*JobMatcher::Make("none"), held, noted), 0u);
 }
 
 class NodeMeantTest : public ::testing::Test {

@@ -44,14 +44,15 @@ Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const Nod
   if (request.state != RequestState::kRequested) return Defer(Reason::kNotRequested);
   if (request.WasDeclinedBy(pool.launcher)) return Defer(Reason::kDeclinedBefore);
   std::vector<const RegisteredPool*> candidates = registry.Candidates(request);
-  bool is_wish_open = !request.provider.empty() &&
-                      std::any_of(candidates.begin(), candidates.end(),
-                                  [&](const auto* other) { return other->provider == request.provider; });
-  if (is_wish_open && request.provider != pool.key.provider)
+  bool is_provider_binding =
+      !request.provider.empty() && std::any_of(candidates.begin(), candidates.end(), [&](const auto* other) {
+        return other->provider == request.provider;
+      });
+  if (is_provider_binding && request.provider != pool.key.provider)
     return Defer(Reason::kOtherProviderWanted, request.provider.value);
   for (const RegisteredPool* other : candidates) {
     // Those that leave it to the wanted provider are not waited for.
-    if (is_wish_open && other->provider != request.provider) continue;
+    if (is_provider_binding && other->provider != request.provider) continue;
     if (other->priority < pool.priority && !other->is_paused)
       return Defer(Reason::kPreferredPool, other->id.value);
   }

@@ -182,7 +182,7 @@ TEST(AssignPropertyTest, APoolTakesOnlyWhatItCanServe) {
       RC_ASSERT(!MustDecline(pool, request));
       RC_ASSERT(!request.WasDeclinedBy(pool.launcher));
       std::vector<const RegisteredPool*> candidates = world.registry.Candidates(request);
-      // A wish for a provider counts as long as somebody there can serve it.
+      // A requested provider binds while one of its pools can serve the request.
       if (std::ranges::find(candidates, request.provider, &RegisteredPool::provider) != candidates.end()) {
         RC_ASSERT(request.provider == pool.key.provider);
         std::erase_if(candidates, [&](const auto* other) { return other->provider != request.provider; });

@@ -100,7 +100,7 @@ TEST_F(ConsiderTest, NobodyElseBeginsToWaitWhereSomebodyWaits) {
   EXPECT_EQ(Decide(Request({"small"})).kind, Decision::Kind::kAccept);
 }
 
-TEST_F(ConsiderTest, ProviderWishBindsWhileItCanBeServed) {  // coordination.17.13, LA-31..33
+TEST_F(ConsiderTest, ARequestedProviderBindsWhileItCanServe) {  // coordination.17.13, LA-31..33
   NodeRequest request = Request({"small"});
   request.provider = ProviderName("elsewhere");
   EXPECT_EQ(Decide(request).kind, Decision::Kind::kAccept) << "nobody of that provider is there";

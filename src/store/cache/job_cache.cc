@@ -26,33 +26,34 @@ JobCache::JobCache(Loop& loop, zk::Client& client)
 
 JobCache::~JobCache() = default;
 
-const StoredHoldWish* JobCache::FindWish(const NodeId& node) const {
-  auto it = wishes_.find(node);
-  return it == wishes_.end() ? nullptr : &it->second;
+const StoredHoldNote* JobCache::FindHoldNote(const NodeId& node) const {
+  auto it = hold_notes_.find(node);
+  return it == hold_notes_.end() ? nullptr : &it->second;
 }
 
 bool JobCache::WantsData(std::string_view path) const {
   paths::BelowJobs place = paths::ParseBelowJobs(path);
-  return place.rule || place.wish || path == paths::kHoldWishes;
+  return place.rule || place.hold_note || path == paths::kHoldNotes;
 }
 
 void JobCache::OnNode(const std::string& path, const zk::NodeData& node) {
   paths::BelowJobs place = paths::ParseBelowJobs(path);
-  if (path == paths::kHoldWishes) {
-    wishes_version_ = node.stat.version;
+  if (path == paths::kHoldNotes) {
+    hold_notes_version_ = node.stat.version;
   } else if (place.rule) {
     ReplaceRule(*place.rule, DecodeOrReport<StoredJobRule>(*place.rule, path, node, malformed_));
-  } else if (place.wish) {
-    ReplaceWish(*place.wish, DecodeOrReport<StoredHoldWish>(*place.wish, path, node, malformed_));
+  } else if (place.hold_note) {
+    ReplaceHoldNote(*place.hold_note,
+                    DecodeOrReport<StoredHoldNote>(*place.hold_note, path, node, malformed_));
   }
 }
 
 void JobCache::OnGone(const std::string& path) {
   paths::BelowJobs place = paths::ParseBelowJobs(path);
   malformed_.Forget(path);
-  if (path == paths::kHoldWishes) wishes_version_ = -1;
+  if (path == paths::kHoldNotes) hold_notes_version_ = -1;
   if (place.rule) ReplaceRule(*place.rule, std::nullopt);
-  if (place.wish) ReplaceWish(*place.wish, std::nullopt);
+  if (place.hold_note) ReplaceHoldNote(*place.hold_note, std::nullopt);
 }
 
 void JobCache::ReplaceRule(const JobId& id, std::optional<StoredJobRule> after) {
@@ -62,19 +63,19 @@ void JobCache::ReplaceRule(const JobId& id, std::optional<StoredJobRule> after) 
   rule_listeners_.Tell(id, now);
 }
 
-void JobCache::ReplaceWish(const NodeId& id, std::optional<StoredHoldWish> after) {
-  if (const StoredHoldWish* before = FindWish(id)) {
-    auto of_job = wishes_by_job_.find(before->record.hold_job);
+void JobCache::ReplaceHoldNote(const NodeId& id, std::optional<StoredHoldNote> after) {
+  if (const StoredHoldNote* before = FindHoldNote(id)) {
+    auto of_job = hold_notes_by_job_.find(before->record.hold_job);
     of_job->second.erase(id);
-    if (of_job->second.empty()) wishes_by_job_.erase(of_job);
-    wishes_.erase(id);
+    if (of_job->second.empty()) hold_notes_by_job_.erase(of_job);
+    hold_notes_.erase(id);
   }
-  const StoredHoldWish* now = nullptr;
+  const StoredHoldNote* now = nullptr;
   if (after) {
-    now = &wishes_.emplace(id, std::move(*after)).first->second;
-    wishes_by_job_[now->record.hold_job].insert(id);
+    now = &hold_notes_.emplace(id, std::move(*after)).first->second;
+    hold_notes_by_job_[now->record.hold_job].insert(id);
   }
-  wish_listeners_.Tell(id, now);
+  hold_note_listeners_.Tell(id, now);
 }
 
 }  // namespace nodepool::store

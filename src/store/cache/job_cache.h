@@ -20,7 +20,7 @@ class JobCache : private zk::TreeCache::Listener {
  public:
   // `after` is null for one that vanished or cannot be read; valid during the call.
   using RuleListener = std::function<void(const JobId&, const StoredJobRule* after)>;
-  using WishListener = std::function<void(const NodeId&, const StoredHoldWish* after)>;
+  using HoldNoteListener = std::function<void(const NodeId&, const StoredHoldNote* after)>;
 
   JobCache(Loop& loop, zk::Client& client);
   ~JobCache() override;
@@ -33,14 +33,14 @@ class JobCache : private zk::TreeCache::Listener {
   Task<> CatchUp() { return tree_.CatchUp(); }
 
   Subscription OnRule(RuleListener listener) { return rule_listeners_.Add(std::move(listener)); }
-  Subscription OnWish(WishListener listener) { return wish_listeners_.Add(std::move(listener)); }
+  Subscription OnHoldNote(HoldNoteListener listener) { return hold_note_listeners_.Add(std::move(listener)); }
 
   const std::map<JobId, StoredJobRule>& rules() const { return rules_; }
-  const std::map<NodeId, StoredHoldWish>& wishes() const { return wishes_; }
-  const StoredHoldWish* FindWish(const NodeId& node) const;
-  const std::map<std::string, std::set<NodeId>>& WishesByJob() const { return wishes_by_job_; }
-  // Grows with each wish; -1 before the first one of all.
-  std::int32_t wishes_version() const { return wishes_version_; }
+  const std::map<NodeId, StoredHoldNote>& hold_notes() const { return hold_notes_; }
+  const StoredHoldNote* FindHoldNote(const NodeId& node) const;
+  const std::map<std::string, std::set<NodeId>>& HoldNotesByJob() const { return hold_notes_by_job_; }
+  // Grows with each hold note; -1 before the first one of all.
+  std::int32_t hold_notes_version() const { return hold_notes_version_; }
 
   std::uint64_t malformed_count() const { return malformed_.count(); }
 
@@ -51,15 +51,15 @@ class JobCache : private zk::TreeCache::Listener {
   void OnSynced() override {}
 
   void ReplaceRule(const JobId& id, std::optional<StoredJobRule> after);
-  void ReplaceWish(const NodeId& id, std::optional<StoredHoldWish> after);
+  void ReplaceHoldNote(const NodeId& id, std::optional<StoredHoldNote> after);
 
   std::map<JobId, StoredJobRule> rules_;
-  std::map<NodeId, StoredHoldWish> wishes_;
-  std::map<std::string, std::set<NodeId>> wishes_by_job_;
-  std::int32_t wishes_version_ = -1;
+  std::map<NodeId, StoredHoldNote> hold_notes_;
+  std::map<std::string, std::set<NodeId>> hold_notes_by_job_;
+  std::int32_t hold_notes_version_ = -1;
   MalformedRecords malformed_;
   Listeners<const JobId&, const StoredJobRule*> rule_listeners_;
-  Listeners<const NodeId&, const StoredHoldWish*> wish_listeners_;
+  Listeners<const NodeId&, const StoredHoldNote*> hold_note_listeners_;
   zk::TreeCache tree_;
 };
 
