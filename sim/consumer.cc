@@ -50,7 +50,7 @@ Task<> Consumer::Serve(RequestPlan plan) {
   RequestId id = co_await store_.requests.Create(plan.precedence, std::move(request), true);
   ++tally_.submitted;
   if (plan.reprioritise_after) tasks_.Spawn("reprioritise", Reprioritise(id, *plan.reprioritise_after));
-  if (plan.patience) tasks_.Spawn("lose patience", WithdrawLater(id, *plan.patience));
+  if (plan.withdraw_after) tasks_.Spawn("withdraw the request", WithdrawLater(id, *plan.withdraw_after));
   co_await AwaitDecision(id);
   auto decided = inspector_.requests().find(id);
   if (decided == inspector_.requests().end()) co_return;

@@ -19,7 +19,7 @@ class Consumer {
     int submitted = 0;
     int fulfilled = 0;
     int failed = 0;
-    int withdrawn = 0;  // by impatience
+    int withdrawn = 0;  // by the client
   };
 
   // All outlive this.

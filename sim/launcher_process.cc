@@ -18,26 +18,26 @@ driver::Registry DriversOf(Clouds& clouds, ApiUser& user) {
 
 }  // namespace
 
-LauncherProcess::LauncherProcess(Surroundings surroundings, std::uint64_t seed, std::string name,
+LauncherProcess::LauncherProcess(Environment environment, std::uint64_t seed, std::string name,
                                  std::shared_ptr<const driver::LoadedConfig> config)
-    : surroundings_(surroundings),
+    : environment_(environment),
       participant_(std::make_shared<Participant>()),
       random_(seed),
-      zk_(surroundings.loop, surroundings.zk, surroundings.faults),
-      drivers_(DriversOf(surroundings.clouds, participant_->api)),
-      tasks_(surroundings.loop, log::Logger("sim.launcher")) {
+      zk_(environment.loop, environment.zk, environment.faults),
+      drivers_(DriversOf(environment.clouds, participant_->api)),
+      tasks_(environment.loop, log::Logger("sim.launcher")) {
   participant_->name = name;
   participant_->is_launcher = true;
   participant_->client = &zk_;
-  surroundings_.inspector.Add(participant_);
+  environment_.inspector.Add(participant_);
   launcher::Launcher::Options options{name, name + ".example.org", {}};
   launcher_ =
-      std::make_unique<launcher::Launcher>(surroundings_.loop, random_, surroundings_.blocking_pool, metrics_,
+      std::make_unique<launcher::Launcher>(environment_.loop, random_, environment_.blocking_pool, metrics_,
                                            zk_, drivers_, std::move(config), std::move(options));
-  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name + " starts");
-  boost::asio::co_spawn(surroundings_.loop.context(), Live(), [this](std::exception_ptr error) {
+  if (environment_.inspector.tell) environment_.inspector.tell("* " + name + " starts");
+  boost::asio::co_spawn(environment_.loop.context(), Live(), [this](std::exception_ptr error) {
     is_over_ = true;
-    if (error) surroundings_.inspector.Report(this->name() + " ends with an error: " + MessageOf(error), {});
+    if (error) environment_.inspector.Report(this->name() + " ends with an error: " + MessageOf(error), {});
   });
 }
 
@@ -58,17 +58,17 @@ Task<> LauncherProcess::StartLauncher() {
   Outcome<> started = co_await Attempt(launcher_->Start());
   is_started_ = started.has_value();
   if (!started && !ending_since_)
-    surroundings_.inspector.Report(name() + " cannot start: " + started.error().message(), {});
+    environment_.inspector.Report(name() + " cannot start: " + started.error().message(), {});
 }
 
 void LauncherProcess::End() {
-  if (!ending_since_) ending_since_ = surroundings_.loop.SteadyNow();
+  if (!ending_since_) ending_since_ = environment_.loop.SteadyNow();
   end_.Set();
 }
 
 void LauncherProcess::Crash(testing::MemoryZk::UnderWay under_way) {
   if (zk_.is_dead() || is_over_) return;
-  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " crashes");
+  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " crashes");
   participant_->api.is_dead = true;
   zk_.Kill(under_way);
   End();
@@ -79,32 +79,32 @@ void LauncherProcess::CrashAfter(int operations, testing::MemoryZk::UnderWay und
 }
 
 void LauncherProcess::Stop() {
-  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " is told to stop");
+  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " is stopped");
   End();
 }
 
 void LauncherProcess::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
   if (!is_serving()) return;
-  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " is configured anew");
+  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " gets another configuration");
   launcher_->Reconfigure(std::move(config));
 }
 
 void LauncherProcess::Disconnect(testing::MemoryZk::UnderWay under_way) {
   if (is_dead() || is_over_) return;
-  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " loses its connection");
-  if (!participant_->blind_since) participant_->blind_since = surroundings_.loop.SteadyNow();
+  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " loses its connection");
+  if (!participant_->blind_since) participant_->blind_since = environment_.loop.SteadyNow();
   zk_.Disconnect(under_way);
 }
 
 void LauncherProcess::Reconnect() {
   if (is_dead() || is_over_) return;
-  if (surroundings_.inspector.tell) surroundings_.inspector.tell("* " + name() + " may connect again");
+  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " may connect again");
   zk_.Reconnect();
   tasks_.Spawn("see again", SeeAgain());
 }
 
 Task<> LauncherProcess::SeeAgain() {
-  co_await surroundings_.loop.SleepFor(kCatchingUp);
+  co_await environment_.loop.SleepFor(kCatchingUp);
   if (zk_.state() == zk::SessionState::kConnected) participant_->blind_since.reset();
 }
 

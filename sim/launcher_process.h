@@ -18,7 +18,7 @@ namespace nodepool::sim {
 class LauncherProcess {
  public:
   // What all processes share; outlives them.
-  struct Surroundings {
+  struct Environment {
     Loop& loop;
     testing::MemoryZk& zk;
     Clouds& clouds;
@@ -27,7 +27,7 @@ class LauncherProcess {
     BlockingPool& blocking_pool;
   };
 
-  LauncherProcess(Surroundings surroundings, std::uint64_t seed, std::string name,
+  LauncherProcess(Environment environment, std::uint64_t seed, std::string name,
                   std::shared_ptr<const driver::LoadedConfig> config);
   ~LauncherProcess();  // when is_over(), not from within a handler
 
@@ -57,7 +57,7 @@ class LauncherProcess {
   Task<> SeeAgain();
   void End();
 
-  Surroundings surroundings_;
+  Environment environment_;
   std::shared_ptr<Participant> participant_;
   SeededRandom random_;
   MortalZk zk_;

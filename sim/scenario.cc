@@ -127,7 +127,7 @@ RequestPlan MakeRequest(Dice& dice, Duration busy) {
   if (dice.Chance(0.1)) plan.provider = ProviderName(fmt::format("cloud{}", dice.Int(1, 3)));
   plan.relative_priority = dice.Int(0, 3);
   if (dice.Chance(0.15)) plan.reprioritise_after = dice.Time(0, 30);
-  if (dice.Chance(0.15)) plan.patience = dice.Time(0, 60);
+  if (dice.Chance(0.15)) plan.withdraw_after = dice.Time(0, 60);
   plan.pickup = dice.Chance(0.2) ? dice.Time(0, 20) : dice.Time(0, 0.5);
   plan.use = dice.Time(1, 40);
   plan.ending = RequestPlan::Ending::kUsed;
@@ -183,7 +183,7 @@ Scenario::Scenario(std::uint64_t the_seed) : seed(the_seed) {
     RequestPlan plan = MakeRequest(dice, busy);
     // A tenant at its limit may have to wait for ever (launcher.md 20).
     bool is_limited = plan.tenant && common.tenant_limits.contains(*plan.tenant);
-    if (is_limited && !plan.patience) plan.patience = dice.Time(60, 240);
+    if (is_limited && !plan.withdraw_after) plan.withdraw_after = dice.Time(60, 240);
     requests.push_back(std::move(plan));
   }
   std::ranges::sort(requests, {}, &RequestPlan::at);

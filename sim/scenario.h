@@ -28,8 +28,8 @@ struct RequestPlan {
   ProviderName provider;  // the requested one
   std::int64_t relative_priority = 0;
   std::optional<Duration> reprioritise_after;
-  std::optional<Duration> patience;  // then the request is deleted, whatever became of it
-  Duration pickup{0};                // between fulfilment and locking
+  std::optional<Duration> withdraw_after;  // then the request is deleted, whatever became of it
+  Duration pickup{0};                      // between fulfilment and locking
   Duration use{0};
   Ending ending = Ending::kUsed;
 };

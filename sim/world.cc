@@ -146,10 +146,10 @@ void World::StartLauncher(std::size_t index) {
   Slot& slot = slots_[index];
   ++slot.life;
   slot.crash_at_step.reset();
-  LauncherProcess::Surroundings surroundings{loop_, zk_, clouds_, inspector_, random_, blocking_pool_};
+  LauncherProcess::Environment environment{loop_, zk_, clouds_, inspector_, random_, blocking_pool_};
   std::uint64_t seed = Mix(scenario_.seed, 1000 * (index + 1) + static_cast<std::uint64_t>(slot.life));
   slot.process = std::make_unique<LauncherProcess>(
-      surroundings, seed, fmt::format("np{}.{}", index + 1, slot.life), scenario_.launchers[index]);
+      environment, seed, fmt::format("np{}.{}", index + 1, slot.life), scenario_.launchers[index]);
   if (is_troubled_) slot.process->zk().SetFaultRate(scenario_.trouble.zk_fault_rate);
 }
 

@@ -44,7 +44,7 @@ def static_provider(sshd, label, user="zuul", name="static-hosts"):
 class Tree:
     """kazoo in the part of a client such as Zuul, and of an observer."""
 
-    patience = 60  # seconds for a request to be fulfilled
+    fulfil_timeout = 60  # seconds for a request to be fulfilled
 
     def __init__(self, hosts: str, chroot: str = "", **kazoo_options):
         if chroot:
@@ -156,7 +156,7 @@ class Tree:
 
     def use(self, request_id: str) -> list:
         """The consumer contract (coordination.md 12.1) up to the use; the (id, lock) of each node."""
-        record = self.wait_request(request_id, "fulfilled", self.patience)
+        record = self.wait_request(request_id, "fulfilled", self.fulfil_timeout)
         held = []
         for node_id in record["nodes"]:
             assert self.node(node_id)["allocated_to"] == request_id

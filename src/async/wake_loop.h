@@ -9,7 +9,7 @@
 
 namespace nodepool {
 
-// Evaluates its surroundings whenever something changed or a time has come that the evaluation
+// Runs an evaluation whenever something changed, or when a time has come that the last evaluation
 // chose: the loop of a worker that decides and starts tasks.
 //
 //   WakeLoop scheduling_{loop, "requests or nodes", {.settle = 10ms}, [this] { return RunOnce(); }, logger};

@@ -52,9 +52,9 @@ std::string LocalBase(const std::string& images_dir, const store::BuildKey& buil
 }
 
 BuildPlan PlanBuild(const config::Config& config, const config::DiskImage& image,
-                    const store::BuildKey& build, const BuildSurroundings& surroundings) {
+                    const store::BuildKey& build, const BuildContext& context) {
   std::string base = LocalBase(config.images_dir.value_or("."), build);
-  process::Environment environment = EnvironmentOf(config, image, base, surroundings.environment);
+  process::Environment environment = EnvironmentOf(config, image, base, context.environment);
   BuildPlan plan;
   std::vector<std::string> formats = image.formats;
   bool has_qcow2 = std::ranges::find(formats, kQcow2) != formats.end();
@@ -68,7 +68,7 @@ BuildPlan PlanBuild(const config::Config& config, const config::DiskImage& image
 
   process::Command& make = plan.commands.emplace_back();
   std::string command = image.dib_cmd;
-  Replace(command, "%p", surroundings.helpers);
+  Replace(command, "%p", context.helpers);
   make.argv = process::SplitWords(command);
   if (make.argv.empty()) throw Error(Verdict::kInvalid, "dib-cmd names no program");
   std::ranges::copy(std::vector<std::string>{"-x", "-t", Join(formats, ","), "--checksum", "--no-tmpfs"},

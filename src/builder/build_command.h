@@ -16,7 +16,7 @@ struct BuildPlan {
   std::vector<std::string> without_checksums;
 };
 
-struct BuildSurroundings {
+struct BuildContext {
   process::Environment environment;  // the daemon's
   std::string helpers;               // what %p in dib-cmd stands for (D-43)
 };
@@ -28,6 +28,6 @@ std::string LocalBase(const std::string& images_dir, const store::BuildKey& buil
 // the options for qcow2 would be refused for those; they are converted afterwards (D-46).
 // Throws Error(kInvalid) when dib-cmd cannot be read.
 BuildPlan PlanBuild(const config::Config& config, const config::DiskImage& image,
-                    const store::BuildKey& build, const BuildSurroundings& surroundings);
+                    const store::BuildKey& build, const BuildContext& context);
 
 }  // namespace nodepool::builder

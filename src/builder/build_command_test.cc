@@ -19,13 +19,13 @@ class BuildCommandTest : public ::testing::Test {
     image.formats = {"qcow2", "raw"};
     image.elements = {"debian-minimal", "vm  simple-init"};
   }
-  BuildPlan Plan() { return PlanBuild(config, image, build, surroundings); }
+  BuildPlan Plan() { return PlanBuild(config, image, build, context); }
   std::vector<std::string> Words() { return Plan().commands.at(0).argv; }
 
   config::Config config;
   config::DiskImage image;
   store::BuildKey build{ImageName("deb"), BuildId("0c44")};
-  BuildSurroundings surroundings{{{"PATH", "/bin"}, {"ELEMENTS_PATH", "/theirs"}}, "/usr/lib/helpers"};
+  BuildContext context{{{"PATH", "/bin"}, {"ELEMENTS_PATH", "/theirs"}}, "/usr/lib/helpers"};
 };
 
 // B-env: the words
@@ -60,7 +60,7 @@ TEST_F(BuildCommandTest, TheEnvironment) {
                                   {"DIB_RELEASE", ""},
                                   {"DIB_IMAGE_NAME", "deb"},
                                   {"DIB_IMAGE_FILENAME", "/opt/images/deb-0c44"}}));
-  surroundings.environment.erase("ELEMENTS_PATH");
+  context.environment.erase("ELEMENTS_PATH");
   EXPECT_FALSE(Plan().commands[0].environment.contains("ELEMENTS_PATH"));
   config.elements_dir = "/ours";
   image.release = "12";

@@ -177,8 +177,8 @@ Task<BuildWorker::Result> BuildWorker::Make(store::BuildKey build, const config:
 
 Task<BuildWorker::Result> BuildWorker::RunCommands(store::BuildKey build, const config::Config& config,
                                                    const config::DiskImage& image, std::string log) {
-  BuildSurroundings surroundings{context_.environment, context_.identity.helpers};
-  BuildPlan plan = PlanBuild(config, image, build, surroundings);
+  BuildContext context{context_.environment, context_.identity.helpers};
+  BuildPlan plan = PlanBuild(config, image, build, context);
   SteadyTime end = context_.loop.SteadyNow() + image.build_timeout;
   Result result;
   result.code = 0;

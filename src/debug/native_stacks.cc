@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kMostFrames = 64;
 constexpr int kHandlerFrames = 2;  // the handler and the kernel's trampoline
-constexpr std::chrono::milliseconds kPatience{100};
+constexpr std::chrono::milliseconds kAnswerTimeout{100};
 
 int InterruptSignal() { return SIGRTMIN + 5; }
 
@@ -67,7 +67,7 @@ void FillFrames(ThreadStack& stack) {
   if (syscall(SYS_tgkill, getpid(), stack.id, InterruptSignal()) != 0) return;
   for (auto waited = std::chrono::milliseconds(0); !snapshot.is_done.load(std::memory_order_acquire);) {
     int still_wanted = stack.id;
-    if (waited >= kPatience && snapshot.wanted.compare_exchange_strong(still_wanted, 0)) return;
+    if (waited >= kAnswerTimeout && snapshot.wanted.compare_exchange_strong(still_wanted, 0)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     waited += std::chrono::milliseconds(1);
   }

@@ -13,7 +13,7 @@
 namespace nodepool::debug {
 namespace {
 
-constexpr std::chrono::seconds kLoopPatience{1};
+constexpr std::chrono::seconds kLoopTimeout{1};
 
 sigset_t OurSignal() {
   sigset_t signals;
@@ -65,7 +65,7 @@ void StackDump::LogTasks() {
   boost::asio::post(loop_.context(), [&loop = loop_, answer] {
     answer->set_value(DescribeTasks(loop.tasks(), loop.SteadyNow()));
   });
-  if (text.wait_for(kLoopPatience) == std::future_status::ready) {
+  if (text.wait_for(kLoopTimeout) == std::future_status::ready) {
     logger_.Debug("{}", text.get());
   } else {
     logger_.Debug(

@@ -25,7 +25,7 @@ class RequestCache;
 
 namespace nodepool::driver {
 
-// What a driver may use of its surroundings. Everything outlives the provider.
+// What a driver may use. Everything outlives the provider.
 struct ProviderEnvironment {
   Loop& loop;
   Random& random;

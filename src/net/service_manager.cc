@@ -12,7 +12,7 @@
 namespace nodepool::net {
 namespace {
 
-constexpr timeval kPatience{0, 250'000};
+constexpr timeval kSendTimeout{0, 250'000};
 
 std::optional<std::int64_t> NumberIn(const char* text) {
   if (text == nullptr) return std::nullopt;
@@ -36,7 +36,7 @@ ServiceManager::ServiceManager(const char* address) {
   if (is_abstract) place.sun_path[0] = '\0';
   place_size_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + (is_abstract ? 0 : 1));
   socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket_ >= 0) ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
+  if (socket_ >= 0) ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kSendTimeout, sizeof(kSendTimeout));
 }
 
 ServiceManager::~ServiceManager() {

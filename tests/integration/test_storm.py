@@ -23,17 +23,17 @@ class Consumer:
 
     def __init__(self, tree):
         self.tree = tree
-        self.open = {self.patiently(tree.add_request, ["small"], ephemeral=False) for _ in range(REQUESTS)}
+        self.open = {self.retried(tree.add_request, ["small"], ephemeral=False) for _ in range(REQUESTS)}
         # A creation whose answer was lost may have made a second request; it counts too.
-        self.open |= set(self.patiently(tree.children, "/nodepool/requests"))
+        self.open |= set(self.retried(tree.children, "/nodepool/requests"))
         self.owners = {}
 
-    def patiently(self, function, *arguments, **named):
+    def retried(self, function, *arguments, **named):
         return self.tree.zk.retry(function, *arguments, **named)
 
     def serve(self):
         for request in sorted(self.open):
-            record = self.patiently(self.tree.request, request)
+            record = self.retried(self.tree.request, request)
             assert record is not None, f"request {request} vanished"
             assert record["state"] != "failed", f"request {request} failed: {record}"
             if record["state"] == "fulfilled":
@@ -44,14 +44,14 @@ class Consumer:
         node, = nodes
         assert node not in self.owners, f"node {node} of {self.owners[node]} was given to {request} too"
         self.owners[node] = request
-        lock = self.patiently(self.tree.lock_node, node)
-        record = self.patiently(self.tree.node, node)
+        lock = self.retried(self.tree.lock_node, node)
+        record = self.retried(self.tree.node, node)
         assert (record["state"], record["allocated_to"]) == ("ready", request)
         try:
-            self.patiently(self.tree.zk.delete, f"/nodepool/requests/{request}")
+            self.retried(self.tree.zk.delete, f"/nodepool/requests/{request}")
         except NoNodeError:
             pass  # deleted by an attempt whose answer was lost
-        self.patiently(self.tree.change_node, node, state="used")
+        self.retried(self.tree.change_node, node, state="used")
         lock.release()
         self.open.remove(request)
 

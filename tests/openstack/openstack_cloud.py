@@ -134,7 +134,7 @@ class OpenstackSite(Installation):
 
     def tree(self, **options):
         tree = super().tree(**options)
-        tree.patience = 300  # a real cloud on a busy machine
+        tree.fulfil_timeout = 300  # a real cloud on a busy machine
         return tree
 
     def provider(self, name="real", cloud="ci-direct", networks=("dual",), labels=tuple(LABELS), pool=None,

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kTimeout{10};
 constexpr std::chrono::milliseconds kPause{20};
 constexpr const char* kRecord = "record";  // lines "key value"
 
@@ -192,7 +192,7 @@ void Containers::Start(const std::string& id, const Plan& plan) const {
        "-f",
        "/run/bubble/sshd_config"},
       log);
-  for (auto end = std::chrono::steady_clock::now() + kPatience; ProcessOf(folder) == 0;) {
+  for (auto end = std::chrono::steady_clock::now() + kTimeout; ProcessOf(folder) == 0;) {
     if (std::chrono::steady_clock::now() > end) throw std::runtime_error("the container did not start");
     std::this_thread::sleep_for(kPause);
   }
@@ -201,7 +201,7 @@ void Containers::Start(const std::string& id, const Plan& plan) const {
 void Containers::Remove(const std::string& id) const {
   if (!IsId(id)) return;
   std::string folder = FolderOf(id);
-  auto end = std::chrono::steady_clock::now() + kPatience;
+  auto end = std::chrono::steady_clock::now() + kTimeout;
   while (pid_t pid = ProcessOf(folder)) {
     kill(-pid, SIGKILL);  // with all of its group, the first process inside among them
     if (std::chrono::steady_clock::now() > end) throw std::runtime_error("the container does not end");

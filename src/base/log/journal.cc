@@ -60,8 +60,8 @@ class JournalSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex>
     settings.address.copy(place_.sun_path, sizeof(place_.sun_path) - 1);
     constexpr int kBuffer = 8 << 20;
     ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kBuffer, sizeof(kBuffer));
-    constexpr timeval kPatience{0, 250'000};
-    ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
+    constexpr timeval kSendTimeout{0, 250'000};
+    ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kSendTimeout, sizeof(kSendTimeout));
   }
   ~JournalSink() override { ::close(socket_); }
   JournalSink(const JournalSink&) = delete;

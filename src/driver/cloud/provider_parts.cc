@@ -2,10 +2,10 @@
 
 namespace nodepool::driver::cloud {
 
-ProviderParts::ProviderParts(ProviderEnvironment surroundings,
+ProviderParts::ProviderParts(ProviderEnvironment provider_environment,
                              std::shared_ptr<const ProviderConfig> provider_config,
                              std::unique_ptr<Adapter> cloud, HostKeyScan key_scan)
-    : environment(std::move(surroundings)),
+    : environment(std::move(provider_environment)),
       config(std::move(provider_config)),
       adapter(std::move(cloud)),
       scan(std::move(key_scan)),

@@ -85,7 +85,7 @@ class Contract {
 
   template <class T>
   Task<T> Bounded(std::string what, Task<T> task) {
-    SteadyTime deadline = subject_.loop.SteadyNow() + subject_.patience;
+    SteadyTime deadline = subject_.loop.SteadyNow() + subject_.call_timeout;
     return WithDeadline(subject_.loop, deadline, std::move(what), std::move(task));
   }
 
@@ -163,7 +163,7 @@ Task<> Contract::Remove(std::shared_ptr<Machine> machine) {
   for (Resource& resource : left)
     co_await Bounded("DeleteResource", subject_.adapter.DeleteResource(std::move(resource)));
   // A cloud may take its time, as long as it ends.
-  SteadyTime deadline = subject_.loop.SteadyNow() + subject_.patience;
+  SteadyTime deadline = subject_.loop.SteadyNow() + subject_.call_timeout;
   for (left = co_await Listed(machine); !left.empty() && subject_.loop.SteadyNow() < deadline;) {
     co_await subject_.loop.SleepFor(kDeletePause);
     left = co_await Listed(machine);

@@ -14,7 +14,7 @@
 // real one, or a simulation of it. `nodepool-driver-test` runs them for any driver.
 namespace nodepool::driver::testing {
 
-// What is tested, and how patiently. Machines are made and deleted; those that are
+// What is tested, and how long each call may take. Machines are made and deleted; those that are
 // already there are left alone.
 struct Subject {
   Loop& loop;
@@ -24,8 +24,8 @@ struct Subject {
   ProviderName provider;
   std::shared_ptr<const PoolConfig> pool;
   std::shared_ptr<const LabelConfig> label;
-  std::optional<std::string> image_external_id;  // of the label's disk image
-  Duration patience = std::chrono::minutes(5);   // for each call to end
+  std::optional<std::string> image_external_id;     // of the label's disk image
+  Duration call_timeout = std::chrono::minutes(5);  // for each call to end
   // How often a creation, and a deletion, is told to stop half way, each time at another
   // await; 0: at every one.
   int most_cancellations = 0;

@@ -201,7 +201,7 @@ std::size_t CurlTransfer::OnBody(char* data, std::size_t size, std::size_t count
   return bytes;
 }
 
-Duration CurlTransfer::PatienceNow() const {
+Duration CurlTransfer::QuietLimit() const {
   const HttpTimeouts& limits = call_->timeouts;
   if (has_header_ || (upload_ && !upload_->is_at_end())) return limits.stall;
   return limits.connect + limits.answer;
@@ -210,7 +210,7 @@ Duration CurlTransfer::PatienceNow() const {
 void CurlTransfer::WatchTime() {
   if (timer_) loop_.clock().CancelTimer(*std::exchange(timer_, std::nullopt));
   SteadyTime now = loop_.SteadyNow();
-  SteadyTime quiet_until = last_sign_ + PatienceNow();
+  SteadyTime quiet_until = last_sign_ + QuietLimit();
   SteadyTime end = started_ + call_->timeouts.total;
   if (now >= end) return GiveUp("the answer was not complete in time");
   if (now >= quiet_until)

@@ -45,7 +45,7 @@ class CurlTransfer {
 
   void WatchTime();
   // Which limit is in force at the moment, from the last sign of life on.
-  Duration PatienceNow() const;
+  Duration QuietLimit() const;
   void GiveUp(std::string why);
   void ThrowFailure() const;
 

@@ -175,9 +175,9 @@ TEST_F(HostKeyScanTest, ServerThatOnlyGreetsTimesOut) {
   Listener listener(loop, "SSH-2.0-silence\r\n");
   HostKeyScanner::Options options;
   options.try_limit = seconds(1);
-  HostKeyScanner impatient(loop, pool, options);
+  HostKeyScanner scanner(loop, pool, options);
   try {
-    RunToEnd(loop, impatient.Scan("127.0.0.1", listener.port(), true, loop.SteadyNow() + milliseconds(1500)));
+    RunToEnd(loop, scanner.Scan("127.0.0.1", listener.port(), true, loop.SteadyNow() + milliseconds(1500)));
     ADD_FAILURE() << "the scan succeeded";
   } catch (const Error& error) {
     EXPECT_EQ(error.verdict(), Verdict::kTimedOut);

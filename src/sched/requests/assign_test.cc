@@ -259,11 +259,11 @@ class AssignTest : public ::testing::Test {
 TEST_F(AssignTest, ServesInOrder) {  // BB-03, LA-87
   NodeRequest urgent = Request({"small"});
   urgent.relative_priority = -1;
-  NodeRequest patient = Request({"small"});
-  patient.relative_priority = 50;
+  NodeRequest later = Request({"small"});
+  later.relative_priority = 50;
   AddRequest("200-0000000001", Request({"small"}));
   AddRequest("200-0000000002", urgent);
-  AddRequest("100-0000000003", patient);
+  AddRequest("100-0000000003", later);
   AddRequest("200-0000000000", Request({"large"}));
   EXPECT_EQ(Accepted(), (std::vector<std::string>{"100-0000000003", "200-0000000002", "200-0000000000",
                                                   "200-0000000001"}));

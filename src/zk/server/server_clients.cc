@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kPasswordSize = 16;
 constexpr std::size_t kWordSize = 4;
 // From the connection to a session, and for taking the last words.
-constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
 // A client that does not take what it asked for is asked for no more beyond the first,
 // and left alone beyond the second, which events can lead to.
 constexpr std::size_t kBacklogToPause = 1 << 20;
@@ -38,15 +38,15 @@ std::string NewPassword() {
 std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
 
 // Closes a connection when its time is up, unless the scope ends before.
-class Patience {
+class HangUpTimer {
  public:
-  Patience(Loop& loop, WireConnection& wire, std::string what)
+  HangUpTimer(Loop& loop, WireConnection& wire, std::string what)
       : clock_(loop.clock()),
-        timer_(clock_.CallAt(loop.SteadyNow() + kPatience,
+        timer_(clock_.CallAt(loop.SteadyNow() + kAnswerTimeout,
                              [&wire, what = std::move(what)] { wire.Close(what); })) {}
-  ~Patience() { clock_.CancelTimer(timer_); }
-  Patience(const Patience&) = delete;
-  Patience& operator=(const Patience&) = delete;
+  ~HangUpTimer() { clock_.CancelTimer(timer_); }
+  HangUpTimer(const HangUpTimer&) = delete;
+  HangUpTimer& operator=(const HangUpTimer&) = delete;
 
  private:
   Clock& clock_;
@@ -118,7 +118,7 @@ Task<> Server::Converse(Connection& connection) {
 // Up to a session, or to the answer to a four-letter word; tells which.
 Task<bool> Server::Greet(Connection& connection) {
   WireConnection& wire = connection.wire();
-  Patience patience(loop_, wire, "it has not asked for a session in time");
+  HangUpTimer timer(loop_, wire, "it has not asked for a session in time");
   co_await wire.Welcome();
   while (wire.unread().size() < kWordSize) co_await wire.Fill();
   traffic_.connections = connections_.size();
@@ -205,7 +205,7 @@ Task<> Server::AnswerRequests(Connection& connection) {
 
 // Gives the client time to take what it was sent last.
 Task<> Server::Linger(Connection& connection) {
-  Patience patience(loop_, connection.wire(), "it does not take its answer");
+  HangUpTimer timer(loop_, connection.wire(), "it does not take its answer");
   co_await connection.WaitUntilSent();
 }
 
