@@ -4,6 +4,7 @@
 
 #include "async/attempt.h"
 #include "async/deadline.h"
+#include "base/version.h"
 
 namespace nodepool::launcher {
 
@@ -50,7 +51,7 @@ Component Launcher::Announcement() const {
   component.kind = ComponentKind::kLauncher;
   component.hostname = options_.hostname;
   component.state = is_serving_ ? ComponentState::kRunning : ComponentState::kStopped;
-  component.version = NODEPOOL_VERSION;
+  component.version = Version();
   component.locks_slots = true;
   for (const ProviderName& name : providers_.Managed()) component.providers[name] = providers_.ReportOf(name);
   return component;
@@ -59,7 +60,7 @@ Component Launcher::Announcement() const {
 void Launcher::Announce() { entry_.Update(Announcement()); }
 
 Task<> Launcher::Start() {
-  logger_.Info("Nodepool launcher {} starting", NODEPOOL_VERSION);
+  logger_.Info("Nodepool launcher {} starting", Version());
   session_ = store_.tree.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
   co_await caches_.Start();
   co_await entry_.Register();

@@ -1,6 +1,7 @@
 #include "launcher/pool.h"
 
 #include "async/attempt.h"
+#include "base/version.h"
 #include "model/resources.h"
 
 namespace nodepool::launcher {
@@ -24,7 +25,7 @@ Component Pool::Announcement() const {
   component.kind = ComponentKind::kPool;
   component.hostname = hostname_;
   component.state = ComponentState::kRunning;
-  component.version = NODEPOOL_VERSION;
+  component.version = Version();
   component.locks_slots = true;
   component.id = launcher_id_;
   component.name = key_.pool;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/version.h"
 #include "web/api/api.h"
 #include "web/api/open_api.h"
 #include "web/caching.h"
@@ -46,7 +47,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   std::ranges::move(ListEndpoints(launcher, recent), std::back_inserter(endpoints));
   std::ranges::move(ApiEndpoints(launcher, recent), std::back_inserter(endpoints));
   endpoints.push_back(JobEventsEndpoint(loop, launcher));
-  endpoints.push_back(OpenApiEndpoint(endpoints, NODEPOOL_VERSION, recent));
+  endpoints.push_back(OpenApiEndpoint(endpoints, std::string(Version()), recent));
   return endpoints;
 }
 

@@ -1,5 +1,6 @@
 #include "drivers/openstack/openstack_driver.h"
 
+#include "base/version.h"
 #include "drivers/openstack/config/provider_config.h"
 #include "drivers/openstack/openstack_adapter.h"
 #include "net/http/curl_client.h"
@@ -19,8 +20,8 @@ std::shared_ptr<const driver::ProviderConfig> OpenstackDriver::LoadProviderConfi
 
 std::unique_ptr<driver::cloud::Adapter> OpenstackDriver::CreateAdapter(
     const driver::ProviderEnvironment& environment, std::shared_ptr<const driver::ProviderConfig> config) {
-  auto client =
-      std::make_unique<net::CurlClient>(environment.loop, environment.blocking_pool, "nodepool/0.1");
+  auto client = std::make_unique<net::CurlClient>(environment.loop, environment.blocking_pool,
+                                                  "nodepool/" + std::string(Version()));
   return std::make_unique<openstack::OpenstackAdapter>(
       environment, std::dynamic_pointer_cast<const openstack::OpenstackProviderConfig>(config),
       std::move(client));
