@@ -12,7 +12,10 @@ namespace nodepool::drivers::openstack {
 // not answer is logged, and what it has is left out of this sweep.
 Task<std::vector<driver::cloud::Resource>> ListMarked(Cloud& cloud);
 
-// One of them. What is gone already is success, or kNotFound.
+// Which of these external ids name servers that the project does not have any more.
+Task<std::vector<boost::json::value>> MissingServers(Cloud& cloud, std::vector<boost::json::value> ids);
+
+// Deletes what ListMarked listed. What is gone already is success, or kNotFound.
 Task<> DeleteMarked(Cloud& cloud, driver::cloud::Resource resource);
 
 }  // namespace nodepool::drivers::openstack
