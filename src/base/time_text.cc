@@ -36,7 +36,7 @@ std::optional<WallTime> ParseIso8601(const std::string& text) {
   std::optional<WallTime> time = Parse(text, "%Y-%m-%dT%H:%M:%S", rest);
   if (rest.starts_with('.'))
     rest.remove_prefix(std::min(rest.find_first_not_of("0123456789", 1), rest.size()));
-  return rest == "Z" ? time : std::nullopt;
+  return rest == "Z" || rest == "+00:00" ? time : std::nullopt;
 }
 
 std::string HttpDate(WallTime time) { return Format(time, kHttpDate); }
