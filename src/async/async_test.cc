@@ -167,7 +167,7 @@ TEST_F(VirtualTimeTest, DeadlineCutsOffAndSaysWhat) {
   EXPECT_FALSE(clock.has_timers());
 }
 
-Task<> TellWhetherItEnds(Loop& loop, Duration limit, Task<> task, std::optional<bool>& has_ended) {
+Task<> RecordWhetherItEnds(Loop& loop, Duration limit, Task<> task, std::optional<bool>& has_ended) {
   has_ended = co_await EndsBy(loop, loop.SteadyNow() + limit, "work", std::move(task));
 }
 
@@ -176,8 +176,8 @@ TEST_F(VirtualTimeTest, AWaitTellsWhetherItEndedInTime) {
   bool is_over = false;
   std::optional<bool> in_time, too_late;
   group.Spawn("in time",
-              TellWhetherItEnds(loop, seconds(10), SleepThenSet(loop, seconds(5), is_over), in_time));
-  group.Spawn("too late", TellWhetherItEnds(loop, seconds(10), event.Wait(), too_late));
+              RecordWhetherItEnds(loop, seconds(10), SleepThenSet(loop, seconds(5), is_over), in_time));
+  group.Spawn("too late", RecordWhetherItEnds(loop, seconds(10), event.Wait(), too_late));
   Advance(seconds(10));
   EXPECT_EQ(in_time, true);
   EXPECT_EQ(too_late, false);
@@ -189,10 +189,10 @@ TEST_F(VirtualTimeTest, AWaitPassesOnErrors) {
   log::Capture capture;
   std::optional<bool> has_ended;
   group.Spawn("first",
-              TellWhetherItEnds(loop, seconds(10), Throw(Error(Verdict::kRetry, "lost")), has_ended));
+              RecordWhetherItEnds(loop, seconds(10), Throw(Error(Verdict::kRetry, "lost")), has_ended));
   Event event;
   Task<> inner = WithDeadline(loop, clock.SteadyNow() + seconds(1), "the inner one", event.Wait());
-  group.Spawn("second", TellWhetherItEnds(loop, seconds(10), std::move(inner), has_ended));
+  group.Spawn("second", RecordWhetherItEnds(loop, seconds(10), std::move(inner), has_ended));
   Advance(seconds(1));
   EXPECT_EQ(capture.Count("first failed: lost"), 1);
   EXPECT_EQ(capture.Count("second failed: the inner one timed out"), 1);

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 // A file that is being written does not count before it is closed.
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
                                   IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-constexpr int kMostLinks = 40;  // as the kernel follows
+constexpr int kMaxLinks = 40;  // as the kernel follows
 
 void PutBefore(std::deque<std::string>& names, const fs::path& path) {
   std::deque<std::string> all;
@@ -90,7 +90,7 @@ void FileWatch::WatchWayTo(const std::string& path) {
   PutBefore(rest, path);
   fs::path directory = "/";
   std::error_code error;
-  for (int links = 0; !rest.empty() && links < kMostLinks;) {
+  for (int links = 0; !rest.empty() && links < kMaxLinks;) {
     std::string name = std::exchange(rest.front(), {});
     rest.pop_front();
     fs::path next = (directory / name).lexically_normal();

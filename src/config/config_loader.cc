@@ -21,10 +21,10 @@ constexpr int kPlainPort = 2181;
 constexpr int kTlsPort = 2281;
 
 std::optional<int> WorkerCount(const Section& root, std::string_view key) {
-  constexpr std::int64_t kMost = 1000;
+  constexpr std::int64_t kMaxCount = 1000;
   std::optional<std::int64_t> count = root.OptionalInt(key);
   if (!count) return std::nullopt;
-  if (*count < 0 || *count > kMost) throw root.Fail(key, "expected a number from 0 to 1000");
+  if (*count < 0 || *count > kMaxCount) throw root.Fail(key, "expected a number from 0 to 1000");
   return static_cast<int>(*count);
 }
 

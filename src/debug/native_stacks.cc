@@ -21,7 +21,7 @@
 namespace nodepool::debug {
 namespace {
 
-constexpr int kMostFrames = 64;
+constexpr int kMaxFrames = 64;
 constexpr int kHandlerFrames = 2;  // the handler and the kernel's trampoline
 constexpr std::chrono::milliseconds kAnswerTimeout{100};
 
@@ -30,7 +30,7 @@ int InterruptSignal() { return SIGRTMIN + 5; }
 // Where the interrupted thread leaves its addresses.
 struct Snapshot {
   std::atomic<int> wanted{0};  // the thread that is asked; 0: nobody
-  void* addresses[kMostFrames];
+  void* addresses[kMaxFrames];
   int count = 0;
   std::atomic<bool> is_done{false};
 };
@@ -42,7 +42,7 @@ void OnInterrupt(int) {
   // Only who is asked answers, and once: a late answer must not meet the next question.
   if (!snapshot.wanted.compare_exchange_strong(wanted, 0)) return;
   int saved = errno;
-  snapshot.count = backtrace(snapshot.addresses, kMostFrames);
+  snapshot.count = backtrace(snapshot.addresses, kMaxFrames);
   errno = saved;
   snapshot.is_done.store(true, std::memory_order_release);
 }

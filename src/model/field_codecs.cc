@@ -13,7 +13,7 @@ namespace codec {
 namespace {
 
 // No machine has this much of anything, and sums of many stay exact.
-constexpr double kMostOfAResource = 1e9;
+constexpr double kMaxOfAResource = 1e9;
 
 }  // namespace
 
@@ -174,7 +174,7 @@ Reading Codec<std::optional<Resources>>::Read(std::string_view written, std::opt
     if (amount != "null" && !codec::IsNumber(amount)) return false;
     std::optional<double> number = codec::FiniteNumber(amount);
     if (!number) return true;
-    if (*number < 0 || *number > codec::kMostOfAResource) return false;
+    if (*number < 0 || *number > codec::kMaxOfAResource) return false;
     std::string name;
     if (codec::ReadStrictText(key, name) == Reading::kOther) reading = Reading::kOther;
     amounts[std::move(name)] = *number;

@@ -34,7 +34,7 @@ concept RecordOf = std::same_as<std::remove_const_t<T>, Record>;
 // The keys that a kind of record has.
 class RecordKeys {
  public:
-  static constexpr std::size_t kMost = 40;
+  static constexpr std::size_t kMaxKeys = 40;
 
   template <class... Rest>
   void operator()(std::string_view key, const Rest&...) {
@@ -48,7 +48,7 @@ class RecordKeys {
   std::optional<std::size_t> Find(std::string_view key, std::size_t guess) const;
 
  private:
-  std::array<std::string_view, kMost> keys_;
+  std::array<std::string_view, kMaxKeys> keys_;
   std::size_t size_ = 0;
 };
 
@@ -87,7 +87,7 @@ class RecordReader {
   void Fail(std::string_view key, std::string_view written, std::string_view expected);
 
   Foreign& foreign_;
-  std::array<std::string_view, RecordKeys::kMost> values_;  // by the place of the key; empty: missing
+  std::array<std::string_view, RecordKeys::kMaxKeys> values_;  // by the place of the key; empty: missing
   std::size_t next_ = 0;                                    // the field that is read next
   std::optional<Error> error_;
 };

@@ -22,7 +22,7 @@ class ServiceManager {
   ServiceManager& operator=(const ServiceManager&) = delete;
 
   // Waits for a quarter of a second at most; what is not taken by then is lost.
-  void Tell(std::string_view lines);
+  void Notify(std::string_view lines);
 
  private:
   sockaddr_storage place_{};

@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 
 // After so many messages others have their turn.
 constexpr int kBatch = 100;
-constexpr int kLongestConnectPause = 30'000;  // ms, between attempts
+constexpr int kMaxConnectPause = 30'000;  // ms, between attempts
 constexpr Duration kPauseAfterBreak = std::chrono::seconds(1);
 
 // The library's, with its thread for the network. Never ended, because that waits for a
@@ -51,7 +51,7 @@ class Subscription {
     Set(ZMQ_LINGER, 0);
     Set(ZMQ_RCVHWM, limits.queued_messages);
     Set(ZMQ_IPV6, 1);
-    Set(ZMQ_RECONNECT_IVL_MAX, kLongestConnectPause);
+    Set(ZMQ_RECONNECT_IVL_MAX, kMaxConnectPause);
     Set(ZMQ_TCP_KEEPALIVE, 1);
     Set(ZMQ_TCP_KEEPALIVE_IDLE, 60);
     Set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(limits.message_bytes));

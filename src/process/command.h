@@ -20,7 +20,7 @@ struct Command {
   std::vector<std::string> argv;
   Environment environment;  // all of it; may hold secrets
   // Standard output and error go to the end of this file as they come, which is made
-  // when it is not there. None: they are kept, the last kKeptOutput bytes of them.
+  // when it is not there. None: they are kept, the last kMaxRetainedOutput bytes of them.
   std::optional<std::string> log_path;
   // When it is over the program is told to end.
   Duration timeout = std::chrono::seconds(60);
@@ -32,7 +32,7 @@ struct Command {
   bool has_own_mounts = false;
 };
 
-inline constexpr std::size_t kKeptOutput = 64 * 1024;
+inline constexpr std::size_t kMaxRetainedOutput = 64 * 1024;
 
 // How a program came to its end.
 struct Exit {

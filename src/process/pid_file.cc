@@ -20,10 +20,10 @@ namespace nodepool::process {
 namespace {
 
 // What a longer file holds is no number.
-constexpr std::size_t kLongest = 64;
+constexpr std::size_t kMaxLength = 64;
 
 std::string FirstLine(int file) {
-  char text[kLongest];
+  char text[kMaxLength];
   ssize_t size = ::pread(file, text, sizeof(text), 0);
   std::string_view line(text, size < 0 ? 0 : static_cast<std::size_t>(size));
   line = line.substr(0, line.find('\n'));

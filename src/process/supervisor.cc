@@ -67,7 +67,7 @@ void ArrangeDescriptors(const SupervisorPlan& plan) {
   if (null > 2) close(null);
 }
 
-void Tell(Report::Kind kind, int value) {
+void SendReport(Report::Kind kind, int value) {
   Report report{kind, value};
   [[maybe_unused]] ssize_t written = write(kReport, &report, sizeof(report));
 }
@@ -83,7 +83,7 @@ void Tell(Report::Kind kind, int value) {
   close(kOutput);
   close(kControl);
   execve(plan.path, plan.argv, plan.environment);
-  Tell(Report::kNotRun, errno);
+  SendReport(Report::kNotRun, errno);
   _exit(kNotFound);
 }
 
@@ -162,7 +162,7 @@ class Supervision {
     program_ = fork();
     if (program_ == 0) BecomeProgram(plan_, self);
     if (program_ < 0) {
-      Tell(Report::kNotRun, errno);
+      SendReport(Report::kNotRun, errno);
       _exit(1);
     }
     close(kOutput);
@@ -184,7 +184,7 @@ class Supervision {
       if (pid == 0) return true;
       if (pid < 0) return errno != ECHILD;
       if (pid == program_) {
-        Tell(Report::kExited, status);
+        SendReport(Report::kExited, status);
         program_ = 0;
         SignalChildren(SIGTERM);
         EndWithin(kLeftoverGraceMs);

@@ -191,11 +191,11 @@ class Tail {
                                                         asio::redirect_error(asio::use_awaitable, error));
       if (error) co_return;
       text_.append(buffer.data(), size);
-      if (text_.size() > 2 * kKeptOutput) text_.erase(0, text_.size() - kKeptOutput);
+      if (text_.size() > 2 * kMaxRetainedOutput) text_.erase(0, text_.size() - kMaxRetainedOutput);
     }
   }
   std::string Take() {
-    if (text_.size() > kKeptOutput) text_.erase(0, text_.size() - kKeptOutput);
+    if (text_.size() > kMaxRetainedOutput) text_.erase(0, text_.size() - kMaxRetainedOutput);
     return std::move(text_);
   }
 
@@ -233,7 +233,7 @@ Task<Exit> FinishAndRead(Loop& loop, Command command, int output, Descriptor to_
   co_return exit;
 }
 
-Task<Exit> RunKept(Loop& loop, Command command) {
+Task<Exit> RunRetained(Loop& loop, Command command) {
   Pipe pipe;
   Tail tail(loop, std::move(pipe.read));
   TaskGroup reading(loop, log::Logger("nodepool.process"));
@@ -251,7 +251,7 @@ Task<Exit> RunKept(Loop& loop, Command command) {
 Task<Exit> SystemRunner::Run(Command command) {
   if (command.argv.empty()) throw Error(Verdict::kInvalid, "there is no program to run");
   bool is_logged = command.log_path.has_value();
-  Task<Exit> run = is_logged ? RunLogged(loop_, std::move(command)) : RunKept(loop_, std::move(command));
+  Task<Exit> run = is_logged ? RunLogged(loop_, std::move(command)) : RunRetained(loop_, std::move(command));
   Exit exit = co_await std::move(run);
   co_return exit;
 }

@@ -93,7 +93,7 @@ TEST_F(SystemRunnerTest, TellsHowTheProgramEnded) {
 TEST_F(SystemRunnerTest, KeepsTheEndOfTheOutput) {
   EXPECT_EQ(Run(Shell("echo one; echo two >&2")).output, "one\ntwo\n");
   Exit exit = Run(Shell("head -c 100000000 /dev/zero; echo last"));
-  EXPECT_EQ(exit.output.size(), kKeptOutput);
+  EXPECT_EQ(exit.output.size(), kMaxRetainedOutput);
   EXPECT_TRUE(exit.output.ends_with("last\n"));
 }
 

@@ -33,7 +33,7 @@ class JobsTest : public ::testing::Test {
 };
 
 // D-67
-TEST_F(JobsTest, RulesStandByNumber) {
+TEST_F(JobsTest, RulesAreStoredByNumber) {
   JobId first = world_.Run(world_.store.jobs.CreateRule({"unit", 2, {}}));
   JobId second = world_.Run(world_.store.jobs.CreateRule({"unit", 2, {}}));
   EXPECT_EQ(first.value, "0000000000");
@@ -67,7 +67,7 @@ TEST_F(JobsTest, MalformedOnesAreReportedOnceAndSkipped) {
   EXPECT_EQ(cache_.malformed_count(), 2u);
 }
 
-TEST_F(JobsTest, AHoldNoteRestsOnAllThatWereThere) {
+TEST_F(JobsTest, AHoldNoteIsDecidedOnAllExistingOnes) {
   EXPECT_EQ(AddNote("0000000001"), NoteResult::kOutdated) << "there was no place for them";
   EXPECT_EQ(AddNote("0000000001"), NoteResult::kDone);
   EXPECT_EQ(world_.Data("/nodepool/jobs/holds/0000000001"),

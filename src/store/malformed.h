@@ -22,8 +22,8 @@ class MalformedRecords {
     ++count_;
     logger_.Error("The record {} is ignored until it is mended or deleted: {}", path, fault);
   }
-  // The record is good again, or gone.
-  void Forget(const std::string& path) { reported_.erase(path); }
+  // The record is readable again, or deleted.
+  void Discard(const std::string& path) { reported_.erase(path); }
 
   std::uint64_t count() const { return count_; }
 

@@ -112,21 +112,21 @@ void Metrics::Observe(const Metric& timing, const LabelValues& labels, Duration 
   }
 }
 
-void RepeatedGauges::Tell(Sink& to, const GaugeReport& report) {
+void RepeatedGauges::Report(Sink& to, const GaugeReport& report) {
   Keys now;
   Remembering remembering(&to, now);
   report(remembering);
-  for (const auto& [metric, labels] : told_) {
+  for (const auto& [metric, labels] : reported_) {
     if (!now.contains({metric, labels})) to.Set(*metric, labels, 0);
   }
-  told_ = std::move(now);
+  reported_ = std::move(now);
 }
 
 bool RepeatedGauges::LacksAny(const GaugeReport& report) const {
   Keys now;
   Remembering remembering(nullptr, now);
   report(remembering);
-  return !std::includes(now.begin(), now.end(), told_.begin(), told_.end());
+  return !std::includes(now.begin(), now.end(), reported_.begin(), reported_.end());
 }
 
 std::string ReferencePage(const std::vector<const Metric*>& metrics) {

@@ -84,13 +84,13 @@ using GaugeReport = std::function<void(Sink&)>;
 // once, so that nobody goes on showing its last value.
 class RepeatedGauges {
  public:
-  void Tell(Sink& to, const GaugeReport& report);
+  void Report(Sink& to, const GaugeReport& report);
   // Whether `report` lacks a gauge that was told.
   bool LacksAny(const GaugeReport& report) const;
 
  private:
   using Keys = std::set<std::pair<const Metric*, LabelValues>>;
-  Keys told_;
+  Keys reported_;
 };
 
 // The reference page of the declarations, in Markdown.

@@ -64,18 +64,18 @@ TEST(MetricsTest, EverySinkIsTold) {
 TEST(MetricsTest, AVanishedGaugeIsToldAsZeroOnce) {  // launcher.27.3
   Recorder sink;
   RepeatedGauges gauges;
-  gauges.Tell(sink, [](Sink& to) {
+  gauges.Report(sink, [](Sink& to) {
     to.Set(kNodes, {"ready"}, 3);
     to.Set(kNodes, {"used"}, 4);
   });
   auto less = [](Sink& to) { to.Set(kNodes, {"ready"}, 3); };
   EXPECT_TRUE(gauges.LacksAny(less));
   sink.lines.clear();
-  gauges.Tell(sink, less);
+  gauges.Report(sink, less);
   EXPECT_THAT(sink.lines, ElementsAre("nodepool.nodes.ready=3", "nodepool.nodes.used=0"));
   EXPECT_FALSE(gauges.LacksAny(less));
   sink.lines.clear();
-  gauges.Tell(sink, less);
+  gauges.Report(sink, less);
   EXPECT_THAT(sink.lines, ElementsAre("nodepool.nodes.ready=3"));
 }
 

@@ -115,7 +115,7 @@ constexpr std::array<Rhythm, 6> kRhythms = {{{"S", log::LogFile::Turn::kSeconds,
                                              {"W", log::LogFile::Turn::kWeekday, 1, "%Y-%m-%d"}}};
 
 void ReadRhythm(const Value& settings, log::LogFile& file) {
-  constexpr std::int64_t kLongest = 100 * 365;
+  constexpr std::int64_t kMaxDays = 100 * 365;
   std::string when = Upper(TextOr(settings, "when", "H"));
   bool is_weekday = when.size() == 2 && when[0] == 'W' && when[1] >= '0' && when[1] <= '6';
   if (is_weekday) file.weekday = when[1] - '0';
@@ -125,7 +125,7 @@ void ReadRhythm(const Value& settings, log::LogFile& file) {
     throw ErrorAt(settings.Find("when")->position(), "expected S, M, H, D, midnight or W0 to W6 for when");
   }
   file.turn = rhythm->turn;
-  file.interval = std::min(NumberOr(settings, "interval", 1, 1), kLongest * 86400) * rhythm->unit;
+  file.interval = std::min(NumberOr(settings, "interval", 1, 1), kMaxDays * 86400) * rhythm->unit;
   file.suffix = rhythm->suffix;
   file.is_utc = BoolOr(settings, "utc", false);
 }
@@ -138,10 +138,10 @@ log::LogFile ReadFile(const Value& settings, std::string_view class_name) {
   if (std::string mode = TextOr(settings, "mode", "a"); mode != "a") {
     throw ErrorAt(settings.Find("mode")->position(), "log files are only added to; mode is \"a\"");
   }
-  constexpr std::int64_t kMostBackups = 10'000;
+  constexpr std::int64_t kMaxBackups = 10'000;
   file.is_watched = class_name == "WatchedFileHandler";
   file.max_bytes = NumberOr(settings, "maxBytes", 0, 0);
-  file.backups = static_cast<int>(std::min(NumberOr(settings, "backupCount", 0, 0), kMostBackups));
+  file.backups = static_cast<int>(std::min(NumberOr(settings, "backupCount", 0, 0), kMaxBackups));
   if (class_name == "TimedRotatingFileHandler") ReadRhythm(settings, file);
   return file;
 }

@@ -45,7 +45,7 @@ class Schema {
   // A copy of a map in which at most one of the keys may be present.
   Schema Exclusive(std::vector<std::string> keys) const;
   // A copy of a number with bounds; both ends belong to it.
-  Schema Between(double least, double most) const;
+  Schema Between(double min, double max) const;
   // A copy of a map with more settings; one of the same key is replaced.
   Schema With(std::vector<Setting> settings) const;
 
@@ -59,8 +59,8 @@ class Schema {
   const std::vector<Schema>& choices() const;
   const std::vector<std::vector<std::string>>& required_groups() const;
   const std::vector<std::vector<std::string>>& exclusive_groups() const;
-  std::optional<double> least() const;
-  std::optional<double> most() const;
+  std::optional<double> min() const;
+  std::optional<double> max() const;
 
   // "int", "a list", "a dictionary" ...: what a value of another type is told.
   std::string ExpectedName() const;

@@ -145,8 +145,8 @@ boost::json::object ToJsonSchema(const Schema& schema) {
       break;
     }
   }
-  if (schema.least()) result["minimum"] = *schema.least();
-  if (schema.most()) result["maximum"] = *schema.most();
+  if (schema.min()) result["minimum"] = *schema.min();
+  if (schema.max()) result["maximum"] = *schema.max();
   return result;
 }
 

@@ -203,10 +203,10 @@ class Walker {
   }
 
   static std::vector<Problem> CheckBounds(const Value& value, const Schema& schema, const Place& place) {
-    if (!schema.least() || value.kind() == Kind::kBool) return {};
+    if (!schema.min() || value.kind() == Kind::kBool) return {};
     double number = value.kind() == Kind::kInt ? static_cast<double>(value.int_value()) : value.float_value();
-    if (number >= *schema.least() && number <= *schema.most()) return {};
-    return {Make(fmt::format("expected a number from {} to {}", *schema.least(), *schema.most()), place,
+    if (number >= *schema.min() && number <= *schema.max()) return {};
+    return {Make(fmt::format("expected a number from {} to {}", *schema.min(), *schema.max()), place,
                  value.position(), Found(value, place.is_secret))};
   }
 };

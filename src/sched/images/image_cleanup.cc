@@ -6,7 +6,7 @@
 namespace nodepool::sched {
 namespace {
 
-constexpr std::size_t kKept = 2;  // current and previous
+constexpr std::size_t kRetained = 2;  // current and previous
 
 // The uploads that stay though their builds need not: of each provider the two ready
 // ones that ended last, over the ready builds (builder.md 12.2).
@@ -21,7 +21,7 @@ std::set<const UploadView*> RecentUploads(const ImageView& image) {
   std::set<const UploadView*> recent;
   for (auto& [provider, uploads] : ready) {
     std::ranges::stable_sort(uploads, std::ranges::greater(), &UploadView::state_time);
-    for (const UploadView* upload : uploads | std::views::take(kKept)) recent.insert(upload);
+    for (const UploadView* upload : uploads | std::views::take(kRetained)) recent.insert(upload);
   }
   return recent;
 }
@@ -125,7 +125,7 @@ std::set<BuildId> KeptBuilds(const ImageView& image, bool is_wanted) {
     if (build.state == ImageState::kReady) ready.push_back(&build);
   }
   std::ranges::stable_sort(ready, std::ranges::greater(), &BuildView::state_time);
-  for (const BuildView* build : ready | std::views::take(kKept)) kept.insert(build->id);
+  for (const BuildView* build : ready | std::views::take(kRetained)) kept.insert(build->id);
   return kept;
 }
 

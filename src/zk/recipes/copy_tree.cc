@@ -67,7 +67,7 @@ Task<> Commit(Client& client, Batch& batch) {
   if (ops.empty()) co_return;
   const auto* alone = ops.size() == 1 ? std::get_if<CreateOp>(&ops.front()) : nullptr;
   if (alone != nullptr) {
-    // The largest znodes fit into a packet only so.
+    // The largest znodes fit into a packet only as a single operation.
     Result<Created> created = co_await client.Create(alone->path, alone->data, CreateMode::kPersistent);
     if (!created) Refuse(alone->path, created.error());
     co_return;

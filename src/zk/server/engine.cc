@@ -11,7 +11,7 @@
 namespace nodepool::zk::server {
 namespace {
 
-constexpr std::size_t kMaxNames = 16;  // that a connection may have shown
+constexpr std::size_t kMaxNames = 16;  // identities of one connection
 constexpr std::int32_t kChildWatches = 1;
 constexpr std::int32_t kDataWatches = 2;
 constexpr std::int32_t kAnyWatches = 3;
@@ -31,7 +31,7 @@ Result<CreateOp> Resolve(const CreateRequest& request, const Identity& who) {
   return op;
 }
 
-// Who may not change the list does not see the secret half of its digests either.
+// A client that may not change the list does not see the secret half of its digests either.
 Acl WithoutDigests(Acl acl) {
   for (AclEntry& entry : acl) {
     if (entry.scheme == "digest") entry.id = entry.id.substr(0, entry.id.find(':')) + ":x";
@@ -39,7 +39,7 @@ Acl WithoutDigests(Acl acl) {
   return acl;
 }
 
-// The znodes below `path`.
+// How many znodes are below `path`.
 std::int32_t CountDescendants(const DataTree& tree, const std::string& path) {
   Result<Children> children = tree.GetChildren(path);
   if (!children) return 0;
@@ -213,7 +213,7 @@ Code Engine::Answer(const Request& request, Peer& peer, WallTime now, JuteWriter
   }
 }
 
-// A write that never reaches the tree uses up a transaction's number all the same.
+// A write that never reaches the tree still uses up a transaction's number.
 Code Engine::Refuse(Code code) {
   (void)tree_.Multi({}, 0, WallTime());
   return code;
@@ -231,8 +231,8 @@ Code Engine::Create(const CreateRequest& request, OpCode op, const Peer& peer, W
 }
 
 Code Engine::Multi(const MultiRequest& request, const Peer& peer, WallTime now, JuteWriter& out) {
-  // A refused check, in the place of the first create that is wrong in itself: what comes
-  // before it is tried all the same, since its fault would count.
+  // A refused check in the place of the first malformed create: the operations before it are still
+  // tried, since a fault of theirs is reported first.
   const Op refused = CheckOp{"/", -2};
   std::vector<OpCode> kinds;
   std::vector<Op> ops;
@@ -380,7 +380,7 @@ void Engine::RestoreWatches(const RestoreWatchesRequest& request, const Peer& pe
   for (const auto* list : {&paths.data, &paths.exist, &paths.child, &paths.persistent, &paths.recursive}) {
     for (const std::string& path : *list) {
       if (!IsValidPath(path)) {
-        throw Error(Verdict::kFail, fmt::format("it watches \"{}\", which is no path", Excerpt(path)));
+        throw Error(Verdict::kFail, fmt::format("it watches \"{}\", which is not a path", Excerpt(path)));
       }
       bytes += path.size();
     }
@@ -392,19 +392,19 @@ void Engine::RestoreWatches(const RestoreWatchesRequest& request, const Peer& pe
   }
 }
 
-void Engine::Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::Kept> znodes,
+void Engine::Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::Snapshot> znodes,
                      std::int64_t zxid) {
   for (SessionRecord& session : sessions) {
     tree_.RestoreSession(session.id);
     std::int64_t id = session.id;
     sessions_[id] = std::move(session);
   }
-  for (DataTree::Kept& znode : znodes) {
+  for (DataTree::Snapshot& znode : znodes) {
     std::string path = znode.path;
     bool had_children = znode.created > 0;
     if (!tree_.Restore(std::move(znode))) {
       throw Error(Verdict::kInvalid,
-                  fmt::format("the znode {} is kept without its parent or its owner", Excerpt(path, 200)));
+                  fmt::format("the znode {} is stored without its parent or its owner", Excerpt(path, 200)));
     }
     if (had_children && tree_.IsEmptyContainer(path)) emptied_.insert(std::move(path));
   }
@@ -414,7 +414,7 @@ void Engine::Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::
 Changes Engine::TakeChanges() {
   Changes changes;
   for (const std::string& path : std::exchange(changed_paths_, {})) {
-    if (std::optional<DataTree::Kept> kept = tree_.Keep(path)) {
+    if (std::optional<DataTree::Snapshot> kept = tree_.Export(path)) {
       changes.kept.push_back(std::move(*kept));
     } else {
       changes.removed.push_back(path);

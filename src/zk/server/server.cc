@@ -35,7 +35,7 @@ Server::Server(Loop& loop, BlockingPool& pool, ServerOptions options)
       clock_(loop, [this](std::int64_t session) { Expire(session); }),
       last_session_(FirstSession(loop.Now())),
       tasks_(loop, logger_) {
-  engine_.OnEvent([this](ServerWatches::Holder holder, const WatchEvent& event, const Acl* acl) {
+  engine_.OnEvent([this](ServerWatches::ConnectionId holder, const WatchEvent& event, const Acl* acl) {
     Deliver(holder, event, acl);
   });
 }
@@ -113,7 +113,7 @@ std::uint64_t Server::durable() const {
   return journal_ ? durable_ : std::numeric_limits<std::uint64_t>::max();
 }
 
-// Called after whatever may have changed the tree.
+// Called after everything that may have changed the tree.
 void Server::AfterChange() {
   if (engine_.change_count() != durable_) changed_.Set();
   if (engine_.HasEmptiedContainers()) container_emptied_.Set();
@@ -131,7 +131,7 @@ Task<> Server::KeepOnDisk() {
     }
     writing_ = {};
     durable_ = upto;
-    for (ServerWatches::Holder holder : std::exchange(holding_back_, {})) {
+    for (ServerWatches::ConnectionId holder : std::exchange(holding_back_, {})) {
       Connection& connection = *connections_.at(holder);
       connection.Release(durable_);
       if (connection.holds_back()) holding_back_.insert(holder);
@@ -139,7 +139,7 @@ Task<> Server::KeepOnDisk() {
   }
 }
 
-// Tries until it succeeds: until then nobody is told of the changes.
+// Tries until it succeeds: until then no client is sent the changes.
 Task<> Server::Write() {
   for (int failures = 0;; ++failures) {
     auto write = [this] { journal_->Write(writing_); };

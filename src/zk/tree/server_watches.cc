@@ -4,13 +4,13 @@
 
 namespace nodepool::zk {
 
-void ServerWatches::Index::Add(const std::string& path, Holder holder) {
+void ServerWatches::Index::Add(const std::string& path, ConnectionId holder) {
   by_path_[path].insert(holder);
   Own& own = by_holder_[holder];
   if (own.paths.insert(path).second) own.bytes += path.size();
 }
 
-bool ServerWatches::Index::Remove(const std::string& path, Holder holder) {
+bool ServerWatches::Index::Remove(const std::string& path, ConnectionId holder) {
   auto at = by_path_.find(path);
   if (at == by_path_.end() || at->second.erase(holder) == 0) return false;
   if (at->second.empty()) by_path_.erase(at);
@@ -21,33 +21,33 @@ bool ServerWatches::Index::Remove(const std::string& path, Holder holder) {
   return true;
 }
 
-void ServerWatches::Index::RemoveAll(Holder holder) {
+void ServerWatches::Index::RemoveAll(ConnectionId holder) {
   auto own = by_holder_.find(holder);
   if (own == by_holder_.end()) return;
   std::set<std::string> paths = own->second.paths;
   for (const std::string& path : paths) Remove(path, holder);
 }
 
-bool ServerWatches::Index::Has(const std::string& path, Holder holder) const {
+bool ServerWatches::Index::Has(const std::string& path, ConnectionId holder) const {
   auto own = by_holder_.find(holder);
   return own != by_holder_.end() && own->second.paths.contains(path);
 }
 
-std::size_t ServerWatches::Index::BytesOf(Holder holder) const {
+std::size_t ServerWatches::Index::BytesOf(ConnectionId holder) const {
   auto own = by_holder_.find(holder);
   return own == by_holder_.end() ? 0 : own->second.bytes;
 }
 
-void ServerWatches::Index::Collect(std::string_view path, std::set<Holder>& to) const {
+void ServerWatches::Index::Collect(std::string_view path, std::set<ConnectionId>& to) const {
   auto at = by_path_.find(path);
   if (at != by_path_.end()) to.insert(at->second.begin(), at->second.end());
 }
 
-void ServerWatches::Index::Take(const std::string& path, std::set<Holder>& to) {
+void ServerWatches::Index::Take(const std::string& path, std::set<ConnectionId>& to) {
   auto at = by_path_.find(path);
   if (at == by_path_.end()) return;
-  std::set<Holder> holders = at->second;
-  for (Holder holder : holders) Remove(path, holder);
+  std::set<ConnectionId> holders = at->second;
+  for (ConnectionId holder : holders) Remove(path, holder);
   to.insert(holders.begin(), holders.end());
 }
 
@@ -57,24 +57,24 @@ std::size_t ServerWatches::Index::size() const {
   return total;
 }
 
-void ServerWatches::AddStaying(const std::string& path, WatchMode mode, Holder holder) {
+void ServerWatches::AddStaying(const std::string& path, WatchMode mode, ConnectionId holder) {
   (mode == WatchMode::kPersistentRecursive ? recursive_ : persistent_).Add(path, holder);
 }
 
-bool ServerWatches::RemoveStaying(const std::string& path, WatchMode mode, Holder holder) {
+bool ServerWatches::RemoveStaying(const std::string& path, WatchMode mode, ConnectionId holder) {
   return (mode == WatchMode::kPersistentRecursive ? recursive_ : persistent_).Remove(path, holder);
 }
 
-void ServerWatches::RemoveAll(Holder holder) {
+void ServerWatches::RemoveAll(ConnectionId holder) {
   for (Index* index : {&data_, &children_, &persistent_, &recursive_}) index->RemoveAll(holder);
 }
 
-bool ServerWatches::Has(const std::string& path, Holder holder, bool data, bool children) const {
+bool ServerWatches::Has(const std::string& path, ConnectionId holder, bool data, bool children) const {
   return (data && data_.Has(path, holder)) || (children && children_.Has(path, holder)) ||
          persistent_.Has(path, holder) || recursive_.Has(path, holder);
 }
 
-bool ServerWatches::Remove(const std::string& path, Holder holder, bool data, bool children) {
+bool ServerWatches::Remove(const std::string& path, ConnectionId holder, bool data, bool children) {
   bool is_found = Has(path, holder, data, children);
   if (data) data_.Remove(path, holder);
   if (children) children_.Remove(path, holder);
@@ -83,12 +83,12 @@ bool ServerWatches::Remove(const std::string& path, Holder holder, bool data, bo
   return is_found;
 }
 
-std::size_t ServerWatches::BytesOf(Holder holder) const {
+std::size_t ServerWatches::BytesOf(ConnectionId holder) const {
   return data_.BytesOf(holder) + children_.BytesOf(holder) + persistent_.BytesOf(holder) +
          recursive_.BytesOf(holder);
 }
 
-void ServerWatches::CollectRecursive(std::string_view path, std::set<Holder>& to) const {
+void ServerWatches::CollectRecursive(std::string_view path, std::set<ConnectionId>& to) const {
   if (recursive_.empty()) return;
   while (path.size() > 1) {
     recursive_.Collect(path, to);
@@ -99,23 +99,23 @@ void ServerWatches::CollectRecursive(std::string_view path, std::set<Holder>& to
 
 std::vector<ServerWatches::Delivery> ServerWatches::Trigger(const WatchEvent& change) {
   std::vector<Delivery> deliveries;
-  std::set<Holder> holders;
+  std::set<ConnectionId> holders;
   data_.Take(change.path, holders);
   if (change.type == EventType::kDeleted) children_.Take(change.path, holders);
   persistent_.Collect(change.path, holders);
   CollectRecursive(change.path, holders);
-  for (Holder holder : holders) deliveries.push_back(Delivery{holder, change});
+  for (ConnectionId holder : holders) deliveries.push_back(Delivery{holder, change});
   if (change.type == EventType::kDataChanged) return deliveries;
 
   WatchEvent of_parent{EventType::kChildren, ParentPath(change.path), change.zxid};
   holders.clear();
   children_.Take(of_parent.path, holders);
   persistent_.Collect(of_parent.path, holders);
-  for (Holder holder : holders) deliveries.push_back(Delivery{holder, of_parent});
+  for (ConnectionId holder : holders) deliveries.push_back(Delivery{holder, of_parent});
   return deliveries;
 }
 
-std::vector<WatchEvent> ServerWatches::Restore(const DataTree& tree, Holder holder, std::int64_t seen_zxid,
+std::vector<WatchEvent> ServerWatches::Restore(const DataTree& tree, ConnectionId holder, std::int64_t seen_zxid,
                                                const protocol::WatchPaths& paths) {
   std::vector<WatchEvent> missed;
   for (const std::string& path : paths.data) {

@@ -1,4 +1,4 @@
-// The task of a WireSession: connecting, shaking hands, reading, staying alive.
+// The task of a WireSession: connecting, handshake, reading, staying alive.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -89,7 +89,7 @@ Task<WireSession::Established> WireSession::Connect() {
   }
 }
 
-// While a session lives, every server is to be tried before it expires.
+// Every server is to be tried before the session expires.
 Duration WireSession::AttemptTimeout(std::size_t endpoints) const {
   if (session_id_ == 0 || endpoints < 2) return options_.connect_timeout;
   Duration share = session_timeout_ / 3;
@@ -148,7 +148,7 @@ void WireSession::SendAuth() {
   });
 }
 
-// In front of every operation, so that whatever is read from now on is watched.
+// Sent before every other operation, so that whatever is read from now on is watched.
 void WireSession::RearmWatches() {
   protocol::WatchPaths paths = watches_->Paths();
   for (const std::string& watches :
