@@ -77,10 +77,10 @@ TEST(WatchdogTest, NamesTheDriverWhoseCodeRuns) {
   ThreadStack stack;
   stack.frames = {"main", "my_cloud::Adapter::Create()", "nanosleep"};
   stack.modules = {"nodepool-launcher", "/drivers/mine.so", "libc.so.6"};
-  EXPECT_EQ(CulpritOf(stack, {{"/drivers/mine.so", "mine"}}), "driver mine (/drivers/mine.so)");
-  EXPECT_EQ(CulpritOf(stack, {}), "");
+  EXPECT_EQ(SuspectIn(stack, {{"/drivers/mine.so", "mine"}}), "driver mine (/drivers/mine.so)");
+  EXPECT_EQ(SuspectIn(stack, {}), "");
   stack.frames[1] = "nodepool::drivers::FakeAdapter::Create()";
-  EXPECT_EQ(CulpritOf(stack, {}), "nodepool::drivers::FakeAdapter::Create()");
+  EXPECT_EQ(SuspectIn(stack, {}), "nodepool::drivers::FakeAdapter::Create()");
 }
 
 TEST(StackDumpTest, ALoopThatDoesNotTurnIsToldOf) {

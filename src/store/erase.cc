@@ -22,7 +22,8 @@ Task<> EraseTree(Store& store, std::string path) {
 
 Task<> EraseUploads(Store& store, ProviderName provider) {
   if (provider.value.empty() || provider.value.find('/') != std::string::npos) {
-    throw Error(Verdict::kInvalid, fmt::format("\"{}\" is not the name of a provider", Excerpt(provider.value)));
+    throw Error(Verdict::kInvalid,
+                fmt::format("\"{}\" is not the name of a provider", Excerpt(provider.value)));
   }
   std::vector<ImageName> images = co_await store.images.List();
   for (const ImageName& image : images) {

@@ -26,7 +26,8 @@ Task<> LockedNode::Remove() {
       co_return;
     }
   }
-  throw Error(Verdict::kConflict, fmt::format("node {}: other clients keep locking it while it is removed", id()));
+  throw Error(Verdict::kConflict,
+              fmt::format("node {}: other clients keep locking it while it is removed", id()));
 }
 
 // False: try again, with `below` and the version as they are now.

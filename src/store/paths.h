@@ -33,7 +33,8 @@ std::string Build(const BuildKey& key);
 std::string BuildLock(const BuildKey& key);  // of the process that marks it
 std::string Providers(const BuildKey& build);
 std::string Uploads(const BuildKey& build, const ProviderName& provider);
-std::string UploadsLock(const BuildKey& build, const ProviderName& provider);  // of the builder that uploads it there
+std::string UploadsLock(const BuildKey& build,
+                        const ProviderName& provider);  // of the builder that uploads it there
 std::string Upload(const UploadKey& key);
 std::string UploadLock(const UploadKey& key);  // of the process that marks or removes it
 std::string Components(ComponentKind kind);

@@ -10,7 +10,7 @@
 namespace nodepool::metrics {
 namespace {
 
-// Calls `text` for what stands between the labels of a key and `label` for each label.
+// Calls `text` for the parts between the labels of a key and `label` for each label.
 template <class OnText, class OnLabel>
 void Walk(std::string_view key, OnText text, OnLabel label) {
   while (!key.empty()) {
@@ -33,7 +33,7 @@ bool BreaksLine(char c) {
   return byte < 0x20 || byte >= 0x7f || c == '|';
 }
 
-// Passes gauges on and remembers which.
+// Passes gauges on and remembers which ones.
 class Remembering final : public Sink {
  public:
   Remembering(Sink* to, std::set<std::pair<const Metric*, LabelValues>>& keys) : to_(to), keys_(keys) {}

@@ -14,7 +14,8 @@ namespace nodepool::zk::server {
 // so all frames are sent through here and wait, in order, until those changes are.
 class Connection {
  public:
-  Connection(ServerWatches::ConnectionId holder, std::shared_ptr<WireConnection> wire) : wire_(std::move(wire)) {
+  Connection(ServerWatches::ConnectionId holder, std::shared_ptr<WireConnection> wire)
+      : wire_(std::move(wire)) {
     peer_.holder = holder;
   }
 

@@ -23,7 +23,7 @@ struct SessionRecord {
 // What has to be written to disk so that the tree can be restored.
 struct Changes {
   std::vector<DataTree::Snapshot> kept;  // znodes as they are, parents first
-  std::vector<std::string> removed;  // paths
+  std::vector<std::string> removed;      // paths
   std::vector<SessionRecord> opened;
   std::vector<std::int64_t> closed;
   std::int64_t zxid = 0;
@@ -75,7 +75,8 @@ class Engine {
 
   // Restores what was stored, before anything is executed. Error(kInvalid) naming the first znode
   // without its parent or its owner.
-  void Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::Snapshot> znodes, std::int64_t zxid);
+  void Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::Snapshot> znodes,
+               std::int64_t zxid);
   // What changed since the last call, combined.
   Changes TakeChanges();
   // Numbers the changes, so that an answer can wait until those it shows are on disk.

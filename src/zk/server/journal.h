@@ -16,7 +16,7 @@ class Journal {
   struct Contents {
     std::vector<SessionRecord> sessions;
     std::vector<DataTree::Snapshot> znodes;  // parents first
-    std::int64_t zxid = 0;               // numbers go on after it
+    std::int64_t zxid = 0;                   // numbers go on after it
   };
 
   // Opens the file, or creates it, readable for its owner only. Error(kConflict): another process

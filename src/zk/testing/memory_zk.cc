@@ -219,7 +219,7 @@ class MemoryZk::Link : public std::enable_shared_from_this<Link> {
   Session session_;
   bool is_cut_ = false;
   ServerWatches::ConnectionId connection_ = 0;  // 0: none
-  std::uint64_t attempt_ = 0;             // counts connections and attempts
+  std::uint64_t attempt_ = 0;                   // counts connections and attempts
   std::int64_t seen_zxid_ = 0;
   std::deque<Call> unsent_;
   std::deque<Call> sent_;

@@ -115,8 +115,8 @@ std::vector<ServerWatches::Delivery> ServerWatches::Trigger(const WatchEvent& ch
   return deliveries;
 }
 
-std::vector<WatchEvent> ServerWatches::Restore(const DataTree& tree, ConnectionId holder, std::int64_t seen_zxid,
-                                               const protocol::WatchPaths& paths) {
+std::vector<WatchEvent> ServerWatches::Restore(const DataTree& tree, ConnectionId holder,
+                                               std::int64_t seen_zxid, const protocol::WatchPaths& paths) {
   std::vector<WatchEvent> missed;
   for (const std::string& path : paths.data) {
     Result<Stat> stat = tree.Exists(path);

@@ -26,8 +26,8 @@ void CheckReadable(const char* what, const std::string& file) {
 
 void Check(const error_code& error, const char* what, const std::string& file) {
   if (!error) return;
-  throw Error(Verdict::kInvalid,
-              fmt::format("zookeeper-tls: the {} file \"{}\" cannot be used: {}", what, file, error.message()));
+  throw Error(Verdict::kInvalid, fmt::format("zookeeper-tls: the {} file \"{}\" cannot be used: {}", what,
+                                             file, error.message()));
 }
 
 std::unique_ptr<ssl::context> Load(const TlsFiles& files, ssl::context::method method) {
