@@ -171,7 +171,7 @@ Task<> RecordWhetherItEnds(Loop& loop, Duration limit, Task<> task, std::optiona
   has_ended = co_await EndsBy(loop, loop.SteadyNow() + limit, "work", std::move(task));
 }
 
-TEST_F(VirtualTimeTest, AWaitTellsWhetherItEndedInTime) {
+TEST_F(VirtualTimeTest, AWaitSaysWhetherItEndedInTime) {
   Event event;
   bool is_over = false;
   std::optional<bool> in_time, too_late;
@@ -184,7 +184,7 @@ TEST_F(VirtualTimeTest, AWaitTellsWhetherItEndedInTime) {
   EXPECT_FALSE(clock.has_timers());
 }
 
-// Neither a lost connection nor a time-out within is taken for the end of the waiting.
+// Neither a lost connection nor a time-out inside the task is taken for the end of the wait.
 TEST_F(VirtualTimeTest, AWaitPassesOnErrors) {
   log::Capture capture;
   std::optional<bool> has_ended;
@@ -276,7 +276,7 @@ Task<> WaitForStep(Progress& progress, std::uint64_t number, std::vector<std::ui
   woken.push_back(number);
 }
 
-TEST_F(VirtualTimeTest, ProgressWakesThoseWhoseNumberIsReached) {
+TEST_F(VirtualTimeTest, ProgressWakesTheTasksWhoseNumberIsReached) {
   Progress progress("a step");
   std::vector<std::uint64_t> woken;
   for (std::uint64_t number : {3, 1, 2, 3, 0}) group.Spawn("wait", WaitForStep(progress, number, woken));
@@ -296,7 +296,7 @@ TEST_F(VirtualTimeTest, ProgressWakesThoseWhoseNumberIsReached) {
 }
 
 // Each step runs a fixed number of handlers, however many tasks wait for later ones.
-TEST_F(VirtualTimeTest, AStepOfProgressCostsWhatItWakes) {
+TEST_F(VirtualTimeTest, AStepOfProgressCostsOnlyTheTasksItWakes) {
   Progress progress("a step");
   std::vector<std::uint64_t> woken;
   for (std::uint64_t number = 1; number <= 1000; ++number)
@@ -311,7 +311,7 @@ TEST_F(VirtualTimeTest, AStepOfProgressCostsWhatItWakes) {
   EXPECT_EQ(woken.size(), 1000u);
 }
 
-TEST_F(VirtualTimeTest, WhoIsCancelledWaitsForNoStep) {
+TEST_F(VirtualTimeTest, ACancelledTaskWaitsForNoStep) {
   Progress progress("a step");
   std::vector<std::uint64_t> woken;
   group.Spawn("wait", WaitForStep(progress, 1, woken));

@@ -31,7 +31,7 @@ class FileWatchTest : public ::testing::Test {
     watch_.emplace(loop_, std::vector<std::string>{(folder_ / name).string()}, [this] { is_told_ = true; });
     EXPECT_EQ(watch_->fault(), "");
   }
-  // Whether there was a change since the last question.
+  // Whether there was a change since the last call.
   bool IsNotified() {
     loop_.RunReady();
     return std::exchange(is_told_, false);
@@ -43,7 +43,7 @@ class FileWatchTest : public ::testing::Test {
   bool is_told_ = false;
 };
 
-TEST_F(FileWatchTest, AFileIsWrittenReplacedRemovedAndBack) {
+TEST_F(FileWatchTest, NoticesWritingReplacementRemovalAndReturn) {
   WatchFile("etc/file");
   EXPECT_FALSE(IsNotified());
   for (int round = 0; round < 3; ++round) {
@@ -92,7 +92,7 @@ TEST_F(FileWatchTest, EveryLinkOnTheWayIsWatched) {
   Rename("new", "data");
   EXPECT_TRUE(IsNotified()) << "a link in the middle";
   Write("etc/file", "4");
-  EXPECT_FALSE(IsNotified()) << "it does not lead there any more";
+  EXPECT_FALSE(IsNotified()) << "the link does not lead there any more";
   Write("other/file", "5");
   EXPECT_TRUE(IsNotified());
   fs::remove(folder_ / "mount/file");
@@ -103,7 +103,7 @@ TEST_F(FileWatchTest, EveryLinkOnTheWayIsWatched) {
   EXPECT_TRUE(IsNotified());
 }
 
-TEST_F(FileWatchTest, TheDirectoryMayComeLaterAndGo) {
+TEST_F(FileWatchTest, TheDirectoryMayBeCreatedLaterAndRemoved) {
   WatchFile("later/inner/file");
   fs::create_directory(folder_ / "later");
   EXPECT_TRUE(IsNotified());
@@ -121,7 +121,7 @@ TEST_F(FileWatchTest, TheDirectoryMayComeLaterAndGo) {
   EXPECT_TRUE(IsNotified());
 }
 
-TEST_F(FileWatchTest, LinksInACircleEnd) {
+TEST_F(FileWatchTest, CircularLinksAreBounded) {
   Link("b", "a");
   Link("a", "b");
   WatchFile("a/file");
@@ -135,7 +135,7 @@ TEST_F(FileWatchTest, ItMayEndAtAnyTime) {
   Write("etc/file", "2");
   watch_.reset();
   EXPECT_FALSE(IsNotified());
-  // Also when the loop knows of the change already.
+  // Also when the loop has already received the change.
   WatchFile("etc/file");
   Write("etc/file", "3");
   boost::asio::post(loop_.context(),

@@ -43,7 +43,7 @@ bool CpuProfile::Start() {
   path_ = fmt::format("{}/nodepool-{}-XXXXXX.prof",
                       folder_.value_or(std::filesystem::temp_directory_path().string()), getpid());
   constexpr int kSuffix = 5;
-  int file = mkstemps(path_.data(), kSuffix);  // ours alone, whoever else writes to the folder
+  int file = mkstemps(path_.data(), kSuffix);  // a new file, even if other programs write to the folder
   if (file < 0) return false;
   close(file);
   is_running_ = ProfilerStart(path_.c_str()) != 0;

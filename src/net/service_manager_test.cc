@@ -10,7 +10,7 @@
 namespace nodepool::net {
 namespace {
 
-// The service manager's end.
+// The socket of the service manager.
 class NotifySocket {
  public:
   explicit NotifySocket(const std::string& name) {  // with a zero byte first: abstract
@@ -31,7 +31,7 @@ class NotifySocket {
   int socket_ = ::socket(AF_UNIX, SOCK_DGRAM, 0);
 };
 
-TEST(ServiceManagerTest, IsToldAtAPathAndAtAnAbstractName) {
+TEST(ServiceManagerTest, IsNotifiedAtAPathAndAtAnAbstractName) {
   std::string folder = (std::filesystem::temp_directory_path() / "nodepool-notify-XXXXXX").string();
   folder = ::mkdtemp(folder.data());
   NotifySocket at_path(folder + "/socket");
@@ -45,7 +45,7 @@ TEST(ServiceManagerTest, IsToldAtAPathAndAtAnAbstractName) {
 
 std::ptrdiff_t OpenFiles() { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); }
 
-TEST(ServiceManagerTest, NoneIsNotMissed) {
+TEST(ServiceManagerTest, NotifyingNoneDoesNothing) {
   std::ptrdiff_t before = OpenFiles();
   std::string too_long = "/" + std::string(200, 'x');
   for (const char* address : std::initializer_list<const char*>{nullptr, "", "relative", too_long.c_str(),
