@@ -143,7 +143,8 @@ TEST_F(SystemRunnerTest, TheEnvironmentIsOnlyTheCommands) {
 // Only the program gets the signal, so that it can end its children in order (builder.md 8.6).
 TEST_F(SystemRunnerTest, AfterTheTimeOutTheProgramMayCleanUp) {
   Command command = Shell(
-      "trap 'kill $child; wait $child; echo $? > $D/signalled; exit 3' TERM; sleep 1000 & child=$!; echo $child > "
+      "trap 'kill $child; wait $child; echo $? > $D/signalled; exit 3' TERM; sleep 1000 & child=$!; echo "
+      "$child > "
       "$D/child; wait");
   command.timeout = std::chrono::milliseconds(200);
   command.grace = kLimit;
@@ -192,10 +193,10 @@ TEST_F(SystemRunnerTest, NothingSurvivesOurDeath) {
   if (other == 0) {
     Loop own;
     SystemRunner its(own);
-    RunToEnd(own,
-             its.Run(Shell("(setsid sh -c 'trap \"\" TERM; echo $$ > $D/orphan; while true; do sleep 1000; "
-                           "done' &); echo $$ > $D/program; trap 'touch $D/signalled; exit' TERM; while true; do "
-                           "sleep 0.05; done")));
+    RunToEnd(own, its.Run(Shell(
+                      "(setsid sh -c 'trap \"\" TERM; echo $$ > $D/orphan; while true; do sleep 1000; "
+                      "done' &); echo $$ > $D/program; trap 'touch $D/signalled; exit' TERM; while true; do "
+                      "sleep 0.05; done")));
     ::_exit(0);
   }
   pid_t program = Pid("program");

@@ -20,7 +20,7 @@ constexpr std::uintmax_t kLargestFile = 1 << 20;
 const std::string kStdout = "sys.stdout";
 const std::string kStderr = "sys.stderr";
 
-// With or without the packages that it is in.
+// The name with or without its packages.
 std::string_view LastName(std::string_view text) { return text.substr(text.rfind('.') + 1); }
 
 const Value* FindScalar(const Value& map, std::string_view key) {
@@ -52,7 +52,7 @@ std::int64_t NumberOr(const Value& map, std::string_view key, std::int64_t other
   return value->int_value();
 }
 
-// NOTSET is nothing.
+// The level, nullopt for NOTSET.
 std::optional<log::Level> LevelIn(const Value& map) {
   using log::Level;
   static const std::map<std::string_view, std::optional<Level>> levels = {
@@ -66,7 +66,7 @@ std::optional<log::Level> LevelIn(const Value& map) {
   auto found = levels.find(value->text());
   if (found != levels.end()) return found->second;
   throw ErrorAt(value->position(),
-                fmt::format("{} is no level; there are DEBUG, INFO, WARNING, ERROR, CRITICAL "
+                fmt::format("{} is not a level; there are DEBUG, INFO, WARNING, ERROR, CRITICAL "
                             "and NOTSET",
                             Excerpt(value->text())));
 }
@@ -159,7 +159,7 @@ int FacilityOf(const Value& value) {
   name = Lower(name);
   auto found = name.empty() ? names.end() : std::ranges::find(names, name);
   if (found != names.end()) return static_cast<int>(found - names.begin());
-  throw ErrorAt(value.position(), fmt::format("{} is no facility of syslog", Excerpt(value.text())));
+  throw ErrorAt(value.position(), fmt::format("{} is not a facility of syslog", Excerpt(value.text())));
 }
 
 log::Syslog ReadSyslog(const Value& settings) {
@@ -198,7 +198,7 @@ log::Handler ReadHandler(const Value& settings, const std::map<std::string, log:
   log::Handler handler;
   handler.kind = known.kind;
   handler.level = LevelIn(settings).value_or(log::Level::kDebug);
-  // Python's own default; ours is for daemons without a logging file.
+  // Python's own default; the one of LineFormat is for daemons without a logging file.
   handler.format = *log::LineFormat::Parse("%(message)s", "", false);
   if (const Value* formatter = FindScalar(settings, "formatter");
       formatter != nullptr && !formatter->text().empty()) {
@@ -279,7 +279,7 @@ log::Setup ReadDictionary(const Value& root) {
   for (const auto& [name, value] : EntriesOf(root, "loggers")) setup.loggers[name] = ReadLogger(value, setup);
   const Value* top = root.Find("root");
   setup.loggers[""] = top == nullptr ? log::LoggerSetup() : ReadLogger(*top, setup);
-  // Python's root is at WARNING unless it is told otherwise.
+  // Python's root logger has the level WARNING unless the file says otherwise.
   if (!setup.loggers[""].level) setup.loggers[""].level = log::Level::kWarning;
   return setup;
 }
@@ -290,7 +290,7 @@ std::string ReadWholeFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!is_readable || !file) throw Error(Verdict::kInvalid, "Unable to read logging config file at " + path);
   if (std::filesystem::file_size(path, error) > kLargestFile) {
-    throw Error(Verdict::kInvalid, path + ": larger than a megabyte, which is no logging file");
+    throw Error(Verdict::kInvalid, path + ": larger than a megabyte, which is not a logging file");
   }
   std::ostringstream text;
   text << file.rdbuf();

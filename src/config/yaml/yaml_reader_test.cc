@@ -99,7 +99,7 @@ const DialectRow kDialectRows[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, DialectTest, testing::ValuesIn(kDialectRows));
 
-TEST(YamlReaderTest, ValuesKnowWhereTheyStand) {
+TEST(YamlReaderTest, ValuesKnowTheirPosition) {
   Expected<Value> value = ParseYaml("a:\n  - b: x\n    c: 5\n");
   ASSERT_TRUE(value);
   const Value& item = value->Find("a")->list()[0];

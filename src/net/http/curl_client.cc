@@ -52,7 +52,8 @@ Task<HttpReply> CurlClient::Send(HttpCall call) {
     if (!IsSafeRedirect(url, redirect)) {
       throw HttpError(
           Verdict::kInvalid,
-          UrlForLog(url) + " redirects to another place, which is not followed: " + UrlForLog(redirect), true);
+          UrlForLog(url) + " redirects to another place, which is not followed: " + UrlForLog(redirect),
+          true);
     }
     url = std::move(redirect);
   }
