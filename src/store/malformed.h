@@ -20,7 +20,7 @@ class MalformedRecords {
     if (!is_new && it->second == stat.mzxid) return;
     it->second = stat.mzxid;
     ++count_;
-    logger_.Error("The record {} is ignored until it is mended or deleted: {}", path, fault);
+    logger_.Error("The record {} is ignored until it is fixed or deleted: {}", path, fault);
   }
   // The record is readable again, or deleted.
   void Discard(const std::string& path) { reported_.erase(path); }

@@ -43,11 +43,11 @@ bool BoolOr(const Value& map, std::string_view key, bool otherwise) {
   throw ErrorAt(value->position(), fmt::format("expected true or false for {}", key));
 }
 
-std::int64_t NumberOr(const Value& map, std::string_view key, std::int64_t otherwise, std::int64_t least) {
+std::int64_t NumberOr(const Value& map, std::string_view key, std::int64_t otherwise, std::int64_t min) {
   const Value* value = FindScalar(map, key);
   if (value == nullptr) return otherwise;
-  if (value->kind() != Value::Kind::kInt || value->int_value() < least) {
-    throw ErrorAt(value->position(), fmt::format("expected a number from {} on for {}", least, key));
+  if (value->kind() != Value::Kind::kInt || value->int_value() < min) {
+    throw ErrorAt(value->position(), fmt::format("expected a number from {} on for {}", min, key));
   }
   return value->int_value();
 }

@@ -198,7 +198,7 @@ std::vector<Section> Section::Sections(std::string_view key) const {
   const Setting& setting = Declared(key);
   const Value* found = Present(setting);
   if (found == nullptr) return {};
-  // An empty mapping stands for an empty list.
+  // An empty mapping counts as an empty list.
   if (found->kind() == Value::Kind::kMap && found->map().empty()) return {};
   if (found->kind() != Value::Kind::kList) throw Fail(key, Describe(setting, *found, "a list"));
   const Schema* item_schema = setting.schema.element();

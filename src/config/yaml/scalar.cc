@@ -213,7 +213,7 @@ Expected<Value> MakeNumber(Number kind, const std::string& text, Position positi
   return Unexpected(Verdict::kInvalid, fmt::format("'{}' is not a number", Excerpt(text)));
 }
 
-// Null when the text does not have the form of a time. A zone such as Z, +1 or -03:30 may end it.
+// Whether the rest of the text is a time of day. A zone such as Z, +1 or -03:30 may end it.
 bool IsTimeOfDay(Cursor cursor) {
   if (!cursor.TakeAnyOf("Tt") && cursor.TakeWhile([](char c) { return c == ' ' || c == '\t'; }) == 0)
     return false;

@@ -59,7 +59,7 @@ class Builder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     auto found = anchors_.find(anchor);
     if (found == anchors_.end())
-      throw ErrorAt(PositionOf(mark), "an alias may not stand inside what it names");
+      throw ErrorAt(PositionOf(mark), "an alias may not be inside the value that it names");
     CountExpansion(found->second.weight, PositionOf(mark));
     Finish(found->second.value, found->second.weight, 0);
   }

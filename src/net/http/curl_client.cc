@@ -52,8 +52,7 @@ Task<HttpReply> CurlClient::Send(HttpCall call) {
     if (!IsSafeRedirect(url, redirect)) {
       throw HttpError(
           Verdict::kInvalid,
-          UrlForLog(url) + " redirects to another place, which is not followed: " + UrlForLog(redirect),
-          true);
+          UrlForLog(url) + " sends us to another place, which is not followed: " + UrlForLog(redirect), true);
     }
     url = std::move(redirect);
   }

@@ -209,7 +209,7 @@ TEST(NodeCache, MalformedRecordsAreReportedOncePerVersionAndSkipped) {
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_EQ(following.cache.all().size(), 1u);
   EXPECT_EQ(following.cache.malformed_count(), bad.size());
-  EXPECT_EQ(capture.Count("is ignored until it is mended or deleted"), static_cast<int>(bad.size()));
+  EXPECT_EQ(capture.Count("is ignored until it is fixed or deleted"), static_cast<int>(bad.size()));
   EXPECT_EQ(following.cache.empty_nodes(), std::set<NodeId>{NodeId(Id(90))});
   w.Put("/nodepool/nodes/" + Id(0), "{{");
   w.Put("/nodepool/nodes/" + Id(1), ToJson(InitNode()));

@@ -110,7 +110,7 @@ Task<TreeContent> ReadTree(Client& client, std::string root, std::size_t max_byt
     for (Reading& reading : readings) {
       Result<NodeData> node = co_await std::move(reading.data);
       Result<Children> children = co_await std::move(reading.children);
-      if (!node || !children) continue;  // gone
+      if (!node || !children) continue;  // deleted meanwhile
       if (node->stat.ephemeral_owner != 0) {
         content.ephemerals.push_back(reading.path);
         continue;

@@ -44,7 +44,7 @@ struct TreeCache::Impl {
     std::string path;
     std::uint64_t number;  // its place in the queue
     bool is_settled;       // false: the read has not been answered
-    bool is_walk = false;  // the walk goes on below it
+    bool is_walk = false;  // the walk continues below it
     Result<NodeData> answer = std::unexpected(Code::kNoNode);
   };
   using ItemPtr = std::shared_ptr<Item>;
@@ -126,7 +126,8 @@ struct TreeCache::Impl {
   Event connected{"a connection to ZooKeeper"};
   Event round_ended{"a change, or a fault of reading"};
   Event synced{"a complete cache"};
-  Progress told{"the cache to catch up"};  // of the numbers of the queue; a dropped item counts as reported
+  Progress reported{
+      "the cache to catch up"};  // of the numbers of the queue; a dropped item counts as reported
 
   std::uint64_t round = 0;
   bool is_in_round = false;
@@ -294,7 +295,7 @@ void TreeCache::Impl::EndRound() {
   decided.clear();
   synced.Reset();
   round_ended.Set();
-  told.Reach(last_number);
+  reported.Reach(last_number);
 }
 
 void TreeCache::Impl::Read(const std::string& path, bool is_walk) {
@@ -337,7 +338,7 @@ Task<> TreeCache::Impl::CatchUp() {
     co_await synced.Wait();
     caught_in = round;
     co_await client.Sync(root);
-    co_await told.WaitFor(last_number);
+    co_await reported.WaitFor(last_number);
   } while (caught_in != round);
 }
 
@@ -361,7 +362,7 @@ void TreeCache::Impl::DeliverSettled() {
         break;
     }
   }
-  told.Reach(line.empty() ? last_number : line.front()->number - 1);
+  reported.Reach(line.empty() ? last_number : line.front()->number - 1);
 }
 
 void TreeCache::Impl::DeliverData(Item& item) {
@@ -371,16 +372,16 @@ void TreeCache::Impl::DeliverData(Item& item) {
   if (is_overtaken) return;
   if (!item.answer) return DeliverGone(item.path);
   std::int64_t mzxid = item.answer->stat.mzxid;
-  auto [told, is_new] = known.try_emplace(item.path, Known{mzxid, round});
-  told->second.round = round;
-  if (!is_new && mzxid <= told->second.mzxid) return;
-  told->second.mzxid = mzxid;
+  auto [entry, is_new] = known.try_emplace(item.path, Known{mzxid, round});
+  entry->second.round = round;
+  if (!is_new && mzxid <= entry->second.mzxid) return;
+  entry->second.mzxid = mzxid;
   listener.OnNode(item.path, *item.answer);
 }
 
 void TreeCache::Impl::DeliverPresent(const std::string& path) {
-  auto [told, is_new] = known.try_emplace(path, Known{0, round});
-  told->second.round = round;
+  auto [entry, is_new] = known.try_emplace(path, Known{0, round});
+  entry->second.round = round;
   if (is_new) listener.OnNode(path, NodeData());
 }
 
@@ -390,8 +391,8 @@ void TreeCache::Impl::DeliverGone(const std::string& path) {
 
 void TreeCache::Impl::DeliverEndOfWalk() {
   std::vector<std::string> vanished;
-  for (const auto& [path, told] : known) {
-    if (told.round != round) vanished.push_back(path);
+  for (const auto& [path, entry] : known) {
+    if (entry.round != round) vanished.push_back(path);
   }
   // Children before their parents, as the servers delete.
   std::ranges::sort(vanished, std::greater<>());

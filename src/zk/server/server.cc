@@ -104,7 +104,7 @@ Task<> Server::Stop() {
     co_await OnBlockingPool(pool_, std::move(finish));
   } catch (const Error& error) {
     logger_.Error(
-        "The state in {} could not be written to the end; what is missing was answered to nobody: {}",
+        "The last changes to the state in {} could not be written; no client was answered about them: {}",
         options_.journal, error.message());
   }
 }
