@@ -47,7 +47,7 @@ TEST_F(JobsTest, RulesAreStoredByNumber) {
   EXPECT_EQ(cache_.rules().begin()->first, second);
 }
 
-// D-08: once for each version, and the others are there.
+// D-08: each version is reported once, and the readable records are listed.
 TEST_F(JobsTest, MalformedOnesAreReportedOnceAndSkipped) {
   world_.Put("/nodepool/jobs/0000000003", "{");
   world_.Put("/nodepool/jobs/0000000004", R"({"name": "a", "hold_on_failure": 1})");

@@ -19,7 +19,7 @@ namespace nodepool::store {
 // The decision of an update about the newest version of a record.
 enum class Change {
   kWrite,  // store the changed record
-  kSkip,   // it no longer applies; leave the record as it is
+  kSkip,   // it no longer applies; leave the record unchanged
 };
 
 // What the store knows about a stored record besides its content.

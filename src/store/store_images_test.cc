@@ -119,7 +119,7 @@ TEST_F(StoreImagesTest, AChangedRecordIsReadAgainAndChanged) {
     return record.state == ImageState::kDeleting ? Change::kSkip : Change::kWrite;
   };
   EXPECT_FALSE(w.Run(w.store.images.Update(build, lock, change)));
-  // D-04: keys of others stay.
+  // D-04: keys of other programs remain.
   EXPECT_TRUE(w.Run(w.store.images.UpdateUnlocked(build, To<ImageBuild>(ImageState::kReady))));
   EXPECT_THAT(w.Data("/nodepool/images/debian/builds/" + build.id.build.value),
               ::testing::HasSubstr("\"more\": 2"));

@@ -50,7 +50,7 @@ class Client {
   // One-shot watches: `watcher` is called at most once, for the next change of the
   // kind that the read covers, or with kNone when the session is lost. They survive
   // a reconnection within the session. Exists sets the watch also when the znode is
-  // missing; the others set none when they answer kNoNode.
+  // missing; the other two set none when they answer kNoNode.
   virtual Task<Result<NodeData>> GetAndWatch(std::string path, Watcher watcher) = 0;
   virtual Task<Result<Stat>> ExistsAndWatch(std::string path, Watcher watcher) = 0;
   virtual Task<Result<Children>> GetChildrenAndWatch(std::string path, Watcher watcher) = 0;

@@ -94,7 +94,7 @@ struct TreeCache::Impl {
   void OnFound(const std::string& path);
   void EndRound();
 
-  // What is asked and answered.
+  // Requests to the servers and their answers.
   std::vector<Job> TakeJobs();
   void OnAnswers(const std::vector<Job>& asked, std::vector<ReadResult> answers);
   void Settle(Item& item);

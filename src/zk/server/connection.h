@@ -14,9 +14,9 @@ namespace nodepool::zk::server {
 // so all frames are sent through here and wait, in order, until those changes are.
 class Connection {
  public:
-  Connection(ServerWatches::ConnectionId holder, std::shared_ptr<WireConnection> wire)
+  Connection(ServerWatches::ConnectionId connection_id, std::shared_ptr<WireConnection> wire)
       : wire_(std::move(wire)) {
-    peer_.holder = holder;
+    peer_.connection_id = connection_id;
   }
 
   // Sends `frames`, which show all changes up to number `change`; `durable` is the number of the

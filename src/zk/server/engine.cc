@@ -20,7 +20,7 @@ bool IsCreateMode(CreateMode mode) {
   return mode >= CreateMode::kPersistent && mode <= CreateMode::kPersistentSequentialTtl;
 }
 
-// A create as the tree takes it, or what is wrong with it.
+// A create in the form for the tree, or the fault in it.
 Result<CreateOp> Resolve(const CreateRequest& request, const Identity& who) {
   if (!IsCreateMode(request.op.mode)) return std::unexpected(Code::kBadArguments);
   if (request.op.path.empty() || request.op.path.front() != '/') return std::unexpected(Code::kBadArguments);
@@ -78,10 +78,10 @@ void Engine::Changed(const WatchEvent& change) {
   MarkPath(change.path);
   if (change.type != EventType::kDataChanged) MarkPath(ParentPath(change.path));
   if (change.type == EventType::kDeleted) NoteEmptied(ParentPath(change.path));
-  for (const auto& [holder, event] : watches_.Trigger(change)) {
+  for (const auto& [connection_id, event] : watches_.Trigger(change)) {
     if (!deliver_) continue;
     bool is_of_parent = event.type == EventType::kChildren;
-    deliver_(holder, event, is_of_parent ? tree_.AclOf(event.path)->get() : tree_.acl_of_change());
+    deliver_(connection_id, event, is_of_parent ? tree_.AclOf(event.path)->get() : tree_.acl_of_change());
   }
 }
 
@@ -319,9 +319,9 @@ Code Engine::Read(const PathRequest& request, OpCode op, const Peer& peer, JuteW
   bool is_watched = request.watch && (code == Code::kOk || (op == OpCode::kExists && code == Code::kNoNode));
   if (!is_watched) return code;
   if (op == OpCode::kExists || op == OpCode::kGetData) {
-    watches_.AddData(request.path, peer.holder);
+    watches_.AddData(request.path, peer.connection_id);
   } else {
-    watches_.AddChildren(request.path, peer.holder);
+    watches_.AddChildren(request.path, peer.connection_id);
   }
   return code;
 }
@@ -351,7 +351,7 @@ Code Engine::SetAcl(const SetAclRequest& request, const Peer& peer, JuteWriter& 
 }
 
 void Engine::CheckRoomForWatch(const Peer& peer, std::size_t bytes) const {
-  if (watches_.BytesOf(peer.holder) + bytes <= limits_.watch_bytes) return;
+  if (watches_.BytesOf(peer.connection_id) + bytes <= limits_.watch_bytes) return;
   throw Error(Verdict::kFail, fmt::format("its watches would take more than {} bytes", limits_.watch_bytes));
 }
 
@@ -360,7 +360,7 @@ Code Engine::AddWatch(const AddWatchRequest& request, const Peer& peer) {
                  request.mode == static_cast<std::int32_t>(WatchMode::kPersistentRecursive);
   if (!is_mode || !IsValidPath(request.path)) return Code::kBadArguments;
   CheckRoomForWatch(peer, request.path.size());
-  watches_.AddStaying(request.path, static_cast<WatchMode>(request.mode), peer.holder);
+  watches_.AddStaying(request.path, static_cast<WatchMode>(request.mode), peer.connection_id);
   return Code::kOk;
 }
 
@@ -369,8 +369,8 @@ Code Engine::ChangeWatches(const WatchesRequest& request, OpCode op, const Peer&
   bool is_data = request.kind != kChildWatches;
   bool is_children = request.kind != kDataWatches;
   bool is_found = op == OpCode::kCheckWatches
-                      ? watches_.Has(request.path, peer.holder, is_data, is_children)
-                      : watches_.Remove(request.path, peer.holder, is_data, is_children);
+                      ? watches_.Has(request.path, peer.connection_id, is_data, is_children)
+                      : watches_.Remove(request.path, peer.connection_id, is_data, is_children);
   return is_found ? Code::kOk : Code::kNoWatcher;
 }
 
@@ -386,9 +386,9 @@ void Engine::RestoreWatches(const RestoreWatchesRequest& request, const Peer& pe
     }
   }
   CheckRoomForWatch(peer, bytes);
-  for (const WatchEvent& missed : watches_.Restore(tree_, peer.holder, request.seen_zxid, paths)) {
+  for (const WatchEvent& missed : watches_.Restore(tree_, peer.connection_id, request.seen_zxid, paths)) {
     // It could read the znodes when it set the watches.
-    if (deliver_) deliver_(peer.holder, missed, nullptr);
+    if (deliver_) deliver_(peer.connection_id, missed, nullptr);
   }
 }
 
@@ -414,8 +414,8 @@ void Engine::Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::
 Changes Engine::TakeChanges() {
   Changes changes;
   for (const std::string& path : std::exchange(changed_paths_, {})) {
-    if (std::optional<DataTree::Snapshot> kept = tree_.Export(path)) {
-      changes.kept.push_back(std::move(*kept));
+    if (std::optional<DataTree::Snapshot> znode = tree_.Export(path)) {
+      changes.stored.push_back(std::move(*znode));
     } else {
       changes.removed.push_back(path);
     }

@@ -22,13 +22,13 @@ struct SessionRecord {
 
 // What has to be written to disk so that the tree can be restored.
 struct Changes {
-  std::vector<DataTree::Snapshot> kept;  // znodes as they are, parents first
-  std::vector<std::string> removed;      // paths
+  std::vector<DataTree::Snapshot> stored;  // znodes as they are, parents first
+  std::vector<std::string> removed;        // paths
   std::vector<SessionRecord> opened;
   std::vector<std::int64_t> closed;
   std::int64_t zxid = 0;
 
-  bool empty() const { return kept.empty() && removed.empty() && opened.empty() && closed.empty(); }
+  bool empty() const { return stored.empty() && removed.empty() && opened.empty() && closed.empty(); }
 };
 
 // A ZooKeeper server without sockets, clocks and disk: sessions, tree and watches, and the effect
@@ -37,7 +37,7 @@ class Engine {
  public:
   // A connection that has a session.
   struct Peer {
-    ServerWatches::ConnectionId holder = 0;
+    ServerWatches::ConnectionId connection_id = 0;
     std::int64_t session = 0;
     Identity who;
   };
@@ -67,7 +67,7 @@ class Engine {
   // Executes the request of `peer`, whose session is open, and appends the frame of the answer to
   // `out`. Error(kFail): the connection is to be closed; nothing was done.
   Next Execute(const Request& request, Peer& peer, WallTime now, std::string& out);
-  void RemoveWatches(ServerWatches::ConnectionId holder) { watches_.RemoveAll(holder); }
+  void RemoveWatches(ServerWatches::ConnectionId connection_id) { watches_.RemoveAll(connection_id); }
 
   // Deletes containers that had children and have none now; returns how many.
   int DeleteEmptyContainers();

@@ -171,7 +171,7 @@ void Journal::Write(const Changes& changes) {
   Sqlite& sqlite = database_->sqlite;
   sqlite.Execute("BEGIN IMMEDIATE");
   try {
-    for (const DataTree::Snapshot& znode : changes.kept) database_->Put(znode);
+    for (const DataTree::Snapshot& znode : changes.stored) database_->Put(znode);
     for (const std::string& path : changes.removed) database_->remove_znode->BindText(0, path).Run();
     for (const SessionRecord& session : changes.opened) {
       Statement& put = *database_->put_session;

@@ -35,8 +35,8 @@ Server::Server(Loop& loop, BlockingPool& pool, ServerOptions options)
       clock_(loop, [this](std::int64_t session) { Expire(session); }),
       last_session_(FirstSession(loop.Now())),
       tasks_(loop, logger_) {
-  engine_.OnEvent([this](ServerWatches::ConnectionId holder, const WatchEvent& event, const Acl* acl) {
-    Deliver(holder, event, acl);
+  engine_.OnEvent([this](ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl) {
+    Deliver(connection_id, event, acl);
   });
 }
 
@@ -92,7 +92,7 @@ Task<> Server::Stop() {
   boost::system::error_code ignored;
   if (plain_acceptor_) plain_acceptor_->close(ignored);
   if (tls_acceptor_) tls_acceptor_->close(ignored);
-  for (auto& [holder, connection] : connections_) connection->wire().Close("the server stops");
+  for (auto& [connection_id, connection] : connections_) connection->wire().Close("the server stops");
   co_await tasks_.Stop();
   if (!journal_) co_return;
   auto finish = [this, rest = engine_.TakeChanges()] {
@@ -131,10 +131,10 @@ Task<> Server::KeepOnDisk() {
     }
     writing_ = {};
     durable_ = upto;
-    for (ServerWatches::ConnectionId holder : std::exchange(holding_back_, {})) {
-      Connection& connection = *connections_.at(holder);
+    for (ServerWatches::ConnectionId connection_id : std::exchange(holding_back_, {})) {
+      Connection& connection = *connections_.at(connection_id);
       connection.Release(durable_);
-      if (connection.holds_back()) holding_back_.insert(holder);
+      if (connection.holds_back()) holding_back_.insert(connection_id);
     }
   }
 }

@@ -70,12 +70,12 @@ class Server {
   Task<> Serve(std::shared_ptr<WireConnection> wire);
   Task<> Converse(Connection& connection);
   Task<bool> Greet(Connection& connection);
-  bool Admit(Connection& connection, const ConnectRequestFrame& request);
+  bool Admit(Connection& connection, const ConnectRequestFrame& connect);
   const SessionRecord* SessionFor(const protocol::ConnectRequest& request);
   Task<> AnswerRequests(Connection& connection);
   Task<> Linger(Connection& connection);
 
-  void Deliver(ServerWatches::ConnectionId holder, const WatchEvent& event, const Acl* acl);
+  void Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl);
   void Send(Connection& connection, std::string_view frames);
   void AfterChange();
   void Expire(std::int64_t session);

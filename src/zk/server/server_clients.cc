@@ -59,16 +59,16 @@ class HangUpTimer {
 struct Server::Enlisted {
   Enlisted(Server& server, std::shared_ptr<WireConnection> wire)
       : server(server), connection(++server.last_connection_, std::move(wire)) {
-    server.connections_[connection.peer().holder] = &connection;
+    server.connections_[connection.peer().connection_id] = &connection;
   }
   ~Enlisted() {
     connection.wire().Close("done");
     Engine::Peer& peer = connection.peer();
     auto own = server.by_session_.find(peer.session);
     if (own != server.by_session_.end() && own->second == &connection) server.by_session_.erase(own);
-    server.engine_.RemoveWatches(peer.holder);
-    server.holding_back_.erase(peer.holder);
-    server.connections_.erase(peer.holder);
+    server.engine_.RemoveWatches(peer.connection_id);
+    server.holding_back_.erase(peer.connection_id);
+    server.connections_.erase(peer.connection_id);
   }
 
   Server& server;
@@ -213,12 +213,12 @@ Task<> Server::Linger(Connection& connection) {
 void Server::Send(Connection& connection, std::string_view frames) {
   ++traffic_.sent;
   if (connection.Send(frames, engine_.change_count(), durable())) {
-    holding_back_.insert(connection.peer().holder);
+    holding_back_.insert(connection.peer().connection_id);
   }
 }
 
-void Server::Deliver(ServerWatches::ConnectionId holder, const WatchEvent& event, const Acl* acl) {
-  auto found = connections_.find(holder);
+void Server::Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl) {
+  auto found = connections_.find(connection_id);
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
   if (!Permits(acl, permission::kRead, connection.peer().who)) return;

@@ -57,7 +57,7 @@ bool IsOrdinary(Code code) {
   }
 }
 
-// Passes ordinary answers on and throws the others, as a client does.
+// Passes ordinary answers on and throws all others, as a client does.
 template <class T>
 Result<T> OrThrow(Result<T> result) {
   if (result || IsOrdinary(result.error())) return result;
@@ -230,8 +230,8 @@ class MemoryZk::Link : public std::enable_shared_from_this<Link> {
 };
 
 void MemoryZk::Ensemble::Announce(const WatchEvent& change) {
-  for (const auto& [holder, event] : watches.Trigger(change)) {
-    auto link = connections.find(holder);
+  for (const auto& [connection_id, event] : watches.Trigger(change)) {
+    auto link = connections.find(connection_id);
     if (link != connections.end()) link->second->Receive(event);
   }
 }

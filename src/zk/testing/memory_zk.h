@@ -52,14 +52,14 @@ class MemoryZk {
   // Breaks the connection and keeps it broken (kSuspended) until Reconnect().
   void Disconnect(zk::Client& client, UnderWay under_way = UnderWay::kNotDone);
   void Reconnect(zk::Client& client);
-  // The servers end the session at once. A connected client hears of it when the
-  // loop runs, another when it is reconnected.
+  // The servers end the session at once. A connected client is notified when the loop runs, another
+  // when it is reconnected.
   void ExpireSession(zk::Client& client);
 
   // Operations sent to the servers so far.
   Counters counters(const zk::Client& client) const;
 
-  // For what is sent from now on.
+  // Applies to operations sent from now on.
   void SetLatency(Duration latency);
 
   // Called for every znode that a transaction changed, after the transaction as a whole and in its

@@ -28,47 +28,53 @@ class ServerWatches {
   using ConnectionId = std::int64_t;  // the caller numbers the connections
 
   struct Delivery {
-    ConnectionId holder;
+    ConnectionId connection_id;
     WatchEvent event;
   };
 
   // Setting a watch twice has the same effect as setting it once.
-  void AddData(const std::string& path, ConnectionId holder) { data_.Add(path, holder); }
-  void AddChildren(const std::string& path, ConnectionId holder) { children_.Add(path, holder); }
-  void AddStaying(const std::string& path, WatchMode mode, ConnectionId holder);
+  void AddData(const std::string& path, ConnectionId connection_id) { data_.Add(path, connection_id); }
+  void AddChildren(const std::string& path, ConnectionId connection_id) {
+    children_.Add(path, connection_id);
+  }
+  void AddStaying(const std::string& path, WatchMode mode, ConnectionId connection_id);
 
   // Remove a one-shot or a persistent watch. Return whether there was one.
-  bool RemoveData(const std::string& path, ConnectionId holder) { return data_.Remove(path, holder); }
-  bool RemoveChildren(const std::string& path, ConnectionId holder) { return children_.Remove(path, holder); }
-  bool RemoveStaying(const std::string& path, WatchMode mode, ConnectionId holder);
-  void RemoveAll(ConnectionId holder);
+  bool RemoveData(const std::string& path, ConnectionId connection_id) {
+    return data_.Remove(path, connection_id);
+  }
+  bool RemoveChildren(const std::string& path, ConnectionId connection_id) {
+    return children_.Remove(path, connection_id);
+  }
+  bool RemoveStaying(const std::string& path, WatchMode mode, ConnectionId connection_id);
+  void RemoveAll(ConnectionId connection_id);
   // These concern the one-shot watches of the chosen kinds and all persistent ones, as the
   // protocol's removeWatches means them. Both return whether there was one.
-  bool Has(const std::string& path, ConnectionId holder, bool data, bool children) const;
-  bool Remove(const std::string& path, ConnectionId holder, bool data, bool children);
+  bool Has(const std::string& path, ConnectionId connection_id, bool data, bool children) const;
+  bool Remove(const std::string& path, ConnectionId connection_id, bool data, bool children);
 
   // The events that a change (kCreated, kDeleted or kDataChanged) sends: first the event of the
   // path itself, then the child event of its parent. One-shot watches that fire are removed.
   std::vector<Delivery> Trigger(const WatchEvent& change);
 
   // After a reconnection in the same session: sets the watches of `paths` again for
-  // `holder`, except the one-shot ones for which something happened after
+  // `connection_id`, except the one-shot ones for which something happened after
   // `seen_zxid`; returns the events missed for those.
-  std::vector<WatchEvent> Restore(const DataTree& tree, ConnectionId holder, std::int64_t seen_zxid,
+  std::vector<WatchEvent> Restore(const DataTree& tree, ConnectionId connection_id, std::int64_t seen_zxid,
                                   const protocol::WatchPaths& paths);
 
   std::size_t size() const;
   // The length of all paths that the connection watches.
-  std::size_t BytesOf(ConnectionId holder) const;
+  std::size_t BytesOf(ConnectionId connection_id) const;
 
  private:
   class Index {
    public:
-    void Add(const std::string& path, ConnectionId holder);
-    bool Remove(const std::string& path, ConnectionId holder);
-    void RemoveAll(ConnectionId holder);
-    bool Has(const std::string& path, ConnectionId holder) const;
-    std::size_t BytesOf(ConnectionId holder) const;
+    void Add(const std::string& path, ConnectionId connection_id);
+    bool Remove(const std::string& path, ConnectionId connection_id);
+    void RemoveAll(ConnectionId connection_id);
+    bool Has(const std::string& path, ConnectionId connection_id) const;
+    std::size_t BytesOf(ConnectionId connection_id) const;
     // Adds the connections that watch `path` to `to`.
     void Collect(std::string_view path, std::set<ConnectionId>& to) const;
     // The same, and removes them.
@@ -82,7 +88,7 @@ class ServerWatches {
       std::set<std::string> paths;
       std::size_t bytes = 0;
     };
-    std::map<ConnectionId, Own> by_holder_;
+    std::map<ConnectionId, Own> by_connection_;
   };
 
   void CollectRecursive(std::string_view path, std::set<ConnectionId>& to) const;

@@ -12,8 +12,8 @@ using ::testing::IsEmpty;
 // "connection type path" of each delivery.
 std::vector<std::string> Texts(const std::vector<ServerWatches::Delivery>& deliveries) {
   std::vector<std::string> texts;
-  for (const auto& [holder, event] : deliveries) {
-    texts.push_back(fmt::format("{} {} {}", holder, static_cast<int>(event.type), event.path));
+  for (const auto& [connection_id, event] : deliveries) {
+    texts.push_back(fmt::format("{} {} {}", connection_id, static_cast<int>(event.type), event.path));
   }
   return texts;
 }
@@ -75,11 +75,11 @@ TEST(ServerWatchesTest, OneEventPerPathServesAllWatchesOfAConnection) {
 
 TEST(ServerWatchesTest, RemoveAllRemovesAllWatchesOfAConnection) {
   ServerWatches watches;
-  for (ServerWatches::ConnectionId holder : {1, 2}) {
-    watches.AddData("/a", holder);
-    watches.AddChildren("/b", holder);
-    watches.AddStaying("/c", WatchMode::kPersistent, holder);
-    watches.AddStaying("/d", WatchMode::kPersistentRecursive, holder);
+  for (ServerWatches::ConnectionId connection_id : {1, 2}) {
+    watches.AddData("/a", connection_id);
+    watches.AddChildren("/b", connection_id);
+    watches.AddStaying("/c", WatchMode::kPersistent, connection_id);
+    watches.AddStaying("/d", WatchMode::kPersistentRecursive, connection_id);
   }
   watches.RemoveAll(1);
   EXPECT_EQ(watches.size(), 4u);

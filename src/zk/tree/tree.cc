@@ -366,28 +366,28 @@ std::optional<DataTree::Snapshot> DataTree::Export(std::string_view path) const 
   return Snapshot{std::string(path), node->data, node->stat, node->created, node->acl};
 }
 
-bool DataTree::Restore(Snapshot kept) {
-  if (!IsValidPath(kept.path)) return false;
-  Node* node = Find(kept.path);
-  std::string name = BaseName(kept.path);
+bool DataTree::Restore(Snapshot znode) {
+  if (!IsValidPath(znode.path)) return false;
+  Node* node = Find(znode.path);
+  std::string name = BaseName(znode.path);
   if (node == nullptr) {
-    Node* parent = Find(ParentPath(kept.path));
+    Node* parent = Find(ParentPath(znode.path));
     if (parent == nullptr) return false;
     node = parent->children.emplace(name, std::make_unique<Node>()).first->second.get();
     ++size_;
   } else if (node != &root_) {
     bytes_ -= BytesOf(name, *node);
   }
-  node->data = std::move(kept.data);
-  node->stat = kept.stat;
-  node->created = kept.created;
-  node->acl = std::move(kept.acl);
+  node->data = std::move(znode.data);
+  node->stat = znode.stat;
+  node->created = znode.created;
+  node->acl = std::move(znode.acl);
   if (node != &root_) bytes_ += BytesOf(name, *node);
   std::int64_t owner = node->stat.ephemeral_owner;
   if (owner == 0 || owner == kContainerOwner) return true;
   auto own = ephemerals_.find(owner);
   if (own == ephemerals_.end()) return false;
-  own->second.insert(std::move(kept.path));
+  own->second.insert(std::move(znode.path));
   return true;
 }
 

@@ -76,7 +76,7 @@ class DataTree {
     std::shared_ptr<const Acl> acl;
   };
   std::optional<Snapshot> Export(std::string_view path) const;
-  bool Restore(Snapshot kept);
+  bool Restore(Snapshot znode);
   void RestoreSession(std::int64_t session) { ephemerals_.try_emplace(session); }
   // Transaction ids continue after `zxid`.
   void ContinueAfter(std::int64_t zxid) { zxid_ = zxid; }

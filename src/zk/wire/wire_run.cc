@@ -72,7 +72,7 @@ Task<WireSession::Established> WireSession::Connect() {
     std::vector<std::string> problems;
     std::vector<tcp::endpoint> endpoints =
         co_await ResolveServers(loop_, random_, options_.servers, problems);
-    // The server just lost may hang; the others are quicker to answer.
+    // The server just lost may hang; the other ones answer sooner.
     auto is_other = [this](const tcp::endpoint& endpoint) { return endpoint != last_server_; };
     std::stable_partition(endpoints.begin(), endpoints.end(), is_other);
     for (const tcp::endpoint& endpoint : endpoints) {
