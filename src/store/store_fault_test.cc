@@ -186,7 +186,7 @@ TEST_P(StoreFaultTest, UpdateUnlockedNode) {
   });
 }
 
-TEST_P(StoreFaultTest, AChangeThatIsWantedOnce) {
+TEST_P(StoreFaultTest, AChangeThatAppliesOnce) {
   auto prepare = [](World& w) { return w.Run(w.store.nodes.Create(InitNode())); };
   auto once = [](Node& node) {
     if (node.state != NodeState::kInit) return Change::kSkip;

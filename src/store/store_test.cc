@@ -283,7 +283,7 @@ TEST_F(StoreTest, CreatingALockedNodeIsTwoWrites) {
   EXPECT_FALSE(w.Run(w.store.nodes.TryLock(node->id())));
 }
 
-TEST_F(StoreTest, ANodeIsCreatedWhenItsFirstStateBeganUnlessItSaysOtherwise) {
+TEST_F(StoreTest, TheCreationTimeIsThatOfTheFirstStateUnlessTheRecordHasOne) {
   Node node = InitNode();
   node.SetState(NodeState::kInit, WallTime(std::chrono::seconds(1'700'000'000)));
   NodeId fresh = w.Run(w.store.nodes.Create(node));

@@ -71,7 +71,7 @@ TEST(JobRulesTest, HoldsAreCountedByNodeForTheMatchedJobs) {
   EXPECT_EQ(CountHolds(*JobMatcher::Make("none"), held, noted), 0u);
 }
 
-class NodeMeantTest : public ::testing::Test {
+class ResolveNodeTest : public ::testing::Test {
  protected:
   std::string Meant(const std::string& name) {
     KnownNodes known{
@@ -91,7 +91,7 @@ class NodeMeantTest : public ::testing::Test {
 };
 
 // D-67, operations.13.9
-TEST_F(NodeMeantTest, Table) {
+TEST_F(ResolveNodeTest, Table) {
   struct Case {
     std::string name, id;
   };
@@ -106,7 +106,7 @@ TEST_F(NodeMeantTest, Table) {
   }
 }
 
-TEST_F(NodeMeantTest, OfTheSlotsOfAHostTheOneInUse) {
+TEST_F(ResolveNodeTest, OfTheSlotsOfAHostTheOneInUse) {
   EXPECT_EQ(Meant("busy"), "");
   in_use_ = {NodeId("0000000108")};
   EXPECT_EQ(Meant("busy"), "0000000108");

@@ -270,7 +270,7 @@ TEST_F(AssignTest, ServesInOrder) {  // BB-03, LA-87
                                                   "200-0000000001"}));
 }
 
-TEST_F(AssignTest, FirstThatDoesNotFitIsAcceptedAndWaitsTheNextIsNot) {  // LA-03
+TEST_F(AssignTest, TheFirstThatDoesNotFitIsAcceptedAndWaitsTheNextIsDeferred) {  // LA-03
   pools[0].pool.limit = {{"instances", 2}};
   AddRequest("200-0000000001", Request({"small", "small"}));
   AddRequest("200-0000000002", Request({"small", "small"}));
@@ -319,7 +319,7 @@ TEST_F(AssignTest, WaitingForThePoolsOwnLimitLeavesOtherPoolsOfTheProviderAlone)
   EXPECT_EQ(Accepted().size(), 2u);
 }
 
-TEST_F(AssignTest, WhatARequestWaitsForIsTakenInNoPoolOfTheProvider) {
+TEST_F(AssignTest, AwaitedCapacityIsReservedInAllPoolsOfTheProvider) {
   pools.push_back(Pool({ProviderName("cloud"), PoolName("second")}));
   pools.push_back(Pool({ProviderName("other"), PoolName("main")}));
   for (PoolView* pool : {&pools[0], &pools[1]}) {
@@ -347,7 +347,7 @@ TEST_F(AssignTest, PoolThatCanServeAtOnceGoesBeforeOneThatWouldWait) {
   EXPECT_EQ(plan.accept[1].pool, kMain) << "the first of those that would wait";
 }
 
-TEST_F(AssignTest, TenantsShareIsUsedUpByWhatWasJustAccepted) {  // LA-09
+TEST_F(AssignTest, JustAcceptedRequestsCountAgainstTheTenantsLimit) {  // LA-09
   tenants["t"] = {{{"instances", 3}}, {}};
   for (int i = 0; i < 3; ++i) {
     NodeRequest request = Request({"small", "small"});
@@ -357,7 +357,7 @@ TEST_F(AssignTest, TenantsShareIsUsedUpByWhatWasJustAccepted) {  // LA-09
   EXPECT_EQ(Accepted(), (std::vector<std::string>{"200-0000000000", "200-0000000002"}));
 }
 
-TEST(QueuesTest, KeepsWaitingRequestsOnly) {
+TEST(QueuesTest, HoldsWaitingRequestsOnly) {
   Queues queues;
   NodeRequest request = Request({"small"});
   queues.Put(RequestId("200-0000000001"), request);

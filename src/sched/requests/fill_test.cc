@@ -66,7 +66,7 @@ TEST(PlanFillTest, ANodeWithSeveralLabelsIsPlannedOnce) {
   EXPECT_EQ(plan.launch, Labels({"b"}));
 }
 
-TEST(PlanFillTest, WhatDoesNotFitWaitsAndNamesTheShortage) {
+TEST(PlanFillTest, LabelsThatDoNotFitWaitAndNameTheShortage) {
   PoolView pool = TwoLabelPool();
   pool.pool.limit = {{"instances", 3}};
   pool.pool.used = {{"instances", 2}};

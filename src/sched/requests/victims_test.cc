@@ -30,7 +30,7 @@ TEST(VictimsTest, OldestFirstAndOnlyAsManyAsNeeded) {  // D-22, BB-28, LA-76
               ElementsAre(NodeId("2"), NodeId("3")));
 }
 
-TEST(VictimsTest, AnOlderOneIsSparedWhenAYoungerOneDoesAlone) {  // D-22
+TEST(VictimsTest, AnOlderOneIsSparedWhenAYoungerOneIsEnough) {  // D-22
   EXPECT_THAT(ChooseVictims({Node("1", 10, 1), Node("2", 20, 8)}, {{"cores", 8}}), ElementsAre(NodeId("2")));
 }
 

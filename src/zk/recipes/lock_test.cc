@@ -287,7 +287,7 @@ TEST_F(LockTest, AVanishedDirectoryIsNotMadeAgain) {
 
 // Every operation of every way in fails once, before or after its effect: the
 // outcome is the same as without the fault, with one contender at most.
-TEST_F(LockTest, AnyLostAnswerIsSurvived) {
+TEST_F(LockTest, SurvivesAnyLostAnswer) {
   for (bool directory_exists : {false, true}) {
     for (bool may_wait : {false, true}) {
       for (Fault fault : {Fault::kBefore, Fault::kAfter}) {
@@ -319,7 +319,7 @@ TEST_F(LockTest, ReadsAgainOnlyAfterASync) {
 }
 
 // The same while another client holds the lock and then releases it.
-TEST_F(LockTest, AnyLostAnswerWhileWaitingIsSurvived) {
+TEST_F(LockTest, SurvivesAnyLostAnswerWhileWaiting) {
   for (Fault fault : {Fault::kBefore, Fault::kAfter}) {
     for (std::size_t n = 0; n < 10; ++n) {
       SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(fault), n));

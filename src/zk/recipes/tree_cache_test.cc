@@ -192,7 +192,7 @@ TEST_F(TreeCacheTest, ChangesOfDifferentPathsKeepTheirOrder) {
   EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/b=2", "+/r/lock", "-/r/a"));
 }
 
-TEST_F(TreeCacheTest, CatchingUpShowsWhatWasWrittenBefore) {
+TEST_F(TreeCacheTest, CatchingUpShowsEarlierWrites) {
   Create("/r");
   Create("/r/0", "old");
   Start();

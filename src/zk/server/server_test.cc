@@ -139,7 +139,7 @@ TEST_F(ServerTest, NoClientIsAnsweredUntilTheDiskWorksAgain) {
   Await(server.Stop());
 }
 
-TEST_F(ServerTest, WhatCouldNotBeWrittenIsWrittenAtTheEndOrMissingAsAWhole) {
+TEST_F(ServerTest, FailedWritesAreRepeatedAtTheEndOrMissingAsAWhole) {
   for (bool is_repaired : {true, false}) {
     BlockingPool disk(1);
     std::optional<Server> server(std::in_place, loop, disk, Options());

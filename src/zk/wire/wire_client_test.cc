@@ -163,7 +163,7 @@ TEST_F(WireClientTest, ReadOnlyServer) {
   ExpectRefusal("read-only");
 }
 
-TEST_F(WireClientTest, ServerThatDoesNotAnswerIsGivenUp) {
+TEST_F(WireClientTest, ServerThatDoesNotAnswerIsAbandoned) {
   server.emplace(loop, std::vector<std::string>{});
   WireOptions options = server->Options();
   options.connect_timeout = milliseconds(50);
