@@ -25,7 +25,7 @@ constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
 // A client with more unread bytes than the first has no further requests executed; one with more
 // than the second, which events can lead to, is disconnected.
 constexpr std::size_t kBacklogToPause = 1 << 20;
-constexpr std::size_t kBacklogToHangUp = std::size_t{128} << 20;
+constexpr std::size_t kBacklogToClose = std::size_t{128} << 20;
 
 std::string NewPassword() {
   std::string password(kPasswordSize, '\0');
@@ -38,15 +38,15 @@ std::string NewPassword() {
 std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
 
 // Closes a connection when its time is up, unless the scope ends before.
-class HangUpTimer {
+class CloseTimer {
  public:
-  HangUpTimer(Loop& loop, WireConnection& wire, std::string what)
+  CloseTimer(Loop& loop, WireConnection& wire, std::string what)
       : clock_(loop.clock()),
         timer_(clock_.CallAt(loop.SteadyNow() + kAnswerTimeout,
                              [&wire, what = std::move(what)] { wire.Close(what); })) {}
-  ~HangUpTimer() { clock_.CancelTimer(timer_); }
-  HangUpTimer(const HangUpTimer&) = delete;
-  HangUpTimer& operator=(const HangUpTimer&) = delete;
+  ~CloseTimer() { clock_.CancelTimer(timer_); }
+  CloseTimer(const CloseTimer&) = delete;
+  CloseTimer& operator=(const CloseTimer&) = delete;
 
  private:
   Clock& clock_;
@@ -88,7 +88,7 @@ Task<> Server::Accept(Acceptor& acceptor, asio::ssl::context* tls) {
       continue;
     }
     if (connections_.size() >= options_.connections) {
-      logger_.Warning("A ZooKeeper client is turned away: {} are connected", connections_.size());
+      logger_.Warning("Refusing a ZooKeeper client: {} are already connected", connections_.size());
       continue;
     }
     auto wire = std::make_shared<WireConnection>(loop_, tls, std::move(socket), options_.max_packet);
@@ -102,7 +102,8 @@ Task<> Server::Serve(std::shared_ptr<WireConnection> wire) {
   if (end) co_return;
   std::string session = fmt::format("session 0x{:x}", Hex(enlisted.connection.peer().session));
   if (FailedWith(end, Verdict::kRetry)) {
-    logger_.Debug("The ZooKeeper client {} ({}) is gone: {}", wire->name(), session, end.error().message());
+    logger_.Debug("The ZooKeeper client {} ({}) has disconnected: {}", wire->name(), session,
+                  end.error().message());
   } else {
     logger_.Warning("Closing the connection to ZooKeeper client {} ({}): {}", wire->name(), session,
                     end.error().message());
@@ -119,7 +120,7 @@ Task<> Server::Converse(Connection& connection) {
 // session.
 Task<bool> Server::Greet(Connection& connection) {
   WireConnection& wire = connection.wire();
-  HangUpTimer timer(loop_, wire, "it has not asked for a session in time");
+  CloseTimer timer(loop_, wire, "it has not asked for a session in time");
   co_await wire.Accept();
   while (wire.unread().size() < kWordSize) co_await wire.Fill();
   traffic_.connections = connections_.size();
@@ -206,7 +207,7 @@ Task<> Server::AnswerRequests(Connection& connection) {
 
 // Gives the client time to take the last frames.
 Task<> Server::Linger(Connection& connection) {
-  HangUpTimer timer(loop_, connection.wire(), "it does not take its answer");
+  CloseTimer timer(loop_, connection.wire(), "it does not read its answer");
   co_await connection.WaitUntilSent();
 }
 
@@ -225,10 +226,10 @@ void Server::Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent
   std::string frame;
   AppendEvent(frame, event);
   Send(connection, frame);
-  if (connection.backlog() > kBacklogToHangUp) {
-    logger_.Warning("The ZooKeeper client {} does not take its events and is hung up on",
+  if (connection.backlog() > kBacklogToClose) {
+    logger_.Warning("The ZooKeeper client {} does not read its events; closing its connection",
                     connection.wire().name());
-    connection.wire().Close("it does not take its events");
+    connection.wire().Close("it does not read its events");
   }
 }
 
