@@ -88,7 +88,7 @@ struct TreeCache::Impl {
   Task<> AskFor(const std::vector<Job>& asked);
   Task<> CatchUp();
 
-  // What happens.
+  // Handlers of events.
   void OnState(SessionState state);
   void OnEvent(const WatchEvent& event);
   void OnFound(const std::string& path);

@@ -125,7 +125,7 @@ Engine::Next Engine::Execute(const Request& request, Peer& peer, WallTime now, s
     frame.Raw(body);
   });
   bool is_end = request.op == OpCode::kCloseSession || code == Code::kAuthFailed;
-  return is_end ? Next::kHangUp : Next::kGoOn;
+  return is_end ? Next::kClose : Next::kContinue;
 }
 
 Code Engine::Answer(const Request& request, Peer& peer, WallTime now, JuteWriter& out) {

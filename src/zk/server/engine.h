@@ -41,7 +41,7 @@ class Engine {
     std::int64_t session = 0;
     Identity who;
   };
-  enum class Next { kGoOn, kHangUp };
+  enum class Next { kContinue, kClose };
   using Deliver = std::function<void(ServerWatches::ConnectionId, const WatchEvent&, const Acl*)>;
 
   struct Limits {

@@ -194,7 +194,7 @@ Task<> Server::AnswerRequests(Connection& connection) {
       Engine::Next next = engine_.Execute(request, peer, loop_.Now(), answer);
       Send(connection, answer);
       AfterChange();
-      if (next == Engine::Next::kHangUp) {
+      if (next == Engine::Next::kClose) {
         if (engine_.FindSession(peer.session) == nullptr) clock_.Stop(peer.session);
         co_return;
       }
