@@ -18,7 +18,7 @@ std::string Format(WallTime time, const char* format) {
   return std::string(text, size);
 }
 
-// With what follows it in `rest`.
+// Also returns the text after it in `rest`.
 std::optional<WallTime> Parse(const std::string& text, const char* format, std::string_view& rest) {
   std::tm parts{};
   const char* end = ::strptime(text.c_str(), format, &parts);

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-// Moments as text, always in UTC. A reader returns nullopt for what is no such moment.
+// Points in time as text, always in UTC. A reader returns nullopt for malformed text.
 namespace nodepool {
 
 // "2026-01-31T12:00:00Z"; reads "+00:00" for "Z", too, and ignores a fraction of a second.

@@ -27,7 +27,7 @@ TEST(TimeTextTest, HttpDateBothWays) {
   EXPECT_EQ(ParseHttpDate("Sat, 31 Jan 2026 12:00:00 GMT"), kTime);
 }
 
-TEST(TimeTextTest, WhatIsNoHttpDateIsRefused) {
+TEST(TimeTextTest, WhatIsNotAnHttpDateIsRefused) {
   for (const char* text : {"", "yesterday", "Sat, 31 Jan 2026 12:00:00 GMT+1"}) {
     EXPECT_EQ(ParseHttpDate(text), std::nullopt) << text;
   }

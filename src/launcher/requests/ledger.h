@@ -93,7 +93,7 @@ class Ledger {
   bool IsClaimed(const NodeId& node) const { return claimed_.contains(node); }
 
   // What was counted here is free again, or is awaited by other requests than before.
-  void CapacityChanged() { listeners_.Tell(); }
+  void CapacityChanged() { listeners_.Notify(); }
   Subscription OnCapacityChange(std::function<void()> listener) {
     return listeners_.Add(std::move(listener));
   }

@@ -18,7 +18,7 @@ RegisteredPool PoolOf(const std::string& launcher) {
   return {LauncherId(launcher), ProviderName("cloud"), 100, false, {LabelName("small")}};
 }
 
-TEST(DeclineTest, OthersAreLeftToServeIt) {
+TEST(DeclineTest, OtherPoolsMayStillServeIt) {
   Registry registry({PoolOf("a"), PoolOf("b")});
   NodeRequest request = Pending();
   Decline(request, {LauncherId("a")}, registry, kDeclinedAt);
