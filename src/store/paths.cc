@@ -146,7 +146,7 @@ BelowJobs ParseBelowJobs(std::string_view path) {
   std::vector<std::string> parts = PartsBelow(kJobs, path);
   BelowJobs result;
   if (parts.size() == 1 && IsSequenceNumber(parts[0])) result.rule = JobId(parts[0]);
-  if (parts.size() == 2 && parts[0] == "holds") result.note = NodeId(parts[1]);
+  if (parts.size() == 2 && parts[0] == "holds") result.hold_note = NodeId(parts[1]);
   return result;
 }
 

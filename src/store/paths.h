@@ -88,7 +88,7 @@ std::optional<ComponentKind> ParseComponent(std::string_view path);
 // What a path below kJobs means; one of the two is set, or none.
 struct BelowJobs {
   std::optional<JobId> rule;
-  std::optional<NodeId> note;
+  std::optional<NodeId> hold_note;
 };
 BelowJobs ParseBelowJobs(std::string_view path);
 
