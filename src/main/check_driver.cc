@@ -8,6 +8,7 @@
 #include "daemon/outside_drivers.h"
 #include "driver/cloud/cloud_driver.h"
 #include "driver/load_config.h"
+#include "driver/records_environment.h"
 #include "driver/testing/contract.h"
 #include "main/builtin_drivers.h"
 #include "zk/wire_client.h"
@@ -86,7 +87,8 @@ int CheckDriver(const DriverCheck& check) {
   store::Store store(loop, client, random);
   store::NodeCache nodes(loop, client);
   store::ImageCache images(loop, client);
-  driver::ProviderEnvironment environment{loop, random, blocking_pool, store, nodes, images, [] {}};
+  driver::RecordsEnvironment records{store, nodes, images};
+  driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
   std::unique_ptr<driver::cloud::Adapter> adapter = driver->CreateAdapter(environment, config->second);
   std::shared_ptr<const driver::PoolConfig> pool;
   auto label = FindLabel(*config->second, check.label, pool);

@@ -8,7 +8,7 @@
 
 #include "async/async_value.h"
 #include "driver/cloud/api/list_cache.h"
-#include "driver/provider.h"
+#include "driver/provider_environment.h"
 #include "drivers/openstack/cloud_images.h"
 #include "drivers/openstack/floating_ip.h"
 #include "drivers/openstack/lookups.h"
