@@ -1,6 +1,6 @@
 #pragma once
 
-#include "store/components.h"
+#include "store/component_registry.h"
 #include "store/image_cache.h"
 #include "store/node_cache.h"
 #include "store/request_cache.h"

@@ -1,22 +1,36 @@
 #include "main/check_driver.h"
 
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdlib>
 #include <iostream>
+#include <optional>
 
+#include "async/attempt.h"
 #include "async/blocking_pool.h"
+#include "async/deadline.h"
+#include "async/event.h"
+#include "async/task_group.h"
 #include "base/random.h"
+#include "base/scope_exit.h"
 #include "daemon/connection.h"
 #include "daemon/outside_drivers.h"
 #include "driver/cloud/cloud_driver.h"
+#include "driver/cloud/metadata.h"
 #include "driver/load_config.h"
 #include "driver/records_environment.h"
 #include "driver/testing/contract.h"
 #include "main/builtin_drivers.h"
+#include "main/contract_printer.h"
 #include "zk/wire_client.h"
 
 namespace nodepool {
 namespace {
 
 namespace contract = driver::testing;
+
+constexpr int kInterrupted = 130;  // the exit status
+constexpr Duration kStopLimit = std::chrono::seconds(75);  // more than Subject::removal_timeout
 
 std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfig& config,
                                                      const std::string& name,
@@ -30,36 +44,52 @@ std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfi
   throw Error(Verdict::kInvalid, "provider " + config.name.str() + " offers no such label");
 }
 
-const char* Word(contract::CheckResult::Status status) {
-  switch (status) {
-    case contract::CheckResult::Status::kPassed:
-      return "passed ";
-    case contract::CheckResult::Status::kFailed:
-      return "FAILED ";
-    case contract::CheckResult::Status::kSkipped:
-      return "skipped";
-  }
-  return "";
+Task<> AwaitSignal(Loop& loop, Event& ended, bool& is_interrupted) {
+  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM);
+  co_await signals.async_wait(boost::asio::use_awaitable);
+  is_interrupted = true;
+  ended.Set();
 }
 
-Task<std::vector<contract::CheckResult>> RunChecks(driver::cloud::Adapter& adapter, contract::Subject subject,
-                                                   zk::Client& client) {
-  std::vector<contract::CheckResult> results = co_await contract::RunContract(std::move(subject));
+Task<> RunChecks(contract::Subject subject, Event& ended, std::optional<Failure>& failure) {
+  ScopeExit end([&ended] { ended.Set(); });
+  Outcome<std::vector<contract::CheckResult>> results =
+      co_await Attempt(contract::RunContract(std::move(subject)));
+  if (!results) failure = results.error();
+}
+
+// The current check removes its machines. A call of the driver that does not end is not waited for.
+Task<> StopInTime(TaskGroup& group, ProviderName provider) {
+  std::cout << "stopped: removing the machines of the current check" << std::endl;
+  SteadyTime deadline = group.loop().SteadyNow() + kStopLimit;
+  bool has_stopped = co_await EndsBy(group.loop(), deadline, "the checks to stop", group.Stop());
+  if (has_stopped) co_return;
+  std::cout << "a call of the driver does not end; look for machines with " << driver::cloud::kProviderKey
+            << " = " << provider.str() << " in their metadata" << std::endl;
+  std::_Exit(kInterrupted);
+}
+
+// Runs the contract to its end or until SIGINT or SIGTERM; then it removes what it made. A second
+// signal ends the program at once. Returns whether there was a signal.
+Task<bool> RunUntilSignal(contract::Subject subject) {
+  Loop& loop = subject.loop;
+  const ProviderName provider = subject.provider;
+  Event ended{"the checks"};
+  bool is_interrupted = false;
+  std::optional<Failure> failure;
+  TaskGroup group(loop, log::Logger("nodepool.driver.testing"));
+  group.Spawn("signals", AwaitSignal(loop, ended, is_interrupted));
+  group.Spawn("checks", RunChecks(std::move(subject), ended, failure));
+  co_await ended.Wait();
+  if (is_interrupted) co_await StopInTime(group, provider);
+  co_await group.Stop();
+  if (failure) failure->Rethrow();
+  co_return is_interrupted;
+}
+
+Task<> Close(driver::cloud::Adapter& adapter, zk::Client& client) {
   co_await adapter.Stop();
   co_await client.Close();
-  co_return results;
-}
-
-// Returns the exit status.
-int Print(const std::vector<contract::CheckResult>& results) {
-  int failed = 0;
-  for (const contract::CheckResult& result : results) {
-    std::cout << Word(result.status) << "  " << result.check << (result.detail.empty() ? "" : ": ")
-              << result.detail << "\n";
-    if (result.status == contract::CheckResult::Status::kFailed) ++failed;
-  }
-  std::cout << results.size() << " checks, " << failed << " failed\n";
-  return failed == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -94,9 +124,14 @@ int CheckDriver(const DriverCheck& check) {
   auto label = FindLabel(*config->second, check.label, pool);
   contract::Subject subject{loop, *adapter, config->first, pool, label};
   subject.most_cancellations = check.most_cancellations;
-  std::vector<contract::CheckResult> results =
-      RunToEnd(loop, RunChecks(*adapter, std::move(subject), client));
-  return Print(results);
+  ContractPrinter printer(std::cout);
+  subject.observer = &printer;
+  bool is_interrupted = RunToEnd(loop, RunUntilSignal(std::move(subject)));
+  bool has_passed = printer.Summarize();
+  // Calls of the driver that block may go on for any time; nobody waits for them.
+  if (is_interrupted) std::_Exit(kInterrupted);
+  RunToEnd(loop, Close(*adapter, client));
+  return has_passed ? 0 : 1;
 }
 
 }  // namespace nodepool
