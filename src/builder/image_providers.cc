@@ -26,8 +26,7 @@ void ImageProviders::Configure(const driver::LoadedConfig& config) {
       before.erase(existing);
       continue;
     }
-    driver::ProviderEnvironment environment{
-        context_.loop, context_.random, blocking_pool_, records_, [] {}};
+    driver::ProviderEnvironment environment{context_.loop, context_.random, blocking_pool_, records_, [] {}};
     try {
       providers_[name] = driver::CreateGuarded(drivers_, std::move(environment), settings);
     } catch (const std::exception& error) {

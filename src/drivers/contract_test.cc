@@ -200,8 +200,9 @@ TEST_F(SloppyTest, AfterAFailedFirstCreationNothingElseRuns) {
   std::vector<contract::CheckResult> results = Run(Sloppy());
   EXPECT_EQ(results.front().status, contract::CheckResult::Status::kFailed);
   EXPECT_EQ(results.front().detail, "Create of np9000000001: no hypervisor is free");
-  EXPECT_EQ(std::ranges::count(results, contract::CheckResult::Status::kNotRun, &contract::CheckResult::status),
-            11);
+  EXPECT_EQ(
+      std::ranges::count(results, contract::CheckResult::Status::kNotRun, &contract::CheckResult::status),
+      11);
 }
 TEST_F(SloppyTest, TheCauseOfACallThatFailed) {
   adapter.wants_numbers = true;
@@ -212,7 +213,8 @@ TEST_F(SloppyTest, TheCauseWhenOneOfTwoCreationsFails) {
   adapter.refuses_two = true;
   adapter.boot_time = std::chrono::seconds(1);
   EXPECT_THAT(Details()["two machines at a time"],
-              ::testing::MatchesRegex("one of two creations at a time failed: Create of np\\d+: one after the other"));
+              ::testing::MatchesRegex(
+                  "one of two creations at a time failed: Create of np\\d+: one after the other"));
 }
 TEST_F(SloppyTest, ACancelledRunRemovesItsMachines) {
   adapter.boot_time = std::chrono::hours(1);

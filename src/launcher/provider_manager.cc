@@ -91,8 +91,8 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
 
 Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
   driver::ProviderEnvironment environment{
-      context_.loop, context_.random,            context_.blocking_pool,
-      records_,      listener_.capacity_changed, &observer_};
+      context_.loop, context_.random, context_.blocking_pool, records_, listener_.capacity_changed,
+      &observer_};
   generation->provider = driver::CreateGuarded(drivers_, std::move(environment), generation->config);
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
   co_await WithDeadline(context_.loop, deadline, "starting", generation->provider->Start());

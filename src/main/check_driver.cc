@@ -29,7 +29,7 @@ namespace {
 
 namespace contract = driver::testing;
 
-constexpr int kInterrupted = 130;  // the exit status
+constexpr int kInterrupted = 130;                          // the exit status
 constexpr Duration kStopLimit = std::chrono::seconds(75);  // more than Subject::removal_timeout
 
 std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfig& config,

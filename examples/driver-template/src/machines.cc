@@ -18,7 +18,9 @@ void Machines::Make(const Machine& machine) const {
   fs::rename(part, path);
 }
 
-void Machines::Remove(const std::string& id) const { fs::remove(fs::path(folder_) / fs::path(id).filename()); }
+void Machines::Remove(const std::string& id) const {
+  fs::remove(fs::path(folder_) / fs::path(id).filename());
+}
 
 std::vector<Machine> Machines::List() const {
   std::vector<Machine> machines;

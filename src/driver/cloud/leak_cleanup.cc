@@ -70,8 +70,8 @@ Task<bool> LeakCleanup::Run() {
   for (const Resource& resource : resources) CheckResource(resource);
   if (!AreRecordsKnown()) co_return false;
 
-  std::vector<Suspect> leaked =
-      SeenAgain(FindSuspects(resources, config_.name, environment_.records.nodes, environment_.records.images));
+  std::vector<Suspect> leaked = SeenAgain(
+      FindSuspects(resources, config_.name, environment_.records.nodes, environment_.records.images));
   leaked = co_await OnceKnown(std::move(leaked));
   leaked = WithinShare(std::move(leaked), resources);
   LeakTally tally(environment_.observer, config_.name);
@@ -108,8 +108,8 @@ Task<std::vector<Suspect>> LeakCleanup::OnceKnown(std::vector<Suspect> leaked) {
 Task<bool> LeakCleanup::WasKnown(const Suspect& suspect) {
   const Owner& owner = suspect.owner;
   if (IsUploaded(owner)) {
-    co_return co_await store::WasUploadRemoved(environment_.records.store, environment_.records.images, *owner.build,
-                                               config_.name, *owner.upload);
+    co_return co_await store::WasUploadRemoved(environment_.records.store, environment_.records.images,
+                                               *owner.build, config_.name, *owner.upload);
   }
   if (!suspect.resource.outlives_machine) co_return true;
   co_return co_await store::WasNodeRemoved(environment_.records.store, *owner.node);

@@ -82,7 +82,8 @@ void MetastaticAdapter::Leave(const std::shared_ptr<Waiter>& waiter) {
 // Everything but the slot is the backing node's (drivers.md 8.2).
 Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
                                            std::map<std::string, std::string> metadata) {
-  std::optional<store::StoredNode> stored = co_await environment_.records.store.nodes.Read(place.backing_node);
+  std::optional<store::StoredNode> stored =
+      co_await environment_.records.store.nodes.Read(place.backing_node);
   if (!stored || stored->record.state != NodeState::kInUse) {
     backing_nodes_.MarkFailing(place.backing_node, environment_.loop.Now());
     throw Error(Verdict::kFail, "backing node " + place.backing_node.str() + " has vanished");

@@ -114,7 +114,8 @@ Task<> StaticHost::Sync() {
 
 Task<> StaticHost::RemoveExcess() {
   SlotTable table = Table();
-  for (const NodeId& id : table.excess) co_await Deregister(environment_.records.store, environment_.loop, id);
+  for (const NodeId& id : table.excess)
+    co_await Deregister(environment_.records.store, environment_.loop, id);
 }
 
 Task<> StaticHost::DeregisterAll() {

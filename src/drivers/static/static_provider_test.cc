@@ -366,8 +366,8 @@ TEST_F(StaticProviderTest, TwoLaunchersNeverFillASlotTwice) {
   zk.SetLatency(std::chrono::milliseconds(5));  // caches lag behind
   Launcher second(time, zk, hosts);
   auto config = Config({Host("host", {"red"}, 3)});
-  driver::ProviderEnvironment environment{
-      time.loop(), second.random, second.blocking_pool, second.records, [] {}};
+  driver::ProviderEnvironment environment{time.loop(), second.random, second.blocking_pool, second.records,
+                                          [] {}};
   second.provider = std::make_unique<StaticProvider>(std::move(environment), config, hosts.Contact());
   time.Run(second.provider->Start());
   launcher.Configure(config);
