@@ -26,7 +26,8 @@ std::vector<Machine> Machines::List() const {
   std::vector<Machine> machines;
   std::error_code no_folder;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, no_folder)) {
-    Machine machine{.id = entry.path().filename()};
+    Machine machine;
+    machine.id = entry.path().filename();
     std::ifstream file(entry.path());
     // One that is being made, or was removed just now, is not listed.
     if (machine.id.starts_with(".") || !(file >> machine.ram)) continue;
