@@ -127,9 +127,9 @@ int CheckDriver(const DriverCheck& check) {
   ContractPrinter printer(std::cout);
   subject.observer = &printer;
   bool is_interrupted = RunToEnd(loop, RunUntilSignal(std::move(subject)));
-  bool has_passed = printer.Summarize();
-  // Calls of the driver that block may go on for any time; nobody waits for them.
+  // Calls of the driver that block may go on for any time; they are not waited for.
   if (is_interrupted) std::_Exit(kInterrupted);
+  bool has_passed = printer.Summarize();
   RunToEnd(loop, Close(*adapter, client));
   return has_passed ? 0 : 1;
 }
