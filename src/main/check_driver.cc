@@ -1,27 +1,22 @@
 #include "main/check_driver.h"
 
-#include <boost/asio/signal_set.hpp>
-#include <csignal>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cstdlib>
 #include <iostream>
-#include <optional>
 
-#include "async/attempt.h"
 #include "async/blocking_pool.h"
-#include "async/deadline.h"
-#include "async/event.h"
-#include "async/task_group.h"
 #include "base/random.h"
-#include "base/scope_exit.h"
 #include "daemon/connection.h"
 #include "daemon/outside_drivers.h"
 #include "driver/cloud/cloud_driver.h"
-#include "driver/cloud/metadata.h"
 #include "driver/load_config.h"
 #include "driver/records_environment.h"
 #include "driver/testing/contract.h"
 #include "main/builtin_drivers.h"
 #include "main/contract_printer.h"
+#include "main/run_until_signal.h"
 #include "zk/wire_client.h"
 
 namespace nodepool {
@@ -29,8 +24,12 @@ namespace {
 
 namespace contract = driver::testing;
 
-constexpr int kInterrupted = 130;                          // the exit status
-constexpr Duration kStopLimit = std::chrono::seconds(75);  // more than Subject::removal_timeout
+template <class Map>
+std::string Names(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name.str());
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
 
 std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfig& config,
                                                      const std::string& name,
@@ -41,50 +40,11 @@ std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfi
       if (name.empty() || label_name.str() == name) return label;
     }
   }
-  throw Error(Verdict::kInvalid, "provider " + config.name.str() + " offers no such label");
-}
-
-Task<> AwaitSignal(Loop& loop, Event& ended, bool& is_interrupted) {
-  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM);
-  co_await signals.async_wait(boost::asio::use_awaitable);
-  is_interrupted = true;
-  ended.Set();
-}
-
-Task<> RunChecks(contract::Subject subject, Event& ended, std::optional<Failure>& failure) {
-  ScopeExit end([&ended] { ended.Set(); });
-  Outcome<std::vector<contract::CheckResult>> results =
-      co_await Attempt(contract::RunContract(std::move(subject)));
-  if (!results) failure = results.error();
-}
-
-// The current check removes its machines. A call of the driver that does not end is not waited for.
-Task<> StopInTime(TaskGroup& group, ProviderName provider) {
-  std::cout << "stopped: removing the machines of the current check" << std::endl;
-  SteadyTime deadline = group.loop().SteadyNow() + kStopLimit;
-  bool has_stopped = co_await EndsBy(group.loop(), deadline, "the checks to stop", group.Stop());
-  if (has_stopped) co_return;
-  std::cout << "a call of the driver does not end; look for machines with " << driver::cloud::kProviderKey
-            << " = " << provider.str() << " in their metadata" << std::endl;
-  std::_Exit(kInterrupted);
-}
-
-// Runs the contract to its end or until SIGINT or SIGTERM; then it removes what it made. A second
-// signal ends the program at once. Returns whether there was a signal.
-Task<bool> RunUntilSignal(contract::Subject subject) {
-  Loop& loop = subject.loop;
-  const ProviderName provider = subject.provider;
-  Event ended{"the checks"};
-  bool is_interrupted = false;
-  std::optional<Failure> failure;
-  TaskGroup group(loop, log::Logger("nodepool.driver.testing"));
-  group.Spawn("signals", AwaitSignal(loop, ended, is_interrupted));
-  group.Spawn("checks", RunChecks(std::move(subject), ended, failure));
-  co_await ended.Wait();
-  if (is_interrupted) co_await StopInTime(group, provider);
-  co_await group.Stop();
-  if (failure) failure->Rethrow();
-  co_return is_interrupted;
+  std::string offered;
+  for (const auto& [pool_name, candidate] : config.pools) {
+    offered += fmt::format("; pool {} has {}", pool_name, Names(candidate->labels));
+  }
+  throw Error(Verdict::kInvalid, fmt::format("provider {} offers no label {}{}", config.name, name, offered));
 }
 
 Task<> Close(driver::cloud::Adapter& adapter, zk::Client& client) {
@@ -103,7 +63,9 @@ int CheckDriver(const DriverCheck& check) {
   auto config = (*loaded)->providers.find(ProviderName(check.provider));
   if (config == (*loaded)->providers.end())
     throw Error(Verdict::kInvalid,
-                check.config_path + " has no provider " + check.provider + " of a driver at hand");
+                fmt::format("{} has no provider {} whose driver is known; it has {}. A driver from elsewhere "
+                            "needs --drivers-dir or NODEPOOL_DRIVERS_PATH",
+                            check.config_path, check.provider, Names((*loaded)->providers)));
   auto* driver = dynamic_cast<driver::cloud::CloudDriver*>(drivers.Find(config->second->driver));
   if (driver == nullptr)
     throw Error(Verdict::kInvalid,

@@ -191,6 +191,16 @@ def test_a_stopped_test_removes_its_machines(site, prefix, key, tmp_path, number
     assert not processes_of(tmp_path / "bubbles")
 
 
+@pytest.mark.parametrize("words, complaint", [
+    (["--provider", "tri"], "has no provider tri whose driver is known; it has try. A driver from elsewhere needs --drivers-dir"),
+    (["--provider", "try", "--label", "smal"], "provider try offers no label smal; pool main has small"),
+])
+def test_what_is_not_configured_is_named_with_what_is(installed, made, words, complaint):
+    done = subprocess.run([installed / "bin/nodepool-driver-test", "--drivers-dir", made / "build", "-c", made / "nodepool.yaml",
+                           *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and complaint in done.stderr
+
+
 def links_of(page: pathlib.Path) -> list[str]:
     """Files that a page links to."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
