@@ -9,7 +9,7 @@
 #include "driver/driver.h"
 #include "driver/provider.h"
 #include "driver/records_environment.h"
-#include "store/node_cache.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::builder {
 

@@ -13,8 +13,8 @@
 #include "cli/client_marks.h"
 #include "cli/interruption.h"
 #include "listing/node_listing.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
 
 namespace nodepool::cli {
 namespace {

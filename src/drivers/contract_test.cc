@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "async/testing/virtual_time.h"
 #include "base/scope_exit.h"
 #include "drivers/example/example_adapter.h"
 #include "drivers/fake/fake_adapter.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
-#include "testing/virtual_time.h"
 
 namespace nodepool::drivers {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "async/task_group.h"
 #include "driver/driver.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "driver/provider.h"
 #include "driver/records_environment.h"
 #include "launcher/context.h"
-#include "launcher/stats_observer.h"
+#include "launcher/stats/stats_observer.h"
 #include "launcher/status.h"
 
 namespace nodepool::launcher {

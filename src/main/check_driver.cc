@@ -11,13 +11,13 @@
 #include "daemon/connection.h"
 #include "daemon/outside_drivers.h"
 #include "driver/cloud/cloud_driver.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "driver/records_environment.h"
 #include "driver/testing/contract.h"
 #include "main/builtin_drivers.h"
 #include "main/contract_printer.h"
 #include "main/run_until_signal.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool {
 namespace {

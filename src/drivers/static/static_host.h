@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "async/event.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/cloud/cloud_provider.h"
 #include "driver/provider_environment.h"
 #include "driver/records_environment.h"
