@@ -3,7 +3,9 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME nodepool)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
-set(CPACK_PACKAGE_CONTACT "The authors of Nodepool <nodepool@localhost>")
+set(NODEPOOL_MAINTAINER "The authors of Nodepool <nodepool@localhost>" CACHE STRING
+  "Name and address of who makes the packages")
+set(CPACK_PACKAGE_CONTACT ${NODEPOOL_MAINTAINER})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_COMPONENTS_ALL programs development)
 set(CPACK_DEB_COMPONENT_INSTALL ON)

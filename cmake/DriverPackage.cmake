@@ -11,6 +11,13 @@ endif()
 set(package_dir lib/cmake/NodepoolDriver)
 
 install(TARGETS nodepool-driver-test RUNTIME COMPONENT development)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/nodepool-driver-new TYPE BIN COMPONENT development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/driver-template DESTINATION share/nodepool COMPONENT development)
+# The guide and the example lie with the other pages (cmake/Install.cmake), to which they link.
+install(CODE "set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/nodepool-dev\")
+file(MAKE_DIRECTORY \"\${folder}\")
+file(CREATE_LINK ../nodepool/docs/driver-guide \"\${folder}/driver-guide\" SYMBOLIC)
+file(CREATE_LINK ../nodepool/examples \"\${folder}/examples\" SYMBOLIC)" COMPONENT development)
 install(CODE "execute_process(
   COMMAND ${PROJECT_SOURCE_DIR}/tools/install-headers \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/include/nodepool\"
   COMMAND_ERROR_IS_FATAL ANY)" COMPONENT development)

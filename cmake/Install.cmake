@@ -17,7 +17,9 @@ install(DIRECTORY ${NODEPOOL_CLI_REFERENCE}/bash/ DESTINATION share/bash-complet
 install(DIRECTORY ${NODEPOOL_CLI_REFERENCE}/zsh/ DESTINATION share/zsh/vendor-completions COMPONENT programs)
 install(DIRECTORY ${NODEPOOL_CLI_REFERENCE}/fish/ DESTINATION share/fish/vendor_completions.d COMPONENT programs)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/config ${PROJECT_SOURCE_DIR}/examples/monitoring
-  DESTINATION share/doc/nodepool/examples COMPONENT programs)
-install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
-  DESTINATION share/doc/nodepool COMPONENT programs)
+# What README.md links to lies beside it, as in the tree.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples
+  DESTINATION share/doc/nodepool USE_SOURCE_PERMISSIONS COMPONENT programs)
+set(pages README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE packages.txt)
+list(TRANSFORM pages PREPEND ${PROJECT_SOURCE_DIR}/)
+install(FILES ${pages} DESTINATION share/doc/nodepool COMPONENT programs)

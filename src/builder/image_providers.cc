@@ -11,6 +11,7 @@ ImageProviders::ImageProviders(Context& context, BlockingPool& blocking_pool, dr
       drivers_(drivers),
       logger_("nodepool.ProviderManager"),
       nodes_(context.loop, context.store.tree.client()),
+      records_{context.store, nodes_, context.images},
       retiring_(context.loop, logger_) {}
 
 ImageProviders::~ImageProviders() = default;
@@ -25,8 +26,7 @@ void ImageProviders::Configure(const driver::LoadedConfig& config) {
       before.erase(existing);
       continue;
     }
-    driver::ProviderEnvironment environment{context_.loop, context_.random, blocking_pool_, context_.store,
-                                            nodes_,        context_.images, [] {}};
+    driver::ProviderEnvironment environment{context_.loop, context_.random, blocking_pool_, records_, [] {}};
     try {
       providers_[name] = driver::CreateGuarded(drivers_, std::move(environment), settings);
     } catch (const std::exception& error) {

@@ -7,6 +7,8 @@
 #include "async/task_group.h"
 #include "builder/context.h"
 #include "driver/driver.h"
+#include "driver/provider.h"
+#include "driver/records_environment.h"
 #include "store/cache/node_cache.h"
 
 namespace nodepool::builder {
@@ -35,7 +37,8 @@ class ImageProviders {
   BlockingPool& blocking_pool_;
   driver::Registry& drivers_;
   log::Logger logger_;
-  store::NodeCache nodes_;  // a provider has one; nobody fills this
+  store::NodeCache nodes_;  // is not filled: providers of images need none
+  driver::RecordsEnvironment records_;
   std::map<ProviderName, std::shared_ptr<driver::Provider>> providers_;
   TaskGroup retiring_;
 };

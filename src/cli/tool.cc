@@ -25,6 +25,7 @@
 #include "driver/loading/guarded_provider.h"
 #include "driver/loading/load_config.h"
 #include "driver/provider.h"
+#include "driver/records_environment.h"
 #include "net/http/curl_client.h"
 #include "net/http/http.h"
 
@@ -153,10 +154,11 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   BlockingPool blocking_pool;
   store::NodeCache nodes(loop, client);    // are not filled: what
   store::ImageCache images(loop, client);  // commands ask of providers needs none
+  driver::RecordsEnvironment records{store, nodes, images};
   Context context{loop, store, out, loaded};
   context.make_provider = [&](const ProviderName& name) {
     std::shared_ptr<const driver::ProviderConfig> provider = loaded->providers.at(name);
-    driver::ProviderEnvironment environment{loop, random, blocking_pool, store, nodes, images, [] {}};
+    driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
     environment.is_for_one_command = true;
     return driver::CreateGuarded(drivers, std::move(environment), provider);
   };

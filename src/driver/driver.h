@@ -8,9 +8,12 @@
 
 #include "config/config.h"
 #include "config/schema/schema.h"
-#include "driver/provider.h"
+#include "driver/provider_config.h"
+#include "driver/provider_environment.h"
 
 namespace nodepool::driver {
+
+class Provider;  // driver/provider.h
 
 // A kind of cloud, by name. One object per process; stateless but for global
 // configuration caches.

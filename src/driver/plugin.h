@@ -28,13 +28,10 @@
       FMT_VERSION) ", libstdc++ " NODEPOOL_TEXT(_GLIBCXX_RELEASE)
 
 extern "C" {
-extern const char nodepool_driver_api[];
-nodepool::driver::Driver* nodepool_create_driver();
+[[gnu::visibility("default")]] extern const char nodepool_driver_api[];
+[[gnu::visibility("default")]] nodepool::driver::Driver* nodepool_create_driver();
 }
 
-#define NODEPOOL_DRIVER(type)                                                                 \
-  __attribute__((visibility("default"))) const char nodepool_driver_api[] =                   \
-      NODEPOOL_DRIVER_API_MARK NODEPOOL_DRIVER_API;                                           \
-  __attribute__((visibility("default"))) nodepool::driver::Driver* nodepool_create_driver() { \
-    return new type;                                                                          \
-  }
+#define NODEPOOL_DRIVER(type)                                                      \
+  const char nodepool_driver_api[] = NODEPOOL_DRIVER_API_MARK NODEPOOL_DRIVER_API; \
+  nodepool::driver::Driver* nodepool_create_driver() { return new type; }

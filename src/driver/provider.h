@@ -1,52 +1,23 @@
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
-#include "async/blocking_pool.h"
-#include "async/loop.h"
 #include "async/task.h"
-#include "base/random.h"
 #include "driver/cloud_listing.h"
 #include "driver/image_upload.h"
-#include "driver/observer.h"
 #include "driver/provider_config.h"
 #include "driver/quota_information.h"
-#include "store/cache/image_cache.h"
-#include "store/cache/node_cache.h"
-#include "store/store.h"
+#include "model/node.h"
 
 namespace nodepool::store {
-class ComponentRegistry;
-class RequestCache;
+class LockedNode;
+struct StoredNode;
+struct StoredRequest;
 }  // namespace nodepool::store
 
 namespace nodepool::driver {
-
-// What a driver may use. Everything outlives the provider.
-struct ProviderEnvironment {
-  Loop& loop;
-  Random& random;
-  BlockingPool& blocking_pool;
-  store::Store& store;
-  store::NodeCache& nodes;
-  store::ImageCache& images;
-  // To be called when capacity may have changed for a reason that the node records
-  // do not show: quota was re-read, an image appeared. Waiting requests are looked
-  // at again. Cheap; may be called from anywhere on the loop.
-  std::function<void()> capacity_changed;
-  // Null when nobody wants to know.
-  ProviderObserver* observer = nullptr;
-  // Null where nobody follows requests: in the builder and the command line.
-  store::RequestCache* requests = nullptr;
-  // Null where nobody follows who is there: as `requests`.
-  const store::ComponentRegistry* components = nullptr;
-  // The provider lives for a few calls, in the command line: it offers nothing to other
-  // processes, so it opens no port.
-  bool is_for_one_command = false;
-};
 
 // Told by the core about things that happened to the provider's nodes.
 class ProviderNotifications {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "driver/driver.h"
+#include "driver/provider.h"
 
 namespace nodepool::driver {
 namespace {

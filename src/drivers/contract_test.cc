@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "async/task_group.h"
 #include "async/testing/virtual_time.h"
+#include "base/scope_exit.h"
 #include "drivers/example/example_adapter.h"
 #include "drivers/fake/fake_adapter.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
@@ -74,6 +76,7 @@ class SloppyAdapter : public ExampleAdapter {
   Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override {
     if (fails_second_deletion && deleted_.contains(external_id.as_string()))
       throw Error(Verdict::kFail, "no such machine");
+    if (wants_numbers) machine.SetState(std::to_string(external_id.as_int64()));
     deleted_.insert(external_id.as_string());
     if (!forgets_to_delete) co_await ExampleAdapter::Delete(machine, std::move(external_id));
   }
@@ -93,7 +96,11 @@ class SloppyAdapter : public ExampleAdapter {
       co_await IgnoreCancellation();
       co_await loop->SleepFor(std::chrono::hours(1));
     }
+    if (refuses_creations) throw Error(Verdict::kFail, "no hypervisor is free");
+    if (refuses_two && std::exchange(is_creating_, true)) throw Error(Verdict::kFail, "one after the other");
+    ScopeExit created([this] { is_creating_ = false; });
     driver::cloud::Instance instance = co_await ExampleAdapter::Create(machine, std::move(parameters));
+    if (boot_time > Duration(0)) co_await loop->SleepFor(boot_time);
     co_return instance;
   }
 
@@ -101,25 +108,61 @@ class SloppyAdapter : public ExampleAdapter {
   bool forgets_to_delete = false;
   bool forgets_metadata = false;
   bool ignores_cancellation = false;
+  bool wants_numbers = false;
+  bool refuses_creations = false;
+  bool refuses_two = false;
+  Duration boot_time{0};
   double needs = 1;
   Loop* loop = nullptr;
 
  private:
   std::set<boost::json::string> deleted_;
+  bool is_creating_ = false;
+};
+
+class Follower : public contract::ContractObserver {
+ public:
+  void CheckBegins(const std::string& check) override { lines.push_back("begins " + check); }
+  void CheckEnded(const contract::CheckResult& result) override { lines.push_back("ended " + result.check); }
+  void MachineLeft(const std::string& machine) override { left.push_back(machine); }
+
+  std::vector<std::string> lines;
+  std::vector<std::string> left;
 };
 
 class SloppyTest : public ContractTest {
  protected:
-  std::set<std::string> Failures() {
+  contract::Subject Sloppy() {
     adapter.loop = &time.loop();
     auto label = std::make_shared<ExampleLabel>();
     label->name = LabelName("small");
-    std::set<std::string> failures;
-    for (const contract::CheckResult& result : Run(SubjectOf(adapter, label))) {
-      if (result.status == contract::CheckResult::Status::kFailed) failures.insert(result.check);
+    contract::Subject subject = SubjectOf(adapter, label);
+    subject.observer = &follower;
+    return subject;
+  }
+  // What was wrong, by check.
+  std::map<std::string, std::string> Details() {
+    std::map<std::string, std::string> details;
+    for (const contract::CheckResult& result : Run(Sloppy())) {
+      if (result.status == contract::CheckResult::Status::kFailed) details[result.check] = result.detail;
     }
+    return details;
+  }
+  std::set<std::string> Failures() {
+    std::set<std::string> failures;
+    for (const auto& [check, detail] : Details()) failures.insert(check);
     return failures;
   }
+  // Cancels the run when the first machine has been made.
+  void CancelTheRun() {
+    TaskGroup group(time.loop(), log::Logger("test"));
+    group.Spawn("the contract", Discard(contract::RunContract(Sloppy())));
+    time.Advance(std::chrono::seconds(10));
+    time.Run(group.Stop());
+  }
+  static Task<> Discard(Task<std::vector<contract::CheckResult>> run) { co_await std::move(run); }
+
+  Follower follower;
   SloppyAdapter adapter{std::make_shared<ExampleConfig>()};
 };
 
@@ -142,6 +185,51 @@ TEST_F(SloppyTest, QuotaThatDoesNotAddUp) {
 TEST_F(SloppyTest, CreationThatCannotBeStopped) {
   adapter.ignores_cancellation = true;
   EXPECT_THAT(Failures(), ::testing::Contains("creations that are told to stop at any await"));
+}
+
+TEST_F(SloppyTest, EachCheckIsAnnouncedWhenItBeginsAndEnds) {
+  std::vector<std::string> expected;
+  for (const contract::CheckResult& result : Run(Sloppy())) {
+    expected.push_back("begins " + result.check);
+    expected.push_back("ended " + result.check);
+  }
+  EXPECT_EQ(follower.lines, expected);
+}
+TEST_F(SloppyTest, AfterAFailedFirstCreationNothingElseRuns) {
+  adapter.refuses_creations = true;
+  std::vector<contract::CheckResult> results = Run(Sloppy());
+  EXPECT_EQ(results.front().status, contract::CheckResult::Status::kFailed);
+  EXPECT_EQ(results.front().detail, "Create of np9000000001: no hypervisor is free");
+  EXPECT_EQ(
+      std::ranges::count(results, contract::CheckResult::Status::kNotRun, &contract::CheckResult::status),
+      11);
+}
+TEST_F(SloppyTest, TheCauseOfACallThatFailed) {
+  adapter.wants_numbers = true;
+  EXPECT_THAT(Details()["deletion is idempotent"],
+              ::testing::StartsWith("Delete of np9000000005 (id test-np9000000005): "));
+}
+TEST_F(SloppyTest, TheCauseWhenOneOfTwoCreationsFails) {
+  adapter.refuses_two = true;
+  adapter.boot_time = std::chrono::seconds(1);
+  EXPECT_THAT(Details()["two machines at a time"],
+              ::testing::MatchesRegex(
+                  "one of two creations at a time failed: Create of np[0-9]+: one after the other"));
+}
+TEST_F(SloppyTest, ACancelledRunRemovesItsMachines) {
+  adapter.boot_time = std::chrono::hours(1);
+  CancelTheRun();
+  EXPECT_TRUE(time.Run(adapter.ListInstances()).empty());
+  EXPECT_TRUE(follower.left.empty());
+}
+TEST_F(SloppyTest, ACancelledRunNamesWhatItCannotRemove) {
+  adapter.boot_time = std::chrono::hours(1);
+  adapter.forgets_to_delete = true;
+  adapter.wants_numbers = true;
+  SteadyTime begun = time.loop().SteadyNow();
+  CancelTheRun();
+  EXPECT_EQ(follower.left, std::vector<std::string>{"np9000000001: id test-np9000000001"});
+  EXPECT_LE(time.loop().SteadyNow() - begun, std::chrono::seconds(75));
 }
 
 namespace in_openstack {

@@ -403,9 +403,8 @@ TEST_F(MetastaticTest, TheAdapterKeepsTheContract) {
   auto node_watch = WatchNodes([](const NodeId&, const Node&) {});
   auto request_watch = WatchRequests([](const RequestId&, const store::StoredRequest&) {});
   store::ImageCache images(time_.loop(), *client_);
-  driver::ProviderEnvironment environment{time_.loop(),   random_,         pool_,
-                                          *client_store_, *watched_nodes_, images,
-                                          [] {},          nullptr,         watched_requests_.get()};
+  driver::RecordsEnvironment records{*client_store_, *watched_nodes_, images, watched_requests_.get()};
+  driver::ProviderEnvironment environment{time_.loop(), random_, pool_, records, [] {}};
   drivers::MetastaticAdapter adapter(environment, config);
   auto pool = config->pools.at(PoolName("main"));
   driver::testing::Subject subject{time_.loop(), adapter, ProviderName("meta"), pool,

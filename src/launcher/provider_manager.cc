@@ -16,6 +16,7 @@ ProviderManager::ProviderManager(Context& context, driver::Registry& drivers)
       drivers_(drivers),
       logger_("nodepool.ProviderManager"),
       observer_(context.metrics),
+      records_{context.store, context.nodes, context.images, &context.requests, &context.registry},
       retiring_(context.loop, logger_) {}
 
 ProviderManager::~ProviderManager() = default;
@@ -85,9 +86,8 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
 
 Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
   driver::ProviderEnvironment environment{
-      context_.loop,      context_.random,   context_.blocking_pool,     context_.store,
-      context_.nodes,     context_.images,   listener_.capacity_changed, &observer_,
-      &context_.requests, &context_.registry};
+      context_.loop, context_.random, context_.blocking_pool, records_, listener_.capacity_changed,
+      &observer_};
   generation->provider = driver::CreateGuarded(drivers_, std::move(environment), generation->config);
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
   co_await WithDeadline(context_.loop, deadline, "starting", generation->provider->Start());

@@ -8,6 +8,8 @@
 #include "async/task_group.h"
 #include "driver/driver.h"
 #include "driver/loading/load_config.h"
+#include "driver/provider.h"
+#include "driver/records_environment.h"
 #include "launcher/context.h"
 #include "launcher/stats/stats_observer.h"
 #include "launcher/status.h"
@@ -90,6 +92,7 @@ class ProviderManager {
   driver::Registry& drivers_;
   log::Logger logger_;
   StatsObserver observer_;
+  driver::RecordsEnvironment records_;
   std::map<ProviderName, std::shared_ptr<Generation>> current_;
   Listener listener_;
   WaitList tried_;

@@ -1,5 +1,9 @@
 #include "main/check_driver.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
 #include <iostream>
 
 #include "async/blocking_pool.h"
@@ -8,14 +12,24 @@
 #include "daemon/outside_drivers.h"
 #include "driver/cloud/cloud_driver.h"
 #include "driver/loading/load_config.h"
+#include "driver/records_environment.h"
 #include "driver/testing/contract.h"
 #include "main/builtin_drivers.h"
+#include "main/contract_printer.h"
+#include "main/run_until_signal.h"
 #include "zk/wire/wire_client.h"
 
 namespace nodepool {
 namespace {
 
 namespace contract = driver::testing;
+
+template <class Map>
+std::string Names(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name.str());
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
 
 std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfig& config,
                                                      const std::string& name,
@@ -26,39 +40,16 @@ std::shared_ptr<const driver::LabelConfig> FindLabel(const driver::ProviderConfi
       if (name.empty() || label_name.str() == name) return label;
     }
   }
-  throw Error(Verdict::kInvalid, "provider " + config.name.str() + " offers no such label");
-}
-
-const char* Word(contract::CheckResult::Status status) {
-  switch (status) {
-    case contract::CheckResult::Status::kPassed:
-      return "passed ";
-    case contract::CheckResult::Status::kFailed:
-      return "FAILED ";
-    case contract::CheckResult::Status::kSkipped:
-      return "skipped";
+  std::string offered;
+  for (const auto& [pool_name, candidate] : config.pools) {
+    offered += fmt::format("; pool {} has {}", pool_name, Names(candidate->labels));
   }
-  return "";
+  throw Error(Verdict::kInvalid, fmt::format("provider {} offers no label {}{}", config.name, name, offered));
 }
 
-Task<std::vector<contract::CheckResult>> RunChecks(driver::cloud::Adapter& adapter, contract::Subject subject,
-                                                   zk::Client& client) {
-  std::vector<contract::CheckResult> results = co_await contract::RunContract(std::move(subject));
+Task<> Close(driver::cloud::Adapter& adapter, zk::Client& client) {
   co_await adapter.Stop();
   co_await client.Close();
-  co_return results;
-}
-
-// Returns the exit status.
-int Print(const std::vector<contract::CheckResult>& results) {
-  int failed = 0;
-  for (const contract::CheckResult& result : results) {
-    std::cout << Word(result.status) << "  " << result.check << (result.detail.empty() ? "" : ": ")
-              << result.detail << "\n";
-    if (result.status == contract::CheckResult::Status::kFailed) ++failed;
-  }
-  std::cout << results.size() << " checks, " << failed << " failed\n";
-  return failed == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -72,7 +63,9 @@ int CheckDriver(const DriverCheck& check) {
   auto config = (*loaded)->providers.find(ProviderName(check.provider));
   if (config == (*loaded)->providers.end())
     throw Error(Verdict::kInvalid,
-                check.config_path + " has no provider " + check.provider + " of a driver at hand");
+                fmt::format("{} has no provider {} whose driver is known; it has {}. A driver from elsewhere "
+                            "needs --drivers-dir or NODEPOOL_DRIVERS_PATH",
+                            check.config_path, check.provider, Names((*loaded)->providers)));
   auto* driver = dynamic_cast<driver::cloud::CloudDriver*>(drivers.Find(config->second->driver));
   if (driver == nullptr)
     throw Error(Verdict::kInvalid,
@@ -86,15 +79,21 @@ int CheckDriver(const DriverCheck& check) {
   store::Store store(loop, client, random);
   store::NodeCache nodes(loop, client);
   store::ImageCache images(loop, client);
-  driver::ProviderEnvironment environment{loop, random, blocking_pool, store, nodes, images, [] {}};
+  driver::RecordsEnvironment records{store, nodes, images};
+  driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
   std::unique_ptr<driver::cloud::Adapter> adapter = driver->CreateAdapter(environment, config->second);
   std::shared_ptr<const driver::PoolConfig> pool;
   auto label = FindLabel(*config->second, check.label, pool);
   contract::Subject subject{loop, *adapter, config->first, pool, label};
   subject.most_cancellations = check.most_cancellations;
-  std::vector<contract::CheckResult> results =
-      RunToEnd(loop, RunChecks(*adapter, std::move(subject), client));
-  return Print(results);
+  ContractPrinter printer(std::cout);
+  subject.observer = &printer;
+  bool is_interrupted = RunToEnd(loop, RunUntilSignal(std::move(subject)));
+  // Calls of the driver that block may go on for any time; they are not waited for.
+  if (is_interrupted) std::_Exit(kInterrupted);
+  bool has_passed = printer.Summarize();
+  RunToEnd(loop, Close(*adapter, client));
+  return has_passed ? 0 : 1;
 }
 
 }  // namespace nodepool

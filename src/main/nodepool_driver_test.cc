@@ -17,10 +17,12 @@ int main(int argc, char** argv) {
   app.add_option("--drivers-dir", check.drivers_dirs, "directory of drivers; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--cancellations", check.most_cancellations,
-                 "how often a creation and a deletion are told to stop half way; 0: at every await")
+                 "how often a creation and a deletion are cancelled half way; 0: at every await")
       ->capture_default_str();
+  app.add_flag("-d", check.is_debug, "log at DEBUG level");
   CLI11_PARSE(app, argc, argv);
   nodepool::log::ToStderr();
+  if (check.is_debug) nodepool::log::SetLevel("nodepool", nodepool::log::Level::kDebug);
   nodepool::log::SetLevel("nodepool.zk", nodepool::log::Level::kCritical);
   try {
     return nodepool::CheckDriver(check);

@@ -1,8 +1,10 @@
-"""The driver author's kit: examples/driver is built against an installed Nodepool and nothing else of it."""
+"""The driver author's kit: drivers are built against an installed Nodepool and nothing else of it."""
 import os
 import pathlib
 import re
 import shutil
+import signal
+import subprocess
 
 import pytest
 
@@ -15,20 +17,39 @@ pytestmark = pytest.mark.skipif(any(shutil.which(tool) is None for tool in TOOLS
 
 
 @pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    """An installation with the example's driver in it."""
-    folder = tmp_path_factory.mktemp("kit")
-    prefix = folder / "usr"
+def installed(tmp_path_factory):
+    """An installation of everything."""
+    prefix = tmp_path_factory.mktemp("kit") / "usr"
     run("cmake", "--install", BIN.parent, "--prefix", prefix)
-    # Away from the tree, so that nothing of it is found by chance.
-    source = folder / "source"
-    shutil.copytree(ROOT / "examples/driver", source)
-    launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    run("cmake", "-S", source, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
-        f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1", *launcher)
-    run("cmake", "--build", folder / "build", "-j", "2")
-    run("cmake", "--install", folder / "build")
     return prefix
+
+
+def build(source: pathlib.Path, prefix: pathlib.Path):
+    """Builds a driver in source/build, as its author does."""
+    launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    run("cmake", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1", *launcher)
+    run("cmake", "--build", source / "build", "-j", "2")
+
+
+@pytest.fixture(scope="module")
+def prefix(installed, tmp_path_factory):
+    """The installation with the example's driver in it."""
+    # Away from the tree, so that nothing of it is found by chance.
+    source = tmp_path_factory.mktemp("example") / "source"
+    shutil.copytree(ROOT / "examples/driver", source)
+    build(source, installed)
+    run("cmake", "--install", source / "build")
+    return installed
+
+
+@pytest.fixture(scope="module")
+def made(installed, tmp_path_factory):
+    """What nodepool-driver-new makes, built."""
+    folder = tmp_path_factory.mktemp("new")
+    run(installed / "bin/nodepool-driver-new", "candle", cwd=folder)
+    build(folder / "nodepool-candle", installed)
+    return folder / "nodepool-candle"
 
 
 @pytest.fixture
@@ -95,3 +116,112 @@ def test_the_example_keeps_the_contract(site, prefix, key, tmp_path):
     assert ", 0 failed" in output, output
     assert "passed   creations that are told to stop at any await" in output
     assert not processes_of(tmp_path / "bubbles")
+
+
+def lines_of(output: str, word: str) -> list[str]:
+    return [line[9:] for line in output.splitlines() if line[:9].strip() == word]
+
+
+def driver_test(installed, made, tmp_path, **options) -> subprocess.Popen:
+    """The contract for the driver that was made, with its own configuration, in a folder of the test's."""
+    config = tmp_path / "nodepool.yaml"
+    config.write_text((made / "nodepool.yaml").read_text().replace("/tmp/candle-machines", str(tmp_path / "machines")))
+    return subprocess.Popen([installed / "bin/nodepool-driver-test", "--drivers-dir", made / "build", "-c", config,
+                             "--provider", "try"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+
+
+def test_each_check_is_printed_when_it_begins_and_ends(installed, made, tmp_path):
+    output = driver_test(installed, made, tmp_path).communicate(timeout=120)[0]
+    begun = lines_of(output, "begins")
+    assert len(begun) == 13
+    ended = [line for line in output.splitlines() if re.match(r"(passed |skipped) ", line)]
+    assert [re.sub(r"(: .*)? \(\d+\.\d s\)$", "", line[9:]) for line in ended] == begun
+    assert "13 checks, 0 failed" in output
+
+
+def test_a_new_driver_passes_the_contract_unchanged(installed, made, tmp_path):
+    checks = driver_test(installed, made, tmp_path)
+    output = checks.communicate(timeout=120)[0]
+    assert checks.returncode == 0, output
+    assert lines_of(output, "skipped") and not lines_of(output, "FAILED")
+    assert not list((tmp_path / "machines").iterdir())
+    assert "lantern" not in "".join(path.read_text() for path in [made / "README.md", *made.glob("src/*")])
+    run(installed / "bin/nodepool", "--drivers-dir", made / "build", "-c", tmp_path / "nodepool.yaml", "config-validate")
+
+
+@pytest.mark.parametrize("words, complaint", [
+    (["Candle"], "use lower-case letters"),
+    (["static"], "has a driver static already"),
+    (["test"], "CMake has a target test"),
+    (["candle", "/etc"], "/etc exists already"),
+    ([], "Usage: nodepool-driver-new NAME"),
+])
+def test_what_cannot_be_made_is_refused(installed, tmp_path, words, complaint):
+    done = subprocess.run([installed / "bin/nodepool-driver-new", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and complaint in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_first_creation_ends_the_checks_and_quotes_the_console(site, prefix, key, tmp_path):
+    config = site.config(providers=[bubble_provider(tmp_path, key)])
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for tool in ("ssh-keygen", "setsid", "sh"):
+        (tools / tool).symlink_to(shutil.which(tool))
+    done = subprocess.run([prefix / "bin/nodepool-driver-test", "-c", config, "--provider", "local"], text=True,
+                          capture_output=True, env={**os.environ, "PATH": str(tools)}, timeout=60)
+    assert done.returncode == 1
+    assert re.search(r"^FAILED   .*: Create of np\d+: the container did not start: .*bwrap: not found", done.stdout, re.M)
+    assert len(lines_of(done.stdout, "not run")) == 11
+    assert "13 checks, 1 failed, 11 not run" in done.stdout
+    assert not list((tmp_path / "bubbles").glob("bubble-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_stopped_test_removes_its_machines(site, prefix, key, tmp_path, number):
+    config = site.config(providers=[bubble_provider(tmp_path, key)])
+    checks = subprocess.Popen([prefix / "bin/nodepool-driver-test", "-c", config, "--provider", "local"],
+                              stdout=subprocess.PIPE, text=True)
+    wait_for(lambda: processes_of(tmp_path / "bubbles"), "a container is there")
+    checks.send_signal(number)
+    output = checks.communicate(timeout=100)[0]
+    assert checks.returncode == 130, output
+    assert "stopped: removing the machines of the current check" in output
+    assert not lines_of(output, "left") and not list((tmp_path / "bubbles").glob("bubble-*"))
+    assert not processes_of(tmp_path / "bubbles")
+
+
+@pytest.mark.parametrize("words, complaint", [
+    (["--provider", "tri"], "has no provider tri whose driver is known; it has try. A driver from elsewhere needs --drivers-dir"),
+    (["--provider", "try", "--label", "smal"], "provider try offers no label smal; pool main has small"),
+])
+def test_what_is_not_configured_is_named_with_what_is(installed, made, words, complaint):
+    done = subprocess.run([installed / "bin/nodepool-driver-test", "--drivers-dir", made / "build", "-c", made / "nodepool.yaml",
+                           *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and complaint in done.stderr
+
+
+def links_of(page: pathlib.Path) -> list[str]:
+    """Files that a page links to."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    return [link for link in re.findall(r"\]\(([^()\s#]+)", re.sub(r"`[^`\n]*`", "", text)) if "://" not in link]
+
+
+def test_links_lead_somewhere_where_it_is_installed(installed):
+    pages = installed / "share/doc/nodepool"
+    assert (pages / "README.md").is_file() and (pages / "examples/quickstart.yaml").is_file()
+    for page in [*pages.glob("*.md"), *pages.glob("docs/**/*.md"), *pages.glob("examples/**/*.md")]:
+        for link in links_of(page):
+            assert (page.parent / link).exists(), f"{page.relative_to(pages)}: {link}"
+    kit = installed / "share/doc/nodepool-dev"
+    assert (kit / "driver-guide/tutorial.md").is_file() and (kit / "examples/driver/CMakeLists.txt").is_file()
+
+
+def test_an_adapters_headers_reach_no_records(installed, tmp_path):
+    source = tmp_path / "adapter.cc"
+    names = ["driver/cloud/cloud_adapter.h", "driver/cloud/cloud_driver.h", "driver/cloud/cloud_provider.h",
+             "driver/cloud/section.h", "driver/cloud/api/api_client.h", "driver/plugin.h", "driver/testing/contract.h"]
+    source.write_text("".join(f"#include <nodepool/{name}>\n" for name in names))
+    included = run("g++", "-std=c++23", "-MM", "-I", installed / "include", source)
+    assert "nodepool/driver/cloud/adapter.h" in included
+    assert not re.findall(r"nodepool/(?:store|zk)/\S+", included)

@@ -55,9 +55,15 @@ def test_what_is_in_them(packages):
                  "/usr/share/man/man8/nodepool-launcher.8.gz", "/usr/share/man/man8/nodepoold.8.gz", "/usr/share/bash-completion/completions/nodepool",
                  "/usr/share/zsh/vendor-completions/_nodepool", "/usr/share/fish/vendor_completions.d/nodepool.fish",
                  "/usr/share/doc/nodepool/examples/config/one-machine.yaml", "/usr/share/doc/nodepool/copyright",
+                 "/usr/share/doc/nodepool/examples/quickstart.yaml", "/usr/share/doc/nodepool/README.md",
+                 "/usr/share/doc/nodepool/docs/cli.md", "/usr/share/doc/nodepool/docs/driver-guide/README.md",
                  "/etc/default/nodepool"):
         assert programs[path] == "-rw-r--r-- root/root", path
     assert "/usr/bin/nodepool-driver-test" in development and "/usr/include/nodepool/driver/plugin.h" in development
+    assert "/usr/bin/nodepool-driver-new" in development
+    assert "/usr/share/nodepool/driver-template/CMakeLists.txt" in development
+    for link in ("driver-guide -> ../nodepool/docs/driver-guide", "examples -> ../nodepool/examples"):
+        assert f"/usr/share/doc/nodepool-dev/{link}" in development
     assert not any(path.startswith("/usr/include") for path in programs)
     known = re.compile(r"/usr|/usr/(bin|include|lib|share)(/.*)?|/etc|/etc/default(/nodepool)?|")
     assert not [path for path in programs | development if not known.fullmatch(path)]

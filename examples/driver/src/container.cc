@@ -42,6 +42,14 @@ void Write(const std::string& path, const std::string& text) {
   fs::rename(part, path);
 }
 
+// The last lines of a console, for an error's message.
+std::string EndOf(const std::string& console) {
+  constexpr std::size_t kMost = 400;
+  std::string end = console.size() > kMost ? "..." + console.substr(console.size() - kMost) : console;
+  while (!end.empty() && end.back() == '\n') end.pop_back();
+  return end.empty() ? "its console is empty" : end;
+}
+
 // Not a path to somewhere else.
 bool IsId(const std::string& id) { return id.starts_with("bubble-") && id.find('/') == std::string::npos; }
 
@@ -82,7 +90,7 @@ void Run(std::vector<std::string> words, const std::string& log) {
   if (error != 0) throw std::runtime_error(words[0] + " cannot be run");
   int status = 0;
   waitpid(child, &status, 0);
-  if (status != 0) throw std::runtime_error(words[0] + " failed: " + Read(log));
+  if (status != 0) throw std::runtime_error(words[0] + " failed: " + EndOf(Read(log)));
 }
 
 // The process that holds the container's processes together; 0: none (any more). Its
@@ -92,6 +100,18 @@ pid_t ProcessOf(const std::string& folder) {
   if (pid <= 1) return 0;
   bool is_it = Read("/proc/" + std::to_string(pid) + "/cmdline").find(folder) != std::string::npos;
   return is_it ? pid : 0;
+}
+
+// Throws when the process has ended at once, or does not begin.
+void WaitForStart(const std::string& folder, const std::string& log) {
+  auto end = std::chrono::steady_clock::now() + kTimeout;
+  while (true) {
+    bool has_begun = !Read(folder + "/pid").empty();
+    if (ProcessOf(folder) != 0) return;
+    if (has_begun || std::chrono::steady_clock::now() > end)
+      throw std::runtime_error("the container did not start: " + EndOf(Read(log)));
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 Container Parse(const std::string& id, const std::string& text) {
@@ -192,10 +212,7 @@ void Containers::Start(const std::string& id, const Plan& plan) const {
        "-f",
        "/run/bubble/sshd_config"},
       log);
-  for (auto end = std::chrono::steady_clock::now() + kTimeout; ProcessOf(folder) == 0;) {
-    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("the container did not start");
-    std::this_thread::sleep_for(kPause);
-  }
+  WaitForStart(folder, log);
 }
 
 void Containers::Remove(const std::string& id) const {

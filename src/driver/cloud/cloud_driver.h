@@ -8,7 +8,7 @@
 namespace nodepool::driver::cloud {
 
 // A driver that consists of an adapter: what a cloud's author derives from. The rest of
-// the provider is the framework's (provider.h); host keys are read over the network.
+// the provider is the framework's (cloud_provider.h); host keys are read over the network.
 class CloudDriver : public driver::Driver {
  public:
   // The adapter of one provider; `config` is what LoadProviderConfig made of it, and

@@ -9,6 +9,7 @@
 #include "driver/cloud/progress.h"
 #include "driver/cloud/provider_parts.h"
 #include "driver/cloud/request_handler.h"
+#include "driver/records_environment.h"
 
 namespace nodepool::driver::cloud {
 
@@ -140,7 +141,7 @@ class CloudProvider : public Provider {
     auto on_change = [this, images = std::move(images)](const ImageName& image) {
       if (images.contains(image)) context_.environment.capacity_changed();
     };
-    image_watch_ = context_.environment.images.OnChange(std::move(on_change));
+    image_watch_ = context_.environment.records.images.OnChange(std::move(on_change));
   }
 
   Task<> DeleteMachine(NodeId id, boost::json::value external_id, std::shared_ptr<const PoolConfig> pool) {

@@ -5,6 +5,7 @@
 
 #include "driver/cloud/adapter.h"
 #include "driver/provider.h"
+#include "driver/provider_environment.h"
 
 namespace nodepool::driver::cloud {
 

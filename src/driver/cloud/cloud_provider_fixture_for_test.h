@@ -11,6 +11,7 @@
 #include "driver/cloud/cloud_provider.h"
 #include "driver/cloud/metadata.h"
 #include "driver/cloud/scripted_adapter_for_test.h"
+#include "driver/records_environment.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::driver::cloud {
@@ -56,7 +57,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     cloud = scripted.get();
     if (prepare_cloud) prepare_cloud(*cloud);
     ProviderEnvironment environment{
-        time.loop(), random, blocking_pool, store, nodes, images, [this] { ++capacity_changes; }, this};
+        time.loop(), random, blocking_pool, records, [this] { ++capacity_changes; }, this};
     provider = MakeCloudProvider(std::move(environment), config, std::move(scripted),
                                  [this](std::string, int port, bool wants_keys, SteadyTime deadline) {
                                    scanned_port = port;
@@ -149,6 +150,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
   store::Store store{time.loop(), *client, random};
   store::NodeCache nodes{time.loop(), *client};
   store::ImageCache images{time.loop(), *client};
+  RecordsEnvironment records{store, nodes, images};
 
   std::shared_ptr<ProviderConfig> config = std::make_shared<ProviderConfig>();
   LabelConfig* label = nullptr;

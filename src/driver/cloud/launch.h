@@ -8,6 +8,7 @@
 #include "async/attempt.h"
 #include "base/log/logging.h"
 #include "driver/cloud/provider_parts.h"
+#include "store/locked_node.h"
 
 namespace nodepool::driver::cloud {
 

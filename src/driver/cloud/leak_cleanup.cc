@@ -9,6 +9,7 @@
 #include "async/attempt.h"
 #include "async/deadline.h"
 #include "driver/cloud/check_instance.h"
+#include "driver/records_environment.h"
 #include "store/former_records.h"
 
 namespace nodepool::driver::cloud {
@@ -69,8 +70,8 @@ Task<bool> LeakCleanup::Run() {
   for (const Resource& resource : resources) CheckResource(resource);
   if (!AreRecordsKnown()) co_return false;
 
-  std::vector<Suspect> leaked =
-      SeenAgain(FindSuspects(resources, config_.name, environment_.nodes, environment_.images));
+  std::vector<Suspect> leaked = SeenAgain(
+      FindSuspects(resources, config_.name, environment_.records.nodes, environment_.records.images));
   leaked = co_await OnceKnown(std::move(leaked));
   leaked = WithinShare(std::move(leaked), resources);
   LeakTally tally(environment_.observer, config_.name);
@@ -79,7 +80,7 @@ Task<bool> LeakCleanup::Run() {
 }
 
 bool LeakCleanup::AreRecordsKnown() const {
-  return environment_.nodes.synced() && environment_.images.synced();
+  return environment_.records.nodes.synced() && environment_.records.images.synced();
 }
 
 std::vector<Suspect> LeakCleanup::SeenAgain(std::vector<Suspect> suspects) {
@@ -107,11 +108,11 @@ Task<std::vector<Suspect>> LeakCleanup::OnceKnown(std::vector<Suspect> leaked) {
 Task<bool> LeakCleanup::WasKnown(const Suspect& suspect) {
   const Owner& owner = suspect.owner;
   if (IsUploaded(owner)) {
-    co_return co_await store::WasUploadRemoved(environment_.store, environment_.images, *owner.build,
-                                               config_.name, *owner.upload);
+    co_return co_await store::WasUploadRemoved(environment_.records.store, environment_.records.images,
+                                               *owner.build, config_.name, *owner.upload);
   }
   if (!suspect.resource.outlives_machine) co_return true;
-  co_return co_await store::WasNodeRemoved(environment_.store, *owner.node);
+  co_return co_await store::WasNodeRemoved(environment_.records.store, *owner.node);
 }
 
 std::vector<Suspect> LeakCleanup::WithinShare(std::vector<Suspect> leaked,

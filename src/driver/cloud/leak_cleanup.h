@@ -9,7 +9,7 @@
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/leak_suspects.h"
 #include "driver/leak_tally.h"
-#include "driver/provider.h"
+#include "driver/provider_environment.h"
 
 namespace nodepool::driver::cloud {
 

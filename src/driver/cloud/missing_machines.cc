@@ -6,6 +6,7 @@
 #include "async/deadline.h"
 #include "base/scope_exit.h"
 #include "driver/free_node.h"
+#include "driver/records_environment.h"
 
 namespace nodepool::driver::cloud {
 
@@ -24,7 +25,7 @@ bool HasMachine(const Node& record) {
 
 Task<> MissingMachines::Check() {
   // Two checks at the same time would count one answer twice.
-  if (is_checking_ || !environment_.nodes.synced()) co_return;
+  if (is_checking_ || !environment_.records.nodes.synced()) co_return;
   is_checking_ = true;
   ScopeExit done([this] { is_checking_ = false; });
   Machines before = std::exchange(seen_, {});
@@ -62,8 +63,8 @@ Task<> MissingMachines::FollowAnnouncements() {
 
 MissingMachines::Machines MissingMachines::Candidates() const {
   Machines candidates;
-  for (const NodeId& id : environment_.nodes.OfProvider(config_.name)) {
-    const store::StoredNode* node = environment_.nodes.Find(id);
+  for (const NodeId& id : environment_.records.nodes.OfProvider(config_.name)) {
+    const store::StoredNode* node = environment_.records.nodes.Find(id);
     if (node == nullptr || !HasMachine(node->record)) continue;
     if (node->record.is_free() || node->record.state == NodeState::kInUse)
       candidates.emplace(id, node->record.external_id);
@@ -84,7 +85,7 @@ Task<MissingMachines::Machines> MissingMachines::Missing(Machines candidates) {
 }
 
 Task<> MissingMachines::Handle(NodeId id, boost::json::value external_id) {
-  const store::StoredNode* node = environment_.nodes.Find(id);
+  const store::StoredNode* node = environment_.records.nodes.Find(id);
   if (node == nullptr) co_return;
   if (node->record.is_free()) {
     co_await MarkForDeletion(std::move(id), std::move(external_id));
@@ -99,7 +100,7 @@ Task<> MissingMachines::MarkForDeletion(NodeId id, boost::json::value external_i
     record.SetState(NodeState::kDeleting, environment_.loop.Now());
     return store::Change::kWrite;
   };
-  bool is_marked = co_await ChangeFreeNode(environment_.store, id, change);
+  bool is_marked = co_await ChangeFreeNode(environment_.records.store, id, change);
   if (!is_marked) co_return;
   logger_.About({"", "", id.str()})
       .Warning("The machine of a ready node is gone from provider {}: the node is deleted", config_.name);
@@ -116,7 +117,7 @@ Task<> MissingMachines::NoteInUse(NodeId id, boost::json::value external_id) {
     return store::Change::kWrite;
   };
   noted_.insert(id);
-  co_await environment_.store.nodes.UpdateUnlocked(std::move(id), change);
+  co_await environment_.records.store.nodes.UpdateUnlocked(std::move(id), change);
 }
 
 }  // namespace nodepool::driver::cloud

@@ -7,7 +7,7 @@
 #include "async/event.h"
 #include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
-#include "driver/provider.h"
+#include "driver/provider_environment.h"
 
 namespace nodepool::driver::cloud {
 

@@ -1,5 +1,7 @@
 #include "driver/cloud/node_record.h"
 
+#include "store/images.h"
+
 namespace nodepool::driver::cloud {
 
 namespace {

@@ -1,5 +1,7 @@
 #include "driver/cloud/provider_parts.h"
 
+#include "driver/records_environment.h"
+
 namespace nodepool::driver::cloud {
 
 ProviderParts::ProviderParts(ProviderEnvironment provider_environment,
@@ -11,12 +13,12 @@ ProviderParts::ProviderParts(ProviderEnvironment provider_environment,
       scan(std::move(key_scan)),
       background(environment.loop, log::Logger("nodepool.StateMachineProvider." + config->name.value)),
       needs(background, *adapter, environment.capacity_changed),
-      quota(environment.loop, environment.random, *adapter, config->name, environment.nodes,
+      quota(environment.loop, environment.random, *adapter, config->name, environment.records.nodes,
             environment.capacity_changed) {}
 
 const store::StoredUpload* ProviderParts::Image(const LabelConfig& label) const {
   if (!label.diskimage) return nullptr;
-  return environment.images.NewestReadyUpload(*label.diskimage, config->name);
+  return environment.records.images.NewestReadyUpload(*label.diskimage, config->name);
 }
 
 Task<> ProviderParts::WaitIdle() {

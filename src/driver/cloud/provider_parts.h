@@ -7,7 +7,8 @@
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/cloud_provider.h"
 #include "driver/cloud/quota_cache.h"
-#include "driver/provider.h"
+#include "driver/provider_environment.h"
+#include "store/records.h"
 
 namespace nodepool::driver::cloud {
 

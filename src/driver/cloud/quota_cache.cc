@@ -4,6 +4,7 @@
 #include "async/backoff.h"
 #include "async/deadline.h"
 #include "driver/cloud/metadata.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::driver::cloud {
 

@@ -7,8 +7,13 @@
 
 #include "async/event.h"
 #include "async/task_group.h"
+#include "base/random.h"
 #include "driver/cloud/adapter.h"
-#include "driver/provider.h"
+#include "driver/quota_information.h"
+
+namespace nodepool::store {
+class NodeCache;
+}
 
 namespace nodepool::driver::cloud {
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "driver/cloud/provider_parts.h"
+#include "driver/provider.h"
+#include "store/records.h"
 
 namespace nodepool::driver::cloud {
 

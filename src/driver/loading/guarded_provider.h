@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "driver/driver.h"
+#include "driver/provider.h"
 
 namespace nodepool::driver {
 

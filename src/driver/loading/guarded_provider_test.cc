@@ -7,6 +7,7 @@
 
 #include "async/testing/virtual_time.h"
 #include "driver/loading/load_config.h"
+#include "driver/records_environment.h"
 #include "driver/testing/scripted_driver.h"
 #include "zk/testing/memory_zk.h"
 
@@ -59,7 +60,7 @@ class GuardedProviderTest : public ::testing::Test {
   }
   ~GuardedProviderTest() override { time.Run(client->Close()); }
   std::unique_ptr<Provider> Make() {
-    ProviderEnvironment environment{time.loop(), random, blocking_pool, store, nodes, images, [] {}};
+    ProviderEnvironment environment{time.loop(), random, blocking_pool, records, [] {}};
     return CreateGuarded(drivers, std::move(environment), config);
   }
 
@@ -71,6 +72,7 @@ class GuardedProviderTest : public ::testing::Test {
   store::Store store{time.loop(), *client, random};
   store::NodeCache nodes{time.loop(), *client};
   store::ImageCache images{time.loop(), *client};
+  RecordsEnvironment records{store, nodes, images};
   Registry drivers;
   WildDriver* wild = nullptr;
   std::shared_ptr<ProviderConfig> config = std::make_shared<ProviderConfig>();

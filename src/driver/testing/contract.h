@@ -14,36 +14,56 @@
 // real one, or a simulation of it. `nodepool-driver-test` runs them for any driver.
 namespace nodepool::driver::testing {
 
-// What is tested, and how long each call may take. Machines are made and deleted; those that are
+struct CheckResult {
+  enum class Status {
+    kPassed,
+    kFailed,
+    kSkipped,
+    kNotRun,  // it needs a machine, and the first creation failed
+  };
+  std::string check;
+  Status status = Status::kPassed;
+  std::string detail;  // what was wrong, or why it was skipped
+  Duration duration{};
+};
+
+// Follows the checks while they run. Called on the loop; must not throw.
+class ContractObserver {
+ public:
+  virtual ~ContractObserver() = default;
+  virtual void CheckBegins(const std::string& /*check*/) {}
+  virtual void CheckEnded(const CheckResult& /*result*/) {}
+  // A machine that a check made, or began to make, could not be removed: its name and how to find it.
+  virtual void MachineLeft(const std::string& /*machine*/) {}
+};
+
+// What is tested, and with which limits. Machines are made and deleted; those that are
 // already there are left alone.
 struct Subject {
   Loop& loop;
   cloud::Adapter& adapter;
-  // Of whom machines tell that they are; a name that no launcher uses, since a launcher
-  // would take them for leaked.
+  // The provider named in the machines' metadata. No launcher may use the name: it
+  // would take the machines for leaked.
   ProviderName provider;
   std::shared_ptr<const PoolConfig> pool;
   std::shared_ptr<const LabelConfig> label;
   std::optional<std::string> image_external_id;     // of the label's disk image
-  Duration call_timeout = std::chrono::minutes(5);  // for each call to end
-  // How often a creation, and a deletion, is told to stop half way, each time at another
+  Duration call_timeout = std::chrono::minutes(5);  // of each call of the adapter
+  // How often a creation, and a deletion, is cancelled half way, each time at another
   // await; 0: at every one.
   int most_cancellations = 0;
   // False: the adapter lists nothing by design.
   bool lists_machines = true;
   // Makes the cloud stop answering (true), and answer again. Null: cannot be done.
   std::function<void(bool)> stall = nullptr;
+  ContractObserver* observer = nullptr;  // null: nobody follows; outlives the run
+  // For removing the machines of the current check when the run is cancelled.
+  Duration removal_timeout = std::chrono::minutes(1);
 };
 
-struct CheckResult {
-  enum class Status { kPassed, kFailed, kSkipped };
-  std::string check;
-  Status status = Status::kPassed;
-  std::string detail;  // what was wrong, or why it was skipped
-};
-
-// Runs every check; one that fails does not keep the others from running. Removes what
-// it made, as far as the adapter lets it.
+// Runs every check and returns the results in their order. A check that fails does not keep the
+// others from running, unless the first creation fails. Removes what it made, as far as the adapter
+// lets it, also when it is cancelled.
 Task<std::vector<CheckResult>> RunContract(Subject subject);
 
 }  // namespace nodepool::driver::testing

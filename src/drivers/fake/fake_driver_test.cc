@@ -6,6 +6,8 @@
 
 #include "async/task_group.h"
 #include "async/testing/virtual_time.h"
+#include "driver/provider.h"
+#include "driver/records_environment.h"
 #include "drivers/fake/fake_config.h"
 #include "zk/testing/memory_zk.h"
 
@@ -41,7 +43,7 @@ class FakeDriverTest : public ::testing::Test {
     time.Run(client->Close());
   }
   void Start() {
-    driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, store, nodes, images, [] {}};
+    driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, records, [] {}};
     provider = fake.CreateProvider(std::move(environment), config);
     time.Run(provider->Start());
   }
@@ -76,6 +78,7 @@ class FakeDriverTest : public ::testing::Test {
   store::Store store{time.loop(), *client, random};
   store::NodeCache nodes{time.loop(), *client};
   store::ImageCache images{time.loop(), *client};
+  driver::RecordsEnvironment records{store, nodes, images};
   FakeDriver fake;
   std::shared_ptr<FakeConfig> config = std::make_shared<FakeConfig>();
   FakeLabel* label = nullptr;

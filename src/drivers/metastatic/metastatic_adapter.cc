@@ -34,9 +34,9 @@ MetastaticAdapter::MetastaticAdapter(const driver::ProviderEnvironment& environm
     : CloudAdapter(std::move(config)),
       environment_(environment),
       owner_(OwnerName(config_->name)),
-      backing_nodes_(environment_.nodes, config_),
+      backing_nodes_(environment_.records.nodes, config_),
       background_(environment_.loop, logger_) {
-  if (environment_.requests == nullptr) return;
+  if (environment_.records.requests == nullptr) return;
   auto on_node = [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
     if (backing_nodes_.Follow(id, before, after, environment_.loop.Now())) wake_.Set();
   };
@@ -48,8 +48,8 @@ MetastaticAdapter::MetastaticAdapter(const driver::ProviderEnvironment& environm
     if (!is_known && after != nullptr && !after->revision.is_ephemeral()) orphans_.insert(id);
     wake_.Set();
   };
-  node_watch_ = environment_.nodes.OnChange(on_node);
-  request_watch_ = environment_.requests->OnChange(on_request);
+  node_watch_ = environment_.records.nodes.OnChange(on_node);
+  request_watch_ = environment_.records.requests->OnChange(on_request);
   background_.Spawn("metastatic provider " + config_->name.str(), Run());
 }
 
@@ -57,7 +57,7 @@ Task<Instance> MetastaticAdapter::Create(MachineReport& machine, CreateParameter
   NodeId user(parameters.metadata[driver::cloud::kNodeKey]);
   boost::json::value external_id(user.str());
   co_await machine.SetExternalId(std::move(external_id));
-  if (environment_.requests == nullptr)
+  if (environment_.records.requests == nullptr)
     throw Error(Verdict::kInvalid, "slots are handed out by launchers only");
   auto waiter = std::make_shared<Waiter>();
   waiter->node = user;
@@ -82,7 +82,8 @@ void MetastaticAdapter::Leave(const std::shared_ptr<Waiter>& waiter) {
 // Everything but the slot is the backing node's (drivers.md 8.2).
 Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
                                            std::map<std::string, std::string> metadata) {
-  std::optional<store::StoredNode> stored = co_await environment_.store.nodes.Read(place.backing_node);
+  std::optional<store::StoredNode> stored =
+      co_await environment_.records.store.nodes.Read(place.backing_node);
   if (!stored || stored->record.state != NodeState::kInUse) {
     backing_nodes_.MarkFailing(place.backing_node, environment_.loop.Now());
     throw Error(Verdict::kFail, "backing node " + place.backing_node.str() + " has vanished");
@@ -120,7 +121,7 @@ Task<> MetastaticAdapter::Delete(MachineReport& machine, boost::json::value exte
   std::optional<NodeId> backing = backing_nodes_.PlaceOf(user);
   if (!backing) {
     // A launcher that does not follow the nodes, or one that has just started.
-    std::optional<store::StoredNode> stored = co_await environment_.store.nodes.Read(user);
+    std::optional<store::StoredNode> stored = co_await environment_.records.store.nodes.Read(user);
     std::optional<Place> place = stored ? ParsePlace(stored->record.driver_data.value()) : std::nullopt;
     if (place) backing = place->backing_node;
   }
@@ -144,7 +145,7 @@ Task<> MetastaticAdapter::Vacate(NodeId backing, NodeId user) {
     written = std::move(node);
     return store::Change::kWrite;
   };
-  bool is_written = co_await environment_.store.nodes.UpdateUnlocked(backing, change);
+  bool is_written = co_await environment_.records.store.nodes.UpdateUnlocked(backing, change);
   if (is_written && written && backing_nodes_.Find(backing) != nullptr)
     backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
 }
@@ -177,17 +178,17 @@ Task<> MetastaticAdapter::Stop() {
   for (const auto& [id, request] : std::exchange(requests_, {})) {
     SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
     Outcome<> withdrawn = co_await Attempt(WithDeadline(environment_.loop, deadline, "withdrawing a request",
-                                                        environment_.store.requests.Delete(id)));
+                                                        environment_.records.store.requests.Delete(id)));
     if (!withdrawn) break;
   }
 }
 
 Task<> MetastaticAdapter::Run() {
-  co_await environment_.nodes.WaitSynced();
-  co_await environment_.requests->WaitSynced();
-  for (const auto& [id, node] : environment_.nodes.all())
+  co_await environment_.records.nodes.WaitSynced();
+  co_await environment_.records.requests->WaitSynced();
+  for (const auto& [id, node] : environment_.records.nodes.all())
     backing_nodes_.Follow(id, nullptr, &node, environment_.loop.Now());
-  for (const auto& [id, request] : environment_.requests->all()) {
+  for (const auto& [id, request] : environment_.records.requests->all()) {
     if (request.record.requestor == owner_ && !request.revision.is_ephemeral()) orphans_.insert(id);
   }
   while (true) {
@@ -211,7 +212,7 @@ Task<> MetastaticAdapter::Run() {
 
 Task<> MetastaticAdapter::Turn() {
   for (const NodeId& id : std::set<NodeId>(backing_nodes_.unverified())) {
-    std::optional<std::string> owner = co_await environment_.store.nodes.Owner(id);
+    std::optional<std::string> owner = co_await environment_.records.store.nodes.Owner(id);
     backing_nodes_.Verify(id, owner == owner_, environment_.loop.Now());
   }
   co_await AdoptOrphans();
@@ -227,13 +228,13 @@ Task<> MetastaticAdapter::Turn() {
 // end, or withdrawn (D-84).
 Task<> MetastaticAdapter::AdoptOrphans() {
   for (const RequestId& id : std::exchange(orphans_, {})) {
-    const store::StoredRequest* request = environment_.requests->Find(id);
+    const store::StoredRequest* request = environment_.records.requests->Find(id);
     if (request == nullptr || requests_.contains(id)) continue;
     const auto& types = request->record.node_types;
     const MetastaticLabel* label = types.empty() ? nullptr : config_->FindByBackingLabel(types.front());
     if (label == nullptr) {
       logger_.Info("Withdrawing request {} of a former run: its label is not configured any more", id);
-      co_await environment_.store.requests.Delete(id);
+      co_await environment_.records.store.requests.Delete(id);
       continue;
     }
     logger_.Info("Adopting request {} of a former run", id);
@@ -251,7 +252,7 @@ Task<> MetastaticAdapter::WriteFailures() {
       record.user_data = ToUserData(failed, owner_);
       return store::Change::kWrite;
     };
-    co_await environment_.store.nodes.UpdateUnlocked(id, change);
+    co_await environment_.records.store.nodes.UpdateUnlocked(id, change);
   }
 }
 
@@ -272,7 +273,7 @@ void MetastaticAdapter::ForgetRequest(const RequestId& id) {
 
 // True: nothing more is to be expected of it.
 Task<bool> MetastaticAdapter::FollowRequest(RequestId id, BackingRequest request) {
-  const store::StoredRequest* stored = environment_.requests->Find(id);
+  const store::StoredRequest* stored = environment_.records.requests->Find(id);
   if (stored == nullptr) {
     bool may_appear = !request.is_seen && environment_.loop.Now() - request.made < kUnseenLimit;
     co_return !may_appear;
@@ -303,7 +304,7 @@ Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId nod
     record.SetState(NodeState::kInUse, environment_.loop.Now());
     return store::Change::kWrite;
   };
-  bool is_claimed = co_await environment_.store.nodes.Claim(node, owner_, change, id);
+  bool is_claimed = co_await environment_.records.store.nodes.Claim(node, owner_, change, id);
   if (!is_claimed) co_return co_await FailRequest(id, "the backing node was taken by somebody else");
   logger_.About({"", "", node.str()})
       .Info("Backing node for label {} with {} slots", backing.label, backing.slots);
@@ -317,7 +318,7 @@ Task<> MetastaticAdapter::FailRequest(RequestId id, std::string why) {
   for (const std::shared_ptr<Waiter>& waiter : waiters) {
     if (waiter->request == id) waiter->place.Fail(std::make_exception_ptr(Error(Verdict::kFail, why)));
   }
-  co_await environment_.store.requests.Delete(std::move(id));
+  co_await environment_.records.store.requests.Delete(std::move(id));
 }
 
 std::vector<std::shared_ptr<MetastaticAdapter::Waiter>> MetastaticAdapter::WaitingFor(
@@ -373,7 +374,7 @@ Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr
     written = std::move(node);
     return placed.empty() ? store::Change::kSkip : store::Change::kWrite;
   };
-  bool is_written = co_await environment_.store.nodes.UpdateUnlocked(backing, change);
+  bool is_written = co_await environment_.records.store.nodes.UpdateUnlocked(backing, change);
   // What was read is newer than what the cache has, also when nothing was written.
   if (written && backing_nodes_.Find(backing) != nullptr)
     backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
@@ -408,7 +409,7 @@ Task<> MetastaticAdapter::RequestMissing() {
       request.created_time = environment_.loop.Now();
       request.node_types = {label->backing_label};
       request.requestor = owner_;
-      RequestId id = co_await environment_.store.requests.Create(kPrecedence, std::move(request), true);
+      RequestId id = co_await environment_.records.store.requests.Create(kPrecedence, std::move(request), true);
       logger_.Info("Request {} for a backing node of label {}", id, label->name);
       open = requests_.emplace(id, BackingRequest{label, environment_.loop.Now()}).first;
     }
@@ -427,7 +428,7 @@ Task<> MetastaticAdapter::ReleaseIdle() {
       record.SetState(NodeState::kUsed, environment_.loop.Now());
       return store::Change::kWrite;
     };
-    bool is_released = co_await environment_.store.nodes.Release(id, owner_, change);
+    bool is_released = co_await environment_.records.store.nodes.Release(id, owner_, change);
     if (is_released) logger_.About({"", "", id.str()}).Info("Released an idle backing node");
     backing_nodes_.PostponeRelease(id, environment_.loop.Now() + kReleaseRetry);
   }
@@ -453,7 +454,7 @@ Task<> MetastaticAdapter::WithdrawUnused() {
   }
   for (const RequestId& id : unused) {
     logger_.Info("Withdrawing request {}: nobody waits for its node any more", id);
-    co_await environment_.store.requests.Delete(id);
+    co_await environment_.records.store.requests.Delete(id);
     ForgetRequest(id);
   }
 }

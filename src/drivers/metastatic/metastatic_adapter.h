@@ -10,10 +10,10 @@
 #include "async/task_group.h"
 #include "base/subscription.h"
 #include "driver/cloud/cloud_adapter.h"
-#include "driver/provider.h"
+#include "driver/provider_environment.h"
+#include "driver/records_environment.h"
 #include "drivers/metastatic/backing_nodes.h"
 #include "drivers/metastatic/metastatic_config.h"
-#include "store/cache/request_cache.h"
 
 namespace nodepool::drivers {
 

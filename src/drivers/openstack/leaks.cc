@@ -4,6 +4,7 @@
 
 #include "async/attempt.h"
 #include "driver/cloud/metadata.h"
+#include "driver/records_environment.h"
 #include "drivers/openstack/api/legacy_metadata.h"
 #include "drivers/openstack/storage/images.h"
 #include "drivers/openstack/storage/volumes.h"
@@ -79,7 +80,7 @@ Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
     if (!is_going) resources.push_back({kInstance, id, OwnerForLeaks(cloud, server)});
   }
   // Where no build has gone, no image can have leaked: the call is saved.
-  if (!cloud.environment.images.BuildsIn(cloud.config->name).empty()) {
+  if (!cloud.environment.records.images.BuildsIn(cloud.config->name).empty()) {
     Task<std::vector<Resource>> images = MarkedImages(cloud);
     co_await Append(cloud, "images", std::move(images), resources);
   }

@@ -5,6 +5,7 @@
 
 #include "async/testing/virtual_time.h"
 #include "driver/cloud/cloud_provider.h"
+#include "driver/records_environment.h"
 #include "drivers/openstack/openstack_adapter.h"
 #include "drivers/openstack/testing/openstack_imposter.h"
 #include "zk/testing/memory_zk.h"
@@ -54,7 +55,7 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
 
   void Start() {
     driver::ProviderEnvironment environment{
-        time.loop(), random, blocking_pool, store, nodes, images, [this] { ++capacity_changes; }, this};
+        time.loop(), random, blocking_pool, records, [this] { ++capacity_changes; }, this};
     auto http = std::make_unique<testing::ImposterClient>(time.loop(), imposter);
     auto made = std::make_unique<OpenstackAdapter>(environment, config, std::move(http));
     adapter = made.get();
@@ -126,6 +127,7 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
   store::Store store{time.loop(), *client, random};
   store::NodeCache nodes{time.loop(), *client};
   store::ImageCache images{time.loop(), *client};
+  driver::RecordsEnvironment records{store, nodes, images};
   std::shared_ptr<OpenstackProviderConfig> config = std::make_shared<OpenstackProviderConfig>();
   OpenstackLabel* label = nullptr;
   OpenstackPool* pool = nullptr;

@@ -19,7 +19,7 @@ class OverHttpTest : public OpenstackTest {
     server_.Listen("127.0.0.1", 0);
     real_.SetBase("http://127.0.0.1:" + std::to_string(server_.port()));
     config->cloud_config.credentials.options["auth_url"] = real_.base() + "/identity";
-    driver::ProviderEnvironment environment{loop_, random, blocking_pool, store, nodes, images, [] {}, this};
+    driver::ProviderEnvironment environment{loop_, random, blocking_pool, records, [] {}, this};
     auto client = std::make_unique<net::CurlClient>(loop_, blocking_pool, "nodepool/test");
     over_http_ = std::make_unique<OpenstackAdapter>(environment, config, std::move(client));
   }

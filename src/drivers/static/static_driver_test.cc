@@ -35,6 +35,7 @@ TEST(StaticDriverTest, RegistersARealSshServer) {
   store::Store store(loop, *client, random);
   store::NodeCache nodes(loop, *client);
   store::ImageCache images(loop, *client);
+  driver::RecordsEnvironment records{store, nodes, images};
 
   StaticNode host;
   host.name = "127.0.0.1";
@@ -50,7 +51,7 @@ TEST(StaticDriverTest, RegistersARealSshServer) {
   config->pools[pool->name] = pool;
 
   StaticDriver driver;
-  driver::ProviderEnvironment environment{loop, random, blocking_pool, store, nodes, images, [] {}};
+  driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
   auto provider = driver.CreateProvider(std::move(environment), config);
   Node record;
   RunToEnd(loop, RegisterAndStop(loop, nodes, images, *provider, record));

@@ -104,7 +104,7 @@ Task<> StaticHost::FirstSync() {
 Task<> StaticHost::Sync() {
   co_await RemoveExcess();
   if (Table().EmptySlots().empty()) co_return;
-  if (HasUnlockedPeer(environment_.components, provider_.name)) {
+  if (HasUnlockedPeer(environment_.records.components, provider_.name)) {
     co_await environment_.loop.SleepFor(kPeerGoesFirst);
     if (Table().EmptySlots().empty()) co_return;
   }
@@ -114,13 +114,14 @@ Task<> StaticHost::Sync() {
 
 Task<> StaticHost::RemoveExcess() {
   SlotTable table = Table();
-  for (const NodeId& id : table.excess) co_await Deregister(environment_.store, environment_.loop, id);
+  for (const NodeId& id : table.excess)
+    co_await Deregister(environment_.records.store, environment_.loop, id);
 }
 
 Task<> StaticHost::DeregisterAll() {
   std::vector<NodeId> ids;
   for (const store::StoredNode* node : CachedRecords()) ids.push_back(node->id);
-  for (const NodeId& id : ids) co_await Deregister(environment_.store, environment_.loop, id);
+  for (const NodeId& id : ids) co_await Deregister(environment_.records.store, environment_.loop, id);
 }
 
 // Two launchers with the same provider must not fill a slot twice (D-85). What is
@@ -133,7 +134,7 @@ Task<> StaticHost::RegisterLocked(Findings findings) {
     return RegisterUnder(lock, std::move(findings));
   };
   auto release = [this](std::optional<zk::HeldLock>& lock) { return Release(lock); };
-  co_await Bracket(environment_.store.tree.TryLockNamed(std::move(name)), use, release);
+  co_await Bracket(environment_.records.store.tree.TryLockNamed(std::move(name)), use, release);
 }
 
 Task<> StaticHost::RegisterUnder(std::optional<zk::HeldLock>& lock, Findings findings) {
@@ -144,19 +145,19 @@ Task<> StaticHost::RegisterUnder(std::optional<zk::HeldLock>& lock, Findings fin
 }
 
 Task<> StaticHost::Release(std::optional<zk::HeldLock>& lock) {
-  if (lock) co_await environment_.store.tree.Unlock(std::move(*lock));
+  if (lock) co_await environment_.records.store.tree.Unlock(std::move(*lock));
 }
 
 // The cache may lag behind what the former holder of the lock did.
 Task<> StaticHost::RegisterEmptySlots(Findings findings) {
-  co_await environment_.nodes.CatchUp();
+  co_await environment_.records.nodes.CatchUp();
   SlotTable table = Table();
-  if (HasUnlockedPeer(environment_.components, provider_.name)) {
+  if (HasUnlockedPeer(environment_.records.components, provider_.name)) {
     co_return co_await RegisterBesidePeer(std::move(findings), table.EmptySlots());
   }
   for (int slot : table.EmptySlots()) {
     if (is_idle_) co_return;
-    NodeId id = co_await environment_.store.nodes.Create(NewRecord(findings, slot));
+    NodeId id = co_await environment_.records.store.nodes.Create(NewRecord(findings, slot));
     logger_.About({"", "", id.str()}).Info("Registered static node {} slot {}", identity_.ToString(), slot);
   }
 }
@@ -175,7 +176,7 @@ Task<> StaticHost::Compete(Findings findings, std::vector<int> slots,
                            std::vector<store::LockedNode>& reserved, std::vector<int>& won) {
   co_await Reserve(std::move(findings), std::move(slots), reserved);
   co_await environment_.loop.SleepFor(node_.timeout);
-  co_await environment_.nodes.CatchUp();
+  co_await environment_.records.nodes.CatchUp();
   std::vector<const store::StoredNode*> others = CachedRecords();
   std::erase_if(others, [&](const store::StoredNode* node) {
     return std::ranges::any_of(reserved, [&](const auto& ours) { return ours.id() == node->id; });
@@ -199,8 +200,8 @@ Task<> StaticHost::Reserve(Findings findings, std::vector<int> slots,
     if (is_idle_) co_return;
     Node record = NewRecord(findings, slot);
     record.allocated_to = kRegistration;
-    NodeId id = co_await environment_.store.nodes.Create(std::move(record));
-    std::optional<store::LockedNode> node = co_await environment_.store.nodes.TryLock(id);
+    NodeId id = co_await environment_.records.store.nodes.Create(std::move(record));
+    std::optional<store::LockedNode> node = co_await environment_.records.store.nodes.TryLock(id);
     if (node) reserved.push_back(std::move(*node));
   }
 }
@@ -227,7 +228,7 @@ Task<> StaticHost::UpdateRecords(Findings findings) {
       SetFields(findings, record);
       return store::Change::kWrite;
     };
-    bool is_changed = co_await driver::ChangeFreeNode(environment_.store, id, change);
+    bool is_changed = co_await driver::ChangeFreeNode(environment_.records.store, id, change);
     log::Logger logger = logger_.About({"", "", id.str()});
     if (is_changed) {
       logger.Info("Updated static node {}", identity_.ToString());
@@ -274,7 +275,7 @@ Task<StaticHost::Findings> StaticHost::Look() {
 std::vector<const store::StoredNode*> StaticHost::CachedRecords() const {
   std::vector<const store::StoredNode*> records;
   for (const NodeId& id : records_.Of(identity_)) {
-    if (const store::StoredNode* node = environment_.nodes.Find(id)) records.push_back(node);
+    if (const store::StoredNode* node = environment_.records.nodes.Find(id)) records.push_back(node);
   }
   return records;
 }

@@ -11,7 +11,8 @@
 #include "async/event.h"
 #include "base/log/logging.h"
 #include "driver/cloud/cloud_provider.h"
-#include "driver/provider.h"
+#include "driver/provider_environment.h"
+#include "driver/records_environment.h"
 #include "drivers/static/slot_table.h"
 #include "drivers/static/static_config.h"
 

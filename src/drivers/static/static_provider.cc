@@ -49,16 +49,16 @@ Task<> StaticProvider::Start() {
   auto on_change = [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
     OnNodeChange(id, before, after);
   };
-  for (const NodeId& id : environment_.nodes.OfProvider(config_->name))
-    records_.Follow(id, nullptr, environment_.nodes.Find(id));
-  node_watch_ = environment_.nodes.OnChange(on_change);
+  for (const NodeId& id : environment_.records.nodes.OfProvider(config_->name))
+    records_.Follow(id, nullptr, environment_.records.nodes.Find(id));
+  node_watch_ = environment_.records.nodes.OnChange(on_change);
   background_.Spawn("static hosts of " + config_->name.str(), RunHosts());
   co_return;
 }
 
 // Records are compared with the configuration only when all of them are known.
 Task<> StaticProvider::RunHosts() {
-  co_await environment_.nodes.WaitSynced();
+  co_await environment_.records.nodes.WaitSynced();
   for (const auto& [identity, host] : hosts_)
     background_.Spawn("static host " + identity.ToString(), host->Run());
   co_await DeregisterUnknown();
@@ -66,12 +66,12 @@ Task<> StaticProvider::RunHosts() {
 
 Task<> StaticProvider::DeregisterUnknown() {
   std::vector<NodeId> unknown;
-  for (const NodeId& id : environment_.nodes.OfProvider(config_->name)) {
-    const store::StoredNode* node = environment_.nodes.Find(id);
+  for (const NodeId& id : environment_.records.nodes.OfProvider(config_->name)) {
+    const store::StoredNode* node = environment_.records.nodes.Find(id);
     if (node != nullptr && Find(IdentityOf(node->record)) == nullptr) unknown.push_back(id);
   }
   for (const NodeId& id : unknown) {
-    Outcome<> deregistered = co_await Attempt(Deregister(environment_.store, environment_.loop, id));
+    Outcome<> deregistered = co_await Attempt(Deregister(environment_.records.store, environment_.loop, id));
     if (!deregistered) {
       logger_.About({"", "", id.str()})
           .Warning("A node that is not configured any more stays registered: {}",
@@ -106,7 +106,7 @@ Task<bool> StaticProvider::CheckAlive(NodeId id, HostIdentity identity) {
   StaticHost* host = Find(identity);
   if (host == nullptr || !host->HasSlot(id)) co_return false;
   bool is_alive = co_await host->IsAlive();
-  if (!is_alive) co_await Deregister(environment_.store, environment_.loop, std::move(id));
+  if (!is_alive) co_await Deregister(environment_.records.store, environment_.loop, std::move(id));
   co_return is_alive;
 }
 

@@ -63,7 +63,7 @@ struct Launcher {
   void Configure(std::shared_ptr<const StaticConfig> config) {
     if (provider) provider->Idle();
     old = std::move(provider);
-    driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, store, nodes, images, [] {}};
+    driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, records, [] {}};
     provider = std::make_unique<StaticProvider>(std::move(environment), config, hosts.Contact());
     time.Run(provider->Start());
     if (old) time.Run(old->Stop());
@@ -79,6 +79,7 @@ struct Launcher {
   store::Store store{time.loop(), *client, random};
   store::NodeCache nodes{time.loop(), *client};
   store::ImageCache images{time.loop(), *client};
+  driver::RecordsEnvironment records{store, nodes, images};
   std::unique_ptr<StaticProvider> provider;
   std::unique_ptr<StaticProvider> old;
 };
@@ -365,8 +366,8 @@ TEST_F(StaticProviderTest, TwoLaunchersNeverFillASlotTwice) {
   zk.SetLatency(std::chrono::milliseconds(5));  // caches lag behind
   Launcher second(time, zk, hosts);
   auto config = Config({Host("host", {"red"}, 3)});
-  driver::ProviderEnvironment environment{
-      time.loop(), second.random, second.blocking_pool, second.store, second.nodes, second.images, [] {}};
+  driver::ProviderEnvironment environment{time.loop(), second.random, second.blocking_pool, second.records,
+                                          [] {}};
   second.provider = std::make_unique<StaticProvider>(std::move(environment), config, hosts.Contact());
   time.Run(second.provider->Start());
   launcher.Configure(config);

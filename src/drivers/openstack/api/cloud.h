@@ -8,7 +8,7 @@
 
 #include "async/async_value.h"
 #include "driver/cloud/api/list_cache.h"
-#include "driver/provider.h"
+#include "driver/provider_environment.h"
 #include "drivers/openstack/api/lookups.h"
 #include "drivers/openstack/api/session.h"
 #include "drivers/openstack/compute/server.h"

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "store/cache/component_registry.h"
+#include "store/cache/image_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
+#include "store/store.h"
+
+namespace nodepool::driver {
+
+// The records in ZooKeeper, as the cloud framework and drivers without a cloud of their own
+// (static, metastatic) read and write them. An adapter of a cloud needs none of it. Everything
+// outlives the provider.
+struct RecordsEnvironment {
+  store::Store& store;
+  store::NodeCache& nodes;
+  store::ImageCache& images;
+  // Null in the builder and the command line, which follow no requests.
+  store::RequestCache* requests = nullptr;
+  // Null in the builder and the command line, which follow no components.
+  const store::ComponentRegistry* components = nullptr;
+};
+
+}  // namespace nodepool::driver

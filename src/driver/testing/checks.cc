@@ -1,0 +1,324 @@
+#include "driver/testing/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "async/cleanup.h"
+#include "async/task_group.h"
+#include "base/scope_exit.h"
+#include "driver/cloud/check_instance.h"
+#include "driver/cloud/metadata.h"
+#include "driver/testing/interruption.h"
+
+namespace nodepool::driver::testing {
+
+namespace {
+
+using cloud::Instance;
+using cloud::Resource;
+
+constexpr Duration kEndLimit = std::chrono::seconds(10);
+constexpr const char* kListsNothing = "the adapter lists nothing";
+
+[[noreturn]] void Fail(std::string what) { throw Error(Verdict::kFail, std::move(what)); }
+
+void Expect(bool is_so, std::string_view what) {
+  if (!is_so) Fail(std::string(what));
+}
+
+Task<std::string> CreationTellsTheId(Machines& machines) {
+  MachinePtr machine = machines.New();
+  co_await machines.Create(machine);
+  const boost::json::value id = machine->recorder.external_id;
+  const Instance instance = machine->instance;
+  co_await machines.Remove(machine);
+  Expect(!id.is_null(), "Create ended without having told the id with SetExternalId");
+  Expect(instance.external_id.is_null() || instance.external_id == id,
+         "the instance has another id than the one told with SetExternalId");
+  cloud::CheckInstance(instance);
+  const auto& port = instance.connection.connection_port;
+  bool has_no_keys = port && port->is_object();
+  Expect(!machines.subject().label->host_key_checking || instance.interface_ip || instance.host_keys ||
+             has_no_keys,
+         "the instance has neither an address at which its host keys could be read nor the keys");
+  co_return "";
+}
+
+Task<std::string> MetadataComesBack(Machines& machines) {
+  const Subject& subject = machines.subject();
+  if (!subject.lists_machines) co_return kListsNothing;
+  MachinePtr machine = machines.New();
+  co_await machines.Create(machine);
+  auto wanted = cloud::MetadataOf(machine->node, subject.pool->name, subject.provider);
+  auto has_all = [&wanted](const std::map<std::string, std::string>& metadata) {
+    return std::ranges::all_of(wanted, [&](const auto& entry) {
+      auto found = metadata.find(entry.first);
+      return found != metadata.end() && found->second == entry.second;
+    });
+  };
+  std::vector<Resource> resources = co_await machines.Listed(machine);
+  std::vector<Instance> instances = co_await machines.ListInstances();
+  co_await machines.Remove(machine);
+  Expect(!resources.empty(), "ListResources does not list a machine by the node's id in its metadata");
+  Expect(std::ranges::any_of(resources, has_all, &Resource::metadata),
+         "ListResources gives other metadata than the machine was made with");
+  Expect(std::ranges::any_of(instances, has_all, &Instance::metadata),
+         "ListInstances does not list a machine by the metadata that it was made with");
+  co_return "";
+}
+
+Task<std::string> ListsAgree(Machines& machines) {
+  if (!machines.subject().lists_machines) co_return kListsNothing;
+  MachinePtr machine = machines.New();
+  co_await machines.Create(machine);
+  std::vector<Instance> instances = co_await machines.ListInstances();
+  std::vector<Instance> again = co_await machines.ListInstances();
+  std::vector<Resource> resources = co_await machines.Listed(machine);
+  boost::json::value id = machine->recorder.external_id;
+  co_await machines.Delete(machine);
+  std::vector<Instance> after = co_await machines.ListInstances();
+  std::vector<Resource> left = co_await machines.Listed(machine);
+  co_await machines.Remove(machine);
+  auto count = [&id](const std::vector<Instance>& list) {
+    return std::ranges::count_if(list,
+                                 [&id](const Instance& instance) { return instance.external_id == id; });
+  };
+  Expect(count(instances) == 1 && count(again) == 1,
+         "ListInstances does not list a living machine once, each time");
+  std::set<std::pair<std::string, std::string>> names;
+  for (const Resource& resource : resources) names.emplace(resource.type, resource.id);
+  Expect(names.size() == resources.size(), "ListResources lists something twice");
+  Expect(count(after) == 0, "ListInstances still lists a machine whose deletion ended");
+  Expect(left.empty(), "ListResources still lists something of a machine whose deletion ended");
+  co_return "";
+}
+
+Task<std::string> QuotaAddsUp(Machines& machines) {
+  const Subject& subject = machines.subject();
+  QuotaInformation need = subject.adapter.QuotaForLabel(*subject.label);
+  for (const auto& [resource, amount] : need.resources()) {
+    Expect(std::isfinite(amount) && amount >= 0, "QuotaForLabel tells " + resource + " that is no amount");
+  }
+  QuotaInformation limits = co_await machines.Call("QuotaLimits", subject.adapter.QuotaLimits());
+  for (const auto& [resource, amount] : limits.resources()) {
+    Expect(!std::isnan(amount) && amount >= 0, "QuotaLimits tells " + resource + " that is no limit");
+  }
+  limits.Subtract(need);
+  Expect(limits.NonNegative(), "one node of the label exceeds what QuotaLimits tells");
+  MachinePtr machine = machines.New();
+  co_await machines.Create(machine);
+  std::vector<Instance> instances;
+  if (subject.lists_machines) instances = co_await machines.ListInstances();
+  Resources made = machine->instance.quota.resources();
+  boost::json::value id = machine->recorder.external_id;
+  co_await machines.Remove(machine);
+  Expect(made == need.resources(),
+         "the instance uses other amounts than QuotaForLabel has told for its label");
+  for (const Instance& instance : instances) {
+    Expect(instance.external_id != id || instance.quota.resources() == made,
+           "ListInstances tells other amounts for a machine than Create did");
+  }
+  co_return "";
+}
+
+Task<> DeleteTwice(Machines& machines, MachinePtr machine) {
+  co_await machines.Delete(machine);
+  co_await machines.Delete(machine);
+}
+
+Task<std::string> DeletionIsIdempotent(Machines& machines) {
+  MachinePtr machine = machines.New();
+  co_await machines.Create(machine);
+  co_await machines.Delete(machine);
+  Outcome<> again = co_await Attempt(DeleteTwice(machines, machine));
+  co_await machines.Remove(machine);
+  if (!again)
+    Fail("deleting a machine that is gone is neither success nor kNotFound: " + again.error().message());
+  co_return "";
+}
+
+Task<std::string> LeaksAreFound(Machines& machines) {
+  const Subject& subject = machines.subject();
+  if (!subject.lists_machines) co_return kListsNothing;
+  MachinePtr machine = machines.New();
+  co_await machines.Create(machine);
+  machine->recorder.external_id = nullptr;  // no record has it
+  std::vector<Resource> leaked = co_await machines.Listed(machine);
+  co_await machines.Remove(machine);
+  Expect(!leaked.empty(), "a machine whose id is not known is not listed");
+  for (Resource& resource : leaked) {
+    Task<> deletion = cloud::EnsureGone(subject.adapter.DeleteResource(resource));
+    Outcome<> deleted = co_await Attempt(machines.Call("DeleteResource", std::move(deletion)));
+    if (!deleted)
+      Fail("deleting a leaked " + resource.type +
+           " that is gone is neither success nor kNotFound: " + deleted.error().message());
+  }
+  co_return "";
+}
+
+Task<std::string> LivingMachinesAreNotMissing(Machines& machines) {
+  cloud::Adapter& adapter = machines.subject().adapter;
+  MachinePtr machine = machines.New();
+  co_await machines.Create(machine);
+  const std::vector<boost::json::value> ids = {machine->recorder.external_id};
+  std::vector<boost::json::value> missing =
+      co_await machines.Call("MissingMachines", adapter.MissingMachines(ids));
+  co_await machines.Delete(machine);
+  std::vector<boost::json::value> gone =
+      co_await machines.Call("MissingMachines", adapter.MissingMachines(ids));
+  co_await machines.Remove(machine);
+  Expect(missing.empty(), "MissingMachines names a machine that exists");
+  Expect(gone.empty() || gone == ids, "MissingMachines names machines that were not asked for");
+  co_return "";
+}
+
+Task<> CreateAndKeepOutcome(Machines& machines, MachinePtr machine, Outcome<>& outcome) {
+  outcome = co_await Attempt(machines.Create(machine));
+}
+
+Task<std::string> TwoAtATime(Machines& machines) {
+  MachinePtr first = machines.New();
+  MachinePtr second = machines.New();
+  std::array<Outcome<>, 2> created;
+  TaskGroup group(machines.subject().loop, log::Logger("nodepool.driver.testing"));
+  group.Spawn("first creation", CreateAndKeepOutcome(machines, first, created[0]));
+  group.Spawn("second creation", CreateAndKeepOutcome(machines, second, created[1]));
+  auto stop = [&group] { return group.Stop(); };
+  co_await WithCleanup(group.Join(), stop);
+  for (const Outcome<>& outcome : created) {
+    if (!outcome) Fail("one of two creations at a time failed: " + outcome.error().message());
+  }
+  const boost::json::value one = first->recorder.external_id, other = second->recorder.external_id;
+  co_await machines.Remove(first);
+  std::vector<Resource> left;
+  bool lists_machines = machines.subject().lists_machines;
+  if (lists_machines) left = co_await machines.Listed(second);
+  co_await machines.Remove(second);
+  Expect(one != other, "two machines have the same id");
+  Expect(!lists_machines || !left.empty(), "deleting one machine deleted another");
+  co_return "";
+}
+
+// Some of the awaits of an operation that has so many turns.
+std::vector<int> Points(int most, int turns) {
+  std::vector<int> points;
+  int wanted = most > 0 ? std::min(most, turns + 1) : turns + 1;
+  for (int i = 0; i < wanted; ++i) points.push_back(i * (turns + 1) / wanted);
+  return points;
+}
+
+Task<> Interrupt(Loop& loop, std::shared_ptr<Interruption> interruption) {
+  if (!interruption->ended.is_set()) interruption->Interrupt();
+  SteadyTime deadline = loop.SteadyNow() + kEndLimit;
+  co_await EndsBy(loop, deadline, "a task that was cancelled", interruption->ended.Wait());
+}
+
+// Runs `task` to its end, cancelled after so many turns. When the caller is cancelled, so is the task.
+Task<std::shared_ptr<Interruption>> Interrupted(Machines& machines, Task<> task, int turns,
+                                                std::string what) {
+  const Subject& subject = machines.subject();
+  std::shared_ptr<Interruption> interruption = StartInterrupted(subject.loop, std::move(task), turns);
+  SteadyTime deadline = subject.loop.SteadyNow() + subject.call_timeout;
+  auto interrupt = [&](const Failure&) { return Interrupt(subject.loop, interruption); };
+  Task<bool> end = EndsBy(subject.loop, deadline, what, interruption->ended.Wait());
+  bool has_ended = co_await OnFailure(std::move(end), interrupt);
+  if (!has_ended) Fail(fmt::format("{} that was cancelled after {} turns does not end", what, turns));
+  co_return interruption;
+}
+
+Task<std::string> CancelledCreations(Machines& machines) {
+  MachinePtr whole = machines.New();
+  auto uninterrupted =
+      co_await Interrupted(machines, machines.CreateUnbounded(whole), Interruption::kNever, "a creation");
+  int turns = uninterrupted->turns;
+  co_await machines.Remove(whole);
+  for (int point : Points(machines.subject().most_cancellations, turns)) {
+    MachinePtr machine = machines.New();
+    co_await Interrupted(machines, machines.CreateUnbounded(machine), point, "a creation");
+    co_await machines.Remove(machine);
+  }
+  co_return "";
+}
+
+Task<std::string> CancelledDeletions(Machines& machines) {
+  MachinePtr whole = machines.New();
+  co_await machines.Create(whole);
+  auto uninterrupted =
+      co_await Interrupted(machines, machines.DeleteUnbounded(whole), Interruption::kNever, "a deletion");
+  int turns = uninterrupted->turns;
+  co_await machines.Remove(whole);
+  for (int point : Points(machines.subject().most_cancellations, turns)) {
+    MachinePtr machine = machines.New();
+    co_await machines.Create(machine);
+    co_await Interrupted(machines, machines.DeleteUnbounded(machine), point, "a deletion");
+    co_await machines.Remove(machine);
+  }
+  co_return "";
+}
+
+Task<> CreateWhileStalled(Machines& machines, MachinePtr machine) {
+  machines.subject().stall(true);
+  ScopeExit answer([&machines] { machines.subject().stall(false); });
+  co_await machines.Create(std::move(machine));
+}
+
+// A cloud that does not answer: what was begun can be ended, and works again later.
+Task<std::string> SilentCloud(Machines& machines) {
+  if (!machines.subject().stall) co_return "the cloud cannot be made to stall";
+  MachinePtr machine = machines.New();
+  Outcome<> created = co_await Attempt(CreateWhileStalled(machines, machine));
+  co_await machines.Remove(machine);
+  Expect(!created, "a creation ended well although the cloud did not answer");
+  MachinePtr next = machines.New();
+  co_await machines.Create(next);
+  co_await machines.Remove(next);
+  co_return "";
+}
+
+// An Error is fine: there may be no such machine.
+Task<> ReadConsole(const Subject& subject, boost::json::value id) {
+  SteadyTime deadline = subject.loop.SteadyNow() + subject.call_timeout;
+  Task<std::optional<std::string>> read = subject.adapter.ConsoleLog(*subject.label, std::move(id));
+  try {
+    co_await WithDeadline(subject.loop, deadline, "ConsoleLog", std::move(read));
+  } catch (const Error& error) {
+    if (error.verdict() == Verdict::kCancelled) throw;
+  }
+}
+
+Task<std::string> SideCalls(Machines& machines) {
+  const Subject& subject = machines.subject();
+  subject.adapter.LabelReady(*subject.label);
+  co_await machines.Call("AvailabilityZones", subject.adapter.AvailabilityZones());
+  boost::json::value gone = "no-such-machine";
+  subject.adapter.NotifyNodescanFailure(*subject.label, gone);
+  Outcome<> read = co_await Attempt(ReadConsole(subject, gone));
+  if (!read)
+    Fail("ConsoleLog of a machine that is gone throws something else than Error: " + read.error().message());
+  co_return "";
+}
+
+constexpr Check kChecks[] = {
+    {"a creation tells the id and describes the machine", CreationTellsTheId},
+    {"metadata comes back", MetadataComesBack},
+    {"lists agree with what happened", ListsAgree},
+    {"quota adds up", QuotaAddsUp},
+    {"deletion is idempotent", DeletionIsIdempotent},
+    {"leaked machines are found and deleted", LeaksAreFound},
+    {"a machine is missing only when it is gone", LivingMachinesAreNotMissing},
+    {"two machines at a time", TwoAtATime},
+    {"creations that are told to stop at any await", CancelledCreations},
+    {"deletions that are told to stop at any await", CancelledDeletions},
+    {"a cloud that does not answer", SilentCloud},
+    {"calls beside the main ones", SideCalls},
+};
+
+}  // namespace
+
+std::span<const Check> Checks() { return kChecks; }
+
+}  // namespace nodepool::driver::testing
