@@ -115,7 +115,7 @@ TEST_F(CleanupTest, BuildsStayWhenTheProviderStopsListingTheImage) {
 }
 
 // B-empty-nodes
-TEST_F(CleanupTest, RecordsWithoutContentHinderNobodyAndGo) {
+TEST_F(CleanupTest, RecordsWithoutContentBlockNothingAndAreRemoved) {
   Start();
   ASSERT_TRUE(AwaitUploads(1));
   std::string builds = "/nodepool/images/debian/builds/";

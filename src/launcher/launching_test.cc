@@ -8,7 +8,7 @@ using std::chrono::seconds;
 class ProviderStartTest : public LauncherTest {};
 
 TEST_F(ProviderStartTest,
-       ProviderThatDoesNotStartHarmsNobodyAndIsTriedAgain) {  // D-30, D-64, configuration.17.10
+       ProviderThatDoesNotStartAffectsNoOtherAndIsTriedAgain) {  // D-30, D-64, configuration.17.10
   AddPool("broken", "main", {"other"});
   script("broken").start_error = [](int start) -> std::optional<Error> {
     if (start < 4) return Error(Verdict::kFail, "no such cloud");
@@ -23,7 +23,7 @@ TEST_F(ProviderStartTest,
   EXPECT_TRUE(AwaitState(later, RequestState::kFulfilled));
 }
 
-TEST_F(ProviderStartTest, EverybodyIsToldHowProvidersAre) {  // D-30
+TEST_F(ProviderStartTest, ProviderStatesAreAnnounced) {  // D-30
   AddPool("broken", "main", {"other"});
   script("broken").start_error = [](int) { return Error(Verdict::kFail, "no such cloud"); };
   script().available = driver::QuotaInformation::Limit({{"cores", 8}});
@@ -48,7 +48,7 @@ TEST_F(ProviderStartTest, EverybodyIsToldHowProvidersAre) {  // D-30
   EXPECT_EQ(told("cloud").limit, (Resources{{"cores", 6}}));
 }
 
-TEST_F(ProviderStartTest, ProviderWhoseStartHangsHarmsNobody) {  // D-30, D-35
+TEST_F(ProviderStartTest, ProviderWhoseStartHangsAffectsNoOther) {  // D-30, D-35
   AddPool("hanging", "main", {"other"});
   script("hanging").start_time = std::chrono::hours(1);
   Running& running = StartLauncher();
@@ -126,7 +126,7 @@ TEST_F(LaunchingTest, AttemptsShareTheNodeAndTheLastMachineIsRemoved) {  // BB-3
   EXPECT_TRUE(Await([&] { return Nodes().empty() && cloud().servers().empty(); }));
 }
 
-TEST_F(LaunchingTest, FailedNodeThatCannotBeDeletedHindersNobody) {  // LA-51
+TEST_F(LaunchingTest, FailedNodeThatCannotBeDeletedBlocksNoRequest) {  // LA-51
   AddCloud({.provider = "launch-retries: 2", .simulation = "delete-latency: 10"});
   StartLauncher();
   cloud().FailNextCreatesWithServer(2);

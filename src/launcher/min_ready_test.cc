@@ -8,7 +8,7 @@ using std::chrono::seconds;
 
 class MinReadyTest : public LauncherTest {
  protected:
-  // Notes every request that appears in the tree.
+  // Records every request that appears in the tree.
   void WatchRequests() {
     watch_ = LauncherTest::WatchRequests(
         [this](const RequestId& id, const store::StoredRequest& request) { seen_.emplace(id, request); });
@@ -48,7 +48,7 @@ TEST_F(MinReadyTest, KeepsMinReadyNodes) {
   EXPECT_EQ(Nodes().size(), 3u);
 }
 
-TEST_F(MinReadyTest, RequestsLookAsEverybodyKnowsThem) {  // BB-14
+TEST_F(MinReadyTest, RequestsHaveTheUsualFields) {  // BB-14
   label_config("small").min_ready = 1;
   WatchRequests();
   StartLauncher();
@@ -108,7 +108,7 @@ TEST_F(MinReadyTest, ChangedCapacityEndsTheBackOff) {  // D-27
   EXPECT_TRUE(Await([&] { return FreeNodes() == 1; }, seconds(10)));
 }
 
-// Two labels that do not fit together must not displace each other in turn.
+// Two labels that do not fit at the same time must not displace each other in turn.
 TEST_F(MinReadyTest, NoNodeIsDeletedForIt) {  // LA-24
   AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
   label_config("small").min_ready = 1;

@@ -1,4 +1,4 @@
-// Nodes and who serves which request, with the OpenStack driver (driver-openstack.md 21).
+// Nodes, and which pool serves which request, with the OpenStack driver (driver-openstack.md 21).
 #include "launcher/openstack_fixture_for_test.h"
 
 namespace nodepool::launcher {
@@ -28,7 +28,7 @@ class OpenstackLaunchTest : public OpenstackCloudTest {
 };
 
 // O-order
-TEST_F(OpenstackLaunchTest, NodesStandInTheOrderOfTheLabels) {
+TEST_F(OpenstackLaunchTest, NodesAreInTheOrderOfTheLabels) {
   Add({.pool = kTwoLabels});
   StartLauncher();
   RequestId id = Request({"large", "small", "large"});
@@ -46,7 +46,7 @@ TEST_F(OpenstackLaunchTest, NodesStandInTheOrderOfTheLabels) {
 // O-invalid-label
 TEST_F(OpenstackLaunchTest, AnUnknownLabelFails) {
   StartLauncher();
-  EXPECT_TRUE(AwaitState(Request({"nobody knows it"}), RequestState::kFailed));
+  EXPECT_TRUE(AwaitState(Request({"unknown"}), RequestState::kFailed));
 }
 
 // O-node: from an image of the builder's, with host keys and attributes; LA-26
@@ -236,7 +236,7 @@ TEST_F(OpenstackLaunchTest, AServerThatEndsInErrorIsNotForgotten) {
 }
 
 // O-broken-znodes
-TEST_F(OpenstackLaunchTest, NodesWithoutTypeOrPoolHinderNobody) {
+TEST_F(OpenstackLaunchTest, NodesWithoutTypeOrPoolBlockNothing) {
   AddNode(NodeState::kReady, [](Node& node) { node.type.clear(); });
   AddNode(NodeState::kReady, [](Node& node) { node.pool = PoolName(); });
   StartLauncher();

@@ -32,8 +32,8 @@ TEST_F(SeveralLaunchersTest, NeverServeARequestTwice) {
   EXPECT_EQ(Nodes().size(), ids.size()) << "nothing was launched twice";
 }
 
-TEST_F(SeveralLaunchersTest, SuccessorTakesWhatItsPredecessorDeclined) {  // BB-22
-  AddForeignPool();                                                       // keeps the request from failing
+TEST_F(SeveralLaunchersTest, SuccessorServesWhatItsPredecessorDeclined) {  // BB-22
+  AddForeignPool();                                                        // keeps the request from failing
   script().not_ready = {LabelName("small")};
   Running& first = StartLauncher("np01");
   RequestId id = Request({"small"});

@@ -7,15 +7,15 @@ namespace nodepool::launcher {
 namespace {
 
 constexpr Duration kQuiet = std::chrono::seconds(10);
-// A shape that waits now and then is told of once in this time, if nothing changed.
+// A shape that waits now and then is logged at most once in this time, if nothing changed.
 constexpr Duration kRemembered = std::chrono::minutes(5);
-constexpr std::size_t kMostPools = 8;
+constexpr std::size_t kMaxPools = 8;
 
 std::string Sentence(const sched::Shape& shape, std::size_t count, const sched::Answers& answers) {
   std::vector<std::string> parts;
   for (const auto& [pool, decision] : answers) {
-    if (parts.size() == kMostPools) {
-      parts.push_back(fmt::format("and {} more pools", answers.size() - kMostPools));
+    if (parts.size() == kMaxPools) {
+      parts.push_back(fmt::format("and {} more pools", answers.size() - kMaxPools));
       break;
     }
     parts.push_back(

@@ -80,7 +80,7 @@ TEST_F(WaitLogTest, OnlyAChangeOfReasonIsNews) {
   EXPECT_EQ(log_.records().size(), 2u);
 }
 
-TEST_F(WaitLogTest, ReasonsThatAlternateAreToldOnceInTenSeconds) {
+TEST_F(WaitLogTest, ReasonsThatAlternateAreLoggedOnceInTenSeconds) {
   Wait(1);
   for (int i = 0; i < 200; ++i) {
     Tell(Defer(i % 2 == 0 ? Reason::kLaunchesInProgress : Reason::kCapacityReserved));
