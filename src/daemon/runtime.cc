@@ -38,7 +38,7 @@ Runtime::Runtime(const Program& program, const Options& options, process::Backgr
       config(LoadDriversAndConfig(program, options, drivers)),
       stack_dump(loop, ProfileFolder()),
       watchdog(loop, drivers.NamesByFile()) {
-  follower.TellRefusals([this](const std::string& why) { service.Refused(why); });
+  follower.OnLoadFailure([this](const std::string& why) { service.Refused(why); });
   for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);
   if (options.wants_repl) {
     logger.Warning(

@@ -138,10 +138,10 @@ class Provider : public ProviderNotifications {
   // Ends when the image is gone; one that does not exist is success.
   virtual Task<> DeleteImage(std::string external_id);
 
-  // --- For people who look at what stands in the cloud ------------------------------
-  // May be asked without Start(). Default: Error(kInvalid) "not supported".
+  // --- For operators: what exists in the cloud ---------------------------------------
+  // May be called without Start(). Default: Error(kInvalid) "not supported".
   virtual Task<std::vector<ListedMachine>> ListMachines();  // everybody's
-  virtual Task<std::vector<ListedImage>> ListImages();      // those that some Nodepool made
+  virtual Task<std::vector<ListedImage>> ListImages();      // those made by any Nodepool
 
   // Called once a minute: finds and removes what leaked, re-synchronises with the
   // configuration.

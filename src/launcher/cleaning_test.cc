@@ -272,7 +272,7 @@ TEST_F(CloudCleaningTest, MachineThatCannotBeDeletedKeepsItsRecord) {  // LA-52
   EXPECT_TRUE(Await([&] { return !Read(id); }));
 }
 
-TEST_F(CloudCleaningTest, LeakedMachineIsDeletedAtTheSecondSweep) {  // LA-54, BB-27
+TEST_F(CloudCleaningTest, LeakedMachineIsDeletedInTheSecondSweep) {  // LA-54, BB-27
   AddCloud();
   SetLabel("small", "min-ready: 1");
   StartLauncher();

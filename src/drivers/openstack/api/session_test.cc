@@ -255,7 +255,7 @@ TEST_F(SessionTest, FaultsAreMappedOnceAndKeepTheirText) {
   }
 }
 
-TEST_F(SessionTest, WhatIsNoJsonIsNoAnswer) {
+TEST_F(SessionTest, AnAnswerThatIsNotJsonIsAnError) {
   Call();
   for (const char* body : {"<html>a login page</html>", R"({"servers": [{"id)", "\xff\xfe"}) {
     imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .status = 200, .body = body});
