@@ -91,8 +91,8 @@ boost::json::object ReadObject(const Section& section, std::string_view key) {
 }
 
 int ReadCount(const Section& section, std::string_view key) {
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  return static_cast<int>(std::clamp(section.Int(key), -kMost, kMost));
+  constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+  return static_cast<int>(std::clamp(section.Int(key), -kMax, kMax));
 }
 
 }  // namespace nodepool::driver

@@ -27,25 +27,25 @@ TEST_F(ProviderStartTest, ProviderStatesAreAnnounced) {  // D-30
   AddPool("broken", "main", {"other"});
   script("broken").start_error = [](int) { return Error(Verdict::kFail, "no such cloud"); };
   script().available = driver::QuotaInformation::Limit({{"cores", 8}});
-  auto told = [this](const std::string& provider) {
+  auto report_of = [this](const std::string& provider) {
     std::string name = Children("/nodepool/components/launcher").at(0);
     auto data = time_.Run(client_->Get("/nodepool/components/launcher/" + name));
     return ParseComponent(ComponentKind::kLauncher, data->data)->providers[ProviderName(provider)];
   };
   StartLauncher();
   WallTime start = time_.loop().Now();
-  EXPECT_EQ(told("cloud"), (ProviderReport{ProviderState::kUp, start, "", {{"cores", 8}}}));
-  EXPECT_EQ(told("broken"), (ProviderReport{ProviderState::kFailing, start, "no such cloud", {}}));
+  EXPECT_EQ(report_of("cloud"), (ProviderReport{ProviderState::kUp, start, "", {{"cores", 8}}}));
+  EXPECT_EQ(report_of("broken"), (ProviderReport{ProviderState::kFailing, start, "no such cloud", {}}));
   time_.Advance(seconds(30));
-  EXPECT_EQ(told("broken").since, start) << "it fails since then, however often it was tried";
+  EXPECT_EQ(report_of("broken").since, start) << "it fails since then, however often it was tried";
   script("broken").start_error = {};
-  ASSERT_TRUE(Await([&] { return told("broken").state == ProviderState::kUp; }));
-  EXPECT_GT(told("broken").since, start);
-  EXPECT_EQ(told("broken").fault, "");
+  ASSERT_TRUE(Await([&] { return report_of("broken").state == ProviderState::kUp; }));
+  EXPECT_GT(report_of("broken").since, start);
+  EXPECT_EQ(report_of("broken").fault, "");
   script().available = driver::QuotaInformation::Limit({{"cores", 6}});
   script().capacity_changed();
   time_.Advance(seconds(1));
-  EXPECT_EQ(told("cloud").limit, (Resources{{"cores", 6}}));
+  EXPECT_EQ(report_of("cloud").limit, (Resources{{"cores", 6}}));
 }
 
 TEST_F(ProviderStartTest, ProviderWhoseStartHangsAffectsNoOther) {  // D-30, D-35

@@ -150,7 +150,7 @@ SteadyTime Scheduler::Decide() {
   for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
   for (const auto& declination : plan_.decline) CarryOut(declination);
   SteadyTime now = context_.loop.SteadyNow();
-  wait_log_.Tell(plan_.waiting, cluster_.queues, now);
+  wait_log_.Report(plan_.waiting, cluster_.queues, now);
   // Then what a full cloud has refused is tried again.
   SteadyTime next = context_.ledger.NextCloudFree(now);
   return IsProviderAtFault() ? std::min(next, now + context_.intervals.provider_probe) : next;

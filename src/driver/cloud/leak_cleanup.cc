@@ -136,7 +136,7 @@ std::vector<Suspect> LeakCleanup::WithinShare(std::vector<Suspect> leaked,
 Task<> LeakCleanup::Delete(Suspect suspect, LeakTally& tally) {
   std::string kind = suspect.resource.plural_metric_name();
   std::string what = fmt::format("leaked {} {}", suspect.resource.type, suspect.resource.id);
-  logger_.Warning("Deleting leaked {} of provider {}: no record of {}", what, config_.name, suspect.missing);
+  logger_.Warning("Deleting {} of provider {}: no record of {}", what, config_.name, suspect.missing);
   SteadyTime deadline = environment_.loop.SteadyNow() + kCallLimit;
   Task<> deletion = adapter_.DeleteResource(std::move(suspect.resource));
   Outcome<> deleted =

@@ -7,12 +7,12 @@
 
 namespace nodepool::drivers::openstack {
 
-// What in the project may carry a Nodepool's mark, for the search for leaks: servers;
-// volumes that nothing uses; images of this provider. A service other than nova that does
-// not answer is logged, and what it has is left out of this sweep.
+// The project's resources that may carry Nodepool's metadata, for the search for leaks: servers; volumes that
+// nothing uses; images of this provider. If a service other than nova does not answer, this is logged, and
+// the sweep leaves its resources out.
 Task<std::vector<driver::cloud::Resource>> ListMarked(Cloud& cloud);
 
-// One of them. What is gone already is success, or kNotFound.
+// Deletes one of them. If it is gone already, that is success or kNotFound.
 Task<> DeleteMarked(Cloud& cloud, driver::cloud::Resource resource);
 
 }  // namespace nodepool::drivers::openstack

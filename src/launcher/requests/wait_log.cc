@@ -29,18 +29,18 @@ std::string Sentence(const sched::Shape& shape, std::size_t count, const sched::
 
 }  // namespace
 
-void WaitLog::Tell(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
-                   SteadyTime now) {
-  std::erase_if(told_, [&](const auto& told) {
-    return !waiting.contains(told.first) && now - told.second.when >= kRemembered;
+void WaitLog::Report(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
+                     SteadyTime now) {
+  std::erase_if(logged_, [&](const auto& logged) {
+    return !waiting.contains(logged.first) && now - logged.second.when >= kRemembered;
   });
   for (const auto& [shape, answers] : waiting) {
     Reasons reasons;
     for (const auto& [pool, decision] : answers) reasons.emplace_back(pool, decision.reason);
-    auto [told, is_new] = told_.try_emplace(shape);
-    bool is_changed = told->second.reasons != reasons && now - told->second.when >= kQuiet;
+    auto [logged, is_new] = logged_.try_emplace(shape);
+    bool is_changed = logged->second.reasons != reasons && now - logged->second.when >= kQuiet;
     if (!is_new && !is_changed) continue;
-    told->second = {std::move(reasons), now};
+    logged->second = {std::move(reasons), now};
     auto queue = queues.shapes().find(shape);
     if (queue == queues.shapes().end()) continue;
     const sched::Waiting& first = queue->second.begin()->second;

@@ -18,18 +18,18 @@ class WaitLog {
   explicit WaitLog(log::Logger logger) : logger_(std::move(logger)) {}
 
   // Call after each decision. `waiting` is what every pool said, by shape.
-  void Tell(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
-            SteadyTime now);
+  void Report(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
+              SteadyTime now);
 
  private:
   using Reasons = std::vector<std::pair<PoolKey, sched::Reason>>;
-  struct Told {
+  struct Logged {
     Reasons reasons;
     SteadyTime when{};
   };
 
   log::Logger logger_;
-  std::map<sched::Shape, Told> told_;
+  std::map<sched::Shape, Logged> logged_;
 };
 
 }  // namespace nodepool::launcher

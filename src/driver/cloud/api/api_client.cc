@@ -18,7 +18,7 @@ namespace {
 constexpr int kCallsAtATime = 10;
 constexpr int kUploadsAtATime = 4;
 constexpr std::size_t kParseHere = 64 * 1024;
-constexpr Duration kLongestPause = std::chrono::minutes(5);
+constexpr Duration kMaxPause = std::chrono::minutes(5);
 constexpr Backoff::Settings kPauses{std::chrono::milliseconds(500), std::chrono::seconds(60)};
 
 // In seconds, or none: dates are rare and not supported.
@@ -28,7 +28,7 @@ std::optional<Duration> RetryAfter(const net::HttpReply& reply) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || seconds < 0)
     return std::nullopt;
-  return std::min<Duration>(std::chrono::seconds(seconds), kLongestPause);
+  return std::min<Duration>(std::chrono::seconds(seconds), kMaxPause);
 }
 
 // A service that answers 429 has done nothing; after a proxy's 503 a change may have been carried out.

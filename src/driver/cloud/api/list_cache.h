@@ -71,7 +71,7 @@ class ListCache {
 
  private:
   static constexpr Duration kPause = std::chrono::seconds(1);
-  static constexpr Duration kLongestPause = std::chrono::seconds(5);
+  static constexpr Duration kMaxPause = std::chrono::seconds(5);
   static constexpr Backoff::Settings kFailurePauses{std::chrono::seconds(1), std::chrono::seconds(60)};
 
   Task<> ReadWhileWanted() {
@@ -82,7 +82,7 @@ class ListCache {
     Loop& loop = tasks_.loop();
     Backoff failure_pauses(kFailurePauses, random_);
     while (waiting_ > 0) {
-      SteadyTime rested = last_end_ + std::clamp<Duration>(last_took_, kPause, kLongestPause);
+      SteadyTime rested = last_end_ + std::clamp<Duration>(last_took_, kPause, kMaxPause);
       if (latest_.items != nullptr && loop.SteadyNow() < rested) co_await loop.SleepUntil(rested);
       SteadyTime begun = loop.SteadyNow();
       Outcome<T> list = co_await Attempt(read_());

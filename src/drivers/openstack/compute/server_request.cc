@@ -20,7 +20,7 @@ std::string Base64(const std::string& bytes) {
   return text;
 }
 
-// Nova wants text.
+// Nova accepts only text.
 std::string PropertyText(const json::value& value) {
   return value.is_string() ? std::string(value.as_string()) : json::serialize(value);
 }
