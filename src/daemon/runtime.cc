@@ -12,7 +12,7 @@ std::optional<std::string> ProfileFolder() {
   return folder != nullptr && *folder != 0 ? std::optional<std::string>(folder) : std::nullopt;
 }
 
-// Null where the environment wants none.
+// Null: the environment configures none.
 net::Statsd* OpenStatsd(Loop& loop, std::optional<net::Statsd>& statsd) {
   auto address = net::StatsdFromEnvironment(std::getenv("STATSD_HOST"), std::getenv("STATSD_PORT"));
   return address ? &statsd.emplace(loop, *address) : nullptr;

@@ -13,8 +13,8 @@ struct DriverCheck {
   int most_cancellations = 20;
 };
 
-// Runs the contract of adapters (driver/testing/contract.h) for a configured provider and prints
-// the results. Returns the exit status. Error(kInvalid): there is no such provider or label.
+// Runs the adapter contract's checks (driver/testing/contract.h) for a configured provider and prints the
+// results. Returns the exit status. Error(kInvalid): there is no such provider or label.
 int CheckDriver(const DriverCheck& check);
 
 }  // namespace nodepool

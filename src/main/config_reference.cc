@@ -7,7 +7,7 @@
 #include "drivers/schemas/known_drivers.h"
 #include "main/builtin_drivers.h"
 
-// Prints docs/reference/configuration.md, made from the declared settings.
+// Prints docs/reference/configuration.md, generated from the declared settings.
 
 namespace nodepool {
 namespace {

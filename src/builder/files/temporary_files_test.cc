@@ -68,7 +68,7 @@ TEST_F(LeftoversTest, OfBuildsThatDidNotEndWellAreRemoved) {  // D-41
     WriteLog(end);
     EXPECT_EQ(Remove(), Paths{left_.string()}) << end;
     EXPECT_FALSE(fs::exists(left_));
-    EXPECT_EQ(Remove(), Paths{}) << "a second look finds nothing";
+    EXPECT_EQ(Remove(), Paths{}) << "a second sweep finds nothing";
   }
 }
 
