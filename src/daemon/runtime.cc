@@ -42,7 +42,7 @@ Runtime::Runtime(const Program& program, const Options& options, process::Backgr
   for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);
   if (options.wants_repl) {
     logger.Warning(
-        "--repl is ignored: there is no interactive console; SIGUSR2 and a launcher's web server tell "
+        "--repl is ignored: there is no interactive console; SIGUSR2 and a launcher's web server show "
         "what goes on");
   }
 }

@@ -19,8 +19,7 @@ std::vector<Setting> PoolSettings() {
   return {
       Setting("max-servers", Schema::Int(), "Nodes of this pool at a time; 0 or less disables it.")
           .Unit("nodes"),
-      Setting("node-attributes", Schema::OpenMap(Schema::Any()),
-              "Stored with each node, for whoever uses it."),
+      Setting("node-attributes", Schema::OpenMap(Schema::Any()), "Stored with each node, for its client."),
       Setting("priority", Schema::Int(),
               "The pool with the lowest is asked first; default the provider's, else 100."),
   };

@@ -43,7 +43,7 @@ TEST_F(AssignmentTest, ServesARequestFromCreationToDeletion) {  // coordination.
   EXPECT_EQ(script().deleted.size(), 1u);
   EXPECT_TRUE(Await([&] {
     return time_.Run(client_->GetChildren("/nodepool/requests-lock"))->names.empty();
-  })) << "the lock directory goes with the request (D-06)";
+  })) << "the lock directory is removed with the request (D-06)";
   EXPECT_TRUE(Children("/nodepool/launchers").empty());
 }
 

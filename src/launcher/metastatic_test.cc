@@ -330,7 +330,7 @@ TEST_F(MetastaticTest, ARequestThatAFormerProgramLeftIsServedToTheEnd) {  // D-8
       {"backing"}, [](NodeRequest& request) { request.requestor = kOwner; }, "100");
   EXPECT_TRUE(Await([&] { return Requests().empty(); }, minutes(1)));
   EXPECT_TRUE(Await([&] { return Nodes().empty() && cloud().servers().empty(); }, minutes(2)))
-      << "nobody uses it";
+      << "it has no users";
 }
 
 TEST_F(MetastaticTest, TwoLaunchersShareBackingNodes) {  // D-84

@@ -97,7 +97,7 @@ TEST_F(ReconfigurationTest, AnAddedLabelIsAnnouncedAndServed) {
   AddCloud({.labels = {"small", "large"}});
   Reconfigure(running);
   EXPECT_EQ(Labels(Pools().at(0)), "large small ");
-  EXPECT_EQ(PoolIds(), ids) << "the pool worker goes on";
+  EXPECT_EQ(PoolIds(), ids) << "the pool worker continues";
   EXPECT_TRUE(AwaitState(Request({"large"}), RequestState::kFulfilled));
 }
 

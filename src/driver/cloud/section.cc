@@ -87,7 +87,7 @@ std::vector<Setting> UploadSettings() {
           .Default("{image_name}-{timestamp}"),
       Setting("post-upload-hook", Schema::String(), "Program that the builder runs after an upload."),
       Setting("max-leaked-share", Schema::Int().Between(0, 100),
-              "Uploaded images without a record that one look may delete; if more have leaked, none is. "
+              "Uploaded images without a record that one sweep may delete; if more have leaked, none is. "
               "100: no limit, 0: never.")
           .Default(50)
           .Unit("percent"),
@@ -163,9 +163,9 @@ Schema PoolSchema(Schema label) {
       Setting("max-ram", Schema::Int(), "Memory of the pool's nodes.").Unit("MiB"),
       Setting("max-volumes", Schema::Int(), "Volumes of the pool's nodes."),
       Setting("max-volume-gb", Schema::Int(), "Volume space of the pool's nodes.").Unit("GB"),
-      Setting(
-          "ignore-provider-quota", Schema::Bool(),
-          "Only the pool's own limits count. Once the cloud refuses, its places go in turn for five minutes.")
+      Setting("ignore-provider-quota", Schema::Bool(),
+              "Only the pool's own limits count. Once the cloud refuses, its capacity is handed out in order "
+              "for five minutes.")
           .Default(false),
       Setting("availability-zones", Schema::List(Schema::String()),
               "Zones to use; default: all of the cloud."),

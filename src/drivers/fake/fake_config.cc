@@ -52,7 +52,7 @@ Schema SimulationSchema() {
           "directory", Schema::String(),
           "Keep servers and images as files here: several processes share the cloud, and it outlives them."),
       Setting("control-port", Schema::Int().Between(0, 65535),
-              "Port on loopback through which tests look into the cloud and disturb it; default: none."),
+              "Port on loopback through which tests inspect and disturb the cloud; default: none."),
       Setting("limits", limits, "What the cloud allows."),
       Setting("quota-error", Schema::Bool(),
               "Refuse what exceeds a limit; false reports limits without enforcing them.")

@@ -39,7 +39,7 @@ Task<> CleanupWorker::Pass() {
                              &CleanupWorker::EmptyNodes,      &CleanupWorker::NodesWithoutProvider};
   for (Step step : kSteps) {
     Outcome<> done = co_await Attempt((this->*step)());
-    if (!done) logger_.Error("A clean-up task failed, the others go on: {}", done.error().message());
+    if (!done) logger_.Error("A clean-up task failed, the others continue: {}", done.error().message());
   }
 }
 

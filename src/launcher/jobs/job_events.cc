@@ -186,7 +186,7 @@ JobEvents::Plan JobEvents::PlanFor(const JobEvent& event) const {
   if (node.state == NodeState::kHold) return {{true, *id, "the node is held already"}, std::nullopt};
   if (context_.jobs.FindHoldNote(*id) != nullptr)
     return {{true, *id, "the node is going to be held already"}, std::nullopt};
-  if (!CanBeHeld(node)) return {Ignored("nobody uses the node", *id), std::nullopt};
+  if (!CanBeHeld(node)) return {Ignored("the node is not in use", *id), std::nullopt};
   std::size_t held =
       sched::CountHolds(rule->matcher, context_.nodes.HeldByJob(), context_.jobs.HoldNotesByJob());
   if (held >= static_cast<std::size_t>(rule->limit)) {

@@ -103,11 +103,11 @@ TEST_F(JobEventsTest, EventsThatHoldNoNode) {
   EXPECT_FALSE(Decide(id, "FAILURE", "another").is_kept);
   NodeId free = AddNode(NodeState::kReady);
   time_.Advance(seconds(1));
-  EXPECT_EQ(Decide(free).why, "nobody uses the node");
+  EXPECT_EQ(Decide(free).why, "the node is not in use");
   auto lock = time_.Run(client_store_->nodes.TryLock(free));
   SetState(*lock, NodeState::kDeleting);
   time_.Advance(seconds(1));
-  EXPECT_EQ(Decide(free).why, "nobody uses the node");
+  EXPECT_EQ(Decide(free).why, "the node is not in use");
   time_.Run(lock->Unlock());
   EXPECT_THAT(HoldNotes(), IsEmpty());
   Return(nodes);
@@ -184,7 +184,7 @@ TEST_F(JobEventsTest, TheNextOneElectedKnowsEarlierEvents) {
   zk_.Disconnect(*leader.client);
   Publish(Message(nodes[0].id().value));
   time_.Advance(seconds(5));
-  EXPECT_THAT(HoldNotes(), IsEmpty()) << "the leader is away, nobody else decides";
+  EXPECT_THAT(HoldNotes(), IsEmpty()) << "the leader is away, no other launcher decides";
   zk_.ExpireSession(*leader.client);
   EXPECT_TRUE(Await([&] { return HoldNotes().size() == 1; }, seconds(50)));
   zk_.Reconnect(*leader.client);

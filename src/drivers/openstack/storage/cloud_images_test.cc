@@ -36,7 +36,7 @@ TEST_F(CloudImagesTest, AMissingImageIsCheckedAgainAfterGrowingPauses) {
   time.Advance(1h);
   EXPECT_GE(Refreshes(), 12);
   EXPECT_LE(Refreshes(), 26) << "each five minutes, and each time the quota is read";
-  EXPECT_EQ(capture.Count("has no active image trixie"), 1) << "it is told once";
+  EXPECT_EQ(capture.Count("has no active image trixie"), 1) << "it is logged once";
   imposter.AddImage("trixie");
   int before = capacity_changes;
   time.Advance(300s);
