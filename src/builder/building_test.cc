@@ -200,7 +200,7 @@ TEST_F(BuilderTest, WithoutWorkersNothingIsBuilt) {
 }
 
 // B-no-format, B-build-pause
-TEST_F(BuilderTest, WhatIsPausedOrWantedInNoFormatIsNotBuilt) {
+TEST_F(BuilderTest, ImagesThatArePausedOrWithoutFormatsAreNotBuilt) {
   diskimages_ = "[{name: debian, pause: true}, {name: fedora}, {name: other}]";
   providers_ = Provider("cloud", "{name: debian}, {name: other}");
   Load();
@@ -212,7 +212,7 @@ TEST_F(BuilderTest, WhatIsPausedOrWantedInNoFormatIsNotBuilt) {
 }
 
 // coordination.17.31, B-cli-pause
-TEST_F(BuilderTest, WhatIsPausedInZooKeeperIsNotBuilt) {
+TEST_F(BuilderTest, ImagesPausedInZooKeeperAreNotBuilt) {
   diskimages_ = "[{name: debian, rebuild-age: 3600}, {name: other}]";
   providers_ = Provider("cloud", "{name: debian}, {name: other}");
   Load();
@@ -232,7 +232,7 @@ TEST_F(BuilderTest, WhatIsPausedInZooKeeperIsNotBuilt) {
 }
 
 // B-pause-while-building: the configuration is read before each image.
-TEST_F(BuilderTest, WhatIsPausedMeanwhileIsNotBuilt) {
+TEST_F(BuilderTest, ImagesPausedMeanwhileAreNotBuilt) {
   diskimages_ = "[{name: a}, {name: b}]";
   providers_ = Provider("cloud", "{name: a}, {name: b}");
   Load();

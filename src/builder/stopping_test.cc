@@ -68,7 +68,7 @@ TEST_F(BuilderTest, AStopWaitsForUploadsIfConfigured) {  // D-41
   EXPECT_EQ(Uploads(ImageState::kReady).size(), 1u);
 }
 
-TEST_F(BuilderTest, NothingIsWaitedForOnceTheSessionIsLost) {  // D-41
+TEST_F(BuilderTest, AStopDoesNotWaitOnceTheSessionIsLost) {  // D-41
   finishes_work_ = true;
   Host& host = Start();
   time_.Advance(1min);

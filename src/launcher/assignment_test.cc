@@ -134,7 +134,7 @@ TEST_F(AssignmentTest, MalformedRecordsAreSkipped) {  // coordination.17.22, D-0
   EXPECT_EQ(Read(id)->foreign.unknown, R"("jenkins_label": "kept")");
 }
 
-// D-04, D-08: requests whose texts are no Unicode are served, or declined, as others are.
+// D-04, D-08: requests whose texts are not valid Unicode are served or declined like any other.
 TEST_F(AssignmentTest, HalvesOfSurrogatePairsBlockNoRequest) {
   StartLauncher();
   std::string data = R"("requestor_data": {"id": 214933908099603316458134831733103562640, "name": "\udc80"})";
@@ -226,7 +226,7 @@ TEST_F(AssignmentTest, LabelWithoutImageFailsAndTheOthersAreServed) {  // LA-75
   EXPECT_TRUE(AwaitState(bad, RequestState::kFailed));
 }
 
-TEST_F(AssignmentTest, IncapablePoolSaysNothingBeforeTheCapableOneDeclined) {  // BB-04
+TEST_F(AssignmentTest, IncapablePoolDoesNotDeclineBeforeTheCapableOne) {  // BB-04
   AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("exotic")}; });
   StartLauncher();
   RequestId id = Request({"exotic"});
@@ -242,7 +242,7 @@ TEST_F(AssignmentTest, IncapablePoolSaysNothingBeforeTheCapableOneDeclined) {  /
   EXPECT_EQ(Read(id)->declined_by.size(), 2u);
 }
 
-TEST_F(AssignmentTest, ForeignPoolOfTheSamePriorityHoldsNothingUp) {  // BB-05
+TEST_F(AssignmentTest, ForeignPoolOfTheSamePriorityDelaysNothing) {  // BB-05
   AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("small")}; });
   StartLauncher();
   RequestId id = Request({"small"});

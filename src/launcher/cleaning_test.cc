@@ -107,7 +107,7 @@ TEST_F(CleaningTest, ReadyAndHeldNodesAgeOut) {  // LA-55, LA-57, LA-58, coordin
   EXPECT_TRUE(Await([&] { return Nodes() == std::vector<NodeId>({without_limit}); }, minutes(2)));
 }
 
-TEST_F(CleaningTest, HoldExpirationThatIsNoNumberIsNone) {  // LA-59, coordination.17.24
+TEST_F(CleaningTest, HoldExpirationThatIsNotANumberIsIgnored) {  // LA-59, coordination.17.24
   StartLauncher();
   NodeId id = AddHeldNode("\"notanumber\"");
   EXPECT_EQ(Read(id)->hold_expiration, 0);
@@ -291,7 +291,7 @@ TEST_F(CloudCleaningTest, LeakedMachineIsDeletedInTheSecondSweep) {  // LA-54, B
   ASSERT_TRUE(Await([&] { return cloud().servers().size() == 3; }, minutes(3)));
   EXPECT_GT(time_.loop().SteadyNow() - start, seconds(60));
   time_.Advance(minutes(10));
-  EXPECT_EQ(cloud().servers().size(), 3u) << "what others own is never touched";
+  EXPECT_EQ(cloud().servers().size(), 3u) << "foreign machines are never deleted";
 }
 
 TEST_F(CloudCleaningTest, LeakedMachineThatCannotBeDeletedStaysListed) {  // LA-53

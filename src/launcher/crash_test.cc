@@ -151,7 +151,7 @@ TEST_F(CrashTest, BuildingNodeIsDeletedAtOnce) {  // coordination.17.39
   Change([](drivers::FakeSimulation& cloud) { cloud.create_latency = seconds(1); });
 }
 
-TEST_F(CrashTest, DeletionIsTakenUpAtOnce) {
+TEST_F(CrashTest, DeletionIsTakenOverAtOnce) {
   AddCloud({.simulation = "delete-latency: 100"});
   Running& first = StartLauncher("np01");
   auto nodes = Use({"small"});

@@ -74,7 +74,7 @@ TEST_F(FailingLaunchTest, DeclinesAndFreesTheSiblings) {  // D-11
   ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
   EXPECT_EQ(Read(id)->declined_by.size(), 1u);
   EXPECT_TRUE(Await([&] { return Nodes().size() == 1; })) << "the failed node is deleted";
-  EXPECT_EQ(failed.size(), 1u) << "others could see that it failed";
+  EXPECT_EQ(failed.size(), 1u) << "other launchers could see that it failed";
   EXPECT_EQ(FreeNodes(), 1);
 }
 

@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Limits, TenantTest,
 
 class CloudQuotaTest : public CloudTest {};
 
-TEST_F(CloudQuotaTest, PausedPoolStillDeclinesWhatItMust) {  // LA-19
+TEST_F(CloudQuotaTest, PausedPoolStillDeclinesWhatItCannotServe) {  // LA-19
   AddCloud({.simulation = "limits: {instances: 1}"});
   StartLauncher();
   auto nodes = Use({"small"});

@@ -259,7 +259,7 @@ TEST_F(MetastaticTest, ABackingNodeWhoseKeysCannotBeReadGetsNoMoreUsers) {  // M
   EXPECT_TRUE(Await([&] { return !Read(backing); }, seconds(10)));
 }
 
-TEST_F(MetastaticTest, AnIdleBackingNodeIsKeptUntilItIsOldEnough) {  // M-min-retention
+TEST_F(MetastaticTest, AnIdleBackingNodeStaysUntilItIsOldEnough) {  // M-min-retention
   Load("max-parallel-jobs: 2, grace-time: 2, min-retention-time: 300");
   StartLauncher();
   store::LockedNode first = UseOne();

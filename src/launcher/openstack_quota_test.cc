@@ -117,7 +117,7 @@ class OpenstackQuotaTest : public OpenstackCloudTest {
 };
 
 // O-decline-at-quota
-TEST_F(OpenstackQuotaTest, APoolThatWaitsStillDeclinesWhatItMust) {
+TEST_F(OpenstackQuotaTest, AWaitingPoolStillDeclinesWhatItCannotServe) {
   imposter_.limits["maxTotalInstances"] = 1;
   StartLauncher();
   auto nodes = Use({"small"});
@@ -129,7 +129,7 @@ TEST_F(OpenstackQuotaTest, APoolThatWaitsStillDeclinesWhatItMust) {
 }
 
 // LA-79, O-over-quota: one refusal is enough to know, since the quota is read again.
-TEST_F(OpenstackQuotaTest, RoomThatOthersHaveTakenIsLearntFromTheRefusal) {
+TEST_F(OpenstackQuotaTest, CapacityUsedByOthersIsLearntFromTheRefusal) {
   StartLauncher();
   auto nodes = Use({"small"});
   time_.Advance(seconds(10));

@@ -7,7 +7,7 @@ using std::chrono::seconds;
 
 class QuotaTest : public LauncherTest {};
 
-TEST_F(QuotaTest, WaitsAtThePoolsLimitAndGoesOnWhenANodeIsReturned) {  // BB-31, D-33
+TEST_F(QuotaTest, WaitsAtThePoolsLimitAndContinuesWhenANodeIsReturned) {  // BB-31, D-33
   AddPool("cloud", "main", {"small"}).max_servers = 2;
   StartLauncher();
   auto nodes = Use({"small", "small"});

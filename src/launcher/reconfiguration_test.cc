@@ -284,7 +284,7 @@ TEST_F(ReplacementTest, TheOldOneIdlesTheNewOneStartsTheOldOneStops) {
   EXPECT_THAT(script().calls, ElementsAre("idle 1", "start 2", "started 2", "stop 1"));
 }
 
-TEST_F(ReplacementTest, TheOldOneStopsAlsoWhenItsSuccessorCannotStart) {
+TEST_F(ReplacementTest, TheOldOneStopsEvenIfItsSuccessorCannotStart) {
   Running& running = StartLauncher();
   script().calls.clear();
   script().start_error = [](int) { return Error(Verdict::kFail, "no such cloud"); };

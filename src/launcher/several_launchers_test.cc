@@ -7,7 +7,7 @@ using std::chrono::seconds;
 
 class SeveralLaunchersTest : public LauncherTest {};
 
-TEST_F(SeveralLaunchersTest, AnotherOneTakesOverFromADeadOne) {  // coordination.17.39
+TEST_F(SeveralLaunchersTest, AnotherLauncherTakesOverFromADeadOne) {  // coordination.17.39
   script().launch_time = seconds(20);
   Running& dead = StartLauncher("np01");
   RequestId id = Request({"small"});

@@ -72,7 +72,7 @@ TEST_F(LeftoversTest, OfBuildsThatDidNotEndWellAreRemoved) {  // D-41
   }
 }
 
-TEST_F(LeftoversTest, OfOthersAreNot) {
+TEST_F(LeftoversTest, OfOtherProgramsAreNot) {
   WriteLog("Exit code: 0\n");
   WriteLog("Exit code: 1\n", "notes.log");
   EXPECT_EQ(Remove(), Paths{});

@@ -42,7 +42,7 @@ class CloudProviderTest : public ProviderTest {
 };
 
 // launcher.md 19.2
-TEST_F(CloudProviderTest, QuotaIsTheLimitLessWhatOthersUse) {
+TEST_F(CloudProviderTest, QuotaIsTheLimitMinusForeignUse) {
   prepare_cloud = [](ScriptedAdapter& adapter) { adapter.machines["foreign"] = Foreign(3); };
   StartProvider();
   EXPECT_EQ(AvailableInstances(), 7);
@@ -79,7 +79,7 @@ TEST_F(CloudProviderTest, QuotaIsReadAgainAfter300Seconds) {
   EXPECT_EQ(capacity_changes, changes + 1) << "the same value again is no change";
 }
 
-TEST_F(CloudProviderTest, QuotaIsReadOnceInFiveMinutesHoweverOftenItIsAskedFor) {  // F-lazy-cache
+TEST_F(CloudProviderTest, QuotaIsReadOnceInFiveMinutesHoweverOftenItIsUsed) {  // F-lazy-cache
   StartProvider();
   cloud->limits["instances"] = 7;
   for (int i = 0; i < 29; ++i) {

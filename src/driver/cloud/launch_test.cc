@@ -48,7 +48,7 @@ TEST_F(LaunchTest, FillsTheRecordFromConfigurationAndInstance) {
 }
 
 // drivers.5.2
-TEST_F(LaunchTest, WhatTheMachineSaysOfItsConnectionCountsOneByOne) {
+TEST_F(LaunchTest, EachConnectionSettingOfTheMachineOverridesItsOwn) {
   label->connection.username = "Administrator";
   label->connection.shell_type = "cmd";
   label->connection.connection_type = "winrm";

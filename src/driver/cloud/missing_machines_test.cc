@@ -82,7 +82,7 @@ TEST_F(MissingMachinesTest, AListThatFailedProvesNothing) {
   EXPECT_EQ(StateOf(id), NodeState::kDeleting);
 }
 
-TEST_F(MissingMachinesTest, WhatIsNotFreeIsLeftToItsOwner) {
+TEST_F(MissingMachinesTest, NodesThatAreNotFreeAreLeftToTheirOwners) {
   NodeId locked = MakeNode(NodeState::kReady, "a");
   NodeId allocated = MakeNode(NodeState::kReady, "b", true);
   NodeId building = MakeNode(NodeState::kBuilding, "c");

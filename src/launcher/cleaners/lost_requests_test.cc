@@ -78,7 +78,7 @@ TEST_F(LostRequestsTest, ARequestThatVanishesWhileItIsResetIsNoError) {
   EXPECT_TRUE(Children(kLocks).empty());
 }
 
-TEST_F(LostRequestsTest, ANodeThatVanishesKeepsNoRequestLost) {
+TEST_F(LostRequestsTest, ANodeThatVanishesDoesNotPreventTheReset) {
   RequestId id = LostRequest();
   Running& launcher = StartLauncher();
   std::string node = "/nodepool/nodes/" + node_.value;

@@ -115,7 +115,7 @@ TEST_F(JobEventsTest, EventsThatHoldNoNode) {
 }
 
 // operations.13.7: up to `hold_on_failure` nodes, those that are still in use among them.
-TEST_F(JobEventsTest, NoMoreThanTheRuleSays) {
+TEST_F(JobEventsTest, NoMoreNodesThanTheRuleAllows) {
   AddRule("^unit", 2);
   StartLauncher();
   auto nodes = Use({"small", "small", "small", "small"});

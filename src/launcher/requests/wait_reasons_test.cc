@@ -72,7 +72,7 @@ TEST_F(WaitLogTest, OneLineForAllRequestsOfAShape) {
       "pool main of provider cloud: the tenant's limit is reached: cores");
 }
 
-TEST_F(WaitLogTest, OnlyAChangeOfReasonIsNews) {
+TEST_F(WaitLogTest, OnlyAChangeOfReasonIsLogged) {
   Wait(1);
   Report(Defer(Reason::kLaunchesInProgress, "1 of 10"));
   now_ += std::chrono::seconds(60);
@@ -91,7 +91,7 @@ TEST_F(WaitLogTest, ReasonsThatAlternateAreLoggedOnceInTenSeconds) {
   EXPECT_LE(log_.records().size(), 7u);
 }
 
-TEST_F(WaitLogTest, WaitingNowAndThenIsNoNews) {
+TEST_F(WaitLogTest, WaitingNowAndThenIsNotLogged) {
   Wait(1);
   for (int i = 0; i < 10; ++i) {
     Report(Defer(Reason::kLaunchesInProgress));

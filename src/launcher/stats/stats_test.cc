@@ -30,7 +30,7 @@ class ObserverTest : public ::testing::Test {
   StatsObserver observer_{metrics_};
 };
 
-TEST_F(ObserverTest, CallsOfACloudAreCountedByWhatTheyAskedFor) {
+TEST_F(ObserverTest, CallsOfACloudAreCountedByOperation) {
   driver::ApiCall call;
   call.driver = "openstack";
   call.service = "compute";

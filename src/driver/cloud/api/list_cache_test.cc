@@ -73,7 +73,7 @@ TEST_F(ListCacheTest, AFailedReadIsTriedAgain) {
   EXPECT_EQ(listing.items->size(), 4u);
 }
 
-TEST_F(ListCacheTest, ThePausesFollowWhatReadingTakes) {
+TEST_F(ListCacheTest, ThePausesFollowTheTimeOfReading) {
   takes = 3s;
   SteadyTime before = time.loop().SteadyNow();
   int done = 0;
