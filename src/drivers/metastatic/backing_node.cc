@@ -94,8 +94,8 @@ std::optional<Place> ParsePlace(const boost::json::value& driver_data) {
 boost::json::value ToDriverData(const Place& place, const NodeId& user,
                                 const std::map<std::string, std::string>& metadata) {
   boost::json::object object;
-  boost::json::object& reported = object["metadata"].emplace_object();
-  for (const auto& [key, value] : metadata) reported[key] = value;
+  boost::json::object& items = object["metadata"].emplace_object();
+  for (const auto& [key, value] : metadata) items[key] = value;
   object["backing_node"] = place.backing_node.str();
   object["slot"] = place.slot;
   object["node"] = user.str();
