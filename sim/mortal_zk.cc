@@ -72,7 +72,7 @@ void MortalZk::CallAfter(int operations, std::function<void()> die) {
 template <class Start>
 auto MortalZk::Send(Start start) -> decltype(start()) {
   if (is_dead_) return Dead<typename decltype(start())::value_type>();
-  faulty_.ForgetCalls();
+  faulty_.ClearCalls();
   auto under_way = start();
   if (die_ && operations_left_-- <= 0) std::exchange(die_, nullptr)();
   return under_way;

@@ -8,9 +8,9 @@
 
 namespace nodepool {
 
-// Values that are looked up once, on demand. Several who want the same one at a time
-// wait for one look-up; its failure is told to the one who made it, and the next one
-// tries again. Value is copied; use a pointer for large ones.
+// Values that are loaded once, on demand. Callers that want the same one at the same time wait for
+// one load; its failure is thrown to the caller that started it, and the next one tries again.
+// Value is copied; use a pointer for large ones.
 template <class Key, class Value>
 class AsyncCache {
  public:
@@ -30,7 +30,7 @@ class AsyncCache {
     co_return value;
   }
 
-  // Null when it is not known (yet).
+  // Null when it is not (yet) known.
   const Value* Find(const Key& key) const {
     auto found = values_.find(key);
     return found == values_.end() ? nullptr : &found->second;
@@ -58,7 +58,8 @@ class AsyncCache {
   Load load_;
   std::map<Key, Value> values_;
   std::set<Key> loading_;
-  std::uint64_t generation_ = 0;  // of the values; a look-up that began before Clear() is not kept
+  std::uint64_t generation_ =
+      0;  // of the values; the result of a load that began before Clear() is not stored
   WaitList loaded_;
 };
 

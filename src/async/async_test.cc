@@ -167,32 +167,32 @@ TEST_F(VirtualTimeTest, DeadlineCutsOffAndSaysWhat) {
   EXPECT_FALSE(clock.has_timers());
 }
 
-Task<> TellWhetherItEnds(Loop& loop, Duration limit, Task<> task, std::optional<bool>& has_ended) {
+Task<> RecordWhetherItEnds(Loop& loop, Duration limit, Task<> task, std::optional<bool>& has_ended) {
   has_ended = co_await EndsBy(loop, loop.SteadyNow() + limit, "work", std::move(task));
 }
 
-TEST_F(VirtualTimeTest, AWaitTellsWhetherItEndedInTime) {
+TEST_F(VirtualTimeTest, AWaitSaysWhetherItEndedInTime) {
   Event event;
   bool is_over = false;
   std::optional<bool> in_time, too_late;
   group.Spawn("in time",
-              TellWhetherItEnds(loop, seconds(10), SleepThenSet(loop, seconds(5), is_over), in_time));
-  group.Spawn("too late", TellWhetherItEnds(loop, seconds(10), event.Wait(), too_late));
+              RecordWhetherItEnds(loop, seconds(10), SleepThenSet(loop, seconds(5), is_over), in_time));
+  group.Spawn("too late", RecordWhetherItEnds(loop, seconds(10), event.Wait(), too_late));
   Advance(seconds(10));
   EXPECT_EQ(in_time, true);
   EXPECT_EQ(too_late, false);
   EXPECT_FALSE(clock.has_timers());
 }
 
-// Neither a lost connection nor a time-out within is taken for the end of the waiting.
+// Neither a lost connection nor a time-out inside the task is taken for the end of the wait.
 TEST_F(VirtualTimeTest, AWaitPassesOnErrors) {
   log::Capture capture;
   std::optional<bool> has_ended;
   group.Spawn("first",
-              TellWhetherItEnds(loop, seconds(10), Throw(Error(Verdict::kRetry, "lost")), has_ended));
+              RecordWhetherItEnds(loop, seconds(10), Throw(Error(Verdict::kRetry, "lost")), has_ended));
   Event event;
   Task<> inner = WithDeadline(loop, clock.SteadyNow() + seconds(1), "the inner one", event.Wait());
-  group.Spawn("second", TellWhetherItEnds(loop, seconds(10), std::move(inner), has_ended));
+  group.Spawn("second", RecordWhetherItEnds(loop, seconds(10), std::move(inner), has_ended));
   Advance(seconds(1));
   EXPECT_EQ(capture.Count("first failed: lost"), 1);
   EXPECT_EQ(capture.Count("second failed: the inner one timed out"), 1);
@@ -276,7 +276,7 @@ Task<> WaitForStep(Progress& progress, std::uint64_t number, std::vector<std::ui
   woken.push_back(number);
 }
 
-TEST_F(VirtualTimeTest, ProgressWakesThoseWhoseNumberIsReached) {
+TEST_F(VirtualTimeTest, ProgressWakesTheTasksWhoseNumberIsReached) {
   Progress progress("a step");
   std::vector<std::uint64_t> woken;
   for (std::uint64_t number : {3, 1, 2, 3, 0}) group.Spawn("wait", WaitForStep(progress, number, woken));
@@ -296,7 +296,7 @@ TEST_F(VirtualTimeTest, ProgressWakesThoseWhoseNumberIsReached) {
 }
 
 // Each step runs a fixed number of handlers, however many tasks wait for later ones.
-TEST_F(VirtualTimeTest, AStepOfProgressCostsWhatItWakes) {
+TEST_F(VirtualTimeTest, AStepOfProgressCostsOnlyTheTasksItWakes) {
   Progress progress("a step");
   std::vector<std::uint64_t> woken;
   for (std::uint64_t number = 1; number <= 1000; ++number)
@@ -311,7 +311,7 @@ TEST_F(VirtualTimeTest, AStepOfProgressCostsWhatItWakes) {
   EXPECT_EQ(woken.size(), 1000u);
 }
 
-TEST_F(VirtualTimeTest, WhoIsCancelledWaitsForNoStep) {
+TEST_F(VirtualTimeTest, ACancelledTaskWaitsForNoStep) {
   Progress progress("a step");
   std::vector<std::uint64_t> woken;
   group.Spawn("wait", WaitForStep(progress, 1, woken));

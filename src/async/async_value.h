@@ -8,9 +8,9 @@
 
 namespace nodepool {
 
-// One value that is loaded once, on demand. Several who want it at a time wait for one load;
-// its failure is thrown to the one who began it, and the next one tries again. (Of many values
-// by key: AsyncCache.) Value is copied; use a pointer for large ones.
+// One value that is loaded once, on demand. Concurrent callers wait for one load; its failure is
+// thrown to the caller that started it, and the next one tries again. (For many values by key:
+// AsyncCache.) Value is copied; use a pointer for large ones.
 template <class Value>
 class AsyncValue {
  public:
@@ -34,10 +34,10 @@ class AsyncValue {
     co_return value;
   }
 
-  // Nullopt when it is not known (yet).
+  // nullopt when it is not (yet) known.
   const std::optional<Value>& Find() const { return value_; }
 
-  // The next Get() loads it anew; a load that is under way is not kept.
+  // The next Get() loads it again; the result of a load in progress is not stored.
   void Clear() {
     value_.reset();
     ++generation_;

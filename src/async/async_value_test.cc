@@ -26,7 +26,7 @@ class AsyncValueTest : public ::testing::Test {
   bool fault = false;
 };
 
-TEST_F(AsyncValueTest, IsLoadedOnceForAllWhoWait) {
+TEST_F(AsyncValueTest, IsLoadedOnceForAllThatWait) {
   int first = 0, second = 0;
   EXPECT_EQ(value.Find(), std::nullopt);
   group.Spawn("first", GetInto(first));
@@ -37,14 +37,14 @@ TEST_F(AsyncValueTest, IsLoadedOnceForAllWhoWait) {
   EXPECT_EQ(value.Find(), 1);
 }
 
-TEST_F(AsyncValueTest, AFailureIsNotKept) {
+TEST_F(AsyncValueTest, AFailureIsNotStored) {
   fault = true;
   EXPECT_THROW(time.Run(value.Get()), Error);
   fault = false;
   EXPECT_EQ(time.Run(value.Get()), 2);
 }
 
-TEST_F(AsyncValueTest, WhatWasLoadedBeforeAClearIsNotKept) {
+TEST_F(AsyncValueTest, AValueLoadedBeforeAClearIsNotStored) {
   int first = 0;
   group.Spawn("first", GetInto(first));
   time.Advance(std::chrono::milliseconds(500));

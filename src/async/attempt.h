@@ -10,7 +10,7 @@
 
 namespace nodepool {
 
-// Why a task failed. Keeps the exception, so that it can be passed on with its own type.
+// Why a task failed. Holds the exception, so that it can be rethrown with its own type.
 class Failure {
  public:
   explicit Failure(std::exception_ptr exception) : exception_(std::move(exception)) {}
@@ -25,18 +25,18 @@ class Failure {
   std::exception_ptr exception_;
 };
 
-// How a task ended: with its result, or why not.
+// How a task ended: with its result, or with a Failure.
 template <class T = void>
 using Outcome = std::expected<T, Failure>;
 
-// Whether it failed with `verdict`, or one of several.
+// Whether it failed with one of the verdicts.
 template <class T, class... Verdicts>
 bool FailedWith(const Outcome<T>& outcome, Verdicts... verdicts) {
   return !outcome && ((outcome.error().verdict() == verdicts) || ...);
 }
 
-// Awaits `task` and says how it ended. Throws only kCancelled: a task that is told to stop does not
-// go on as if the step had failed. (GCC 12 cannot await in a catch block.)
+// Awaits `task` and returns how it ended. Throws only kCancelled: a cancelled task does not go on
+// as if the step had failed. (GCC 12 cannot await in a catch block.)
 //
 //   Outcome<> deleted = co_await Attempt(client.Delete(path));
 //   if (!deleted) logger.Warning("{} could not be deleted: {}", path, deleted.error().message());

@@ -9,8 +9,8 @@
 
 namespace nodepool {
 
-// What the task of an executor awaits, for as long as this lives in the awaiting
-// coroutine's frame; shown when the tasks are dumped. Costs no allocation:
+// Notes what the task of an executor awaits, while this lives in the awaiting coroutine's frame;
+// shown when the tasks are dumped. Costs no allocation:
 //
 //   auto executor = co_await boost::asio::this_coro::executor;
 //   AwaitNote note(executor, "the answer to", path);
@@ -18,7 +18,7 @@ namespace nodepool {
 class AwaitNote
     : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
-  // The texts outlive the note. `until`: when the waiting ends at the latest.
+  // The texts outlive the note. `until`: when the wait ends at the latest.
   AwaitNote(const boost::asio::any_io_executor& executor, std::string_view what, std::string_view about = {},
             std::optional<SteadyTime> until = {});
 

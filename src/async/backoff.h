@@ -5,9 +5,9 @@
 
 namespace nodepool {
 
-// Growing pauses between attempts: the first is `initial`, each next base is
-// `factor` times the former up to `max`, and every pause is spread by ±`jitter`
-// so that many clients do not return together.
+// Growing pauses between attempts: the first is `initial`, each next one is `factor` times the
+// former up to `max`, and every pause is varied by ±`jitter` so that many clients do not return at
+// the same moment.
 class Backoff {
  public:
   struct Settings {

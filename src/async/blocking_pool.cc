@@ -5,7 +5,7 @@
 namespace nodepool {
 
 BlockingPool::BlockingPool(std::size_t threads) {
-  // Threads take over the name of the one that makes them; stack dumps show it.
+  // Threads inherit the name of the one that creates them; stack dumps show it.
   char own[16] = "";
   pthread_getname_np(pthread_self(), own, sizeof(own));
   pthread_setname_np(pthread_self(), "blocking pool");

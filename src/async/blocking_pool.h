@@ -15,7 +15,7 @@
 
 namespace nodepool {
 
-// A few threads for libraries that block. The only way in is OnBlockingPool.
+// A few threads for libraries that block. Work is given to it only through OnBlockingPool.
 class BlockingPool {
  public:
   explicit BlockingPool(std::size_t threads = 8);
@@ -27,9 +27,9 @@ class BlockingPool {
   std::optional<boost::asio::thread_pool> pool_;
 };
 
-// Runs `work` on a thread of the pool and resumes on the loop with its result or
-// its exception. `work` must not touch anything that lives on the loop, must bound
-// its own time, and is not interrupted by cancellation.
+// Runs `work` on a thread of the pool and resumes on the loop with its result or its exception.
+// `work` must not touch anything that lives on the loop, must bound its own time, and is not
+// interrupted by cancellation.
 template <class Work, class Result = std::invoke_result_t<Work>>
 Task<Result> OnBlockingPool(BlockingPool& pool, Work work) {
   namespace asio = boost::asio;

@@ -8,14 +8,14 @@
 #include "async/attempt.h"
 #include "async/task.h"
 
-// Steps that must run to their end whatever happens before them, also when their task is told to
-// stop. A task that was told to stop throws at its next co_await, so a clean-up that is merely
-// awaited would never begin; these begin and finish it by construction.
+// Steps that must run to their end whatever happens before them, also when their task is cancelled.
+// A cancelled task throws at its next co_await, so a clean-up that is merely awaited would never
+// begin; these begin and finish it by construction.
 namespace nodepool {
 
 // Awaits `task`, which cancellation of the caller does not reach once it has begun: the caller
-// throws kCancelled at its next co_await instead. For a single step; what must also begin in a
-// task that was cancelled before belongs into the clean-up of one of the functions below.
+// throws kCancelled at its next co_await instead. For a single step; a step that must also begin in
+// a task that was cancelled before belongs in the clean-up of one of the functions below.
 inline Task<> Uninterrupted(Task<> task) {
   namespace asio = boost::asio;
   auto executor = co_await asio::this_coro::executor;
@@ -25,7 +25,7 @@ inline Task<> Uninterrupted(Task<> task) {
 
 namespace internal {
 
-// How `task` ended, cancellation included. Lets a cancelled caller throw only inside.
+// Returns how `task` ended, cancellation included. So a cancelled caller throws only inside `task`.
 template <class T>
 Task<Outcome<T>> Settle(Task<T> task) {
   std::exception_ptr error;
@@ -44,7 +44,7 @@ Task<Outcome<T>> Settle(Task<T> task) {
   co_return std::unexpected(Failure(std::move(error)));
 }
 
-// Runs the task that `make` returns where no cancellation reaches it. To be awaited with
+// Runs the task that `make` returns where no cancellation reaches it. Must be awaited after
 // throw_if_cancelled(false), which it undoes.
 template <class MakeTask>
 Task<Outcome<>> RunShielded(MakeTask make) {
@@ -62,9 +62,9 @@ Task<Outcome<>> RunShielded(MakeTask make) {
 
 }  // namespace internal
 
-// Awaits `work`, then what `cleanup()` returns (a Task<>), whatever has become of `work`; then
-// returns the result of `work` or throws why it failed. `cleanup` is called once, and only if `work`
-// has begun: what is to be cleaned up is made by `work`, not before (see Bracket). An error of
+// Awaits `work`, then the Task<> that `cleanup()` returns, however `work` ended; then returns the
+// result of `work` or throws its error. `cleanup` is called once, and only if `work` has begun:
+// `work` itself must create what is to be cleaned up, not code before it (see Bracket). An error of
 // the clean-up is thrown if `work` succeeded.
 template <class T, class Cleanup>
 Task<T> WithCleanup(Task<T> work, Cleanup cleanup) {
@@ -76,8 +76,8 @@ Task<T> WithCleanup(Task<T> work, Cleanup cleanup) {
   if constexpr (!std::is_void_v<T>) co_return std::move(*outcome);
 }
 
-// As WithCleanup, but only if `work` failed (or was told to stop): `cleanup` gets the Failure.
-// The error of `work` is thrown in any case.
+// As WithCleanup, but only if `work` failed (or was cancelled): `cleanup` gets the Failure. The
+// error of `work` is thrown in any case.
 template <class T, class Cleanup>
 Task<T> OnFailure(Task<T> work, Cleanup cleanup) {
   Outcome<T> outcome = co_await internal::Settle(std::move(work));
@@ -91,8 +91,8 @@ Task<T> OnFailure(Task<T> work, Cleanup cleanup) {
 }
 
 // Acquires something, uses it and releases it: `use(resource)` and `release(resource)` return tasks
-// and get it by reference. Whatever becomes of the use, also when the task is told to stop
-// at the very moment when it has acquired, the release runs to its end.
+// and get it by reference. However the use ends, also when the task is cancelled at the moment when
+// it has acquired, the release runs to its end.
 template <class Resource, class Use, class Release>
 auto Bracket(Task<Resource> acquire, Use use, Release release) -> decltype(use(std::declval<Resource&>())) {
   Resource resource = co_await std::move(acquire);

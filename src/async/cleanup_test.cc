@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 
 using Steps = std::vector<std::string>;
 
-// An error that says more than its verdict and message.
+// An error with more data than its verdict and message.
 struct CloudError : Error {
   CloudError() : Error(Verdict::kQuota, "full") {}
   int status = 413;
@@ -67,7 +67,7 @@ class CleanupTest : public ::testing::Test {
   Steps steps;
 };
 
-TEST_F(CleanupTest, AnAttemptGivesTheResult) {
+TEST_F(CleanupTest, AnAttemptReturnsTheResult) {
   Outcome<int> outcome = RunToEnd(loop, Attempt(Seven()));
   ASSERT_TRUE(outcome);
   EXPECT_EQ(*outcome, 7);
@@ -88,7 +88,7 @@ TEST_F(CleanupTest, AnAttemptSaysWhyItFailed) {
   }
 }
 
-TEST_F(CleanupTest, AnAttemptOfATaskThatIsToldToStopDoesNotGoOn) {
+TEST_F(CleanupTest, AnAttemptInACancelledTaskDoesNotGoOn) {
   auto run = [](Event& never, Steps& steps) -> Task<> {
     co_await Attempt(never.Wait());
     steps.push_back("went on");
@@ -122,8 +122,8 @@ TEST_F(CleanupTest, TheFailureOfTheWorkCountsMoreThanThatOfTheCleanup) {
   }
 }
 
-// Told to stop during the work, during the clean-up, and twice.
-TEST_F(CleanupTest, CleanupRunsToItsEndWhenTheTaskIsToldToStop) {
+// Cancelled during the work, during the clean-up, and twice.
+TEST_F(CleanupTest, CleanupRunsToItsEndWhenTheTaskIsCancelled) {
   auto run = [](Event& never, Event& released, Steps& steps) -> Task<> {
     auto cleanup = [&] { return WaitAndSay(released, steps, "clean"); };
     co_await WithCleanup(never.Wait(), cleanup);
@@ -139,7 +139,7 @@ TEST_F(CleanupTest, CleanupRunsToItsEndWhenTheTaskIsToldToStop) {
   EXPECT_THAT(steps, ElementsAre("clean"));
 }
 
-TEST_F(CleanupTest, ATaskThatIsToldToStopDuringItsCleanupStopsAfterIt) {
+TEST_F(CleanupTest, ATaskCancelledDuringItsCleanupStopsAfterIt) {
   auto run = [](Event& never, Event& released, Steps& steps) -> Task<> {
     auto cleanup = [&] { return WaitAndSay(released, steps, "clean"); };
     co_await WithCleanup(Seven(), cleanup);
@@ -166,7 +166,7 @@ TEST_F(CleanupTest, CleanupsNest) {
   EXPECT_THAT(steps, ElementsAre("inner", "outer", "last"));
 }
 
-TEST_F(CleanupTest, OnFailureRunsOnlyThen) {
+TEST_F(CleanupTest, OnFailureRunsOnlyAfterAFailure) {
   auto cleanup = [&](const Failure& failure) { return Say(steps, failure.message()); };
   EXPECT_EQ(RunToEnd(loop, OnFailure(Seven(), cleanup)), 7);
   EXPECT_THAT(steps, ElementsAre());
@@ -174,7 +174,7 @@ TEST_F(CleanupTest, OnFailureRunsOnlyThen) {
   EXPECT_THAT(steps, ElementsAre("full"));
 }
 
-TEST_F(CleanupTest, BeingToldToStopIsAFailure) {
+TEST_F(CleanupTest, CancellationIsAFailure) {
   auto run = [](Event& never, Steps& steps) -> Task<> {
     auto cleanup = [&](const Failure& failure) {
       return Say(steps, failure.verdict() == Verdict::kCancelled ? "stopped" : "failed");
@@ -196,8 +196,8 @@ TEST_F(CleanupTest, ABracketReleasesWhatItAcquired) {
   EXPECT_THAT(steps, ElementsAre("release 7")) << "nothing was acquired";
 }
 
-// The worst moment: it is acquired, and nobody has seen that yet.
-TEST_F(CleanupTest, ATaskThatIsToldToStopAsItAcquiresReleases) {
+// The worst moment: it is acquired, and the caller does not know that yet.
+TEST_F(CleanupTest, ATaskCancelledAsItAcquiresReleases) {
   auto run = [](Event& acquired, Steps& steps) -> Task<> {
     auto acquire = [](Event& event) -> Task<int> {
       co_await event.Wait();

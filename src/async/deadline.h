@@ -8,10 +8,10 @@
 
 namespace nodepool {
 
-// Whether `task` ended by `deadline`: for waits whose time may run out. When time is up first,
-// the task is cancelled and its end awaited; that it ended all the same counts as ended, and an
-// error that it ended with is thrown. Cancelling the caller cancels the task. `what` says in a
-// task dump what is awaited.
+// Whether `task` ended by `deadline`: for waits that may run out of time. When time is up first,
+// the task is cancelled and its end awaited; if it completed all the same, that counts as ended,
+// and an error that it ended with is thrown. Cancelling the caller cancels the task. `what` says in
+// a task dump what is awaited.
 Task<bool> EndsBy(Loop& loop, SteadyTime deadline, std::string what, Task<> task);
 
 namespace internal {
@@ -23,7 +23,7 @@ Task<> Keep(Task<T> task, std::optional<T>& result) {
 
 }  // namespace internal
 
-// The same for work that has failed when its time runs out: Error(kTimedOut, "<what> timed out").
+// The same for work that counts as failed at its deadline: Error(kTimedOut, "<what> timed out").
 template <class T>
 Task<T> WithDeadline(Loop& loop, SteadyTime deadline, std::string what, Task<T> task) {
   std::optional<T> result;

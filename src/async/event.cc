@@ -43,7 +43,7 @@ struct WaitList::State : std::enable_shared_from_this<WaitList::State> {
   void CompleteFirst(error_code error) {
     Waiter waiter = std::move(waiters.front());
     waiters.pop_front();
-    // The position that the cancellation handler remembers is gone now.
+    // The position that the cancellation handler stores is invalid now.
     if (waiter.slot.is_connected()) waiter.slot.clear();
     waiter.complete(error);
   }

@@ -9,9 +9,9 @@
 
 namespace nodepool {
 
-// The tasks waiting for something. Waiting ends by a notification or, with
-// kCancelled, when the waiting task is told to stop or the list is destroyed.
-// Notified tasks run later on the loop, never inside the notifying call.
+// The tasks waiting for something. A wait ends by a notification or, with kCancelled, when the
+// waiting task is cancelled or the list is destroyed. Notified tasks run later on the loop, never
+// inside the notifying call.
 class WaitList {
  public:
   WaitList();
@@ -29,10 +29,10 @@ class WaitList {
   std::shared_ptr<State> state_;
 };
 
-// Something that happened and stays so until Reset().
+// Something that happened; it stays set until Reset().
 class Event {
  public:
-  // `name`, a literal, says in a task dump what those who wait are waiting for.
+  // `name`, a literal, says in a task dump what the waiting tasks wait for.
   explicit Event(const char* name = "an event") : name_(name) {}
   void Set() {
     is_set_ = true;
@@ -48,8 +48,8 @@ class Event {
   WaitList waiters_;
 };
 
-// A result that arrives once. Whoever delivers it and whoever waits for it share
-// the object; a second delivery is ignored.
+// A result that is delivered once. The sender and the receiver share the object; a second delivery
+// is ignored.
 template <class T>
 class OneShot {
  public:
@@ -65,7 +65,7 @@ class OneShot {
   }
   bool is_done() const { return done_.is_set(); }
 
-  // Takes the result out; to be called once.
+  // Moves the result out; to be called once.
   Task<T> Take() {
     co_await done_.Wait();
     if (error_) std::rethrow_exception(error_);
@@ -78,7 +78,7 @@ class OneShot {
   std::exception_ptr error_;
 };
 
-// First in, first out, between tasks of the loop.
+// A first-in, first-out queue between tasks of the loop.
 template <class T>
 class Queue {
  public:

@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file that is being written does not count before it is closed.
+// A file that is being written counts as changed only when it is closed.
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
                                   IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-constexpr int kMostLinks = 40;  // as the kernel follows
+constexpr int kMaxLinks = 40;  // the kernel's limit
 
 void PutBefore(std::deque<std::string>& names, const fs::path& path) {
   std::deque<std::string> all;
@@ -46,14 +46,14 @@ void FileWatch::Await() {
                       [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
                         if (error || alive.expired()) return;
                         if (ReadEvents()) {
-                          WatchAll();  // first: what changes from now on is seen
+                          WatchAll();  // first: later changes are seen
                           on_change_();
                         }
                         Await();
                       });
 }
 
-// Whether one of them matters.
+// Returns whether one of the events concerns a watched file.
 bool FileWatch::ReadEvents() {
   alignas(inotify_event) char buffer[4096];
   bool is_concerned = false;
@@ -69,7 +69,7 @@ bool FileWatch::ReadEvents() {
   return is_concerned;
 }
 
-// Without a name something happened to the directory itself.
+// An event without a name concerns the directory itself.
 bool FileWatch::Concerns(int directory, const std::string& name) const {
   auto names = names_.find(directory);
   return names != names_.end() && (name.empty() || names->second.contains(name));
@@ -83,14 +83,14 @@ void FileWatch::WatchAll() {
   }
 }
 
-// Each link, and the file or the first that is missing, is watched before it is looked at, so
-// that no change goes unseen.
+// Each link, and the file or the first missing component, is watched before it is read, so that no
+// change is missed.
 void FileWatch::WatchWayTo(const std::string& path) {
   std::deque<std::string> rest;
   PutBefore(rest, path);
   fs::path directory = "/";
   std::error_code error;
-  for (int links = 0; !rest.empty() && links < kMostLinks;) {
+  for (int links = 0; !rest.empty() && links < kMaxLinks;) {
     std::string name = std::exchange(rest.front(), {});
     rest.pop_front();
     fs::path next = (directory / name).lexically_normal();

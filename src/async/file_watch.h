@@ -13,20 +13,20 @@
 
 namespace nodepool {
 
-// Tells at once when something becomes of files: they are written and closed, replaced, removed,
-// back again, or a symbolic link on the way to them leads elsewhere. Their directories are
-// watched (inotify), since a file may be away for a moment. What another host does to a
-// network file system is not seen, nor that a directory further up is replaced as a whole.
+// Notices at once when files change: they are written and closed, replaced, removed, created again,
+// or a symbolic link on the way to them changes. Their directories are watched (inotify), since a
+// file may be missing for a moment. Changes that another host makes to a network file system are
+// not seen, nor the replacement of a directory further up.
 class FileWatch {
  public:
-  // `on_change` is called from the loop, also when nothing that matters has happened. `paths`
+  // `on_change` is called from the loop, sometimes also when no watched file has changed. `paths`
   // are absolute; `loop` outlives this.
   FileWatch(Loop& loop, std::vector<std::string> paths, std::function<void()> on_change);
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
-  // Why some changes are not seen, for a person; empty: they are.
+  // Why some changes are not seen, for operators; empty: all are seen.
   const std::string& fault() const { return fault_; }
 
  private:
@@ -40,9 +40,9 @@ class FileWatch {
   std::vector<std::string> paths_;
   std::function<void()> on_change_;
   boost::asio::posix::stream_descriptor inotify_;
-  std::map<int, std::set<std::string>> names_;  // that matter, by the watch of their directory
+  std::map<int, std::set<std::string>> names_;  // the watched names, by the watch of their directory
   std::string fault_;
-  std::shared_ptr<void> alive_ = std::make_shared<int>();  // for what the loop has in hand at the end
+  std::shared_ptr<void> alive_ = std::make_shared<int>();  // for handlers that are still queued at the end
 };
 
 }  // namespace nodepool

@@ -31,8 +31,8 @@ class FileWatchTest : public ::testing::Test {
     watch_.emplace(loop_, std::vector<std::string>{(folder_ / name).string()}, [this] { is_told_ = true; });
     EXPECT_EQ(watch_->fault(), "");
   }
-  // Whether there was a change since the last question.
-  bool IsTold() {
+  // Whether there was a change since the last call.
+  bool IsNotified() {
     loop_.RunReady();
     return std::exchange(is_told_, false);
   }
@@ -43,26 +43,26 @@ class FileWatchTest : public ::testing::Test {
   bool is_told_ = false;
 };
 
-TEST_F(FileWatchTest, AFileIsWrittenReplacedRemovedAndBack) {
+TEST_F(FileWatchTest, NoticesWritingReplacementRemovalAndReturn) {
   WatchFile("etc/file");
-  EXPECT_FALSE(IsTold());
+  EXPECT_FALSE(IsNotified());
   for (int round = 0; round < 3; ++round) {
     Write("etc/file", "2");
-    EXPECT_TRUE(IsTold());
+    EXPECT_TRUE(IsNotified());
     Write("etc/new", "3");
-    EXPECT_FALSE(IsTold()) << "another file of the directory";
+    EXPECT_FALSE(IsNotified()) << "another file of the directory";
     Rename("etc/new", "etc/file");
-    EXPECT_TRUE(IsTold());
+    EXPECT_TRUE(IsNotified());
     Rename("etc/file", "etc/file~");
-    EXPECT_TRUE(IsTold());
+    EXPECT_TRUE(IsNotified());
     Write("etc/file", "4");
-    EXPECT_TRUE(IsTold());
+    EXPECT_TRUE(IsNotified());
     fs::remove(folder_ / "etc/file");
-    EXPECT_TRUE(IsTold());
+    EXPECT_TRUE(IsNotified());
     Rename("etc/file~", "etc/file");
-    EXPECT_TRUE(IsTold());
+    EXPECT_TRUE(IsNotified());
     ::chmod((folder_ / "etc/file").c_str(), 0600);
-    EXPECT_TRUE(IsTold()) << "it can be read now, or not any more";
+    EXPECT_TRUE(IsNotified()) << "it can be read now, or not any more";
   }
 }
 
@@ -70,10 +70,10 @@ TEST_F(FileWatchTest, AFileThatIsBeingWrittenCountsWhenItIsClosed) {
   WatchFile("etc/file");
   std::ofstream file(folder_ / "etc/file");
   file << "half" << std::flush;
-  EXPECT_FALSE(IsTold());
+  EXPECT_FALSE(IsNotified());
   file << "whole";
   file.close();
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
 }
 
 TEST_F(FileWatchTest, EveryLinkOnTheWayIsWatched) {
@@ -84,63 +84,63 @@ TEST_F(FileWatchTest, EveryLinkOnTheWayIsWatched) {
   fs::create_directory(folder_ / "mount");
   Link("../absolute/file", "mount/file");
   WatchFile("mount/file");
-  EXPECT_FALSE(IsTold());
+  EXPECT_FALSE(IsNotified());
   Write("etc/file", "3");
-  EXPECT_TRUE(IsTold()) << "the file itself";
+  EXPECT_TRUE(IsNotified()) << "the file itself";
   Link("other", "new");
-  EXPECT_FALSE(IsTold());
+  EXPECT_FALSE(IsNotified());
   Rename("new", "data");
-  EXPECT_TRUE(IsTold()) << "a link in the middle";
+  EXPECT_TRUE(IsNotified()) << "a link in the middle";
   Write("etc/file", "4");
-  EXPECT_FALSE(IsTold()) << "it does not lead there any more";
+  EXPECT_FALSE(IsNotified()) << "the link does not lead there any more";
   Write("other/file", "5");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
   fs::remove(folder_ / "mount/file");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
   Link("../etc/file", "mount/file");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
   Write("etc/file", "6");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
 }
 
-TEST_F(FileWatchTest, TheDirectoryMayComeLaterAndGo) {
+TEST_F(FileWatchTest, TheDirectoryMayBeCreatedLaterAndRemoved) {
   WatchFile("later/inner/file");
   fs::create_directory(folder_ / "later");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
   fs::create_directory(folder_ / "later/inner");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
   Write("later/inner/file", "1");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
   Rename("later/inner", "later/outer");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
   Write("later/outer/file", "2");
-  EXPECT_FALSE(IsTold());
+  EXPECT_FALSE(IsNotified());
   fs::create_directory(folder_ / "later/inner");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
   Write("later/inner/file", "3");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
 }
 
-TEST_F(FileWatchTest, LinksInACircleEnd) {
+TEST_F(FileWatchTest, CircularLinksAreBounded) {
   Link("b", "a");
   Link("a", "b");
   WatchFile("a/file");
-  EXPECT_FALSE(IsTold());
+  EXPECT_FALSE(IsNotified());
   fs::remove(folder_ / "b");
-  EXPECT_TRUE(IsTold());
+  EXPECT_TRUE(IsNotified());
 }
 
 TEST_F(FileWatchTest, ItMayEndAtAnyTime) {
   WatchFile("etc/file");
   Write("etc/file", "2");
   watch_.reset();
-  EXPECT_FALSE(IsTold());
-  // Also when the loop knows of the change already.
+  EXPECT_FALSE(IsNotified());
+  // Also when the loop has already received the change.
   WatchFile("etc/file");
   Write("etc/file", "3");
   boost::asio::post(loop_.context(),
                     [this] { boost::asio::post(loop_.context(), [this] { watch_.reset(); }); });
-  IsTold();
+  IsNotified();
   EXPECT_FALSE(watch_);
 }
 

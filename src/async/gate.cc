@@ -29,7 +29,7 @@ void Gate::Leave() {
   waiting_.pop_front();
 }
 
-// Who was let in at the moment he was told to stop passes his place on.
+// A task that is cancelled at the moment when it is let in passes its place on.
 void Gate::Withdraw(const std::shared_ptr<Waiter>& waiter) {
   if (waiter->is_let_in.is_set()) return Leave();
   waiting_.erase(std::ranges::find(waiting_, waiter));

@@ -8,15 +8,15 @@
 
 namespace nodepool {
 
-// Lets in so many at a time; the others wait their turn, first come first served.
-// Outlives everybody who is inside or waits.
+// Limits how many tasks are inside at a time; the rest wait in order of arrival. Outlives all tasks
+// that are inside or wait.
 class Gate {
  public:
   explicit Gate(int places) : free_(places) {}
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // A place inside, given back by its destruction.
+  // A place inside, released by its destruction.
   class Pass {
    public:
     Pass() = default;

@@ -11,14 +11,13 @@
 
 namespace nodepool {
 
-// The one thread on which all state lives. Everything outside the blocking pool
-// runs here, so nothing in the program is locked.
+// The one thread on which all state lives. All code outside the blocking pool runs here, so the
+// program needs no locks.
 class Loop {
  public:
   // Runs on the system's clocks.
   Loop();
-  // Runs on `clock`, which must outlive the loop; under a ManualClock nothing
-  // waits for real time.
+  // Runs on `clock`, which must outlive the loop; under a ManualClock nothing waits for real time.
   explicit Loop(Clock& clock);
   ~Loop();
   Loop(const Loop&) = delete;
@@ -32,15 +31,15 @@ class Loop {
   WallTime Now() const { return clock_->Now(); }
   SteadyTime SteadyNow() const { return clock_->SteadyNow(); }
 
-  // Ends at `when`, or throws kCancelled at once when the task is told to stop.
+  // Ends at `when`, or throws kCancelled at once when the task is cancelled.
   Task<> SleepUntil(SteadyTime when);
   Task<> SleepFor(Duration duration);
-  // As SleepUntil, for waiting that is noted as something else (await_note.h).
+  // As SleepUntil, for a wait whose note says something else (await_note.h).
   Task<> Elapse(SteadyTime when);
 
   // Runs until Stop() or until nothing is left to do.
   void Run();
-  // Runs all that can run without time passing; returns the number of handlers run.
+  // Runs all handlers that can run without time passing; returns their number.
   std::size_t RunReady();
   void Stop();
 

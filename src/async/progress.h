@@ -8,16 +8,17 @@
 
 namespace nodepool {
 
-// A number that grows, and the tasks that wait until it has reached theirs. Each of them is
-// woken once, when it has: a step costs what it wakes, however many wait for later ones.
+// A number that grows, and the tasks that wait until it has reached theirs. Each of them is woken
+// once, when it has: a step costs only as much as the tasks it wakes, however many wait for later
+// ones.
 class Progress {
  public:
-  // `name`, a literal, says in a task dump what those who wait are waiting for.
+  // `name`, a literal, says in a task dump what the waiting tasks wait for.
   explicit Progress(const char* name) : name_(name) {}
 
   // Ends when `number` is reached, at once when it has been.
   Task<> WaitFor(std::uint64_t number);
-  // All up to `number` are reached. It never goes back.
+  // All numbers up to `number` are reached. It never decreases.
   void Reach(std::uint64_t number);
 
  private:

@@ -13,8 +13,8 @@ namespace nodepool {
 template <class T = void>
 using Task = boost::asio::awaitable<T>;
 
-// Awaited at the head of clean-up code that must run to its end although its
-// task was told to stop: from here on the task ignores cancellation.
+// Awaited at the start of clean-up code that must run to its end although its task was cancelled:
+// from here on the task ignores cancellation.
 inline auto IgnoreCancellation() {
   return boost::asio::this_coro::reset_cancellation_state(boost::asio::disable_cancellation());
 }

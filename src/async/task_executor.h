@@ -11,8 +11,8 @@
 
 namespace nodepool {
 
-// An executor of the loop that knows for which task it runs things. It does
-// everything as `Inner` does it; two are equal when those are.
+// An executor of the loop that knows the task it runs handlers for. It behaves as `Inner`; two are
+// equal when their inner executors are.
 template <class Inner>
 class TaskExecutor {
  public:

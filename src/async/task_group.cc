@@ -10,9 +10,9 @@ namespace nodepool {
 
 namespace asio = boost::asio;
 
-// Told when a task ended. It offers the cancellation slot as a member, without
-// naming an executor: only then does Asio pass a cancellation on at once instead
-// of posting it to a task that may be gone by the time it runs.
+// Called when a task ended. It offers the cancellation slot as a member, without naming an
+// executor: only then does Asio deliver a cancellation at once instead of posting it to a task that
+// may have ended by the time it runs.
 struct TaskGroup::OnEnd {
   using cancellation_slot_type = asio::cancellation_slot;
   TaskGroup* group;

@@ -11,11 +11,11 @@
 
 namespace nodepool {
 
-// Owns the tasks spawned into it. Whoever owns the group ends it with Stop()
-// before destroying it: no task outlives its owner, nothing is detached.
+// Owns the tasks spawned into it. The owner of the group ends it with Stop() before destroying it:
+// no task outlives its owner, nothing is detached.
 //
-// A task that ends with an error other than kCancelled is logged with its name;
-// the others go on. Tasks whose failure matters to somebody report it themselves.
+// A task that ends with an error other than kCancelled is logged with its name; the others
+// continue. A task whose failure matters to its owner reports it itself.
 class TaskGroup {
  public:
   using TaskId = std::uint64_t;
@@ -29,8 +29,8 @@ class TaskGroup {
   TaskId Spawn(std::string name, log::Ids ids, Task<> task);
   TaskId Spawn(std::string name, Task<> task) { return Spawn(std::move(name), {}, std::move(task)); }
 
-  // Tells one task, or all, to stop: their current await throws kCancelled. To be
-  // called while the loop runs, from one of its handlers or tasks.
+  // Cancel one task, or all: their current await throws kCancelled. To be called while the loop
+  // runs, from one of its handlers or tasks.
   void Cancel(TaskId id);
   void CancelAll();
 

@@ -10,17 +10,16 @@
 
 namespace nodepool {
 
-// One running task, as the stack dump shows it: with us a task is the thing that
-// hangs, not a thread.
+// One running task, as the stack dump shows it: in this program tasks hang, not threads.
 struct TaskInfo {
   std::string name;
   log::Ids ids;
   SteadyTime started;
-  // What it awaits, the outer before the inner; empty while it runs and for what is not noted.
+  // What it awaits, the outer before the inner; empty while it runs and for awaits without a note.
   boost::intrusive::list<AwaitNote, boost::intrusive::constant_time_size<false>> awaits = {};
 };
 
-// Every spawned task while it lives, oldest first.
+// Every spawned task while it lives, the oldest first.
 class TaskRegistry {
  public:
   using Entry = std::list<TaskInfo>::iterator;

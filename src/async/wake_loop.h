@@ -9,8 +9,8 @@
 
 namespace nodepool {
 
-// Runs an evaluation whenever something changed, or when a time has come that the last evaluation
-// chose: the loop of a worker that decides and starts tasks.
+// Runs an evaluation after each change, or at a time that the last evaluation chose: the loop of a
+// worker that decides and starts tasks.
 //
 //   WakeLoop scheduling_{loop, "requests or nodes", {.settle = 10ms}, [this] { return RunOnce(); }, logger};
 //   tasks_.Spawn("schedule", scheduling_.Run());
@@ -18,14 +18,14 @@ namespace nodepool {
 class WakeLoop {
  public:
   struct Pace {
-    Duration settle{0};                  // the least time between two evaluations: answers a burst once
-    Duration longest = Duration::max();  // the longest time between two evaluations
+    Duration settle{0};  // the minimum time between two evaluations: one for a burst of changes
+    Duration longest = Duration::max();  // the maximum time between two evaluations
   };
   // Runs on the loop, never inside Wake(). Returns when it is due again at the latest;
-  // SteadyTime::max(): only when something changes. What it throws is logged.
+  // SteadyTime::max(): only after a change. What it throws is logged.
   using Evaluate = std::function<SteadyTime()>;
 
-  // `subject`, a literal, says in a task dump a change of what is awaited.
+  // `subject`, a literal, says in a task dump whose change is awaited.
   WakeLoop(Loop& loop, const char* subject, Pace pace, Evaluate evaluate, log::Logger logger);
 
   // Something changed: evaluates soon.

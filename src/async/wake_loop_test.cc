@@ -57,7 +57,7 @@ TEST_F(WakeLoopTest, ABurstOfChangesIsAnsweredOnce) {
   EXPECT_EQ(EvaluationsDuring(seconds(1)), 1);
 }
 
-TEST_F(WakeLoopTest, EvaluatesWhenTheTimeHasComeThatItChose) {
+TEST_F(WakeLoopTest, EvaluatesAtTheTimeThatItChose) {
   due = time.loop().SteadyNow() + seconds(5);
   Start({});
   due = SteadyTime::max();
@@ -65,7 +65,7 @@ TEST_F(WakeLoopTest, EvaluatesWhenTheTimeHasComeThatItChose) {
   EXPECT_EQ(EvaluationsDuring(milliseconds(200)), 1);
 }
 
-TEST_F(WakeLoopTest, EvaluatesAtTheLatestAfterTheLongestPause) {
+TEST_F(WakeLoopTest, EvaluatesAtTheLatestAfterTheMaximumPause) {
   Start({.longest = seconds(60)});
   EXPECT_EQ(EvaluationsDuring(seconds(125)), 2);
 }

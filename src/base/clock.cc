@@ -5,8 +5,8 @@
 
 namespace nodepool {
 
-// Both ways seconds and their fraction are converted apart: a double of seconds is
-// finer than one of nanoseconds, and a time stamp must survive reading and writing.
+// Both directions convert seconds and their fraction separately: a double of seconds is less exact
+// than nanoseconds, and a time stamp must survive reading and writing.
 double ToSeconds(WallTime time) {
   Duration since_epoch = time.time_since_epoch();
   auto whole = std::chrono::floor<std::chrono::seconds>(since_epoch);

@@ -12,12 +12,12 @@ using Duration = std::chrono::nanoseconds;
 using SteadyTime = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
 
-// Seconds since the epoch as they stand in records.
+// Seconds since the epoch, as in records.
 double ToSeconds(WallTime time);
 WallTime FromSeconds(double seconds);
 
-// The only source of time. Nobody else calls std::chrono::*_clock::now(), so a
-// whole daemon can run under ManualClock.
+// The only source of time. No other code calls std::chrono::*_clock::now(), so a whole daemon can
+// run under ManualClock.
 class Clock {
  public:
   using TimerId = std::uint64_t;
@@ -43,7 +43,7 @@ class TimerQueue {
   bool empty() const { return by_time_.empty(); }
   // Requires a non-empty queue.
   SteadyTime earliest() const { return by_time_.begin()->first.first; }
-  // Takes out the earliest callback; requires a non-empty queue.
+  // Removes and returns the earliest callback; requires a non-empty queue.
   std::move_only_function<void()> PopEarliest();
 
  private:

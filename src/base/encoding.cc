@@ -9,7 +9,7 @@ namespace nodepool {
 
 std::string Base64(std::string_view bytes) {
   std::string text((bytes.size() + 2) / 3 * 4, '\0');
-  // Writes a null behind the text, where std::string has one.
+  // Writes a null after the text, where std::string has one.
   EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                   reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
   return text;

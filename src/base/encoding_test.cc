@@ -12,7 +12,7 @@ TEST(EncodingTest, Base64OfRfc4648) {
   EXPECT_EQ(Base64("foobar"), "Zm9vYmFy");
 }
 
-TEST(EncodingTest, Base64ComesBack) {
+TEST(EncodingTest, Base64SurvivesARoundTrip) {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) {
     bytes += static_cast<char>(byte);

@@ -11,21 +11,21 @@ namespace nodepool {
 // world (clouds, ZooKeeper, files) are mapped to a verdict once, at the border.
 enum class Verdict {
   kRetry,        // Transient: the same call may succeed later.
-  kQuota,        // No room now; waiting for capacity helps, repeating does not.
-  kRateLimited,  // Asked to slow down; repeat after a pause.
+  kQuota,        // No capacity now; waiting for capacity helps, repeating does not.
+  kRateLimited,  // Too many calls; repeat after a pause.
   kNotFound,     // The thing is not there; for deletions this is success.
-  kConflict,     // Somebody else was faster; re-read and decide again.
-  kInvalid,      // The input is wrong; a person must mend it.
-  kLostSession,  // The ZooKeeper session ended: every lock is gone, stop working.
-  kCancelled,    // The owner of the task told it to stop.
+  kConflict,     // Another process was faster; re-read and decide again.
+  kInvalid,      // The input is wrong; an operator must correct it.
+  kLostSession,  // The ZooKeeper session ended: all locks are lost, stop working.
+  kCancelled,    // The owner of the task cancelled it.
   kFail,         // Anything else; not worth repeating.
   kTimedOut,     // It was not done by its deadline (async/deadline.h); may succeed another time.
 };
 
 std::string_view ToString(Verdict verdict);
 
-// The one error of the program. `message` is written for a person and names the
-// place and the remedy where there is one; it never holds a secret.
+// The one error type of the program. `message` is written for operators and names the place and the
+// remedy where there is one; it never holds a secret.
 class Error : public std::exception {
  public:
   Error(Verdict verdict, std::string message);

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-// Reading members of JSON from outside, which may be anything.
+// Reading members of JSON from outside, which may have any type.
 namespace nodepool {
 
 // The empty text when there is no such text; numbers are written out.

@@ -7,7 +7,7 @@
 namespace nodepool {
 namespace {
 
-TEST(JsonFields, OfTheRightKindAreRead) {
+TEST(JsonFields, MembersOfTheRightKindAreRead) {
   boost::json::value value = boost::json::parse(
       R"({"text": "a", "number": 7, "half": 0.5, "truth": true, "object": {}, "array": [], "null": null})");
   const boost::json::object& object = value.as_object();
@@ -19,7 +19,7 @@ TEST(JsonFields, OfTheRightKindAreRead) {
   EXPECT_NE(ArrayIn(value, "array"), nullptr);
 }
 
-TEST(JsonFields, OfAnotherKindCountAsMissing) {
+TEST(JsonFields, MembersOfAnotherKindCountAsMissing) {
   boost::json::value value = boost::json::parse(R"({"text": "a", "null": null, "array": []})");
   const boost::json::object& object = value.as_object();
   for (const char* key : {"text", "null", "missing"}) {

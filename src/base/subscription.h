@@ -6,7 +6,7 @@
 namespace nodepool {
 
 // Keeps a callback subscribed while it lives. Destroying it ends the subscription at once: the
-// callback is not called afterwards. It may outlive what it subscribes to.
+// callback is not called afterwards. It may outlive the object it subscribes to.
 class [[nodiscard]] Subscription {
  public:
   Subscription() = default;

@@ -28,8 +28,8 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
 
 std::optional<std::string> NearestSpelling(std::string_view word,
                                            const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongestWord = 64;  // bounds the quadratic comparison
-  if (word.size() > kLongestWord) return std::nullopt;
+  constexpr std::size_t kMaxWordLength = 64;  // bounds the quadratic comparison
+  if (word.size() > kMaxWordLength) return std::nullopt;
   std::optional<std::string> best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

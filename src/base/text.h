@@ -7,8 +7,8 @@
 
 namespace nodepool {
 
-// The candidate nearest in spelling to `word`, or none when all are too far to
-// be a plausible slip (more than a third of the word's letters differ).
+// The candidate nearest in spelling to `word`, or none when all are too far to be a plausible typo
+// (more than a third of the word's letters differ).
 std::optional<std::string> NearestSpelling(std::string_view word, const std::vector<std::string>& candidates);
 
 // `text` split at each `separator`; an empty text gives no part.
@@ -17,7 +17,7 @@ std::vector<std::string> Split(std::string_view text, char separator);
 // `text` without the `blanks` at its ends.
 std::string_view Trim(std::string_view text, std::string_view blanks = " \t\r\n\f\v");
 
-// Of ASCII; other bytes stay as they are.
+// For ASCII only; other bytes are unchanged.
 std::string Lower(std::string_view text);
 std::string Upper(std::string_view text);
 

@@ -5,7 +5,7 @@
 namespace nodepool {
 namespace {
 
-TEST(TextTest, NearestSpellingFindsSlipsOnly) {
+TEST(TextTest, NearestSpellingFindsTyposOnly) {
   std::vector<std::string> keys = {"min-ready", "max-ready-age", "name"};
   EXPECT_EQ(NearestSpelling("min-redy", keys), "min-ready");
   EXPECT_EQ(NearestSpelling("min_ready", keys), "min-ready");

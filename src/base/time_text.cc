@@ -18,7 +18,7 @@ std::string Format(WallTime time, const char* format) {
   return std::string(text, size);
 }
 
-// With what follows it in `rest`.
+// Also returns the text after it in `rest`.
 std::optional<WallTime> Parse(const std::string& text, const char* format, std::string_view& rest) {
   std::tm parts{};
   const char* end = ::strptime(text.c_str(), format, &parts);
@@ -36,7 +36,7 @@ std::optional<WallTime> ParseIso8601(const std::string& text) {
   std::optional<WallTime> time = Parse(text, "%Y-%m-%dT%H:%M:%S", rest);
   if (rest.starts_with('.'))
     rest.remove_prefix(std::min(rest.find_first_not_of("0123456789", 1), rest.size()));
-  return rest == "Z" ? time : std::nullopt;
+  return rest == "Z" || rest == "+00:00" ? time : std::nullopt;
 }
 
 std::string HttpDate(WallTime time) { return Format(time, kHttpDate); }

@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 
-// Moments as text, always in UTC. A reader returns nullopt for what is no such moment.
+// Points in time as text, always in UTC. A reader returns nullopt for malformed text.
 namespace nodepool {
 
-// "2026-01-31T12:00:00Z"; reads also a fraction of a second, which it ignores.
+// "2026-01-31T12:00:00Z"; reads "+00:00" for "Z", too, and ignores a fraction of a second.
 std::string Iso8601(WallTime time);
 std::optional<WallTime> ParseIso8601(const std::string& text);
 

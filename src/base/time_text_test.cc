@@ -13,6 +13,7 @@ TEST(TimeTextTest, Iso8601BothWays) {
   EXPECT_EQ(Iso8601(kTime + std::chrono::milliseconds(999)), "2026-01-31T12:00:00Z");
   EXPECT_EQ(ParseIso8601("2026-01-31T12:00:00Z"), kTime);
   EXPECT_EQ(ParseIso8601("2026-01-31T12:00:00.000000Z"), kTime);
+  EXPECT_EQ(ParseIso8601("2026-01-31T12:00:00+00:00"), kTime);
 }
 
 TEST(TimeTextTest, WhatIsNotIso8601InUtcIsRefused) {
@@ -26,7 +27,7 @@ TEST(TimeTextTest, HttpDateBothWays) {
   EXPECT_EQ(ParseHttpDate("Sat, 31 Jan 2026 12:00:00 GMT"), kTime);
 }
 
-TEST(TimeTextTest, WhatIsNoHttpDateIsRefused) {
+TEST(TimeTextTest, WhatIsNotAnHttpDateIsRefused) {
   for (const char* text : {"", "yesterday", "Sat, 31 Jan 2026 12:00:00 GMT+1"}) {
     EXPECT_EQ(ParseHttpDate(text), std::nullopt) << text;
   }

@@ -31,7 +31,7 @@ Task<> StatsWorker::Stop() { co_await tasks_.Stop(); }
 Task<> StatsWorker::Run() {
   while (true) {
     if (context_.is_connected()) {
-      gauges_.Tell(*context_.metrics.pushed(), [this](metrics::Sink& to) { Report(to); });
+      gauges_.Report(*context_.metrics.pushed(), [this](metrics::Sink& to) { Report(to); });
     }
     co_await context_.loop.SleepFor(context_.intervals.cleanup);
   }

@@ -30,7 +30,7 @@ struct ZooKeeperTls {
 // The ZooKeeper server within `nodepool standalone`.
 struct EmbeddedZooKeeper {
   std::string state_dir = "/var/lib/nodepool";
-  int port = 2181;  // plain, on the loopback alone
+  int port = 2181;  // plain TCP, on the loopback interface only
   struct Tls {
     std::string listen_address;  // an IP address
     int port = 0;
@@ -44,8 +44,8 @@ struct EmbeddedZooKeeper {
 struct ZooKeeperSettings {
   std::vector<ZooKeeperServer> servers;
   std::string chroot;  // "" or "/x"; one for all servers (D-01)
-  // Where the Python implementation has its records, when that is not `chroot`: it takes everything after
-  // the first slash of all servers' names in one text for it. Else empty.
+  // The path of the Python implementation's records, when it is not `chroot`: that program takes
+  // everything after the first slash in the text of all servers for the chroot. Otherwise empty.
   std::string python_chroot;
   Duration timeout = std::chrono::seconds(10);
   std::optional<ZooKeeperTls> tls;
@@ -67,7 +67,7 @@ struct Label {
 // A disk image with everything inherited from its parents (configuration.md 7).
 struct DiskImage {
   ImageName name;
-  int position = 0;  // in the list of the file
+  int position = 0;  // in the file's list
   std::vector<std::string> elements;
   std::map<std::string, std::string> env_vars;  // may hold secrets: never logged
   std::string release;
@@ -98,7 +98,7 @@ struct Config {
   std::optional<std::string> images_dir;
   std::string build_log_dir = "/var/log/nodepool/builds";
   int build_log_retention = 7;
-  // At a time in one builder, instead of what its command line says.
+  // Concurrent builds in one builder; overrides its command line.
   std::optional<int> build_workers;
   std::optional<int> upload_workers;
   std::optional<Duration> max_hold_age;
@@ -111,8 +111,8 @@ struct Config {
   std::map<std::string, Resources> tenant_limits;  // by tenant; absent resource = unlimited
   std::vector<std::string> zmq_publishers;
 
-  // Things a person should know, though the file is accepted: unknown keys (D-50),
-  // sections that nobody checked (D-54). Each names its place.
+  // Faults that operators should know of, though the file is accepted: unknown keys (D-50),
+  // unchecked sections (D-54). Each names its place.
   std::vector<std::string> warnings;
 };
 

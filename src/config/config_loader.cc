@@ -21,10 +21,10 @@ constexpr int kPlainPort = 2181;
 constexpr int kTlsPort = 2281;
 
 std::optional<int> WorkerCount(const Section& root, std::string_view key) {
-  constexpr std::int64_t kMost = 1000;
+  constexpr std::int64_t kMaxCount = 1000;
   std::optional<std::int64_t> count = root.OptionalInt(key);
   if (!count) return std::nullopt;
-  if (*count < 0 || *count > kMost) throw root.Fail(key, "expected a number from 0 to 1000");
+  if (*count < 0 || *count > kMaxCount) throw root.Fail(key, "expected a number from 0 to 1000");
   return static_cast<int>(*count);
 }
 
@@ -49,7 +49,7 @@ void ReadTopLevel(const Section& root, Config& config) {
   config.zmq_publishers = root.TextList("zmq-publishers");
 }
 
-// Without brackets, IPv6 in its shortest form.
+// Without brackets, an IPv6 address in its shortest form.
 std::string NormalizeHost(std::string host) {
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   boost::system::error_code error;
@@ -57,7 +57,7 @@ std::string NormalizeHost(std::string host) {
   return error ? host : address.to_string();
 }
 
-// One chroot for all: the same on any or all entries (D-01).
+// One chroot for all servers: the same on any or all entries (D-01).
 void TakeChroot(const Section& server, std::string& chroot) {
   std::string text = server.Text("chroot");
   while (text.ends_with('/')) text.pop_back();
@@ -72,8 +72,8 @@ void TakeChroot(const Section& server, std::string& chroot) {
   chroot = text;
 }
 
-// A server as the Python implementation writes it, which then takes everything after the first slash of
-// all of them for the chroot.
+// A server as the Python implementation writes it; that program takes everything after the first
+// slash of all of them for the chroot.
 std::string PythonName(const Section& server) {
   std::string host = server.Text("host");
   bool is_bare_ipv6 = host.find(':') != std::string::npos && !host.starts_with('[');
@@ -90,7 +90,7 @@ std::string PythonChroot(const std::vector<std::string>& names) {
   return path;
 }
 
-// Ports that are not given stay 0 until it is known whether there is TLS.
+// Ports that are not given are 0 until it is known whether there is TLS.
 void ReadServers(const Section& root, ZooKeeperSettings& zookeeper) {
   std::vector<std::string> python_names;
   for (const Section& section : root.Sections("zookeeper-servers")) {
@@ -131,8 +131,8 @@ void ReadEmbeddedZooKeeper(const Section& root, EmbeddedZooKeeper& embedded) {
   embedded.tls = EmbeddedZooKeeper::Tls{tls.Text("listen-address"), ReadPort(tls), std::move(files)};
 }
 
-// After the secure file, whose servers and TLS files replace those of the main file: what
-// is not in force is not looked at.
+// Called after the secure file is read, whose servers and TLS files replace those of the main file:
+// settings not in force are not checked.
 void ReadZooKeeper(const Section& root, ZooKeeperSettings& zookeeper) {
   if (zookeeper.servers.empty()) ReadServers(root, zookeeper);
   if (!zookeeper.tls) ReadTls(root, zookeeper);
@@ -213,7 +213,7 @@ void ReadProviders(const Section& root, const DriverSchemas& drivers, Config& co
   for (const Value& entry : list->list()) {
     Section section(entry, common, fmt::format("providers[{}]", index++));
     ProviderSection provider{.name = ProviderName(section.Text("name")), .source = entry};
-    section.Text("driver");  // refuses what is no text
+    section.Text("driver");  // refuses a value that is not text
     provider.driver = DriverOf(provider.name.value, entry);
     const Schema* schema = drivers ? drivers(provider.driver) : nullptr;
     if (schema == nullptr)
@@ -241,7 +241,7 @@ void ReadSecureImages(const Section& root, Config& config) {
   }
 }
 
-// Whatever `read` finds wrong is wrong in the file at `path`.
+// An error of `read` is reported for the file at `path`.
 template <class Read>
 void Reading(const std::string& path, Read read) {
   try {

@@ -64,8 +64,9 @@ TEST_F(LoaderTest, AnEmptyMappingGivesTheDefaults) {  // D-55
   EXPECT_THAT(config.warnings, testing::IsEmpty());
 }
 
-// D-55: what a Python launcher would refuse is optional, and without it everything is as there.
-TEST_F(LoaderTest, SettingsOfOurOwnAreOptionalAndOff) {
+// D-55: settings that a Python launcher would refuse are optional, and without them everything is
+// as there.
+TEST_F(LoaderTest, AdditionalSettingsAreOptionalAndOff) {
   Config config = MustLoad("{}");
   EXPECT_FALSE(config.zookeeper.insecure);
   EXPECT_FALSE(config.zookeeper.embedded.tls);
@@ -214,7 +215,7 @@ TEST_F(LoaderTest, OneChrootForAllServers) {
 }
 
 // D-01
-TEST_F(LoaderTest, WherePythonHasTheRecordsOfSeveralServers) {
+TEST_F(LoaderTest, ThePathOfPythonsRecordsWithSeveralServers) {
   auto chroot = [this](const std::string& servers) {
     return MustLoad("zookeeper-servers: " + servers).zookeeper.python_chroot;
   };

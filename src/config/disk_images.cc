@@ -13,7 +13,7 @@ namespace {
 
 using SectionsByName = std::map<std::string, const Section*>;
 
-// Far more than anybody needs; bounds the work for a hostile file.
+// Far more than a real configuration needs; bounds the work for a hostile file.
 constexpr std::size_t kMaxAncestors = 100;
 
 // The entry's ancestors from the root down, then the entry itself.
@@ -77,8 +77,8 @@ bool IsFalsy(const Value& value) {
   }
 }
 
-// One level of inheritance. That an absent `metadata` clears the parent's and that
-// `pause: false` does not undo the parent's true is how existing files are read.
+// One level of inheritance. An absent `metadata` clears the parent's, and `pause: false` does not
+// undo the parent's true: existing files rely on it.
 void Apply(const Section& entry, DiskImage& image) {
   RefuseNull(entry, "elements");
   RefuseNull(entry, "env-vars");

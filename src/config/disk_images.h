@@ -11,19 +11,18 @@
 namespace nodepool::config {
 
 // The images of `diskimages` with everything inherited; abstract ones are left out
-// (configuration.md 7.2). Throws Error(kInvalid): unknown or endless parents, values
-// of no use.
+// (configuration.md 7.2). Throws Error(kInvalid): unknown or circular parents, unusable values.
 std::map<ImageName, DiskImage> ReadDiskImages(const Section& root);
 
 // The images in the order of the file.
 std::vector<const DiskImage*> AsListed(const std::map<ImageName, DiskImage>& images);
 
-// What a change of decides that an image has changed (configuration.md 7.5), as one
-// text. Holds secrets: for comparing only.
+// The settings whose change means that an image has changed (configuration.md 7.5), as one text.
+// Holds secrets: for comparing only.
 std::string Fingerprint(const DiskImage& image);
 
-// The content of a value with the keys of mappings sorted; equal texts mean equal
-// content. Holds whatever secrets the value holds.
+// The content of a value with the keys of mappings sorted; equal texts mean equal content. Holds
+// any secrets that the value holds.
 std::string CanonicalJson(const Value& value);
 
 }  // namespace nodepool::config

@@ -91,7 +91,7 @@ diskimages:
 }
 
 // builder.md 3.4
-TEST(DiskImagesTest, TheirOrderInTheFileIsKnown) {
+TEST(DiskImagesTest, TheirPositionInTheFileIsKnown) {
   auto images =
       ReadImages("diskimages: [{name: c}, {name: p, abstract: true}, {name: a}, {name: b, parent: p}]");
   std::vector<std::string> names;
@@ -110,7 +110,7 @@ TEST(DiskImagesTest, ALaterDuplicateCounts) {
 }
 
 // configuration.17.7
-TEST(DiskImagesTest, ReleaseIsTheTextThatTheBuildSees) {
+TEST(DiskImagesTest, ReleaseIsTheTextPassedToTheBuild) {
   EXPECT_EQ(ReadOne("    release: 20.10\n").release, "20.1");
   EXPECT_EQ(ReadOne("    release: '20.10'\n").release, "20.10");
   EXPECT_EQ(ReadOne("    release: 010\n").release, "8");
@@ -120,7 +120,7 @@ TEST(DiskImagesTest, ReleaseIsTheTextThatTheBuildSees) {
   EXPECT_EQ(ReadOne("    release: yes\n").release, "True");
 }
 
-TEST(DiskImagesTest, RefusesWhatNobodyCanBuild) {
+TEST(DiskImagesTest, RefusesUnbuildableImages) {
   EXPECT_THAT(
       ErrorOf("diskimages:\n- name: a\n  parent: ubunto\n- name: ubuntu\n"),
       "line 3, column 11: diskimages[0].parent: there is no diskimage 'ubunto'; did you mean 'ubuntu'?");
@@ -158,7 +158,7 @@ TEST(DiskImagesTest, FingerprintLeavesOutWhatDoesNotChangeTheImage) {
 }
 
 // configuration.md 9.7
-TEST(CanonicalJsonTest, OrderOfMappingsDoesNotCountThatOfListsDoes) {
+TEST(CanonicalJsonTest, TheOrderOfMappingsDoesNotMatterThatOfListsDoes) {
   auto canonical = [](const std::string& text) { return CanonicalJson(*ParseYaml(text)); };
   EXPECT_EQ(canonical("a: 1\nb: {d: 1, c: 2}\n"), canonical("b: {c: 2, d: 1}\na: 1\n"));
   EXPECT_NE(canonical("[1, 2]"), canonical("[2, 1]"));

@@ -57,7 +57,7 @@ Schema EmbeddedSchema() {
 
 Schema LabelSchema() {
   constexpr const char* kMoved =
-      "since version 3 a label's image and sources stand under providers[].pools[].labels";
+      "since version 3 a label's image and sources are under providers[].pools[].labels";
   return Schema::Map({
       Setting("name", Schema::String(), "What node requests ask for.").Required(),
       Setting("min-ready", Schema::Int(), "Ready nodes to keep in stock; 0 or less keeps none.")
@@ -169,7 +169,7 @@ Schema MakeMainSchema() {
       Setting("gearman-servers", Schema::Any(), "")
           .Removed("requests come through ZooKeeper since version 3; remove it"),
       Setting("script-dir", Schema::Any(), "")
-          .Removed("snapshot images are gone since version 3; use diskimages[].elements"),
+          .Removed("snapshot images were removed in version 3; use diskimages[].elements"),
       Setting("targets", Schema::Any(), "")
           .Removed("nodes are handed out through ZooKeeper since version 3; remove it"),
       Setting("dburi", Schema::Any(), "")

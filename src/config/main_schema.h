@@ -8,11 +8,11 @@ namespace nodepool::config {
 // are left open here: each driver has its own schema.
 const Schema& MainSchema();
 
-// What the daemons read of the secure file (configuration.md 10).
+// The part of the secure file that the daemons read (configuration.md 10).
 const Schema& SecureSchema();
 
-// A driver's provider section together with the keys common to all drivers
-// (configuration.md 9.1), which win over keys of the same name. Any() stays Any().
+// A driver's provider section together with the keys common to all drivers (configuration.md 9.1),
+// which replace keys of the same name. Any() remains Any().
 Schema WithCommonSettings(const Schema& driver_schema);
 
 }  // namespace nodepool::config

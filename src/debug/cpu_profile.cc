@@ -43,7 +43,7 @@ bool CpuProfile::Start() {
   path_ = fmt::format("{}/nodepool-{}-XXXXXX.prof",
                       folder_.value_or(std::filesystem::temp_directory_path().string()), getpid());
   constexpr int kSuffix = 5;
-  int file = mkstemps(path_.data(), kSuffix);  // ours alone, whoever else writes to the folder
+  int file = mkstemps(path_.data(), kSuffix);  // a new file, even if other programs write to the folder
   if (file < 0) return false;
   close(file);
   is_running_ = ProfilerStart(path_.c_str()) != 0;
@@ -81,7 +81,7 @@ std::string ToText(const ProfileReport& report) {
   return text;
 }
 
-std::vector<std::pair<std::string, double>> TopFunctions(const std::string& path, std::size_t most) {
+std::vector<std::pair<std::string, double>> TopFunctions(const std::string& path, std::size_t max_count) {
   std::vector<std::uintptr_t> words = Words(path);
   std::map<std::string, std::uintptr_t> by_function;
   std::uintptr_t total = 0;
@@ -98,7 +98,7 @@ std::vector<std::pair<std::string, double>> TopFunctions(const std::string& path
     top.emplace_back(function, static_cast<double>(count) / static_cast<double>(total));
   }
   std::sort(top.begin(), top.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  if (top.size() > most) top.resize(most);
+  if (top.size() > max_count) top.resize(max_count);
   return top;
 }
 

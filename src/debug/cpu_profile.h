@@ -10,25 +10,25 @@
 
 namespace nodepool::debug {
 
-// Where processor time was spent while a profile was taken.
+// Where processor time was spent during a profile.
 struct ProfileReport {
   struct Thread {
-    int id;  // as the kernel counts
+    int id;  // the kernel's thread id
     std::string name;
     Duration time;
   };
   std::vector<std::pair<std::string, double>> functions;  // the top ones, with their share of all samples
   std::vector<Thread> threads;                            // those that still run, the busiest first
-  std::string path;  // of the file, which google-pprof reads; empty: it is removed
+  std::string path;  // of the file, for google-pprof; empty: it is removed
 };
 
-// For a log record.
+// Text for a log record.
 std::string ToText(const ProfileReport& report);
 
 // Samples where the process spends its processor time (gperftools); one at a time.
 class CpuProfile {
  public:
-  // Files stay in `folder`; without one they are removed once they have been read.
+  // Files remain in `folder`; without one they are removed once they have been read.
   explicit CpuProfile(std::optional<std::string> folder) : folder_(std::move(folder)) {}
   ~CpuProfile() {
     if (is_running_) Stop();
@@ -48,8 +48,8 @@ class CpuProfile {
   bool is_running_ = false;
 };
 
-// The functions in which the most samples of a profile's file were taken, of this very
-// process, with the share of all samples. Empty for a file that is no profile.
-std::vector<std::pair<std::string, double>> TopFunctions(const std::string& path, std::size_t most);
+// The functions in which the most samples of a profile's file were taken, in this very process,
+// with the share of all samples. Empty for a file that is not a profile.
+std::vector<std::pair<std::string, double>> TopFunctions(const std::string& path, std::size_t max_count);
 
 }  // namespace nodepool::debug

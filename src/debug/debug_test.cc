@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-TEST(NativeStacksTest, EveryThreadTellsWhatItDoes) {  // operations.2.4
+TEST(NativeStacksTest, ShowsTheStackOfEveryThread) {  // operations.2.4
   std::atomic<bool> is_over{false};
   std::thread other([&] {
     while (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -43,7 +43,7 @@ TEST(NativeStacksTest, EveryThreadTellsWhatItDoes) {  // operations.2.4
                                     HasSubstr(" other d: True\n"), Not(::testing::EndsWith("\n"))));
 }
 
-TEST(WatchdogTest, TellsOfALoopThatIsBlockedAndOfItsEnd) {
+TEST(WatchdogTest, ReportsABlockedLoopAndItsEnd) {
   std::string log =
       (std::filesystem::temp_directory_path() / fmt::format("nodepool-watchdog-{}.log", getpid())).string();
   log::ToFile(log);
@@ -56,7 +56,7 @@ TEST(WatchdogTest, TellsOfALoopThatIsBlockedAndOfItsEnd) {
   Watchdog watchdog(loop, {}, {std::chrono::milliseconds(200), std::chrono::seconds(30)});
   auto has_logged = [&](const char* text) { return logged().find(text) != std::string::npos; };
   SteadyTime deadline = loop.SteadyNow() + std::chrono::minutes(2);
-  // As a driver's function that does not return, until the watchdog has noticed.
+  // Blocks like a driver's function that does not return, until the watchdog has noticed.
   boost::asio::post(loop.context(), [&] {
     while (!has_logged("blocked for") && loop.SteadyNow() < deadline)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -77,13 +77,13 @@ TEST(WatchdogTest, NamesTheDriverWhoseCodeRuns) {
   ThreadStack stack;
   stack.frames = {"main", "my_cloud::Adapter::Create()", "nanosleep"};
   stack.modules = {"nodepool-launcher", "/drivers/mine.so", "libc.so.6"};
-  EXPECT_EQ(CulpritOf(stack, {{"/drivers/mine.so", "mine"}}), "driver mine (/drivers/mine.so)");
-  EXPECT_EQ(CulpritOf(stack, {}), "");
+  EXPECT_EQ(SuspectIn(stack, {{"/drivers/mine.so", "mine"}}), "driver mine (/drivers/mine.so)");
+  EXPECT_EQ(SuspectIn(stack, {}), "");
   stack.frames[1] = "nodepool::drivers::FakeAdapter::Create()";
-  EXPECT_EQ(CulpritOf(stack, {}), "nodepool::drivers::FakeAdapter::Create()");
+  EXPECT_EQ(SuspectIn(stack, {}), "nodepool::drivers::FakeAdapter::Create()");
 }
 
-TEST(StackDumpTest, ALoopThatDoesNotTurnIsToldOf) {
+TEST(StackDumpTest, ABlockedLoopIsReported) {
   StackDump::BlockSignal();
   std::string log =
       (std::filesystem::temp_directory_path() / fmt::format("nodepool-test-{}.log", getpid())).string();
@@ -125,7 +125,7 @@ TEST(TaskDumpTest, NameSubjectAndAge) {
   time.Run(tasks.Stop());
 }
 
-TEST(TaskDumpTest, TellsWhatATaskAwaitsTheOuterBeforeTheInner) {
+TEST(TaskDumpTest, ShowsWhatATaskAwaitsTheOuterBeforeTheInner) {
   testing::VirtualTime time;
   TaskGroup tasks(time.loop(), log::Logger("test"));
   Event answer("the cloud's answer");
@@ -147,7 +147,7 @@ void Work() {
   while (clock() < end) value = value * 1.0000001;
 }
 
-TEST(CpuProfileTest, TellsWhereTimeWasSpentAndByWhichThread) {  // operations.2.4
+TEST(CpuProfileTest, ShowsWhereTimeWasSpentAndByWhichThread) {  // operations.2.4
   std::binary_semaphore is_over{0};
   std::thread idle([&] { is_over.acquire(); });
   CpuProfile profile(std::nullopt);
@@ -164,7 +164,7 @@ TEST(CpuProfileTest, TellsWhereTimeWasSpentAndByWhichThread) {  // operations.2.
   EXPECT_THAT(ToText(report), HasSubstr(fmt::format(" s thread {} debug_test", getpid())));
 }
 
-TEST(CpuProfileTest, AFileStaysOnlyWhereItIsWanted) {
+TEST(CpuProfileTest, TheFileRemainsOnlyInAConfiguredFolder) {
   std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("nodepool-test-{}", getpid());
   std::filesystem::create_directories(folder);

@@ -21,16 +21,16 @@
 namespace nodepool::debug {
 namespace {
 
-constexpr int kMostFrames = 64;
+constexpr int kMaxFrames = 64;
 constexpr int kHandlerFrames = 2;  // the handler and the kernel's trampoline
 constexpr std::chrono::milliseconds kAnswerTimeout{100};
 
 int InterruptSignal() { return SIGRTMIN + 5; }
 
-// Where the interrupted thread leaves its addresses.
+// The addresses of the interrupted thread.
 struct Snapshot {
-  std::atomic<int> wanted{0};  // the thread that is asked; 0: nobody
-  void* addresses[kMostFrames];
+  std::atomic<int> wanted{0};  // the interrupted thread; 0: none
+  void* addresses[kMaxFrames];
   int count = 0;
   std::atomic<bool> is_done{false};
 };
@@ -39,10 +39,11 @@ Snapshot snapshot;
 void OnInterrupt(int) {
   int self = static_cast<int>(syscall(SYS_gettid));
   int wanted = self;
-  // Only who is asked answers, and once: a late answer must not meet the next question.
+  // Only the wanted thread answers, and once: a late answer must not be taken for that of the next
+  // thread.
   if (!snapshot.wanted.compare_exchange_strong(wanted, 0)) return;
   int saved = errno;
-  snapshot.count = backtrace(snapshot.addresses, kMostFrames);
+  snapshot.count = backtrace(snapshot.addresses, kMaxFrames);
   errno = saved;
   snapshot.is_done.store(true, std::memory_order_release);
 }
@@ -77,11 +78,11 @@ void FillFrames(ThreadStack& stack) {
   }
 }
 
-// Held while a thread is asked: there is one snapshot.
-std::binary_semaphore nobody_asks{1};
+// Held while a thread is interrupted: there is only one snapshot.
+std::binary_semaphore snapshot_is_free{1};
 struct Asking {
-  Asking() { nobody_asks.acquire(); }
-  ~Asking() { nobody_asks.release(); }
+  Asking() { snapshot_is_free.acquire(); }
+  ~Asking() { snapshot_is_free.release(); }
 };
 
 }  // namespace

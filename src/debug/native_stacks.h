@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-// What the threads of this process are doing, seen from inside. Linux only.
+// What the threads of this process are doing, as seen from inside. Linux only.
 namespace nodepool::debug {
 
 struct ThreadStack {
-  int id = 0;  // as the kernel counts
+  int id = 0;  // the kernel's thread id
   std::string name;
   bool is_background = true;         // not the process's first thread
   std::vector<std::string> frames;   // outermost first
@@ -23,7 +23,7 @@ ThreadStack StackOf(int thread);
 // The function at a code address, readable, or the module and the offset in it.
 std::string SymbolOf(const void* address);
 
-// As operations.md 2.4 shows threads.
+// The text as in operations.md 2.4.
 std::string ToText(const std::vector<ThreadStack>& stacks);
 
 }  // namespace nodepool::debug

@@ -58,7 +58,7 @@ void StackDump::Dump() {
   logger_.Debug("End debug handler");
 }
 
-// The tasks belong to the loop's thread, which is asked for them.
+// The tasks belong to the loop's thread, which is asked to log them.
 void StackDump::LogTasks() {
   auto answer = std::make_shared<std::promise<std::string>>();
   std::future<std::string> text = answer->get_future();

@@ -11,19 +11,19 @@
 
 namespace nodepool::debug {
 
-// Answers SIGUSR2 (operations.md 2.4): the stacks of all threads and the tasks of the
-// loop go to the logger nodepool.stack_dump at debug level, and the CPU profiler is
-// switched on, or off with its result.
+// Answers SIGUSR2 (operations.md 2.4): the stacks of all threads and the tasks of the loop are
+// logged to nodepool.stack_dump at debug level, and the CPU profiler is switched on, or off with
+// its result.
 //
-// It waits on a thread of its own, so that it also tells where a loop that does not
-// turn is stuck. One dump runs at a time; signals during it are taken together.
+// It waits on a thread of its own, so that it also shows where a blocked loop hangs. One dump runs
+// at a time; signals during it are combined.
 class StackDump {
  public:
-  // Makes SIGUSR2 wait for a StackDump, in this thread and those it starts; for the
-  // beginning of main.
+  // Blocks SIGUSR2 for a StackDump to wait for, in this thread and those it starts; to be called at
+  // the start of main.
   static void BlockSignal();
 
-  // The files of profiles stay in `profile_folder`, if there is one. `loop` outlives this.
+  // The files of profiles remain in `profile_folder`, if there is one. `loop` outlives this.
   StackDump(Loop& loop, std::optional<std::string> profile_folder);
   ~StackDump();
 

@@ -6,7 +6,7 @@ namespace nodepool::debug {
 
 namespace {
 
-// ", awaits deletion (at most 3.5 s)", and for what stands behind it "; a timer (at most 1.0 s)".
+// ", awaits deletion (at most 3.5 s)", and for the inner ones "; a timer (at most 1.0 s)".
 std::string Describe(const AwaitNote& note, bool is_first, SteadyTime now) {
   std::string text = fmt::format("{}{}", is_first ? ", awaits " : "; ", note.what());
   if (!note.about().empty()) text += fmt::format(" {}", note.about());

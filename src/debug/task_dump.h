@@ -6,8 +6,8 @@
 
 namespace nodepool::debug {
 
-// The running tasks, one line each, oldest first: name, what it is about, age. With us
-// a task is the thing that hangs, not a thread.
+// The running tasks, one line each, oldest first: name, subject, age. In this program tasks hang,
+// not threads.
 std::string DescribeTasks(const TaskRegistry& tasks, SteadyTime now);
 
 }  // namespace nodepool::debug

@@ -28,7 +28,7 @@ std::string NameOf(int thread) {
 }
 
 std::optional<Duration> CpuTimeOf(int thread) {
-  // The number of the thread's clock, as pthread_getcpuclockid makes it.
+  // The id of the thread's clock, as pthread_getcpuclockid computes it.
   constexpr clockid_t kOfOneThread = 4, kScheduled = 2;
   clockid_t clock = (~static_cast<clockid_t>(thread) << 3) | kOfOneThread | kScheduled;
   timespec time{};

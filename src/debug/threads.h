@@ -13,7 +13,7 @@ std::vector<int> Threads();  // sorted
 
 std::string NameOf(int thread);
 
-// Processor time since the thread began; nothing when it is gone.
+// Processor time since the thread began; nullopt when it has ended.
 std::optional<Duration> CpuTimeOf(int thread);
 
 }  // namespace nodepool::debug

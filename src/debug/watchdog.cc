@@ -56,14 +56,14 @@ void Watchdog::Run() {
 
 void Watchdog::Report(Duration silence) {
   ThreadStack stack = StackOf(loop_thread_);
-  std::string culprit = CulpritOf(stack, owners_);
+  std::string suspect = SuspectIn(stack, owners_);
   logger_.Error(
       "The loop has been blocked for {:.0f} s by {}; every request and node of this process waits. It "
       "runs:\n{}",
-      Seconds(silence), culprit.empty() ? "what the stack shows" : culprit, ToText({stack}));
+      Seconds(silence), suspect.empty() ? "what the stack shows" : suspect, ToText({stack}));
 }
 
-std::string CulpritOf(const ThreadStack& stack, const Watchdog::Owners& owners) {
+std::string SuspectIn(const ThreadStack& stack, const Watchdog::Owners& owners) {
   for (std::size_t i = stack.frames.size(); i-- > 0;) {
     auto owner = owners.find(stack.modules[i]);
     if (owner != owners.end()) return fmt::format("driver {} ({})", owner->second, owner->first);

@@ -12,20 +12,19 @@
 
 namespace nodepool::debug {
 
-// Notices from a thread of its own that the loop does not turn: somebody, most likely a
-// driver, blocks it, and everything in the program waits. While that lasts it is logged
-// with the stack of the loop's thread and, where the stack tells, the name of the driver;
-// at the end, with how long it took.
+// Notices, on a thread of its own, when the loop is blocked, most likely by a driver, while
+// everything in the program waits. While that lasts, it logs the stack of the loop's thread and,
+// where the stack shows it, the name of the driver; at the end, how long it took.
 class Watchdog {
  public:
   struct Limits {
-    Duration first = std::chrono::seconds(2);   // of a turn that is reported
-    Duration again = std::chrono::seconds(30);  // while it lasts
+    Duration first = std::chrono::seconds(2);   // how long a turn takes before it is reported
+    Duration again = std::chrono::seconds(30);  // between reports while it lasts
   };
   // Names of drivers by the shared objects that they come from.
   using Owners = std::map<std::string, std::string>;
 
-  // To be made on the loop's thread; `loop` outlives this.
+  // To be constructed on the loop's thread; `loop` outlives this.
   Watchdog(Loop& loop, Owners owners) : Watchdog(loop, std::move(owners), Limits()) {}
   Watchdog(Loop& loop, Owners owners, Limits limits);
   ~Watchdog();
@@ -46,8 +45,8 @@ class Watchdog {
   std::thread thread_;
 };
 
-// Whose code the stack ran, from the innermost call outwards: "driver x (its file)", or
-// the function of a driver that is part of the program. Empty: nobody's in particular.
-std::string CulpritOf(const ThreadStack& stack, const Watchdog::Owners& owners);
+// The suspect for a blocked loop, from the innermost call outwards: "driver x (its file)", or the
+// function of a driver that is built into the program. Empty: none found.
+std::string SuspectIn(const ThreadStack& stack, const Watchdog::Owners& owners);
 
 }  // namespace nodepool::debug

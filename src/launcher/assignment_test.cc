@@ -52,7 +52,7 @@ TEST_F(AssignmentTest, ServesARequestFromCreationToDeletion) {  // coordination.
 TEST_F(AssignmentTest, ZooKeeperOperationsPerNodeLife) {
   Running& running = StartLauncher();
   for (int round = 0; round < 2; ++round) {  // the first one makes the directories
-    running.recorder->ForgetCalls();
+    running.recorder->ClearCalls();
     RequestId id = Request({"small"});
     ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
     auto nodes = Take(id);

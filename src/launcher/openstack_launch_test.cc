@@ -259,6 +259,18 @@ TEST_F(OpenstackLaunchTest, ALostSessionLeavesNothingBehind) {
   EXPECT_EQ(Attempts(), 2);
 }
 
+// drivers.md 5.16
+TEST_F(OpenstackLaunchTest, AFreeNodeWhoseServerIsGoneIsReplaced) {
+  small_ = "min-ready: 1";
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return NodesIn(NodeState::kReady).size() == 1; }));
+  NodeId node = NodesIn(NodeState::kReady).front();
+  imposter_.servers.clear();
+  EXPECT_TRUE(Await([&] { return !Read(node); }, minutes(4))) << "found by two checks";
+  ASSERT_TRUE(Await([&] { return NodesIn(NodeState::kReady).size() == 1; }, minutes(2)));
+  EXPECT_THAT(imposter_.servers, SizeIs(1));
+}
+
 // O-broken-provider
 TEST_F(OpenstackLaunchTest, AProviderWhoseImageIsMissingFailsOnlyItsOwnLabel) {
   Add(For("a", "large", "image-name: trixie"));

@@ -6,7 +6,7 @@
 
 namespace nodepool {
 
-// Amounts as people and programs read them, whole ones as integers. Those without a limit are left out.
+// Amounts for users and programs, whole ones as integers. Those without a limit are left out.
 boost::json::object Amounts(const Resources& resources);
 
 }  // namespace nodepool

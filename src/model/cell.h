@@ -14,12 +14,12 @@
 #include "base/clock.h"
 #include "model/raw_json.h"
 
-// Values of records as listings and the web show them; records themselves are written
-// by their own files.
+// Values of records as listings and the web show them; records themselves are written by the files
+// of the record kinds.
 namespace nodepool {
 
-// A value of its own, or one that is looked at where it stands: lists of many nodes copy
-// nothing. What is looked at outlives the cell.
+// A value of its own, or a reference to one: lists of many nodes copy nothing. The value referred
+// to outlives the cell.
 class Cell {
  public:
   Cell() = default;  // null
@@ -35,7 +35,7 @@ class Cell {
   static Cell Of(RawJson&& json) = delete;
   // A valid JSON value, shown as it is written.
   static Cell OfWritten(std::string_view json);
-  // How long ago it is when it is shown.
+  // A time, shown as how long ago it is.
   static Cell Since(WallTime time) { return Cell(Content(time)); }
 
   // The text, where it is one.
@@ -45,12 +45,12 @@ class Cell {
     const boost::json::value& other = value();
     return other.is_string() ? std::optional<std::string_view>(other.get_string()) : std::nullopt;
   }
-  // The JSON of a value that is shown as it is written; it is no text and not null.
+  // The JSON of a value that is shown as it is written; neither a text nor null.
   std::optional<std::string_view> written() const {
     const auto* written = std::get_if<Written>(&content_);
     return written != nullptr ? std::optional(written->json) : std::nullopt;
   }
-  // Likewise the time since when.
+  // The time, where it is shown as an age.
   std::optional<WallTime> since() const {
     const auto* time = std::get_if<WallTime>(&content_);
     return time != nullptr ? std::optional(*time) : std::nullopt;

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-// A word that we do not know is as good as no word: the record is still a live component.
+// An unknown word counts as none: the record is still that of a live component.
 struct ComponentStateCodec {
   static constexpr std::string_view kExpected = "a text or null";
   static Reading Read(std::string_view written, ComponentState& state) {
@@ -29,7 +29,7 @@ struct ComponentStateCodec {
   }
 };
 
-// The directory decides, not what is written.
+// The directory decides, not the written value.
 struct KindCodec {
   static constexpr std::string_view kExpected = "a text";
   static Reading Read(std::string_view, ComponentKind) { return Reading::kOurs; }
@@ -41,7 +41,7 @@ struct KindCodec {
 constexpr ProviderState kProviderStates[] = {ProviderState::kStarting, ProviderState::kUp,
                                              ProviderState::kFailing, ProviderState::kDraining};
 
-// A word of a later version is as good as the usual one.
+// An unknown word, from a later version, counts as the usual one.
 ProviderState ProviderStateOf(std::string_view text) {
   auto state = std::ranges::find(kProviderStates, text, [](ProviderState s) { return ToString(s); });
   return state == std::end(kProviderStates) ? ProviderState::kUp : *state;
@@ -66,7 +66,7 @@ ProviderReport ReadReport(const json::object& object) {
   return report;
 }
 
-// What makes no sense is left out: whoever wrote it is alive all the same.
+// Invalid parts are left out: the component that wrote them is alive all the same.
 struct ProvidersCodec {
   using Reports = std::map<ProviderName, ProviderReport>;
   static constexpr std::string_view kExpected = "an object";
@@ -93,7 +93,7 @@ struct ProvidersCodec {
   static bool IsUnset(const Reports& reports) { return reports.empty(); }
 };
 
-// Left out when it is false.
+// Left out when false.
 struct ClaimCodec : Codec<bool> {
   static bool IsUnset(bool claim) { return !claim; }
 };

@@ -23,18 +23,18 @@ enum class ProviderState {
   kStarting,
   kUp,
   kFailing,   // it cannot be started; tried again
-  kDraining,  // not configured any more: it finishes what it has begun
+  kDraining,  // not configured any more: it finishes its work
 };
 
 std::string_view ToString(ProviderState state);
 std::vector<std::string_view> ProviderStateWords();
 
-// How a launcher tells of one of its providers (D-30).
+// A launcher's announcement of one of its providers (D-30).
 struct ProviderReport {
   ProviderState state = ProviderState::kStarting;
   WallTime since{};
   std::string fault;  // why it is failing
-  Resources limit;    // what the cloud leaves for us; unlimited or not known where nothing stands
+  Resources limit;    // what the cloud leaves for Nodepool; a missing resource is unlimited or not known
 
   bool operator==(const ProviderReport&) const = default;
 };

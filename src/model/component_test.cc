@@ -39,7 +39,7 @@ TEST(Component, MissingKeysReadAsInitialValues) {
   EXPECT_EQ(pool->model_api, 0);
 }
 
-TEST(Component, UnknownKeysAreKept) {
+TEST(Component, UnknownKeysAreRetained) {
   Expected<Component> builder =
       ParseComponent(ComponentKind::kBuilder, R"({"zz": 1, "aa": 2, "state": "new-word"})");
   ASSERT_TRUE(builder);
@@ -49,7 +49,7 @@ TEST(Component, UnknownKeysAreKept) {
 }
 
 // D-30, D-85
-TEST(Component, ALauncherTellsOfItsProviders) {
+TEST(Component, ALauncherAnnouncesItsProviders) {
   Component launcher;
   launcher.locks_slots = true;
   launcher.providers[ProviderName("a")] = {ProviderState::kUp, FromSeconds(1.5), "", {{"cores", 8}}};

@@ -12,8 +12,8 @@ namespace nodepool {
 namespace codec {
 namespace {
 
-// No machine has this much of anything, and sums of many stay exact.
-constexpr double kMostOfAResource = 1e9;
+// No machine has this much of any resource, and sums of many remain exact.
+constexpr double kMaxOfAResource = 1e9;
 
 }  // namespace
 
@@ -69,7 +69,7 @@ Reading ReadTime(std::string_view written, std::optional<WallTime>& time) {
   if (written != "null" && !IsNumber(written)) return Reading::kWrong;
   std::optional<double> seconds = FiniteNumber(written);
   time = seconds ? std::optional(FromSeconds(*seconds)) : std::nullopt;
-  // Times as clocks give them survive as they are.
+  // Times in the form that clocks produce are written back unchanged.
   bool is_usual = seconds && *seconds > 0x1p30 && *seconds < 0x1p32 && written.find('.') != written.npos &&
                   written.find_first_of("eE") == written.npos;
   return is_usual || written == "null" ? Reading::kOurs : Reading::kOther;
@@ -174,7 +174,7 @@ Reading Codec<std::optional<Resources>>::Read(std::string_view written, std::opt
     if (amount != "null" && !codec::IsNumber(amount)) return false;
     std::optional<double> number = codec::FiniteNumber(amount);
     if (!number) return true;
-    if (*number < 0 || *number > codec::kMostOfAResource) return false;
+    if (*number < 0 || *number > codec::kMaxOfAResource) return false;
     std::string name;
     if (codec::ReadStrictText(key, name) == Reading::kOther) reading = Reading::kOther;
     amounts[std::move(name)] = *number;

@@ -16,26 +16,26 @@
 #include "model/raw_json.h"
 #include "model/resources.h"
 
-// How fields stand in a record. A codec has
-//   kExpected                 what the error says that the text should be
+// How fields are encoded in a record. A codec has
+//   kExpected                 what the error says was expected
 //   Read(written, value)      makes the value of valid JSON
 //   Write(out, value)         appends the JSON of the value
 //   IsUnset(value)            optional: whether the key is left out
 namespace nodepool {
 
 enum class Reading {
-  kWrong,  // not what is expected; the value is as it was
-  kOurs,   // we would write the same text, or one that every reader takes for the same
+  kWrong,  // not what was expected; the value is unchanged
+  kOurs,   // Write would give the same text, or one that every reader reads as the same
   kOther,  // perhaps not
 };
 
 namespace codec {
 
-// Also NaN and Infinity.
+// NaN and Infinity are numbers, too.
 bool IsNumber(std::string_view written);
-// Nothing for those and for what is no number.
+// nullopt for those and for text that is not a number.
 std::optional<double> FiniteNumber(std::string_view written);
-// The fraction is cut off; bounded to what fits.
+// Without the fraction; bounded to what fits.
 std::int64_t Truncated(double number);
 
 // A text; a number or a boolean is taken as it is written.
@@ -75,7 +75,7 @@ struct Codec<std::optional<std::string>> {
   static void Write(std::string& out, const std::optional<std::string>& text);
 };
 
-// Null is the empty text, but none is written.
+// Null reads as the empty text, but the empty text is not written as null.
 template <>
 struct Codec<std::string> {
   static constexpr std::string_view kExpected = "a text or null";
@@ -129,7 +129,7 @@ struct Codec<std::optional<WallTime>> {
   static void Write(std::string& out, const std::optional<WallTime>& time);
 };
 
-// Null leaves the time as it is.
+// Null leaves the time unchanged.
 template <>
 struct Codec<WallTime> {
   static constexpr std::string_view kExpected = "a time in seconds or null";
@@ -144,7 +144,7 @@ struct Codec<std::optional<std::int64_t>> {
   static void Write(std::string& out, const std::optional<std::int64_t>& number);
 };
 
-// Null leaves the number as it is.
+// Null leaves the number unchanged.
 template <>
 struct Codec<std::int64_t> {
   static constexpr std::string_view kExpected = "a number or null";
@@ -183,7 +183,7 @@ struct Codec<RawJson> {
   static void Write(std::string& out, const RawJson& json) { out += json.text(); }
 };
 
-// A state that is there is one of those that `parse` knows, and left out when it is not.
+// A state must be one that `parse` knows; the key is left out when there is none.
 template <auto parse>
 struct StateCodec {
   static constexpr std::string_view kExpected = "a state of this kind of record";
@@ -206,7 +206,7 @@ struct StateCodec {
   }
 };
 
-// As the value's own codec, but the key is left out when there is none.
+// As the value's own codec, but the key is left out when there is no value.
 struct OmittedWhenUnset {
   static constexpr std::string_view kExpected = "a text or null";
   template <class T>

@@ -8,9 +8,10 @@
 
 namespace nodepool {
 
-// What a record says and our fields do not, kept so that a rewrite gives it back as it was (D-04).
+// The parts of a record that the fields do not hold, stored so that a rewrite writes them back
+// unchanged (D-04).
 struct Foreign {
-  // A field whose text is another than the one that we write for its value.
+  // A field whose text differs from the one that we write for its value.
   struct Form {
     std::string key;
     std::string theirs;
@@ -18,10 +19,10 @@ struct Foreign {
     bool operator==(const Form&) const = default;
   };
 
-  std::string unknown;      // the members that we do not know, as they are written, joined by ", "
-  std::vector<Form> forms;  // theirs is written as long as the field's value would be written as ours
+  std::string unknown;      // the unknown members, as they are written, joined by ", "
+  std::vector<Form> forms;  // `theirs` is written as long as the field's value would be written as `ours`
 
-  // Adds a member, written as it stands in JSON.
+  // Adds a member, written as in JSON.
   void AddWritten(std::string_view key, std::string_view value);
   void Add(std::string_view key, const RawJson& value);
   bool operator==(const Foreign&) const = default;

@@ -34,7 +34,7 @@ bool NodeKeeps(const std::string& member) {
 }
 
 // D-04: as Zuul of 2025 traces requests.
-TEST(ForeignTest, NumbersOfAnySizeAreKept) {
+TEST(ForeignTest, NumbersOfAnySizeAreRetained) {
   EXPECT_TRUE(RequestKeeps(
       R"("requestor_data": {"span_info": {"trace_id": 214933908099603316458134831733103562640, "span_id": 1}})"));
   for (std::string number :
@@ -49,7 +49,7 @@ TEST(ForeignTest, NumbersOfAnySizeAreKept) {
 }
 
 // D-04
-TEST(ForeignTest, OrderRepetitionsSpacingAndEscapesAreKept) {
+TEST(ForeignTest, OrderRepetitionsSpacingAndEscapesAreRetained) {
   for (std::string value : {R"({"b":1,"a" : 2,"b":[ ]})", R"("\u0041\/\udc80\uD83D\ude00 caf\u00e9")",
                             "\"caf\xc3\xa9\"", R"({"\udc80": {"\ud800\ud800": "\\udc80"}})"}) {
     EXPECT_TRUE(RequestKeeps("\"requestor_data\": " + value)) << value;
@@ -58,7 +58,7 @@ TEST(ForeignTest, OrderRepetitionsSpacingAndEscapesAreKept) {
   }
 }
 
-// D-04: fields that we understand are written as they were as long as we do not change them.
+// D-04: known fields are written as they were as long as their values do not change.
 TEST(ForeignTest, FieldsThatDoNotChangeKeepTheirForm) {
   for (std::string member : {R"("created_time": 1726605880)", R"("created_time": 1.72660589E9)",
                              R"("node_types": ["\udc80", "a\/b"])", R"("requestor": "\udc80")",
@@ -86,21 +86,21 @@ TEST(ForeignTest, AFieldThatChangesTakesOurForm) {
 }
 
 // Both names of the port are always written alike.
-TEST(ForeignTest, ThePortIsKeptUnderBothNames) {
+TEST(ForeignTest, ThePortIsRetainedUnderBothNames) {
   std::string port = R"({"token":"\u0041","n":1.0})";
   std::string written =
       ToJson(*ParseNode("{\"ssh_port\": 3, \"connection_port\": " + port + "}", kForeignNow));
   EXPECT_NE(written.find("\"connection_port\": " + port + ", \"ssh_port\": " + port + ", "), written.npos);
 }
 
-// Of a key that stands twice the last one counts, as Python reads it.
+// Of a repeated key the last one counts, as Python reads it.
 TEST(ForeignTest, TheLastOfAFieldCounts) {
   NodeRequest request = RequestOf(R"({"requestor": "a", "x": 1, "re\u0071uestor": "b"})");
   EXPECT_EQ(request.requestor, "b");
   EXPECT_EQ(request.foreign.unknown, "\"x\": 1");
 }
 
-// A name with half a surrogate pair, which our texts cannot hold, is a name like others.
+// A name with half a surrogate pair, which our texts cannot hold, is read like any other name.
 TEST(ForeignTest, HalvesOfSurrogatePairsAreReadAsReplacement) {
   NodeRequest request = RequestOf(R"({"node_types": ["a\udc80", "\ud83d\ude00"]})");
   EXPECT_EQ(request.node_types, (std::vector{LabelName("a\xef\xbf\xbd"), LabelName("\xf0\x9f\x98\x80")}));
@@ -131,7 +131,7 @@ rc::Gen<std::string> GenJson(int depth) {
   });
 }
 
-TEST(ForeignProperty, WhatIsNotOursComesBackToTheByte) {
+TEST(ForeignProperty, ForeignPartsAreWrittenBackToTheByte) {
   EXPECT_TRUE(rc::check([] {
     std::string data = *GenJson(3);
     std::string unknown =
@@ -146,7 +146,7 @@ TEST(ForeignProperty, WhatIsNotOursComesBackToTheByte) {
   }));
 }
 
-// Any JSON in any field: it is refused with the key's name, or comes back and is read the same.
+// Any JSON in any field is refused with the key's name, or written back and then read the same.
 TEST(ForeignProperty, AnyFieldIsRefusedOrReadTheSameAgain) {
   EXPECT_TRUE(rc::check([] {
     std::string key = *rc::gen::element<std::string>(

@@ -47,7 +47,7 @@ TEST(ImageUpload, ReadsAndWritesWhatPythonWrites) {
 }
 
 // D-04
-TEST(ImageUpload, UnknownKeysAreKept) {
+TEST(ImageUpload, UnknownKeysAreRetained) {
   Expected<ImageUpload> upload = ParseImageUpload(R"({"state": "deleting", "extra": {"a": 1}})", kImageNow);
   ASSERT_TRUE(upload);
   EXPECT_EQ(upload->state_time, kImageNow);

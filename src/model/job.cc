@@ -36,7 +36,7 @@ void EachField(Fields& fields, T& note) {
 
 namespace {
 
-// A name has no default.
+// The name has no default.
 template <class Record>
 Expected<Record> ReadNamed(std::string_view json, std::string_view key, std::string Record::*name) {
   Expected<Record> record = ReadRecord(json, Record());

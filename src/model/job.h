@@ -10,19 +10,19 @@
 
 namespace nodepool {
 
-// Names of jobs, and patterns for them, are not longer.
+// The maximum length of a job name or a pattern.
 inline constexpr std::size_t kMaxJobName = 255;
 
 // What to do when a job fails: hold its node (operations.md 13.5). The id is not part
 // of the record: it is the znode's name.
 struct JobRule {
   std::string name;                             // exact, or a regular expression that begins with ^ (D-67)
-  std::optional<std::int64_t> hold_on_failure;  // at most so many nodes; nothing, 0 and less: none
+  std::optional<std::int64_t> hold_on_failure;  // at most so many nodes; unset, 0 or less: none
   Foreign foreign;
 };
 
-// That a node is to be held when its consumer has done with it. The id of the node is the
-// znode's name.
+// Says that a node is to be held when its client returns it. The id of the node is the znode's
+// name.
 struct HoldNote {
   std::string hold_job;
   std::string comment;
@@ -39,15 +39,15 @@ std::string ToJson(const HoldNote& note);
 // The comment of a node that is held because the job failed (operations.md 13.7).
 std::string HoldComment(const std::string& job);
 
-// Whether a hold note can hold the node: its consumer uses it, or has given it back and nobody has
-// begun to delete it. What a person or its age has sentenced goes.
+// Whether a hold note can hold the node: its client uses it, or has returned it and its deletion
+// has not begun. Nodes already condemned by an operator or by age are not held.
 bool CanBeHeld(const Node& node);
 
-// Writes into the record what the hold note says.
+// Applies the hold note to the record.
 void Hold(Node& node, const HoldNote& note, WallTime now);
 
-// The job for which a node in state hold is kept, by its `hold_job`, else by a comment of
-// ours; nullopt for other nodes (operations.md 13.9).
+// The job for which a node in state hold is held, by its `hold_job`, otherwise by a comment that
+// HoldComment wrote; nullopt for other nodes (operations.md 13.9).
 std::optional<std::string> HeldForJob(const Node& node);
 
 }  // namespace nodepool

@@ -19,16 +19,17 @@ Expected<JobEvent::Topic> TopicOf(std::string_view word) {
   if (word == "onStarted") return JobEvent::Topic::kStarted;
   if (word == "onCompleted") return JobEvent::Topic::kCompleted;
   if (word == "onFinalized") return JobEvent::Topic::kFinalized;
-  return std::unexpected(Invalid(
-      fmt::format("\"{}\" is no topic; there is onStarted, onCompleted, onFinalized", Excerpt(word, 40))));
+  return std::unexpected(Invalid(fmt::format(
+      "\"{}\" is not a topic; the topics are onStarted, onCompleted, onFinalized", Excerpt(word, 40))));
 }
 
-// Missing and null are the same.
+// A missing member and null are the same.
 Expected<std::optional<std::string>> Text(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   if (value == nullptr || value->is_null()) return std::optional<std::string>();
   if (!value->is_string() || value->get_string().size() > kMaxJobName) {
-    return std::unexpected(Invalid(fmt::format("\"{}\" is no text of at most {} bytes", key, kMaxJobName)));
+    return std::unexpected(
+        Invalid(fmt::format("\"{}\" is not a text of at most {} bytes", key, kMaxJobName)));
   }
   return std::optional(std::string(value->get_string()));
 }

@@ -7,7 +7,7 @@
 namespace nodepool {
 namespace {
 
-// operations.13.5, D-67: what stands in ZooKeeper, to the byte.
+// operations.13.5, D-67: the record in ZooKeeper, to the byte.
 TEST(JobRuleTest, Golden) {
   for (std::string text : {R"({"name": "unit-py27", "hold_on_failure": 2})",
                            R"({"name": "^unit-", "hold_on_failure": null, "owner": ["Ada"]})"}) {
@@ -18,7 +18,7 @@ TEST(JobRuleTest, Golden) {
   EXPECT_FALSE(ParseJobRule(R"({"name": "a"})")->hold_on_failure);
 }
 
-TEST(JobRuleTest, MalformedOnesSayWhatIsWrong) {
+TEST(JobRuleTest, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(ParseJobRule(R"({"hold_on_failure": 2})").error().message(),
             "\"name\" is not a text of 1 to 255 bytes");
   EXPECT_FALSE(ParseJobRule(R"({"name": ""})"));
@@ -38,7 +38,8 @@ TEST(HoldNoteTest, Golden) {
   EXPECT_FALSE(ParseHoldNote(R"({"comment": "x"})"));
 }
 
-// operations.13.7, 13.9: a comment counts where there is no hold_job, and whole, not a part of it.
+// operations.13.7, 13.9: a comment counts where there is no hold_job, and as a whole, not a part of
+// it.
 TEST(HoldNoteTest, TheJobThatANodeIsHeldFor) {
   Node node;
   node.SetState(NodeState::kHold, {});

@@ -12,24 +12,24 @@
 
 namespace nodepool {
 
-// A JSON object from outside, as far as Boost's values can hold it: what JsonScanner takes; NaN,
-// Infinity and numbers too large for a double are null, whole numbers beyond 64 bits are doubles,
-// halves of surrogate pairs are U+FFFD, and of keys that stand twice the last one counts. Doubles
-// are read exactly.
+// Parses a JSON object from outside as far as Boost's values can hold it. It accepts what
+// JsonScanner accepts; NaN, Infinity and numbers too large for a double become null, whole numbers
+// beyond 64 bits doubles, halves of surrogate pairs U+FFFD, and of repeated keys the last one
+// counts. Doubles are read exactly.
 //
 // Error(kInvalid): not JSON, not an object or longer than kMaxRecordBytes. The message never quotes
 // the text.
 Expected<boost::json::object> ParseJsonObject(std::string_view text);
 
-// Likewise any value, which is valid already.
+// The same for any value, which is valid JSON already.
 boost::json::value JsonValueOf(std::string_view valid);
 
 void AppendJson(std::string& out, const boost::json::value& value, JsonStyle style);
-// Requires that the cell is not shown by its age.
+// Requires that the cell is not shown as an age.
 void AppendJson(std::string& out, const Cell& cell, JsonStyle style);
 
-// Shows valid JSON so that every reader takes it: NaN and Infinity as null, halves of surrogate
-// pairs as U+FFFD. Numbers stay as they are written.
+// Writes valid JSON so that every reader accepts it: NaN and Infinity as null, halves of surrogate
+// pairs as U+FFFD. Numbers are written unchanged.
 void AppendValidJson(std::string& out, std::string_view valid, JsonStyle style);
 
 // The text Python's json.dumps() would write for the same value. Non-finite numbers become null;

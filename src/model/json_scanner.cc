@@ -136,7 +136,7 @@ bool JsonScanner::TextAt() {
       continue;
     }
     std::size_t length = static_cast<unsigned char>(c) < ' ' ? 0 : CharacterLength(rest());
-    if (length == 0) return Fail("a character in UTF-8 that is no control character");
+    if (length == 0) return Fail("a character in UTF-8 that is not a control character");
     at_ += length;
   }
 }

@@ -10,26 +10,26 @@ namespace nodepool {
 // JSON from outside, longer than this, is refused; a ZooKeeper server's own limit is about the same.
 inline constexpr std::size_t kMaxRecordBytes = 1 << 20;
 
-// Goes through a JSON text and says where its values stand, without making anything of them. It
-// takes what Python's json.loads() takes: beyond the standard the bare tokens NaN, Infinity and
-// -Infinity, numbers of any size, halves of surrogate pairs as escapes, keys that stand twice.
-// It does not take bytes that are not UTF-8 and what is nested deeper than 100 levels.
+// Scans a JSON text and returns where its values are, without converting them. It accepts what
+// Python's json.loads() accepts: beyond the standard the bare tokens NaN, Infinity and -Infinity,
+// numbers of any size, halves of surrogate pairs as escapes, repeated keys. It refuses bytes that
+// are not UTF-8 and nesting deeper than 100 levels.
 //
-// Each step goes past what it names and the blanks before it, or fails; after a failure nothing
-// can be read any more.
+// Each step consumes what it names and the blanks before it, or fails; after a failure nothing can
+// be read any more.
 class JsonScanner {
  public:
   explicit JsonScanner(std::string_view text) : text_(text) {}
 
-  // The first character of what comes next; 0 at the end.
+  // The first character of the next token; 0 at the end.
   char Next();
   // Any value; `written` is its text.
   bool Value(std::string_view& written);
   bool Value();
   // A text with its quotation marks.
   bool Text(std::string_view& written);
-  // An object: calls `member(key)`, which has to take the value and says whether it could. The key
-  // has its quotation marks.
+  // An object: calls `member(key)`, which must consume the value and returns whether it could. The
+  // key has its quotation marks.
   template <class F>
   bool Members(F&& member) {
     if (!Enter('{')) return false;

@@ -19,7 +19,7 @@ std::string Shown(std::string_view text) {
   return out;
 }
 
-TEST(JsonScannerTest, TakesWhatPythonTakes) {
+TEST(JsonScannerTest, AcceptsWhatPythonAccepts) {
   for (std::string_view text : {"null",
                                 "true",
                                 "false",
@@ -44,7 +44,7 @@ TEST(JsonScannerTest, TakesWhatPythonTakes) {
   }
 }
 
-TEST(JsonScannerTest, TakesNothingElse) {
+TEST(JsonScannerTest, RefusesEverythingElse) {
   for (std::string_view text : {"",
                                 " ",
                                 "nul",
@@ -106,7 +106,7 @@ TEST(JsonScannerTest, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(in.error().message(), "not valid JSON at byte 11: a value is expected");
 }
 
-TEST(JsonScannerTest, TextsOfAnyLengthEndWhereTheyEnd) {
+TEST(JsonScannerTest, TextsOfAnyLengthAreScanned) {
   for (std::size_t length = 0; length < 40; ++length) {
     for (std::string_view odd : {"", "\xc3\xa9", "\\\"", "\\u00e9", "\x7f"}) {
       std::string text =
@@ -122,8 +122,8 @@ TEST(JsonScannerTest, TextsOfAnyLengthEndWhereTheyEnd) {
   }
 }
 
-// What lists and the web show has to be JSON for everybody.
-TEST(ValidJsonTest, IsWhatEveryReaderTakes) {
+// Records are shown in lists and on the web as JSON that every reader accepts.
+TEST(ValidJsonTest, IsWhatEveryReaderAccepts) {
   EXPECT_EQ(Shown(R"({ "n": [NaN, -Infinity, Infinity, 1e400, 214933908099603316458134831733103562640] })"),
             R"({"n":[null,null,null,1e400,214933908099603316458134831733103562640]})");
   EXPECT_EQ(Shown(R"("NaN \udc80 caf\u00e9 \ud83d\ude00 \\ \" \n")"),
@@ -131,7 +131,7 @@ TEST(ValidJsonTest, IsWhatEveryReaderTakes) {
   EXPECT_EQ(Shown(R"({"\ud800": 1, "a": {}, "a": []})"), "{\"\xef\xbf\xbd\":1,\"a\":{},\"a\":[]}");
 }
 
-TEST(RawJsonTest, IsKeptToTheByte) {
+TEST(RawJsonTest, IsStoredToTheByte) {
   for (std::string_view text : {"-0", "1.50", R"({"b":1,"a" : "\u0041"})", "NaN"}) {
     EXPECT_EQ(RawJson::OfText(text).text(), text);
   }
@@ -139,7 +139,7 @@ TEST(RawJsonTest, IsKeptToTheByte) {
   EXPECT_EQ(RawJson().text(), "null");
 }
 
-TEST(RawJsonTest, IsComparedByWhatItSays) {
+TEST(RawJsonTest, IsComparedByItsValue) {
   EXPECT_EQ(RawJson::OfText(R"({"a":1,"b":"\u0041"})"), (boost::json::object{{"b", "A"}, {"a", 1}}));
   EXPECT_FALSE(RawJson(1) == RawJson("1"));
   EXPECT_EQ(RawJson(nullptr), RawJson());

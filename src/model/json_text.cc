@@ -15,8 +15,8 @@ constexpr char32_t kReplacement = 0xfffd;
 
 bool IsSurrogate(char32_t c) { return c >= 0xd800 && c <= 0xdfff; }
 
-// Decodes the character at the front of `text` and removes it; U+FFFD for a byte that begins no
-// valid one.
+// Decodes the character at the front of `text` and removes it; U+FFFD for a byte that does not
+// begin a valid one.
 char32_t TakeCharacter(std::string_view& text) {
   std::size_t length = CharacterLength(text);
   char32_t character = kReplacement;
@@ -47,7 +47,7 @@ void AppendUtf8(std::string& out, char32_t c) {
   add(0x80 | (c & 0x3f));
 }
 
-// As Python does.
+// Escapes as Python does.
 void AppendEscaped(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
@@ -79,7 +79,7 @@ char32_t TakeHex(std::string_view& text) {
   return number;
 }
 
-// The character of an escape, behind whose backslash `text` begins; removes it.
+// The character of an escape whose backslash is just before `text`; removes it.
 char32_t TakeEscape(std::string_view& text) {
   char letter = text[0];
   text.remove_prefix(1);
@@ -103,12 +103,12 @@ char32_t TakeEscape(std::string_view& text) {
 
 }  // namespace
 
-// Most of what is read or shown goes through here: eight bytes at a time.
+// Most text that is read or shown is scanned here: eight bytes at a time.
 std::size_t PlainLength(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
   constexpr std::size_t kStep = sizeof(std::uint64_t);
-  // The high bit of a byte is set where the byte is less than `limit`; likewise where it is `c`. Bytes
-  // behind the first that is meant may have it, too.
+  // The high bit of a byte is set where the byte is less than `limit`, or equal to `c`. Bytes after
+  // the first match may have it set wrongly, too.
   auto less = [](std::uint64_t word, unsigned char limit) { return (word - kOnes * limit) & ~word; };
   auto equal = [&](std::uint64_t word, unsigned char c) { return less(word ^ (kOnes * c), 1); };
   std::size_t i = 0;
@@ -135,7 +135,7 @@ std::size_t CharacterLength(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Overlong forms, surrogates and what is beyond U+10FFFF.
+  // Overlong forms, surrogates and values beyond U+10FFFF.
   bool is_bad = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
                 (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f);
   return is_bad ? 0 : length;

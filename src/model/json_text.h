@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-// Texts as they stand in JSON, between quotation marks.
+// Texts as in JSON, between quotation marks.
 namespace nodepool {
 
 // How JSON is written: compact as boost::json::serialize() does, or as Python's json.dumps()
@@ -14,7 +14,7 @@ enum class JsonStyle { kCompact, kPython };
 constexpr std::string_view CommaOf(JsonStyle style) { return style == JsonStyle::kCompact ? "," : ", "; }
 constexpr std::string_view ColonOf(JsonStyle style) { return style == JsonStyle::kCompact ? ":" : ": "; }
 
-// How many bytes at the front of `text` stand in JSON as they are: printable ASCII without
+// How many bytes at the front of `text` are written unchanged in JSON: printable ASCII without
 // quotation marks and backslashes.
 std::size_t PlainLength(std::string_view text);
 inline bool IsPlain(std::string_view text) { return PlainLength(text) == text.size(); }
@@ -25,8 +25,8 @@ std::size_t CharacterLength(std::string_view text);
 // Appends `text` with quotation marks. In Python's style bytes that are not UTF-8 become U+FFFD.
 void AppendJsonText(std::string& out, std::string_view text, JsonStyle style);
 
-// What a valid text of JSON, `written` with its quotation marks, says. Half a surrogate pair,
-// which UTF-8 has no bytes for, becomes U+FFFD.
+// The value of a valid JSON string, `written` with its quotation marks. Half a surrogate pair, for
+// which UTF-8 has no bytes, becomes U+FFFD.
 std::string DecodeJsonText(std::string_view written);
 
 }  // namespace nodepool

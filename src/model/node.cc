@@ -21,7 +21,7 @@ struct LabelsCodec : Codec<std::vector<LabelName>> {
   }
 };
 
-// The whole of `text`, blanks around it aside, as an integer; 0 when it is none.
+// The whole of `text`, without blanks around it, as an integer; 0 when it is not one.
 std::int64_t IntegerOrZero(std::string_view text) {
   text = Trim(text);
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -30,7 +30,7 @@ std::int64_t IntegerOrZero(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-// Anything but null is made an integer, and written as one.
+// Any value but null is converted to an integer, and written as one.
 struct HoldExpirationCodec : Codec<std::optional<std::int64_t>> {
   static Reading Read(std::string_view written, std::optional<std::int64_t>& seconds) {
     bool is_wrong = Codec<std::optional<std::int64_t>>::Read(written, seconds) == Reading::kWrong;

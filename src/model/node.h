@@ -62,8 +62,8 @@ struct Node {
     state = next;
     state_time = now;
   }
-  // Takes the node from the request that had it. Keys that we do not know go with their client, who would
-  // take the node for his own when another has it (D-04).
+  // Frees the node from its request. Unknown keys are removed, too: their client would take the
+  // node for its own when another client has it (D-04).
   void Free() {
     allocated_to = RequestId();
     foreign.unknown.clear();

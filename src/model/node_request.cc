@@ -8,7 +8,7 @@
 namespace nodepool {
 namespace {
 
-// Stands for a priority that is no number: such a request is served last instead of holding up the
+// Replaces a priority that is not a number: such a request is served last instead of blocking the
 // others (coordination.md 4.3). It fits in every reader's integer.
 constexpr double kWorstPriority = std::numeric_limits<std::int32_t>::max();
 

@@ -63,7 +63,7 @@ TEST(NodeRequest, MissingKeysHaveDefaults) {
   EXPECT_FALSE(ParsedRequest(R"({"reuse": false})").reuse);
 }
 
-// coordination.md 4.3, D-08: a priority that is no number must block nobody.
+// coordination.md 4.3, D-08: a priority that is not a number must block no other request.
 TEST(NodeRequest, AMalformedPriorityIsTheWorst) {
   EXPECT_EQ(ParsedRequest(R"({"relative_priority": 3})").relative_priority, 3);
   for (std::string_view value : {"null", "\"1\"", "[]", "NaN"}) {
@@ -73,7 +73,7 @@ TEST(NodeRequest, AMalformedPriorityIsTheWorst) {
   }
 }
 
-TEST(NodeRequest, APriorityIsAnyNumberAndStaysAsItIsWritten) {
+TEST(NodeRequest, APriorityIsAnyNumberAndIsWrittenBackUnchanged) {
   for (std::string_view value : {"1.5", "3", "-2.50", "1e3", "Infinity", "18446744073709551616", "null"}) {
     NodeRequest request = ParsedRequest(fmt::format(R"({{"relative_priority": {}}})", value));
     EXPECT_NE(ToJson(request).find(fmt::format(R"("relative_priority": {},)", value)), std::string::npos)

@@ -64,7 +64,7 @@ TEST(Node, WritesByteForByteWhatPythonWrites) {
   EXPECT_EQ(ToJson(ParsedNode(kFulfilledNode)), kFulfilledNode);
 }
 
-// coordination.17.36: all keys are written, whatever was missing.
+// coordination.17.36: all keys are written, even those that were missing.
 TEST(Node, MissingKeysHaveDefaults) {
   Node node = ParsedNode("{}");
   EXPECT_EQ(node.state, std::nullopt);
@@ -125,7 +125,7 @@ TEST(Node, HoldExpirationIsCoercedToAnInteger) {
   EXPECT_EQ(hold("1726605896000"), 1726605896000);  // Jenkins' milliseconds
 }
 
-TEST(Node, TimesMayBeIntegersAndAreKeptExactly) {
+TEST(Node, TimesMayBeIntegersAndAreRetainedExactly) {
   EXPECT_EQ(ToSeconds(ParsedNode(R"({"state": "ready", "state_time": 1726605896})").state_time),
             1726605896.0);
   EXPECT_EQ(ParsedNode(R"({"state_time": null})").state_time, kNodeNow);
@@ -137,8 +137,8 @@ TEST(Node, TimesMayBeIntegersAndAreKeptExactly) {
   }
 }
 
-// D-08, coordination.md 4.1: Python's tokens are read; we write none of our own.
-TEST(Node, NonFiniteNumbersAreNothingToUs) {
+// D-08, coordination.md 4.1: Python's tokens are read, but never written.
+TEST(Node, NonFiniteNumbersReadAsAbsent) {
   Node node = ParsedNode(R"({"resources": {"cores": Infinity, "ram": NaN, "gpus": 1e999, "instances": 1},)"
                          R"( "user_data": ["Infinity \" NaN", -Infinity], "created_time": NaN})");
   EXPECT_EQ(*node.resources, (Resources{{"instances", 1}}));
@@ -181,7 +181,7 @@ TEST(Node, GarbageIsAnError) {
             "the record has 1048577 bytes; at most 1048576 are accepted");
 }
 
-TEST(Node, ALargeRecordIsKeptWhole) {
+TEST(Node, ALargeRecordIsRetainedAsAWhole) {
   std::string big(kMaxRecordBytes - 2000, 'x');
   EXPECT_EQ(ParsedNode(fmt::format(R"({{"user_data": "{}"}})", big)).user_data, json::value(big));
 }
@@ -221,7 +221,7 @@ json::value RandomJson(Random& random, int depth) {
   }
 }
 
-// D-04: whatever keys others add are written back, value for value.
+// D-04: all keys that other programs add are written back, value for value.
 TEST(Node, UnknownKeysSurviveARewrite) {
   SeededRandom random(7);
   for (int round = 0; round < 300; ++round) {

@@ -79,8 +79,8 @@ TEST_F(PythonPeer, WritesRecordsThatWeReadBackToTheByte) {
   EXPECT_EQ(count, 200);
 }
 
-// What others put into a record reads the same in Python after our rewrite, whatever it is.
-TEST_F(PythonPeer, FindsItsOddestRecordsUnchanged) {
+// Any content that other programs put into a record reads the same in Python after our rewrite.
+TEST_F(PythonPeer, FindsUnusualRecordsUnchanged) {
   std::string written = Run(R"(
 import json, random
 random.seed(7)
@@ -124,8 +124,8 @@ for theirs, ours in zip(lines[::2], lines[1::2]):
             "");
 }
 
-// Damaged at random, a text is taken by both or by none.
-TEST_F(PythonPeer, TakesAndRefusesTheSameTexts) {
+// A text with random damage is accepted by both or by neither.
+TEST_F(PythonPeer, AcceptsAndRefusesTheSameTexts) {
   constexpr std::string_view kSeeds[] = {R"({"a": [1, -0.5e+3, true, null], "b\u00e9\udc80": {"c": "x\n"}})",
                                          R"([NaN, -Infinity, Infinity, 0, "\\"])",
                                          "{\"caf\xc3\xa9\": \"\xf0\x9f\x98\x80\xed\x9f\xbf\"}",

@@ -11,8 +11,7 @@
 
 namespace nodepool {
 
-// A JSON value that is not ours: kept as it is written, to the byte, and looked into only by those
-// who ask.
+// A JSON value of another program: stored as it is written, to the byte, and parsed only on demand.
 class RawJson {
  public:
   RawJson() = default;  // null
@@ -32,7 +31,7 @@ class RawJson {
   // The number, if it is an integer of 64 bits.
   std::optional<std::int64_t> integer() const;
 
-  // Whether both say the same, however it is written.
+  // Whether both have the same value, however it is written.
   friend bool operator==(const RawJson& a, const RawJson& b) {
     return a.text_ == b.text_ || a.value() == b.value();
   }

@@ -52,7 +52,7 @@ void RecordReader::Split(std::string_view text, const RecordKeys& keys) {
 
 void RecordReader::Fail(std::string_view key, std::string_view written, std::string_view expected) {
   if (error_) return;
-  // States are no secrets; other fields may hold some.
+  // States are not secret; other fields may hold secrets.
   std::string what = key == "state" ? fmt::format("{}, which is ", Excerpt(written, 40)) : "";
   error_ = Error(Verdict::kInvalid, fmt::format("\"{}\" is {}not {}", key, what, expected));
 }
@@ -75,8 +75,8 @@ void RecordWriter::BeginMember(std::string_view key) {
 
 void RecordWriter::KeepForm(std::string_view key, std::size_t begin) {
   std::string_view written = std::string_view(out_).substr(begin);
-  auto is_kept = [&](const Foreign::Form& form) { return form.key == key && form.ours == written; };
-  auto form = std::ranges::find_if(foreign_.forms, is_kept);
+  auto is_unchanged = [&](const Foreign::Form& form) { return form.key == key && form.ours == written; };
+  auto form = std::ranges::find_if(foreign_.forms, is_unchanged);
   if (form != foreign_.forms.end()) out_.replace(begin, out_.npos, form->theirs);
 }
 

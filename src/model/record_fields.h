@@ -23,18 +23,19 @@
 //     fields("type", node.type, LabelsCodec());
 //   }
 //
-// `fields.Older(key, field)` is an older name of the field before it: it is read where that is missing,
-// and written as well. `fields` is a RecordKeys, a RecordReader or a RecordWriter. A key that is missing
-// leaves the field as it is. The record's `foreign` takes everything else that the text says.
+// `fields.Older(key, field)` is an older name of the field before it: it is read where that is
+// missing, and written as well. `fields` is a RecordKeys, a RecordReader or a RecordWriter. A
+// missing key leaves the field unchanged. The record's `foreign` receives everything else in the
+// text.
 namespace nodepool {
 
 template <class T, class Record>
 concept RecordOf = std::same_as<std::remove_const_t<T>, Record>;
 
-// The keys that a kind of record has.
+// The keys of a kind of record.
 class RecordKeys {
  public:
-  static constexpr std::size_t kMost = 40;
+  static constexpr std::size_t kMaxKeys = 40;
 
   template <class... Rest>
   void operator()(std::string_view key, const Rest&...) {
@@ -44,21 +45,21 @@ class RecordKeys {
   void Older(std::string_view key, const T& field) {
     (*this)(key, field);
   }
-  // Where the key is, looked for at `guess` first; nullopt for a key that we do not know.
+  // Where the key is, searched at `guess` first; nullopt for an unknown key.
   std::optional<std::size_t> Find(std::string_view key, std::size_t guess) const;
 
  private:
-  std::array<std::string_view, kMost> keys_;
+  std::array<std::string_view, kMaxKeys> keys_;
   std::size_t size_ = 0;
 };
 
 class RecordReader {
  public:
-  // Splits the text, which the reader looks at as long as it lives. What has none of the keys goes to
-  // `foreign`, what stands twice counts as it stands last. Text that is no JSON object is the fault.
+  // Splits the text, which must outlive the reader. Unknown keys are stored in `foreign`; of a
+  // repeated key the last value counts. Text that is not a JSON object is a fault.
   RecordReader(std::string_view text, const RecordKeys& keys, Foreign& foreign);
 
-  // The first fault counts; the rest is read as if it were good.
+  // Only the first fault is reported; the rest is read as if it were valid.
   template <class T, class C = Codec<std::remove_cv_t<T>>>
   void operator()(std::string_view key, T& field, C = C()) {
     std::string_view written = values_[next_++];
@@ -87,8 +88,8 @@ class RecordReader {
   void Fail(std::string_view key, std::string_view written, std::string_view expected);
 
   Foreign& foreign_;
-  std::array<std::string_view, RecordKeys::kMost> values_;  // by the place of the key; empty: missing
-  std::size_t next_ = 0;                                    // the field that is read next
+  std::array<std::string_view, RecordKeys::kMaxKeys> values_;  // by the place of the key; empty: missing
+  std::size_t next_ = 0;                                       // the field that is read next
   std::optional<Error> error_;
 };
 
@@ -117,14 +118,14 @@ class RecordWriter {
 
  private:
   void BeginMember(std::string_view key);
-  // Puts theirs in the place of ours, which begins at `begin`.
+  // Replaces our text, which begins at `begin`, with theirs.
   void KeepForm(std::string_view key, std::size_t begin);
 
   const Foreign& foreign_;
   std::string out_ = "{";
 };
 
-// Reads into a record that is as it is when all keys are missing.
+// Reads into a record that has its values for missing keys already.
 template <class Record>
 Expected<Record> ReadRecord(std::string_view text, Record record) {
   RecordKeys keys;

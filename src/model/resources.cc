@@ -7,7 +7,7 @@ namespace nodepool {
 namespace {
 
 constexpr double kMillion = 1e6;
-// Up to here a double holds every millionth.
+// Up to this value a double represents every millionth.
 constexpr double kLargestExact = 4e9;
 
 std::int64_t Millionths(double amount) { return std::llround(amount * kMillion); }
@@ -40,7 +40,7 @@ Resources Shortage(const Resources& limit, const Resources& used, const Resource
   Resources shortage;
   for (const auto& [resource, allowed] : limit) {
     double needed = AmountOf(need, resource);
-    if (needed <= 0) continue;  // over a lowered limit already, but this takes nothing more of it
+    if (needed <= 0) continue;  // perhaps over a lowered limit already, but this uses no more
     double missing = ExactSum(ExactSum(AmountOf(used, resource), needed), -allowed);
     if (missing > 0) shortage[resource] = missing;
   }

@@ -21,25 +21,25 @@ inline constexpr const char* kVolumeGb = "volume-gb";
 
 }  // namespace resource
 
-// Arithmetic on resources (launcher.md 19.1). Amounts count in whole millionths, so that what is
-// added and subtracted again leaves nothing: three times 0.1 fits exactly into 0.3.
+// Arithmetic on resources (launcher.md 19.1). Amounts are rounded to whole millionths, so that
+// adding and subtracting again leaves nothing: three times 0.1 fits exactly into 0.3.
 
-// With a negative `more` the difference. Unlimited less unlimited is unlimited.
+// With a negative `more` the difference. Unlimited minus unlimited is unlimited.
 double ExactSum(double amount, double more);
 
 void Add(Resources& amount, const Resources& more, int times = 1);
 void Subtract(Resources& amount, const Resources& less);
 
-// What is missing by resource, as positive amounts, when `need` comes on top of `used` under
-// `limit`; empty when it fits.
+// The missing amounts by resource, all positive, when `need` is added to `used` under `limit`;
+// empty when it fits.
 Resources Shortage(const Resources& limit, const Resources& used, const Resources& need);
 
 inline bool Fits(const Resources& limit, const Resources& used, const Resources& need) {
   return Shortage(limit, used, need).empty();
 }
 
-// A sum to which amounts are added for a while: whatever is added and subtracted again leaves it
-// as it was, however large the amounts are.
+// A sum whose amounts are added and later subtracted: subtracting what was added restores it
+// exactly, however large the amounts are.
 class ResourceSum {
  public:
   void Add(const Resources& amount);

@@ -50,7 +50,7 @@ TEST(ResourcesTest, UnlimitedLessUnlimitedIsUnlimited) {
   EXPECT_EQ(ExactSum(1, -infinity), -infinity);
 }
 
-TEST(ResourcesTest, ASumLosesNothing) {
+TEST(ResourcesTest, SumsAreExact) {
   ResourceSum sum;
   Resources many = {{"cores", 0.1}, {"ram", 1e9}}, few = {{"cores", 0.2}};
   for (int i = 0; i < 100; ++i) sum.Add(many);

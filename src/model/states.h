@@ -12,19 +12,19 @@ namespace nodepool {
 enum class NodeState {
   kInit,      // launcher, at creation; becomes building once it is locked
   kBuilding,  // launcher, under its lock; unlocked it is garbage
-  kTesting,   // nobody any more; read for old records
+  kTesting,   // set by no program any more; read from old records
   kReady,     // launcher; free, or allocated to a fulfilled request
   kInUse,     // the client, under its lock; unlocked it is garbage
   kUsed,      // the client, before unlocking; deleted next
-  kHold,      // client or operator; kept until its limit or an operator ends it
-  kDeleting,  // whoever wants it gone; only the deleted-node worker deletes
-  kDeleted,   // the deleter, right before the record goes
+  kHold,      // client or operator; held until its limit or an operator ends it
+  kDeleting,  // any process or operator; only the deleted-node worker deletes
+  kDeleted,   // the deleted-node worker, right before the record is removed
   kFailed,    // launcher: the launch failed for good (D-11); deleted next
   kAborted,   // launcher: the cloud refused for quota; deleted next
 };
 
 enum class RequestState {
-  kRequested,  // client; also a launcher that gives it back
+  kRequested,  // client; also a launcher that returns it
   kPending,    // launcher holding the request's lock
   kFulfilled,  // launcher; nodes are ready, unlocked and listed
   kFailed,     // launcher: every registered pool declined
@@ -39,7 +39,7 @@ std::optional<NodeState> ParseNodeState(std::string_view text);
 std::optional<RequestState> ParseRequestState(std::string_view text);
 std::optional<ImageState> ParseImageState(std::string_view text);
 
-// Every word that a state of the kind may be.
+// Every word that names a state of the kind.
 std::vector<std::string_view> NodeStateWords();
 std::vector<std::string_view> RequestStateWords();
 std::vector<std::string_view> ImageStateWords();

@@ -7,8 +7,8 @@
 
 namespace nodepool::net {
 
-// The first address of a host name; an address is its own. Error(kRetry) when there
-// is none. May take as long as the system's resolver does.
+// The first address of a host name; an address is returned as it is. Error(kRetry) when there is
+// none. May take as long as the system's resolver does.
 Task<boost::asio::ip::address> Resolve(std::string host);
 
 }  // namespace nodepool::net

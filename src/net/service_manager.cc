@@ -43,7 +43,7 @@ ServiceManager::~ServiceManager() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-void ServiceManager::Tell(std::string_view lines) {
+void ServiceManager::Notify(std::string_view lines) {
   if (socket_ < 0) return;
   ::sendto(socket_, lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&place_),
            place_size_);

@@ -10,19 +10,19 @@
 
 namespace nodepool::net {
 
-// Tells the service manager that started this process, such as systemd, how it is: in
+// Notifies the service manager that started this process, such as systemd, of its state, in
 // datagrams of lines KEY=VALUE (sd_notify(3)).
 class ServiceManager {
  public:
-  // `address` as in NOTIFY_SOCKET: a path, or "@" and an abstract name. Null, or anything
-  // else: there is none, and nobody is told anything.
+  // `address` as in NOTIFY_SOCKET: a path, or "@" and an abstract name. Null, or anything else:
+  // there is no service manager, and Notify does nothing.
   explicit ServiceManager(const char* address);
   ~ServiceManager();
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
 
-  // Waits for a quarter of a second at most; what is not taken by then is lost.
-  void Tell(std::string_view lines);
+  // Waits for a quarter of a second at most; a datagram that is not accepted by then is lost.
+  void Notify(std::string_view lines);
 
  private:
   sockaddr_storage place_{};
@@ -30,11 +30,11 @@ class ServiceManager {
   int socket_ = -1;
 };
 
-// How often it wants to be told WATCHDOG=1, by WATCHDOG_USEC and WATCHDOG_PID, either of
-// which may be null; nullopt: not at all.
+// How often it wants to get WATCHDOG=1, by WATCHDOG_USEC and WATCHDOG_PID, either of which may be
+// null; nullopt: never.
 std::optional<Duration> WatchdogInterval(const char* microseconds, const char* pid);
 
-// "STATUS=..." in one line.
+// "STATUS=..." in a single line.
 std::string StatusLine(std::string_view text);
 
 }  // namespace nodepool::net

@@ -10,7 +10,7 @@
 namespace nodepool::net {
 namespace {
 
-// The service manager's end.
+// The socket of the service manager.
 class NotifySocket {
  public:
   explicit NotifySocket(const std::string& name) {  // with a zero byte first: abstract
@@ -31,26 +31,26 @@ class NotifySocket {
   int socket_ = ::socket(AF_UNIX, SOCK_DGRAM, 0);
 };
 
-TEST(ServiceManagerTest, IsToldAtAPathAndAtAnAbstractName) {
+TEST(ServiceManagerTest, IsNotifiedAtAPathAndAtAnAbstractName) {
   std::string folder = (std::filesystem::temp_directory_path() / "nodepool-notify-XXXXXX").string();
   folder = ::mkdtemp(folder.data());
   NotifySocket at_path(folder + "/socket");
   NotifySocket abstract('\0' + folder);
-  ServiceManager((folder + "/socket").c_str()).Tell("READY=1\n" + StatusLine("two\nlines"));
+  ServiceManager((folder + "/socket").c_str()).Notify("READY=1\n" + StatusLine("two\nlines"));
   EXPECT_EQ(at_path.Receive(), "READY=1\nSTATUS=two lines");
-  ServiceManager(("@" + folder).c_str()).Tell("STOPPING=1");
+  ServiceManager(("@" + folder).c_str()).Notify("STOPPING=1");
   EXPECT_EQ(abstract.Receive(), "STOPPING=1");
   std::filesystem::remove_all(folder);
 }
 
 std::ptrdiff_t OpenFiles() { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); }
 
-TEST(ServiceManagerTest, NoneIsNotMissed) {
+TEST(ServiceManagerTest, NotifyingNoneDoesNothing) {
   std::ptrdiff_t before = OpenFiles();
   std::string too_long = "/" + std::string(200, 'x');
   for (const char* address : std::initializer_list<const char*>{nullptr, "", "relative", too_long.c_str(),
                                                                 "/none/socket", "vsock:2:1234"}) {
-    EXPECT_NO_THROW(ServiceManager(address).Tell("READY=1"));
+    EXPECT_NO_THROW(ServiceManager(address).Notify("READY=1"));
   }
   EXPECT_EQ(OpenFiles(), before) << "nothing is left open";
 }

@@ -43,7 +43,7 @@ Statsd::~Statsd() { Flush(); }
 
 void Statsd::Set(const metrics::Metric& gauge, const metrics::LabelValues& labels, double value) {
   std::string key = KeyFor(gauge, labels);
-  // A sign means "change by": a negative value is reached from 0.
+  // A sign means "change by", so a negative value is set by way of 0.
   if (value < 0) AddLine(fmt::format("{}:0|g", key));
   AddLine(fmt::format("{}:{}|g", key, value));
 }

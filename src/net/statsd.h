@@ -16,12 +16,12 @@ struct StatsdAddress {
   bool operator==(const StatsdAddress&) const = default;
 };
 
-// Where STATSD_HOST and STATSD_PORT, either of which may be null, want metrics to go;
-// nullopt when neither is set (launcher.md 27.1).
+// The address for metrics from STATSD_HOST and STATSD_PORT, either of which may be null; nullopt
+// when neither is set (launcher.md 27.1).
 std::optional<StatsdAddress> StatsdFromEnvironment(const char* host, const char* port);
 
-// Sends metrics to a statsd server over UDP. Lines are gathered until the loop has
-// gone on, or a packet is full; what cannot be sent at once is lost. (launcher.md 27.1)
+// Sends metrics to a statsd server over UDP. Lines are collected until the loop's next turn, or
+// until a packet is full; what cannot be sent at once is lost. (launcher.md 27.1)
 class Statsd final : public metrics::Sink {
  public:
   // A packet is shorter than this, unless a single line is longer.
@@ -36,7 +36,7 @@ class Statsd final : public metrics::Sink {
   void Add(const metrics::Metric& counter, const metrics::LabelValues& labels, std::int64_t by = 1) override;
   void Observe(const metrics::Metric& timing, const metrics::LabelValues& labels, Duration took) override;
 
-  // Sends what is gathered.
+  // Sends the collected lines.
   void Flush();
 
  private:
@@ -45,7 +45,7 @@ class Statsd final : public metrics::Sink {
   Loop& loop_;
   boost::asio::ip::udp::socket socket_;
   std::string packet_;
-  // Lives as long as this; a flush that is posted holds it weakly.
+  // Lives as long as this; a posted flush holds it weakly.
   std::shared_ptr<Statsd*> self_ = std::make_shared<Statsd*>(this);
 };
 

@@ -77,7 +77,7 @@ TEST_F(StatsdTest, PacketsStayBelow512Bytes) {  // launcher.27.1
   ASSERT_THAT(packets, ElementsAre(SizeIs(511), SizeIs(255), SizeIs(256)));
 }
 
-TEST_F(StatsdTest, LinesOfOneTurnOfTheLoopTravelTogether) {
+TEST_F(StatsdTest, LinesOfOneTurnOfTheLoopShareAPacket) {
   Statsd statsd(loop_, {"localhost", port()});
   statsd.Add(kLaunch, {"a", "ready"});
   statsd.Add(kLaunch, {"b", "ready"}, 2);
@@ -87,7 +87,7 @@ TEST_F(StatsdTest, LinesOfOneTurnOfTheLoopTravelTogether) {
   EXPECT_THAT(Packets(), ElementsAre("nodepool.launch.requestor.c.ready:1|c"));
 }
 
-TEST_F(StatsdTest, WhoComesLaterHearsOfWhatIsNew) {
+TEST_F(StatsdTest, ALateServerGetsNewLines) {
   udp::endpoint place = receiver_.local_endpoint();
   Statsd statsd(loop_, {"127.0.0.1", port()});
   receiver_.close();
@@ -97,7 +97,7 @@ TEST_F(StatsdTest, WhoComesLaterHearsOfWhatIsNew) {
   }
   receiver_ = udp::socket(context_, place);
   statsd.Add(kLaunch, {"b", "ready"});
-  Packets();  // the system may tell of the last refusal now
+  Packets();  // the system may report the last refusal now
   statsd.Add(kLaunch, {"c", "ready"});
   EXPECT_THAT(Packets(), Contains("nodepool.launch.requestor.c.ready:1|c"));
 }

@@ -8,8 +8,8 @@
 
 namespace nodepool::net {
 
-// The first of several numeric addresses that accepts a TCP connection; none when none
-// does until `deadline`. They are tried in turn, a second each at most, over and over.
+// The first of several numeric addresses that accepts a TCP connection; nullopt when none does by
+// `deadline`. They are tried in turn, for a second each at most, repeatedly.
 Task<std::optional<std::string>> FirstToAccept(Loop& loop, std::vector<std::string> addresses, int port,
                                                SteadyTime deadline);
 

@@ -14,8 +14,8 @@
 
 namespace nodepool::net {
 
-// An authority, `ca.pem`; a server's certificate for the name `localhost`, `server.pem`
-// with `server.key`; a client's, `client.pem` with `client.key`. Gone with the object.
+// An authority, `ca.pem`; a server's certificate for the name `localhost`, `server.pem` with
+// `server.key`; a client's, `client.pem` with `client.key`. The destructor deletes them.
 class CertificatesForTest {
  public:
   CertificatesForTest() {

@@ -16,12 +16,12 @@ namespace {
 
 namespace asio = boost::asio;
 
-// After so many messages others have their turn.
+// After so many messages other handlers of the loop run.
 constexpr int kBatch = 100;
-constexpr int kLongestConnectPause = 30'000;  // ms, between attempts
+constexpr int kMaxConnectPause = 30'000;  // ms, between attempts
 constexpr Duration kPauseAfterBreak = std::chrono::seconds(1);
 
-// The library's, with its thread for the network. Never ended, because that waits for a
+// The library's context, with its thread for the network. Never ended, because that waits for a
 // thread which may be waiting for a name server.
 void* Context() {
   static void* const context = zmq_ctx_new();
@@ -42,16 +42,16 @@ class ZmqSocket {
   void* socket_;
 };
 
-// A connection to one publisher. The library makes it again when it broke, but not when the
-// publisher broke the protocol or sent too much; so it tells of each break, and whoever has the
-// subscription makes another one.
+// A connection to one publisher. The library restores it when it broke, but not when the publisher
+// violated the protocol or sent too much; so IsBroken reports each break, and the owner creates
+// another subscription.
 class Subscription {
  public:
   Subscription(const std::string& endpoint, const ZmqLimits& limits) : limits_(limits) {
     Set(ZMQ_LINGER, 0);
     Set(ZMQ_RCVHWM, limits.queued_messages);
     Set(ZMQ_IPV6, 1);
-    Set(ZMQ_RECONNECT_IVL_MAX, kLongestConnectPause);
+    Set(ZMQ_RECONNECT_IVL_MAX, kMaxConnectPause);
     Set(ZMQ_TCP_KEEPALIVE, 1);
     Set(ZMQ_TCP_KEEPALIVE_IDLE, 60);
     Set(ZMQ_MAXMSGSIZE, static_cast<std::int64_t>(limits.message_bytes));
@@ -61,19 +61,19 @@ class Subscription {
                       zmq_connect(breaks_.get(), breaks.c_str()) == 0;
     if (!is_watched) throw Error(Verdict::kFail, fmt::format("ZeroMQ: {}", zmq_strerror(zmq_errno())));
     bool is_remote = endpoint.starts_with("tcp://") || endpoint.starts_with("ipc://");
-    if (!is_remote) throw Error(Verdict::kInvalid, "it is no tcp://host:port or ipc://path");
+    if (!is_remote) throw Error(Verdict::kInvalid, "it is not tcp://host:port or ipc://path");
     if (zmq_connect(socket_.get(), endpoint.c_str()) != 0)
       throw Error(Verdict::kInvalid, zmq_strerror(zmq_errno()));
   }
 
-  // The library's thread waits for ever with news for a reader that has gone, so it is told before
-  // not to send any.
+  // The library's thread waits for ever to send an event to a reader that has gone, so events are
+  // switched off first.
   ~Subscription() { zmq_socket_monitor(socket_.get(), nullptr, 0); }
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
-  // Becomes readable when there may be a message, or the connection may have broken; says so
-  // only once.
+  // Becomes readable when there may be a message, or the connection may have broken; it is
+  // signalled only once.
   int Signal() const {
     int signal = -1;
     std::size_t size = sizeof signal;
@@ -81,14 +81,14 @@ class Subscription {
     return signal;
   }
 
-  // Looks at everything that was signalled.
+  // Processes everything that was signalled.
   bool HasMessage() const {
     int events = 0;
     std::size_t size = sizeof events;
     return zmq_getsockopt(socket_.get(), ZMQ_EVENTS, &events, &size) == 0 && (events & ZMQ_POLLIN) != 0;
   }
 
-  // The next message; what is beyond the limit is cut off. Only after HasMessage().
+  // The next message; the part beyond the limit is cut off. Only after HasMessage().
   std::string Receive() {
     std::string message;
     bool has_more = true;
@@ -104,7 +104,7 @@ class Subscription {
     return message;
   }
 
-  // The library tells of a break before it signals it.
+  // The library sends the event of a break before it signals it.
   bool IsBroken() { return zmq_recv(breaks_.get(), nullptr, 0, ZMQ_DONTWAIT) >= 0; }
 
  private:
@@ -141,7 +141,7 @@ Task<> ReceiveFromPublisher(Loop& loop, std::string endpoint, std::function<void
                             log::Logger logger, ZmqLimits limits) {
   while (true) {
     co_await ReceiveUntilBroken(loop, endpoint, receive, limits);
-    logger.Info("The connection to {} broke and is made again", Excerpt(endpoint));
+    logger.Info("The connection to {} broke and is restored", Excerpt(endpoint));
     co_await loop.SleepFor(kPauseAfterBreak);
   }
 }

@@ -15,7 +15,7 @@ namespace {
 using ::testing::Each;
 using ::testing::SizeIs;
 
-// The library's own.
+// A publisher with the library's own socket.
 class Publisher {
  public:
   explicit Publisher(const std::string& endpoint = "tcp://127.0.0.1:*") {
@@ -55,7 +55,7 @@ class ZmqTest : public ::testing::Test {
   }
   void TearDown() override { RunToEnd(loop_, tasks_.Stop()); }
 
-  // Sends until one message has come through, since what is sent before the subscription is lost.
+  // Sends until one message has arrived, since messages sent before the subscription are lost.
   void Greet(Publisher& publisher) {
     received_.clear();
     ASSERT_TRUE(Await([&] {
@@ -82,7 +82,7 @@ class ZmqTest : public ::testing::Test {
   std::vector<std::string> received_;
 };
 
-TEST_F(ZmqTest, EveryMessageOfABurstComesInOrder) {
+TEST_F(ZmqTest, EveryMessageOfABurstArrivesInOrder) {
   Publisher publisher;
   Subscribe(publisher.endpoint(), {.queued_messages = 10'000});
   Greet(publisher);
@@ -110,7 +110,7 @@ TEST_F(ZmqTest, EndpointsThatCannotBeUsed) {
   EXPECT_EQ(log_.Count("subscribe"), 5);
 }
 
-TEST_F(ZmqTest, APublisherThatComesBackIsHeardAgain) {
+TEST_F(ZmqTest, APublisherThatRestartsIsReceivedAgain) {
   std::string endpoint;
   {
     Publisher first;
@@ -122,8 +122,8 @@ TEST_F(ZmqTest, APublisherThatComesBackIsHeardAgain) {
   Greet(second);
 }
 
-// A break while somebody stops listening.
-TEST_F(ZmqTest, WhoStopsListeningHoldsUpNobody) {
+// A break while the subscriber stops.
+TEST_F(ZmqTest, StoppingASubscriberBlocksNothing) {
   for (int i = 0; i < 100; ++i) {
     auto publisher = std::make_unique<Publisher>();
     TaskGroup tasks(loop_, logger_);
@@ -135,8 +135,8 @@ TEST_F(ZmqTest, WhoStopsListeningHoldsUpNobody) {
   }
 }
 
-// Who sends too much is hung up on, and heard again.
-TEST_F(ZmqTest, AMessageHasALargestSize) {
+// The connection to a publisher that sends too much is closed, and made again.
+TEST_F(ZmqTest, MessagesAreLimitedInSize) {
   Publisher publisher;
   Subscribe(publisher.endpoint(), {.message_bytes = 100});
   Greet(publisher);

@@ -32,7 +32,7 @@ void PointToNothing(int descriptor) {
   if (nothing != descriptor) ::close(nothing);
 }
 
-// Ends this process as the other one has begun.
+// Exits this process as the other one has begun.
 [[noreturn]] void Follow(pid_t child, int pipe) {
   ::waitpid(child, nullptr, 0);
   char word = 0;
@@ -55,7 +55,7 @@ void Background::Fork() {
     Follow(child, ends[0]);
   }
   ::setsid();
-  // A process that leads no session gets no terminal by accident.
+  // A process that is not a session leader does not acquire a terminal by accident.
   pid_t grandchild = ::fork();
   if (grandchild < 0) throw SystemError("fork");
   if (grandchild > 0) ::_exit(0);
@@ -67,7 +67,7 @@ void Background::Fork() {
 void Background::Enter(std::string pid_path) {
   pid_file_.emplace(std::move(pid_path));
   pid_file_->RemoveStale();
-  // Whether it can be had is found out while somebody hears of it.
+  // Claim it while the waiting process can still report a failure.
   pid_file_->Claim();
   pid_file_->Release();
   if (!IsLookedAfter()) Fork();

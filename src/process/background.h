@@ -7,23 +7,22 @@
 
 namespace nodepool::process {
 
-// How a daemon leaves the terminal that started it (operations.md 2.2). Until Enter() it
-// runs where it was started, and nothing here has an effect.
+// Moves a daemon away from the terminal that started it (operations.md 2.2). Before Enter() the
+// other functions have no effect.
 class Background {
  public:
-  // Takes the pid file, an absolute path, and goes into the background: directory /, no
-  // umask, no core dumps, nothing open but standard error, a session of its own. Returns
-  // in the process that goes on. The one that was called waits and ends with status 0 at
-  // Started(), or 1 when this one ends before. There are not two of them when the parent
-  // is process 1 or standard input is a socket: then somebody else looks after us.
-  //
+  // Takes the pid file, an absolute path, and goes into the background: directory /, no umask, no
+  // core dumps, all descriptors closed but standard error, a session of its own. Returns in the
+  // process that continues. The original process waits and exits with status 0 at Started(), or 1
+  // when the new process ends before that. There is no second process when the parent is process 1
+  // or standard input is a socket: then a service manager supervises this one.
   // To be called while the process has one thread. Errors of PidFile::Claim.
   void Enter(std::string pid_path);
 
-  // The start has succeeded as far as can be known at once. Standard error is closed.
+  // The start has succeeded as far as is known at this moment. Closes standard error.
   void Started();
 
-  // Removes the pid file, as the destructor does; for ends without destructors.
+  // Removes the pid file, as the destructor does; for exits without destructors.
   void End() { pid_file_.reset(); }
 
   bool is_entered() const { return pid_file_.has_value(); }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
-// Takes one word apart; `rest` begins with it and loses it.
+// Reads one word at the front of `rest` and removes it.
 class WordReader {
  public:
   explicit WordReader(std::string_view& rest) : rest_(rest) {}
@@ -45,7 +45,7 @@ class WordReader {
   void ReadSingleQuoted() {
     for (char c = Need(); c != '\''; c = Need()) word_ += c;
   }
-  // A backslash is itself unless it stands before a quote or another backslash.
+  // A backslash is literal unless it is before a quote or another backslash.
   void ReadDoubleQuoted() {
     for (char c = Need(); c != '"'; c = Need()) {
       if (c != '\\') {

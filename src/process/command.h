@@ -13,32 +13,32 @@ namespace nodepool::process {
 
 using Environment = std::map<std::string, std::string>;
 
-// A program to run, and within what bounds.
+// A program to run, and its limits.
 struct Command {
-  // The first word is looked up in the environment's PATH unless it has a slash. It
-  // is passed on as it is: there is no shell.
+  // The first word is searched in the environment's PATH unless it has a slash. All words are
+  // passed on unchanged: there is no shell.
   std::vector<std::string> argv;
   Environment environment;  // all of it; may hold secrets
-  // Standard output and error go to the end of this file as they come, which is made
-  // when it is not there. None: they are kept, the last kKeptOutput bytes of them.
+  // Standard output and error are appended to this file as they arrive; it is created when it does
+  // not exist. None: the last kMaxRetainedOutput bytes of them are returned.
   std::optional<std::string> log_path;
-  // When it is over the program is told to end.
+  // After this time the program is asked to end.
   Duration timeout = std::chrono::seconds(60);
-  // How long a program that is told to end (SIGTERM to it alone) may tidy up before it
-  // is killed with all that it has started.
+  // How long a program that is asked to end (SIGTERM to it alone) may clean up before it is killed
+  // with all processes that it has started.
   Duration grace = std::chrono::seconds(30);
-  // What it mounts is seen by it and its descendants alone and vanishes with the last of
-  // them. Without effect unless we may mount ourselves.
+  // Mounts made by it are visible only to it and its descendants and vanish with the last of them.
+  // Without effect unless this process may mount.
   bool has_own_mounts = false;
 };
 
-inline constexpr std::size_t kKeptOutput = 64 * 1024;
+inline constexpr std::size_t kMaxRetainedOutput = 64 * 1024;
 
-// How a program came to its end.
+// How a program ended.
 struct Exit {
-  int code = 0;  // as it said; negative: the signal that ended it
+  int code = 0;  // its exit status; negative: the signal that ended it
   bool is_timed_out = false;
-  std::string output;  // unless it went to a file
+  std::string output;  // unless it was written to a file
   bool is_good() const { return code == 0 && !is_timed_out; }
 };
 
@@ -47,11 +47,11 @@ class Runner {
  public:
   virtual ~Runner() = default;
 
-  // Ends when the program and everything that it started, in whatever session or
-  // process group, has ended; what outlives the program itself is ended after a
-  // moment. When the task is told to stop, so is the program, with its grace, and then
-  // kCancelled is thrown. Error(kInvalid): there is no such program, or it cannot be
-  // run. Error(kFail): the log cannot be written, the system refuses.
+  // Ends when the program and all processes that it started, in whatever session or process group,
+  // have ended; processes that outlive the program are ended after a moment. When the task is
+  // cancelled, the program is asked to end, with its grace, and then kCancelled is thrown.
+  // Error(kInvalid): there is no such program, or it cannot be run. Error(kFail): the log cannot be
+  // written, or the system refuses.
   virtual Task<Exit> Run(Command command) = 0;
 };
 

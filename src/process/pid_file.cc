@@ -19,11 +19,11 @@
 namespace nodepool::process {
 namespace {
 
-// What a longer file holds is no number.
-constexpr std::size_t kLongest = 64;
+// A longer file does not hold a number.
+constexpr std::size_t kMaxLength = 64;
 
 std::string FirstLine(int file) {
-  char text[kLongest];
+  char text[kMaxLength];
   ssize_t size = ::pread(file, text, sizeof(text), 0);
   std::string_view line(text, size < 0 ? 0 : static_cast<std::size_t>(size));
   line = line.substr(0, line.find('\n'));
@@ -31,7 +31,7 @@ std::string FirstLine(int file) {
   return std::string(line);
 }
 
-// Nobody has taken note of its end yet, and where process 1 does not care nobody will.
+// The process has ended but has not been waited for, which process 1 may never do.
 bool IsZombie(pid_t pid) {
   int file = ::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -41,7 +41,7 @@ bool IsZombie(pid_t pid) {
   return name_end != std::string::npos && line.substr(name_end + 2, 1) == "Z";
 }
 
-// Of a number that can be nobody's also true.
+// Also true for a number that no process can have.
 bool IsDeadProcess(const std::string& line) {
   bool is_number = !line.empty() && line.find_first_not_of("0123456789") == std::string::npos;
   if (!is_number) return false;
@@ -64,8 +64,8 @@ std::string OwnerOf(const std::string& path) {
 void PidFile::RemoveStale() const {
   int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return;
-  // Of several starts at a time one removes it, and none the file that another has made
-  // in its place.
+  // Of several concurrent starts one removes the file, and none removes a file that another has
+  // created in its place.
   struct stat opened {
   }, named{};
   bool is_same = ::flock(file, LOCK_EX) == 0 && ::fstat(file, &opened) == 0 &&
@@ -89,7 +89,7 @@ bool PidFile::TryClaim() {
   }
   if (is_good) return true;
   Release();
-  throw Error(Verdict::kFail, fmt::format("cannot make the pid file {}: {}", path_, std::strerror(reason)));
+  throw Error(Verdict::kFail, fmt::format("cannot create the pid file {}: {}", path_, std::strerror(reason)));
 }
 
 void PidFile::Claim(std::chrono::seconds timeout) {

@@ -7,8 +7,8 @@
 
 namespace nodepool::process {
 
-// The file that names the one process of its kind that runs: who has made it has the
-// lock (operations.md 2.2). Meant for the beginning of main, hence it blocks.
+// The file that names the one running process of its kind: the process that created it has the lock
+// (operations.md 2.2). Meant for the start of main, so it blocks.
 class PidFile {
  public:
   explicit PidFile(std::string path) : path_(std::move(path)) {}
@@ -19,12 +19,12 @@ class PidFile {
   // Removes the file when its first line is the number of a process that does not run.
   void RemoveStale() const;
 
-  // Makes the file, with the number of this process in it. While there is one it tries
-  // again every second; Error(kConflict) that names its process when `timeout` is over.
-  // Error(kFail) at once when the system refuses for another reason.
+  // Creates the file, with the number of this process in it. While one exists, it tries again every
+  // second; Error(kConflict) that names its process after `timeout`. Error(kFail) at once when the
+  // system refuses for another reason.
   void Claim(std::chrono::seconds timeout = std::chrono::seconds(10));
 
-  // Removes it if this process has made it.
+  // Removes it if this process has created it.
   void Release();
 
  private:

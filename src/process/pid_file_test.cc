@@ -44,7 +44,7 @@ class PidFileTest : public ::testing::Test {
 };
 
 // operations.md 2.2
-TEST_F(PidFileTest, ItHoldsTheNumberAndGoesInTheEnd) {
+TEST_F(PidFileTest, ItHoldsTheNumberAndIsRemovedInTheEnd) {
   {
     PidFile file(path());
     file.Claim();
@@ -56,13 +56,13 @@ TEST_F(PidFileTest, ItHoldsTheNumberAndGoesInTheEnd) {
   EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
-TEST_F(PidFileTest, OneOfADeadProcessIsRemoved) {
+TEST_F(PidFileTest, TheFileOfADeadProcessIsRemoved) {
   Write(std::to_string(DeadProcess()) + "\nmore\n");
   PidFile(path()).RemoveStale();
   EXPECT_FALSE(std::filesystem::exists(path()));
   Write("99999999999999999999\n");
   PidFile(path()).RemoveStale();
-  EXPECT_FALSE(std::filesystem::exists(path())) << "that is nobody's number";
+  EXPECT_FALSE(std::filesystem::exists(path())) << "no process has that number";
 }
 
 TEST_F(PidFileTest, AZombieIsDead) {
@@ -76,7 +76,7 @@ TEST_F(PidFileTest, AZombieIsDead) {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_F(PidFileTest, OthersAreLeftAlone) {
+TEST_F(PidFileTest, OtherFilesAreLeftAlone) {
   for (std::string text : {std::to_string(::getppid()), std::string("1\n"), std::string("not a number\n"),
                            std::string("12x\n"), std::string("-1\n"), std::string()}) {
     Write(text);
@@ -85,7 +85,7 @@ TEST_F(PidFileTest, OthersAreLeftAlone) {
   }
 }
 
-TEST_F(PidFileTest, WhoHasItIsNamed) {
+TEST_F(PidFileTest, TheErrorNamesTheRunningProcess) {
   Write(std::to_string(::getppid()) + "\n");
   PidFile file(path());
   try {
@@ -99,7 +99,7 @@ TEST_F(PidFileTest, WhoHasItIsNamed) {
   EXPECT_TRUE(std::filesystem::exists(path())) << "it is not ours";
 }
 
-TEST_F(PidFileTest, OneThatGoesMeanwhileIsTaken) {
+TEST_F(PidFileTest, AFileThatIsRemovedMeanwhileIsClaimed) {
   Write("1\n");
   pid_t child = ::fork();
   if (child == 0) {
@@ -112,7 +112,7 @@ TEST_F(PidFileTest, OneThatGoesMeanwhileIsTaken) {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_F(PidFileTest, WhatCannotBeMadeFailsAtOnce) {
+TEST_F(PidFileTest, AFileThatCannotBeCreatedFailsAtOnce) {
   PidFile file((folder_ / "none/x.pid").string());
   try {
     file.Claim();

@@ -20,16 +20,16 @@
 namespace nodepool::process {
 namespace {
 
-// Where the supervisor keeps its descriptors; everything above is closed.
+// The supervisor's descriptors; all above are closed.
 constexpr int kControl = 3;
 constexpr int kReport = 4;
 constexpr int kOutput = 5;
 constexpr int kFirstFree = 6;
 
 constexpr int kNotFound = 127;  // as shells do
-// What outlives the program is told to end, and after this killed.
+// Processes that outlive the program are asked to end, and killed after this time.
 constexpr std::int64_t kLeftoverGraceMs = 2000;
-// Killing goes on until nobody is left; somebody who cannot be killed is given up.
+// Killing goes on until no process is left; one that cannot be killed is given up after this time.
 constexpr std::int64_t kKillStepMs = 20;
 constexpr std::int64_t kGiveUpMs = 10'000;
 
@@ -53,7 +53,7 @@ sigset_t ChildSignal() {
 }
 
 void ArrangeDescriptors(const SupervisorPlan& plan) {
-  // First out of the way of each other's places.
+  // First move both out of each other's numbers.
   int control = fcntl(plan.control_fd, F_DUPFD, 16);
   int report = fcntl(plan.report_fd, F_DUPFD, 16);
   int output = fcntl(plan.output_fd, F_DUPFD, 16);
@@ -67,7 +67,7 @@ void ArrangeDescriptors(const SupervisorPlan& plan) {
   if (null > 2) close(null);
 }
 
-void Tell(Report::Kind kind, int value) {
+void SendReport(Report::Kind kind, int value) {
   Report report{kind, value};
   [[maybe_unused]] ssize_t written = write(kReport, &report, sizeof(report));
 }
@@ -83,11 +83,11 @@ void Tell(Report::Kind kind, int value) {
   close(kOutput);
   close(kControl);
   execve(plan.path, plan.argv, plan.environment);
-  Tell(Report::kNotRun, errno);
+  SendReport(Report::kNotRun, errno);
   _exit(kNotFound);
 }
 
-// The number that a file of /proc tells as the parent of a process; 0: unknown.
+// The parent of a process according to its file in /proc; 0: unknown.
 pid_t ParentOf(const char* pid_name) {
   char path[64];
   std::snprintf(path, sizeof(path), "/proc/%.32s/stat", pid_name);
@@ -117,8 +117,8 @@ pid_t NumberOf(const char* name) {
   return number;
 }
 
-// To every child: the program, and what was left to us by those who ended. Their own
-// children become ours when they end.
+// To every child: the program, and the orphans that this process has adopted. Their own children
+// are adopted when they end.
 void SignalChildren(int number) {
   pid_t self = getpid();
   int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -152,7 +152,7 @@ class Supervision {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_NAME, "supervisor");
     ArrangeDescriptors(plan_);
-    // The system's mounts are followed; none of ours reaches the system.
+    // Mounts of the system propagate to here; none from here reaches the system.
     if (plan_.has_own_mounts && unshare(CLONE_NEWNS) == 0) {
       mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr);
     }
@@ -162,7 +162,7 @@ class Supervision {
     program_ = fork();
     if (program_ == 0) BecomeProgram(plan_, self);
     if (program_ < 0) {
-      Tell(Report::kNotRun, errno);
+      SendReport(Report::kNotRun, errno);
       _exit(1);
     }
     close(kOutput);
@@ -176,7 +176,7 @@ class Supervision {
  private:
   enum class Phase { kRunning, kEnding, kKilling };
 
-  // Collects those who ended; whether anybody is left.
+  // Collects the processes that ended; returns whether any is left.
   bool Reap() {
     while (true) {
       int status = 0;
@@ -184,7 +184,7 @@ class Supervision {
       if (pid == 0) return true;
       if (pid < 0) return errno != ECHILD;
       if (pid == program_) {
-        Tell(Report::kExited, status);
+        SendReport(Report::kExited, status);
         program_ = 0;
         SignalChildren(SIGTERM);
         EndWithin(kLeftoverGraceMs);
@@ -200,7 +200,7 @@ class Supervision {
     signalfd_siginfo ignored;
     while (read(child_ended, &ignored, sizeof(ignored)) > 0) {
     }
-    // Either the word, or the end of those who could tell.
+    // Either the byte kEnd, or the death of the process that would send it.
     if (news[1].revents == 0) return;
     is_told_ = true;
     if (program_ <= 0) return;

@@ -4,16 +4,16 @@
 
 namespace nodepool::process {
 
-// Between the program that is run and us stands a process of our own, the supervisor.
-// It adopts whatever the program's descendants leave behind (PR_SET_CHILD_SUBREAPER),
-// so that it can end all of them, and it notices when we die: then it ends the program
-// as if it had been told to. So nothing survives, even of us being killed.
+// Between the program that is run and this process ("we") there is a process of our own, the
+// supervisor. It adopts all processes that the program's descendants leave behind
+// (PR_SET_CHILD_SUBREAPER), so that it can end all of them, and it notices when we die: then it
+// ends the program as if it had been asked to. So no process survives, even when we are killed.
 //
 //   we --control pipe--> supervisor --fork, exec--> program --> its descendants
 //      <--report pipe---
 //
-// The control pipe takes one byte, kEnd; its end means that we are dead. On the report
-// pipe comes at most one Report; its end means that nobody is left.
+// The control pipe carries one byte, kEnd; its end means that we are dead. The report pipe carries
+// at most one Report; its end means that no process is left.
 
 inline constexpr char kEnd = 'E';
 
@@ -38,7 +38,7 @@ struct SupervisorPlan {
   bool has_own_mounts;
 };
 
-// To be called in the child of a fork; calls only what is safe there.
+// To be called in the child of a fork; calls only functions that are safe there.
 [[noreturn]] void Supervise(const SupervisorPlan& plan);
 
 }  // namespace nodepool::process

@@ -25,7 +25,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Beyond the grace, for the supervisor's own work.
+// In addition to the grace, for the supervisor's own work.
 constexpr Duration kSupervisorLimit = std::chrono::seconds(20);
 constexpr int kLogMode = 0644;
 
@@ -76,7 +76,7 @@ std::string FindProgram(const std::string& name, const Environment& environment)
   throw Error(Verdict::kInvalid, fmt::format("there is no program {} in {}", Excerpt(name), Excerpt(places)));
 }
 
-// A program's words or environment, as the system takes them.
+// A program's arguments or environment, in the form for the system call.
 class Texts {
  public:
   explicit Texts(std::vector<std::string> texts) : texts_(std::move(texts)) {
@@ -96,7 +96,7 @@ std::vector<std::string> Entries(const Environment& environment) {
   return entries;
 }
 
-// A program at work below its supervisor.
+// A running program below its supervisor.
 class Child {
  public:
   Child(Loop& loop, const Command& command, int output)
@@ -119,7 +119,7 @@ class Child {
     control_ = std::move(control.write);
     report_.assign(report.read.Release());
   }
-  // What was not waited for is ended by the supervisor, whose control pipe closes.
+  // A program that was not waited for is ended by the supervisor, whose control pipe closes.
   ~Child() {
     control_.Close();
     if (supervisor_ > 0) ::waitpid(supervisor_, nullptr, WNOHANG);
@@ -134,18 +134,18 @@ class Child {
       boost::system::error_code error;
       std::size_t size = co_await report_.async_read_some(asio::buffer(place, sizeof(said_) - size_),
                                                           asio::redirect_error(asio::use_awaitable, error));
-      if (error == asio::error::operation_aborted) throw Error(Verdict::kCancelled, "told to stop");
+      if (error == asio::error::operation_aborted) throw Error(Verdict::kCancelled, "cancelled");
       if (error) break;
       size_ += size;
       if (size_ < sizeof(said_)) continue;
-      // One that could not be run is reported as ended as well.
+      // A program that could not be run is reported as ended as well.
       if (!first_) first_ = said_;
       size_ = 0;
     }
     ::waitpid(std::exchange(supervisor_, -1), nullptr, 0);
   }
 
-  // Ends it where it has not ended.
+  // Ends the program if it still runs.
   Task<> End(Duration grace) {
     if (supervisor_ < 0) co_return;
     [[maybe_unused]] ssize_t written = ::write(control_.get(), &kEnd, 1);
@@ -156,7 +156,7 @@ class Child {
     ::waitpid(std::exchange(supervisor_, -1), nullptr, 0);
   }
 
-  // What became of the program.
+  // The exit status of the program.
   int Code() const {
     if (!first_) return -SIGKILL;  // the supervisor was killed, or gave up
     if (first_->kind == Report::kNotRun) {
@@ -178,7 +178,7 @@ class Child {
   std::optional<Report> first_;
 };
 
-// Keeps the last bytes that come out of a pipe.
+// Retains the last bytes read from a pipe.
 class Tail {
  public:
   Tail(Loop& loop, Descriptor read) : read_(loop.context(), read.Release()) {}
@@ -191,11 +191,11 @@ class Tail {
                                                         asio::redirect_error(asio::use_awaitable, error));
       if (error) co_return;
       text_.append(buffer.data(), size);
-      if (text_.size() > 2 * kKeptOutput) text_.erase(0, text_.size() - kKeptOutput);
+      if (text_.size() > 2 * kMaxRetainedOutput) text_.erase(0, text_.size() - kMaxRetainedOutput);
     }
   }
   std::string Take() {
-    if (text_.size() > kKeptOutput) text_.erase(0, text_.size() - kKeptOutput);
+    if (text_.size() > kMaxRetainedOutput) text_.erase(0, text_.size() - kMaxRetainedOutput);
     return std::move(text_);
   }
 
@@ -229,11 +229,11 @@ Task<Exit> RunLogged(Loop& loop, Command command) {
 Task<Exit> FinishAndRead(Loop& loop, Command command, int output, Descriptor to_close, TaskGroup& reading) {
   Task<Exit> run = Finish(loop, std::move(command), output, std::move(to_close));
   Exit exit = co_await std::move(run);
-  co_await reading.Join();  // nobody is left who could write, so the pipe has an end
+  co_await reading.Join();  // no writer is left, so the pipe has an end
   co_return exit;
 }
 
-Task<Exit> RunKept(Loop& loop, Command command) {
+Task<Exit> RunRetained(Loop& loop, Command command) {
   Pipe pipe;
   Tail tail(loop, std::move(pipe.read));
   TaskGroup reading(loop, log::Logger("nodepool.process"));
@@ -251,7 +251,7 @@ Task<Exit> RunKept(Loop& loop, Command command) {
 Task<Exit> SystemRunner::Run(Command command) {
   if (command.argv.empty()) throw Error(Verdict::kInvalid, "there is no program to run");
   bool is_logged = command.log_path.has_value();
-  Task<Exit> run = is_logged ? RunLogged(loop_, std::move(command)) : RunKept(loop_, std::move(command));
+  Task<Exit> run = is_logged ? RunLogged(loop_, std::move(command)) : RunRetained(loop_, std::move(command));
   Exit exit = co_await std::move(run);
   co_return exit;
 }

@@ -30,7 +30,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Processes end by themselves; the test only looks.
+// The processes end without help; the test only waits.
 template <class Predicate>
 bool WaitFor(Predicate is_reached) {
   auto end = std::chrono::steady_clock::now() + kLimit;
@@ -67,7 +67,7 @@ class SystemRunnerTest : public ::testing::Test {
     }
     return Verdict::kRetry;
   }
-  // The process whose number the script wrote there.
+  // The process whose number the script wrote to the file.
   pid_t Pid(const std::string& name) {
     std::string path = folder + "/" + name;
     EXPECT_TRUE(WaitFor([&] { return ReadFile(path).ends_with("\n"); })) << name;
@@ -82,7 +82,7 @@ class SystemRunnerTest : public ::testing::Test {
   std::string message;
 };
 
-TEST_F(SystemRunnerTest, TellsHowTheProgramEnded) {
+TEST_F(SystemRunnerTest, ReportsHowTheProgramEnded) {
   EXPECT_EQ(Run(Shell("exit 0")).code, 0);
   EXPECT_EQ(Run(Shell("exit 100")).code, 100);
   EXPECT_EQ(Run(Shell("kill -TERM $$")).code, -SIGTERM);
@@ -93,11 +93,11 @@ TEST_F(SystemRunnerTest, TellsHowTheProgramEnded) {
 TEST_F(SystemRunnerTest, KeepsTheEndOfTheOutput) {
   EXPECT_EQ(Run(Shell("echo one; echo two >&2")).output, "one\ntwo\n");
   Exit exit = Run(Shell("head -c 100000000 /dev/zero; echo last"));
-  EXPECT_EQ(exit.output.size(), kKeptOutput);
+  EXPECT_EQ(exit.output.size(), kMaxRetainedOutput);
   EXPECT_TRUE(exit.output.ends_with("last\n"));
 }
 
-TEST_F(SystemRunnerTest, OutputGoesToAFileWhileTheProgramRuns) {
+TEST_F(SystemRunnerTest, OutputIsWrittenToAFileWhileTheProgramRuns) {
   Command command = Shell("echo running; while [ ! -e $D/go ]; do sleep 0.01; done; echo end >&2");
   command.log_path = folder + "/log";
   std::ofstream(*command.log_path) << "before\n";
@@ -128,7 +128,7 @@ TEST_F(SystemRunnerTest, ProgramsThatCannotBeRun) {
   EXPECT_EQ(VerdictOfRunning(command), Verdict::kFail);
 }
 
-TEST_F(SystemRunnerTest, TheEnvironmentIsTheCommandsAlone) {
+TEST_F(SystemRunnerTest, TheEnvironmentIsOnlyTheCommands) {
   Command command = Shell("env; cat");
   command.environment["A"] = "b c";
   std::filesystem::create_directory(folder + "/bin");
@@ -140,21 +140,22 @@ TEST_F(SystemRunnerTest, TheEnvironmentIsTheCommandsAlone) {
   EXPECT_THAT(exit.output, ::testing::Not(HasSubstr("HOME=")));
 }
 
-// The program alone is told, so that it can end its own in order (builder.md 8.6).
-TEST_F(SystemRunnerTest, TimeOutTellsTheProgramAndLetsItTidyUp) {
+// Only the program gets the signal, so that it can end its children in order (builder.md 8.6).
+TEST_F(SystemRunnerTest, AfterTheTimeOutTheProgramMayCleanUp) {
   Command command = Shell(
-      "trap 'kill $child; wait $child; echo $? > $D/told; exit 3' TERM; sleep 1000 & child=$!; echo $child > "
+      "trap 'kill $child; wait $child; echo $? > $D/signalled; exit 3' TERM; sleep 1000 & child=$!; echo "
+      "$child > "
       "$D/child; wait");
   command.timeout = std::chrono::milliseconds(200);
   command.grace = kLimit;
   Exit exit = Run(command);
   EXPECT_TRUE(exit.is_timed_out);
   EXPECT_EQ(exit.code, 3);
-  EXPECT_EQ(ReadFile(folder + "/told"), "143\n");
+  EXPECT_EQ(ReadFile(folder + "/signalled"), "143\n");
   EXPECT_FALSE(Exists(Pid("child")));
 }
 
-TEST_F(SystemRunnerTest, WhoDoesNotListenIsKilledWithAllThatItStarted) {
+TEST_F(SystemRunnerTest, AProgramThatIgnoresTheSignalIsKilledWithAllThatItStarted) {
   Command command = Shell(
       "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$ > $D/session; while true; do sleep 1000; done' & "
       "sh -c 'echo $$ > $D/child; exec sleep 1000' & "
@@ -167,7 +168,7 @@ TEST_F(SystemRunnerTest, WhoDoesNotListenIsKilledWithAllThatItStarted) {
   for (const char* name : {"session", "child", "orphan"}) EXPECT_FALSE(Exists(Pid(name))) << name;
 }
 
-TEST_F(SystemRunnerTest, WhatOutlivesTheProgramIsEnded) {
+TEST_F(SystemRunnerTest, ProcessesThatOutliveTheProgramAreEnded) {
   auto start = std::chrono::steady_clock::now();
   Exit exit = Run(Shell("setsid sh -c 'echo $$ > $D/left; sleep 1000' & while [ ! -s $D/left ]; do :; done"));
   EXPECT_EQ(exit.code, 0);
@@ -175,7 +176,7 @@ TEST_F(SystemRunnerTest, WhatOutlivesTheProgramIsEnded) {
   EXPECT_FALSE(Exists(Pid("left")));
 }
 
-TEST_F(SystemRunnerTest, ToldToStopItEndsTheProgram) {
+TEST_F(SystemRunnerTest, CancellationEndsTheProgram) {
   TaskGroup tasks(loop, log::Logger("test"));
   std::thread watcher([&] {
     Pid("child");
@@ -192,10 +193,10 @@ TEST_F(SystemRunnerTest, NothingSurvivesOurDeath) {
   if (other == 0) {
     Loop own;
     SystemRunner its(own);
-    RunToEnd(own,
-             its.Run(Shell("(setsid sh -c 'trap \"\" TERM; echo $$ > $D/orphan; while true; do sleep 1000; "
-                           "done' &); echo $$ > $D/program; trap 'touch $D/told; exit' TERM; while true; do "
-                           "sleep 0.05; done")));
+    RunToEnd(own, its.Run(Shell(
+                      "(setsid sh -c 'trap \"\" TERM; echo $$ > $D/orphan; while true; do sleep 1000; "
+                      "done' &); echo $$ > $D/program; trap 'touch $D/signalled; exit' TERM; while true; do "
+                      "sleep 0.05; done")));
     ::_exit(0);
   }
   pid_t program = Pid("program");
@@ -203,10 +204,10 @@ TEST_F(SystemRunnerTest, NothingSurvivesOurDeath) {
   ::kill(other, SIGKILL);
   ::waitpid(other, nullptr, 0);
   EXPECT_TRUE(WaitFor([&] { return !Exists(program) && !Exists(orphan); }));
-  EXPECT_TRUE(std::filesystem::exists(folder + "/told"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/signalled"));
 }
 
-TEST_F(SystemRunnerTest, ASupervisorThatIsKilledTakesTheProgramAlong) {
+TEST_F(SystemRunnerTest, KillingTheSupervisorKillsTheProgram) {
   std::thread watcher([&] {
     pid_t supervisor = Pid("parent");
     ::kill(supervisor, SIGKILL);

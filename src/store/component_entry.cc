@@ -8,7 +8,7 @@
 #include "store/paths.h"
 
 namespace nodepool::store {
-// One task keeps what stands in the tree equal to what should stand there.
+// One task keeps the stored entry equal to the wanted content.
 struct ComponentEntry::Impl {
   Impl(Loop& loop, zk::Client& client, Component content)
       : loop(loop),
@@ -46,7 +46,7 @@ struct ComponentEntry::Impl {
 };
 
 Task<> ComponentEntry::Impl::Follow() {
-  // Differs between components, so that they do not come back together.
+  // Differs between components, so that they do not reconnect at the same moment.
   SeededRandom random(std::hash<std::string>()(content.id.value + content.hostname));
   Backoff backoff({}, random);
   for (;;) {
@@ -69,14 +69,14 @@ Task<> ComponentEntry::Impl::Write() {
     co_return;
   }
   std::string data = ToJson(content);
-  // Without an answer nobody knows what stands there.
+  // Without an answer it is unknown what is stored.
   written.clear();
   zk::Result<zk::Stat> set = co_await client.Set(znode, data, version);
   if (set) {
     Stands(znode, set->version, std::move(data));
     co_return;
   }
-  // Written by a lost answer's attempt or by a stranger, or deleted by one.
+  // Written by an attempt whose answer was lost or by a stranger, or deleted by one.
   zk::Result<zk::Stat> now = co_await client.Exists(znode);
   if (now) {
     version = now->version;
@@ -86,7 +86,7 @@ Task<> ComponentEntry::Impl::Write() {
 }
 
 Task<> ComponentEntry::Impl::Create() {
-  // That of an earlier session is gone.
+  // The entry of an earlier session is deleted.
   znode.clear();
   path.clear();
   session = client.session();
@@ -103,7 +103,7 @@ Task<> ComponentEntry::Impl::Create() {
   if (!created) {
     throw Error(Verdict::kFail, fmt::format("the server refused: {}", zk::ToString(created.error())));
   }
-  // Else the session was lost right after it.
+  // Otherwise the session was lost right after it.
   session = client.session();
   if (created->stat.ephemeral_owner == session.id) Stands(created->path, 0, std::move(data));
 }
@@ -147,7 +147,7 @@ void ComponentEntry::Update(Component content) {
   impl_->changed.NotifyAll();
 }
 
-// Deletes the znode, or the one that a creation that was broken off may have made.
+// Deletes the znode, or the one that an interrupted creation may have made.
 Task<> ComponentEntry::Impl::DeleteOwn() {
   if (znode.empty()) co_await FindOwn(attempted);
   attempted.clear();

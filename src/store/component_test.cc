@@ -57,7 +57,7 @@ TEST_F(ComponentTest, AChangeRewritesTheSameZnodeOnce) {
   Component changed = Pool();
   entry.Update(changed);
   changed.supported_labels.emplace_back("large");
-  w.faulty.ForgetCalls();
+  w.faulty.ClearCalls();
   entry.Update(changed);
   entry.Update(changed);
   Settle();
@@ -143,7 +143,7 @@ TEST_F(ComponentTest, ANewSessionGetsANewEntry) {
   EXPECT_EQ(w.Children("/nodepool/components/pool"), std::vector<std::string>{"np010000000001"});
 }
 
-TEST_F(ComponentTest, AnEntryThatSomebodyDeletesComesBack) {
+TEST_F(ComponentTest, ADeletedEntryIsCreatedAgain) {
   w.Run(entry.Register());
   w.Erase("/nodepool/components/pool/np010000000000");
   Component changed = Pool();
@@ -190,7 +190,7 @@ TEST_F(ComponentTest, ANewSessionGetsOneEntryWhateverFails) {
   }
 }
 
-TEST_F(ComponentTest, TheModelVersionIsTheLeastOfAll) {
+TEST_F(ComponentTest, TheModelVersionIsTheMinimumOfAll) {
   w.Put("/nodepool/components/builder/nb010000000000", R"({"model_api": -1})");
   w.Put("/nodepool/components/builder/nb010000000001", "garbage");
   w.Put("/nodepool/components/executor/ze010000000001", "{}");

@@ -13,7 +13,7 @@ class Components {
  public:
   explicit Components(Tree& tree) : tree_(tree) {}
 
-  // All of the kind that are registered and readable, directly read.
+  // All registered, readable components of the kind, read from ZooKeeper.
   Task<std::vector<Component>> List(ComponentKind kind);
 
   // The election of the process that reports the cluster's statistics, at

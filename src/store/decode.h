@@ -11,7 +11,7 @@ namespace nodepool::store {
 
 Revision RevisionOf(const zk::Stat& stat);
 
-// What differs between the kinds of records that are written under locks.
+// The differences between the kinds of records that are written under locks.
 template <class Stored>
 struct RecordKind;
 

@@ -9,7 +9,7 @@
 namespace nodepool::store {
 namespace {
 
-// How often the deletion of a node is tried while others lock and write it.
+// How often the deletion of a node is tried while other clients lock and write it.
 constexpr int kErasures = 10;
 
 Task<> EraseTree(Store& store, std::string path) {
@@ -22,7 +22,8 @@ Task<> EraseTree(Store& store, std::string path) {
 
 Task<> EraseUploads(Store& store, ProviderName provider) {
   if (provider.value.empty() || provider.value.find('/') != std::string::npos) {
-    throw Error(Verdict::kInvalid, fmt::format("\"{}\" is no name of a provider", Excerpt(provider.value)));
+    throw Error(Verdict::kInvalid,
+                fmt::format("\"{}\" is not the name of a provider", Excerpt(provider.value)));
   }
   std::vector<ImageName> images = co_await store.images.List();
   for (const ImageName& image : images) {
@@ -56,7 +57,7 @@ Task<> EraseNode(Store& store, NodeId id, WallTime now) {
     zk::MultiResult erased = co_await store.tree.client().Multi(std::move(ops));
     if (erased.ok()) co_return;
   }
-  throw Error(Verdict::kConflict, fmt::format("node {}: others keep changing it; try again", id));
+  throw Error(Verdict::kConflict, fmt::format("node {}: other clients keep changing it; try again", id));
 }
 
 }  // namespace nodepool::store

@@ -2,18 +2,19 @@
 
 #include "store/store.h"
 
-// What `nodepool erase` does (operations.md 5.8): records go whoever works with them, without
-// their locks. May be repeated when the connection was lost meanwhile.
+// `nodepool erase` (operations.md 5.8): deletes records without taking their locks, whoever uses
+// them. May be repeated after a lost connection.
 namespace nodepool::store {
 
-// All uploads to the provider, of every build; builds stay. Error(kInvalid): no provider can
-// have this name.
+// Deletes all uploads to the provider, of every build; builds remain. Error(kInvalid): the name is
+// impossible for a provider.
 Task<> EraseUploads(Store& store, ProviderName provider);
 
-// Of the nodes whose record can be read.
+// The provider's nodes, as far as their records can be read.
 Task<std::vector<NodeId>> NodesOf(Store& store, ProviderName provider);
 
-// The node with all below it, in one transaction. Error(kConflict): others keep changing it.
+// Deletes the node with all below it in one transaction. Error(kConflict): other clients keep
+// changing it.
 Task<> EraseNode(Store& store, NodeId id, WallTime now);
 
 }  // namespace nodepool::store

@@ -8,7 +8,7 @@
 namespace nodepool::store {
 namespace {
 
-// Nodes and uploads are named alike.
+// The names of nodes and uploads have the same form.
 std::optional<std::int64_t> NumberOf(const std::string& name) {
   if (!paths::IsUploadId(name)) return std::nullopt;
   std::int64_t number = 0;
@@ -16,8 +16,8 @@ std::optional<std::int64_t> NumberOf(const std::string& name) {
   return number;
 }
 
-// The counter is read before the record: a record that another server of the ensemble has not
-// shown yet was not counted there either.
+// The counter is read before the record: a record that is not yet visible on another server of the
+// ensemble was not counted there either.
 Task<bool> WasRemoved(Store& store, std::string directory, std::string name) {
   std::optional<std::int64_t> number = NumberOf(name);
   if (!number) co_return false;
@@ -39,7 +39,7 @@ Task<bool> WasUploadRemoved(Store& store, const ImageCache& images, BuildId buil
     if (!IsMadeHere(stored)) co_return false;
     keys.push_back(key);
   }
-  // Builds of before 2023 are numbered, each image's from the beginning.
+  // Builds from before 2023 are numbered, starting from the beginning for each image.
   bool was_removed = !keys.empty();
   for (const BuildKey& key : keys) {
     bool was_here = co_await WasRemoved(store, paths::Uploads(key, provider), upload.value);

@@ -42,7 +42,7 @@ class FormerRecordsTest : public ::testing::Test {
 };
 
 // D-99
-TEST_F(FormerRecordsTest, TheTreeTellsWhichUploadsItHad) {
+TEST_F(FormerRecordsTest, TheTreeShowsWhichUploadsItHad) {
   StoredBuild build = MakeBuild(std::chrono::minutes(1));
   UploadKey upload = MakeUpload(build.id);
   EXPECT_FALSE(WasRemoved(upload)) << "it is there";
@@ -50,7 +50,7 @@ TEST_F(FormerRecordsTest, TheTreeTellsWhichUploadsItHad) {
   EXPECT_TRUE(WasRemoved(upload));
   UploadKey later = upload;
   later.upload = UploadId("0000000002");
-  EXPECT_FALSE(WasRemoved(later)) << "nobody had this number yet";
+  EXPECT_FALSE(WasRemoved(later)) << "no upload has had this number yet";
   UploadKey elsewhere = upload;
   elsewhere.provider = ProviderName("other");
   EXPECT_FALSE(WasRemoved(elsewhere));
@@ -60,7 +60,7 @@ TEST_F(FormerRecordsTest, TheTreeTellsWhichUploadsItHad) {
 }
 
 // D-99
-TEST_F(FormerRecordsTest, ABuildThatWasBroughtHereProvesNothing) {
+TEST_F(FormerRecordsTest, AnImportedBuildProvesNothing) {
   StoredBuild build = MakeBuild(-std::chrono::hours(1));
   EXPECT_FALSE(IsMadeHere(images_.builds().at(build.id)));
   UploadKey upload = MakeUpload(build.id);
@@ -69,7 +69,7 @@ TEST_F(FormerRecordsTest, ABuildThatWasBroughtHereProvesNothing) {
 }
 
 // D-99
-TEST_F(FormerRecordsTest, TheTreeTellsWhichNodesItHad) {
+TEST_F(FormerRecordsTest, TheTreeShowsWhichNodesItHad) {
   NodeId node = w_.Run(w_.store.nodes.Create({}));
   EXPECT_FALSE(w_.Run(WasNodeRemoved(w_.store, node)));
   w_.Erase("/nodepool/nodes/" + node.value);

@@ -18,10 +18,10 @@ Task<T> Default() {
   }
 }
 
-// Acquires a lock, or something locked, by `acquire`, awaits the task of `use(held)` and then that
-// of `release(held)`, whatever becomes of the use, also when the task is cancelled at the moment
-// when it has acquired. Where `acquire` gives nullopt neither is called and the result is
-// the type's default (false, nullopt).
+// Acquires a lock, or a locked record, by `acquire`, awaits the task of `use(held)` and then that
+// of `release(held)`, whether the use succeeded, failed or was cancelled, also when the task is
+// cancelled at the moment when it has acquired. Where `acquire` returns nullopt, neither is called
+// and the result is the type's default (false, nullopt).
 template <class Held, class Use, class Release>
 auto Holding(Task<std::optional<Held>> acquire, Use use, Release release) {
   using Result = typename std::invoke_result_t<Use&, Held&>::value_type;

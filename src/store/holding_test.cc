@@ -16,7 +16,7 @@ class HoldingTest : public ::testing::Test {
   NodeId NewNode() { return w.Run(w.store.nodes.Create(InitNode())); }
   template <class Call>
   std::size_t Writes(Call call) {
-    w.faulty.ForgetCalls();
+    w.faulty.ClearCalls();
     call();
     return w.faulty.CountWrites();
   }

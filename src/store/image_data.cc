@@ -30,7 +30,7 @@ std::map<std::string, std::int64_t> GreatestNumbers(const std::map<std::string, 
   return greatest;
 }
 
-// Creates so many numbered children; those that are none of `wanted` go again.
+// Creates so many numbered children; those that are not in `wanted` are deleted again.
 Task<> MakeNumbers(Tree& tree, std::string directory, std::int64_t count,
                    const std::map<std::string, std::string>& wanted) {
   co_await tree.Ensure(directory);
@@ -39,7 +39,7 @@ Task<> MakeNumbers(Tree& tree, std::string directory, std::int64_t count,
       return tree.client().Create(directory + "/", "", zk::CreateMode::kPersistentSequential);
     };
     zk::Result<zk::Created> created = co_await tree.Repeat<zk::Result<zk::Created>>(attempt);
-    // Where a number was written down before its turn, any other child takes the turn.
+    // Where a number exists before its turn, any other child uses up the turn.
     std::string path = created ? created->path : directory + "/number";
     if (!created) co_await tree.Make(path);
     if (!wanted.contains(path)) co_await tree.Delete(path);
@@ -86,7 +86,7 @@ Task<> ImportImages(Store& store, std::map<std::string, std::string> records) {
   for (const auto& [path, data] : records) {
     Part part = paths::ParseBelowImages(path).part;
     if (part != Part::kPause && part != Part::kBuild && part != Part::kUpload) {
-      throw Error(Verdict::kInvalid, fmt::format("{} is no path of an image's record", path));
+      throw Error(Verdict::kInvalid, fmt::format("{} is not the path of an image's record", path));
     }
   }
   std::map<std::string, std::int64_t> greatest = GreatestNumbers(records);

@@ -116,8 +116,8 @@ Task<StoredBuild> Images::CreateBuild(ImageName image, ImageBuild record, zk::He
   build.record = std::move(record);
   std::string path = paths::Build(build.id);
   std::string data = ToJson(build.record);
-  // The id is ours alone: found there already, it was made by an attempt whose answer
-  // was lost.
+  // Only this call has the id: if it exists already, it was created by an attempt whose answer was
+  // lost.
   auto attempt = [&] {
     std::vector<zk::Op> ops;
     ops.emplace_back(zk::CheckOp{lock.path, -1});

@@ -11,41 +11,40 @@
 
 namespace nodepool::store {
 
-// The images in the tree, their builds and the uploads of these.
+// Images, builds and uploads in the tree.
 class Images {
  public:
-  // What an update does to the record of a StoredBuild or StoredUpload.
+  // The type of function that changes the record of a StoredBuild or StoredUpload.
   template <class Stored>
   using ChangeOf = std::type_identity_t<std::function<Change(decltype(Stored::record)&)>>;
 
   explicit Images(Tree& tree) : tree_(tree) {}
 
   // --- Locks, taken without waiting ----------------------------------------
-  // nullopt: held by another, or there is no such record. Given up by Tree::Unlock(), best
-  // by Tree::Holding().
+  // nullopt: held by another, or there is no such record. Released by Tree::Unlock(), best through
+  // Tree::Holding().
 
-  // Of a builder that builds the image. Makes the image's znodes.
+  // For a builder that builds the image. Creates the image's znodes.
   Task<std::optional<zk::HeldLock>> TryLock(ImageName image);
-  // Of a process that marks a build for deletion.
+  // For a process that marks a build for deletion.
   Task<std::optional<zk::HeldLock>> TryLockBuild(BuildKey build);
-  // Of a builder that uploads the build to the provider. Makes the directory of the uploads.
+  // For a builder that uploads the build to the provider. Creates the directory of the uploads.
   Task<std::optional<zk::HeldLock>> TryLockUploads(BuildKey build, ProviderName provider);
-  // Of a process that marks or removes an upload.
+  // For a process that marks or removes an upload.
   Task<std::optional<zk::HeldLock>> TryLockUpload(UploadKey upload);
 
   // --- Records --------------------------------------------------------------
-  // nullopt: gone. Error(kInvalid): cannot be parsed or has no data.
+  // nullopt: does not exist. Error(kInvalid): cannot be parsed or has no data.
   Task<std::optional<StoredBuild>> ReadBuild(BuildKey build);
   Task<std::optional<StoredUpload>> ReadUpload(UploadKey upload);
   // Whether the znode exists, with whatever data.
   Task<bool> BuildExists(BuildKey build);
-  // All there are, directly read; what cannot be parsed is left out.
+  // All of them, read from ZooKeeper; those that cannot be parsed are left out.
   Task<std::vector<ImageName>> List();
   Task<std::vector<StoredBuild>> ListBuilds(ImageName image);
   Task<std::vector<StoredUpload>> ListUploads(BuildKey build, ProviderName provider);
 
-  // Writes under a lock; errors as LockedRecord. Creating takes a fresh id, or the next
-  // number.
+  // Write under a lock; errors as LockedRecord. Creating assigns a new id, or the next number.
   Task<StoredBuild> CreateBuild(ImageName image, ImageBuild record, zk::HeldLock lock);
   Task<StoredUpload> CreateUpload(BuildKey build, ProviderName provider, ImageUpload record,
                                   zk::HeldLock lock);
@@ -56,10 +55,10 @@ class Images {
   template <class Stored>
   Task<bool> UpdateUnlocked(Stored& stored, ChangeOf<Stored> change);
 
-  // Removes an upload's record with everything below it; gone already is success.
+  // Removes an upload's record with everything below it; a missing one is success.
   Task<> RemoveUpload(UploadKey upload);
-  // Removes a build's record with everything below it unless it has uploads: false. Those
-  // without data do not count.
+  // Removes a build's record with everything below it; false when it has uploads. Uploads without
+  // data do not count.
   Task<bool> RemoveBuild(BuildKey build);
   // Removes what is left of an image without builds; false when it has some, or
   // another process is busy with it (D-44).
@@ -68,12 +67,12 @@ class Images {
   // The path of an upload record, as a node's image_id (launcher.md 17).
   static std::string UploadPath(const UploadKey& key);
 
-  // --- What the operator wants (builder.md 14) ------------------------------
+  // --- The operator's requests (builder.md 14) ------------------------------
   // All may be repeated.
   Task<> RequestBuild(ImageName image);
-  // The request for a build, directly read; nullopt: there is none.
+  // The request for a build, read from ZooKeeper; nullopt: there is none.
   Task<std::optional<Revision>> ReadBuildRequest(ImageName image);
-  // Removes the request that was `seen`. One that was made or written since stays.
+  // Removes the request that was `seen`. One that was created or written since stays.
   Task<> RemoveBuildRequest(ImageName image, Revision seen);
   // Error(kNotFound): there is no such image.
   Task<> Pause(ImageName image);

@@ -22,7 +22,7 @@ Task<bool> Jobs::DeleteRule(JobId id) {
   co_return true;
 }
 
-// An attempt whose answer was lost makes the next one outdated; then the record is seen.
+// An attempt whose answer was lost makes the next one outdated; then the record exists.
 Task<NoteResult> Jobs::AddHoldNote(NodeId node, HoldNote note, std::int32_t seen_version) {
   std::string directory(paths::kHoldNotes);
   if (seen_version < 0) {
@@ -48,7 +48,8 @@ Task<std::optional<HoldNote>> Jobs::ReadHoldNote(NodeId node) {
 
 Task<> Jobs::RemoveHoldNote(NodeId node) { co_await tree_.Delete(paths::HoldNote(node)); }
 
-// Beside our other locks: of /nodepool/elections others know only what they put there.
+// Beside Nodepool's other own locks: other programs know only their own entries of
+// /nodepool/elections.
 zk::Election Jobs::Election(std::string identifier) {
   return tree_.Election(paths::NamedLock("job-events"), std::move(identifier));
 }

@@ -33,7 +33,7 @@ class JobsTest : public ::testing::Test {
 };
 
 // D-67
-TEST_F(JobsTest, RulesStandByNumber) {
+TEST_F(JobsTest, RulesAreStoredByNumber) {
   JobId first = world_.Run(world_.store.jobs.CreateRule({"unit", 2, {}}));
   JobId second = world_.Run(world_.store.jobs.CreateRule({"unit", 2, {}}));
   EXPECT_EQ(first.value, "0000000000");
@@ -47,7 +47,7 @@ TEST_F(JobsTest, RulesStandByNumber) {
   EXPECT_EQ(cache_.rules().begin()->first, second);
 }
 
-// D-08: once for each version, and the others are there.
+// D-08: each version is reported once, and the readable records are listed.
 TEST_F(JobsTest, MalformedOnesAreReportedOnceAndSkipped) {
   world_.Put("/nodepool/jobs/0000000003", "{");
   world_.Put("/nodepool/jobs/0000000004", R"({"name": "a", "hold_on_failure": 1})");
@@ -67,7 +67,7 @@ TEST_F(JobsTest, MalformedOnesAreReportedOnceAndSkipped) {
   EXPECT_EQ(cache_.malformed_count(), 2u);
 }
 
-TEST_F(JobsTest, AHoldNoteRestsOnAllThatWereThere) {
+TEST_F(JobsTest, AHoldNoteIsDecidedOnAllExistingOnes) {
   EXPECT_EQ(AddNote("0000000001"), NoteResult::kOutdated) << "there was no place for them";
   EXPECT_EQ(AddNote("0000000001"), NoteResult::kDone);
   EXPECT_EQ(world_.Data("/nodepool/jobs/holds/0000000001"),

@@ -7,7 +7,7 @@
 
 namespace nodepool::store {
 
-// nullopt: gone. Error(kInvalid): cannot be parsed or has no data.
+// nullopt: does not exist. Error(kInvalid): cannot be parsed or has no data.
 template <class Stored>
 Task<std::optional<Stored>> ReadRecord(Tree& tree, typename RecordKind<Stored>::Id id) {
   zk::Result<zk::NodeData> read = co_await tree.Get(RecordKind<Stored>::Path(id));
@@ -15,7 +15,7 @@ Task<std::optional<Stored>> ReadRecord(Tree& tree, typename RecordKind<Stored>::
   co_return Decode<Stored>(id, *read, tree.Now());
 }
 
-// The record under `lock`, which moves into the result; on every other way out it stays.
+// The record under `lock`, which is moved into the result; on failure it stays with the caller.
 template <class Locked, class Stored>
 Task<std::optional<Locked>> ReadLocked(Tree& tree, typename RecordKind<Stored>::Id id,
                                        std::optional<zk::HeldLock>& lock) {
@@ -31,7 +31,7 @@ Task<std::optional<Locked>> ReadLocked(Tree& tree, typename RecordKind<Stored>::
 }
 
 // Takes the lock of a record by `acquire`, then reads the record. nullopt: no lock. On any error
-// the lock is given up: kNotFound when the record is gone, kInvalid when it cannot be parsed.
+// the lock is released: kNotFound when the record is gone, kInvalid when it cannot be parsed.
 template <class Locked, class Stored>
 Task<std::optional<Locked>> LockRecord(Tree& tree, typename RecordKind<Stored>::Id id,
                                        Task<std::optional<zk::HeldLock>> acquire) {

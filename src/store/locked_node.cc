@@ -10,13 +10,13 @@
 namespace nodepool::store {
 namespace {
 
-// How often a removal is tried while others come and go.
+// How often a removal is tried while other contenders come and leave.
 constexpr int kRemovals = 10;
 
 }  // namespace
 
 Task<> LockedNode::Remove() {
-  // At first as if nobody else contended, which needs no read.
+  // The first attempt assumes that there is no other contender, which needs no read.
   std::vector<std::string> below{lock().path, paths::NodeLock(id())};
   auto attempt = [&] { return TryRemove(below); };
   for (int i = 0; i < kRemovals; ++i) {
@@ -26,7 +26,8 @@ Task<> LockedNode::Remove() {
       co_return;
     }
   }
-  throw Error(Verdict::kConflict, fmt::format("node {}: others keep locking it while it is removed", id()));
+  throw Error(Verdict::kConflict,
+              fmt::format("node {}: other clients keep locking it while it is removed", id()));
 }
 
 // False: try again, with `below` and the version as they are now.
@@ -39,7 +40,7 @@ Task<bool> LockedNode::TryRemove(std::vector<std::string>& below) {
   std::vector<zk::Op> ops = DeletionOf(stored(), below, tree().Now());
   zk::MultiResult removed = co_await client.Multi(std::move(ops));
   if (removed.ok()) co_return true;
-  // Gone, or newer than we know, or others have come or left.
+  // Deleted, or newer than the version read, or contenders have come or left.
   zk::Result<zk::Stat> now = co_await client.Exists(paths::Node(id()));
   if (!now) co_return true;
   stored().revision = RevisionOf(*now);

@@ -12,9 +12,9 @@ class LockedNode : public LockedRecord<StoredNode> {
  public:
   using LockedRecord::LockedRecord;
 
-  // Removes the record with its lock directory: first state `deleted`, then all
-  // znodes, in one transaction. Contenders that wait are removed as well
-  // (coordination.md 11.9). Gone already counts as success.
+  // Removes the record with its lock directory: first state `deleted`, then all znodes, in one
+  // transaction. Contenders that wait are removed as well (coordination.md 11.9). A missing node
+  // counts as removed.
   Task<> Remove();
 
  private:

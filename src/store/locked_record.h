@@ -9,9 +9,9 @@
 
 namespace nodepool::store {
 
-// A record whose lock this process holds, as last read or written. Every write carries
-// the expected version (D-05): when another process wrote meanwhile the record is read
-// again and the change applied to that, or skipped.
+// A record whose lock this process holds, as last read or written. Every write carries the expected
+// version (D-05): when another process wrote meanwhile, the record is read again and the change
+// applied to the new version, or skipped.
 //
 // Errors of all writes: kNotFound when the record is gone, kLostSession when the
 // session of the lock is over (nothing was written then), else the client's.
@@ -30,13 +30,13 @@ class LockedRecord {
   const Record& record() const { return stored_.record; }
   const Revision& revision() const { return stored_.revision; }
   const zk::HeldLock& lock() const { return lock_; }
-  // False once it was given up, or the session is over.
+  // False once it was released, or the session has ended.
   bool is_held() const { return tree_ != nullptr && !is_unlocked_ && tree_->IsHeld(lock_); }
 
   // Applies `change` to the newest version and writes it. False when it skipped.
   Task<bool> Update(std::function<Change(Record&)> change);
 
-  // Gives the lock up, unless that was done.
+  // Releases the lock, unless that was done before.
   Task<> Unlock();
 
  protected:
@@ -48,13 +48,13 @@ class LockedRecord {
   Tree* tree_ = nullptr;
   Stored stored_;
   zk::HeldLock lock_;
-  bool is_unlocked_ = false;  // by us
+  bool is_unlocked_ = false;  // by Unlock() or a write
 };
 
-// Locks a record by `acquire`, e.g. store.nodes.TryLock(id), awaits the task of
-// `use(locked)` and unlocks the record, also when the task is cancelled at the moment when
-// it has the lock. What `use` unlocked or removed itself stays so. Where `acquire` gives
-// nullopt, `use` is not called and the result is the type's default (false, nullopt).
+// Locks a record by `acquire`, e.g. store.nodes.TryLock(id), awaits the task of `use(locked)` and
+// unlocks the record, also when the task is cancelled at the moment when it has the lock. A record
+// that `use` unlocked or removed itself is left so. Where `acquire` returns nullopt, `use` is not
+// called and the result is the type's default (false, nullopt).
 template <class Locked, class Use>
 auto Holding(Task<std::optional<Locked>> acquire, Use use) {
   return Holding(std::move(acquire), std::move(use), [](Locked& locked) { return locked.Unlock(); });

@@ -20,10 +20,10 @@ class MalformedRecords {
     if (!is_new && it->second == stat.mzxid) return;
     it->second = stat.mzxid;
     ++count_;
-    logger_.Error("The record {} is ignored until it is mended or deleted: {}", path, fault);
+    logger_.Error("The record {} is ignored until it is fixed or deleted: {}", path, fault);
   }
-  // The record is good again, or gone.
-  void Forget(const std::string& path) { reported_.erase(path); }
+  // The record is readable again, or deleted.
+  void Discard(const std::string& path) { reported_.erase(path); }
 
   std::uint64_t count() const { return count_; }
 

@@ -24,15 +24,16 @@ class NodeDeletionTest : public ::testing::Test {
 // coordination.11.9
 TEST_F(NodeDeletionTest, RemovingANodeIsOneWrite) {
   LockedNode node = NewNode();
-  w.faulty.ForgetCalls();
+  w.faulty.ClearCalls();
   w.Run(node.Remove());
   EXPECT_EQ(w.faulty.CountWrites(), 1u);
   EXPECT_FALSE(w.Exists(NodePath(node)));
   w.Run(node.Remove());
 }
 
-// coordination.11.9 and D-05: nobody becomes the holder of a node that is going.
-TEST_F(NodeDeletionTest, RemovingANodeSweepsAwayThoseWhoWaitBeforeItsHolder) {
+// coordination.11.9 and D-05: no waiting contender becomes the holder of a node that is being
+// deleted.
+TEST_F(NodeDeletionTest, RemovingANodeDeletesWaitingContendersBeforeItsHolder) {
   LockedNode node = NewNode();
   std::string lock = NodePath(node) + "/lock";
   std::string own = lock + "/" + w.Children(lock).at(0);
@@ -52,7 +53,7 @@ TEST_F(NodeDeletionTest, RemovingANodeSweepsAwayThoseWhoWaitBeforeItsHolder) {
                                 NodePath(node)));
 }
 
-TEST_F(NodeDeletionTest, WhoComesWhileANodeIsRemovedGoesWithIt) {
+TEST_F(NodeDeletionTest, AContenderThatComesDuringTheRemovalIsDeletedToo) {
   LockedNode node = NewNode();
   int arrivals = 0;
   w.faulty.FailWhen([&](const FaultyZk::Call& call) {
@@ -66,7 +67,7 @@ TEST_F(NodeDeletionTest, WhoComesWhileANodeIsRemovedGoesWithIt) {
   EXPECT_FALSE(w.Exists(NodePath(node)));
 }
 
-// Our lock was removed by force and another holds the node now.
+// Our lock was removed by force and another process holds the node now.
 TEST_F(NodeDeletionTest, ANodeThatAnotherHoldsIsNotRemoved) {
   LockedNode node = NewNode();
   std::string lock = NodePath(node) + "/lock";
@@ -78,7 +79,7 @@ TEST_F(NodeDeletionTest, ANodeThatAnotherHoldsIsNotRemoved) {
 }
 
 // operations.16.8
-TEST_F(NodeDeletionTest, AnErasedNodeGoesInOneTransaction) {
+TEST_F(NodeDeletionTest, AnErasedNodeIsDeletedInOneTransaction) {
   LockedNode node = NewNode();
   std::string lock = NodePath(node) + "/lock";
   w.Put(lock + "/00000000000000000000000000000000__lock__0000000007", "");
@@ -90,7 +91,7 @@ TEST_F(NodeDeletionTest, AnErasedNodeGoesInOneTransaction) {
   EXPECT_FALSE(w.Exists(NodePath(node)));
 }
 
-TEST_F(NodeDeletionTest, RemovingANodeThatOthersWroteGoesThrough) {
+TEST_F(NodeDeletionTest, RemovingANodeThatOthersWroteSucceeds) {
   LockedNode node = NewNode();
   w.Put(NodePath(node), "garbage");
   w.Run(node.Remove());

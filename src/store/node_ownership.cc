@@ -6,7 +6,7 @@
 namespace nodepool::store {
 namespace {
 
-constexpr int kAttempts = 5;  // while others write
+constexpr int kAttempts = 5;  // while other clients write
 
 }  // namespace
 
@@ -37,8 +37,8 @@ Task<bool> Nodes::Release(NodeId id, std::string owner, std::function<Change(Nod
   co_return co_await tree_.Repeat<bool>(attempt);
 }
 
-// A lock of ours that is there already is that of an attempt whose answer was lost, or of
-// a program that died before it wrote the node.
+// A lock of this owner that exists already is that of an attempt whose answer was lost, or of a
+// program that died before it wrote the node.
 Task<bool> Nodes::TryClaim(NodeId id, std::string owner, std::function<Change(Node&)> change,
                            RequestId request) {
   zk::Client& client = tree_.client();

@@ -11,7 +11,7 @@
 namespace nodepool::store {
 namespace {
 
-// How often a node is created anew when somebody takes the fresh one away.
+// How often a node is created again when another client locks or deletes the new one.
 constexpr int kCreations = 3;
 
 }  // namespace
@@ -36,8 +36,8 @@ Task<LockedNode> Nodes::CreateLocked(Node node, std::function<Change(Node&)> cha
     take.TakeLock();
     Take::Result result = co_await take.Run();
     if (result == Take::Result::kDone) co_return LockedNode(tree_, std::move(created), take.taken());
-    // Deleted, or locked by another: then the lost answer of a creation made us
-    // find a node that a task of ours with the same data had created.
+    // Deleted, or locked by another: then after a lost answer we found a node that another task of
+    // this process had created with the same data.
   }
   throw Error(Verdict::kConflict, "a new node was taken away several times before it could be locked");
 }
@@ -75,8 +75,8 @@ Task<bool> Nodes::RemoveEmpty(NodeId id) {
   co_return co_await tree_.Repeat<bool>(attempt);
 }
 
-// Deletes in one transaction, so that data written meanwhile keeps the node. False:
-// another process was busy there; the next sweep finds it again.
+// Deletes in one transaction, so that a node with data written meanwhile is not deleted. False:
+// another process used it; the next sweep finds it again.
 Task<bool> Nodes::TryRemoveEmpty(NodeId id) {
   zk::Client& client = tree_.client();
   std::string path = paths::Node(id);

@@ -20,36 +20,36 @@ class Nodes {
   Task<LockedNode> CreateLocked(Node node, std::function<Change(Node&)> change);
   // Creates a record without locking it (static nodes).
   Task<NodeId> Create(Node node);
-  // nullopt: gone. Error(kInvalid): cannot be parsed or has no data.
+  // nullopt: does not exist. Error(kInvalid): cannot be parsed or has no data.
   Task<std::optional<StoredNode>> Read(NodeId id);
   Task<std::vector<NodeId>> List();
-  // Locks without waiting and re-reads. nullopt: locked by another, or gone. A
-  // record without data or one that cannot be parsed: Error(kInvalid), unlocked.
+  // Locks without waiting and re-reads. nullopt: locked by another, or gone. For a record without
+  // data or one that cannot be parsed: Error(kInvalid), and the node is unlocked.
   Task<std::optional<LockedNode>> TryLock(NodeId id, std::string identifier = "");
   // The same, waiting until `deadline`; nullopt when it passes. kNotFound: gone.
   Task<std::optional<LockedNode>> Lock(NodeId id, SteadyTime deadline, std::string identifier = "");
-  // Names in the node's lock directory; empty when there is none. Writes nothing.
+  // The names in the node's lock directory; empty when there is none. Writes nothing.
   Task<std::vector<std::string>> Contenders(NodeId id);
-  // Removes a znode without data, with all below it; does nothing if it has data, or
-  // another process is busy there: false.
+  // Removes a znode without data, with all below it. False when it has data, or another process
+  // uses it; nothing is done then.
   Task<bool> RemoveEmpty(NodeId id);
-  // Writes without a lock, e.g. deallocating a fulfilled min-ready node. False:
-  // gone or skipped.
+  // Writes without a lock, e.g. deallocating a fulfilled min-ready node. False: the node is gone,
+  // or `change` skipped.
   Task<bool> UpdateUnlocked(NodeId id, std::function<Change(Node&)> change);
 
   // --- Nodes of an owner that outlives its session --------------------------
-  // A lock that stays, with the owner's name in it, keeps all other processes from a node
+  // A persistent contender with the owner's name in it keeps the lock of a node across sessions
   // (drivers.md 8.2).
 
-  // Who owns the node: the identifier of the first contender for its lock, often empty.
-  // nullopt: nobody.
+  // The owner of the node: the identifier of the first contender for its lock, often empty.
+  // nullopt: no contender.
   Task<std::optional<std::string>> Owner(NodeId id);
-  // Locks the node for `owner`, applies `change` and deletes the request that it was
-  // delivered for, in one transaction. False: the node or the request is gone, another
-  // owner has the lock, or `change` skipped. Done already is success.
+  // Locks the node for `owner`, applies `change` and deletes the request that it was delivered for,
+  // in one transaction. False: the node or the request is gone, another owner has the lock, or
+  // `change` skipped. Success when all that was done before.
   Task<bool> Claim(NodeId id, std::string owner, std::function<Change(Node&)> change, RequestId request);
-  // Applies `change` and gives the lock up, in one transaction. False: the node is gone,
-  // not this owner's, or `change` skipped.
+  // Applies `change` and releases the lock, in one transaction. False: the node is gone or has
+  // another owner, or `change` skipped.
   Task<bool> Release(NodeId id, std::string owner, std::function<Change(Node&)> change);
 
  private:

@@ -7,7 +7,7 @@
 #include "model/component.h"
 #include "store/records.h"
 
-// Where everything lies in the tree (coordination.md 3.1). No other file knows.
+// The paths of everything in the tree (coordination.md 3.1). No other file knows them.
 namespace nodepool::store::paths {
 
 inline constexpr std::string_view kNodes = "/nodepool/nodes";
@@ -28,14 +28,15 @@ std::string Image(const ImageName& image);
 std::string Pause(const ImageName& image);
 std::string BuildRequest(const ImageName& image);
 std::string Builds(const ImageName& image);
-std::string ImageLock(const ImageName& image);  // of whoever builds it
+std::string ImageLock(const ImageName& image);  // of the builder that builds it
 std::string Build(const BuildKey& key);
-std::string BuildLock(const BuildKey& key);  // of whoever marks it
+std::string BuildLock(const BuildKey& key);  // of the process that marks it
 std::string Providers(const BuildKey& build);
 std::string Uploads(const BuildKey& build, const ProviderName& provider);
-std::string UploadsLock(const BuildKey& build, const ProviderName& provider);  // of whoever uploads it there
+std::string UploadsLock(const BuildKey& build,
+                        const ProviderName& provider);  // of the builder that uploads it there
 std::string Upload(const UploadKey& key);
-std::string UploadLock(const UploadKey& key);  // of whoever marks or removes it
+std::string UploadLock(const UploadKey& key);  // of the process that marks or removes it
 std::string Components(ComponentKind kind);
 std::string JobRule(const JobId& id);
 std::string HoldNote(const NodeId& node);
@@ -67,10 +68,10 @@ struct BelowImages {
     kImage,
     kPause,
     kBuildRequest,
-    kImageContender,  // somebody who builds, or wants to
+    kImageContender,  // of a builder that builds, or wants to
     kBuild,
     kProvider,          // of a build
-    kUploadsContender,  // somebody who uploads, or wants to
+    kUploadsContender,  // of a builder that uploads, or wants to
     kUpload,
     kOther,
   };

@@ -42,7 +42,7 @@ TEST(Paths, OfImagesReadBack) {
   EXPECT_EQ(ParseBelowImages(Uploads(key.build, key.provider) + "/lock").part, BelowImages::Part::kOther);
 }
 
-TEST(Paths, OfComponentsTellTheKind) {
+TEST(Paths, OfComponentsShowTheKind) {
   EXPECT_EQ(ParseComponent("/nodepool/components/pool/np010000000003"), ComponentKind::kPool);
   EXPECT_FALSE(ParseComponent("/nodepool/components/pool"));
   EXPECT_FALSE(ParseComponent("/nodepool/components/web/x0000000003"));

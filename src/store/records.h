@@ -16,10 +16,10 @@
 
 namespace nodepool::store {
 
-// What an update decided about the newest version of a record.
+// The decision of an update about the newest version of a record.
 enum class Change {
   kWrite,  // store the changed record
-  kSkip,   // it no longer applies; leave the record as it is
+  kSkip,   // it no longer applies; leave the record unchanged
 };
 
 // What the store knows about a stored record besides its content.
@@ -28,7 +28,7 @@ struct Revision {
   std::int64_t mzxid = 0;            // orders changes over the whole tree
   WallTime created{};                // by the server's clock
   WallTime modified{};               // by the server's clock
-  std::int64_t ephemeral_owner = 0;  // the session that it goes with; 0: it stays
+  std::int64_t ephemeral_owner = 0;  // the session that it is deleted with; 0: persistent
   bool is_ephemeral() const { return ephemeral_owner != 0; }
 };
 
@@ -51,7 +51,7 @@ struct StoredRequest {
 struct BuildKey {
   ImageName image;
   BuildId build;
-  std::string str() const { return image.value + "-" + build.value; }  // as people name a build
+  std::string str() const { return image.value + "-" + build.value; }  // as operators name a build
   auto operator<=>(const BuildKey&) const = default;
 };
 struct UploadKey {

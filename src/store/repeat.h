@@ -9,10 +9,10 @@
 
 namespace nodepool::store {
 
-// Awaits what `attempt` starts, again after a pause while it ends with kRetry: the
-// connection was lost and nobody knows whether the operation was carried out. So
-// the attempt must bear repetition. Ends at the latest with the session, by the
-// client's kLostSession. Whatever `attempt` refers to must outlive the task.
+// Awaits the task that `attempt` returns, and starts it again after a pause while it fails with
+// kRetry: the connection was lost, and it is unknown whether the operation was carried out. So the
+// attempt must be safe to repeat. Ends at the latest with the session, by the client's
+// kLostSession. Whatever `attempt` refers to must outlive the task.
 template <class T>
 Task<T> Repeat(Loop& loop, Random& random, std::function<Task<T>()> attempt) {
   Backoff backoff({}, random);

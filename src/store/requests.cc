@@ -10,7 +10,7 @@
 namespace nodepool::store {
 namespace {
 
-// Moves the request into the result if it was written; else it stays.
+// Moves the request into the result if it was written; otherwise `locked` retains it.
 Task<std::optional<LockedRequest>> KeepIfWritten(std::optional<LockedRequest>& locked,
                                                  std::function<Change(NodeRequest&)> change) {
   if (!locked) co_return std::nullopt;
@@ -62,7 +62,7 @@ Task<std::optional<LockedRequest>> Requests::Accept(StoredRequest seen,
   co_return co_await UnlessGone(seen.id, std::move(accept));
 }
 
-// Somebody locked the request before: the lock directory exists.
+// The request was locked before: the lock directory exists.
 Task<std::optional<LockedRequest>> Requests::AcceptLockedBefore(RequestId id,
                                                                 std::function<Change(NodeRequest&)> change) {
   auto write = [change](std::optional<LockedRequest>& locked) { return KeepIfWritten(locked, change); };
@@ -71,7 +71,8 @@ Task<std::optional<LockedRequest>> Requests::AcceptLockedBefore(RequestId id,
 }
 
 Task<std::optional<LockedRequest>> Requests::TryLock(RequestId id) {
-  // The lock directory is elsewhere, so it would be made for a vanished request too.
+  // The lock directory is not below the request, so it would also be created for a vanished
+  // request.
   zk::Result<zk::NodeData> before = co_await tree_.Get(paths::Request(id));
   if (!before) co_return std::nullopt;
   co_await tree_.Ensure(std::string(paths::kRequestLocks));
@@ -81,8 +82,8 @@ Task<std::optional<LockedRequest>> Requests::TryLock(RequestId id) {
   co_return co_await UnlessGone(id, std::move(lock));
 }
 
-// Awaits `locking`. nullopt as well when it finds out that the request is gone, whose lock directory
-// goes then, also when the task is cancelled.
+// Awaits `locking`. nullopt as well when the request turns out to be gone; its lock directory is
+// then removed, also when the task is cancelled.
 Task<std::optional<LockedRequest>> Requests::UnlessGone(RequestId id,
                                                         Task<std::optional<LockedRequest>> locking) {
   auto remove = [this, id](const Failure& failure) { return RemoveLockIfGone(id, failure.verdict()); };

@@ -17,20 +17,20 @@ class Requests {
   // `precedence` is the text before the dash, e.g. "200". Unset event ids are filled
   // with 32 random hex digits.
   Task<RequestId> Create(std::string precedence, NodeRequest request, bool is_ephemeral);
-  // nullopt: gone. Error(kInvalid): cannot be parsed.
+  // nullopt: does not exist. Error(kInvalid): cannot be parsed.
   Task<std::optional<StoredRequest>> Read(RequestId id);
   Task<std::vector<RequestId>> List();
   Task<> Delete(RequestId id);
 
-  // Locks without waiting, re-reads, applies `change` (e.g. state pending) and writes.
-  // nullopt: locked by another, gone, or `change` skipped; nothing is left behind.
-  // `seen`, the cached version, makes the usual case a single transaction.
+  // Locks without waiting, re-reads, applies `change` (e.g. state pending) and writes. nullopt:
+  // locked by another, gone, or `change` skipped; nothing is left behind then. `seen`, the cached
+  // version, makes the usual case a single transaction.
   Task<std::optional<LockedRequest>> Accept(StoredRequest seen, std::function<Change(NodeRequest&)> change);
   // Locks without waiting and re-reads. nullopt: locked by another, or gone.
   Task<std::optional<LockedRequest>> TryLock(RequestId id);
 
-  // Removes the lock directory of a vanished request if nobody contends (D-06); whether
-  // it is gone.
+  // Removes the lock directory of a vanished request if it has no contender (D-06). Whether it is
+  // removed.
   Task<bool> RemoveLock(RequestId id);
 
  private:

@@ -9,7 +9,7 @@
 
 namespace nodepool::store {
 
-// Records in ZooKeeper, typed: the only place that knows paths.
+// Typed records in ZooKeeper: the only place that knows paths.
 //
 //   std::optional<LockedNode> node = co_await store.nodes.TryLock(id);
 struct Store {

@@ -30,7 +30,7 @@ Task<> CreateInto(Store& store, Node node, std::vector<LockedNode>& made) {
 
 class StoreFaultTest : public ::testing::TestWithParam<Fault> {
  protected:
-  // `prepare` makes the object that `act` works on; `act` returns a word about its result.
+  // `prepare` creates the object that `act` works on; `act` returns a word about its result.
   template <class Prepare, class Act>
   void Check(Prepare prepare, Act act) {
     std::string expected;
@@ -38,7 +38,7 @@ class StoreFaultTest : public ::testing::TestWithParam<Fault> {
     {
       World w;
       auto subject = prepare(w);
-      w.faulty.ForgetCalls();
+      w.faulty.ClearCalls();
       expected = act(w, subject);
       calls = w.faulty.calls().size();
       expected += "\n" + w.Picture();
@@ -186,7 +186,7 @@ TEST_P(StoreFaultTest, UpdateUnlockedNode) {
   });
 }
 
-TEST_P(StoreFaultTest, AChangeThatIsWantedOnce) {
+TEST_P(StoreFaultTest, AChangeThatAppliesOnce) {
   auto prepare = [](World& w) { return w.Run(w.store.nodes.Create(InitNode())); };
   auto once = [](Node& node) {
     if (node.state != NodeState::kInit) return Change::kSkip;
@@ -201,7 +201,7 @@ TEST_P(StoreFaultTest, TryLockNamed) {
   Check(Nothing, [](World& w, int) { return Word(w.Run(w.store.tree.TryLockNamed("x")).has_value()); });
 }
 
-// Two tasks that want the same at the same moment each find their own.
+// Two concurrent tasks with equal creations each find their own node.
 TEST(StoreLostAnswersTest, EqualCreationsMakeOneNodeEach) {
   World w;
   Node node = InitNode();
@@ -221,8 +221,8 @@ TEST(StoreLostAnswersTest, EqualCreationsMakeOneNodeEach) {
   w.Run(group.Stop());
 }
 
-// The server that is asked may be behind the one that carried the creation out.
-TEST(StoreLostAnswersTest, WhatWasCreatedIsLookedForInTheNewestState) {
+// The server that is read may be behind the one that carried the creation out.
+TEST(StoreLostAnswersTest, ACreatedZnodeIsSearchedInTheNewestState) {
   World w;
   w.Put("/nodepool/nodes", "");
   w.faulty.FailNth(0, Fault::kAfter);

@@ -39,7 +39,7 @@ struct World {
     std::ranges::sort(children->names);
     return children->names;
   }
-  // Written by nobody in particular, parents included.
+  // Written by no client in particular, parents included.
   void Put(const std::string& path, const std::string& data) {
     if (path.rfind('/') != 0 && !Exists(zk::ParentPath(path))) Put(zk::ParentPath(path), "");
     zk::SetOp set{path, data, -1};

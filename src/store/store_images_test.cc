@@ -55,7 +55,7 @@ class StoreImagesTest : public ::testing::Test {
 };
 
 // coordination.17.29
-TEST_F(StoreImagesTest, BuildsAndUploadsLieWhereEverybodyLooks) {
+TEST_F(StoreImagesTest, BuildsAndUploadsHaveTheDocumentedPaths) {
   StoredBuild build = CreateBuild();
   StoredUpload upload = CreateUpload(build);
   std::string path = "/nodepool/images/debian/builds/" + build.id.build.value;
@@ -86,8 +86,8 @@ TEST_F(StoreImagesTest, LocksExclude) {
   EXPECT_TRUE(w.Run(w.store.images.TryLockUpload(upload.id)));
 }
 
-// D-07: a lock on what is gone leaves nothing.
-TEST_F(StoreImagesTest, LockingWhatIsGoneMakesNothing) {
+// D-07: an attempt to lock a missing record leaves nothing.
+TEST_F(StoreImagesTest, LockingAMissingRecordCreatesNothing) {
   BuildKey build{kImage, BuildId("gone")};
   EXPECT_FALSE(w.Run(w.store.images.TryLockBuild(build)));
   EXPECT_FALSE(w.Run(w.store.images.TryLockUploads(build, kCloud)));
@@ -110,7 +110,7 @@ TEST_F(StoreImagesTest, NothingIsWrittenWithoutTheLock) {
   EXPECT_EQ(w.Run(w.store.images.ReadBuild(build.id))->record.state, ImageState::kBuilding);
 }
 
-TEST_F(StoreImagesTest, AChangedRecordIsChangedAnew) {
+TEST_F(StoreImagesTest, AChangedRecordIsReadAgainAndChanged) {
   zk::HeldLock lock = LockImage();
   StoredBuild build = w.Run(w.store.images.CreateBuild(kImage, Building(), lock));
   w.Put("/nodepool/images/debian/builds/" + build.id.build.value,
@@ -119,7 +119,7 @@ TEST_F(StoreImagesTest, AChangedRecordIsChangedAnew) {
     return record.state == ImageState::kDeleting ? Change::kSkip : Change::kWrite;
   };
   EXPECT_FALSE(w.Run(w.store.images.Update(build, lock, change)));
-  // D-04: keys of others stay.
+  // D-04: keys of other programs remain.
   EXPECT_TRUE(w.Run(w.store.images.UpdateUnlocked(build, To<ImageBuild>(ImageState::kReady))));
   EXPECT_THAT(w.Data("/nodepool/images/debian/builds/" + build.id.build.value),
               ::testing::HasSubstr("\"more\": 2"));
@@ -134,7 +134,7 @@ TEST_F(StoreImagesTest, ABuildWithUploadsIsNotRemoved) {
   w.Run(w.store.images.RemoveUpload(upload.id));
   w.Run(w.store.tree.Unlock(number));
   EXPECT_FALSE(w.Run(w.store.images.ReadUpload(upload.id)));
-  // Left by somebody who locked a removed upload.
+  // Left by a client that locked a removed upload.
   w.Put("/nodepool/images/debian/builds/" + build.id.build.value + "/providers/cloud/images/0000000001/lock",
         "");
   EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.images.ReadUpload(upload.id)); }), Verdict::kInvalid);
@@ -156,7 +156,7 @@ TEST_F(StoreImagesTest, AnImageIsRemovedOnlyWhenNothingIsLeftOfIt) {
   EXPECT_THAT(w.Children("/nodepool/images"), ElementsAre());
 }
 
-TEST_F(StoreImagesTest, PausingAndAskingMayBeRepeated) {
+TEST_F(StoreImagesTest, PausingAndRequestingMayBeRepeated) {
   EXPECT_EQ(VerdictThrown([&] { w.Run(w.store.images.Pause(kImage)); }), Verdict::kNotFound);
   for (int i = 0; i < 2; ++i) w.Run(w.store.images.RequestBuild(kImage));
   for (int i = 0; i < 2; ++i) w.Run(w.store.images.Pause(kImage));

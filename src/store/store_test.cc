@@ -23,7 +23,7 @@ class StoreTest : public ::testing::Test {
   // The writes that `call` costs.
   template <class Call>
   std::size_t Writes(Call call) {
-    w.faulty.ForgetCalls();
+    w.faulty.ClearCalls();
     call();
     return w.faulty.CountWrites();
   }
@@ -67,8 +67,7 @@ TEST_F(StoreTest, AcceptingANewRequestIsOneWrite) {
   EXPECT_TRUE(w.Children("/nodepool/requests-lock/200-0000000000").empty());
 }
 
-// A lock directory that exists, and a name that is no
-// contender in it.
+// A lock directory that exists, with a name in it that is not a contender.
 TEST_F(StoreTest, AcceptingARequestLockedBeforeKeepsItsDirectory) {
   StoredRequest seen = NewRequest();
   std::string directory = "/nodepool/requests-lock/200-0000000000";
@@ -125,7 +124,7 @@ TEST_F(StoreTest, ARequestMayVanishAtAnyPointOfLocking) {
 }
 
 // D-06
-TEST_F(StoreTest, ARequestThatVanishesWhileItIsAcceptedTakesItsLockDirectoryAlong) {
+TEST_F(StoreTest, TheLockDirectoryOfARequestThatVanishesWhileItIsAcceptedIsRemoved) {
   StoredRequest seen = NewRequest();
   std::string directory = "/nodepool/requests-lock/200-0000000000";
   w.Put(directory, "");
@@ -194,7 +193,7 @@ TEST_F(StoreTest, OfTwoStoresOneGetsTheRequest) {
   w.Run(other_client->Close());
 }
 
-// A task that is told to stop at any instant of an acceptance leaves no contender.
+// A task that is cancelled at any instant of an acceptance leaves no contender.
 TEST_F(StoreTest, ACancelledAcceptanceLeavesNoContender) {
   struct Accepting {
     static Task<> Run(Store& store, StoredRequest seen, bool& is_accepted) {
@@ -225,7 +224,7 @@ TEST_F(StoreTest, ACancelledAcceptanceLeavesNoContender) {
 }
 
 // D-06
-TEST_F(StoreTest, ATaskThatIsToldToStopRemovesTheLockDirectoryOfAVanishedRequest) {
+TEST_F(StoreTest, ACancelledTaskRemovesTheLockDirectoryOfAVanishedRequest) {
   struct Locking {
     static Task<> Run(Store& store, RequestId id) { co_await store.requests.TryLock(id); }
   };
@@ -248,7 +247,7 @@ TEST_F(StoreTest, ATaskThatIsToldToStopRemovesTheLockDirectoryOfAVanishedRequest
   EXPECT_TRUE(w.Children("/nodepool/requests-lock").empty());
 }
 
-TEST_F(StoreTest, ATaskThatIsToldToStopWhileItLocksANodeLeavesNoContender) {
+TEST_F(StoreTest, ATaskCancelledWhileItLocksANodeLeavesNoContender) {
   struct Locking {
     static Task<> Run(Store& store, NodeId id, bool& is_locked) {
       std::optional<LockedNode> locked = co_await store.nodes.TryLock(id);
@@ -284,7 +283,7 @@ TEST_F(StoreTest, CreatingALockedNodeIsTwoWrites) {
   EXPECT_FALSE(w.Run(w.store.nodes.TryLock(node->id())));
 }
 
-TEST_F(StoreTest, ANodeIsCreatedWhenItsFirstStateBeganUnlessItSaysOtherwise) {
+TEST_F(StoreTest, TheCreationTimeIsThatOfTheFirstStateUnlessTheRecordHasOne) {
   Node node = InitNode();
   node.SetState(NodeState::kInit, WallTime(std::chrono::seconds(1'700'000'000)));
   NodeId fresh = w.Run(w.store.nodes.Create(node));
@@ -306,7 +305,7 @@ TEST_F(StoreTest, UpdatingANodeIsOneWriteAndKeepsUnknownKeys) {
   EXPECT_EQ(Writes([&] { EXPECT_FALSE(w.Run(node.Update(skip))); }), 0u);
 }
 
-// As a server does whose tree may not grow any more.
+// As a server refuses whose tree may not grow any more.
 TEST_F(StoreTest, AWriteThatTheServerRefusesIsNotRepeated) {
   LockedNode node = NewNode();
   w.memory.SetLatency(std::chrono::milliseconds(4));
@@ -360,7 +359,7 @@ TEST_F(StoreTest, FulfillingWithANodeThatWasErasedIsAConflict) {
   EXPECT_TRUE(request.is_held());
 }
 
-// D-06: the directory goes only with its request and without a contender.
+// D-06: the directory is removed only when its request is gone and it has no contender.
 TEST_F(StoreTest, RequestLocksAreRemovedWithTheirRequest) {
   LockedRequest request = Accepted();
   EXPECT_TRUE(w.Run(request.UpdateAndUnlock(ToState(RequestState::kRequested))));
@@ -377,7 +376,7 @@ TEST_F(StoreTest, RequestLocksAreRemovedWithTheirRequest) {
   w.Run(w.store.requests.RemoveLock(request.id()));
 }
 
-// D-07 and coordination.6.5: neither locking nor looking resurrects a node.
+// D-07 and coordination.6.5: neither locking nor reading recreates a node.
 TEST_F(StoreTest, AVanishedNodeLeavesNothingBehind) {
   LockedNode node = NewNode();
   w.Erase(NodePath(node));
@@ -447,7 +446,7 @@ TEST_F(StoreTest, ALostSessionWritesNothing) {
   EXPECT_EQ(w.Picture(), before);
 }
 
-// D-05: a contender that somebody removed is no lock.
+// D-05: a contender that was removed by force is not a lock any more.
 TEST_F(StoreTest, AForcedUnlockIsNoticedByTheNextWrite) {
   LockedNode node = NewNode();
   std::string lock = NodePath(node) + "/lock";

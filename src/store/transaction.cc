@@ -84,8 +84,8 @@ Task<typename Transaction<Stored>::Result> Transaction<Stored>::AttemptOnce() {
   }
 }
 
-// Whether the transaction whose answer was lost was carried out; nullopt: it was
-// not, and `stored` is fresh.
+// Whether the transaction whose answer was lost was carried out; nullopt: it was not, and `stored`
+// is up to date.
 template <class Stored>
 Task<std::optional<typename Transaction<Stored>::Result>> Transaction<Stored>::FindOut() {
   co_await client_.Sync(RecordKind<Stored>::Path(stored_.id));
@@ -93,7 +93,7 @@ Task<std::optional<typename Transaction<Stored>::Result>> Transaction<Stored>::F
   if (is_done) stored_.record = next_;
   zk::Result<zk::NodeData> read = co_await client_.Get(RecordKind<Stored>::Path(stored_.id));
   RequireHeld();
-  // A given-up lock tells that all was done, whatever became of the record since.
+  // A released lock shows that all was done, whatever has happened to the record since.
   if (is_done && lock_use_ == LockUse::kGive) co_return Result::kDone;
   if (!read) co_return Result::kGone;
   bool is_ours = read->data == data_;
@@ -119,7 +119,7 @@ Task<bool> Transaction<Stored>::LockShowsSuccess() {
   co_return true;
 }
 
-// Failures, of which the loss of the session is the usual one, are left to the session's end.
+// Failures, mostly the loss of the session, are left to the end of the session.
 template <class Stored>
 Task<> Transaction<Stored>::WithdrawUnlessDone() {
   if (is_done_ || !(is_uncertain_ || taken_)) co_return;

@@ -10,20 +10,20 @@
 
 namespace nodepool::store {
 
-// A write of a record with the version last read, in one transaction with what
-// belongs to it: a lock that is taken, kept or given up. Repeated with the newest
-// version when somebody wrote meanwhile (D-05), and through connection losses:
-// whether a transaction whose answer was lost was carried out is seen in the tree.
+// A write of a record with the version last read, in one transaction with what belongs to it: a
+// lock that is taken, retained or released. Repeated with the newest version when another process
+// wrote meanwhile (D-05), and after connection losses: whether a transaction whose answer was lost
+// was carried out is found out from the tree.
 //
-// To be configured, then awaited once with Run(); lives in the frame of its user.
+// Configure it, then await Run() once; lives in the frame of its user.
 template <class Stored>
 class Transaction {
  public:
   using Record = typename RecordKind<Stored>::Record;
   enum class Result {
     kDone,     // `stored` is what was written
-    kSkipped,  // `change` did not want to
-    kGone,     // the record is not there any more
+    kSkipped,  // `change` returned kSkip
+    kGone,     // the record does not exist any more
     kRefused,  // an operation beside the record's failed: failed_path()
   };
 
@@ -32,7 +32,7 @@ class Transaction {
       : tree_(tree), client_(tree.client()), stored_(stored), change_(std::move(change)) {}
 
   // One of the three:
-  // The lock directory is made, with our contender in it; refused when it exists.
+  // The lock directory is created, with this process's contender in it; refused when it exists.
   void TakeLock();
   // The contender must exist; throws kLostSession when the lock is lost.
   void KeepLock(zk::HeldLock lock);
@@ -70,7 +70,7 @@ class Transaction {
   std::function<Change(Record&)> change_;
   LockUse lock_use_ = LockUse::kNone;
   zk::HeldLock lock_;   // kKeep, kGive
-  std::string prefix_;  // kTake: of our contender
+  std::string prefix_;  // kTake: of the contender's name
   std::vector<std::string> also_unlock_;
   std::optional<zk::HeldLock> taken_;
   std::string failed_path_;
@@ -80,11 +80,11 @@ class Transaction {
   std::size_t record_op_ = 0;  // its place in the transaction
   bool is_done_ = false;
   bool is_uncertain_ = false;  // an answer was lost
-  bool is_stale_ = false;      // somebody wrote after `stored` was read
+  bool is_stale_ = false;      // another process wrote after `stored` was read
 };
 
-// Applies `change` to the newest version of the record and writes it, under `lock` or without
-// one. False: `change` skipped. kNotFound: the record is gone.
+// Applies `change` to the newest version of the record and writes it, under `lock` or without one.
+// False: `change` skipped. kNotFound: the record is gone.
 template <class Stored>
 Task<bool> UpdateRecord(Tree& tree, Stored& stored, std::optional<zk::HeldLock> lock,
                         std::function<Change(typename RecordKind<Stored>::Record&)> change);

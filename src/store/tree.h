@@ -17,9 +17,9 @@
 
 namespace nodepool::store {
 
-// The znodes below the records: the client's operations, repeated through connection
-// losses, and the locks. Of its own it remembers only which znodes it created last, to
-// find the result of a creation whose answer was lost.
+// The znodes below the records: the client's operations, repeated after connection losses, and the
+// locks. Its only state is the list of the znodes created last, to find the result of a creation
+// whose answer was lost.
 //
 // Errors: kLostSession when the session is over, else the client's.
 class Tree {
@@ -29,12 +29,12 @@ class Tree {
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
-  // For what is not repeated, or is repeated as a whole.
+  // For operations that are not repeated, or are repeated as a whole.
   zk::Client& client() { return client_; }
   Random& random() { return random_; }
   WallTime Now() const { return loop_.Now(); }
 
-  // Repeats what `attempt` starts through connection losses (repeat.h).
+  // Repeats what `attempt` starts after connection losses (repeat.h).
   template <class T>
   Task<T> Repeat(std::function<Task<T>()> attempt) {
     return store::Repeat<T>(loop_, random_, std::move(attempt));
@@ -60,15 +60,15 @@ class Tree {
   Task<std::optional<zk::HeldLock>> TryLock(std::string directory, std::string identifier = "");
   // The same, waiting until `deadline`.
   Task<std::optional<zk::HeldLock>> Lock(std::string directory, SteadyTime deadline, std::string identifier);
-  // A lock in our own directory /nodepool/locks/<name>, which belongs to no record, e.g.
-  // for the registration of a static slot (D-85).
+  // A lock in Nodepool's own directory /nodepool/locks/<name>, which belongs to no record, e.g. for
+  // the registration of a static slot (D-85).
   Task<std::optional<zk::HeldLock>> TryLockNamed(std::string name);
   Task<> Unlock(zk::HeldLock lock);
   bool IsHeld(const zk::HeldLock& lock) const { return locker_.IsHeld(lock); }
 
-  // Takes the lock by `acquire`, awaits the task of `use(lock)` and gives the lock up, also
-  // when the task is cancelled at the moment when it has the lock. Without the lock
-  // `use` is not called and the result is the type's default (false, nullopt).
+  // Takes the lock by `acquire`, awaits the task of `use(lock)` and releases the lock, also when
+  // the task is cancelled at the moment when it has the lock. Without the lock `use` is not called
+  // and the result is the type's default (false, nullopt).
   //
   //   bool is_built = co_await store.tree.Holding(store.images.TryLock(image), build);
   template <class Use>
@@ -76,13 +76,14 @@ class Tree {
     return store::Holding(std::move(acquire), std::move(use),
                           [this](zk::HeldLock& lock) { return Unlock(lock); });
   }
-  // The same with a lock that is held already.
+  // The same with a lock that is already held.
   template <class T>
   Task<T> Holding(zk::HeldLock lock, Task<T> work) {
     return WithCleanup(std::move(work), [this, lock = std::move(lock)] { return Unlock(lock); });
   }
 
-  // Of one among the processes that stand for `directory`; `identifier` is "<hostname>-<pid>".
+  // An election among the processes that contend in `directory`; `identifier` is
+  // "<hostname>-<pid>".
   zk::Election Election(std::string directory, std::string identifier);
 
  private:
@@ -96,7 +97,7 @@ class Tree {
   std::deque<std::string> created_;  // the last sequential znodes created here
 };
 
-// What `task` finds; nullopt as well when it fails with kNotFound.
+// The result of `task`; nullopt as well when it fails with kNotFound.
 template <class T>
 Task<std::optional<T>> IfExists(Task<std::optional<T>> task) {
   Outcome<std::optional<T>> found = co_await Attempt(std::move(task));

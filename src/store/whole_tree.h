@@ -4,7 +4,7 @@
 
 namespace nodepool::store {
 
-// All records stand below this path; for taking them elsewhere as a whole.
+// All records are below this path; for copying them to another server as a whole.
 inline constexpr std::string_view kWholeTree = "/nodepool";
 
 }  // namespace nodepool::store

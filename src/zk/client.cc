@@ -5,19 +5,18 @@
 namespace nodepool::zk {
 namespace {
 
-// How often a helper begins again when others create or delete in the same place.
+// How often a helper starts again when other clients create or delete znodes at the same path.
 constexpr int kRounds = 10;
 
 Error TooBusy(const std::string& path) {
-  return Error(Verdict::kRetry, path + ": others keep deleting it or its parents; try again later");
+  return Error(Verdict::kRetry, path + ": other clients keep deleting it or its parents; try again later");
 }
 
 Error Refused(const std::string& path, Code code) {
   return Error(Verdict::kFail, "creating " + path + ": " + std::string(ToString(code)));
 }
 
-// Creates the missing ones of `missing`, given deepest first. False: one lost its
-// parent meanwhile.
+// Creates the znodes of `missing`, given deepest first. False: a parent was deleted meanwhile.
 Task<bool> CreateDownward(Client& client, std::vector<std::string> missing) {
   for (; !missing.empty(); missing.pop_back()) {
     Result<Created> created = co_await client.Create(missing.back(), "", CreateMode::kPersistent);
@@ -52,7 +51,7 @@ Task<std::vector<ReadResult>> Collect(std::vector<UnderWay> reads) {
 
 }  // namespace
 
-// All are sent within this call, so that the order of the calls stays.
+// All operations are sent within this call, so that the order of the calls is preserved.
 Task<std::vector<ReadResult>> Client::ReadMany(std::vector<ReadOp> ops) {
   std::vector<UnderWay> reads;
   for (ReadOp& op : ops) {
@@ -75,7 +74,7 @@ std::string BaseName(std::string_view path) { return std::string(path.substr(pat
 Task<> EnsurePath(Client& client, std::string path) {
   for (int round = 0; round < kRounds; ++round) {
     std::vector<std::string> missing;
-    // Up to the root, which is missing when it is a chroot that nobody has made yet.
+    // Up to the root, which is missing when it is a chroot that does not exist yet.
     for (std::string level = path;; level = ParentPath(level)) {
       Result<Stat> exists = co_await client.Exists(level);
       if (exists) break;
@@ -99,7 +98,7 @@ Task<Result<Created>> CreateWithParents(Client& client, std::string path, std::s
 
 Task<Result<>> DeleteRecursive(Client& client, std::string path) {
   for (int round = 0; round < kRounds; ++round) {
-    // Parents stand before their children, so backwards is deepest first.
+    // Parents are before their children, so the reverse order is deepest first.
     std::vector<std::string> found{path};
     for (std::size_t i = 0; i < found.size(); ++i) {
       Result<Children> children = co_await client.GetChildren(found[i]);

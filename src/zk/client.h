@@ -23,7 +23,7 @@ namespace nodepool::zk {
 //                        way: it may or may not have been carried out.
 //   Error(kLostSession)  the session expired, or the client is closed.
 //   Error(kInvalid)      a path or a size the server would refuse; nothing was sent.
-//   Error(kCancelled)    the caller was told to stop; the operation may still be
+//   Error(kCancelled)    the caller was cancelled; the operation may still be
 //                        carried out.
 //   Error(kFail)         anything else the server answers.
 // An operation called while kConnecting or kSuspended waits for the connection;
@@ -40,9 +40,9 @@ class Client {
   virtual Task<Result<>> Delete(std::string path, std::int32_t version = -1) = 0;
   virtual Task<Result<Children>> GetChildren(std::string path) = 0;
   virtual Task<MultiResult> Multi(std::vector<Op> ops) = 0;
-  // Many reads with one message and one answer, which costs the server and us a fraction of
-  // as many calls. Each is carried out for itself; the results are in the order of `ops`.
-  // Whoever does not override it asks one by one.
+  // Many reads in one message with one answer, which costs the servers and this process a fraction
+  // of separate calls. Each read succeeds or fails for itself; the results are in the order of
+  // `ops`. The default implementation sends them one by one.
   virtual Task<std::vector<ReadResult>> ReadMany(std::vector<ReadOp> ops);
   // Ends when this server has caught up with the leader.
   virtual Task<> Sync(std::string path) = 0;
@@ -50,15 +50,16 @@ class Client {
   // One-shot watches: `watcher` is called at most once, for the next change of the
   // kind that the read covers, or with kNone when the session is lost. They survive
   // a reconnection within the session. Exists sets the watch also when the znode is
-  // missing; the others set none when they answer kNoNode.
+  // missing; the other two set none when they answer kNoNode.
   virtual Task<Result<NodeData>> GetAndWatch(std::string path, Watcher watcher) = 0;
   virtual Task<Result<Stat>> ExistsAndWatch(std::string path, Watcher watcher) = 0;
   virtual Task<Result<Children>> GetChildrenAndWatch(std::string path, Watcher watcher) = 0;
 
   // A watch that stays until its registration is destroyed. It is re-armed after a
-  // reconnection and in a new session; changes made meanwhile are not reported, so
-  // whoever needs all of them re-reads when OnSession tells kConnected. Ends when
-  // the server has accepted it; the znode need not exist.
+  // A watch that stays until its registration is destroyed. It is re-armed after a reconnection and
+  // in a new session; changes made meanwhile are not reported, so a caller that needs all of them
+  // reads again when OnSession reports kConnected. Ends when the server has accepted it; the znode
+  // need not exist.
   virtual Task<Subscription> AddWatch(std::string path, WatchMode mode, Watcher watcher) = 0;
 
   // `listener` is called on the loop's thread at every change of state, after the
@@ -76,11 +77,11 @@ class Client {
 // empty persistent znodes; those that exist are left alone.
 Task<> EnsurePath(Client& client, std::string path);
 
-// Create, making the missing ancestors when the server says that there are any.
+// Create, and where the parent is missing, the missing ancestors, too.
 Task<Result<Created>> CreateWithParents(Client& client, std::string path, std::string data, CreateMode mode);
 
-// Deletes the znode and all below it, deepest first; a missing one is success.
-// kNotEmpty when somebody keeps creating children meanwhile.
+// Deletes the znode and all below it, deepest first; a missing one is success. kNotEmpty when
+// another client keeps creating children meanwhile.
 Task<Result<>> DeleteRecursive(Client& client, std::string path);
 
 // The parent of an absolute path; "/" for a top-level one.

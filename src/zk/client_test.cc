@@ -64,7 +64,7 @@ TEST_F(ZkClientTest, PathParts) {
 }
 
 // coordination.md 3.4: these operations and no others.
-TEST_F(ZkClientTest, EnsurePathLooksUpwardsThenCreatesDownwards) {
+TEST_F(ZkClientTest, EnsurePathReadsUpwardsThenCreatesDownwards) {
   Make("/a");
   Run(EnsurePath(faulty, "/a/b/c"));
   std::vector<std::string> calls;
@@ -72,7 +72,7 @@ TEST_F(ZkClientTest, EnsurePathLooksUpwardsThenCreatesDownwards) {
   EXPECT_THAT(calls,
               ElementsAre("Exists /a/b/c", "Exists /a/b", "Exists /a", "Create /a/b", "Create /a/b/c"));
   EXPECT_TRUE(zk.tree().Exists("/a/b/c"));
-  faulty.ForgetCalls();
+  faulty.ClearCalls();
   Run(EnsurePath(faulty, "/a/b/c"));
   EXPECT_EQ(faulty.calls().size(), 1u);
 }
@@ -81,12 +81,12 @@ TEST_F(ZkClientTest, CreateWithParentsTriesFirst) {
   auto created = Run(CreateWithParents(faulty, "/a/b/", "x", CreateMode::kPersistentSequential));
   EXPECT_EQ(created->path, "/a/b/0000000000");
   EXPECT_EQ(faulty.calls().front().name, "Create");
-  faulty.ForgetCalls();
+  faulty.ClearCalls();
   Run(CreateWithParents(faulty, "/a/b/", "x", CreateMode::kPersistentSequential));
   EXPECT_EQ(faulty.calls().size(), 1u);
 }
 
-TEST_F(ZkClientTest, DeleteRecursiveTakesAllBelow) {
+TEST_F(ZkClientTest, DeleteRecursiveDeletesAllBelow) {
   for (const char* path : {"/a", "/a/b", "/a/b/c", "/a/d", "/ab"}) Make(path);
   EXPECT_TRUE(Run(DeleteRecursive(*client, "/a")));
   EXPECT_FALSE(zk.tree().Exists("/a"));
@@ -106,7 +106,7 @@ TEST_F(ZkClientTest, AnswersComeInTheOrderOfTheCalls) {
   EXPECT_EQ(zk.counters(*client).reads, 1u);
 }
 
-TEST_F(ZkClientTest, OrdinaryAnswersAreValuesOthersAreErrors) {
+TEST_F(ZkClientTest, OrdinaryAnswersAreValuesAllOthersAreErrors) {
   EXPECT_EQ(Run(client->Get("/missing")).error(), Code::kNoNode);
   EXPECT_EQ(VerdictOfRun(client->Get("bad")), Verdict::kInvalid);
   EXPECT_EQ(VerdictOfRun(client->Set("/a", std::string(2'000'000, 'x'))), Verdict::kInvalid);
@@ -129,7 +129,7 @@ TEST_F(ZkClientTest, OneShotWatchesFireOnce) {
 }
 
 // coordination.md 2.9: one event from the server serves every kind of watch.
-TEST_F(ZkClientTest, RecursiveAndOneShotWatchesBothHearOnce) {
+TEST_F(ZkClientTest, RecursiveAndOneShotWatchesAreEachNotifiedOnce) {
   Make("/a");
   Make("/a/b");
   Subscription recursive = Run(client->AddWatch("/a", WatchMode::kPersistentRecursive, Record("tree")));
@@ -173,7 +173,7 @@ TEST_F(ZkClientTest, ABrokenConnectionFailsWhatIsUnderWay) {
   }
 }
 
-TEST_F(ZkClientTest, WatchesSurviveAReconnectionAndTellWhatWasMissed) {
+TEST_F(ZkClientTest, WatchesSurviveAReconnectionAndReportWhatWasMissed) {
   Make("/a");
   Run(client->GetAndWatch("/a", Record("data")));
   Run(client->ExistsAndWatch("/new", Record("exists")));
@@ -188,7 +188,7 @@ TEST_F(ZkClientTest, WatchesSurviveAReconnectionAndTellWhatWasMissed) {
   EXPECT_THAT(TakeSeen(), ElementsAre("exists 1 /new", "tree 1 /new"));
 }
 
-TEST_F(ZkClientTest, AnExpiredSessionTakesItsEphemeralsAndStartsAnew) {
+TEST_F(ZkClientTest, AnExpiredSessionLosesItsEphemeralsAndANewOneBegins) {
   std::vector<SessionState> states;
   Subscription listener = client->OnSession([&](SessionState state) { states.push_back(state); });
   Make("/a");

@@ -88,7 +88,7 @@ struct Children {
   Stat stat;                       // of the parent
 };
 
-// Who may do what with a znode. Nodepool's own are open to everybody (coordination.md 3.3).
+// An entry of a znode's access list. Nodepool's own znodes are open to everybody (coordination.md 3.3).
 struct AclEntry {
   std::int32_t permissions = 0;
   std::string scheme;
@@ -125,9 +125,9 @@ struct OpResult {
   Stat stat;         // CreateOp (without the times, before ZooKeeper 3.9), SetOp
 };
 
-// A transaction is applied whole or not at all. `results` has an entry per Op.
-// When it was refused, `failed` is the index of the Op at fault, results[failed]
-// tells why, and earlier entries are kOk, later ones kRuntimeInconsistency.
+// A transaction is applied as a whole or not at all. `results` has an entry per Op. When it was
+// refused, `failed` is the index of the Op at fault, results[failed] says why, and earlier entries
+// are kOk, later ones kRuntimeInconsistency.
 struct MultiResult {
   std::vector<OpResult> results;
   int failed = -1;
@@ -158,7 +158,7 @@ enum class EventType : std::int32_t {
 struct WatchEvent {
   EventType type = EventType::kNone;
   std::string path;        // without the chroot
-  std::int64_t zxid = -1;  // of the change, where the server tells (3.9 on); else -1
+  std::int64_t zxid = -1;  // of the change, where the server reports it (from 3.9 on); else -1
 };
 
 // Called on the loop's thread; must not block and must not throw.
@@ -176,16 +176,16 @@ enum class WatchMode : std::int32_t {
 //        |               v              v
 //        +----------- kLost <-----------+        any --> kClosed (final)
 //
-// kConnecting: no session yet. kSuspended: the connection is gone, the session may
+// kConnecting: no session yet. kSuspended: the connection is lost, the session may still
 // live. kLost: the session expired; everything ephemeral, every lock and every
-// watch that was not re-armed is gone; the client then starts a new session by
+// watch that was not re-armed is lost; the client then starts a new session by
 // itself (kConnecting). kClosed: Close() was called, or the client gave up for
 // good (refused credentials).
 enum class SessionState { kConnecting, kConnected, kSuspended, kLost, kClosed };
 
 std::string_view ToString(SessionState state);
 
-// A session. Locks are bound to it: a different value means "not mine any more".
+// A session. Locks are bound to it: a different value means that they are lost.
 struct Session {
   std::int64_t id = 0;           // as the server names it (ephemeral_owner)
   std::uint64_t generation = 0;  // counts the sessions of this client, from 1; 0 = none yet

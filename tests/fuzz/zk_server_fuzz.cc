@@ -25,7 +25,7 @@ void Converse(std::string_view bytes) {
   peer.holder = 1;
   peer.session = 1;
   try {
-    if (!bytes.empty()) ReadHello(bytes.substr(1));
+    if (!bytes.empty()) ReadConnectRequest(bytes.substr(1));
   } catch (const Error&) {
   }
   while (!bytes.empty() && engine.FindSession(1) != nullptr) {

@@ -129,7 +129,7 @@ def test_malformed_messages_are_reported_and_ignored(site, publisher):
     until(lambda: tree.children(HOLDS),
           lambda: publisher.send("onFinalized", "unit", held[0][0], status="FAILURE"), "it is heard all the same")
     assert launcher.output().count("Exception handling job:") <= 3, "one a minute"
-    assert "listen to job events of nonsense failed: it is no tcp://host:port or ipc://path" in launcher.output()
+    assert "listen to job events of nonsense failed: it is not tcp://host:port or ipc://path" in launcher.output()
     tree.give_back(held)
     tree.wait_node(held[0][0], state="hold")
 

@@ -61,7 +61,7 @@ def test_json_lines(site):
 
 
 def test_a_file_that_cannot_be_used_is_told(site):
-    for text, what in [("version: 1\nroot: {level: LOUD}\n", "LOUD is no level"),
+    for text, what in [("version: 1\nroot: {level: LOUD}\n", "LOUD is not a level"),
                        ("version: 1\nhandlers: {a: {class: FileHandler, filename: /dev/null/x}}\n", "cannot log to /dev/null/x")]:
         setup = site.folder / "logging.yaml"
         setup.write_text(text)

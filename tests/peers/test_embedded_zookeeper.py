@@ -319,11 +319,11 @@ def test_state_that_cannot_be_used_is_refused(tmp_path, server):
     orphan.write_bytes(server.journal.read_bytes())
     with sqlite3.connect(orphan) as database:
         database.execute("UPDATE znode SET path = '/gone/a' WHERE path = '/a'")
-    assert "/gone/a is kept without its parent" in start_fails(tmp_path / "fifth", orphan)
+    assert "/gone/a is stored without its parent" in start_fails(tmp_path / "fifth", orphan)
     foreign = tmp_path / "foreign.sqlite"
     with sqlite3.connect(foreign) as database:
         database.execute("CREATE TABLE other (x)")
-    assert "no file of this server" in start_fails(tmp_path / "sixth", foreign)
+    assert "not a file of this server" in start_fails(tmp_path / "sixth", foreign)
     assert oct(server.journal.stat().st_mode & 0o777) == "0o600"
 
 

@@ -11,8 +11,8 @@
 
 namespace nodepool::testing {
 
-// A loop on a clock that moves only when the test says so. Hours pass in no time,
-// and the same test always runs the same way.
+// A loop on a clock that moves only when the test says so. Hours pass in no time, and the same test
+// always runs the same way.
 class VirtualTime {
  public:
   ManualClock& clock() { return clock_; }
@@ -27,9 +27,9 @@ class VirtualTime {
     loop_.RunReady();
   }
 
-  // Runs until `is_reached` tells true, at most for `limit` of virtual time;
-  // returns whether it was reached. Time does not move on once it is. A false
-  // result without timers left means that nothing is going to happen any more.
+  // Runs until `is_reached` returns true, at most for `limit` of virtual time; returns whether it
+  // was reached. Time does not advance once it is. A false result without timers left means that
+  // nothing will happen any more.
   template <class Predicate>
   bool RunUntil(Predicate is_reached, Duration limit = std::chrono::minutes(10)) {
     SteadyTime end = clock_.SteadyNow() + limit;
@@ -41,8 +41,8 @@ class VirtualTime {
     return true;
   }
 
-  // Runs `task` to its end, moving time as it needs; returns its result or throws
-  // its error. Throws std::logic_error when it did not end within `limit`.
+  // Runs `task` to its end, advancing time as needed; returns its result or throws its error.
+  // Throws std::logic_error when it did not end within `limit`.
   template <class T>
   T Run(Task<T> task, Duration limit = std::chrono::minutes(10));
 

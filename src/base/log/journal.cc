@@ -21,7 +21,7 @@
 namespace nodepool::log {
 namespace {
 
-// As syslog counts.
+// In syslog's numbers.
 int Priority(Level level) {
   switch (level) {
     case Level::kDebug:
@@ -75,7 +75,7 @@ class JournalSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex>
     header.msg_iovlen = 1;
     bool is_sent = Send(header);
     if (!is_sent && (errno == EMSGSIZE || errno == ENOBUFS)) is_sent = SendAsFile(message.payload);
-    // One that takes nothing is waited for once, not at every message.
+    // A receiver that does not read is waited for once, not for every message.
     is_stuck_ = !is_sent;
   }
   void flush_() override {}
@@ -92,7 +92,7 @@ class JournalSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex>
     return ::sendmsg(socket_, &header, MSG_NOSIGNAL | (is_stuck_ ? MSG_DONTWAIT : 0)) >= 0;
   }
 
-  // What is too large for a datagram is in a sealed file, whose descriptor is sent.
+  // An entry that is too large for a datagram is sent as the descriptor of a sealed file.
   bool SendAsFile(spdlog::string_view_t entry) {
     int file = ::memfd_create("journal-entry", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0) return false;

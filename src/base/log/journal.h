@@ -12,23 +12,23 @@ namespace nodepool::log {
 
 struct Record;
 
-// A record in the native protocol of journald: a line KEY=VALUE for each field, with
-// `message` as MESSAGE and what the record is about in fields of their own.
+// A record in the native protocol of journald: a line KEY=VALUE for each field, with `message` as
+// MESSAGE and the record's ids as fields of their own.
 std::string JournalEntry(const Record& record, std::string_view message, std::string_view identifier);
 
-// Takes whole entries, unlike other sinks. Nothing needs to listen; what is not taken
-// within a moment is lost.
+// A sink that sends whole entries, unlike other sinks. It works without a listener; an entry that
+// is not received within a moment is lost.
 std::shared_ptr<spdlog::sinks::sink> OpenJournal(const Journal& settings);
 
 // Whether `descriptor` is the stream to the journal that `stream` names, the value of
 // JOURNAL_STREAM: "DEVICE:INODE"; null: there is none.
 bool IsJournalStream(const char* stream, int descriptor);
 
-// The same by the environment.
+// The same, with JOURNAL_STREAM from the environment.
 bool IsJournal(int descriptor);
 
-// To journald, with what is about requests and nodes as fields. False, and nothing is
-// changed, when it does not listen.
+// Logs to journald, with the ids of requests and nodes as fields. False when journald does not
+// listen; nothing is changed then.
 bool ToJournal();
 
 }  // namespace nodepool::log

@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// journald's socket, and a log that goes there.
+// journald's socket, and a logger that writes to it.
 class JournalTest : public ::testing::Test {
  protected:
   JournalTest() {
@@ -46,7 +46,7 @@ class JournalTest : public ::testing::Test {
   }
   std::string address() const { return (folder_ / "socket").string(); }
 
-  // The next entry, also of those that are in a file.
+  // The next entry, including those that are in a file.
   std::string Receive() {
     std::string text(1 << 16, 0);
     iovec whole{text.data(), text.size()};
@@ -78,7 +78,7 @@ class JournalTest : public ::testing::Test {
   log::Setup setup_;
 };
 
-TEST_F(JournalTest, WhatARecordIsAboutIsInFields) {
+TEST_F(JournalTest, TheIdsOfARecordAreInFields) {
   Logger logger = Logger("nodepool.x").About({"e1", "200-0000000001", "0000000007"});
   logger.Warning("text");
   EXPECT_EQ(Receive(),
@@ -91,7 +91,7 @@ TEST_F(JournalTest, WhatARecordIsAboutIsInFields) {
               HasSubstr(std::string("PRIORITY=3\nMESSAGE\n\x09\0\0\0\0\0\0\0two\nlines\nSYSLOG", 43)));
 }
 
-TEST_F(JournalTest, AFieldCannotBeSmuggledIn) {
+TEST_F(JournalTest, AFieldCannotBeInjected) {
   Logger("nodepool.x").About({"e1\nPRIORITY=0", "", ""}).Info("a\nPRIORITY=1");
   std::string entry = Receive();
   EXPECT_THAT(entry, HasSubstr(std::string("NODEPOOL_EVENT\n\x0d\0\0\0\0\0\0\0e1\nPRIORITY=0\n", 37)));
@@ -107,7 +107,7 @@ TEST_F(JournalTest, LongEntriesAreSentAsAFile) {
   EXPECT_THAT(Receive(), HasSubstr("MESSAGE=short\n"));
 }
 
-TEST_F(JournalTest, OneThatTakesNothingHoldsUpNobody) {
+TEST_F(JournalTest, AReceiverThatDoesNotReadDelaysNothing) {
   auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 2000; ++i) Logger("nodepool.x").Info("{}", i);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
@@ -117,7 +117,7 @@ TEST_F(JournalTest, OneThatTakesNothingHoldsUpNobody) {
   EXPECT_THAT(Receive(), HasSubstr("MESSAGE=again\n"));
 }
 
-TEST_F(JournalTest, OneThatIsNotThereHurtsNobody) {
+TEST_F(JournalTest, AMissingReceiverIsHarmless) {
   std::filesystem::remove(address());
   Logger("nodepool.x").Info("lost");
   EXPECT_EQ(Receive(), "");

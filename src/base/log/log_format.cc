@@ -34,7 +34,7 @@ std::string LocalTime(LogTime time, const std::string& format) {
 
 int NumberOf(Level level) { return (static_cast<int>(level) + 1) * 10; }
 
-// UTF-8 or not, it has to be JSON.
+// UTF-8 or not, the result has to be valid JSON.
 std::string Printable(std::string_view text) {
   return IsValidUtf8(text) ? std::string(text) : Excerpt(text, text.size() * 4);
 }
@@ -104,7 +104,7 @@ void LineFormat::ParseField(std::string_view& rest, std::string& fault) {
                                                            {"processName", Field::kProcessName},
                                                            {"thread", Field::kThread},
                                                            {"threadName", Field::kThreadName},
-                                                           // Places in a program, which messages do not tell.
+                                                           // Places in the source, which records do not have.
                                                            {"module", Field::kNothing},
                                                            {"lineno", Field::kNothing},
                                                            {"filename", Field::kNothing},
@@ -120,7 +120,7 @@ void LineFormat::ParseField(std::string_view& rest, std::string& fault) {
   }
   auto known = fields.find(rest.substr(2, close - 2));
   if (known == fields.end()) {
-    fault = fmt::format("\"{}\" is no field of a log line", Excerpt(rest.substr(2, close - 2)));
+    fault = fmt::format("\"{}\" is not a field of a log line", Excerpt(rest.substr(2, close - 2)));
     return;
   }
   Piece piece{known->second, ""};

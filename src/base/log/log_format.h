@@ -17,8 +17,8 @@ using LogTime = std::chrono::system_clock::time_point;
 // such as "%(asctime)s %(levelname)-8s %(name)s: %(message)s" (configuration.md 14).
 class LineFormat {
  public:
-  // That of the daemons: each line of a record begins with time, level and logger, the
-  // second and later ones are indented (operations.md 8.1).
+  // The daemons' format: the first line of a record begins with time, level and logger; the second
+  // and later ones are indented (operations.md 8.1).
   LineFormat();
 
   // `date_format` is strftime's; empty: "2026-03-01 12:34:56,789". With `is_multi_line`

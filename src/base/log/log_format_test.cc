@@ -29,9 +29,9 @@ TEST(LineFormatTest, FieldsAsPythonHasThem) {
   EXPECT_EQ(Formatted("[%(module)s:%(lineno)d]", record), "[:]");
 }
 
-TEST(LineFormatTest, WhatIsWrongIsSaid) {
+TEST(LineFormatTest, FaultsAreReported) {
   Record record{Level::kInfo, "x", {}, "text"};
-  EXPECT_EQ(Formatted("%(nonsense)s", record), "\"nonsense\" is no field of a log line");
+  EXPECT_EQ(Formatted("%(nonsense)s", record), "\"nonsense\" is not a field of a log line");
   for (const char* wrong : {"%(name", "%(name)", "%s", "%(name)q", "50%"}) {
     EXPECT_NE(Formatted(wrong, record).find("expected %(name)s"), std::string::npos) << wrong;
   }

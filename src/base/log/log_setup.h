@@ -10,17 +10,17 @@
 #include "base/log/log_format.h"
 #include "base/log/logging.h"
 
-// Where messages go, and how they look (configuration.md 14).
+// Where log records are written, and in which format (configuration.md 14).
 namespace nodepool::log {
 
-// A file and when it gives way to the next one.
+// A log file and when it is rotated.
 struct LogFile {
   std::string path;
-  // Opened anew when somebody has moved or removed it.
+  // Reopened when another program has moved or removed it.
   bool is_watched = false;
-  // By size: before it would exceed so many bytes; 0: never.
+  // Rotate by size: before it would exceed so many bytes; 0: never.
   std::int64_t max_bytes = 0;
-  // By time: every `interval` seconds, or at midnight of every `interval` days, or of the
+  // Rotate by time: every `interval` seconds, or at midnight of every `interval` days, or of the
   // days of the week `weekday` (0 = Monday).
   enum class Turn { kNever, kSeconds, kMidnight, kWeekday };
   Turn turn = Turn::kNever;
@@ -28,8 +28,8 @@ struct LogFile {
   int weekday = 0;
   std::string suffix;  // strftime, of the beginning of its time
   bool is_utc = false;
-  // Former ones that stay, named PATH.1, PATH.2 ... or PATH.SUFFIX; 0: by size none turns,
-  // by time all stay.
+  // How many rotated files are retained, named PATH.1, PATH.2 ... or PATH.SUFFIX; 0: no rotation by
+  // size; by time all are retained.
   int backups = 0;
 };
 
@@ -66,11 +66,10 @@ struct Setup {
   std::map<std::string, LoggerSetup> loggers;  // "": the root, which must be there
 };
 
-// Puts it in force for all loggers, instead of what was. Error(kInvalid): a file cannot be
-// opened; nothing is changed.
+// Replaces the setup of all loggers. Error(kInvalid): a file cannot be opened; nothing is changed.
 void Apply(const Setup& setup);
 
-// Opens files anew, for who has moved them away.
+// Reopens log files, after another program has moved them.
 void ReopenFiles();
 
 }  // namespace nodepool::log

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file that gives way to the next one by its rules.
+// A file that is rotated by its rules.
 class FileSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit FileSink(LogFile settings) : settings_(std::move(settings)) {
@@ -79,7 +79,7 @@ class FileSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
     return ::stat(settings_.path.c_str(), &status) != 0 || status.st_ino != inode_;
   }
 
-  // PATH becomes PATH.1, that PATH.2 and so on; the last one vanishes.
+  // PATH becomes PATH.1, that PATH.2 and so on; the last one is deleted.
   void TurnBySize() {
     Close();
     std::error_code ignored;
@@ -102,7 +102,7 @@ class FileSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
     return settings_.is_utc ? timegm(&day) : mktime(&day);
   }
 
-  // When the file that was written at `start` gives way.
+  // Plans when the file that was begun at `start` is rotated.
   void PlanTurn(std::time_t start) {
     began_ = start;
     std::tm day = PartsOf(start);
@@ -131,7 +131,7 @@ class FileSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
     PlanTurn(std::time(nullptr));
   }
 
-  // Of the files named PATH.SUFFIX, whose names sort by time.
+  // Removes the oldest of the files named PATH.SUFFIX, whose names sort by time.
   void RemoveOldest() const {
     if (settings_.backups <= 0) return;
     fs::path path(settings_.path);
@@ -163,7 +163,7 @@ class FileSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
   std::time_t turn_at_ = 0;
 };
 
-// Datagrams; what the receiver does not take at once is dropped.
+// Datagrams; those that the receiver does not accept at once are dropped.
 class SyslogSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit SyslogSink(Syslog settings) : settings_(std::move(settings)) {
@@ -212,7 +212,7 @@ class SyslogSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> 
     freeaddrinfo(found);
   }
 
-  // The receiver may come later than we do.
+  // The receiver may start later than this process.
   void Connect() {
     if (settings_.port == 0) {
       auto& path = reinterpret_cast<sockaddr_un&>(place_);

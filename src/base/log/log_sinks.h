@@ -14,7 +14,7 @@ namespace nodepool::log {
 // Error(kInvalid) when it cannot be opened.
 std::shared_ptr<spdlog::sinks::sink> OpenSink(const Handler& handler);
 
-// Opens a file anew; of other sinks nothing. Throws spdlog_ex.
+// Reopens a file; does nothing for other sinks. Throws spdlog_ex.
 void ReopenFile(spdlog::sinks::sink& sink);
 
 }  // namespace nodepool::log

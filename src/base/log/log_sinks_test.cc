@@ -107,7 +107,7 @@ TEST_F(LogSetupTest, WhileAFileCannotBeOpenedNothingBreaks) {
   EXPECT_EQ(Text("sub/main.log"), "INFO setup found\n");
 }
 
-TEST_F(LogSetupTest, AFileTurnsBySize) {
+TEST_F(LogSetupTest, AFileIsRotatedBySize) {
   setup_.handlers["main"].file.max_bytes = 30;
   setup_.handlers["main"].file.backups = 2;
   Apply(setup_);
@@ -119,7 +119,7 @@ TEST_F(LogSetupTest, AFileTurnsBySize) {
   EXPECT_FALSE(fs::exists(File("main.log.3")));
 }
 
-TEST_F(LogSetupTest, AFileTurnsByTime) {
+TEST_F(LogSetupTest, AFileIsRotatedByTime) {
   LogFile& file = setup_.handlers["main"].file;
   file.turn = LogFile::Turn::kMidnight;
   file.suffix = "%Y-%m-%d";
@@ -127,7 +127,7 @@ TEST_F(LogSetupTest, AFileTurnsByTime) {
   file.backups = 1;
   std::ofstream(File("main.log")) << "of yesterday\n";
   std::ofstream(File("main.log.2001-01-01")) << "of long ago\n";
-  std::ofstream(File("main.log.notes")) << "of somebody else\n";
+  std::ofstream(File("main.log.notes")) << "of another program\n";
   auto two_days_ago = std::chrono::file_clock::now() - std::chrono::hours(48);
   fs::last_write_time(File("main.log"), two_days_ago);
   Apply(setup_);
@@ -161,7 +161,7 @@ TEST_F(LogSetupTest, SyslogGetsDatagrams) {
             std::string("<28>WARNING setup text\0", 23));
 }
 
-TEST_F(LogSetupTest, SyslogThatIsNotThereHurtsNobody) {
+TEST_F(LogSetupTest, AMissingSyslogIsHarmless) {
   Handler& syslog = setup_.handlers["syslog"] = setup_.handlers["main"];
   setup_.loggers[""].handlers = {"syslog", "main"};
   syslog.kind = Handler::Kind::kSyslog;

@@ -34,7 +34,7 @@ spdlog::level::level_enum ToSpdlog(Level level) {
 
 }  // namespace
 
-// A handler at work.
+// An open handler.
 struct Output {
   Level level;
   LineFormat format;
@@ -43,7 +43,7 @@ struct Output {
 };
 using Outputs = std::vector<std::shared_ptr<Output>>;
 
-// What was said about loggers of one name and those below it.
+// The settings of the loggers of one name and those below it.
 struct Rule {
   std::optional<Level> level;
   Outputs outputs;
@@ -141,7 +141,7 @@ struct Registry {
     for (Capture* capture : captures) capture->records_.push_back(record);
   }
 
-  // A full disk must not end the program; what does not fit is lost.
+  // A full disk must not end the program; records that do not fit are lost.
   static void Write(Output& output, const Record& record, LogTime now) {
     std::string text = output.format.Format(record, now);
     if (output.journal_identifier) text = JournalEntry(record, text, *output.journal_identifier);
@@ -171,7 +171,7 @@ struct Registry {
     }
   }
 
-  // Until it can be opened again, what is written to it is lost.
+  // Until it can be opened again, records written to it are lost.
   static void Reopen(Output& output) {
     try {
       ReopenFile(*output.sink);

@@ -14,8 +14,8 @@ enum class Level { kDebug, kInfo, kWarning, kError, kCritical };
 
 std::string_view ToString(Level level);  // "DEBUG" ... as in the line format
 
-// What a message is about. Printed in front of the text in this order, each only
-// when known: "[e: EVENT] [node_request: REQUEST] [node: NODE] " (operations.md 8.2).
+// The ids that a message concerns. Printed in front of the text in this order, each only when
+// known: "[e: EVENT] [node_request: REQUEST] [node: NODE] " (operations.md 8.2).
 struct Ids {
   std::string event;
   std::string request;
@@ -29,7 +29,7 @@ struct Record {
   std::string text;  // without the annotations; may have several lines
 };
 
-// The annotations and the text, as they stand in a log line.
+// The annotations and the text, as in a log line.
 std::string Annotated(const Record& record);
 
 // A named source of messages. Names are hierarchical by dots; levels are set by
@@ -39,7 +39,7 @@ class Logger {
  public:
   explicit Logger(std::string_view name);
 
-  // The same logger, speaking about `ids`.
+  // The same logger, whose records carry `ids`.
   Logger About(Ids ids) const;
 
   bool Enabled(Level level) const;
@@ -78,13 +78,13 @@ class Logger {
 // the longest matching prefix decides; "" is the root. Default: root INFO.
 void SetLevel(std::string_view prefix, Level level);
 
-// Where lines go; replaces the former destination. Default: standard error.
+// Where records are written; replaces the former destination. Default: standard error.
 void ToStdout();
 void ToStderr();
 void ToFile(const std::string& path);  // throws Error when it cannot be opened
 
-// Keeps the records written while it lives, for tests; they also go on to the
-// normal destination.
+// Stores the records written while it lives, for tests; they are also written to the normal
+// destination.
 class Capture {
  public:
   Capture();

@@ -10,7 +10,7 @@
 namespace nodepool::metrics {
 namespace {
 
-// Calls `text` for what stands between the labels of a key and `label` for each label.
+// Calls `text` for the parts between the labels of a key and `label` for each label.
 template <class OnText, class OnLabel>
 void Walk(std::string_view key, OnText text, OnLabel label) {
   while (!key.empty()) {
@@ -33,7 +33,7 @@ bool BreaksLine(char c) {
   return byte < 0x20 || byte >= 0x7f || c == '|';
 }
 
-// Passes gauges on and remembers which.
+// Passes gauges on and remembers which ones.
 class Remembering final : public Sink {
  public:
   Remembering(Sink* to, std::set<std::pair<const Metric*, LabelValues>>& keys) : to_(to), keys_(keys) {}
@@ -112,21 +112,21 @@ void Metrics::Observe(const Metric& timing, const LabelValues& labels, Duration 
   }
 }
 
-void RepeatedGauges::Tell(Sink& to, const GaugeReport& report) {
+void RepeatedGauges::Report(Sink& to, const GaugeReport& report) {
   Keys now;
   Remembering remembering(&to, now);
   report(remembering);
-  for (const auto& [metric, labels] : told_) {
+  for (const auto& [metric, labels] : reported_) {
     if (!now.contains({metric, labels})) to.Set(*metric, labels, 0);
   }
-  told_ = std::move(now);
+  reported_ = std::move(now);
 }
 
 bool RepeatedGauges::LacksAny(const GaugeReport& report) const {
   Keys now;
   Remembering remembering(nullptr, now);
   report(remembering);
-  return !std::includes(now.begin(), now.end(), told_.begin(), told_.end());
+  return !std::includes(now.begin(), now.end(), reported_.begin(), reported_.end());
 }
 
 std::string ReferencePage(const std::vector<const Metric*>& metrics) {

@@ -10,9 +10,8 @@
 
 #include "base/clock.h"
 
-// What the daemons measure. A metric is declared once, as data; whoever measures
-// names the declaration and gives the label values and a number. Where it goes is a
-// sink's matter.
+// What the daemons measure. A metric is declared once, as data; code that measures names the
+// declaration and passes label values and a number. The sinks decide where it is sent.
 namespace nodepool::metrics {
 
 enum class Kind {
@@ -23,13 +22,13 @@ enum class Kind {
 
 // A declaration; a constant at namespace scope.
 //
-// `key` is the statsd key. A word in braces names a label and stands for its value:
-// "nodepool.provider.{provider}.nodes.{state}". "{requestor~}" is a label whose values
-// are normalised: what would be taken for syntax becomes "_" (launcher.md 27.1).
+// `key` is the statsd key. A word in braces names a label and is replaced by its value:
+// "nodepool.provider.{provider}.nodes.{state}". "{requestor~}" is a label whose values are
+// normalised: characters with a meaning in the syntax become "_" (launcher.md 27.1).
 struct Metric {
   Kind kind;
   std::string_view key;
-  std::string_view name;  // in Prometheus; empty: told to statsd only
+  std::string_view name;  // in Prometheus; empty: sent to statsd only
   std::string_view help;
 };
 
@@ -42,12 +41,12 @@ struct Label {
 };
 std::vector<Label> LabelsOf(const Metric& metric);
 
-// The values as every sink shows them.
+// The values as all sinks show them.
 LabelValues Normalised(const Metric& metric, LabelValues values);
-// The key with its label values, which are normalised already.
+// The key with its label values, which are already normalised.
 std::string KeyOf(const Metric& metric, const LabelValues& values);
 
-// Takes measurements; cheap, never blocks, never throws for what is measured.
+// Receives measurements; cheap, never blocks, never throws because of a value.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -56,8 +55,8 @@ class Sink {
   virtual void Observe(const Metric& timing, const LabelValues& labels, Duration took) = 0;
 };
 
-// What code that measures holds: passes on to the sinks there are. Without any it
-// measures nothing, for tests and programs that are not watched.
+// The interface for code that measures: passes measurements on to the configured sinks. Without any
+// it does nothing, as in tests.
 class Metrics final : public Sink {
  public:
   Metrics() = default;
@@ -68,8 +67,8 @@ class Metrics final : public Sink {
   void Add(const Metric& counter, const LabelValues& labels, std::int64_t by = 1) override;
   void Observe(const Metric& timing, const LabelValues& labels, Duration took) override;
 
-  // The sink that has to be told gauges again and again (statsd), or null. Who asks
-  // for values when he wants them (Prometheus) is told by the answer to his question.
+  // The sink that needs gauges sent repeatedly (statsd), or null. Prometheus is not one: it reads
+  // the current values when it scrapes.
   Sink* pushed() const { return pushed_; }
 
  private:
@@ -80,17 +79,17 @@ class Metrics final : public Sink {
 // Sets a group of gauges.
 using GaugeReport = std::function<void(Sink&)>;
 
-// Tells a group of gauges time and again. One that has left the group is told as 0
-// once, so that nobody goes on showing its last value.
+// Reports a group of gauges repeatedly. A gauge that has left the group is reported as 0 once, so
+// that no receiver shows its last value for ever.
 class RepeatedGauges {
  public:
-  void Tell(Sink& to, const GaugeReport& report);
-  // Whether `report` lacks a gauge that was told.
+  void Report(Sink& to, const GaugeReport& report);
+  // Whether `report` lacks a gauge that was reported before.
   bool LacksAny(const GaugeReport& report) const;
 
  private:
   using Keys = std::set<std::pair<const Metric*, LabelValues>>;
-  Keys told_;
+  Keys reported_;
 };
 
 // The reference page of the declarations, in Markdown.

@@ -53,7 +53,7 @@ TEST(MetricsTest, WithoutSinksNothingHappens) {
   EXPECT_EQ(none.pushed(), nullptr);
 }
 
-TEST(MetricsTest, EverySinkIsTold) {
+TEST(MetricsTest, EverySinkGetsTheValues) {
   Recorder pushed, scraped;
   Metrics both(&pushed, &scraped);
   both.Add(kLaunches, {"zuul", "ready"}, 2);
@@ -61,21 +61,21 @@ TEST(MetricsTest, EverySinkIsTold) {
   EXPECT_EQ(scraped.lines, pushed.lines);
 }
 
-TEST(MetricsTest, AVanishedGaugeIsToldAsZeroOnce) {  // launcher.27.3
+TEST(MetricsTest, AVanishedGaugeIsReportedAsZeroOnce) {  // launcher.27.3
   Recorder sink;
   RepeatedGauges gauges;
-  gauges.Tell(sink, [](Sink& to) {
+  gauges.Report(sink, [](Sink& to) {
     to.Set(kNodes, {"ready"}, 3);
     to.Set(kNodes, {"used"}, 4);
   });
   auto less = [](Sink& to) { to.Set(kNodes, {"ready"}, 3); };
   EXPECT_TRUE(gauges.LacksAny(less));
   sink.lines.clear();
-  gauges.Tell(sink, less);
+  gauges.Report(sink, less);
   EXPECT_THAT(sink.lines, ElementsAre("nodepool.nodes.ready=3", "nodepool.nodes.used=0"));
   EXPECT_FALSE(gauges.LacksAny(less));
   sink.lines.clear();
-  gauges.Tell(sink, less);
+  gauges.Report(sink, less);
   EXPECT_THAT(sink.lines, ElementsAre("nodepool.nodes.ready=3"));
 }
 
@@ -95,7 +95,7 @@ TEST(PrometheusTest, GaugesAndCounters) {
             "# TYPE nodepool_nodes gauge\n"
             "nodepool_nodes{state=\"ready\"} +Inf\n"
             "nodepool_nodes{state=\"used\"} -1\n");
-  EXPECT_THAT(prometheus.Text(), Not(HasSubstr("nodepool_nodes"))) << "gauges are asked for anew each time";
+  EXPECT_THAT(prometheus.Text(), Not(HasSubstr("nodepool_nodes"))) << "gauges are read again each time";
 }
 
 TEST(PrometheusTest, TimingsAreHistogramsInSeconds) {  // operations.md 10

@@ -8,10 +8,10 @@
 
 namespace nodepool::metrics {
 
-// Keeps what is counted and measured, to be shown in Prometheus' text format.
+// Stores counters and measurements, to be shown in Prometheus' text format.
 //
-// A metric has at most kMaxSeries combinations of label values; of what comes on top
-// the normalised labels, whose values others choose, become "other".
+// A metric has at most kMaxSeries combinations of label values; in further ones the normalised
+// labels, whose values come from clients, become "other".
 class Prometheus final : public Sink {
  public:
   static constexpr std::size_t kMaxSeries = 1000;
@@ -21,7 +21,7 @@ class Prometheus final : public Sink {
   void Add(const Metric& counter, const LabelValues& labels, std::int64_t by = 1) override;
   void Observe(const Metric& timing, const LabelValues& labels, Duration took) override;
 
-  // Everything kept so far, and the gauges that `report` sets now; ordered by name.
+  // Everything stored so far, and the gauges that `report` sets now; ordered by name.
   std::string Text(const GaugeReport& report = {}) const;
 
  private:

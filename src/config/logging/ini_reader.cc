@@ -14,7 +14,7 @@ constexpr std::string_view kBlanks = " \t\r";
 Expected<Ini> ParseIni(std::string_view text) {
   Ini ini;
   std::map<std::string, IniValue>* section = nullptr;
-  IniValue* open = nullptr;  // what an indented line goes on with
+  IniValue* open = nullptr;  // the value that an indented line continues
   int number = 0;
   auto fail = [&](std::string_view what) { return std::unexpected(ErrorAt({number, 1}, what)); };
   for (const std::string& line : Split(text, '\n')) {
@@ -29,7 +29,7 @@ Expected<Ini> ParseIni(std::string_view text) {
       if (content.back() != ']') return fail("expected ] at the end of a section's name");
       std::string name(content.substr(1, content.size() - 2));
       auto [place, is_new] = ini.try_emplace(name);
-      if (!is_new) return fail(fmt::format("the section [{}] stands twice in the file", Excerpt(name)));
+      if (!is_new) return fail(fmt::format("the section [{}] is in the file twice", Excerpt(name)));
       section = &place->second;
       open = nullptr;
       continue;
@@ -42,7 +42,7 @@ Expected<Ini> ParseIni(std::string_view text) {
     int column =
         static_cast<int>(value.empty() ? line.size() : static_cast<std::size_t>(line.find(value, mark))) + 1;
     auto [place, is_new] = section->try_emplace(key, IniValue{std::string(value), {number, column}});
-    if (!is_new) return fail(fmt::format("\"{}\" stands twice in its section", Excerpt(key)));
+    if (!is_new) return fail(fmt::format("\"{}\" is in its section twice", Excerpt(key)));
     open = &place->second;
   }
   return ini;

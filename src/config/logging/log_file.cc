@@ -20,7 +20,7 @@ constexpr std::uintmax_t kLargestFile = 1 << 20;
 const std::string kStdout = "sys.stdout";
 const std::string kStderr = "sys.stderr";
 
-// With or without the packages that it is in.
+// The name with or without its packages.
 std::string_view LastName(std::string_view text) { return text.substr(text.rfind('.') + 1); }
 
 const Value* FindScalar(const Value& map, std::string_view key) {
@@ -43,16 +43,16 @@ bool BoolOr(const Value& map, std::string_view key, bool otherwise) {
   throw ErrorAt(value->position(), fmt::format("expected true or false for {}", key));
 }
 
-std::int64_t NumberOr(const Value& map, std::string_view key, std::int64_t otherwise, std::int64_t least) {
+std::int64_t NumberOr(const Value& map, std::string_view key, std::int64_t otherwise, std::int64_t min) {
   const Value* value = FindScalar(map, key);
   if (value == nullptr) return otherwise;
-  if (value->kind() != Value::Kind::kInt || value->int_value() < least) {
-    throw ErrorAt(value->position(), fmt::format("expected a number from {} on for {}", least, key));
+  if (value->kind() != Value::Kind::kInt || value->int_value() < min) {
+    throw ErrorAt(value->position(), fmt::format("expected a number from {} on for {}", min, key));
   }
   return value->int_value();
 }
 
-// NOTSET is nothing.
+// The level, nullopt for NOTSET.
 std::optional<log::Level> LevelIn(const Value& map) {
   using log::Level;
   static const std::map<std::string_view, std::optional<Level>> levels = {
@@ -66,7 +66,7 @@ std::optional<log::Level> LevelIn(const Value& map) {
   auto found = levels.find(value->text());
   if (found != levels.end()) return found->second;
   throw ErrorAt(value->position(),
-                fmt::format("{} is no level; there are DEBUG, INFO, WARNING, ERROR, CRITICAL "
+                fmt::format("{} is not a level; there are DEBUG, INFO, WARNING, ERROR, CRITICAL "
                             "and NOTSET",
                             Excerpt(value->text())));
 }
@@ -115,7 +115,7 @@ constexpr std::array<Rhythm, 6> kRhythms = {{{"S", log::LogFile::Turn::kSeconds,
                                              {"W", log::LogFile::Turn::kWeekday, 1, "%Y-%m-%d"}}};
 
 void ReadRhythm(const Value& settings, log::LogFile& file) {
-  constexpr std::int64_t kLongest = 100 * 365;
+  constexpr std::int64_t kMaxDays = 100 * 365;
   std::string when = Upper(TextOr(settings, "when", "H"));
   bool is_weekday = when.size() == 2 && when[0] == 'W' && when[1] >= '0' && when[1] <= '6';
   if (is_weekday) file.weekday = when[1] - '0';
@@ -125,7 +125,7 @@ void ReadRhythm(const Value& settings, log::LogFile& file) {
     throw ErrorAt(settings.Find("when")->position(), "expected S, M, H, D, midnight or W0 to W6 for when");
   }
   file.turn = rhythm->turn;
-  file.interval = std::min(NumberOr(settings, "interval", 1, 1), kLongest * 86400) * rhythm->unit;
+  file.interval = std::min(NumberOr(settings, "interval", 1, 1), kMaxDays * 86400) * rhythm->unit;
   file.suffix = rhythm->suffix;
   file.is_utc = BoolOr(settings, "utc", false);
 }
@@ -138,10 +138,10 @@ log::LogFile ReadFile(const Value& settings, std::string_view class_name) {
   if (std::string mode = TextOr(settings, "mode", "a"); mode != "a") {
     throw ErrorAt(settings.Find("mode")->position(), "log files are only added to; mode is \"a\"");
   }
-  constexpr std::int64_t kMostBackups = 10'000;
+  constexpr std::int64_t kMaxBackups = 10'000;
   file.is_watched = class_name == "WatchedFileHandler";
   file.max_bytes = NumberOr(settings, "maxBytes", 0, 0);
-  file.backups = static_cast<int>(std::min(NumberOr(settings, "backupCount", 0, 0), kMostBackups));
+  file.backups = static_cast<int>(std::min(NumberOr(settings, "backupCount", 0, 0), kMaxBackups));
   if (class_name == "TimedRotatingFileHandler") ReadRhythm(settings, file);
   return file;
 }
@@ -159,7 +159,7 @@ int FacilityOf(const Value& value) {
   name = Lower(name);
   auto found = name.empty() ? names.end() : std::ranges::find(names, name);
   if (found != names.end()) return static_cast<int>(found - names.begin());
-  throw ErrorAt(value.position(), fmt::format("{} is no facility of syslog", Excerpt(value.text())));
+  throw ErrorAt(value.position(), fmt::format("{} is not a facility of syslog", Excerpt(value.text())));
 }
 
 log::Syslog ReadSyslog(const Value& settings) {
@@ -198,7 +198,7 @@ log::Handler ReadHandler(const Value& settings, const std::map<std::string, log:
   log::Handler handler;
   handler.kind = known.kind;
   handler.level = LevelIn(settings).value_or(log::Level::kDebug);
-  // Python's own default; ours is for daemons without a logging file.
+  // Python's own default; the one of LineFormat is for daemons without a logging file.
   handler.format = *log::LineFormat::Parse("%(message)s", "", false);
   if (const Value* formatter = FindScalar(settings, "formatter");
       formatter != nullptr && !formatter->text().empty()) {
@@ -279,7 +279,7 @@ log::Setup ReadDictionary(const Value& root) {
   for (const auto& [name, value] : EntriesOf(root, "loggers")) setup.loggers[name] = ReadLogger(value, setup);
   const Value* top = root.Find("root");
   setup.loggers[""] = top == nullptr ? log::LoggerSetup() : ReadLogger(*top, setup);
-  // Python's root is at WARNING unless it is told otherwise.
+  // Python's root logger has the level WARNING unless the file says otherwise.
   if (!setup.loggers[""].level) setup.loggers[""].level = log::Level::kWarning;
   return setup;
 }
@@ -290,7 +290,7 @@ std::string ReadWholeFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!is_readable || !file) throw Error(Verdict::kInvalid, "Unable to read logging config file at " + path);
   if (std::filesystem::file_size(path, error) > kLargestFile) {
-    throw Error(Verdict::kInvalid, path + ": larger than a megabyte, which is no logging file");
+    throw Error(Verdict::kInvalid, path + ": larger than a megabyte, which is not a logging file");
   }
   std::ostringstream text;
   text << file.rdbuf();

@@ -6,12 +6,12 @@
 
 namespace nodepool::config {
 
-// Reads what -l names (configuration.md 14): a mapping in YAML or JSON, or INI, in the
-// forms of Python's logging package. Handlers: StreamHandler, FileHandler,
-// WatchedFileHandler, RotatingFileHandler, TimedRotatingFileHandler, SysLogHandler,
-// NullHandler. Formatters: the standard one, nodepool.logconfig.MultiLineFormatter, and
-// our own nodepool.logconfig.JsonFormatter. Anything else is an error, which begins with
-// path and place (D-53).
+// Reads the file named by -l (configuration.md 14): a mapping in YAML or JSON, or INI, in the forms
+// of Python's logging package. Handlers: StreamHandler, FileHandler, WatchedFileHandler,
+// RotatingFileHandler, TimedRotatingFileHandler, SysLogHandler, NullHandler. Formatters: the
+// standard one, nodepool.logconfig.MultiLineFormatter, and the additional
+// nodepool.logconfig.JsonFormatter. Anything else is an error, which begins with path and place
+// (D-53).
 Expected<log::Setup> ReadLogFile(const std::string& path);
 
 }  // namespace nodepool::config

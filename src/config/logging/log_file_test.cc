@@ -138,7 +138,7 @@ TEST_F(LogFileTest, AYamlNameMayHoldIni) {
   EXPECT_THAT(ErrorOf("just words\n"), HasSubstr("expected [section] or key = value"));
 }
 
-TEST_F(LogFileTest, WhatIsWrongIsToldWithItsPlace) {  // D-53
+TEST_F(LogFileTest, ErrorsNameTheirPlace) {  // D-53
   EXPECT_EQ(ReadLogFile("/none/log.yaml").error().message(),
             "Unable to read logging config file at /none/log.yaml");
   EXPECT_THAT(ErrorOf("{}"), HasSubstr("log.yaml: line 1, column 1: expected version: 1"));
@@ -153,9 +153,9 @@ TEST_F(LogFileTest, WhatIsWrongIsToldWithItsPlace) {  // D-53
               HasSubstr("expected sys.stdout or sys.stderr"));
   EXPECT_THAT(ErrorOf("version: 1\nhandlers: {a: {class: StreamHandler, formatter: x}}"),
               HasSubstr("there is no formatter x"));
-  EXPECT_THAT(ErrorOf("version: 1\nformatters: {a: {format: '%(x)s'}}"), HasSubstr("\"x\" is no field"));
+  EXPECT_THAT(ErrorOf("version: 1\nformatters: {a: {format: '%(x)s'}}"), HasSubstr("\"x\" is not a field"));
   EXPECT_THAT(ErrorOf("version: 1\nformatters: {a: {style: '{'}}"), HasSubstr("only % is supported"));
-  EXPECT_THAT(ErrorOf("version: 1\nroot: {level: LOUD}"), HasSubstr("LOUD is no level"));
+  EXPECT_THAT(ErrorOf("version: 1\nroot: {level: LOUD}"), HasSubstr("LOUD is not a level"));
   EXPECT_THAT(ErrorOf("version: 1\nroot: {handlers: [x]}"), HasSubstr("there is no handler of this name"));
   for (const char* when : {"Q", "w7", "W"}) {
     EXPECT_THAT(
@@ -166,13 +166,13 @@ TEST_F(LogFileTest, WhatIsWrongIsToldWithItsPlace) {  // D-53
   }
 }
 
-TEST_F(LogFileTest, WhatIsWrongInIni) {
+TEST_F(LogFileTest, ErrorsInIniNameTheirPlace) {
   auto error_of = [this](const std::string& text) { return ErrorOf(text, "log.ini"); };
   std::string head = "[loggers]\nkeys=root\n[logger_root]\nhandlers=a\n[handlers]\nkeys=a\n[handler_a]\n";
   EXPECT_EQ(error_of(head + "class=StreamHandler\n"), "");
   EXPECT_THAT(error_of("x=1"), HasSubstr("log.ini: line 1, column 1: the first line has to be a [section]"));
-  EXPECT_THAT(error_of("[a]\nx=1\nx=2"), HasSubstr("line 3, column 1: \"x\" stands twice"));
-  EXPECT_THAT(error_of("[a]\n[a]"), HasSubstr("stands twice"));
+  EXPECT_THAT(error_of("[a]\nx=1\nx=2"), HasSubstr("line 3, column 1: \"x\" is in its section twice"));
+  EXPECT_THAT(error_of("[a]\n[a]"), HasSubstr("is in the file twice"));
   EXPECT_THAT(error_of("[a"), HasSubstr("expected ]"));
   EXPECT_THAT(error_of("[loggers]\nkeys=\n[handlers]\nkeys=\n"), HasSubstr("root is missing"));
   EXPECT_THAT(error_of("[loggers]\nkeys=root\n"), HasSubstr("the section [handlers] is missing"));

@@ -22,7 +22,7 @@ const std::vector<HandlerClass>& HandlerClasses() {
        Kind::kFile,
        {"filename", "when", "interval", "backupCount", "encoding", "delay", "utc", "atTime", "errors"}},
       {"SysLogHandler", Kind::kSyslog, {"address", "facility", "socktype"}},
-      // Of systemd's package for Python.
+      // In systemd's package for Python.
       {"JournalHandler", Kind::kJournal, {"level", "address", "SYSLOG_IDENTIFIER"}},
       {"NullHandler", Kind::kNull, {}}};
   return classes;

@@ -9,16 +9,17 @@
 
 namespace nodepool::config {
 
-// A handler of Python's logging package that we know.
+// A supported handler of Python's logging package.
 struct HandlerClass {
   std::string_view name;
   log::Handler::Kind kind;
-  // The constructor's, in Python's order, for INI files, which give them without names.
-  // Those that do not matter here, such as encodings, are accepted all the same.
+  // The constructor's arguments, in Python's order, for INI files, which pass them without names.
+  // Those without effect here, such as encodings, are accepted as well.
   std::vector<std::string> arguments;
 };
 
-// With or without the packages that it is in. Throws Error(kInvalid) at the place of `name`.
+// Finds a class by its name, with or without its packages. Throws Error(kInvalid) at the place of
+// `name`.
 const HandlerClass& FindHandlerClass(const Value& name);
 
 }  // namespace nodepool::config

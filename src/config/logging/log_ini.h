@@ -5,8 +5,8 @@
 
 namespace nodepool::config {
 
-// The mapping that says the same as a logging file in INI: arguments of handlers get the
-// names that their class gives them. Throws Error(kInvalid) that begins with the place.
+// Converts a logging file in INI to the equivalent mapping: arguments of handlers get the names
+// that their class gives them. Throws Error(kInvalid) that begins with the place.
 Value LogDictionary(const Ini& ini);
 
 }  // namespace nodepool::config

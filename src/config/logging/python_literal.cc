@@ -60,7 +60,7 @@ class Parser {
       bool is_first_alone = !Take(',');
       if (!is_first_alone) continue;
       if (!Take(end)) Fail(fmt::format("expected a comma or {}", end));
-      // Blanks and parentheses around one value make no tuple.
+      // Blanks and parentheses around a single value do not make a tuple.
       if (end == ')' && items.size() == 1) return items.front();
       break;
     }
@@ -115,7 +115,7 @@ class Parser {
     double number = 0;
     auto [rest, error] = std::from_chars(word.data(), end, number);
     if (error != std::errc() || rest != end)
-      throw ErrorAt(here, fmt::format("{} is no number", Excerpt(word)));
+      throw ErrorAt(here, fmt::format("{} is not a number", Excerpt(word)));
     return Value::Float(number, word, here);
   }
 

@@ -7,9 +7,9 @@
 
 namespace nodepool::config {
 
-// A literal as Python writes it: numbers, True, False, None, texts in quotes, tuples, lists
-// and mappings of them, and the names of constants, such as sys.stdout, which become their
-// text. Nothing is evaluated. Places are counted from `start`. Errors begin with the place.
+// Parses a literal as Python writes it: numbers, True, False, None, texts in quotes, tuples, lists
+// and mappings of them, and the names of constants, such as sys.stdout, which become text. Nothing
+// is evaluated. Places are counted from `start`. Errors begin with the place.
 Expected<Value> ParsePythonLiteral(std::string_view text, Position start);
 
 }  // namespace nodepool::config

@@ -13,8 +13,8 @@ struct Schema::Data {
   std::vector<Schema> choices;
   std::vector<std::vector<std::string>> required_groups;
   std::vector<std::vector<std::string>> exclusive_groups;
-  std::optional<double> least;
-  std::optional<double> most;
+  std::optional<double> min;
+  std::optional<double> max;
 };
 
 Schema::Schema(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
@@ -60,10 +60,10 @@ Schema Schema::Exclusive(std::vector<std::string> keys) const {
   return Schema(std::make_shared<const Data>(std::move(copy)));
 }
 
-Schema Schema::Between(double least, double most) const {
+Schema Schema::Between(double min, double max) const {
   Data copy = *data_;
-  copy.least = least;
-  copy.most = most;
+  copy.min = min;
+  copy.max = max;
   return Schema(std::make_shared<const Data>(std::move(copy)));
 }
 
@@ -96,8 +96,8 @@ const std::vector<std::vector<std::string>>& Schema::required_groups() const {
 const std::vector<std::vector<std::string>>& Schema::exclusive_groups() const {
   return data_->exclusive_groups;
 }
-std::optional<double> Schema::least() const { return data_->least; }
-std::optional<double> Schema::most() const { return data_->most; }
+std::optional<double> Schema::min() const { return data_->min; }
+std::optional<double> Schema::max() const { return data_->max; }
 
 std::string Schema::ExpectedName() const {
   switch (kind()) {

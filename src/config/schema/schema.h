@@ -13,9 +13,9 @@ namespace nodepool::config {
 
 struct Setting;
 
-// What a piece of the configuration may contain, declared once. Strict validation
-// (validator.h), lenient reading (section.h), warnings about unknown keys and the
-// reference pages (schema_docs.h) all come from it. Immutable; copies share.
+// The allowed content of a piece of the configuration, declared once. Strict validation
+// (validator.h), lenient reading (section.h), warnings about unknown keys and the reference pages
+// (schema_docs.h) are all derived from it. Immutable; copies share.
 class Schema {
  public:
   enum class Kind { kAny, kNull, kBool, kInt, kFloat, kString, kList, kMap, kOpenMap, kOneOf };
@@ -33,7 +33,7 @@ class Schema {
   static Schema List(Schema item);
   // Closed: other keys are errors.
   static Schema Map(std::vector<Setting> settings);
-  // Any keys, values of one shape.
+  // Any keys, values of one schema.
   static Schema OpenMap(Schema value);
   // Known settings, plus any other key with a value of `others`.
   static Schema MapWithOthers(std::vector<Setting> settings, Schema others);
@@ -44,25 +44,26 @@ class Schema {
   Schema RequireOneOf(std::vector<std::string> keys) const;
   // A copy of a map in which at most one of the keys may be present.
   Schema Exclusive(std::vector<std::string> keys) const;
-  // A copy of a number with bounds; both ends belong to it.
-  Schema Between(double least, double most) const;
-  // A copy of a map with more settings; one of the same key is replaced.
+  // A copy of a number with bounds; both are inclusive.
+  Schema Between(double min, double max) const;
+  // A copy of a map with more settings; one with the same key is replaced.
   Schema With(std::vector<Setting> settings) const;
 
   Kind kind() const;
-  // Of a map: what it may contain. Empty for other kinds.
+  // Of a map: its settings. Empty for other kinds.
   const std::vector<Setting>& settings() const;
   const Setting* Find(std::string_view key) const;
-  // Of a list the items, of an open map or one with others the values; else null.
+  // The schema of a list's items, or of the values of an open map or of one with others; otherwise
+  // null.
   const Schema* element() const;
   // Of kOneOf; empty for other kinds.
   const std::vector<Schema>& choices() const;
   const std::vector<std::vector<std::string>>& required_groups() const;
   const std::vector<std::vector<std::string>>& exclusive_groups() const;
-  std::optional<double> least() const;
-  std::optional<double> most() const;
+  std::optional<double> min() const;
+  std::optional<double> max() const;
 
-  // "int", "a list", "a dictionary" ...: what a value of another type is told.
+  // "int", "a list", "a dictionary" ...: what the message says for a value of another type.
   std::string ExpectedName() const;
 
  private:
@@ -79,7 +80,7 @@ struct Setting {
 
   // Must be present in strict validation and when a daemon reads it.
   Setting Required() &&;
-  // Must be present in strict validation only: the daemons have an answer without it.
+  // Must be present in strict validation only: the daemons can do without it.
   Setting RequiredByValidator() &&;
   Setting Default(boost::json::value value) &&;
   Setting Unit(std::string unit) &&;
@@ -121,9 +122,8 @@ struct Problem {
 // them, so that the first one is the one that it reports.
 std::vector<Problem> Validate(const Value& value, const Schema& schema);
 
-// Keys that nothing reads (D-50), each with its line and nearest spelling: for the
-// daemons, which accept everything else leniently. `place` names the value, e.g.
-// "providers[0]"; empty at the top.
+// Keys that nothing reads (D-50), each with its line and nearest spelling: for the daemons, which
+// accept everything else leniently. `place` names the value, e.g. "providers[0]"; empty at the top.
 std::vector<std::string> UnknownKeys(const Value& value, const Schema& schema, const std::string& place);
 
 }  // namespace nodepool::config

@@ -42,7 +42,7 @@ std::string DefaultText(const Setting& setting) {
   return fmt::format("`{}`", boost::json::serialize(setting.default_value));
 }
 
-// The mapping inside a setting's value, with what its path gains on the way.
+// The mapping inside a setting's value, with the parts that it adds to the path.
 const Schema* Inner(const Schema& schema, std::string& path) {
   if (schema.kind() == Schema::Kind::kMap) return &schema;
   if (schema.kind() == Schema::Kind::kList) {
@@ -59,7 +59,7 @@ const Schema* Inner(const Schema& schema, std::string& path) {
   return nullptr;
 }
 
-// As a cell of a table.
+// The text as a cell of a table.
 std::string Cell(std::string_view text) {
   std::string cell;
   for (char c : text) cell += c == '|' ? std::string("\\|") : std::string(1, c);
@@ -145,8 +145,8 @@ boost::json::object ToJsonSchema(const Schema& schema) {
       break;
     }
   }
-  if (schema.least()) result["minimum"] = *schema.least();
-  if (schema.most()) result["maximum"] = *schema.most();
+  if (schema.min()) result["minimum"] = *schema.min();
+  if (schema.max()) result["maximum"] = *schema.max();
   return result;
 }
 

@@ -68,7 +68,7 @@ TEST(ValidateTest, ProblemsComeInDocumentOrderMissingKeysLast) {
                   "extra keys not allowed @ data['y']", "required key not provided @ data['a']"));
 }
 
-TEST(ValidateTest, OfSeveralChoicesTheOneThatGotFurthestSpeaks) {
+TEST(ValidateTest, TheMessageIsThatOfTheChoiceThatMatchedFurthest) {
   Schema inner = Schema::Map({Setting("k", Schema::Int(), "")});
   Schema schema = One(Schema::OneOf({Schema::String(), inner}));
   EXPECT_THAT(Problems(schema, "x: {k: a}"),
@@ -128,12 +128,12 @@ TEST(SectionTest, ReadsLeniently) {
   EXPECT_EQ(empty.OptionalText("s"), std::nullopt);
 }
 
-TEST(SectionTest, SecondsBeyondMeasureAreForEver) {
+TEST(SectionTest, ExcessiveSecondsMeanForEver) {
   EXPECT_EQ(SecondsToDuration(1e300), Duration::max());
   EXPECT_EQ(SecondsToDuration(0.5), std::chrono::milliseconds(500));
 }
 
-// A setting is declared once, and everything it is said about it comes from there.
+// A setting is declared once, and all documentation of it comes from there.
 TEST(SchemaDocsTest, TheMainSchemaCanBePrinted) {
   std::string table = ToMarkdown(MainSchema());
   EXPECT_THAT(table,

@@ -62,9 +62,9 @@ std::optional<double> LenientFloat(const Value& value) {
 }
 
 Duration SecondsToDuration(double seconds) {
-  constexpr double kMost = 9e9;  // within 64 bits of nanoseconds: 285 years
-  if (seconds > kMost) return Duration::max();
-  if (seconds < -kMost) return Duration::min();
+  constexpr double kMaxSeconds = 9e9;  // within 64 bits of nanoseconds: 285 years
+  if (seconds > kMaxSeconds) return Duration::max();
+  if (seconds < -kMaxSeconds) return Duration::min();
   return std::chrono::round<Duration>(std::chrono::duration<double>(seconds));
 }
 
@@ -125,8 +125,8 @@ std::optional<double> Section::OptionalFloat(std::string_view key) const {
   if (!number) throw Fail(key, Describe(setting, *found, "a number"));
   const Schema& schema = setting.schema;
   for (const Schema& bounded : schema.choices()) {
-    if (bounded.least() && (*number < *bounded.least() || *number > *bounded.most())) {
-      throw Fail(key, fmt::format("expected a number from {} to {}", *bounded.least(), *bounded.most()));
+    if (bounded.min() && (*number < *bounded.min() || *number > *bounded.max())) {
+      throw Fail(key, fmt::format("expected a number from {} to {}", *bounded.min(), *bounded.max()));
     }
   }
   return number;
@@ -198,7 +198,7 @@ std::vector<Section> Section::Sections(std::string_view key) const {
   const Setting& setting = Declared(key);
   const Value* found = Present(setting);
   if (found == nullptr) return {};
-  // An empty mapping stands for an empty list.
+  // An empty mapping counts as an empty list.
   if (found->kind() == Value::Kind::kMap && found->map().empty()) return {};
   if (found->kind() != Value::Kind::kList) throw Fail(key, Describe(setting, *found, "a list"));
   const Schema* item_schema = setting.schema.element();

@@ -13,11 +13,10 @@
 
 namespace nodepool::config {
 
-// A mapping read the lenient way of the daemons: a number may be written as text,
-// null means absent, text may be a number (its source text is used, D-51), other
-// keys do not matter. What is read must be declared in the schema, and defaults
-// come from there. Every function throws Error(kInvalid) naming line, column and
-// place when the value cannot be used.
+// A mapping read in the lenient way of the daemons: a number may be written as text, null means
+// absent, text may be a number (its source text is used, D-51), other keys are ignored. A key that
+// is read must be declared in the schema, which also has the default. Every function throws
+// Error(kInvalid) naming line, column and place when the value cannot be used.
 class Section {
  public:
   // `place` names the mapping in messages: "labels[2]", "provider x, pools[0]".
@@ -40,7 +39,7 @@ class Section {
   std::string Text(std::string_view key) const;
   Duration Seconds(std::string_view key) const;
 
-  // None when absent, whatever the default.
+  // nullopt when absent, whatever the default.
   std::optional<std::int64_t> OptionalInt(std::string_view key) const;
   std::optional<double> OptionalFloat(std::string_view key) const;
   std::optional<bool> OptionalBool(std::string_view key) const;
@@ -67,7 +66,7 @@ class Section {
   std::string place_;
 };
 
-// Numbers as the daemons understand them: also digits in quotes and booleans.
+// Numbers as the daemons accept them: also digits in quotes and booleans.
 std::optional<std::int64_t> LenientInt(const Value& value);
 std::optional<double> LenientFloat(const Value& value);
 

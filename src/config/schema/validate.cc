@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-// Where the walk stands. Whether a failing value is told that it stands in a
+// The position of the walk. Whether the message for an invalid value says that it is in a
 // dictionary depends on its own place only.
 struct Place {
   std::string path = "data";
@@ -39,7 +39,7 @@ std::string Suggestion(const std::string& key, const Schema& schema) {
   return nearest ? fmt::format("did you mean '{}'?", *nearest) : std::string();
 }
 
-// What stands there, for a message; secrets and long content are not quoted.
+// The found value, for a message; secrets and long content are not quoted.
 std::string Found(const Value& value, bool is_secret) {
   bool is_short = value.kind() != Kind::kNull && value.kind() != Kind::kList && value.kind() != Kind::kMap;
   if (!is_short || is_secret) return fmt::format("found {}", value.KindName());
@@ -109,7 +109,7 @@ class Walker {
     return Make(std::move(message), place, value.position(), std::move(detail));
   }
 
-  // The choice that got furthest says what is wrong; among equals the first.
+  // The message comes from the choice that matched furthest; among equals from the first.
   std::vector<Problem> CheckChoices(const Value& value, const Schema& schema, const Place& place) {
     std::vector<Problem> best;
     for (const Schema& choice : schema.choices()) {
@@ -203,10 +203,10 @@ class Walker {
   }
 
   static std::vector<Problem> CheckBounds(const Value& value, const Schema& schema, const Place& place) {
-    if (!schema.least() || value.kind() == Kind::kBool) return {};
+    if (!schema.min() || value.kind() == Kind::kBool) return {};
     double number = value.kind() == Kind::kInt ? static_cast<double>(value.int_value()) : value.float_value();
-    if (number >= *schema.least() && number <= *schema.most()) return {};
-    return {Make(fmt::format("expected a number from {} to {}", *schema.least(), *schema.most()), place,
+    if (number >= *schema.min() && number <= *schema.max()) return {};
+    return {Make(fmt::format("expected a number from {} to {}", *schema.min(), *schema.max()), place,
                  value.position(), Found(value, place.is_secret))};
   }
 };
@@ -214,7 +214,7 @@ class Walker {
 void CollectUnknown(const Value& value, const Schema& schema, const std::string& place,
                     std::vector<std::string>& warnings) {
   if (schema.kind() == Schema::Kind::kOneOf) {
-    // A choice that cannot hold the value says nothing about its keys.
+    // A choice that does not match the value reports nothing about its keys.
     for (const Schema& choice : schema.choices()) {
       if (Fits(choice.kind(), value.kind())) return CollectUnknown(value, choice, place, warnings);
     }

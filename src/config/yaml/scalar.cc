@@ -20,7 +20,7 @@ bool IsHexOrGap(char c) { return IsDigitOrGap(c) || (c >= 'a' && c <= 'f') || (c
 bool IsOctalOrGap(char c) { return (c >= '0' && c <= '7') || c == '_'; }
 bool IsBinaryOrGap(char c) { return c == '0' || c == '1' || c == '_'; }
 
-// Reads a scalar from left to right; each Take consumes only what it reports.
+// Reads a scalar from left to right; each Take consumes only what it returns.
 class Cursor {
  public:
   explicit Cursor(std::string_view rest) : rest_(rest) {}
@@ -54,7 +54,7 @@ class Cursor {
     }
     return taken;
   }
-  // Optional: e or E, a sign, digits. False when it begins and does not end so.
+  // Optional: e or E, a sign, digits. False when it begins but does not end so.
   bool TakeExponent() {
     if (!TakeAnyOf("eE")) return true;
     return TakeAnyOf("+-") && TakeWhile(IsDigit) > 0;
@@ -137,8 +137,8 @@ std::string WithoutGaps(std::string_view text) {
   return result;
 }
 
-// Integers are unbounded in the dialect; beyond 64 bits the nearest is used, since
-// every such setting means "very many".
+// Integers are unbounded in the dialect; beyond 64 bits the nearest value is used, since every such
+// setting means "very many".
 std::int64_t Saturated(double magnitude, bool negative) {
   constexpr double kLimit = 9.2e18;
   if (magnitude > kLimit) {
@@ -213,7 +213,7 @@ Expected<Value> MakeNumber(Number kind, const std::string& text, Position positi
   return Unexpected(Verdict::kInvalid, fmt::format("'{}' is not a number", Excerpt(text)));
 }
 
-// Null when the text is not spelt like one. A zone such as Z, +1 or -03:30 may end it.
+// Whether the rest of the text is a time of day. A zone such as Z, +1 or -03:30 may end it.
 bool IsTimeOfDay(Cursor cursor) {
   if (!cursor.TakeAnyOf("Tt") && cursor.TakeWhile([](char c) { return c == ' ' || c == '\t'; }) == 0)
     return false;

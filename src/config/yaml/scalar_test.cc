@@ -110,7 +110,7 @@ TEST(ScalarTest, IntegersBeyond64BitsSaturate) {
 
 TEST(ScalarTest, NanIsAFloat) { EXPECT_TRUE(std::isnan(ResolvePlainScalar(".nan", {})->float_value())); }
 
-TEST(ScalarTest, WhatPromisesANumberAndIsNoneIsAnError) {
+TEST(ScalarTest, MalformedNumbersAndDatesAreErrors) {
   for (const char* text : {"0b_", "0x_", "2024-13-01", "2023-02-29", "=", "<<"}) {
     EXPECT_FALSE(ResolvePlainScalar(text, {})) << text;
   }
@@ -130,7 +130,7 @@ TEST(ScalarTest, StandardTagsAreHonoured) {
 }
 
 // configuration.md 7.4
-TEST(ScalarTest, PythonTextIsHowReleasesAreWritten) {
+TEST(ScalarTest, ReleasesAreWrittenAsPythonText) {
   auto text = [](const std::string& scalar) { return PythonText(*ResolvePlainScalar(scalar, {})); };
   EXPECT_EQ(text("20.10"), "20.1");
   EXPECT_EQ(text("20.0"), "20.0");

@@ -14,7 +14,7 @@
 
 namespace nodepool::config {
 
-// Where something stands in a file; both count from 1. 0 = unknown.
+// A place in a file; line and column count from 1. 0 = unknown.
 struct Position {
   int line = 0;
   int column = 0;
@@ -23,9 +23,8 @@ struct Position {
 // Error(kInvalid) whose message begins with the place.
 Error ErrorAt(Position position, std::string_view message);
 
-// A piece of a YAML document, resolved by the YAML 1.1 rules of configuration.md
-// 2.2, that still knows where it stands and how it was written. Immutable; copies
-// share the content.
+// A piece of a YAML document, resolved by the YAML 1.1 rules of configuration.md 2.2, with its
+// place in the file and its source text. Immutable; copies share the content.
 class Value {
  public:
   enum class Kind { kNull, kBool, kInt, kFloat, kString, kTimestamp, kList, kMap };
@@ -57,12 +56,11 @@ class Value {
   const List& list() const;
   const Map& map() const;
 
-  // The scalar as it was written (without quotes); for a string its value. A name
-  // that YAML reads as a number or boolean is used by its text (D-51). Requires a
-  // scalar.
+  // The scalar as it was written (without quotes); for a string its value. A name that YAML reads
+  // as a number or boolean is used by its text (D-51). Requires a scalar.
   const std::string& text() const;
 
-  // The entry of a map, or null when this is no map or has no such key.
+  // The entry of a map, or null when this is not a map or has no such key.
   const Value* Find(std::string_view key) const;
 
   // "an integer", "a mapping" ... for error messages.

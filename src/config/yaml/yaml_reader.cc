@@ -23,16 +23,16 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 100;
 constexpr std::size_t kMaxFileBytes = 64 << 20;
-// How much bigger aliases and merges may make a document than it is written.
+// How much larger aliases and merges may make a document than its text.
 constexpr std::size_t kMaxAliasBytes = 64 << 20;
 constexpr std::size_t kBytesPerValue = 32;
 constexpr std::size_t kBytesPerMergedEntry = 128;
 
 Position PositionOf(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-// Turns yaml-cpp's events into Values. Where yaml-cpp is more generous than the
-// dialect in a way that could hide a slip (a key without a colon, a quote that is
-// never closed, an anchor defined twice, tabs as indentation), it refuses.
+// Converts yaml-cpp's events into Values. Where yaml-cpp is more lenient than the dialect in a way
+// that could hide a mistake (a key without a colon, a quote that is never closed, an anchor defined
+// twice, tabs as indentation), this refuses.
 class Builder : public YAML::EventHandler {
  public:
   explicit Builder(std::string_view text) : text_(text) {}
@@ -48,7 +48,7 @@ class Builder : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     Position position = PositionOf(mark);
     bool is_value = !stack_.empty() && stack_.back().key;
-    // The missing value stands at the place of the key only when there is no colon.
+    // A missing value has the position of its key only when there is no colon.
     if (is_value && stack_.back().key_offset == mark.pos) {
       throw ErrorAt(position, fmt::format("expected ':' after '{}'", Excerpt(*stack_.back().key)));
     }
@@ -59,7 +59,7 @@ class Builder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     auto found = anchors_.find(anchor);
     if (found == anchors_.end())
-      throw ErrorAt(PositionOf(mark), "an alias may not stand inside what it names");
+      throw ErrorAt(PositionOf(mark), "an alias may not be inside the value that it names");
     CountExpansion(found->second.weight, PositionOf(mark));
     Finish(found->second.value, found->second.weight, 0);
   }
@@ -108,7 +108,7 @@ class Builder : public YAML::EventHandler {
     Finish(Value::MakeMap(std::move(frame.entries.map), frame.position), frame.weight, frame.anchor);
   }
 
-  // yaml-cpp ends a quoted text at the end of the file; only the last can be such.
+  // yaml-cpp ends a quoted text at the end of the file; only the last text can be such a one.
   void RefuseOpenQuote() const {
     if (!last_scalar_) return;
     std::size_t at = static_cast<std::size_t>(last_scalar_->pos);
@@ -133,7 +133,7 @@ class Builder : public YAML::EventHandler {
   }
 
  private:
-  // The entries of a mapping; a repeated key keeps its place and takes the new value.
+  // The entries of a mapping; a repeated key keeps its place and gets the new value.
   struct Entries {
     Value::Map map;
     std::unordered_map<std::string, std::size_t> index;
@@ -225,7 +225,7 @@ class Builder : public YAML::EventHandler {
   }
 
   void TakeKey(Frame& frame, const Value& value) {
-    // Only an alias can still bring these.
+    // Only an alias can still produce these.
     if (value.kind() == Value::Kind::kList || value.kind() == Value::Kind::kMap) {
       throw ErrorAt(value.position(), "a list or mapping cannot be a key");
     }
@@ -275,7 +275,7 @@ Position PositionIn(std::string_view text, std::size_t offset) {
   return {static_cast<int>(line) + 1, static_cast<int>(column) + 1};
 }
 
-// YAML allows no control characters but tab and line ends, and none of C1 but NEL.
+// YAML allows no control characters except tab and line ends, and none of C1 except NEL.
 std::optional<std::size_t> FindControlCharacter(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     auto byte = static_cast<unsigned char>(text[i]);

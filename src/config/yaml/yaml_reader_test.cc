@@ -76,7 +76,7 @@ const DialectRow kDialectRows[] = {
     {"a: &x\nb: *x\n", R"({"a":null,"b":null})"},
     {"b: *x\n", "error: line 1, column 4: the referenced anchor is not defined"},
     {"a: &x 1\nb: &x 2\n", "error: line 2, column 4: the anchor 'x' is defined twice"},
-    {"a: &x [*x]\n", "error: line 1, column 8: an alias may not stand inside what it names"},
+    {"a: &x [*x]\n", "error: line 1, column 8: an alias may not be inside the value that it names"},
     // Tags.
     {"a: !!str 5\nb: !!int '5'\n", R"({"a":"5","b":5})"},
     {"a: !!map {b: 1}\nc: !!seq [1]\nd: !!set {e, f}\n", R"({"a":{"b":1},"c":[1],"d":{"e":null,"f":null}})"},
@@ -99,7 +99,7 @@ const DialectRow kDialectRows[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, DialectTest, testing::ValuesIn(kDialectRows));
 
-TEST(YamlReaderTest, ValuesKnowWhereTheyStand) {
+TEST(YamlReaderTest, ValuesKnowTheirPosition) {
   Expected<Value> value = ParseYaml("a:\n  - b: x\n    c: 5\n");
   ASSERT_TRUE(value);
   const Value& item = value->Find("a")->list()[0];

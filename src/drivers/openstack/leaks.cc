@@ -91,6 +91,15 @@ Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
   co_return resources;
 }
 
+Task<std::vector<boost::json::value>> MissingServers(Cloud& cloud, std::vector<boost::json::value> ids) {
+  auto listing = co_await cloud.servers.NotOlderThan(kListAge);
+  std::erase_if(ids, [&](const boost::json::value& id) {
+    auto server = id.is_string() ? listing.items->find(std::string(id.as_string())) : listing.items->end();
+    return server != listing.items->end() && !server->second.is_deleted();
+  });
+  co_return ids;
+}
+
 Task<> DeleteMarked(Cloud& cloud, Resource resource) {
   std::string id = std::move(resource.id);
   if (resource.type == kImage) {

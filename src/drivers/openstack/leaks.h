@@ -12,7 +12,10 @@ namespace nodepool::drivers::openstack {
 // the sweep leaves its resources out.
 Task<std::vector<driver::cloud::Resource>> ListMarked(Cloud& cloud);
 
-// Deletes one of them. If it is gone already, that is success or kNotFound.
+// Which of these external ids name servers that the project no longer has.
+Task<std::vector<boost::json::value>> MissingServers(Cloud& cloud, std::vector<boost::json::value> ids);
+
+// Deletes what ListMarked listed. If it is gone already, that is success or kNotFound.
 Task<> DeleteMarked(Cloud& cloud, driver::cloud::Resource resource);
 
 }  // namespace nodepool::drivers::openstack

@@ -52,6 +52,10 @@ Task<> OpenstackAdapter::DeleteResource(Resource resource) {
   co_await DeleteMarked(cloud_, std::move(resource));
 }
 
+Task<std::vector<boost::json::value>> OpenstackAdapter::MissingMachines(std::vector<boost::json::value> ids) {
+  return MissingServers(cloud_, std::move(ids));
+}
+
 Task<QuotaInformation> OpenstackAdapter::QuotaLimits() {
   QuotaInformation limits = co_await ReadLimits(cloud_);
   // Called first when the provider starts, so that its labels are known before requests arrive.

@@ -173,7 +173,7 @@ std::optional<NodeId> JobEvents::NodeOf(const JobEvent& event) const {
         const store::StoredNode* node = find(id);
         return node != nullptr && CanBeHeld(node->record);
       }};
-  return FindNodeMeant(event.node_name, known);
+  return ResolveNode(event.node_name, known);
 }
 
 JobEvents::Plan JobEvents::PlanFor(const JobEvent& event) const {

@@ -93,7 +93,7 @@ class Ledger {
   bool IsClaimed(const NodeId& node) const { return claimed_.contains(node); }
 
   // Call when capacity counted here is free again, or when other requests wait for it than before.
-  void CapacityChanged() { listeners_.Tell(); }
+  void CapacityChanged() { listeners_.Notify(); }
   Subscription OnCapacityChange(std::function<void()> listener) {
     return listeners_.Add(std::move(listener));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
@@ -21,9 +22,7 @@ void StatsObserver::LaunchAttemptEnded(const driver::LaunchOutcome& outcome) {
 }
 
 void StatsObserver::LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) {
-  std::string documented = kind;
-  std::transform(documented.begin(), documented.end(), documented.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string documented = Lower(kind);
   metrics_.Add(stats::kLeaked, {provider.value, documented}, count);
   if (documented != kind) metrics_.Add(stats::kLeakedOldSpelling, {provider.value, kind}, count);
 }

@@ -83,7 +83,7 @@ SteadyTime StatsWorker::ReportClusterIfChanged() {
   if (nodes_changed_ || cluster_gauges_.LacksAny(report)) {
     nodes_changed_ = false;
     next_cluster_report_ = now + kReportPause;
-    cluster_gauges_.Tell(*context_.metrics.pushed(), report);
+    cluster_gauges_.Report(*context_.metrics.pushed(), report);
   }
   return SteadyTime::max();
 }
@@ -91,7 +91,7 @@ SteadyTime StatsWorker::ReportClusterIfChanged() {
 SteadyTime StatsWorker::ReportLocalGauges() {
   CountMalformed();
   if (context_.metrics.pushed() != nullptr) {
-    local_gauges_.Tell(*context_.metrics.pushed(), [this](metrics::Sink& to) { ReportLocal(to); });
+    local_gauges_.Report(*context_.metrics.pushed(), [this](metrics::Sink& to) { ReportLocal(to); });
   }
   return SteadyTime::max();
 }

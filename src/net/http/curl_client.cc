@@ -19,7 +19,7 @@ const log::Logger& RequestLogger() {
   return logger;
 }
 
-// Secrets may follow: to the same host, and not from an encrypted place to a plain one.
+// Secrets may be sent to the redirection's target: the same host, and not plain after encrypted.
 bool IsSafeRedirect(const std::string& from, const std::string& to) {
   std::optional<Url> old_url = Url::Parse(from);
   std::optional<Url> new_url = Url::Parse(to);

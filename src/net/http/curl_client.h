@@ -10,10 +10,9 @@ namespace nodepool::net {
 
 class CurlMulti;
 
-// HttpClient on libcurl: connections are kept and shared, HTTP/2 is used over TLS
-// where the server offers it, proxies come from the environment (http_proxy,
-// https_proxy, no_proxy). Each call is logged at debug level without its query,
-// headers and body.
+// HttpClient on libcurl: connections are reused and shared, HTTP/2 is used over TLS where the
+// server offers it, proxies are read from the environment (http_proxy, https_proxy, no_proxy). Each
+// call is logged at debug level without its query, headers and body.
 class CurlClient : public HttpClient {
  public:
   // Everything outlives the client. `pool` reads the files that are uploaded.

@@ -23,8 +23,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A server that answers each connection with given bytes, whatever it is asked, or
-// does something worse.
+// A server that answers each connection with given bytes, whatever the request, or misbehaves in a
+// worse way.
 class RawServer {
  public:
   explicit RawServer(Loop& loop)
@@ -110,7 +110,7 @@ class CurlClientTest : public CurlFixture {
   RawServer raw_{loop_};
 };
 
-TEST_F(CurlClientTest, AsksAndIsAnswered) {
+TEST_F(CurlClientTest, SendsARequestAndGetsTheAnswer) {
   HttpCall call = Get(Url("/some?x=1"));
   call.method = "POST";
   call.headers = {{"X-Test", "yes"}};
@@ -137,21 +137,21 @@ TEST_F(CurlClientTest, FollowsRedirectionsToTheSameHostOnly) {
   EXPECT_THAT(Failure(Get(Url("/loop"))).message(), HasSubstr("too many redirections"));
 }
 
-TEST_F(CurlClientTest, KeepsConnections) {
+TEST_F(CurlClientTest, ReusesConnections) {
   raw_.Answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
   EXPECT_EQ(Send(Get(raw_.Url("/"))).body, "ok");
   EXPECT_EQ(Send(Get(raw_.Url("/"))).body, "ok");
   EXPECT_EQ(raw_.connections(), 1);
 }
 
-TEST_F(CurlClientTest, NobodyListens) {
+TEST_F(CurlClientTest, NothingListens) {
   HttpError error = Failure(Get("http://127.0.0.1:1/secret?token=abc"));
   EXPECT_EQ(error.verdict(), Verdict::kRetry);
   EXPECT_FALSE(error.may_have_been_seen());
   EXPECT_THAT(error.message(), AllOf(HasSubstr("http://127.0.0.1:1/secret"), Not(HasSubstr("abc"))));
 }
 
-TEST_F(CurlClientTest, AUrlThatIsNone) {
+TEST_F(CurlClientTest, AMalformedUrl) {
   EXPECT_EQ(Failure(Get("http://[x/")).verdict(), Verdict::kInvalid);
   EXPECT_EQ(Failure(Get("ftp://x/")).verdict(), Verdict::kInvalid);
 }
@@ -168,13 +168,13 @@ TEST_F(CurlClientTest, ATruncatedAnswerInChunks) {
   EXPECT_EQ(Failure(Get(raw_.Url("/"))).verdict(), Verdict::kRetry);
 }
 
-// A kept connection that the server has closed meanwhile costs nothing.
-TEST_F(CurlClientTest, AKeptConnectionThatIsClosed) {
+// A reused connection that the server has closed meanwhile costs nothing.
+TEST_F(CurlClientTest, AReusedConnectionThatIsClosed) {
   raw_.Answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", true);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Send(Get(raw_.Url("/"))).body, "ok");
 }
 
-TEST_F(CurlClientTest, AServerThatHangsUp) {
+TEST_F(CurlClientTest, AServerThatClosesTheConnection) {
   raw_.Answer("", true);
   EXPECT_EQ(Failure(Get(raw_.Url("/"))).verdict(), Verdict::kRetry);
 }
@@ -275,7 +275,7 @@ TEST_F(UploadTest, SendsAFile) {
   EXPECT_EQ(size_, static_cast<std::uint64_t>(kSize));
 }
 
-TEST_F(UploadTest, AServerThatTakesNothing) {
+TEST_F(UploadTest, AServerThatReadsNothing) {
   raw_.Answer("", false);
   HttpCall call = Put(raw_.Url("/"));
   call.timeouts.stall = 200ms;

@@ -11,7 +11,7 @@ namespace nodepool::net {
 class CurlFixture : public ::testing::Test {
  protected:
   HttpReply Send(HttpCall call) { return RunToEnd(loop_, client_.Send(std::move(call))); }
-  // What a call fails with that has to fail.
+  // The error of a call that must fail.
   HttpError Failure(HttpCall call) {
     try {
       Send(std::move(call));

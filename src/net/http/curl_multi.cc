@@ -10,8 +10,8 @@ namespace nodepool::net {
 
 namespace asio = boost::asio;
 
-// A socket of libcurl in the loop. It watches a copy of the descriptor, so that
-// libcurl may close its own at any time.
+// A socket of libcurl in the loop. It watches a copy of the descriptor, so that libcurl may close
+// its own at any time.
 class CurlMulti::Socket : public std::enable_shared_from_this<CurlMulti::Socket> {
  public:
   Socket(CurlMulti& multi, curl_socket_t fd)

@@ -11,8 +11,8 @@
 
 namespace nodepool::net {
 
-// libcurl's multi interface on the loop: libcurl says which sockets and which timer
-// it waits for, and is told when they are due.
+// libcurl's multi interface on the loop: libcurl says which sockets and which timer it waits for,
+// and is called when they are ready.
 class CurlMulti {
  public:
   explicit CurlMulti(Loop& loop);
@@ -24,7 +24,7 @@ class CurlMulti {
   // Starts a transfer; `done` is called from the loop when libcurl has finished it.
   // Neither may be called from within a callback of libcurl.
   void Add(CURL* easy, OnDone done);
-  // Abandons it, if it is not finished; `done` is not called any more.
+  // Abandons it, if it is not finished; `done` is not called then.
   void Remove(CURL* easy);
 
  private:

@@ -33,7 +33,7 @@ class CurlTlsTest : public CurlFixture {
   void TearDown() override {
     if (server_) RunToEnd(loop_, server_->Stop());
   }
-  // Made once: the tests change nothing in it.
+  // Created once: the tests do not change it.
   static const CertificatesForTest& files() {
     static const CertificatesForTest made;
     return made;
@@ -56,7 +56,7 @@ TEST_F(CurlTlsTest, AnAuthorityOfOurOwnIsTrusted) {
   EXPECT_EQ(Send(Get("localhost")).body, "nobody");
 }
 
-TEST_F(CurlTlsTest, AnAuthorityThatIsUnknownIsNot) {
+TEST_F(CurlTlsTest, AnUnknownAuthorityIsNotTrusted) {
   Start();
   tls_.ca_path.clear();
   HttpError error = Failure(Get("localhost"));
@@ -72,14 +72,14 @@ TEST_F(CurlTlsTest, AnotherHostsCertificateIsRefused) {
   EXPECT_THAT(error.message(), HasSubstr("127.0.0.1"));
 }
 
-TEST_F(CurlTlsTest, WhereNothingIsVerifiedEverybodyIsTrusted) {
+TEST_F(CurlTlsTest, WithoutVerificationEveryServerIsTrusted) {
   Start();
   tls_.ca_path.clear();
   tls_.verifies_peer = false;
   EXPECT_EQ(Send(Get("127.0.0.1")).status, 200);
 }
 
-TEST_F(CurlTlsTest, WeShowOurCertificate) {
+TEST_F(CurlTlsTest, SendsTheClientCertificate) {
   Start(true);
   EXPECT_NE(Failure(Get("localhost")).verdict(), Verdict::kCancelled);
   tls_.certificate_path = files().Path("client.pem");
@@ -87,8 +87,8 @@ TEST_F(CurlTlsTest, WeShowOurCertificate) {
   EXPECT_EQ(Send(Get("localhost")).body, "the client");
 }
 
-// Connections are shared by those only who show the same certificate.
-TEST_F(CurlTlsTest, ConnectionsOfOthersAreNotUsed) {
+// Connections are shared only by calls with the same certificate.
+TEST_F(CurlTlsTest, ConnectionsWithAnotherCertificateAreNotUsed) {
   Start();
   EXPECT_EQ(Send(Get("localhost")).body, "nobody");
   tls_.certificate_path = files().Path("client.pem");
@@ -112,7 +112,7 @@ TEST_F(CurlTlsTest, FilesThatAreMissingAreNamed) {
   EXPECT_THAT(no_certificate.message(), HasSubstr("/nowhere/client.pem"));
 }
 
-// It accepts the connection, and the handshake never begins.
+// The server accepts the connection, and the handshake never begins.
 TEST_F(CurlTlsTest, AHandshakeThatDoesNotEnd) {
   asio::ip::tcp::acceptor silent(loop_.context(), {asio::ip::address_v4::loopback(), 0});
   HttpCall call;
@@ -206,7 +206,7 @@ TEST_F(Http2Test, ManyCallsShareAConnection) {
 
 // --- Proxies from the environment ----------------------------------------------------------
 
-// Carries connections on, or refuses to, and tells what it was asked.
+// Forwards connections, or refuses to, and records the requests.
 class Proxy {
  public:
   Proxy(Loop& loop, std::string refusal)
@@ -280,7 +280,7 @@ class ProxyTest : public CurlTlsTest {
   std::optional<Proxy> proxy_;
 };
 
-TEST_F(ProxyTest, OfHttpIsAsked) {
+TEST_F(ProxyTest, OfHttpGetsTheRequest) {
   StartProxy("http_proxy");
   HttpCall call;
   call.url = "http://cloud.example/v3";
@@ -288,7 +288,7 @@ TEST_F(ProxyTest, OfHttpIsAsked) {
   EXPECT_THAT(proxy_->asked(), ElementsAre("GET http://cloud.example/v3"));
 }
 
-TEST_F(ProxyTest, OfHttpsCarriesTheConnection) {
+TEST_F(ProxyTest, OfHttpsForwardsTheConnection) {
   Start();
   StartProxy("https_proxy");
   HttpReply reply = Send(Get("localhost"));
@@ -297,7 +297,7 @@ TEST_F(ProxyTest, OfHttpsCarriesTheConnection) {
   EXPECT_THAT(proxy_->asked(), ElementsAre("CONNECT localhost:" + std::to_string(server_->port())));
 }
 
-TEST_F(ProxyTest, IsLeftOutWhereTheEnvironmentSaysSo) {
+TEST_F(ProxyTest, IsNotUsedWhereTheEnvironmentSaysSo) {
   Start();
   StartProxy("https_proxy");
   ::setenv("no_proxy", "example.com,localhost", 1);
@@ -314,8 +314,9 @@ TEST_F(ProxyTest, MayRefuse) {
   EXPECT_THAT(error.message(), HasSubstr("407"));
 }
 
-// The proxy answers, the server behind it does not: that is no answer that stopped half way.
-TEST_F(ProxyTest, TimeIsThatOfTheServerBehindIt) {
+// The proxy answers, the server behind it does not: the error is not that of an answer that stopped
+// half way.
+TEST_F(ProxyTest, TheTimeOutIsThatOfTheServerBehindIt) {
   asio::ip::tcp::acceptor silent(loop_.context(), {asio::ip::address_v4::loopback(), 0});
   StartProxy("https_proxy");
   HttpCall call;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxHeaderBytes = 256 * 1024;
 constexpr long kUploadBuffer = 256 * 1024;
 
-// Failures that repeating does not mend.
+// Failures that repeating does not cure.
 bool IsLasting(CURLcode code) {
   switch (code) {
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -60,8 +60,8 @@ void CurlTransfer::Configure(const std::string& url, const std::string& user_age
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
   if (!call_->uses_proxy) curl_easy_setopt(easy_, CURLOPT_NOPROXY, "*");
-  curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // what a proxy says is no answer
-  // A name that is being looked up does not hold up who gives up waiting for it.
+  curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // a proxy's headers are not the answer
+  // A name that is still being resolved does not hold up a caller that stops waiting for it.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_text_);
   auto connect_ms = std::chrono::duration_cast<std::chrono::milliseconds>(call_->timeouts.connect).count();
@@ -98,7 +98,7 @@ void CurlTransfer::ConfigureBody() {
     curl_easy_setopt(easy_, CURLOPT_READFUNCTION, &CurlTransfer::OnUpload);
     curl_easy_setopt(easy_, CURLOPT_READDATA, this);
     curl_easy_setopt(easy_, CURLOPT_SEEKFUNCTION, &CurlTransfer::OnSeek);
-    // A kept connection that died meanwhile would need the file from its start.
+    // A reused connection that died meanwhile would need the file from its start.
     curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
   } else if (!call_->body.empty() || call_->method == "POST" || call_->method == "PUT") {
     curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call_->body.size()));
@@ -156,7 +156,7 @@ std::size_t CurlTransfer::OnUpload(char* to, std::size_t size, std::size_t count
   return taken;
 }
 
-// Only what was not begun can be begun again.
+// Only an upload that has not begun can be restarted.
 int CurlTransfer::OnSeek(void* object, curl_off_t offset, int origin) {
   auto* self = static_cast<CurlTransfer*>(object);
   bool is_there = origin == SEEK_SET && static_cast<std::uint64_t>(offset) == self->upload_->taken();
@@ -176,7 +176,7 @@ bool CurlTransfer::AddHeaderLine(std::string_view line) {
     given_up_verdict_ = Verdict::kFail;
     return false;
   }
-  if (line.starts_with("HTTP/")) {  // of the last answer; before it others may stand, "100 Continue"
+  if (line.starts_with("HTTP/")) {  // of the last answer; others may be before it, "100 Continue"
     reply_.headers.clear();
     has_header_ = !line.starts_with("HTTP/1.1 1") && !line.starts_with("HTTP/2 1");
     WatchTime();

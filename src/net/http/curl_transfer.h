@@ -14,8 +14,8 @@
 
 namespace nodepool::net {
 
-// One exchange with a server: a handle of libcurl, what it calls, and its time-outs.
-// Destroying it abandons the exchange.
+// One exchange with a server: a handle of libcurl, its callbacks, and its time-outs. Destroying it
+// abandons the exchange.
 class CurlTransfer {
  public:
   CurlTransfer(Loop& loop, CurlMulti& multi, std::shared_ptr<const HttpCall> call, const std::string& url,
@@ -28,7 +28,7 @@ class CurlTransfer {
   Task<> Run();
 
   HttpReply TakeReply() { return std::move(reply_); }
-  // Where the answer sends us, or empty.
+  // The target of the answer's redirection, or empty.
   std::string Redirect() const;
 
  private:
@@ -44,7 +44,7 @@ class CurlTransfer {
   void ResumeUpload();
 
   void WatchTime();
-  // Which limit is in force at the moment, from the last sign of life on.
+  // The time-out in force at the moment, counted from the last progress.
   Duration QuietLimit() const;
   void GiveUp(std::string why);
   void ThrowFailure() const;
@@ -65,9 +65,9 @@ class CurlTransfer {
   SteadyTime last_sign_;
   std::optional<Clock::TimerId> timer_;
   std::optional<CURLcode> result_;
-  std::string given_up_;  // why, when it was us
+  std::string given_up_;  // why this side abandoned it; empty: it did not
   Verdict given_up_verdict_ = Verdict::kRetry;
-  Event progress_;  // finished, or the file may be read on
+  Event progress_;  // finished, or more of the file may be read
 };
 
 }  // namespace nodepool::net

@@ -6,8 +6,8 @@
 
 namespace nodepool::net {
 
-// While it lives, a deadline for whatever is done with the socket: when it passes, the
-// socket is closed, which ends every operation under way.
+// While it lives, a deadline for all operations on the socket: when it passes, the socket is
+// closed, which ends every operation in progress.
 class HangUpLater {
  public:
   HangUpLater(Loop& loop, boost::asio::ip::tcp::socket& socket, Duration limit)

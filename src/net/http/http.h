@@ -8,7 +8,7 @@
 
 namespace nodepool::net {
 
-// A request as handlers see it: parsed, and within the server's limits.
+// A request as handlers get it: parsed, and within the server's limits.
 struct HttpRequest {
   std::string method = "GET";
   std::string path = "/";                                  // decoded, without the query
@@ -17,7 +17,7 @@ struct HttpRequest {
   std::string body;
   bool is_from_this_host = false;  // the connection comes over the loopback interface
 
-  // The empty text when it is missing. Of a parameter's values the last counts.
+  // The empty text when it is missing. Of a parameter's values the last one counts.
   const std::string& Header(const std::string& lower_case_name) const;
   const std::string& Parameter(const std::string& name) const;
 };
@@ -32,12 +32,12 @@ struct HttpResponse {
 // "Not Found" and so on; empty for a code that has no name.
 std::string_view HttpReason(int status);
 
-// Splits and decodes a request target ("/path?a=b"). False: it is no path, or a
-// %-escape is broken.
+// Splits and decodes a request target ("/path?a=b"). False: it is not a path, or a %-escape is
+// malformed.
 bool ParseTarget(std::string_view target, HttpRequest& request);
 
 // Puts the parameters of the body, where it is a form, in front of those of the query. False: a
-// %-escape is broken.
+// %-escape is malformed.
 bool TakeForm(HttpRequest& request);
 
 }  // namespace nodepool::net

@@ -13,7 +13,7 @@
 
 namespace nodepool::net {
 
-// How servers are known and how we show who we are. Paths of PEM files; empty: the
+// How servers are verified, and this client's own certificate. Paths of PEM files; empty: the
 // system's authorities, no certificate of our own.
 struct TlsSettings {
   bool verifies_peer = true;
@@ -30,17 +30,17 @@ struct HttpTimeouts {
   Duration total = std::chrono::minutes(5);     // all of it
 };
 
-// A file to send as the body. It is read in blocks off the loop; its length is that
-// at the start.
+// A file to send as the body. It is read in blocks outside the loop; its length is the one at the
+// start.
 struct HttpUpload {
   std::string path;
-  // Told now and then how much was handed over; null: nobody wants to know.
+  // Called now and then with the number of bytes handed over; may be null.
   std::function<void(std::uint64_t sent, std::uint64_t size)> progress;
 };
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
-// What to ask of a server.
+// A request to a server.
 struct HttpCall {
   std::string method = "GET";
   std::string url;
@@ -61,22 +61,22 @@ struct HttpReply {
   const std::string& Header(std::string_view lower_case_name) const;
 };
 
-// There was no whole answer. kRetry: the network, a time-out, a server that hung up;
-// kInvalid: a URL or file that cannot be used, a certificate that is not trusted;
+// There was no complete answer. kRetry: the network, a time-out, a server that closed the
+// connection; kInvalid: a URL or file that cannot be used, a certificate that is not trusted;
 // kFail: an answer beyond the limits.
 class HttpError : public Error {
  public:
   HttpError(Verdict verdict, std::string message, bool may_have_been_seen)
       : Error(verdict, std::move(message)), may_have_been_seen_(may_have_been_seen) {}
-  // Whether the server may have acted on the request: repeating one that is not
-  // idempotent would do it twice.
+  // Whether the server may have acted on the request: repeating one that is not idempotent could
+  // then do it twice.
   bool may_have_been_seen() const { return may_have_been_seen_; }
 
  private:
   bool may_have_been_seen_;
 };
 
-// Asks servers. Any status is an answer; only its absence is an error (HttpError).
+// Sends requests to servers. Any status is an answer; only its absence is an error (HttpError).
 class HttpClient {
  public:
   virtual ~HttpClient() = default;

@@ -30,7 +30,7 @@ HttpResponse Plain(int status, std::string text = "") {
   return response;
 }
 
-// The answer to a request that could not be read; nullopt: just hang up.
+// The answer to a request that could not be read; nullopt: just close the connection.
 std::optional<HttpResponse> AnswerTo(const boost::system::error_code& error) {
   if (error == http::error::header_limit) return Plain(431);
   if (error == http::error::body_limit) return Plain(413);
@@ -89,8 +89,8 @@ Task<boost::system::error_code> Write(tcp::socket& socket, http::response<http::
   co_return error;
 }
 
-// As far as that goes without waiting. What the peer has sent is taken first, since a close
-// would else take the answer back.
+// Sends as much as is possible without waiting. The bytes that the peer has sent are read first,
+// since a close would otherwise discard the answer.
 void Refuse(tcp::socket& socket) {
   constexpr std::string_view kBusy =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
@@ -153,7 +153,7 @@ Task<> HttpServer::Stop() {
   co_await tasks_.Stop();
 }
 
-// Whether a place was freed for another connection.
+// Returns whether a connection was closed to make one available.
 bool HttpServer::MakeRoom() {
   if (silent_.empty()) return false;
   boost::system::error_code ignored;
@@ -248,7 +248,7 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
   }
 }
 
-// A coroutine, so that what the handler throws before it returns a task fails it, too.
+// A coroutine, so that an exception of the handler before it returns a task fails it, too.
 Task<HttpResponse> HttpServer::Handle(HttpRequest request) {
   HttpResponse response = co_await handler_(std::move(request));
   co_return response;

@@ -11,14 +11,14 @@
 
 namespace nodepool::net {
 
-// What a peer may ask of the server; beyond it gets an error or is hung up on.
+// The limits for a peer; beyond them it gets an error, or its connection is closed.
 struct HttpLimits {
   std::size_t header_bytes = 16 * 1024;  // 431
   std::size_t body_bytes = 64 * 1024;    // 413
-  // For one more, whoever has been without a whole request for longest is hung up on; while
-  // all of them are being answered it gets 503.
+  // For a further one, the connection that has been without a complete request for the longest time
+  // is closed; while all of them are being answered, the new one gets 503.
   std::size_t connections = 200;
-  std::size_t unsent_bytes = 64 << 20;  // of large answers together that peers do not take; 503
+  std::size_t unsent_bytes = 64 << 20;  // of all large answers together that peers have not read; 503
   int requests_per_connection = 1000;
   Duration request_time = std::chrono::seconds(10);  // for sending a request, from its first byte on
   Duration idle_time = std::chrono::seconds(30);     // between requests of a connection
@@ -34,12 +34,12 @@ class HttpServer {
   HttpServer(Loop& loop, Handler handler, HttpLimits limits = {});
   ~HttpServer();  // call Stop() first
 
-  // Binds and begins to serve; port 0 takes a free one. Error(kInvalid) says why an
-  // address cannot be listened on, e.g. that the port is in use.
+  // Binds and begins to serve; port 0 selects a free one. Error(kInvalid) says why it cannot listen
+  // on an address, e.g. that the port is in use.
   void Listen(const std::string& address, int port);
   int port() const;
 
-  // Hangs up on everybody; ends when no handler runs any more.
+  // Closes all connections; ends when no handler runs any more.
   Task<> Stop();
 
  private:
@@ -58,7 +58,7 @@ class HttpServer {
   log::Logger logger_;
   boost::asio::ip::tcp::acceptor acceptor_;
   std::list<std::shared_ptr<Socket>> open_;
-  std::list<Socket*> silent_;  // those without a whole request, the longest first
+  std::list<Socket*> silent_;  // those without a complete request, the longest first
   std::size_t unsent_bytes_ = 0;
   TaskGroup tasks_;
 };

@@ -55,7 +55,7 @@ class HttpServerTest : public ::testing::Test {
     if (server_) RunToEnd(loop_, server_->Stop());
   }
 
-  // Sends `bytes` and reads until the server hangs up.
+  // Sends `bytes` and reads until the server closes the connection.
   Task<std::string> Talk(std::string bytes) {
     asio::ip::tcp::socket socket(loop_.context());
     HangUpLater fail(loop_, socket, std::chrono::seconds(10));
@@ -80,7 +80,7 @@ class HttpServerTest : public ::testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-TEST_F(HttpServerTest, HandsTheParsedRequestOver) {
+TEST_F(HttpServerTest, PassesTheParsedRequestOn) {
   Start();
   std::string answer = Exchange(
       "POST /some%20path?a=1%2B1+b HTTP/1.1\r\nHost: x\r\nUser-Agent: me\r\nConnection: close\r\n"
@@ -105,7 +105,7 @@ TEST_F(HttpServerTest, AConnectionServesSeveralRequests) {
   EXPECT_THAT(answer, AllOf(HasSubstr("GET /1"), HasSubstr("GET /2")));
 }
 
-TEST_F(HttpServerTest, ItEndsAfterSoManyRequests) {
+TEST_F(HttpServerTest, AConnectionEndsAfterItsMaximumOfRequests) {
   HttpLimits limits;
   limits.requests_per_connection = 1;
   Start(limits);
@@ -121,7 +121,7 @@ TEST_F(HttpServerTest, GarbageIsRefused) {
               StartsWith("HTTP/1.1 400 "));
 }
 
-TEST_F(HttpServerTest, WhatIsTooLongIsRefused) {
+TEST_F(HttpServerTest, TooLongRequestsAreRefused) {
   HttpLimits limits;
   limits.header_bytes = 200;
   limits.body_bytes = 10;
@@ -132,7 +132,7 @@ TEST_F(HttpServerTest, WhatIsTooLongIsRefused) {
               StartsWith("HTTP/1.1 413 "));
 }
 
-TEST_F(HttpServerTest, WhoIsTooSlowIsHungUpOn) {
+TEST_F(HttpServerTest, SlowConnectionsAreClosed) {
   HttpLimits limits;
   limits.request_time = std::chrono::milliseconds(50);
   limits.idle_time = std::chrono::milliseconds(50);
@@ -149,7 +149,7 @@ TEST_F(HttpServerTest, AFailingHandlerIsAnInternalError) {
   EXPECT_EQ(log.Count("/throws could not be answered: no luck"), 1);
 }
 
-TEST_F(HttpServerTest, WhoIsSilentMakesRoomForOthers) {
+TEST_F(HttpServerTest, SilentConnectionsAreClosedForNewOnes) {
   HttpLimits limits;
   limits.connections = 2;
   Start(limits);
@@ -167,7 +167,7 @@ TEST_F(HttpServerTest, WhoIsSilentMakesRoomForOthers) {
   EXPECT_LT(loop_.SteadyNow() - start, limits.request_time);
 }
 
-TEST_F(HttpServerTest, OneTooManyIsToldSo) {
+TEST_F(HttpServerTest, OneTooManyGets503) {
   HttpLimits limits;
   limits.connections = 1;
   Event asked, answered;
@@ -185,7 +185,7 @@ TEST_F(HttpServerTest, OneTooManyIsToldSo) {
   EXPECT_THAT(first, StartsWith("HTTP/1.1 200 "));
 }
 
-TEST_F(HttpServerTest, WhoDoesNotTakeAnswersDoesNotFillTheMemory) {
+TEST_F(HttpServerTest, UnreadAnswersDoNotFillTheMemory) {
   HttpLimits limits;
   limits.unsent_bytes = 40 << 20;
   int large = 0;

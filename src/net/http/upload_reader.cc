@@ -53,7 +53,7 @@ Task<std::unique_ptr<UploadReader>> UploadReader::Open(BlockingPool& pool, std::
     if (fd < 0) throw Error(Verdict::kInvalid, fmt::format("{}: {}", path, std::strerror(errno)));
     auto file = std::make_shared<File>(fd, path);
     if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-      throw Error(Verdict::kInvalid, path + " is no regular file");
+      throw Error(Verdict::kInvalid, path + " is not a regular file");
     }
     size = static_cast<std::uint64_t>(about.st_size);
     return file;

@@ -9,8 +9,8 @@
 
 namespace nodepool::net {
 
-// A file read in blocks on the blocking pool, some of them ahead of who takes them:
-// memory stays the same however large the file is.
+// A file read in blocks on the blocking pool, some of them in advance: memory use is the same
+// however large the file is.
 class UploadReader {
  public:
   // Opens the file, on the pool. Error(kInvalid) when it cannot be read.
@@ -18,12 +18,12 @@ class UploadReader {
 
   std::uint64_t size() const { return size_; }
 
-  // Whether another block is to be read: there is one, and few are waiting.
+  // Whether another block is to be read: the file has one, and few are waiting.
   bool wants_block() const { return read_ < size_ && blocks_.size() < kAhead; }
-  // Reads it. Error(kFail) when the file became shorter or cannot be read.
+  // Reads the next block. Error(kFail) when the file became shorter or cannot be read.
   Task<> ReadBlock();
 
-  // At most `limit` bytes of what was read; 0: nothing is there right now, or ever.
+  // At most `limit` bytes of those read; 0: none are available now, or the end is reached.
   std::size_t Take(char* to, std::size_t limit);
   std::uint64_t taken() const { return taken_; }
   bool is_at_end() const { return taken_ == size_; }

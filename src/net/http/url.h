@@ -12,7 +12,7 @@ namespace nodepool::net {
 // A URL in parts, as libcurl reads it.
 class Url {
  public:
-  // nullopt: it is no URL.
+  // nullopt: it is not a URL.
   static std::optional<Url> Parse(const std::string& text);
 
   // As written in the URL; empty where it is absent.
@@ -22,7 +22,7 @@ class Url {
   std::string path() const { return Part(CURLUPART_PATH); }
   std::string text() const { return Part(CURLUPART_URL); }
 
-  // What may hold a secret: user, password, options, query and fragment.
+  // Removes the parts that may hold a secret: user, password, options, query and fragment.
   void RemoveSecrets();
 
  private:

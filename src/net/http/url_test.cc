@@ -28,7 +28,7 @@ TEST(UrlTest, SecretsCanBeRemoved) {
   EXPECT_EQ(url->text(), "http://cloud.example/v3");
 }
 
-TEST(UrlTest, WhatIsNoUrlIsRefused) {
+TEST(UrlTest, WhatIsNotAUrlIsRefused) {
   EXPECT_FALSE(Url::Parse(""));
   EXPECT_FALSE(Url::Parse("http://a b/"));
 }

@@ -25,8 +25,8 @@ struct Algorithm {
   std::string_view key_type;
 };
 
-// In the order of the result. The RSA algorithms differ in the signature only, the
-// key is the same (D-28).
+// In the order of the result. The RSA algorithms differ in the signature only; the key is the same
+// (D-28).
 constexpr std::array<Algorithm, 7> kAlgorithms = {{{"ssh-ed25519", "ssh-ed25519"},
                                                    {"ecdsa-sha2-nistp256", "ecdsa-sha2-nistp256"},
                                                    {"ecdsa-sha2-nistp384", "ecdsa-sha2-nistp384"},
@@ -35,7 +35,7 @@ constexpr std::array<Algorithm, 7> kAlgorithms = {{{"ssh-ed25519", "ssh-ed25519"
                                                    {"rsa-sha2-256", "ssh-rsa"},
                                                    {"ssh-rsa", "ssh-rsa"}}};
 
-// RFC 4253, 4.2: lines may stand before the identification.
+// RFC 4253, 4.2: lines may precede the identification.
 constexpr int kMaxLinesBeforeGreeting = 50;
 constexpr std::size_t kMaxGreetingBytes = 16384;
 
@@ -49,7 +49,7 @@ Task<> AwaitGreeting(tcp::socket& socket) {
     if (line.starts_with("SSH-2.0-") || line.starts_with("SSH-1.99-")) co_return;
     if (line.starts_with("SSH-")) break;
   }
-  throw Error(Verdict::kRetry, "what answers there is no SSH server");
+  throw Error(Verdict::kRetry, "the answer is not that of an SSH server");
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ Task<std::string> HostKeyScanner::Reach(std::string host, int port, bool wants_g
 Task<std::vector<std::string>> HostKeyScanner::CollectKeys(std::string address, int port) {
   std::map<std::string, std::string> line_of_type;
   Duration limit = options_.try_limit;
-  // Any exchange that succeeds shows that the server works; a failure starts over.
+  // Any successful exchange shows that the server works; a failure starts over.
   auto read_any = [address, port, limit] { return ReadHostKey(address, port, "", limit); };
   Expected<HostKey> any = co_await OnBlockingPool(pool_, read_any);
   if (!any && any.error().verdict() != Verdict::kNotFound) throw any.error();

@@ -12,13 +12,12 @@ namespace nodepool::net {
 
 // Reads the host keys of machines over the network (drivers.md 6.1).
 //
-// Reaching the machine and waiting for its SSH greeting is asynchronous; only the
-// key exchanges with a machine that has greeted run on the blocking pool, each
-// for at most `try_limit`.
+// Connecting to the machine and waiting for its SSH greeting is asynchronous; only the key
+// exchanges with a machine that has greeted run on the blocking pool, each for at most `try_limit`.
 class HostKeyScanner {
  public:
   struct Options {
-    int max_active = 100;                             // further scans wait in line
+    int max_active = 100;                             // further scans wait in a queue
     Duration try_limit = std::chrono::seconds(10);    // of one connection
     Duration pause = std::chrono::milliseconds(500);  // between tries
   };
@@ -26,11 +25,10 @@ class HostKeyScanner {
   HostKeyScanner(Loop& loop, BlockingPool& pool) : HostKeyScanner(loop, pool, Options()) {}
   HostKeyScanner(Loop& loop, BlockingPool& pool, Options options);
 
-  // The keys of `host` (a name or an address) as "<type> <base64>", one per distinct
-  // key, ed25519 before ecdsa before rsa. Tries again until the machine answers;
-  // Error(kTimedOut) when it did not by `deadline`, which counts from the call on, the
-  // waiting in line included. A machine that answers but has no key of a known kind
-  // gives an empty list. With `wants_keys` false an accepted TCP connection is
+  // The keys of `host` (a name or an address) as "<type> <base64>", one per distinct key, ed25519
+  // before ecdsa before rsa. Tries again until the machine answers; Error(kTimedOut) when it did
+  // not by `deadline`, which includes the time in the queue. For a machine that answers but has no
+  // key of a known kind the list is empty. With `wants_keys` false an accepted TCP connection is
   // enough and the list is empty.
   Task<std::vector<std::string>> Scan(std::string host, int port, bool wants_keys, SteadyTime deadline);
 

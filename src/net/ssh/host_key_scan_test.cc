@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Keys = std::vector<std::string>;
 
-// Accepts on the loopback address and says the same to everybody.
+// Accepts on the loopback address and sends the same bytes to every client.
 class Listener {
  public:
   Listener(Loop& loop, std::string greeting)
@@ -47,7 +47,7 @@ class Listener {
   std::vector<tcp::socket> sockets_;
 };
 
-// Passes everything on to another port of this machine, a while later.
+// Passes everything on to another port of this machine, with a delay.
 class SlowRelay {
  public:
   SlowRelay(Loop& loop, int to_port, Duration delay)
@@ -120,7 +120,7 @@ class HostKeyScanTest : public ::testing::Test {
   HostKeyScanner scanner{loop, pool};
 };
 
-// NS-1, F-scan, D-28: the RSA key is offered under three algorithms, told once.
+// NS-1, F-scan, D-28: the RSA key is offered under three algorithms, returned once.
 TEST_F(HostKeyScanTest, ReadsEveryKeyOnceInTheOrderOfAlgorithms) {
   SshServerForTest server({"rsa-2048", "ecdsa-256", "ecdsa-384", "ecdsa-521", "ed25519"});
   server.Start();
@@ -170,7 +170,7 @@ TEST_F(HostKeyScanTest, SilentServerTimesOut) {
   RunToEnd(loop, listener.Stop());
 }
 
-// NS-3: it greets as SSH does and then says nothing more.
+// NS-3: it sends an SSH greeting and then nothing more.
 TEST_F(HostKeyScanTest, ServerThatOnlyGreetsTimesOut) {
   Listener listener(loop, "SSH-2.0-silence\r\n");
   HostKeyScanner::Options options;
@@ -219,7 +219,7 @@ Task<> ScanInto(HostKeyScanner& scanner, Loop& loop, int port, std::vector<Keys>
 Task<> JoinGroup(TaskGroup& group) { co_await group.Join(); }
 
 // NS-4, F-scan-queue
-TEST_F(HostKeyScanTest, MoreScansThanPlacesAllSucceed) {
+TEST_F(HostKeyScanTest, MoreScansThanTheLimitAllSucceed) {
   SshServerForTest server({"ed25519"});
   server.Start();
   HostKeyScanner::Options options;
@@ -233,7 +233,7 @@ TEST_F(HostKeyScanTest, MoreScansThanPlacesAllSucceed) {
 }
 
 // NS-4: a hundred at a time.
-TEST_F(HostKeyScanTest, AHundredScansAreUnderWayAndTheRestWaits) {
+TEST_F(HostKeyScanTest, AHundredScansRunAndTheRestWaits) {
   Listener silent(loop, "");
   TaskGroup group(loop, log::Logger("test.scan"));
   std::vector<Keys> results;
@@ -252,8 +252,8 @@ TEST_F(HostKeyScanTest, AHundredScansAreUnderWayAndTheRestWaits) {
   RunToEnd(loop, silent.Stop());
 }
 
-// The clock of a scan runs while it waits in the line.
-TEST_F(HostKeyScanTest, WaitingInLineCountsAndLeavesNothingBehind) {
+// The deadline of a scan includes its time in the queue.
+TEST_F(HostKeyScanTest, WaitingInTheQueueCountsAndLeavesNothingBehind) {
   Listener silent(loop, "");
   SshServerForTest server({"ed25519"});
   server.Start();

@@ -27,8 +27,8 @@ struct FreeText {
   void operator()(char* text) const { ssh_string_free_char(text); }
 };
 
-// Nothing on this machine (user's configuration, known hosts) may influence what a
-// server is asked.
+// Nothing on this machine (the user's configuration, known hosts) may influence the exchange with
+// the server.
 Session NewSession(const std::string& address, int port, Duration limit) {
   Session session(ssh_new());
   if (!session) return session;

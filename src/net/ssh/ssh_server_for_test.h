@@ -19,19 +19,19 @@ extern char** environ;
 
 namespace nodepool::net {
 
-// A port of the loopback address on which nobody listens at the moment.
+// A port of the loopback address on which nothing listens at the moment.
 inline int FreePort() {
   boost::asio::io_context context;
   boost::asio::ip::tcp::acceptor acceptor(context, {boost::asio::ip::address_v4::loopback(), 0});
   return acceptor.local_endpoint().port();
 }
 
-// A real sshd on the loopback address with fresh host keys; gone with the object.
-// Needs root, as sshd does, for its privilege separation directory.
+// A real sshd on the loopback address with new host keys; stopped by the destructor. Needs root, as
+// sshd does, for its privilege separation directory.
 class SshServerForTest {
  public:
-  // `key_types` as ssh-keygen names them with their length: "ed25519", "rsa-2048",
-  // "ecdsa-256" ... Port 0 takes a free one.
+  // `key_types` as ssh-keygen names them with their length: "ed25519", "rsa-2048", "ecdsa-256" ...
+  // Port 0 selects a free one.
   explicit SshServerForTest(const std::vector<std::string>& key_types, int port = 0)
       : port_(port == 0 ? FreePort() : port) {
     std::string name = (std::filesystem::temp_directory_path() / "nodepool-sshd-XXXXXX").string();

@@ -12,7 +12,7 @@ bool LacksFormat(const BuildView& build, const ImageSpec& spec) {
   });
 }
 
-// Nobody else has files of a build that was made here.
+// No other host has files of a build that was made on this one.
 bool LostFiles(const BuildView& build, const ImageSpec& spec) {
   if (!build.is_own) return false;
   return std::ranges::any_of(spec.providers, [&](const auto& entry) {
@@ -21,7 +21,7 @@ bool LostFiles(const BuildView& build, const ImageSpec& spec) {
   });
 }
 
-// Whole seconds, rounded down, as everybody compares them (builder.md 6.1).
+// Whole seconds, rounded down, as the Python implementation compares them (builder.md 6.1).
 WallTime WholeSeconds(WallTime time) { return std::chrono::floor<std::chrono::seconds>(time); }
 
 }  // namespace
@@ -37,7 +37,7 @@ std::string_view ToString(BuildReason reason) {
     case BuildReason::kFilesLost:
       return "the files of the last build are gone and a provider lacks it";
     case BuildReason::kRequested:
-      return "it was asked for";
+      return "a build was requested";
   }
   return "";
 }

@@ -6,10 +6,10 @@
 namespace nodepool::sched {
 namespace {
 
-constexpr std::size_t kKept = 2;  // current and previous
+constexpr std::size_t kRetained = 2;  // current and previous
 
-// The uploads that stay though their builds need not: of each provider the two ready
-// ones that ended last, over the ready builds (builder.md 12.2).
+// The uploads that are retained though their builds need not be: for each provider the two ready
+// ones that ended last, among the ready builds (builder.md 12.2).
 std::set<const UploadView*> RecentUploads(const ImageView& image) {
   std::map<ProviderName, std::vector<const UploadView*>> ready;
   for (const BuildView& build : image.builds) {
@@ -21,7 +21,7 @@ std::set<const UploadView*> RecentUploads(const ImageView& image) {
   std::set<const UploadView*> recent;
   for (auto& [provider, uploads] : ready) {
     std::ranges::stable_sort(uploads, std::ranges::greater(), &UploadView::state_time);
-    for (const UploadView* upload : uploads | std::views::take(kKept)) recent.insert(upload);
+    for (const UploadView* upload : uploads | std::views::take(kRetained)) recent.insert(upload);
   }
   return recent;
 }
@@ -40,7 +40,7 @@ class Planner {
         spec_(spec),
         providers_(providers),
         recent_(RecentUploads(image)),
-        kept_(KeptBuilds(image, spec != nullptr)) {}
+        retained_(RetainedBuilds(image, spec != nullptr)) {}
 
   CleanupPlan Plan() {
     for (const BuildView& build : image_.builds) Consider(build);
@@ -50,12 +50,12 @@ class Planner {
 
  private:
   void Consider(const BuildView& build) {
-    bool is_kept = kept_.contains(build.id);
-    bool goes = build.state == ImageState::kDeleting || (!is_kept && !IsInProgress(build));
+    bool is_retained = retained_.contains(build.id);
+    bool is_deleted = build.state == ImageState::kDeleting || (!is_retained && !IsInProgress(build));
     for (const UploadView& upload : build.uploads) {
-      if (providers_.contains(upload.provider)) ConsiderUpload(build, upload, is_kept, goes);
+      if (providers_.contains(upload.provider)) ConsiderUpload(build, upload, is_retained, is_deleted);
     }
-    if (!goes) return;
+    if (!is_deleted) return;
     bool is_marked = build.state == ImageState::kDeleting;
     bool is_free = std::ranges::all_of(
         build.uploads, [](const UploadView& upload) { return upload.state == ImageState::kDeleting; });
@@ -63,7 +63,7 @@ class Planner {
     if (is_marked && build.uploads.empty()) plan_.remove.push_back(build.id);
   }
 
-  void ConsiderUpload(const BuildView& build, const UploadView& upload, bool is_kept, bool goes) {
+  void ConsiderUpload(const BuildView& build, const UploadView& upload, bool is_retained, bool is_deleted) {
     if (upload.state == ImageState::kUploading && build.IsUploading(upload.provider)) return;
     auto remove = [&](RemovalReason reason) {
       plan_.uploads.push_back({build.id, upload.provider, upload.id, ReasonOf(upload, reason)});
@@ -71,7 +71,7 @@ class Planner {
     bool is_listed = spec_ != nullptr && spec_->providers.contains(upload.provider);
     if (!is_listed) {
       remove(spec_ == nullptr ? RemovalReason::kNotWanted : RemovalReason::kNotListed);
-    } else if (goes ? !recent_.contains(&upload) : is_kept && upload.state != ImageState::kReady) {
+    } else if (is_deleted ? !recent_.contains(&upload) : is_retained && upload.state != ImageState::kReady) {
       remove(RemovalReason::kSuperseded);
     }
   }
@@ -93,7 +93,7 @@ class Planner {
   const ImageSpec* spec_;
   const std::set<ProviderName>& providers_;
   std::set<const UploadView*> recent_;
-  std::set<BuildId> kept_;
+  std::set<BuildId> retained_;
   CleanupPlan plan_;
 };
 
@@ -104,9 +104,9 @@ std::string_view ToString(RemovalReason reason) {
     case RemovalReason::kNotListed:
       return "the provider does not use the image any more";
     case RemovalReason::kSuperseded:
-      return "newer ones have taken its place";
+      return "newer ones have replaced it";
     case RemovalReason::kAbandoned:
-      return "whoever made it is gone";
+      return "the builder that made it is gone";
     case RemovalReason::kFailed:
       return "it failed";
     case RemovalReason::kMarked:
@@ -117,16 +117,16 @@ std::string_view ToString(RemovalReason reason) {
   return "";
 }
 
-std::set<BuildId> KeptBuilds(const ImageView& image, bool is_wanted) {
-  std::set<BuildId> kept;
-  if (!is_wanted) return kept;
+std::set<BuildId> RetainedBuilds(const ImageView& image, bool is_wanted) {
+  std::set<BuildId> retained;
+  if (!is_wanted) return retained;
   std::vector<const BuildView*> ready;
   for (const BuildView& build : image.builds) {
     if (build.state == ImageState::kReady) ready.push_back(&build);
   }
   std::ranges::stable_sort(ready, std::ranges::greater(), &BuildView::state_time);
-  for (const BuildView* build : ready | std::views::take(kKept)) kept.insert(build->id);
-  return kept;
+  for (const BuildView* build : ready | std::views::take(kRetained)) retained.insert(build->id);
+  return retained;
 }
 
 CleanupPlan PlanCleanup(const ImageView& image, const ImageSpec* spec,

@@ -10,10 +10,10 @@ namespace nodepool::sched {
 
 enum class RemovalReason {
   kNotListed,   // the provider's configuration does not name the image
-  kSuperseded,  // newer ones have taken its place
-  kAbandoned,   // whoever made it is gone
+  kSuperseded,  // newer ones have replaced it
+  kAbandoned,   // the builder that made it is gone
   kFailed,
-  kMarked,     // somebody marked it, or a deletion was begun
+  kMarked,     // an operator marked it, or a deletion was begun
   kNotWanted,  // the image is not configured
 };
 std::string_view ToString(RemovalReason reason);
@@ -32,27 +32,27 @@ struct BuildRemoval {
   bool operator==(const BuildRemoval&) const = default;
 };
 
-// What has to go of an image, and why. Everything in it can be done at once, in any
-// order; what becomes possible by that is in the next plan.
+// What is to be removed of an image, and why. All parts can be done at once, in any order; removals
+// that they make possible are in the next plan.
 struct CleanupPlan {
-  // Out of the cloud, then the record. One that is `uploading` has nothing in the cloud
-  // that is known of.
+  // To delete from the cloud, then the record. An upload that is `uploading` has nothing in the
+  // cloud as far as is known.
   std::vector<UploadRemoval> uploads;
-  // To become `deleting`: nothing usable depends on them any more, the files may go.
+  // To mark as `deleting`: nothing usable depends on them any more, the files may be deleted.
   std::vector<BuildRemoval> mark;
-  // Records without any upload record left.
+  // Records without any upload record left, to remove.
   std::vector<BuildId> remove;
-  // Nothing is left of an image that nobody wants (D-44).
+  // Nothing is left of an image that is not configured (D-44).
   bool is_image_unused = false;
 };
 
-// `spec` is null when the image is not configured. `providers` are those that this
-// builder knows and that manage images; uploads of others are left alone (builder.md 12).
+// `spec` is null when the image is not configured. `providers` are those that this builder knows
+// and that manage images; uploads of other providers are left alone (builder.md 12).
 CleanupPlan PlanCleanup(const ImageView& image, const ImageSpec* spec,
                         const std::set<ProviderName>& providers);
 
-// The builds that stay whatever their uploads: the two ready ones that ended last, if
-// the image is wanted.
-std::set<BuildId> KeptBuilds(const ImageView& image, bool is_wanted);
+// The builds that are retained whatever their uploads: the two ready ones that ended last, if the
+// image is configured.
+std::set<BuildId> RetainedBuilds(const ImageView& image, bool is_wanted);
 
 }  // namespace nodepool::sched

@@ -18,7 +18,7 @@ const std::vector<ProviderName>& Providers() {
 
 bool Toss(int one_in) { return *rc::gen::inRange(0, one_in) == 0; }
 
-// An image in whatever state, and a configuration.
+// An image in any state, and a configuration.
 struct Case {
   ImageView image;
   ImageSpec spec;
@@ -45,7 +45,7 @@ struct Case {
     build.id = BuildId(std::to_string(number));
     build.state = *rc::gen::element(ImageState::kReady, ImageState::kReady, ImageState::kBuilding,
                                     ImageState::kFailed, ImageState::kDeleting);
-    // Never at the same instant.
+    // No two at the same instant.
     build.state_time = now - std::chrono::minutes(*rc::gen::inRange(0, 5000)) - std::chrono::seconds(number);
     build.formats = {"qcow2"};
     build.is_own = Toss(2);
@@ -72,7 +72,7 @@ const UploadView& Find(const ImageView& image, const UploadRemoval& removal) {
   });
 }
 
-// Carries a plan out as if everything in it succeeded.
+// Applies a plan as if everything in it succeeded.
 void Apply(const CleanupPlan& plan, ImageView& image) {
   for (const UploadRemoval& removal : plan.uploads) {
     auto build = std::ranges::find(image.builds, removal.build, &BuildView::id);
@@ -111,7 +111,7 @@ TEST(ImageLifePropertyTest, AProviderThatListsTheImageKeepsTwoUsableUploads) {
   }));
 }
 
-TEST(ImageLifePropertyTest, NothingThatSomebodyWorksOnIsTouched) {
+TEST(ImageLifePropertyTest, NothingInProgressIsTouched) {
   EXPECT_TRUE(rc::check([] {
     Case c;
     CleanupPlan plan = c.Plan();
@@ -124,7 +124,7 @@ TEST(ImageLifePropertyTest, NothingThatSomebodyWorksOnIsTouched) {
     for (const BuildRemoval& removal : plan.mark) {
       auto build = std::ranges::find(c.image.builds, removal.build, &BuildView::id);
       RC_ASSERT(!(build->state == ImageState::kBuilding && c.image.is_build_locked));
-      // Nothing usable depends on a build whose files go.
+      // Nothing usable depends on a build whose files are deleted.
       for (const UploadView& upload : build->uploads) RC_ASSERT(upload.state == ImageState::kDeleting);
     }
     for (const BuildId& id : plan.remove) {
@@ -133,19 +133,19 @@ TEST(ImageLifePropertyTest, NothingThatSomebodyWorksOnIsTouched) {
   }));
 }
 
-// Done again and again it comes to rest, and then only what has a right to stay is left.
-TEST(ImageLifePropertyTest, CleaningComesToRest) {
+// Repeated cleaning ends, and then only retained builds and uploads are left.
+TEST(ImageLifePropertyTest, CleaningEnds) {
   EXPECT_TRUE(rc::check([] {
     Case c;
     for (int i = 0; i < 5; ++i) Apply(c.Plan(), c.image);
     CleanupPlan rest = c.Plan();
     RC_ASSERT(rest.uploads.empty() && rest.mark.empty() && rest.remove.empty());
     for (const auto& [provider, part] : c.spec.providers) {
-      int outside = 0;  // of the two kept builds
-      std::set<BuildId> kept = KeptBuilds(c.image, true);
+      int outside = 0;  // of the two retained builds
+      std::set<BuildId> retained = RetainedBuilds(c.image, true);
       for (const BuildView& build : c.image.builds) {
         bool is_in_progress = build.state == ImageState::kBuilding && c.image.is_build_locked;
-        if (kept.contains(build.id) || is_in_progress) continue;
+        if (retained.contains(build.id) || is_in_progress) continue;
         for (const UploadView& upload : build.uploads) {
           if (upload.provider == provider && !build.IsUploading(provider)) ++outside;
         }
@@ -155,7 +155,7 @@ TEST(ImageLifePropertyTest, CleaningComesToRest) {
   }));
 }
 
-TEST(ImageLifePropertyTest, WhatIsUploadedIsHereAndLacking) {
+TEST(ImageLifePropertyTest, OnlyLocalBuildsThatAProviderLacksAreUploaded) {
   EXPECT_TRUE(rc::check([] {
     Case c;
     for (const UploadDecision& decision : DecideUploads(c.image, c.spec)) {
@@ -165,7 +165,7 @@ TEST(ImageLifePropertyTest, WhatIsUploadedIsHereAndLacking) {
       RC_ASSERT(build->local_formats.contains(c.spec.providers.at(decision.provider).format));
       RC_ASSERT(!IsUploaded(*build, decision.provider));
       RC_ASSERT(!c.spec.providers.at(decision.provider).is_paused);
-      // A file that is to be uploaded is not one to be removed.
+      // A file that is to be uploaded is not to be removed.
       for (const std::string& format : UnneededFormats(*build, c.spec)) {
         RC_ASSERT(format != c.spec.providers.at(decision.provider).format);
       }
@@ -173,8 +173,8 @@ TEST(ImageLifePropertyTest, WhatIsUploadedIsHereAndLacking) {
   }));
 }
 
-// A build is never called for right after one that was called for.
-TEST(ImageLifePropertyTest, ABuildAnswersItsReason) {
+// A build is never due right after one that was due.
+TEST(ImageLifePropertyTest, ABuildSettlesItsReason) {
   EXPECT_TRUE(rc::check([] {
     Case c;
     BuildDecision decision = DecideBuild(c.image, c.spec, c.now);

@@ -83,8 +83,8 @@ TEST_F(ImageLifeTest, WhyNot) {
   EXPECT_EQ(Decide().reason, std::nullopt);
 }
 
-// The age counts in whole seconds; the moment at which it is reached is known before.
-TEST_F(ImageLifeTest, AgeIsReachedWhenItWasForetold) {
+// The age is in whole seconds; the moment at which the limit is reached is known in advance.
+TEST_F(ImageLifeTest, AnImageIsDueAtThePredictedMoment) {
   BuildView& build = AddBuild("a");
   for (Duration fraction : {0ms, 1ms, 999ms}) {
     build.state_time = kNow - 1h - fraction;
@@ -96,7 +96,7 @@ TEST_F(ImageLifeTest, AgeIsReachedWhenItWasForetold) {
 }
 
 // D-45
-TEST_F(ImageLifeTest, LostFilesMatterToThoseWhoLackTheImage) {
+TEST_F(ImageLifeTest, LostFilesMatterWhereAProviderLacksTheImage) {
   BuildView& build = AddBuild("a");
   build.local_formats.clear();
   EXPECT_EQ(Decide().reason, BuildReason::kFilesLost);
@@ -139,7 +139,7 @@ TEST_F(ImageLifeTest, WhyNothingIsUploaded) {
   EXPECT_EQ(why(), NoUploadReason::kPaused);
 }
 
-TEST_F(ImageLifeTest, FormatsThatNobodyNeeds) {
+TEST_F(ImageLifeTest, UnneededFormats) {
   BuildView& build = AddBuild("a");
   build.local_formats = {"qcow2", "raw", "vhd"};
   AddUpload(build, "1");
@@ -153,7 +153,7 @@ TEST_F(ImageLifeTest, FormatsThatNobodyNeeds) {
   EXPECT_THAT(UnneededFormats(build, spec), IsEmpty());
 }
 
-TEST_F(ImageLifeTest, TwoBuildsStayAndWhatIsStillInUse) {
+TEST_F(ImageLifeTest, TwoBuildsAreRetainedAndAllThatAreInUse) {
   for (int i = 1; i <= 4; ++i)
     AddBuild(std::string(1, static_cast<char>('a' + i)), ImageState::kReady, i * 1h);
   AddUpload(image.builds[2], "1");  // the third has the provider's only upload
@@ -162,7 +162,7 @@ TEST_F(ImageLifeTest, TwoBuildsStayAndWhatIsStillInUse) {
   EXPECT_THAT(plan.mark, ElementsAre(BuildRemoval{image.builds[3].id, RemovalReason::kSuperseded}));
 }
 
-TEST_F(ImageLifeTest, OldUploadsGoWhenTwoNewerOnesAreThere) {
+TEST_F(ImageLifeTest, OldUploadsAreRemovedWhenThereAreTwoNewerOnes) {
   for (int i = 1; i <= 3; ++i) {
     AddUpload(AddBuild(std::string(1, static_cast<char>('a' + i)), ImageState::kReady, i * 1h), "1");
   }
@@ -176,7 +176,7 @@ TEST_F(ImageLifeTest, OldUploadsGoWhenTwoNewerOnesAreThere) {
   EXPECT_THAT(Plan().remove, ElementsAre(BuildId("d")));
 }
 
-TEST_F(ImageLifeTest, CruftOfKeptBuildsGoes) {
+TEST_F(ImageLifeTest, FailedUploadsOfRetainedBuildsAreRemoved) {
   BuildView& build = AddBuild("a");
   AddUpload(build, "1", ImageState::kFailed);
   AddUpload(build, "2", ImageState::kDeleting);
@@ -197,7 +197,7 @@ TEST_F(ImageLifeTest, ABuildInProgressIsLeftAloneAnAbandonedOneIsNot) {
   EXPECT_THAT(Plan().mark, ElementsAre(BuildRemoval{BuildId("b"), RemovalReason::kAbandoned}));
 }
 
-TEST_F(ImageLifeTest, AnImageThatIsNotConfiguredGoesWithEverything) {
+TEST_F(ImageLifeTest, AnImageThatIsNotConfiguredIsRemovedCompletely) {
   AddUpload(AddBuild("a"), "1");
   CleanupPlan plan = PlanCleanup(image, nullptr, {kCloud});
   EXPECT_THAT(plan.uploads,
@@ -208,7 +208,7 @@ TEST_F(ImageLifeTest, AnImageThatIsNotConfiguredGoesWithEverything) {
   EXPECT_FALSE(PlanCleanup(image, &spec, {kCloud}).is_image_unused);
 }
 
-TEST_F(ImageLifeTest, WhatIsMarkedGoes) {
+TEST_F(ImageLifeTest, MarkedBuildsAndUploadsAreRemoved) {
   BuildView& build = AddBuild("a", ImageState::kDeleting);
   AddUpload(build, "1");
   EXPECT_THAT(PlannedUploads(), ElementsAre("a/cloud/1"));

@@ -10,8 +10,8 @@
 #include "base/ids.h"
 #include "model/states.h"
 
-// What decisions about disk images rest on: how the records stand, and what the
-// configuration wants (builder.md 4, 5).
+// The input of decisions about disk images: the state of the records, and the configuration
+// (builder.md 4, 5).
 namespace nodepool::sched {
 
 struct UploadView {
@@ -26,11 +26,11 @@ struct BuildView {
   ImageState state = ImageState::kBuilding;
   WallTime state_time{};
   std::vector<std::string> formats;
-  // Made by this builder, so that its files are here or nowhere.
+  // Built by this builder, so that its files are on this host or nowhere.
   bool is_own = false;
   std::set<std::string> local_formats;  // of the image files on this host
   std::vector<UploadView> uploads;
-  std::set<ProviderName> uploading_to;  // somebody holds the lock of its uploads there
+  std::set<ProviderName> uploading_to;  // a builder holds the lock of its uploads there
 
   bool IsUploading(const ProviderName& provider) const { return uploading_to.contains(provider); }
 };
@@ -38,12 +38,12 @@ struct BuildView {
 struct ImageView {
   ImageName name;
   bool is_paused = false;        // in ZooKeeper
-  bool is_requested = false;     // somebody asked for a build
-  bool is_build_locked = false;  // somebody builds it
+  bool is_requested = false;     // a build was requested
+  bool is_build_locked = false;  // a builder builds it
   std::vector<BuildView> builds;
 };
 
-// One provider's part in an image.
+// What one provider wants of an image.
 struct UploadSpec {
   std::string format;
   bool is_paused = false;  // nothing is uploaded there
@@ -52,7 +52,7 @@ struct UploadSpec {
 // What the configuration says about an image.
 struct ImageSpec {
   bool is_paused = false;
-  std::vector<std::string> formats;  // to build, the providers' included
+  std::vector<std::string> formats;  // to build, including the providers'
   Duration rebuild_age = std::chrono::hours(24);
   bool delete_after_upload = false;
   std::vector<std::string> keep_formats;

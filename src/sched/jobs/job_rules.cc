@@ -10,7 +10,7 @@
 namespace nodepool::sched {
 namespace {
 
-// Of a compiled expression; repetitions of repetitions end here.
+// The limit for a compiled expression; nested repetitions exceed it.
 constexpr std::int64_t kPatternMemory = 256 << 10;
 constexpr std::size_t kIdDigits = 10;
 
@@ -18,7 +18,7 @@ bool IsNumber(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The id with which the name ends.
+// The node id at the end of the name.
 std::optional<NodeId> HistoricId(std::string_view name) {
   std::size_t dash = name.rfind('-');
   if (dash == name.npos) return std::nullopt;
@@ -46,7 +46,7 @@ Expected<JobMatcher> JobMatcher::Make(std::string name) {
     options.set_max_mem(kPatternMemory);
     auto pattern = std::make_shared<const re2::RE2>(name, options);
     if (!pattern->ok()) {
-      return Unexpected(Verdict::kInvalid, fmt::format("it begins with ^ but is no regular expression: {}",
+      return Unexpected(Verdict::kInvalid, fmt::format("it begins with ^ but is not a regular expression: {}",
                                                        Excerpt(pattern->error(), 200)));
     }
     matcher.pattern_ = std::move(pattern);
@@ -111,7 +111,7 @@ std::size_t CountHolds(const JobMatcher& rule, const NodesByJob& held, const Nod
   return nodes.size();
 }
 
-std::optional<NodeId> FindNodeMeant(const std::string& name, const KnownNodes& nodes) {
+std::optional<NodeId> ResolveNode(const std::string& name, const KnownNodes& nodes) {
   NodeId id(name.starts_with("np") ? name.substr(2) : name);
   if (id.value.size() == kIdDigits && IsNumber(id.value) && nodes.exists(id)) return id;
   const std::set<NodeId>& named = nodes.named(name);

@@ -18,7 +18,7 @@ class RE2;
 
 namespace nodepool::sched {
 
-// Which jobs a rule means: the one of this name or, when the name begins with ^, those in
+// The jobs that a rule matches: the one of this name or, when the name begins with ^, those in
 // whose name the regular expression (RE2) is found. Takes time linear in the job's name.
 class JobMatcher {
  public:
@@ -43,12 +43,12 @@ class JobRules {
     std::int64_t limit = 0;  // of nodes to hold; 0: none
   };
 
-  // Adds or replaces a rule. The error says why it cannot be used; then it meets no job.
+  // Adds or replaces a rule. The error says why it cannot be used; such a rule matches no job.
   std::optional<Error> Set(const JobId& id, const JobRule& rule);
   void Erase(const JobId& id);
 
-  // Of those that mean the job the one with the lowest id (operations.md 13.5), though it may
-  // hold nothing; null when there is none.
+  // Of the rules that match the job, the one with the lowest id (operations.md 13.5), even if it
+  // holds nothing; null when there is none.
   const Entry* Find(const std::string& job) const;
 
  private:
@@ -59,22 +59,22 @@ class JobRules {
 
 using NodesByJob = std::map<std::string, std::set<NodeId>>;
 
-// How many nodes are held, or have a hold note, for jobs that the rule means.
+// How many nodes are held, or have a hold note, for jobs that the rule matches.
 std::size_t CountHolds(const JobMatcher& rule, const NodesByJob& held, const NodesByJob& noted);
 
-// What is asked of the nodes there are.
+// Queries about the existing nodes.
 struct KnownNodes {
   std::function<bool(const NodeId&)> exists;
-  // Those with this hostname, this first part of their hostname, or this external id.
+  // The nodes with this hostname, this first part of their hostname, or this external id.
   std::function<const std::set<NodeId>&(const std::string& name)> named;
-  // Whether its consumer has it, or has just given it back.
+  // Whether its client uses the node, or has just returned it.
   std::function<bool(const NodeId&)> is_in_use;
 };
 
-// Which node is meant by what a job calls it. In this order (operations.md 13.9): a node's id,
-// "np" and an id, hostname or external id, a name that ends in "-" and the id's number. Of
-// several with the same hostname, as the slots of a static host are, the one in use. nullopt:
-// there is none, or that does not decide.
-std::optional<NodeId> FindNodeMeant(const std::string& name, const KnownNodes& nodes);
+// Resolves the name by which a job calls its node. In this order (operations.md 13.9): a node's id,
+// "np" and an id, hostname or external id, a name that ends in "-" and the id's number. Of several
+// with the same hostname, as the slots of a static host have, the one in use. nullopt: there is
+// none, or it is ambiguous.
+std::optional<NodeId> ResolveNode(const std::string& name, const KnownNodes& nodes);
 
 }  // namespace nodepool::sched

@@ -15,7 +15,7 @@ std::string FoundId(const JobRules& rules, const std::string& job) {
 }
 
 // D-67, operations.13.5
-TEST(JobRulesTest, TheLowestIdThatMeansTheJobDecides) {
+TEST(JobRulesTest, TheMatchingRuleWithTheLowestIdDecides) {
   JobRules rules;
   EXPECT_FALSE(rules.Set(JobId("5"), Rule("unit", 2)));
   EXPECT_FALSE(rules.Set(JobId("7"), Rule("unit", 3)));
@@ -55,7 +55,7 @@ TEST(JobRulesTest, ExpressionsThatCannotBeUsed) {
   EXPECT_FALSE(rules.Set(JobId("1"), Rule("(not an expression"))) << "it does not begin with ^";
 }
 
-// What takes backtracking matchers longer than the universe lasts.
+// Expressions for which backtracking matchers take practically for ever.
 TEST(JobRulesTest, MatchingTakesLinearTime) {
   Expected<JobMatcher> matcher = JobMatcher::Make("^(a*)*(a*)*(a*)*$");
   ASSERT_TRUE(matcher);
@@ -63,7 +63,7 @@ TEST(JobRulesTest, MatchingTakesLinearTime) {
   EXPECT_FALSE(matcher->Matches(std::string(300, 'a'))) << "no job is called so";
 }
 
-TEST(JobRulesTest, HoldsAreCountedByNodeForWhatTheRuleMeans) {
+TEST(JobRulesTest, HoldsAreCountedByNodeForTheMatchedJobs) {
   NodesByJob held{{"foo", {NodeId("1"), NodeId("2")}}, {"foo-bar", {NodeId("3")}}};
   NodesByJob noted{{"foo", {NodeId("2"), NodeId("4")}}, {"bar", {NodeId("5")}}};
   EXPECT_EQ(CountHolds(*JobMatcher::Make("foo"), held, noted), 3u) << "foo-bar is another job";
@@ -71,14 +71,14 @@ TEST(JobRulesTest, HoldsAreCountedByNodeForWhatTheRuleMeans) {
   EXPECT_EQ(CountHolds(*JobMatcher::Make("none"), held, noted), 0u);
 }
 
-class NodeMeantTest : public ::testing::Test {
+class ResolveNodeTest : public ::testing::Test {
  protected:
   std::string Meant(const std::string& name) {
     KnownNodes known{
         [this](const NodeId& id) { return nodes_.contains(id); },
         [this](const std::string& text) -> const std::set<NodeId>& { return FindOrEmpty(named_, text); },
         [this](const NodeId& id) { return in_use_.contains(id); }};
-    return FindNodeMeant(name, known).value_or(NodeId()).value;
+    return ResolveNode(name, known).value_or(NodeId()).value;
   }
 
   std::set<NodeId> nodes_{NodeId("0000000107"), NodeId("0000000108"), NodeId("0000000109")};
@@ -91,7 +91,7 @@ class NodeMeantTest : public ::testing::Test {
 };
 
 // D-67, operations.13.9
-TEST_F(NodeMeantTest, Table) {
+TEST_F(ResolveNodeTest, Table) {
   struct Case {
     std::string name, id;
   };
@@ -106,7 +106,7 @@ TEST_F(NodeMeantTest, Table) {
   }
 }
 
-TEST_F(NodeMeantTest, OfTheSlotsOfAHostTheOneInUse) {
+TEST_F(ResolveNodeTest, OfTheSlotsOfAHostTheOneInUse) {
   EXPECT_EQ(Meant("busy"), "");
   in_use_ = {NodeId("0000000108")};
   EXPECT_EQ(Meant("busy"), "0000000108");

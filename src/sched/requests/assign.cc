@@ -39,7 +39,7 @@ Resources NeedOf(const PoolView& pool, const std::vector<LabelName>& labels) {
   return need;
 }
 
-// Reasons to leave the request to others (launcher.md 8, c to h).
+// Reasons to leave the request to other pools (launcher.md 8, c to h).
 Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const NodeRequest& request) {
   if (request.state != RequestState::kRequested) return Defer(Reason::kNotRequested);
   if (request.WasDeclinedBy(pool.launcher)) return Defer(Reason::kDeclinedBefore);
@@ -51,7 +51,7 @@ Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const Nod
   if (is_provider_binding && request.provider != pool.key.provider)
     return Defer(Reason::kOtherProviderWanted, request.provider.value);
   for (const RegisteredPool* other : candidates) {
-    // Those that leave it to the wanted provider are not waited for.
+    // Pools that leave it to the requested provider are not waited for.
     if (is_provider_binding && other->provider != request.provider) continue;
     if (other->priority < pool.priority && !other->is_paused)
       return Defer(Reason::kPreferredPool, other->id.value);
@@ -62,16 +62,16 @@ Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const Nod
   return {Decision::Kind::kAccept};
 }
 
-// Whether a request waits already for what this one would take or wait for, here or at
-// the same pool or provider of another worker. Two that hold nodes while they wait for
-// each other's would wait for ever. Min-ready nodes come after everybody who waits.
+// Whether another request already waits for capacity that this one would use or wait for, here or
+// at the same pool or provider of another worker. Two requests that hold nodes while they wait for
+// each other's would wait for ever. Min-ready nodes come after all waiting requests.
 bool IsAwaitedAlready(const PoolView& pool, const Registry& registry, const FillPlan& plan,
                       bool is_min_ready) {
   bool is_taking = plan.misses_capacity() || is_min_ready;
   if (pool.is_waiting && is_taking) return true;
   return std::any_of(registry.pools().begin(), registry.pools().end(), [&](const RegisteredPool& other) {
     if (!other.is_paused || other.id == pool.launcher || other.provider != pool.key.provider) return false;
-    // What it waits for is not told, so nothing of the same pool is taken.
+    // The record does not say what it waits for, so nothing of the same pool is used.
     if (other.name == pool.key.pool) return is_taking || !plan.launch.empty();
     bool is_unlimited = pool.ignores_provider_quota && pool.is_cloud_full;
     return is_min_ready || !plan.provider_shortage.empty() || (is_unlimited && !plan.launch.empty());
@@ -164,8 +164,8 @@ struct Outcome {
   Answers deferrals;
 };
 
-// The first pool that can serve the request at once takes it, else the first that
-// accepts it to let it wait.
+// The first pool that can serve the request at once takes it, otherwise the first that accepts it
+// and lets it wait.
 Outcome AskPools(const Accounts& accounts, const NodeRequest& request) {
   Outcome outcome;
   for (const PoolView& pool : accounts.pools()) {
@@ -299,7 +299,7 @@ Plan Assign(Snapshot snapshot) {
       } else if (!outcome.declines.empty()) {
         plan.decline.push_back({waiting.id, std::move(outcome.declines)});
       } else {
-        // The rest of the queue would hear the same.
+        // The rest of the queue would get the same answer.
         plan.waiting.emplace(*head.shape, std::move(outcome.deferrals));
         continue;
       }

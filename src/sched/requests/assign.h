@@ -15,8 +15,8 @@
 #include "sched/requests/queues.h"
 #include "sched/requests/reason.h"
 
-// Which pool takes which request. Pure: everything a decision rests on is in the
-// arguments, and the answer says why.
+// Which pool takes which request. Pure: all input of a decision is in the arguments, and the result
+// says why.
 namespace nodepool::sched {
 
 // A pool of any launcher, as its component record announces it.
@@ -29,7 +29,7 @@ struct RegisteredPool {
   PoolName name = {};  // empty in announcements of old versions
 };
 
-// All registered pools; an answer about them needs no scan per request.
+// All registered pools; a query needs no scan per request.
 class Registry {
  public:
   explicit Registry(std::vector<RegisteredPool> pools = {});
@@ -38,8 +38,8 @@ class Registry {
 
   // Pools that offer every label of the request and have not declined it.
   std::vector<const RegisteredPool*> Candidates(const NodeRequest& request) const;
-  // Whether nobody is left who has not declined. False when no pool is registered:
-  // an empty view proves nothing (launcher.md 9.3).
+  // Whether every pool has declined. False when no pool is registered: an empty view proves nothing
+  // (launcher.md 9.3).
   bool AllDeclined(const NodeRequest& request) const;
 
  private:
@@ -55,17 +55,17 @@ struct Decision {
   enum class Kind { kAccept, kDecline, kDefer };
   Kind kind = Kind::kDefer;
   Reason reason = Reason::kNone;
-  std::string detail;      // the labels, pool, resource ... concerned; may be empty
-  bool must_wait = false;  // accepted, but some of it has to wait for capacity
+  std::string detail;      // the label, pool or resource concerned; may be empty
+  bool must_wait = false;  // accepted, but a part of it has to wait for capacity
 };
 
-// What one pool does about one request (launcher.md 8, 9.2; D-33). `tenant` is null
-// when the request's tenant has no limits.
+// One pool's decision about one request (launcher.md 8, 9.2; D-33). `tenant` is null when the
+// request's tenant has no limits.
 Decision Consider(const PoolView& pool, const Registry& registry, const TenantView* tenant,
                   const NodeRequest& request);
 
-// The part of it that does not depend on what is in use: kDecline with the reason,
-// kDefer when the driver cannot say, or kAccept. Asked again while a request waits, since limits may have
+// The part of it that does not depend on current usage: kDecline with the reason, kDefer when the
+// driver cannot say, or kAccept. Evaluated again while a request waits, since limits may have
 // changed.
 Decision DeclineReason(const PoolView& pool, const NodeRequest& request);
 
@@ -90,12 +90,12 @@ struct Plan {
   };
   std::vector<Acceptance> accept;
   std::vector<Declination> decline;
-  // For each shape with requests that wait on: what every pool said.
+  // For each shape whose requests continue to wait: the answers of all pools.
   std::map<Shape, Answers> waiting;
 };
 
-// What to do with the waiting requests. They are looked at in service order; what an
-// accepted request takes is no longer there for the next.
+// What to do with the waiting requests. They are considered in service order; capacity that an
+// accepted request takes is no longer available to the next.
 Plan Assign(Snapshot snapshot);
 
 }  // namespace nodepool::sched

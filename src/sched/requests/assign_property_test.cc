@@ -6,8 +6,8 @@
 namespace nodepool::sched {
 namespace {
 
-// Carries a plan out on the snapshot as the launcher would, request by request, and
-// tells what each one takes.
+// Applies a plan to the snapshot as the launcher would, request by request, and reports what each
+// request takes.
 class Bookkeeper {
  public:
   explicit Bookkeeper(RandomWorld& world) : world_(world) {}
@@ -40,7 +40,7 @@ bool Offers(const PoolView& pool, const NodeRequest& request) {
                              [&](const LabelName& label) { return pool.labels.contains(label); });
 }
 
-// launcher.md 9.2, read from the page once more.
+// The rules of launcher.md 9.2, implemented a second time.
 bool MustDecline(const PoolView& pool, const NodeRequest& request) {
   if (pool.is_disabled) return true;
   Resources need;
@@ -104,9 +104,9 @@ TEST(AssignPropertyTest, NoLaunchExceedsALimit) {
   }));
 }
 
-// D-20: what is launched, now or later, is within max-concurrency, except for the first
-// request of an idle provider, which launches no more at a time either.
-TEST(AssignPropertyTest, MaxConcurrencyIsKept) {
+// D-20: the launches, now or later, are within max-concurrency, except for the first request of an
+// idle provider, which launches no more at a time either.
+TEST(AssignPropertyTest, MaxConcurrencyIsRespected) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
     bool is_idle = *rc::gen::arbitrary<bool>();
@@ -153,8 +153,8 @@ TEST(AssignPropertyTest, ATenantStaysWithinItsLimit) {
   }));
 }
 
-// launcher.md 9.2 and step h: a pool declines what it can never serve, and what it
-// has no labels for only when nobody else could take it.
+// launcher.md 9.2 and step h: a pool declines requests that it can never serve, and those it lacks
+// labels for only when no other pool could take them.
 TEST(AssignPropertyTest, APoolDeclinesOnlyWhatItMust) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
@@ -193,8 +193,8 @@ TEST(AssignPropertyTest, APoolTakesOnlyWhatItCanServe) {
   }));
 }
 
-// D-33: what an earlier request waits for is not taken by a later one.
-TEST(AssignPropertyTest, CapacityThatSomebodyWaitsForIsLeftAlone) {
+// D-33: capacity that an earlier request waits for is not used by a later one.
+TEST(AssignPropertyTest, CapacityThatARequestWaitsForIsLeftAlone) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
     Plan plan = Assign(world.TakeSnapshot());
@@ -233,7 +233,7 @@ TEST(AssignPropertyTest, RequestsOfOneShapeAreServedInOrder) {
     }
     for (const auto& [shape, queue] : world.queues.shapes()) {
       if (!plan.waiting.contains(shape) || !last.contains(shape)) continue;
-      // Those that wait on come after all that were taken.
+      // Requests that continue to wait are after all that were taken.
       RC_ASSERT(last.at(shape) < queue.rbegin()->first);
     }
   }));

@@ -72,7 +72,7 @@ TEST_F(ConsiderTest, OnlyRequestedOnesAndNotTwice) {
   EXPECT_EQ(Why(request), Reason::kDeclinedBefore);
 }
 
-// Else each would leave the request to the other for ever.
+// Otherwise each would leave the request to the other for ever.
 TEST_F(ConsiderTest, PreferredPoolOfAnUnwantedProviderIsNotWaitedFor) {
   NodeRequest request = Request({"small"});
   request.provider = pool.key.provider;
@@ -83,7 +83,7 @@ TEST_F(ConsiderTest, PreferredPoolOfAnUnwantedProviderIsNotWaitedFor) {
 }
 
 // Two workers that hold nodes while each waits for the other's would wait for ever.
-TEST_F(ConsiderTest, NobodyElseBeginsToWaitWhereSomebodyWaits) {
+TEST_F(ConsiderTest, ASecondRequestDoesNotWaitWhereOneWaits) {
   RegisteredPool sibling{LauncherId("sibling"), pool.key.provider, 100, true, {}, PoolName("second")};
   others = {sibling};
   pool.provider.limit = {{"instances", 1}};
@@ -103,7 +103,7 @@ TEST_F(ConsiderTest, NobodyElseBeginsToWaitWhereSomebodyWaits) {
 TEST_F(ConsiderTest, ARequestedProviderBindsWhileItCanServe) {  // coordination.17.13, LA-31..33
   NodeRequest request = Request({"small"});
   request.provider = ProviderName("elsewhere");
-  EXPECT_EQ(Decide(request).kind, Decision::Kind::kAccept) << "nobody of that provider is there";
+  EXPECT_EQ(Decide(request).kind, Decision::Kind::kAccept) << "no pool of that provider is registered";
   others = {Foreign("elsewhere", {LabelName("small")})};
   EXPECT_EQ(Why(request), Reason::kOtherProviderWanted);
   request.declined_by = {others[0].id};
@@ -173,7 +173,8 @@ TEST_F(ConsiderTest, WhereTheQuotaIsIgnoredTurnsCountOnceTheCloudRefuses) {  // 
   pool.is_cloud_full = true;
   EXPECT_EQ(Why(Request({"small"})), Reason::kCapacityReserved);
   pool.provider.reserved.clear();
-  EXPECT_EQ(Why(Request({"small"})), Reason::kCapacityReserved) << "what others wait for is not told";
+  EXPECT_EQ(Why(Request({"small"})), Reason::kCapacityReserved)
+      << "the record does not say what others wait for";
   others.front().is_paused = false;
   EXPECT_EQ(Decide(Request({"small"})).kind, Decision::Kind::kAccept) << "how much there is remains unknown";
 }
@@ -269,7 +270,7 @@ TEST_F(AssignTest, ServesInOrder) {  // BB-03, LA-87
                                                   "200-0000000001"}));
 }
 
-TEST_F(AssignTest, FirstThatDoesNotFitIsAcceptedAndWaitsTheNextIsNot) {  // LA-03
+TEST_F(AssignTest, TheFirstThatDoesNotFitIsAcceptedAndWaitsTheNextIsDeferred) {  // LA-03
   pools[0].pool.limit = {{"instances", 2}};
   AddRequest("200-0000000001", Request({"small", "small"}));
   AddRequest("200-0000000002", Request({"small", "small"}));
@@ -299,7 +300,7 @@ TEST_F(AssignTest, EveryRequestOfADeclinedShapeIsDeclined) {  // LA-25
   EXPECT_EQ(plan.decline[0].by[0].second.reason, Reason::kLabelNotAvailable);
 }
 
-TEST_F(AssignTest, WhatEverybodyDeclinedIsFailed) {  // D-23
+TEST_F(AssignTest, ARequestThatAllPoolsDeclinedFails) {  // D-23
   NodeRequest request = Request({"small"});
   request.declined_by = {pools[0].launcher};
   AddRequest("200-0000000001", request);
@@ -318,7 +319,7 @@ TEST_F(AssignTest, WaitingForThePoolsOwnLimitLeavesOtherPoolsOfTheProviderAlone)
   EXPECT_EQ(Accepted().size(), 2u);
 }
 
-TEST_F(AssignTest, WhatARequestWaitsForIsTakenInNoPoolOfTheProvider) {
+TEST_F(AssignTest, AwaitedCapacityIsReservedInAllPoolsOfTheProvider) {
   pools.push_back(Pool({ProviderName("cloud"), PoolName("second")}));
   pools.push_back(Pool({ProviderName("other"), PoolName("main")}));
   for (PoolView* pool : {&pools[0], &pools[1]}) {
@@ -346,7 +347,7 @@ TEST_F(AssignTest, PoolThatCanServeAtOnceGoesBeforeOneThatWouldWait) {
   EXPECT_EQ(plan.accept[1].pool, kMain) << "the first of those that would wait";
 }
 
-TEST_F(AssignTest, TenantsShareIsUsedUpByWhatWasJustAccepted) {  // LA-09
+TEST_F(AssignTest, JustAcceptedRequestsCountAgainstTheTenantsLimit) {  // LA-09
   tenants["t"] = {{{"instances", 3}}, {}};
   for (int i = 0; i < 3; ++i) {
     NodeRequest request = Request({"small", "small"});
@@ -356,7 +357,7 @@ TEST_F(AssignTest, TenantsShareIsUsedUpByWhatWasJustAccepted) {  // LA-09
   EXPECT_EQ(Accepted(), (std::vector<std::string>{"200-0000000000", "200-0000000002"}));
 }
 
-TEST(QueuesTest, KeepsWaitingRequestsOnly) {
+TEST(QueuesTest, HoldsWaitingRequestsOnly) {
   Queues queues;
   NodeRequest request = Request({"small"});
   queues.Put(RequestId("200-0000000001"), request);
@@ -370,7 +371,7 @@ TEST(QueuesTest, KeepsWaitingRequestsOnly) {
   queues.Remove(RequestId("200-0000000001"));
 }
 
-// Random worlds: whatever the requests and limits, the plan keeps these promises.
+// Random worlds: whatever the requests and limits, the plan has these properties.
 struct RandomWorld {
   std::vector<PoolView> pools;
   std::vector<std::set<NodeId>> free_nodes;
@@ -444,7 +445,7 @@ TEST(AssignPropertyTest, NeverTwoOwnersNeverOverQuotaOneWaiterPerPool) {
   }));
 }
 
-TEST(AssignPropertyTest, NoRequestIsForgottenAndOrderIsKeptWithinAShape) {
+TEST(AssignPropertyTest, EveryRequestIsConsideredInOrderWithinItsShape) {
   EXPECT_TRUE(rc::check([] {
     RandomWorld world = RandomWorld::Make();
     Plan plan = Assign({world.pools, &world.registry, {}, &world.queues});
@@ -455,7 +456,7 @@ TEST(AssignPropertyTest, NoRequestIsForgottenAndOrderIsKeptWithinAShape) {
       bool rest_waits = false;
       for (const auto& [order, waiting] : queue) {
         if (!decided.contains(waiting.id)) rest_waits = true;
-        // Once one of a shape waits, all later ones of it wait as well.
+        // Once one request of a shape waits, all later ones of it wait as well.
         RC_ASSERT(decided.contains(waiting.id) != rest_waits);
       }
       RC_ASSERT(plan.waiting.contains(shape) == rest_waits);

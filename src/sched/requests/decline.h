@@ -7,8 +7,9 @@
 
 namespace nodepool::sched {
 
-// Writes into the request's record that these pool workers decline it. It fails when all registered
-// pools have declined; else it is `requested`, for the others (launcher.md 9.2, 9.3).
+// Writes into the request's record that these pool workers decline it. Its state becomes `failed`
+// when all registered pools have declined; otherwise it is `requested`, for other launchers
+// (launcher.md 9.2, 9.3).
 void Decline(NodeRequest& request, const std::vector<LauncherId>& decliners, const Registry& registry,
              WallTime now);
 

@@ -5,7 +5,7 @@
 namespace nodepool::sched {
 namespace {
 
-const WallTime kNow = WallTime(std::chrono::seconds(1700000000));
+const WallTime kDeclinedAt = WallTime(std::chrono::seconds(1700000000));
 
 NodeRequest Pending() {
   NodeRequest request;
@@ -18,20 +18,20 @@ RegisteredPool PoolOf(const std::string& launcher) {
   return {LauncherId(launcher), ProviderName("cloud"), 100, false, {LabelName("small")}};
 }
 
-TEST(DeclineTest, OthersAreLeftToServeIt) {
+TEST(DeclineTest, OtherPoolsMayStillServeIt) {
   Registry registry({PoolOf("a"), PoolOf("b")});
   NodeRequest request = Pending();
-  Decline(request, {LauncherId("a")}, registry, kNow);
+  Decline(request, {LauncherId("a")}, registry, kDeclinedAt);
   EXPECT_EQ(request.state, RequestState::kRequested);
   EXPECT_EQ(request.declined_by, std::vector<LauncherId>{LauncherId("a")});
-  EXPECT_EQ(request.state_time, kNow);
+  EXPECT_EQ(request.state_time, kDeclinedAt);
 }
 
 TEST(DeclineTest, TheLastDeclineFailsIt) {
   Registry registry({PoolOf("a"), PoolOf("b")});
   NodeRequest request = Pending();
   request.declined_by = {LauncherId("b")};
-  Decline(request, {LauncherId("a")}, registry, kNow);
+  Decline(request, {LauncherId("a")}, registry, kDeclinedAt);
   EXPECT_EQ(request.state, RequestState::kFailed);
 }
 
@@ -39,14 +39,14 @@ TEST(DeclineTest, EachIsNotedOnce) {
   Registry registry({PoolOf("a")});
   NodeRequest request = Pending();
   request.declined_by = {LauncherId("a")};
-  Decline(request, {LauncherId("a")}, registry, kNow);
+  Decline(request, {LauncherId("a")}, registry, kDeclinedAt);
   EXPECT_EQ(request.declined_by.size(), 1u);
   EXPECT_EQ(request.state, RequestState::kFailed);
 }
 
 TEST(DeclineTest, AnEmptyRegistryFailsNothing) {
   NodeRequest request = Pending();
-  Decline(request, {LauncherId("a")}, Registry(), kNow);
+  Decline(request, {LauncherId("a")}, Registry(), kDeclinedAt);
   EXPECT_EQ(request.state, RequestState::kRequested);
 }
 

@@ -10,8 +10,8 @@
 namespace nodepool::sched {
 namespace {
 
-// One pool, round by round, without anything but decisions: requests come, launches end
-// after a round, nodes are used for some rounds and then gone.
+// One pool, round by round, with decisions only: requests arrive, launches end after a round, nodes
+// are used for some rounds and then deleted.
 class Rounds {
  public:
   Rounds(int instances, int cores) {
@@ -30,14 +30,14 @@ class Rounds {
     return Fits(pool_.pool.limit, {}, need);
   }
 
-  // A request whose nodes are used for `use` rounds.
+  // Adds a request whose nodes are used for `use` rounds.
   void Submit(std::vector<LabelName> labels, int use) {
     auto request = std::make_unique<NodeRequest>();
     request->state = RequestState::kRequested;
     request->node_types = std::move(labels);
     RequestId id(fmt::format("200-{:010}", ++last_));
     queues_.Put(id, *request);
-    // At worst it waits for all before it, one after the other.
+    // At worst it waits for all requests before it, one after the other.
     int ahead = 0;
     for (const Job& job : jobs_) ahead += job.is_done ? 0 : job.use + 4;
     jobs_.push_back({id, *OrderOf(id, *request), std::move(request), use, round_ + ahead + use + 4});
@@ -67,7 +67,7 @@ class Rounds {
     }
   }
 
-  // Nobody has waited longer than its place in the order explains.
+  // No request has waited longer than its place in the order explains.
   void Check() const {
     for (const auto& [resource, limit] : pool_.pool.limit) {
       auto used = pool_.pool.used.find(resource);
@@ -90,7 +90,7 @@ class Rounds {
     int in_use_until = 0;
   };
 
-  // What the pool is for a job: what jobs before it wait for is reserved.
+  // The pool as a job sees it: capacity that earlier jobs wait for is reserved.
   PoolView View(const Job* self) const {
     PoolView view = pool_;
     for (const Job& job : jobs_) {
@@ -127,7 +127,7 @@ class Rounds {
 };
 
 // D-33: an endless stream of small requests does not keep a large one from its turn.
-TEST(FairnessPropertyTest, NobodyIsStarved) {
+TEST(FairnessPropertyTest, NoRequestStarves) {
   EXPECT_TRUE(rc::check([] {
     Rounds rounds(*rc::gen::inRange(1, 6), *rc::gen::inRange(1, 12));
     for (int round = 0; round < 60; ++round) {

@@ -8,8 +8,8 @@
 namespace nodepool::sched {
 namespace {
 
-// What a launch that needs `need` would miss; what is reserved for others counts as
-// missing altogether.
+// What a launch that needs `need` would lack; resources reserved for others count as missing
+// altogether.
 Resources Missing(const Budget& budget, const Resources& need) {
   Resources missing = Shortage(budget.limit, budget.used, need);
   for (const auto& [resource, amount] : need) {

@@ -15,17 +15,17 @@ struct LabelView {
   Resources need;  // of one node
   bool is_image_ready = true;
   bool is_broken = false;                        // the driver said that it can never work
-  bool is_unknown = false;                       // the driver could not say anything about it (D-26)
+  bool is_unknown = false;                       // the driver could not say whether it works (D-26)
   const std::set<NodeId>* free_nodes = nullptr;  // ready, unallocated, not claimed; null: none
   NodeId taken_up_to;                            // none of `free_nodes` up to this one is left
 };
 
-// A limited store of resources and what is taken from it, counting launches that
-// have been decided but do not stand in the tree yet.
+// A limited amount of resources and the part in use, counting launches that have been decided but
+// have no record yet.
 struct Budget {
   Resources limit;  // absent: unlimited
   Resources used;
-  // Resources that an earlier request waits for: nobody later may take of them (D-33).
+  // Resources that an earlier request waits for: later requests may not use them (D-33).
   std::set<std::string> reserved;
 };
 
@@ -36,8 +36,8 @@ struct PoolView {
   int priority = 100;
   bool is_disabled = false;
   bool launches_nodes = true;
-  // The limit of `provider` does not count, and nobody has to wait for those who wait for it, unless
-  // the cloud has refused lately: then its places go in turn.
+  // The limit of `provider` does not count, and requests do not queue behind others for it, unless
+  // the cloud refused recently; then capacity is handed out in order.
   bool ignores_provider_quota = false;
   bool is_cloud_full = false;
   std::map<LabelName, LabelView> labels;
@@ -45,11 +45,11 @@ struct PoolView {
   Budget provider;          // shared by the provider's pools
   bool is_waiting = false;  // some accepted request of this pool waits for capacity
   int max_concurrency = 0;  // ≤ 0: unlimited (D-20)
-  // Of the provider, together with those that only wait for their turn.
+  // Of the provider, including those that only wait for their turn.
   int launches_in_progress = 0;
 };
 
-// How the labels that a request still needs can be had from a pool.
+// How a pool provides the labels that a request still needs.
 struct FillPlan {
   struct Reuse {
     LabelName label;
@@ -57,17 +57,17 @@ struct FillPlan {
   };
   std::vector<Reuse> reuse;
   std::vector<LabelName> launch;
-  std::vector<LabelName> wait;  // cannot be had now
-  // Those of `wait` that miss no capacity, only their turn under max-concurrency (D-20).
+  std::vector<LabelName> wait;  // not available now
+  // Those of `wait` that lack no capacity but wait for their turn under max-concurrency (D-20).
   int turns_awaited = 0;
-  // What the first of `wait` that misses capacity misses, in the pool and in the provider.
+  // What the first of `wait` that lacks capacity lacks, in the pool and in the provider.
   Resources pool_shortage;
   Resources provider_shortage;
-  // The cloud has refused what seemed to fit: the shortages are the most that may be missing, and what is
-  // launched again may be refused again.
+  // The cloud has refused a launch that seemed to fit: the shortages are the maximum that may be
+  // missing, and the next launch may be refused again.
   bool is_refused = false;
   bool misses_capacity() const { return is_refused || static_cast<int>(wait.size()) > turns_awaited; }
-  // The name of one missing resource, for people; empty when nothing is missing.
+  // The name of one missing resource, for operators; empty when nothing is missing.
   std::string MissingResource() const;
 };
 
@@ -76,10 +76,9 @@ struct FillPlan {
 std::vector<LabelName> MissingLabels(const std::vector<LabelName>& wanted,
                                      const std::vector<LabelName>& satisfied);
 
-// Plans `missing` labels: ready nodes first if `reuse` (the oldest that is not in
-// `excluded`), then launches as far as the budgets and max-concurrency go, the rest waits. A label after
-// one that waits is still planned, as far as it takes nothing of what that one waits
-// for.
+// Plans the `missing` labels: ready nodes first if `reuse` (the oldest that is not in `excluded`),
+// then launches within the budgets and max-concurrency; the rest waits. A label after one that
+// waits is still planned, as long as it uses nothing that the waiting one needs.
 FillPlan PlanFill(const PoolView& pool, const std::vector<LabelName>& missing, bool reuse,
                   const std::set<NodeId>& excluded = {});
 

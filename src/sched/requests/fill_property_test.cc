@@ -50,7 +50,7 @@ TEST(PlanFillPropertyTest, OnlyFreeNodesOfTheLabelAreReusedAndNoneTwice) {
   }));
 }
 
-// Together the launches fit under what is used already, and touch nothing reserved.
+// The sum of the launches fits on top of the usage, and uses nothing reserved.
 TEST(PlanFillPropertyTest, LaunchesStayWithinTheBudgets) {
   EXPECT_TRUE(rc::check([] {
     FillCase c;
@@ -65,8 +65,8 @@ TEST(PlanFillPropertyTest, LaunchesStayWithinTheBudgets) {
   }));
 }
 
-// Nobody waits for nothing: the first label that waits misses what the plan names.
-TEST(PlanFillPropertyTest, WhoWaitsKnowsWhatFor) {
+// No request waits without a reason: the first label that waits lacks what the plan names.
+TEST(PlanFillPropertyTest, TheShortageNamesWhatAWaitingLabelLacks) {
   EXPECT_TRUE(rc::check([] {
     FillCase c;
     FillPlan plan = PlanFill(c.pool, c.missing, true, c.excluded);
@@ -77,7 +77,7 @@ TEST(PlanFillPropertyTest, WhoWaitsKnowsWhatFor) {
   }));
 }
 
-TEST(PlanFillPropertyTest, MoreRoomNeverLaunchesLess) {
+TEST(PlanFillPropertyTest, MoreCapacityNeverLaunchesFewer) {
   EXPECT_TRUE(rc::check([] {
     FillCase c;
     FillPlan plan = PlanFill(c.pool, c.missing, true, c.excluded);

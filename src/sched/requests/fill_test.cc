@@ -36,7 +36,7 @@ TEST(PlanFillTest, ReusesOldestFirstThenLaunches) {
   EXPECT_TRUE(plan.wait.empty());
 }
 
-TEST(PlanFillTest, WhatWasTakenBeforeIsNotLookedAt) {
+TEST(PlanFillTest, TakenNodesAreSkipped) {
   PoolView pool = TwoLabelPool();
   std::set<NodeId> free = {NodeId("1"), NodeId("2"), NodeId("3")};
   pool.labels[LabelName("a")].free_nodes = &free;
@@ -66,7 +66,7 @@ TEST(PlanFillTest, ANodeWithSeveralLabelsIsPlannedOnce) {
   EXPECT_EQ(plan.launch, Labels({"b"}));
 }
 
-TEST(PlanFillTest, WhatDoesNotFitWaitsAndNamesTheShortage) {
+TEST(PlanFillTest, LabelsThatDoNotFitWaitAndNameTheShortage) {
   PoolView pool = TwoLabelPool();
   pool.pool.limit = {{"instances", 3}};
   pool.pool.used = {{"instances", 2}};
@@ -79,7 +79,7 @@ TEST(PlanFillTest, WhatDoesNotFitWaitsAndNamesTheShortage) {
   EXPECT_EQ(plan.MissingResource(), "instances");
 }
 
-TEST(PlanFillTest, ALaterSmallerLabelTakesNothingOfWhatTheFirstWaitsFor) {  // D-33
+TEST(PlanFillTest, ALaterSmallerLabelUsesNothingThatTheFirstWaitsFor) {  // D-33
   PoolView pool = TwoLabelPool();
   pool.pool.limit = {{"cores", 10}};
   pool.pool.used = {{"cores", 5}};

@@ -9,8 +9,8 @@
 
 namespace nodepool::sched {
 
-// The order in which requests are served (launcher.md 8, step 5): precedence as
-// text, then relative priority as a number, then age by the sequence as text.
+// The order in which requests are served (launcher.md 8, step 5): precedence as text, then relative
+// priority as a number, then age by the sequence as text.
 struct ServiceOrder {
   std::string precedence;
   double relative_priority = 0;

@@ -14,9 +14,9 @@
 
 namespace nodepool::sched {
 
-// Everything about a request that a pool's answer depends on. Requests of one shape
-// get the same answer at the same moment, so only the first of them is asked; this
-// keeps the work per event independent of the number of waiting requests.
+// Everything about a request that a pool's decision depends on. Requests of one shape get the same
+// decision at the same moment, so only the first of them is evaluated; this makes the work per
+// event independent of the number of waiting requests.
 struct Shape {
   std::vector<LabelName> node_types;
   bool reuse = true;
@@ -40,9 +40,9 @@ using Queue = std::map<ServiceOrder, Waiting>;
 // All requests in state `requested`, by shape. O(log n) per change.
 class Queues {
  public:
-  // Takes the place of a former version. Requests that are not waiting, or whose id
-  // has no place in the order, are not kept. `request` stays valid until the next
-  // Put or Remove of the same id.
+  // Adds a request, or replaces its former version. Requests that are not waiting, or whose id has
+  // no place in the order, are not stored. `request` stays valid until the next Put or Remove of
+  // the same id.
   void Put(const RequestId& id, const NodeRequest& request);
   void Remove(const RequestId& id);
 
@@ -58,7 +58,7 @@ class Queues {
   std::unordered_map<RequestId, Place> places_;
 };
 
-// The labels of which some waiting request would take a free node.
+// The labels for which a waiting request would take a free node.
 std::set<LabelName> LabelsToReuse(const Queues& queues);
 
 }  // namespace nodepool::sched

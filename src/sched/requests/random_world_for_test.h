@@ -15,8 +15,8 @@
 
 namespace nodepool::sched {
 
-// A random snapshot: pools of two providers with limits, free nodes, siblings of other
-// launchers, limited tenants and waiting requests. Everything a plan rests on lives here.
+// A random snapshot: pools of two providers with limits, free nodes, pools of other launchers,
+// limited tenants and waiting requests. It owns all input of a plan.
 struct RandomWorld {
   std::vector<PoolView> pools;
   std::vector<RegisteredPool> registered;

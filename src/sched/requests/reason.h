@@ -5,8 +5,8 @@
 
 namespace nodepool::sched {
 
-// Why a pool does not take a request now. The same data goes to the log, the
-// command line and the web page.
+// Why a pool does not take a request now. The same data is shown in the log, by the command line
+// and on the web page.
 enum class Reason {
   kNone,
   // The pool declines: it can never serve the request as things are configured.
@@ -15,20 +15,20 @@ enum class Reason {
   kImageNotAvailable,
   kExceedsQuota,
   // The pool leaves the request alone for now.
-  kNotRequested,         // somebody works on it, or it is finished
+  kNotRequested,         // a pool works on it, or it is finished
   kDeclinedBefore,       // by this very pool worker
   kOtherProviderWanted,  // the request names a provider that can still serve it
   kPreferredPool,        // a pool with a smaller priority number can take it
   kOthersCanServe,       // this pool lacks a label that another pool offers
   kNoFreeNode,           // a pool that launches nothing has no free node
   kTenantLimit,          // the tenant has used up its share
-  kCapacityReserved,     // an earlier request waits for what this one would take
+  kCapacityReserved,     // an earlier request waits for capacity that this one would use
   kLaunchesInProgress,   // max-concurrency is reached
   kProviderFault,        // the driver cannot say now whether it can serve the label (D-26)
 };
 
-// A sentence for people, without the names involved; the four declines keep the
-// field's wording (launcher.md 9.2).
+// A sentence for operators, without the names involved; the four declines have the wording of the
+// Python implementation (launcher.md 9.2).
 std::string_view ToString(Reason reason);
 
 inline bool IsDecline(Reason reason) {

@@ -27,7 +27,7 @@ auto Preference(const UnusedNode& node) {
   return std::tie(node.is_wanted, node.is_of_other_pool, node.ready_since, node.id);
 }
 
-// Takes out those without which the others would do as well, the least preferred first.
+// Removes the victims that are not needed, the least preferred first.
 void Spare(std::vector<UnusedNode>& victims, const Resources& shortage) {
   for (std::size_t i = victims.size(); i-- > 0;) {
     Resources missing = shortage;

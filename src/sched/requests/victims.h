@@ -8,7 +8,7 @@
 
 namespace nodepool::sched {
 
-// A ready, unallocated, unlocked node that might make room for a waiting request.
+// A ready, unallocated, unlocked node that might be deleted for a waiting request.
 struct UnusedNode {
   NodeId id;
   bool is_wanted = false;         // another request waits for a label of it
@@ -17,9 +17,9 @@ struct UnusedNode {
   Resources resources;
 };
 
-// Which unused nodes to delete so that a waiting request gets what it misses, only as many as needed:
-// unwanted ones before wanted ones, then those of its own pool before others, then the oldest (D-22).
-// Empty when even all of them would not do.
+// Which unused nodes to delete so that a waiting request gets the missing capacity, only as many as
+// needed: unwanted ones before wanted ones, then those of its own pool before others, then the
+// oldest (D-22). Empty when even all of them are not enough.
 std::vector<NodeId> ChooseVictims(std::vector<UnusedNode> unused, const Resources& shortage);
 
 }  // namespace nodepool::sched

@@ -67,7 +67,7 @@ TEST(VictimsPropertyTest, EnoughOrNoneAndNotOneTooMany) {
 }
 
 // D-22
-TEST(VictimsPropertyTest, TheLeastMissedGoFirst) {
+TEST(VictimsPropertyTest, TheLeastNeededAreDeletedFirst) {
   EXPECT_TRUE(rc::check([] {
     VictimsCase c;
     std::vector<NodeId> victims = ChooseVictims(c.unused, c.shortage);

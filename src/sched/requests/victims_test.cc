@@ -30,11 +30,11 @@ TEST(VictimsTest, OldestFirstAndOnlyAsManyAsNeeded) {  // D-22, BB-28, LA-76
               ElementsAre(NodeId("2"), NodeId("3")));
 }
 
-TEST(VictimsTest, AnOlderOneIsSparedWhenAYoungerOneDoesAlone) {  // D-22
+TEST(VictimsTest, AnOlderOneIsSparedWhenAYoungerOneIsEnough) {  // D-22
   EXPECT_THAT(ChooseVictims({Node("1", 10, 1), Node("2", 20, 8)}, {{"cores", 8}}), ElementsAre(NodeId("2")));
 }
 
-TEST(VictimsTest, WantedOnesAndThoseOfOtherPoolsGoLast) {  // D-22
+TEST(VictimsTest, WantedOnesAndThoseOfOtherPoolsAreDeletedLast) {  // D-22
   std::vector<UnusedNode> unused = {Wanted(OfOtherPool(Node("1", 10))), Wanted(Node("2", 20)),
                                     OfOtherPool(Node("3", 30)), Node("4", 40)};
   EXPECT_THAT(ChooseVictims(unused, {{"instances", 1}}), ElementsAre(NodeId("4")));
@@ -42,7 +42,7 @@ TEST(VictimsTest, WantedOnesAndThoseOfOtherPoolsGoLast) {  // D-22
   EXPECT_THAT(ChooseVictims(unused, {{"instances", 3}}), ElementsAre(NodeId("4"), NodeId("3"), NodeId("2")));
 }
 
-TEST(VictimsTest, NoneWhenTheyWouldNotDo) {
+TEST(VictimsTest, NoneWhenTheyAreNotEnough) {
   EXPECT_THAT(ChooseVictims({Node("1", 10)}, {{"instances", 2}}), IsEmpty());
   EXPECT_THAT(ChooseVictims({Node("1", 10)}, {{"volumes", 1}}), IsEmpty());
   EXPECT_THAT(ChooseVictims({}, {{"instances", 1}}), IsEmpty());

@@ -21,7 +21,7 @@ struct Following {
 
 std::string Id(std::uint64_t number) { return fmt::format("{:010}", number); }
 
-// A node record with whatever the indexes look at, from a small set of values.
+// A node record with random values, from a small set, in all fields that the indexes use.
 Node RandomNode(Random& random) {
   auto pick = [&](std::vector<std::string> words) { return words[random.Below(words.size())]; };
   Node node;
@@ -43,7 +43,7 @@ std::string Text(const Resources& resources) {
   return text;
 }
 
-// Everything the cache's indexes say, against a count over all records. `aside`: those set aside.
+// Compares the cache's indexes with a count over all records. `aside`: the nodes set aside.
 void ExpectIndexesMatch(const NodeCache& cache, const std::set<NodeId>& aside) {
   for (std::string provider : {"p1", "p2", ""}) {
     std::set<NodeId> of_provider;
@@ -209,14 +209,14 @@ TEST(NodeCache, MalformedRecordsAreReportedOncePerVersionAndSkipped) {
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_EQ(following.cache.all().size(), 1u);
   EXPECT_EQ(following.cache.malformed_count(), bad.size());
-  EXPECT_EQ(capture.Count("is ignored until it is mended or deleted"), static_cast<int>(bad.size()));
+  EXPECT_EQ(capture.Count("is ignored until it is fixed or deleted"), static_cast<int>(bad.size()));
   EXPECT_EQ(following.cache.empty_nodes(), std::set<NodeId>{NodeId(Id(90))});
   w.Put("/nodepool/nodes/" + Id(0), "{{");
   w.Put("/nodepool/nodes/" + Id(1), ToJson(InitNode()));
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_EQ(following.cache.malformed_count(), bad.size() + 1);
   EXPECT_EQ(following.cache.all().size(), 2u);
-  // A walk after a reconnection tells nothing new.
+  // A walk after a reconnection reports nothing new.
   w.memory.Disconnect(*w.client);
   w.memory.Reconnect(*w.client);
   w.Run(following.cache.WaitSynced());
@@ -249,7 +249,7 @@ TEST(RequestCache, ListsWellFormedRequestsByState) {
   EXPECT_TRUE(following.cache.InState(RequestState::kPending).empty());
 }
 
-// D-06: whose lock directory is childless is known without a read.
+// D-06: requests whose lock directory is empty are known without a read.
 TEST(RequestLockCache, FollowsDirectoriesAndContenders) {
   World w;
   RequestId id = w.Run(w.store.requests.Create("200", Requested("small"), false));
@@ -268,7 +268,7 @@ TEST(RequestLockCache, FollowsDirectoriesAndContenders) {
   EXPECT_TRUE(following.cache.all().empty());
 }
 
-TEST(ImageCache, KnowsWhoWorksAndWhatWasAskedFor) {
+TEST(ImageCache, KnowsBusyBuildersAndBuildRequests) {
   World w;
   Following<ImageCache> following(w);
   const ImageCache& cache = following.cache;

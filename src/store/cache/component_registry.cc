@@ -22,7 +22,7 @@ ComponentRegistry::ComponentRegistry(Loop& loop, zk::Client& client)
 
 ComponentRegistry::~ComponentRegistry() = default;
 
-// A connection or session that is lost in this moment must not end the whole start.
+// A connection or session that is lost at this moment must not make the whole start fail.
 Task<> ComponentRegistry::Ensure(std::string directory) {
   SeededRandom random(std::hash<std::string>()(directory));
   Backoff backoff({}, random);
@@ -53,9 +53,9 @@ std::vector<const Component*> ComponentRegistry::Pools() const {
 }
 
 std::int64_t ComponentRegistry::model_api() const {
-  std::int64_t least = kOwnModelApi;
-  for (const auto& [path, component] : components_) least = std::min(least, component.model_api);
-  return least;
+  std::int64_t min = kOwnModelApi;
+  for (const auto& [path, component] : components_) min = std::min(min, component.model_api);
+  return min;
 }
 
 bool ComponentRegistry::WantsData(std::string_view path) const {
@@ -68,22 +68,22 @@ void ComponentRegistry::OnNode(const std::string& path, const zk::NodeData& node
   std::string name = paths::Below(paths::kComponents, path);
   Expected<Component> component = ParseComponent(*kind, node.data);
   if (component) {
-    malformed_.Forget(path);
+    malformed_.Discard(path);
     components_[name] = std::move(*component);
   } else {
     malformed_.Report(path, node.stat, component.error().message());
     components_.erase(name);
   }
-  listeners_.Tell();
+  listeners_.Notify();
 }
 
 void ComponentRegistry::OnGone(const std::string& path) {
   if (!paths::ParseComponent(path)) return;
-  malformed_.Forget(path);
+  malformed_.Discard(path);
   components_.erase(paths::Below(paths::kComponents, path));
-  listeners_.Tell();
+  listeners_.Notify();
 }
 
-void ComponentRegistry::OnSynced() { listeners_.Tell(); }
+void ComponentRegistry::OnSynced() { listeners_.Notify(); }
 
 }  // namespace nodepool::store

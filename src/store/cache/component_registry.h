@@ -15,7 +15,7 @@
 
 namespace nodepool::store {
 
-// Everyone who announces himself under /nodepool/components (coordination.md 8).
+// Every process that registered itself under /nodepool/components (coordination.md 8).
 class ComponentRegistry : private zk::TreeCache::Listener {
  public:
   using Listener = std::function<void()>;  // the set or a record changed
@@ -23,9 +23,9 @@ class ComponentRegistry : private zk::TreeCache::Listener {
   ComponentRegistry(Loop& loop, zk::Client& client);
   ~ComponentRegistry() override;
 
-  // Makes the three directories, then follows them.
+  // Creates the three directories, then follows them.
   Task<> Start();
-  // The same for those who write nothing: a directory that is missing is empty.
+  // The same for a process that must not write: a missing directory counts as empty.
   void Follow() { tree_.Start(); }
   Task<> Stop() { return tree_.Stop(); }
   Task<> WaitSynced() { return tree_.WaitSynced(); }
@@ -35,7 +35,7 @@ class ComponentRegistry : private zk::TreeCache::Listener {
 
   // By path below /nodepool/components, e.g. "pool/np010000000003".
   const std::map<std::string, Component>& all() const { return components_; }
-  // The registered pools only; the candidates for every request.
+  // The registered pools only, which are the candidates for every request.
   std::vector<const Component*> Pools() const;
   bool Contains(const std::string& path) const { return components_.contains(path); }
 
@@ -59,19 +59,19 @@ class ComponentRegistry : private zk::TreeCache::Listener {
   zk::TreeCache tree_;
 };
 
-// Our own entry: an ephemeral sequential znode that is written again, with the
-// current content, in each new session, and rewritten when the content changes.
+// This process's entry: an ephemeral sequential znode that is written again, with the current
+// content, in each new session, and rewritten when the content changes.
 class ComponentEntry {
  public:
   ComponentEntry(Loop& loop, zk::Client& client, Component content);
   ~ComponentEntry();  // call Unregister() first
 
-  // Ends when the entry stands in the tree, or was unregistered meanwhile.
+  // Ends when the entry is in the tree, or was unregistered meanwhile.
   Task<> Register();
-  // Writes if the content differs from what stands there. Does not wait.
+  // Writes if the content differs from the stored one. Does not wait.
   void Update(Component content);
-  // Deletes the entry and repeats it through faults; ends also when the session does, with
-  // which the entry goes.
+  // Deletes the entry and retries through faults; ends also with the session, since the servers
+  // then delete the entry.
   Task<> Unregister();
 
   // "pool/np010000000003"; empty while not registered.

@@ -44,7 +44,7 @@ const std::set<BuildKey>& ImageCache::BuildsIn(const ProviderName& provider) con
 
 bool ImageCache::WantsData(std::string_view path) const {
   Part part = paths::ParseBelowImages(path).part;
-  // Of a request its age.
+  // Of a build request only the age is needed.
   return part == Part::kBuild || part == Part::kUpload || part == Part::kBuildRequest;
 }
 
@@ -79,7 +79,7 @@ void ImageCache::OnNode(const std::string& path, const zk::NodeData& node) {
     case Part::kOther:
       return;
   }
-  listeners_.Tell(image);
+  listeners_.Notify(image);
 }
 
 void ImageCache::OnGone(const std::string& path) {
@@ -114,8 +114,8 @@ void ImageCache::OnGone(const std::string& path) {
     case Part::kOther:
       return;
   }
-  malformed_.Forget(path);
-  listeners_.Tell(image);
+  malformed_.Discard(path);
+  listeners_.Notify(image);
 }
 
 void ImageCache::OnBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node) {
@@ -130,7 +130,7 @@ void ImageCache::OnBuild(const BuildKey& key, const std::string& path, const zk:
     malformed_.Report(path, node.stat, build.error().message());
     return;
   }
-  malformed_.Forget(path);
+  malformed_.Discard(path);
   builds_.emplace(key, StoredBuild{key, std::move(*build), RevisionOf(node.stat)});
 }
 
@@ -141,7 +141,7 @@ void ImageCache::OnUpload(const UploadKey& key, const std::string& path, const z
     malformed_.Report(path, node.stat, upload.error().message());
     return;
   }
-  malformed_.Forget(path);
+  malformed_.Discard(path);
   if (upload->state == ImageState::kReady) ready_uploads_[{key.build.image, key.provider}].insert(key);
   uploads_.emplace(key, StoredUpload{key, std::move(*upload), RevisionOf(node.stat)});
 }

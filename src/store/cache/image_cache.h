@@ -33,12 +33,13 @@ class ImageCache : private zk::TreeCache::Listener {
   const std::set<BuildKey>& BuildsIn(const ProviderName& provider) const;
   const std::set<ImageName>& paused() const { return paused_; }
   const std::set<ImageName>& images() const { return images_; }
-  // Znodes of builds without data, and when they were made: others' locking leaves them.
+  // Znodes of builds without data, and when they were created: leftovers of other programs'
+  // locking.
   const std::map<BuildKey, WallTime>& empty_builds() const { return empty_builds_; }
-  // When somebody asked for a build, by image.
+  // When a build was requested, by image.
   const std::map<ImageName, WallTime>& build_requests() const { return build_requests_; }
-  // Whether somebody builds the image, or uploads the build to the provider, as far as
-  // it is known here.
+  // Whether a builder builds the image, or uploads the build to the provider, as far as this cache
+  // knows.
   bool IsBuildLocked(const ImageName& image) const { return building_.contains(image); }
   bool IsUploadLocked(const BuildKey& build, const ProviderName& provider) const {
     return uploading_.contains({build, provider});

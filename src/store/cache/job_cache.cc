@@ -10,7 +10,7 @@ std::optional<Stored> DecodeOrReport(const Id& id, const std::string& path, cons
                                      MalformedRecords& malformed) {
   try {
     Stored stored = Decode<Stored>(id, node, WallTime());
-    malformed.Forget(path);
+    malformed.Discard(path);
     return stored;
   } catch (const Error& error) {
     malformed.Report(path, node.stat, error.message());
@@ -50,7 +50,7 @@ void JobCache::OnNode(const std::string& path, const zk::NodeData& node) {
 
 void JobCache::OnGone(const std::string& path) {
   paths::BelowJobs place = paths::ParseBelowJobs(path);
-  malformed_.Forget(path);
+  malformed_.Discard(path);
   if (path == paths::kHoldNotes) hold_notes_version_ = -1;
   if (place.rule) ReplaceRule(*place.rule, std::nullopt);
   if (place.hold_note) ReplaceHoldNote(*place.hold_note, std::nullopt);
@@ -60,7 +60,7 @@ void JobCache::ReplaceRule(const JobId& id, std::optional<StoredJobRule> after) 
   rules_.erase(id);
   const StoredJobRule* now = nullptr;
   if (after) now = &rules_.emplace(id, std::move(*after)).first->second;
-  rule_listeners_.Tell(id, now);
+  rule_listeners_.Notify(id, now);
 }
 
 void JobCache::ReplaceHoldNote(const NodeId& id, std::optional<StoredHoldNote> after) {
@@ -75,7 +75,7 @@ void JobCache::ReplaceHoldNote(const NodeId& id, std::optional<StoredHoldNote> a
     now = &hold_notes_.emplace(id, std::move(*after)).first->second;
     hold_notes_by_job_[now->record.hold_job].insert(id);
   }
-  hold_note_listeners_.Tell(id, now);
+  hold_note_listeners_.Notify(id, now);
 }
 
 }  // namespace nodepool::store

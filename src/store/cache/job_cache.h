@@ -14,11 +14,11 @@
 
 namespace nodepool::store {
 
-// The rules about jobs, and the nodes that are to be held by them, in memory. Malformed
-// records are reported once per version, counted, and not listed (D-08).
+// The rules about jobs and the hold notes, in memory. Malformed records are reported once per
+// version, counted, and not listed (D-08).
 class JobCache : private zk::TreeCache::Listener {
  public:
-  // `after` is null for one that vanished or cannot be read; valid during the call.
+  // `after` is null for a rule that vanished or cannot be read; valid during the call.
   using RuleListener = std::function<void(const JobId&, const StoredJobRule* after)>;
   using HoldNoteListener = std::function<void(const NodeId&, const StoredHoldNote* after)>;
 
@@ -29,7 +29,7 @@ class JobCache : private zk::TreeCache::Listener {
   Task<> Stop() { return tree_.Stop(); }
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
-  // Ends when everything shows that anybody had written before this was called.
+  // Ends when the cache shows everything that any client wrote before this was called.
   Task<> CatchUp() { return tree_.CatchUp(); }
 
   Subscription OnRule(RuleListener listener) { return rule_listeners_.Add(std::move(listener)); }
@@ -39,7 +39,7 @@ class JobCache : private zk::TreeCache::Listener {
   const std::map<NodeId, StoredHoldNote>& hold_notes() const { return hold_notes_; }
   const StoredHoldNote* FindHoldNote(const NodeId& node) const;
   const std::map<std::string, std::set<NodeId>>& HoldNotesByJob() const { return hold_notes_by_job_; }
-  // Grows with each hold note; -1 before the first one of all.
+  // Grows with each hold note; -1 before the very first one.
   std::int32_t hold_notes_version() const { return hold_notes_version_; }
 
   std::uint64_t malformed_count() const { return malformed_.count(); }

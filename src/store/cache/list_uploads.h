@@ -6,7 +6,8 @@
 
 namespace nodepool::store {
 
-// The uploads of all images to all providers, directly read; what cannot be parsed is left out.
+// The uploads of all images to all providers, read from ZooKeeper; those that cannot be parsed are
+// left out.
 Task<std::vector<StoredUpload>> ListUploads(Store& store);
 
 }  // namespace nodepool::store

@@ -11,8 +11,8 @@
 
 namespace nodepool::store {
 
-// Those who want to hear of changes. They may register and leave during a call; a
-// registration may outlive the object.
+// The listeners of changes. They may be added and removed during a call; a registration may outlive
+// the object.
 template <class... Args>
 class Listeners {
  public:
@@ -27,7 +27,7 @@ class Listeners {
     });
   }
 
-  void Tell(Args... args) const {
+  void Notify(Args... args) const {
     std::vector<std::uint64_t> ids;
     for (const auto& [id, listener] : state_->by_id) ids.push_back(id);
     for (std::uint64_t id : ids) {

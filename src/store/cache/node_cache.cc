@@ -96,7 +96,7 @@ void NodeCache::OnNode(const std::string& path, const zk::NodeData& node) {
 void NodeCache::OnGone(const std::string& path) {
   paths::BelowNodes place = paths::ParseBelowNodes(path);
   if (place.part == paths::BelowNodes::Part::kRecord) {
-    malformed_.Forget(path);
+    malformed_.Discard(path);
     empty_.erase(place.id);
     contenders_.erase(place.id);
     Replace(place.id, std::nullopt);
@@ -111,7 +111,7 @@ void NodeCache::OnGone(const std::string& path) {
 
 void NodeCache::OnRecord(const NodeId& id, const std::string& path, const zk::NodeData& node) {
   if (node.data.empty()) {
-    malformed_.Forget(path);
+    malformed_.Discard(path);
     empty_.insert(id);
     Replace(id, std::nullopt);
     return;
@@ -120,7 +120,7 @@ void NodeCache::OnRecord(const NodeId& id, const std::string& path, const zk::No
   std::optional<StoredNode> after;
   try {
     after = Decode<StoredNode>(id, node, loop_.Now());
-    malformed_.Forget(path);
+    malformed_.Discard(path);
   } catch (const Error& error) {
     malformed_.Report(path, node.stat, error.message());
   }
@@ -132,7 +132,7 @@ void NodeCache::OnContenders(const NodeId& id) {
   if (it == nodes_.end()) return;
   StoredNode before = it->second;
   it->second.contenders = FindOrEmpty(contenders_, id);
-  listeners_.Tell(id, &before, &it->second);
+  listeners_.Notify(id, &before, &it->second);
 }
 
 void NodeCache::Replace(const NodeId& id, std::optional<StoredNode> after) {
@@ -148,7 +148,7 @@ void NodeCache::Replace(const NodeId& id, std::optional<StoredNode> after) {
     if (indexes_) indexes_->Add(*after);
     now = &nodes_.emplace(id, std::move(*after)).first->second;
   }
-  if (before || now != nullptr) listeners_.Tell(id, before ? &*before : nullptr, now);
+  if (before || now != nullptr) listeners_.Notify(id, before ? &*before : nullptr, now);
 }
 
 }  // namespace nodepool::store

@@ -35,7 +35,7 @@ class NodeCache : private zk::TreeCache::Listener {
   Task<> Stop() { return tree_.Stop(); }
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
-  // Ends when everything shows that anybody had written before this was called.
+  // Ends when the cache shows everything that any client wrote before this was called.
   Task<> CatchUp() { return tree_.CatchUp(); }
 
   Subscription OnChange(Listener listener);
@@ -46,7 +46,7 @@ class NodeCache : private zk::TreeCache::Listener {
   // Ready, unallocated nodes of a pool that carry the label and are not set aside, by id
   // (creation order).
   const std::set<NodeId>& FreeNodes(const PoolKey& pool, const LabelName& label) const;
-  // Keeps a node out of FreeNodes, whatever becomes of its record, until it is put back.
+  // Keeps a node out of FreeNodes, whatever happens to its record, until PutBack.
   void SetAside(const NodeId& id);
   void PutBack(const NodeId& id);
   // The number of ready, unallocated nodes with the label, of any provider.
@@ -57,16 +57,16 @@ class NodeCache : private zk::TreeCache::Listener {
   const std::set<NodeId>& InState(NodeState state) const;
   // Nodes with this hostname, this first part of their hostname, or this external id.
   const std::set<NodeId>& Named(const std::string& name) const;
-  // Those in state hold for a job, by its name (HeldForJob).
+  // The nodes in state hold, by the name of the job they are held for (HeldForJob).
   const std::map<std::string, std::set<NodeId>>& HeldByJob() const;
-  // Znodes without data: leftovers of others' locking.
+  // Znodes without data: leftovers of other programs' locking.
   const std::set<NodeId>& empty_nodes() const { return empty_; }
 
   // Sum of the `resources` of nodes that have them, kept up to date per change.
   const Resources& UsedBy(const PoolKey& pool) const;
   const Resources& UsedByTenant(const std::string& tenant) const;
-  // Nodes of the pool without `resources`, counted by their first label; whoever
-  // computes quota adds the label's need for each.
+  // Nodes of the pool without `resources`, counted by their first label; the quota calculation adds
+  // the label's need for each.
   const std::map<LabelName, int>& WithoutResources(const PoolKey& pool) const;
   // The same for a tenant, by pool and first label.
   const std::map<std::pair<PoolKey, LabelName>, int>& TenantWithoutResources(const std::string& tenant) const;
@@ -84,8 +84,8 @@ class NodeCache : private zk::TreeCache::Listener {
   void OnRecord(const NodeId& id, const std::string& path, const zk::NodeData& node);
   void OnContenders(const NodeId& id);
   void Replace(const NodeId& id, std::optional<StoredNode> after);
-  // Made when somebody asks for the first time, and kept up to date from then on: those who only
-  // look through all nodes do without.
+  // Built at the first use and kept up to date from then on: users that only iterate over all nodes
+  // do without.
   NodeIndexes& Indexes() const;
 
   Loop& loop_;

@@ -9,14 +9,14 @@
 
 namespace nodepool::store {
 
-// The indexes of NodeCache. Adding and removing a node are exact opposites; empty
-// entries are not kept.
+// The indexes of NodeCache. Adding and removing a node are exact opposites; empty entries are
+// removed.
 struct NodeIndexes {
   using PoolLabel = std::pair<PoolKey, LabelName>;
 
   void Add(const StoredNode& node);
   void Remove(const StoredNode& node);
-  // From SetAside to PutBack the node is not in `free`. `node` is null when it is not listed.
+  // Between SetAside and PutBack the node is not in `free`. `node` is null when it is not listed.
   void SetAside(const NodeId& id, const StoredNode* node);
   void PutBack(const NodeId& id, const StoredNode* node);
 

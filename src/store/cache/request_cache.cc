@@ -32,7 +32,7 @@ void RequestCache::OnNode(const std::string& path, const zk::NodeData& node) {
   try {
     if (!ParseRequestId(*id)) throw Error(Verdict::kInvalid, "the name is not <priority>-<number>");
     after = Decode<StoredRequest>(*id, node, loop_.Now());
-    malformed_.Forget(path);
+    malformed_.Discard(path);
   } catch (const Error& error) {
     malformed_.Report(path, node.stat, error.message());
   }
@@ -42,7 +42,7 @@ void RequestCache::OnNode(const std::string& path, const zk::NodeData& node) {
 void RequestCache::OnGone(const std::string& path) {
   std::optional<RequestId> id = paths::ParseRequest(path);
   if (!id) return;
-  malformed_.Forget(path);
+  malformed_.Discard(path);
   Replace(*id, std::nullopt);
 }
 
@@ -58,7 +58,7 @@ void RequestCache::Replace(const RequestId& id, std::optional<StoredRequest> aft
     if (after->record.state) by_state_[*after->record.state].insert(id);
     now = &requests_.emplace(id, std::move(*after)).first->second;
   }
-  if (before || now != nullptr) listeners_.Tell(id, before ? &*before : nullptr, now);
+  if (before || now != nullptr) listeners_.Notify(id, before ? &*before : nullptr, now);
 }
 
 RequestLockCache::RequestLockCache(Loop& loop, zk::Client& client)
@@ -79,7 +79,7 @@ void RequestLockCache::OnNode(const std::string& path, const zk::NodeData&) {
   if (!place) return;
   Directory& directory = directories_[place->id];
   if (!place->contender.empty()) directory.contenders.insert(place->contender);
-  listeners_.Tell(place->id);
+  listeners_.Notify(place->id);
 }
 
 void RequestLockCache::OnGone(const std::string& path) {
@@ -90,7 +90,7 @@ void RequestLockCache::OnGone(const std::string& path) {
   } else if (auto it = directories_.find(place->id); it != directories_.end()) {
     it->second.contenders.erase(place->contender);
   }
-  listeners_.Tell(place->id);
+  listeners_.Notify(place->id);
 }
 
 }  // namespace nodepool::store

@@ -53,9 +53,8 @@ class RequestCache : private zk::TreeCache::Listener {
   zk::TreeCache tree_;
 };
 
-// The lock directories of requests with their contenders, so that nobody has to
-// probe a lock to know whether it is held, and those of vanished requests are
-// found without reading (D-06).
+// The lock directories of requests with their contenders, so that the launcher knows whether a lock
+// is held without probing it, and finds those of vanished requests without reading (D-06).
 class RequestLockCache : private zk::TreeCache::Listener {
  public:
   using Listener = std::function<void(const RequestId&)>;  // something about this directory changed

@@ -6,6 +6,8 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/text.h"
+
 namespace nodepool::web {
 namespace {
 
@@ -86,9 +88,7 @@ void AppendEndpoint(std::string& out, const Endpoint& endpoint) {
 json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& version) {
   json::object paths;
   for (const Endpoint& endpoint : endpoints) {
-    std::string method = endpoint.method;
-    std::ranges::transform(method, method.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::string method = Lower(endpoint.method);
     json::object operation{{"summary", endpoint.doc.summary}, {"responses", Answers(endpoint.doc)}};
     if (!endpoint.doc.parameters.empty()) operation["parameters"] = ParametersSchema(endpoint.doc.parameters);
     if (endpoint.doc.body) {

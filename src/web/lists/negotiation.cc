@@ -10,20 +10,6 @@
 namespace nodepool::web {
 namespace {
 
-std::string_view Trimmed(std::string_view text) {
-  auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
 bool IsToken(std::string_view text) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   auto is_token = [&](unsigned char c) {
@@ -49,7 +35,7 @@ std::optional<double> ParseQuality(std::string_view text) {
 
 std::optional<Range> ParseRange(std::string_view text) {
   std::vector<std::string> parts = Split(text, ';');
-  std::string_view media = Trimmed(parts.front());
+  std::string_view media = Trim(parts.front());
   std::size_t slash = media.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
   Range range{Lower(media.substr(0, slash)), Lower(media.substr(slash + 1))};
@@ -57,7 +43,7 @@ std::optional<Range> ParseRange(std::string_view text) {
   if (!IsToken(range.type) || !IsToken(range.subtype) || is_any_of_some) return std::nullopt;
   bool is_quality_known = false;
   for (auto part = parts.begin() + 1; part != parts.end(); ++part) {
-    std::string_view parameter = Trimmed(*part);
+    std::string_view parameter = Trim(*part);
     std::size_t equals = parameter.find('=');
     if (equals == std::string_view::npos || !IsToken(parameter.substr(0, equals))) return std::nullopt;
     if (is_quality_known) continue;  // parameters after the quality do not belong to the type
@@ -100,7 +86,7 @@ double QualityOf(const std::vector<Range>& ranges, std::string_view media) {
 std::optional<std::vector<Range>> ParseRanges(std::string_view accept) {
   std::vector<Range> ranges;
   for (const std::string& part : Split(accept, ',')) {
-    if (Trimmed(part).empty()) continue;
+    if (Trim(part).empty()) continue;
     std::optional<Range> range = ParseRange(part);
     if (!range) return std::nullopt;
     ranges.push_back(std::move(*range));

@@ -1,5 +1,6 @@
 #include "web/lists/recent_answers.h"
 
+#include "base/time_text.h"
 #include "web/caching.h"
 
 namespace nodepool::web {

@@ -67,7 +67,7 @@ Task<> Commit(Client& client, Batch& batch) {
   if (ops.empty()) co_return;
   const auto* alone = ops.size() == 1 ? std::get_if<CreateOp>(&ops.front()) : nullptr;
   if (alone != nullptr) {
-    // The largest znodes fit into a packet only so.
+    // The largest znodes fit into a packet only as a single operation.
     Result<Created> created = co_await client.Create(alone->path, alone->data, CreateMode::kPersistent);
     if (!created) Refuse(alone->path, created.error());
     co_return;
@@ -110,7 +110,7 @@ Task<TreeContent> ReadTree(Client& client, std::string root, std::size_t max_byt
     for (Reading& reading : readings) {
       Result<NodeData> node = co_await std::move(reading.data);
       Result<Children> children = co_await std::move(reading.children);
-      if (!node || !children) continue;  // gone
+      if (!node || !children) continue;  // deleted meanwhile
       if (node->stat.ephemeral_owner != 0) {
         content.ephemerals.push_back(reading.path);
         continue;

@@ -36,7 +36,7 @@ class CopyTreeTest : public ::testing::Test {
   std::unique_ptr<Client> from = source.Connect(), to = target.Connect();
 };
 
-TEST_F(CopyTreeTest, CopyHasDataAndGoesOnCounting) {
+TEST_F(CopyTreeTest, CopyHasTheDataAndContinuesTheSequence) {
   Create("/nodepool", "root");
   Create("/nodepool/nodes");
   for (int i = 0; i < 2500; ++i) {
@@ -54,7 +54,7 @@ TEST_F(CopyTreeTest, CopyHasDataAndGoesOnCounting) {
   EXPECT_EQ(next.value().path, "/nodepool/nodes/0000002500");
 }
 
-TEST_F(CopyTreeTest, WhatEndsWithASessionStaysBehind) {
+TEST_F(CopyTreeTest, EphemeralZnodesAreNotCopied) {
   Create("/nodepool");
   Create("/nodepool/lock");
   Create("/nodepool/lock/mine", "", CreateMode::kEphemeralSequential);
@@ -65,7 +65,7 @@ TEST_F(CopyTreeTest, WhatEndsWithASessionStaysBehind) {
   EXPECT_EQ(Read(*to).znodes.size(), 2u);
 }
 
-TEST_F(CopyTreeTest, EverythingButTheServersOwn) {
+TEST_F(CopyTreeTest, TheRootMeansEverythingButTheServersOwn) {
   Create("/nodepool");
   Create("/zuul");
   Create("/zuul/large", std::string(600'000, 'x'));
@@ -78,13 +78,13 @@ TEST_F(CopyTreeTest, EverythingButTheServersOwn) {
   EXPECT_THAT(time.Run(to->GetChildren("/")).value().names, ElementsAre("zookeeper"));
 }
 
-TEST_F(CopyTreeTest, NothingIsNothing) {
+TEST_F(CopyTreeTest, AMissingTreeIsEmpty) {
   EXPECT_TRUE(Read(*from).znodes.empty());
   Copy();
   EXPECT_TRUE(Read(*to).znodes.empty());
 }
 
-TEST_F(CopyTreeTest, WritesOverNothing) {
+TEST_F(CopyTreeTest, NeverOverwrites) {
   Create("/nodepool", "new");
   time.Run(to->Create("/nodepool", "old", CreateMode::kPersistent)).value();
   try {

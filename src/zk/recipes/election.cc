@@ -46,7 +46,7 @@ Task<> Election::RunForEver(std::function<Task<>()> lead, std::string what, log:
   }
 }
 
-// Stands in line until it leads.
+// Waits in line until it leads.
 Task<HeldLock> Election::Win() {
   Backoff backoff({}, random_);
   for (;;) {
@@ -54,7 +54,7 @@ Task<HeldLock> Election::Win() {
     if (lock && *lock && locker_.IsHeld(**lock)) co_return std::move(**lock);
     if (!lock) {
       if (client_.state() == SessionState::kClosed) lock.error().Rethrow();
-      log::Logger("nodepool.zk.election").Debug("Standing for {}: {}", directory_, lock.error().message());
+      log::Logger("nodepool.zk.election").Debug("Contending for {}: {}", directory_, lock.error().message());
     }
     co_await loop_.SleepFor(backoff.Next());
   }
@@ -68,7 +68,7 @@ Task<std::optional<HeldLock>> Election::Stand() {
 
 // Leads. False: the session was lost, and with it the leadership.
 Task<bool> Election::Reign(HeldLock lock, Task<> lead) {
-  auto deposed = std::make_shared<Event>("the end of the office");
+  auto deposed = std::make_shared<Event>("the loss of the leadership");
   Subscription on_session = client_.OnSession([this, deposed, lock](SessionState) {
     if (!locker_.IsHeld(lock)) deposed->Set();
   });

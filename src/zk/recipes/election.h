@@ -10,14 +10,14 @@
 
 namespace nodepool::zk {
 
-// Lets one of several processes do something, by kazoo's election recipe: whoever
-// holds the exclusive lock on a directory leads (coordination.md 6.12). With the
-// session the leadership ends too, so at most one process believes to lead, except
-// for the time that a cut-off one needs to notice.
+// Lets one of several processes do something, by kazoo's election recipe: the holder of the
+// exclusive lock on a directory leads (coordination.md 6.12). The leadership ends with the session,
+// so at most one process believes that it leads, except for the time that a disconnected one needs
+// to notice.
 class Election {
  public:
-  // `directory` is made with its parents; `identifier` tells people who contends,
-  // "<hostname>-<pid>" by custom.
+  // `directory` is created with its parents; `identifier` shows operators who contends,
+  // "<hostname>-<pid>" by convention.
   Election(Loop& loop, Client& client, Random& random, std::string directory, std::string identifier)
       : loop_(loop),
         client_(client),
@@ -26,15 +26,16 @@ class Election {
         directory_(std::move(directory)),
         identifier_(std::move(identifier)) {}
 
-  // Waits until this process leads, then runs `lead`. When the session is lost
-  // meanwhile, that task is cancelled, its end awaited, and everything begins again.
-  // When it ends by itself or throws, the leadership is resigned and so does Run.
-  // Cancelling Run cancels the task and resigns. Faults of ZooKeeper are retried
-  // for ever; Error(kLostSession) only when the client is closed.
+  // Waits until this process leads, then runs `lead`. When the session is lost meanwhile, that task
+  // is cancelled, its end awaited, and the election starts again. When `lead` returns or throws,
+  // the leadership is resigned and Run returns or throws the same. Cancelling Run cancels the task
+  // and resigns. Faults of ZooKeeper are retried for ever; Error(kLostSession) only when the client
+  // is closed.
   Task<> Run(std::function<Task<>()> lead);
 
-  // Runs again and again: when `lead` throws, that is logged, and after a pause in which another
-  // may take over this process stands again. `what` is what the leader does.
+  // Runs again and again: when `lead` throws, that is logged, and after a pause, in which another
+  // process may take over, this process contends again. `what` names what the leader does, for the
+  // log.
   Task<> RunForEver(std::function<Task<>()> lead, std::string what, log::Logger logger);
 
   bool is_leader() const { return is_leader_; }

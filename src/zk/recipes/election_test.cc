@@ -53,7 +53,7 @@ class ElectionTest : public ::testing::Test {
 
   TaskGroup::TaskId Stand(Candidate& candidate, Duration term = std::chrono::hours(1)) {
     auto lead = [this, name = candidate.name, term] { return Lead(time.loop(), log, name, term); };
-    auto id = group.Spawn("stand", candidate.election.Run(lead));
+    auto id = group.Spawn("contend", candidate.election.Run(lead));
     time.loop().RunReady();
     return id;
   }
@@ -92,7 +92,7 @@ TEST_F(ElectionTest, ALostSessionEndsTheLeadership) {
   EXPECT_THAT(TakeLog(), ElementsAre("b-2 was stopped", "a-1 leads")) << "a stood again";
 }
 
-TEST_F(ElectionTest, AShortBreakOfTheConnectionDoesNot) {
+TEST_F(ElectionTest, AShortBreakOfTheConnectionDoesNotEndTheLeadership) {
   Stand(a);
   zk.Disconnect(*a.client);
   time.Advance(seconds(5));
@@ -115,14 +115,14 @@ TEST_F(ElectionTest, AFailingLeaderResigns) {
   EXPECT_EQ(zk.tree().Exists(kElection)->num_children, 0);
 }
 
-TEST_F(ElectionTest, WhoFailsStandsAgain) {
-  auto id = group.Spawn("stand", a.election.RunForEver(&Fail, "Leading", log::Logger("test")));
-  log::Capture told;
+TEST_F(ElectionTest, AFailedLeaderContendsAgain) {
+  auto id = group.Spawn("contend", a.election.RunForEver(&Fail, "Leading", log::Logger("test")));
+  log::Capture logs;
   time.Advance(seconds(1));
   Stand(b, seconds(1));
   EXPECT_THAT(TakeLog(), ElementsAre("b-2 leads"));
   time.Advance(seconds(30));
-  EXPECT_GE(told.Count("Leading failed, another may take over: broken"), 3);
+  EXPECT_GE(logs.Count("Leading failed, another may take over: broken"), 3);
   group.Cancel(id);
   time.Advance(seconds(1));
   EXPECT_EQ(group.size(), 0u);

@@ -17,8 +17,8 @@ constexpr std::size_t kDigits = 10;
 // Requires a contender. Numbers are compared as text, as all other lockers do.
 std::string_view NumberOf(std::string_view contender) { return contender.substr(contender.size() - kDigits); }
 
-// One attempt to get into the line of a directory and to its head. Lives in the
-// frame of the coroutine that owns the attempt.
+// One attempt to enter the line of a directory and to get to its head. Lives in the frame of the
+// coroutine that owns the attempt.
 class Contender {
  public:
   Contender(Loop& loop, Client& client, Random& random, std::string directory, std::string identifier)
@@ -29,11 +29,11 @@ class Contender {
         identifier_(std::move(identifier)),
         prefix_(ContenderPrefix(random)) {}
 
-  // Repeats Approach() through connection losses.
+  // Repeats Approach() after connection losses.
   Task<std::optional<HeldLock>> Contend(bool may_wait);
 
-  // Removes the contender if one may be there and does not hold the lock. Tries until it is
-  // gone, or its session is, and does not fail.
+  // Removes the contender if one may exist and does not hold the lock. Tries until the contender is
+  // deleted or its session ended, and does not fail.
   Task<> WithdrawUnlessHeld();
 
  private:
@@ -68,9 +68,9 @@ class Contender {
   std::string prefix_;
   Session session_;           // in which the contender was created
   bool has_entered_ = false;  // a contender of ours may be there
-  bool is_held_ = false;      // and holds the lock
+  bool is_held_ = false;      // our contender holds the lock
   bool has_seen_directory_ = false;
-  bool must_sync_ = false;  // an answer was lost: what it did may not show yet
+  bool must_sync_ = false;  // an answer was lost: its effect may not be visible yet
 };
 
 Task<std::optional<HeldLock>> Contender::Contend(bool may_wait) {
@@ -126,8 +126,8 @@ Task<> Contender::Enter() {
   throw Refused(created.error());
 }
 
-// Makes the directory and the contender in one transaction: nobody can be ahead
-// then. False: somebody else made the directory meanwhile.
+// Creates the directory and the contender in one transaction: no other contender can be ahead then.
+// False: another client created the directory meanwhile.
 Task<bool> Contender::EnterWithDirectory() {
   session_ = client_.session();
   has_entered_ = true;
@@ -141,10 +141,10 @@ Task<bool> Contender::EnterWithDirectory() {
   throw Refused(made.code());
 }
 
-// Ends when the predecessor is gone or anything else happened to it, also when the
-// session did: the watcher is told of that too.
+// Ends when the predecessor is deleted, when anything else happened to it, or when the session
+// ended, of which the watcher is notified, too.
 Task<> Contender::AwaitChange(std::string predecessor) {
-  auto change = std::make_shared<Event>("the end of another's lock");
+  auto change = std::make_shared<Event>("another contender's release of a lock");
   Watcher watcher = [change](const WatchEvent&) { change->Set(); };
   Result<NodeData> ahead = co_await client_.GetAndWatch(std::move(predecessor), std::move(watcher));
   if (ahead) co_await change->Wait();
@@ -172,8 +172,7 @@ Task<> Contender::TryToRemove() {
   }
 }
 
-// Awaits `contend`, an attempt of `contender`, and leaves the line unless it gave
-// the lock.
+// Awaits `contend`, an attempt of `contender`, and leaves the line unless the attempt got the lock.
 Task<std::optional<HeldLock>> TakeOrLeave(Contender& contender, Task<std::optional<HeldLock>> contend) {
   auto leave = [&contender] { return contender.WithdrawUnlessHeld(); };
   std::optional<HeldLock> lock = co_await WithCleanup(std::move(contend), leave);

@@ -19,26 +19,25 @@ struct HeldLock {
   Session session;
 };
 
-// Kazoo's exclusive lock, on the wire the same (coordination.md 6): ephemeral
-// sequential contenders "<32 hex>__lock__<number>" in a persistent directory, the
-// smallest number owns. Excludes kazoo's and Curator-style contenders.
+// Kazoo's exclusive lock, the same on the wire (coordination.md 6): ephemeral sequential contenders
+// "<32 hex>__lock__<number>" in a persistent directory; the smallest number owns the lock. Excludes
+// kazoo's and Curator-style contenders.
 class Locker {
  public:
   Locker(Loop& loop, Client& client, Random& random) : loop_(loop), client_(client), random_(random) {}
 
-  // Takes the lock if nobody has it or waits for it. Reads before it writes: when
-  // somebody is ahead nothing is written. nullopt: held by another.
-  // Error(kNotFound): the directory's parent is missing; it is never created
-  // (D-07), only the directory itself.
+  // Takes the lock if no other contender has it or waits for it. Reads before it writes: when
+  // another contender is ahead, nothing is written. nullopt: held by another. Error(kNotFound): the
+  // directory's parent is missing; it is never created (D-07), only the directory itself.
   Task<std::optional<HeldLock>> TryAcquire(std::string directory, std::string identifier = "");
 
-  // Waits in line, watching only the predecessor. nullopt at `deadline`. On every
-  // way out without the lock the own contender is removed.
+  // Waits in line, watching only the predecessor. nullopt at `deadline`. When it ends without the
+  // lock, in whatever way, its own contender is removed.
   Task<std::optional<HeldLock>> Acquire(std::string directory, SteadyTime deadline,
                                         std::string identifier = "");
 
-  // Deletes the contender; one that is gone counts as released. Nothing is sent
-  // when the session is another one. Retries through connection losses.
+  // Deletes the contender; one that is already deleted counts as released. Nothing is sent when the
+  // session is another one. Retries after connection losses.
   Task<> Release(HeldLock lock);
 
   // Whether the session in which the lock was taken is still the client's.
@@ -57,7 +56,7 @@ class Locker {
 // ends in "__lock__" and ten digits (coordination.md 6.7).
 bool IsContender(std::string_view name);
 
-// The contenders among `children`, first the owner.
+// The contenders among `children`, the owner first.
 std::vector<std::string> SortedContenders(std::vector<std::string> children);
 
 // A fresh contender name without the server's number: "<32 hex>__lock__".

@@ -33,7 +33,7 @@ struct Peer {
   Locker locker;
 };
 
-// What became of an acquisition that runs beside others.
+// The result of an acquisition that runs concurrently with others.
 struct Outcome {
   bool is_done = false;
   std::optional<HeldLock> lock;
@@ -112,11 +112,11 @@ TEST_F(LockTest, CostsFewOperations) {
   EXPECT_EQ(a.faulty.CountWrites(), 1u);
   EXPECT_FALSE(time.Run(b.locker.TryAcquire(kLockDirectory)));
   EXPECT_EQ(b.faulty.calls().size(), 1u);
-  EXPECT_EQ(b.faulty.CountWrites(), 0u) << "nothing is written when somebody is ahead";
+  EXPECT_EQ(b.faulty.CountWrites(), 0u) << "nothing is written when another contender is ahead";
   time.Run(a.locker.Release(*lock));
   EXPECT_THAT(Line(), IsEmpty());
   EXPECT_TRUE(zk.tree().Exists(kLockDirectory)) << "the directory stays";
-  b.faulty.ForgetCalls();
+  b.faulty.ClearCalls();
   EXPECT_TRUE(time.Run(b.locker.TryAcquire(kLockDirectory)));
   EXPECT_EQ(b.faulty.calls().size(), 3u) << "a listing, a creation, a listing";
 }
@@ -157,8 +157,8 @@ TEST_F(LockTest, OwnersFollowEachOtherInOrder) {
   EXPECT_FALSE(second.is_done || third.is_done);
   EXPECT_EQ(Line().size(), 3u);
 
-  b.faulty.ForgetCalls();
-  c.faulty.ForgetCalls();
+  b.faulty.ClearCalls();
+  c.faulty.ClearCalls();
   time.Run(a.locker.Release(*first));
   time.loop().RunReady();
   EXPECT_TRUE(second.lock);
@@ -169,7 +169,7 @@ TEST_F(LockTest, OwnersFollowEachOtherInOrder) {
   EXPECT_TRUE(third.lock);
 }
 
-TEST_F(LockTest, ACrashedOwnerMakesWayAfterItsSession) {
+TEST_F(LockTest, ACrashedOwnersLockIsFreeAfterItsSession) {
   ASSERT_TRUE(time.Run(a.locker.TryAcquire(kLockDirectory)));
   Outcome second;
   Spawn(b, second);
@@ -180,7 +180,7 @@ TEST_F(LockTest, ACrashedOwnerMakesWayAfterItsSession) {
   EXPECT_TRUE(second.lock);
 }
 
-TEST_F(LockTest, AVanishedContenderInTheMiddleKeepsTheLineClosed) {
+TEST_F(LockTest, AVanishedContenderInTheMiddleLetsNobodyPass) {
   auto first = time.Run(a.locker.TryAcquire(kLockDirectory));
   Outcome second, third;
   Spawn(b, second);
@@ -207,7 +207,7 @@ TEST_F(LockTest, ACancelledWaiterLeavesNoContender) {
   Outcome second;
   Spawn(b, second);
   ASSERT_EQ(Line().size(), 2u);
-  b.faulty.ForgetCalls();
+  b.faulty.ClearCalls();
   b.faulty.FailWhen(
       [n = 0](const FaultyZk::Call&) mutable { return n++ < 5 ? Fault::kBefore : Fault::kNone; });
   group.CancelAll();
@@ -247,13 +247,13 @@ TEST_F(LockTest, ALockEndsWithItsSession) {
   EXPECT_FALSE(a.locker.IsHeld(*lock));
   auto next = time.Run(b.locker.TryAcquire(kLockDirectory));
   ASSERT_TRUE(next);
-  a.faulty.ForgetCalls();
+  a.faulty.ClearCalls();
   time.Run(a.locker.Release(*lock));
   EXPECT_THAT(a.faulty.calls(), IsEmpty()) << "nothing is sent for another session's lock";
   EXPECT_TRUE(b.locker.IsHeld(*next));
 }
 
-TEST_F(LockTest, ReleaseRepeatsAndCountsGoneAsReleased) {
+TEST_F(LockTest, ReleaseRetriesAndCountsADeletedContenderAsReleased) {
   auto lock = time.Run(a.locker.TryAcquire(kLockDirectory));
   a.faulty.FailNth(0, Fault::kAfter);
   time.Run(a.locker.Release(*lock));
@@ -261,7 +261,7 @@ TEST_F(LockTest, ReleaseRepeatsAndCountsGoneAsReleased) {
   time.Run(a.locker.Release(*lock));
 }
 
-TEST_F(LockTest, AWaiterLivesThroughAReconnection) {
+TEST_F(LockTest, AWaiterSurvivesAReconnection) {
   auto first = time.Run(a.locker.TryAcquire(kLockDirectory));
   Outcome second;
   Spawn(b, second);
@@ -287,7 +287,7 @@ TEST_F(LockTest, AVanishedDirectoryIsNotMadeAgain) {
 
 // Every operation of every way in fails once, before or after its effect: the
 // outcome is the same as without the fault, with one contender at most.
-TEST_F(LockTest, AnyLostAnswerIsSurvived) {
+TEST_F(LockTest, SurvivesAnyLostAnswer) {
   for (bool directory_exists : {false, true}) {
     for (bool may_wait : {false, true}) {
       for (Fault fault : {Fault::kBefore, Fault::kAfter}) {
@@ -309,8 +309,8 @@ TEST_F(LockTest, AnyLostAnswerIsSurvived) {
   }
 }
 
-// What a lost answer did may not show yet on another server.
-TEST_F(LockTest, LooksAgainOnlyAfterASync) {
+// The effect of an operation whose answer was lost may not be visible yet on another server.
+TEST_F(LockTest, ReadsAgainOnlyAfterASync) {
   a.faulty.FailNth(1, Fault::kAfter);
   ASSERT_TRUE(time.Run(a.locker.TryAcquire(kLockDirectory)));
   std::vector<std::string> names;
@@ -318,8 +318,8 @@ TEST_F(LockTest, LooksAgainOnlyAfterASync) {
   EXPECT_THAT(names, ElementsAre("GetChildren", "Multi", "Sync", "GetChildren"));
 }
 
-// The same while somebody else holds the lock and then lets go.
-TEST_F(LockTest, AnyLostAnswerWhileWaitingIsSurvived) {
+// The same while another client holds the lock and then releases it.
+TEST_F(LockTest, SurvivesAnyLostAnswerWhileWaiting) {
   for (Fault fault : {Fault::kBefore, Fault::kAfter}) {
     for (std::size_t n = 0; n < 10; ++n) {
       SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(fault), n));
@@ -342,7 +342,7 @@ TEST_F(LockTest, AnyLostAnswerWhileWaitingIsSurvived) {
   }
 }
 
-// A task that is told to stop at any moment leaves nothing in the line.
+// A task that is cancelled at any moment leaves no contender.
 TEST_F(LockTest, CancellingAtAnyMomentLeavesNothing) {
   zk.SetLatency(std::chrono::milliseconds(10));
   auto first = time.Run(a.locker.TryAcquire(kLockDirectory));
@@ -360,8 +360,8 @@ TEST_F(LockTest, CancellingAtAnyMomentLeavesNothing) {
   }
 }
 
-// Many peers, random holds, connections that break and sessions that end: never
-// two owners, and the line is empty in the end.
+// Many peers, random holds, connections that break and sessions that end: never two owners, and no
+// contender is left in the end.
 Task<> UseLock(VirtualTime& time, Peer& peer, Random& random, int rounds, std::set<std::string>& owners) {
   for (int round = 0; round < rounds; ++round) {
     std::optional<HeldLock> lock;
@@ -392,7 +392,7 @@ TEST_F(LockTest, NeverTwoOwnersWhateverHappens) {
     }
     while (group.size() > 0) {
       time.Advance(std::chrono::milliseconds(random.Below(500)));
-      // Only owners whose contender still stands are owners.
+      // Only owners whose contender still exists are owners.
       std::size_t standing = static_cast<std::size_t>(std::ranges::count_if(
           owners, [&](const std::string& path) { return zk.tree().Exists(path).has_value(); }));
       ASSERT_LE(standing, 1u);

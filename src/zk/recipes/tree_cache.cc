@@ -16,10 +16,10 @@
 namespace nodepool::zk {
 namespace {
 
-// Messages under way at a time.
+// Messages in flight at a time.
 constexpr int kMaxMessages = 8;
-// Reads in one: so many of the largest records that servers take by default are half of the
-// longest answer that our client takes.
+// Reads in one message: so many of the largest records that servers accept by default are half of
+// the longest answer that our client accepts.
 constexpr std::size_t kMaxReads = 32;
 
 Backoff::Settings Pauses() {
@@ -30,27 +30,27 @@ Backoff::Settings Pauses() {
 
 }  // namespace
 
-// How order is kept: everything that is to be told becomes an item of one line; an
-// item that has to be read first holds up those behind it. So the listener hears of
-// changes in the order in which they happened while many reads are under way.
+// How order is preserved: everything to be reported becomes an item of one queue; an item that has
+// to be read first holds up those behind it. So the listener is notified of changes in the order in
+// which they happened, although many reads are in flight.
 //
-// A round begins with each connection. Its walk puts an item for every znode found
-// into the same line, and behind them one that compares what is known with what the
-// round has seen. Changes that happen meanwhile stand in the line too.
+// A round begins with each connection. Its walk appends an item for every znode found to the same
+// queue, and after them one that compares what is known with what the round has seen. Changes that
+// happen meanwhile are in the queue, too.
 struct TreeCache::Impl {
   struct Item {
     enum class Kind { kData, kPresent, kGone, kEndOfWalk };
     Kind kind;
     std::string path;
-    std::uint64_t number;  // its place in the line
+    std::uint64_t number;  // its place in the queue
     bool is_settled;       // false: the read has not been answered
-    bool is_walk = false;  // the walk goes on below it
+    bool is_walk = false;  // the walk continues below it
     Result<NodeData> answer = std::unexpected(Code::kNoNode);
   };
   using ItemPtr = std::shared_ptr<Item>;
 
-  // Something to ask the servers: the data for an item, or else the children of a
-  // path, for the walk.
+  // Something to read from the servers: the data for an item, or else the children of a path, for
+  // the walk.
   struct Job {
     ItemPtr item;
     std::string path;
@@ -60,13 +60,13 @@ struct TreeCache::Impl {
     }
   };
 
-  // What the listener was told.
+  // What was reported to the listener.
   struct Known {
     std::int64_t mzxid;   // 0 for an unwanted path
     std::uint64_t round;  // in which it was last seen
   };
 
-  // The reads of one path that stand in the line.
+  // The reads of one path that are in the queue.
   struct Reads {
     int count = 0;
     ItemPtr unsent;                // will show all that happened so far
@@ -88,18 +88,18 @@ struct TreeCache::Impl {
   Task<> AskFor(const std::vector<Job>& asked);
   Task<> CatchUp();
 
-  // What happens.
+  // Handlers of events.
   void OnState(SessionState state);
   void OnEvent(const WatchEvent& event);
   void OnFound(const std::string& path);
   void EndRound();
 
-  // What is asked and answered.
+  // Requests to the servers and their answers.
   std::vector<Job> TakeJobs();
   void OnAnswers(const std::vector<Job>& asked, std::vector<ReadResult> answers);
   void Settle(Item& item);
 
-  // The line.
+  // The queue.
   void Read(const std::string& path, bool is_walk);
   void Push(Item::Kind kind, const std::string& path);
   void Enqueue(Job job);
@@ -126,7 +126,8 @@ struct TreeCache::Impl {
   Event connected{"a connection to ZooKeeper"};
   Event round_ended{"a change, or a fault of reading"};
   Event synced{"a complete cache"};
-  Progress told{"the cache to catch up"};  // of the numbers of the line; what was dropped counts as told
+  Progress reported{
+      "the cache to catch up"};  // of the numbers of the queue; a dropped item counts as reported
 
   std::uint64_t round = 0;
   bool is_in_round = false;
@@ -139,14 +140,14 @@ struct TreeCache::Impl {
   std::deque<Job> jobs;
   std::unordered_map<std::string, Known> known;
   std::unordered_map<std::string, Reads> reads;
-  // Unwanted paths about which an event told while the walk was under way: a
-  // listing answered before the event but looked at after it must not contradict.
+  // Unwanted paths that an event reported during the walk: a
+  // listing that was answered before the event but handled after it must not contradict it.
   std::unordered_set<std::string> decided;
 };
 
 Task<> TreeCache::Impl::Run() {
   co_await connected.Wait();
-  // Differs between processes, so that they do not come back together.
+  // Differs between processes, so that they do not reconnect at the same moment.
   SeededRandom random(static_cast<std::uint64_t>(client.session().id) ^ std::hash<std::string>()(root));
   Backoff pauses(Pauses(), random);
   for (;;) {
@@ -162,7 +163,7 @@ Task<> TreeCache::Impl::OneRound() {
   was_synced = false;
   round_ended.Reset();
   if (!watch) {
-    // Set before anything is read, so that no change falls between.
+    // Set before anything is read, so that no change is missed.
     Watcher watcher = [this](const WatchEvent& event) { OnEvent(event); };
     watch = co_await client.AddWatch(root, WatchMode::kPersistentRecursive, std::move(watcher));
   }
@@ -197,7 +198,7 @@ Task<> TreeCache::Impl::AskFor(const std::vector<Job>& asked) {
   if (asked_in == round) OnAnswers(asked, std::move(answers));
 }
 
-// As many as go into a message; what a deletion has overtaken needs no reading.
+// As many as fit into a message; what a deletion has overtaken is not read.
 std::vector<TreeCache::Impl::Job> TreeCache::Impl::TakeJobs() {
   std::vector<Job> taken;
   while (!jobs.empty() && taken.size() < kMaxReads) {
@@ -227,7 +228,8 @@ void TreeCache::Impl::OnAnswers(const std::vector<Job>& asked, std::vector<ReadR
       Settle(*job.item);
       continue;
     }
-    // In order, so that what is told in a row lies in a row with who keeps it by name.
+    // Sorted, so that entries reported together end up adjacent in listeners that keep them by
+    // name.
     std::ranges::sort(answers[i].names);
     for (const std::string& name : answers[i].names) {
       OnFound(ChildPath(job.path, name));
@@ -274,7 +276,7 @@ void TreeCache::Impl::OnEvent(const WatchEvent& event) {
   DeliverSettled();
 }
 
-// A znode that the walk came upon.
+// A znode that the walk found.
 void TreeCache::Impl::OnFound(const std::string& path) {
   if (listener.WantsData(path)) return Read(path, true);
   if (!decided.contains(path)) Push(Item::Kind::kPresent, path);
@@ -282,7 +284,7 @@ void TreeCache::Impl::OnFound(const std::string& path) {
   Enqueue(Job{nullptr, path});
 }
 
-// What is under way counts no more; the next round will find it.
+// The operations in flight no longer count; the next round repeats them.
 void TreeCache::Impl::EndRound() {
   ++round;
   is_in_round = false;
@@ -293,7 +295,7 @@ void TreeCache::Impl::EndRound() {
   decided.clear();
   synced.Reset();
   round_ended.Set();
-  told.Reach(last_number);
+  reported.Reach(last_number);
 }
 
 void TreeCache::Impl::Read(const std::string& path, bool is_walk) {
@@ -328,15 +330,15 @@ void TreeCache::Impl::EndWalkJob() {
   Push(Item::Kind::kEndOfWalk, root);
 }
 
-// The events of all that was changed before arrive before the answer to a sync, and
-// what they tell goes through the line.
+// The events of all earlier changes arrive before the answer to a sync, and what they report goes
+// through the queue.
 Task<> TreeCache::Impl::CatchUp() {
   std::uint64_t caught_in = 0;
   do {
     co_await synced.Wait();
     caught_in = round;
     co_await client.Sync(root);
-    co_await told.WaitFor(last_number);
+    co_await reported.WaitFor(last_number);
   } while (caught_in != round);
 }
 
@@ -360,7 +362,7 @@ void TreeCache::Impl::DeliverSettled() {
         break;
     }
   }
-  told.Reach(line.empty() ? last_number : line.front()->number - 1);
+  reported.Reach(line.empty() ? last_number : line.front()->number - 1);
 }
 
 void TreeCache::Impl::DeliverData(Item& item) {
@@ -370,16 +372,16 @@ void TreeCache::Impl::DeliverData(Item& item) {
   if (is_overtaken) return;
   if (!item.answer) return DeliverGone(item.path);
   std::int64_t mzxid = item.answer->stat.mzxid;
-  auto [told, is_new] = known.try_emplace(item.path, Known{mzxid, round});
-  told->second.round = round;
-  if (!is_new && mzxid <= told->second.mzxid) return;
-  told->second.mzxid = mzxid;
+  auto [entry, is_new] = known.try_emplace(item.path, Known{mzxid, round});
+  entry->second.round = round;
+  if (!is_new && mzxid <= entry->second.mzxid) return;
+  entry->second.mzxid = mzxid;
   listener.OnNode(item.path, *item.answer);
 }
 
 void TreeCache::Impl::DeliverPresent(const std::string& path) {
-  auto [told, is_new] = known.try_emplace(path, Known{0, round});
-  told->second.round = round;
+  auto [entry, is_new] = known.try_emplace(path, Known{0, round});
+  entry->second.round = round;
   if (is_new) listener.OnNode(path, NodeData());
 }
 
@@ -389,8 +391,8 @@ void TreeCache::Impl::DeliverGone(const std::string& path) {
 
 void TreeCache::Impl::DeliverEndOfWalk() {
   std::vector<std::string> vanished;
-  for (const auto& [path, told] : known) {
-    if (told.round != round) vanished.push_back(path);
+  for (const auto& [path, entry] : known) {
+    if (entry.round != round) vanished.push_back(path);
   }
   // Children before their parents, as the servers delete.
   std::ranges::sort(vanished, std::greater<>());

@@ -11,14 +11,13 @@
 
 namespace nodepool::zk {
 
-// Follows everything below one znode with a single persistent recursive watch and
-// tells a listener about it; keeps no data itself beyond what it needs to find
-// differences after a reconnection.
+// Follows everything below one znode with a single persistent recursive watch and reports it to a
+// listener. Retains no data beyond what it needs to find differences after a reconnection.
 //
-// For a path that `wants_data` accepts, every change is read (reads are pipelined,
-// their results delivered in the order of the changes); for the others only
-// existence is told. After each (re)connection the tree is walked again and the
-// listener hears the differences, so that whatever it keeps converges.
+// For a path that `WantsData` accepts, every change is read (reads are pipelined, their results
+// delivered in the order of the changes); for all other paths only existence is reported. After
+// each (re)connection the whole tree is read again and the listener is notified of the differences,
+// so that its copy converges.
 class TreeCache {
  public:
   struct Listener {
@@ -29,8 +28,8 @@ class TreeCache {
     // data of an unwanted path is empty and its stat unset.
     virtual void OnNode(const std::string& path, const NodeData& node) = 0;
     virtual void OnGone(const std::string& path) = 0;
-    // Everything that existed when the walk began has been told. Called once after
-    // each walk; until the first call lists may be incomplete.
+    // Everything that existed when the walk began has been reported. Called once after each walk;
+    // before the first call, lists may be incomplete.
     virtual void OnSynced() = 0;
   };
 
@@ -46,8 +45,8 @@ class TreeCache {
   // Whether the last walk is complete and the connection is up.
   bool synced() const;
   Task<> WaitSynced();
-  // Ends when the listener has heard of everything that any client had changed before
-  // this was called: who has just got a lock knows then what its former holder did.
+  // Ends when the listener has been notified of everything that any client changed before this was
+  // called: after taking a lock, the caller then knows what the former holder did.
   Task<> CatchUp();
 
  private:

@@ -20,7 +20,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Keeps what it was told and checks that it makes sense.
+// Retains what was reported and checks that it is consistent.
 class View : public TreeCache::Listener {
  public:
   // Lock directories and what is in them matter only by existing.
@@ -30,10 +30,10 @@ class View : public TreeCache::Listener {
   void OnNode(const std::string& path, const NodeData& node) override {
     log.push_back("+" + path + (node.data.empty() ? "" : "=" + node.data));
     if (WantsData(path)) {
-      EXPECT_GT(node.stat.mzxid, last_mzxid[path]) << path << " went back or was told twice";
+      EXPECT_GT(node.stat.mzxid, last_mzxid[path]) << path << " went back or was reported twice";
       last_mzxid[path] = node.stat.mzxid;
     } else {
-      EXPECT_FALSE(nodes.contains(path)) << path << " was told twice";
+      EXPECT_FALSE(nodes.contains(path)) << path << " was reported twice";
     }
     nodes[path] = node.data;
   }
@@ -90,7 +90,7 @@ class TreeCacheTest : public ::testing::Test {
   TreeCache cache{time.loop(), faulty, "/r", view};
 };
 
-TEST_F(TreeCacheTest, TellsWhatIsThereThenFollows) {
+TEST_F(TreeCacheTest, ReportsWhatExistsThenFollows) {
   Create("/r");
   Create("/r/a", "1");
   Create("/r/a/lock");
@@ -113,7 +113,7 @@ TEST_F(TreeCacheTest, TellsWhatIsThereThenFollows) {
   EXPECT_EQ(view.times_synced, 1);
 }
 
-TEST_F(TreeCacheTest, AMissingRootIsEmptyAndFollowedWhenItComes) {
+TEST_F(TreeCacheTest, AMissingRootIsEmptyAndFollowedWhenItIsCreated) {
   Start();
   EXPECT_THAT(view.nodes, IsEmpty());
   Create("/r");
@@ -135,7 +135,7 @@ TEST_F(TreeCacheTest, ReadsNoMoreThanNeeded) {
   Start();
   std::size_t walk = faulty.calls().size();
   EXPECT_EQ(walk, 12u) << "a watch, one listing, ten reads";
-  faulty.ForgetCalls();
+  faulty.ClearCalls();
   Set("/r/3", "y");
   Create("/r/3/lock");
   Create("/r/3/lock/x__lock__0000000000");
@@ -143,7 +143,7 @@ TEST_F(TreeCacheTest, ReadsNoMoreThanNeeded) {
   time.loop().RunReady();
   ASSERT_EQ(faulty.calls().size(), 1u);
   EXPECT_EQ(faulty.calls()[0].name + faulty.calls()[0].path, "Get/r/3");
-  faulty.ForgetCalls();
+  faulty.ClearCalls();
   for (int i = 0; i < 100; ++i) Set("/r/3", std::to_string(i));
   time.loop().RunReady();
   EXPECT_LE(faulty.calls().size(), 100u);
@@ -159,7 +159,7 @@ TEST_F(TreeCacheTest, ReadsArePipelinedAndBounded) {
   EXPECT_LT(time.loop().SteadyNow() - begin, milliseconds(100)) << "1000 reads in 4 batches of 256";
   EXPECT_GT(time.loop().SteadyNow() - begin, milliseconds(50));
   EXPECT_EQ(view.nodes.size(), 1000u);
-  EXPECT_TRUE(std::ranges::is_sorted(view.log)) << "told in order";
+  EXPECT_TRUE(std::ranges::is_sorted(view.log)) << "reported in order";
 }
 
 TEST_F(TreeCacheTest, ADeletionOvertakesTheReadBeforeIt) {
@@ -192,7 +192,7 @@ TEST_F(TreeCacheTest, ChangesOfDifferentPathsKeepTheirOrder) {
   EXPECT_THAT(view.TakeLog(), ElementsAre("+/r/b=2", "+/r/lock", "-/r/a"));
 }
 
-TEST_F(TreeCacheTest, CatchingUpShowsWhatWasWrittenBefore) {
+TEST_F(TreeCacheTest, CatchingUpShowsEarlierWrites) {
   Create("/r");
   Create("/r/0", "old");
   Start();
@@ -213,7 +213,7 @@ TEST_F(TreeCacheTest, CatchingUpShowsWhatWasWrittenBefore) {
   TaskGroup group(time.loop(), log::Logger("test"));
   group.Spawn("catch up", catch_up(cache, is_done));
   Settle();
-  EXPECT_FALSE(is_done) << "nobody knows";
+  EXPECT_FALSE(is_done) << "the change has not arrived yet";
   zk.Reconnect(*client);
   Settle();
   EXPECT_TRUE(is_done);
@@ -248,14 +248,14 @@ std::size_t HandlersToCatchUp(int count) {
   return handlers;
 }
 
-// An event wakes those whose moment has come: it costs no more when many wait.
+// An event wakes only the waiters whose changes have arrived: it costs no more when many wait.
 TEST(TreeCacheCostTest, CatchingUpCostsNoMoreAmongMany) {
   double few = static_cast<double>(HandlersToCatchUp(50)) / 50;
   double many = static_cast<double>(HandlersToCatchUp(1500)) / 1500;
   EXPECT_LE(many, 1.1 * few);
 }
 
-TEST_F(TreeCacheTest, AReconnectionTellsOnlyTheDifferences) {
+TEST_F(TreeCacheTest, AReconnectionReportsOnlyTheDifferences) {
   Create("/r");
   for (const char* path : {"/r/same", "/r/changed", "/r/gone", "/r/lock"}) Create(path, "1");
   Create("/r/lock/x");
@@ -331,15 +331,15 @@ TEST(TreeCacheFaultTest, AnyFailureOfTheWalkIsRepeated) {
   }
 }
 
-// More changes than reads fit under way: what waits is read once, and what was
-// deleted meanwhile not at all.
+// More changes than concurrent reads are allowed: what waits is read once, and what was deleted
+// meanwhile not at all.
 TEST_F(TreeCacheTest, WaitingReadsAreSharedAndOvertaken) {
   Create("/r");
   Start();
   zk.SetLatency(milliseconds(10));
   for (int i = 0; i < 400; ++i) Create(fmt::format("/r/{:03}", i), "1");
   time.Advance(milliseconds(6));
-  faulty.ForgetCalls();
+  faulty.ClearCalls();
   Set("/r/399", "2");
   Delete("/r/398");
   Create("/r/398", "2");
@@ -356,8 +356,8 @@ TEST_F(TreeCacheTest, WaitingReadsAreSharedAndOvertaken) {
   EXPECT_EQ(reads("/r/397"), 0);
 }
 
-// Something happens at one instant of the walk, at the very moment at which answers
-// are made or arrive too.
+// Something happens at one instant of the walk, also at the very moment at which answers are
+// produced or arrive.
 class TreeCacheMomentTest : public TreeCacheTest, public ::testing::WithParamInterface<int> {
  protected:
   void Happen(int what) {
@@ -403,8 +403,8 @@ TEST_P(TreeCacheMomentTest, Converges) {
 
 INSTANTIATE_TEST_SUITE_P(Moments, TreeCacheMomentTest, ::testing::Range(0, 8 * 16));
 
-// Whatever happens to the tree, the connection and single reads: once things are
-// quiet the listener has the truth.
+// Whatever happens to the tree, the connection and single reads: when no more changes come, the
+// listener's copy is correct.
 class TreeCacheChaosTest : public TreeCacheTest, public ::testing::WithParamInterface<std::uint64_t> {};
 
 TEST_P(TreeCacheChaosTest, Converges) {
@@ -449,7 +449,7 @@ TEST_P(TreeCacheChaosTest, Converges) {
   Settle();
   EXPECT_TRUE(cache.synced());
   EXPECT_EQ(view.nodes, Truth());
-  // And it goes on following.
+  // And it continues to follow changes.
   for (int i = 0; i < 20; ++i) change();
   Settle();
   EXPECT_EQ(view.nodes, Truth());

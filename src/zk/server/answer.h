@@ -7,7 +7,7 @@
 #include "zk/types.h"
 #include "zk/wire/protocol.h"
 
-// What a server sends, as frames with their length. All append to `out`.
+// The answers and events of a server, as frames with their length. All functions append to `out`.
 namespace nodepool::zk::server {
 
 // Appends a frame whose content `write_body(JuteWriter&)` makes.
@@ -25,12 +25,12 @@ void WriteStat(JuteWriter& out, const Stat& stat);
 void WriteNames(JuteWriter& out, const std::vector<std::string>& names);
 // `ops` are the op codes that the client sent, one per result.
 void WriteMultiResult(JuteWriter& out, const std::vector<protocol::OpCode>& ops, const MultiResult& result);
-// The head of a part of a transaction's answer, and its end.
+// The head of one part of a transaction's answer, also of its end.
 void WritePartHead(JuteWriter& out, std::int32_t kind, std::int32_t code);
 void WritePartsEnd(JuteWriter& out);
 
 void AppendEvent(std::string& out, const WatchEvent& event);
-// A time-out of 0 tells that the session has expired.
+// A time-out of 0 says that the session has expired.
 void AppendConnectResponse(std::string& out, const protocol::ConnectResponse& response,
                            bool is_read_only_known);
 

@@ -10,23 +10,24 @@
 
 namespace nodepool::zk::server {
 
-// A client as the server sees it. What it is sent may show changes that are not on disk
-// yet, so everything goes through here and waits for them, in order.
+// A client's connection as the server sees it. A frame may show changes that are not on disk yet,
+// so all frames are sent through here and wait, in order, until those changes are.
 class Connection {
  public:
-  Connection(ServerWatches::Holder holder, std::shared_ptr<WireConnection> wire) : wire_(std::move(wire)) {
-    peer_.holder = holder;
+  Connection(ServerWatches::ConnectionId connection_id, std::shared_ptr<WireConnection> wire)
+      : wire_(std::move(wire)) {
+    peer_.connection_id = connection_id;
   }
 
-  // Sends `frames`, which show what was changed up to `change`; `durable` counts the
-  // changes that are on disk. Returns whether they were held back.
+  // Sends `frames`, which show all changes up to number `change`; `durable` is the number of the
+  // last change on disk. Returns whether the frames were held back.
   bool Send(std::string_view frames, std::uint64_t change, std::uint64_t durable);
-  // Sends what waited for changes up to `durable`.
+  // Sends the frames that waited for changes up to `durable`.
   void Release(std::uint64_t durable);
   bool holds_back() const { return !held_.empty(); }
-  // Bytes that the client has not been sent, or has not taken.
+  // Bytes held back or not yet taken by the client.
   std::size_t backlog() const { return held_bytes_ + wire_->unsent(); }
-  // Ends when the backlog is gone. Error(kRetry) when the connection has ended.
+  // Ends when the backlog is empty. Error(kRetry) when the connection has ended.
   Task<> WaitUntilSent();
 
   Engine::Peer& peer() { return peer_; }

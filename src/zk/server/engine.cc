@@ -11,7 +11,7 @@
 namespace nodepool::zk::server {
 namespace {
 
-constexpr std::size_t kMaxNames = 16;  // that a connection may have shown
+constexpr std::size_t kMaxNames = 16;  // identities of one connection
 constexpr std::int32_t kChildWatches = 1;
 constexpr std::int32_t kDataWatches = 2;
 constexpr std::int32_t kAnyWatches = 3;
@@ -20,7 +20,7 @@ bool IsCreateMode(CreateMode mode) {
   return mode >= CreateMode::kPersistent && mode <= CreateMode::kPersistentSequentialTtl;
 }
 
-// A create as the tree takes it, or what is wrong with it.
+// A create in the form for the tree, or the fault in it.
 Result<CreateOp> Resolve(const CreateRequest& request, const Identity& who) {
   if (!IsCreateMode(request.op.mode)) return std::unexpected(Code::kBadArguments);
   if (request.op.path.empty() || request.op.path.front() != '/') return std::unexpected(Code::kBadArguments);
@@ -31,7 +31,7 @@ Result<CreateOp> Resolve(const CreateRequest& request, const Identity& who) {
   return op;
 }
 
-// Who may not change the list does not see the secret half of its digests either.
+// A client that may not change the list does not see the secret half of its digests either.
 Acl WithoutDigests(Acl acl) {
   for (AclEntry& entry : acl) {
     if (entry.scheme == "digest") entry.id = entry.id.substr(0, entry.id.find(':')) + ":x";
@@ -39,7 +39,7 @@ Acl WithoutDigests(Acl acl) {
   return acl;
 }
 
-// The znodes below `path`.
+// How many znodes are below `path`.
 std::int32_t CountDescendants(const DataTree& tree, const std::string& path) {
   Result<Children> children = tree.GetChildren(path);
   if (!children) return 0;
@@ -78,10 +78,10 @@ void Engine::Changed(const WatchEvent& change) {
   MarkPath(change.path);
   if (change.type != EventType::kDataChanged) MarkPath(ParentPath(change.path));
   if (change.type == EventType::kDeleted) NoteEmptied(ParentPath(change.path));
-  for (const auto& [holder, event] : watches_.Trigger(change)) {
+  for (const auto& [connection_id, event] : watches_.Trigger(change)) {
     if (!deliver_) continue;
     bool is_of_parent = event.type == EventType::kChildren;
-    deliver_(holder, event, is_of_parent ? tree_.AclOf(event.path)->get() : tree_.acl_of_change());
+    deliver_(connection_id, event, is_of_parent ? tree_.AclOf(event.path)->get() : tree_.acl_of_change());
   }
 }
 
@@ -125,7 +125,7 @@ Engine::Next Engine::Execute(const Request& request, Peer& peer, WallTime now, s
     frame.Raw(body);
   });
   bool is_end = request.op == OpCode::kCloseSession || code == Code::kAuthFailed;
-  return is_end ? Next::kHangUp : Next::kGoOn;
+  return is_end ? Next::kClose : Next::kContinue;
 }
 
 Code Engine::Answer(const Request& request, Peer& peer, WallTime now, JuteWriter& out) {
@@ -213,7 +213,7 @@ Code Engine::Answer(const Request& request, Peer& peer, WallTime now, JuteWriter
   }
 }
 
-// A write that never reaches the tree uses up a transaction's number all the same.
+// A write that never reaches the tree still uses up a transaction's number.
 Code Engine::Refuse(Code code) {
   (void)tree_.Multi({}, 0, WallTime());
   return code;
@@ -231,8 +231,8 @@ Code Engine::Create(const CreateRequest& request, OpCode op, const Peer& peer, W
 }
 
 Code Engine::Multi(const MultiRequest& request, const Peer& peer, WallTime now, JuteWriter& out) {
-  // A refused check, in the place of the first create that is wrong in itself: what comes
-  // before it is tried all the same, since its fault would count.
+  // A refused check in the place of the first malformed create: the operations before it are still
+  // tried, since a fault of theirs is reported first.
   const Op refused = CheckOp{"/", -2};
   std::vector<OpCode> kinds;
   std::vector<Op> ops;
@@ -319,9 +319,9 @@ Code Engine::Read(const PathRequest& request, OpCode op, const Peer& peer, JuteW
   bool is_watched = request.watch && (code == Code::kOk || (op == OpCode::kExists && code == Code::kNoNode));
   if (!is_watched) return code;
   if (op == OpCode::kExists || op == OpCode::kGetData) {
-    watches_.AddData(request.path, peer.holder);
+    watches_.AddData(request.path, peer.connection_id);
   } else {
-    watches_.AddChildren(request.path, peer.holder);
+    watches_.AddChildren(request.path, peer.connection_id);
   }
   return code;
 }
@@ -351,7 +351,7 @@ Code Engine::SetAcl(const SetAclRequest& request, const Peer& peer, JuteWriter& 
 }
 
 void Engine::CheckRoomForWatch(const Peer& peer, std::size_t bytes) const {
-  if (watches_.BytesOf(peer.holder) + bytes <= limits_.watch_bytes) return;
+  if (watches_.BytesOf(peer.connection_id) + bytes <= limits_.watch_bytes) return;
   throw Error(Verdict::kFail, fmt::format("its watches would take more than {} bytes", limits_.watch_bytes));
 }
 
@@ -360,7 +360,7 @@ Code Engine::AddWatch(const AddWatchRequest& request, const Peer& peer) {
                  request.mode == static_cast<std::int32_t>(WatchMode::kPersistentRecursive);
   if (!is_mode || !IsValidPath(request.path)) return Code::kBadArguments;
   CheckRoomForWatch(peer, request.path.size());
-  watches_.AddStaying(request.path, static_cast<WatchMode>(request.mode), peer.holder);
+  watches_.AddStaying(request.path, static_cast<WatchMode>(request.mode), peer.connection_id);
   return Code::kOk;
 }
 
@@ -369,8 +369,8 @@ Code Engine::ChangeWatches(const WatchesRequest& request, OpCode op, const Peer&
   bool is_data = request.kind != kChildWatches;
   bool is_children = request.kind != kDataWatches;
   bool is_found = op == OpCode::kCheckWatches
-                      ? watches_.Has(request.path, peer.holder, is_data, is_children)
-                      : watches_.Remove(request.path, peer.holder, is_data, is_children);
+                      ? watches_.Has(request.path, peer.connection_id, is_data, is_children)
+                      : watches_.Remove(request.path, peer.connection_id, is_data, is_children);
   return is_found ? Code::kOk : Code::kNoWatcher;
 }
 
@@ -380,31 +380,31 @@ void Engine::RestoreWatches(const RestoreWatchesRequest& request, const Peer& pe
   for (const auto* list : {&paths.data, &paths.exist, &paths.child, &paths.persistent, &paths.recursive}) {
     for (const std::string& path : *list) {
       if (!IsValidPath(path)) {
-        throw Error(Verdict::kFail, fmt::format("it watches \"{}\", which is no path", Excerpt(path)));
+        throw Error(Verdict::kFail, fmt::format("it watches \"{}\", which is not a path", Excerpt(path)));
       }
       bytes += path.size();
     }
   }
   CheckRoomForWatch(peer, bytes);
-  for (const WatchEvent& missed : watches_.Restore(tree_, peer.holder, request.seen_zxid, paths)) {
+  for (const WatchEvent& missed : watches_.Restore(tree_, peer.connection_id, request.seen_zxid, paths)) {
     // It could read the znodes when it set the watches.
-    if (deliver_) deliver_(peer.holder, missed, nullptr);
+    if (deliver_) deliver_(peer.connection_id, missed, nullptr);
   }
 }
 
-void Engine::Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::Kept> znodes,
+void Engine::Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::Snapshot> znodes,
                      std::int64_t zxid) {
   for (SessionRecord& session : sessions) {
     tree_.RestoreSession(session.id);
     std::int64_t id = session.id;
     sessions_[id] = std::move(session);
   }
-  for (DataTree::Kept& znode : znodes) {
+  for (DataTree::Snapshot& znode : znodes) {
     std::string path = znode.path;
     bool had_children = znode.created > 0;
     if (!tree_.Restore(std::move(znode))) {
       throw Error(Verdict::kInvalid,
-                  fmt::format("the znode {} is kept without its parent or its owner", Excerpt(path, 200)));
+                  fmt::format("the znode {} is stored without its parent or its owner", Excerpt(path, 200)));
     }
     if (had_children && tree_.IsEmptyContainer(path)) emptied_.insert(std::move(path));
   }
@@ -414,8 +414,8 @@ void Engine::Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::
 Changes Engine::TakeChanges() {
   Changes changes;
   for (const std::string& path : std::exchange(changed_paths_, {})) {
-    if (std::optional<DataTree::Kept> kept = tree_.Keep(path)) {
-      changes.kept.push_back(std::move(*kept));
+    if (std::optional<DataTree::Snapshot> znode = tree_.Export(path)) {
+      changes.stored.push_back(std::move(*znode));
     } else {
       changes.removed.push_back(path);
     }

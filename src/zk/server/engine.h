@@ -20,29 +20,29 @@ struct SessionRecord {
   std::int32_t timeout_ms = 0;
 };
 
-// What has to be written down so that the tree can be made anew.
+// What has to be written to disk so that the tree can be restored.
 struct Changes {
-  std::vector<DataTree::Kept> kept;  // znodes as they are, parents first
-  std::vector<std::string> removed;  // paths
+  std::vector<DataTree::Snapshot> stored;  // znodes as they are, parents first
+  std::vector<std::string> removed;        // paths
   std::vector<SessionRecord> opened;
   std::vector<std::int64_t> closed;
   std::int64_t zxid = 0;
 
-  bool empty() const { return kept.empty() && removed.empty() && opened.empty() && closed.empty(); }
+  bool empty() const { return stored.empty() && removed.empty() && opened.empty() && closed.empty(); }
 };
 
-// A ZooKeeper server without sockets, clocks and disk: sessions, tree and watches, and
-// what a request does with them. Pure in the way of DataTree.
+// A ZooKeeper server without sockets, clocks and disk: sessions, tree and watches, and the effect
+// of each request on them. Pure as DataTree is.
 class Engine {
  public:
-  // A connection that is in a session.
+  // A connection that has a session.
   struct Peer {
-    ServerWatches::Holder holder = 0;
+    ServerWatches::ConnectionId connection_id = 0;
     std::int64_t session = 0;
     Identity who;
   };
-  enum class Next { kGoOn, kHangUp };
-  using Deliver = std::function<void(ServerWatches::Holder, const WatchEvent&, const Acl*)>;
+  enum class Next { kContinue, kClose };
+  using Deliver = std::function<void(ServerWatches::ConnectionId, const WatchEvent&, const Acl*)>;
 
   struct Limits {
     std::size_t tree_bytes = std::size_t{1} << 30;
@@ -51,34 +51,35 @@ class Engine {
 
   explicit Engine(Limits limits);
 
-  // Called with each event that a connection has to be sent if it may read a znode with
-  // that access list (null: open to everybody), before the answer to the request that
-  // caused the event is made.
+  // Called with each event that a connection has to be sent if it may read a znode with that access
+  // list (null: open to everybody), before the answer to the request that caused the event is
+  // produced.
   void OnEvent(Deliver deliver) { deliver_ = std::move(deliver); }
 
   // The caller picks id and password.
   void OpenSession(SessionRecord session);
-  // Its ephemeral znodes vanish. Watches belong to connections: see RemoveWatches.
+  // Deletes its ephemeral znodes. Watches belong to connections: see RemoveWatches.
   void CloseSession(std::int64_t id);
   // Null when there is none.
   const SessionRecord* FindSession(std::int64_t id) const;
   const std::map<std::int64_t, SessionRecord>& sessions() const { return sessions_; }
 
-  // Carries out what `peer`, whose session is open, asks, and appends the frame of the
-  // answer to `out`. Error(kFail): the connection is to be closed; nothing was done.
+  // Executes the request of `peer`, whose session is open, and appends the frame of the answer to
+  // `out`. Error(kFail): the connection is to be closed; nothing was done.
   Next Execute(const Request& request, Peer& peer, WallTime now, std::string& out);
-  void RemoveWatches(ServerWatches::Holder holder) { watches_.RemoveAll(holder); }
+  void RemoveWatches(ServerWatches::ConnectionId connection_id) { watches_.RemoveAll(connection_id); }
 
-  // Deletes containers that had children and have none; returns how many.
+  // Deletes containers that had children and have none now; returns how many.
   int DeleteEmptyContainers();
   bool HasEmptiedContainers() const { return !emptied_.empty(); }
 
-  // Takes up what was kept, before anything is executed. Error(kInvalid) naming the
-  // first znode without its parent or its owner.
-  void Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::Kept> znodes, std::int64_t zxid);
-  // What changed since the last call, summed up.
+  // Restores what was stored, before anything is executed. Error(kInvalid) naming the first znode
+  // without its parent or its owner.
+  void Restore(std::vector<SessionRecord> sessions, std::vector<DataTree::Snapshot> znodes,
+               std::int64_t zxid);
+  // What changed since the last call, combined.
   Changes TakeChanges();
-  // Counts changes, so that an answer can wait until those it shows are on disk.
+  // Numbers the changes, so that an answer can wait until those it shows are on disk.
   std::uint64_t change_count() const { return change_count_; }
 
   const DataTree& tree() const { return tree_; }

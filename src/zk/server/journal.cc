@@ -50,7 +50,7 @@ class FileLock {
   int file_;
 };
 
-// SQLite would make it readable for everybody.
+// SQLite would make it readable for all users.
 void MakeFile(const std::string& path) {
   int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) {
@@ -62,7 +62,7 @@ void MakeFile(const std::string& path) {
 void CheckDatabase(Sqlite& database) {
   std::int64_t application = database.Number("PRAGMA application_id");
   std::int64_t version = database.Number("PRAGMA user_version");
-  if (application != kApplicationId) throw Error(Verdict::kInvalid, "it is no file of this server");
+  if (application != kApplicationId) throw Error(Verdict::kInvalid, "it is not a file of this server");
   if (version > kSchemaVersion) {
     throw Error(Verdict::kInvalid,
                 fmt::format("it was written by a newer version (schema {}, this one knows {})", version,
@@ -99,7 +99,7 @@ struct Journal::Database {
     return Sqlite(path);
   }
 
-  void Put(const DataTree::Kept& znode) {
+  void Put(const DataTree::Snapshot& znode) {
     std::string acl;
     put_znode->BindText(0, znode.path).BindBytes(1, znode.data);
     const Stat& stat = znode.stat;
@@ -141,7 +141,7 @@ Journal::Contents Journal::Load() {
   }
   Statement znodes(database_->sqlite, "SELECT * FROM znode ORDER BY path");
   while (znodes.Next()) {
-    DataTree::Kept& znode = contents.znodes.emplace_back();
+    DataTree::Snapshot& znode = contents.znodes.emplace_back();
     znode.path = znodes.Bytes(0);
     znode.data = znodes.Bytes(1);
     Stat& stat = znode.stat;
@@ -171,7 +171,7 @@ void Journal::Write(const Changes& changes) {
   Sqlite& sqlite = database_->sqlite;
   sqlite.Execute("BEGIN IMMEDIATE");
   try {
-    for (const DataTree::Kept& znode : changes.kept) database_->Put(znode);
+    for (const DataTree::Snapshot& znode : changes.stored) database_->Put(znode);
     for (const std::string& path : changes.removed) database_->remove_znode->BindText(0, path).Run();
     for (const SessionRecord& session : changes.opened) {
       Statement& put = *database_->put_session;

@@ -8,31 +8,31 @@
 
 namespace nodepool::zk::server {
 
-// The tree and the sessions on disk: an SQLite database in WAL mode, whose rows are the
-// znodes as they are now; there is no log to replay and no snapshot to take. Everything
-// blocks, so the server calls it on the blocking pool, one call at a time.
+// The tree and the sessions on disk: an SQLite database in WAL mode, whose rows are the current
+// znodes; there is no log to replay and no snapshot to take. Everything blocks, so the server calls
+// it on the blocking pool, one call at a time.
 class Journal {
  public:
   struct Contents {
     std::vector<SessionRecord> sessions;
-    std::vector<DataTree::Kept> znodes;  // parents first
-    std::int64_t zxid = 0;               // numbers go on after it
+    std::vector<DataTree::Snapshot> znodes;  // parents first
+    std::int64_t zxid = 0;                   // numbers go on after it
   };
 
-  // Opens the file, or makes it, readable for its owner alone. Error(kConflict):
-  // another process uses it. Error(kInvalid) tells what is wrong with it: damaged,
-  // written by a newer version, no file of ours.
+  // Opens the file, or creates it, readable for its owner only. Error(kConflict): another process
+  // uses it. Error(kInvalid) says what is wrong with it: damaged, written by a newer version, not a
+  // file of this server.
   explicit Journal(std::string path);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // All that is kept. Transactions get numbers beyond all that were ever told to a
-  // client, also those that were not kept (the upper half counts the starts).
+  // Everything stored. New transactions get numbers greater than any that a client was ever sent,
+  // including those that were not stored (the upper half counts the starts).
   Contents Load();
 
-  // One transaction, on disk when the call returns. Error(kRetry): nothing was written,
-  // and it may go well later (the disk is full).
+  // One transaction, on disk when the call returns. Error(kRetry): nothing was written, and a later
+  // attempt may succeed (e.g. the disk is full).
   void Write(const Changes& changes);
 
  private:

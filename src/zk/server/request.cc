@@ -97,7 +97,7 @@ AuthRequest ReadAuth(JuteReader& in) {
   return auth;
 }
 
-// The head of a transaction's part; nullopt at the end.
+// The head of one part of a transaction; nullopt at the end.
 std::optional<OpCode> ReadPartHead(JuteReader& in) {
   auto op = static_cast<OpCode>(in.Int());
   bool is_end = in.Bool();
@@ -210,20 +210,20 @@ Request ReadRequest(std::string_view frame) {
   return request;
 }
 
-Hello ReadHello(std::string_view frame) {
+ConnectRequestFrame ReadConnectRequest(std::string_view frame) {
   JuteReader in(frame);
-  Hello hello;
+  ConnectRequestFrame connect;
   in.Int();  // the protocol's version, of which there is one
-  hello.request.last_zxid = in.Long();
-  hello.request.timeout_ms = in.Int();
-  hello.request.session_id = in.Long();
-  hello.request.password = std::string(in.Bytes());
-  if (hello.request.password.size() > kMaxPassword) {
+  connect.request.last_zxid = in.Long();
+  connect.request.timeout_ms = in.Int();
+  connect.request.session_id = in.Long();
+  connect.request.password = std::string(in.Bytes());
+  if (connect.request.password.size() > kMaxPassword) {
     throw Error(Verdict::kFail,
-                fmt::format("malformed record: a password of {} bytes", hello.request.password.size()));
+                fmt::format("malformed record: a password of {} bytes", connect.request.password.size()));
   }
-  hello.is_read_only_known = in.remaining() > 0;
-  return hello;
+  connect.is_read_only_known = in.remaining() > 0;
+  return connect;
 }
 
 void WriteAcl(JuteWriter& out, const Acl* acl) {

@@ -11,7 +11,7 @@
 #include "zk/wire/jute.h"
 #include "zk/wire/protocol.h"
 
-// What clients ask, read from the bytes they sent, which may be anything.
+// Clients' requests, read from bytes that are not trusted.
 namespace nodepool::zk::server {
 
 struct CreateRequest {
@@ -19,7 +19,7 @@ struct CreateRequest {
   Acl acl;
 };
 
-// exists, get, get children, and what else names one path.
+// For exists, get, get children, and other operations that name one path.
 struct PathRequest {
   std::string path;
   bool watch = false;
@@ -36,7 +36,7 @@ struct AddWatchRequest {
   std::int32_t mode = 0;
 };
 
-// Of one kind of watches at a path: 1 children, 2 data, 3 any.
+// The watches of one kind at a path: 1 children, 2 data, 3 any.
 struct WatchesRequest {
   std::string path;
   std::int32_t kind = 0;
@@ -80,13 +80,13 @@ struct Request {
 Request ReadRequest(std::string_view frame);
 
 // The first frame of a connection. Throws the same.
-struct Hello {
+struct ConnectRequestFrame {
   protocol::ConnectRequest request;
   bool is_read_only_known = true;  // clients before 3.4 do not know the answer's last field
 };
-Hello ReadHello(std::string_view frame);
+ConnectRequestFrame ReadConnectRequest(std::string_view frame);
 
-// An access list, as it stands in records and on disk.
+// An access list, as it is in records and on disk.
 void WriteAcl(JuteWriter& out, const Acl* acl);  // null: open to everybody
 Acl ReadAcl(JuteReader& in);
 

@@ -35,8 +35,8 @@ Server::Server(Loop& loop, BlockingPool& pool, ServerOptions options)
       clock_(loop, [this](std::int64_t session) { Expire(session); }),
       last_session_(FirstSession(loop.Now())),
       tasks_(loop, logger_) {
-  engine_.OnEvent([this](ServerWatches::Holder holder, const WatchEvent& event, const Acl* acl) {
-    Deliver(holder, event, acl);
+  engine_.OnEvent([this](ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl) {
+    Deliver(connection_id, event, acl);
   });
 }
 
@@ -92,7 +92,7 @@ Task<> Server::Stop() {
   boost::system::error_code ignored;
   if (plain_acceptor_) plain_acceptor_->close(ignored);
   if (tls_acceptor_) tls_acceptor_->close(ignored);
-  for (auto& [holder, connection] : connections_) connection->wire().Close("the server stops");
+  for (auto& [connection_id, connection] : connections_) connection->wire().Close("the server stops");
   co_await tasks_.Stop();
   if (!journal_) co_return;
   auto finish = [this, rest = engine_.TakeChanges()] {
@@ -104,7 +104,7 @@ Task<> Server::Stop() {
     co_await OnBlockingPool(pool_, std::move(finish));
   } catch (const Error& error) {
     logger_.Error(
-        "The state in {} could not be written to the end; what is missing was answered to nobody: {}",
+        "The last changes to the state in {} could not be written; no client was answered about them: {}",
         options_.journal, error.message());
   }
 }
@@ -113,7 +113,7 @@ std::uint64_t Server::durable() const {
   return journal_ ? durable_ : std::numeric_limits<std::uint64_t>::max();
 }
 
-// Called after whatever may have changed the tree.
+// Called after everything that may have changed the tree.
 void Server::AfterChange() {
   if (engine_.change_count() != durable_) changed_.Set();
   if (engine_.HasEmptiedContainers()) container_emptied_.Set();
@@ -131,15 +131,15 @@ Task<> Server::KeepOnDisk() {
     }
     writing_ = {};
     durable_ = upto;
-    for (ServerWatches::Holder holder : std::exchange(holding_back_, {})) {
-      Connection& connection = *connections_.at(holder);
+    for (ServerWatches::ConnectionId connection_id : std::exchange(holding_back_, {})) {
+      Connection& connection = *connections_.at(connection_id);
       connection.Release(durable_);
-      if (connection.holds_back()) holding_back_.insert(holder);
+      if (connection.holds_back()) holding_back_.insert(connection_id);
     }
   }
 }
 
-// Tries until it succeeds: until then nobody is told of the changes.
+// Tries until it succeeds: until then no client is sent the changes.
 Task<> Server::Write() {
   for (int failures = 0;; ++failures) {
     auto write = [this] { journal_->Write(writing_); };

@@ -30,35 +30,34 @@ struct ServerOptions {
   std::string journal;          // file; empty: everything is in memory alone
   Duration min_session_timeout = std::chrono::seconds(1);
   Duration max_session_timeout = std::chrono::minutes(5);
-  Duration container_check = std::chrono::seconds(60);  // how long an empty container stays at most
+  Duration container_check = std::chrono::seconds(60);  // how long an empty container may remain
   std::size_t max_packet = 1'048'575;                   // larger requests end the connection
   std::size_t connections = 2000;                       // further ones are closed at once
   std::size_t sessions = 100'000;                       // with those whose clients are away; likewise
   Engine::Limits limits;
 };
 
-// A ZooKeeper server for one machine: the client protocol over a tree in memory that is
-// kept on disk. A write is answered, and a change shown to anybody, when it is on disk;
-// writes that arrive while the disk is busy go there together. No replication.
+// A ZooKeeper server for one machine: the client protocol over a tree in memory that is stored on
+// disk. A write is answered, and a change shown to any client, when it is on disk; writes that
+// arrive while the disk is busy are stored together. No replication.
 //
-// Whatever a client sends ends at worst its own connection, with a log line. When the
-// disk fails, nothing is answered until it works again.
+// A client can at worst end its own connection, with a log line. When the disk fails, nothing is
+// answered until it works again.
 class Server {
  public:
   Server(Loop& loop, BlockingPool& pool, ServerOptions options);
   ~Server();  // call Stop() first
 
-  // Loads what is kept and begins to serve. Error(kConflict): another process has
-  // the journal. Error(kInvalid) tells what cannot be used: the journal, an address, a
-  // TLS file.
+  // Loads what is stored and begins to serve. Error(kConflict): another process has the journal.
+  // Error(kInvalid) says what cannot be used: the journal, an address, a TLS file.
   Task<> Start();
   int port() const;
   int tls_port() const;
   // Transactions written to disk so far.
   std::uint64_t commits() const { return traffic_.commits; }
 
-  // Hangs up on everybody and writes the rest to disk. Sessions go on with the next
-  // start. Bounded by the disk; never throws.
+  // Closes all connections and writes the rest to disk. Sessions continue after the next start.
+  // Bounded by the disk; never throws.
   Task<> Stop();
 
  private:
@@ -71,12 +70,12 @@ class Server {
   Task<> Serve(std::shared_ptr<WireConnection> wire);
   Task<> Converse(Connection& connection);
   Task<bool> Greet(Connection& connection);
-  bool Admit(Connection& connection, const Hello& hello);
+  bool Admit(Connection& connection, const ConnectRequestFrame& connect);
   const SessionRecord* SessionFor(const protocol::ConnectRequest& request);
   Task<> AnswerRequests(Connection& connection);
   Task<> Linger(Connection& connection);
 
-  void Deliver(ServerWatches::Holder holder, const WatchEvent& event, const Acl* acl);
+  void Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl);
   void Send(Connection& connection, std::string_view frames);
   void AfterChange();
   void Expire(std::int64_t session);
@@ -97,12 +96,12 @@ class Server {
   std::optional<Acceptor> plain_acceptor_, tls_acceptor_;
   SessionClock clock_;
   std::int64_t last_session_ = 0;
-  ServerWatches::Holder last_connection_ = 0;
-  std::map<ServerWatches::Holder, Connection*> connections_;
+  ServerWatches::ConnectionId last_connection_ = 0;
+  std::map<ServerWatches::ConnectionId, Connection*> connections_;
   std::map<std::int64_t, Connection*> by_session_;
-  std::set<ServerWatches::Holder> holding_back_;
+  std::set<ServerWatches::ConnectionId> holding_back_;
   Event changed_, container_emptied_;
-  Changes writing_;  // on its way to the disk
+  Changes writing_;  // being written to disk
   std::uint64_t durable_ = 0;
   Traffic traffic_;
   TaskGroup tasks_;

@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::size_t kPasswordSize = 16;
 constexpr std::size_t kWordSize = 4;
-// From the connection to a session, and for taking the last words.
+// For the time from the connection to a session, and for the client to take the last bytes.
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
-// A client that does not take what it asked for is asked for no more beyond the first,
-// and left alone beyond the second, which events can lead to.
+// A client with more unread bytes than the first has no further requests executed; one with more
+// than the second, which events can lead to, is disconnected.
 constexpr std::size_t kBacklogToPause = 1 << 20;
-constexpr std::size_t kBacklogToHangUp = std::size_t{128} << 20;
+constexpr std::size_t kBacklogToClose = std::size_t{128} << 20;
 
 std::string NewPassword() {
   std::string password(kPasswordSize, '\0');
@@ -38,15 +38,15 @@ std::string NewPassword() {
 std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
 
 // Closes a connection when its time is up, unless the scope ends before.
-class HangUpTimer {
+class CloseTimer {
  public:
-  HangUpTimer(Loop& loop, WireConnection& wire, std::string what)
+  CloseTimer(Loop& loop, WireConnection& wire, std::string what)
       : clock_(loop.clock()),
         timer_(clock_.CallAt(loop.SteadyNow() + kAnswerTimeout,
                              [&wire, what = std::move(what)] { wire.Close(what); })) {}
-  ~HangUpTimer() { clock_.CancelTimer(timer_); }
-  HangUpTimer(const HangUpTimer&) = delete;
-  HangUpTimer& operator=(const HangUpTimer&) = delete;
+  ~CloseTimer() { clock_.CancelTimer(timer_); }
+  CloseTimer(const CloseTimer&) = delete;
+  CloseTimer& operator=(const CloseTimer&) = delete;
 
  private:
   Clock& clock_;
@@ -55,20 +55,20 @@ class HangUpTimer {
 
 }  // namespace
 
-// A connection in the server's books, as long as it lasts.
+// Registers a connection with the server for the duration of a scope.
 struct Server::Enlisted {
   Enlisted(Server& server, std::shared_ptr<WireConnection> wire)
       : server(server), connection(++server.last_connection_, std::move(wire)) {
-    server.connections_[connection.peer().holder] = &connection;
+    server.connections_[connection.peer().connection_id] = &connection;
   }
   ~Enlisted() {
     connection.wire().Close("done");
     Engine::Peer& peer = connection.peer();
     auto own = server.by_session_.find(peer.session);
     if (own != server.by_session_.end() && own->second == &connection) server.by_session_.erase(own);
-    server.engine_.RemoveWatches(peer.holder);
-    server.holding_back_.erase(peer.holder);
-    server.connections_.erase(peer.holder);
+    server.engine_.RemoveWatches(peer.connection_id);
+    server.holding_back_.erase(peer.connection_id);
+    server.connections_.erase(peer.connection_id);
   }
 
   Server& server;
@@ -88,7 +88,7 @@ Task<> Server::Accept(Acceptor& acceptor, asio::ssl::context* tls) {
       continue;
     }
     if (connections_.size() >= options_.connections) {
-      logger_.Warning("A ZooKeeper client is turned away: {} are connected", connections_.size());
+      logger_.Warning("Refusing a ZooKeeper client: {} are already connected", connections_.size());
       continue;
     }
     auto wire = std::make_shared<WireConnection>(loop_, tls, std::move(socket), options_.max_packet);
@@ -102,9 +102,10 @@ Task<> Server::Serve(std::shared_ptr<WireConnection> wire) {
   if (end) co_return;
   std::string session = fmt::format("session 0x{:x}", Hex(enlisted.connection.peer().session));
   if (FailedWith(end, Verdict::kRetry)) {
-    logger_.Debug("The ZooKeeper client {} ({}) is gone: {}", wire->name(), session, end.error().message());
+    logger_.Debug("The ZooKeeper client {} ({}) has disconnected: {}", wire->name(), session,
+                  end.error().message());
   } else {
-    logger_.Warning("The ZooKeeper client {} ({}) is hung up on: {}", wire->name(), session,
+    logger_.Warning("Closing the connection to ZooKeeper client {} ({}): {}", wire->name(), session,
                     end.error().message());
   }
 }
@@ -115,11 +116,12 @@ Task<> Server::Converse(Connection& connection) {
   co_await Linger(connection);
 }
 
-// Up to a session, or to the answer to a four-letter word; tells which.
+// Until the connection has a session, or its four-letter word is answered. Whether it has a
+// session.
 Task<bool> Server::Greet(Connection& connection) {
   WireConnection& wire = connection.wire();
-  HangUpTimer timer(loop_, wire, "it has not asked for a session in time");
-  co_await wire.Welcome();
+  CloseTimer timer(loop_, wire, "it has not asked for a session in time");
+  co_await wire.Accept();
   while (wire.unread().size() < kWordSize) co_await wire.Fill();
   traffic_.connections = connections_.size();
   std::optional<std::string> answer = AnswerWord(wire.unread().substr(0, kWordSize), engine_, traffic_);
@@ -129,11 +131,11 @@ Task<bool> Server::Greet(Connection& connection) {
     co_return false;
   }
   std::string frame = co_await wire.ReadFrame();
-  co_return Admit(connection, ReadHello(frame));
+  co_return Admit(connection, ReadConnectRequest(frame));
 }
 
-bool Server::Admit(Connection& connection, const Hello& hello) {
-  const protocol::ConnectRequest& request = hello.request;
+bool Server::Admit(Connection& connection, const ConnectRequestFrame& connect) {
+  const protocol::ConnectRequest& request = connect.request;
   const SessionRecord* session = SessionFor(request);
   protocol::ConnectResponse response;
   response.password = std::string(kPasswordSize, '\0');
@@ -147,20 +149,20 @@ bool Server::Admit(Connection& connection, const Hello& hello) {
     response.timeout_ms = session->timeout_ms;
     response.session_id = session->id;
     response.password = session->password;
-    Detach(session->id, "its session goes on in another connection");
+    Detach(session->id, "its session continues on another connection");
     connection.peer().session = session->id;
     by_session_[session->id] = &connection;
     clock_.Heard(session->id);
     logger_.Debug("The ZooKeeper client {} has session 0x{:x}", connection.wire().name(), Hex(session->id));
   }
   std::string frame;
-  AppendConnectResponse(frame, response, hello.is_read_only_known);
+  AppendConnectResponse(frame, response, connect.is_read_only_known);
   Send(connection, frame);
   AfterChange();
   return session != nullptr;
 }
 
-// The session that is asked for, a new one, or null when it has expired.
+// The session that the client asks for, a new one, or null when it has expired.
 const SessionRecord* Server::SessionFor(const protocol::ConnectRequest& request) {
   if (request.session_id != 0) {
     const SessionRecord* session = engine_.FindSession(request.session_id);
@@ -192,7 +194,7 @@ Task<> Server::AnswerRequests(Connection& connection) {
       Engine::Next next = engine_.Execute(request, peer, loop_.Now(), answer);
       Send(connection, answer);
       AfterChange();
-      if (next == Engine::Next::kHangUp) {
+      if (next == Engine::Next::kClose) {
         if (engine_.FindSession(peer.session) == nullptr) clock_.Stop(peer.session);
         co_return;
       }
@@ -203,38 +205,38 @@ Task<> Server::AnswerRequests(Connection& connection) {
   }
 }
 
-// Gives the client time to take what it was sent last.
+// Gives the client time to take the last frames.
 Task<> Server::Linger(Connection& connection) {
-  HangUpTimer timer(loop_, connection.wire(), "it does not take its answer");
+  CloseTimer timer(loop_, connection.wire(), "it does not read its answer");
   co_await connection.WaitUntilSent();
 }
 
 void Server::Send(Connection& connection, std::string_view frames) {
   ++traffic_.sent;
   if (connection.Send(frames, engine_.change_count(), durable())) {
-    holding_back_.insert(connection.peer().holder);
+    holding_back_.insert(connection.peer().connection_id);
   }
 }
 
-void Server::Deliver(ServerWatches::Holder holder, const WatchEvent& event, const Acl* acl) {
-  auto found = connections_.find(holder);
+void Server::Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl) {
+  auto found = connections_.find(connection_id);
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
   if (!Permits(acl, permission::kRead, connection.peer().who)) return;
   std::string frame;
   AppendEvent(frame, event);
   Send(connection, frame);
-  if (connection.backlog() > kBacklogToHangUp) {
-    logger_.Warning("The ZooKeeper client {} does not take its events and is hung up on",
+  if (connection.backlog() > kBacklogToClose) {
+    logger_.Warning("The ZooKeeper client {} does not read its events; closing its connection",
                     connection.wire().name());
-    connection.wire().Close("it does not take its events");
+    connection.wire().Close("it does not read its events");
   }
 }
 
 void Server::Expire(std::int64_t session) {
   auto own = by_session_.find(session);
   if (own != by_session_.end() && own->second->wire().HasUnreadBytes()) {
-    // This process was stopped or busy, not the client.
+    // The timer is late because this process was stopped or busy; the client is not at fault.
     return clock_.Start(session, std::chrono::milliseconds(engine_.FindSession(session)->timeout_ms));
   }
   logger_.Info("The ZooKeeper session 0x{:x} has expired", Hex(session));
@@ -243,7 +245,7 @@ void Server::Expire(std::int64_t session) {
   AfterChange();
 }
 
-// Ends the connection that the session has, if it has one.
+// Closes the connection of the session, if it has one.
 void Server::Detach(std::int64_t session, const std::string& why) {
   auto own = by_session_.find(session);
   if (own == by_session_.end()) return;

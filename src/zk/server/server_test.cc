@@ -44,7 +44,7 @@ class ServerTest : public ::testing::Test, protected RealTime {
     options.servers = {{"127.0.0.1", server.port()}};
     return options;
   }
-  // Nothing gets to the disk until the result is given a value.
+  // Nothing is written to the disk until the result is given a value.
   static std::promise<void> BlockDisk(BlockingPool& disk) {
     std::promise<void> release;
     auto wait = std::make_shared<std::future<void>>(release.get_future());
@@ -64,7 +64,7 @@ Task<> LookAndNote(WireClient& client, std::string path, bool& is_answered) {
   is_answered = true;
 }
 
-TEST_F(ServerTest, NobodyHearsOfAWriteBeforeItIsOnDisk) {
+TEST_F(ServerTest, NoClientSeesAWriteBeforeItIsOnDisk) {
   BlockingPool disk(1);
   Server server(loop, disk, Options());
   Await(server.Start());
@@ -89,7 +89,7 @@ TEST_F(ServerTest, NobodyHearsOfAWriteBeforeItIsOnDisk) {
   Await(server.Stop());
 }
 
-TEST_F(ServerTest, WritesThatWaitForTheDiskGoThereTogether) {
+TEST_F(ServerTest, WritesThatWaitForTheDiskAreStoredTogether) {
   BlockingPool disk(1);
   Server server(loop, disk, Options());
   Await(server.Start());
@@ -114,13 +114,13 @@ TEST_F(ServerTest, WritesThatWaitForTheDiskGoThereTogether) {
 class BrokenDisk {
  public:
   explicit BrokenDisk(const std::string& path) : database_(path) { database_.Execute("BEGIN IMMEDIATE"); }
-  void Mend() { database_.Execute("ROLLBACK"); }
+  void Repair() { database_.Execute("ROLLBACK"); }
 
  private:
   Sqlite database_;
 };
 
-TEST_F(ServerTest, NobodyIsAnsweredUntilTheDiskWorksAgain) {
+TEST_F(ServerTest, NoClientIsAnsweredUntilTheDiskWorksAgain) {
   BlockingPool disk(1);
   Server server(loop, disk, Options());
   Await(server.Start());
@@ -132,15 +132,15 @@ TEST_F(ServerTest, NobodyIsAnsweredUntilTheDiskWorksAgain) {
     TaskGroup tasks(loop, log::Logger("test"));
     tasks.Spawn("write", CreateAndNote(*client, "/a", is_written));
     EXPECT_FALSE(Until([&] { return is_written; }, milliseconds(200)));
-    broken.Mend();
+    broken.Repair();
     EXPECT_TRUE(Until([&] { return is_written; }));
     Await(tasks.Join());
   }
   Await(server.Stop());
 }
 
-TEST_F(ServerTest, WhatCouldNotBeWrittenIsWrittenAtTheEndOrMissingAsAWhole) {
-  for (bool is_mended : {true, false}) {
+TEST_F(ServerTest, FailedWritesAreRepeatedAtTheEndOrMissingAsAWhole) {
+  for (bool is_repaired : {true, false}) {
     BlockingPool disk(1);
     std::optional<Server> server(std::in_place, loop, disk, Options());
     Await(server->Start());
@@ -150,11 +150,11 @@ TEST_F(ServerTest, WhatCouldNotBeWrittenIsWrittenAtTheEndOrMissingAsAWhole) {
       BrokenDisk broken(Options().journal);
       bool is_written = false;
       TaskGroup tasks(loop, log::Logger("test"));
-      tasks.Spawn("write", CreateAndNote(*client, fmt::format("/{}", is_mended), is_written));
+      tasks.Spawn("write", CreateAndNote(*client, fmt::format("/{}", is_repaired), is_written));
       EXPECT_FALSE(Until([&] { return is_written; }, milliseconds(100)));
-      tasks.Spawn("write", CreateAndNote(*client, fmt::format("/{}/below", is_mended), is_written));
+      tasks.Spawn("write", CreateAndNote(*client, fmt::format("/{}/below", is_repaired), is_written));
       EXPECT_FALSE(Until([&] { return is_written; }, milliseconds(100)));
-      if (is_mended) broken.Mend();
+      if (is_repaired) broken.Repair();
       Await(server->Stop());
       Await(tasks.Stop());
     }
@@ -162,8 +162,8 @@ TEST_F(ServerTest, WhatCouldNotBeWrittenIsWrittenAtTheEndOrMissingAsAWhole) {
     Await(server->Start());
     {
       TestClient client(*this, OptionsFor(*server));
-      Result<Stat> found = Await(client->Exists(fmt::format("/{}/below", is_mended)));
-      EXPECT_EQ(found.has_value(), is_mended);
+      Result<Stat> found = Await(client->Exists(fmt::format("/{}/below", is_repaired)));
+      EXPECT_EQ(found.has_value(), is_repaired);
     }
     Await(server->Stop());
   }
@@ -198,8 +198,8 @@ std::string Dump(const DataTree& tree, const std::string& path = "/") {
   return text;
 }
 
-// Whatever is done, what was written down so far makes the same tree.
-TEST_F(ServerTest, JournalMakesTheSameTreeAgain) {
+// After any operations, the journal restores the same tree.
+TEST_F(ServerTest, JournalRestoresTheSameTree) {
   SeededRandom random(4711);
   auto pick = [&](auto... options) {
     std::vector<std::string> all{options...};
@@ -245,7 +245,7 @@ TEST_F(ServerTest, JournalMakesTheSameTreeAgain) {
   }
 }
 
-TEST(SessionClockTest, ExpiresATimeoutAfterTheLastWord) {
+TEST(SessionClockTest, ExpiresOneTimeoutAfterTheLastMessage) {
   ManualClock clock;
   Loop loop(clock);
   std::vector<std::int64_t> expired;

@@ -8,13 +8,13 @@
 
 namespace nodepool::zk::server {
 
-// When sessions expire: each a time-out after its client was last heard of. One timer a
-// session, which is set anew only when it fires.
+// When sessions expire: each one time-out after the last message of its client. One timer per
+// session, which is restarted only when it fires.
 class SessionClock {
  public:
   using Expire = std::function<void(std::int64_t session)>;
 
-  // `expire` is called on the loop, for a session that is no longer timed then.
+  // `expire` is called on the loop; the session is no longer timed then.
   SessionClock(Loop& loop, Expire expire) : loop_(loop), expire_(std::move(expire)) {}
   ~SessionClock();
   SessionClock(const SessionClock&) = delete;

@@ -11,13 +11,13 @@
 
 namespace nodepool::zk::server {
 
-// SQLite's handles as objects. What fails throws Error(kRetry) with SQLite's words.
+// SQLite's handles as objects. Failures throw Error(kRetry) with SQLite's message.
 class Sqlite {
  public:
   explicit Sqlite(const std::string& path);
 
   void Execute(const char* sql);
-  // The only column of the only row.
+  // The single column of the single row.
   std::int64_t Number(const char* sql);
   std::string Text(const char* sql);
 

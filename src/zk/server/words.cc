@@ -5,7 +5,7 @@
 namespace nodepool::zk::server {
 namespace {
 
-// What clients that look at it understand; the protocol is that of this version.
+// The version that clients see; the protocol is that of this version.
 constexpr std::string_view kVersion = "3.8.0-embedded";
 
 std::string Summary(const Engine& engine, const Traffic& traffic) {

@@ -8,7 +8,7 @@
 
 namespace nodepool::zk::server {
 
-// What the four-letter words tell besides the engine's own numbers.
+// What the four-letter words report besides the engine's own numbers.
 struct Traffic {
   std::size_t connections = 0;
   std::uint64_t received = 0;  // frames

@@ -1,5 +1,5 @@
-// The embedded server as a program of its own, for tests that stop, pause and kill it and
-// for benchmarks: embedded_zookeeper <port> [name=value ...], see Parse.
+// The embedded server as a separate program, for tests that stop, pause and kill it and for
+// benchmarks: embedded_zookeeper <port> [name=value ...], see Parse.
 #include <fmt/format.h>
 
 #include <boost/asio/signal_set.hpp>

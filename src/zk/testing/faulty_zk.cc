@@ -33,7 +33,7 @@ Task<> FailAfter(Task<> effect, Error error) {
 
 }  // namespace
 
-// Starts the operation within this call, so that the order of the calls stays.
+// Starts the operation within this call, so that the order of the calls is preserved.
 template <class Start>
 auto FaultyZk::Apply(const char* name, const std::string& path, bool is_write, Start start)
     -> decltype(start()) {

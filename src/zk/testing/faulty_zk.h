@@ -13,9 +13,9 @@
 
 namespace nodepool::testing {
 
-// Passes everything on to another client, keeps a record of it, and lets some
-// operations fail: before their effect (nothing happened) or after it (it happened
-// and the caller was not told). The connection itself stays as it is.
+// Passes everything on to another client, records it, and makes some operations fail: before their
+// effect (nothing happened) or after it (it happened and the caller did not learn it). The
+// connection itself stays up.
 class FaultyZk : public zk::Client {
  public:
   enum class Fault { kNone, kBefore, kAfter };
@@ -24,7 +24,7 @@ class FaultyZk : public zk::Client {
     std::string name;  // of the member function, e.g. "Create"
     std::string path;  // Multi: of its first part
     bool is_write;
-    Fault fault = Fault::kNone;  // what was done to it
+    Fault fault = Fault::kNone;  // the injected fault
   };
 
   // `inner` must outlive this.
@@ -42,7 +42,7 @@ class FaultyZk : public zk::Client {
 
   const std::vector<Call>& calls() const { return calls_; }
   std::size_t CountWrites() const;
-  void ForgetCalls() { calls_.clear(); }
+  void ClearCalls() { calls_.clear(); }
 
   Task<zk::Result<zk::Created>> Create(std::string path, std::string data, zk::CreateMode mode) override;
   Task<zk::Result<zk::NodeData>> Get(std::string path) override;

@@ -33,7 +33,7 @@ std::exception_ptr SessionGone() { return MakeError(Verdict::kLostSession, "the 
 // An operation on its way to the servers.
 struct Call {
   bool is_write;
-  std::move_only_function<Action()> execute;  // at the servers; gives what the client does with the answer
+  std::move_only_function<Action()> execute;  // at the servers; returns what the client does with the answer
   OnError fail;
 };
 
@@ -57,7 +57,7 @@ bool IsOrdinary(Code code) {
   }
 }
 
-// Passes ordinary answers on and throws the others, as a client does.
+// Passes ordinary answers on and throws all others, as a client does.
 template <class T>
 Result<T> OrThrow(Result<T> result) {
   if (result || IsOrdinary(result.error())) return result;
@@ -83,7 +83,7 @@ std::size_t SizeOf(const Op& op) {
   return 0;
 }
 
-// The fault in what a caller asks, if there is one.
+// The fault in a caller's operations, if there is one.
 std::exception_ptr FaultIn(const std::vector<Op>& ops) {
   std::size_t size = 0;
   for (const Op& op : ops) size += SizeOf(op);
@@ -98,7 +98,7 @@ std::exception_ptr FaultIn(const std::vector<Op>& ops) {
 
 }  // namespace
 
-// What all clients share.
+// The state that all clients share.
 struct MemoryZk::Ensemble {
   Ensemble(Loop& loop, MemoryZkOptions options) : loop(loop), options(options) {
     tree.OnChange([this](const WatchEvent& change) {
@@ -141,17 +141,17 @@ struct MemoryZk::Ensemble {
   MemoryZkOptions options;
   DataTree tree;
   ServerWatches watches;
-  std::map<ServerWatches::Holder, Link*> connections;
+  std::map<ServerWatches::ConnectionId, Link*> connections;
   std::map<const Client*, std::shared_ptr<Link>> clients;
   std::map<std::int64_t, Clock::TimerId> expiries;
   WriteListener on_write;
   std::int64_t writer = 0;  // the session whose transaction is being carried out
-  ServerWatches::Holder last_connection = 0;
+  ServerWatches::ConnectionId last_connection = 0;
   std::int64_t last_session = 0x1000;
 };
 
-// A client's end and its way to the servers. Shared with the actions that are
-// under way, which do nothing once it is gone.
+// A client's end of a connection. Shared with the actions that are in flight, which do nothing once
+// the client is destroyed.
 class MemoryZk::Link : public std::enable_shared_from_this<Link> {
  public:
   explicit Link(Ensemble& ensemble) : ensemble_(ensemble) {}
@@ -160,8 +160,8 @@ class MemoryZk::Link : public std::enable_shared_from_this<Link> {
     FailAll(SessionGone(), true);
   }
 
-  // `run` works on the tree at the servers, `finish` makes the caller's answer of
-  // its outcome at the client.
+  // `run` works on the tree at the servers, `finish` converts its outcome into the caller's answer
+  // at the client.
   template <class T, class Run, class Finish>
   Task<T> Submit(bool is_write, Run run, Finish finish) {
     auto answer = std::make_shared<OneShot<T>>();
@@ -192,7 +192,7 @@ class MemoryZk::Link : public std::enable_shared_from_this<Link> {
 
   Ensemble& ensemble() { return ensemble_; }
   WatchTable& table() { return *table_; }
-  ServerWatches::Holder connection() const { return connection_; }
+  ServerWatches::ConnectionId connection() const { return connection_; }
   SessionState state() const { return state_; }
   Session session() const { return session_; }
   Counters counters() const { return counters_; }
@@ -211,15 +211,15 @@ class MemoryZk::Link : public std::enable_shared_from_this<Link> {
   void Leave();
   void Lose();
   void Enter(SessionState state);
-  // An action for later that is void once this connection has ended.
+  // An action for later that does nothing once this connection has ended.
   Action Guarded(void (Link::*method)());
 
   Ensemble& ensemble_;
   SessionState state_ = SessionState::kConnecting;
   Session session_;
   bool is_cut_ = false;
-  ServerWatches::Holder connection_ = 0;  // 0: none
-  std::uint64_t attempt_ = 0;             // counts connections and attempts
+  ServerWatches::ConnectionId connection_ = 0;  // 0: none
+  std::uint64_t attempt_ = 0;                   // counts connections and attempts
   std::int64_t seen_zxid_ = 0;
   std::deque<Call> unsent_;
   std::deque<Call> sent_;
@@ -230,8 +230,8 @@ class MemoryZk::Link : public std::enable_shared_from_this<Link> {
 };
 
 void MemoryZk::Ensemble::Announce(const WatchEvent& change) {
-  for (const auto& [holder, event] : watches.Trigger(change)) {
-    auto link = connections.find(holder);
+  for (const auto& [connection_id, event] : watches.Trigger(change)) {
+    auto link = connections.find(connection_id);
     if (link != connections.end()) link->second->Receive(event);
   }
 }
@@ -325,7 +325,7 @@ void MemoryZk::Link::StartSession() {
   ensemble_.tree.OpenSession(session_.id);
 }
 
-// Ends the connection at the servers' side; the session goes on for its time.
+// Ends the connection at the servers' side; the session continues until its time-out.
 void MemoryZk::Link::Leave() {
   ++attempt_;
   if (connection_ == 0) return;
@@ -398,7 +398,7 @@ Subscription MemoryZk::Link::Listen(std::function<void(SessionState)> listener) 
   });
 }
 
-// The interface; everything behind it is the link's.
+// The interface; the link implements everything behind it.
 class MemoryZk::ClientOfTree : public Client {
  public:
   explicit ClientOfTree(std::shared_ptr<Link> link) : link_(std::move(link)) {}

@@ -27,9 +27,8 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kStartTimeout{60};
 
-// A port that nobody listens on. It is bound and released, so two processes could
-// get the same one; the range outside the ephemeral ports that the process id picks
-// makes that unlikely.
+// A port on which nothing listens. It is bound and released, so two processes could get the same
+// one; the range outside the ephemeral ports that the process id selects makes that unlikely.
 int FreePort() {
   static int next = 10'000 + static_cast<int>(getpid()) * 37 % 20'000;
   for (int tries = 0; tries < 1000; ++tries) {
@@ -227,7 +226,7 @@ void ZooKeeperServer::Restart() {
   Start();
 }
 
-// Ends when it has stopped: until then it may still answer.
+// Ends when the process has stopped: until then it may still answer.
 void ZooKeeperServer::Pause() {
   kill(pid_, SIGSTOP);
   siginfo_t stopped;

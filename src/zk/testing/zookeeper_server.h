@@ -23,8 +23,8 @@ class ZooKeeperServer {
   struct Options {
     Kind kind = KindFromEnvironment();
     bool tls = false;  // also a secure port, with certificates of an own CA
-    // Apache's as it is in earnest: each write waits for the disk, and Java compiles as well as
-    // it can. Else it is one that starts quickly.
+    // Apache's server as in production: each write waits for the disk, and Java compiles fully.
+    // Otherwise it is configured to start quickly.
     bool durable = false;
     int min_session_timeout = 200;          // milliseconds
     int tick_time = 100;                    // milliseconds; sessions expire on its multiples
@@ -52,7 +52,7 @@ class ZooKeeperServer {
   zk::HostPort tls_address() const { return {"127.0.0.1", tls_port_}; }
   // A client certificate that the server trusts, and its CA; only with tls.
   zk::TlsFiles client_files() const;
-  // The same kind of files of a CA that the server does not know.
+  // The same files, of a CA that the server does not trust.
   zk::TlsFiles stranger_files() const;
 
   // The answer to a four letter word ("srvr", "ruok"); empty when there is none.

@@ -20,8 +20,8 @@ constexpr std::int32_t kAdmin = 16;
 constexpr std::int32_t kAll = 31;
 }  // namespace permission
 
-// Whom a connection has shown itself to be: (scheme, id), e.g. ("digest",
-// "user:base64 of a SHA-1").
+// An identity that a connection has authenticated: (scheme, id), e.g. ("digest", "user:base64 of a
+// SHA-1").
 struct Identity {
   std::vector<std::pair<std::string, std::string>> names;
 };
@@ -34,7 +34,7 @@ bool Permits(const Acl* acl, std::int32_t wanted, const Identity& who);
 // for schemes other than world, auth and digest, and for malformed ids.
 Result<std::shared_ptr<const Acl>> ResolveAcl(const Acl& asked, const Identity& who);
 
-// The name under which "user:password" is known (scheme digest).
+// The id of "user:password" in the scheme digest.
 std::string DigestId(std::string_view credentials);
 
 }  // namespace nodepool::zk

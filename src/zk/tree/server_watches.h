@@ -13,7 +13,7 @@
 
 namespace nodepool::zk {
 
-// Who wants to hear of which changes: a server's side of watches. Pure and ordered.
+// A server's side of watches: which connection is notified of which changes. Pure and ordered.
 //
 //   data watches      one-shot: created, deleted, changed of the path
 //   child watches     one-shot: deleted of the path, a child created or deleted
@@ -21,72 +21,77 @@ namespace nodepool::zk {
 //   recursive         stay: created, deleted, changed of the path and all below;
 //                     no child events
 //
-// However many watches of a holder match a change, it hears one event per path
+// However many watches of a connection match a change, it is sent one event per path
 // (coordination.md 2.9).
 class ServerWatches {
  public:
-  using Holder = std::int64_t;  // a connection, as the caller numbers them
+  using ConnectionId = std::int64_t;  // the caller numbers the connections
 
   struct Delivery {
-    Holder holder;
+    ConnectionId connection_id;
     WatchEvent event;
   };
 
-  // Setting the same watch twice is setting it once.
-  void AddData(const std::string& path, Holder holder) { data_.Add(path, holder); }
-  void AddChildren(const std::string& path, Holder holder) { children_.Add(path, holder); }
-  void AddStaying(const std::string& path, WatchMode mode, Holder holder);
+  // Setting a watch twice has the same effect as setting it once.
+  void AddData(const std::string& path, ConnectionId connection_id) { data_.Add(path, connection_id); }
+  void AddChildren(const std::string& path, ConnectionId connection_id) {
+    children_.Add(path, connection_id);
+  }
+  void AddStaying(const std::string& path, WatchMode mode, ConnectionId connection_id);
 
-  // Returns whether there was one. One-shot kinds or staying ones alike.
-  bool RemoveData(const std::string& path, Holder holder) { return data_.Remove(path, holder); }
-  bool RemoveChildren(const std::string& path, Holder holder) { return children_.Remove(path, holder); }
-  bool RemoveStaying(const std::string& path, WatchMode mode, Holder holder);
-  void RemoveAll(Holder holder);
-  // Of the one-shot watches of the chosen kinds and of all that stay, as the protocol's
-  // removeWatches means them. Both return whether there was one.
-  bool Has(const std::string& path, Holder holder, bool data, bool children) const;
-  bool Remove(const std::string& path, Holder holder, bool data, bool children);
+  // Remove a one-shot or a persistent watch. Return whether there was one.
+  bool RemoveData(const std::string& path, ConnectionId connection_id) {
+    return data_.Remove(path, connection_id);
+  }
+  bool RemoveChildren(const std::string& path, ConnectionId connection_id) {
+    return children_.Remove(path, connection_id);
+  }
+  bool RemoveStaying(const std::string& path, WatchMode mode, ConnectionId connection_id);
+  void RemoveAll(ConnectionId connection_id);
+  // These concern the one-shot watches of the chosen kinds and all persistent ones, as the
+  // protocol's removeWatches means them. Both return whether there was one.
+  bool Has(const std::string& path, ConnectionId connection_id, bool data, bool children) const;
+  bool Remove(const std::string& path, ConnectionId connection_id, bool data, bool children);
 
-  // Who hears what of a change (kCreated, kDeleted or kDataChanged): first the
-  // event of the path itself, then the child event of its parent. One-shot watches
-  // that fire are gone.
+  // The events that a change (kCreated, kDeleted or kDataChanged) sends: first the event of the
+  // path itself, then the child event of its parent. One-shot watches that fire are removed.
   std::vector<Delivery> Trigger(const WatchEvent& change);
 
   // After a reconnection in the same session: sets the watches of `paths` again for
-  // `holder`, except the one-shot ones for which something happened after
+  // `connection_id`, except the one-shot ones for which something happened after
   // `seen_zxid`; returns the events missed for those.
-  std::vector<WatchEvent> Restore(const DataTree& tree, Holder holder, std::int64_t seen_zxid,
+  std::vector<WatchEvent> Restore(const DataTree& tree, ConnectionId connection_id, std::int64_t seen_zxid,
                                   const protocol::WatchPaths& paths);
 
   std::size_t size() const;
-  // The length of all paths that the holder watches.
-  std::size_t BytesOf(Holder holder) const;
+  // The length of all paths that the connection watches.
+  std::size_t BytesOf(ConnectionId connection_id) const;
 
  private:
   class Index {
    public:
-    void Add(const std::string& path, Holder holder);
-    bool Remove(const std::string& path, Holder holder);
-    void RemoveAll(Holder holder);
-    bool Has(const std::string& path, Holder holder) const;
-    std::size_t BytesOf(Holder holder) const;
-    // Adds the holders at `path` to `to`.
-    void Collect(std::string_view path, std::set<Holder>& to) const;
+    void Add(const std::string& path, ConnectionId connection_id);
+    bool Remove(const std::string& path, ConnectionId connection_id);
+    void RemoveAll(ConnectionId connection_id);
+    bool Has(const std::string& path, ConnectionId connection_id) const;
+    std::size_t BytesOf(ConnectionId connection_id) const;
+    // Adds the connections that watch `path` to `to`.
+    void Collect(std::string_view path, std::set<ConnectionId>& to) const;
     // The same, and removes them.
-    void Take(const std::string& path, std::set<Holder>& to);
+    void Take(const std::string& path, std::set<ConnectionId>& to);
     bool empty() const { return by_path_.empty(); }
     std::size_t size() const;
 
    private:
-    std::map<std::string, std::set<Holder>, std::less<>> by_path_;
+    std::map<std::string, std::set<ConnectionId>, std::less<>> by_path_;
     struct Own {
       std::set<std::string> paths;
       std::size_t bytes = 0;
     };
-    std::map<Holder, Own> by_holder_;
+    std::map<ConnectionId, Own> by_connection_;
   };
 
-  void CollectRecursive(std::string_view path, std::set<Holder>& to) const;
+  void CollectRecursive(std::string_view path, std::set<ConnectionId>& to) const;
 
   Index data_;
   Index children_;

@@ -9,11 +9,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// "holder type path" of each delivery.
+// "connection type path" of each delivery.
 std::vector<std::string> Texts(const std::vector<ServerWatches::Delivery>& deliveries) {
   std::vector<std::string> texts;
-  for (const auto& [holder, event] : deliveries) {
-    texts.push_back(fmt::format("{} {} {}", holder, static_cast<int>(event.type), event.path));
+  for (const auto& [connection_id, event] : deliveries) {
+    texts.push_back(fmt::format("{} {} {}", connection_id, static_cast<int>(event.type), event.path));
   }
   return texts;
 }
@@ -32,7 +32,7 @@ TEST(ServerWatchesTest, DataWatchFiresOnce) {
   EXPECT_EQ(watches.size(), 0u);
 }
 
-TEST(ServerWatchesTest, ChildWatchHearsOfChildrenAndOfItsEnd) {
+TEST(ServerWatchesTest, ChildWatchFiresForChildrenAndForItsDeletion) {
   ServerWatches watches;
   watches.AddChildren("/a", 1);
   EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a"), IsEmpty());
@@ -52,7 +52,7 @@ TEST(ServerWatchesTest, PersistentWatchStays) {
 }
 
 // coordination.md 2.9
-TEST(ServerWatchesTest, RecursiveWatchHearsOfRootAndBelowWithoutChildEvents) {
+TEST(ServerWatchesTest, RecursiveWatchFiresForRootAndBelowWithoutChildEvents) {
   ServerWatches watches;
   watches.AddStaying("/a", WatchMode::kPersistentRecursive, 1);
   EXPECT_THAT(Trigger(watches, EventType::kCreated, "/a"), ElementsAre("1 1 /a"));
@@ -64,7 +64,7 @@ TEST(ServerWatchesTest, RecursiveWatchHearsOfRootAndBelowWithoutChildEvents) {
   EXPECT_THAT(Trigger(watches, EventType::kCreated, "/ab"), ElementsAre("2 1 /ab"));
 }
 
-TEST(ServerWatchesTest, OneEventPerPathServesAllWatchesOfAHolder) {
+TEST(ServerWatchesTest, OneEventPerPathServesAllWatchesOfAConnection) {
   ServerWatches watches;
   watches.AddStaying("/a", WatchMode::kPersistentRecursive, 1);
   watches.AddData("/a/b", 1);
@@ -73,13 +73,13 @@ TEST(ServerWatchesTest, OneEventPerPathServesAllWatchesOfAHolder) {
   EXPECT_THAT(Trigger(watches, EventType::kDeleted, "/a/b"), ElementsAre("1 2 /a/b", "1 4 /a"));
 }
 
-TEST(ServerWatchesTest, RemoveAllForgetsAHolder) {
+TEST(ServerWatchesTest, RemoveAllRemovesAllWatchesOfAConnection) {
   ServerWatches watches;
-  for (ServerWatches::Holder holder : {1, 2}) {
-    watches.AddData("/a", holder);
-    watches.AddChildren("/b", holder);
-    watches.AddStaying("/c", WatchMode::kPersistent, holder);
-    watches.AddStaying("/d", WatchMode::kPersistentRecursive, holder);
+  for (ServerWatches::ConnectionId connection_id : {1, 2}) {
+    watches.AddData("/a", connection_id);
+    watches.AddChildren("/b", connection_id);
+    watches.AddStaying("/c", WatchMode::kPersistent, connection_id);
+    watches.AddStaying("/d", WatchMode::kPersistentRecursive, connection_id);
   }
   watches.RemoveAll(1);
   EXPECT_EQ(watches.size(), 4u);
@@ -87,7 +87,7 @@ TEST(ServerWatchesTest, RemoveAllForgetsAHolder) {
   EXPECT_TRUE(watches.RemoveData("/a", 2));
 }
 
-TEST(ServerWatchesTest, RestoreTellsOnlyWhatWasMissed) {
+TEST(ServerWatchesTest, RestoreReportsOnlyWhatWasMissed) {
   DataTree tree;
   for (const char* path : {"/same", "/changed", "/gone", "/quiet", "/busy"}) {
     (void)tree.Create(CreateOp{path}, 0, WallTime());

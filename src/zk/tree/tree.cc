@@ -10,7 +10,7 @@
 namespace nodepool::zk {
 namespace {
 
-// What a server keeps as the owner of a container znode, and shows nobody.
+// The owner that a server stores for a container znode and never shows to clients.
 constexpr std::int64_t kContainerOwner = std::numeric_limits<std::int64_t>::min();
 
 bool IsSequential(CreateMode mode) {
@@ -40,9 +40,8 @@ bool VersionDiffers(std::int32_t expected, const Stat& stat) {
 
 }  // namespace
 
-// Applies operations one by one and takes them back when one is refused, so that
-// a later operation sees the effects of the earlier ones. Events are kept until
-// the end.
+// Applies operations one by one and undoes them when one is refused, so that a later operation sees
+// the effects of the earlier ones. Events are retained until the end.
 class DataTree::Transaction {
  public:
   Transaction(DataTree& tree, std::int64_t session, WallTime now, const Identity* who)
@@ -361,34 +360,34 @@ bool DataTree::IsEmptyContainer(std::string_view path) const {
   return node != nullptr && node->stat.ephemeral_owner == kContainerOwner && node->children.empty();
 }
 
-std::optional<DataTree::Kept> DataTree::Keep(std::string_view path) const {
+std::optional<DataTree::Snapshot> DataTree::Export(std::string_view path) const {
   const Node* node = Find(path);
   if (node == nullptr) return std::nullopt;
-  return Kept{std::string(path), node->data, node->stat, node->created, node->acl};
+  return Snapshot{std::string(path), node->data, node->stat, node->created, node->acl};
 }
 
-bool DataTree::Restore(Kept kept) {
-  if (!IsValidPath(kept.path)) return false;
-  Node* node = Find(kept.path);
-  std::string name = BaseName(kept.path);
+bool DataTree::Restore(Snapshot znode) {
+  if (!IsValidPath(znode.path)) return false;
+  Node* node = Find(znode.path);
+  std::string name = BaseName(znode.path);
   if (node == nullptr) {
-    Node* parent = Find(ParentPath(kept.path));
+    Node* parent = Find(ParentPath(znode.path));
     if (parent == nullptr) return false;
     node = parent->children.emplace(name, std::make_unique<Node>()).first->second.get();
     ++size_;
   } else if (node != &root_) {
     bytes_ -= BytesOf(name, *node);
   }
-  node->data = std::move(kept.data);
-  node->stat = kept.stat;
-  node->created = kept.created;
-  node->acl = std::move(kept.acl);
+  node->data = std::move(znode.data);
+  node->stat = znode.stat;
+  node->created = znode.created;
+  node->acl = std::move(znode.acl);
   if (node != &root_) bytes_ += BytesOf(name, *node);
   std::int64_t owner = node->stat.ephemeral_owner;
   if (owner == 0 || owner == kContainerOwner) return true;
   auto own = ephemerals_.find(owner);
   if (own == ephemerals_.end()) return false;
-  own->second.insert(std::move(kept.path));
+  own->second.insert(std::move(znode.path));
   return true;
 }
 
@@ -413,7 +412,7 @@ MultiResult DataTree::Multi(const std::vector<Op>& ops, std::int64_t session, Wa
     OpResult skipped;
     skipped.code = Code::kRuntimeInconsistency;
     multi.results.resize(ops.size(), skipped);
-    return multi;  // the transaction takes back what was done
+    return multi;  // the transaction's destructor undoes the earlier operations
   }
   transaction.Commit();
   return multi;

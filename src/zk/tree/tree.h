@@ -17,22 +17,20 @@
 
 namespace nodepool::zk {
 
-// The data of a ZooKeeper server: znodes, their stats, sessions' ephemeral znodes.
-// Answers, stats and numbering are a real server's (coordination.md 3.2). Pure: no
-// I/O, time comes from the caller, everything is ordered, so the same calls always
-// give the same tree.
+// The data of a ZooKeeper server: znodes, their stats, sessions' ephemeral znodes. Answers, stats
+// and numbering are a real server's (coordination.md 3.2). Pure: no I/O, the caller passes the
+// time, everything is ordered, so the same calls always give the same tree.
 //
-// Every writing call is one transaction and uses up one transaction id (zxid),
-// also when it is refused. Paths and limits are checked; sizes are the caller's
-// business. The ids of sessions are the caller's; 0 means none.
+// Every writing call is one transaction and uses up one transaction id (zxid), also when it is
+// refused. Paths and limits are checked here; the caller checks sizes and chooses the ids of
+// sessions (0 means none).
 class DataTree {
  public:
-  // Told about every znode created, deleted or changed, in order, after the
-  // transaction as a whole succeeded. Child events are left to whoever keeps
-  // watches (ServerWatches::Trigger).
+  // Called for every znode created, deleted or changed, in order, after the transaction as a whole
+  // succeeded. Child events are left to the owner of the watches (ServerWatches::Trigger).
   using ChangeListener = std::function<void(const WatchEvent&)>;
 
-  // Starts with "/", "/zookeeper" and what a server keeps there.
+  // Starts with "/", "/zookeeper" and the znodes that a server keeps there.
   DataTree();
 
   void OnChange(ChangeListener listener) { listener_ = std::move(listener); }
@@ -63,32 +61,32 @@ class DataTree {
 
   // The access list of a znode, null for one open to everybody; kNoNode.
   Result<std::shared_ptr<const Acl>> AclOf(std::string_view path) const;
-  // Replaces it. `version` is that of the list; -1: any. No listener hears of it.
+  // Replaces it. `version` is that of the list; -1: any. The listener is not called.
   Result<Stat> SetAcl(std::string_view path, std::shared_ptr<const Acl> acl, std::int32_t version,
                       const Identity* who = nullptr);
 
-  // For keeping the tree on disk: a znode as it is, and the way back. Restore wants the
-  // parent first and an open session as the owner of an ephemeral znode; it replaces a
-  // znode that is there, keeps its children, and answers whether it could.
-  struct Kept {
+  // For keeping the tree on disk: Export copies a znode, Restore puts one back. Restore wants the
+  // parent first and an open session as the owner of an ephemeral znode; it replaces an existing
+  // znode, retains its children, and returns whether it succeeded.
+  struct Snapshot {
     std::string path;
     std::string data;
     Stat stat;                 // without cversion, data_length and num_children
     std::int32_t created = 0;  // children ever created
     std::shared_ptr<const Acl> acl;
   };
-  std::optional<Kept> Keep(std::string_view path) const;
-  bool Restore(Kept kept);
+  std::optional<Snapshot> Export(std::string_view path) const;
+  bool Restore(Snapshot znode);
   void RestoreSession(std::int64_t session) { ephemerals_.try_emplace(session); }
-  // Numbers go on after `zxid`.
+  // Transaction ids continue after `zxid`.
   void ContinueAfter(std::int64_t zxid) { zxid_ = zxid; }
 
   // Writes that would make bytes() larger than this are refused.
   void LimitBytes(std::size_t limit) { limit_ = limit; }
-  // About what the znodes take in memory.
+  // Roughly the memory that the znodes take.
   std::size_t bytes() const { return bytes_; }
 
-  // Whether it is a container without children; a stat does not tell.
+  // Whether it is a container without children, which a stat does not show.
   bool IsEmptyContainer(std::string_view path) const;
 
   std::int64_t last_zxid() const { return zxid_; }

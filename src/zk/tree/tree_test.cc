@@ -67,7 +67,7 @@ TEST_F(TreeTest, FillsTheStatOfANewZnode) {
   EXPECT_EQ(tree.Get("/a")->data, "four");
 }
 
-TEST_F(TreeTest, SetCountsVersionsAndMovesOnlyTheDataStats) {
+TEST_F(TreeTest, SetCountsVersionsAndChangesOnlyTheDataStats) {
   Create("/a", CreateMode::kPersistent, "old");
   Stat old = *tree.Exists("/a");
   now += std::chrono::seconds(3);
@@ -129,7 +129,7 @@ TEST_F(TreeTest, RefusesWhatAServerRefuses) {
             Code::kSessionExpired);
 }
 
-TEST_F(TreeTest, ClosingASessionTakesItsEphemeralsInOneTransaction) {
+TEST_F(TreeTest, ClosingASessionDeletesItsEphemeralsInOneTransaction) {
   tree.OpenSession(8);
   Create("/keep");
   Create("/keep/e1", CreateMode::kEphemeral);
@@ -160,7 +160,7 @@ TEST_F(TreeTest, MultiAppliesAllInOneTransaction) {
                   std::pair(EventType::kDataChanged, "/a"), std::pair(EventType::kDeleted, "/a/0000000000")));
 }
 
-TEST_F(TreeTest, RefusedMultiTellsWhichPartAndChangesNothing) {
+TEST_F(TreeTest, RefusedMultiNamesThePartAndChangesNothing) {
   Create("/a", CreateMode::kPersistent, "data");
   Create("/a/e", CreateMode::kEphemeral);
   std::string before = Dump();

@@ -33,9 +33,9 @@ class JuteWriter {
   std::string& out_;
 };
 
-// Reads what a server sent, which may be anything: every read is bounded by the
-// given bytes, and Error(kFail) telling what was expected is the only way to fail.
-// The views it returns live as long as the bytes.
+// Reads bytes that a server sent and that are not trusted: every read is bounded by the given
+// bytes, and the only failure is Error(kFail), which says what was expected. The views it returns
+// live as long as the bytes.
 class JuteReader {
  public:
   explicit JuteReader(std::string_view bytes) : rest_(bytes) {}

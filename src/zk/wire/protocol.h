@@ -71,8 +71,7 @@ struct ReplyHeader {
   Code code = Code::kOk;
 };
 
-// Requests. A path is made of the chroot and the client's path; whoever calls has
-// checked it.
+// Requests. A path is made of the chroot and the client's path; the caller has checked it.
 struct Path {
   std::string_view chroot;
   std::string_view path;
@@ -115,8 +114,8 @@ Stat ReadStat(JuteReader& in);
 Created ReadCreated(JuteReader& in);
 NodeData ReadNodeData(JuteReader& in);
 Children ReadChildren(JuteReader& in);
-// The answer to a transaction of `count` operations. ZooKeeper 3.8 tells no stat of
-// what a transaction creates; it is then unset.
+// The answer to a transaction of `count` operations. ZooKeeper 3.8 sends no stat of a znode that a
+// transaction creates; it is then unset.
 MultiResult ReadMulti(JuteReader& in, std::size_t count);
 // The answer to `ops`.
 std::vector<ReadResult> ReadReads(JuteReader& in, const std::vector<ReadOp>& ops);

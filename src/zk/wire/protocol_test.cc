@@ -81,7 +81,7 @@ TEST(ProtocolTest, ConnectResponse) {
   EXPECT_TRUE(read.read_only);
   bytes = response(0, 16, false);
   in = JuteReader(bytes);
-  EXPECT_FALSE(ReadConnectResponse(in).read_only) << "old servers do not tell";
+  EXPECT_FALSE(ReadConnectResponse(in).read_only) << "old servers do not send it";
   bytes = response(3, 16, true);
   in = JuteReader(bytes);
   EXPECT_THROW(ReadConnectResponse(in), Error);
@@ -104,7 +104,7 @@ std::string MultiAnswer(const std::vector<std::int32_t>& errors, bool is_ended =
   });
 }
 
-TEST(ProtocolTest, RefusedTransactionNamesTheOneAtFault) {
+TEST(ProtocolTest, RefusedTransactionNamesTheOperationAtFault) {
   std::string bytes = MultiAnswer({0, -103, -2});
   JuteReader in(bytes);
   MultiResult result = ReadMulti(in, 3);

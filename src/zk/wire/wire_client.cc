@@ -43,8 +43,8 @@ Created Stripped(Created created, const std::string& chroot) {
   return created;
 }
 
-// Makes the result of a create in a transaction whole: the path without the chroot,
-// and of the stat what is known where the server tells none.
+// Completes the result of a create in a transaction: the path without the chroot, and as much of
+// the stat as is known where the server sends none.
 void FinishCreated(const WireSession& session, const CreateOp& op, OpResult& result) {
   auto path = WithoutChroot(result.path, session.chroot());
   if (!path) throw Error(Verdict::kFail, "malformed answer: a created path outside the chroot");

@@ -68,7 +68,7 @@ class WireClient : public Client {
   Session session() const override;
   Task<> Close() override;
 
-  // A create with a time to live, which Create's signature has no room for.
+  // A create with a time to live, which Create has no parameter for.
   Task<Result<Created>> CreateTtl(std::string path, std::string data, CreateMode mode, Duration ttl);
 
   // Other servers of the same ensemble, used from the next connection on.

@@ -126,7 +126,7 @@ class WireClientTest : public ::testing::Test, public RealTime {
     client.reset();
     if (server) Await(server->Stop());
   }
-  // The client never gets in and says why.
+  // The client never connects and says why.
   void ExpectRefusal(const std::string& why) {
     EXPECT_TRUE(Until([&] { return capture.Count(why) > 0; })) << why;
     EXPECT_EQ((*client)->state(), SessionState::kConnecting);
@@ -163,7 +163,7 @@ TEST_F(WireClientTest, ReadOnlyServer) {
   ExpectRefusal("read-only");
 }
 
-TEST_F(WireClientTest, ServerThatDoesNotAnswerIsGivenUp) {
+TEST_F(WireClientTest, ServerThatDoesNotAnswerIsAbandoned) {
   server.emplace(loop, std::vector<std::string>{});
   WireOptions options = server->Options();
   options.connect_timeout = milliseconds(50);
@@ -189,7 +189,7 @@ TEST_F(WireClientTest, MalformedAnswerFailsTheOperationAndDropsTheConnection) {
   EXPECT_EQ(ErrorOf(std::move(later)).verdict(), Verdict::kRetry);
 }
 
-TEST_F(WireClientTest, FrameThatIsTooLongIsNotWaitedFor) {
+TEST_F(WireClientTest, AFrameThatIsTooLongEndsTheConnection) {
   Start({Welcome(), std::string("\x7f\xff\xff\xff", 4)});
   EXPECT_THAT(ErrorOf((*client)->Get("/a")).message(), HasSubstr("malformed frame"));
 }
@@ -237,7 +237,7 @@ TEST_F(WireClientTest, CloseDoesNotWaitForAConnection) {
   ASSERT_TRUE(Until([&] { return server->connections() == 1; }));
   EXPECT_THAT(TaskNames(), Contains("ZooKeeper connection"));
   Await((*client)->Close());
-  EXPECT_THAT(TaskNames(), Each(AnyOf("accept", "serve"))) << "the server's; the client's is gone";
+  EXPECT_THAT(TaskNames(), Each(AnyOf("accept", "serve"))) << "the server's; the client's has ended";
 }
 
 TEST_F(WireClientTest, CloseDoesNotWaitForEverForASilentServer) {

@@ -18,10 +18,10 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::size_t kBufferSize = 64 * 1024;
-// Of a server's end: clients are many and mostly send little.
+// Small on a server, where clients are many and mostly send little.
 constexpr std::size_t kFirstBufferSize = 4 * 1024;
-// Buffers that a large record made grow beyond this are given back.
-constexpr std::size_t kKeptBufferSize = 1024 * 1024;
+// Buffers that a large record made larger than this are shrunk afterwards.
+constexpr std::size_t kRetainedBufferSize = 1024 * 1024;
 
 void ThrowIf(const error_code& error) {
   if (!error) return;
@@ -67,7 +67,7 @@ WireConnection::WireConnection(Loop& loop, asio::ssl::context* tls, asio::ip::tc
   if (tls) tls_.emplace(socket_, *tls);
 }
 
-Task<> WireConnection::Welcome() {
+Task<> WireConnection::Accept() {
   auto self = shared_from_this();
   error_code error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
@@ -117,7 +117,7 @@ void WireConnection::WriteOut() {
 
 void WireConnection::OnWritten(error_code error) {
   being_written_.clear();
-  if (being_written_.capacity() > kKeptBufferSize) being_written_.shrink_to_fit();
+  if (being_written_.capacity() > kRetainedBufferSize) being_written_.shrink_to_fit();
   if (error) return Close(error.message());
   WriteOut();
   if (unsent() == 0) sent_.NotifyAll();
@@ -145,7 +145,7 @@ void WireConnection::MakeRoom() {
   begin_ = 0;
   if (end_ == in_.size()) {
     in_.resize(in_.size() * 2);
-  } else if (in_.size() > kKeptBufferSize && end_ < kBufferSize) {
+  } else if (in_.size() > kRetainedBufferSize && end_ < kBufferSize) {
     in_.resize(kBufferSize);
     in_.shrink_to_fit();
   }

@@ -13,7 +13,7 @@
 
 namespace nodepool::zk {
 
-// The bytes in front of every frame, which tell how many follow.
+// The size of the length in front of every frame.
 constexpr std::size_t kLengthSize = 4;
 
 // One TCP or TLS connection that carries frames: a 32-bit length and that many
@@ -25,23 +25,23 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   // `tls` is null for plain TCP; it must outlive the connection. A server's frame
   // of more than `max_frame` bytes is an error.
   WireConnection(Loop& loop, boost::asio::ssl::context* tls, Endpoint endpoint, std::size_t max_frame);
-  // The same at a server's side, with a client that was accepted.
+  // The same for a server, with the socket of an accepted client.
   WireConnection(Loop& loop, boost::asio::ssl::context* tls, boost::asio::ip::tcp::socket accepted,
                  std::size_t max_frame);
   WireConnection(const WireConnection&) = delete;
   WireConnection& operator=(const WireConnection&) = delete;
 
-  // Connects, and shakes hands where TLS is on.
+  // Connects, and does the TLS handshake where TLS is on.
   Task<> Open();
-  // The server's part of the hand-shake; nothing for plain TCP.
-  Task<> Welcome();
+  // The server's part of the handshake; nothing for plain TCP.
+  Task<> Accept();
 
-  // Bytes to send: append whole frames, then call Flush(). All that is appended in
-  // one turn of the loop goes out in one write.
+  // Bytes to send: append whole frames, then call Flush(). All that is appended in one turn of the
+  // loop is sent in one write.
   std::string& out() { return out_; }
   void Flush();
 
-  // Bytes appended that the system has not taken yet, and their end.
+  // Bytes appended that the system has not accepted yet.
   std::size_t unsent() const { return out_.size() + being_written_.size(); }
   Task<> WaitUntilSent();
 
@@ -52,7 +52,7 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   std::optional<std::string_view> TakeFrame();
   // Waits for more bytes. Throws Error(kRetry) when the connection ends.
   Task<> Fill();
-  // Both together: waits for a whole frame.
+  // TakeFrame and Fill together: waits for a whole frame.
   Task<std::string> ReadFrame();
 
   // Ends the connection: the task in Fill() gets Error(kRetry, reason).

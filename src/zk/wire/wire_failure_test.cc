@@ -1,4 +1,4 @@
-// WireClient when servers die, hang and forget (coordination.md 2.5).
+// WireClient when servers die, hang and lose state (coordination.md 2.5).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ WireOptions OptionsFor(std::vector<HostPort> servers, Duration session_timeout) 
 
 class WireFailureTest : public ::testing::Test, protected RealTime {
  protected:
-  // Lets time pass in which the client under test is as if stopped: its loop does not run.
+  // Lets time pass during which the client under test does not run, as if its process were stopped.
   template <class Predicate>
   static bool WhileStopped(Predicate is_reached) {
     RealTime other;
@@ -38,7 +38,7 @@ class WireFailureTest : public ::testing::Test, protected RealTime {
   }
 };
 
-TEST_F(WireFailureTest, RestartedServerKeepsSessionAndWatchesTellWhatWasMissed) {
+TEST_F(WireFailureTest, RestartedServerKeepsSessionAndWatchesReportWhatWasMissed) {
   ZooKeeperServer server;
   server.Start();
   TestClient client(*this, OptionsFor({server.address()}, seconds(20)));
@@ -72,7 +72,7 @@ TEST_F(WireFailureTest, RestartedServerKeepsSessionAndWatchesTellWhatWasMissed) 
   EXPECT_THAT(missing.events(), ElementsAre("created /missing"));
   EXPECT_THAT(children.events(), ElementsAre("children /dir"));
   EXPECT_THAT(same.events(), ElementsAre());
-  // The catch-up of one-shot watches reaches the lasting ones too; that is all they hear.
+  // The catch-up of one-shot watches reaches the lasting ones, too; they get nothing else.
   EXPECT_THAT(recursive.events(), UnorderedElementsAre("changed /data", "created /missing"));
 
   Await(client->Set("/same", "x", -1));
@@ -101,7 +101,7 @@ TEST_F(WireFailureTest, OutstandingOperationsFailAndLaterOnesWait) {
   server.Restart();
   EXPECT_TRUE(Await(std::move(waiting)));
   EXPECT_EQ(Await(client->Exists("/c")).error(), Code::kNoNode)
-      << "what nobody waits for any more is not sent";
+      << "an operation whose caller has stopped waiting is not sent";
 }
 
 TEST_F(WireFailureTest, ExpiredSessionIsLostAndANewOneBegins) {

@@ -25,7 +25,7 @@ class RealTime {
     return RunToEnd(loop, WithDeadline(loop, loop.SteadyNow() + kDeadline, "the test", std::move(task)));
   }
 
-  // Whether `is_reached` told true in time.
+  // Whether `is_reached` returned true in time.
   bool Until(std::function<bool()> is_reached, Duration limit = kDeadline) {
     return RunToEnd(loop, Poll(loop, std::move(is_reached), loop.SteadyNow() + limit));
   }

@@ -19,7 +19,7 @@ void Shuffle(Random& random, std::vector<tcp::endpoint>& endpoints) {
   for (std::size_t i = endpoints.size(); i > 1; --i) std::swap(endpoints[i - 1], endpoints[random.Below(i)]);
 }
 
-// "[::1]" as some people write it.
+// "[::1]" as some users write it.
 std::string WithoutBrackets(const std::string& host) {
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') return host.substr(1, host.size() - 2);
   return host;

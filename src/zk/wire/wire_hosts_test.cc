@@ -35,7 +35,7 @@ TEST_F(WireHostsTest, LiteralsWithAndWithoutBracketsOnce) {
   EXPECT_TRUE(problems.empty());
 }
 
-TEST_F(WireHostsTest, UnknownNamesAreToldAndLeftOut) {
+TEST_F(WireHostsTest, UnknownNamesAreReportedAndLeftOut) {
   SeededRandom dice(1);
   EXPECT_THAT(Resolve({{"no-such-host.invalid", 1}, {"127.0.0.1", 2}}, dice), ElementsAre("127.0.0.1 2"));
   EXPECT_THAT(problems, ElementsAre(HasSubstr("no-such-host.invalid: ")));

@@ -19,7 +19,7 @@ void CheckPaths(const std::vector<Op>& ops);
 // `chroot` as it is put in front of paths: "" for none or "/". Throws Error(kInvalid).
 std::string NormalizedChroot(std::string_view chroot);
 
-// A path from the server without the chroot; none when it lies outside.
+// A path from the server without the chroot; nullopt when it is outside.
 std::optional<std::string_view> WithoutChroot(std::string_view path, std::string_view chroot);
 
 }  // namespace nodepool::zk

@@ -40,7 +40,7 @@ Task<> Reply::WaitUntilDone() {
                                                                                asio::use_awaitable);
 }
 
-// Also forgets the cancellation handler, whose slot the caller reuses.
+// Also clears the cancellation handler, whose slot the caller reuses.
 Reply::Resume Reply::TakeResume() {
   if (resume_ && slot_.is_connected()) slot_.clear();
   return std::exchange(resume_, nullptr);

@@ -16,8 +16,8 @@
 
 namespace nodepool::zk {
 
-// The answer to one operation that is under way. The session holds it until the
-// server answers, the caller until the result is taken.
+// The answer to one operation that is in flight. The session holds it until the server answers, the
+// caller until the result is taken.
 //
 // A success resumes the caller at once, in the order of the wire, so that results
 // and watch events keep their order; a failure resumes it later on the loop, since
@@ -37,13 +37,13 @@ class Reply {
 
   protocol::OpCode op() const { return op_; }
   const std::string& path() const { return path_; }
-  // Whether nobody waits for the result any more.
+  // Whether no caller waits for the result any more.
   bool is_abandoned() const { return is_abandoned_; }
   void Abandon() { is_abandoned_ = true; }
 
   bool is_done() const { return is_done_; }
-  // Ends when the reply is done, by a result or an error; throws operation_aborted
-  // when the caller is told to stop. At most one caller waits.
+  // Ends when the reply is done, by a result or an error; throws operation_aborted when the caller
+  // is cancelled. At most one caller waits.
   Task<> WaitUntilDone();
 
  protected:
@@ -106,7 +106,7 @@ class DecodedReply final : public ReplyOf<T> {
   Decode decode_;
 };
 
-// The caller's side: when it goes away, the reply is abandoned.
+// The caller's side: when it is destroyed, the reply is abandoned.
 template <class T>
 class ReplyHolder {
  public:

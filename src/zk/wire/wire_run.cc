@@ -1,4 +1,4 @@
-// The task of a WireSession: connecting, shaking hands, reading, staying alive.
+// The task of a WireSession: connecting, handshake, reading, staying alive.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ Task<WireSession::Established> WireSession::Connect() {
     std::vector<std::string> problems;
     std::vector<tcp::endpoint> endpoints =
         co_await ResolveServers(loop_, random_, options_.servers, problems);
-    // The server just lost may hang; the others are quicker to answer.
+    // The server just lost may hang; the other ones answer sooner.
     auto is_other = [this](const tcp::endpoint& endpoint) { return endpoint != last_server_; };
     std::stable_partition(endpoints.begin(), endpoints.end(), is_other);
     for (const tcp::endpoint& endpoint : endpoints) {
@@ -89,7 +89,7 @@ Task<WireSession::Established> WireSession::Connect() {
   }
 }
 
-// While a session lives, every server is to be tried before it expires.
+// Every server is to be tried before the session expires.
 Duration WireSession::AttemptTimeout(std::size_t endpoints) const {
   if (session_id_ == 0 || endpoints < 2) return options_.connect_timeout;
   Duration share = session_timeout_ / 3;
@@ -148,7 +148,7 @@ void WireSession::SendAuth() {
   });
 }
 
-// In front of every operation, so that whatever is read from now on is watched.
+// Sent before every other operation, so that whatever is read from now on is watched.
 void WireSession::RearmWatches() {
   protocol::WatchPaths paths = watches_->Paths();
   for (const std::string& watches :

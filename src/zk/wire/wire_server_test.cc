@@ -97,7 +97,7 @@ TEST_F(WireServerTest, ChildrenInAnyOrder) {
   EXPECT_EQ(Await(client->GetChildren(root + "/no")).error(), Code::kNoNode);
 }
 
-TEST_F(WireServerTest, ManyReadsInOneMessageAreEachForItself) {
+TEST_F(WireServerTest, ManyReadsInOneMessageAreIndependent) {
   using Kind = ReadOp::Kind;
   Await(client->Create(root + "/a", "one", CreateMode::kPersistent));
   Await(client->Create(root + "/a/child", "", CreateMode::kPersistent));
@@ -159,8 +159,8 @@ TEST_F(WireServerTest, TimeToLive) {
   auto numbered =
       Await(client->CreateTtl(root + "/ttl-", "", CreateMode::kPersistentSequentialTtl, seconds(60)));
   EXPECT_THAT(numbered->path, HasSubstr("/ttl-0000000001"));
-  auto is_gone = [&] { return server->Ask("dump").find("/ttl\n") == std::string::npos; };
-  EXPECT_TRUE(Until(is_gone));
+  auto is_deleted = [&] { return server->Ask("dump").find("/ttl\n") == std::string::npos; };
+  EXPECT_TRUE(Until(is_deleted));
   EXPECT_EQ(ErrorOf(client->Create(root + "/t2", "", CreateMode::kPersistentTtl)).verdict(),
             Verdict::kInvalid);
 }
@@ -184,7 +184,7 @@ TEST_F(WireServerTest, TransactionIsAppliedWhole) {
   EXPECT_EQ(Await(client->Get(root + "/a"))->data, "3");
 }
 
-TEST_F(WireServerTest, RefusedTransactionTellsWhichAndChangesNothing) {
+TEST_F(WireServerTest, RefusedTransactionNamesTheOperationAndChangesNothing) {
   Await(client->Create(root + "/there", "", CreateMode::kPersistent));
   std::vector<Op> ops;
   ops.push_back(CreateOp{root + "/new", "", CreateMode::kPersistent});
@@ -240,7 +240,7 @@ TEST_F(WireServerTest, OneShotWatches) {
 }
 
 // coordination.md 2.9: no child events, the root's own events included.
-TEST_F(WireServerTest, RecursiveWatchHearsEverythingInOrder) {
+TEST_F(WireServerTest, RecursiveWatchReportsEverythingInOrder) {
   EventLog log, children;
   Subscription registration =
       Await(client->AddWatch(root + "/t", WatchMode::kPersistentRecursive, log.watcher()));
@@ -258,7 +258,7 @@ TEST_F(WireServerTest, RecursiveWatchHearsEverythingInOrder) {
   EXPECT_THAT(children.events(), ElementsAre("children " + root + "/t"));
   registration.Reset();
   Await(client->Set(root + "/t/a", "x", -1));
-  EXPECT_EQ(log.events().size(), 6u) << "a registration that is gone hears nothing";
+  EXPECT_EQ(log.events().size(), 6u) << "a destroyed registration is not called";
 }
 
 TEST_F(WireServerTest, PersistentWatchCoversOneZnodeAndItsChildren) {
@@ -295,7 +295,7 @@ TEST_F(WireServerTest, ChrootIsAddedAndStripped) {
   EXPECT_THAT(once.events(), ElementsAre("children /"));
 }
 
-// A chroot that nobody has made appears with the first path below it (coordination.md 2.2).
+// A chroot that does not exist appears with the first path below it (coordination.md 2.2).
 TEST_F(WireServerTest, MissingChrootIsMade) {
   WireOptions options = OptionsFor(server->address());
   options.chroot = root + "/new";
@@ -347,7 +347,7 @@ TEST_F(WireServerTest, CancelledOperationsLeaveTheOthersAlone) {
   server->Resume();
   EXPECT_TRUE(Await(std::move(last)));
   Await(client->Set(root, "x", -1));
-  EXPECT_THAT(log.events(), ElementsAre()) << "a caller that is gone sets no watch";
+  EXPECT_THAT(log.events(), ElementsAre()) << "a cancelled caller sets no watch";
 }
 
 // configuration.17.14

@@ -141,8 +141,8 @@ void WireSession::SetState(SessionState state) {
   state_ = state;
   log_.Debug("ZooKeeper connection: {}", Upper(ToString(state)));
   if (state == SessionState::kLost || state == SessionState::kClosed) watches_->DropOneShots();
-  auto told = *listeners_;
-  for (const auto& listener : told) {
+  auto listeners = *listeners_;
+  for (const auto& listener : listeners) {
     if (listener->is_active) listener->call(state);
   }
 }

@@ -22,7 +22,7 @@
 
 namespace nodepool::zk {
 
-// What a server's refusal means for who asked; not for ordinary answers (see Result).
+// The error that a server's refusal means for the caller; not for ordinary answers (see Result).
 Error RefusalOf(Code code, protocol::OpCode op, std::string_view path);
 
 // WireClient's engine: one task connects, shakes hands, re-arms watches and reads;

@@ -15,7 +15,7 @@ using boost::system::error_code;
 
 namespace {
 
-// OpenSSL's own words for a missing file are no help to a person.
+// OpenSSL's message for a missing file does not help an operator.
 void CheckReadable(const char* what, const std::string& file) {
   std::ifstream in(file);
   char first;
@@ -26,8 +26,8 @@ void CheckReadable(const char* what, const std::string& file) {
 
 void Check(const error_code& error, const char* what, const std::string& file) {
   if (!error) return;
-  throw Error(Verdict::kInvalid,
-              fmt::format("zookeeper-tls: the {} file \"{}\" is of no use: {}", what, file, error.message()));
+  throw Error(Verdict::kInvalid, fmt::format("zookeeper-tls: the {} file \"{}\" cannot be used: {}", what,
+                                             file, error.message()));
 }
 
 std::unique_ptr<ssl::context> Load(const TlsFiles& files, ssl::context::method method) {

@@ -31,7 +31,7 @@ class WireTlsTest : public ::testing::Test, protected RealTime {
     return options;
   }
 
-  // The first complaint that a client logs which never gets in.
+  // The first warning of a client that never connects.
   std::string Complaint(WireOptions options) {
     log::Capture capture;
     TestClient client(*this, std::move(options));
@@ -71,7 +71,7 @@ TEST_F(WireTlsTest, ServerRefusesAStrangersCertificate) {
   EXPECT_THAT(Complaint(Options(files)), HasSubstr("127.0.0.1:"));
 }
 
-TEST_F(WireTlsTest, PlainClientOnATlsPortIsToldSo) {
+TEST_F(WireTlsTest, PlainClientOnATlsPortGetsAnExplanation) {
   EXPECT_THAT(Complaint(Options(std::nullopt)), HasSubstr("TLS"));
 }
 

@@ -24,40 +24,40 @@ Subscription WatchTable::AddLasting(WatchMode mode, std::string path, Watcher wa
 }
 
 void WatchTable::Dispatch(const WatchEvent& event) {
-  std::vector<Watcher> told;
+  std::vector<Watcher> to_call;
   switch (event.type) {
     case EventType::kNone:
       return;
     case EventType::kCreated:
     case EventType::kDataChanged:
-      Take(data_, event.path, told);
-      Take(exist_, event.path, told);
+      Take(data_, event.path, to_call);
+      Take(exist_, event.path, to_call);
       break;
     case EventType::kDeleted:
-      Take(data_, event.path, told);
-      Take(exist_, event.path, told);
-      Take(child_, event.path, told);
+      Take(data_, event.path, to_call);
+      Take(exist_, event.path, to_call);
+      Take(child_, event.path, to_call);
       break;
     case EventType::kChildren:
-      Take(child_, event.path, told);
+      Take(child_, event.path, to_call);
       break;
   }
   auto self = shared_from_this();
-  for (Watcher& watcher : told) watcher(event);
+  for (Watcher& watcher : to_call) watcher(event);
   NotifyLasting(persistent_, event.path, event);
   // A recursive watch covers the children's own events instead of this one.
   if (event.type != EventType::kChildren) NotifyAncestors(event);
 }
 
 void WatchTable::DropOneShots() {
-  std::vector<Watcher> told;
+  std::vector<Watcher> to_call;
   for (OneShots* watches : {&data_, &exist_, &child_}) {
     for (auto& [path, watchers] : *watches)
-      std::move(watchers.begin(), watchers.end(), std::back_inserter(told));
+      std::move(watchers.begin(), watchers.end(), std::back_inserter(to_call));
     watches->clear();
   }
   auto self = shared_from_this();
-  for (Watcher& watcher : told) watcher(WatchEvent{});
+  for (Watcher& watcher : to_call) watcher(WatchEvent{});
 }
 
 protocol::WatchPaths WatchTable::Paths() const {
@@ -80,8 +80,8 @@ void WatchTable::Take(OneShots& from, const std::string& path, std::vector<Watch
 void WatchTable::NotifyLasting(const Lasting& watches, const std::string& path, const WatchEvent& event) {
   auto found = watches.find(path);
   if (found == watches.end()) return;
-  auto told = found->second;
-  for (const auto& entry : told) {
+  auto to_call = found->second;
+  for (const auto& entry : to_call) {
     if (entry->is_active) entry->watcher(event);
   }
 }

@@ -13,27 +13,27 @@
 
 namespace nodepool::zk {
 
-// What a client watches, and who is told (coordination.md 2.9). Paths are without
-// the chroot. Watchers may add and remove watches while they are called.
+// The watches of a client and their watchers (coordination.md 2.9). Paths are without the chroot.
+// Watchers may add and remove watches while they are called.
 class WatchTable : public std::enable_shared_from_this<WatchTable> {
  public:
   // The lists that a server keeps apart.
   enum class OneShotKind { kData, kExist, kChild };
 
   void AddOneShot(OneShotKind kind, std::string path, Watcher watcher);
-  // The watch stays until the registration goes; it may outlive the table.
+  // The watch stays until the registration is destroyed, which may outlive the table.
   Subscription AddLasting(WatchMode mode, std::string path, Watcher watcher);
 
-  // Hands an event to everyone it concerns. One event serves all: the one-shot
-  // watches of the path (forgotten then), the persistent ones of the path and the
-  // recursive ones of the path and its ancestors.
+  // Hands an event to all watchers it concerns. One event serves all: the one-shot watches of the
+  // path (which are removed), the persistent ones of the path and the recursive ones of the path
+  // and its ancestors.
   void Dispatch(const WatchEvent& event);
 
-  // The session is gone: each one-shot watcher hears kNone and is forgotten. The
-  // lasting ones stay for the next session.
+  // The session is lost: each one-shot watcher is called with kNone and removed. The lasting ones
+  // stay for the next session.
   void DropOneShots();
 
-  // What a server must be told after a reconnection.
+  // The watches that a server must be sent after a reconnection.
   protocol::WatchPaths Paths() const;
 
  private:

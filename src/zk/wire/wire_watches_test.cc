@@ -97,7 +97,7 @@ TEST_F(WireWatchesTest, LostSessionSpendsOneShotsOnly) {
 
 TEST_F(WireWatchesTest, SubscriptionOutlivesItsTable) {
   auto watched = std::make_shared<int>();
-  Watcher watcher = [watched, tell = log.watcher()](const WatchEvent& event) { tell(event); };
+  Watcher watcher = [watched, forward = log.watcher()](const WatchEvent& event) { forward(event); };
   Subscription registration = table->AddLasting(WatchMode::kPersistent, "/a", std::move(watcher));
   table.reset();
   registration.Reset();

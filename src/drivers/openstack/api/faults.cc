@@ -1,6 +1,6 @@
 #include "drivers/openstack/api/faults.h"
 
-#include "drivers/openstack/config/cloud_overlay.h"
+#include "base/text.h"
 
 namespace nodepool::drivers::openstack {
 

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "base/json_fields.h"
+#include "base/time_text.h"
 #include "drivers/openstack/api/faults.h"
 #include "drivers/openstack/api/versions.h"
 #include "drivers/openstack/config/credentials.h"
@@ -20,17 +21,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t kMaxTokenBytes = 4 << 20;
-
-// "2026-01-31T12:00:00.000000Z"
-std::optional<WallTime> ParseTime(const std::string& text) {
-  std::tm time = {};
-  int parts = std::sscanf(text.c_str(), "%d-%d-%dT%d:%d:%d", &time.tm_year, &time.tm_mon, &time.tm_mday,
-                          &time.tm_hour, &time.tm_min, &time.tm_sec);
-  if (parts != 6) return std::nullopt;
-  time.tm_year -= 1900;
-  time.tm_mon -= 1;
-  return WallTime(std::chrono::seconds(::timegm(&time)));
-}
 
 }  // namespace
 
@@ -57,7 +47,7 @@ Token ReadToken(const net::HttpReply& reply) {
   if (content == nullptr || token.text.empty()) {
     throw Error(Verdict::kRetry, "the identity service's answer contains no token");
   }
-  auto expires = ParseTime(TextIn(*content, "expires_at"));
+  auto expires = ParseIso8601(TextIn(*content, "expires_at"));
   if (!expires) throw Error(Verdict::kRetry, "the identity service returned a token without expiry");
   token.expires = *expires;
   if (const json::object* project = ObjectIn(*content, "project")) token.project_id = TextIn(*project, "id");

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/json_fields.h"
+#include "base/text.h"
 #include "drivers/openstack/config/cloud_overlay.h"
 
 namespace nodepool::drivers::openstack {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
 #include "drivers/openstack/api/faults.h"
 #include "drivers/openstack/api/paging.h"
 
@@ -51,9 +52,7 @@ Server ReadServer(const json::object& entry) {
   Server server;
   server.id = TextIn(entry, "id");
   server.name = TextIn(entry, "name");
-  server.status = TextIn(entry, "status");
-  std::ranges::transform(server.status, server.status.begin(),
-                         [](unsigned char c) { return std::toupper(c); });
+  server.status = Upper(TextIn(entry, "status"));
   server.task = TextIn(entry, "OS-EXT-STS:task_state");
   if (const json::object* fault = ObjectIn(entry, "fault")) server.fault = TextIn(*fault, "message");
   if (const json::object* metadata = ObjectIn(entry, "metadata")) {

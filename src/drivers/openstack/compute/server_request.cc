@@ -1,8 +1,8 @@
 #include "drivers/openstack/compute/server_request.h"
 
-#include <boost/beast/core/detail/base64.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/encoding.h"
 #include "driver/cloud/api/request_template.h"
 #include "driver/cloud/metadata.h"
 
@@ -12,13 +12,6 @@ namespace json = boost::json;
 using driver::cloud::CreateParameters;
 
 namespace {
-
-std::string Base64(const std::string& bytes) {
-  namespace base64 = boost::beast::detail::base64;
-  std::string text(base64::encoded_size(bytes.size()), '\0');
-  text.resize(base64::encode(text.data(), bytes.data(), bytes.size()));
-  return text;
-}
 
 // Nova accepts only text.
 std::string PropertyText(const json::value& value) {

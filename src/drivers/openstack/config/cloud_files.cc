@@ -104,9 +104,7 @@ json::object CloudOfVariables(const Variables& variables) {
     bool is_for_tests =
         name.starts_with("OS_TEST") || name.starts_with("OS_STD") || name.starts_with("OS_LOG");
     if (!others.contains(name) && !is_for_tests) makes_cloud = true;
-    std::string key = name.substr(3);
-    std::ranges::transform(key, key.begin(), [](unsigned char c) { return std::tolower(c); });
-    cloud[key] = value;
+    cloud[Lower(name.substr(3))] = value;
   }
   return makes_cloud ? cloud : json::object();
 }

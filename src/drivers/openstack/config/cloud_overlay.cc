@@ -191,11 +191,6 @@ std::string TextOf(const json::value* value) {
   return "";
 }
 
-std::string Lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 std::optional<bool> TruthOf(const json::value& value) {
   static const std::set<std::string> yes = {"true", "1", "yes", "on"};
   static const std::set<std::string> no = {"false", "0", "no", "off", ""};

@@ -22,6 +22,5 @@ bool ForcesIpv4(const CloudFiles& files, const boost::json::object& cloud);
 std::string TextOf(const boost::json::value* value);
 // A boolean, or a text that means one; nullopt: neither.
 std::optional<bool> TruthOf(const boost::json::value& value);
-std::string Lower(std::string text);
 
 }  // namespace nodepool::drivers::openstack
