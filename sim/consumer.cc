@@ -8,7 +8,7 @@ using store::Change;
 
 namespace {
 
-// Somebody who wanted the same node may need a moment to leave its line.
+// Another contender for the same node may need a moment to leave the queue.
 constexpr Duration kLockLimit = std::chrono::seconds(30);
 
 }  // namespace
@@ -33,7 +33,7 @@ Consumer::~Consumer() { participant_->client = nullptr; }
 void Consumer::Submit(RequestPlan plan) { tasks_.Spawn("consume", Serve(std::move(plan))); }
 
 void Consumer::Vanish(testing::MemoryZk::UnderWay under_way) {
-  if (inspector_.tell) inspector_.tell("* " + participant_->name + " vanishes");
+  if (inspector_.trace) inspector_.trace("* " + participant_->name + " vanishes");
   zk_.Kill(under_way);
   tasks_.CancelAll();
 }
@@ -61,7 +61,7 @@ Task<> Consumer::Serve(RequestPlan plan) {
   }
   ++tally_.fulfilled;
   co_await loop_.SleepFor(plan.pickup);
-  // Withdrawn meanwhile: the nodes are not ours any more.
+  // Withdrawn meanwhile: the nodes are no longer ours.
   if (!inspector_.requests().contains(id)) co_return;
   if (plan.ending == RequestPlan::Ending::kUntaken) co_return co_await store_.requests.Delete(id);
   std::vector<store::LockedNode> nodes = co_await Take(id, std::move(answer));
@@ -99,7 +99,7 @@ Task<> Consumer::WithdrawLater(RequestId id, Duration after) {
   co_await store_.requests.Delete(id);
 }
 
-// Nobody else has a reason to touch these nodes while the request stands.
+// No other process may change these nodes while the request exists.
 Task<std::vector<store::LockedNode>> Consumer::Take(RequestId id, NodeRequest request) {
   std::vector<store::LockedNode> taken;
   for (const NodeId& node : request.nodes) {
@@ -111,7 +111,7 @@ Task<std::vector<store::LockedNode>> Consumer::Take(RequestId id, NodeRequest re
       taken.push_back(std::move(*locked));
       continue;
     }
-    // Withdrawn in this moment, by the same client: then it is to be expected.
+    // Expected only if the same client has just withdrawn the request.
     if (locked) co_await locked->Unlock();
     if (inspector_.requests().contains(id) && !zk_.is_dead()) {
       inspector_.Report(

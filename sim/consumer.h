@@ -10,11 +10,11 @@
 
 namespace nodepool::sim {
 
-// A process that asks for nodes as Zuul does: creates requests, waits, locks the nodes,
-// deletes the request, uses the nodes and gives them back; each as its plan says.
+// A process that requests nodes as Zuul does: creates requests, waits, locks the nodes, deletes the request,
+// uses the nodes and returns them, according to a plan for each request.
 class Consumer {
  public:
-  // What became of requests, by outcome.
+  // Counts requests by outcome.
   struct Tally {
     int submitted = 0;
     int fulfilled = 0;
@@ -22,14 +22,14 @@ class Consumer {
     int withdrawn = 0;  // by the client
   };
 
-  // All outlive this.
+  // All arguments outlive this.
   Consumer(Loop& loop, testing::MemoryZk& zk, Random& faults, Inspector& inspector, std::uint64_t seed,
            std::string name, Tally& tally);
   ~Consumer();  // when is_idle(), or after Vanish() and the loop's next run
 
-  // Follows the plan from now on; its time of creation is the caller's business.
+  // Begins the plan now; the caller chooses the time.
   void Submit(RequestPlan plan);
-  // The process dies: its session ends by its time-out.
+  // The process dies; its session expires.
   void Vanish(testing::MemoryZk::UnderWay under_way);
   bool is_idle() const { return tasks_.size() == 0; }
   bool is_dead() const { return zk_.is_dead(); }

@@ -14,7 +14,7 @@ using driver::cloud::Instance;
 using driver::cloud::MachineReport;
 using driver::cloud::Resource;
 
-// What stands between a process and a cloud.
+// The network between a process and a cloud.
 class Line {
  public:
   Line(Loop& loop, Clouds& clouds, ProviderName provider, ApiUser& user)
@@ -24,12 +24,12 @@ class Line {
         provider_(std::move(provider)),
         user_(user) {}
 
-  // Ends when the call has reached the cloud, or throws: then it had no effect.
+  // Ends when the call has reached the cloud; if it throws, the call had no effect.
   Task<> Reach() {
     co_await Travel();
     if (weather_.is_out || Fails()) throw Error(Verdict::kRetry, "the cloud could not be reached");
   }
-  // Ends when the answer has arrived, or throws: then the effect is there all the same.
+  // Ends when the answer has arrived; if it throws, the call had its effect nevertheless.
   Task<> Return() {
     co_await Travel();
     if (Fails()) throw Error(Verdict::kRetry, "the cloud's answer was lost");
@@ -57,7 +57,7 @@ class Line {
   ApiUser& user_;
 };
 
-// Passes a creation's reports on, the id of the machine only after the way back.
+// Passes a creation's reports on; the machine's id only after the answer's delay.
 class DistantMachine : public MachineReport {
  public:
   DistantMachine(MachineReport& inner, Line& line) : inner_(inner), line_(line) {}
@@ -145,9 +145,9 @@ Clouds::Clouds(Loop& loop, Random& the_random,
 
 std::unique_ptr<driver::Provider> FlakyDriver::CreateProvider(
     driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) {
-  // A new provider has to ask anew.
+  // A new provider has to read the quota again.
   user_.knows_quota.erase(config->name);
-  // The cloud itself is there already and outlives every process.
+  // The cloud itself exists already and outlives every process.
   drivers::FakeCloud& cloud = *clouds_.all.Find(config->name);
   Line line(environment.loop, clouds_, config->name, user_);
   auto adapter =

@@ -10,17 +10,17 @@
 
 namespace nodepool::sim {
 
-// How the interface of one simulated cloud behaves at present, towards everybody.
+// How the API of one simulated cloud behaves at present, for all processes.
 struct ApiWeather {
   bool is_out = false;    // every call fails
-  double fault_rate = 0;  // of calls; half of those have had their effect
+  double fault_rate = 0;  // of calls; half of the failed ones have had their effect
   Duration max_latency{0};
 };
 
-// The process that uses a cloud: once it is dead it changes nothing there any more.
+// The process that uses a cloud: once it is dead, its calls have no effect.
 struct ApiUser {
   bool is_dead = false;
-  std::map<ProviderName, SteadyTime> knows_quota;  // since when, where the cloud has told it
+  std::map<ProviderName, SteadyTime> knows_quota;  // since when, of clouds whose quota it has read
 };
 
 // The simulated clouds of all processes and how to reach them.
@@ -32,9 +32,9 @@ struct Clouds {
   std::map<ProviderName, ApiWeather> weather;
 };
 
-// Driver `fake` of one process, over clouds that all processes share and whose
-// interface is slow and fails: before the effect of a call or after it. A creation
-// whose answer is lost leaves a machine that only its metadata tells of.
+// Driver `fake` of one process, over clouds that all processes share and whose API is slow and fails, before
+// a call's effect or after it. A creation whose answer is lost leaves a machine that only its metadata
+// identify.
 class FlakyDriver : public driver::Driver {
  public:
   // Both outlive this.

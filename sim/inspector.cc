@@ -14,10 +14,10 @@ namespace {
 
 using std::chrono::seconds;
 
-// How old a pool's registration is when everybody knows of it.
+// The age from which every launcher knows a pool's registration.
 constexpr Duration kRegistryLag = seconds(30);
-// From the cloud's first answer about its quota to the last record of a launch that was
-// decided before: the zones may be asked for in between.
+// From the cloud's first answer about its quota to the last record of a launch decided before it: the zones
+// may be read in between.
 constexpr Duration kQuotaLag = seconds(60);
 
 bool MayFollow(NodeState before, NodeState after) {
@@ -81,13 +81,13 @@ Inspector::Inspector(const Scenario& scenario, ManualClock& clock, testing::Memo
 }
 
 void Inspector::Report(std::string text, std::vector<std::string> ids) {
-  if (tell) {
-    tell("* VIOLATION: " + text);
+  if (trace) {
+    trace("* VIOLATION: " + text);
     for (const auto& [id, request] : requests_)
-      tell(fmt::format("  left: request {} {}{}", id, Describe(request),
-                       request_locks_.contains(id) ? ", locked" : ""));
+      trace(fmt::format("  left: request {} {}{}", id, Describe(request),
+                        request_locks_.contains(id) ? ", locked" : ""));
     for (const auto& [id, node] : nodes_)
-      tell(fmt::format("  left: node {} {}{}", id, Describe(node.record), IsLocked(id) ? ", locked" : ""));
+      trace(fmt::format("  left: node {} {}{}", id, Describe(node.record), IsLocked(id) ? ", locked" : ""));
   }
   if (!violation_) violation_ = Violation{std::move(text), std::move(ids)};
 }
@@ -140,16 +140,16 @@ void Inspector::OnContender(std::map<Id, Contenders>& locks, const Id& id, const
     bool is_owner = lock->second.begin()->first == number;
     lock->second.erase(number);
     if (lock->second.empty()) locks.erase(lock);
-    if (tell && is_owner) tell(fmt::format("{} is unlocked", id));
+    if (trace && is_owner) trace(fmt::format("{} is unlocked", id));
     return;
   }
   auto stat = zk_.tree().Exists(change.path);
-  if (!stat) return;  // it came and went in one transaction
+  if (!stat) return;  // created and removed in one transaction
   auto& contenders = locks[id];
   contenders.emplace(number, stat->ephemeral_owner);
-  if (tell) {
+  if (trace) {
     std::string_view how = contenders.size() == 1 ? "is locked" : "is also wanted";
-    tell(fmt::format("{} {} by {}", id, how, NameOf(writer_)));
+    trace(fmt::format("{} {} by {}", id, how, NameOf(writer_)));
   }
 }
 
@@ -162,7 +162,7 @@ bool Inspector::HoldsLock(const std::map<Id, Contenders>& locks, const Id& id) c
 void Inspector::OnComponent(const std::string& path, bool is_gone) {
   if (is_gone) {
     pools_.erase(path);
-    if (tell) tell(fmt::format("{} is not registered any more", path));
+    if (trace) trace(fmt::format("{} is no longer registered", path));
     return;
   }
   auto data = zk_.tree().Get(path);
@@ -172,9 +172,9 @@ void Inspector::OnComponent(const std::string& path, bool is_gone) {
   auto [pool, is_new] = pools_.try_emplace(path);
   if (is_new) pool->second.since = clock_.SteadyNow();
   pool->second.component = *component;
-  if (tell) {
-    tell(fmt::format("{} is registered: {}/{}{}", component->id, component->provider_name,
-                     component->name.value_or(PoolName()), component->is_paused ? ", paused" : ""));
+  if (trace) {
+    trace(fmt::format("{} is registered: {}/{}{}", component->id, component->provider_name,
+                      component->name.value_or(PoolName()), component->is_paused ? ", paused" : ""));
   }
 }
 
@@ -183,7 +183,7 @@ void Inspector::OnComponent(const std::string& path, bool is_gone) {
 void Inspector::OnNode(const NodeId& id, const std::string& path, bool is_gone) {
   auto known = nodes_.find(id);
   if (is_gone) {
-    if (tell) tell(fmt::format("node {} is removed by {}", id, NameOf(writer_)));
+    if (trace) trace(fmt::format("node {} is removed by {}", id, NameOf(writer_)));
     if (known == nodes_.end()) return;
     SeenNode last = std::move(known->second);
     nodes_.erase(known);
@@ -195,7 +195,7 @@ void Inspector::OnNode(const NodeId& id, const std::string& path, bool is_gone) 
   if (data->data.empty()) return Report(fmt::format("node {} has an empty record", id), {id.value});
   auto node = ParseNode(data->data, clock_.Now());
   if (!node) return Report(fmt::format("node {} cannot be parsed", id), {id.value});
-  if (tell) tell(fmt::format("node {} by {}: {}", id, NameOf(writer_), Describe(*node)));
+  if (trace) trace(fmt::format("node {} by {}: {}", id, NameOf(writer_), Describe(*node)));
   if (known == nodes_.end()) {
     SeenNode& fresh = nodes_[id] = {*node, clock_.SteadyNow(), NameOf(writer_)};
     return CheckNewNode(id, fresh);
@@ -220,8 +220,8 @@ void Inspector::CheckNode(const NodeId& id, const Node& before, const Node& afte
   if (!before.state || !after.state || !MayFollow(*before.state, *after.state)) {
     return Report(fmt::format("node {} goes from {} to {}", id, StateOf(before), StateOf(after)), ids);
   }
-  // Two that remove a node at once do the same. The node of a min-ready request is released
-  // without the lock, while another launcher may look whether it is garbage.
+  // Two processes that remove a node at once do the same. The node of a min-ready request is released without
+  // the lock, while another launcher may check whether it is garbage.
   bool is_released =
       before.state == after.state && (after.allocated_to.empty() || after.state == NodeState::kDeleted);
   if (!HoldsLock(node_locks_, id) && !is_released) {
@@ -262,7 +262,7 @@ void Inspector::CheckAllocation(const NodeId& id, const Node& before, const Node
   if (!HoldsLock(request_locks_, after.allocated_to)) {
     auto request = requests_.find(after.allocated_to);
     if (request != requests_.end())
-      Report(fmt::format("node {} is given to request {} by somebody who does not hold its lock", id,
+      Report(fmt::format("node {} is given to request {} by a process that does not hold its lock", id,
                          after.allocated_to),
              ids);
   }
@@ -288,7 +288,7 @@ void Inspector::OnRequest(const RequestId& id, const std::string& path, bool is_
   if (auto waiting = waiting_.find(id); waiting != waiting_.end()) waiting->second.NotifyAll();
   auto known = requests_.find(id);
   if (is_gone) {
-    if (tell) tell(fmt::format("request {} is removed by {}", id, NameOf(writer_)));
+    if (trace) trace(fmt::format("request {} is removed by {}", id, NameOf(writer_)));
     if (known != requests_.end()) requests_.erase(known);
     return;
   }
@@ -296,7 +296,7 @@ void Inspector::OnRequest(const RequestId& id, const std::string& path, bool is_
   if (!data) return;
   auto request = ParseNodeRequest(data->data, clock_.Now());
   if (!request) return Report(fmt::format("request {} cannot be parsed", id), {id.value});
-  if (tell) tell(fmt::format("request {} by {}: {}", id, NameOf(writer_), Describe(*request)));
+  if (trace) trace(fmt::format("request {} by {}: {}", id, NameOf(writer_), Describe(*request)));
   if (known == requests_.end()) {
     requests_.emplace(id, std::move(*request));
     return;
@@ -317,10 +317,10 @@ void Inspector::CheckRequest(const RequestId& id, const NodeRequest& before, con
       after.declined_by.size() >= before.declined_by.size() &&
       std::equal(before.declined_by.begin(), before.declined_by.end(), after.declined_by.begin());
   if (!is_appended) Report(fmt::format("request {} loses a decline", id), {id.value});
-  bool is_kept = before.node_types == after.node_types && before.requestor == after.requestor &&
-                 before.tenant_name == after.tenant_name && before.provider == after.provider &&
-                 before.event_id == after.event_id;
-  if (!is_kept) Report(fmt::format("request {} is changed in what its client wrote", id), {id.value});
+  bool is_unchanged = before.node_types == after.node_types && before.requestor == after.requestor &&
+                      before.tenant_name == after.tenant_name && before.provider == after.provider &&
+                      before.event_id == after.event_id;
+  if (!is_unchanged) Report(fmt::format("request {} is changed in what its client wrote", id), {id.value});
   if (before.state == after.state) return;
   if (after.state == RequestState::kFulfilled) CheckFulfilled(id, after);
   if (after.state == RequestState::kFailed) CheckFailed(id, after);
@@ -342,7 +342,7 @@ void Inspector::CheckFulfilled(const RequestId& id, const NodeRequest& request) 
       return Report(fmt::format("request {} is fulfilled with node {} that is gone", id, request.nodes[i]),
                     ids);
     const Node& record = node->second.record;
-    // Another contender may be about to leave; the launcher itself must be out of the way.
+    // Another contender may be about to leave; the launcher itself must not be one.
     bool is_held = HoldsLock(node_locks_, node->first);
     if (record.state != NodeState::kReady || record.allocated_to != id || is_held) {
       Report(fmt::format("request {} is fulfilled with node {} which is {}{}", id, node->first,
@@ -354,7 +354,7 @@ void Inspector::CheckFulfilled(const RequestId& id, const NodeRequest& request) 
     if (MachineOf(record) == nullptr)
       Report(fmt::format("request {} is fulfilled with node {} without a machine", id, node->first), ids);
     for (const auto& [other, listed] : requests_) {
-      // A node is taken from a min-ready request before that goes (launcher.md 14).
+      // A node is taken from a min-ready request before the request is removed (launcher.md 14).
       bool is_min_ready = listed.requestor == kMinReadyRequestor;
       if (other != id && !is_min_ready && std::ranges::count(listed.nodes, node->first) > 0)
         Report(fmt::format("requests {} and {} are fulfilled with node {}", id, other, node->first), ids);
@@ -376,17 +376,16 @@ Duration Inspector::DecisionLag() const {
   return seconds(1) + 4 * scenario_.zk_latency + 4 * scenario_.trouble.api_latency;
 }
 
-// A pool that ignores the provider's quota may have made a node after the decision for
-// another that does not.
+// A pool that ignores the provider's quota may have made a node after a pool that respects it had decided.
 bool Inspector::CameWithoutAsking(const SeenNode& node) const {
   auto pool = scenario_.pools.find({node.record.provider, node.record.pool});
   bool is_ignoring = pool != scenario_.pools.end() && pool->second->ignore_provider_quota;
   return is_ignoring && node.created > clock_.SteadyNow() - DecisionLag();
 }
 
-// With one launcher nothing is excused. Of several, each decides by what it sees: a
-// node that another made after the last moment that the writer knows for sure may
-// come on top (launcher.md 10.4, 23).
+// With one launcher nothing is excused. With several, each decides by what it sees: a node that another
+// launcher made after the last moment of which the writer is sure to know may exceed the limit
+// (launcher.md 10.4, 23).
 bool Inspector::Excused(const SeenNode& node) const {
   if (scenario_.launchers.size() == 1 || writer_ == nullptr || node.creator == writer_->name) return false;
   SteadyTime seen = writer_->blind_since.value_or(clock_.SteadyNow());
@@ -444,8 +443,8 @@ void Inspector::CheckTenant(const NodeId& id, const Node& node) {
   if (!node.tenant_name || scenario_.launchers.size() > 1) return;
   auto limit = scenario_.common.tenant_limits.find(*node.tenant_name);
   if (limit == scenario_.common.tenant_limits.end()) return;
-  // Asked when a request is accepted (launcher.md 20): the node that takes the place of one
-  // the cloud refused may come before that one is gone.
+  // Tenant limits are checked when a request is accepted (launcher.md 20): the replacement of a node that the
+  // cloud refused may appear before that node is gone.
   auto is_replaced = [&](const Node& other) {
     bool is_going = other.state == NodeState::kAborted || other.state == NodeState::kDeleting ||
                     other.state == NodeState::kDeleted;
@@ -462,7 +461,7 @@ void Inspector::CheckTenant(const NodeId& id, const Node& node) {
   }
 }
 
-// A request that needs more than max-concurrency alone is served all the same.
+// A request that alone needs more than max-concurrency is served nevertheless.
 void Inspector::CheckConcurrency(const NodeId& id, const Node& fresh) {
   auto provider = scenario_.providers.find(fresh.provider);
   if (provider == scenario_.providers.end() || provider->second->max_concurrency <= 0) return;

@@ -16,22 +16,22 @@
 
 namespace nodepool::sim {
 
-// Looks at every change of the tree as it happens and keeps what must never happen
-// from going unnoticed: the safety half of the simulation.
+// Checks every change of the tree as it happens for what must never happen: the safety half of the
+// simulation.
 //
-//   - A record that somebody has locked is written by the owner of the lock alone.
+//   - A locked record is written only by the owner of the lock.
 //   - States follow each other as launcher.md 13 and 18 allow.
 //   - A node belongs to one request at a time; it is given only while it is ready and
 //     never taken from a fulfilled request that is still there.
 //   - A fulfilled request has ready, unlocked nodes of the right labels in their order.
 //   - A request fails only when every registered pool has declined it.
 //   - Limits of pools, clouds and tenants, and max-concurrency, hold (see Excused()).
-//   - A record goes only after its machine.
+//   - A record is removed only after its machine.
 class Inspector {
  public:
   struct Violation {
     std::string text;
-    std::vector<std::string> ids;  // of the records concerned
+    std::vector<std::string> ids;  // of the records involved
   };
   struct SeenNode {
     Node record;
@@ -48,12 +48,12 @@ class Inspector {
 
   void Add(std::shared_ptr<Participant> participant) { participants_.push_back(std::move(participant)); }
 
-  // The first one; nothing is looked for after it.
+  // The first violation; nothing is checked after it.
   const std::optional<Violation>& violation() const { return violation_; }
   void Report(std::string text, std::vector<std::string> ids);
 
-  // Every change, in words; for whoever wants to read along.
-  std::function<void(std::string)> tell;
+  // Called with a description of every change; empty: not called.
+  std::function<void(std::string)> trace;
 
   // Ends at the next change of the request.
   Task<> RequestChanged(const RequestId& id) { return waiting_[id].Wait(); }
@@ -65,12 +65,12 @@ class Inspector {
   bool IsLocked(const NodeId& id) const { return node_locks_.contains(id); }
   // Lock directories of requests, also empty ones, with the time of their creation.
   const std::map<RequestId, SteadyTime>& request_lock_directories() const { return directories_; }
-  // What nodes use of a pool, or of a provider if the pool is not named.
+  // The resources that nodes use in a pool, or in the whole provider if no pool is given.
   Resources UsedIn(const ProviderName& provider, const std::optional<PoolName>& pool) const;
   const drivers::FakeServer* MachineOf(const Node& node) const;
 
  private:
-  // Contenders by number, with the session of each; the first one owns.
+  // Contenders by number, each with its session; the first one owns the lock.
   using Contenders = std::map<std::string, std::int64_t>;
 
   void OnWrite(std::int64_t session, const zk::WatchEvent& change);
@@ -113,7 +113,7 @@ class Inspector {
   std::map<RequestId, SteadyTime> directories_;
   std::map<std::string, SeenPool> pools_;  // by path
   std::map<RequestId, WaitList> waiting_;
-  // Of the change being looked at.
+  // Of the change being checked.
   std::int64_t session_ = 0;
   Participant* writer_ = nullptr;
 };

@@ -34,7 +34,7 @@ LauncherProcess::LauncherProcess(Environment environment, std::uint64_t seed, st
   launcher_ =
       std::make_unique<launcher::Launcher>(environment_.loop, random_, environment_.blocking_pool, metrics_,
                                            zk_, drivers_, std::move(config), std::move(options));
-  if (environment_.inspector.tell) environment_.inspector.tell("* " + name + " starts");
+  if (environment_.inspector.trace) environment_.inspector.trace("* " + name + " starts");
   boost::asio::co_spawn(environment_.loop.context(), Live(), [this](std::exception_ptr error) {
     is_over_ = true;
     if (error) environment_.inspector.Report(this->name() + " ends with an error: " + MessageOf(error), {});
@@ -43,7 +43,7 @@ LauncherProcess::LauncherProcess(Environment environment, std::uint64_t seed, st
 
 LauncherProcess::~LauncherProcess() { participant_->client = nullptr; }
 
-// In the order of the program's main().
+// In the same order as the program's main().
 Task<> LauncherProcess::Live() {
   tasks_.Spawn("start the launcher", StartLauncher());
   co_await end_.Wait();
@@ -53,7 +53,7 @@ Task<> LauncherProcess::Live() {
   co_await launcher_->Stop();
 }
 
-// Troubles of the connection are no reason to fail; being told to stop is.
+// Connection faults are retried; a cancellation ends it.
 Task<> LauncherProcess::StartLauncher() {
   Outcome<> started = co_await Attempt(launcher_->Start());
   is_started_ = started.has_value();
@@ -68,7 +68,7 @@ void LauncherProcess::End() {
 
 void LauncherProcess::Crash(testing::MemoryZk::UnderWay under_way) {
   if (zk_.is_dead() || is_over_) return;
-  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " crashes");
+  if (environment_.inspector.trace) environment_.inspector.trace("* " + name() + " crashes");
   participant_->api.is_dead = true;
   zk_.Kill(under_way);
   End();
@@ -79,26 +79,27 @@ void LauncherProcess::CrashAfter(int operations, testing::MemoryZk::UnderWay und
 }
 
 void LauncherProcess::Stop() {
-  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " is stopped");
+  if (environment_.inspector.trace) environment_.inspector.trace("* " + name() + " is stopped");
   End();
 }
 
 void LauncherProcess::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
   if (!is_serving()) return;
-  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " gets another configuration");
+  if (environment_.inspector.trace)
+    environment_.inspector.trace("* " + name() + " gets another configuration");
   launcher_->Reconfigure(std::move(config));
 }
 
 void LauncherProcess::Disconnect(testing::MemoryZk::UnderWay under_way) {
   if (is_dead() || is_over_) return;
-  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " loses its connection");
+  if (environment_.inspector.trace) environment_.inspector.trace("* " + name() + " loses its connection");
   if (!participant_->blind_since) participant_->blind_since = environment_.loop.SteadyNow();
   zk_.Disconnect(under_way);
 }
 
 void LauncherProcess::Reconnect() {
   if (is_dead() || is_over_) return;
-  if (environment_.inspector.tell) environment_.inspector.tell("* " + name() + " may connect again");
+  if (environment_.inspector.trace) environment_.inspector.trace("* " + name() + " may connect again");
   zk_.Reconnect();
   tasks_.Spawn("see again", SeeAgain());
 }

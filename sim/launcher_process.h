@@ -12,9 +12,8 @@
 
 namespace nodepool::sim {
 
-// One life of a launcher: from its start to a graceful stop or a crash, with a session
-// of its own. After a crash its tasks are ended too, but nothing that they do reaches
-// the ensemble or a cloud.
+// One life of a launcher, from its start to a graceful stop or a crash, with its own session. After a crash
+// its tasks are ended as well, but nothing that they do reaches the ensemble or a cloud.
 class LauncherProcess {
  public:
   // What all processes share; outlives them.
@@ -31,9 +30,9 @@ class LauncherProcess {
                   std::shared_ptr<const driver::LoadedConfig> config);
   ~LauncherProcess();  // when is_over(), not from within a handler
 
-  // The process dies now; what it had sent to the ensemble arrives or not, as told.
+  // The process dies now; `under_way` says whether what it has sent to the ensemble arrives.
   void Crash(testing::MemoryZk::UnderWay under_way);
-  // The same at some await: when it has sent `operations` more to the ensemble.
+  // The same at a later await: after it has sent `operations` more to the ensemble.
   void CrashAfter(int operations, testing::MemoryZk::UnderWay under_way);
   // As on SIGINT.
   void Stop();
@@ -48,7 +47,7 @@ class LauncherProcess {
   bool is_ending() const { return ending_since_.has_value(); }
   bool is_dead() const { return zk_.is_dead(); }
   bool is_over() const { return is_over_; }
-  // Since when it is told to end; requires is_ending().
+  // When it was asked to end; requires is_ending().
   SteadyTime ending_since() const { return *ending_since_; }
 
  private:
@@ -62,7 +61,7 @@ class LauncherProcess {
   SeededRandom random_;
   MortalZk zk_;
   driver::Registry drivers_;
-  metrics::Metrics metrics_;  // nobody looks
+  metrics::Metrics metrics_;  // not read
   std::unique_ptr<launcher::Launcher> launcher_;
   TaskGroup tasks_;
   Event end_;

@@ -30,7 +30,7 @@ MortalZk::MortalZk(Loop& loop, MemoryZk& ensemble, Random& faults)
       faults_(faults),
       inner_(ensemble.Connect()),
       faulty_(*inner_),
-      session_(faulty_.OnSession([this](zk::SessionState state) { Tell(state); })) {}
+      session_(faulty_.OnSession([this](zk::SessionState state) { OnSessionState(state); })) {}
 
 void MortalZk::Kill(MemoryZk::UnderWay under_way) {
   if (is_dead_) return;
@@ -39,7 +39,7 @@ void MortalZk::Kill(MemoryZk::UnderWay under_way) {
   die_ = nullptr;
   if (faulty_.state() == zk::SessionState::kClosed) return;
   ensemble_.Disconnect(*inner_, under_way);
-  // Without a connection this tells the servers nothing; it ends what waits for one.
+  // Without a connection this sends nothing to the servers; it ends what waits for a connection.
   boost::asio::co_spawn(loop_.context(), inner_->Close(), [](std::exception_ptr) {});
 }
 
@@ -68,7 +68,7 @@ void MortalZk::CallAfter(int operations, std::function<void()> die) {
   die_ = std::move(die);
 }
 
-// The operation at which the process dies is sent; whether it arrives is up to Kill().
+// The operation at which the process dies is sent; Kill() decides whether it arrives.
 template <class Start>
 auto MortalZk::Send(Start start) -> decltype(start()) {
   if (is_dead_) return Dead<typename decltype(start())::value_type>();
@@ -78,7 +78,7 @@ auto MortalZk::Send(Start start) -> decltype(start()) {
   return under_way;
 }
 
-void MortalZk::Tell(zk::SessionState state) {
+void MortalZk::OnSessionState(zk::SessionState state) {
   if (is_dead_) return;
   Listeners listeners = *listeners_;
   for (const auto& listener : listeners) {

@@ -12,26 +12,26 @@
 namespace nodepool::sim {
 
 // A process's connection to the simulated ensemble: it can be cut, made unreliable,
-// and it can die together with its process. Once it is dead nothing of the process
-// reaches the servers any more; its session ends by its time-out.
+// and it can die together with its process. Once it is dead, nothing from the process reaches the servers;
+// its session expires.
 class MortalZk : public zk::Client {
  public:
   // `loop` is the ensemble's. All outlive this; after Kill() the loop runs once more
   // before this is destroyed.
   MortalZk(Loop& loop, testing::MemoryZk& ensemble, Random& faults);
 
-  // The process has crashed. What it had sent is carried out or not, as told. What
-  // it still does is refused with kLostSession; its listeners hear nothing more.
+  // The process has crashed. `under_way` says whether what it has sent is carried out. Its further operations
+  // fail with kLostSession; its listeners are not notified.
   void Kill(testing::MemoryZk::UnderWay under_way);
   bool is_dead() const { return is_dead_; }
 
   void Disconnect(testing::MemoryZk::UnderWay under_way);
   void Reconnect();
   void ExpireSession();
-  // The part of the operations that fail though the connection holds.
+  // The fraction of operations that fail although the connection holds.
   void SetFaultRate(double rate);
 
-  // `die` is called when `operations` more were sent; it may call Kill().
+  // Calls `die` after `operations` more were sent; it may call Kill().
   void CallAfter(int operations, std::function<void()> die);
 
   Task<zk::Result<zk::Created>> Create(std::string path, std::string data, zk::CreateMode mode) override;
@@ -56,7 +56,7 @@ class MortalZk : public zk::Client {
 
   template <class Start>
   auto Send(Start start) -> decltype(start());
-  void Tell(zk::SessionState state);
+  void OnSessionState(zk::SessionState state);
 
   Loop& loop_;
   testing::MemoryZk& ensemble_;

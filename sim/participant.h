@@ -14,8 +14,7 @@ struct Participant {
   bool is_launcher = false;
   const zk::Client* client = nullptr;  // null once it is gone
   ApiUser api;
-  // While its connection is cut, and some time after: what others did since then may
-  // be unknown to it.
+  // Set while its connection is cut, and some time after: changes since then may be unknown to it.
   std::optional<SteadyTime> blind_since;
 };
 

@@ -18,7 +18,7 @@ struct Size {
   int cores;
   int ram;  // MiB
 };
-// Two labels of one flavor: nodes of one can be in the way of the other.
+// Two labels of one flavor: nodes of one can use up the capacity of the other.
 constexpr Size kSizes[] = {
     {"small", "Small", 2, 2048}, {"other", "Small", 2, 2048}, {"large", "Large", 4, 8192}};
 
@@ -29,7 +29,7 @@ const Size& SizeOf(const LabelName& label) {
   return kSizes[0];
 }
 
-// Draws what a scenario is made of.
+// Draws the parts of a scenario.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : random_(seed) {}
@@ -75,11 +75,11 @@ std::shared_ptr<driver::PoolConfig> MakePool(Dice& dice, std::string name, bool 
   return pool;
 }
 
-// So many of any size fit. A pool that ignores the quota and has more waits for ever for
-// what its cloud refuses (launcher.md 15.3).
+// The number of servers of any size that fit. A pool that ignores the quota and may have more would wait for
+// ever for what its cloud refuses (launcher.md 15.3).
 double ServersOf(const drivers::FakeLimits& limits) {
-  constexpr int kMostCores = 4;
-  return std::min(limits.instances, std::floor(limits.cores / kMostCores));
+  constexpr int kMaxCores = 4;
+  return std::min(limits.instances, std::floor(limits.cores / kMaxCores));
 }
 
 std::shared_ptr<const driver::ProviderConfig> MakeProvider(Dice& dice, int number) {

@@ -12,13 +12,13 @@
 
 namespace nodepool::sim {
 
-// What a consumer does about one request, as Zuul does it or fails to.
+// What a consumer does with one request, including Zuul's failures.
 struct RequestPlan {
   enum class Ending {
-    kUsed,       // the nodes come back `used`
-    kHeld,       // they are put on hold, for a while
-    kAbandoned,  // they are unlocked while `in-use`
-    kUntaken,    // the fulfilled request is deleted, its nodes are never locked
+    kUsed,       // the nodes are returned as `used`
+    kHeld,       // the nodes are held for a while
+    kAbandoned,  // the nodes are unlocked while `in-use`
+    kUntaken,    // the fulfilled request is deleted without locking its nodes
   };
   Duration at{0};  // after the start
   std::string precedence = "200";
@@ -28,18 +28,18 @@ struct RequestPlan {
   ProviderName provider;  // the requested one
   std::int64_t relative_priority = 0;
   std::optional<Duration> reprioritise_after;
-  std::optional<Duration> withdraw_after;  // then the request is deleted, whatever became of it
+  std::optional<Duration> withdraw_after;  // then the request is deleted in whatever state
   Duration pickup{0};                      // between fulfilment and locking
   Duration use{0};
   Ending ending = Ending::kUsed;
 };
 
-// How much goes wrong while the simulation is busy; all of it ends with the busy time.
+// The faults while the simulation is busy; all of them end with the busy phase.
 struct Trouble {
-  Duration pause{0};          // on average between two mishaps; zero: none happen
-  double zk_fault_rate = 0;   // of operations, while the connection holds
-  double api_fault_rate = 0;  // of calls to the clouds
-  Duration api_latency{0};    // of those calls, at most
+  Duration pause{0};          // average time between two mishaps; zero: no mishaps
+  double zk_fault_rate = 0;   // fraction of operations, while the connection holds
+  double api_fault_rate = 0;  // fraction of calls to the clouds
+  Duration api_latency{0};    // max. of those calls
 };
 
 // Everything that a seed decides before the simulation begins.
@@ -60,13 +60,13 @@ struct Scenario {
   // The same for every launcher.
   config::Config common;
 
-  // The launcher's configuration changed for a while: a provider is missing, or one was
-  // changed in something that matters to nobody but makes it start anew.
+  // The launcher's configuration with a temporary change: a provider is missing, or has an irrelevant change
+  // that makes it restart.
   std::shared_ptr<const driver::LoadedConfig> Changed(std::size_t launcher, Random& random) const;
 
-  // What a node of the label needs of a cloud.
+  // The resources that a node of the label needs.
   static Resources NeedOf(const LabelName& label);
-  // Whether some pool can ever serve such a request.
+  // Whether any pool can ever serve such a request.
   bool IsServable(const std::vector<LabelName>& labels) const;
 };
 

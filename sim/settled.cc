@@ -40,7 +40,7 @@ std::optional<Violation> UnsettledRequest(const Scenario& scenario, const Inspec
     if (!is_owed)
       return Violation{fmt::format("request {} is still {}", id, ToString(*request.state)), {id.value}};
   }
-  // Two sweeps remove what nobody removed at once; min-ready that is owed makes new ones.
+  // Two sweeps remove what was not removed at once; missing min-ready nodes are then launched.
   constexpr Duration kSweeps = std::chrono::minutes(3);
   for (const auto& [id, created] : inspector.request_lock_directories()) {
     if (!inspector.requests().contains(id) && inspector.now() - created > kSweeps)

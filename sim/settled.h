@@ -6,8 +6,8 @@
 
 namespace nodepool::sim {
 
-// The first thing that is not as it should be when nothing goes on any more; nullopt:
-// everything is. Only min-ready may be owed, and only while there is no room for it.
+// The first record or machine that is not in its final state after all work has ended; nullopt: all are. Only
+// min-ready nodes may be missing, and only while there is no capacity for them.
 std::optional<Inspector::Violation> FindUnsettled(const Scenario& scenario, const Inspector& inspector,
                                                   Clouds& clouds);
 

@@ -13,13 +13,13 @@
 namespace nodepool::sim {
 namespace {
 
-// Simulations never block, so one thread that does nothing serves all of them.
+// Simulations never block, so one idle thread is enough for all of them.
 BlockingPool& SharedPool() {
   static BlockingPool pool(1);
   return pool;
 }
 
-// What happened, each line with its virtual time.
+// The events, each line with its virtual time.
 class Story {
  public:
   struct Line {
@@ -44,7 +44,7 @@ Outcome RunWorld(std::uint64_t seed, Story* story) {
     world->Follow([story](Duration at, std::string text) { story->Add(at, std::move(text)); });
   }
   Outcome outcome = world->Run();
-  // After a violation tasks are still running; such a world is left as it is.
+  // After a violation tasks are still running, so the world is leaked.
   if (outcome.violation) (void)world.release();
   return outcome;
 }
@@ -54,15 +54,15 @@ bool Concerns(const std::string& text, const std::vector<std::string>& ids) {
       ids, [&](const std::string& id) { return !id.empty() && text.find(id) != std::string::npos; });
 }
 
-// The events that concern the violation, and what befell the processes meanwhile.
+// Prints the events that concern the violation, and what happened to the processes meanwhile.
 void PrintStory(const Story& story, const Inspector::Violation& violation, std::ostream& out) {
-  constexpr std::size_t kMost = 60;
+  constexpr std::size_t kMaxEvents = 60;
   std::vector<std::string> chosen;
   for (const Story::Line& line : story.lines()) {
     bool is_fate = line.text.starts_with("* ");
     if (is_fate || Concerns(line.text, violation.ids)) chosen.push_back(Story::Print(line));
   }
-  std::size_t first = chosen.size() > kMost ? chosen.size() - kMost : 0;
+  std::size_t first = chosen.size() > kMaxEvents ? chosen.size() - kMaxEvents : 0;
   for (std::size_t i = first; i < chosen.size(); ++i) fmt::print(out, "  {}\n", chosen[i]);
 }
 

@@ -24,10 +24,10 @@ struct BatchResult {
   std::uint64_t failures = 0;
   Consumer::Tally tally;
   int crashes = 0;
-  double seconds = 0;  // of real time
+  double seconds = 0;  // real time
 };
-// Runs a batch; for every failing seed prints what was violated, what happened to the
-// records concerned, and how to replay it. Gives up after `max_failures`.
+// Runs a batch; for every failing seed prints the violation, the events of the records involved, and how to
+// replay it. Gives up after `max_failures`.
 BatchResult RunBatch(Batch batch, std::uint64_t max_failures, std::ostream& out);
 
 }  // namespace nodepool::sim

@@ -13,7 +13,7 @@
 namespace nodepool::sim {
 namespace {
 
-// Set NODEPOOL_SIMULATION_SEEDS for more than a build runs by itself.
+// NODEPOOL_SIMULATION_SEEDS sets another number of seeds than the default.
 std::uint64_t SeedCount() {
   const char* value = std::getenv("NODEPOOL_SIMULATION_SEEDS");
   if (value == nullptr) return NODEPOOL_SIMULATION_SEEDS;
@@ -30,7 +30,7 @@ void ExpectGood(Batch batch) {
   std::ostringstream story;
   BatchResult result = RunBatch(batch, 5, story);
   EXPECT_EQ(result.failures, 0u) << story.str();
-  // Worlds in which nothing happens prove nothing.
+  // Simulations without events prove nothing.
   EXPECT_EQ(result.seeds, batch.count);
   EXPECT_GT(result.tally.fulfilled, 0);
   constexpr std::uint64_t kSomeCrash = 10;
@@ -42,7 +42,7 @@ void ExpectGood(Batch batch) {
 TEST(LauncherSimulation, FirstHalf) { ExpectGood({1, SeedCount() / 2}); }
 TEST(LauncherSimulation, SecondHalf) { ExpectGood({1 + SeedCount() / 2, SeedCount() - SeedCount() / 2}); }
 
-// Without this no failing seed could be looked into.
+// Otherwise failing seeds could not be analysed.
 TEST(LauncherSimulation, SeedReplaysExactly) {
   for (std::uint64_t seed : {3, 4, 5, 6}) {
     std::ostringstream first, second;

@@ -17,7 +17,7 @@ bool Stepper::PassTime(SteadyTime end) {
     clock_.AdvanceTo(end);
     return false;
   }
-  // Timers run within the loop, as they do in the program.
+  // Timers run in the loop, as in the program.
   SteadyTime when = clock_.next_timer();
   boost::asio::post(loop_.context(), [this, when] { clock_.AdvanceTo(when); });
   return true;

@@ -6,8 +6,8 @@
 
 namespace nodepool::sim {
 
-// A loop on a virtual clock, run handler by handler: between any two of them somebody
-// may look, or let a process die.
+// A loop on a virtual clock, run handler by handler: between two handlers the simulation can be inspected and
+// processes can be killed.
 class Stepper {
  public:
   Loop& loop() { return loop_; }
@@ -19,8 +19,8 @@ class Stepper {
   // Called after every handler.
   void AfterEach(std::function<void()> callback) { after_each_ = std::move(callback); }
 
-  // Runs handlers and lets time pass until `is_reached`, at most for `limit`; asks
-  // before each handler. Returns whether it was reached.
+  // Runs handlers and lets time pass until `is_reached`, which is checked before each handler, for at most
+  // `limit`. Returns whether it was reached.
   template <class Predicate>
   bool RunUntil(Predicate is_reached, Duration limit) {
     SteadyTime end = now() + limit;
@@ -29,7 +29,7 @@ class Stepper {
     }
     return true;
   }
-  // Runs everything that can run without time passing.
+  // Runs all handlers that are ready, without letting time pass.
   void RunReady() {
     while (RunOne()) {
     }
@@ -37,7 +37,7 @@ class Stepper {
 
  private:
   bool RunOne();
-  // To the next timer, or to `end`; false at `end`.
+  // Advances to the next timer, or to `end`; false at `end`.
   bool PassTime(SteadyTime end);
 
   ManualClock clock_;

@@ -16,11 +16,11 @@ using std::chrono::seconds;
 using testing::MemoryZk;
 
 constexpr int kConsumers = 2;
-// What a launcher knows of a cloud's quota may be so old; until then it may refuse what
-// machines of others left no room for.
+// The max. age of a launcher's view of a cloud's quota; until then it may decline what did not fit beside
+// machines of other users.
 constexpr Duration kQuotaAge = seconds(330);
-// Many times what any simulation needs that does not go round in circles.
-constexpr std::uint64_t kMostSteps = 400'000;
+// Many times what any simulation needs that is not caught in a loop.
+constexpr std::uint64_t kMaxSteps = 400'000;
 
 std::uint64_t Mix(std::uint64_t seed, std::uint64_t salt) {
   return (seed + 1) * 0x9e3779b97f4a7c15ULL ^ (salt + 1) * 0xc2b2ae3d27d4eb4fULL;
@@ -50,22 +50,22 @@ World::World(std::uint64_t seed, BlockingPool& blocking_pool)
 
 World::~World() = default;
 
-void World::Follow(std::function<void(Duration at, std::string text)> tell) {
-  inspector_.tell = [this, tell](std::string text) {
-    tell(stepper_.now().time_since_epoch(), std::move(text));
+void World::Follow(std::function<void(Duration at, std::string text)> trace) {
+  inspector_.trace = [this, trace](std::string text) {
+    trace(stepper_.now().time_since_epoch(), std::move(text));
   };
   log_.emplace();
   stepper_.AfterEach([this] {
     for (const log::Record& record : log_->records()) {
-      inspector_.tell(
+      inspector_.trace(
           fmt::format("  {} {}: {}", log::ToString(record.level), record.logger, log::Annotated(record)));
     }
     log_.emplace();
   });
 }
 
-void World::Tell(std::string text) {
-  if (inspector_.tell) inspector_.tell("* " + text);
+void World::Trace(std::string text) {
+  if (inspector_.trace) inspector_.trace("* " + text);
 }
 
 std::string World::Tasks() const {
@@ -74,9 +74,9 @@ std::string World::Tasks() const {
   return Join(names, ", ");
 }
 
-void World::TellLimits() {
+void World::TraceLimits() {
   for (const auto& [name, cloud] : scenario_.clouds)
-    Tell(fmt::format("{} has {} instances, {} cores", name, cloud.limits.instances, cloud.limits.cores));
+    Trace(fmt::format("{} has {} instances, {} cores", name, cloud.limits.instances, cloud.limits.cores));
   for (const auto& [key, pool] : scenario_.pools) {
     std::vector<std::string> labels;
     for (const auto& [label, config] : pool->labels) labels.push_back(label.value);
@@ -84,13 +84,13 @@ void World::TellLimits() {
     driver::QuotaInformation limit = pool->Limit();
     for (const auto& [resource, amount] : limit.resources())
       limits.push_back(fmt::format("{}={}", resource, amount));
-    Tell(fmt::format("{}/{} offers {} within {}{}", key.provider, key.pool, Join(labels, ","),
-                     fmt::join(limits, " "), pool->ignore_provider_quota ? ", ignoring the quota" : ""));
+    Trace(fmt::format("{}/{} offers {} within {}{}", key.provider, key.pool, Join(labels, ","),
+                      fmt::join(limits, " "), pool->ignore_provider_quota ? ", ignoring the quota" : ""));
   }
 }
 
 Outcome World::Run() {
-  TellLimits();
+  TraceLimits();
   bool is_good = StartAll() && BeBusy() && CalmDown() && Settle("after the trouble") && Probe() &&
                  Settle("after the probes") && StopAll();
   Outcome outcome;
@@ -108,7 +108,7 @@ bool World::RunUntil(std::function<bool()> is_reached, Duration limit, std::stri
   auto is_over = [&] {
     Tend();
     was_reached = is_reached();
-    if (stepper_.steps() > kMostSteps) inspector_.Report("it never comes to rest", {});
+    if (stepper_.steps() > kMaxSteps) inspector_.Report("it never ends", {});
     return was_reached || inspector_.violation();
   };
   stepper_.RunUntil(is_over, limit);
@@ -116,7 +116,7 @@ bool World::RunUntil(std::function<bool()> is_reached, Duration limit, std::stri
   return !inspector_.violation() && (was_reached || what.empty());
 }
 
-// Buries the dead and starts their successors.
+// Destroys dead processes and starts their successors.
 void World::Tend() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
@@ -125,7 +125,7 @@ void World::Tend() {
   }
 }
 
-// Lets it crash when that is due, and buries it when it is over.
+// Crashes the process when that is due, and destroys it when it has ended.
 void World::TendTo(Slot& slot) {
   if (slot.crash_at_step && stepper_.steps() >= *slot.crash_at_step) {
     slot.crash_at_step.reset();
@@ -181,7 +181,7 @@ bool World::BeBusy() {
 }
 
 bool World::CalmDown() {
-  Tell("nothing breaks any more");
+  Trace("no more mishaps");
   is_troubled_ = false;
   boost::asio::post(loop_.context(), [this] { tasks_.CancelAll(); });
   zk_.SetLatency(scenario_.zk_latency);
@@ -209,10 +209,10 @@ bool World::CalmDown() {
 }
 
 bool World::Settle(std::string when) {
-  constexpr Duration kLook = seconds(5);
+  constexpr Duration kCheckInterval = seconds(5);
   SteadyTime end = stepper_.now() + minutes(40);
   while (true) {
-    if (!RunUntil([] { return false; }, kLook, "")) return false;
+    if (!RunUntil([] { return false; }, kCheckInterval, "")) return false;
     bool is_idle = std::ranges::all_of(consumers_, [](const auto& consumer) { return consumer->is_idle(); });
     auto unsettled = FindUnsettled(scenario_, inspector_, clouds_);
     if (is_idle && !unsettled) return true;
@@ -224,7 +224,7 @@ bool World::Settle(std::string when) {
 }
 
 bool World::Probe() {
-  Tell("everything is settled; probes");
+  Trace("everything is settled; probes");
   for (const auto& [label, config] : scenario_.common.labels) {
     for (bool reuse : {false, true}) {
       RequestPlan plan;
@@ -256,7 +256,7 @@ bool World::ProbeOne(RequestPlan plan) {
 }
 
 bool World::StopAll() {
-  Tell("everything stops");
+  Trace("everything stops");
   for (Slot& slot : slots_) {
     slot.restart_at = SteadyTime::max();
     slot.process->Stop();
@@ -275,7 +275,7 @@ bool World::StopAll() {
   return !inspector_.violation();
 }
 
-// --- What happens while it is busy ------------------------------------------------
+// --- Mishaps ----------------------------------------------------------------------
 
 Task<> World::Arrive() {
   SteadyTime start = stepper_.now();
@@ -317,7 +317,7 @@ void World::Mishap() {
       return;
     case 7:
       if (!slot.process || slot.process->is_ending()) return;
-      Tell("the session of " + slot.process->name() + " expires");
+      Trace("the session of " + slot.process->name() + " expires");
       return slot.process->zk().ExpireSession();
     case 8:
       tasks_.Spawn("outage", Outage(provider, Time(2, 60)));
@@ -356,16 +356,16 @@ Task<> World::CutOff(std::size_t index, int life, Duration duration) {
   if (process == nullptr || process->is_ending()) co_return;
   process->Disconnect(AnyUnderWay());
   co_await loop_.SleepFor(duration);
-  // Meanwhile it may have died.
+  // It may have died meanwhile.
   if (slots_[index].life == life && slots_[index].process) slots_[index].process->Reconnect();
 }
 
 Task<> World::Outage(ProviderName provider, Duration duration) {
-  Tell(provider.value + " cannot be reached");
+  Trace(provider.value + " cannot be reached");
   clouds_.weather[provider].is_out = true;
   co_await loop_.SleepFor(duration);
   clouds_.weather[provider].is_out = false;
-  Tell(provider.value + " can be reached again");
+  Trace(provider.value + " can be reached again");
 }
 
 namespace {

@@ -11,7 +11,7 @@
 
 namespace nodepool::sim {
 
-// What came of one seed.
+// The result of one seed.
 struct Outcome {
   std::optional<Inspector::Violation> violation;
   Consumer::Tally tally;
@@ -22,20 +22,20 @@ struct Outcome {
 
 // One simulation: launchers, consumers, clouds and an ensemble on one virtual clock.
 //
-//   busy      requests come, things break
-//   calm      nothing breaks any more; what is down comes up
+//   busy   requests arrive, mishaps happen
+//   calm   no more mishaps; what is down is started again
 //   settled   everything is served and cleaned up
 //   probed    each kind of request is served or failed as it should be
-//   stopped   the launchers end in good order and leave nothing running
+//   stopped  the launchers stop gracefully and leave nothing running
 class World {
  public:
   // A world that was left with a violation cannot be destroyed: tasks still run in it.
   World(std::uint64_t seed, BlockingPool& blocking_pool);
   ~World();
 
-  // Tells every event in words, the processes' log lines included; to be called
-  // before Run(). What befalls processes and clouds begins with "* ".
-  void Follow(std::function<void(Duration at, std::string text)> tell);
+  // Traces every event in words, including the processes' log lines; call before Run(). Mishaps of processes
+  // and clouds begin with "* ".
+  void Follow(std::function<void(Duration at, std::string text)> trace);
   Outcome Run();
 
  private:
@@ -47,7 +47,7 @@ class World {
     std::optional<std::uint64_t> crash_at_step;
   };
 
-  // All return false when something went wrong, which the inspector then knows.
+  // All return false on a violation, which the inspector then has.
   bool RunUntil(std::function<bool()> is_reached, Duration limit, std::string what);
   bool StartAll();
   bool BeBusy();
@@ -57,8 +57,8 @@ class World {
   bool ProbeOne(RequestPlan plan);
   bool StopAll();
 
-  void Tell(std::string text);
-  void TellLimits();
+  void Trace(std::string text);
+  void TraceLimits();
   std::string Tasks() const;
   void Tend();
   void TendTo(Slot& slot);

@@ -58,7 +58,7 @@ class ImageSite:
                           self.folder / f"builder-{len(self.installation.started)}.log", env)
         self.installation.started.append(process)
         if wait:
-            wait_for(lambda: "Looking after" in process.output() or not process.is_running(), "the builder runs")
+            wait_for(lambda: "Managing" in process.output() or not process.is_running(), "the builder runs")
             assert process.is_running(), process.output()[-4000:]
         return process
 

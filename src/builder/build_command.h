@@ -9,24 +9,23 @@
 
 namespace nodepool::builder {
 
-// The programs that make a build, to be run one after the other (builder.md 8).
+// The commands that make a build, to be run in order (builder.md 8).
 struct BuildPlan {
   std::vector<process::Command> commands;  // without log and time-out
-  // Formats whose checksum files nobody has written when the commands have ended.
+  // Formats without checksum files after the commands have ended.
   std::vector<std::string> without_checksums;
 };
 
 struct BuildContext {
   process::Environment environment;  // the daemon's
-  std::string helpers;               // what %p in dib-cmd stands for (D-43)
+  std::string helpers;               // replaces %p in dib-cmd (D-43)
 };
 
-// Where the files of a build begin: <images-dir>/<image>-<build id>.
+// The common beginning of a build's files: <images-dir>/<image>-<build id>.
 std::string LocalBase(const std::string& images_dir, const store::BuildKey& build);
 
-// The image of one run can be converted to qcow2 or to other formats of qemu-img, since
-// the options for qcow2 would be refused for those; they are converted afterwards (D-46).
-// Throws Error(kInvalid) when dib-cmd cannot be read.
+// One run can make either qcow2 or other formats of qemu-img, since these do not accept the options for
+// qcow2; the others are converted afterwards (D-46). Throws Error(kInvalid) if dib-cmd cannot be parsed.
 BuildPlan PlanBuild(const config::Config& config, const config::DiskImage& image,
                     const store::BuildKey& build, const BuildContext& context);
 

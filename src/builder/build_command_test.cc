@@ -28,8 +28,8 @@ class BuildCommandTest : public ::testing::Test {
   BuildContext context{{{"PATH", "/bin"}, {"ELEMENTS_PATH", "/theirs"}}, "/usr/lib/helpers"};
 };
 
-// B-env: the words
-TEST_F(BuildCommandTest, TheWordsOfTheCommand) {
+// B-env: the arguments
+TEST_F(BuildCommandTest, TheArgumentsOfTheCommand) {
   EXPECT_THAT(Words(), ElementsAre("disk-image-create", "-x", "-t", "qcow2,raw", "--checksum", "--no-tmpfs",
                                    "--qemu-img-options", "compat=0.10", "-o", "/opt/images/deb-0c44",
                                    "debian-minimal", "vm", "simple-init"));
@@ -41,7 +41,7 @@ TEST_F(BuildCommandTest, TheWordsOfTheCommand) {
 }
 
 // D-43
-TEST_F(BuildCommandTest, TheCommandMayHaveWordsOfItsOwn) {
+TEST_F(BuildCommandTest, TheCommandMayHaveItsOwnArguments) {
   image.dib_cmd = "sudo -E '%p/my create'";
   std::vector<std::string> words = Words();
   words.resize(4);

@@ -16,7 +16,7 @@ namespace nodepool::builder {
 struct BuildWorker::Result {
   int code = 1;
   bool is_ready = false;
-  std::string fault;  // why it is not ready
+  std::string fault;  // why the build is not ready
   Duration took{0};
 };
 
@@ -26,7 +26,7 @@ struct BuildWorker::Job {
   zk::HeldLock lock;
   std::shared_ptr<const driver::LoadedConfig> config;  // when it began
   config::DiskImage image;                             // as configured then
-  // The request that it serves: the one that was there when it began.
+  // The request that it serves, which existed when it began.
   std::optional<store::Revision> request;
   std::string circumstances;
   Result result;
@@ -36,7 +36,7 @@ BuildWorker::BuildWorker(Context& context)
     : Worker(context, "nodepool.builder.BuildWorker.0"),
       retries_(context.intervals.first_retry, context.intervals.last_retry) {}
 
-// The image's configuration, and the request for a build, if any.
+// Describes the image's configuration and the request for a build, if any.
 std::string BuildWorker::Circumstances(const ImageName& image) const {
   std::string text = config::Fingerprint(context_.config->common.diskimages.at(image));
   const auto& requests = context_.images.build_requests();
@@ -90,7 +90,7 @@ Task<bool> BuildWorker::BuildOnce(ImageName image) {
   co_return is_done;
 }
 
-// What the cache told may be old: the records are read again under the lock.
+// The cache may be out of date: the records are read again under the lock.
 Task<bool> BuildWorker::IsStillDue(ImageName image, bool is_requested) {
   std::vector<store::StoredBuild> builds = co_await context_.store.images.ListBuilds(image);
   co_await RefreshLocal(context_);
@@ -116,8 +116,8 @@ Task<bool> BuildWorker::BuildLocked(ImageName image, zk::HeldLock lock) {
   co_return true;
 }
 
-// Died after this and before the last write, the record stays `building` without a lock;
-// any builder's CleanupWorker removes it, and then ours the files.
+// If the builder dies between this and the last write, the record stays `building` without a lock; any
+// builder's CleanupWorker removes it, and then this builder's removes the files.
 Task<BuildWorker::Job> BuildWorker::Begin(ImageName image, zk::HeldLock lock,
                                           std::optional<store::Revision> request) {
   Job job;
@@ -212,7 +212,7 @@ Task<BuildWorker::Result> BuildWorker::RunCommands(store::BuildKey build, const 
   co_return result;
 }
 
-// A command that promises too much makes no build.
+// A build without all of its files is not ready.
 Task<std::string> BuildWorker::FindMissing(store::BuildKey build, std::vector<std::string> formats) {
   co_await RefreshLocal(context_);
   const auto& images = context_.local[build];

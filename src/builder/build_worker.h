@@ -15,7 +15,7 @@ class BuildWorker : public Worker {
  public:
   explicit BuildWorker(Context& context);
 
-  // Images that are being built here.
+  // Images that this builder is building.
   const std::set<ImageName>& building() const { return building_; }
 
  private:
@@ -26,7 +26,7 @@ class BuildWorker : public Worker {
   std::string Circumstances(const ImageName& image) const;
   Task<> Build(ImageName image, std::string circumstances);
   Task<bool> BuildOnce(ImageName image);
-  // Whether it was due.
+  // Returns whether the build was due.
   Task<bool> BuildLocked(ImageName image, zk::HeldLock lock);
   Task<bool> IsStillDue(ImageName image, bool is_requested);
   ImageBuild NewRecord(const config::DiskImage& image) const;
@@ -35,10 +35,10 @@ class BuildWorker : public Worker {
   Task<Result> Make(store::BuildKey build, const config::Config& config, const config::DiskImage& image);
   Task<Result> RunCommands(store::BuildKey build, const config::Config& config,
                            const config::DiskImage& image, std::string log);
-  // All that is done once the command has ended, however it did.
+  // Everything after the command has ended, successfully or not.
   Task<> End(Job& job);
   Task<> Record(Job& job);
-  // Whether it could be recorded. If not, the files are removed: no record will name them.
+  // Returns whether the build's end was recorded. If not, removes the files, since no record will name them.
   Task<bool> RecordOrRemove(Job& job);
   Task<std::string> FindMissing(store::BuildKey build, std::vector<std::string> formats);
   Task<> Report(const Job& job);

@@ -62,7 +62,7 @@ Task<> Builder::Start() {
   uploads_.Start();
   cleanup_.Start();
   stats_.Start();
-  logger_.Info("Looking after {} images", context_.config->common.diskimages.size());
+  logger_.Info("Managing {} images", context_.config->common.diskimages.size());
 }
 
 void Builder::Wake() {
@@ -73,7 +73,7 @@ void Builder::Wake() {
 
 void Builder::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
   if (!config->common.images_dir) {
-    logger_.Error("The new configuration names no images-dir; the one in force stays so");
+    logger_.Error("The new configuration names no images-dir; the previous one stays in force");
     return;
   }
   context_.config = std::move(config);
@@ -88,7 +88,7 @@ void Builder::SessionChanged(zk::SessionState state) {
     Wake();
   }
   if (state != zk::SessionState::kLost) return;
-  logger_.Warning("The ZooKeeper session is lost: dropping everything that was done under its locks");
+  logger_.Warning("The ZooKeeper session is lost: dropping all work done under its locks");
   builds_.SessionLost();
   uploads_.SessionLost();
   cleanup_.SessionLost();
@@ -99,7 +99,7 @@ Task<> Builder::Bounded(SteadyTime deadline, std::string what, Task<> step) {
   if (!ended) logger_.Warning("Stopping: {}", ended.error().message());
 }
 
-// Nothing new begins, clean-up and statistics go on.
+// Begins nothing new; clean-up and statistics continue.
 Task<> Builder::FinishWork() {
   co_await builds_.StopDeciding();
   co_await uploads_.StopDeciding();

@@ -13,13 +13,13 @@
 
 namespace nodepool::builder {
 
-// The daemon: a list of loops over one cache of the images. It holds no logic of its own
-// beyond starting and stopping them, and telling them when the ZooKeeper session is lost.
+// The daemon: a list of loops over one cache of the images. It only starts and stops them, and notifies them
+// when the ZooKeeper session is lost.
 class Builder {
  public:
   struct Options {
     Identity identity;
-    process::Environment environment;  // for what the builder runs
+    process::Environment environment;  // for the programs that the builder runs
     WorkerCounts workers;
     Intervals intervals;
     bool finishes_work = false;  // Stop() waits for builds and uploads (D-41)
@@ -34,14 +34,14 @@ class Builder {
   // Ends when the image cache is complete; from then on images are built.
   Task<> Start();
 
-  // Tells builds to end, with time to tidy up, and uploads (D-41), all within the graceful
-  // stop's time. With `finishes_work` those that run are waited for before, however long they
-  // take. The session stays open. What could not end in time, as when ZooKeeper is away, ends
-  // when the client was closed: call it again then, before destruction.
+  // Ends builds, with time to clean up, and uploads (D-41), all within the graceful stop's time. With
+  // `finishes_work` it first waits for running builds and uploads, however long they take. The session stays
+  // open. What could not end in time, as when ZooKeeper is away, ends when the client was closed: call it
+  // again then, before destruction.
   Task<> Stop();
 
-  // Puts another configuration in force, at once. Builds and uploads under way end under
-  // the old one. To be called after Start() has ended.
+  // Puts another configuration in force, at once. Builds and uploads under way end under the old one. Call
+  // after Start() has ended.
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config);
 
   const std::set<ImageName>& building() const { return builds_.building(); }

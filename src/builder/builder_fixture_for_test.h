@@ -29,7 +29,7 @@ class BuilderTest : public ::testing::Test {
     MemoryFiles files;
     FakeRunner runner;
     std::unique_ptr<zk::Client> client;
-    std::unique_ptr<testing::FaultyZk> recorder;  // what the builder talks to
+    std::unique_ptr<testing::FaultyZk> recorder;  // the builder's connection
     std::unique_ptr<Builder> builder;
   };
 
@@ -47,7 +47,7 @@ class BuilderTest : public ::testing::Test {
     time_.Run(client_->Close());
   }
 
-  // --- Configuration: entries in YAML; replaced as a whole, told by Load() -----------------
+  // --- Configuration: entries in YAML; replaced as a whole, loaded by Load() -----------------
   std::string settings_;  // more of the top level, each on a line of its own
   std::string diskimages_ = "[{name: debian}]";
   std::string providers_ = Provider("cloud", "{name: debian}");
@@ -100,7 +100,7 @@ class BuilderTest : public ::testing::Test {
     host.builder.reset();
     host.recorder.reset();
   }
-  // As far as others can tell: the process is gone and its session is over.
+  // As others see it: the process is gone and its session has ended.
   void Kill(Host& host) {
     zk_.Disconnect(*host.client);
     zk_.ExpireSession(*host.client);
@@ -139,7 +139,7 @@ class BuilderTest : public ::testing::Test {
   }
   bool Exists(const std::string& path) { return zk_.tree().Exists(path).has_value(); }
   drivers::FakeCloud& cloud(const std::string& name = "cloud") { return *clouds_->Find(ProviderName(name)); }
-  // Changes what the cloud is like, behind the builder's back.
+  // Changes the cloud without notice to the builder.
   void ChangeCloud(std::function<void(drivers::FakeSimulation&)> change, const std::string& name = "cloud") {
     drivers::FakeSimulation settings = cloud(name).settings();
     change(settings);

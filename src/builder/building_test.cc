@@ -20,7 +20,7 @@ TEST_F(BuilderTest, AnImageIsBuiltUploadedAndBuiltAgainWhenItIsOld) {
   EXPECT_TRUE(Await([&] { return host.runner.ran.size() == 2; }, 20min));
   EXPECT_TRUE(AwaitUploads(2));
   EXPECT_GE(Builds(ImageState::kReady).at(1).record.state_time - first.record.state_time, 24h);
-  // The third takes the first one's place.
+  // The third build replaces the first one.
   time_.Advance(25h);
   EXPECT_TRUE(Await([&] { return Builds().size() == 2 && Uploads().size() == 2; }));
   EXPECT_EQ(cloud().images().size(), 2u);
@@ -72,7 +72,7 @@ TEST_F(BuilderTest, WhileItBuildsTheRecordSaysSoAndTheLockIsHeld) {
 }
 
 // D-40, B-manual-fail
-TEST_F(BuilderTest, FailingBuildsAreTriedLessAndLess) {
+TEST_F(BuilderTest, FailingBuildsAreTriedWithGrowingPauses) {
   Host& host = Start();
   host.runner.build_time = 1s;
   host.runner.next_code = [] { return 1; };
@@ -83,7 +83,7 @@ TEST_F(BuilderTest, FailingBuildsAreTriedLessAndLess) {
   EXPECT_LE(host.runner.ran.size(), 7u + 25);
   EXPECT_GE(host.runner.ran.size(), 7u + 22);
   EXPECT_LE(Builds().size(), 1u) << "failed records are removed";
-  // Whoever asks is not put off, and again not by the same request.
+  // A request is served at once, but the same request not twice.
   std::size_t before = host.runner.ran.size();
   time_.Run(store_->images.RequestBuild(ImageName("debian")));
   time_.Advance(10s);
@@ -121,7 +121,7 @@ TEST_F(BuilderTest, ARequestThatWasThereIsServedByTheBuildThatWasDueAnyway) {
   EXPECT_EQ(host.runner.ran.size(), 1u);
 }
 
-// Others may remove a request and make it again, or write it, while the build runs that serves it.
+// A client may remove a request and make it again, or write it, during the build that serves it.
 TEST_F(BuilderTest, ARequestMadeAgainDuringItsBuildIsServedByAnother) {
   std::string path = "/nodepool/images/debian/request-build";
   Host& host = Start();
@@ -154,7 +154,7 @@ TEST_F(BuilderTest, ARequestIsServedOnceThoughTwoBuildersSeeIt) {
   EXPECT_FALSE(Exists("/nodepool/images/debian/request-build"));
 }
 
-TEST_F(BuilderTest, AtMostSoManyAtATime) {
+TEST_F(BuilderTest, BuildsAtATimeAreLimited) {
   workers_.builds = 2;
   diskimages_ = "[{name: a}, {name: b}, {name: c}, {name: d}]";
   providers_ = Provider("cloud", "{name: a}, {name: b}, {name: c}, {name: d}");
@@ -200,7 +200,7 @@ TEST_F(BuilderTest, WithoutWorkersNothingIsBuilt) {
 }
 
 // B-no-format, B-build-pause
-TEST_F(BuilderTest, WhatIsPausedOrWantedInNoFormatIsNotBuilt) {
+TEST_F(BuilderTest, ImagesThatArePausedOrWithoutFormatsAreNotBuilt) {
   diskimages_ = "[{name: debian, pause: true}, {name: fedora}, {name: other}]";
   providers_ = Provider("cloud", "{name: debian}, {name: other}");
   Load();
@@ -212,7 +212,7 @@ TEST_F(BuilderTest, WhatIsPausedOrWantedInNoFormatIsNotBuilt) {
 }
 
 // coordination.17.31, B-cli-pause
-TEST_F(BuilderTest, WhatIsPausedInZooKeeperIsNotBuilt) {
+TEST_F(BuilderTest, ImagesPausedInZooKeeperAreNotBuilt) {
   diskimages_ = "[{name: debian, rebuild-age: 3600}, {name: other}]";
   providers_ = Provider("cloud", "{name: debian}, {name: other}");
   Load();
@@ -231,8 +231,8 @@ TEST_F(BuilderTest, WhatIsPausedInZooKeeperIsNotBuilt) {
   EXPECT_THAT(Built(host), ElementsAre("debian", "other", "other", "debian"));
 }
 
-// B-pause-while-building: the configuration is looked at before each image.
-TEST_F(BuilderTest, WhatIsPausedMeanwhileIsNotBuilt) {
+// B-pause-while-building: the configuration is read before each image.
+TEST_F(BuilderTest, ImagesPausedMeanwhileAreNotBuilt) {
   diskimages_ = "[{name: a}, {name: b}]";
   providers_ = Provider("cloud", "{name: a}, {name: b}");
   Load();
@@ -276,7 +276,7 @@ TEST_F(BuilderTest, AnInterruptedConnectionDoesNotMatter) {
   EXPECT_EQ(host.runner.ran.size(), 1u);
 }
 
-// B-session-loss: its end cannot be recorded, so it is thrown away at once.
+// B-session-loss: its end cannot be recorded, so it is removed at once.
 TEST_F(BuilderTest, ABuildWhoseRecordVanishedLeavesNoFiles) {
   log::Capture log;
   Host& host = Start();
@@ -316,14 +316,14 @@ TEST_F(BuilderTest, ABuildWithoutFilesIsMadeAgainWhenAProviderLacksIt) {
   EXPECT_TRUE(AwaitUploads(1));
   host.files.names.clear();
   time_.Advance(2h);
-  EXPECT_EQ(host.runner.ran.size(), 1u) << "nobody lacks anything";
+  EXPECT_EQ(host.runner.ran.size(), 1u) << "no provider lacks a file";
   providers_ += Provider("other", "{name: debian}");
   Load();
   EXPECT_TRUE(Await([&] { return Uploads(ImageState::kReady, "other").size() == 1; }));
   EXPECT_EQ(host.runner.ran.size(), 2u);
 }
 
-// Nothing but a look at the directory tells that a file is gone.
+// Only a sweep of the directory notices that a file is gone.
 TEST_F(BuilderTest, ALostFileIsNoticedWithoutAnyOtherEvent) {
   providers_ = Provider("cloud", "{name: debian, pause: true}");
   Load();
@@ -335,7 +335,7 @@ TEST_F(BuilderTest, ALostFileIsNoticedWithoutAnyOtherEvent) {
   EXPECT_TRUE(AwaitUploads(1, 15min));
 }
 
-TEST_F(BuilderTest, AnImagesDirThatFailsHoldsUpAndNothingElse) {
+TEST_F(BuilderTest, AnImagesDirThatFailsOnlyDelays) {
   Host& host = Start();
   EXPECT_TRUE(AwaitUploads(1));
   host.files.is_broken = true;
@@ -346,7 +346,7 @@ TEST_F(BuilderTest, AnImagesDirThatFailsHoldsUpAndNothingElse) {
   EXPECT_TRUE(AwaitUploads(2));
 }
 
-// A record that says `building` under a held lock is somebody's work.
+// A record in `building` whose lock is held belongs to a running build.
 TEST_F(BuilderTest, TwoBuildersBuildOnce) {
   Host& one = Start("nb01");
   Host& two = Start("nb02");

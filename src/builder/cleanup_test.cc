@@ -7,13 +7,13 @@ using namespace std::chrono_literals;
 
 class CleanupTest : public BuilderTest {
  protected:
-  // As somebody leaves them who locked what was gone.
+  // A record without content, as left by a client that locked a removed znode.
   void PutEmpty(const std::string& path) {
     for (const std::string& place : {path, path + "/lock"}) {
       ASSERT_TRUE(zk_.tree().Create({place, ""}, 0, time_.clock().Now())) << place;
     }
   }
-  // Until the new build is uploaded.
+  // Ends when the new build is uploaded.
   void BuildAgain() {
     time_.Run(store_->images.RequestBuild(ImageName("debian")));
     ASSERT_TRUE(Await([&] { return !Exists("/nodepool/images/debian/request-build"); }));
@@ -45,7 +45,7 @@ TEST_F(CleanupTest, ABuildStaysThoughNoProviderHereUsesTheImage) {
 }
 
 // B-dib-deletes-first
-TEST_F(CleanupTest, FilesGoThoughTheCloudDoesNotDelete) {
+TEST_F(CleanupTest, FilesAreRemovedThoughTheCloudDoesNotDelete) {
   diskimages_ = "[{name: debian}, {name: fedora}]";
   providers_ = Provider("cloud", "{name: debian}, {name: fedora}");
   Load();
@@ -66,7 +66,7 @@ TEST_F(CleanupTest, FilesGoThoughTheCloudDoesNotDelete) {
 }
 
 // B-rotation, B-rotation-no-id
-TEST_F(CleanupTest, AnUploadWithoutAnIdGoesWithoutACall) {
+TEST_F(CleanupTest, AnUploadWithoutAnIdIsRemovedWithoutACall) {
   Host& host = Start();
   ASSERT_TRUE(AwaitUploads(1));
   store::StoredUpload oldest = Uploads().at(0);
@@ -85,7 +85,7 @@ TEST_F(CleanupTest, AnUploadWithoutAnIdGoesWithoutACall) {
 }
 
 // B-stale-building
-TEST_F(CleanupTest, AnAbandonedBuildGoesOnceNobodyBuildsTheImage) {
+TEST_F(CleanupTest, AnAbandonedBuildIsRemovedOnceTheImageIsNotBeingBuilt) {
   Start();
   ASSERT_TRUE(AwaitUploads(1));
   zk::HeldLock lock = *time_.Run(store_->images.TryLock(ImageName("debian")));
@@ -93,7 +93,7 @@ TEST_F(CleanupTest, AnAbandonedBuildGoesOnceNobodyBuildsTheImage) {
   record.state = ImageState::kBuilding;
   BuildKey stale = time_.Run(store_->images.CreateBuild(ImageName("debian"), record, lock)).id;
   time_.Advance(1h);
-  EXPECT_TRUE(time_.Run(store_->images.BuildExists(stale))) << "whoever has the lock may be at work";
+  EXPECT_TRUE(time_.Run(store_->images.BuildExists(stale))) << "the lock's holder may be working on it";
   time_.Run(store_->tree.Unlock(lock));
   EXPECT_TRUE(Await([&] { return !time_.Run(store_->images.BuildExists(stale)); }, 2min));
   EXPECT_EQ(Builds(ImageState::kReady).size(), 1u);
@@ -115,7 +115,7 @@ TEST_F(CleanupTest, BuildsStayWhenTheProviderStopsListingTheImage) {
 }
 
 // B-empty-nodes
-TEST_F(CleanupTest, RecordsWithoutContentHinderNobodyAndGo) {
+TEST_F(CleanupTest, RecordsWithoutContentBlockNothingAndAreRemoved) {
   Start();
   ASSERT_TRUE(AwaitUploads(1));
   std::string builds = "/nodepool/images/debian/builds/";

@@ -12,7 +12,7 @@
 namespace nodepool::builder {
 namespace {
 
-// Whoever makes a record in two steps has done the second by then.
+// A program that makes a record in two steps has done the second by then.
 constexpr Duration kEmptyAge = std::chrono::minutes(5);
 
 }  // namespace
@@ -36,7 +36,7 @@ SteadyTime CleanupWorker::Consider() {
     }
   }
   StartJob("local files", CleanLocal());
-  // A build that another run of this builder began may end only now.
+  // A build of an earlier process of this builder may end only now.
   if (is_pass) StartJob("temporary files", RemoveTemporary(context_));
   return next_pass_;
 }
@@ -101,7 +101,7 @@ Task<> CleanupWorker::RemoveUpload(sched::UploadRemoval removal, ImageName image
     co_await std::move(remove);
     co_return;
   }
-  // Whoever uploads holds this lock.
+  // A builder that uploads holds this lock.
   std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLockUploads(key.build, key.provider);
   if (lock) co_await context_.store.tree.Holding(*lock, std::move(remove));
 }
@@ -113,8 +113,8 @@ Task<> CleanupWorker::RemoveUploadIn(std::optional<ImageState> state, store::Upl
   logger_.Info("Removing upload {}: {}", key, ToString(reason));
   bool is_marked = co_await MarkUpload(key);
   if (!is_marked) co_return;
-  // Died from here on, the record stays `deleting` and the next pass of any builder that
-  // knows the provider goes on.
+  // If the builder dies from here on, the record stays `deleting`, and the next sweep of any builder that
+  // knows the provider continues.
   if (upload->record.external_id && !upload->record.external_id->empty()) {
     std::shared_ptr<driver::Provider> provider = providers_.Find(key.provider);
     if (!provider) throw Error(Verdict::kFail, fmt::format("provider {} cannot be used", key.provider));
@@ -123,7 +123,7 @@ Task<> CleanupWorker::RemoveUploadIn(std::optional<ImageState> state, store::Upl
   co_await context_.store.images.RemoveUpload(key);
 }
 
-// Whether the record says `deleting` in the end.
+// Returns whether the record is in `deleting` afterwards.
 Task<bool> CleanupWorker::MarkUpload(store::UploadKey key) {
   std::optional<store::StoredUpload> upload = co_await context_.store.images.ReadUpload(key);
   if (!upload) co_return false;
@@ -158,7 +158,7 @@ Task<> CleanupWorker::MarkBuild(store::BuildKey key, sched::RemovalReason reason
   co_await context_.store.tree.Holding(*lock, std::move(work));
 }
 
-// Nobody builds the image while we hold its lock, so nobody works on the record.
+// While we hold the image's lock, no builder builds it or works on the record.
 Task<> CleanupWorker::MarkAbandoned(store::BuildKey key) {
   std::optional<store::StoredBuild> build = co_await context_.store.images.ReadBuild(key);
   if (!build || build->record.state != ImageState::kBuilding) co_return;
@@ -205,7 +205,7 @@ Task<> CleanupWorker::CleanLocal() {
   if (is_changed) co_await RefreshLocal(context_);
 }
 
-// Whether anything was removed.
+// Returns whether anything was removed.
 Task<bool> CleanupWorker::CleanLocalBuild(store::BuildKey key) {
   bool is_gone = co_await IsGone(key);
   if (is_gone) {
@@ -226,8 +226,8 @@ Task<bool> CleanupWorker::CleanLocalBuild(store::BuildKey key) {
   co_return !unneeded.empty();
 }
 
-// Whether nobody needs the build's files. One that is not in the cache may be unreadable
-// or new: only the tree tells.
+// Whether the build's files are no longer needed. A build that is not in the cache may be unreadable or new,
+// so the tree is read.
 Task<bool> CleanupWorker::IsGone(store::BuildKey key) {
   auto known = context_.images.builds().find(key);
   if (known != context_.images.builds().end()) co_return known->second.record.state == ImageState::kDeleting;

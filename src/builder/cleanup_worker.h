@@ -10,9 +10,9 @@
 
 namespace nodepool::builder {
 
-// Removes what is not needed any more: uploads out of clouds, records, local files
-// (builder.md 12). Once a minute, and at once what somebody has marked `deleting`. The
-// only place where images are deleted; everybody else marks the records.
+// Removes what is no longer needed: uploads from clouds, records, local files (builder.md 12). Sweeps once a
+// minute; what is marked `deleting` is removed at once. The only place where images are deleted; everything
+// else marks the records.
 class CleanupWorker : public Worker {
  public:
   CleanupWorker(Context& context, ImageProviders& providers, const UploadWorker& uploads);
@@ -22,13 +22,12 @@ class CleanupWorker : public Worker {
   void ConsiderImage(const ImageName& image, bool is_pass);
   bool HasMarked(const ImageName& image) const;
   std::set<ImageName> AllImages() const;
-  // Runs `job` unless one of that name runs; a failure is logged and waits for the next
-  // pass.
+  // Runs `job` unless one of that name is running. A failure is logged; the next sweep tries again.
   void StartJob(std::string name, Task<> job);
   Task<> RunJob(std::string name, Task<> job);
 
   Task<> RemoveUpload(sched::UploadRemoval removal, ImageName image);
-  // Nothing when the record is no longer in the state.
+  // Does nothing if the record is no longer in the state.
   Task<> RemoveUploadIn(std::optional<ImageState> state, store::UploadKey key, sched::RemovalReason reason);
   Task<bool> MarkUpload(store::UploadKey key);
   Task<> MarkBuild(store::BuildKey key, sched::RemovalReason reason);
@@ -44,7 +43,7 @@ class CleanupWorker : public Worker {
   const UploadWorker& uploads_;
   SteadyTime next_pass_{};
   std::set<std::string> running_;
-  std::set<std::string> held_off_;  // until the next pass, since they failed
+  std::set<std::string> held_off_;  // jobs that failed: not before the next sweep
 };
 
 }  // namespace nodepool::builder

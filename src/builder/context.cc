@@ -21,10 +21,10 @@ Task<> RemoveTemporary(Context& context) {
   try {
     Task<std::vector<std::string>> remove = context.files.RemoveTemporary(std::move(logs));
     std::vector<std::string> removed = co_await std::move(remove);
-    for (const std::string& path : removed) logger.Info("Removed {}, which a build left behind", path);
+    for (const std::string& path : removed) logger.Info("Removed {}, left behind by a build", path);
   } catch (const Error& error) {
     if (error.verdict() == Verdict::kCancelled) throw;
-    logger.Error("What a build left behind cannot be removed: {}", error.message());
+    logger.Error("Files left behind by a build cannot be removed: {}", error.message());
   }
 }
 

@@ -16,19 +16,18 @@
 
 namespace nodepool::builder {
 
-// How often the things happen that no event announces, and for how long others may go
-// on. Not part of the public configuration; tests shorten them.
+// Periods of what no event triggers, and time-outs. Not part of the public configuration; tests shorten them.
 struct Intervals {
   Duration cleanup = std::chrono::seconds(60);
   Duration first_retry = std::chrono::minutes(1);  // doubled with each failure (D-40)
   Duration last_retry = std::chrono::hours(1);
-  Duration stop_grace = std::chrono::seconds(30);  // for a build that is told to end (D-41)
+  Duration stop_grace = std::chrono::seconds(30);  // for a build that is being cancelled (D-41)
   Duration hook_timeout = std::chrono::hours(1);   // of a post-upload-hook (D-35)
   Duration graceful_stop = std::chrono::seconds(60);
 };
 
-// How many builds and uploads may run at a time; 0: none at all. The configuration may say
-// something else, which goes for what begins after it.
+// How many builds and uploads may run at a time; 0: none. The configuration may override them for what begins
+// later.
 struct WorkerCounts {
   int builds = 1;
   int uploads = 4;
@@ -38,13 +37,13 @@ struct WorkerCounts {
 struct Identity {
   std::string hostname;  // as the operating system reports it
   std::string fqdn;
-  std::string builder_id;  // of images-dir
-  std::string helpers;     // directory that %p in dib-cmd stands for (D-43)
+  std::string builder_id;  // from images-dir
+  std::string helpers;     // the directory that replaces %p in dib-cmd (D-43)
 };
 
 // What the builder's parts share. Everything outlives them.
 struct Context {
-  // In force now; replaced as a whole. To be looked at anew after each await.
+  // In force now; replaced as a whole. Read it again after each await.
   std::shared_ptr<const driver::LoadedConfig> config;
   Loop& loop;
   Random& random;
@@ -53,10 +52,10 @@ struct Context {
   store::ImageCache& images;
   process::Runner& runner;
   LocalFiles& files;
-  process::Environment environment;  // the daemon's, for what it runs
+  process::Environment environment;  // the daemon's, for the programs that it runs
   Identity identity;
   Intervals intervals;
-  WorkerCounts workers;  // by the command line
+  WorkerCounts workers;  // from the command line
   LocalBuilds local;     // as last seen
   std::function<void()> local_changed = [] {};
 
@@ -68,10 +67,10 @@ struct Context {
   const std::string& images_dir() const { return *config->common.images_dir; }
 };
 
-// Looks at images-dir again, and tells when something has changed there.
+// Scans images-dir again, and notifies when something has changed there.
 Task<> RefreshLocal(Context& context);
 
-// Removes what builds that were killed left outside of images-dir (D-41).
+// Removes what killed builds left outside of images-dir (D-41).
 Task<> RemoveTemporary(Context& context);
 
 }  // namespace nodepool::builder

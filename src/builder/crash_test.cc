@@ -5,11 +5,11 @@ namespace {
 
 using Fault = testing::FaultyZk::Fault;
 
-// A builder whose session ends at the n-th write of its life, before or after the effect,
-// for every n: its successor comes to the same end, with nothing left over.
+// A builder whose session ends at its n-th write, before or after the effect, for every n: its successor
+// reaches the same result, with nothing left over.
 class BuilderCrashTest : public BuilderTest, public ::testing::WithParamInterface<Fault> {
  protected:
-  // Runs a builder until its n-th write; false when it needed fewer.
+  // Runs a builder until its n-th write; false if it needed fewer.
   bool RunUntilWrite(Host& host, std::size_t n) {
     std::size_t writes = 0;
     bool is_reached = false;
@@ -35,7 +35,7 @@ class BuilderCrashTest : public BuilderTest, public ::testing::WithParamInterfac
   }
 };
 
-TEST_P(BuilderCrashTest, WhateverIsLeftIsPickedUp) {
+TEST_P(BuilderCrashTest, WhateverIsLeftIsTakenOver) {
   bool is_over = false;
   for (std::size_t n = 0; n < 100 && !is_over; ++n) {
     Host& host = Start("nb" + std::to_string(n));

@@ -17,13 +17,13 @@
 
 namespace nodepool::builder {
 
-// A host's images-dir and logs that exist only by name.
+// A host's images-dir and logs, which exist only as names.
 class MemoryFiles : public LocalFiles {
  public:
   std::set<std::string> names;  // in images-dir
   std::map<std::string, std::string> logs;
   bool is_broken = false;
-  std::vector<std::string> temporary;  // what builds left outside of images-dir
+  std::vector<std::string> temporary;  // left by builds outside of images-dir
 
   Task<LocalBuilds> Scan(std::string, std::set<ImageName> images) override {
     RequireWorking();
@@ -77,7 +77,7 @@ class MemoryFiles : public LocalFiles {
   }
 };
 
-// The image that a disk-image-create of these words makes.
+// The image that disk-image-create makes with these arguments.
 inline std::string ImageOf(const std::vector<std::string>& words) {
   auto place = std::ranges::find(words, "-o");
   std::string base = place == words.end() ? std::string() : *(place + 1);
@@ -85,17 +85,17 @@ inline std::string ImageOf(const std::vector<std::string>& words) {
   return base.substr(0, base.rfind('-'));
 }
 
-// Stands in for disk-image-create: takes its time and adds the names of its files, or,
-// told to end, leaves a temporary directory behind.
+// A fake disk-image-create: takes its time and adds the names of its files; when cancelled, leaves a
+// temporary directory behind.
 class FakeRunner : public process::Runner {
  public:
   FakeRunner(Loop& loop, MemoryFiles& files) : loop_(loop), files_(files) {}
 
   Duration build_time = std::chrono::minutes(10);
-  // How the next programs end; asked once for each.
+  // The exit codes of the next programs; called once for each.
   std::function<int()> next_code = [] { return 0; };
-  std::vector<std::vector<std::string>> ran;  // the words of each program
-  int ended_count = 0;                        // of those that were told to end
+  std::vector<std::vector<std::string>> ran;  // the arguments of each program
+  int ended_count = 0;                        // of cancelled programs
   int running = 0;
   int most_running = 0;
 

@@ -41,7 +41,7 @@ void ImageProviders::Retire(std::shared_ptr<driver::Provider> provider) {
   retiring_.Spawn("retire provider " + provider->config().name.value, StopQuietly(provider));
 }
 
-// The provider itself waits for the uploads and deletions it carries out.
+// The provider itself waits for its uploads and deletions.
 Task<> ImageProviders::StopQuietly(std::shared_ptr<driver::Provider> provider) {
   Outcome<> stopped = co_await Attempt(provider->Stop());
   if (!stopped) {

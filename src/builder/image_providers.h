@@ -13,20 +13,19 @@
 
 namespace nodepool::builder {
 
-// One object for each provider that manages images. They are not started: nothing is
-// launched here, so nobody has to know quotas or look for leaks. One whose configuration
-// changed is replaced; its predecessor finishes the uploads that it has begun.
+// One object for each provider that manages images. They are not started: the builder launches nothing, so it
+// needs no quotas and no search for leaks. A provider whose configuration changed is replaced; its
+// predecessor finishes the uploads that it has begun.
 class ImageProviders {
  public:
   ImageProviders(Context& context, BlockingPool& blocking_pool, driver::Registry& drivers);
   ~ImageProviders();  // call Stop() first
 
-  // Makes what the configuration names; stops what it does not.
+  // Creates the configured providers; stops the others.
   void Configure(const driver::LoadedConfig& config);
   Task<> Stop();
 
-  // Null when it is not configured, or cannot be made. Who awaits while using it keeps
-  // it by this.
+  // Null: it is not configured, or cannot be created. Hold on to the returned pointer across awaits.
   std::shared_ptr<driver::Provider> Find(const ProviderName& name) const;
 
  private:
@@ -37,7 +36,7 @@ class ImageProviders {
   BlockingPool& blocking_pool_;
   driver::Registry& drivers_;
   log::Logger logger_;
-  store::NodeCache nodes_;  // is not filled: providers of images need none
+  store::NodeCache nodes_;  // a provider needs one; it stays empty
   driver::RecordsEnvironment records_;
   std::map<ProviderName, std::shared_ptr<driver::Provider>> providers_;
   TaskGroup retiring_;

@@ -5,13 +5,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A month of two builders and two clouds with everything going wrong now and then.
+// A month of two builders and two clouds in which everything fails now and then.
 class MonthTest : public BuilderTest {
  protected:
   using Pair = std::pair<std::string, std::string>;  // image, provider
 
-  // At each write: whoever had a ready upload has one; never more than current,
-  // previous, and the next one that takes its place.
+  // Checked at each write: a provider that had a ready upload of an image still has one; and never more than
+  // the current, the previous and the next one.
   void Inspect() {
     std::map<Pair, int> ready, uploading;
     for (const std::string& image : images_) {
@@ -61,7 +61,7 @@ TEST_F(MonthTest, EveryImageStaysUsable) {
                      change.path.find("/lock") == std::string::npos;
     if (is_upload) Inspect();
   });
-  intervals_.cleanup = 5min;  // for the sake of the test's time
+  intervals_.cleanup = 5min;  // to shorten the test
   SeededRandom dice(7);
   Start("nb01");
   Start("nb02");
@@ -109,7 +109,7 @@ TEST_F(MonthTest, EveryImageStaysUsable) {
   EXPECT_EQ(without_image_, 0);
   EXPECT_EQ(too_many_, 0);
 
-  // When the trouble is over nothing is left but current and previous.
+  // After the faults, only the current and the previous upload are left.
   for (const std::string& name : clouds_in_use_) {
     ChangeCloud(
         [](drivers::FakeSimulation& settings) {

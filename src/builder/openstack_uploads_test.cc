@@ -41,7 +41,7 @@ class OpenstackUploadsTest : public BuilderTest {
     imposter_.Add({.method = "PUT", .path = "/image/v2/images/", .status = 500, .times = times});
   }
 
-  // What the cloud says when it is asked about an image.
+  // Sets the cloud's answers about an image.
   void AnswerAboutImages(const std::string& status, int times) {
     imposter_.Add({.method = "GET",
                    .path = "/image/v2/images/0",
@@ -86,7 +86,7 @@ TEST_F(OpenstackUploadsTest, AnUploadThatFailsIsTriedAgain) {
 }
 
 // O-upload-two
-TEST_F(OpenstackUploadsTest, OneProviderThatFailsForGoodHoldsUpNobody) {
+TEST_F(OpenstackUploadsTest, OneProviderThatAlwaysFailsDelaysNoOther) {
   providers_ += Provider("cloud", "{name: debian}");
   Load();
   FailUploads(1'000'000);
@@ -97,8 +97,8 @@ TEST_F(OpenstackUploadsTest, OneProviderThatFailsForGoodHoldsUpNobody) {
   EXPECT_THAT(imposter_.images, IsEmpty());
 }
 
-// O-upload-hook; every file of the test's is /dev/null.
-TEST_F(OpenstackUploadsTest, TheHookIsToldProviderIdAndFile) {
+// O-upload-hook; every file in the test is /dev/null.
+TEST_F(OpenstackUploadsTest, TheHookGetsProviderIdAndFile) {
   providers_ = Openstack("real", "vendor", "post-upload-hook: /usr/bin/hook");
   Load();
   Host& host = Start();
@@ -107,7 +107,7 @@ TEST_F(OpenstackUploadsTest, TheHookIsToldProviderIdAndFile) {
   EXPECT_THAT(host.runner.ran, Contains(ElementsAre("/usr/bin/hook", "real", id, "/dev/null")));
 }
 
-// O-upload-removal-retry: the image that the hook refused goes, however often that takes.
+// O-upload-removal-retry: the image that the hook refused is deleted, however many attempts that takes.
 TEST_F(OpenstackUploadsTest, ADeletionThatFailsIsRepeated) {
   Start();
   ASSERT_TRUE(AwaitReady(1));
@@ -122,7 +122,7 @@ TEST_F(OpenstackUploadsTest, ADeletionThatFailsIsRepeated) {
   EXPECT_TRUE(Await([&] { return imposter_.images.empty() && Uploads("debian", "real").empty(); }, 5min));
 }
 
-// O-hard-fail: a builder that died in the middle leaves nothing for ever.
+// O-hard-fail: what a builder that died during an upload leaves is removed.
 TEST_F(OpenstackUploadsTest, TheUploadOfADeadBuilderIsMadeAgain) {
   imposter_.Add({.method = "PUT", .path = "/image/v2/images/", .hangs = true});
   Host& dead = Start("nb1");
@@ -131,7 +131,7 @@ TEST_F(OpenstackUploadsTest, TheUploadOfADeadBuilderIsMadeAgain) {
   }));
   store::UploadKey abandoned = Uploads("debian", "real").at(0).id;
   imposter_.Add(
-      {.method = "DELETE", .path = "/image/v2/images/", .status = 500});  // a dead one removes nothing
+      {.method = "DELETE", .path = "/image/v2/images/", .status = 500});  // a dead builder removes nothing
   Kill(dead);
   EXPECT_THAT(imposter_.images, SizeIs(1));
   Restart(dead);
@@ -159,7 +159,7 @@ TEST_F(OpenstackUploadsTest, CloudsThatWantDifferentFormats) {
   EXPECT_THAT(Formats(), ::testing::UnorderedElementsAre("vhd", "qcow2"));
 }
 
-// O-format-cleanup: what every provider has goes, but for what is to be kept.
+// O-format-cleanup: files that every provider has are removed, except those to be retained.
 TEST_F(OpenstackUploadsTest, FilesThatAreUploadedAreRemoved) {
   diskimages_ = "[{name: debian, formats: [raw], delete-after-upload: true, keep-formats: [raw]}]";
   Load();

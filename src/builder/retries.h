@@ -9,14 +9,14 @@
 
 namespace nodepool::builder {
 
-// When what failed may be tried again: after a pause that doubles with each failure
-// (D-40), or at once when `circumstances`, whatever text tells them, have changed.
+// When a failed job may be tried again: after a pause that doubles with each failure (D-40), or at once when
+// `circumstances`, any text that describes them, have changed.
 template <class Key>
 class Retries {
  public:
   Retries(Duration first, Duration last) : first_(first), last_(last) {}
 
-  // The pause until the next attempt.
+  // Records a failure; returns the pause until the next attempt.
   Duration Failed(const Key& key, std::string circumstances, SteadyTime now) {
     Entry& entry = entries_[key];
     bool is_again = entry.pause > Duration::zero() && entry.circumstances == circumstances;
@@ -25,7 +25,7 @@ class Retries {
     entry.at = now + entry.pause;
     return entry.pause;
   }
-  // Nothing came of it, though nothing failed: somebody else is at it.
+  // The job was not done and did not fail: another process is working on it.
   void NotYet(const Key& key, std::string circumstances, SteadyTime now) {
     Entry& entry = entries_[key];
     entry.circumstances = std::move(circumstances);

@@ -4,7 +4,7 @@
 
 #include "base/metrics/metrics.h"
 
-// What the builder measures (builder.md 15).
+// The builder's metrics (builder.md 15).
 namespace nodepool::builder::stats {
 
 using metrics::Kind;
@@ -27,7 +27,7 @@ inline constexpr Metric kUploadTime{Kind::kTiming, "nodepool.image_update.{image
 inline constexpr Metric kUpload{Kind::kCounter, "nodepool.image_update.{image}.{provider}",
                                 "nodepool_image_upload", "Successful uploads."};
 
-// --- Told once a minute ------------------------------------------------------------
+// --- Reported once a minute --------------------------------------------------------
 inline constexpr Metric kBuildState{Kind::kGauge, "nodepool.builder.{fqdn}.image.{image}.build.state",
                                     "nodepool_builder_build_state",
                                     "0 idle, 1 building, 3 paused; of this builder."};

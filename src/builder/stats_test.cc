@@ -6,7 +6,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Remembers what it was told last.
+// Stores the last values that it received.
 class Recorder : public metrics::Sink {
  public:
   void Set(const metrics::Metric& gauge, const metrics::LabelValues& labels, double value) override {
@@ -85,7 +85,7 @@ TEST_F(BuilderStatsTest, FormatsOfTwoProviders) {
 }
 
 // builder.md 15.2; B-cli-status
-TEST_F(BuilderStatsTest, StatesAreToldOnceAMinute) {
+TEST_F(BuilderStatsTest, StatesAreReportedOnceAMinute) {
   providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian, pause: true}");
   Load();
   Start();
@@ -109,8 +109,7 @@ TEST_F(BuilderStatsTest, StatesAreToldOnceAMinute) {
   EXPECT_EQ(values()["nodepool.image_build_requests"], 1);
 }
 
-// The page is made from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1
-// to write it.
+// The page is generated from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1 to write it.
 TEST(BuilderStatsReferenceTest, ThePageIsUpToDate) {
   std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/builder-metrics.md";
   std::string page =

@@ -6,7 +6,7 @@
 namespace nodepool::builder {
 namespace {
 
-// What the gauges of states say.
+// The values of the state gauges.
 constexpr int kIdle = 0;
 constexpr int kBuilding = 1;
 constexpr int kUploading = 2;
@@ -23,7 +23,7 @@ StatsWorker::StatsWorker(Context& context, const BuildWorker& builds, const Uplo
 StatsWorker::~StatsWorker() = default;
 
 void StatsWorker::Start() {
-  if (context_.metrics.pushed() != nullptr) tasks_.Spawn("tell gauges", Run());
+  if (context_.metrics.pushed() != nullptr) tasks_.Spawn("report gauges", Run());
 }
 
 Task<> StatsWorker::Stop() { co_await tasks_.Stop(); }

@@ -6,7 +6,7 @@
 
 namespace nodepool::builder {
 
-// Tells the gauges once a minute (builder.md 15.2).
+// Reports the gauges once a minute (builder.md 15.2).
 class StatsWorker {
  public:
   StatsWorker(Context& context, const BuildWorker& builds, const UploadWorker& uploads);

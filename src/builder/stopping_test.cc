@@ -31,18 +31,18 @@ TEST_F(BuilderTest, AStopEndsTheBuildAndSaysThatItFailed) {
 }
 
 // D-41
-TEST_F(BuilderTest, ABuildThatIsToldToStopLeavesNoTemporaryDirectories) {
+TEST_F(BuilderTest, ACancelledBuildLeavesNoTemporaryDirectories) {
   Host& host = Start();
   time_.Advance(1min);
   ASSERT_EQ(host.runner.running, 1);
   ASSERT_THAT(host.files.temporary, ElementsAre());
   Stop(host);
   EXPECT_EQ(host.runner.ended_count, 1);
-  EXPECT_THAT(host.files.temporary, ElementsAre()) << "nobody else looks: the builder has ended";
+  EXPECT_THAT(host.files.temporary, ElementsAre()) << "the builder has ended, and no sweep follows";
 }
 
 // D-41: the option
-TEST_F(BuilderTest, AStopWaitsForWhatRunsWhereItIsToldTo) {
+TEST_F(BuilderTest, AStopWaitsForRunningBuildsIfConfigured) {
   finishes_work_ = true;
   workers_.builds = 1;
   diskimages_ = "[{name: debian}, {name: other}]";
@@ -58,7 +58,7 @@ TEST_F(BuilderTest, AStopWaitsForWhatRunsWhereItIsToldTo) {
   EXPECT_TRUE(Uploads().empty()) << "nor an upload";
 }
 
-TEST_F(BuilderTest, AStopWaitsForUploadsWhereItIsToldTo) {  // D-41
+TEST_F(BuilderTest, AStopWaitsForUploadsIfConfigured) {  // D-41
   finishes_work_ = true;
   Host& host = Start();
   ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
@@ -68,7 +68,7 @@ TEST_F(BuilderTest, AStopWaitsForUploadsWhereItIsToldTo) {  // D-41
   EXPECT_EQ(Uploads(ImageState::kReady).size(), 1u);
 }
 
-TEST_F(BuilderTest, NothingIsWaitedForOnceTheSessionIsLost) {  // D-41
+TEST_F(BuilderTest, AStopDoesNotWaitOnceTheSessionIsLost) {  // D-41
   finishes_work_ = true;
   Host& host = Start();
   time_.Advance(1min);

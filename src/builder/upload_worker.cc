@@ -104,7 +104,7 @@ Task<bool> UploadWorker::UploadOnce(store::BuildKey build, ProviderName provider
   co_return is_done;
 }
 
-// What the cache told may be old: the records are read again under the lock.
+// The cache may be out of date: the records are read again under the lock.
 Task<bool> UploadWorker::UploadLocked(store::BuildKey build, ProviderName provider, zk::HeldLock lock) {
   bool is_there = co_await HasReadyUpload(build, provider);
   if (is_there) co_return false;
@@ -148,9 +148,9 @@ Task<bool> UploadWorker::Perform(Job job) {
   co_return true;
 }
 
-// Died after this, the record stays `uploading` without a lock: any builder that knows the
-// provider removes it, and the image whose id it holds. Of one whose id could not be noted
-// no record has the number: the launcher's leak clean-up finds it.
+// If the builder dies after this, the record stays `uploading` without a lock: any builder that knows the
+// provider removes it and the image whose id it has. An image whose id could not be recorded is found by the
+// launcher's leak clean-up.
 Task<store::StoredUpload> UploadWorker::Begin(const Job& job) {
   ImageUpload record;
   record.state = ImageState::kUploading;
@@ -162,7 +162,7 @@ Task<store::StoredUpload> UploadWorker::Begin(const Job& job) {
                                             job.lock);
 }
 
-// With the hook behind it.
+// Uploads the image, then runs the hook.
 Task<> UploadWorker::Send(Job& job, store::StoredUpload& upload) {
   const driver::ProviderConfig& config = job.provider->config();
   job.name = ImageNameInCloud(config.image_name_format, job.build.id.image, upload.id.upload,
@@ -206,7 +206,7 @@ Task<> UploadWorker::NoteImage(const Job& job, store::StoredUpload& upload, std:
 
 Task<> UploadWorker::RunHook(const Job& job, store::StoredUpload& upload, std::string external_id) {
   const driver::ProviderConfig& config = job.provider->config();
-  // Died in the hook, the image is deleted with the record.
+  // If the builder dies during the hook, the image is deleted with the record.
   co_await NoteImage(job, upload, external_id);
   process::Command command;
   command.argv = {*config.post_upload_hook, config.name.value, external_id, job.filename};
@@ -221,7 +221,7 @@ Task<> UploadWorker::RunHook(const Job& job, store::StoredUpload& upload, std::s
   }
 }
 
-// An upload without an external id has failed.
+// Without an external id the upload has failed.
 Task<> UploadWorker::Finish(const Job& job, store::StoredUpload& upload) {
   Outcome<> recorded = co_await Attempt(Record(job, upload));
   if (recorded) co_return;

@@ -10,8 +10,8 @@
 
 namespace nodepool::builder {
 
-// Brings the current build of each image into every provider that lists it, from the
-// files on this host (builder.md 10), a few at a time.
+// Uploads the current build of each image to every provider that lists it, from the files on this host
+// (builder.md 10), a few at a time.
 class UploadWorker : public Worker {
  public:
   using Target = std::pair<ImageName, ProviderName>;
@@ -23,7 +23,7 @@ class UploadWorker : public Worker {
   bool IsReading(const store::BuildKey& build) const { return reading_.contains(build); }
 
  private:
-  // What is to be uploaded, by whom, and what became of it.
+  // What to upload, by which provider, and the result.
   struct Job {
     store::StoredBuild build;
     std::shared_ptr<driver::Provider> provider;
@@ -43,7 +43,7 @@ class UploadWorker : public Worker {
   Task<bool> Perform(Job job);
   Task<store::StoredUpload> Begin(const Job& job);
   Task<> Send(Job& job, store::StoredUpload& upload);
-  // Writes to the record which image to delete should this builder die.
+  // Writes to the record which image to delete if this builder dies.
   Task<> NoteImage(const Job& job, store::StoredUpload& upload, std::string external_id);
   Task<> RunHook(const Job& job, store::StoredUpload& upload, std::string external_id);
   Task<> Finish(const Job& job, store::StoredUpload& upload);
@@ -56,8 +56,8 @@ class UploadWorker : public Worker {
   std::multiset<store::BuildKey> reading_;
 };
 
-// `format` with {image_name}, {upload_id} and {timestamp} filled in. Throws
-// Error(kInvalid) for any other word in braces.
+// `format` with {image_name}, {upload_id} and {timestamp} filled in. Throws Error(kInvalid) for any other
+// name in braces.
 std::string ImageNameInCloud(const std::string& format, const ImageName& image, const UploadId& upload,
                              WallTime now);
 

@@ -5,7 +5,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_F(BuilderTest, AnUploadThatFailsIsTriedAgainAndHoldsUpNobody) {  // B-upload-fail-continue, D-40
+TEST_F(BuilderTest, AnUploadThatFailsIsTriedAgainAndDelaysNoOther) {  // B-upload-fail-continue, D-40
   providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");
   Load();
   Start();
@@ -27,7 +27,7 @@ TEST_F(BuilderTest, AFailedUploadSaysNothingElse) {
   cloud().FailNextUploads(1);
   cloud().PauseUploads();
   EXPECT_TRUE(Await([&] { return !Uploads(ImageState::kUploading).empty(); }));
-  time_.Advance(20s);  // not when the clean-up looks around
+  time_.Advance(20s);  // not at the time of the clean-up's sweep
   cloud().ResumeUploads();
   EXPECT_TRUE(Await([&] { return !Uploads(ImageState::kFailed).empty(); }, 30min));
   ImageUpload record = Uploads(ImageState::kFailed).at(0).record;
@@ -61,7 +61,7 @@ TEST_F(BuilderTest, WhichPauseCounts) {
   EXPECT_TRUE(Uploads("debian", "other").empty());
 }
 
-TEST_F(BuilderTest, AnUploadWithoutItsRecordIsTakenOutOfTheCloudAgain) {
+TEST_F(BuilderTest, AnUploadWithoutItsRecordIsDeletedFromTheCloud) {
   Start();
   ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
   cloud().PauseUploads();
@@ -87,8 +87,8 @@ TEST_F(BuilderTest, TheLossOfTheSessionEndsTheUploadAndAnotherFollows) {
   EXPECT_EQ(Uploads().size(), 1u);
 }
 
-// Whoever holds the lock is waited for, without asking again and again.
-TEST_F(BuilderTest, AnUploadThatSomebodyElseHasLockedWaits) {
+// The builder waits for the lock's holder without polling.
+TEST_F(BuilderTest, AnUploadLockedByAnotherBuilderWaits) {
   Host& host = Start();
   ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
   zk::HeldLock lock = *time_.Run(store_->images.TryLockUploads(Builds()[0].id, ProviderName("cloud")));
@@ -110,7 +110,7 @@ TEST_F(BuilderTest, AnAbandonedUploadIsRemovedAndMadeAgain) {  // B-hard-fail-up
   zk::HeldLock lock = *time_.Run(store_->images.TryLockUploads(build, ProviderName("cloud")));
   store::UploadKey key = time_.Run(store_->images.CreateUpload(build, ProviderName("cloud"), stale, lock)).id;
   time_.Advance(5min);
-  EXPECT_TRUE(time_.Run(store_->images.ReadUpload(key))) << "whoever has the lock may be at work";
+  EXPECT_TRUE(time_.Run(store_->images.ReadUpload(key))) << "the lock's holder may be working on it";
   time_.Run(store_->tree.Unlock(lock));
   time_.Advance(2min);
   EXPECT_FALSE(time_.Run(store_->images.ReadUpload(key)));
@@ -118,11 +118,11 @@ TEST_F(BuilderTest, AnAbandonedUploadIsRemovedAndMadeAgain) {  // B-hard-fail-up
 }
 
 // B-hook-fail
-TEST_F(BuilderTest, WhatTheHookRefusesIsTakenOutOfTheCloudAgain) {
+TEST_F(BuilderTest, WhatTheHookRefusesIsDeletedFromTheCloud) {
   providers_ = Provider("cloud", "{name: debian}", "post-upload-hook: /hook");
   Load();
   Host& host = Start();
-  host.runner.build_time = 610s;  // so that the clean-up does not look around just then
+  host.runner.build_time = 610s;  // so that the clean-up does not sweep just then
   host.runner.next_code = [&] { return host.runner.ran.back().front() == "/hook" ? 1 : 0; };
   ASSERT_TRUE(Await([&] { return !Uploads(ImageState::kFailed).empty(); }));
   EXPECT_EQ(Uploads().at(0).record.external_id, std::nullopt);
@@ -132,14 +132,14 @@ TEST_F(BuilderTest, WhatTheHookRefusesIsTakenOutOfTheCloudAgain) {
   EXPECT_TRUE(AwaitUploads(1));
 }
 
-TEST_F(BuilderTest, AHalfUploadedImageGoesWithTheRecordOfItsDeadBuilder) {
+TEST_F(BuilderTest, AnIncompleteImageIsDeletedWithTheRecordOfItsDeadBuilder) {
   Host& dead = Start("nb1");
   ASSERT_TRUE(Await([&] { return !Builds().empty(); }));
   cloud().PauseUploads();
   auto is_noted = [&] { return !Uploads().empty() && Uploads().at(0).record.external_id; };
   ASSERT_TRUE(Await(is_noted));
   std::string half = *Uploads().at(0).record.external_id;
-  cloud().FailNextImageDeletes(1);  // a dead one removes nothing
+  cloud().FailNextImageDeletes(1);  // a dead builder removes nothing
   Kill(dead);
   ASSERT_TRUE(cloud().images().contains(half));
   Restart(dead);
@@ -180,7 +180,7 @@ TEST_F(BuilderTest, TheOldUploadStaysWhileTheNewOneFails) {  // B-not-recent
   EXPECT_TRUE(AwaitUploads(2, 26h));
 }
 
-TEST_F(BuilderTest, AProvidersUploadsGoWhenItDoesNotListTheImage) {  // B-reload-provider-remove
+TEST_F(BuilderTest, AProvidersUploadsAreDeletedWhenItDoesNotListTheImage) {  // B-reload-provider-remove
   providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");
   Load();
   Start();
@@ -189,14 +189,14 @@ TEST_F(BuilderTest, AProvidersUploadsGoWhenItDoesNotListTheImage) {  // B-reload
   Load();
   EXPECT_TRUE(Await([&] { return Uploads("debian", "other").empty() && cloud("other").images().empty(); }));
   EXPECT_EQ(Uploads(ImageState::kReady).size(), 1u);
-  // One that is not configured at all is left alone: it may be another builder's.
+  // Uploads of a provider that is not configured at all stay: it may be another builder's.
   providers_ = Provider("other", "{name: debian}");
   Load();
   time_.Advance(1h);
   EXPECT_EQ(Uploads(ImageState::kReady).size(), 1u);
 }
 
-TEST(ImageNameInCloud, FillsTheWordsIn) {
+TEST(ImageNameInCloud, FillsInTheNames) {
   auto name = [](const std::string& format) {
     return ImageNameInCloud(format, ImageName("debian"), UploadId("0000000003"), FromSeconds(1717171717.9));
   };

@@ -3,7 +3,8 @@
 namespace nodepool::builder {
 namespace {
 
-// Bursts of changes are answered once; deciding costs little, and clocks may be set.
+// A burst of changes leads to one decision; decisions are cheap, and are repeated because the system's clock
+// may be set.
 constexpr WakeLoop::Pace kPace = {.settle = std::chrono::milliseconds(10),
                                   .longest = std::chrono::minutes(10)};
 

@@ -17,14 +17,14 @@ class Worker {
   virtual ~Worker();  // call Stop() first
 
   void Start();
-  // Starts no more jobs; those that run go on.
+  // Starts no more jobs; running ones continue.
   Task<> StopDeciding() { return loop_tasks_.Stop(); }
   // Ends when no job is left.
   Task<> Join() { return jobs_.Join(); }
   // Cancels the jobs. Ends when the last has ended.
   Task<> Stop();
   void Wake() { loop_.Wake(); }
-  // Everything that is done under locks ends.
+  // Cancels all jobs, since their locks are lost.
   void SessionLost() { jobs_.CancelAll(); }
 
  protected:

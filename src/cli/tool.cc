@@ -148,7 +148,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   const config::Config& config = loaded->common;
   Loop loop;
   SystemRandom random;
-  config::ZooKeeperSettings zookeeper = daemon::OrEmbedded(config.zookeeper);
+  config::ZooKeeperSettings zookeeper = daemon::EffectiveZooKeeper(config.zookeeper);
   zk::WireClient client(loop, random, daemon::ConnectionOptions(zookeeper));
   store::Store store(loop, client, random);
   BlockingPool blocking_pool;

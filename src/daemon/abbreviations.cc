@@ -6,8 +6,8 @@
 namespace nodepool::daemon {
 namespace {
 
-// Replaces a shortened long option by the only option of `app` that begins so.
-// Ambiguous and unknown ones are left for the parser to complain about.
+// Replaces a shortened long option by the only option of `app` that begins with it. Leaves ambiguous and
+// unknown ones for the parser to report.
 std::string Unabbreviated(const CLI::App& app, const std::string& argument) {
   std::string name = argument.substr(0, argument.find('='));
   std::vector<std::string> matches;
@@ -25,7 +25,7 @@ std::string Unabbreviated(const CLI::App& app, const std::string& argument) {
 
 void ExpandAbbreviations(const CLI::App& app, std::vector<std::string>& arguments) {
   const CLI::App* current = &app;
-  bool is_value = false;  // of the option before
+  bool is_value = false;  // of the previous option
   for (std::string& argument : arguments) {
     if (std::exchange(is_value, false)) continue;
     if (argument == "--") return;

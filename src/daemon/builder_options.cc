@@ -5,12 +5,12 @@
 namespace nodepool::daemon {
 
 void AddBuilderOptions(CLI::App& app, BuilderOptions& options) {
-  constexpr int kMost = 1000;
+  constexpr int kMaxWorkers = 1000;
   app.add_option("--build-workers", options.build_workers, "builds at a time")
-      ->check(CLI::Range(0, kMost))
+      ->check(CLI::Range(0, kMaxWorkers))
       ->capture_default_str();
   app.add_option("--upload-workers", options.upload_workers, "uploads at a time")
-      ->check(CLI::Range(0, kMost))
+      ->check(CLI::Range(0, kMaxWorkers))
       ->capture_default_str();
   app.add_flag(
       "--finish-builds", options.finishes_builds,

@@ -12,13 +12,13 @@ struct BuilderOptions : Options {
   }
   int build_workers = 1;
   int upload_workers = 4;
-  bool finishes_builds = false;  // at a stop
+  bool finishes_builds = false;  // on stop
 };
 
-// Declares them, for a command line that has more.
+// Declares them, for a command line with further options.
 void AddBuilderOptions(CLI::App& app, BuilderOptions& options);
 
-// As DaemonApp.
+// See DaemonApp.
 std::shared_ptr<CLI::App> BuilderApp(BuilderOptions& options);
 
 }  // namespace nodepool::daemon

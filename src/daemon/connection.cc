@@ -34,7 +34,7 @@ zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings) {
   return options;
 }
 
-config::ZooKeeperSettings OrEmbedded(config::ZooKeeperSettings settings) {
+config::ZooKeeperSettings EffectiveZooKeeper(config::ZooKeeperSettings settings) {
   if (!settings.servers.empty()) return settings;
   settings.servers.push_back({"127.0.0.1", settings.embedded.port});
   settings.tls.reset();

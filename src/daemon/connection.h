@@ -11,22 +11,21 @@ namespace nodepool::daemon {
 // settings cannot be used, e.g. no server or TLS missing (D-03).
 zk::WireOptions ConnectionOptions(const config::ZooKeeperSettings& settings);
 
-// The settings that lead to the server within `nodepool standalone` on this machine,
-// where no other is named.
-config::ZooKeeperSettings OrEmbedded(config::ZooKeeperSettings settings);
+// The settings, or those of the server embedded in `nodepool standalone` on this machine if they name no
+// server.
+config::ZooKeeperSettings EffectiveZooKeeper(config::ZooKeeperSettings settings);
 
-// Ends when the client has a session. Waits for ever and says so, first after 3 s,
-// then every 10 s (operations.md 5.2); `servers` is for that line. Throws when the
-// client has given up.
+// Ends when the client has a session. Waits for ever and logs that, first after 3 s, then every 10 s
+// (operations.md 5.2); `servers` is for that line. Throws if the client has given up.
 Task<> AwaitConnection(Loop& loop, zk::Client& client, std::string servers);
 
-// Refuses to go on where the Python implementation has its records at another place with these servers
-// (D-01): Error(kInvalid) says how to move them. Waits as AwaitConnection.
+// Error(kInvalid) if the Python implementation has its records in another place on these servers (D-01); it
+// says how to move them. Waits like AwaitConnection.
 Task<> CheckPlaceOfRecords(Loop& loop, Random& random, const config::ZooKeeperSettings& settings);
 
-// Applies what changed to a client in use: other servers are taken from the next
-// connection on, in the same session (D-32). Settings that need a restart are warned
-// about, unusable ones too; then nothing changes.
+// Applies changed settings to a client in use: other servers are used from the next connection on, in the
+// same session (D-32). Logs a warning for settings that need a restart, and an error for unusable ones, which
+// change nothing.
 void FollowSettings(zk::WireClient& client, const config::ZooKeeperSettings& before,
                     const config::ZooKeeperSettings& after);
 

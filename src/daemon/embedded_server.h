@@ -5,10 +5,10 @@
 
 namespace nodepool::daemon {
 
-// How the embedded server is run by a configuration.
+// The embedded server's options according to the configuration.
 zk::server::ServerOptions EmbeddedServerOptions(const config::EmbeddedZooKeeper& embedded);
 
-// Makes the directory for its state where there is none. Error(kInvalid).
+// Creates the directory for its state if there is none. Error(kInvalid).
 void MakeStateDirectory(const config::EmbeddedZooKeeper& embedded);
 
 }  // namespace nodepool::daemon

@@ -4,8 +4,8 @@
 
 namespace nodepool::daemon {
 
-// A path whose beginning "~" or "~user" is replaced by that user's home directory: of "~" what
-// the environment's HOME says, else the system. Any other path as it is.
+// Replaces "~" or "~user" at the beginning of a path by that user's home directory; for "~" that is HOME in
+// the environment, else the system's entry. Other paths are returned unchanged.
 std::string ExpandHome(const std::string& path);
 
 }  // namespace nodepool::daemon

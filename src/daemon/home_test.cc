@@ -30,7 +30,7 @@ TEST_F(HomeTest, OtherPathsStay) {
     EXPECT_EQ(ExpandHome(path), path);
 }
 
-TEST_F(HomeTest, WithoutTheVariableTheSystemKnows) {
+TEST_F(HomeTest, WithoutTheVariableTheSystemsEntryIsUsed) {
   ::unsetenv("HOME");
   EXPECT_EQ(ExpandHome("~").substr(0, 1), "/");
 }

@@ -34,7 +34,7 @@ std::optional<HostEntry> LookUp(const void* address, socklen_t size, int family)
   return result;
 }
 
-// Of the first address that the name stands for.
+// For the first address of the name.
 std::optional<HostEntry> LookUp(const std::string& name) {
   addrinfo hints{};
   addrinfo* found = nullptr;
@@ -73,10 +73,10 @@ std::string QualifiedName(const HostEntry& entry) {
 
 std::string FullyQualifiedHostname(Duration limit) {
   std::string name = WholeHostname();
-  std::packaged_task<std::optional<HostEntry>()> look([name] { return LookUp(name); });
-  std::future<std::optional<HostEntry>> answer = look.get_future();
-  // The resolver cannot be interrupted. A thread that it holds for longer has nothing of ours.
-  std::thread(std::move(look)).detach();
+  std::packaged_task<std::optional<HostEntry>()> lookup([name] { return LookUp(name); });
+  std::future<std::optional<HostEntry>> answer = lookup.get_future();
+  // The resolver cannot be interrupted. A thread blocked in it for longer uses none of our data.
+  std::thread(std::move(lookup)).detach();
   if (answer.wait_for(limit) != std::future_status::ready) return name;
   std::optional<HostEntry> entry = answer.get();
   return entry ? QualifiedName(*entry) : name;

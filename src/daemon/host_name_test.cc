@@ -12,7 +12,7 @@ TEST(HostNameTest, TheFirstNameWithADotIsTheQualifiedOne) {
   EXPECT_EQ(QualifiedName({"localhost", {}}), "localhost");
 }
 
-TEST(HostNameTest, AResolverThatIsTooSlowIsNotWaitedFor) {
+TEST(HostNameTest, ASlowResolverIsNotAwaited) {
   EXPECT_EQ(FullyQualifiedHostname(Duration::zero()).empty(), WholeHostname().empty());
   EXPECT_EQ(Hostname(), WholeHostname().substr(0, Hostname().size()));
 }

@@ -13,10 +13,10 @@ struct LauncherOptions : Options {
   bool is_without_webapp = false;
 };
 
-// Declares --no-webapp, for a command line that has more.
+// Declares --no-webapp, for a command line with further options.
 void AddWebappOption(CLI::App& app, bool& is_without_webapp);
 
-// As DaemonApp.
+// See DaemonApp.
 std::shared_ptr<CLI::App> LauncherApp(LauncherOptions& options);
 
 }  // namespace nodepool::daemon

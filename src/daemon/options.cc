@@ -19,7 +19,7 @@ int Complain(const CLI::App& app, const std::string& what) {
   return kUsageError;
 }
 
-// In the background the directory is another one.
+// A background process has another working directory.
 std::string Absolute(const std::string& path) { return std::filesystem::absolute(ExpandHome(path)); }
 
 }  // namespace
@@ -55,7 +55,7 @@ std::optional<int> ParseOptions(int argc, char** argv, CLI::App& app, Options& o
   bool has_background = !options.log_path.empty();
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   ExpandAbbreviations(app, arguments);
-  std::ranges::reverse(arguments);  // the order in which CLI11 takes them
+  std::ranges::reverse(arguments);  // the order that CLI11 expects
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {

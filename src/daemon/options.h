@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 has named it
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
 }
 
@@ -19,13 +19,13 @@ struct Options {
   std::string config_path = "/etc/nodepool/nodepool.yaml";
   std::optional<std::string> secure_path;
   std::optional<std::string> logging_path;
-  bool is_foreground = false;  // or it goes into the background
+  bool is_foreground = false;  // false: it runs in the background
   bool is_debug = false;
-  // Of the background: the lock, and the log without a logging file (operations.md 8.1).
-  // Empty for a daemon that has no background.
+  // In the background: the lock file, and the log if there is no logging configuration (operations.md 8.1).
+  // Empty for a daemon that does not run in the background.
   std::string pid_path;
   std::string log_path;
-  // Where drivers are that are no part of the program (driver/loading/load_drivers.h).
+  // Directories of drivers that are not part of the program (driver/loading/load_drivers.h).
   std::vector<std::string> drivers_dirs;
   bool is_version = false;
   bool wants_repl = false;  // accepted and ignored (D-61)
@@ -35,14 +35,13 @@ struct Options {
   Duration CleanupIntervalOr(Duration otherwise) const;
 };
 
-// The command line of a daemon: `add` adds what is special to what all have. `options`,
-// which holds the defaults, outlives it.
+// The command line of a daemon: `add` adds its own options to the common ones. `options`, which has the
+// defaults, outlives it.
 std::shared_ptr<CLI::App> DaemonApp(const std::string& name, const std::string& description, Options& options,
                                     const std::function<void(CLI::App&)>& add);
 
-// Fills what DaemonApp was made with. Returns the exit status when there is
-// nothing to run: 0 after --help or --version, 2 after a usage error, which has been
-// reported on stderr.
+// Fills the options that DaemonApp was called with. Returns the exit status if there is nothing to run: 0
+// after --help or --version, 2 after a usage error, which has been reported on stderr.
 std::optional<int> ParseOptions(int argc, char** argv, CLI::App& app, Options& options);
 
 }  // namespace nodepool::daemon

@@ -23,7 +23,7 @@ std::optional<int> Parse(std::shared_ptr<CLI::App> (*make_app)(ProgramOptions&),
 }
 
 // operations.md 2
-TEST(DaemonOptionsTest, TheyGoIntoTheBackgroundUnlessTold) {
+TEST(DaemonOptionsTest, TheyRunInTheBackgroundByDefault) {
   LauncherOptions launcher;
   EXPECT_EQ(Parse(LauncherApp, {}, launcher), std::nullopt);
   EXPECT_FALSE(launcher.is_foreground);

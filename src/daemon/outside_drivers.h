@@ -8,8 +8,8 @@
 
 namespace nodepool::daemon {
 
-// Adds the drivers of the drivers directories: of the `named` ones, else of
-// NODEPOOL_DRIVERS_PATH. What cannot be loaded is logged and left out.
+// Adds the drivers in the drivers directories: the `named` ones, else those of NODEPOOL_DRIVERS_PATH. What
+// cannot be loaded is logged and skipped.
 void AddOutsideDrivers(std::vector<std::string> named, driver::Registry& drivers, const log::Logger& logger);
 
 }  // namespace nodepool::daemon

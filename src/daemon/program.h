@@ -19,29 +19,29 @@ struct Runtime;
 class Part {
  public:
   virtual ~Part() = default;
-  // Does what needs no ZooKeeper. Throws what keeps the daemon from starting.
+  // Does what needs no ZooKeeper. Throws if the daemon cannot start.
   virtual void Prepare() {}
-  // Begins its work, once ZooKeeper is connected.
+  // Begins its work; called once ZooKeeper is connected.
   virtual Task<> Start() { co_return; }
-  // `config` is in force from now on.
+  // Puts `config` in force.
   virtual void Reconfigure(std::shared_ptr<const driver::LoadedConfig> /*config*/) {}
-  // Ends its work. Called again after the session is closed, to end what the first call left
-  // because its time was up.
+  // Ends its work. Called again after the session is closed, to end what the first call could not end in
+  // time.
   virtual Task<> Stop() = 0;
 };
 
-// Started and stopped in this order, destroyed in the reverse one.
+// Started and stopped in this order, destroyed in reverse.
 using Parts = std::vector<std::unique_ptr<Part>>;
 
-// What one daemon has that others do not.
+// What distinguishes one daemon from another.
 struct Program {
   std::string name;                                    // "nodepool-launcher"
   std::string logger;                                  // of the daemon's own messages
   std::function<void(driver::Registry&)> add_drivers;  // the built-in ones
-  config::DriverSchemas other_drivers;                 // that are known, but not built in
-  // Where the configuration names no ZooKeeper server, there is one in this process.
+  config::DriverSchemas other_drivers;                 // known, but not built in
+  // Whether to run a ZooKeeper server in this process if the configuration names none.
   bool has_zookeeper = false;
-  // By the first configuration. Both arguments outlive the parts.
+  // Creates the parts for the first configuration. Both arguments outlive them.
   std::function<Parts(Runtime&, zk::Client&)> make_parts;
 };
 

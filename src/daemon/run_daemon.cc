@@ -14,8 +14,8 @@
 namespace nodepool::daemon {
 namespace {
 
-// By the file that -l names, else to where the daemon's output goes, with the level that
-// -d asks for. Error(kInvalid) that begins with the file.
+// Sets up logging by the file given with -l, else to the daemon's output, with the level given with -d.
+// Error(kInvalid), which begins with the file.
 void SetUpLogging(const Options& options) {
   if (options.logging_path) {
     Expected<log::Setup> setup = config::ReadLogFile(*options.logging_path);

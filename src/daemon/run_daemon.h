@@ -5,9 +5,9 @@
 
 namespace nodepool::daemon {
 
-// The whole life of a daemon: in the background unless `options` want the foreground, its log
-// set up, its parts run until a signal. Returns the exit status: what is thrown is written to
-// standard error and to the log. To be called while the process has one thread.
+// Runs a daemon: goes into the background unless `options` say otherwise, sets up the log, and runs the parts
+// until a signal. Returns the exit status; exceptions are written to standard error and to the log. Call
+// while the process has one thread.
 int RunDaemon(const Program& program, const Options& options);
 
 }  // namespace nodepool::daemon

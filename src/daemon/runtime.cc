@@ -12,7 +12,7 @@ std::optional<std::string> ProfileFolder() {
   return folder != nullptr && *folder != 0 ? std::optional<std::string>(folder) : std::nullopt;
 }
 
-// Null where the environment wants none.
+// Null: the environment configures none.
 net::Statsd* OpenStatsd(Loop& loop, std::optional<net::Statsd>& statsd) {
   auto address = net::StatsdFromEnvironment(std::getenv("STATSD_HOST"), std::getenv("STATSD_PORT"));
   return address ? &statsd.emplace(loop, *address) : nullptr;
@@ -38,11 +38,11 @@ Runtime::Runtime(const Program& program, const Options& options, process::Backgr
       config(LoadDriversAndConfig(program, options, drivers)),
       stack_dump(loop, ProfileFolder()),
       watchdog(loop, drivers.NamesByFile()) {
-  follower.TellRefusals([this](const std::string& why) { service.Refused(why); });
+  follower.OnLoadFailure([this](const std::string& why) { service.Refused(why); });
   for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);
   if (options.wants_repl) {
     logger.Warning(
-        "--repl is ignored: there is no interactive console; SIGUSR2 and a launcher's web server tell "
+        "--repl is ignored: there is no interactive console; SIGUSR2 and a launcher's web server show "
         "what goes on");
   }
 }

@@ -18,15 +18,15 @@
 
 namespace nodepool::daemon {
 
-// What every daemon works with, in the order in which it is made.
+// What every daemon needs, in the order of construction.
 struct Runtime {
-  // Loads drivers and configuration; logs what a person should know of them.
-  // Error(kInvalid): the configuration or STATSD_HOST cannot be used.
+  // Loads drivers and configuration; logs warnings about them. Error(kInvalid): the configuration or
+  // STATSD_HOST cannot be used.
   Runtime(const Program& program, const Options& options, process::Background& background);
 
   log::Logger logger;  // the daemon's
   Loop loop;
-  Service service;  // before anything that has a thread
+  Service service;  // before any member with a thread
   std::optional<net::Statsd> statsd;
   metrics::Prometheus prometheus;
   metrics::Metrics metrics;

@@ -34,7 +34,7 @@ void Service::Serving(std::size_t providers) {
 
 void Service::Reloading() {
   if (!is_serving_) return;
-  // By the clock that the service manager goes by, too.
+  // The service manager uses the same clock.
   auto now = std::chrono::duration_cast<std::chrono::microseconds>(loop_.SteadyNow().time_since_epoch());
   manager_.Notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now.count()));
 }
@@ -43,7 +43,7 @@ void Service::Refused(const std::string& why) {
   if (!is_serving_) return;
   manager_.Notify(
       "READY=1\n" +
-      net::StatusLine("Serving by the former configuration; the changed one cannot be used: " + why));
+      net::StatusLine("Serving with the previous configuration; the changed one cannot be used: " + why));
 }
 
 void Service::Stopping() { manager_.Notify("STOPPING=1\n" + net::StatusLine("Stopping")); }

@@ -13,23 +13,23 @@ namespace nodepool::daemon {
 // service manager, if there is one.
 class Service {
  public:
-  // To be made while the process has one thread, since it takes what concerns only this
-  // process out of the environment. Both outlive this.
+  // Create it while the process has one thread, since it removes what concerns only this process from the
+  // environment. Both outlive this.
   Service(Loop& loop, process::Background& background);
   ~Service();
 
-  // Nothing that can be known at once speaks against it; what it waits for is in `status`.
+  // The daemon has started as far as can be known at once; `status` says what it waits for.
   void Started(const std::string& status);
-  // It does its work, with so many providers.
+  // The daemon is serving, with this number of providers.
   void Serving(std::size_t providers);
 
-  // Told to read the configuration again; Serving() or Refused() ends it.
+  // The configuration is being read again; Serving() or Refused() follows.
   void Reloading();
   // The changed configuration cannot be used.
   void Refused(const std::string& why);
 
   void Stopping();
-  // After the session is closed: nothing else is done.
+  // Ends the process at once; call after the session is closed.
   [[noreturn]] void EndAtOnce();
 
  private:
@@ -38,7 +38,7 @@ class Service {
   Loop& loop_;
   process::Background& background_;
   net::ServiceManager manager_;
-  // The loop feeds it, so that a loop that is stuck is found out.
+  // The loop feeds the watchdog, so that a stuck loop is detected.
   std::optional<Duration> watchdog_;
   Clock::TimerId timer_ = 0;
   bool is_serving_ = false;

@@ -26,7 +26,7 @@ class Session {
     while (!parts_.empty()) parts_.pop_back();
   }
 
-  // Until a signal.
+  // Runs until a signal.
   Task<> Run();
 
  private:
@@ -35,7 +35,7 @@ class Session {
   Task<> StopParts();
   void Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& after);
   config::ZooKeeperSettings ZooKeeperOf(const config::ZooKeeperSettings& settings) const {
-    return has_zookeeper_ ? OrEmbedded(settings) : settings;
+    return has_zookeeper_ ? EffectiveZooKeeper(settings) : settings;
   }
 
   Runtime& runtime_;
@@ -49,7 +49,7 @@ void Session::Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& 
   const config::ZooKeeperSettings& now = after->common.zookeeper;
   bool is_another = old.servers.empty() != now.servers.empty() || old.embedded != now.embedded;
   if (has_zookeeper_ && is_another) {
-    runtime_.logger.Warning("Another ZooKeeper server is used from the next start on");
+    runtime_.logger.Warning("The change of the ZooKeeper server takes effect at the next start");
   } else {
     FollowSettings(client_, ZooKeeperOf(old), ZooKeeperOf(now));
   }
@@ -96,8 +96,8 @@ Task<> Session::Run() {
     co_await StopParts();
   }
   co_await client_.Close();
-  // Nothing is stopped in order; the closed session has freed every lock (D-65), a build that
-  // runs is ended by its supervisor, and what the embedded server has answered is on disk.
+  // Nothing is stopped gracefully: the closed session has freed every lock (D-65), a running build is ended
+  // by its supervisor, and what the embedded server has acknowledged is on disk.
   if (ending.is_immediate) runtime_.service.EndAtOnce();
   co_await StopParts();
   if (failure) failure->Rethrow();
@@ -121,7 +121,7 @@ Task<> RunParts(const Program& program, Runtime& runtime) {
     co_await RunSession(program, runtime);
     co_return;
   }
-  // Its own thread: nothing that blocks elsewhere holds up a write.
+  // A thread of its own, so that other blocking calls do not delay writes.
   BlockingPool disk(1);
   MakeStateDirectory(zookeeper.embedded);
   zk::server::Server server(runtime.loop, disk, EmbeddedServerOptions(zookeeper.embedded));

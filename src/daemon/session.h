@@ -4,8 +4,8 @@
 
 namespace nodepool::daemon {
 
-// Runs the program's parts with ZooKeeper, which may be the embedded server, until a signal
-// ends that. Throws what keeps them from starting; both arguments outlive it.
+// Runs the program's parts with ZooKeeper, which may be the embedded server, until a signal. Throws if they
+// cannot start; both arguments outlive it.
 Task<> RunParts(const Program& program, Runtime& runtime);
 
 }  // namespace nodepool::daemon

@@ -8,20 +8,20 @@
 
 namespace nodepool::daemon {
 
-// How a daemon comes to its end.
+// How a daemon ends.
 struct Ending {
   Event reached;
   bool is_immediate = false;
-  std::optional<Failure> failure;  // it could not start
+  std::optional<Failure> failure;  // why it could not start
 };
 
-// To be called while the process has one thread.
+// Call while the process has one thread.
 void PrepareSignals();
 
-// SIGINT and SIGUSR1 end it gracefully, SIGTERM at once.
+// SIGINT and SIGUSR1 end the daemon gracefully, SIGTERM at once.
 Task<> AwaitSignal(Runtime& runtime, Ending& ending);
 
-// SIGHUP: reads the configuration again though no file changed, and opens log files anew.
+// SIGHUP: reads the configuration again even if no file has changed, and reopens log files.
 Task<> AwaitReload(Runtime& runtime);
 
 }  // namespace nodepool::daemon

@@ -8,19 +8,19 @@ namespace nodepool::daemon {
 struct StandaloneOptions : BuilderOptions {
   bool is_without_webapp = false;
   bool is_without_builder = false;
-  // What the launcher leaves to others (launcher::Duties).
+  // What the launcher leaves to other launchers (launcher::Duties).
   bool is_without_launches = false;
   bool is_without_deletes = false;
 };
 
-// `nodepool standalone`, which has no background.
+// Of `nodepool standalone`, which always runs in the foreground.
 StandaloneOptions StandaloneDefaults();
-// As DaemonApp.
+// See DaemonApp.
 std::shared_ptr<CLI::App> StandaloneApp(StandaloneOptions& options);
 
-// `nodepoold`, the daemon of the releases until 2017 (operations.md 13.1).
+// Of `nodepoold`, the daemon of the releases until 2017 (operations.md 13.1).
 StandaloneOptions NodepooldDefaults();
-// As DaemonApp.
+// See DaemonApp.
 std::shared_ptr<CLI::App> NodepooldApp(StandaloneOptions& options);
 
 }  // namespace nodepool::daemon

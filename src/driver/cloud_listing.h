@@ -5,12 +5,12 @@
 
 namespace nodepool::driver {
 
-// What stands in a cloud, for people to look at.
+// What exists in a cloud, for listings that operators read.
 struct ListedMachine {
   std::string name;
   std::string id;
   std::string address;                          // the public IPv4 one; empty: none
-  std::map<std::string, std::string> metadata;  // tells whose it is
+  std::map<std::string, std::string> metadata;  // shows whose it is
 };
 
 struct ListedImage {

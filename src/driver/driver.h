@@ -15,8 +15,7 @@ namespace nodepool::driver {
 
 class Provider;  // driver/provider.h
 
-// A kind of cloud, by name. One object per process; stateless but for global
-// configuration caches.
+// A kind of cloud, by name. One object per process; has no state except global configuration caches.
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -46,13 +45,13 @@ class Registry {
  public:
   static constexpr std::string_view kThisProgram = "this program";
 
-  // `origin` is the file that the driver comes from, or what else tells a person where
-  // to find it. A name already taken is Error(kInvalid), which names both origins (D-86).
+  // `origin` is the file that the driver comes from, or another description of its source for operators. A
+  // name already taken is Error(kInvalid), which names both origins (D-86).
   void Add(std::unique_ptr<Driver> driver, std::string origin = std::string(kThisProgram));
-  // Null when there is none.
+  // Null: there is none.
   Driver* Find(std::string_view name) const;
   std::vector<std::string> Names() const;
-  // Names by origin, of the drivers that have one of their own.
+  // The names of drivers loaded from files, by file.
   std::map<std::string, std::string> NamesByFile() const;
 
  private:

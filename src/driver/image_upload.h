@@ -12,21 +12,21 @@
 
 namespace nodepool::driver {
 
-// Told the id that a cloud has given to an image, before the cloud has all of it; awaited.
+// Called with the id that a cloud has given to an image, before the upload is complete; awaited.
 using AnnounceImage = std::function<Task<>(std::string external_id)>;
 
-// Everything that bringing an image into a cloud needs (builder.md 11).
+// The parameters of an image's upload to a cloud (builder.md 11).
 struct ImageUploadParameters {
   std::shared_ptr<const ProviderDiskImage> image;
   std::string name;              // in the cloud
   std::string filename;          // the local file
   std::string format;            // of the file
-  boost::json::object metadata;  // to be stored with the image; tells whose it is
+  boost::json::object metadata;  // to be stored with the image; shows whose it is
   std::optional<std::string> md5;
   std::optional<std::string> sha256;
   Duration timeout = std::chrono::seconds(3600);  // for all of it
-  // To be called once the image has an id that deletes it, so that somebody else can do
-  // so should this process die. A cloud that tells the id only at the end needs no call.
+  // Call once the image has an id by which it can be deleted, so that another process can delete it should
+  // this one die. Not needed for a cloud that reports the id only at the end.
   AnnounceImage announce = [](std::string) -> Task<> { co_return; };
 };
 

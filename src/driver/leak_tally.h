@@ -8,8 +8,8 @@
 
 namespace nodepool::driver {
 
-// Counts what one look deletes, and tells the observer one number for each kind at the end,
-// also when the look is cut short.
+// Counts what one sweep deletes, and at the end reports a number for each kind to the observer, also when the
+// sweep is interrupted.
 class LeakTally {
  public:
   // `observer` may be null; it and `provider` outlive this.

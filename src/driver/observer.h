@@ -8,7 +8,7 @@
 
 namespace nodepool::driver {
 
-// How one attempt to launch a node ended, as metrics name it (launcher.md 27.2).
+// How one attempt to launch a node ended, in the terms of metrics (launcher.md 27.2).
 struct LaunchOutcome {
   ProviderName provider;
   NodeId node;
@@ -19,23 +19,23 @@ struct LaunchOutcome {
   Duration duration{};  // since the first attempt for this node began
 };
 
-// One call of a cloud's API that ended.
+// A finished call of a cloud's API.
 struct ApiCall {
   ProviderName provider;
   std::string driver;
   std::string service;        // "compute"
   std::string method;         // "GET"
-  std::string name;           // what was asked for, without ids: "servers_detail"
-  std::optional<int> status;  // of the answer; none: there was no answer
+  std::string name;           // the operation, without ids: "servers_detail"
+  std::optional<int> status;  // of the answer; none: no answer
   Duration duration{};
 };
 
-// Told what providers do, for metrics. Called on the loop; must not throw.
+// Notified of what providers do, for metrics. Called on the loop; must not throw.
 class ProviderObserver {
  public:
   virtual ~ProviderObserver() = default;
   virtual void LaunchAttemptEnded(const LaunchOutcome& /*outcome*/) {}
-  // One look deleted so many leaked resources of a kind; `kind` is plural, e.g. "instances"
+  // One sweep deleted this number of leaked resources of a kind; `kind` is plural, e.g. "instances"
   // (launcher.md 27.6).
   virtual void LeakedResourcesDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/,
                                       int /*count*/) {}

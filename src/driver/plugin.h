@@ -6,22 +6,20 @@
 
 #include "driver/driver.h"
 
-// A driver outside of the programs is a shared object that says once, in one of its
-// sources:
+// A driver outside of the programs is a shared object that has, once, in one of its sources:
 //
 //   NODEPOOL_DRIVER(my_cloud::Driver)
 //
 // The class is a nodepool::driver::Driver with a default constructor. The object is put
 // into a drivers directory (load_drivers.h).
 
-// Counts up with every change of an installed header that compiled drivers would notice.
+// Incremented with every change of an installed header that affects compiled drivers.
 #define NODEPOOL_DRIVER_API_VERSION 4
 
 #define NODEPOOL_TEXT_OF(value) #value
 #define NODEPOOL_TEXT(value) NODEPOOL_TEXT_OF(value)
 
-// What a driver and the programs must have in common; found in the file before any of
-// its code runs.
+// What a driver and the programs must agree on; read from the file before any of its code runs.
 #define NODEPOOL_DRIVER_API_MARK "nodepool-driver-api: "
 #define NODEPOOL_DRIVER_API                                                                                  \
   "version " NODEPOOL_TEXT(NODEPOOL_DRIVER_API_VERSION) ", Boost " BOOST_LIB_VERSION ", fmt " NODEPOOL_TEXT( \

@@ -19,7 +19,7 @@ struct StoredRequest;
 
 namespace nodepool::driver {
 
-// Told by the core about things that happened to the provider's nodes.
+// Notified by the core of changes of the provider's nodes.
 class ProviderNotifications {
  public:
   virtual ~ProviderNotifications() = default;
@@ -30,8 +30,8 @@ class ProviderNotifications {
 class NodeRequestHandlerNotifications {
  public:
   virtual ~NodeRequestHandlerNotifications() = default;
-  // A ready node was taken for the request; or, of a provider that replaces another
-  // in the middle of it, the node belongs to the request already.
+  // A ready node was taken for the request; or the node belonged to the request already when this provider
+  // replaced another one.
   virtual void NodeReused(const Node& /*node*/) {}
 };
 
@@ -74,13 +74,12 @@ class Provider : public ProviderNotifications {
   virtual bool launches_nodes() const { return true; }
 
   // Whether a request for the label would succeed given free resources, e.g. the
-  // image exists. May be answered from a cache; never looks at quota. Who answers
-  // kUnknown calls ProviderEnvironment::capacity_changed once it is known.
+  // image exists. May be answered from a cache; does not consider quota. A provider that answers kUnknown
+  // calls ProviderEnvironment::capacity_changed once it is known.
   virtual Readiness LabelReady(const LabelConfig& /*label*/) { return Readiness::kReady; }
 
-  // What Nodepool may use in this provider altogether: the cloud's limits less what
-  // others use there. The last known value; unlimited until first known, or for
-  // drivers without limits.
+  // What Nodepool may use in this provider altogether: the cloud's limits minus what other users of the cloud
+  // have. The last known value; unlimited until first known, or for drivers without limits.
   virtual QuotaInformation AvailableQuota() { return QuotaInformation::Limit({}); }
 
   // What one node of the label needs. Error(kInvalid): the label's configuration
@@ -96,23 +95,22 @@ class Provider : public ProviderNotifications {
   virtual std::unique_ptr<NodeRequestHandler> RequestHandler(std::shared_ptr<const PoolConfig> pool,
                                                              const store::StoredRequest& request) = 0;
 
-  // Removes what stands behind the node, whose record says `deleting` and whose
-  // lock the caller holds, and ends when it is gone. A machine that does not exist
-  // is success. Errors: the caller retries later.
+  // Removes the resources of the node, whose record says `deleting` and whose lock the caller holds, and ends
+  // when they are gone. A machine that does not exist is success. Errors: the caller retries later.
   virtual Task<> DeleteResources(const NodeId& id, const Node& node) = 0;
 
   // --- Images: for the builder, and providers whose configuration manages them -----
-  // Brings a local file into the cloud and ends with the image's external id when
+  // Uploads a local file to the cloud and ends with the image's external id when
   // machines can be made from it (builder.md 11). The provider adds its name to the
   // metadata. Default: Error(kInvalid) "not supported".
   virtual Task<std::string> UploadImage(ImageUploadParameters upload);
   // Ends when the image is gone; one that does not exist is success.
   virtual Task<> DeleteImage(std::string external_id);
 
-  // --- For people who look at what stands in the cloud ------------------------------
-  // May be asked without Start(). Default: Error(kInvalid) "not supported".
+  // --- For operators: what exists in the cloud ---------------------------------------
+  // May be called without Start(). Default: Error(kInvalid) "not supported".
   virtual Task<std::vector<ListedMachine>> ListMachines();  // everybody's
-  virtual Task<std::vector<ListedImage>> ListImages();      // those that some Nodepool made
+  virtual Task<std::vector<ListedImage>> ListImages();      // those made by any Nodepool
 
   // Called once a minute: finds and removes what leaked, re-synchronises with the
   // configuration.

@@ -48,7 +48,7 @@ struct PoolConfig {
   double max_servers = kUnlimited;
   // max-cores, max-ram ... by resource name, without max-servers.
   Resources limits;
-  int priority = 100;                  // effective: the pool's, else the provider's, else 100
+  int priority = 100;                  // the pool's, else the provider's, else 100
   boost::json::value node_attributes;  // null or an object, copied to each node
   bool ignore_provider_quota = false;
   bool use_internal_ip = false;
@@ -61,8 +61,8 @@ struct PoolConfig {
   QuotaInformation Limit() const;
 };
 
-// An entry of a provider's `diskimages`: an image of the builder as this cloud wants
-// it. Drivers derive their own with their options.
+// An entry of a provider's `diskimages`: how an image of the builder is uploaded to this cloud. Drivers
+// derive their own with their options.
 struct ProviderDiskImage {
   ImageName name;
   bool is_paused = false;    // not uploaded
@@ -82,18 +82,18 @@ struct ProviderConfig {
   int launch_retries = 3;  // attempts in total
   // For drivers that manage images (builder.md 11.2).
   bool manages_images = false;
-  std::string image_format;                                    // as the cloud wants images
+  std::string image_format;                                    // the format in which the cloud takes images
   std::string image_name_format = "{image_name}-{timestamp}";  // names of images in the cloud
   Duration image_upload_timeout = std::chrono::seconds(3600);
   std::optional<std::string> post_upload_hook;  // path of a program that the builder runs
-  int max_leaked_share = 50;  // percent of its images that one look may delete as leaked (D-99)
+  int max_leaked_share = 50;  // percent of its images that one sweep may delete as leaked (D-99)
   std::map<ImageName, std::shared_ptr<const ProviderDiskImage>> diskimages;
 
   std::map<PoolName, std::shared_ptr<const PoolConfig>> pools;
 
-  // Everything the provider was made from, in one text: its section and what it
-  // refers to. Two configurations are equal when these are; a provider is replaced
-  // when it changes (configuration.md 9.7).
+  // Everything the provider is made from, as one text: its section and what it refers to. Two configurations
+  // are equal if their fingerprints are; a provider is replaced when its fingerprint changes
+  // (configuration.md 9.7).
   std::string fingerprint;
 
   virtual ~ProviderConfig() = default;

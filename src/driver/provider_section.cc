@@ -19,8 +19,7 @@ std::vector<Setting> PoolSettings() {
   return {
       Setting("max-servers", Schema::Int(), "Nodes of this pool at a time; 0 or less disables it.")
           .Unit("nodes"),
-      Setting("node-attributes", Schema::OpenMap(Schema::Any()),
-              "Stored with each node, for whoever uses it."),
+      Setting("node-attributes", Schema::OpenMap(Schema::Any()), "Stored with each node, for its client."),
       Setting("priority", Schema::Int(),
               "The pool with the lowest is asked first; default the provider's, else 100."),
   };
@@ -91,8 +90,8 @@ boost::json::object ReadObject(const Section& section, std::string_view key) {
 }
 
 int ReadCount(const Section& section, std::string_view key) {
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  return static_cast<int>(std::clamp(section.Int(key), -kMost, kMost));
+  constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+  return static_cast<int>(std::clamp(section.Int(key), -kMax, kMax));
 }
 
 }  // namespace nodepool::driver

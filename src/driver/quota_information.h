@@ -14,13 +14,13 @@ inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 // resource as `absent`: 0 for amounts, kUnlimited for limits.
 class QuotaInformation {
  public:
-  // Nothing used: all zero.
+  // All zero.
   QuotaInformation();
-  // An amount used or needed; absent resources count 0.
+  // An amount used or needed; absent resources count as 0.
   static QuotaInformation Amount(Resources resources);
   // A limit; absent resources are unlimited.
   static QuotaInformation Limit(Resources resources);
-  // What one machine of unknown size needs: one instance.
+  // The need of a machine of unknown size: one instance.
   static QuotaInformation OneInstance();
 
   void Add(const QuotaInformation& other);

@@ -1,4 +1,4 @@
-// Every adapter of ours keeps the contract that authors are told of.
+// All our adapters keep the documented contract of adapters.
 #include "driver/testing/contract.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ TEST_F(ContractTest, Fake) {
   EXPECT_TRUE(cloud.servers().empty());
 }
 
-// A driver that breaks the contract is found out, check by check.
+// A driver that breaks the contract is detected, check by check.
 class SloppyAdapter : public ExampleAdapter {
  public:
   using ExampleAdapter::ExampleAdapter;

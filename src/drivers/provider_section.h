@@ -4,7 +4,7 @@
 
 namespace nodepool::drivers {
 
-// The words in which drivers read their sections, for the built-in ones.
+// The functions with which drivers read their sections, for the built-in ones.
 using driver::CheckLabelName;
 using driver::ConnectionTypeSettings;
 using driver::OpenProvider;

@@ -1,4 +1,4 @@
-// Production configurations, read by the whole driver with clouds of the names they use.
+// Production configurations, read by the real driver with clouds of the names that they use.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -93,8 +93,8 @@ TEST_F(RealOpenstackConfigs, AreReadByTheDriver) {
   EXPECT_GE(labels, 200);
 }
 
-// A key that nobody knows is refused by the validator at every level of a section, as the
-// Python one does, and a warning to the daemons (D-50).
+// The validator refuses an unknown key at every level of a section, as the Python one does; the daemons only
+// warn (D-50).
 TEST_F(RealOpenstackConfigs, UnknownKeysAreFoundAtEveryLevel) {
   const std::string whole = R"(
 labels: [{name: small}]
@@ -143,8 +143,8 @@ providers:
   }
 }
 
-// O-sdk-reload: clouds.yaml is read anew with the configuration, and what changed in it is a
-// change of the provider.
+// O-sdk-reload: clouds.yaml is read again with the configuration, and a change of it is a change of the
+// provider.
 TEST_F(RealOpenstackConfigs, ChangedCredentialsAreAChange) {
   std::string path = folder_ + "/nodepool.yaml";
   std::ofstream(path) << "providers: [{name: p, cloud: north, pools: []}]";

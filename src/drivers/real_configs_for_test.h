@@ -9,12 +9,12 @@
 
 namespace nodepool::drivers {
 
-// A file of tests/data/configs.
+// The path of a file in tests/data/configs.
 inline std::string RealConfigPath(const std::string& name) {
   return std::string(NODEPOOL_TEST_DATA) + "/configs/" + name;
 }
 
-// Of the drivers that those files name.
+// The schemas of the drivers named in those files.
 inline const config::Schema* RealSchema(std::string_view driver) {
   if (driver == "fake") return &FakeSchema();
   if (driver == "openstack") return &OpenstackSchema();

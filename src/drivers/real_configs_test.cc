@@ -17,8 +17,8 @@ namespace {
 
 using config::Finding;
 
-// Production configurations from 2015 to 2026 with what the Python validator says of
-// each (tests/data/configs/README.md).
+// Production configurations from 2015 to 2026 with the Python validator's verdict on each
+// (tests/data/configs/README.md).
 struct RealConfig {
   std::string name;
   int exit = 0;
@@ -95,7 +95,7 @@ TEST(RealConfigsTest, EveryFileHasAVerdict) {
   EXPECT_GE(files.size(), 70u);
 }
 
-// Files from before version 3 are told what replaced their keys (D-52).
+// For files from before version 3, the messages name what replaced their keys (D-52).
 TEST(RealConfigsTest, HistoricKeysAreExplained) {
   config::ValidationReport report = config::ValidateFile(
       RealConfigPath("openstack__project-config__nodepool_nodepool.yaml__2016-12-17__c9d02242.yaml"),

@@ -43,7 +43,7 @@ TEST_F(AssignmentTest, ServesARequestFromCreationToDeletion) {  // coordination.
   EXPECT_EQ(script().deleted.size(), 1u);
   EXPECT_TRUE(Await([&] {
     return time_.Run(client_->GetChildren("/nodepool/requests-lock"))->names.empty();
-  })) << "the lock directory goes with the request (D-06)";
+  })) << "the lock directory is removed with the request (D-06)";
   EXPECT_TRUE(Children("/nodepool/launchers").empty());
 }
 
@@ -120,7 +120,7 @@ TEST_F(AssignmentTest, YieldsToThePreferredProviderUntilItIsPaused) {  // LA-92
   EXPECT_TRUE(AwaitState(second, RequestState::kFulfilled));
 }
 
-TEST_F(AssignmentTest, MalformedRecordsDisturbNobody) {  // coordination.17.22, D-08, D-04
+TEST_F(AssignmentTest, MalformedRecordsAreSkipped) {  // coordination.17.22, D-08, D-04
   StartLauncher();
   Put("/nodepool/requests/200-0000000900", "{not json");
   Put("/nodepool/requests/nodash", "{}");
@@ -134,8 +134,8 @@ TEST_F(AssignmentTest, MalformedRecordsDisturbNobody) {  // coordination.17.22, 
   EXPECT_EQ(Read(id)->foreign.unknown, R"("jenkins_label": "kept")");
 }
 
-// D-04, D-08: requests whose texts are no Unicode are served, or declined, as others are.
-TEST_F(AssignmentTest, HalvesOfSurrogatePairsDisturbNoRequest) {
+// D-04, D-08: requests whose texts are not valid Unicode are served or declined like any other.
+TEST_F(AssignmentTest, HalvesOfSurrogatePairsBlockNoRequest) {
   StartLauncher();
   std::string data = R"("requestor_data": {"id": 214933908099603316458134831733103562640, "name": "\udc80"})";
   RequestId served("200-0000000900"), declined("200-0000000901");
@@ -195,7 +195,7 @@ TEST_F(AssignmentTest, ARequestedProviderServesWhereItCan) {  // LA-31, LA-32
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
-// The foreign component has neither name nor priority, as old versions wrote it.
+// The foreign component record has neither name nor priority, as in old versions.
 TEST_F(AssignmentTest, ARequestedProviderWithoutTheLabelIsIgnored) {  // LA-33
   Put("/nodepool/components/pool/elsewhere",
       R"({"hostname": "elsewhere", "kind": "pool", "model_api": 0, "state": "running", "version": "4",
@@ -226,7 +226,7 @@ TEST_F(AssignmentTest, LabelWithoutImageFailsAndTheOthersAreServed) {  // LA-75
   EXPECT_TRUE(AwaitState(bad, RequestState::kFailed));
 }
 
-TEST_F(AssignmentTest, IncapablePoolSaysNothingBeforeTheCapableOneDeclined) {  // BB-04
+TEST_F(AssignmentTest, IncapablePoolDoesNotDeclineBeforeTheCapableOne) {  // BB-04
   AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("exotic")}; });
   StartLauncher();
   RequestId id = Request({"exotic"});
@@ -242,14 +242,14 @@ TEST_F(AssignmentTest, IncapablePoolSaysNothingBeforeTheCapableOneDeclined) {  /
   EXPECT_EQ(Read(id)->declined_by.size(), 2u);
 }
 
-TEST_F(AssignmentTest, ForeignPoolOfTheSamePriorityHoldsNothingUp) {  // BB-05
+TEST_F(AssignmentTest, ForeignPoolOfTheSamePriorityDelaysNothing) {  // BB-05
   AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("small")}; });
   StartLauncher();
   RequestId id = Request({"small"});
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
-TEST_F(AssignmentTest, PreferredForeignPoolIsWaitedForUntilItIsPaused) {  // BB-05
+TEST_F(AssignmentTest, APreferredForeignPoolIsLeftTheRequestUntilItIsPaused) {  // BB-05
   auto preferred = [](Component& pool) {
     pool.supported_labels = {LabelName("small")};
     pool.priority = 1;
@@ -318,7 +318,7 @@ TEST_F(AssignmentTest, NoMoreLaunchesAtATimeThanAllowed) {  // D-20
   EXPECT_EQ(script().launches, 6);
 }
 
-TEST_F(AssignmentTest, NodesWithoutTypeOrPoolHinderNobody) {  // LA-50
+TEST_F(AssignmentTest, NodesWithoutTypeOrPoolBlockNothing) {  // LA-50
   AddNode(NodeState::kReady, [](Node& node) { node.type.clear(); });
   AddNode(NodeState::kReady, [](Node& node) { node.pool = PoolName(); });
   StartLauncher();
@@ -326,7 +326,7 @@ TEST_F(AssignmentTest, NodesWithoutTypeOrPoolHinderNobody) {  // LA-50
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
-TEST_F(AssignmentTest, WhatTheClientWroteIsKept) {  // BB-35
+TEST_F(AssignmentTest, WhatTheClientWroteIsRetained) {  // BB-35
   AddPool("cloud", "main", {"small"}).max_servers = 1;
   StartLauncher();
   auto nodes = Use({"small"});

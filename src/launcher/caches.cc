@@ -24,7 +24,7 @@ bool Caches::synced() const {
   return nodes.synced() && requests.synced() && images.synced() && jobs.synced() && registry.synced();
 }
 
-// One may begin anew while another one is waited for.
+// One cache may start again while another one is waited for.
 Task<> Caches::WaitSynced() {
   co_await request_locks.WaitSynced();
   while (!synced()) {

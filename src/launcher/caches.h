@@ -16,14 +16,14 @@ namespace nodepool::launcher {
 struct Caches {
   Caches(Loop& loop, zk::Client& client);
 
-  // Ends when the registry's directories exist; the caches fill afterwards.
+  // Ends when the registry's directories exist; the caches are filled afterwards.
   Task<> Start();
   Task<> WaitSynced();
   Task<> Stop();
 
-  // Whether all are complete; not while ZooKeeper is away.
+  // Whether all caches are complete; false while ZooKeeper is away.
   bool synced() const;
-  // The same; if they are not, wakes `loop`, which outlives them, as soon as they are.
+  // The same; if not, wakes `loop` as soon as they are complete. `loop` outlives the caches.
   bool SyncedOrWake(WakeLoop& loop);
 
   store::NodeCache nodes;

@@ -44,7 +44,7 @@ TEST_F(CleaningTest, DeadNodesAreDeletedOnceUnlocked) {  // BB-17, coordination.
   EXPECT_THAT(script().deleted, ::testing::SizeIs(dead.size() - 1)) << "not again what is deleted already";
 }
 
-// Else it would be given away while our attempt to lock it is still in line.
+// Otherwise it would be handed out while our attempt to lock it is still queued.
 TEST_F(CleaningTest, NoRequestTakesANodeThatIsBeingFreed) {
   Running& launcher = StartLauncher();
   RequestId first = Request({"small"});
@@ -107,7 +107,7 @@ TEST_F(CleaningTest, ReadyAndHeldNodesAgeOut) {  // LA-55, LA-57, LA-58, coordin
   EXPECT_TRUE(Await([&] { return Nodes() == std::vector<NodeId>({without_limit}); }, minutes(2)));
 }
 
-TEST_F(CleaningTest, HoldExpirationThatIsNoNumberIsNone) {  // LA-59, coordination.17.24
+TEST_F(CleaningTest, HoldExpirationThatIsNotANumberIsIgnored) {  // LA-59, coordination.17.24
   StartLauncher();
   NodeId id = AddHeldNode("\"notanumber\"");
   EXPECT_EQ(Read(id)->hold_expiration, 0);
@@ -118,7 +118,7 @@ TEST_F(CleaningTest, HoldExpirationThatIsNoNumberIsNone) {  // LA-59, coordinati
 TEST_F(CleaningTest, MaxHoldAgeAndOwnExpirationTheSmallerCounts) {  // LA-56, LA-60, LA-61
   config_->common.max_hold_age = minutes(20);
   StartLauncher();
-  NodeId plain = AddNode(NodeState::kHold, [](Node& node) { node.comment = "kept for a look"; });
+  NodeId plain = AddNode(NodeState::kHold, [](Node& node) { node.comment = "held for inspection"; });
   NodeId shorter = AddNode(NodeState::kHold, [](Node& node) { node.hold_expiration = 120; });
   NodeId longer = AddNode(NodeState::kHold, [](Node& node) { node.hold_expiration = 36000; });
   EXPECT_TRUE(Await([&] { return !Read(shorter); }, minutes(4)));
@@ -157,8 +157,8 @@ TEST_F(CleaningTest, LostRequestIsResetWithItsNodes) {  // LA-63, coordination.1
   EXPECT_TRUE(Await([&] { return !Read(init); }));
 }
 
-// A launcher that stopped while it took the node gave the request back without it; somebody
-// works on the request now.
+// A launcher that stopped while it took the node gave the request back without it; another launcher serves
+// the request now.
 TEST_F(CleaningTest, NodeThatItsRequestDoesNotHaveBecomesFree) {
   RequestId id = Request({"small", "small"}, [&](NodeRequest& request) {
     request.SetState(RequestState::kPending, time_.loop().Now());
@@ -187,8 +187,8 @@ TEST_F(CleaningTest, ZnodeWithoutDataIsRemoved) {  // LA-89, coordination.17.21
   EXPECT_TRUE(Await([&] { return Children("/nodepool/nodes").empty(); }, seconds(65)));
 }
 
-// D-06: another program that locked a node which was just removed has made it anew and written
-// its state. No driver could delete it; its age tells that nobody is about to write the rest.
+// D-06: another program that locked a node which was just removed has created it again and written its state.
+// No driver could delete it; from its age it is clear that no program is about to write the rest.
 TEST_F(CleaningTest, DeadNodeWithoutProviderIsRemovedByAge) {
   StartLauncher();
   auto without_provider = [](Node& node) { node.provider = ProviderName(); };
@@ -203,8 +203,8 @@ TEST_F(CleaningTest, DeadNodeWithoutProviderIsRemovedByAge) {
   EXPECT_TRUE(Read(held) && Read(locked));
 }
 
-// D-06 in place of BB-26: what nobody contends for goes with its request, also when
-// another launcher served it; what somebody holds stays.
+// D-06 in place of BB-26: a lock directory without contenders is removed with its request, also when another
+// launcher served it; one with a contender stays.
 TEST_F(CleaningTest, LockDirectoriesOfVanishedRequests) {  // BB-26, D-06, coordination.17.26
   StartLauncher();
   Put("/nodepool/requests-lock/100-0000000900", "");
@@ -272,7 +272,7 @@ TEST_F(CloudCleaningTest, MachineThatCannotBeDeletedKeepsItsRecord) {  // LA-52
   EXPECT_TRUE(Await([&] { return !Read(id); }));
 }
 
-TEST_F(CloudCleaningTest, LeakedMachineIsDeletedAtTheSecondLook) {  // LA-54, BB-27
+TEST_F(CloudCleaningTest, LeakedMachineIsDeletedInTheSecondSweep) {  // LA-54, BB-27
   AddCloud();
   SetLabel("small", "min-ready: 1");
   StartLauncher();
@@ -291,7 +291,7 @@ TEST_F(CloudCleaningTest, LeakedMachineIsDeletedAtTheSecondLook) {  // LA-54, BB
   ASSERT_TRUE(Await([&] { return cloud().servers().size() == 3; }, minutes(3)));
   EXPECT_GT(time_.loop().SteadyNow() - start, seconds(60));
   time_.Advance(minutes(10));
-  EXPECT_EQ(cloud().servers().size(), 3u) << "what others own is never touched";
+  EXPECT_EQ(cloud().servers().size(), 3u) << "foreign machines are never deleted";
 }
 
 TEST_F(CloudCleaningTest, LeakedMachineThatCannotBeDeletedStaysListed) {  // LA-53

@@ -15,7 +15,7 @@ class CloudTest : public LauncherFixture {
     std::vector<std::string> labels = {"small"};
     std::string provider;
     std::string pool;
-    std::string label;  // of each label
+    std::string label;  // settings of each label
     std::string image = "cloud-image: image";
     std::string simulation;
     std::string more_images;  // further entries, each after a comma
@@ -55,7 +55,7 @@ class CloudTest : public LauncherFixture {
                  "pools: [{name: main, labels: [" + offer + "]}]", "simulation: " + Mapping({simulation})}) +
         "\n";
   }
-  // None configured from here on.
+  // No provider is configured from now on.
   void RemoveClouds() { providers_.clear(); }
   // Settings of a top-level label, e.g. "min-ready: 1".
   void SetLabel(const std::string& label, std::string settings) {
@@ -74,16 +74,15 @@ class CloudTest : public LauncherFixture {
     return LauncherFixture::StartLauncher(std::move(hostname));
   }
 
-  // Exists once a launcher was started.
+  // Call after a launcher has started.
   drivers::FakeCloud& cloud(std::string provider = "cloud") { return *clouds_->Find(ProviderName(provider)); }
-  // Changes what the cloud is like, behind the launcher's back.
+  // Changes the cloud without notice to the launcher.
   void Change(std::function<void(drivers::FakeSimulation&)> change, std::string provider = "cloud") {
     drivers::FakeSimulation settings = cloud(provider).settings();
     change(settings);
     cloud(provider).Configure(std::move(settings));
   }
-  // What the builder leaves when it has uploaded an image to a provider; returns the
-  // upload's path.
+  // Adds the records of an image uploaded to a provider; returns the upload's path.
   std::string AddUpload(std::string image, std::string provider = "cloud") {
     drivers::FakeCloud& cloud = clouds_->Of(ProviderName(provider), time_.loop(), random_, {});
     std::string build = "0123456789abcdef0123456789abcdef";

@@ -5,7 +5,7 @@
 
 namespace nodepool::launcher {
 
-// What the decisions of all pools rest on; the Scheduler keeps it up to date.
+// What the decisions of all pools are based on; the Scheduler keeps it up to date.
 struct ClusterView {
   sched::Registry registry;  // the pools of all launchers
   sched::Queues queues;      // the requests that no launcher has accepted

@@ -14,8 +14,8 @@
 
 namespace nodepool::launcher {
 
-// How often the things happen that no event announces. Not part of the public
-// configuration (launcher.md 2); tests shorten them.
+// Periods and delays of what no event triggers. Not part of the public configuration (launcher.md 2); tests
+// shorten them.
 struct Intervals {
   Duration cleanup = std::chrono::seconds(60);
   Duration lost_request_grace = std::chrono::seconds(2);  // a cache may lag behind a lock
@@ -24,11 +24,12 @@ struct Intervals {
   Duration delete_retry_max = std::chrono::seconds(60);
   Duration make_room_holdoff = std::chrono::minutes(5);
   Duration yield_after = std::chrono::minutes(2);
-  Duration refusal_memory = std::chrono::minutes(5);  // longer than a request takes to make way
-  Duration reuse_retry = std::chrono::minutes(1);     // of a free node that could not be had
+  Duration refusal_memory = std::chrono::minutes(5);  // longer than a request takes to give way
+  Duration reuse_retry = std::chrono::minutes(1);     // of a free node that could not be taken
   Duration init_node_age = std::chrono::minutes(5);   // also of one without a provider
   Duration min_ready_holdoff = std::chrono::seconds(60);
-  Duration min_ready_pause = std::chrono::seconds(5);  // the least hold-off, when capacity has changed
+  Duration min_ready_pause =
+      std::chrono::seconds(5);  // min. pause after a failure, when capacity has changed
   Duration provider_start_timeout = std::chrono::seconds(60);
   Duration provider_probe = std::chrono::seconds(10);  // of a driver that failed to answer (D-26)
   Duration leak_cleanup_timeout = std::chrono::seconds(600);
@@ -36,18 +37,18 @@ struct Intervals {
   Duration provider_retry_max = std::chrono::seconds(60);
 };
 
-// What a launcher leaves to others that serve the same providers (operations.md 13.1).
+// What a launcher does itself, and what it leaves to other launchers of the same providers
+// (operations.md 13.1).
 struct Duties {
-  // Otherwise requests get nodes that are ready already, or wait, and none are kept in store.
+  // If not, requests get nodes that are ready already, or wait, and min-ready is ignored.
   bool launches = true;
-  // Otherwise no node is deleted or marked for it, nothing is cleaned up, no publisher of job
-  // events is heard.
+  // If not, no node is deleted or marked `deleting`, nothing is cleaned up, and job events are ignored.
   bool deletes = true;
 };
 
 // What the launcher's parts share. Everything outlives them.
 struct Context {
-  // In force now; replaced as a whole. To be looked at anew after each await.
+  // In force now; replaced as a whole. Read it again after each await.
   std::shared_ptr<const driver::LoadedConfig> config;
   Loop& loop;
   Random& random;
@@ -56,7 +57,7 @@ struct Context {
   store::Store& store;
   Ledger& ledger;
   Caches& caches;
-  // Of these caches:
+  // Members of `caches`, for short:
   store::NodeCache& nodes;
   store::RequestCache& requests;
   store::RequestLockCache& request_locks;

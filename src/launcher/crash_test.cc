@@ -1,5 +1,5 @@
-// What a launcher leaves that dies at any moment, and how soon another one has it
-// cleaned: the table "When something dies" of ARCHITECTURE.md, row by row.
+// What a launcher leaves when it dies at any moment, and how soon another launcher has cleaned it up: the
+// table "When something dies" of ARCHITECTURE.md, row by row.
 #include "launcher/cloud_fixture_for_test.h"
 
 namespace nodepool::launcher {
@@ -13,8 +13,8 @@ using ::testing::IsEmpty;
 
 class CrashTest : public CloudTest {
  protected:
-  // The launcher dies at the first of its writes that `is_moment` tells, before it
-  // reaches the servers or after it was carried out there.
+  // The launcher dies at its first write for which `is_moment` is true, before it reaches the servers or
+  // after they have carried it out.
   void DieAt(Running& launcher, Fault fault, std::function<bool(const Call&)> is_moment) {
     launcher.recorder->FailWhen([=, this](const Call& call) {
       if (is_dead_) return Fault::kBefore;
@@ -22,7 +22,7 @@ class CrashTest : public CloudTest {
       return is_dead_ ? fault : Fault::kNone;
     });
   }
-  // Lets time pass until it is dead, or `is_over`.
+  // Lets time pass until the launcher is dead, or `is_over`.
   bool AwaitDeath(
       Running& launcher, std::function<bool()> is_over = [] { return false; }) {
     EXPECT_TRUE(Await([&] { return is_dead_ || is_over(); }));
@@ -37,8 +37,7 @@ class CrashTest : public CloudTest {
   bool is_dead_ = false;
 };
 
-// Every write of a life of a request, from its acceptance to the removal of its
-// machines, is a moment to die at.
+// The launcher dies at every write of a request's life, from its acceptance to the removal of its machines.
 class AnyMomentTest : public CrashTest, public ::testing::WithParamInterface<std::tuple<int, bool>> {};
 
 constexpr int kMoments = 26;
@@ -60,7 +59,7 @@ TEST_P(AnyMomentTest, RequestIsServedAndNothingIsLeft) {  // BB-21, coordination
   auto nodes = Take(id);
   Return(nodes);
   if (launchers_.size() == 1 && AwaitDeath(first, [&] { return IsClean(); })) StartLauncher("np02");
-  // Leaked machines take two looks, a minute apart.
+  // Leaked machines take two sweeps, a minute apart.
   EXPECT_TRUE(Await([&] { return IsClean(); }, seconds(135)));
   bool is_last = moment == kMoments - 1;
   EXPECT_FALSE(is_last && is_dead_) << "the life of a request has more writes: add moments";
@@ -77,7 +76,7 @@ TEST_F(CrashTest, PendingRequestIsResetTwoSecondsAfterItsLockIsGone) {  // BB-21
   AddCloud({.simulation = "create-latency: 3600"});
   Running& first = StartLauncher("np01");
   RequestId id =
-      Request({"small"}, [](NodeRequest& request) { request.declined_by = {LauncherId("somebody")}; });
+      Request({"small"}, [](NodeRequest& request) { request.declined_by = {LauncherId("another")}; });
   ASSERT_TRUE(Await([&] { return cloud().servers().size() == 1; }));
   StartLauncher("np02");
   Kill(first);
@@ -89,13 +88,13 @@ TEST_F(CrashTest, PendingRequestIsResetTwoSecondsAfterItsLockIsGone) {  // BB-21
   ASSERT_TRUE(Await([&] { return reset.has_value(); }));
   EXPECT_LE(time_.loop().SteadyNow() - death, seconds(2) + std::chrono::milliseconds(200));
   EXPECT_THAT(reset->nodes, IsEmpty());
-  EXPECT_THAT(reset->declined_by, ::testing::ElementsAre(LauncherId("somebody")));
+  EXPECT_THAT(reset->declined_by, ::testing::ElementsAre(LauncherId("another")));
   registration.Reset();
   Change([](drivers::FakeSimulation& cloud) { cloud.create_latency = seconds(1); });
 }
 
-// The time after which a session without a connection is over comes first.
-TEST_F(CrashTest, LocksGoWithTheSession) {
+// After the session's time-out.
+TEST_F(CrashTest, LocksEndWithTheSession) {
   AddCloud({.simulation = "create-latency: 30"});
   Running& first = StartLauncher("np01");
   RequestId id = Request({"small"});
@@ -109,7 +108,7 @@ TEST_F(CrashTest, LocksGoWithTheSession) {
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
-TEST_F(CrashTest, InitNodeGoesWithItsRequestOrWithinAMinute) {  // D-34
+TEST_F(CrashTest, InitNodeIsDeletedWithItsRequestOrWithinAMinute) {  // D-34
   for (bool is_request_gone : {false, true}) {
     SCOPED_TRACE(is_request_gone);
     is_dead_ = false;
@@ -152,7 +151,7 @@ TEST_F(CrashTest, BuildingNodeIsDeletedAtOnce) {  // coordination.17.39
   Change([](drivers::FakeSimulation& cloud) { cloud.create_latency = seconds(1); });
 }
 
-TEST_F(CrashTest, DeletionIsTakenUpAtOnce) {
+TEST_F(CrashTest, DeletionIsTakenOverAtOnce) {
   AddCloud({.simulation = "delete-latency: 100"});
   Running& first = StartLauncher("np01");
   auto nodes = Use({"small"});
@@ -183,7 +182,7 @@ TEST_F(CrashTest, ReadyNodeOfAVanishedRequestIsFreeAtOnce) {
   EXPECT_TRUE(Await([&] { return Read(ready)->is_free(); }, std::chrono::milliseconds(200)));
 }
 
-TEST_F(CrashTest, LockDirectoryOfAVanishedRequestGoesWithinTwoMinutes) {  // D-06
+TEST_F(CrashTest, LockDirectoryOfAVanishedRequestIsRemovedWithinTwoMinutes) {  // D-06
   AddCloud();
   Running& first = StartLauncher("np01");
   RequestId id = Request({"small"});
@@ -196,8 +195,8 @@ TEST_F(CrashTest, LockDirectoryOfAVanishedRequestGoesWithinTwoMinutes) {  // D-0
   Return(nodes);
 }
 
-// The cloud has made the machine, and nobody could write down its id.
-TEST_F(CrashTest, MachineWithoutRecordGoesWithinTwoMinutes) {  // BB-21
+// The cloud has made the machine, but its id could not be recorded.
+TEST_F(CrashTest, MachineWithoutRecordIsDeletedWithinTwoMinutes) {  // BB-21
   AddCloud();
   Running& first = StartLauncher("np01");
   int writes = 0;
@@ -213,7 +212,7 @@ TEST_F(CrashTest, MachineWithoutRecordGoesWithinTwoMinutes) {  // BB-21
   EXPECT_EQ(cloud().servers().size(), 1u);
 }
 
-// Nobody is there to see it happen; whoever comes next finds everything.
+// No launcher runs while it happens; the next one finds everything.
 TEST_F(CrashTest, NextLauncherFindsWhatTheLastOneLeft) {
   AddCloud({.simulation = "create-latency: 10"});
   Running& first = StartLauncher("np01");

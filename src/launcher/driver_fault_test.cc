@@ -7,7 +7,7 @@ using std::chrono::seconds;
 
 class DriverFaultTest : public LauncherTest {
  protected:
-  // What the first launcher tells of the label in pool `main` of provider `cloud`.
+  // The first launcher's fault of the label in pool `main` of provider `cloud`.
   std::optional<std::string> FaultOf(const std::string& label) {
     for (const ProviderStatus& provider : launchers_.front()->launcher->Providers()) {
       if (provider.name != ProviderName("cloud")) continue;
@@ -20,7 +20,7 @@ class DriverFaultTest : public LauncherTest {
 };
 
 // D-26
-TEST_F(DriverFaultTest, ADriverThatCannotAnswerDefersItsRequestsAndNobodyElses) {
+TEST_F(DriverFaultTest, ADriverThatCannotAnswerDefersOnlyItsOwnRequests) {
   AddPool("second", "main", {"other"});
   StartLauncher();
   script().label_errors.emplace(LabelName("small"), Error(Verdict::kRetry, "the cloud does not answer"));

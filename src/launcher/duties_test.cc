@@ -6,7 +6,7 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// What a launcher leaves to others (operations.md 13.1).
+// What a launcher leaves to other launchers (operations.md 13.1).
 class DutiesTest : public LauncherTest {
  protected:
   std::vector<Component> Pools() {
@@ -31,12 +31,12 @@ TEST_F(DutiesTest, WithoutLaunchesRequestsGetWhatIsReadyAndOthersWait) {
   RequestId waits = Request({"small"});
   time_.Advance(minutes(3));
   EXPECT_EQ(Read(waits)->state, RequestState::kRequested);
-  EXPECT_THAT(Read(waits)->declined_by, ::testing::IsEmpty()) << "somebody else may launch for it";
-  EXPECT_EQ(Nodes().size(), 1u) << "nothing is kept ready either";
+  EXPECT_THAT(Read(waits)->declined_by, ::testing::IsEmpty()) << "another launcher may launch for it";
+  EXPECT_EQ(Nodes().size(), 1u) << "min-ready nodes are not launched either";
 }
 
 // operations.13.1
-TEST_F(DutiesTest, WithoutLaunchesNobodyLeavesARequestToIt) {
+TEST_F(DutiesTest, WithoutLaunchesNoOtherLauncherLeavesARequestToIt) {
   duties_.launches = false;
   StartLauncher("idle");
   for (const Component& pool : Pools()) EXPECT_THAT(pool.supported_labels, ::testing::IsEmpty());
@@ -71,7 +71,7 @@ TEST_F(DutiesTest, WithoutDeletesEverythingStaysUntilAnotherLauncherComes) {
 }
 
 // operations.13.1
-TEST_F(DutiesTest, WithoutDeletesNoNodeMakesRoom) {
+TEST_F(DutiesTest, WithoutDeletesNoNodeIsDeletedForCapacity) {
   AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
   duties_.deletes = false;
   StartLauncher();

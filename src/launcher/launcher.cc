@@ -69,7 +69,7 @@ Task<> Launcher::Start() {
                     [this] { CapacityChanged(); }});
   providers_.Configure(*context_.config);
   Announce();
-  co_await providers_.WaitTried();
+  co_await providers_.AwaitFirstAttempts();
   std::vector<std::shared_ptr<PoolWorker>> pools = AddMissingPools();
   for (const std::shared_ptr<PoolWorker>& worker : pools) co_await StartPool(worker);
   is_serving_ = true;
@@ -81,7 +81,7 @@ Task<> Launcher::Start() {
     cleanup_.Start();
   } else {
     logger_.Info("This launcher deletes nothing; another one has to");
-    deleted_nodes_.BeginNoMore();
+    deleted_nodes_.StopAccepting();
   }
   if (!options_.duties.launches) logger_.Info("This launcher launches nothing; it hands out what is ready");
   min_ready_.Start();
@@ -90,7 +90,7 @@ Task<> Launcher::Start() {
   logger_.Info("Serving {} pools of {} providers", pools_.size(), context_.config->providers.size());
 }
 
-// Makes the workers of configured pools that have none, as far as their provider runs.
+// Creates the missing workers of configured pools whose provider runs.
 std::vector<std::shared_ptr<PoolWorker>> Launcher::AddMissingPools() {
   std::vector<std::shared_ptr<PoolWorker>> added;
   for (const auto& [name, provider] : context_.config->providers) {
@@ -185,7 +185,7 @@ bool Launcher::IsDraining(const ProviderName& name) const {
                      [&](const auto& worker) { return worker->key().provider == name; });
 }
 
-// Its dead nodes are deleted before nobody looks after them any more (D-31).
+// Its dead nodes are deleted before the provider is removed (D-31).
 Task<> Launcher::DrainProvider(ProviderName name) {
   while (IsDraining(name)) co_await drained_.Wait();
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
@@ -210,7 +210,7 @@ void Launcher::SessionChanged(zk::SessionState state) {
     scheduler_.Wake();
   }
   if (state != zk::SessionState::kLost) return;
-  logger_.Warning("The ZooKeeper session is lost: dropping everything that was done under its locks");
+  logger_.Warning("The ZooKeeper session is lost: dropping all work done under its locks");
   for (const auto& [key, worker] : pools_) worker->SessionLost();
   for (const auto& worker : draining_) worker->SessionLost();
   deleted_nodes_.SessionLost();
@@ -229,7 +229,7 @@ Task<> Launcher::Stop() {
   session_.Reset();
   Duration graceful_stop = context_.config->common.graceful_stop;
   SteadyTime deadline = context_.loop.SteadyNow() + graceful_stop;
-  deleted_nodes_.BeginNoMore();
+  deleted_nodes_.StopAccepting();
   co_await Bounded(deadline, "ending the start", tasks_.Stop());
   co_await Bounded(deadline, "ending job events", job_events_.Stop());
   co_await Bounded(deadline, "ending statistics", stats_.Stop());

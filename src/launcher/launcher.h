@@ -41,8 +41,8 @@ class Launcher {
            Options options);
   ~Launcher();  // call Stop() first
 
-  // Ends when the caches are complete, every provider was tried and the pools of
-  // those that started are announced; from then on requests are served.
+  // Ends when the caches are complete, the start of every provider was tried and the pools of those that
+  // started are announced; from then on requests are served.
   Task<> Start();
 
   // Gives accepted requests back, removes the announcements, stops the providers
@@ -51,15 +51,14 @@ class Launcher {
   // it again then, before destruction.
   Task<> Stop();
 
-  // Puts another configuration in force (launcher.md 4), in the background. Providers
-  // and pools that it does not change go on undisturbed; changed providers are replaced
-  // while what they have begun finishes; what it does not name is drained and stopped
-  // (D-31). To be called after Start() has ended.
+  // Puts another configuration in force (launcher.md 4), in the background. Unchanged providers and pools
+  // continue undisturbed; changed providers are replaced while what they have begun finishes; removed ones
+  // are drained and stopped (D-31). Call after Start() has ended.
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config);
 
   // Whether every configured provider is up and serving (D-64).
   bool is_ready() const;
-  // What is missing, for a person.
+  // What is missing, for operators.
   std::string WhyNotReady() const { return view_.WhyNotReady(); }
 
   // Shows the requests of the cluster, by id, for as long as `see` wants more.
@@ -72,7 +71,7 @@ class Launcher {
 
   Records records() const { return {caches_.nodes, caches_.requests, caches_.images, caches_.registry}; }
 
-  // Takes what tells of jobs.
+  // Receives job events.
   JobEvents& job_events() { return job_events_; }
 
   // Sets every gauge of the cluster and of this launcher.
@@ -82,7 +81,7 @@ class Launcher {
   void SessionChanged(zk::SessionState state);
   void ProviderStarted(const ProviderName& name);
   Component Announcement() const;
-  // Tells everybody how the providers are, where that is new.
+  // Announces the providers' states in ZooKeeper where they have changed.
   void Announce();
   void CapacityChanged();
   std::vector<std::shared_ptr<PoolWorker>> AddMissingPools();

@@ -21,12 +21,12 @@ using store::Change;
 using testing::Script;
 
 // Launchers on an in-process ZooKeeper, in virtual time, and a client that behaves
-// as Zuul does. Which providers there are is up to the derived fixture.
+// as Zuul does. The derived fixture decides which providers there are.
 class LauncherFixture : public ::testing::Test {
  protected:
   struct Running {
     std::unique_ptr<zk::Client> client;
-    std::unique_ptr<testing::FaultyZk> recorder;  // what the launcher talks to
+    std::unique_ptr<testing::FaultyZk> recorder;  // the launcher's connection
     std::unique_ptr<Launcher> launcher;
     bool is_stopped = false;
   };
@@ -43,7 +43,7 @@ class LauncherFixture : public ::testing::Test {
     time_.Run(client_->Close());
   }
 
-  // Takes this configuration file.
+  // Loads this configuration.
   void LoadYaml(const std::string& text) {
     std::string path = (std::filesystem::temp_directory_path() / "nodepool-launcher-XXXXXX").string();
     ::close(::mkstemp(path.data()));
@@ -76,7 +76,7 @@ class LauncherFixture : public ::testing::Test {
     time_.Run(running.launcher->Stop());
   }
 
-  // As far as ZooKeeper can tell: the process is gone and its session is over.
+  // As ZooKeeper sees it: the process is gone and its session has ended.
   void Kill(Running& running) {
     zk_.Disconnect(*running.client);
     zk_.ExpireSession(*running.client);
@@ -93,7 +93,7 @@ class LauncherFixture : public ::testing::Test {
     auto creation = client_store_->requests.Create(std::move(precedence), std::move(request), false);
     return time_.Run(std::move(creation));
   }
-  // A node of pool `main` of provider `cloud`, label `small`, as somebody left it.
+  // Adds an unlocked node of pool `main` of provider `cloud`, label `small`.
   NodeId AddNode(NodeState state, std::function<void(Node&)> adjust = {}) {
     Node node;
     node.SetState(state, time_.loop().Now());
@@ -113,7 +113,7 @@ class LauncherFixture : public ::testing::Test {
     if (!stored) return std::nullopt;
     return stored->record;
   }
-  // What a fulfilled request got.
+  // The nodes of a fulfilled request.
   std::vector<NodeId> NodesOf(const RequestId& id) { return Read(id)->nodes; }
   // The first of its nodes.
   Node NodeOf(const RequestId& id) { return *Read(NodesOf(id).at(0)); }
@@ -143,7 +143,7 @@ class LauncherFixture : public ::testing::Test {
           if (after != nullptr) see(id, after->record);
         });
   }
-  // The same with requests.
+  // The same for requests.
   Subscription WatchRequests(std::function<void(const RequestId&, const store::StoredRequest&)> see) {
     if (!watched_requests_) {
       watched_requests_ = std::make_unique<store::RequestCache>(time_.loop(), *client_);
@@ -155,7 +155,7 @@ class LauncherFixture : public ::testing::Test {
           if (after != nullptr) see(id, *after);
         });
   }
-  // Whether some pool says that it waits for capacity.
+  // Whether any pool announces that it waits for capacity.
   bool IsPaused() {
     for (const std::string& name : Children("/nodepool/components/pool")) {
       auto data = time_.Run(client_->Get("/nodepool/components/pool/" + name));
@@ -168,8 +168,8 @@ class LauncherFixture : public ::testing::Test {
     auto children = time_.Run(client_->GetChildren(path));
     return children ? children->names : std::vector<std::string>();
   }
-  // A pool of another launcher, as its component record announces it; again: changed.
-  // What `adjust` leaves alone: provider `other`, no labels, priority 100.
+  // Registers a pool of another launcher; a second call changes its record. Defaults: provider `other`, no
+  // labels, priority 100.
   std::string AddForeignPool(std::function<void(Component&)> adjust = {}) {
     Component pool;
     pool.kind = ComponentKind::kPool;
@@ -230,7 +230,7 @@ class LauncherFixture : public ::testing::Test {
     for (auto& node : taken) SetState(node, NodeState::kInUse);
     return taken;
   }
-  // Requests nodes and takes them.
+  // Requests nodes and takes them as a consumer does.
   std::vector<store::LockedNode> Use(std::vector<std::string> labels,
                                      std::function<void(NodeRequest&)> adjust = {}) {
     RequestId id = Request(std::move(labels), std::move(adjust));
@@ -270,8 +270,7 @@ class LauncherFixture : public ::testing::Test {
   std::vector<std::unique_ptr<Running>> launchers_;
 };
 
-// Providers that do what a script says; at first one, `cloud`, with a pool `main`
-// for the labels `small` and `large`.
+// Scripted providers; initially one, `cloud`, with a pool `main` for the labels `small` and `large`.
 class LauncherTest : public LauncherFixture {
  protected:
   void SetUp() override {
@@ -280,7 +279,7 @@ class LauncherTest : public LauncherFixture {
     AddPool("cloud", "main", {"small", "large"});
   }
 
-  // Replaces a pool of the same name. To be called before the launcher starts.
+  // Replaces a pool of the same name. Call before the launcher starts.
   driver::PoolConfig& AddPool(std::string provider, std::string pool, std::vector<std::string> labels) {
     auto& config = config_->providers[ProviderName(provider)];
     auto changed = std::make_shared<driver::ProviderConfig>(config ? *config : driver::ProviderConfig());

@@ -8,7 +8,7 @@ using std::chrono::seconds;
 class ProviderStartTest : public LauncherTest {};
 
 TEST_F(ProviderStartTest,
-       ProviderThatDoesNotStartHarmsNobodyAndIsTriedAgain) {  // D-30, D-64, configuration.17.10
+       ProviderThatDoesNotStartAffectsNoOtherAndIsTriedAgain) {  // D-30, D-64, configuration.17.10
   AddPool("broken", "main", {"other"});
   script("broken").start_error = [](int start) -> std::optional<Error> {
     if (start < 4) return Error(Verdict::kFail, "no such cloud");
@@ -23,32 +23,32 @@ TEST_F(ProviderStartTest,
   EXPECT_TRUE(AwaitState(later, RequestState::kFulfilled));
 }
 
-TEST_F(ProviderStartTest, EverybodyIsToldHowProvidersAre) {  // D-30
+TEST_F(ProviderStartTest, ProviderStatesAreAnnounced) {  // D-30
   AddPool("broken", "main", {"other"});
   script("broken").start_error = [](int) { return Error(Verdict::kFail, "no such cloud"); };
   script().available = driver::QuotaInformation::Limit({{"cores", 8}});
-  auto told = [this](const std::string& provider) {
+  auto report_of = [this](const std::string& provider) {
     std::string name = Children("/nodepool/components/launcher").at(0);
     auto data = time_.Run(client_->Get("/nodepool/components/launcher/" + name));
     return ParseComponent(ComponentKind::kLauncher, data->data)->providers[ProviderName(provider)];
   };
   StartLauncher();
   WallTime start = time_.loop().Now();
-  EXPECT_EQ(told("cloud"), (ProviderReport{ProviderState::kUp, start, "", {{"cores", 8}}}));
-  EXPECT_EQ(told("broken"), (ProviderReport{ProviderState::kFailing, start, "no such cloud", {}}));
+  EXPECT_EQ(report_of("cloud"), (ProviderReport{ProviderState::kUp, start, "", {{"cores", 8}}}));
+  EXPECT_EQ(report_of("broken"), (ProviderReport{ProviderState::kFailing, start, "no such cloud", {}}));
   time_.Advance(seconds(30));
-  EXPECT_EQ(told("broken").since, start) << "it fails since then, however often it was tried";
+  EXPECT_EQ(report_of("broken").since, start) << "it fails since then, however often it was tried";
   script("broken").start_error = {};
-  ASSERT_TRUE(Await([&] { return told("broken").state == ProviderState::kUp; }));
-  EXPECT_GT(told("broken").since, start);
-  EXPECT_EQ(told("broken").fault, "");
+  ASSERT_TRUE(Await([&] { return report_of("broken").state == ProviderState::kUp; }));
+  EXPECT_GT(report_of("broken").since, start);
+  EXPECT_EQ(report_of("broken").fault, "");
   script().available = driver::QuotaInformation::Limit({{"cores", 6}});
   script().capacity_changed();
   time_.Advance(seconds(1));
-  EXPECT_EQ(told("cloud").limit, (Resources{{"cores", 6}}));
+  EXPECT_EQ(report_of("cloud").limit, (Resources{{"cores", 6}}));
 }
 
-TEST_F(ProviderStartTest, ProviderWhoseStartHangsHarmsNobody) {  // D-30, D-35
+TEST_F(ProviderStartTest, ProviderWhoseStartHangsAffectsNoOther) {  // D-30, D-35
   AddPool("hanging", "main", {"other"});
   script("hanging").start_time = std::chrono::hours(1);
   Running& running = StartLauncher();
@@ -74,7 +74,7 @@ TEST_F(FailingLaunchTest, DeclinesAndFreesTheSiblings) {  // D-11
   ASSERT_TRUE(AwaitState(id, RequestState::kFailed));
   EXPECT_EQ(Read(id)->declined_by.size(), 1u);
   EXPECT_TRUE(Await([&] { return Nodes().size() == 1; })) << "the failed node is deleted";
-  EXPECT_EQ(failed.size(), 1u) << "others could see that it failed";
+  EXPECT_EQ(failed.size(), 1u) << "other launchers could see that it failed";
   EXPECT_EQ(FreeNodes(), 1);
 }
 
@@ -126,7 +126,7 @@ TEST_F(LaunchingTest, AttemptsShareTheNodeAndTheLastMachineIsRemoved) {  // BB-3
   EXPECT_TRUE(Await([&] { return Nodes().empty() && cloud().servers().empty(); }));
 }
 
-TEST_F(LaunchingTest, FailedNodeThatCannotBeDeletedHindersNobody) {  // LA-51
+TEST_F(LaunchingTest, FailedNodeThatCannotBeDeletedBlocksNoRequest) {  // LA-51
   AddCloud({.provider = "launch-retries: 2", .simulation = "delete-latency: 10"});
   StartLauncher();
   cloud().FailNextCreatesWithServer(2);

@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Limits, TenantTest,
 
 class CloudQuotaTest : public CloudTest {};
 
-TEST_F(CloudQuotaTest, PausedPoolStillDeclinesWhatItMust) {  // LA-19
+TEST_F(CloudQuotaTest, PausedPoolStillDeclinesWhatItCannotServe) {  // LA-19
   AddCloud({.simulation = "limits: {instances: 1}"});
   StartLauncher();
   auto nodes = Use({"small"});
@@ -187,7 +187,7 @@ TEST_F(CloudQuotaTest, RefusedLaunchIsAbortedAndTriedWithANewNode) {  // LA-85, 
   EXPECT_TRUE(Await([&] { return Nodes().size() == 1; }));
 }
 
-// The pauses after a refusal are random: no draw may turn the order round.
+// The pauses after a refusal are random: no draw may change the order.
 class RefusedTest : public CloudQuotaTest, public ::testing::WithParamInterface<int> {};
 
 TEST_P(RefusedTest, RequestsThatTheCloudRefusedKeepTheirOrder) {  // LA-86
@@ -299,8 +299,8 @@ TEST_F(CloudQuotaTest, WhatOthersTakeWhileReadyNodesAreAssignedIsNotTakenAgain) 
   EXPECT_EQ(Read(id)->state, RequestState::kPending);
 }
 
-// A full cloud with a pool that waits for it and one that ignores the quota and was refused, of one of
-// two launchers.
+// A full cloud with one pool that waits for it and one that ignores the quota and was refused. Two launchers
+// serve both.
 class FullCloudTest : public CloudQuotaTest {
  protected:
   void SetUp() override {
@@ -319,7 +319,7 @@ class FullCloudTest : public CloudQuotaTest {
       is_refused = is_refused || record.state == NodeState::kAborted;
     });
     RequestId refused = Request({"other"});
-    ASSERT_TRUE(Await([&] { return is_refused; })) << "how much there is can only be tried";
+    ASSERT_TRUE(Await([&] { return is_refused; })) << "only a launch shows how much capacity there is";
     DeleteRequest(refused);
     later_ = Request({"other"});
     time_.Advance(seconds(30));
@@ -331,7 +331,7 @@ class FullCloudTest : public CloudQuotaTest {
   RequestId later_;
 };
 
-TEST_F(FullCloudTest, AlsoIgnoredQuotaIsHadInTurn) {  // D-33
+TEST_F(FullCloudTest, AlsoWithIgnoredQuotaCapacityIsHandedOutInOrder) {  // D-33
   Return(nodes_);
   ASSERT_TRUE(AwaitState(waiting_, RequestState::kFulfilled));
   auto nodes = Take(waiting_);
@@ -340,13 +340,13 @@ TEST_F(FullCloudTest, AlsoIgnoredQuotaIsHadInTurn) {  // D-33
   EXPECT_TRUE(AwaitState(later_, RequestState::kFulfilled));
 }
 
-TEST_F(FullCloudTest, ARefusalIsForgotten) {  // D-33
+TEST_F(FullCloudTest, ARefusalExpires) {  // D-33
   time_.Advance(std::chrono::minutes(5));
   EXPECT_TRUE(AwaitState(later_, RequestState::kPending)) << "it tries again";
   EXPECT_EQ(Read(waiting_)->state, RequestState::kPending);
 }
 
-// One pool of two providers loses its place; the other serves.
+// A pool in each of two providers: one loses its capacity, the other serves.
 TEST_F(CloudQuotaTest, WaitingRequestWhoseLaunchFailsGoesToTheOtherProvider) {  // LA-73
   AddCloud({.name = "a", .pool = "max-servers: 1"});
   AddCloud({.name = "b", .pool = "max-servers: 1"});
@@ -363,7 +363,7 @@ TEST_F(CloudQuotaTest, WaitingRequestWhoseLaunchFailsGoesToTheOtherProvider) {  
   ASSERT_TRUE(AwaitState(first, RequestState::kPending));
   RequestId second = Request({"small"});
   ASSERT_TRUE(AwaitState(second, RequestState::kPending));
-  // Which of them waits where: the one that is served when b has room waits there.
+  // Find out which request waits where: the one that is served when b has capacity waits there.
   Return(nodes[ProviderName("b")]);
   ASSERT_TRUE(Await([&] {
     return Read(first)->state == RequestState::kFulfilled || Read(second)->state == RequestState::kFulfilled;

@@ -99,7 +99,7 @@ providers:
   int failing_scans_ = 0;
 };
 
-TEST_F(MetastaticTest, UsersShareABackingNodeWhichGoesWhenItIsIdle) {  // M-basic
+TEST_F(MetastaticTest, UsersShareABackingNodeWhichIsReleasedWhenIdle) {  // M-basic
   Start();
   store::LockedNode first = UseOne();
   const Node& node = first.record();
@@ -193,7 +193,7 @@ TEST_F(MetastaticTest, SlotsAreKnownAfterARestart) {  // M-restart
   EXPECT_NE(BackingOf(third.record()), BackingOf(first.record()));
 }
 
-// What the Python implementation has left: its records do not list the users.
+// Records of the Python implementation, which do not list the users.
 TEST_F(MetastaticTest, BackingNodesOfThePythonImplementationAreTakenOver) {  // M-restart
   Start();
   store::LockedNode first = UseOne();
@@ -206,16 +206,16 @@ TEST_F(MetastaticTest, BackingNodesOfThePythonImplementationAreTakenOver) {  // 
   StartLauncher("np02");
   store::LockedNode second = UseOne();
   EXPECT_EQ(BackingOf(second.record()), backing);
-  EXPECT_EQ(second.record().slot, 1) << "slot 0 is the first user's, as its own record tells";
+  EXPECT_EQ(second.record().slot, 1) << "slot 0 is the first user's, according to its own record";
   Return(first);
   Return(second);
   EXPECT_TRUE(Await([&] { return Nodes().empty(); }, seconds(20)));
 }
 
-TEST_F(MetastaticTest, ARecordThatSomebodyElseLockedIsNotBelieved) {
+TEST_F(MetastaticTest, ARecordLockedByAnotherClientIsNotTrusted) {
   Start();
   NodeId forged = AddNode(NodeState::kReady);
-  auto locked = time_.Run(client_store_->nodes.TryLock(forged, "somebody"));
+  auto locked = time_.Run(client_store_->nodes.TryLock(forged, "client"));
   time_.Run(locked->Update([](Node& node) {
     node.user_data = R"({"owner": "NodePool:metastatic:meta", "label": "user", "slots": 2})";
     node.state = NodeState::kInUse;
@@ -254,12 +254,12 @@ TEST_F(MetastaticTest, ABackingNodeWhoseKeysCannotBeReadGetsNoMoreUsers) {  // M
   ASSERT_TRUE(AwaitState(request, RequestState::kFulfilled, minutes(10)));
   EXPECT_NE(BackingOf(NodeOf(request)), backing) << "the next attempt is made elsewhere";
   EXPECT_TRUE(Account(backing)->has_failed);
-  EXPECT_EQ(Read(first.id())->state, NodeState::kInUse) << "whoever has a slot keeps it";
+  EXPECT_EQ(Read(first.id())->state, NodeState::kInUse) << "the user of a slot keeps it";
   Return(first);
   EXPECT_TRUE(Await([&] { return !Read(backing); }, seconds(10)));
 }
 
-TEST_F(MetastaticTest, AnIdleBackingNodeIsKeptUntilItIsOldEnough) {  // M-min-retention
+TEST_F(MetastaticTest, AnIdleBackingNodeStaysUntilItIsOldEnough) {  // M-min-retention
   Load("max-parallel-jobs: 2, grace-time: 2, min-retention-time: 300");
   StartLauncher();
   store::LockedNode first = UseOne();
@@ -323,14 +323,14 @@ TEST_F(MetastaticTest, RequestsOfADeadLauncherVanishWithIt) {  // D-84
   EXPECT_TRUE(Await([&] { return BackingNodes().size() <= 1u; }, minutes(10)));
 }
 
-// A program whose requests do not go with its session was killed before it claimed the node.
+// A program whose requests outlive its session was killed before it claimed the node.
 TEST_F(MetastaticTest, ARequestThatAFormerProgramLeftIsServedToTheEnd) {  // D-84
   Start();
   RequestId left = Request(
       {"backing"}, [](NodeRequest& request) { request.requestor = kOwner; }, "100");
   EXPECT_TRUE(Await([&] { return Requests().empty(); }, minutes(1)));
   EXPECT_TRUE(Await([&] { return Nodes().empty() && cloud().servers().empty(); }, minutes(2)))
-      << "nobody uses it";
+      << "it has no users";
 }
 
 TEST_F(MetastaticTest, TwoLaunchersShareBackingNodes) {  // D-84
@@ -354,7 +354,7 @@ TEST_F(MetastaticTest, TwoLaunchersShareBackingNodes) {  // D-84
   EXPECT_TRUE(cloud().servers().empty());
 }
 
-TEST_F(MetastaticTest, ALauncherThatDiesLeavesNoSlotTaken) {  // D-84
+TEST_F(MetastaticTest, ALauncherThatDiesLeavesNoSlotInUse) {  // D-84
   Load("max-parallel-jobs: 4, grace-time: 2");
   Running& dead = StartLauncher("np01");
   StartLauncher("np02");
@@ -393,7 +393,7 @@ TEST_F(MetastaticTest, AChangedConfigurationKeepsBackingNodesAndUsers) {
   EXPECT_EQ(Account(BackingOf(third.record()))->slots, 5);
 }
 
-// The contract of adapters, with backing nodes that a launcher delivers.
+// The contract of adapters, with backing nodes of a real launcher.
 TEST_F(MetastaticTest, TheAdapterKeepsTheContract) {
   Load("max-parallel-jobs: 2, grace-time: 1");
   auto config = std::make_shared<drivers::MetastaticConfig>(

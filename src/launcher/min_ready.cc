@@ -12,7 +12,7 @@ MinReady::MinReady(Context& context, std::function<bool(const LabelName&)> is_av
     : context_(context),
       is_available_(std::move(is_available)),
       logger_("nodepool.NodePool"),
-      // Bursts of changes are answered once.
+      // A burst of changes leads to one check.
       checking_(
           context.loop, "ready nodes", {.settle = std::chrono::milliseconds(10)},
           [this] { return CheckAll(); }, logger_),
@@ -49,7 +49,7 @@ void MinReady::CapacityChanged() {
   checking_.Wake();
 }
 
-// Also now and then, for what no event announces, such as a driver that can answer again.
+// Runs periodically, too, for what no event announces, such as a driver that can answer again.
 SteadyTime MinReady::CheckAll() {
   if (!context_.caches.SyncedOrWake(checking_)) return SteadyTime::max();
   SteadyTime now = context_.loop.SteadyNow();
@@ -70,7 +70,7 @@ SteadyTime MinReady::CheckAll() {
   return next;
 }
 
-// A request may be gone with its session before the answer to its creation has come.
+// A request may be gone with its session before the creation's answer arrives.
 void MinReady::DropVanished() {
   for (auto& [label, ids] : open_)
     std::erase_if(ids, [this](const RequestId& id) { return context_.requests.Find(id) == nullptr; });
@@ -102,7 +102,7 @@ Task<> MinReady::Submit(LabelName label) {
   request.event_id = context_.random.UuidHex();
   log::Logger logger = logger_.About({*request.event_id, "", ""});
   RequestId id = co_await context_.store.requests.Create("900", std::move(request), true);
-  // Until the cache shows it, it must not be counted as missing.
+  // Until the cache shows the request, its node must not count as missing.
   open_[label].insert(id);
   logger.Info("Requested a min-ready node of {}: {}", label, id);
   if (const store::StoredRequest* cached = context_.requests.Find(id)) RequestChanged(id, nullptr, cached);
@@ -115,7 +115,7 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
                                                   : nullptr;
   if (record == nullptr || record->requestor != kMinReadyRequestor || record->node_types.empty()) return;
   const LabelName& label = record->node_types.front();
-  // A fulfilled one counts until its node is seen to be free.
+  // A fulfilled request counts until its node is seen to be free.
   bool is_over = after == nullptr || after->record.state == RequestState::kFailed;
   if (is_over) {
     open_[label].erase(id);
@@ -129,7 +129,7 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
   tasks_.Spawn("finish min-ready request", {"", id.value, ""}, Finish(id, after->record));
 }
 
-// Told by the session: the answer to its creation may have been lost.
+// Decided by the session, since the answer to its creation may have been lost.
 bool MinReady::IsOurs(const store::StoredRequest& request) const {
   return request.revision.ephemeral_owner == context_.store.tree.client().session().id;
 }
@@ -142,7 +142,7 @@ SteadyTime MinReady::HeldOffUntil(const LabelName& label) const {
          (has_changed ? context_.intervals.min_ready_pause : context_.intervals.min_ready_holdoff);
 }
 
-// Until it is done, or the request is gone with its session.
+// Repeats until done, or until the request is gone with its session.
 Task<> MinReady::Finish(RequestId id, NodeRequest request) {
   ScopeExit done([&] { finishing_.erase(id); });
   Backoff backoff({}, context_.random);
@@ -155,7 +155,7 @@ Task<> MinReady::Finish(RequestId id, NodeRequest request) {
   }
 }
 
-// The node is allocated to our request, so nobody else may touch it: no lock needed.
+// The node is allocated to our request, so no other program may change it: no lock needed.
 Task<> MinReady::FinishOnce(RequestId id, NodeRequest request) {
   auto deallocate = [id](Node& node) {
     if (node.allocated_to != id) return store::Change::kSkip;
@@ -169,8 +169,8 @@ Task<> MinReady::FinishOnce(RequestId id, NodeRequest request) {
   co_await context_.store.requests.Delete(id);
 }
 
-// Until our own cache shows what we wrote; else the node would be counted as missing
-// between the end of its request and the news of its release.
+// Ends when our own cache shows what we wrote; otherwise the node would count as missing between the end of
+// its request and the event of its release.
 Task<> MinReady::AwaitSeenFree(NodeId node, RequestId request) {
   while (true) {
     const store::StoredNode* cached = context_.nodes.Find(node);

@@ -13,8 +13,8 @@
 namespace nodepool::launcher {
 
 // Keeps `min-ready` free nodes of each label by submitting ordinary requests
-// (launcher.md 14). What is under way counts, also when another launcher asked for
-// it, so that several launchers do not make surplus nodes.
+// (launcher.md 14). Nodes on their way count, also those that another launcher requested, so that several
+// launchers make no surplus nodes.
 class MinReady {
  public:
   // `is_available` says whether a pool of this launcher could provide the label now.
@@ -23,12 +23,12 @@ class MinReady {
 
   void Start();
   Task<> Stop();
-  // A provider came up, an image appeared, ... : labels may be available now, and there may be
-  // room for what lately found none.
+  // Call when a provider came up, an image appeared, etc.: more labels may be available now, and there may be
+  // capacity again.
   void CapacityChanged();
 
  private:
-  // Says when to check again at the latest.
+  // Returns when to check again at the latest.
   SteadyTime CheckAll();
   void DropVanished();
   void Check(const LabelName& label, int min_ready);
@@ -47,12 +47,12 @@ class MinReady {
   log::Logger logger_;
   std::set<RequestId> finishing_;                  // ours, decided
   std::map<LabelName, int> submitting_;            // being created
-  std::map<LabelName, std::set<RequestId>> open_;  // of all launchers, until gone or failed
+  std::map<LabelName, std::set<RequestId>> open_;  // of all launchers; until the request is gone or failed
   std::map<LabelName, SteadyTime> failures_;       // when the last request failed (D-27)
   SteadyTime capacity_changed_{};                  // the last time
   SteadyTime next_sweep_{};
   WakeLoop checking_;
-  std::map<NodeId, WaitList> node_changed_;  // who waits for the next change of which
+  std::map<NodeId, WaitList> node_changed_;  // tasks that wait for a node's next change
   TaskGroup tasks_;
   std::vector<Subscription> subscriptions_;
 };

@@ -8,7 +8,7 @@ using std::chrono::seconds;
 
 class MinReadyTest : public LauncherTest {
  protected:
-  // Notes every request that appears in the tree.
+  // Records every request that appears in the tree.
   void WatchRequests() {
     watch_ = LauncherTest::WatchRequests(
         [this](const RequestId& id, const store::StoredRequest& request) { seen_.emplace(id, request); });
@@ -48,7 +48,7 @@ TEST_F(MinReadyTest, KeepsMinReadyNodes) {
   EXPECT_EQ(Nodes().size(), 3u);
 }
 
-TEST_F(MinReadyTest, RequestsLookAsEverybodyKnowsThem) {  // BB-14
+TEST_F(MinReadyTest, RequestsHaveTheUsualFields) {  // BB-14
   label_config("small").min_ready = 1;
   WatchRequests();
   StartLauncher();
@@ -64,7 +64,7 @@ TEST_F(MinReadyTest, RequestsLookAsEverybodyKnowsThem) {  // BB-14
   EXPECT_THAT(request.record.node_types, ::testing::ElementsAre(LabelName("small")));
 }
 
-TEST_F(MinReadyTest, WhatIsThereAlreadyCounts) {  // BB-15
+TEST_F(MinReadyTest, ExistingNodesCount) {  // BB-15
   label_config("small").min_ready = 3;
   AddNode(NodeState::kReady);
   WatchRequests();
@@ -108,7 +108,7 @@ TEST_F(MinReadyTest, ChangedCapacityEndsTheBackOff) {  // D-27
   EXPECT_TRUE(Await([&] { return FreeNodes() == 1; }, seconds(10)));
 }
 
-// Two labels that do not fit together must not displace each other in turn.
+// Two labels that do not fit at the same time must not displace each other in turn.
 TEST_F(MinReadyTest, NoNodeIsDeletedForIt) {  // LA-24
   AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
   label_config("small").min_ready = 1;
@@ -120,7 +120,7 @@ TEST_F(MinReadyTest, NoNodeIsDeletedForIt) {  // LA-24
   EXPECT_EQ(FreeNodes(), 1);
 }
 
-TEST_F(MinReadyTest, LaunchersDoNotAddUp) {  // LA-30
+TEST_F(MinReadyTest, MinReadyNodesOfSeveralLaunchersDoNotAddUp) {  // LA-30
   label_config("small").min_ready = 1;
   StartLauncher("np01");
   StartLauncher("np02");
@@ -129,7 +129,7 @@ TEST_F(MinReadyTest, LaunchersDoNotAddUp) {  // LA-30
   EXPECT_EQ(Nodes().size(), 1u);
 }
 
-TEST_F(MinReadyTest, LaunchersThatStartTogetherDoNotAddUp) {  // LA-30
+TEST_F(MinReadyTest, MinReadyNodesOfLaunchersThatStartTogetherDoNotAddUp) {  // LA-30
   zk_.SetLatency(std::chrono::milliseconds(20));
   label_config("small").min_ready = 2;
   StartLauncher("np01");
@@ -153,7 +153,7 @@ TEST_F(MinReadyTest, DyingLauncherLeavesAFreeNode) {
 
 class MinReadyImageTest : public CloudTest {};
 
-TEST_F(MinReadyImageTest, NothingIsAskedForBeforeThereIsAnImage) {  // BB-16
+TEST_F(MinReadyImageTest, NothingIsRequestedBeforeThereIsAnImage) {  // BB-16
   top_ = "diskimages: [{name: debian}]";
   AddCloud({.labels = {"small"}, .provider = "diskimages: [{name: debian}]", .image = "diskimage: debian"});
   // Another label of the pool that has an image changes nothing.

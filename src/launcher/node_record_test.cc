@@ -1,4 +1,4 @@
-// What stands in a node's record, and in the cloud, after a launch (launcher.md 17).
+// What is in a node's record, and in the cloud, after a launch (launcher.md 17).
 #include "launcher/cloud_fixture_for_test.h"
 
 namespace nodepool::launcher {

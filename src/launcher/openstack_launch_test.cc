@@ -1,4 +1,4 @@
-// Nodes and who serves which request, with the OpenStack driver (driver-openstack.md 21).
+// Nodes, and which pool serves which request, with the OpenStack driver (driver-openstack.md 21).
 #include "launcher/openstack_fixture_for_test.h"
 
 namespace nodepool::launcher {
@@ -28,7 +28,7 @@ class OpenstackLaunchTest : public OpenstackCloudTest {
 };
 
 // O-order
-TEST_F(OpenstackLaunchTest, NodesStandInTheOrderOfTheLabels) {
+TEST_F(OpenstackLaunchTest, NodesAreInTheOrderOfTheLabels) {
   Add({.pool = kTwoLabels});
   StartLauncher();
   RequestId id = Request({"large", "small", "large"});
@@ -46,7 +46,7 @@ TEST_F(OpenstackLaunchTest, NodesStandInTheOrderOfTheLabels) {
 // O-invalid-label
 TEST_F(OpenstackLaunchTest, AnUnknownLabelFails) {
   StartLauncher();
-  EXPECT_TRUE(AwaitState(Request({"nobody knows it"}), RequestState::kFailed));
+  EXPECT_TRUE(AwaitState(Request({"unknown"}), RequestState::kFailed));
 }
 
 // O-node: from an image of the builder's, with host keys and attributes; LA-26
@@ -199,8 +199,8 @@ TEST_F(OpenstackLaunchTest, ZonesThatWereRenamedAreFollowed) {
   EXPECT_EQ(NodeOf(id).az, "new");
 }
 
-// O-fail-with-id: the servers of failed attempts are known, and go.
-TEST_F(OpenstackLaunchTest, ServersOfFailedAttemptsHinderNobody) {
+// O-fail-with-id: the servers of failed attempts are known and deleted.
+TEST_F(OpenstackLaunchTest, ServersOfFailedAttemptsBlockNothing) {
   Add({.settings = "launch-retries: 2"});
   StartLauncher();
   imposter_.next_server_becomes = "ERROR";
@@ -217,7 +217,7 @@ TEST_F(OpenstackLaunchTest, ServersOfFailedAttemptsHinderNobody) {
 }
 
 // O-delete-error: a server that the cloud cannot delete stays visible in its node's record.
-TEST_F(OpenstackLaunchTest, AServerThatEndsInErrorIsNotForgotten) {
+TEST_F(OpenstackLaunchTest, AServerThatEndsInErrorStaysInItsRecord) {
   small_ = "min-ready: 1";
   StartLauncher();
   ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
@@ -236,14 +236,14 @@ TEST_F(OpenstackLaunchTest, AServerThatEndsInErrorIsNotForgotten) {
 }
 
 // O-broken-znodes
-TEST_F(OpenstackLaunchTest, NodesWithoutTypeOrPoolHinderNobody) {
+TEST_F(OpenstackLaunchTest, NodesWithoutTypeOrPoolBlockNothing) {
   AddNode(NodeState::kReady, [](Node& node) { node.type.clear(); });
   AddNode(NodeState::kReady, [](Node& node) { node.pool = PoolName(); });
   StartLauncher();
   EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFulfilled));
 }
 
-// O-session-lost-launch, O-session-lost-poll: the launch is given up, its node and server go; the
+// O-session-lost-launch, O-session-lost-poll: the launch is given up, its node and server are deleted; the
 // request is served in the next session.
 TEST_F(OpenstackLaunchTest, ALostSessionLeavesNothingBehind) {
   imposter_.next_lists_until_active = 20;
@@ -280,8 +280,8 @@ TEST_F(OpenstackLaunchTest, AProviderWhoseImageIsMissingFailsOnlyItsOwnLabel) {
   EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFulfilled));
 }
 
-// O-broken-provider: an image that was made a while ago serves the request that comes for it.
-TEST_F(OpenstackLaunchTest, NoRequestIsDeclinedForAnImageThatIsThereByNow) {
+// O-broken-provider: a request is served from an image that was created a while ago.
+TEST_F(OpenstackLaunchTest, NoRequestIsDeclinedForAnImageThatExistsByNow) {
   Add(For("cloud", "small", "image-name: trixie"));
   StartLauncher();
   time_.Advance(minutes(10));

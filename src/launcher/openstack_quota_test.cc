@@ -22,7 +22,7 @@ struct Limit {
 
 class OpenstackTwoNodesTest : public OpenstackCloudTest, public ::testing::WithParamInterface<Limit> {};
 
-// O-pool-quota, O-cloud-quota: there is room for two nodes, and nobody tries to make a third.
+// O-pool-quota, O-cloud-quota: there is capacity for two nodes, and no third one is tried.
 TEST_P(OpenstackTwoNodesTest, TheSecondRequestWaitsForTheNodesOfTheFirst) {
   Provider provider;
   if (GetParam().is_on_volume) provider.pool = kOnVolume;
@@ -102,10 +102,10 @@ INSTANTIATE_TEST_SUITE_P(Limits, OpenstackTenantTest,
 
 class OpenstackQuotaTest : public OpenstackCloudTest {
  protected:
-  // Somebody else takes all the room that there is.
-  std::string TakeRoom() {
+  // Another user of the cloud takes all remaining capacity.
+  std::string TakeCapacity() {
     imposter_.limits["maxTotalInstances"] = 1;
-    return imposter_.AddServer({{"owner", "somebody"}});
+    return imposter_.AddServer({{"owner", "other"}});
   }
   std::string Ignoring() { return Provider().pool + ", ignore-provider-quota: true"; }
   std::set<NodeId> aborted_;
@@ -117,7 +117,7 @@ class OpenstackQuotaTest : public OpenstackCloudTest {
 };
 
 // O-decline-at-quota
-TEST_F(OpenstackQuotaTest, APoolThatWaitsStillDeclinesWhatItMust) {
+TEST_F(OpenstackQuotaTest, AWaitingPoolStillDeclinesWhatItCannotServe) {
   imposter_.limits["maxTotalInstances"] = 1;
   StartLauncher();
   auto nodes = Use({"small"});
@@ -129,14 +129,14 @@ TEST_F(OpenstackQuotaTest, APoolThatWaitsStillDeclinesWhatItMust) {
 }
 
 // LA-79, O-over-quota: one refusal is enough to know, since the quota is read again.
-TEST_F(OpenstackQuotaTest, RoomThatOthersHaveTakenIsLearntFromTheRefusal) {
+TEST_F(OpenstackQuotaTest, CapacityUsedByOthersIsLearntFromTheRefusal) {
   StartLauncher();
   auto nodes = Use({"small"});
   time_.Advance(seconds(10));
   auto watch = SeeAborted();
   int reads = QuotaReads();
   imposter_.limits["maxTotalInstances"] = 2;
-  std::string others = imposter_.AddServer({{"owner", "somebody"}});
+  std::string others = imposter_.AddServer({{"owner", "other"}});
   RequestId id = Request({"small"});
   ASSERT_TRUE(Await([&] { return !aborted_.empty() && IsPaused(); }));
   time_.Advance(seconds(60));
@@ -162,11 +162,11 @@ TEST_F(OpenstackQuotaTest, AServerInErrorForQuotaIsARefusal) {
   ASSERT_TRUE(Await([&] { return !aborted_.empty() && QuotaReads() > reads; }));
   EXPECT_EQ(Attempts(), 1) << "it was no attempt that failed";
   EXPECT_TRUE(Await([&] { return imposter_.servers.empty(); }));
-  // What the cloud can never hold, as it says now, is not waited for.
+  // According to the new quota the cloud can never hold it, so it does not wait.
   EXPECT_TRUE(AwaitState(id, RequestState::kFailed));
 }
 
-// O-fault-quota: as long as the limits leave room, it is tried again after a pause.
+// O-fault-quota: as long as the limits have capacity, it is tried again after a pause.
 TEST_F(OpenstackQuotaTest, ARefusalThatTheLimitsDoNotExplainIsWaitedFor) {
   StartLauncher();
   auto watch = SeeAborted();
@@ -205,11 +205,11 @@ TEST_F(OpenstackQuotaTest, IgnoringTheQuotaLeavesThePoolsOwnLimits) {
 }
 
 // O-ignore-quota-cloud-error
-TEST_F(OpenstackQuotaTest, WhoIgnoresTheQuotaIsToldByTheCloud) {
+TEST_F(OpenstackQuotaTest, IgnoringTheQuotaLeavesTheRefusalToTheCloud) {
   Add({.pool = Ignoring()});
   StartLauncher();
   auto watch = SeeAborted();
-  std::string others = TakeRoom();
+  std::string others = TakeCapacity();
   RequestId id = Request({"small"});
   ASSERT_TRUE(Await([&] { return aborted_.size() >= 2; })) << "it is tried again and again";
   EXPECT_EQ(Read(id)->state, RequestState::kPending);
@@ -247,7 +247,7 @@ TEST_F(OpenstackQuotaTest, AMinReadyRequestDoesNotWait) {
 }
 
 // O-wedge
-TEST_F(OpenstackQuotaTest, AnUnusedNodeMakesRoomForAnotherLabel) {
+TEST_F(OpenstackQuotaTest, AnUnusedNodeIsDeletedForAnotherLabel) {
   imposter_.limits["maxTotalInstances"] = 2;
   small_ = "min-ready: 2";
   Add({.pool = "labels: [{name: small, cloud-image: image, flavor-name: m1.small}, "
@@ -280,7 +280,7 @@ TEST_F(OpenstackQuotaTest, AWaitingRequestIsDeclinedWhenTheLimitSinksBelowIt) {
   EXPECT_THAT(Read(waiting)->declined_by, SizeIs(1));
 }
 
-// O-exc-decline: what a node needs cannot be told any more.
+// O-exc-decline: a node's resources are no longer known.
 TEST_F(OpenstackQuotaTest, AWaitingRequestIsDeclinedWhenItsFlavorIsGone) {
   imposter_.limits["maxTotalInstances"] = 1;
   Running& running = StartLauncher();

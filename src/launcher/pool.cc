@@ -30,7 +30,7 @@ Component Pool::Announcement() const {
   component.id = launcher_id_;
   component.name = key_.pool;
   component.provider_name = key_.provider;
-  // Nobody leaves requests to a pool that will never launch for them.
+  // Other launchers leave no requests to a pool that will never launch for them.
   if (context_.duties.launches) {
     for (const auto& [label, config] : config_->labels) component.supported_labels.push_back(label);
   }
@@ -70,7 +70,7 @@ bool Pool::launches_nodes() const {
 sched::LabelView Pool::LabelViewOf(const driver::LabelConfig& label) const {
   sched::LabelView view;
   view.free_nodes = &context_.nodes.FreeNodes(key_, label.name);
-  // A driver's fault is that label's only (D-26).
+  // A driver's error affects that label only (D-26).
   try {
     AskDriver(label, view);
     faults_.erase(label.name);
@@ -112,7 +112,7 @@ bool Pool::IsLabelAvailable(const LabelName& label) const {
   return view.is_image_ready && !view.is_broken && !view.is_unknown;
 }
 
-// By the records, or what the configuration says of a node whose record names no resources.
+// By the records; for a node whose record names no resources, by the configuration.
 Resources Pool::UsedBy(const PoolKey& pool) const {
   Resources used = context_.nodes.UsedBy(pool);
   auto config = provider_config_->pools.find(pool.pool);

@@ -14,8 +14,8 @@
 
 namespace nodepool::launcher {
 
-// A configured pool: its entry among the components, what it offers, what is used of it, and
-// which accepted requests wait for it.
+// A configured pool: its component record, what it offers, what is used of it, and which accepted requests
+// wait for it.
 class Pool {
  public:
   // `providers` and `cluster` outlive it.
@@ -28,41 +28,41 @@ class Pool {
   const ClusterView& cluster() const { return cluster_; }
   const driver::ProviderConfig& provider_config() const { return *provider_config_; }
   const std::shared_ptr<const driver::PoolConfig>& config() const { return config_; }
-  // Null: it is not running now.
+  // The pool's running provider, or null.
   std::shared_ptr<driver::Provider> provider() const { return providers_.Find(key_.provider); }
-  // Or its nodes are there already.
+  // False: the pool only hands out machines that exist already.
   bool launches_nodes() const;
 
   // Another configuration is in force.
   void Configure(std::shared_ptr<const driver::ProviderConfig> provider_config,
                  std::shared_ptr<const driver::PoolConfig> config);
-  // Writes the entry; ends when it stands in the tree.
+  // Writes the component record; ends when it is written.
   Task<> Announce() { return entry_.Register(); }
   Task<> Withdraw() { return entry_.Unregister(); }
-  // Whether the entry is visible in our own registry: the proxy for a complete one.
+  // Whether our own registry shows the record, which implies that the registry is complete.
   bool is_registered() const { return cluster_.registry.Contains(launcher_id_); }
-  // Whether the entry says that requests wait for capacity.
+  // Whether the component record says that requests wait for capacity.
   bool is_paused() const { return entry_.content().is_paused; }
 
-  // The pool as it is for requests that are not accepted yet.
+  // The pool as requests see it that are not accepted yet.
   sched::PoolView View() const;
-  // The pool as it is for an accepted request of this place in the order: what requests
-  // before it wait for is reserved.
+  // The pool as an accepted request at this place in the order sees it: what earlier requests wait for is
+  // reserved.
   sched::PoolView ViewFor(const sched::ServiceOrder& order) const;
-  // Whether the pool would decline the request now, e.g. after a lowered limit.
+  // Whether the pool would still accept the request, e.g. after a limit was lowered.
   sched::Decision StillAcceptable(const NodeRequest& request) const;
-  // What nodes of these labels, all of the pool, need together.
+  // The resources that nodes of these labels need in total; all are labels of the pool.
   Resources NeedOf(const std::vector<LabelName>& labels) const;
-  // What is used of it, launches that were decided included.
+  // The resources in use, including launches that were decided.
   Resources Used() const;
-  // What the provider may use altogether, and what its pools do; nothing while it does not run.
+  // What the provider may use in total, and what its pools use; empty while it does not run.
   sched::Budget ProviderBudget() const;
   // Whether a node of the label could be launched, given capacity.
   bool IsLabelAvailable(const LabelName& label) const;
-  // What the driver last said against labels.
+  // Why labels cannot be launched, as the driver last said.
   const std::map<LabelName, std::string>& faults() const { return faults_; }
 
-  // What requests wait for. Each change is announced, and may change what others can have.
+  // The waiting requests. Each change is announced in ZooKeeper and may change what other requests get.
   const WaitingRequests& waiting() const { return waiting_; }
   void SetWaiting(const sched::ServiceOrder& order, WaitingRequest request);
   void EndWaiting(const sched::ServiceOrder& order);
@@ -74,7 +74,7 @@ class Pool {
   void AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const;
   Resources UsedBy(const PoolKey& pool) const;
   Resources UsedByProvider() const;
-  // The pool without what requests wait for.
+  // The pool with nothing reserved for waiting requests.
   sched::PoolView PlainView() const;
   void Reserve(sched::PoolView& view, const sched::ServiceOrder* before) const;
 

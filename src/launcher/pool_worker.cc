@@ -67,7 +67,7 @@ void PoolWorker::Accept(store::StoredRequest request, sched::ServiceOrder order,
 
 Task<> PoolWorker::RunToEnd(std::shared_ptr<RequestRun> run, std::function<void()> ended) {
   ScopeExit end([&] {
-    // After a lost session the request may have been accepted anew already.
+    // After a lost session the request may have been accepted again already.
     auto known = runs_.find(run->id());
     if (known != runs_.end() && known->second == run) runs_.erase(known);
     ended();

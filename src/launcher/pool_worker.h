@@ -17,17 +17,17 @@ class PoolWorker {
              std::shared_ptr<const driver::PoolConfig> config, std::string hostname, const std::string& fqdn);
   ~PoolWorker();  // call Stop() first
 
-  // Announces the pool; ends when the entry stands in the tree.
+  // Announces the pool; ends when its component record is written.
   Task<> Start();
-  // Gives accepted requests back and removes the entry.
+  // Gives accepted requests back and removes the component record.
   Task<> Stop();
-  // The pool is not configured any more: removes the entry at once, begins nothing new
-  // and ends when running launches have finished and no request is held (D-24).
+  // The pool is no longer configured: removes its component record at once, begins nothing new and ends when
+  // running launches have finished and no request is held (D-24).
   Task<> Drain();
-  // Another configuration is in force. Accepted requests are checked against it.
+  // Puts another configuration in force and checks accepted requests against it.
   void Configure(std::shared_ptr<const driver::ProviderConfig> provider_config,
                  std::shared_ptr<const driver::PoolConfig> config);
-  // The locks of all requests are gone: drops them.
+  // The locks of all accepted requests are gone: drops the requests.
   void SessionLost();
 
   const Pool& pool() const { return pool_; }
@@ -45,7 +45,7 @@ class PoolWorker {
   void RequestGone(const RequestId& id);
 
   std::size_t request_count() const { return runs_.size(); }
-  // What works on an accepted request, or null.
+  // The run of an accepted request, or null.
   const RequestRun* FindRun(const RequestId& id) const;
 
  private:

@@ -103,7 +103,7 @@ Task<> ProviderManager::StopGeneration(std::shared_ptr<Generation> generation) {
   co_await StopQuietly(generation->provider);
 }
 
-// The provider itself waits for the launches and deletions it carries out.
+// The provider itself waits for its launches and deletions.
 Task<> ProviderManager::StopQuietly(std::shared_ptr<driver::Provider> provider) {
   if (!provider) co_return;
   Outcome<> stopped = co_await Attempt(provider->Stop());
@@ -117,7 +117,7 @@ bool ProviderManager::IsTried(const ProviderName& name) const {
   return generation == current_.end() || generation->second->is_tried;
 }
 
-Task<> ProviderManager::WaitTried() {
+Task<> ProviderManager::AwaitFirstAttempts() {
   auto is_tried = [this](const auto& entry) { return IsTried(entry.first); };
   while (!std::all_of(current_.begin(), current_.end(), is_tried)) co_await tried_.Wait();
 }
@@ -156,7 +156,7 @@ ProviderReport ProviderManager::ReportOf(const ProviderName& name) const {
   try {
     report.limit = generation.provider->AvailableQuota().resources();
   } catch (...) {
-    // It is not known.
+    // The limit is not known.
   }
   std::erase_if(report.limit, [](const auto& entry) { return !std::isfinite(entry.second); });
   return report;

@@ -16,55 +16,54 @@
 
 namespace nodepool::launcher {
 
-// The running providers of this launcher. One that does not start harms nobody
-// else and is tried again with growing pauses (D-30). One whose configuration
-// changed is replaced; its predecessor finishes what it has begun.
+// The running providers of this launcher. One that does not start does not affect the others and is tried
+// again with growing pauses (D-30). One whose configuration changed is replaced; its predecessor finishes
+// what it has begun.
 class ProviderManager {
  public:
   ProviderManager(Context& context, driver::Registry& drivers);
   ~ProviderManager();  // call Stop() first
 
-  // What happens to providers is told to these, from now on.
+  // Notified of changes of providers, from now on.
   struct Listener {
     std::function<void(const ProviderName&)> started;
-    std::function<void()> failed;  // to start
+    std::function<void()> failed;  // a provider failed to start
     std::function<void()> capacity_changed;
   };
   void Start(Listener listener) { listener_ = std::move(listener); }
   // Ends when every provider has stopped. May be called again.
   Task<> Stop();
 
-  // Brings up, in the background, the providers of the configuration that are new or
-  // changed (launcher.md 4.2). A predecessor idles at once and stops when its successor has
-  // started or failed to. Those that the configuration does not name stay, to be drained
-  // and then removed.
+  // Starts, in the background, the providers of the configuration that are new or changed (launcher.md 4.2).
+  // A predecessor idles at once and stops when its successor has started or failed to. Providers that the
+  // configuration does not name stay: Drain() and then Remove() them.
   void Configure(const driver::LoadedConfig& config);
-  // The provider is not configured any more, for as long as Configure() does not name it again.
+  // Marks the provider as no longer configured, until Configure() names it again.
   void Drain(const ProviderName& name);
-  // Lets the provider finish what it has begun, and stop.
+  // Stops the provider in the background, once it has finished what it has begun.
   void Remove(const ProviderName& name);
 
-  // The running provider, or null. Who awaits while using it keeps it by this.
+  // The running provider, or null. Hold on to the returned pointer across awaits.
   std::shared_ptr<driver::Provider> Find(const ProviderName& name) const;
   // Whether this launcher is responsible for the provider's nodes.
   bool Manages(const ProviderName& name) const { return current_.contains(name); }
-  // All that it is responsible for.
+  // The providers for whose nodes this launcher is responsible.
   std::vector<ProviderName> Managed() const;
-  // Ends when every provider has started or failed to at least once.
-  Task<> WaitTried();
+  // Ends when every provider has started, or has failed to at least once.
+  Task<> AwaitFirstAttempts();
   // Whether every provider is up.
   bool all_started() const;
   std::vector<std::shared_ptr<driver::Provider>> Running() const;
-  // Of a provider that it is responsible for.
+  // For a managed provider only.
   const ProviderHealth& HealthOf(const ProviderName& name) const { return current_.at(name)->health; }
-  // How it is, as others are told.
+  // The provider's state, as announced in ZooKeeper.
   ProviderReport ReportOf(const ProviderName& name) const;
   const driver::ProviderConfig& ConfigOf(const ProviderName& name) const {
     return *current_.at(name)->config;
   }
 
  private:
-  // A provider as made from one configuration, from its first start to its stop.
+  // A provider made from one configuration, from its first start to its stop.
   struct Generation {
     Generation(Loop& loop, log::Logger logger) : starting(loop, std::move(logger)) {}
     void Idle() {

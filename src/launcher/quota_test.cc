@@ -7,7 +7,7 @@ using std::chrono::seconds;
 
 class QuotaTest : public LauncherTest {};
 
-TEST_F(QuotaTest, WaitsAtThePoolsLimitAndGoesOnWhenANodeIsReturned) {  // BB-31, D-33
+TEST_F(QuotaTest, WaitsAtThePoolsLimitAndContinuesWhenANodeIsReturned) {  // BB-31, D-33
   AddPool("cloud", "main", {"small"}).max_servers = 2;
   StartLauncher();
   auto nodes = Use({"small", "small"});
@@ -28,7 +28,7 @@ TEST_F(QuotaTest, WaitsAtThePoolsLimitAndGoesOnWhenANodeIsReturned) {  // BB-31,
   EXPECT_TRUE(Await([&] { return !IsPaused(); }));
 }
 
-TEST_F(QuotaTest, AnUnusedNodeMakesRoomForAnotherLabel) {  // LA-76, BB-28, D-22
+TEST_F(QuotaTest, AnUnusedNodeIsDeletedForAnotherLabel) {  // LA-76, BB-28, D-22
   AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
   AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
   StartLauncher();
@@ -37,7 +37,7 @@ TEST_F(QuotaTest, AnUnusedNodeMakesRoomForAnotherLabel) {  // LA-76, BB-28, D-22
   EXPECT_EQ(script().deleted.size(), 1u);
 }
 
-TEST_F(QuotaTest, NodesThatSomebodyHasMakeNoRoom) {  // BB-28
+TEST_F(QuotaTest, NodesInUseAreNotDeleted) {  // BB-28
   AddPool("cloud", "main", {"small", "large"}).max_servers = 2;
   RequestId owner = Request({"small"});
   StartLauncher();
@@ -54,7 +54,7 @@ TEST_F(QuotaTest, NodesThatSomebodyHasMakeNoRoom) {  // BB-28
   EXPECT_EQ(Read(owner)->state, RequestState::kFulfilled);
 }
 
-TEST_F(QuotaTest, OnlyAsManyUnusedNodesAsNeededMakeRoom) {  // D-22
+TEST_F(QuotaTest, OnlyAsManyUnusedNodesAsNeededAreDeleted) {  // D-22
   AddPool("cloud", "main", {"small", "large"}).max_servers = 4;
   for (int i = 0; i < 4; ++i) {
     AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
@@ -67,9 +67,9 @@ TEST_F(QuotaTest, OnlyAsManyUnusedNodesAsNeededMakeRoom) {  // D-22
   EXPECT_THAT(script().deleted, ::testing::ElementsAre(NodeId("0000000000"))) << "the oldest";
 }
 
-// A free node of the wanted label that the request cannot have, here of a driver that
-// vetoes it, would else be in its own way for ever.
-TEST_F(QuotaTest, FreeNodesThatTheRequestCannotUseMakeRoom) {  // D-22
+// Otherwise a free node of the wanted label that the request cannot take, here because the driver vetoes it,
+// would block the request for ever.
+TEST_F(QuotaTest, FreeNodesThatTheRequestCannotUseAreDeleted) {  // D-22
   AddPool("cloud", "main", {"small"}).max_servers = 1;
   NodeId useless = AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
   script().not_reusable = {useless};
@@ -98,7 +98,7 @@ TEST_F(QuotaTest, RequestDeletedWhileWaitingIsNoticedAtOnce) {
   EXPECT_TRUE(AwaitState(third, RequestState::kFulfilled));
 }
 
-// Once as what its tenant has, not again as what its request is going to need.
+// Once as a node of its tenant, not again as a part of its request's promise.
 TEST_F(QuotaTest, AReadyNodeOfAnUnfinishedRequestCountsOnceForItsTenant) {  // LA-09
   config_->common.tenant_limits["tenant-1"] = {{"instances", 3}};
   auto of_tenant = [](NodeRequest& request) { request.tenant_name = "tenant-1"; };
@@ -154,7 +154,7 @@ TEST_F(QuotaTest, RequestThatWaitsIsDeclinedWhenItsLabelBecomesImpossible) {  //
   EXPECT_TRUE(Await([&] { return !IsPaused(); }));
 }
 
-// What a label needs may not be known for a moment, as when the cloud is away.
+// A label's resources may be unknown for a while, as when the cloud is away.
 TEST_F(QuotaTest, LabelWhoseNeedIsUnknownIsWaitedFor) {  // D-26
   script().label_errors.insert({LabelName("large"), Error(Verdict::kRetry, "flavors are not known yet")});
   StartLauncher();
@@ -170,7 +170,7 @@ TEST_F(QuotaTest, LabelWhoseNeedIsUnknownIsWaitedFor) {  // D-26
 }
 
 // Otherwise nothing of that label would ever be launched at the limit.
-TEST_F(QuotaTest, AnUnusedNodeMakesRoomForANewOneOfItsLabel) {  // D-22, BB-10
+TEST_F(QuotaTest, AnUnusedNodeIsDeletedForANewOneOfItsLabel) {  // D-22, BB-10
   AddPool("cloud", "main", {"small"}).max_servers = 1;
   AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
   StartLauncher();
@@ -179,7 +179,7 @@ TEST_F(QuotaTest, AnUnusedNodeMakesRoomForANewOneOfItsLabel) {  // D-22, BB-10
   EXPECT_EQ(script().deleted.size(), 1u);
 }
 
-TEST_F(QuotaTest, AnUnusedNodeOfAnotherPoolMakesRoomInTheProvider) {  // D-22
+TEST_F(QuotaTest, AnUnusedNodeOfAnotherPoolIsDeletedForTheProvidersQuota) {  // D-22
   AddPool("cloud", "main", {"small"});
   AddPool("cloud", "second", {"large"});
   script().available = driver::QuotaInformation::Limit({{"instances", 1}});
@@ -206,7 +206,7 @@ TEST_F(QuotaTest, NodesOfOtherPoolsStayWhereThePoolItselfIsFull) {  // D-22, lau
 }
 
 // Two ready nodes: one carries a label that a request of a tenant at its limit waits for.
-TEST_F(QuotaTest, NodesThatSomebodyWaitsForMakeRoomLast) {  // D-22
+TEST_F(QuotaTest, NodesThatRequestsWaitForAreDeletedLast) {  // D-22
   AddPool("cloud", "main", {"small", "large", "other"}).max_servers = 2;
   config_->common.tenant_limits["poor"] = {{"instances", 0}};
   NodeId wanted = AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
@@ -226,7 +226,7 @@ TEST_F(QuotaTest, NodesThatSomebodyWaitsForMakeRoomLast) {  // D-22
   EXPECT_EQ(Read(waiting)->state, RequestState::kRequested);
 }
 
-TEST_F(QuotaTest, RoomIsMadeAgainWithoutAnyOtherEvent) {  // D-22
+TEST_F(QuotaTest, NodesAreDeletedAgainWithoutAnyOtherEvent) {  // D-22
   AddPool("cloud", "main", {"small", "large"}).max_servers = 2;
   for (int i = 0; i < 2; ++i)
     AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
@@ -239,7 +239,7 @@ TEST_F(QuotaTest, RoomIsMadeAgainWithoutAnyOtherEvent) {  // D-22
   EXPECT_TRUE(AwaitState(second, RequestState::kFulfilled, std::chrono::minutes(6)));
 }
 
-// Its machine is there, whatever the configuration says.
+// Its machine exists, whatever the configuration says.
 TEST_F(QuotaTest, NodesOfAPoolThatIsNotConfiguredCount) {  // launcher.md 4.4, 19.5
   script().available = driver::QuotaInformation::Limit({{"instances", 1}});
   NodeId left = AddNode(NodeState::kReady, [](Node& node) {
@@ -256,7 +256,7 @@ TEST_F(QuotaTest, NodesOfAPoolThatIsNotConfiguredCount) {  // launcher.md 4.4, 1
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 
-TEST_F(QuotaTest, NobodyHasToGoForAMinReadyNode) {  // launcher.md 10.4
+TEST_F(QuotaTest, NoNodeIsDeletedForAMinReadyNode) {  // launcher.md 10.4
   AddPool("cloud", "main", {"small", "large"}).max_servers = 1;
   config_->common.labels.at(LabelName("large")).min_ready = 1;
   AddNode(NodeState::kReady, [](Node& node) { node.resources = {{"instances", 1}}; });
@@ -281,7 +281,7 @@ TEST_F(QuotaTest, LaunchesOfOneRequestTakeTurnsToo) {  // D-20
 }
 
 // Each of two requests, of two launchers, holds a node and waits for that of the other.
-TEST_F(QuotaTest, TheLaterOfTwoThatHoldNodesMakesWay) {
+TEST_F(QuotaTest, TheLaterOfTwoThatHoldNodesGivesWay) {
   AddPool("cloud", "main", {"small"}).max_servers = 2;
   RequestId earlier =
       Request({"small", "small"}, [](NodeRequest& request) { request.state = RequestState::kPending; });

@@ -16,7 +16,7 @@ std::string Labels(const Component& pool) {
   return labels;
 }
 
-// Clouds whose configuration is replaced while the launcher runs.
+// The configuration is replaced while the launcher runs.
 class ReconfigurationTest : public CloudTest {
  protected:
   void Reconfigure(Running& running) {
@@ -97,7 +97,7 @@ TEST_F(ReconfigurationTest, AnAddedLabelIsAnnouncedAndServed) {
   AddCloud({.labels = {"small", "large"}});
   Reconfigure(running);
   EXPECT_EQ(Labels(Pools().at(0)), "large small ");
-  EXPECT_EQ(PoolIds(), ids) << "the pool worker goes on";
+  EXPECT_EQ(PoolIds(), ids) << "the pool worker continues";
   EXPECT_TRUE(AwaitState(Request({"large"}), RequestState::kFulfilled));
 }
 
@@ -131,7 +131,7 @@ TEST_F(ReconfigurationTest, ARemovedProviderVanishesWithItsPoolAndGivesWaitingRe
   EXPECT_THAT(Read(waiting)->declined_by, IsEmpty());
   Return(used);
   time_.Advance(seconds(120));
-  EXPECT_THAT(NodesIn(NodeState::kUsed), SizeIs(1)) << "nobody looks after the removed provider's nodes";
+  EXPECT_THAT(NodesIn(NodeState::kUsed), SizeIs(1)) << "no launcher handles the removed provider's nodes";
 }
 
 // D-31
@@ -206,7 +206,7 @@ TEST_F(ReconfigurationTest, ARemovedPoolGivesBackAndLeavesTheOtherPoolAlone) {
   RemoveClouds();
   AddCloud();
   Reconfigure(running);
-  EXPECT_TRUE(AwaitState(waiting, RequestState::kFailed)) << "nobody offers the label any more (D-23)";
+  EXPECT_TRUE(AwaitState(waiting, RequestState::kFailed)) << "no pool offers the label any more (D-23)";
   EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFulfilled));
   Return(used);
   EXPECT_TRUE(Await([this] {
@@ -238,7 +238,7 @@ TEST_F(ReconfigurationTest, TopLevelSettingsChangeWithoutReplacingAProvider) {
 // Providers that count how often they are started and stopped.
 class ReplacementTest : public LauncherTest {
  protected:
-  // As if the files were read again and one section was found to be another.
+  // As if the files were read again and one provider's section had changed.
   void Reconfigure(Running& running, std::optional<std::string> changed_provider = {}) {
     config_ = std::make_shared<driver::LoadedConfig>(*config_);
     if (changed_provider) {
@@ -284,7 +284,7 @@ TEST_F(ReplacementTest, TheOldOneIdlesTheNewOneStartsTheOldOneStops) {
   EXPECT_THAT(script().calls, ElementsAre("idle 1", "start 2", "started 2", "stop 1"));
 }
 
-TEST_F(ReplacementTest, TheOldOneStopsAlsoWhenItsSuccessorCannotStart) {
+TEST_F(ReplacementTest, TheOldOneStopsEvenIfItsSuccessorCannotStart) {
   Running& running = StartLauncher();
   script().calls.clear();
   script().start_error = [](int) { return Error(Verdict::kFail, "no such cloud"); };
@@ -293,7 +293,7 @@ TEST_F(ReplacementTest, TheOldOneStopsAlsoWhenItsSuccessorCannotStart) {
   EXPECT_EQ(std::ranges::count(script().calls, "stop 1"), 1);
 }
 
-TEST_F(ReplacementTest, ASuccessorThatIsReplacedOrRemovedBeforeItStartedHoldsNobodyUp) {
+TEST_F(ReplacementTest, ASuccessorThatIsReplacedOrRemovedBeforeItStartedBlocksNoOther) {
   AddPool("second", "main", {"large"});
   Running& running = StartLauncher();
   script().start_time = script("second").start_time = std::chrono::hours(1);

@@ -10,7 +10,7 @@
 
 namespace nodepool::launcher {
 
-// Keeps what it is told as statsd would send it.
+// Records what it receives in the format of statsd.
 class Recorder : public metrics::Sink {
  public:
   using Metric = metrics::Metric;

@@ -7,15 +7,14 @@
 
 namespace nodepool::launcher {
 
-// The records of the cluster as a launcher sees them, for those who only look. Not to be
-// kept beyond the launcher.
+// The cluster's records as a launcher sees them, read-only. The launcher outlives this.
 struct Records {
   const store::NodeCache& nodes;
   const store::RequestCache& requests;
   const store::ImageCache& images;
   const store::ComponentRegistry& components;
 
-  // Whether all of them are known; not while ZooKeeper is away.
+  // Whether all records are known; false while ZooKeeper is away.
   bool is_complete() const {
     return nodes.synced() && requests.synced() && images.synced() && components.synced();
   }

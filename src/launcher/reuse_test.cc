@@ -17,7 +17,7 @@ class ReuseTest : public LauncherTest {
   }
 };
 
-TEST_F(ReuseTest, FulfilledRequestThatNobodyTookLeavesAFreeNode) {  // BB-08
+TEST_F(ReuseTest, FulfilledRequestWithoutConsumerLeavesAFreeNode) {  // BB-08
   StartLauncher();
   RequestId id = Request({"small"});
   ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
@@ -34,7 +34,7 @@ TEST_F(ReuseTest, ReadyNodeOfAnUnknownRequestBecomesFree) {  // LA-64, coordinat
   EXPECT_TRUE(Await([&] { return Read(node)->is_free(); }, seconds(1)));
 }
 
-// D-04: what the last client wrote beside our fields would tell it that the node is still its own.
+// D-04: the last client would take its own keys beside our fields as a sign that the node is still its own.
 TEST_F(ReuseTest, UnknownKeysStayAsLongAsTheNodeIsAllocated) {
   StartLauncher();
   RequestId id = Request({"small"});
@@ -47,7 +47,7 @@ TEST_F(ReuseTest, UnknownKeysStayAsLongAsTheNodeIsAllocated) {
   EXPECT_EQ(Read(node)->foreign.unknown, "");
 }
 
-TEST_F(ReuseTest, ReusesAFreeNodeUnlessToldNotTo) {  // coordination.17.9, BB-10, BB-12
+TEST_F(ReuseTest, ReusesAFreeNodeUnlessReuseIsOff) {  // coordination.17.9, BB-10, BB-12
   StartLauncher();
   NodeId node = MakeFreeNode();
   Node before = *Read(node);
@@ -124,7 +124,7 @@ TEST_F(ZoneTest, AllNodesOfARequestShareOneZone) {  // BB-02
   EXPECT_GT(seen.size(), 1u) << "not always the same one";
 }
 
-TEST_F(ZoneTest, FreeNodesOfAnotherZoneMakeRoom) {  // D-22
+TEST_F(ZoneTest, FreeNodesOfAnotherZoneAreDeleted) {  // D-22
   AddCloud({.pool = "max-servers: 2"});
   for (const char* zone : {"az1", "az2"}) {
     AddNode(NodeState::kReady, [&](Node& node) {

@@ -8,10 +8,10 @@
 namespace nodepool::launcher {
 namespace {
 
-// Between two looks at a cache that lags.
-constexpr Duration kLongestLook = std::chrono::seconds(8);
+// Between two checks of a cache that lags.
+constexpr Duration kMaxRecheckPause = std::chrono::seconds(8);
 
-// Whether a change of a node can alter what can be handed out or launched.
+// Whether a change of a node can affect what can be handed out or launched.
 bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* after) {
   if (before == nullptr || after == nullptr) return true;
   bool was_available = before->record.is_free() && !before->is_locked();
@@ -20,7 +20,7 @@ bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* a
          before->record.tenant_name != after->record.tenant_name || before->record.type != after->record.type;
 }
 
-// Whether the request is another than its cached version. False when that cannot be told now.
+// Whether the request differs from its cached version. False if it cannot be read now.
 Task<bool> HasChanged(store::Store& store, RequestId id, std::int64_t cached_mzxid) {
   auto now = co_await Attempt(store.requests.Read(std::move(id)));
   co_return now && (!*now || (*now)->revision.mzxid != cached_mzxid);
@@ -43,7 +43,7 @@ Scheduler::~Scheduler() = default;
 
 void Scheduler::SetPools(std::vector<PoolWorker*> pools) {
   pools_ = std::move(pools);
-  // Preferred pools are asked first; equal ones in a fixed order.
+  // Preferred pools first; equal ones in a fixed order.
   std::sort(pools_.begin(), pools_.end(), [](const PoolWorker* a, const PoolWorker* b) {
     return std::make_pair(a->pool().config()->priority, a->key()) <
            std::make_pair(b->pool().config()->priority, b->key());
@@ -117,9 +117,9 @@ void Scheduler::DecisionEnded(const RequestId& id) {
   tasks_.Spawn("reconsider request", {"", id.value, ""}, Reconsider(id, it->second));
 }
 
-// Puts a request back in line when it is out of our hands again. The cache may not
-// show yet what we just wrote: among very many requests it lags by minutes, and whoever
-// trusted it then would try to accept the request again and again.
+// Puts a request back in the queue when this launcher is done with it. The cache may not show yet what we
+// just wrote: with very many requests it lags by minutes, and a decision based on it would try to accept the
+// request again and again.
 Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
   auto is_as_seen = [&] {
     const store::StoredRequest* cached = context_.requests.Find(id);
@@ -129,7 +129,7 @@ Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
   bool does_cache_lag = is_as_seen();
   if (does_cache_lag) does_cache_lag = co_await HasChanged(context_.store, id, seen_mzxid);
   for (Duration pause = std::chrono::seconds(1); does_cache_lag && is_as_seen();
-       pause = std::min(2 * pause, kLongestLook)) {
+       pause = std::min(2 * pause, kMaxRecheckPause)) {
     co_await context_.loop.SleepFor(pause);
   }
   under_way_.erase(id);
@@ -143,15 +143,15 @@ bool Scheduler::IsReady() {
 }
 
 SteadyTime Scheduler::Decide() {
-  // The connection and the registry wake it.
+  // Changes of the connection and the registry wake it.
   if (!IsReady()) return SteadyTime::max();
   for (PoolWorker* pool : pools_) pool->CapacityChanged();
   plan_ = sched::Assign(TakeSnapshot());
   for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
   for (const auto& declination : plan_.decline) CarryOut(declination);
   SteadyTime now = context_.loop.SteadyNow();
-  wait_log_.Tell(plan_.waiting, cluster_.queues, now);
-  // What a full cloud has refused is tried again then.
+  wait_log_.Report(plan_.waiting, cluster_.queues, now);
+  // Then what a full cloud has refused is tried again.
   SteadyTime next = context_.ledger.NextCloudFree(now);
   return IsProviderAtFault() ? std::min(next, now + context_.intervals.provider_probe) : next;
 }

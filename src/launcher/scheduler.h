@@ -22,24 +22,24 @@ namespace nodepool::launcher {
 // complete and every own pool is visible in the registry (launcher.md 5).
 class Scheduler {
  public:
-  // Keeps `cluster` up to date. `served` is called with each request whose run in a pool has ended.
+  // Keeps `cluster` up to date. `served` is called for each request whose run in a pool has ended.
   Scheduler(Context& context, ClusterView& cluster, std::function<void(const RequestId&)> served);
   ~Scheduler();  // call Stop() first
 
   // The pools to schedule for; they outlive the scheduler's run.
   void SetPools(std::vector<PoolWorker*> pools);
   void Start();
-  // No more decisions; declines under way are finished or given up.
+  // Makes no more decisions; declines under way are finished or given up.
   Task<> Stop();
 
-  // Something may have changed; cheap, decided on later in one go.
+  // Call when something may have changed; cheap, since changes are evaluated later in one go.
   void Wake() { deciding_.Wake(); }
 
   // What each pool last said about waiting requests, by shape.
   const std::map<sched::Shape, sched::Answers>& waiting() const { return plan_.waiting; }
 
  private:
-  // Says when to decide again at the latest.
+  // Returns when to decide again at the latest.
   SteadyTime Decide();
   bool IsReady();
   bool IsProviderAtFault() const;
@@ -48,7 +48,7 @@ class Scheduler {
   void CarryOut(const sched::Plan::Declination& declination);
   Task<> Decline(RequestId id, sched::Answers by);
   Task<> TryDecline(RequestId id, sched::Answers by);
-  // A pool has no more to do with the request, or it was declined.
+  // A pool is done with the request, or has declined it.
   void DecisionEnded(const RequestId& id);
   Task<> Reconsider(RequestId id, std::int64_t seen_mzxid);
   void RequestChanged(const RequestId& id, const store::StoredRequest* after);
@@ -62,7 +62,7 @@ class Scheduler {
   std::function<void(const RequestId&)> served_;
   sched::Plan plan_;
   WaitLog wait_log_;
-  // Requests that a decision is being carried out for, with the version it rests on.
+  // Requests whose decision is being carried out, with the version it is based on.
   std::map<RequestId, std::int64_t> under_way_;
   Promises promises_;
   WakeLoop deciding_;

@@ -25,8 +25,8 @@ TEST_F(SessionTest, LostSessionDropsEverythingAndRecovers) {
   EXPECT_EQ(NodeOf(id).launcher, launcher_id) << "the same id";
 }
 
-// A deletion that a lost session interrupted before it held the lock is not announced
-// by any event; the sweep finds the node.
+// No event announces a deletion that a lost session interrupted before it held the lock; the sweep finds the
+// node.
 TEST_F(SessionTest, InterruptedDeletionIsTakenUpAgain) {
   Running& running = StartLauncher();
   for (int i = 0; i < 20; ++i) {
@@ -48,7 +48,7 @@ TEST_F(SessionTest, ShortInterruptionCostsNothing) {
   EXPECT_EQ(script().launches, 1);
 }
 
-// D-05: what another launcher has taken up meanwhile is not touched.
+// D-05: what another launcher has taken over meanwhile is not touched.
 TEST_F(SessionTest, LauncherThatComesBackWritesNothingUnderItsOldLocks) {
   script().launch_time = seconds(60);
   Running& sleeper = StartLauncher("np01");

@@ -7,7 +7,7 @@ using std::chrono::seconds;
 
 class SeveralLaunchersTest : public LauncherTest {};
 
-TEST_F(SeveralLaunchersTest, AnotherOneTakesOverFromADeadOne) {  // coordination.17.39
+TEST_F(SeveralLaunchersTest, AnotherLauncherTakesOverFromADeadOne) {  // coordination.17.39
   script().launch_time = seconds(20);
   Running& dead = StartLauncher("np01");
   RequestId id = Request({"small"});
@@ -32,8 +32,8 @@ TEST_F(SeveralLaunchersTest, NeverServeARequestTwice) {
   EXPECT_EQ(Nodes().size(), ids.size()) << "nothing was launched twice";
 }
 
-TEST_F(SeveralLaunchersTest, SuccessorTakesWhatItsPredecessorDeclined) {  // BB-22
-  AddForeignPool();                                                       // keeps the request from failing
+TEST_F(SeveralLaunchersTest, SuccessorServesWhatItsPredecessorDeclined) {  // BB-22
+  AddForeignPool();                                                        // keeps the request from failing
   script().not_ready = {LabelName("small")};
   Running& first = StartLauncher("np01");
   RequestId id = Request({"small"});

@@ -1,4 +1,4 @@
-// Static hosts that several launchers serve, one of which takes no lock when it registers them.
+// Static hosts that several launchers serve, one of which registers them without a lock.
 #include <cstdlib>
 
 #include "drivers/static/static_driver.h"
@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// 5000 and more are for an evening.
+// 5000 and more take hours.
 int Uses() {
   const char* uses = std::getenv("NODEPOOL_STATIC_USES");
   return uses == nullptr ? 300 : std::atoi(uses);
@@ -110,7 +110,7 @@ class SharedStaticHostsTest : public LauncherFixture {
     };
     co_await node.Update(change);
   }
-  // Counts what is offered twice, and requests that are given back, from now on.
+  // From now on, counts hosts that are offered twice and requests that are given back.
   void Watch() {
     node_watch_ = WatchNodes([this](const NodeId&, const Node& node) {
       if (!node.is_free()) return;

@@ -139,7 +139,7 @@ TEST_F(StaticHostsTest, RequestOfTwoLabelsGetsTwoHosts) {  // S-multinode
   Return(nodes);
 }
 
-TEST_F(StaticHostsTest, StandsBesideACloud) {  // S-multiprovider
+TEST_F(StaticHostsTest, WorksBesideACloud) {  // S-multiprovider
   Start("{name: h1, labels: red}", {"red", "small"},
         "- {name: cloud, driver: fake, cloud: x, cloud-images: [{name: i, image-name: Fake Precise}], pools: "
         "[{name: main, labels: [{name: small, cloud-image: i, min-ram: 1}]}]}\n");
@@ -185,7 +185,7 @@ TEST_F(StaticHostsTest, HeldHostIsNotHandedOut) {  // S-held
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled)) << "given up, it is registered again";
 }
 
-TEST_F(StaticHostsTest, UnusedHostsAreNeverSacrificed) {  // D-22
+TEST_F(StaticHostsTest, UnusedHostsAreNeverDeletedForCapacity) {  // D-22
   Start("{name: h1, labels: red}, {name: h2, labels: blue}", {"red", "blue"});
   auto nodes = Use({"red"});
   NodeId free = NodeOfHost("h2");

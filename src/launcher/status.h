@@ -12,16 +12,16 @@
 
 namespace nodepool::launcher {
 
-// What this launcher's providers and pools are about, for those who only look.
+// The state of this launcher's providers and pools, read-only.
 
 struct LabelStatus {
   LabelName name;
   bool is_available = false;         // a node could be launched, given capacity
   std::size_t free_nodes = 0;        // ready, for any request
-  std::optional<std::string> fault;  // what the driver says against it
+  std::optional<std::string> fault;  // why the driver cannot launch it
 };
 
-// Amounts: a resource that a limit does not name is unlimited.
+// In all amounts, a resource that a limit does not name is unlimited.
 struct PoolStatus {
   PoolName name;
   LauncherId launcher;  // as it is announced
@@ -39,8 +39,8 @@ struct PoolStatus {
 // How a provider's start went (D-30).
 struct ProviderHealth {
   bool is_up = false;
-  WallTime since{};                        // it is up, failing, or being started for the first time
-  std::string fault;                       // of the last start, when it failed
+  WallTime since{};   // since when it is up, failing, or being started for the first time
+  std::string fault;  // of the last start, if it failed
   std::optional<SteadyTime> next_attempt;  // when it failed
 };
 
@@ -54,7 +54,7 @@ struct ProviderStatus {
   std::optional<Duration> next_start;  // until it is tried again
   int max_concurrency = -1;            // ≤ 0: unlimited
   int launches = 0;                    // in progress
-  Resources limit;                     // of the cloud, for us; nothing while it is not known
+  Resources limit;                     // the cloud's, for this tenant; empty while unknown
   Resources used;
   std::map<std::string_view, int> nodes;  // by state
   std::vector<PoolStatus> pools;

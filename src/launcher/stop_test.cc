@@ -7,7 +7,7 @@ using std::chrono::seconds;
 
 class StopTest : public LauncherTest {
  protected:
-  // Stops a launcher in the midst of a deletion that takes so long; how long the stop took.
+  // Stops a launcher during a deletion that takes `delete_time`; returns how long the stop took.
   Duration StopWhileDeleting(Duration delete_time) {
     script().delete_time = delete_time;
     Running& running = StartLauncher();
@@ -30,7 +30,7 @@ TEST_F(StopTest, GivesRequestsBack) {  // D-24
   EXPECT_FALSE(IsLocked(Nodes()[0]));
 }
 
-// Requests that wait for capacity as well; the nodes they have already become free.
+// Also requests that wait for capacity; the nodes that they already have become free.
 TEST_F(StopTest, NodesOfUnfinishedRequestsBecomeFree) {  // D-24
   AddPool("cloud", "main", {"small", "large"}).max_servers = 2;
   Running& running = StartLauncher();

@@ -121,7 +121,7 @@ Task<> UnlockedPeer::Serve(RequestId id) {
   co_await request->UpdateAndUnlock(requested);
 }
 
-// One after the other, as under its lock.
+// One after the other, as the Python implementation does under its lock.
 Task<> UnlockedPeer::KeepHosts() {
   while (true) {
     for (int i = 0; i < 12; ++i) {

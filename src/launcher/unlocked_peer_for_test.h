@@ -15,9 +15,9 @@
 
 namespace nodepool::launcher {
 
-// A launcher with one static provider that works as the Python implementation does (drivers.md 7): it
-// looks every second for requests, every five for dead nodes, every minute for slots that miss a node,
-// and takes no lock when it registers one.
+// A launcher with one static provider that works as the Python implementation does (drivers.md 7): it polls
+// requests every second, dead nodes every five and slots without a node every minute, and registers nodes
+// without a lock.
 class UnlockedPeer {
  public:
   struct Settings {
@@ -32,7 +32,7 @@ class UnlockedPeer {
   ~UnlockedPeer();  // call Stop() first
 
   void Start() { tasks_.Spawn("peer", Run()); }
-  // As when it is killed: its session is over at once.
+  // As if killed: its session ends at once.
   Task<> Stop();
 
  private:
@@ -48,7 +48,7 @@ class UnlockedPeer {
   Task<> SyncAll();
   Task<> Register(SlotKey slot);
   Task<> Deregister(NodeId id);
-  // Which record stands for which slot; those one too many.
+  // Which node is registered for which slot; surplus nodes go to `excess`.
   Task<std::map<SlotKey, NodeId>> ReadSlots(std::vector<NodeId>& excess);
   Task<> Scan();
   Component Self(ComponentKind kind, ComponentState state) const;

@@ -13,7 +13,7 @@
 
 namespace nodepool::launcher {
 
-// What a launcher shows of its providers, pools and requests to programs and people. Changes nothing.
+// What a launcher shows of its providers, pools and requests to programs and operators. Changes nothing.
 class View {
  public:
   using Pools = std::map<PoolKey, std::shared_ptr<PoolWorker>>;

@@ -10,10 +10,10 @@
 
 namespace nodepool {
 
-// The builder as a part of a daemon, with what it works with.
+// The builder as a part of a daemon, with its dependencies.
 class BuilderPart : public daemon::Part {
  public:
-  // Makes the builder's id in `images_dir` where there is none; Error(kInvalid) when that fails.
+  // Creates the builder's id in `images_dir` if there is none; Error(kInvalid) if that fails.
   BuilderPart(daemon::Runtime& runtime, zk::Client& client, const daemon::BuilderOptions& options,
               const std::string& images_dir);
 

@@ -8,8 +8,7 @@ namespace nodepool {
 // The drivers that are part of the programs; each is one line here.
 void AddBuiltinDrivers(driver::Registry& registry);
 
-// What sections of other known drivers may contain: they can be validated
-// though not run.
+// The schemas of other known drivers, whose sections can be validated but not run.
 config::DriverSchemas KnownDriverSchemas();
 
 }  // namespace nodepool

@@ -75,7 +75,7 @@ int CheckDriver(const DriverCheck& check) {
   SystemRandom random;
   BlockingPool blocking_pool;
   zk::WireClient client(loop, random,
-                        daemon::ConnectionOptions(daemon::OrEmbedded((*loaded)->common.zookeeper)));
+                        daemon::ConnectionOptions(daemon::EffectiveZooKeeper((*loaded)->common.zookeeper)));
   store::Store store(loop, client, random);
   store::NodeCache nodes(loop, client);
   store::ImageCache images(loop, client);

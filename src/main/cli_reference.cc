@@ -4,8 +4,8 @@
 
 #include "cli/reference/command_line.h"
 
-// Writes manual pages and shell completions, made from the declared command lines, into
-// the folders man, bash, zsh and fish of the one named.
+// Writes manual pages and shell completions, generated from the declared command lines, to the subfolders
+// man, bash, zsh and fish of the given folder.
 
 namespace nodepool {
 namespace {

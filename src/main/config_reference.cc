@@ -7,7 +7,7 @@
 #include "drivers/schemas/known_drivers.h"
 #include "main/builtin_drivers.h"
 
-// Prints docs/reference/configuration.md, made from the declared settings.
+// Prints docs/reference/configuration.md, generated from the declared settings.
 
 namespace nodepool {
 namespace {
@@ -31,7 +31,7 @@ Every call to the outside ends. What has no setting above:
 | a ZooKeeper session without contact | `zookeeper-timeout` | its locks are free; what was done under them is dropped |
 | starting a provider | 60 s | tried again with pauses that grow from 1 s to 60 s |
 | one deletion of a node | 600 s | tried again with pauses that grow from 5 s to 60 s |
-| one look for leaked resources, per provider | 600 s | the next minute's look |
+| one sweep for leaked resources, per provider | 600 s | the next minute's sweep |
 | one connection attempt of a host key scan | 10 s | another attempt until `boot-timeout` |
 | removing a component's entry at a stop | 5 s | it vanishes with the session |
 )";

@@ -5,8 +5,8 @@
 
 namespace nodepool {
 
-// Launcher, builder (with images-dir) and web server in one process, without what the command
-// line leaves to others. `options` outlives it.
+// Launcher, builder (with images-dir) and web server in one process, without what the command line leaves to
+// other daemons. `options` outlives it.
 daemon::Program StandaloneProgram(std::string name, const daemon::StandaloneOptions& options);
 
 }  // namespace nodepool

@@ -7,8 +7,8 @@
 
 namespace nodepool::web {
 
-// Adds what every good answer carries: results may be shown to any page and kept for
-// a second (operations.md 6.6).
+// Adds the headers of every successful answer: any page may read it, and it may be cached for a second
+// (operations.md 6.6).
 void AddCachingHeaders(net::HttpResponse& response, WallTime computed);
 
 }  // namespace nodepool::web

@@ -56,8 +56,8 @@ Endpoint JobEventsEndpoint(Loop& loop, launcher::Launcher& launcher) {
   JsonType answer =
       ObjectOf({{"is_kept", Flag(), "whether the node is held, or will be when it is given back"},
                 {"node", Text().OrNull(), "id of the node"},
-                {"message", Text(), "for people: why"}});
-  EndpointDoc doc{"Tells of a run of a job; from this host only.",
+                {"message", Text(), "for operators: why"}});
+  EndpointDoc doc{"Reports a run of a job; from this host only.",
                   {},
                   {{"application/json", std::move(answer)}},
                   {400, 403, 415, 503},

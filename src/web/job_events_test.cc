@@ -37,7 +37,7 @@ class JobEventsSiteTest : public launcher::LauncherTest {
 };
 
 // D-67
-TEST_F(JobEventsSiteTest, TheAnswerSaysWhatBecomesOfTheNode) {
+TEST_F(JobEventsSiteTest, TheAnswerSaysWhetherTheNodeIsHeld) {
   auto nodes = Use({"small"});
   NodeId id = nodes[0].id();
   Response response = Post(Failure(id));
@@ -65,7 +65,7 @@ TEST_F(JobEventsSiteTest, OnlyFromThisHostAndOnlyAsJson) {
   EXPECT_TRUE(Children("/nodepool/jobs/holds").empty());
 }
 
-TEST_F(JobEventsSiteTest, WithoutZooKeeperItIsToBeTriedAgain) {
+TEST_F(JobEventsSiteTest, WithoutZooKeeperTheClientShallTryAgain) {
   zk_.Disconnect(*running_->client);
   time_.Advance(std::chrono::seconds(1));
   EXPECT_EQ(Post(Failure(NodeId("0000000001"))).status, 503);

@@ -9,10 +9,10 @@
 
 namespace nodepool::web {
 
-// What the web server of a launcher offers. All arguments outlive the endpoints.
+// The endpoints of a launcher's web server. All arguments outlive them.
 //
 //   the lists of lists.h
-//   what stands under /api/v1 (api.h), and its description, /api/v1/openapi.json
+// the resources under /api/v1 (api.h), and their description, /api/v1/openapi.json
 //   POST /api/v1/job-events, from this host only (job_events.h)
 //   GET /ready            200 "OK" once every provider runs, before that 503 (D-64)
 //   GET /metrics          Prometheus' text format

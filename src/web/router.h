@@ -15,7 +15,7 @@ namespace nodepool::web {
 using Request = net::HttpRequest;
 using Response = net::HttpResponse;
 
-// What documents say of an endpoint (open_api.h).
+// An endpoint's documentation (open_api.h).
 struct ParameterDoc {
   std::string name;
   std::string text;
@@ -25,22 +25,22 @@ struct ParameterDoc {
 struct EndpointDoc {
   std::string summary;  // one sentence
   std::vector<ParameterDoc> parameters;
-  // Of a good answer, by media type.
+  // Types of successful answers, by media type.
   std::map<std::string, JsonType> answers;
-  // Those beside 200, 304, and what every endpoint may answer.
+  // Statuses other than 200, 304 and those of every endpoint.
   std::vector<int> errors;
-  std::optional<JsonType> body = std::nullopt;  // what is to be sent, as JSON
+  std::optional<JsonType> body = std::nullopt;  // the request's body, as JSON
 };
 
-// Something the web server offers. Handlers that need no input or output of their own
-// are plain functions, made with Pure().
+// A path that the web server serves. Handlers that do not wait for anything are plain functions, wrapped with
+// Pure().
 struct Endpoint {
   using Handler = std::function<Task<Response>(Request)>;
   std::string method;
   std::string path;  // exact (operations.md 6)
   Handler handler;
   EndpointDoc doc = {};
-  bool takes_any_method = false;  // and answers as to `method` (operations.md 6.6)
+  bool takes_any_method = false;  // answered like `method` (operations.md 6.6)
 };
 
 Endpoint::Handler Pure(std::function<Response(const Request&)> function);
@@ -50,7 +50,7 @@ class Router {
  public:
   explicit Router(std::vector<Endpoint> endpoints);
 
-  // 404 for an unknown path, 405 with the methods there are for a known one.
+  // 404 for an unknown path; 405, with the path's methods, for a known one.
   Task<Response> Answer(Request request) const;
 
  private:
@@ -58,8 +58,8 @@ class Router {
   std::map<std::string, Endpoint::Handler> of_any_method_;                    // by path
 };
 
-// As the request accepts it (operations.md 6.6): as text, as a page for who prefers HTML, or as
-// {"code", "title", "message"} for who prefers JSON; as text also when none is acceptable.
+// An error in the format that the request accepts (operations.md 6.6): text, a page for clients that prefer
+// HTML, or {"code", "title", "message"} for clients that prefer JSON; text if none is acceptable.
 Response ErrorResponse(const Request& request, int status, std::string message);
 
 }  // namespace nodepool::web

@@ -53,7 +53,7 @@ TEST_F(RouterTest, PathsAreExact) {  // operations.md 6
   for (const char* path : {"/", "/a/", "/A", "/b/c"}) EXPECT_EQ(Ask("GET", path).status, 404) << path;
 }
 
-TEST_F(RouterTest, AnotherMethodIsToldWhatThereIs) {
+TEST_F(RouterTest, AnotherMethodGetsTheListOfMethods) {
   Response response = Ask("DELETE", "/a");
   EXPECT_EQ(response.status, 405);
   EXPECT_THAT(response.headers, Contains(Pair("Allow", "GET, HEAD, POST")));
@@ -78,7 +78,7 @@ TEST_F(RouterTest, TheyReadForms) {  // operations.6.2
   EXPECT_EQ(Ask(request).body, "GET/c fields=of+query");
 }
 
-TEST_F(RouterTest, ErrorsComeAsAskedFor) {  // operations.6.6
+TEST_F(RouterTest, ErrorsHaveTheAcceptedFormat) {  // operations.6.6
   EXPECT_EQ(Ask("GET", "/x").body, "404 Not Found\n\nThere is nothing at /x.\n");
   Response response = Ask("GET", "/x", "application/json");
   EXPECT_EQ(response.content_type, "application/json");

@@ -31,7 +31,7 @@ std::string ReadBuilderId(const std::string& images_dir, Random& random) {
   } else if (errno != ENOENT) {
     Refuse(path);
   }
-  // In one step, so that being killed leaves no half an id.
+  // Written atomically, so that a crash leaves no partial id.
   std::string id = random.Uuid();
   fs::path part = path.string() + ".part";
   std::ofstream file(part, std::ios::binary | std::ios::trunc);

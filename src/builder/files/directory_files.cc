@@ -26,7 +26,7 @@ constexpr std::size_t kIdDigits = 32;
 constexpr std::size_t kOldIdDigits = 10;
 constexpr std::size_t kMd5Digits = 32;
 constexpr std::size_t kSha256Digits = 64;
-constexpr const char* kManifest = "d";  // the suffix of the directory that dib may leave
+constexpr const char* kManifest = "d";  // the suffix of the directory that dib may create
 
 bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -81,7 +81,7 @@ void RemoveBuildFiles(const std::string& directory, const store::BuildKey& build
   }
 }
 
-// The beginning of a checksum file, if it is what it should be.
+// The checksum in a file, if it has the right form.
 std::optional<std::string> ReadChecksum(const std::string& path, std::size_t digits) {
   std::ifstream file(path, std::ios::binary);
   std::string text(digits, 0);
@@ -143,7 +143,7 @@ std::vector<fs::path> OldLogs(const std::string& directory, const store::BuildKe
   return paths;
 }
 
-// Enough for the lines in which a build names its directories.
+// Long enough for the lines in which a build names its directories.
 constexpr std::size_t kLogBeginning = 1 << 20;
 
 std::string ReadBeginning(const std::string& path) {
@@ -173,8 +173,8 @@ std::string MakeLog(const std::string& directory, const store::BuildKey& build, 
   fs::create_directories(directory, error);
   if (error) Fail(directory, error);
   std::vector<fs::path> logs = OldLogs(directory, build);
-  std::size_t kept = retention < 0 ? logs.size() : static_cast<std::size_t>(std::max(retention, 1));
-  for (std::size_t i = kept; i < logs.size(); ++i) Remove(logs[i]);
+  std::size_t retained = retention < 0 ? logs.size() : static_cast<std::size_t>(std::max(retention, 1));
+  for (std::size_t i = retained; i < logs.size(); ++i) Remove(logs[i]);
   std::string path = (fs::path(directory) / (build.str() + ".log")).string();
   Write(path, "", std::ios::trunc);
   return path;

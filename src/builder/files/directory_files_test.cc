@@ -103,7 +103,7 @@ TEST_F(DirectoryFilesTest, RemovesAllOfABuildAndNothingElse) {
     Put(base + end);
   std::string sibling = std::string("deb-12.5-x-") + kId + ".qcow2";
   std::string other = std::string("deb-12.5-") + kOtherId + ".qcow2";
-  // A directory that no build makes.
+  // A directory that no build creates.
   for (const std::string& name : {sibling, other, base + ".mine/file", base, std::string("outside")})
     Put(name);
   fs::create_symlink(folder + "/outside", folder + "/" + base + ".vmdk");
@@ -117,7 +117,7 @@ TEST_F(DirectoryFilesTest, RemovesAFormatWithItsChecksums) {
   EXPECT_THAT(Names(), ElementsAre(base + ".raw"));
 }
 
-// builder.md 9.3: the files' word counts, whatever the image; what they do not say is computed.
+// builder.md 9.3: the files' checksums are taken as they are; missing ones are computed.
 TEST_F(DirectoryFilesTest, Checksums) {
   Put("i.raw", "abc");
   Checksums computed = Run(files.ReadChecksums(folder + "/i.raw"));
@@ -135,7 +135,7 @@ TEST_F(DirectoryFilesTest, Checksums) {
 }
 
 // B-log-retention; builds of "deb" do not count those of "deb-12"
-TEST_F(DirectoryFilesTest, LogsAreKeptAsManyAsConfigured) {
+TEST_F(DirectoryFilesTest, TheConfiguredNumberOfLogsIsRetained) {
   auto names_after = [&](int retention) {
     fs::remove_all(folder);
     for (int i = 0; i < 5; ++i) {

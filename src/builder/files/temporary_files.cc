@@ -42,7 +42,7 @@ class Descriptor {
   throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(code)));
 }
 
-// An absolute path whose last part is what dib makes up with mktemp.
+// Whether this is an absolute path whose last part is made by dib with mktemp.
 bool IsTemporaryDirectory(const std::string& path) {
   fs::path place(path);
   std::string name = place.filename().string();
@@ -63,7 +63,7 @@ bool EndsWell(const std::string& log) {
   return file && end == kGoodEnd;
 }
 
-// A lease to write is granted only when nobody else has the file open.
+// A write lease is granted only if no other process has the file open.
 bool IsOpenElsewhere(const std::string& path) {
   Descriptor file(path, O_RDONLY);
   bool is_alone = file.number() >= 0 && ::fcntl(file.number(), F_SETLEASE, F_WRLCK) == 0;
@@ -79,14 +79,14 @@ void DetachLoopDevices(const std::string& directory) {
     if (!std::getline(file, backing) || !backing.starts_with(directory + "/")) continue;
     std::string path = "/dev/" + entry.path().filename().string();
     Descriptor device(path, O_RDWR);
-    // ENXIO: detached by somebody else meanwhile.
+    // ENXIO: detached by another process meanwhile.
     bool is_detached =
         device.number() >= 0 && (::ioctl(device.number(), LOOP_CLR_FD, 0) == 0 || errno == ENXIO);
     if (!is_detached) FailAt(path, errno);
   }
 }
 
-// The kernel writes blanks and the like as \ooo.
+// The kernel escapes blanks and some other characters as \ooo.
 std::string Unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {

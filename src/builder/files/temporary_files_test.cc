@@ -68,11 +68,11 @@ TEST_F(LeftoversTest, OfBuildsThatDidNotEndWellAreRemoved) {  // D-41
     WriteLog(end);
     EXPECT_EQ(Remove(), Paths{left_.string()}) << end;
     EXPECT_FALSE(fs::exists(left_));
-    EXPECT_EQ(Remove(), Paths{}) << "a second look finds nothing";
+    EXPECT_EQ(Remove(), Paths{}) << "a second sweep finds nothing";
   }
 }
 
-TEST_F(LeftoversTest, OfOthersAreNot) {
+TEST_F(LeftoversTest, OfOtherProgramsAreNot) {
   WriteLog("Exit code: 0\n");
   WriteLog("Exit code: 1\n", "notes.log");
   EXPECT_EQ(Remove(), Paths{});

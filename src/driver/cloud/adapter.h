@@ -19,23 +19,23 @@
 
 namespace nodepool::driver::cloud {
 
-// How to connect to a machine, as far as that differs from what its image's configuration
-// says: each counts where it is set. A text may be set to none: the machine has none.
+// How to connect to a machine, as far as that differs from its image's configuration: only members that are
+// set count. A text may be set to none: the machine has none.
 struct ConnectionOverrides {
   using Text = std::optional<std::string>;
   std::optional<Text> username;
   std::optional<Text> python_path;
   std::optional<Text> shell_type;
   std::optional<Text> connection_type;
-  // A port, or an object with access data that must never be logged. There is no host key
-  // to be scanned where it is an object.
+  // A port, or an object with access data that must never be logged. With an object, no host keys are
+  // scanned.
   std::optional<boost::json::value> connection_port;
 };
 
 // A cloud's machine as the framework sees it (drivers.md 5.2).
 struct Instance {
   boost::json::value external_id;  // text or object
-  std::string name;                // in the cloud, for people
+  std::string name;                // in the cloud, for operators
   std::optional<std::string> interface_ip;
   std::optional<std::string> public_ipv4;
   std::optional<std::string> public_ipv6;
@@ -47,12 +47,12 @@ struct Instance {
   std::optional<std::string> host_id;
   boost::json::value driver_data;
   std::optional<std::int64_t> slot;
-  std::map<std::string, std::string> metadata;  // as given at creation; tells whose it is
+  std::map<std::string, std::string> metadata;  // as given at creation; shows whose it is
   QuotaInformation quota;
   ConnectionOverrides connection;
-  // As the cloud has them from the machine. Where the keys are scanned as well, they must agree.
+  // As the cloud reports them. If the keys are scanned as well, both must agree.
   std::optional<std::vector<std::string>> host_keys;
-  boost::json::value node_attributes;  // null, or an object the pool's attributes are laid over
+  boost::json::value node_attributes;  // null, or an object that the pool's attributes override
 };
 
 // Anything in the cloud that may leak: a server, a port, an image ... (drivers.md 5.3).
@@ -60,18 +60,18 @@ struct Resource {
   std::string type;  // alphanumeric; part of a metric's name
   std::string id;
   std::map<std::string, std::string> metadata;
-  // It may have data when its node's machine is gone, as a volume: deleted only if this tree
-  // once had the node (D-99). What has an upload's marks needs no such word.
+  // The resource may hold data after its node's machine is gone, like a volume: deleted only if this tree
+  // once had the node (D-99). Not needed for what has an upload's metadata.
   bool outlives_machine = false;
   std::string plural_metric_name() const { return type + "s"; }
 };
 
-// A creation failed in a way that has a metric of its own (drivers.md 3). Any other
-// Error counts under what its verdict and the step tell.
+// A creation failed in a way that has its own metric (drivers.md 3). Any other Error is counted by its
+// verdict and the step.
 class LaunchError : public Error {
  public:
   enum class Kind {
-    kCapacity,  // the cloud has no machine of that size free
+    kCapacity,  // the cloud has no free machine of that size
     kStatus,    // the machine went into an error state
     kNetwork,   // no usable address
   };
@@ -82,31 +82,31 @@ class LaunchError : public Error {
   Kind kind_;
 };
 
-// Where the adapter reports about one creation or deletion in progress.
+// The adapter reports the progress of one creation or deletion to this.
 class MachineReport {
  public:
   virtual ~MachineReport() = default;
 
-  // What is being waited for, in words, e.g. "creating server". Shown to people.
+  // What is being waited for, e.g. "creating server". Shown to operators.
   virtual void SetState(std::string state) = 0;
 
-  // The cloud has given the machine its id. Await it at once: when it returns the id
-  // is stored, and whatever happens next the machine can be found and deleted.
+  // The cloud has given the machine its id. Await this at once: when it ends, the id is stored, and whatever
+  // happens next, the machine can be found and deleted.
   virtual Task<> SetExternalId(boost::json::value id) = 0;
 
   virtual const log::Logger& logger() const = 0;
   virtual int attempt() const = 0;  // 1 for the first
 
-  // The node's pool as it is configured now; null when it is not known, or not configured any more.
+  // The node's pool as configured now; null when it is unknown or no longer configured.
   virtual std::shared_ptr<const PoolConfig> pool() const { return nullptr; }
 };
 
-// Everything a creation needs.
+// The parameters of a creation.
 struct CreateParameters {
   std::string hostname;  // "np<node id>": the machine's name in the cloud
   std::shared_ptr<const LabelConfig> label;
   std::shared_ptr<const PoolConfig> pool;
-  std::optional<std::string> image_external_id;  // of the upload; none: the label's cloud image
+  std::optional<std::string> image_external_id;  // the upload's; none: boot the label's cloud image
   // To be stored with the machine and to come back in ListInstances/ListResources.
   std::map<std::string, std::string> metadata;
   RequestId request_id;
@@ -114,33 +114,32 @@ struct CreateParameters {
   std::optional<std::string> az;  // zone chosen for the request
 };
 
-// What a cloud's author writes: the calls to the cloud. None may block the loop.
-// Faults are mapped to verdicts here, with the cloud's own words kept: kQuota,
-// kNotFound, kRateLimited, kInvalid, anything else.
+// The calls to the cloud, written by a driver's author. They must not block the loop. The adapter maps faults
+// to verdicts and keeps the cloud's own message: kQuota, kNotFound, kRateLimited, kInvalid, anything else.
 class Adapter {
  public:
   virtual ~Adapter() = default;
 
-  // Creates a machine and ends when it is usable. Told to stop (kCancelled) it ends
-  // soon; what it made is deleted later through the stored external id.
+  // Creates a machine and ends when it is usable. When cancelled (kCancelled) it ends soon; what it made is
+  // deleted later by the stored external id.
   virtual Task<Instance> Create(MachineReport& machine, CreateParameters parameters) = 0;
 
   // Deletes the machine and ends when it is gone. An id that no longer exists is
   // success (or kNotFound). Called again after an error; must be idempotent.
   virtual Task<> Delete(MachineReport& machine, boost::json::value external_id) = 0;
 
-  // All machines visible to the account, others' too; for quota.
+  // All machines visible to the account, including foreign ones; for quota.
   virtual Task<std::vector<Instance>> ListInstances() = 0;
   // All kinds of resources, with metadata; for leak detection. Once a minute.
   virtual Task<std::vector<Resource>> ListResources() = 0;
   virtual Task<> DeleteResource(Resource resource) = 0;
 
-  // Which of `ids`, external ids of this provider's nodes, name machines that the cloud has taken
-  // away. Asked once a minute; two equal answers in a row count. Default: none. An adapter whose
-  // ListInstances lists every machine that exists answers with NotListed.
+  // Which of `ids`, external ids of this provider's nodes, name machines that the cloud has taken away.
+  // Called once a minute; two consecutive equal answers count. Default: none. An adapter whose ListInstances
+  // lists every existing machine returns NotListed().
   virtual Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids);
-  // Set by the framework. An adapter whose cloud announces that it takes machines away calls it
-  // then: MissingMachines is asked at once, and again soon.
+  // Set by the framework. An adapter whose cloud announces that it takes machines away calls this then:
+  // MissingMachines is called at once, and again soon.
   std::function<void()> machines_taken = [] {};
 
   // The account's limits; default: unlimited.
@@ -149,21 +148,21 @@ class Adapter {
   virtual QuotaInformation QuotaForLabel(const LabelConfig& label);
   // Zones to choose from when the pool names none; default: one unnamed zone.
   virtual Task<std::vector<std::optional<std::string>>> AvailabilityZones();
-  // Whether the label's cloud image exists; default: yes. Who answers kUnknown calls
+  // Whether the label's cloud image exists; default: yes. An adapter that answers kUnknown calls
   // ProviderEnvironment::capacity_changed once it is known.
   virtual Readiness LabelReady(const LabelConfig& label);
 
   // For drivers that manage images. Default: Error(kInvalid) "not supported".
   using ImageUpload = ImageUploadParameters;
-  // Ends with the image's external id when machines can be made from it. Failing or
-  // told to stop (kCancelled) it removes what it made, as far as the cloud allows.
+  // Ends with the image's external id when machines can be made from it. On failure or cancellation
+  // (kCancelled) it removes what it made, as far as the cloud allows.
   virtual Task<std::string> UploadImage(ImageUpload upload);
   // An image that no longer exists is success (or kNotFound).
   virtual Task<> DeleteImage(std::string external_id);
-  // Those that some Nodepool made, for people to look at.
+  // Images made by any Nodepool, for operators.
   virtual Task<std::vector<ListedImage>> ListImages();
 
-  // For diagnosis of failed key scans; default: none.
+  // For the diagnosis of failed key scans; default: none.
   virtual Task<std::optional<std::string>> ConsoleLog(const LabelConfig& label,
                                                       boost::json::value external_id);
   virtual void NotifyNodescanFailure(const LabelConfig& /*label*/,
@@ -177,7 +176,7 @@ class Adapter {
   Task<std::vector<boost::json::value>> NotListed(std::vector<boost::json::value> ids);
 };
 
-// Awaits a deletion; that there is nothing to delete (kNotFound) is success.
+// Awaits a deletion; kNotFound, i.e. nothing to delete, is success.
 Task<> EnsureGone(Task<> deletion);
 
 }  // namespace nodepool::driver::cloud

@@ -20,7 +20,7 @@ void CheckText(const char* field, const std::optional<std::string>& text) {
 void CheckPort(const boost::json::value& port) {
   if (!IsValidUtf8(boost::json::serialize(port))) Refuse("connection_port is not UTF-8 text");
   bool is_port = port.is_int64() && port.as_int64() >= 0 && port.as_int64() <= 65535;
-  // It may be secret, so it is not shown.
+  // The port may be secret, so it is not shown.
   if (!is_port && !port.is_object()) Refuse("connection_port is neither a port nor an object");
 }
 

@@ -7,8 +7,8 @@
 
 namespace nodepool::driver::cloud {
 
-// An adapter of a driver that has configurations of its own: `Config`, `Label` and `Pool` are what
-// its LoadProviderConfig makes.
+// An adapter of a driver with its own configuration types: `Config`, `Label` and `Pool` are what its
+// LoadProviderConfig creates.
 template <class Config, class Label = LabelConfig, class Pool = PoolConfig>
 class CloudAdapter : public Adapter {
  protected:
@@ -18,7 +18,7 @@ class CloudAdapter : public Adapter {
     if (!config_) throw Error(Verdict::kFail, "the provider's configuration was made by another driver");
   }
 
-  // A label or pool of this provider as what it is.
+  // Casts a label or pool of this provider to the driver's own type.
   static const Label& Own(const LabelConfig& label) { return dynamic_cast<const Label&>(label); }
   static const Pool& Own(const PoolConfig& pool) { return dynamic_cast<const Pool&>(pool); }
 

@@ -7,13 +7,13 @@
 
 namespace nodepool::driver::cloud {
 
-// A driver that consists of an adapter: what a cloud's author derives from. The rest of
-// the provider is the framework's (cloud_provider.h); host keys are read over the network.
+// A driver that consists of an adapter; drivers of clouds derive from it. The framework implements the rest
+// of the provider (cloud_provider.h); host keys are read over the network.
 class CloudDriver : public driver::Driver {
  public:
-  // The adapter of one provider; `config` is what LoadProviderConfig made of it, and
-  // everything in `environment` outlives the adapter. Called on the loop: it may not
-  // block. An Error means that the provider cannot be used now.
+  // Creates the adapter of one provider; `config` is LoadProviderConfig's result, and everything in
+  // `environment` outlives the adapter. Called on the loop: it must not block. An Error means that the
+  // provider cannot be used now.
   virtual std::unique_ptr<Adapter> CreateAdapter(const ProviderEnvironment& environment,
                                                  std::shared_ptr<const ProviderConfig> config) = 0;
 

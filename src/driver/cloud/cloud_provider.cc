@@ -102,16 +102,16 @@ class CloudProvider : public Provider {
 
   Task<> CleanupLeakedResources() override {
     ProviderParts::Work work(context_);
-    NoticeLabels();
+    DetectLabelChanges();
     bool has_deleted = co_await leaks_.Run();
     if (has_deleted) context_.quota.Invalidate();
     co_await missing_.Check();
   }
 
  private:
-  // No event tells that an image appeared in the cloud, or vanished, or that a size
-  // that was unknown is known now.
-  void NoticeLabels() {
+  // No event announces that an image appeared in the cloud, or vanished, or that an unknown size is known
+  // now.
+  void DetectLabelChanges() {
     std::set<const LabelConfig*> ready;
     for (const auto& [pool_name, pool] : context_.config->pools) {
       for (const auto& [name, label] : pool->labels) {
@@ -158,7 +158,7 @@ class CloudProvider : public Provider {
   ProviderParts context_;
   LeakCleanup leaks_;
   MissingMachines missing_;
-  std::set<const LabelConfig*> ready_labels_;  // at the last look
+  std::set<const LabelConfig*> ready_labels_;  // in the last check
   Subscription image_watch_;
 };
 

@@ -9,9 +9,8 @@
 
 namespace nodepool::driver::cloud {
 
-// Looks at a machine from outside and returns its host keys ("<type> <base64>"),
-// or throws kTimedOut when it did not answer by the deadline. `wants_keys` false: only
-// waits until the port accepts connections.
+// Contacts a machine over the network and returns its host keys ("<type> <base64>"), or throws kTimedOut if
+// it did not answer by the deadline. `wants_keys` false: only waits until the port accepts connections.
 using HostKeyScan = std::function<Task<std::vector<std::string>>(std::string host, int port, bool wants_keys,
                                                                  SteadyTime deadline)>;
 

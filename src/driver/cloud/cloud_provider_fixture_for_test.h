@@ -82,7 +82,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     request.record.requestor = "tester";
     return provider->RequestHandler(config->pools.at(PoolName("main")), request);
   }
-  // A launch as the core does it, node record included.
+  // A launch as the core does it, including the node's record.
   Task<> LaunchNode() { return LaunchNode(MakeHandler()); }
   Task<> LaunchNode(std::shared_ptr<NodeRequestHandler> handler) {
     Node fresh;
@@ -121,7 +121,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
 
   Node Stored() { return time.Run(store.nodes.Read(node_id))->record; }
 
-  // What matters of a record for the order in which a watcher sees things.
+  // The parts of a record that show in which order a watcher sees changes.
   static std::string Summary(const Node& record) {
     std::string text(ToString(record.state.value_or(NodeState::kInit)));
     if (record.image_id) text += " image";

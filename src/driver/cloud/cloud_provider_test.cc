@@ -22,7 +22,7 @@ class CloudProviderTest : public ProviderTest {
   }
   double AvailableInstances() { return provider->AvailableQuota().Get("instances"); }
 
-  // A record and a resource of the cloud that belongs to it.
+  // A node's record and its resource in the cloud.
   NodeId MakeNode(boost::json::value external_id) {
     Node record;
     record.SetState(NodeState::kReady, time.loop().Now());
@@ -42,7 +42,7 @@ class CloudProviderTest : public ProviderTest {
 };
 
 // launcher.md 19.2
-TEST_F(CloudProviderTest, QuotaIsTheLimitLessWhatOthersUse) {
+TEST_F(CloudProviderTest, QuotaIsTheLimitMinusForeignUse) {
   prepare_cloud = [](ScriptedAdapter& adapter) { adapter.machines["foreign"] = Foreign(3); };
   StartProvider();
   EXPECT_EQ(AvailableInstances(), 7);
@@ -79,7 +79,7 @@ TEST_F(CloudProviderTest, QuotaIsReadAgainAfter300Seconds) {
   EXPECT_EQ(capacity_changes, changes + 1) << "the same value again is no change";
 }
 
-TEST_F(CloudProviderTest, QuotaIsReadOnceInFiveMinutesHoweverOftenItIsAskedFor) {  // F-lazy-cache
+TEST_F(CloudProviderTest, QuotaIsReadOnceInFiveMinutesHoweverOftenItIsUsed) {  // F-lazy-cache
   StartProvider();
   cloud->limits["instances"] = 7;
   for (int i = 0; i < 29; ++i) {
@@ -104,26 +104,26 @@ TEST_F(CloudProviderTest, FailedReadKeepsTheOldQuota) {  // F-lazy-cache
   EXPECT_EQ(AvailableInstances(), 5);
 }
 
-TEST_F(CloudProviderTest, UnreachableCloudDoesNotHinderTheStart) {
+TEST_F(CloudProviderTest, UnreachableCloudDoesNotPreventTheStart) {
   prepare_cloud = [](ScriptedAdapter& adapter) { adapter.list_fault = Error(Verdict::kRetry, "away"); };
   StartProvider();
   EXPECT_EQ(AvailableInstances(), kUnlimited);
 }
 
-TEST_F(CloudProviderTest, ACloudThatDoesNotAnswerHoldsTheStartUpForHalfAMinuteAndIsReported) {
+TEST_F(CloudProviderTest, ACloudThatDoesNotAnswerDelaysTheStartByHalfAMinuteAndIsReported) {
   prepare_cloud = [](ScriptedAdapter& adapter) { adapter.quota_duration = std::chrono::hours(1); };
   SteadyTime before = time.loop().SteadyNow();
   log::Capture log;
   StartProvider();
   EXPECT_EQ(time.loop().SteadyNow() - before, seconds(30));
   EXPECT_EQ(AvailableInstances(), kUnlimited);
-  EXPECT_EQ(log.Count("has not told its quota yet"), 1);
+  EXPECT_EQ(log.Count("has not reported its quota yet"), 1);
 }
 
 TEST_F(CloudProviderTest, ACloudThatAnswersIsNotReported) {
   log::Capture log;
   StartProvider();
-  EXPECT_EQ(log.Count("has not told its quota yet"), 0);
+  EXPECT_EQ(log.Count("has not reported its quota yet"), 0);
 }
 
 TEST_F(CloudProviderTest, AListThatFailsForAnHourStopsNothing) {
@@ -145,7 +145,7 @@ TEST_F(CloudProviderTest, AListThatFailsForAnHourStopsNothing) {
   EXPECT_EQ(provider->AvailableQuota().Get("instances"), before);
 }
 
-// What an adapter returns must not get into records as it is.
+// What an adapter returns is checked before it gets into records.
 TEST_F(CloudProviderTest, AnInstanceThatMakesNoSenseIsAFailedAttempt) {
   config->launch_retries = 1;
   StartProvider();
@@ -212,7 +212,7 @@ TEST_F(CloudProviderTest, PassingFaultOfALabelIsNotRemembered) {
   EXPECT_EQ(cloud->label_asked, 2);
 }
 
-TEST_F(CloudProviderTest, WhatTheCloudHasNowIsNoticedAtTheNextLook) {  // D-26, LA-66
+TEST_F(CloudProviderTest, ChangesInTheCloudAreNoticedByTheNextCheck) {  // D-26, LA-66
   StartProvider();
   cloud->label_fault = Error(Verdict::kRetry, "flavors are not known yet");
   Clean();
@@ -231,7 +231,7 @@ TEST_F(CloudProviderTest, DeletesTheMachineOfANode) {
   time.Run(provider->DeleteResources(node_id, record));
   EXPECT_TRUE(cloud->machines.empty());
   EXPECT_EQ(cloud->pool_of_deletion, PoolName("main"));
-  // Once more: it is gone, which is what was wanted.
+  // Again: that it is gone already is success.
   time.Run(provider->DeleteResources(node_id, record));
   record.external_id = nullptr;
   time.Run(provider->DeleteResources(node_id, record));
@@ -248,7 +248,7 @@ TEST_F(CloudProviderTest, DeletionIsGivenUpAfter600Seconds) {
 }
 
 // drivers.md 5.11, launcher.27.6
-TEST_F(CloudProviderTest, LeakedResourceIsDeletedAtTheSecondLook) {
+TEST_F(CloudProviderTest, LeakedResourceIsDeletedInTheSecondSweep) {
   StartProvider();
   NodeId known = MakeNode("server-1");
   cloud->resources = {

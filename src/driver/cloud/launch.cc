@@ -26,8 +26,8 @@ std::shared_ptr<const LabelConfig> FindLabel(const PoolConfig& pool, const Node&
 
 std::string_view TypeOf(std::string_view key) { return key.substr(0, key.find(' ')); }
 
-// Whether the scanned host keys are those that the cloud has: of each type that both have the same
-// key, and at least one. Where one of them has none there is nothing to compare.
+// Whether the scanned host keys agree with the cloud's: they have at least one type in common, and equal keys
+// of each common type. If either list is empty, there is nothing to compare.
 bool Agree(const std::vector<std::string>& known, const std::vector<std::string>& scanned) {
   bool has_same = known.empty() || scanned.empty();
   for (const std::string& key : scanned) {
@@ -97,8 +97,8 @@ bool Launch::IsFinal(const Failure& failure) const {
   Verdict verdict = failure.verdict();
   if (verdict == Verdict::kQuota || verdict == Verdict::kLostSession || is_record_lost_) return true;
   if (step_ == Step::kScan || verdict != Verdict::kInvalid) return false;
-  // Nothing was tried yet, and nothing will be different a moment later. A cloud's refusal may rest
-  // on what the adapter remembers of the cloud; the same one once more does not (D-26).
+  // A failed preparation would fail again. A first refusal may come from what the adapter has cached of the
+  // cloud; the same refusal a second time does not (D-26).
   return step_ == Step::kPrepare || failure.message() == last_refusal_;
 }
 
@@ -109,7 +109,7 @@ Task<bool> Launch::AttemptInTime() {
 
 Task<> Launch::AttemptOnce() {
   if (label_ == nullptr) {
-    throw Error(Verdict::kInvalid, "pool " + pool_->name.str() + " has no such label any more");
+    throw Error(Verdict::kInvalid, "pool " + pool_->name.str() + " no longer has this label");
   }
   co_await DeletePreviousMachine();
   std::optional<std::string> image = co_await Prepare();
@@ -133,7 +133,7 @@ Task<> Launch::DeletePreviousMachine() {
   }
 }
 
-// Nothing is written when the record was created with these fields already.
+// Writes nothing if the record was created with these fields.
 Task<std::optional<std::string>> Launch::Prepare() {
   Node wanted = node_.record();
   std::optional<std::string> image = FillBeforeLaunch(context_, *label_, wanted);

@@ -29,10 +29,10 @@ class Launch {
   Task<> Run();
 
  private:
-  // The part of an attempt that failed decides about what follows.
+  // The step at which an attempt failed decides what follows.
   enum class Step { kPrepare, kCreate, kScan };
 
-  // One attempt; false when the launch timed out.
+  // One attempt; returns false when the launch timed out.
   Task<bool> AttemptInTime();
   Task<> AttemptOnce();
   Task<> DeletePreviousMachine();
@@ -49,7 +49,7 @@ class Launch {
   // A launch whose session is lost is cancelled as well.
   Task<> ReportLostSession(Verdict verdict);
 
-  // Writes the record to the end, even if the launch is cancelled meanwhile.
+  // Completes the write of the record even if the launch is cancelled meanwhile.
   // kConflict when the node is not `building` any more.
   Task<> Write(std::function<store::Change(Node&)> change);
   Task<> WriteNow(std::function<store::Change(Node&)> change);
@@ -65,7 +65,7 @@ class Launch {
 
   int attempt_ = 0;
   Step step_ = Step::kPrepare;
-  bool is_record_lost_ = false;  // gone, or its state was changed
+  bool is_record_lost_ = false;  // the record is gone, or its state was changed by another client
   std::string last_refusal_;     // of the previous attempt, if it ended with kInvalid
   SteadyTime started_{};
 };

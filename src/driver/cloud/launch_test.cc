@@ -11,8 +11,7 @@ using ::testing::ElementsAre;
 
 class LaunchTest : public ProviderTest {};
 
-// drivers.md 5.15, with two writes less than there: the image is known before the
-// record is made.
+// drivers.md 5.15, with two fewer writes: the image is known before the record is created.
 TEST_F(LaunchTest, AWatcherSeesImageThenIdThenAddressesThenReady) {
   StartProvider();
   time.Run(LaunchNode());
@@ -49,7 +48,7 @@ TEST_F(LaunchTest, FillsTheRecordFromConfigurationAndInstance) {
 }
 
 // drivers.5.2
-TEST_F(LaunchTest, WhatTheMachineSaysOfItsConnectionCountsOneByOne) {
+TEST_F(LaunchTest, EachConnectionSettingOfTheMachineOverridesItsOwn) {
   label->connection.username = "Administrator";
   label->connection.shell_type = "cmd";
   label->connection.connection_type = "winrm";
@@ -73,7 +72,7 @@ TEST_F(LaunchTest, WhatTheMachineSaysOfItsConnectionCountsOneByOne) {
   EXPECT_EQ(scanned_port, 5985);
 }
 
-// drivers.5.2: access data in place of a port, as for pods; there is nothing to scan.
+// drivers.5.2: access data instead of a port, as for pods; nothing is scanned.
 TEST_F(LaunchTest, ThePortMayBeAnObject) {
   boost::json::object access{{"host", "https://api.example"}, {"token", "secret"}};
   StartProvider();
@@ -86,7 +85,7 @@ TEST_F(LaunchTest, ThePortMayBeAnObject) {
   EXPECT_EQ(scans, 0);
 }
 
-TEST_F(LaunchTest, APortThatIsNoneIsRefusedWithoutBeingShown) {
+TEST_F(LaunchTest, AnInvalidPortIsRefusedWithoutBeingShown) {
   config->launch_retries = 1;
   StartProvider();
   for (const boost::json::value& port : {boost::json::value(70000), boost::json::value(-1),
@@ -139,7 +138,7 @@ TEST_F(LaunchTest, GivesUpAfterTheConfiguredAttempts) {
   cloud->creations = {broken};
   EXPECT_EQ(LaunchFails(), Verdict::kFail);
   EXPECT_EQ(cloud->requested.size(), 3u);
-  // The last machine is left to the deletion of the node.
+  // The deletion of the node removes the last machine.
   EXPECT_EQ(launched_record.state, NodeState::kBuilding);
   EXPECT_EQ(launched_record.external_id, "machine-3");
   EXPECT_EQ(cloud->machines.size(), 1u);
@@ -256,7 +255,7 @@ TEST_F(LaunchTest, FailedScanIsDiagnosedAndRetried) {  // LA-47, LA-49
   log::Capture log;
   time.Run(LaunchNode());
   EXPECT_THAT(Results(), ElementsAre("error.keyscan", "ready"));
-  EXPECT_EQ(cloud->scan_failures_told, 1);
+  EXPECT_EQ(cloud->scan_failures_reported, 1);
   EXPECT_EQ(log.Count("kernel panic"), 1);
   EXPECT_EQ(log.Count("no init found"), 1);
   EXPECT_EQ(outcomes[0].duration, seconds(32));
@@ -284,8 +283,8 @@ TEST_F(LaunchTest, RecordDeletedMeanwhileEndsTheLaunch) {
   EXPECT_EQ(cloud->requested.size(), 1u) << "no further attempt for a record that is gone";
 }
 
-// Whenever a launch is told to stop: a machine that exists is named by the record,
-// so that deleting the node removes it.
+// At whatever point a launch is cancelled, the record names every machine that exists, so that deleting the
+// node removes it.
 TEST_F(LaunchTest, StoppedAnywhereItLeavesNoUnknownMachine) {
   StartProvider();
   bool is_complete = false;
@@ -324,7 +323,7 @@ TEST_F(LaunchTest, LostSessionEndsTheLaunchWithoutRetry) {
   EXPECT_EQ(cloud->requested.size(), 1u);
 }
 
-// Whose session is lost is told to stop at once, and still that is the result.
+// A launch whose session is lost is cancelled at once; the lost session is its result all the same.
 TEST_F(LaunchTest, ALaunchStoppedBecauseItsSessionIsLostIsCounted) {  // launcher.27.2
   StartProvider();
   TaskGroup group(time.loop(), log::Logger("test.launch"));
@@ -339,7 +338,7 @@ TEST_F(LaunchTest, ALaunchStoppedBecauseItsSessionIsLostIsCounted) {  // launche
   EXPECT_THAT(Results(), ElementsAre("error.zksession"));
 }
 
-TEST_F(LaunchTest, ALaunchThatIsToldToStopHasNoResult) {  // launcher.27.2
+TEST_F(LaunchTest, ACancelledLaunchHasNoResult) {  // launcher.27.2
   StartProvider();
   TaskGroup group(time.loop(), log::Logger("test.launch"));
   group.Spawn("launch", LaunchNode());
@@ -359,7 +358,7 @@ TEST_F(LaunchTest, ZoneIsDrawnFromThePoolElseFromTheCloud) {
   EXPECT_EQ(cloud->requested[1].az, "pool-zone");
 }
 
-// BB-02: also when the cloud's zones are asked for twice.
+// BB-02: also when the cloud's zones are read twice.
 TEST_F(LaunchTest, NodesOfARequestThatBeginTogetherShareOneZone) {
   prepare_cloud = [](ScriptedAdapter& adapter) {
     for (int i = 0; i < 50; ++i) adapter.zones.push_back("zone-" + std::to_string(i));

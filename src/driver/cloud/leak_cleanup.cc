@@ -45,7 +45,7 @@ std::string OfTooMany(const ByKind& kinds, const ProviderConfig& config) {
   return fmt::format(
       "{} of provider {} have no record any more, more than {} % of what was uploaded: none of them is "
       "deleted. nodepool alien-image-list {} shows images; max-leaked-share: 100 in the provider's section "
-      "lets them be deleted if nobody needs them",
+      "allows their deletion, if they are not needed",
       Describe(kinds), config.name, config.max_leaked_share, config.name);
 }
 
@@ -62,7 +62,7 @@ std::map<std::string, std::size_t> CountUploaded(const std::vector<Resource>& re
 }  // namespace
 
 Task<bool> LeakCleanup::Run() {
-  // An incomplete cache would make everything look leaked.
+  // With incomplete caches everything would look leaked.
   if (!AreRecordsKnown()) co_return false;
   SteadyTime deadline = environment_.loop.SteadyNow() + kCallLimit;
   std::vector<Resource> resources =
@@ -137,14 +137,14 @@ std::vector<Suspect> LeakCleanup::WithinShare(std::vector<Suspect> leaked,
 Task<> LeakCleanup::Delete(Suspect suspect, LeakTally& tally) {
   std::string kind = suspect.resource.plural_metric_name();
   std::string what = fmt::format("leaked {} {}", suspect.resource.type, suspect.resource.id);
-  logger_.Warning("Deleting {} of provider {}: there is no {}", what, config_.name, suspect.missing);
+  logger_.Warning("Deleting {} of provider {}: no record of {}", what, config_.name, suspect.missing);
   SteadyTime deadline = environment_.loop.SteadyNow() + kCallLimit;
   Task<> deletion = adapter_.DeleteResource(std::move(suspect.resource));
   Outcome<> deleted =
       co_await Attempt(WithDeadline(environment_.loop, deadline, "deleting " + what, std::move(deletion)));
   if (deleted) tally.Add(kind);
   if (deleted || FailedWith(deleted, Verdict::kNotFound)) co_return;
-  logger_.Error("Deleting {} of provider {} failed; it is tried again at the next look: {}", what,
+  logger_.Error("Deleting {} of provider {} failed; it is tried again in the next sweep: {}", what,
                 config_.name, deleted.error().message());
 }
 

@@ -1,4 +1,4 @@
-// What is deleted of what was uploaded, and of what outlives a machine.
+// Which leaked uploads, and resources that outlive a machine, are deleted.
 #include "driver/cloud/leak_cleanup.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ const ImageName kImage("debian");
 
 class LeakCleanupTest : public ProviderTest {
  protected:
-  // As a builder does it: the record ends a while after it began.
+  // As a builder does: the record is completed a while after it was created.
   store::BuildKey MakeBuild() {
     ImageBuild record;
     record.state = ImageState::kBuilding;
@@ -44,7 +44,7 @@ class LeakCleanupTest : public ProviderTest {
     time.Run(store.tree.Unlock(lock));
     return upload.id;
   }
-  // An upload whose record somebody removed.
+  // An upload whose record was removed.
   store::UploadKey FormerUpload(const store::BuildKey& build) {
     store::UploadKey upload = MakeUpload(build);
     time.Run(store.images.RemoveUpload(upload));
@@ -63,7 +63,7 @@ class LeakCleanupTest : public ProviderTest {
     Put(std::move(type), std::move(id),
         {{"nodepool_build_id", upload.build.build.str()}, {"nodepool_upload_id", upload.upload.str()}});
   }
-  // What a launcher that has just been started deletes in three minutes.
+  // What a launcher deletes in the three minutes after its start.
   std::vector<std::string> Sweep() {
     if (!provider) StartProvider();
     cloud->resources = in_cloud_;
@@ -78,7 +78,7 @@ class LeakCleanupTest : public ProviderTest {
   log::Capture log_;
 };
 
-// The launcher was started after the record had gone.
+// The launcher was started after the record had been removed.
 TEST_F(LeakCleanupTest, WhatABuilderLeftIsDeleted) {  // D-99
   store::BuildKey build = MakeBuild();
   PutImage("half", FormerUpload(build));
@@ -88,21 +88,21 @@ TEST_F(LeakCleanupTest, WhatABuilderLeftIsDeleted) {  // D-99
   EXPECT_THAT(leaks, ElementsAre("1 images", "1 snapshots"));
 }
 
-TEST_F(LeakCleanupTest, ALostTreeCostsNoImages) {  // D-99
+TEST_F(LeakCleanupTest, ALostTreeDeletesNoImages) {  // D-99
   PutImage("one", MakeUpload(MakeBuild(), "one"));
   PutImage("two", MakeUpload(MakeBuild(), "two"));
   EXPECT_THAT(Sweep(), IsEmpty());
   LoseTree();
   EXPECT_THAT(Sweep(), IsEmpty());
   EXPECT_EQ(log_.Count("2 images (one, two) of provider cloud have our mark"), 1);
-  // A builder begins anew: the tree knows one upload, and not the others.
+  // A builder starts again: the tree has one upload, and not the others.
   PutImage("three", MakeUpload(MakeBuild(), "three"));
   EXPECT_THAT(Sweep(), IsEmpty());
-  EXPECT_EQ(log_.Count("have our mark"), 1) << "said once";
+  EXPECT_EQ(log_.Count("have our mark"), 1) << "logged once";
 }
 
-// Somebody put an older copy of the server's data in place, in which the build had one upload.
-TEST_F(LeakCleanupTest, ATreeOfYesterdayCostsNoImages) {  // D-99
+// An operator restored an older copy of the server's data, in which the build had one upload.
+TEST_F(LeakCleanupTest, ARestoredOldTreeDeletesNoImages) {  // D-99
   store::UploadKey upload = MakeUpload(MakeBuild(), "yesterday");
   PutImage("yesterday", upload);
   upload.upload = UploadId("0000000002");
@@ -110,8 +110,8 @@ TEST_F(LeakCleanupTest, ATreeOfYesterdayCostsNoImages) {  // D-99
   EXPECT_THAT(Sweep(), IsEmpty());
 }
 
-// The export is older than the second upload, whose number the import uses up.
-TEST_F(LeakCleanupTest, AnImportCostsNoImages) {  // D-99
+// The export is older than the second upload, whose number the import reuses.
+TEST_F(LeakCleanupTest, AnImportDeletesNoImages) {  // D-99
   store::BuildKey build = MakeBuild();
   PutImage("exported", MakeUpload(build, "exported"));
   auto data = time.Run(store::ExportImages(store));
@@ -130,7 +130,7 @@ TEST_F(LeakCleanupTest, ARecordThatCannotBeReadIsARecord) {  // D-99
   EXPECT_THAT(Sweep(), IsEmpty());
 }
 
-// Marks are text that anybody may have written.
+// Metadata is text that any user of the cloud may have written.
 TEST_F(LeakCleanupTest, MarksThatMakeNoSenseProveNothing) {  // D-99
   store::BuildKey build = MakeBuild();
   MakeUpload(build, "good");
@@ -142,8 +142,8 @@ TEST_F(LeakCleanupTest, MarksThatMakeNoSenseProveNothing) {  // D-99
   EXPECT_THAT(Sweep(), IsEmpty());
 }
 
-// What a machine leaves is data: a volume goes with a node of this tree, and stays otherwise. The
-// machine itself goes in any case.
+// A volume may hold data: it is deleted if this tree once had its node, and stays otherwise. The machine
+// itself is deleted in any case.
 TEST_F(LeakCleanupTest, VolumesOfALostTreeStay) {  // D-99
   Node record;
   record.SetState(NodeState::kReady, time.loop().Now());
@@ -172,19 +172,19 @@ TEST_F(LeakCleanupTest, ManyAtOnceAreLeftToTheOperator) {  // D-99
 }
 
 // launcher.27.6
-TEST_F(LeakCleanupTest, WhatWasDeletedIsToldAlsoWhenALookIsCutShort) {
-  auto look = [this] {
+TEST_F(LeakCleanupTest, DeletionsAreReportedAlsoWhenASweepIsInterrupted) {
+  auto sweep = [this] {
     LeakTally tally(this, config->name);
     tally.Add("servers");
     tally.Add("ports");
     tally.Add("servers");
     throw Error(Verdict::kCancelled, "out of time");
   };
-  EXPECT_THROW(look(), Error);
+  EXPECT_THROW(sweep(), Error);
   EXPECT_THAT(leaks, ElementsAre("1 ports", "2 servers"));
 }
 
-TEST(MaxLeakedTest, OneMayAlwaysGoUnlessNoneMay) {
+TEST(MaxLeakedTest, OneIsAlwaysAllowedUnlessTheShareIsZero) {
   EXPECT_EQ(MaxLeaked(1, 50), 1u);
   EXPECT_EQ(MaxLeaked(3, 50), 1u);
   EXPECT_EQ(MaxLeaked(4, 50), 2u);

@@ -14,7 +14,7 @@ std::string UploadName(const BuildId& build, const UploadId& upload) {
 
 struct Uploads {
   std::set<std::string> names;
-  std::set<std::string> images;  // their external ids
+  std::set<std::string> images;  // external ids
 };
 
 Uploads UploadsOf(const store::ImageCache& cache, const ProviderName& provider) {
@@ -27,7 +27,7 @@ Uploads UploadsOf(const store::ImageCache& cache, const ProviderName& provider) 
   return uploads;
 }
 
-// The current machines of living nodes that the list shows.
+// The current machines of living nodes in the list.
 std::set<NodeAndType> CurrentMachines(const std::vector<Resource>& resources, const store::NodeCache& nodes) {
   std::set<NodeAndType> current;
   for (const Resource& resource : resources) {
@@ -39,7 +39,7 @@ std::set<NodeAndType> CurrentMachines(const std::vector<Resource>& resources, co
   return current;
 }
 
-// The record that a node's resource lacks; empty: none.
+// The missing record of a node's resource; empty: none is missing.
 std::string MissingNode(const Resource& resource, const Owner& owner, const ProviderName& provider,
                         const store::NodeCache& nodes, const std::set<NodeAndType>& current) {
   const store::StoredNode* node = nodes.Find(*owner.node);
@@ -49,7 +49,7 @@ std::string MissingNode(const Resource& resource, const Owner& owner, const Prov
   return is_another ? "node " + owner.node->str() + " with this machine" : "";
 }
 
-// A later upload may have found the image of an earlier one, with the same contents.
+// A later upload may use the image of an earlier one with the same contents.
 std::string MissingUpload(const Resource& resource, const Owner& owner, const Uploads& uploads) {
   std::string name = UploadName(*owner.build, *owner.upload);
   bool is_known = uploads.images.contains(resource.id) || uploads.names.contains(name);

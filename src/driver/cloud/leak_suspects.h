@@ -11,22 +11,22 @@
 
 namespace nodepool::driver::cloud {
 
-// Something with our name on it that no record knows.
+// A resource with our metadata and without a record.
 struct Suspect {
   Resource resource;
   Owner owner;
   std::string missing;  // the record, in words: "node 0000000007"
 
-  // What makes it the same at the next look.
+  // Identifies the suspect in the next sweep.
   auto key() const { return std::tuple(resource.type, resource.id, missing); }
 };
 
-// Suspect is what belongs to a node without a record; a machine of a living node whose record
-// names another machine (D-92); what was uploaded and has no record of the upload.
+// Suspects are resources of a node without a record; machines of a living node whose record names another
+// machine (D-92); uploaded resources without a record of the upload.
 std::vector<Suspect> FindSuspects(const std::vector<Resource>& resources, const ProviderName& provider,
                                   const store::NodeCache& nodes, const store::ImageCache& images);
 
-// Whether the resource was uploaded by this provider's builders: an image, its snapshot.
+// Whether the resource was uploaded by this provider's builders: an image or its snapshot.
 bool IsUploaded(const Owner& owner);
 
 }  // namespace nodepool::driver::cloud

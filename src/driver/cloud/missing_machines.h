@@ -11,10 +11,10 @@
 
 namespace nodepool::driver::cloud {
 
-// Finds nodes whose machines the cloud took away. A ready node that no request has is marked for
-// deletion; of a node in use it is logged, and noted in the record if that has no comment yet.
+// Finds nodes whose machines the cloud has taken away. A ready node without a request is marked for deletion;
+// for a node in use this is logged, and noted in the record if that has no comment yet.
 //
-// It counts what two checks in a row find; a check that cannot read the cloud finds nothing.
+// A machine is missing if two consecutive checks miss it; a check that cannot read the cloud finds nothing.
 class MissingMachines {
  public:
   MissingMachines(const ProviderEnvironment& environment, Adapter& adapter, const ProviderConfig& config)
@@ -23,9 +23,9 @@ class MissingMachines {
   // One check. Throws when the adapter cannot answer.
   Task<> Check();
 
-  // The cloud announced that it takes a machine away.
+  // Call when the cloud announced that it takes a machine away.
   void Announce() { announced_.Set(); }
-  // Checks twice after each announcement, until it is cancelled.
+  // Checks twice after each announcement, until cancelled.
   Task<> FollowAnnouncements();
 
  private:
@@ -41,8 +41,8 @@ class MissingMachines {
   Adapter& adapter_;
   const ProviderConfig& config_;
   log::Logger logger_{"nodepool.StateMachineProvider." + config_.name.value};
-  Machines seen_;           // missing at the last check
-  std::set<NodeId> noted_;  // in use and missing, logged already
+  Machines seen_;           // missing in the last check
+  std::set<NodeId> noted_;  // in use, missing and already logged
   bool is_checking_ = false;
   Event announced_{"machines that the cloud takes away"};
 };

@@ -1,4 +1,4 @@
-// Nodes whose machines the cloud took away.
+// Nodes whose machines the cloud has taken away.
 #include "driver/cloud/missing_machines.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ class MissingMachinesTest : public ProviderTest {
   log::Capture log_;
 };
 
-TEST_F(MissingMachinesTest, AReadyNodeIsMarkedAtTheSecondCheck) {
+TEST_F(MissingMachinesTest, AReadyNodeIsMarkedInTheSecondCheck) {
   NodeId gone = MakeNode(NodeState::kReady, "a");
   NodeId there = MakeNode(NodeState::kReady, "b");
   TakeAway("a");
@@ -82,7 +82,7 @@ TEST_F(MissingMachinesTest, AListThatFailedProvesNothing) {
   EXPECT_EQ(StateOf(id), NodeState::kDeleting);
 }
 
-TEST_F(MissingMachinesTest, WhatIsNotFreeIsLeftToItsOwner) {
+TEST_F(MissingMachinesTest, NodesThatAreNotFreeAreLeftToTheirOwners) {
   NodeId locked = MakeNode(NodeState::kReady, "a");
   NodeId allocated = MakeNode(NodeState::kReady, "b", true);
   NodeId building = MakeNode(NodeState::kBuilding, "c");
@@ -97,7 +97,7 @@ TEST_F(MissingMachinesTest, WhatIsNotFreeIsLeftToItsOwner) {
   EXPECT_EQ(StateOf(locked), NodeState::kDeleting);
 }
 
-TEST_F(MissingMachinesTest, OfANodeInUseItIsLoggedAndNoted) {
+TEST_F(MissingMachinesTest, ForANodeInUseItIsLoggedAndNoted) {
   NodeId id = MakeNode(NodeState::kInUse, "a", true);
   TakeAway("a");
   for (int i = 0; i < 4; ++i) Check();
@@ -140,7 +140,7 @@ TEST_F(MissingMachinesTest, AnAnnouncementIsFollowedAtOnce) {
   EXPECT_EQ(StateOf(id), NodeState::kDeleting);
 }
 
-TEST_F(MissingMachinesTest, AnAdapterThatCannotSayLosesNoNode) {
+TEST_F(MissingMachinesTest, WithoutSupportOfTheAdapterNoNodeIsMissing) {
   cloud->lists_all_machines = false;
   NodeId id = MakeNode(NodeState::kReady, "a");
   TakeAway("a");

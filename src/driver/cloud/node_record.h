@@ -10,14 +10,14 @@
 
 namespace nodepool::driver::cloud {
 
-// Which field of a node's record comes from where (launcher.md 17).
+// Where each field of a node's record comes from (launcher.md 17).
 
-// What is known before anything is made: image, connection, resources. Returns the
-// image's id in the cloud; none for a cloud image. Throws Error(kInvalid) when the
-// label has no image that could be booted, or can never work.
+// Fills in what is known before the machine is created: image, connection, resources. Returns the image's id
+// in the cloud; none for a cloud image. Throws Error(kInvalid) when the label has no image that could be
+// booted, or can never work.
 std::optional<std::string> FillBeforeLaunch(ProviderParts& context, const LabelConfig& label, Node& record);
 
-// What the cloud told about the machine.
+// Fills in what the cloud reported about the machine.
 void FillFromInstance(const Instance& instance, const PoolConfig& pool, Node& record);
 
 }  // namespace nodepool::driver::cloud

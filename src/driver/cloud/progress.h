@@ -8,7 +8,7 @@
 
 namespace nodepool::driver::cloud {
 
-// The face of one creation or deletion: logs its states, passes its id on.
+// The MachineReport of one creation or deletion: logs its states and passes its id on.
 class Progress : public MachineReport {
  public:
   using StoreId = std::function<Task<>(boost::json::value)>;

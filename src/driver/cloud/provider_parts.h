@@ -21,7 +21,7 @@ class ProviderParts {
   ProviderEnvironment environment;
   std::shared_ptr<const ProviderConfig> config;
   std::unique_ptr<Adapter> adapter;
-  HostKeyScan scan;  // empty: machines tell their keys themselves and are never contacted
+  HostKeyScan scan;  // empty: the adapter reports host keys, and machines are never contacted
   TaskGroup background;
   LabelNeeds needs;
   QuotaCache quota;
@@ -31,7 +31,7 @@ class ProviderParts {
   // or when the label boots a cloud image.
   const store::StoredUpload* Image(const LabelConfig& label) const;
 
-  // Marks a launch or deletion that uses the adapter while it lives.
+  // Marks a launch or deletion in progress that uses the adapter.
   class Work {
    public:
     explicit Work(ProviderParts& context) : context_(context) { ++context_.work_in_progress_; }

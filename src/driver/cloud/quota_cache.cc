@@ -49,9 +49,9 @@ Task<> QuotaCache::Run() {
 
 Task<> QuotaCache::WaitForFirstTry() {
   SteadyTime deadline = loop_.SteadyNow() + kFirstTryLimit;
-  bool is_tried = co_await EndsBy(loop_, deadline, "the first look at the quota", tried_.Wait());
+  bool is_tried = co_await EndsBy(loop_, deadline, "the first read of the quota", tried_.Wait());
   if (!is_tried) {
-    logger_.Warning("Provider {} has not told its quota yet; it counts as unlimited until it does",
+    logger_.Warning("Provider {} has not reported its quota yet; it counts as unlimited until then",
                     provider_);
   }
 }
@@ -81,7 +81,7 @@ Task<QuotaInformation> QuotaCache::Read() {
 bool QuotaCache::IsOurs(const Instance& instance) const {
   auto owner = OwnerOf(instance.metadata);
   if (owner.provider != provider_.str() || !owner.node) return false;
-  // Before the cache is complete an unknown node is no news.
+  // Before the cache is complete, an unknown node proves nothing.
   return nodes_.Find(*owner.node) != nullptr || !nodes_.synced();
 }
 
@@ -95,15 +95,15 @@ const QuotaInformation& LabelNeeds::For(const LabelConfig& label) {
     return needs_.emplace(&label, adapter_.QuotaForLabel(label)).first->second;
   } catch (const Error& error) {
     if (error.verdict() != Verdict::kInvalid) throw;
-    logger_.Error("Label {} is unavailable until its configuration or the cloud is mended: {}", label.name,
+    logger_.Error("Label {} is unavailable until its configuration or the cloud is fixed: {}", label.name,
                   error.message());
     errors_.emplace(&label, error);
-    group_.Spawn("probe label " + label.name.str(), ForgetErrorLater(&label));
+    group_.Spawn("probe label " + label.name.str(), ClearErrorLater(&label));
     throw;
   }
 }
 
-Task<> LabelNeeds::ForgetErrorLater(const LabelConfig* label) {
+Task<> LabelNeeds::ClearErrorLater(const LabelConfig* label) {
   co_await group_.loop().SleepFor(kLabelProbeInterval);
   errors_.erase(label);
   changed_();

@@ -17,13 +17,12 @@ class NodeCache;
 
 namespace nodepool::driver::cloud {
 
-// What the provider offers us: the cloud's limits less what machines use that are
-// not ours, leaked ones among them (drivers.md 2.2, 5.11). Read in the background
-// every 300 s and whenever it was invalidated; a value once read stays until a
-// newer one was read.
+// The quota available to this provider: the cloud's limits minus what foreign machines use, leaked ones
+// included (drivers.md 2.2, 5.11). Read in the background every 300 s and whenever it was invalidated; the
+// last value remains valid until a newer one is read.
 class QuotaCache {
  public:
-  // `changed` is called after a read that gave another value.
+  // `changed` is called after a read that returned another value.
   QuotaCache(Loop& loop, Random& random, Adapter& adapter, ProviderName provider,
              const store::NodeCache& nodes, std::function<void()> changed);
 
@@ -31,9 +30,9 @@ class QuotaCache {
   const QuotaInformation& available() const { return available_; }
   void Invalidate() { invalidated_.Set(); }
 
-  // Reads until it is told to stop.
+  // Reads until it is cancelled.
   Task<> Run();
-  // Ends when the cloud was asked once, with or without success, or after 30 s.
+  // Ends after the first read, successful or not, or after 30 s.
   Task<> WaitForFirstTry();
 
  private:
@@ -54,19 +53,19 @@ class QuotaCache {
   Event tried_{"the cloud's quota"};
 };
 
-// What one node of a label needs, asked once for each label. A label that can never
-// work is in error: it is refused for 5 minutes, then probed again (D-26).
+// The resources that one node of a label needs, read once for each label. A label that can never work is in
+// error: it is refused for 5 minutes, then probed again (D-26).
 class LabelNeeds {
  public:
   // `changed` is called when a label in error may be probed again.
   LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed);
 
-  // Error(kInvalid) while the label is in error; other errors are not remembered.
+  // Error(kInvalid) while the label is in error; other errors are not cached.
   const QuotaInformation& For(const LabelConfig& label);
   bool IsInError(const LabelConfig& label) const { return errors_.contains(&label); }
 
  private:
-  Task<> ForgetErrorLater(const LabelConfig* label);
+  Task<> ClearErrorLater(const LabelConfig* label);
 
   TaskGroup& group_;
   Adapter& adapter_;

@@ -39,7 +39,7 @@ Task<> RequestHandler::SetNodeMetadata(Node& node) {
   try {
     FillBeforeLaunch(context_, *label->second, node);
   } catch (const Error&) {
-    // The launch meets the same error and reports it.
+    // The launch gets the same error and reports it.
   }
 }
 

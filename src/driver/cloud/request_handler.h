@@ -11,9 +11,8 @@
 
 namespace nodepool::driver::cloud {
 
-// All machines of one request stand in one zone: that of a node taken over, else
-// one drawn when the first machine is needed (drivers.md 5.9). It stays for all
-// attempts of the request.
+// All machines of one request are in one zone: that of a reused node, else one drawn when the first machine
+// is needed (drivers.md 5.9). All attempts of the request use it.
 class RequestHandler : public NodeRequestHandler {
  public:
   RequestHandler(ProviderParts& context, std::shared_ptr<const PoolConfig> pool,
@@ -38,7 +37,7 @@ class RequestHandler : public NodeRequestHandler {
   store::StoredRequest request_;
   log::Logger logger_;
   bool has_chosen_zone_ = false;
-  std::optional<std::string> zone_;  // none chosen, or the cloud's unnamed zone
+  std::optional<std::string> zone_;  // nullopt: none chosen, or the cloud's unnamed zone
 };
 
 }  // namespace nodepool::driver::cloud

@@ -11,7 +11,7 @@
 
 namespace nodepool::driver::cloud {
 
-// A cloud that does what a test wrote down.
+// A cloud that follows a test's script.
 class ScriptedAdapter : public Adapter {
  public:
   struct Creation {
@@ -24,7 +24,7 @@ class ScriptedAdapter : public Adapter {
 
   explicit ScriptedAdapter(Loop& loop) : loop_(loop) {}
 
-  // What creations do, one after the other; the last is repeated.
+  // What creations do, in order; the last is repeated.
   std::deque<Creation> creations = {Creation()};
   std::vector<CreateParameters> requested;
   std::map<std::string, Instance> machines;  // by id
@@ -32,8 +32,8 @@ class ScriptedAdapter : public Adapter {
   int failing_deletes = 0;
   Duration delete_duration = std::chrono::seconds(1);
   std::optional<Error> list_fault;
-  bool lists_all_machines = false;  // so that it knows which are missing
-  PoolName pool_of_deletion;        // as the last deletion was told
+  bool lists_all_machines = false;  // true: MissingMachines() is supported
+  PoolName pool_of_deletion;        // that the last deletion got
   Resources limits = {{"instances", 10}};
   std::vector<Resource> resources;
   std::vector<std::string> deleted_resources;
@@ -43,7 +43,7 @@ class ScriptedAdapter : public Adapter {
   int label_asked = 0;
   int quota_asked = 0;
   Duration quota_duration{0};
-  int scan_failures_told = 0;
+  int scan_failures_reported = 0;
   std::optional<std::string> console;
   std::string address = "203.0.113.1";
   ConnectionOverrides connection;  // of machines
@@ -116,7 +116,9 @@ class ScriptedAdapter : public Adapter {
   Task<std::optional<std::string>> ConsoleLog(const LabelConfig&, boost::json::value) override {
     co_return console;
   }
-  void NotifyNodescanFailure(const LabelConfig&, const boost::json::value&) override { ++scan_failures_told; }
+  void NotifyNodescanFailure(const LabelConfig&, const boost::json::value&) override {
+    ++scan_failures_reported;
+  }
 
  private:
   Instance Describe(const std::string& id, const CreateParameters& parameters) const {

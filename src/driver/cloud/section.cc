@@ -16,7 +16,7 @@ using config::Setting;
 
 namespace {
 
-// One of the top-level diskimages; `Config` is const or not, and so is the result.
+// One of the top-level diskimages; the result is const if `Config` is.
 template <class Config>
 auto& GlobalImage(const Section& section, std::string_view key, Config& config) {
   std::string name = section.Text(key);
@@ -42,7 +42,7 @@ void ReadLabelImage(const Section& section, const config::Config& config, const 
       label.connection = own->second->connection;
       return;
     }
-    // Not uploaded here: its nodes cannot start before the provider lists it.
+    // Not uploaded to this provider: nodes cannot be launched until the provider lists it.
     SetLogin(global, label.connection);
     provider.fingerprint += "\n" + config::Fingerprint(global);
   } else if (std::optional<std::string> cloud_image = section.OptionalText("cloud-image")) {
@@ -87,7 +87,7 @@ std::vector<Setting> UploadSettings() {
           .Default("{image_name}-{timestamp}"),
       Setting("post-upload-hook", Schema::String(), "Program that the builder runs after an upload."),
       Setting("max-leaked-share", Schema::Int().Between(0, 100),
-              "Uploaded images without a record that one look may delete; if more have leaked, none is. "
+              "Uploaded images without a record that one sweep may delete; if more have leaked, none is. "
               "100: no limit, 0: never.")
           .Default(50)
           .Unit("percent"),
@@ -163,9 +163,9 @@ Schema PoolSchema(Schema label) {
       Setting("max-ram", Schema::Int(), "Memory of the pool's nodes.").Unit("MiB"),
       Setting("max-volumes", Schema::Int(), "Volumes of the pool's nodes."),
       Setting("max-volume-gb", Schema::Int(), "Volume space of the pool's nodes.").Unit("GB"),
-      Setting(
-          "ignore-provider-quota", Schema::Bool(),
-          "Only the pool's own limits count. Once the cloud refuses, its places go in turn for five minutes.")
+      Setting("ignore-provider-quota", Schema::Bool(),
+              "Only the pool's own limits count. Once the cloud refuses, its capacity is handed out in order "
+              "for five minutes.")
           .Default(false),
       Setting("availability-zones", Schema::List(Schema::String()),
               "Zones to use; default: all of the cloud."),
@@ -207,7 +207,7 @@ std::vector<Setting> SettingsOfVersion2() {
   auto removed = [](const char* key, const char* instead) {
     return Setting(key, Schema::Any(), "").Removed(instead);
   };
-  constexpr const char* kInPool = "since version 3 it stands under pools[]";
+  constexpr const char* kInPool = "since version 3 it belongs under pools[]";
   constexpr const char* kCloudsYaml = "connection settings stand in clouds.yaml since version 3; see cloud";
   return {
       removed("hostname-format", "hosts are named after their node id; remove it"),

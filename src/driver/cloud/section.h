@@ -11,16 +11,16 @@
 
 namespace nodepool::driver::cloud {
 
-// What the sections of clouds have in common beyond driver/provider_section.h: settings for their
-// schemas, to which a driver adds its own with Schema::With, and how they are read. Everything
-// throws Error(kInvalid) with line and column.
+// What the sections of clouds have in common beyond driver/provider_section.h: settings for their schemas, to
+// which a driver adds its own with Schema::With, and functions that read them. All throw Error(kInvalid) with
+// line and column.
 
 // --- Launches -----------------------------------------------------------------
 // For the provider's schema; times in seconds.
 config::Setting BootTimeout(int usual = 60);
 config::Setting LaunchTimeout(int usual = 3600, std::string help = "Time for one attempt to create a node.");
 config::Setting LaunchRetries();
-// All three.
+// Reads all three.
 void ReadLaunchSettings(const config::Section& provider, ProviderConfig& result);
 
 // --- Images that the builder uploads --------------------------------------------
@@ -30,17 +30,17 @@ void ReadUploadSettings(const config::Section& provider, ProviderConfig& result)
 
 // An entry of `diskimages`.
 config::Schema DiskImageSchema();
-// Adds the provider's image format, which is set before, to the disk image's, and the disk image to
-// the provider's fingerprint.
+// Adds the provider's image format, which must be set before, to the disk image's formats, and the disk image
+// to the provider's fingerprint.
 void ReadDiskImage(const config::Section& section, config::Config& config, ProviderConfig& provider,
                    ProviderDiskImage& result);
 
-// --- Images that are in the cloud -----------------------------------------------
+// --- Cloud images ---------------------------------------------------------------
 // An entry of `cloud-images`.
 struct CloudImage {
   std::string name;
   std::string external_name;  // image-id, else image-name, else name
-  bool is_id = false;         // used as it is, never looked up
+  bool is_id = false;         // used as is, without a lookup
   ConnectionSettings connection;
 };
 
@@ -49,17 +49,17 @@ void ReadCloudImage(const config::Section& section, CloudImage& result);
 
 // --- Pools and labels -------------------------------------------------------------
 config::Schema PoolSchema(config::Schema label);
-// Labels are left to the driver.
+// Reads everything but the labels, which the driver reads.
 void ReadCloudPool(const config::Section& section, const config::Section& provider, PoolConfig& result);
 
 // A label boots a diskimage or a cloud image, not both.
 config::Schema LabelSchema();
-// The image decides how to log in to the label's nodes. `provider` has its images already.
+// The image decides how to log in to the label's nodes. Read the provider's images first.
 using FindCloudImage = std::function<const CloudImage*(const std::string& name)>;
 void ReadLabel(const config::Section& section, const config::Section& pool, const config::Config& config,
                const FindCloudImage& find, ProviderConfig& provider, LabelConfig& result);
 
-// For ReadLabel: looks into a driver's own cloud images, by name.
+// For ReadLabel: finds an image among a driver's own cloud images, by name.
 template <class Image>
 FindCloudImage FindIn(const std::map<std::string, Image>& images) {
   return [&images](const std::string& name) -> const CloudImage* {
@@ -68,7 +68,7 @@ FindCloudImage FindIn(const std::map<std::string, Image>& images) {
   };
 }
 
-// Keys of version 2, when every provider was an OpenStack, each with what replaced it.
+// Keys of version 2, when every provider was an OpenStack cloud, each with its replacement.
 std::vector<config::Setting> SettingsOfVersion2();
 
 }  // namespace nodepool::driver::cloud

@@ -8,8 +8,8 @@
 namespace nodepool::driver {
 namespace {
 
-constexpr Duration kLook = std::chrono::seconds(1);
-constexpr Duration kWriting = std::chrono::seconds(1);  // at most, in steps that are no good alone
+constexpr Duration kCheckInterval = std::chrono::seconds(1);
+constexpr Duration kWriting = std::chrono::seconds(1);  // max. time for writing the files in several steps
 constexpr Duration kRetryBad = std::chrono::seconds(10);
 
 std::string IdentityOf(const std::string& path) {
@@ -48,7 +48,7 @@ std::string ConfigFollower::Identity() const {
 }
 
 Task<> ConfigFollower::AwaitNews() {
-  Clock::TimerId timer = loop_.clock().CallAt(loop_.SteadyNow() + kLook, [this] { news_.Set(); });
+  Clock::TimerId timer = loop_.clock().CallAt(loop_.SteadyNow() + kCheckInterval, [this] { news_.Set(); });
   ScopeExit cancel([this, timer] { loop_.clock().CancelTimer(timer); });
   co_await news_.Wait();
   news_.Reset();
@@ -69,7 +69,7 @@ std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad() {
   bool may_be_half_written = !is_due_ && loop_.SteadyNow() < changed_at_ + kWriting;
   is_due_ = false;
   retry_at_.reset();
-  // Taken first: a change while the files are read is seen at the next look.
+  // Taken first, so that a change while the files are read is seen by the next check.
   loaded_ = Identity();
   auto config = LoadConfig(path_, secure_path_, drivers_, others_);
   if (config) {
@@ -89,7 +89,7 @@ std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad() {
         "{}",
         error);
   }
-  told_(error);
+  on_load_failure_(error);
   last_error_ = std::move(error);
   retry_at_ = loop_.SteadyNow() + kRetryBad;
   return nullptr;

@@ -16,24 +16,26 @@
 namespace nodepool::driver {
 
 // Follows the files of a configuration: their identity, size and time of modification are
-// compared with those of the last load (launcher.md 4.1) as soon as something becomes of them,
-// and once a second, since the system does not tell of everything (async/file_watch.h).
+// compared with those of the last load (launcher.md 4.1) as soon as the system reports a change, and once a
+// second, since it does not report every change (async/file_watch.h).
 class ConfigFollower {
  public:
-  // `drivers` outlives the follower. To be made right before the first load.
+  // `drivers` outlives the follower. Create it right before the first load.
   ConfigFollower(Loop& loop, std::string path, std::optional<std::string> secure_path,
                  const Registry& drivers, config::DriverSchemas others);
 
-  // The next good configuration: ends when a file changed, or Reload() was called, and
-  // everything loaded. One that does not load is reported once, with its place, when the files
-  // have been so for a second: some write them in several steps. The one in force stays so, and
-  // the files are tried again now and then, since what they refer to may have been mended.
+  // The next good configuration: ends when a file changed, or Reload() was called, and everything loaded. A
+  // configuration that does not load is logged once, with its place, when the files have been unchanged for a
+  // second, since some programs write them in several steps. The previous one stays in force, and the files
+  // are loaded again now and then, since what they refer to may have been fixed.
   Task<std::shared_ptr<const LoadedConfig>> Next();
 
-  // `told` hears of each load that failed, and why.
-  void TellRefusals(std::function<void(const std::string&)> told) { told_ = std::move(told); }
+  // Calls `listener` with the reason of each load that failed.
+  void OnLoadFailure(std::function<void(const std::string&)> listener) {
+    on_load_failure_ = std::move(listener);
+  }
 
-  // Load though nothing changed, e.g. what the files refer to.
+  // Loads the files even if they are unchanged, e.g. because what they refer to has changed.
   void Reload() {
     is_due_ = true;
     news_.Set();
@@ -54,11 +56,11 @@ class ConfigFollower {
   Event news_{"a change of the configuration"};
   FileWatch watch_;
   std::string loaded_;       // the files' identity at the last attempt
-  SteadyTime changed_at_{};  // when it was seen to differ
+  SteadyTime changed_at_{};  // when the files were seen to differ
   std::string last_error_;   // empty: the last attempt was good
   std::optional<SteadyTime> retry_at_;
   bool is_due_ = false;
-  std::function<void(const std::string&)> told_ = [](const std::string&) {};
+  std::function<void(const std::string&)> on_load_failure_ = [](const std::string&) {};
 };
 
 }  // namespace nodepool::driver

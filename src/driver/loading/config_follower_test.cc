@@ -30,12 +30,12 @@ class ConfigFollowerTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // As editors and configuration management do it: a new file takes the name.
+  // As editors and configuration management do: renames a new file over the old one.
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / "new") << text;
     std::filesystem::rename(folder_ / "new", folder_ / name);
   }
-  // The next configuration, or null when there is none within `limit`.
+  // The next configuration, or null if there is none within `limit`.
   std::shared_ptr<const LoadedConfig> Next(Duration limit) {
     auto next = WithDeadline(time_.loop(), time_.loop().SteadyNow() + limit, "waiting", follower_->Next());
     try {
@@ -77,8 +77,8 @@ TEST_F(ConfigFollowerTest, ReloadLoadsThoughNothingChanged) {
   EXPECT_TRUE(Next(std::chrono::milliseconds(50)));
 }
 
-// A volume of a ConfigMap: one link is turned to another directory with all files.
-TEST_F(ConfigFollowerTest, ALinkOnTheWayThatLeadsElsewhereIsFollowed) {
+// Like a volume of a ConfigMap: a link is changed to another directory with all files.
+TEST_F(ConfigFollowerTest, AChangedLinkInThePathIsNoticed) {
   namespace fs = std::filesystem;
   for (const auto& [name, text] : {std::pair("one", kGood), std::pair("two", kOther)}) {
     fs::create_directory(folder_ / name);
@@ -95,8 +95,8 @@ TEST_F(ConfigFollowerTest, ALinkOnTheWayThatLeadsElsewhereIsFollowed) {
   EXPECT_TRUE(HasLabel(*config, "large"));
 }
 
-// As some editors do it: what is there in between is no fault.
-TEST_F(ConfigFollowerTest, AFileThatIsWrittenInStepsIsLoadedAtItsEndAndNotComplainedOf) {
+// As some editors write: the incomplete file in between is not an error.
+TEST_F(ConfigFollowerTest, AFileWrittenInStepsIsLoadedWhenCompleteWithoutAnError) {
   log::Capture log;
   std::filesystem::rename(folder_ / "nodepool.yaml", folder_ / "nodepool.yaml~");
   EXPECT_EQ(Next(std::chrono::milliseconds(300)), nullptr);
@@ -123,7 +123,7 @@ TEST_F(ConfigFollowerTest, ABadFileIsReportedAfterASecondAndAtOnceAfterReload) {
 }
 
 // BB-24
-TEST_F(ConfigFollowerTest, ABadFileIsReportedOnceAndTheMendedOneLoaded) {
+TEST_F(ConfigFollowerTest, ABadFileIsReportedOnceAndTheFixedOneLoaded) {
   log::Capture log;
   Write("nodepool.yaml", kBad);
   EXPECT_EQ(Next(std::chrono::minutes(5)), nullptr);

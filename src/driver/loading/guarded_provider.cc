@@ -10,12 +10,12 @@ namespace nodepool::driver {
 
 namespace {
 
-// What a driver made of a call that is not expected to fail.
+// Handles failures of driver calls that are not expected to fail.
 class Guard {
  public:
   explicit Guard(std::string provider) : provider_(std::move(provider)) {}
 
-  // Once for each way to fail, not for each time.
+  // Logs each kind of failure once, not each time.
   void Report(std::string_view call, std::string message) {
     if (message == known_) return;
     logger_.Error("The driver of provider {} failed in {}: {}", provider_, call, message);
@@ -58,12 +58,12 @@ class GuardedHandler : public NodeRequestHandler {
   std::unique_ptr<NodeRequestHandler> handler_;
 };
 
-// Amounts that can be compared, and of which less is not more.
+// Amounts that can be compared: no NaN, and no negative ones where they make no sense.
 QuotaInformation Checked(QuotaInformation quota, std::string_view call, bool may_be_negative) {
   for (const auto& [resource, amount] : quota.resources()) {
     if (std::isnan(amount) || (!may_be_negative && amount < 0)) {
       throw Error(Verdict::kFail,
-                  fmt::format("{} tells {} {}, which makes no sense", call, amount, resource));
+                  fmt::format("{} returned {} {}, which makes no sense", call, amount, resource));
     }
   }
   return quota;
@@ -103,7 +103,7 @@ class GuardedProvider : public Provider {
                                                      const store::StoredRequest& request) override {
     auto handler = provider_->RequestHandler(std::move(pool), request);
     if (!handler)
-      throw Error(Verdict::kFail, "the driver of provider " + guard_->provider() + " makes no handler");
+      throw Error(Verdict::kFail, "the driver of provider " + guard_->provider() + " returned no handler");
     return std::make_unique<GuardedHandler>(guard_, std::move(handler));
   }
   void NodeDeleted(const NodeId& id, const Node& node) override {
@@ -115,7 +115,7 @@ class GuardedProvider : public Provider {
 
   Task<std::string> UploadImage(ImageUploadParameters upload) override {
     std::string id = co_await provider_->UploadImage(std::move(upload));
-    if (id.empty()) throw Error(Verdict::kFail, "the driver tells no id of the image that it uploaded");
+    if (id.empty()) throw Error(Verdict::kFail, "the driver returned no id for the uploaded image");
     co_return id;
   }
   Task<> DeleteImage(std::string external_id) override {
@@ -138,7 +138,7 @@ std::unique_ptr<Provider> CreateGuarded(const Registry& drivers, ProviderEnviron
   Driver* driver = drivers.Find(config->driver);
   if (driver == nullptr) throw Error(Verdict::kInvalid, "there is no driver " + config->driver);
   std::unique_ptr<Provider> provider = driver->CreateProvider(std::move(environment), config);
-  if (!provider) throw Error(Verdict::kFail, "driver " + config->driver + " makes no provider");
+  if (!provider) throw Error(Verdict::kFail, "driver " + config->driver + " returned no provider");
   return std::make_unique<GuardedProvider>(std::move(config), std::move(provider));
 }
 

@@ -7,13 +7,12 @@
 
 namespace nodepool::driver {
 
-// Makes the provider that the configuration asks for, behind a guard: what its driver
-// throws where nobody expects it, or answers although it makes no sense, is logged and
-// harms this provider alone.
+// Creates the configured provider behind a guard: an exception that its driver throws unexpectedly and an
+// answer that makes no sense are logged and affect this provider only.
 //
-// The guard's answers then: a label is not ready, a notification or Idle() is over; what
-// nodes need or may use is unknown (an Error, D-26), as are the results of everything
-// that may fail anyway. Throws Error when there is no such driver or no provider.
+// The guard then answers as follows: a label is not ready; a notification or Idle() is over; what nodes need
+// or may use is unknown (an Error, D-26); calls that may fail anyway fail with an Error. Throws Error when
+// the driver is unknown or returned no provider.
 std::unique_ptr<Provider> CreateGuarded(const Registry& drivers, ProviderEnvironment environment,
                                         std::shared_ptr<const ProviderConfig> config);
 

@@ -14,7 +14,7 @@
 namespace nodepool::driver {
 namespace {
 
-// Throws wherever it is asked, or what it is told.
+// Throws from every function.
 class WildProvider : public nodepool::testing::ScriptedProvider {
  public:
   using ScriptedProvider::ScriptedProvider;
@@ -78,7 +78,7 @@ class GuardedProviderTest : public ::testing::Test {
   std::shared_ptr<ProviderConfig> config = std::make_shared<ProviderConfig>();
 };
 
-TEST_F(GuardedProviderTest, WhatIsThrownWhereNothingMayFailIsLoggedOnce) {
+TEST_F(GuardedProviderTest, UnexpectedExceptionsAreLoggedOnce) {
   std::unique_ptr<Provider> provider = Make();
   log::Capture capture;
   LabelConfig label;

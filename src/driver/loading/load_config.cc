@@ -15,7 +15,7 @@ config::DriverSchemas SchemasOf(const Registry& drivers, config::DriverSchemas o
       return &driver->ProviderSchema();
     } catch (...) {
       log::Logger("nodepool.driver.Drivers")
-          .Error("Driver {} tells no schema; its sections are not checked: {}", name,
+          .Error("Driver {} provides no schema; its sections are not checked: {}", name,
                  MessageOf(std::current_exception()));
       return &anything;
     }

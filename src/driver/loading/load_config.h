@@ -12,19 +12,18 @@
 
 namespace nodepool::driver {
 
-// A configuration with its providers' sections read by their drivers. Immutable.
+// A configuration whose providers' sections were read by their drivers. Immutable.
 struct LoadedConfig {
   config::Config common;
   std::map<ProviderName, std::shared_ptr<const ProviderConfig>> providers;
 };
 
-// The schemas of the registered drivers, besides those that `others` knows.
+// The schemas of the registered drivers, and those in `others`.
 config::DriverSchemas SchemasOf(const Registry& drivers, config::DriverSchemas others);
 
 // Loads nodepool.yaml and the secure file as the daemons do: unknown keys are
-// warnings, a provider of a known driver that is not at hand is skipped with a
-// warning (D-54), everything else that is wrong is the error, with its place.
-// `others` knows the schemas of drivers that are not registered.
+// warnings; a provider whose driver is known but not loaded is skipped with a warning (D-54); any other fault
+// is the error, with its place. `others` has the schemas of drivers that are not registered.
 Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path,
                                                          const std::optional<std::string>& secure_path,
                                                          const Registry& drivers,

@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::string_view kMark = NODEPOOL_DRIVER_API_MARK;
 constexpr std::string_view kOurApi = NODEPOOL_DRIVER_API;
-constexpr std::size_t kLongestApi = 200;
+constexpr std::size_t kMaxApiLength = 200;
 
 Error Fault(std::string message) { return Error(Verdict::kInvalid, std::move(message)); }
 
-// What the file says that it was made for.
+// The API version for which the file was made, as it says.
 std::string ApiOf(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -32,11 +32,11 @@ std::string ApiOf(const std::filesystem::path& path) {
   std::size_t mark = bytes.find(kMark);
   if (mark == std::string::npos)
     throw Fault("is no Nodepool driver: NODEPOOL_DRIVER is missing in its sources");
-  std::string_view rest = std::string_view(bytes).substr(mark + kMark.size(), kLongestApi);
+  std::string_view rest = std::string_view(bytes).substr(mark + kMark.size(), kMaxApiLength);
   return std::string(rest.substr(0, rest.find('\0')));
 }
 
-// The linker's words, with the symbol that is missing made readable.
+// The linker's message, with the missing symbol demangled.
 std::string Readable(std::string message) {
   std::size_t start = message.find("_Z");
   if (start == std::string::npos) return message;

@@ -7,8 +7,8 @@
 
 namespace nodepool::drivers {
 
-// The smallest adapter there can be: its cloud is a map, and does at once what it is asked
-// for. The driver author's guide walks through it.
+// A minimal adapter: its cloud is a map, and every call ends at once. The driver guide explains it step by
+// step.
 class ExampleAdapter : public driver::cloud::CloudAdapter<ExampleConfig, ExampleLabel> {
  public:
   explicit ExampleAdapter(std::shared_ptr<const driver::ProviderConfig> config);

@@ -29,7 +29,7 @@ QuotaInformation SizeOf(const FakeFlavor& flavor) {
   return QuotaInformation::Amount({{"cores", flavor.vcpus}, {"instances", 1}, {"ram", flavor.ram}});
 }
 
-// Which addresses a server has depends on its network (drivers.md 10.1).
+// The server's addresses depend on its network (drivers.md 10.1).
 void SetAddresses(const FakeLabel& label, Instance& instance) {
   instance.public_ipv4 = "fake";
   instance.public_ipv6 = "";
@@ -184,7 +184,7 @@ Task<std::optional<std::string>> FakeAdapter::ConsoleLog(const LabelConfig& labe
   co_return cloud_.console();
 }
 
-// The smallest flavor that has the memory and, if given, the text in its name.
+// The smallest flavor with enough memory and, if given, the text in its name.
 const FakeFlavor& FakeAdapter::FlavorOf(const FakeLabel& label) const {
   const FakeFlavor* best = nullptr;
   for (const FakeFlavor& flavor : cloud_.settings().flavors) {

@@ -14,8 +14,8 @@ namespace nodepool::drivers {
 // keys, so no launcher tries to reach them (D-98).
 class FakeAdapter : public driver::cloud::CloudAdapter<FakeConfig, FakeLabel> {
  public:
-  // `cloud` outlives the adapter. `control` may be shared with a successor; the last one
-  // to stop stops it.
+  // `cloud` outlives the adapter. `control` may be shared with a successor; the last adapter to stop stops
+  // it.
   FakeAdapter(FakeCloud& cloud, std::shared_ptr<const driver::ProviderConfig> config,
               std::shared_ptr<FakeControl> control = nullptr);
 

@@ -26,7 +26,7 @@ void FakeCloud::Configure(FakeSimulation settings) {
   settings_ = std::move(settings);
 }
 
-// What other processes did to a cloud in a directory.
+// Reads what other processes changed of a cloud in a directory.
 void FakeCloud::Refresh() {
   if (!directory_) return;
   std::size_t before = servers_.size();
@@ -201,7 +201,7 @@ void FakeCloud::ResumeCreates() {
   changed_.NotifyAll();
 }
 
-// Looks at every server only where their sum is limited: load tests make very many.
+// Reads every server only if their sum is limited: load tests create very many.
 bool FakeCloud::ExceedsLimits(const FakeFlavor& flavor) const {
   const FakeLimits& limits = settings_.limits;
   if (static_cast<double>(servers_.size() + 1) > limits.instances) return true;

@@ -26,20 +26,21 @@ struct FakeServerRequest {
   bool should_fail = false;
 };
 
-// A cloud that exists in this process only, unless a directory keeps it (drivers.md 10.1). Time passes by the
-// loop's clock; a zero latency costs no timer. Its faults have the verdicts that a
-// real driver would map them to.
+// A cloud that exists in this process only, unless it is stored in a directory (drivers.md 10.1). It uses the
+// loop's clock; zero latency takes no timer. Its faults have the verdicts to which a real driver would map
+// them.
 class FakeCloud {
  public:
-  // `random` makes ids, which must not repeat in a later process.
+  // `random` makes ids, which must not be repeated by a later process.
   FakeCloud(Loop& loop, Random& random, FakeSimulation settings);
 
   const FakeSimulation& settings() const { return settings_; }
-  // Servers and images stay as they are. A new seed starts the failures anew.
+  // Servers and images are unchanged. A new seed restarts the sequence of failures.
   void Configure(FakeSimulation settings);
 
   // --- What a cloud's API offers --------------------------------------------
-  // The id of a server that is now in BUILD (or born in ERROR). kQuota, kInvalid, kFail.
+  // Returns the id of a server that is now in BUILD, or in ERROR from the start. Errors: kQuota, kInvalid,
+  // kFail.
   std::string CreateServer(FakeServerRequest request);
   // Ends when it is ACTIVE. kFail when it is in ERROR, kNotFound when it was deleted
   // meanwhile.
@@ -48,13 +49,13 @@ class FakeCloud {
   Task<> DeleteServer(std::string id);
   const std::map<std::string, FakeServer>& servers();
 
-  // The new image's id, after the latency. `announce` is told it at once; killed from then
-  // on, the image stays and never becomes active. kFail: a simulated failure.
+  // Returns the new image's id after the latency. `announce` gets it at once; if the upload is cancelled
+  // after that, the image stays and never becomes active. kFail: a simulated failure.
   Task<std::string> UploadImage(FakeImage image, driver::AnnounceImage announce);
   // The same, at once.
   std::string UploadImage(std::string name, std::map<std::string, std::string> metadata,
                           FakeImageFile file = {});
-  // A missing one is fine. kRetry: a simulated failure.
+  // A missing image is no error. kRetry: a simulated failure.
   Task<> DeleteImage(std::string id);
   const std::map<std::string, FakeImage>& images();
 
@@ -63,7 +64,7 @@ class FakeCloud {
 
   // --- Switches for tests ---------------------------------------------------
   void FailNextCreates(int count) { failing_creates_ = count; }
-  void FailNextCreatesWithServer(int count) { creates_into_error_ = count; }  // a server in ERROR is left
+  void FailNextCreatesWithServer(int count) { creates_into_error_ = count; }  // leave a server in ERROR
   void HangNextCreates(int count) { hanging_creates_ = count; }               // never leaves BUILD
   void FailNextDeletes(int count) { failing_deletes_ = count; }
   void FailNextUploads(int count) { failing_uploads_ = count; }
@@ -74,20 +75,20 @@ class FakeCloud {
   // Creations stay in BUILD until resumed.
   void PauseCreates() { is_paused_ = true; }
   void ResumeCreates();
-  // The cloud removes a server that nobody deleted.
+  // The cloud takes a server away.
   void TakeAway(const std::string& server);
   void SetConsole(std::optional<std::string> text) { console_ = std::move(text); }
   const std::optional<std::string>& console() const { return console_; }
 
   std::uint64_t created_count() const { return created_count_; }
-  // How often a server was asked for, also in vain.
+  // The number of attempts to create a server, including failed ones.
   std::uint64_t create_attempts() const { return create_attempts_; }
   std::uint64_t deleted_count() const { return deleted_count_; }
 
  private:
   void Refresh();
   std::string Add(FakeImage image);  // its id
-  // Makes the image, whose id is in `id` from then on, and takes its data.
+  // Creates the image, sets `id`, then receives the data.
   Task<> Receive(FakeImage new_image, driver::AnnounceImage announce, std::string& id);
   Task<> RemoveFailed(std::string id);
   void Remove(const std::string& image);
@@ -103,7 +104,7 @@ class FakeCloud {
   std::map<std::string, FakeServer> servers_;
   std::map<std::string, SteadyTime> active_at_;  // of servers in BUILD
   std::map<std::string, FakeImage> images_;
-  WaitList changed_;  // creations or uploads resumed, a server deleted
+  WaitList changed_;  // notified when creations or uploads are resumed, or a server is deleted
   bool is_paused_ = false;
   int failing_creates_ = 0;
   int creates_into_error_ = 0;
@@ -122,9 +123,9 @@ class FakeCloud {
 // servers and images, and a changed configuration finds them again.
 class FakeClouds {
  public:
-  // Made at first use, with these settings; configured anew later.
+  // Created at first use with these settings; later calls reconfigure it.
   FakeCloud& Of(const ProviderName& provider, Loop& loop, Random& random, FakeSimulation settings);
-  // Null when no provider of that name was made yet.
+  // Null: Of() was not called for that name yet.
   FakeCloud* Find(const ProviderName& provider);
 
  private:

@@ -20,7 +20,7 @@ struct FakeServer {
   FakeServerStatus status = FakeServerStatus::kBuild;
 };
 
-// What was uploaded, as far as a simulation keeps it.
+// What the simulation stores of an upload.
 struct FakeImageFile {
   std::string format;
   std::uint64_t size = 0;  // bytes

@@ -128,10 +128,10 @@ TEST_F(FakeCloudTest, AnImageSeenDuringItsUploadIsSeenToBeThereAfterIt) {
   FakeSimulation shared;
   shared.directory = folder + "/cloud";
   FakeCloud uploading(time.loop(), random, shared);
-  FakeCloud looking(time.loop(), random, shared);
-  auto look = [&](std::string id) { return ExpectUploading(looking, std::move(id)); };
-  std::string image = time.Run(uploading.UploadImage({.name = "debian"}, look));
-  EXPECT_TRUE(looking.HasImage(image));
+  FakeCloud reader(time.loop(), random, shared);
+  auto announce = [&](std::string id) { return ExpectUploading(reader, std::move(id)); };
+  std::string image = time.Run(uploading.UploadImage({.name = "debian"}, announce));
+  EXPECT_TRUE(reader.HasImage(image));
   std::filesystem::remove_all(folder);
 }
 

@@ -14,16 +14,16 @@ using config::Setting;
 
 namespace {
 
-Schema BoundedNumber(double least, double most) {
-  return Schema::OneOf({Schema::Int().Between(least, most), Schema::Float().Between(least, most)});
+Schema BoundedNumber(double min, double max) {
+  return Schema::OneOf({Schema::Int().Between(min, max), Schema::Float().Between(min, max)});
 }
 
 Schema SimulationSchema() {
-  constexpr double kLongest = 86400;
-  constexpr double kMost = 1e12;
-  Schema latency = BoundedNumber(0, kLongest);
+  constexpr double kMaxSeconds = 86400;
+  constexpr double kMaxAmount = 1e12;
+  Schema latency = BoundedNumber(0, kMaxSeconds);
   Schema rate = BoundedNumber(0, 1);
-  Schema limit = BoundedNumber(-1, kMost);
+  Schema limit = BoundedNumber(-1, kMaxAmount);
   Schema limits = Schema::Map({
       Setting("cores", limit, "Virtual CPUs; -1: no limit.").Default(100),
       Setting("instances", limit, "Servers; -1: no limit.").Default(20),
@@ -33,8 +33,8 @@ Schema SimulationSchema() {
   });
   Schema flavor = Schema::Map({
       Setting("name", Schema::String(), "Name of the flavor.").Required(),
-      Setting("ram", BoundedNumber(1, kMost), "Memory.").Default(8192).Unit("MiB"),
-      Setting("vcpus", BoundedNumber(1, kMost), "Virtual CPUs.").Default(4),
+      Setting("ram", BoundedNumber(1, kMaxAmount), "Memory.").Default(8192).Unit("MiB"),
+      Setting("vcpus", BoundedNumber(1, kMaxAmount), "Virtual CPUs.").Default(4),
   });
   return Schema::Map({
       Setting("create-latency", latency, "Time until a new server is active.").Default(0.1).Unit("seconds"),
@@ -52,7 +52,7 @@ Schema SimulationSchema() {
           "directory", Schema::String(),
           "Keep servers and images as files here: several processes share the cloud, and it outlives them."),
       Setting("control-port", Schema::Int().Between(0, 65535),
-              "Port on loopback through which tests look into the cloud and disturb it; default: none."),
+              "Port on loopback through which tests inspect and disturb the cloud; default: none."),
       Setting("limits", limits, "What the cloud allows."),
       Setting("quota-error", Schema::Bool(),
               "Refuse what exceeds a limit; false reports limits without enforcing them.")
@@ -102,7 +102,7 @@ FakeSimulation ReadSimulation(const Section& section) {
 
 Schema Texts() { return Schema::List(Schema::String()); }
 
-// A setting of openstack providers that means nothing here.
+// A setting of openstack providers that has no effect here.
 Setting Ignored(const char* key, Schema schema) {
   return Setting(key, std::move(schema), "Of the openstack driver; without effect.");
 }

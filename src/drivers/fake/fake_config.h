@@ -39,7 +39,7 @@ struct FakeSimulation {
   double delete_failure_rate = 0;
   double upload_failure_rate = 0;
   std::optional<std::uint64_t> seed;     // none: not reproducible
-  std::optional<std::string> directory;  // none: the cloud lives and dies with the process
+  std::optional<std::string> directory;  // none: the cloud exists as long as the process
   std::optional<int> control_port;       // of FakeControl; 0: any
   FakeLimits limits;
   // True: creating beyond a limit is refused with a quota error. False: the limits
@@ -60,9 +60,9 @@ struct FakeLabel : driver::LabelConfig {
   std::vector<std::string> networks;  // the pool's unless the label has its own
 };
 
-// A provider of driver `fake`. Its section is that of an openstack provider, with an optional
-// `simulation`; what means nothing to a simulated cloud is accepted. `cloud` may be any name.
-// The labels are FakeLabel.
+// A provider of driver `fake`. Its section is that of an openstack provider, with an optional `simulation`;
+// settings without meaning for a simulated cloud are accepted and ignored. `cloud` may be any name. The
+// labels are FakeLabel.
 struct FakeConfig : driver::ProviderConfig {
   std::optional<std::string> cloud;
   std::optional<std::string> region_name;

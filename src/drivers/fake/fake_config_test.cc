@@ -40,7 +40,7 @@ TEST(FakeConfigTest, DefaultsOfTheSimulatedCloud) {
 }
 
 // D-81
-TEST(FakeConfigTest, ReadsTheKnobs) {
+TEST(FakeConfigTest, ReadsTheSettings) {
   auto config = LoadFake(R"(
 name: fake
 pools: [{name: main, labels: [{name: l, cloud-image: c, min-ram: 1}]}]

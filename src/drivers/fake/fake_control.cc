@@ -14,8 +14,8 @@ using net::HttpRequest;
 using net::HttpResponse;
 
 constexpr std::string_view kServers = "/servers/";
-constexpr double kLongest = 86400;  // seconds
-constexpr double kMostFaults = 1e6;
+constexpr double kMaxSeconds = 86400;  // seconds
+constexpr double kMaxFaults = 1e6;
 
 HttpResponse Json(const json::value& value, int status = 200) {
   HttpResponse response;
@@ -29,14 +29,14 @@ HttpResponse Refusal(int status, const std::string& message) {
   return Json(json::object{{"message", message}}, status);
 }
 
-double Number(const json::value& value, const std::string& key, double least, double most) {
+double Number(const json::value& value, const std::string& key, double min, double max) {
   double number = value.is_number() ? value.to_number<double>() : std::nan("");
-  if (!(number >= least && number <= most))
-    throw Error(Verdict::kInvalid, fmt::format("{}: expected a number from {} to {}", key, least, most));
+  if (!(number >= min && number <= max))
+    throw Error(Verdict::kInvalid, fmt::format("{}: expected a number from {} to {}", key, min, max));
   return number;
 }
 
-// One of the settings that may be changed from outside, under its name in the file.
+// A setting that tests may change, with its name in the configuration.
 struct Knob {
   const char* key;
   Duration FakeSimulation::*latency = nullptr;
@@ -63,7 +63,7 @@ const std::vector<Knob>& Knobs() {
 
 void Turn(const Knob& knob, const json::value& value, FakeSimulation& settings) {
   if (knob.latency != nullptr) {
-    std::chrono::duration<double> seconds(Number(value, knob.key, 0, kLongest));
+    std::chrono::duration<double> seconds(Number(value, knob.key, 0, kMaxSeconds));
     settings.*knob.latency = std::chrono::duration_cast<Duration>(seconds);
   } else if (knob.rate != nullptr) {
     settings.*knob.rate = Number(value, knob.key, 0, 1);
@@ -119,7 +119,7 @@ void Inflict(const json::object& changes, FakeCloud& cloud) {
     } else if (key == "pause-uploads" && value.is_bool()) {
       value.as_bool() ? cloud.PauseUploads() : cloud.ResumeUploads();
     } else if (auto fault = faults.find(key); fault != faults.end()) {
-      (cloud.*fault->second)(static_cast<int>(Number(value, key, 0, kMostFaults)));
+      (cloud.*fault->second)(static_cast<int>(Number(value, key, 0, kMaxFaults)));
     } else {
       throw Error(Verdict::kInvalid, "there is no fault " + Excerpt(key));
     }
@@ -169,7 +169,7 @@ json::array Images(FakeCloud& cloud) {
 json::object Body(const HttpRequest& request) {
   boost::system::error_code error;
   json::value body = json::parse(request.body, error);
-  if (error || !body.is_object()) throw Error(Verdict::kInvalid, "the body is no JSON object");
+  if (error || !body.is_object()) throw Error(Verdict::kInvalid, "the body is not a JSON object");
   return body.as_object();
 }
 

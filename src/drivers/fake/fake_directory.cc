@@ -20,7 +20,7 @@ namespace json = boost::json;
 
 using Metadata = std::map<std::string, std::string>;
 
-// Ids are UUIDs; files being written have another beginning.
+// Ids are UUIDs; incomplete files have this prefix.
 constexpr std::string_view kPartPrefix = "part-";
 
 std::string ReadFile(const fs::path& path) {
@@ -60,7 +60,7 @@ FakeImage ImageFrom(const std::string& id, const json::object& record) {
 
 // Removes from the map what `exists` does not name.
 template <class Record>
-void Forget(std::map<std::string, Record>& records, const std::set<std::string>& exists) {
+void RemoveVanished(std::map<std::string, Record>& records, const std::set<std::string>& exists) {
   std::erase_if(records, [&](const auto& entry) { return !exists.contains(entry.first); });
 }
 
@@ -120,12 +120,12 @@ void FakeDirectory::Refresh(std::map<std::string, FakeServer>& servers,
     if (!id.starts_with(kPartPrefix)) exists.insert(std::move(id));
   }
   if (error) throw Error(Verdict::kFail, fmt::format("{}: {}", path_, error.message()));
-  Forget(servers, exists);
-  Forget(images, exists);
+  RemoveVanished(servers, exists);
+  RemoveVanished(images, exists);
   for (const std::string& id : exists) {
     if (servers.contains(id)) continue;
     auto known = images.find(id);
-    // One that another process was still uploading may be there now.
+    // An image that another process was uploading may be complete now.
     if (known != images.end() && known->second.is_active) continue;
     try {
       json::object record = json::parse(ReadFile(fs::path(path_) / id)).as_object();
@@ -135,7 +135,7 @@ void FakeDirectory::Refresh(std::map<std::string, FakeServer>& servers,
         images.insert_or_assign(id, ImageFrom(id, record));
       }
     } catch (const std::exception&) {
-      // Removed in between by another process, or nothing of ours.
+      // Removed by another process meanwhile, or not a file of ours.
     }
   }
 }

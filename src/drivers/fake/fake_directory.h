@@ -8,21 +8,20 @@
 
 namespace nodepool::drivers {
 
-// Servers and images of a simulated cloud as files, one each, named by their ids.
-// Several processes may use the same directory: a file appears and vanishes in one step.
-// Every function throws kFail, naming the path, when the file system does not comply.
+// Servers and images of a simulated cloud as files named by their ids. Several processes may use the same
+// directory: files appear and vanish atomically. Every function throws kFail, naming the path, on a fault of
+// the file system.
 class FakeDirectory {
  public:
-  // Makes the directory when it is not there.
+  // Creates the directory if it does not exist.
   explicit FakeDirectory(std::string path);
 
   void Add(const FakeServer& server) const;
   void Add(const FakeImage& image) const;
-  void Remove(const std::string& id) const;  // a missing one is fine
+  void Remove(const std::string& id) const;  // a missing one is no error
 
-  // Makes the maps equal to what the directory holds; reads only what they lack.
-  // A server that somebody else made counts as active. A file that is no record is
-  // passed over.
+  // Updates the maps to the directory's contents; reads only what they lack. A server made by another process
+  // counts as active. A file that is not a record is skipped.
   void Refresh(std::map<std::string, FakeServer>& servers, std::map<std::string, FakeImage>& images) const;
 
  private:

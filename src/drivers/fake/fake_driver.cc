@@ -25,8 +25,7 @@ std::unique_ptr<driver::cloud::Adapter> FakeDriver::CreateAdapter(
   return std::make_unique<FakeAdapter>(cloud, std::move(config), std::move(control));
 }
 
-// One port for all generations of a provider. Another program with the same
-// configuration may have it already.
+// One port for all generations of a provider. Another process with the same configuration may already use it.
 std::shared_ptr<FakeControl> FakeDriver::ControlOf(const ProviderName& provider, int port, FakeCloud& cloud,
                                                    Loop& loop) {
   Open& open = controls_[provider];

@@ -22,7 +22,7 @@ class FakeDriver : public driver::cloud::CloudDriver {
   std::unique_ptr<driver::cloud::Adapter> CreateAdapter(
       const driver::ProviderEnvironment& environment,
       std::shared_ptr<const driver::ProviderConfig> config) override;
-  // Its machines tell their host keys themselves: nobody scans them.
+  // The adapter knows its machines' host keys, so they are not scanned.
   std::unique_ptr<driver::Provider> CreateProvider(
       driver::ProviderEnvironment environment, std::shared_ptr<const driver::ProviderConfig> config) override;
 

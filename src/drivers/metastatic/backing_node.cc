@@ -9,7 +9,7 @@ namespace nodepool::drivers {
 
 namespace {
 
-constexpr double kMostSlots = 10'000;
+constexpr double kMaxSlots = 10'000;
 constexpr double kLatest = 4e9;  // seconds since the epoch
 
 std::string TextOf(const boost::json::object& object, std::string_view key) {
@@ -59,7 +59,7 @@ std::optional<BackingNode> ParseBackingNode(const boost::json::value& user_data,
   if (TextOf(object, "owner") != owner) return std::nullopt;
   BackingNode node;
   node.label = LabelName(TextOf(object, "label"));
-  node.slots = static_cast<int>(std::clamp<double>(NumberOf(object, "slots"), 0, kMostSlots));
+  node.slots = static_cast<int>(std::clamp<double>(NumberOf(object, "slots"), 0, kMaxSlots));
   const boost::json::value* failed = object.if_contains("failed");
   node.has_failed = failed != nullptr && failed->is_bool() && failed->as_bool();
   node.launched = FromSeconds(std::clamp(NumberOf(object, "launched"), 0.0, kLatest));
@@ -86,7 +86,7 @@ std::optional<Place> ParsePlace(const boost::json::value& driver_data) {
   const boost::json::object& object = driver_data.as_object();
   Place place;
   place.backing_node = NodeId(TextOf(object, "backing_node"));
-  place.slot = static_cast<int>(std::clamp<double>(NumberOf(object, "slot"), 0, kMostSlots));
+  place.slot = static_cast<int>(std::clamp<double>(NumberOf(object, "slot"), 0, kMaxSlots));
   if (place.backing_node.empty()) return std::nullopt;
   return place;
 }
@@ -94,8 +94,8 @@ std::optional<Place> ParsePlace(const boost::json::value& driver_data) {
 boost::json::value ToDriverData(const Place& place, const NodeId& user,
                                 const std::map<std::string, std::string>& metadata) {
   boost::json::object object;
-  boost::json::object& told = object["metadata"].emplace_object();
-  for (const auto& [key, value] : metadata) told[key] = value;
+  boost::json::object& items = object["metadata"].emplace_object();
+  for (const auto& [key, value] : metadata) items[key] = value;
   object["backing_node"] = place.backing_node.str();
   object["slot"] = place.slot;
   object["node"] = user.str();

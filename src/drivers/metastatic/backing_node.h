@@ -11,18 +11,18 @@
 
 namespace nodepool::drivers {
 
-// What the owner of a backing node keeps in the node's user_data (drivers.md 8.2).
+// What the owner of a backing node stores in the node's user_data (drivers.md 8.2).
 struct BackingNode {
-  LabelName label;  // of the nodes that its slots are handed out as
+  LabelName label;  // of the user nodes in its slots
   int slots = 1;
-  bool has_failed = false;  // gives out no more slots
+  bool has_failed = false;  // no more slots are handed out
   WallTime launched{};      // when it was requested
-  // Who has which slot. Ours beside the keys of the field: it makes taking a slot one
-  // write that another launcher cannot overlook (D-84).
+  // The user node of each slot. An addition to the keys of the Python implementation: taking a slot is one
+  // write, which another launcher cannot miss (D-84).
   std::map<int, NodeId> users;
-  bool lists_users = true;  // false: written by a program that leaves that to the users' records
+  bool lists_users = true;  // false: written by a program that stores users only in their own records
 
-  // The lowest free one.
+  // The lowest free slot.
   std::optional<int> FreeSlot() const;
   std::optional<int> SlotOf(const NodeId& user) const;
 };
@@ -30,12 +30,11 @@ struct BackingNode {
 // "NodePool:metastatic:<provider>".
 std::string OwnerName(const ProviderName& provider);
 
-// Nothing when it is not this owner's, or no such record at all.
+// nullopt: it is another owner's, or not a backing node's data.
 std::optional<BackingNode> ParseBackingNode(const boost::json::value& user_data, const std::string& owner);
 boost::json::value ToUserData(const BackingNode& node, const std::string& owner);
 
-// A user node's own account of its place, in its driver_data; also what it looks like
-// before there is one.
+// A user node's place according to its own driver_data; also what the driver_data is before there is a place.
 struct Place {
   NodeId backing_node;
   int slot = 0;
@@ -44,10 +43,10 @@ std::optional<Place> ParsePlace(const boost::json::value& driver_data);
 boost::json::value ToDriverData(const Place& place, const NodeId& user,
                                 const std::map<std::string, std::string>& metadata);
 
-// Whether it may give out a slot. `label` is its label's configuration; null: gone.
+// Whether a slot of it may be handed out. `label` is its label's configuration; null: no longer configured.
 bool MayServe(const BackingNode& node, const MetastaticLabel* label, WallTime now);
 
-// When a node that nobody has used since `idle_since` is to be released (drivers.md 8.6).
+// When a node that has no users since `idle_since` is to be released (drivers.md 8.6).
 WallTime ReleaseTime(const BackingNode& node, const MetastaticLabel* label, WallTime idle_since);
 
 }  // namespace nodepool::drivers

@@ -14,7 +14,7 @@ bool BackingNodes::Follow(const NodeId& id, const store::StoredNode* before, con
     node = ParseBackingNode(after->record.user_data.value(), owner_);
   if (!node) {
     bool was_known = known_.contains(id);
-    Forget(id);
+    Remove(id);
     return was_known;
   }
   Set(id, std::move(*node), now);
@@ -36,7 +36,7 @@ void BackingNodes::Set(const NodeId& id, BackingNode node, WallTime now) {
 void BackingNodes::Verify(const NodeId& id, bool is_owners, WallTime now) {
   auto found = known_.find(id);
   if (found == known_.end()) return;
-  if (!is_owners) return Forget(id);
+  if (!is_owners) return Remove(id);
   Unindex(id);
   found->second.is_verified = true;
   Index(id, now);
@@ -61,21 +61,22 @@ std::optional<NodeId> BackingNodes::WithRoom(const LabelName& label, WallTime no
     NodeId id = *candidates.begin();
     const BackingNode& node = known_.at(id).node;
     if (MayServe(node, LabelOf(node), now)) return id;
-    candidates.erase(candidates.begin());  // it has become too old
+    candidates.erase(candidates.begin());  // it is too old by now
   }
   return std::nullopt;
 }
 
 std::optional<NodeId> BackingNodes::PlaceOf(const NodeId& user) const {
   if (auto place = places_.find(user); place != places_.end()) return place->second;
-  if (auto told = told_places_.find(user); told != told_places_.end()) return told->second.backing_node;
+  if (auto reported = reported_places_.find(user); reported != reported_places_.end())
+    return reported->second.backing_node;
   return std::nullopt;
 }
 
 BackingNode BackingNodes::Completed(const NodeId& id, BackingNode node) const {
-  auto told = told_users_.find(id);
-  if (!node.lists_users && told != told_users_.end()) {
-    for (const auto& [slot, user] : told->second) node.users.emplace(slot, user);
+  auto reported = reported_users_.find(id);
+  if (!node.lists_users && reported != reported_users_.end()) {
+    for (const auto& [slot, user] : reported->second) node.users.emplace(slot, user);
   }
   return node;
 }
@@ -109,12 +110,12 @@ std::map<NodeId, NodeId> BackingNodes::UsersWithoutRecord() const {
   return missing;
 }
 
-void BackingNodes::Forget(const NodeId& id) {
+void BackingNodes::Remove(const NodeId& id) {
   Unindex(id);
   known_.erase(id);
 }
 
-// A node that nobody has verified is neither used nor released.
+// A node that is not verified is neither used nor released.
 void BackingNodes::Index(const NodeId& id, WallTime now) {
   const Known& known = known_.at(id);
   if (!known.is_verified) {
@@ -148,7 +149,7 @@ void BackingNodes::Unindex(const NodeId& id) {
   }
 }
 
-// Its users' records changed, which matters where it does not list them itself.
+// The records of its users changed, which matters if the node does not list its users.
 void BackingNodes::Reread(const NodeId& id, WallTime now) {
   auto known = known_.find(id);
   const store::StoredNode* stored = nodes_.Find(id);
@@ -159,21 +160,21 @@ void BackingNodes::Reread(const NodeId& id, WallTime now) {
 
 void BackingNodes::FollowUser(const NodeId& id, const store::StoredNode* after, WallTime now) {
   std::set<NodeId> affected;
-  if (auto told = told_places_.find(id); told != told_places_.end()) {
-    affected.insert(told->second.backing_node);
-    auto users = told_users_.find(told->second.backing_node);
-    if (users != told_users_.end()) {
-      users->second.erase(told->second.slot);
-      if (users->second.empty()) told_users_.erase(users);
+  if (auto reported = reported_places_.find(id); reported != reported_places_.end()) {
+    affected.insert(reported->second.backing_node);
+    auto users = reported_users_.find(reported->second.backing_node);
+    if (users != reported_users_.end()) {
+      users->second.erase(reported->second.slot);
+      if (users->second.empty()) reported_users_.erase(users);
     }
-    told_places_.erase(told);
+    reported_places_.erase(reported);
   }
   std::optional<Place> place =
       after == nullptr ? std::nullopt : ParsePlace(after->record.driver_data.value());
   if (place) {
     affected.insert(place->backing_node);
-    told_users_[place->backing_node][place->slot] = id;
-    told_places_.emplace(id, std::move(*place));
+    reported_users_[place->backing_node][place->slot] = id;
+    reported_places_.emplace(id, std::move(*place));
   }
   for (const NodeId& backing : affected) Reread(backing, now);
 }

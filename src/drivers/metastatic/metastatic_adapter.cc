@@ -21,7 +21,7 @@ constexpr Duration kRetryPause = std::chrono::seconds(1);
 constexpr Duration kUnseenLimit = std::chrono::seconds(30);  // a new request gets into the cache
 constexpr Duration kReleaseRetry = std::chrono::seconds(60);
 constexpr Duration kStopLimit = std::chrono::seconds(10);
-constexpr std::size_t kMostUsersAtOnce = 1000;
+constexpr std::size_t kMaxUsersAtOnce = 1000;
 
 NodeId NodeOf(const boost::json::value& external_id) {
   return NodeId(external_id.is_string() ? std::string(external_id.as_string()) : "");
@@ -62,14 +62,14 @@ Task<Instance> MetastaticAdapter::Create(MachineReport& machine, CreateParameter
   auto waiter = std::make_shared<Waiter>();
   waiter->node = user;
   waiter->label = config_->FindLabel(parameters.label->name);
-  if (waiter->label == nullptr) throw Error(Verdict::kInvalid, "the provider has no such label any more");
+  if (waiter->label == nullptr) throw Error(Verdict::kInvalid, "the provider no longer has this label");
   machine.SetState("waiting for a slot of a backing node");
   waiters_.push_back(waiter);
   wake_.Set();
   ScopeExit leave([this, waiter] { Leave(waiter); });
   Place place = co_await waiter->place.Take();
   Instance instance = co_await Describe(std::move(place), std::move(user), std::move(parameters.metadata));
-  // The backing node's were scanned earlier; where they are scanned again, the newer ones count.
+  // The backing node's keys were scanned earlier; if they are scanned again, the new ones count.
   if (parameters.label->host_key_checking) instance.host_keys.reset();
   co_return instance;
 }
@@ -79,7 +79,7 @@ void MetastaticAdapter::Leave(const std::shared_ptr<Waiter>& waiter) {
   std::erase(waiters_, waiter);
 }
 
-// Everything but the slot is the backing node's (drivers.md 8.2).
+// Everything except the slot is copied from the backing node (drivers.md 8.2).
 Task<Instance> MetastaticAdapter::Describe(Place place, NodeId user,
                                            std::map<std::string, std::string> metadata) {
   std::optional<store::StoredNode> stored =
@@ -120,7 +120,7 @@ Task<> MetastaticAdapter::Delete(MachineReport& machine, boost::json::value exte
   NodeId user = NodeOf(external_id);
   std::optional<NodeId> backing = backing_nodes_.PlaceOf(user);
   if (!backing) {
-    // A launcher that does not follow the nodes, or one that has just started.
+    // The launcher does not follow the nodes, or has just started.
     std::optional<store::StoredNode> stored = co_await environment_.records.store.nodes.Read(user);
     std::optional<Place> place = stored ? ParsePlace(stored->record.driver_data.value()) : std::nullopt;
     if (place) backing = place->backing_node;
@@ -174,7 +174,7 @@ Task<> MetastaticAdapter::Stop() {
   node_watch_.Reset();
   request_watch_.Reset();
   co_await background_.Stop();
-  // They would vanish with the session, and be of no use until then.
+  // They would vanish with the session, but be useless until then.
   for (const auto& [id, request] : std::exchange(requests_, {})) {
     SteadyTime deadline = environment_.loop.SteadyNow() + kStopLimit;
     Outcome<> withdrawn = co_await Attempt(WithDeadline(environment_.loop, deadline, "withdrawing a request",
@@ -195,7 +195,7 @@ Task<> MetastaticAdapter::Run() {
     wake_.Reset();
     Outcome<> done = co_await Attempt(Turn());
     if (!done) {
-      logger_.Warning("Provider {} goes on in a moment: {}", config_->name, done.error().message());
+      logger_.Warning("Provider {}: {}; retrying", config_->name, done.error().message());
       co_await environment_.loop.SleepFor(kRetryPause);
       continue;
     }
@@ -224,8 +224,8 @@ Task<> MetastaticAdapter::Turn() {
   co_await ReleaseIdle();
 }
 
-// What a program that did not die with its session has asked for: it is served to the
-// end, or withdrawn (D-84).
+// Adopts requests that outlived the session of a former process: each is served to the end, or withdrawn
+// (D-84).
 Task<> MetastaticAdapter::AdoptOrphans() {
   for (const RequestId& id : std::exchange(orphans_, {})) {
     const store::StoredRequest* request = environment_.records.requests->Find(id);
@@ -233,7 +233,7 @@ Task<> MetastaticAdapter::AdoptOrphans() {
     const auto& types = request->record.node_types;
     const MetastaticLabel* label = types.empty() ? nullptr : config_->FindByBackingLabel(types.front());
     if (label == nullptr) {
-      logger_.Info("Withdrawing request {} of a former run: its label is not configured any more", id);
+      logger_.Info("Withdrawing request {} of a former run: its label is no longer configured", id);
       co_await environment_.records.store.requests.Delete(id);
       continue;
     }
@@ -260,18 +260,18 @@ Task<> MetastaticAdapter::FollowRequests() {
   const std::map<RequestId, BackingRequest> requests = requests_;
   for (const auto& [id, request] : requests) {
     bool is_over = co_await FollowRequest(id, request);
-    if (is_over) ForgetRequest(id);
+    if (is_over) DropRequest(id);
   }
 }
 
-void MetastaticAdapter::ForgetRequest(const RequestId& id) {
+void MetastaticAdapter::DropRequest(const RequestId& id) {
   requests_.erase(id);
   for (const std::shared_ptr<Waiter>& waiter : waiters_) {
     if (waiter->request == id) waiter->request = RequestId();
   }
 }
 
-// True: nothing more is to be expected of it.
+// Returns true when the request is over.
 Task<bool> MetastaticAdapter::FollowRequest(RequestId id, BackingRequest request) {
   const store::StoredRequest* stored = environment_.records.requests->Find(id);
   if (stored == nullptr) {
@@ -291,7 +291,8 @@ Task<bool> MetastaticAdapter::FollowRequest(RequestId id, BackingRequest request
   co_return false;
 }
 
-// Lock, record and request change at once: a crash leaves all of them or none (drivers.md 8.4).
+// Changes lock, record and request in one transaction: a crash leaves all of them changed or none
+// (drivers.md 8.4).
 Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId node) {
   BackingNode backing;
   backing.label = request.label->name;
@@ -305,7 +306,7 @@ Task<> MetastaticAdapter::Claim(RequestId id, BackingRequest request, NodeId nod
     return store::Change::kWrite;
   };
   bool is_claimed = co_await environment_.records.store.nodes.Claim(node, owner_, change, id);
-  if (!is_claimed) co_return co_await FailRequest(id, "the backing node was taken by somebody else");
+  if (!is_claimed) co_return co_await FailRequest(id, "the backing node was taken by another client");
   logger_.About({"", "", node.str()})
       .Info("Backing node for label {} with {} slots", backing.label, backing.slots);
   backing_nodes_.Set(node, std::move(backing), environment_.loop.Now());
@@ -326,7 +327,7 @@ std::vector<std::shared_ptr<MetastaticAdapter::Waiter>> MetastaticAdapter::Waiti
   std::vector<std::shared_ptr<Waiter>> waiting;
   for (const std::shared_ptr<Waiter>& waiter : waiters_) {
     if (waiter->label == &label && !waiter->place.is_done()) waiting.push_back(waiter);
-    if (waiting.size() == kMostUsersAtOnce) break;
+    if (waiting.size() == kMaxUsersAtOnce) break;
   }
   return waiting;
 }
@@ -337,7 +338,7 @@ int MetastaticAdapter::WaitingFor(const RequestId& request) const {
   }));
 }
 
-// Gives those who wait the slots there are, eldest backing node first.
+// Hands out free slots to waiting creations, oldest backing node first.
 Task<> MetastaticAdapter::Serve() {
   std::set<const MetastaticLabel*> labels;
   for (const std::shared_ptr<Waiter>& waiter : waiters_) labels.insert(waiter->label);
@@ -347,12 +348,12 @@ Task<> MetastaticAdapter::Serve() {
       std::optional<NodeId> backing = backing_nodes_.WithRoom(label->name, environment_.loop.Now());
       if (waiting.empty() || !backing) break;
       bool is_known = co_await Occupy(std::move(*backing), std::move(waiting));
-      if (!is_known) break;  // the cache will tell what became of it
+      if (!is_known) break;  // the cache will show its state
     }
   }
 }
 
-// One write for as many as find room. False: the node is not what it was taken for.
+// One write for as many waiters as there are slots. False: the node's record has changed.
 Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr<Waiter>> waiters) {
   std::optional<BackingNode> written;
   std::vector<std::pair<std::shared_ptr<Waiter>, int>> placed;
@@ -375,7 +376,7 @@ Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr
     return placed.empty() ? store::Change::kSkip : store::Change::kWrite;
   };
   bool is_written = co_await environment_.records.store.nodes.UpdateUnlocked(backing, change);
-  // What was read is newer than what the cache has, also when nothing was written.
+  // What was read is newer than the cache, even if nothing was written.
   if (written && backing_nodes_.Find(backing) != nullptr)
     backing_nodes_.Set(backing, std::move(*written), environment_.loop.Now());
   if (!is_written) co_return written.has_value();
@@ -389,7 +390,7 @@ Task<bool> MetastaticAdapter::Occupy(NodeId backing, std::vector<std::shared_ptr
   co_return true;
 }
 
-// One request for as many who wait as its node will have slots.
+// Makes one request for as many waiters as its node will have slots.
 Task<> MetastaticAdapter::RequestMissing() {
   const std::vector<std::shared_ptr<Waiter>> waiters = waiters_;
   std::map<RequestId, int> taken;
@@ -409,7 +410,8 @@ Task<> MetastaticAdapter::RequestMissing() {
       request.created_time = environment_.loop.Now();
       request.node_types = {label->backing_label};
       request.requestor = owner_;
-      RequestId id = co_await environment_.records.store.requests.Create(kPrecedence, std::move(request), true);
+      RequestId id =
+          co_await environment_.records.store.requests.Create(kPrecedence, std::move(request), true);
       logger_.Info("Request {} for a backing node of label {}", id, label->name);
       open = requests_.emplace(id, BackingRequest{label, environment_.loop.Now()}).first;
     }
@@ -434,8 +436,8 @@ Task<> MetastaticAdapter::ReleaseIdle() {
   }
 }
 
-// Users that vanished without a deletion, e.g. erased by an operator, and requests that
-// nobody waits for any more.
+// Handles users that vanished without a deletion, e.g. erased by an operator, and requests whose node is no
+// longer needed.
 Task<> MetastaticAdapter::Sweep() {
   std::map<NodeId, NodeId> missing = backing_nodes_.UsersWithoutRecord();
   std::map<NodeId, NodeId> before = std::exchange(missing_, missing);
@@ -453,9 +455,9 @@ Task<> MetastaticAdapter::WithdrawUnused() {
     if (is_old && WaitingFor(id) == 0) unused.push_back(id);
   }
   for (const RequestId& id : unused) {
-    logger_.Info("Withdrawing request {}: nobody waits for its node any more", id);
+    logger_.Info("Withdrawing request {}: its node is no longer needed", id);
     co_await environment_.records.store.requests.Delete(id);
-    ForgetRequest(id);
+    DropRequest(id);
   }
 }
 

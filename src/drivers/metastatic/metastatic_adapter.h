@@ -20,23 +20,23 @@ namespace nodepool::drivers {
 // Cuts nodes of other providers into slots, which are handed out as nodes of this one
 // (drivers.md 8).
 //
-// What slots there are and who has them stands in the records of the backing nodes, so
-// several launchers may run the provider at a time: a slot is taken by a write that
-// fails when the record changed (D-84). Requests for backing nodes are ephemeral: those
-// of a launcher that died vanish, and what was delivered for them becomes free.
+// Slots and their users are stored in the records of the backing nodes, so that several launchers may run the
+// provider at a time: a slot is taken by a write that fails if the record has changed (D-84). Requests for
+// backing nodes are ephemeral: those of a launcher that died vanish, and nodes delivered for them become
+// free.
 class MetastaticAdapter : public driver::cloud::CloudAdapter<MetastaticConfig, MetastaticLabel> {
  public:
-  // Everything in `environment` outlives the adapter. Without its request cache slots
-  // can be given back, but not taken.
+  // Everything in `environment` outlives the adapter. Without a request cache in it, slots can be given back,
+  // but not taken.
   MetastaticAdapter(const driver::ProviderEnvironment& environment,
                     std::shared_ptr<const driver::ProviderConfig> config);
 
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;
   Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override;
-  // There is nothing that could leak.
+  // Empty: there are no resources that could leak.
   Task<std::vector<driver::cloud::Instance>> ListInstances() override;
-  // The minute's look for users that vanished without giving their slots back.
+  // Called once a minute: sweeps for users that vanished without giving their slots back.
   Task<std::vector<driver::cloud::Resource>> ListResources() override;
   Task<> DeleteResource(driver::cloud::Resource resource) override;
   void NotifyNodescanFailure(const driver::LabelConfig& label,
@@ -48,11 +48,11 @@ class MetastaticAdapter : public driver::cloud::CloudAdapter<MetastaticConfig, M
   struct Waiter {
     NodeId node;
     const MetastaticLabel* label;
-    RequestId request;  // whose node it shall get; empty: none yet
+    RequestId request;  // the request whose node is for this one; empty: none yet
     bool is_alive = true;
     OneShot<Place> place;
   };
-  // A request for a backing node, made here or left by a former program.
+  // A request for a backing node, made here or adopted from a former process.
   struct BackingRequest {
     const MetastaticLabel* label;
     WallTime made;
@@ -65,7 +65,7 @@ class MetastaticAdapter : public driver::cloud::CloudAdapter<MetastaticConfig, M
   Task<bool> FollowRequest(RequestId id, BackingRequest request);
   Task<> Claim(RequestId id, BackingRequest request, NodeId node);
   Task<> FailRequest(RequestId id, std::string why);
-  void ForgetRequest(const RequestId& id);
+  void DropRequest(const RequestId& id);
   Task<> AdoptOrphans();
   Task<> Serve();
   Task<bool> Occupy(NodeId backing, std::vector<std::shared_ptr<Waiter>> waiters);
@@ -86,10 +86,10 @@ class MetastaticAdapter : public driver::cloud::CloudAdapter<MetastaticConfig, M
   std::string owner_;
   log::Logger logger_{"nodepool.driver.metastatic.MetastaticAdapter"};
   BackingNodes backing_nodes_;
-  std::vector<std::shared_ptr<Waiter>> waiters_;  // in the order of their coming
+  std::vector<std::shared_ptr<Waiter>> waiters_;  // in order of arrival
   std::map<RequestId, BackingRequest> requests_;
   std::set<RequestId> orphans_;
-  std::map<NodeId, NodeId> missing_;  // users without a record at the last sweep, with their backing nodes
+  std::map<NodeId, NodeId> missing_;  // users without a record in the last sweep, with their backing nodes
   bool is_sweep_due_ = false;
   Event wake_{"nodes, requests or creations"};
   Subscription node_watch_, request_watch_;

@@ -17,11 +17,11 @@ using config::Setting;
 namespace {
 
 // Each slot is a node's record in ZooKeeper.
-constexpr int kMostSlots = 10'000;
-constexpr Duration kLongest = std::chrono::hours(24 * 365 * 10);
+constexpr int kMaxSlots = 10'000;
+constexpr Duration kMaxDuration = std::chrono::hours(24 * 365 * 10);
 
 Duration ReadTime(const Section& section, std::string_view key) {
-  return std::min(section.Seconds(key), kLongest);
+  return std::min(section.Seconds(key), kMaxDuration);
 }
 
 Schema MakeSchema() {
@@ -58,7 +58,7 @@ std::shared_ptr<const MetastaticLabel> ReadLabel(const Section& section, const S
   label->name = ReadLabelName(section, "name", config);
   label->backing_label = LabelName(section.Text("backing-label"));
   label->max_parallel_jobs = ReadCount(section, "max-parallel-jobs");
-  if (label->max_parallel_jobs < 1 || label->max_parallel_jobs > kMostSlots)
+  if (label->max_parallel_jobs < 1 || label->max_parallel_jobs > kMaxSlots)
     throw section.Fail("max-parallel-jobs", "expected 1 to 10000");
   label->grace_time = ReadTime(section, "grace-time");
   label->min_retention_time = ReadTime(section, "min-retention-time");
@@ -69,7 +69,7 @@ std::shared_ptr<const MetastaticLabel> ReadLabel(const Section& section, const S
   }
   label->host_key_checking =
       section.OptionalBool("host-key-checking").value_or(pool.Bool("host-key-checking"));
-  // Known only when there is a backing node (drivers.md 8.1).
+  // Known only once there is a backing node (drivers.md 8.1).
   label->cloud_image = "unused";
   label->connection.username = "unknown";
   label->connection.python_path = "unknown";
@@ -78,7 +78,7 @@ std::shared_ptr<const MetastaticLabel> ReadLabel(const Section& section, const S
   return label;
 }
 
-// What must be the same in all labels of one backing label.
+// The settings that must be equal in all labels of one backing label.
 auto SlotSettings(const MetastaticLabel& label) {
   return std::tuple(label.max_parallel_jobs, label.grace_time, label.min_retention_time, label.max_age);
 }

@@ -14,7 +14,7 @@ namespace nodepool::drivers {
 
 // A label whose nodes are slots of other providers' nodes (drivers.md 8.1).
 struct MetastaticLabel : driver::LabelConfig {
-  LabelName backing_label;    // asked for when there is no free slot
+  LabelName backing_label;    // requested when there is no free slot
   int max_parallel_jobs = 1;  // slots of each backing node
   Duration grace_time = std::chrono::seconds(60);
   Duration min_retention_time = Duration::zero();
@@ -23,9 +23,9 @@ struct MetastaticLabel : driver::LabelConfig {
 
 // The pools are plain PoolConfig; their labels are MetastaticLabel.
 struct MetastaticConfig : driver::ProviderConfig {
-  // The label of that name, of any pool; null when it is not configured (any more).
+  // The label of that name, of any pool; null: it is not configured.
   const MetastaticLabel* FindLabel(const LabelName& name) const;
-  // One whose backing nodes have that label; null as above.
+  // A label whose backing nodes have that label; null: none is configured.
   const MetastaticLabel* FindByBackingLabel(const LabelName& name) const;
 
  private:

@@ -62,7 +62,7 @@ TEST(MetastaticConfigTest, MaxAgeIsNotLessThanTheRetentionTime) {
   EXPECT_EQ(ErrorOf("{name: a, backing-label: x, max-age: 11, min-retention-time: 11}"), "no error");
 }
 
-TEST(MetastaticConfigTest, HostKeyCheckingIsThePoolsUnlessTheLabelSays) {
+TEST(MetastaticConfigTest, HostKeyCheckingIsThePoolsUnlessTheLabelSetsIt) {
   EXPECT_TRUE(LoadLabels("{name: a, backing-label: x}", "host-key-checking: true, ")
                   ->FindLabel(LabelName("a"))
                   ->host_key_checking);
@@ -85,7 +85,7 @@ TEST(BackingNodeTest, ComesBackFromUserData) {
   EXPECT_FALSE(ParseBackingNode(ToUserData(node, "me"), "you"));
 }
 
-TEST(BackingNodeTest, NonsenseIsNoRecordAndBounded) {
+TEST(BackingNodeTest, NonsenseIsNotARecordAndNumbersAreBounded) {
   for (const char* text : {"", "{", "[]", "7", "{\"owner\": 1}"})
     EXPECT_FALSE(ParseBackingNode(boost::json::value(text), "me")) << text;
   EXPECT_FALSE(ParseBackingNode(boost::json::object{{"owner", "me"}}, "me")) << "it is text in records";

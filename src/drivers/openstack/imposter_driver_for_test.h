@@ -12,8 +12,8 @@
 
 namespace nodepool::drivers {
 
-// Driver openstack in front of an OpenStack in the process. Its clouds.yaml has `vendor`, and `vhd`, the
-// same one that takes images of another format.
+// Driver openstack with an imposter. Its clouds.yaml has `vendor`, and `vhd`, the same cloud with another
+// image format.
 class ImposterDriver : public driver::Driver {
  public:
   explicit ImposterDriver(testing::OpenstackImposter& imposter, driver::cloud::HostKeyScan scan = nullptr)

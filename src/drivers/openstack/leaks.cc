@@ -19,11 +19,11 @@ constexpr const char* kInstance = "instance";
 constexpr const char* kImage = "image";
 constexpr const char* kVolume = "volume";
 
-// What an old mark says counts only where that is configured, and for ids as they are
-// today: others may have marked theirs so, too (D-69).
+// The old metadata item counts only if that is configured, and only with ids in the current form: other
+// programs may have used the same item (D-69).
 std::map<std::string, std::string> OwnerForLeaks(const Cloud& cloud, const Server& server) {
   if (!cloud.config->deletes_legacy_leaked || !HasOnlyOldOwner(server.metadata)) return server.metadata;
-  std::map<std::string, std::string> metadata = WithTodaysOwner(server.metadata);
+  std::map<std::string, std::string> metadata = WithCurrentOwnerKeys(server.metadata);
   auto node = metadata.find(driver::cloud::kNodeKey);
   bool is_todays = node != metadata.end() && node->second.size() == 10 &&
                    node->second.find_first_not_of("0123456789") == std::string::npos;
@@ -48,7 +48,7 @@ Task<std::vector<Resource>> MarkedImages(Cloud& cloud) {
   co_return resources;
 }
 
-// One that is attached, or on its way somewhere, is the business of its server.
+// A volume that is attached, or being attached, is handled with its server.
 Task<std::vector<Resource>> MarkedVolumes(Cloud& cloud) {
   std::vector<Volume> volumes = co_await ListVolumes(cloud.session);
   std::vector<Resource> resources;
@@ -63,8 +63,9 @@ Task<> Append(Cloud& cloud, const char* what, Task<std::vector<Resource>> list,
               std::vector<Resource>& resources) {
   Outcome<std::vector<Resource>> more = co_await Attempt(std::move(list));
   if (!more) {
-    cloud.logger.Warning("The {} of provider {} could not be listed; leaked ones are looked for again: {}",
-                         what, cloud.config->name, more.error().message());
+    cloud.logger.Warning(
+        "The {} of provider {} could not be listed; leaked ones are searched for in the next sweep: {}", what,
+        cloud.config->name, more.error().message());
     co_return;
   }
   std::ranges::move(*more, std::back_inserter(resources));
@@ -79,7 +80,7 @@ Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
     bool is_going = server.is_deleted() || server.task == "deleting";
     if (!is_going) resources.push_back({kInstance, id, OwnerForLeaks(cloud, server)});
   }
-  // Where no build has gone, no image can have leaked: the call is saved.
+  // Without builds for this provider no image can have leaked, so save the call.
   if (!cloud.environment.records.images.BuildsIn(cloud.config->name).empty()) {
     Task<std::vector<Resource>> images = MarkedImages(cloud);
     co_await Append(cloud, "images", std::move(images), resources);

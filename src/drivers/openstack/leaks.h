@@ -7,15 +7,15 @@
 
 namespace nodepool::drivers::openstack {
 
-// What in the project may carry a Nodepool's mark, for the search for leaks: servers;
-// volumes that nothing uses; images of this provider. A service other than nova that does
-// not answer is logged, and what it has is left out of this sweep.
+// The project's resources that may carry Nodepool's metadata, for the search for leaks: servers; volumes that
+// nothing uses; images of this provider. If a service other than nova does not answer, this is logged, and
+// the sweep leaves its resources out.
 Task<std::vector<driver::cloud::Resource>> ListMarked(Cloud& cloud);
 
-// Which of these external ids name servers that the project does not have any more.
+// Which of these external ids name servers that the project no longer has.
 Task<std::vector<boost::json::value>> MissingServers(Cloud& cloud, std::vector<boost::json::value> ids);
 
-// Deletes what ListMarked listed. What is gone already is success, or kNotFound.
+// Deletes what ListMarked listed. If it is gone already, that is success or kNotFound.
 Task<> DeleteMarked(Cloud& cloud, driver::cloud::Resource resource);
 
 }  // namespace nodepool::drivers::openstack

@@ -1,4 +1,4 @@
-// Servers from their creation to their end.
+// Servers from creation to deletion.
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -56,7 +56,7 @@ TEST_F(OpenstackTest, AServerIsMadeAndItsNodeDescribed) {
   EXPECT_EQ(TextIn(metadata, "nodepool_image_name"), "debian");
 }
 
-// LA-37: without groups nothing is asked for; nor for anything else that is not set.
+// LA-37: without groups the request names none; the same holds for everything else that is not set.
 TEST_F(OpenstackTest, WhatIsNotConfiguredIsNotSent) {
   Start();
   Launch();
@@ -106,7 +106,7 @@ TEST_F(OpenstackTest, BootingFromAVolume) {
   EXPECT_TRUE(imposter.volumes.empty());
 }
 
-TEST_F(OpenstackTest, AVolumeThatCannotBeMarkedIsNoFailure) {
+TEST_F(OpenstackTest, AVolumeThatCannotBeMarkedIsNotAFailure) {
   label->boot_from_volume = true;
   Start();
   imposter.Add({.method = "POST", .path = "/volume", .status = 403, .body = "policy"});
@@ -120,7 +120,7 @@ TEST_F(OpenstackTest, CallsOfANodesLife) {
   Launch();
   Delete();
   EXPECT_EQ(imposter.Count("POST", "/compute/v2.1/servers"), 1);
-  imposter.ForgetCalls();
+  imposter.ClearCalls();
   Launch();
   std::string server = "/compute/v2.1/servers/" + imposter.servers.begin()->first;
   Delete();
@@ -160,7 +160,7 @@ TEST_F(OpenstackTest, AServerInErrorIsDeletedBeforeTheNextOne) {
 }
 
 // Metrics count it as every server in ERROR, as the Python implementation does.
-TEST_F(OpenstackTest, NoRoomInTheCloudIsAServerInError) {
+TEST_F(OpenstackTest, NoCapacityInTheCloudIsAServerInError) {
   imposter.next_server_becomes = "ERROR";
   imposter.next_server_fault = "No valid host was found. There are not enough hosts available.";
   config->launch_retries = 1;
@@ -170,7 +170,7 @@ TEST_F(OpenstackTest, NoRoomInTheCloudIsAServerInError) {
 }
 
 // LA-79, O-over-quota, O-fault-quota
-TEST_F(OpenstackTest, QuotaIsToldInSeveralWays) {
+TEST_F(OpenstackTest, QuotaRefusalsHaveSeveralForms) {
   Start();
   auto reads_of_quota = [this] {
     time.Advance(10s);
@@ -237,7 +237,7 @@ TEST_F(OpenstackTest, AServerThatIsGoneIsDeleted) {
   Start();
   Launch();
   imposter.servers.clear();
-  imposter.ForgetCalls();
+  imposter.ClearCalls();
   Delete();
   EXPECT_EQ(imposter.calls().size(), 1u);
 }
@@ -263,7 +263,7 @@ TEST_F(OpenstackTest, TheServerOfAFailedAttemptIsDeletedInTheEnd) {
 }
 
 // O-delete-fail
-TEST_F(OpenstackTest, ADeletionThatFailsIsToldSoon) {
+TEST_F(OpenstackTest, ADeletionThatFailsIsReportedSoon) {
   Start();
   Launch();
   imposter.failing_deletes = 1;
@@ -274,9 +274,9 @@ TEST_F(OpenstackTest, ADeletionThatFailsIsToldSoon) {
   EXPECT_TRUE(imposter.servers.empty());
 }
 
-// A refusal as wrong makes everything be looked up anew: the image may be another now, or
-// the zone; O-az-change.
-TEST_F(OpenstackTest, AWrongRequestClearsWhatIsRemembered) {
+// After a refusal as invalid everything is looked up again: the image or the zone may have changed;
+// O-az-change.
+TEST_F(OpenstackTest, AnInvalidRequestClearsTheCachedLookUps) {
   Start();
   imposter.Add({.method = "POST",
                 .path = "/compute/v2.1/servers",
@@ -292,7 +292,7 @@ TEST_F(OpenstackTest, AWrongRequestClearsWhatIsRemembered) {
 }
 
 // D-93
-TEST_F(OpenstackTest, AFailedListFailsNobody) {
+TEST_F(OpenstackTest, AFailedListFailsNoLaunch) {
   Start();
   imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .status = 500, .times = 3});
   Launch();

@@ -58,8 +58,8 @@ Task<std::vector<boost::json::value>> OpenstackAdapter::MissingMachines(std::vec
 
 Task<QuotaInformation> OpenstackAdapter::QuotaLimits() {
   QuotaInformation limits = co_await ReadLimits(cloud_);
-  // Asked first when the provider starts: its labels are known before requests come.
-  co_await cloud_.images.Look();
+  // Called first when the provider starts, so that its labels are known before requests arrive.
+  co_await cloud_.images.Refresh();
   co_return limits;
 }
 

@@ -8,7 +8,7 @@
 
 namespace nodepool::drivers::openstack {
 
-// The adapter to an OpenStack cloud; each of its jobs has a file of its own.
+// The adapter to an OpenStack cloud; each of its tasks is in a file of its own.
 class OpenstackAdapter : public driver::cloud::Adapter {
  public:
   OpenstackAdapter(driver::ProviderEnvironment environment,
@@ -33,7 +33,7 @@ class OpenstackAdapter : public driver::cloud::Adapter {
                                               boost::json::value external_id) override;
   Task<> Stop() override;
 
-  // How addresses are tried; for tests.
+  // Replaces how addresses are tried; for tests.
   void SetProbe(Cloud::Probe probe) { cloud_.probe = std::move(probe); }
 
  private:

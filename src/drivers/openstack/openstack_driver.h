@@ -8,8 +8,8 @@
 
 namespace nodepool::drivers {
 
-// Driver `openstack`. clouds.yaml and its like are read at each load of the
-// configuration (driver-openstack.md 3.1).
+// Driver `openstack`. clouds.yaml and related files are read at each load of the configuration
+// (driver-openstack.md 3.1).
 class OpenstackDriver : public driver::cloud::CloudDriver {
  public:
   // `variables` replaces the environment of the process.

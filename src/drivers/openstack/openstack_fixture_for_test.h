@@ -12,8 +12,7 @@
 
 namespace nodepool::drivers::openstack {
 
-// A provider of driver openstack in front of an OpenStack in the process, in virtual
-// time.
+// A provider of driver openstack with an OpenStack imposter, in virtual time.
 class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver {
  protected:
   void SetUp() override {
@@ -61,7 +60,7 @@ class OpenstackTest : public ::testing::Test, protected driver::ProviderObserver
     adapter = made.get();
     provider = driver::cloud::MakeCloudProvider(std::move(environment), config, std::move(made), nullptr);
     time.Run(provider->Start());
-    imposter.ForgetCalls();
+    imposter.ClearCalls();
   }
 
   Task<> LaunchNode() {

@@ -54,7 +54,7 @@ TEST_F(OverHttpTest, AServerLives) {
   EXPECT_TRUE(real_.servers.empty());
 }
 
-// What arrives is the file, byte for byte.
+// The service receives exactly the file.
 TEST_F(OverHttpTest, AnImageIsUploaded) {
   std::string path = ::testing::TempDir() + "over_http_test.qcow2";
   std::string contents;

@@ -1,4 +1,4 @@
-// Quota, look-ups and what leaks.
+// Quota, look-ups and leaks.
 #include "base/json_fields.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 
@@ -8,8 +8,8 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 
-TEST_F(OpenstackTest, QuotaIsWhatOthersLeave) {
-  imposter.AddServer({{"owner", "somebody"}});
+TEST_F(OpenstackTest, QuotaIsTheLimitMinusForeignUse) {
+  imposter.AddServer({{"owner", "other"}});
   Start();
   driver::QuotaInformation quota = provider->AvailableQuota();
   EXPECT_EQ(quota.Get("instances"), 9);
@@ -68,7 +68,7 @@ TEST_F(OpenstackTest, AnImageThatIsNamedByItsId) {
   EXPECT_EQ(imposter.Counts().count("GET /image/v2/images"), 0u);
 }
 
-// Servers without a record are removed at the second look; O-leak-server.
+// Servers without a record are removed in the second sweep; O-leak-server.
 TEST_F(OpenstackTest, LeakedServersAreRemoved) {
   Start();
   Launch();
@@ -100,17 +100,17 @@ TEST_F(OpenstackTest, OldMarksCountForQuotaAndRarelyForLeaks) {
   provider->InvalidateQuota();
   time.Advance(60s);
   EXPECT_EQ(provider->AvailableQuota().Get("instances"), 6) << "one of the five belongs to a node";
-  auto look_twice = [&] {
+  auto sweep_twice = [&] {
     for (int i = 0; i < 2; ++i) {
       time.Run(provider->CleanupLeakedResources());
       time.Advance(60s);
     }
   };
-  look_twice();
+  sweep_twice();
   EXPECT_EQ(leaks.size(), 0u);
   config->deletes_legacy_leaked = true;
-  look_twice();
-  // The one of a living node that names another server, and the one without a node.
+  sweep_twice();
+  // The server of a living node whose record names another server, and the server without a node.
   EXPECT_THAT(leaks, ElementsAre("2 instances"));
 }
 
@@ -146,7 +146,7 @@ TEST_F(OpenstackTest, LeakedPortsAreRemoved) {
   imposter.ports["b"] = {.device_owner = "", .status = "DOWN"};
   imposter.ports["c"] = {.device_owner = "network:dhcp", .status = "DOWN"};
   imposter.ports["d"] = {.device_owner = "compute:az1", .status = "ACTIVE"};
-  imposter.ports["f"] = {.device_owner = "compute:az1", .status = "DOWN", .project = "somebody"};
+  imposter.ports["f"] = {.device_owner = "compute:az1", .status = "DOWN", .project = "other"};
   auto pass = [&] {
     time.Run(provider->CleanupLeakedResources());
     time.Advance(60s);
@@ -158,7 +158,7 @@ TEST_F(OpenstackTest, LeakedPortsAreRemoved) {
   for (int i = 0; i < 10; ++i) pass();
   EXPECT_THAT(leaks, ElementsAre("2 ports"));
   EXPECT_EQ(imposter.ports.size(), 4u);
-  EXPECT_TRUE(imposter.ports.contains("e")) << "it was not down at the first look";
+  EXPECT_TRUE(imposter.ports.contains("e")) << "it was not down in the first sweep";
   EXPECT_TRUE(imposter.ports.contains("f")) << "it is another project's";
 }
 
@@ -178,7 +178,7 @@ TEST_F(OpenstackTest, PortsStayWhereCleaningIsOff) {
 TEST_F(OpenstackTest, UnusedFloatingIpsAreRemovedWhereConfigured) {
   imposter.floating_ips["free"] = {.address = "203.0.114.1"};
   imposter.floating_ips["used"] = {.address = "203.0.114.2", .port_id = "p"};
-  imposter.floating_ips["others"] = {.address = "203.0.114.3", .project = "somebody"};
+  imposter.floating_ips["others"] = {.address = "203.0.114.3", .project = "other"};
   Start();
   time.Run(provider->CleanupLeakedResources());
   time.Advance(60s);
@@ -194,7 +194,7 @@ TEST_F(OpenstackTest, UnusedFloatingIpsAreRemovedWhereConfigured) {
 
 class LeaksTest : public OpenstackTest {
  protected:
-  void Look() {
+  void Sweep() {
     time.Run(provider->CleanupLeakedResources());
     time.Advance(60s);
   }
@@ -239,15 +239,15 @@ TEST_F(LeaksTest, ImagesWithoutARecordAreRemoved) {
   std::string begun = AddMarkedImage(FormerUpload(), "cloud", "queued");
   std::string finished = AddMarkedImage(FormerUpload(), "cloud", "active");
   std::string others = AddMarkedImage(former, "other", "active");
-  // Its number is of an upload that is gone; a later one found it with the same contents.
+  // It has the number of a deleted upload; a later upload with the same contents uses it.
   std::string adopted = AddMarkedImage(former, "cloud", "active");
   time.Run(MakeUpload(adopted));
   AddMarkedImage(time.Run(MakeUpload("")), "cloud", "active");
   Start();
   time.Advance(1s);
-  Look();
+  Sweep();
   EXPECT_EQ(leaks.size(), 0u);
-  Look();
+  Sweep();
   EXPECT_THAT(leaks, ElementsAre("2 images"));
   EXPECT_FALSE(imposter.images.contains(begun) || imposter.images.contains(finished));
   EXPECT_TRUE(imposter.images.contains(others) && imposter.images.contains(adopted));
@@ -261,10 +261,10 @@ TEST_F(LeaksTest, ImagesOfALostTreeStay) {
   time.Run(zk::DeleteRecursive(*client, "/nodepool/images"));
   AddMarkedImage(lost, "cloud", "active");
   Start();
-  for (int i = 0; i < 3; ++i) Look();
+  for (int i = 0; i < 3; ++i) Sweep();
   EXPECT_EQ(imposter.Count("GET", "/image/v2/images"), 0) << "none can have leaked";
   FormerUpload();
-  for (int i = 0; i < 3; ++i) Look();
+  for (int i = 0; i < 3; ++i) Sweep();
   EXPECT_GT(imposter.Count("GET", "/image/v2/images"), 0);
   EXPECT_EQ(leaks.size(), 0u);
 }
@@ -284,29 +284,29 @@ TEST_F(LeaksTest, VolumesThatOutliveTheirServersAreRemoved) {
   imposter.volumes["attached"] = {"in-use", 5, gone};
   imposter.volumes["alive"] = {"available", 5, alive};
   imposter.volumes["others"] = {"available", 5, {}};
-  imposter.volumes["lost"] = {"available", 5, lost};  // of a node that this tree never had
-  Look();
+  imposter.volumes["lost"] = {"available", 5, lost};  // its node was never in this tree
+  Sweep();
   EXPECT_EQ(leaks.size(), 0u);
-  Look();
+  Sweep();
   EXPECT_THAT(leaks, ElementsAre("2 volumes"));
   EXPECT_EQ(imposter.volumes.size(), 5u) << "the node's own, attached, alive, others and lost";
   EXPECT_FALSE(imposter.volumes.contains("leaked") || imposter.volumes.contains("broken"));
 }
 
-// A service that does not answer costs its own leaks only.
-TEST_F(LeaksTest, OneServiceThatFailsDoesNotHoldOffTheRest) {
+// If a service does not answer, only its own leaks stay.
+TEST_F(LeaksTest, OneServiceThatFailsDoesNotBlockTheRest) {
   label->boot_from_volume = true;
   Start();
   imposter.AddServer({{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", "0000009999"}});
   imposter.Add({.method = "GET", .path = "/volume", .status = 500, .times = 10});
   time.Advance(10s);
-  Look();
-  Look();
+  Sweep();
+  Sweep();
   EXPECT_THAT(leaks, ElementsAre("1 instances"));
 }
 
-// An idle provider asks once a minute, and little.
-TEST_F(OpenstackTest, AnIdleProviderAsksLittle) {
+// An idle provider makes few calls, once a minute.
+TEST_F(OpenstackTest, AnIdleProviderMakesFewCalls) {
   Start();
   for (int i = 0; i < 10; ++i) {
     time.Run(provider->CleanupLeakedResources());

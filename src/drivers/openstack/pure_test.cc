@@ -1,5 +1,4 @@
-// What is decided without asking the cloud: addresses, networks, flavors, endpoints,
-// versions.
+// Pure functions: addresses, networks, flavors, endpoints, versions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +87,7 @@ TEST_F(AddressesTest, ConfiguredNetworksDecide) {
   EXPECT_THROW(Choose(), Error);
 }
 
-TEST_F(AddressesTest, WhatNovaSaysItselfWins) {
+TEST_F(AddressesTest, TheAddressThatNovaNamesWins) {
   server.access_ipv4 = "1.2.3.4";
   EXPECT_EQ(Choose().public_ipv4, "1.2.3.4");
   cloud.uses_external_network = false;
@@ -172,7 +171,7 @@ TEST(Versions, OfDocuments) {
      "links": [{"rel": "self", "href": "http://wrong/compute/v2.1/"}]}]})");
   const Version* best = BestVersion(versions, 2);
   ASSERT_NE(best, nullptr);
-  EXPECT_EQ(best->most, (VersionNumber{2, 93}));
+  EXPECT_EQ(best->max, (VersionNumber{2, 93}));
   EXPECT_EQ(VersionUrl("https://right:1/compute", *best, "/v2"), "https://right:1/compute/v2.1");
   EXPECT_EQ(BestVersion(versions, 3), nullptr);
   EXPECT_THAT(ReadVersions("<html>"), IsEmpty());
@@ -190,9 +189,9 @@ TEST(Faults, TextOfAnyBody) {
   EXPECT_EQ(ReadFault(404, R"({"NeutronError": "plain"})").text, "plain");
   EXPECT_EQ(ReadFault(404, R"({"NeutronError": "plain"})").verdict, Verdict::kNotFound);
   EXPECT_EQ(ReadFault(403, R"({"message": "Quota exceeded"})").verdict, Verdict::kQuota);
-  EXPECT_TRUE(SpeaksOfQuota("Requested volume or snapshot exceeds allowed gigabytes quota."));
-  EXPECT_TRUE(SpeaksOfQuota("VolumeSizeExceedsAvailableQuota"));
-  EXPECT_FALSE(SpeaksOfQuota("the quota service is down"));
+  EXPECT_TRUE(MentionsQuota("Requested volume or snapshot exceeds allowed gigabytes quota."));
+  EXPECT_TRUE(MentionsQuota("VolumeSizeExceedsAvailableQuota"));
+  EXPECT_FALSE(MentionsQuota("the quota service is down"));
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 
 namespace nodepool::drivers {
 
-// What the sections of drivers in the field may contain that are not part of this program, so that
-// a configuration written for other installations can be validated (D-54). Where not every key of a
-// driver is known, the schema takes any other (config::IsFullyKnown). Null: there is no such driver.
+// The schemas of known drivers that are not part of this program, so that a configuration written for other
+// installations can be validated (D-54). If not every key of a driver is known, its schema accepts any other
+// key (config::IsFullyKnown). Null: the driver is unknown.
 const config::Schema* KnownDriverSchema(std::string_view driver);
 
 // In alphabetical order.

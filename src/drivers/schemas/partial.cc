@@ -8,7 +8,7 @@ using config::Setting;
 
 namespace {
 
-// Any other key is taken: the list need not be complete.
+// Any other key is accepted: the list may be incomplete.
 Schema OpenEnded(std::vector<Setting> settings) {
   return Schema::MapWithOthers(std::move(settings), Schema::Any());
 }

@@ -4,10 +4,10 @@
 
 namespace nodepool::drivers {
 
-// A driver that is known completely (drivers.md 11).
+// A driver with a complete schema (drivers.md 11).
 config::Schema TestSchema();
 
-// Drivers of which the keys that matter to their users' files are known.
+// Drivers of which only the keys used in practice are known.
 config::Schema AwsSchema();
 config::Schema GceSchema();
 config::Schema KubernetesSchema();

@@ -13,8 +13,7 @@ namespace nodepool::drivers {
 
 struct StaticNode;
 
-// What tells one configured host from another; the same machine with another user
-// is another one (drivers.md 7.2).
+// Identifies a configured host; the same machine with another user is another host (drivers.md 7.2).
 struct HostIdentity {
   std::string name;
   std::string username;
@@ -27,7 +26,7 @@ struct HostIdentity {
 HostIdentity IdentityOf(const StaticNode& node);
 HostIdentity IdentityOf(const Node& record);
 
-// Which records stand for the slots of one host.
+// Which node is registered for which slot of a host.
 struct SlotTable {
   std::vector<NodeId> slots;   // by slot; empty: no record
   std::vector<NodeId> excess;  // more records than slots
@@ -36,8 +35,8 @@ struct SlotTable {
 };
 
 // The table of a host with `slot_count` slots. `records` are those of its identity;
-// ones that are building or about to vanish do not occupy a slot. Of two for one slot the
-// free one is in excess, as nothing but a free one can be withdrawn.
+// those that are building or about to vanish do not occupy a slot. Of two records for one slot the free one
+// is in excess, since only a free one can be withdrawn.
 SlotTable MakeSlotTable(int slot_count, std::vector<const store::StoredNode*> records);
 
 }  // namespace nodepool::drivers

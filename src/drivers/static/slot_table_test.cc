@@ -17,7 +17,7 @@ store::StoredNode Record(const char* id, std::optional<std::int64_t> slot,
 }
 
 // drivers.md 7.2
-TEST(SlotTableTest, RecordsStandInTheirSlots) {
+TEST(SlotTableTest, RecordsAreInTheirSlots) {
   auto a = Record("a", 1), b = Record("b", 0, NodeState::kInUse);
   SlotTable table = MakeSlotTable(3, {&a, &b});
   EXPECT_EQ(table.slots, (Ids{NodeId("b"), NodeId("a"), NodeId()}));

@@ -44,7 +44,7 @@ Schema MakeSchema() {
       {Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of hosts.").RequiredByValidator()});
 }
 
-// A text with blanks names several labels.
+// Splits texts at blanks: a text with blanks names several labels.
 std::vector<std::string> Words(const std::vector<std::string>& texts) {
   std::vector<std::string> words;
   for (const std::string& text : texts) {
@@ -79,9 +79,9 @@ StaticNode ReadNode(const Section& section, const config::Config& config) {
   node.host_key_checking = section.Bool("host-key-checking");
   node.host_keys = section.TextList("host-key");
   // Each slot is a record in ZooKeeper.
-  constexpr int kMostSlots = 10'000;
+  constexpr int kMaxSlots = 10'000;
   node.max_parallel_jobs = ReadCount(section, "max-parallel-jobs");
-  if (node.max_parallel_jobs > kMostSlots) throw section.Fail("max-parallel-jobs", "expected at most 10000");
+  if (node.max_parallel_jobs > kMaxSlots) throw section.Fail("max-parallel-jobs", "expected at most 10000");
   return node;
 }
 

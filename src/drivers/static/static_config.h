@@ -19,7 +19,7 @@ struct StaticNode {
   driver::ConnectionSettings connection;
   Duration timeout = std::chrono::seconds(5);  // for the host key scan
   bool host_key_checking = true;
-  std::vector<std::string> host_keys;  // "<type> <base64>"; empty: whatever the scan finds
+  std::vector<std::string> host_keys;  // "<type> <base64>"; empty: accept what the scan finds
   int max_parallel_jobs = 1;           // slots
 };
 

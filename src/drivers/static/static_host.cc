@@ -14,10 +14,10 @@ namespace {
 constexpr const char* kLauncher = "static driver";
 constexpr Duration kRetryRegistration = std::chrono::seconds(1);
 constexpr Duration kResolveLimit = std::chrono::seconds(10);
-// A launcher that has deleted a node registers its slot at once; so long it may do so first.
+// A launcher that has deleted a node registers its slot at once; others wait this long.
 constexpr Duration kPeerGoesFirst = std::chrono::seconds(2);
-// The request that nodes seem allocated to while they are registered beside a peer. There is none of that
-// name, so what a crash leaves is soon free.
+// The request to which nodes are allocated while they are registered beside a peer. It does not exist, so
+// nodes left by a crash soon become free.
 const RequestId kRegistration("registration");
 
 // A name as one component of a path.
@@ -82,7 +82,7 @@ Task<> StaticHost::Run() {
 }
 
 Task<> StaticHost::SyncUnlessIdle(bool is_first) {
-  if (is_idle_) co_return;  // a successor takes care of the host
+  if (is_idle_) co_return;  // a successor handles the host
   if (is_first) {
     co_await FirstSync();
   } else {
@@ -91,7 +91,7 @@ Task<> StaticHost::SyncUnlessIdle(bool is_first) {
 }
 
 Task<> StaticHost::FirstSync() {
-  Outcome<Findings> findings = co_await Attempt(Look());
+  Outcome<Findings> findings = co_await Attempt(CheckHost());
   if (!findings) {
     co_await DeregisterAll();
     findings.error().Rethrow();
@@ -108,7 +108,7 @@ Task<> StaticHost::Sync() {
     co_await environment_.loop.SleepFor(kPeerGoesFirst);
     if (Table().EmptySlots().empty()) co_return;
   }
-  Findings findings = co_await Look();
+  Findings findings = co_await CheckHost();
   co_await RegisterLocked(std::move(findings));
 }
 
@@ -124,9 +124,8 @@ Task<> StaticHost::DeregisterAll() {
   for (const NodeId& id : ids) co_await Deregister(environment_.records.store, environment_.loop, id);
 }
 
-// Two launchers with the same provider must not fill a slot twice (D-85). What is
-// left by a crash within: records that are complete, or none; the lock goes with the
-// session.
+// Two launchers with the same provider must not fill a slot twice (D-85). A crash leaves complete records or
+// none; the lock ends with the session.
 Task<> StaticHost::RegisterLocked(Findings findings) {
   if (Table().EmptySlots().empty()) co_return;
   std::string name = "static/" + Escaped(provider_.name.str()) + "/" + Escaped(identity_.ToString());
@@ -148,7 +147,7 @@ Task<> StaticHost::Release(std::optional<zk::HeldLock>& lock) {
   if (lock) co_await environment_.records.store.tree.Unlock(std::move(*lock));
 }
 
-// The cache may lag behind what the former holder of the lock did.
+// The cache may lag behind the changes of the lock's previous holder.
 Task<> StaticHost::RegisterEmptySlots(Findings findings) {
   co_await environment_.records.nodes.CatchUp();
   SlotTable table = Table();
@@ -162,9 +161,9 @@ Task<> StaticHost::RegisterEmptySlots(Findings findings) {
   }
 }
 
-// The peer may be about to register the same slots, having seen them empty. So ours stay reserved for as long
-// as its check of the host may last; those that it registered as well are removed again, and all of them if
-// that could not be found out.
+// The peer may have seen the same slots empty and be about to register them. So our nodes stay reserved for
+// as long as its check of the host may last; those that it registered as well are removed again, and all of
+// them if that cannot be determined.
 Task<> StaticHost::RegisterBesidePeer(Findings findings, std::vector<int> slots) {
   std::vector<store::LockedNode> reserved;
   std::vector<int> won;
@@ -251,7 +250,7 @@ Task<bool> StaticHost::IsAlive() {
   co_return answer.has_value();
 }
 
-Task<StaticHost::Findings> StaticHost::Look() {
+Task<StaticHost::Findings> StaticHost::CheckHost() {
   Findings findings;
   if (is_ssh() && !node_.host_key_checking) {
     findings.host_keys = node_.host_keys;

@@ -24,11 +24,11 @@ struct HostContact {
   std::function<Task<boost::asio::ip::address>(std::string name)> resolve;
 };
 
-// Marks a free record `deleting`, for the deleted-node worker to remove. One that is
-// locked, taken or not ready is left as it is.
+// Marks a free node `deleting`, for DeletedNodeWorker to remove. A node that is locked, allocated or not
+// ready is left unchanged.
 Task<> Deregister(store::Store& store, Loop& loop, NodeId id);
 
-// The records of a provider's hosts in the cache of nodes, found by the host.
+// The records of a provider's hosts in the node cache, by host.
 class HostRecords {
  public:
   void Follow(const NodeId& id, const store::StoredNode* before, const store::StoredNode* after);
@@ -49,23 +49,22 @@ class StaticHost {
   const HostIdentity& identity() const { return identity_; }
   const StaticNode& node() const { return node_; }
 
-  // Something may have changed: look again.
+  // Call when something may have changed: makes Run() check again.
   void Wake() { wake_.Set(); }
-  // Registers no more.
+  // Registers no more nodes.
   void Idle() { is_idle_ = true; }
 
-  // Looks at the host and its records now, and after each Wake(), until told to stop.
-  // The first look also brings existing records up to date; a host that cannot be
-  // used then loses its free records (drivers.md 7.4).
+  // Checks the host and its records now and after each Wake(), until cancelled. The first check also updates
+  // existing records; a host that cannot be used then loses its free records (drivers.md 7.4).
   Task<> Run();
 
   // Whether the host answers, right before it is handed out (drivers.md 7.7).
   Task<bool> IsAlive();
-  // Whether the record stands for a slot, and is none too many.
+  // Whether the record occupies a slot, i.e. is not a surplus one.
   bool HasSlot(const NodeId& id) const;
 
  private:
-  // What a look at the machine tells.
+  // The result of a check of the machine.
   struct Findings {
     std::vector<std::string> host_keys;
     boost::asio::ip::address address;
@@ -80,7 +79,7 @@ class StaticHost {
   Task<> RegisterUnder(std::optional<zk::HeldLock>& lock, Findings findings);
   Task<> Release(std::optional<zk::HeldLock>& lock);
   Task<> RegisterBesidePeer(Findings findings, std::vector<int> slots);
-  // Reserves the slots, and finds out which of them are ours.
+  // Reserves the slots and finds out which of them this launcher has won.
   Task<> Compete(Findings findings, std::vector<int> slots, std::vector<store::LockedNode>& reserved,
                  std::vector<int>& won);
   Task<> Reserve(Findings findings, std::vector<int> slots, std::vector<store::LockedNode>& reserved);
@@ -89,7 +88,7 @@ class StaticHost {
   Task<> Settle(store::LockedNode& node, bool is_wanted);
   Task<> UpdateRecords(Findings findings);
   Task<> DeregisterAll();
-  Task<Findings> Look();
+  Task<Findings> CheckHost();
 
   std::vector<const store::StoredNode*> CachedRecords() const;
   SlotTable Table() const;

@@ -56,7 +56,7 @@ Task<> StaticProvider::Start() {
   co_return;
 }
 
-// Records are compared with the configuration only when all of them are known.
+// Compares records with the configuration only when the cache is complete.
 Task<> StaticProvider::RunHosts() {
   co_await environment_.records.nodes.WaitSynced();
   for (const auto& [identity, host] : hosts_)
@@ -74,7 +74,7 @@ Task<> StaticProvider::DeregisterUnknown() {
     Outcome<> deregistered = co_await Attempt(Deregister(environment_.records.store, environment_.loop, id));
     if (!deregistered) {
       logger_.About({"", "", id.str()})
-          .Warning("A node that is not configured any more stays registered: {}",
+          .Warning("A node that is no longer configured stays registered: {}",
                    deregistered.error().message());
     }
   }

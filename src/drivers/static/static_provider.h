@@ -9,8 +9,8 @@
 
 namespace nodepool::drivers {
 
-// Keeps the records of its hosts in line with the configuration. Works by events: a
-// record that vanishes or is to be deleted wakes its host at once.
+// Keeps the records of its hosts consistent with the configuration. Event-driven: a record that vanishes or
+// is to be deleted wakes its host at once.
 class StaticProvider : public driver::Provider {
  public:
   StaticProvider(driver::ProviderEnvironment environment, std::shared_ptr<const StaticConfig> config,
@@ -25,13 +25,13 @@ class StaticProvider : public driver::Provider {
   bool launches_nodes() const override { return false; }
   std::unique_ptr<driver::NodeRequestHandler> RequestHandler(std::shared_ptr<const driver::PoolConfig> pool,
                                                              const store::StoredRequest& request) override;
-  // There is nothing behind a node that could be deleted.
+  // Does nothing: a node has no resources to delete.
   Task<> DeleteResources(const NodeId& id, const Node& node) override;
-  // Makes every host look again, those included that could not be used so far.
+  // Wakes every host, including those that could not be used so far.
   Task<> CleanupLeakedResources() override;
 
-  // Whether the node can be handed out; a free node of a host that does not answer is
-  // withdrawn (drivers.md 7.7), one too many is not.
+  // Whether the node can be handed out. A free node of a host that does not answer is withdrawn
+  // (drivers.md 7.7); surplus nodes are not handed out.
   Task<bool> CheckAlive(NodeId id, HostIdentity identity);
 
  private:

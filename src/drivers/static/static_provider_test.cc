@@ -43,7 +43,7 @@ struct SimulatedHosts {
   int scans = 0;
 };
 
-// One launcher's part.
+// The provider of one launcher.
 struct Launcher {
   Launcher(testing::VirtualTime& time, testing::MemoryZk& zk, SimulatedHosts& hosts)
       : time(time), hosts(hosts), client(zk.Connect()) {
@@ -59,7 +59,7 @@ struct Launcher {
     time.Run(client->Close());
   }
 
-  // As a changed configuration does it.
+  // As on a changed configuration.
   void Configure(std::shared_ptr<const StaticConfig> config) {
     if (provider) provider->Idle();
     old = std::move(provider);
@@ -117,7 +117,7 @@ class StaticProviderTest : public ::testing::Test {
     for (const store::StoredNode* node : Ready()) ids.push_back(node->id);
     return ids;
   }
-  // What Zuul and the deleted-node worker do with a node after its job.
+  // What Zuul and DeletedNodeWorker do with a node after its job.
   void UseAndDelete(const NodeId& id) {
     SetState(id, NodeState::kUsed);
     Remove(id);
@@ -178,7 +178,7 @@ TEST_F(StaticProviderTest, RegistersOneRecordForAHost) {
   EXPECT_FALSE(launcher.provider->launches_nodes());
 }
 
-// S-reuse-fast, S-handler: nothing but the vanished record starts it.
+// S-reuse-fast, S-handler: only the vanished record triggers it.
 TEST_F(StaticProviderTest, RegistersAgainAfterUse) {
   launcher.Configure(Config({Host("host", {"red"})}));
   NodeId first = ReadyIds().at(0);
@@ -200,7 +200,7 @@ TEST_F(StaticProviderTest, TwoUsersOfAHostAreTwoNodes) {
 }
 
 // S-unresolvable
-TEST_F(StaticProviderTest, OneBadHostDoesNotHinderTheOthers) {
+TEST_F(StaticProviderTest, OneBadHostDoesNotAffectTheOthers) {
   hosts.unknown.insert("nowhere");
   hosts.dead.insert("dead");
   launcher.Configure(Config({Host("nowhere", {"red"}), Host("dead", {"red"}), Host("good", {"red"})}));
@@ -329,7 +329,7 @@ TEST_F(StaticProviderTest, DeadHostIsWithdrawnInsteadOfHandedOut) {
 }
 
 // S-no-check
-TEST_F(StaticProviderTest, WithoutKeyCheckingNobodyContactsTheHost) {
+TEST_F(StaticProviderTest, WithoutKeyCheckingTheHostIsNotContacted) {
   StaticNode node = Host("host", {"red"});
   node.host_key_checking = false;
   node.host_keys = {"ssh-rsa CONFIGURED"};
@@ -361,7 +361,7 @@ TEST_F(StaticProviderTest, AddressOfEitherFamily) {
   EXPECT_FALSE(Ready()[0]->record.public_ipv4);
 }
 
-// D-85: each launcher registers only what is missing, whoever deletes a node.
+// D-85: each launcher registers only what is missing, no matter which one deletes a node.
 TEST_F(StaticProviderTest, TwoLaunchersNeverFillASlotTwice) {
   zk.SetLatency(std::chrono::milliseconds(5));  // caches lag behind
   Launcher second(time, zk, hosts);

@@ -5,8 +5,8 @@
 
 namespace nodepool::drivers {
 
-// Whether somebody may register slots of the provider without their lock (D-85), as launchers of the
-// Python implementation do. One that is still starting has not told its providers yet and counts for
+// Whether another launcher may register slots of the provider without their lock (D-85), as launchers of the
+// Python implementation do. One that is still starting has not announced its providers yet and counts for
 // each. False when `components` is null.
 bool HasUnlockedPeer(const store::ComponentRegistry* components, const ProviderName& provider);
 

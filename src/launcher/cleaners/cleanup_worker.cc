@@ -39,7 +39,7 @@ Task<> CleanupWorker::Pass() {
                              &CleanupWorker::EmptyNodes,      &CleanupWorker::NodesWithoutProvider};
   for (Step step : kSteps) {
     Outcome<> done = co_await Attempt((this->*step)());
-    if (!done) logger_.Error("A clean-up task failed, the others go on: {}", done.error().message());
+    if (!done) logger_.Error("A clean-up task failed, the others continue: {}", done.error().message());
   }
 }
 
@@ -69,7 +69,7 @@ bool CleanupWorker::IsPastHoldAge(const Node& node) const {
   if (node.state != NodeState::kHold) return false;
   std::optional<Duration> limit = context_.config->common.max_hold_age;
   if (node.hold_expiration && *node.hold_expiration > 0) {
-    // A year is beyond every hold and far from overflowing the clock.
+    // A year is longer than any hold and far from overflowing the clock.
     constexpr std::int64_t kYear = 366 * 24 * 3600;
     Duration own = std::chrono::seconds(std::min(*node.hold_expiration, kYear));
     limit = limit ? std::min(*limit, own) : own;
@@ -134,11 +134,11 @@ Task<> CleanupWorker::UnfinishedNodes() {
   }
   for (const NodeId& id : due) {
     auto applies = [](const Node& node) { return node.state == NodeState::kInit; };
-    co_await MarkDeleting(id, "unfinished_node", "nobody finished creating it", applies);
+    co_await MarkDeleting(id, "unfinished_node", "its launch was never finished", applies);
   }
 }
 
-// Nobody creates a node without data; the store looks again before it removes.
+// No program creates a node without data; the store reads it again before it removes it.
 Task<> CleanupWorker::EmptyNodes() {
   std::set<NodeId> empty = context_.nodes.empty_nodes();
   for (const NodeId& id : empty) {
@@ -147,8 +147,8 @@ Task<> CleanupWorker::EmptyNodes() {
   }
 }
 
-// Another program that locks a node which was just removed makes its znode anew, and may write
-// its state, but it knows neither provider nor machine (D-06).
+// Another program that locks a node which was just removed creates its znode again, and may write its state,
+// but knows neither provider nor machine (D-06).
 bool CleanupWorker::IsOwnerless(const Node& node) const {
   bool is_dead = node.state && (*node.state == NodeState::kInit || IsGarbageWhenUnlocked(*node.state));
   return is_dead && node.provider.value.empty() &&

@@ -6,10 +6,9 @@
 
 namespace nodepool::launcher {
 
-// What no event announces, once a minute (launcher.md 22): leaked resources, nodes
-// past their age, `init` nodes nobody finished (D-34), znodes without data and dead
-// nodes without a provider, which no driver deletes. A task that fails does not stop
-// the others.
+// The sweep for what no event announces, once a minute (launcher.md 22): leaked resources, nodes past their
+// age, unfinished `init` nodes (D-34), znodes without data and dead nodes without a provider, which no driver
+// deletes. A task that fails does not stop the others.
 class CleanupWorker {
  public:
   CleanupWorker(Context& context, ProviderManager& providers);
@@ -32,8 +31,7 @@ class CleanupWorker {
   bool IsUnfinished(const store::StoredNode& node) const;
   bool IsOwnerless(const Node& node) const;
   Task<> RemoveIfOwnerless(NodeId id);
-  // Locks the node and marks it `deleting` if `applies` still holds for its record;
-  // counted as `kind`.
+  // Locks the node and marks it `deleting` if `applies` is still true of its record; counts it as `kind`.
   Task<> MarkDeleting(NodeId id, std::string kind, std::string why, std::function<bool(const Node&)> applies);
 
   Context& context_;

@@ -20,9 +20,9 @@ bool IsUnlockedAndAllocated(const store::StoredNode& node) {
   return !node.is_locked() && node.record.state == NodeState::kReady && !node.record.allocated_to.empty();
 }
 
-// Whether nobody has an unlocked node that is allocated to this request: it is gone, or
-// whoever works on it did not get the node to the end.
-bool IsLeftBy(const store::StoredRequest* request) {
+// Whether an unlocked node that is allocated to this request is abandoned: the request is gone, or was
+// finished without the node.
+bool IsAbandonedBy(const store::StoredRequest* request) {
   return request == nullptr || request->record.state == RequestState::kRequested ||
          request->record.state == RequestState::kPending;
 }
@@ -77,8 +77,9 @@ void DeletedNodeWorker::Start() {
 void DeletedNodeWorker::ExamineAll() {
   for (const auto& [id, node] : context_.nodes.all()) {
     Examine(id);
-    // Not at each change: when a request is fulfilled its nodes are seen unlocked first.
-    bool is_left = IsUnlockedAndAllocated(node) && IsLeftBy(context_.requests.Find(node.record.allocated_to));
+    // Not at each change: when a request is fulfilled, its nodes are seen unlocked first.
+    bool is_left =
+        IsUnlockedAndAllocated(node) && IsAbandonedBy(context_.requests.Find(node.record.allocated_to));
     if (is_left && context_.requests.synced()) FreeNode(id);
   }
 }
@@ -91,12 +92,12 @@ Task<> DeletedNodeWorker::Sweep() {
 }
 
 Task<> DeletedNodeWorker::Finish() {
-  BeginNoMore();
+  StopAccepting();
   co_await tasks_.Join();
 }
 
 Task<> DeletedNodeWorker::Stop() {
-  BeginNoMore();
+  StopAccepting();
   subscriptions_.clear();
   co_await loops_.Stop();
   co_await tasks_.Stop();
@@ -120,7 +121,7 @@ bool DeletedNodeWorker::IsClean(const ProviderName& provider) const {
 Task<> DeletedNodeWorker::AwaitClean(ProviderName provider) {
   while (!IsClean(provider)) {
     co_await progress_.Wait();
-    // Many changes are looked at together.
+    // Collect changes and examine them together.
     co_await context_.loop.SleepFor(std::chrono::milliseconds(100));
   }
 }
@@ -189,7 +190,7 @@ Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {
   Examine(id);
 }
 
-// A node on which a job failed may be held in place of being deleted (D-67).
+// A node on which a job failed may be held instead of being deleted (D-67).
 Task<> DeletedNodeWorker::HoldIfNoted(store::LockedNode& node) {
   if (!CanBeHeld(node.record())) co_return;
   std::optional<HoldNote> note = co_await context_.store.jobs.ReadHoldNote(node.id());
@@ -216,7 +217,7 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
   if (auto provider = providers_.Find(removed->provider)) provider->NodeDeleted(id, *removed);
 }
 
-// The record of the removed node; nullopt: it is not to be deleted, or not now.
+// Returns the record of the removed node; nullopt: it is not to be deleted, or not now.
 Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::LockedNode>& node) {
   co_await HoldIfNoted(*node);
   WallTime now = context_.loop.Now();
@@ -245,12 +246,13 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   if (cached == nullptr) co_return;
   RequestId request = cached->record.allocated_to;
   if (context_.ledger.IsClaimed(id)) co_return;
-  // The cache may lag behind a consumer that has the node already, or is done with it.
+  // The cache may lag behind a consumer that already has the node, or is done with it.
   auto seen = co_await context_.store.nodes.Read(id);
   bool is_left = seen && seen->record.state == NodeState::kReady && seen->record.allocated_to == request;
   if (!is_left || context_.ledger.IsClaimed(id)) co_return;
-  // The lock first: whoever fulfils the request gives it up with that. Somebody else may free the node
-  // meanwhile; a handler of ours that took it then would give it away with our attempt still in line.
+  // Lock first: the launcher that fulfils the request gives the lock up with that. Another launcher may free
+  // the node meanwhile; if a request of ours took it then, it would be handed out with our attempt to lock it
+  // still queued.
   std::optional<store::LockedNode> node;
   {
     NodeClaim claim(context_.ledger, id);
@@ -269,7 +271,7 @@ Task<> DeletedNodeWorker::FreeIfLeft(store::LockedNode& node, RequestId request)
     return Change::kWrite;
   };
   auto found = co_await context_.store.requests.Read(request);
-  if (!IsLeftBy(found ? &*found : nullptr)) co_return;
+  if (!IsAbandonedBy(found ? &*found : nullptr)) co_return;
   bool is_freed = co_await node.Update(deallocate);
   if (!is_freed) co_return;
   context_.metrics.Add(stats::kCleaned, {"deallocated_node"});

@@ -12,26 +12,25 @@
 
 namespace nodepool::launcher {
 
-// The only place that deletes machines (launcher.md 21). Reacts to every change of
-// a node: dead, unlocked ones of configured providers are deleted; ready ones whose
-// request is gone, or does not have them, become free. A deletion that fails is tried again with growing
-// pauses, without end. Once a minute everything is looked at again: the net for what
-// a lost session interrupted.
+// The only place that deletes machines (launcher.md 21). Reacts to every change of a node: dead, unlocked
+// nodes of configured providers are deleted; ready ones whose request is gone, or does not have them, become
+// free. A deletion that fails is repeated with growing pauses, without limit. A sweep once a minute finds
+// what a lost session interrupted.
 class DeletedNodeWorker {
  public:
   DeletedNodeWorker(Context& context, ProviderManager& providers);
   ~DeletedNodeWorker();  // call Stop() first
 
-  // Looks at everything there is, then follows changes.
+  // Examines all nodes, then follows changes.
   void Start();
-  // Begins no deletion from here on.
-  void BeginNoMore() { is_ending_ = true; }
+  // Begins no more deletions.
+  void StopAccepting() { is_ending_ = true; }
   // Ends when the deletions under way have ended.
   Task<> Finish();
-  // Abandons them; whoever comes next takes them up.
+  // Abandons the deletions under way; the next launcher takes them up.
   Task<> Stop();
   void SessionLost() { tasks_.CancelAll(); }
-  // The provider came up: its dead nodes can be deleted now.
+  // Call when the provider came up: its dead nodes can be deleted now.
   void ProviderStarted(const ProviderName& provider);
   // Ends when nothing of the provider is left to delete or being deleted.
   Task<> AwaitClean(ProviderName provider);
@@ -41,7 +40,7 @@ class DeletedNodeWorker {
   void Begin(const NodeId& id, std::string name, Task<> task);
   Task<> Guarded(NodeId id, Task<> task);
   void FreeNode(const NodeId& id);
-  // Says in `is_changed` whether the node changed while the task ran.
+  // Runs `task`; sets `is_changed` to whether the node changed meanwhile.
   Task<> UnderWay(NodeId id, Task<> task, bool& is_changed);
   Task<> Delete(NodeId id);
   Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node);
@@ -64,8 +63,8 @@ class DeletedNodeWorker {
     SteadyTime not_before{};
   };
   std::map<NodeId, Failures> failures_;
-  WaitList progress_;  // a node changed or is done with
-  TaskGroup tasks_;    // end with the session
+  WaitList progress_;  // notified when a node changed or is done
+  TaskGroup tasks_;    // cancelled when the session is lost
   TaskGroup loops_;
   bool is_ending_ = false;
   std::vector<Subscription> subscriptions_;

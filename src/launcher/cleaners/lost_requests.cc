@@ -57,8 +57,8 @@ void LostRequests::Suspect(const RequestId& id) {
   examination_.Wake();
 }
 
-// The lock's end is seen at once, the record that was written with it a read later;
-// only what still looks lost after a grace is.
+// The end of a lock is seen at once, the record written with it only a read later; so a request is lost only
+// if it still looks lost after a grace period.
 SteadyTime LostRequests::ExamineSuspects() {
   SteadyTime next = SteadyTime::max();
   for (auto suspect = suspects_.begin(); suspect != suspects_.end();) {
@@ -85,7 +85,7 @@ Task<> LostRequests::Guarded(RequestId id, Task<> work) {
 }
 
 Task<> LostRequests::Reset(RequestId id) {
-  // The cache may lag by more than the grace; a look costs less than a lock.
+  // The cache may lag by more than the grace; a read is cheaper than a lock.
   auto found = co_await context_.store.requests.Read(id);
   if (!found || found->record.state != RequestState::kPending) co_return;
   auto request = co_await context_.store.requests.TryLock(id);
@@ -108,8 +108,7 @@ Task<> LostRequests::Reset(RequestId id) {
   }
 }
 
-// Never waits for a node that somebody holds: that one is found later by whoever
-// cleans nodes of requests that are gone.
+// Never waits for a locked node: DeletedNodeWorker finds it later, when its request is gone.
 Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
   auto node = co_await context_.store.nodes.TryLock(id);
   if (!node) co_return;
@@ -144,7 +143,7 @@ void LostRequests::RemoveDirectory(const RequestId& id) {
   resets_.Spawn("remove request lock", {"", id.value, ""}, Guarded(id, RemoveNow(id)));
 }
 
-// Not removed: somebody contends whom the cache does not show yet, and will leave.
+// If not removed, there is a contender that the cache does not show yet and that will leave.
 Task<> LostRequests::RemoveNow(RequestId id) {
   bool is_removed = co_await context_.store.requests.RemoveLock(id);
   if (!is_removed) co_return;
@@ -152,8 +151,8 @@ Task<> LostRequests::RemoveNow(RequestId id) {
   context_.metrics.Add(stats::kCleaned, {"request_lock"});
 }
 
-// The net for directories whose launcher is gone: those without a request and
-// without a contender in two passes.
+// Finds directories whose launcher is gone: those without a request and without a contender in two
+// consecutive sweeps.
 Task<> LostRequests::Sweep() {
   std::set<RequestId> seen;
   while (true) {

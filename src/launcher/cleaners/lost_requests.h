@@ -11,10 +11,9 @@
 
 namespace nodepool::launcher {
 
-// Looks after requests whose worker is gone: `pending` without a lock holder
-// (launcher.md 22.2), and the lock directories of vanished requests (D-06). Any
-// launcher does this for any request. The lock cache tells who is locked, so that
-// nobody's lock is probed.
+// Resets requests whose launcher is gone, i.e. `pending` ones without a lock holder (launcher.md 22.2), and
+// removes the lock directories of vanished requests (D-06). Any launcher does this for any request. Reads the
+// lock cache, so that no lock is probed.
 class LostRequests {
  public:
   explicit LostRequests(Context& context);
@@ -24,19 +23,19 @@ class LostRequests {
   Task<> Stop();
   void SessionLost() { resets_.CancelAll(); }
 
-  // The request was ours: its lock directory goes as soon as it does, at once when it is gone.
+  // This launcher has served the request: its lock directory is removed as soon as the request is gone.
   void Served(const RequestId& id);
 
  private:
   void Suspect(const RequestId& id);
   bool IsLost(const RequestId& id) const;
-  // Resets those whose grace is over; says when the next one's is.
+  // Resets those whose grace is over; returns when the next grace ends.
   SteadyTime ExamineSuspects();
   Task<> Sweep();
   Task<> Reset(RequestId id);
   Task<> FreeNode(NodeId node, RequestId request);
-  // Keeps others off a request while `work` deals with it; what happened to its lock directory
-  // meanwhile is looked at then.
+  // Runs `work` for a request and nothing else for it meanwhile; changes of its lock directory are examined
+  // afterwards.
   Task<> Guarded(RequestId id, Task<> work);
   void RemoveIfServed(const RequestId& id);
   void RemoveDirectory(const RequestId& id);
@@ -44,7 +43,7 @@ class LostRequests {
 
   Context& context_;
   log::Logger logger_;
-  std::map<RequestId, SteadyTime> suspects_;  // with the end of their grace
+  std::map<RequestId, SteadyTime> suspects_;  // with the end of each one's grace
   std::set<RequestId> served_;
   std::set<RequestId> under_way_;
   std::set<RequestId> changed_;  // while they were under way

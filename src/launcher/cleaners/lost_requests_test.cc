@@ -14,7 +14,7 @@ class LostRequestsTest : public LauncherTest {
  protected:
   static constexpr const char* kLocks = "/nodepool/requests-lock";
 
-  // A request whose worker died, with a node whose creation it began.
+  // A request whose launcher died after it had begun to create a node.
   RequestId LostRequest() {
     RequestId id = Request({"small"}, [&](NodeRequest& request) {
       request.SetState(RequestState::kPending, time_.loop().Now());
@@ -22,7 +22,7 @@ class LostRequestsTest : public LauncherTest {
     node_ = AddNode(NodeState::kInit, [&](Node& node) { node.allocated_to = id; });
     return id;
   }
-  // Does something to the tree at the moment of the launcher's first such write.
+  // Calls `act` just before the launcher's first write for which `is_moment` is true.
   void JustBefore(Running& launcher, std::function<bool(const Call&)> is_moment, std::function<void()> act) {
     launcher.recorder->FailWhen([=, this](const Call& call) {
       if (has_acted_ || !call.is_write || !is_moment(call)) return Fault::kNone;
@@ -43,9 +43,9 @@ class LostRequestsTest : public LauncherTest {
   log::Capture log_;
 };
 
-// D-06: the consumer is done with the request while the launcher's cache still lags behind
-// the node that it launched for it, so that its handler has not ended.
-TEST_F(LostRequestsTest, LockDirectoryGoesWhenItsRequestWasGoneBeforeItsHandler) {
+// D-06: the consumer is done with the request while the launcher's cache does not yet show the node launched
+// for it, so that the request's run has not ended.
+TEST_F(LostRequestsTest, LockDirectoryIsRemovedWhenTheRequestWasGoneBeforeItsRunEnded) {
   Running& launcher = StartLauncher();
   bool does_cache_lag = true;
   launcher.recorder->FailWhen([&](const Call& call) {
@@ -78,7 +78,7 @@ TEST_F(LostRequestsTest, ARequestThatVanishesWhileItIsResetIsNoError) {
   EXPECT_TRUE(Children(kLocks).empty());
 }
 
-TEST_F(LostRequestsTest, ANodeThatVanishesKeepsNoRequestLost) {
+TEST_F(LostRequestsTest, ANodeThatVanishesDoesNotPreventTheReset) {
   RequestId id = LostRequest();
   Running& launcher = StartLauncher();
   std::string node = "/nodepool/nodes/" + node_.value;

@@ -14,9 +14,9 @@ namespace {
 using store::NoteResult;
 
 constexpr Duration kMemory = std::chrono::seconds(60);
-constexpr std::size_t kMostHeard = 1000;
+constexpr std::size_t kMaxHeard = 1000;
 constexpr Duration kComplaintPause = std::chrono::seconds(60);
-constexpr int kAttempts = 10;  // while others write hold notes
+constexpr int kAttempts = 10;  // while other launchers write hold notes
 
 JobDecision Ignored(std::string why, NodeId node = {}) { return {false, std::move(node), std::move(why)}; }
 
@@ -93,7 +93,7 @@ void JobEvents::Complain(const std::string& fault) {
   logger_.Error("Exception handling job: {}{}", fault, others);
 }
 
-void JobEvents::ForgetOld() {
+void JobEvents::DropOld() {
   SteadyTime oldest = context_.loop.SteadyNow() - kMemory;
   while (!heard_.empty() && heard_.front().when < oldest) heard_.pop_front();
 }
@@ -102,8 +102,8 @@ void JobEvents::Receive(std::string_view message) {
   Expected<JobEvent> event = ParseJobMessage(message);
   if (!event) return Complain(event.error().message());
   if (!event->is_failure() || event->node_name.empty()) return;
-  ForgetOld();
-  if (heard_.size() >= kMostHeard) return Complain("too many jobs failed at once; this one is passed over");
+  DropOld();
+  if (heard_.size() >= kMaxHeard) return Complain("too many jobs failed at once; this one is ignored");
   heard_.push_back({std::move(*event), context_.loop.SteadyNow()});
   arrived_.Set();
 }
@@ -116,7 +116,7 @@ Task<> JobEvents::Compete() {
 Task<> JobEvents::Lead() {
   logger_.Info("Elected to handle job events");
   while (true) {
-    ForgetOld();
+    DropOld();
     if (heard_.empty()) {
       arrived_.Reset();
       co_await arrived_.Wait();
@@ -124,12 +124,12 @@ Task<> JobEvents::Lead() {
     }
     Heard next = std::move(heard_.front());
     heard_.pop_front();
-    co_await DecideOrKeep(std::move(next));
+    co_await DecideOrRemember(std::move(next));
   }
 }
 
-// Deposed meanwhile, it is left for the next term.
-Task<> JobEvents::DecideOrKeep(Heard heard) {
+// If the election is lost meanwhile, the event stays for the next term.
+Task<> JobEvents::DecideOrRemember(Heard heard) {
   bool is_over = false;
   ScopeExit keep([&] {
     if (!is_over) heard_.push_front(heard);
@@ -144,7 +144,8 @@ Task<JobDecision> JobEvents::Decide(JobEvent event) {
   if (!event.is_failure()) co_return Ignored("no job has failed");
   if (event.node_name.empty()) co_return Ignored("it ran on no node");
   for (int i = 0; i < kAttempts; ++i) {
-    // The caches show at least this version, and in this order each hold note or what became of it.
+    // The caches show at least this version. Read it before the records: a note is then seen, or what became
+    // of it.
     std::int32_t seen_version = context_.jobs.hold_notes_version();
     co_await context_.jobs.CatchUp();
     co_await context_.nodes.CatchUp();
@@ -160,7 +161,7 @@ Task<JobDecision> JobEvents::Decide(JobEvent event) {
     }
     co_return std::move(plan.decision);
   }
-  throw Error(Verdict::kConflict, "others keep changing which nodes are to be held");
+  throw Error(Verdict::kConflict, "other launchers keep changing the hold notes");
 }
 
 std::optional<NodeId> JobEvents::NodeOf(const JobEvent& event) const {
@@ -185,7 +186,7 @@ JobEvents::Plan JobEvents::PlanFor(const JobEvent& event) const {
   if (node.state == NodeState::kHold) return {{true, *id, "the node is held already"}, std::nullopt};
   if (context_.jobs.FindHoldNote(*id) != nullptr)
     return {{true, *id, "the node is going to be held already"}, std::nullopt};
-  if (!CanBeHeld(node)) return {Ignored("nobody uses the node", *id), std::nullopt};
+  if (!CanBeHeld(node)) return {Ignored("the node is not in use", *id), std::nullopt};
   std::size_t held =
       sched::CountHolds(rule->matcher, context_.nodes.HeldByJob(), context_.jobs.HoldNotesByJob());
   if (held >= static_cast<std::size_t>(rule->limit)) {
@@ -195,7 +196,7 @@ JobEvents::Plan JobEvents::PlanFor(const JobEvent& event) const {
   return {{true, *id, "the node is held as soon as it is given back"}, std::move(note)};
 }
 
-// The net for removals that a lost session interrupted.
+// Finds removals that a lost session interrupted.
 Task<> JobEvents::Sweep() {
   while (true) {
     for (const auto& [id, note] : context_.jobs.hold_notes()) CheckHoldNote(id);
@@ -203,7 +204,7 @@ Task<> JobEvents::Sweep() {
   }
 }
 
-// A hold note ends with its fulfilment or with its node.
+// A hold note is removed when its node is held or gone.
 void JobEvents::CheckHoldNote(const NodeId& id) {
   if (context_.jobs.FindHoldNote(id) == nullptr || !context_.nodes.synced()) return;
   const store::StoredNode* node = context_.nodes.Find(id);
@@ -212,13 +213,13 @@ void JobEvents::CheckHoldNote(const NodeId& id) {
   tasks_.Spawn("remove a hold note", {"", "", id.value}, RemoveHoldNote(id));
 }
 
-// Looks at the record itself: the cache may be behind, and knows nothing of malformed ones.
+// Reads the record itself: the cache may lag, and has no malformed records.
 Task<> JobEvents::RemoveHoldNote(NodeId id) {
   ScopeExit done([&] { removing_.erase(id); });
   std::optional<store::StoredNode> node = co_await context_.store.nodes.Read(id);
   if (node && node->record.state != NodeState::kHold) co_return;
   co_await context_.store.jobs.RemoveHoldNote(id);
-  if (!node) logger_.About({"", "", id.value}).Info("The node is gone; it cannot be held any more");
+  if (!node) logger_.About({"", "", id.value}).Info("The node is gone and cannot be held");
 }
 
 }  // namespace nodepool::launcher

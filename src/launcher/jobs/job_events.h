@@ -16,21 +16,20 @@
 
 namespace nodepool::launcher {
 
-// What became of a job's end.
+// What was decided about a failed job.
 struct JobDecision {
   bool is_kept = false;  // its node is held, or will be
-  NodeId node;           // which; empty when none is meant
-  std::string why;       // for a person, a sentence without its full stop
+  NodeId node;           // empty: the job has no node
+  std::string why;       // for operators, a sentence without its full stop
 };
 
-// Holds nodes on which jobs failed, as the rules want it (operations.md 13.5 to 13.7, D-67).
-// A node that is to be held is noted in ZooKeeper; who would delete it, when its consumer has
-// given it back, holds it instead (DeletedNodeWorker). The note goes when the node is held or
-// gone.
+// Holds nodes on which jobs failed, according to the rules (operations.md 13.5 to 13.7, D-67).
+// A node that is to be held gets a hold note in ZooKeeper; when its consumer returns it, DeletedNodeWorker
+// holds it instead of deleting it. The note is removed when the node is held or gone.
 //
-// Every launcher hears the publishers, the elected one decides. The others remember what they
-// heard for a minute, in case that they are elected. To decide twice does no harm: there is
-// one note for a node, and each rests on all that were written before.
+// Every launcher listens to the publishers; the elected one decides. The others remember events for a minute,
+// in case they are elected. Deciding twice does no harm: a node has one note, and each decision takes all
+// earlier notes into account.
 class JobEvents {
  public:
   JobEvents(Context& context, std::string hostname);
@@ -42,11 +41,11 @@ class JobEvents {
   void Reconfigure();
   Task<> Stop();
 
-  // A message of a publisher. One that cannot be read is reported, though not each of many.
+  // Handles a message of a publisher. Unreadable messages are logged, at a limited rate.
   void Receive(std::string_view message);
 
-  // Decides what becomes of the node, in whatever launcher, from now on or as soon as the caches
-  // are complete. Errors are those of ZooKeeper; waits while that is away.
+  // Decides whether the job's node is held, in any launcher, elected or not; waits until the caches are
+  // complete and while ZooKeeper is away. Errors are those of ZooKeeper.
   Task<JobDecision> Decide(JobEvent event);
 
  private:
@@ -54,7 +53,7 @@ class JobEvents {
     JobEvent event;
     SteadyTime when;
   };
-  // What is to be done about a failed job, by what the caches show.
+  // What to do about a failed job, according to the caches.
   struct Plan {
     JobDecision decision;
     std::optional<HoldNote> note;
@@ -63,10 +62,10 @@ class JobEvents {
   TaskGroup::TaskId Listen(const std::string& endpoint);
   Task<> Compete();
   Task<> Lead();
-  Task<> DecideOrKeep(Heard heard);
+  Task<> DecideOrRemember(Heard heard);
   Task<> Sweep();
   Task<> RemoveHoldNote(NodeId node);
-  void ForgetOld();
+  void DropOld();
   void Complain(const std::string& fault);
   std::optional<NodeId> NodeOf(const JobEvent& event) const;
   Plan PlanFor(const JobEvent& event) const;
@@ -77,7 +76,7 @@ class JobEvents {
   std::string hostname_;
   log::Logger logger_;
   sched::JobRules rules_;
-  std::deque<Heard> heard_;  // the oldest first
+  std::deque<Heard> heard_;  // oldest first
   Event arrived_{"an event of a job"};
   SteadyTime next_complaint_{};
   std::uint64_t silent_complaints_ = 0;

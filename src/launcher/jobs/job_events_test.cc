@@ -21,13 +21,13 @@ class JobEventsTest : public LauncherTest {
     return topic + R"( {"name": ")" + job + R"(", "build": {"node_name": ")" + node + R"(", "status": ")" +
            status + "\"}}";
   }
-  // As over HTTP, in whatever launcher.
+  // As over HTTP, in any launcher.
   JobDecision Decide(const NodeId& node, std::string status = "FAILURE", std::string job = "unit",
                      std::size_t launcher = 0) {
     JobEvent event{JobEvent::Topic::kFinalized, std::move(job), node.value, std::move(status)};
     return time_.Run(launchers_.at(launcher)->launcher->job_events().Decide(std::move(event)));
   }
-  // As over ZeroMQ: every launcher hears it. Their publishers do not exist.
+  // As over ZeroMQ, where every launcher receives it; there are no real publishers.
   void Publish(const std::string& message) {
     for (auto& running : launchers_) {
       if (!running->is_stopped) running->launcher->job_events().Receive(message);
@@ -90,7 +90,7 @@ TEST_F(JobEventsTest, HeldNodesAgeOut) {
   EXPECT_THAT(HoldNotes(), IsEmpty());
 }
 
-TEST_F(JobEventsTest, WhatHoldsNothing) {
+TEST_F(JobEventsTest, EventsThatHoldNoNode) {
   AddRule("unit", 1);
   AddRule("inert", std::nullopt);
   AddRule("none", 0);
@@ -103,11 +103,11 @@ TEST_F(JobEventsTest, WhatHoldsNothing) {
   EXPECT_FALSE(Decide(id, "FAILURE", "another").is_kept);
   NodeId free = AddNode(NodeState::kReady);
   time_.Advance(seconds(1));
-  EXPECT_EQ(Decide(free).why, "nobody uses the node");
+  EXPECT_EQ(Decide(free).why, "the node is not in use");
   auto lock = time_.Run(client_store_->nodes.TryLock(free));
   SetState(*lock, NodeState::kDeleting);
   time_.Advance(seconds(1));
-  EXPECT_EQ(Decide(free).why, "nobody uses the node");
+  EXPECT_EQ(Decide(free).why, "the node is not in use");
   time_.Run(lock->Unlock());
   EXPECT_THAT(HoldNotes(), IsEmpty());
   Return(nodes);
@@ -115,7 +115,7 @@ TEST_F(JobEventsTest, WhatHoldsNothing) {
 }
 
 // operations.13.7: up to `hold_on_failure` nodes, those that are still in use among them.
-TEST_F(JobEventsTest, NoMoreThanTheRuleSays) {
+TEST_F(JobEventsTest, NoMoreNodesThanTheRuleAllows) {
   AddRule("^unit", 2);
   StartLauncher();
   auto nodes = Use({"small", "small", "small", "small"});
@@ -157,7 +157,7 @@ TEST_F(JobEventsTest, TwoAtTheSameMomentDoNotExceedTheLimit) {
   time_.Run(tasks.Stop());
 }
 
-// D-67: all hear it, one decides.
+// D-67: all launchers receive the event, one decides.
 TEST_F(JobEventsTest, SeveralLaunchersHoldOnce) {
   AddRule("unit", 1);
   Listen();
@@ -174,7 +174,7 @@ TEST_F(JobEventsTest, SeveralLaunchersHoldOnce) {
   EXPECT_TRUE(Await([&] { return HoldNotes().empty(); }));
 }
 
-TEST_F(JobEventsTest, TheNextOneElectedKnowsWhatWasToldBefore) {
+TEST_F(JobEventsTest, TheNextOneElectedKnowsEarlierEvents) {
   AddRule("unit", 5);
   Listen();
   Running& leader = StartLauncher("np01");
@@ -184,7 +184,7 @@ TEST_F(JobEventsTest, TheNextOneElectedKnowsWhatWasToldBefore) {
   zk_.Disconnect(*leader.client);
   Publish(Message(nodes[0].id().value));
   time_.Advance(seconds(5));
-  EXPECT_THAT(HoldNotes(), IsEmpty()) << "the leader is away, nobody else decides";
+  EXPECT_THAT(HoldNotes(), IsEmpty()) << "the leader is away, no other launcher decides";
   zk_.ExpireSession(*leader.client);
   EXPECT_TRUE(Await([&] { return HoldNotes().size() == 1; }, seconds(50)));
   zk_.Reconnect(*leader.client);
@@ -193,7 +193,7 @@ TEST_F(JobEventsTest, TheNextOneElectedKnowsWhatWasToldBefore) {
   EXPECT_TRUE(Await([&] { return Held().size() == 1; }));
 }
 
-TEST_F(JobEventsTest, NobodyIsElectedWithoutPublishers) {
+TEST_F(JobEventsTest, NoLauncherIsElectedWithoutPublishers) {
   StartLauncher();
   EXPECT_THAT(Children("/nodepool/locks"), IsEmpty());
   config_ = std::make_shared<driver::LoadedConfig>(*config_);
@@ -206,7 +206,7 @@ TEST_F(JobEventsTest, NobodyIsElectedWithoutPublishers) {
   EXPECT_TRUE(Await([&] { return Children("/nodepool/locks/job-events").empty(); }));
 }
 
-TEST_F(JobEventsTest, HoldNotesOfNodesThatAreGoneGo) {
+TEST_F(JobEventsTest, HoldNotesOfVanishedNodesAreRemoved) {
   AddRule("unit", 5);
   Running& running = StartLauncher();
   auto nodes = Use({"small"});
@@ -220,7 +220,7 @@ TEST_F(JobEventsTest, HoldNotesOfNodesThatAreGoneGo) {
   EXPECT_TRUE(Await([&] { return HoldNotes().empty(); })) << "also those from before the start";
 }
 
-TEST_F(JobEventsTest, ADeletedNodeGoesThoughItWasToBeHeld) {
+TEST_F(JobEventsTest, ADeletedNodeIsRemovedThoughItHasAHoldNote) {
   AddRule("unit", 5);
   StartLauncher();
   auto nodes = Use({"small"});
@@ -230,7 +230,7 @@ TEST_F(JobEventsTest, ADeletedNodeGoesThoughItWasToBeHeld) {
   EXPECT_TRUE(Await([&] { return Nodes().empty() && HoldNotes().empty(); }));
 }
 
-TEST_F(JobEventsTest, BadMessagesAreReportedButNotEach) {
+TEST_F(JobEventsTest, BadMessagesAreLoggedAtALimitedRate) {
   Listen();
   StartLauncher();
   for (int i = 0; i < 1000; ++i) Publish("onFinalized {");

@@ -45,11 +45,11 @@ class Reservation {
   Reservation& operator=(Reservation&&) = delete;
   ~Reservation();
 
-  // The launch got its node record.
+  // The launch has created its node record.
   void SetNode(const NodeId& node);
-  // The launch has ended; its node is there, or will be shown by the cache.
+  // The launch has ended; the cache shows its node, or will.
   void EndLaunch();
-  // The launch came to nothing: its resources count no more.
+  // The launch failed without a node: its resources no longer count.
   void FreeResources();
   // Whether its resources count.
   bool is_pending() const;
@@ -62,7 +62,7 @@ class Reservation {
 
 // What this launcher has decided but the node cache does not show yet: launches
 // whose record is being created, and free nodes that a request is about to lock.
-// Without it two decisions in a row would spend the same capacity twice.
+// Without it, two consecutive decisions would spend the same capacity twice.
 class Ledger {
  public:
   explicit Ledger(store::NodeCache& nodes);
@@ -72,27 +72,27 @@ class Ledger {
   const Resources& PendingIn(const ProviderName& provider) const;
   int LaunchesInProgress(const ProviderName& provider) const;
 
-  // What a request waits for that other pools of the provider could take, too.
+  // What a request waits for and other pools of the provider could take, too.
   struct Awaited {
     int turns = 0;  // launches that wait for their turn under max-concurrency
     std::set<std::string> resources;
   };
-  // Nothing awaited: it does not wait any more.
+  // Records what the request waits for. An empty `awaited`: it no longer waits.
   void Await(const ProviderName& provider, const sched::ServiceOrder& order, Awaited awaited);
-  // The same of all requests, or of those before one.
+  // The sum over all requests, or over those before `before`.
   Awaited AwaitedIn(const ProviderName& provider, const sched::ServiceOrder* before = nullptr) const;
 
-  // The cloud has refused what seemed to fit: it counts as full until then.
+  // The cloud has refused what seemed to fit: it counts as full until `until`.
   void CloudRefused(const ProviderName& provider, SteadyTime until) { full_until_[provider] = until; }
   SteadyTime CloudFullUntil(const ProviderName& provider) const;
-  // When the next of the clouds that are full now counts as full no more; SteadyTime::max(): none is.
+  // When the first of the clouds that are full now stops counting as full; SteadyTime::max(): none is full.
   SteadyTime NextCloudFree(SteadyTime now) const;
 
-  // Whether a part of this launcher has claimed the free node, which it is about to lock. The cache
-  // sets such nodes aside; nobody claims what is claimed.
+  // Whether a part of this launcher has claimed the free node and is about to lock it. The cache does not
+  // offer claimed nodes, and a claimed node cannot be claimed again.
   bool IsClaimed(const NodeId& node) const { return claimed_.contains(node); }
 
-  // What was counted here is free again, or is awaited by other requests than before.
+  // Call when capacity counted here is free again, or when other requests wait for it than before.
   void CapacityChanged() { listeners_.Notify(); }
   Subscription OnCapacityChange(std::function<void()> listener) {
     return listeners_.Add(std::move(listener));

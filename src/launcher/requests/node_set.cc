@@ -57,14 +57,14 @@ void NodeSet::Announce(DriverSide& driver) const {
   }
 }
 
-std::size_t NodeSet::FreeKept() { return std::exchange(kept_, {}).size(); }
+std::size_t NodeSet::ReleaseReservations() { return std::exchange(reservations_, {}).size(); }
 
 Task<int> NodeSet::DropRefused() {
   auto is_refused = [](const auto& slot) { return slot->state == Slot::State::kRefused; };
   for (int refused = 0;; ++refused) {
     auto slot = std::ranges::find_if(slots_, is_refused);
     if (slot == slots_.end()) co_return refused;
-    // Its launch counts no more: the node may be deleted before our cache has ever shown it.
+    // Stop counting its launch: the node may be deleted before our cache has ever shown it.
     std::shared_ptr<Slot> dropped = *slot;
     slots_.erase(slot);
     if (dropped->node) co_await dropped->node->Unlock();
@@ -100,11 +100,11 @@ Task<> NodeSet::ReleaseOne(Slot& slot, RequestId request) {
   co_await slot.node->Unlock();
 }
 
-Task<> NodeSet::UntilShown() {
+Task<> NodeSet::AwaitInCache() {
   auto is_pending = [](const Reservation& launch) { return launch.is_pending(); };
   if (std::ranges::none_of(ended_, is_pending)) co_return;
   co_await CatchUp();
-  // Those that are left were removed before the cache could show them.
+  // The others were removed before the cache could show them.
   bool is_freed = std::ranges::any_of(ended_, is_pending);
   ended_.clear();
   if (is_freed) context_.ledger.CapacityChanged();

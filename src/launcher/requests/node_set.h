@@ -12,7 +12,7 @@
 
 namespace nodepool::launcher {
 
-// A provider with its part in one request.
+// A provider and its handler for one request.
 struct DriverSide {
   std::shared_ptr<driver::Provider> provider;
   std::unique_ptr<driver::NodeRequestHandler> handler;
@@ -28,47 +28,47 @@ class NodeSet {
   // `pool` outlives it. `changed` is set when a launch has ended.
   NodeSet(Context& context, Pool& pool, Event& changed, log::Logger logger);
 
-  // The labels of `wanted` without a node, be it on its way.
+  // The labels of `wanted` that have no node, not even one on its way.
   std::vector<LabelName> Missing(const std::vector<LabelName>& wanted) const;
   bool IsComplete(const std::vector<LabelName>& wanted) const;
   bool AnyFailed() const;
   std::ptrdiff_t ready_count() const;
   bool is_launching() const { return launches_.size() > 0; }
-  // The nodes in the order of `labels`, which it is complete for.
+  // The nodes in the order of `labels`; every label must have one.
   std::vector<NodeId> InOrder(const std::vector<LabelName>& labels) const;
   std::vector<store::LockedNode*> Locked();
-  // Nodes that could not be had.
+  // Free nodes that could not be taken.
   RejectedNodes& rejected() { return rejected_; }
   const RejectedNodes& rejected() const { return rejected_; }
 
-  // A provider that replaces another one hears of the nodes that there are.
+  // Announces the existing nodes to the handler of a provider that replaces another one.
   void Announce(DriverSide& driver) const;
 
   // Claims free nodes that Reuse() is about to be called for.
   void Claim(const std::vector<sched::FillPlan::Reuse>& reuses);
-  // Takes a node for the request, which becomes pending with its first one, or rejects it.
+  // Takes a node for the request, or rejects it; the request becomes pending with its first node.
   Task<> Reuse(sched::FillPlan::Reuse reuse, std::shared_ptr<DriverSide> driver,
                store::LockedRequest& request);
 
-  // Begins to launch `node`, a record that is to be created.
+  // Begins to launch `node`; its record is created first.
   void Launch(Node node, const Resources& need, std::shared_ptr<DriverSide> driver);
-  // Keeps capacity for launches that begin when the reuse of free nodes is settled.
-  void Keep(const Resources& need) { kept_.emplace_back(context_.ledger, pool_.key(), need); }
-  // How many were kept.
-  std::size_t FreeKept();
-  // A node refused for quota costs no attempt: it is unlocked, the deleted-node worker removes it, and
-  // another one is launched when there is capacity. Returns how many there were.
+  // Reserves capacity for launches that begin once the reuse of free nodes is settled.
+  void Reserve(const Resources& need) { reservations_.emplace_back(context_.ledger, pool_.key(), need); }
+  // Releases what Reserve() has reserved; returns how many reservations there were.
+  std::size_t ReleaseReservations();
+  // Drops nodes that were refused for quota, which cost no attempt: DeletedNodeWorker removes them, and
+  // others are launched when there is capacity. Returns how many there were.
   Task<int> DropRefused();
 
-  // The nodes belong to the client now.
+  // The nodes belong to the client now: gives up their locks.
   void HandedOver();
-  // Healthy nodes become free, the others are found unlocked and deleted.
+  // Unlocks the nodes: healthy ones become free, DeletedNodeWorker deletes the others.
   Task<> Release(RequestId request);
 
-  // Ends when the cache shows all nodes that were launched: each counts from the decision on,
+  // Ends when the cache shows all nodes that were launched. Until then, each is counted from its decision on,
   // whatever has become of it.
-  Task<> UntilShown();
-  // Ends the launches. What the cache does not show counts no more.
+  Task<> AwaitInCache();
+  // Cancels the launches. Nodes that the cache does not show no longer count.
   Task<> Stop();
 
  private:
@@ -77,7 +77,7 @@ class NodeSet {
     LabelName label;
     State state;
     std::optional<store::LockedNode> node;
-    std::optional<Reservation> launch;  // nullopt: the node was there
+    std::optional<Reservation> launch;  // nullopt: the node existed already
   };
 
   Task<bool> Allocate(store::LockedNode& node, store::LockedRequest& request);
@@ -94,7 +94,7 @@ class NodeSet {
   Event& changed_;
   log::Logger logger_;
   std::vector<std::shared_ptr<Slot>> slots_;
-  std::vector<Reservation> kept_;
+  std::vector<Reservation> reservations_;
   std::vector<Reservation> ended_;      // of former slots
   std::map<NodeId, NodeClaim> claims_;  // free nodes about to be tried
   RejectedNodes rejected_;

@@ -17,7 +17,7 @@ Task<bool> CatchUpWith(store::NodeCache& nodes) {
   co_return true;
 }
 
-// False: the client or another launcher has changed its state, or it is gone.
+// False: the client or another launcher has changed the request's state, or it is gone.
 Task<bool> BecomePending(store::LockedRequest& request, WallTime now) {
   if (request.record().state == RequestState::kPending) co_return true;
   auto become_pending = [now](NodeRequest& record) {
@@ -50,7 +50,7 @@ Task<> NodeSet::Reuse(sched::FillPlan::Reuse reuse, std::shared_ptr<DriverSide> 
   auto locked = co_await context_.store.nodes.TryLock(reuse.node);
   if (!locked) {
     rejected_.Add(reuse.node);
-    // Until the cache shows it, every other request of ours would try the same node.
+    // Until the cache shows the lock, every other request of ours would try the same node.
     co_return co_await CatchUp();
   }
   auto unlock = [&locked](const Failure&) { return UnlockIfHeld(locked); };
@@ -109,11 +109,11 @@ void NodeSet::LaunchEnded(Slot& slot) {
   slot.launch->EndLaunch();
   if (!slot.node) slot.launch->FreeResources();
   changed_.Set();
-  // Other requests may have their turn.
+  // Other requests may launch now.
   if (pool_.provider_config().max_concurrency > 0) context_.ledger.CapacityChanged();
 }
 
-// Stores the end of a launch in the node's record (D-11).
+// Writes the failure of a launch to the node's record (D-11).
 Task<> NodeSet::Failed(std::shared_ptr<Slot> slot, Failure failure) {
   if (failure.verdict() == Verdict::kLostSession) co_return;
   bool is_refused = failure.verdict() == Verdict::kQuota;

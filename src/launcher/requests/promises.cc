@@ -44,7 +44,7 @@ void Promises::Recount(const RequestId& request) {
   promise.open = std::move(open);
 }
 
-// Not what an earlier attempt for the same request left.
+// Nodes that an earlier run of the same request left do not count.
 bool Promises::IsPart(const Promise& promise, const Node& node) const {
   if (node.tenant_name != promise.tenant) return false;
   bool is_coming = node.state == NodeState::kInit || node.state == NodeState::kBuilding;

@@ -10,20 +10,20 @@
 
 namespace nodepool::launcher {
 
-// What accepted requests of limited tenants need beyond the nodes that count for the
-// tenant already. Without it, requests accepted one after the other would each find
-// the tenant's share unused. Kept up to date by the changes of the requests' nodes.
+// What accepted requests of limited tenants need beyond the nodes that already count for the tenant. Without
+// it, requests accepted one after the other would each find the tenant's share unused. Kept up to date by the
+// changes of the requests' nodes.
 class Promises {
  public:
   // `nodes` outlives this.
   explicit Promises(store::NodeCache& nodes);
 
-  // The request was accepted by the pool worker `launcher` and needs `need` altogether.
+  // The request was accepted by the pool worker `launcher` and needs `need` in total.
   void Make(const RequestId& request, std::string tenant, Resources need, LauncherId launcher);
-  // It is decided. One that was never made is fine.
+  // The request is decided. It is no error if there is no promise.
   void Release(const RequestId& request);
 
-  // What is still to come for the tenant.
+  // What accepted requests of the tenant still need.
   const Resources& Of(const std::string& tenant) const;
 
  private:
@@ -31,7 +31,7 @@ class Promises {
     std::string tenant;
     Resources need;
     LauncherId launcher;
-    Resources open;  // of the need, as counted for the tenant
+    Resources open;  // the part of the need that counts for the tenant
   };
 
   void Recount(const RequestId& request);

@@ -6,12 +6,12 @@
 
 namespace nodepool::launcher {
 
-// How often the cloud refused launches of a request for quota; after each time the request pauses.
+// Counts how often the cloud refused launches of a request for quota; after each refusal the request pauses.
 class Refusals {
  public:
   explicit Refusals(Random& random) : backoff_({std::chrono::seconds(1), std::chrono::seconds(10)}, random) {}
 
-  // Refusals during a pause are of launches that began before it.
+  // Refusals during a pause do not count: their launches began before it.
   void Add(SteadyTime now) {
     if (IsPausing(now)) return;
     pause_until_ = now + backoff_.Next();

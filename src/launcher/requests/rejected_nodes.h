@@ -9,7 +9,7 @@
 
 namespace nodepool::launcher {
 
-// Free nodes that a request could not have; each is left alone for a while.
+// Free nodes that a request could not take; none is tried again for a while.
 class RejectedNodes {
  public:
   RejectedNodes(const Loop& loop, Duration pause) : loop_(loop), pause_(pause) {}
@@ -20,7 +20,7 @@ class RejectedNodes {
     return found != until_.end() && loop_.SteadyNow() < found->second;
   }
 
-  // All of them now.
+  // The nodes that are not to be tried now.
   std::set<NodeId> Current() {
     std::erase_if(until_, [this](const auto& entry) { return loop_.SteadyNow() >= entry.second; });
     std::set<NodeId> nodes;

@@ -1,7 +1,7 @@
 #include "launcher/requests/request_run.h"
 #include "sched/requests/decline.h"
 
-// How a request is let go: fulfilled, declined or given back (launcher.md 9, 11).
+// How a request ends: fulfilled, declined or given back (launcher.md 9, 11).
 
 namespace nodepool::launcher {
 
@@ -57,7 +57,7 @@ Task<> RequestRun::GiveBack() {
   request_.reset();
 }
 
-// What becomes of a request when serving it has failed or was cancelled.
+// Ends the run of a request when serving it has failed or was cancelled.
 Task<> RequestRun::LetGo(const Failure& failure) {
   co_await nodes_.Stop();
   if (!request_) co_return;

@@ -1,27 +1,27 @@
 #include "launcher/requests/request_run.h"
 
-// How a request decides about the nodes that it misses, and what it waits for.
+// How a request decides about the nodes that it lacks, and what it waits for.
 
 namespace nodepool::launcher {
 
-// Decides about everything still missing, at once and without awaiting, so that no
-// other decision comes in between; launches are under way when it returns.
+// Decides about everything still missing, without awaiting, so that no other decision intervenes; launches
+// are under way when it returns.
 void RequestRun::Plan() {
   const NodeRequest& request = request_->record();
   std::set<NodeId> rejected = nodes_.rejected().Current();
   WakeAt(nodes_.rejected().NextEnd());
-  std::size_t kept = nodes_.FreeKept();
+  std::size_t reserved = nodes_.ReleaseReservations();
   sched::PoolView view = pool_.ViewFor(order_);
   plan_ = sched::PlanFill(view, nodes_.Missing(request.node_types), request.reuse, rejected);
   PauseAfterRefusal(view);
   CarryOut(view);
-  if (plan_.launch.size() < kept) context_.ledger.CapacityChanged();
+  if (plan_.launch.size() < reserved) context_.ledger.CapacityChanged();
   if (refusals_.count() > 0 && nodes_.is_launching()) plan_.is_refused = true;
-  ShowWaiting((plan_.is_refused || !plan_.wait.empty()) && !IsMinReadyInVain());
+  ShowWaiting((plan_.is_refused || !plan_.wait.empty()) && !IsHopelessMinReady());
   DeleteUnusedNodes();
 }
 
-// The cloud has just refused; what it lacks is unknown, so everything counts.
+// The cloud has just refused; which resource is short is unknown, so all of them count.
 void RequestRun::PauseAfterRefusal(const sched::PoolView& view) {
   if (!refusals_.IsPausing(context_.loop.SteadyNow())) return;
   WakeAt(refusals_.pause_until());
@@ -32,8 +32,8 @@ void RequestRun::PauseAfterRefusal(const sched::PoolView& view) {
   plan_.launch.clear();
 }
 
-// Reused nodes decide the zone of those that are launched, and take their time: the launches wait for
-// them, and are planned again then.
+// Reused nodes decide the zone of those that are launched, and locking them takes time: the launches wait for
+// them, and are then planned again.
 void RequestRun::CarryOut(const sched::PoolView& view) {
   nodes_.Claim(plan_.reuse);
   for (const LabelName& label : plan_.launch) {
@@ -41,7 +41,7 @@ void RequestRun::CarryOut(const sched::PoolView& view) {
     if (plan_.reuse.empty()) {
       nodes_.Launch(NewNode(label), need, driver_);
     } else {
-      nodes_.Keep(need);
+      nodes_.Reserve(need);
     }
   }
 }
@@ -64,7 +64,7 @@ Node RequestRun::NewNode(const LabelName& label) const {
 }
 
 void RequestRun::DeleteUnusedNodes() {
-  constexpr int kOftenRefused = 3;  // then what we keep unused may be the reason
+  constexpr int kOftenRefused = 3;  // from then on our unused nodes may be the reason
   bool is_known = !refusals_.IsPausing(context_.loop.SteadyNow()) || refusals_.count() >= kOftenRefused;
   // No node is deleted for a min-ready one (launcher.md 10.4).
   if (plan_.MissingResource().empty() || !is_known || IsMinReady()) return;
@@ -73,13 +73,12 @@ void RequestRun::DeleteUnusedNodes() {
 
 bool RequestRun::IsMinReady() const { return seen_.record.requestor == kMinReadyRequestor; }
 
-// It waits for nothing, and keeps nothing from others (D-27).
-bool RequestRun::IsMinReadyInVain() const {
+// Such a request does not wait, and reserves nothing (D-27).
+bool RequestRun::IsHopelessMinReady() const {
   return plan_.misses_capacity() && IsMinReady() && !nodes_.is_launching();
 }
 
-// The pool is notified only of what is new: after every change of what a request waits for, the others plan
-// again.
+// Notifies the pool only of changes: each makes the other requests plan again.
 void RequestRun::ShowWaiting(bool is_waiting) {
   Ledger::Awaited awaited;
   if (is_waiting) {

@@ -40,8 +40,8 @@ Task<> RequestRun::Run() {
   Outcome<> served = co_await Attempt(OnFailure(Serve(), let_go));
   if (!served) co_return;
   auto stop = [this] { return nodes_.Stop(); };
-  // It fails when the session is over: nothing is decided then before the cache has begun anew.
-  co_await Attempt(WithCleanup(nodes_.UntilShown(), stop));
+  // It fails when the session is over: nothing is decided then before the cache is filled again.
+  co_await Attempt(WithCleanup(nodes_.AwaitInCache(), stop));
 }
 
 Task<> RequestRun::Serve() {
@@ -49,7 +49,7 @@ Task<> RequestRun::Serve() {
   if (!request_) co_return;
   ScopeExit ended([this] {
     ShowWaiting(false);
-    nodes_.FreeKept();
+    nodes_.ReleaseReservations();
   });
   while (true) {
     changed_.Reset();
@@ -66,8 +66,8 @@ Task<> RequestRun::NextChange() {
   co_await EndsBy(context_.loop, due_, "capacity or nodes", changed_.Wait());
 }
 
-// A request that only free nodes can serve stays `requested` until it has one: another launcher may be
-// quicker (D-25).
+// A request that only free nodes can serve stays `requested` until it has one: another launcher may be faster
+// (D-25).
 Task<> RequestRun::Accept() {
   WallTime now = context_.loop.Now();
   LauncherId self = pool_.launcher_id();
@@ -111,7 +111,7 @@ Task<bool> RequestRun::Step() {
   }
   if (decision.kind != sched::Decision::Kind::kAccept || !FollowProvider()) co_return false;
   Plan();
-  if (IsMinReadyInVain()) {
+  if (IsHopelessMinReady()) {
     co_await Decline("no capacity for a min-ready node");
     co_return true;
   }
@@ -120,14 +120,14 @@ Task<bool> RequestRun::Step() {
     co_await GiveBack();
     co_return true;
   }
-  // Whatever comes of a reuse, the plan is made again: the node is had or out of the question.
+  // After a reuse, plan again: the node is either taken or rejected.
   if (!plan_.reuse.empty()) changed_.Set();
   std::vector<sched::FillPlan::Reuse> reuses = plan_.reuse;
   for (const sched::FillPlan::Reuse& reuse : reuses) co_await nodes_.Reuse(reuse, driver_, *request_);
   co_return false;
 }
 
-// Whether the request, of which nothing is being launched, was let go.
+// Returns whether the request was given up; nothing is being launched for it.
 Task<bool> RequestRun::GiveUpIfPointless(sched::Decision decision) {
   if (is_gone_) {
     co_await RequestIsGone();
@@ -143,8 +143,8 @@ Task<bool> RequestRun::GiveUpIfPointless(sched::Decision decision) {
   co_return true;
 }
 
-// A provider that was replaced only finishes what it has begun; its successor goes on
-// with what is missing (launcher.md 4.3). False: none is running now.
+// A replaced provider only finishes what it has begun; its successor launches what is missing
+// (launcher.md 4.3). False: no provider is running now.
 bool RequestRun::FollowProvider() {
   std::shared_ptr<driver::Provider> provider = pool_.provider();
   if (!provider) return false;
@@ -156,8 +156,8 @@ bool RequestRun::FollowProvider() {
   return true;
 }
 
-// An earlier request, perhaps of another launcher, may wait for what the nodes of this one
-// take up. The later one gives way: it holds nodes and has waited in vain for a while.
+// An earlier request, perhaps of another launcher, may wait for capacity that the nodes of this one use. The
+// later request gives way if it holds nodes and has waited in vain for a while.
 bool RequestRun::IsDeadlocked() {
   SteadyTime now = context_.loop.SteadyNow();
   std::ptrdiff_t ready = nodes_.ready_count();
@@ -165,14 +165,14 @@ bool RequestRun::IsDeadlocked() {
   if (!plan_.misses_capacity() || ready == 0 || nodes_.is_launching()) return false;
   SteadyTime yield_at = progress_at_ + context_.intervals.yield_after;
   if (now >= yield_at && EarlierRequestIsHeldUp()) {
-    logger_.Info("An earlier request waits as well: making way for it");
+    logger_.Info("An earlier request waits as well: giving way to it");
     return true;
   }
   WakeAt(now < yield_at ? yield_at : now + context_.intervals.yield_after);
   return false;
 }
 
-// Of requests of other launchers it shows only when they hold nodes in this provider.
+// A request of another launcher is known to wait here only if it holds nodes of this provider.
 bool RequestRun::EarlierRequestIsHeldUp() const {
   sched::PoolView view = pool_.ViewFor(order_);
   if (!view.pool.reserved.empty() || !view.provider.reserved.empty()) return true;

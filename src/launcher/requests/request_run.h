@@ -20,11 +20,11 @@ class RequestRun {
   RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, store::StoredRequest seen,
              sched::ServiceOrder order);
 
-  // Ends when the request is served by others or by no one. When it is cancelled, it gives the request
-  // back as `requested`, unless the session is gone (D-24). Never throws but kCancelled.
+  // Ends when this pool is done with the request. When cancelled, it gives the request back as `requested`,
+  // unless the session is gone (D-24). Throws nothing but kCancelled.
   Task<> Run();
 
-  // The provider came up, or another configuration is in force.
+  // Call when the provider came up or another configuration is in force.
   void Wake() { changed_.Set(); }
   // The client deleted the request.
   void RequestGone();
@@ -38,7 +38,7 @@ class RequestRun {
 
  private:
   Task<> Serve();
-  // Does what can be done now; whether that was the end.
+  // Does what can be done now; returns whether the run is over.
   Task<bool> Step();
   Task<> NextChange();
   void WakeAt(SteadyTime when) { due_ = std::min(due_, when); }
@@ -53,7 +53,7 @@ class RequestRun {
   void PauseAfterRefusal(const sched::PoolView& view);
   void DeleteUnusedNodes();
   bool IsMinReady() const;
-  bool IsMinReadyInVain() const;
+  bool IsHopelessMinReady() const;
   Node NewNode(const LabelName& label) const;
   void ShowWaiting(bool is_waiting);
 
@@ -75,9 +75,9 @@ class RequestRun {
   NodeSet nodes_;
   sched::FillPlan plan_;
   Refusals refusals_;
-  std::ptrdiff_t ready_ = 0;  // nodes, since:
+  std::ptrdiff_t ready_ = 0;  // count of ready nodes, since:
   SteadyTime progress_at_{};
-  SteadyTime due_ = SteadyTime::max();  // of the next step, if nothing changes before
+  SteadyTime due_ = SteadyTime::max();  // when the next step is due, even if nothing changes
   bool is_gone_ = false;
   bool is_draining_ = false;
 };

@@ -6,7 +6,7 @@
 
 namespace nodepool::launcher {
 
-// For clean-up: the lock may be gone with its session, or the node removed (nullopt).
+// For clean-up: tolerates a lock that is gone with its session and a removed node (nullopt).
 inline Task<> UnlockIfHeld(std::optional<store::LockedNode>& node) {
   if (node && node->is_held()) co_await node->Unlock();
 }

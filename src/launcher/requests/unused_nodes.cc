@@ -23,14 +23,14 @@ std::optional<SteadyTime> UnusedNodes::DeleteFor(const sched::FillPlan& plan) {
   return std::nullopt;
 }
 
-// Nodes of other pools help where only the provider's quota is short. A wanted node goes, too, when nothing
-// else would do: the requests that want it have not taken it, and the request here would wait for ever.
+// Nodes of other pools help only if the provider's quota is short. Nodes that requests wait for are deleted,
+// too, if no others suffice: those requests have not taken them, and this one would wait for ever.
 std::vector<NodeId> UnusedNodes::Choose(const sched::FillPlan& plan) const {
   Resources shortage = plan.pool_shortage;
   for (const auto& [resource, amount] : plan.provider_shortage) {
     shortage[resource] = std::max(shortage[resource], amount);
   }
-  // How much of it is missing is unknown, so any node may do.
+  // How much is missing is unknown, so any node may help.
   if (plan.is_refused) {
     for (auto& [resource, amount] : shortage) amount = std::min(amount, 1.0);
   }
@@ -43,7 +43,7 @@ std::vector<NodeId> UnusedNodes::Choose(const sched::FillPlan& plan) const {
     }
   }
   std::vector<NodeId> victims = sched::ChooseVictims(unused, shortage);
-  // First what the pool misses, at another time what the provider does.
+  // First what the pool lacks; what the provider lacks another time.
   if (victims.empty()) victims = sched::ChooseVictims(std::move(unused), plan.pool_shortage);
   return victims;
 }
@@ -86,7 +86,7 @@ Task<> UnusedNodes::Delete(NodeId id, NodeClaim /*claim*/) {
   bool is_marked = co_await node->Update(mark);
   co_await node->Unlock();
   if (is_marked)
-    logger_.About({"", "", id.value}).Info("Deleting unused node to make room for a waiting request");
+    logger_.About({"", "", id.value}).Info("Deleting unused node to free capacity for a waiting request");
 }
 
 }  // namespace nodepool::launcher

@@ -9,14 +9,14 @@
 
 namespace nodepool::launcher {
 
-// Deletes unused nodes for requests of a pool that miss capacity (D-22).
+// Deletes unused nodes for requests of a pool that wait for capacity (D-22).
 class UnusedNodes {
  public:
   // `pool` outlives it.
   UnusedNodes(Context& context, const Pool& pool);
 
-  // Deletes what it takes for a request that misses what `plan` says. Returns when to call it
-  // again, if nodes were deleted too lately to do so now.
+  // Deletes the nodes whose resources `plan` lacks. Returns when to call it again, if nodes were deleted too
+  // recently to delete more now.
   std::optional<SteadyTime> DeleteFor(const sched::FillPlan& plan);
   void CancelAll() { tasks_.CancelAll(); }
   Task<> Join() { return tasks_.Join(); }

@@ -7,15 +7,15 @@ namespace nodepool::launcher {
 namespace {
 
 constexpr Duration kQuiet = std::chrono::seconds(10);
-// A shape that waits now and then is told of once in this time, if nothing changed.
+// A shape that waits now and then is logged at most once in this time, if nothing changed.
 constexpr Duration kRemembered = std::chrono::minutes(5);
-constexpr std::size_t kMostPools = 8;
+constexpr std::size_t kMaxPools = 8;
 
 std::string Sentence(const sched::Shape& shape, std::size_t count, const sched::Answers& answers) {
   std::vector<std::string> parts;
   for (const auto& [pool, decision] : answers) {
-    if (parts.size() == kMostPools) {
-      parts.push_back(fmt::format("and {} more pools", answers.size() - kMostPools));
+    if (parts.size() == kMaxPools) {
+      parts.push_back(fmt::format("and {} more pools", answers.size() - kMaxPools));
       break;
     }
     parts.push_back(
@@ -29,18 +29,18 @@ std::string Sentence(const sched::Shape& shape, std::size_t count, const sched::
 
 }  // namespace
 
-void WaitLog::Tell(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
-                   SteadyTime now) {
-  std::erase_if(told_, [&](const auto& told) {
-    return !waiting.contains(told.first) && now - told.second.when >= kRemembered;
+void WaitLog::Report(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
+                     SteadyTime now) {
+  std::erase_if(logged_, [&](const auto& logged) {
+    return !waiting.contains(logged.first) && now - logged.second.when >= kRemembered;
   });
   for (const auto& [shape, answers] : waiting) {
     Reasons reasons;
     for (const auto& [pool, decision] : answers) reasons.emplace_back(pool, decision.reason);
-    auto [told, is_new] = told_.try_emplace(shape);
-    bool is_changed = told->second.reasons != reasons && now - told->second.when >= kQuiet;
+    auto [logged, is_new] = logged_.try_emplace(shape);
+    bool is_changed = logged->second.reasons != reasons && now - logged->second.when >= kQuiet;
     if (!is_new && !is_changed) continue;
-    told->second = {std::move(reasons), now};
+    logged->second = {std::move(reasons), now};
     auto queue = queues.shapes().find(shape);
     if (queue == queues.shapes().end()) continue;
     const sched::Waiting& first = queue->second.begin()->second;

@@ -11,26 +11,25 @@
 
 namespace nodepool::launcher {
 
-// Logs why requests wait: a line for each shape of requests when the reasons change,
-// not for each request or decision, and never more than one in ten seconds for a
-// shape.
+// Logs why requests wait: one line per shape of request when the reasons change, not per request or decision,
+// and at most one line per shape in ten seconds.
 class WaitLog {
  public:
   explicit WaitLog(log::Logger logger) : logger_(std::move(logger)) {}
 
-  // After each decision: what every pool said, by shape.
-  void Tell(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
-            SteadyTime now);
+  // Call after each decision. `waiting` is what every pool said, by shape.
+  void Report(const std::map<sched::Shape, sched::Answers>& waiting, const sched::Queues& queues,
+              SteadyTime now);
 
  private:
   using Reasons = std::vector<std::pair<PoolKey, sched::Reason>>;
-  struct Told {
+  struct Logged {
     Reasons reasons;
     SteadyTime when{};
   };
 
   log::Logger logger_;
-  std::map<sched::Shape, Told> told_;
+  std::map<sched::Shape, Logged> logged_;
 };
 
 }  // namespace nodepool::launcher

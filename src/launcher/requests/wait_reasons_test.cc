@@ -50,7 +50,9 @@ class WaitLogTest : public ::testing::Test {
     }
     shape_ = sched::ShapeOf(requests_.front());
   }
-  void Tell(Decision decision) { wait_log_.Tell({{shape_, {{kPool, std::move(decision)}}}}, queues_, now_); }
+  void Report(Decision decision) {
+    wait_log_.Report({{shape_, {{kPool, std::move(decision)}}}}, queues_, now_);
+  }
 
   std::list<NodeRequest> requests_;
   sched::Queues queues_;
@@ -62,7 +64,7 @@ class WaitLogTest : public ::testing::Test {
 
 TEST_F(WaitLogTest, OneLineForAllRequestsOfAShape) {
   Wait(3);
-  Tell(Defer(Reason::kTenantLimit, "cores"));
+  Report(Defer(Reason::kTenantLimit, "cores"));
   ASSERT_EQ(log_.records().size(), 1u);
   EXPECT_EQ(
       log::Annotated(log_.records()[0]),
@@ -70,30 +72,30 @@ TEST_F(WaitLogTest, OneLineForAllRequestsOfAShape) {
       "pool main of provider cloud: the tenant's limit is reached: cores");
 }
 
-TEST_F(WaitLogTest, OnlyAChangeOfReasonIsNews) {
+TEST_F(WaitLogTest, OnlyAChangeOfReasonIsLogged) {
   Wait(1);
-  Tell(Defer(Reason::kLaunchesInProgress, "1 of 10"));
+  Report(Defer(Reason::kLaunchesInProgress, "1 of 10"));
   now_ += std::chrono::seconds(60);
-  Tell(Defer(Reason::kLaunchesInProgress, "2 of 10"));
+  Report(Defer(Reason::kLaunchesInProgress, "2 of 10"));
   EXPECT_EQ(log_.records().size(), 1u);
-  Tell(Defer(Reason::kCapacityReserved));
+  Report(Defer(Reason::kCapacityReserved));
   EXPECT_EQ(log_.records().size(), 2u);
 }
 
-TEST_F(WaitLogTest, ReasonsThatAlternateAreToldOnceInTenSeconds) {
+TEST_F(WaitLogTest, ReasonsThatAlternateAreLoggedOnceInTenSeconds) {
   Wait(1);
   for (int i = 0; i < 200; ++i) {
-    Tell(Defer(i % 2 == 0 ? Reason::kLaunchesInProgress : Reason::kCapacityReserved));
+    Report(Defer(i % 2 == 0 ? Reason::kLaunchesInProgress : Reason::kCapacityReserved));
     now_ += std::chrono::milliseconds(300);
   }
   EXPECT_LE(log_.records().size(), 7u);
 }
 
-TEST_F(WaitLogTest, WaitingNowAndThenIsNoNews) {
+TEST_F(WaitLogTest, WaitingNowAndThenIsNotLogged) {
   Wait(1);
   for (int i = 0; i < 10; ++i) {
-    Tell(Defer(Reason::kLaunchesInProgress));
-    wait_log_.Tell({}, queues_, now_);
+    Report(Defer(Reason::kLaunchesInProgress));
+    wait_log_.Report({}, queues_, now_);
     now_ += std::chrono::seconds(1);
   }
   EXPECT_EQ(log_.records().size(), 1u);

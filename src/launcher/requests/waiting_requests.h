@@ -13,10 +13,10 @@
 
 namespace nodepool::launcher {
 
-// An accepted request that waits for capacity. What it points to outlives its entry.
+// An accepted request that waits for capacity. Everything it points to outlives its entry.
 struct WaitingRequest {
   sched::FillPlan plan;           // with what it waits for
-  bool takes_free_nodes = false;  // of the labels that it waits for, but for:
+  bool takes_free_nodes = false;  // of the labels that it waits for, except:
   const RejectedNodes* rejected = nullptr;
   Event* changed = nullptr;  // wakes it
 };
@@ -26,14 +26,14 @@ class WaitingRequests {
  public:
   void Put(const sched::ServiceOrder& order, WaitingRequest request);
   void Remove(const sched::ServiceOrder& order);
-  // Or null.
+  // Null: there is none.
   const WaitingRequest* Find(const sched::ServiceOrder& order) const;
 
   void WakeAll() const;
   bool AnyMissesCapacity() const;
-  // Resources of the pool that they miss; of all of them, or of those before one.
+  // The pool's resources that they lack: all of them, or those before `before`.
   std::set<std::string> Missing(const sched::ServiceOrder* before = nullptr) const;
-  // Whether one of them would take this free node.
+  // Whether any of them would take this free node.
   bool AnyTakes(const store::StoredNode& node) const;
 
  private:

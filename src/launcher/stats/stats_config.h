@@ -5,8 +5,7 @@
 
 namespace nodepool::launcher {
 
-// The gauges that say what is configured: limits of providers and tenants
-// (launcher.md 27.4).
+// Reports the configured limits of providers and tenants (launcher.md 27.4).
 void ReportConfig(const driver::LoadedConfig& config, metrics::Sink& to);
 
 }  // namespace nodepool::launcher

@@ -4,7 +4,7 @@
 
 #include "base/metrics/metrics.h"
 
-// What the launcher measures (launcher.md 27, operations.md 9 and 10).
+// The launcher's metrics (launcher.md 27, operations.md 9 and 10).
 namespace nodepool::launcher::stats {
 
 using metrics::Kind;

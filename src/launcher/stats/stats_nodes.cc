@@ -8,7 +8,7 @@
 namespace nodepool::launcher {
 namespace {
 
-// In the order of launcher.md 27.3.
+// The order of launcher.md 27.3.
 constexpr NodeState kOrder[] = {NodeState::kBuilding, NodeState::kTesting, NodeState::kReady,
                                 NodeState::kInUse,    NodeState::kUsed,    NodeState::kHold,
                                 NodeState::kDeleting, NodeState::kFailed,  NodeState::kInit,
@@ -25,7 +25,7 @@ void CountUnder(std::map<Key, Counts>& counts, const Key& key, NodeState state, 
 
 using Offers = std::map<PoolKey, std::vector<std::set<LabelName>>>;
 
-// Whether a single registration of the pool offers all the labels.
+// Whether one registration of the pool offers all the labels.
 bool Offer(const std::vector<std::set<LabelName>>& offered, const std::vector<LabelName>& wanted) {
   return std::any_of(offered.begin(), offered.end(), [&](const std::set<LabelName>& labels) {
     return std::all_of(wanted.begin(), wanted.end(),

@@ -16,12 +16,12 @@ namespace nodepool::launcher {
 // requests (launcher.md 27.3).
 class NodeCounts {
  public:
-  // `before` or `after` is null for what appeared or vanished.
+  // `before` is null for what appeared, `after` for what vanished.
   void Change(const Node* before, const Node* after);
   void Change(const NodeRequest* before, const NodeRequest* after);
 
-  // All gauges of launcher.md 27.3. `pools` are the registered ones: what they offer
-  // is reported with zeros, too.
+  // Reports all gauges of launcher.md 27.3. `pools` are the registered ones: what they offer is reported even
+  // if it is zero.
   void Report(metrics::Sink& to, const std::vector<const Component*>& pools) const;
 
  private:
@@ -33,7 +33,7 @@ class NodeCounts {
   ByState all_{};
   std::map<ProviderName, ByState> by_provider_;     // those with nodes
   std::map<LabelName, ByState> by_label_;           // those with nodes
-  std::map<std::vector<LabelName>, int> requests_;  // by what they ask for
+  std::map<std::vector<LabelName>, int> requests_;  // by the labels they ask for
 };
 
 }  // namespace nodepool::launcher

@@ -8,17 +8,17 @@
 namespace nodepool::launcher {
 
 void StatsObserver::LaunchAttemptEnded(const driver::LaunchOutcome& outcome) {
-  auto tell = [&](const metrics::Metric& timing, const metrics::Metric& counter,
-                  const metrics::LabelValues& labels) {
+  auto report = [&](const metrics::Metric& timing, const metrics::Metric& counter,
+                    const metrics::LabelValues& labels) {
     metrics_.Observe(timing, labels, outcome.duration);
     metrics_.Add(counter, labels);
   };
   const std::string& provider = outcome.provider.value;
-  tell(stats::kProviderLaunchTime, stats::kProviderLaunch, {provider, outcome.result});
-  tell(stats::kLaunchTime, stats::kLaunch, {outcome.result});
-  if (outcome.az) tell(stats::kZoneLaunchTime, stats::kZoneLaunch, {provider, *outcome.az, outcome.result});
+  report(stats::kProviderLaunchTime, stats::kProviderLaunch, {provider, outcome.result});
+  report(stats::kLaunchTime, stats::kLaunch, {outcome.result});
+  if (outcome.az) report(stats::kZoneLaunchTime, stats::kZoneLaunch, {provider, *outcome.az, outcome.result});
   if (outcome.requestor)
-    tell(stats::kRequestorLaunchTime, stats::kRequestorLaunch, {*outcome.requestor, outcome.result});
+    report(stats::kRequestorLaunchTime, stats::kRequestorLaunch, {*outcome.requestor, outcome.result});
 }
 
 void StatsObserver::LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) {

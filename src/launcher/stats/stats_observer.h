@@ -5,8 +5,8 @@
 
 namespace nodepool::launcher {
 
-// Measures what providers report: launch attempts, leaks (launcher.md 27.2, 27.6),
-// API calls (driver-openstack.md 18).
+// Turns what providers report into metrics: launch attempts, leaks (launcher.md 27.2, 27.6), API calls
+// (driver-openstack.md 18).
 class StatsObserver final : public driver::ProviderObserver {
  public:
   explicit StatsObserver(metrics::Metrics& metrics) : metrics_(metrics) {}

@@ -30,7 +30,7 @@ class ObserverTest : public ::testing::Test {
   StatsObserver observer_{metrics_};
 };
 
-TEST_F(ObserverTest, CallsOfACloudAreCountedByWhatTheyAskedFor) {
+TEST_F(ObserverTest, CallsOfACloudAreCountedByOperation) {
   driver::ApiCall call;
   call.driver = "openstack";
   call.service = "compute";
@@ -136,7 +136,7 @@ TEST_F(NodeCountsTest, ChangesMoveNodesAndNothingIsLeftBehind) {
   EXPECT_EQ(Report().Last("nodepool.nodes.used"), "0|g");
 }
 
-TEST_F(NodeCountsTest, RegisteredProvidersAndLabelsAreToldWithZeros) {  // launcher.27.3
+TEST_F(NodeCountsTest, RegisteredProvidersAndLabelsAreReportedAsZero) {  // launcher.27.3
   AddPool("cloud", PoolName("main"), {LabelName("small")});
   EXPECT_EQ(Report().Last("nodepool.provider.cloud.nodes.ready"), "0|g");
   EXPECT_EQ(Report().Last("nodepool.label.small.nodes.aborted"), "0|g");
@@ -187,8 +187,7 @@ TEST(StatsConfigTest, LimitsOfProvidersAndTenants) {  // launcher.27.4, LA-08..1
                   "nodepool.tenant_limits.tenant_1.volume_gb:3|g"));
 }
 
-// The page is made from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1
-// to write it.
+// The page is generated from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1 to write it.
 TEST(StatsReferenceTest, ThePageIsUpToDate) {
   std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/metrics.md";
   std::string page =

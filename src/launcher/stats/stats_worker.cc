@@ -23,7 +23,7 @@ StatsWorker::StatsWorker(Context& context, const ProviderManager& providers, std
           context.loop, "nodes and pools", {}, [this] { return ReportClusterIfChanged(); }, logger_),
       local_report_(
           context.loop, "the configuration and providers", {.longest = kLocalPause},
-          [this] { return TellLocal(); }, logger_),
+          [this] { return ReportLocalGauges(); }, logger_),
       tasks_(context.loop, logger_) {}
 
 StatsWorker::~StatsWorker() = default;
@@ -66,8 +66,8 @@ Task<> StatsWorker::Compete() {
   co_await election.RunForEver([this] { return Lead(); }, "Reporting statistics", logger_);
 }
 
-// Nothing is told before the first change of a node (launcher.md 27.3). What pools
-// offer is told with it; that alone is news only when something told is gone.
+// Nothing is reported before the first change of a node (launcher.md 27.3). What pools offer is reported
+// along with it; a change of that alone is reported only when something reported before is gone.
 Task<> StatsWorker::Lead() {
   logger_.Info("Won stats reporter election");
   cluster_gauges_ = {};
@@ -88,7 +88,7 @@ SteadyTime StatsWorker::ReportClusterIfChanged() {
   return SteadyTime::max();
 }
 
-SteadyTime StatsWorker::TellLocal() {
+SteadyTime StatsWorker::ReportLocalGauges() {
   CountMalformed();
   if (context_.metrics.pushed() != nullptr) {
     local_gauges_.Report(*context_.metrics.pushed(), [this](metrics::Sink& to) { ReportLocal(to); });

@@ -13,10 +13,9 @@
 
 namespace nodepool::launcher {
 
-// Tells the gauges (launcher.md 27.3 to 27.5). To statsd: those of the cluster after
-// changes of nodes, by the one launcher that was elected, those of this launcher when
-// they change and every ten seconds. Whoever asks (Prometheus) gets all of them from
-// every launcher.
+// Reports the gauges (launcher.md 27.3 to 27.5). To statsd: the elected launcher sends those of the cluster
+// after changes of nodes; each launcher sends its own when they change and every ten seconds. Prometheus gets
+// all gauges from every launcher.
 class StatsWorker {
  public:
   StatsWorker(Context& context, const ProviderManager& providers, std::string hostname);
@@ -25,7 +24,7 @@ class StatsWorker {
   // The caches are complete.
   void Start();
   Task<> Stop();
-  // The configuration, or which providers are up, has changed.
+  // Call when the configuration, or which providers are up, has changed.
   void Wake() { local_report_.Wake(); }
 
   // Sets every gauge of the cluster and of this launcher.
@@ -35,7 +34,7 @@ class StatsWorker {
   Task<> Compete();
   Task<> Lead();
   SteadyTime ReportClusterIfChanged();
-  SteadyTime TellLocal();
+  SteadyTime ReportLocalGauges();
   void ReportCluster(metrics::Sink& to) const;
   void ReportLocal(metrics::Sink& to) const;
   void NodeChanged(const store::StoredNode* before, const store::StoredNode* after);
@@ -46,8 +45,8 @@ class StatsWorker {
   std::string hostname_;
   log::Logger logger_;
   NodeCounts counts_;
-  bool nodes_changed_ = false;              // and not only what pools offer
-  SteadyTime next_cluster_report_{};        // not before
+  bool nodes_changed_ = false;              // not only what pools offer
+  SteadyTime next_cluster_report_{};        // not before this
   metrics::RepeatedGauges cluster_gauges_;  // as reported in this term
   metrics::RepeatedGauges local_gauges_;
   WakeLoop cluster_report_;

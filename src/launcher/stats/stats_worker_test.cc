@@ -109,7 +109,7 @@ class StatsWorkerTest : public ::testing::Test {
   std::vector<std::unique_ptr<Running>> launchers_;
 };
 
-TEST_F(StatsWorkerTest, NothingIsToldBeforeANodeChanges) {  // launcher.27.3
+TEST_F(StatsWorkerTest, NothingIsReportedBeforeANodeChanges) {  // launcher.27.3
   AddNode(NodeState::kHold);
   Running& np01 = Start("np01");
   time_.Advance(std::chrono::minutes(1));
@@ -167,7 +167,7 @@ TEST_F(StatsWorkerTest, ALeaderWithoutSessionStopsAtOnce) {  // launcher.md 24, 
   EXPECT_EQ(np02.recorder.Last("nodepool.nodes.hold"), "1|g");
 }
 
-TEST_F(StatsWorkerTest, AVanishedLabelIsToldAsZeroOnce) {  // launcher.27.3
+TEST_F(StatsWorkerTest, AVanishedLabelIsReportedAsZeroOnce) {  // launcher.27.3
   Running& np01 = Start("np01");
   NodeId node = AddNode(NodeState::kHold);
   time_.Advance(seconds(2));
@@ -184,7 +184,7 @@ TEST_F(StatsWorkerTest, AVanishedLabelIsToldAsZeroOnce) {  // launcher.27.3
   EXPECT_THAT(np01.recorder.With("exotic"), IsEmpty());
 }
 
-TEST_F(StatsWorkerTest, TheLabelsOfAPoolThatLeftAreToldAsZeroWithoutAnyNodeChanging) {
+TEST_F(StatsWorkerTest, TheLabelsOfARemovedPoolAreReportedAsZeroWithoutANodeChange) {
   Running& np01 = Start("np01");
   Component pool;
   pool.kind = ComponentKind::kPool;
@@ -208,7 +208,7 @@ TEST_F(StatsWorkerTest, TheLabelsOfAPoolThatLeftAreToldAsZeroWithoutAnyNodeChang
   EXPECT_THAT(np01.recorder.With("rare"), IsEmpty());
 }
 
-TEST_F(StatsWorkerTest, WithoutStatsdNobodyStandsForElection) {  // launcher.md 2
+TEST_F(StatsWorkerTest, WithoutStatsdThereIsNoElection) {  // launcher.md 2
   Running& np01 = Start("np01", false);
   AddNode(NodeState::kHold);
   time_.Advance(seconds(15));
@@ -241,7 +241,7 @@ TEST_F(StatsWorkerTest, LocalGaugesComeEveryTenSeconds) {  // launcher.27.4, lau
   }
 }
 
-TEST_F(StatsWorkerTest, AChangedConfigurationIsToldAtOnce) {  // launcher.27.4
+TEST_F(StatsWorkerTest, AChangedConfigurationIsReportedAtOnce) {  // launcher.27.4
   config_->common.tenant_limits["t1"] = {{"cores", 10}};
   Running& np01 = Start("np01");
   AddNode(NodeState::kHold, "cloud", "small");
@@ -257,7 +257,7 @@ TEST_F(StatsWorkerTest, AChangedConfigurationIsToldAtOnce) {  // launcher.27.4
       << "it is not configured any more";
   time_.Advance(std::chrono::minutes(15));
   EXPECT_EQ(np01.recorder.Last("nodepool.provider.cloud.up"), "0|g") << "nor does it run";
-  EXPECT_EQ(np01.recorder.With("nodepool.provider.cloud.max_servers").size(), 1u) << "told as zero once";
+  EXPECT_EQ(np01.recorder.With("nodepool.provider.cloud.max_servers").size(), 1u) << "reported as zero once";
   EXPECT_THAT(np01.recorder.With("nodepool.provider.cloud.pool.main.addressable_requests:0"), Not(IsEmpty()));
 }
 
@@ -286,7 +286,7 @@ TEST_F(StatsWorkerTest, AProviderThatDoesNotStartIsSeen) {  // D-30
   time_.Advance(seconds(9));
   EXPECT_EQ(np01.recorder.With("nodepool.provider.cloud.start_failures:1|c").size(), 3u);
   EXPECT_EQ(np01.recorder.Last("nodepool.provider.cloud.up"), "1|g")
-      << "told at once, not with the next tick";
+      << "reported at once, not with the next tick";
   EXPECT_TRUE(np01.launcher->is_ready());
 }
 

@@ -23,11 +23,11 @@ struct Resource {
   // Shows every entry in order for as long as `see` wants more.
   std::function<void(const Launcher&, const std::function<bool(const T&)>& see)> for_each;
   bool is_known_without_zookeeper = false;
-  // Appends the first entries without a filter; false if there are more. Not set: as with one.
+  // Appends the first entries without a filter; false if there are more. Not set: the filtered way is used.
   std::function<bool(std::string& text, const Launcher&, std::size_t limit, WallTime now)> append_first = {};
 };
 
-// Every kind that is asked for has a field.
+// Whether the entry matches the filter: every kind in it has a field.
 template <class T>
 bool IsAskedFor(const FieldTable<T>& fields, const T& entry, const listing::RowFilter& filter) {
   return std::ranges::all_of(filter, [&](const auto& asked) {
@@ -37,16 +37,16 @@ bool IsAskedFor(const FieldTable<T>& fields, const T& entry, const listing::RowF
   });
 }
 
-// False if there are more than the question's limit.
+// False if there are more than the query's limit.
 template <class T>
-bool AppendAsked(std::string& text, const Launcher& launcher, const Resource<T>& resource,
-                 const Question& question, WallTime now) {
+bool AppendMatching(std::string& text, const Launcher& launcher, const Resource<T>& resource,
+                    const Query& query, WallTime now) {
   std::size_t count = 0;
   bool is_complete = true;
   listing::AgedText row;
   resource.for_each(launcher, [&](const T& entry) {
-    if (!IsAskedFor(resource.fields, entry, question.filter)) return true;
-    is_complete = count < question.limit;
+    if (!IsAskedFor(resource.fields, entry, query.filter)) return true;
+    is_complete = count < query.limit;
     if (!is_complete) return false;
     if (count++ > 0) text += ',';
     row.Clear();
@@ -58,19 +58,19 @@ bool AppendAsked(std::string& text, const Launcher& launcher, const Resource<T>&
 }
 
 template <class T>
-void AppendBody(std::string& text, const Launcher& launcher, const Resource<T>& resource,
-                const Question& question, WallTime now) {
+void AppendBody(std::string& text, const Launcher& launcher, const Resource<T>& resource, const Query& query,
+                WallTime now) {
   text += "{\"" + resource.name + "\":[";
-  bool is_complete = resource.append_first && question.filter.empty()
-                         ? resource.append_first(text, launcher, question.limit, now)
-                         : AppendAsked(text, launcher, resource, question, now);
+  bool is_complete = resource.append_first && query.filter.empty()
+                         ? resource.append_first(text, launcher, query.limit, now)
+                         : AppendMatching(text, launcher, resource, query, now);
   text += is_complete ? "],\"is_complete\":true}" : "],\"is_complete\":false}";
 }
 
-// What the body depends on.
-std::string KeyOf(const Request& request, const Question& question) {
-  std::string key = request.path + fmt::format("\n{}", question.limit);
-  for (const auto& [kind, words] : question.filter) {
+// Everything that the body depends on.
+std::string KeyOf(const Request& request, const Query& query) {
+  std::string key = request.path + fmt::format("\n{}", query.limit);
+  for (const auto& [kind, words] : query.filter) {
     key += fmt::format("\n{}", static_cast<int>(kind));
     for (const std::string& word : words) key += '\r' + word;
   }
@@ -80,14 +80,14 @@ std::string KeyOf(const Request& request, const Question& question) {
 template <class T>
 Response Answer(const Launcher& launcher, RecentAnswers& recent, const Resource<T>& resource,
                 const Request& request) {
-  Expected<Question> question = ReadQuestion(request, resource.fields.type().fields);
-  if (!question) return ErrorResponse(request, 400, question.error().message());
+  Expected<Query> query = ReadQuery(request, resource.fields.type().fields);
+  if (!query) return ErrorResponse(request, 400, query.error().message());
   if (!resource.is_known_without_zookeeper && !launcher.records().is_complete()) {
     return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
   }
   return recent.Answer(
-      request, KeyOf(request, *question), "application/json",
-      [&](std::string& body, WallTime now) { AppendBody(body, launcher, resource, *question, now); });
+      request, KeyOf(request, *query), "application/json",
+      [&](std::string& body, WallTime now) { AppendBody(body, launcher, resource, *query, now); });
 }
 
 template <class T>
@@ -107,7 +107,7 @@ Endpoint EndpointOf(const Launcher& launcher, std::shared_ptr<RecentAnswers> rec
   return {"GET", std::move(path), Pure(answer), std::move(doc)};
 }
 
-// Shows what a cache keeps by key.
+// Calls `see` for the entries of a cache, by key.
 template <class Map, class See>
 void ForEachIn(const Map& map, const See& see) {
   for (const auto& [key, entry] : map) {

@@ -9,11 +9,10 @@
 
 namespace nodepool::web {
 
-// What stands under /api/v1, for programs: {"nodes": [...], "is_complete": true} and
-// likewise requests, images, builds, uploads, providers and components, from the
-// launcher's caches alone. Questions choose entries as the command line does: ?state=,
-// ?label=, ?provider=, each repeatable where the entries have it, and ?limit=. A parameter
-// that is not known is 400. The launcher outlives them.
+// The endpoints under /api/v1, for programs: {"nodes": [...], "is_complete": true} and likewise requests,
+// images, builds, uploads, providers and components, from the launcher's caches alone. Queries select entries
+// as the command line does: ?state=, ?label=, ?provider=, each repeatable and only if the entries have it,
+// and ?limit=. An unknown parameter is 400. The launcher outlives them.
 std::vector<Endpoint> ApiEndpoints(const launcher::Launcher& launcher, std::shared_ptr<RecentAnswers> recent);
 
 }  // namespace nodepool::web

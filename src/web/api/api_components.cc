@@ -12,7 +12,7 @@ bool IsPool(const ComponentEntry& entry) { return entry.second.kind == Component
 
 }  // namespace
 
-// What only pools have is null or empty for the others.
+// Fields that only pools have are null or empty for other components.
 const FieldTable<ComponentEntry>& ComponentFields() {
   static const FieldTable<ComponentEntry> fields({
       {{"path", Text(), "of its entry, below the directory of components"},

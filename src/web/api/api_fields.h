@@ -11,7 +11,7 @@
 
 namespace nodepool::web {
 
-// The fields of what stands under /api/v1 (docs/reference/api.md is made from them).
+// The fields of the entries under /api/v1 (docs/reference/api.md is generated from them).
 
 const FieldTable<store::StoredNode>& NodeFields();
 const FieldTable<launcher::RequestStatus>& RequestFields();
@@ -19,14 +19,14 @@ const FieldTable<store::StoredBuild>& BuildFields();
 const FieldTable<store::StoredUpload>& UploadFields();
 const FieldTable<launcher::ProviderStatus>& ProviderFields();
 
-// An image that stands in ZooKeeper, with all that is known of it.
+// An image in ZooKeeper, with everything known of it.
 struct ImageEntry {
   const store::ImageCache& images;
   const ImageName& name;
 };
 const FieldTable<ImageEntry>& ImageFields();
 
-// Somebody who announces himself: the path, below the directory of components, and the record.
+// A registered component: its path below the directory of components, and its record.
 using ComponentEntry = std::map<std::string, Component>::value_type;
 const FieldTable<ComponentEntry>& ComponentFields();
 

@@ -15,7 +15,7 @@ std::string TextOf(const launcher::RequestStatus& status, WallTime now) {
   return shown;
 }
 
-// What programs read: keys, their order and the words do not change by accident.
+// A contract with programs: keys, their order and values must not change by accident.
 TEST(RequestFieldsTest, AWaitingRequest) {
   NodeRequest record;
   record.SetState(RequestState::kRequested, FromSeconds(1'000'000'050));

@@ -69,9 +69,9 @@ const FieldTable<ImageEntry>& ImageFields() {
       {{"name", Text(), ""}, [](const ImageEntry& i) { return json::value(i.name.value); }},
       {{"is_paused", Flag(), "no builds are begun"},
        [](const ImageEntry& i) { return json::value(i.images.paused().contains(i.name)); }},
-      {{"build_request", OneOf({"pending", "building"}).OrNull(), "whether somebody asked for a build"},
+      {{"build_request", OneOf({"pending", "building"}).OrNull(), "whether a build was requested"},
        &BuildRequest},
-      {{"build_request_age", Whole().OrNull(), "seconds since somebody asked"}, &BuildRequestAge},
+      {{"build_request_age", Whole().OrNull(), "seconds since the request"}, &BuildRequestAge},
       {{"builds", MapOf(Whole()), "number of builds by state"}, &BuildCounts},
       {{"newest_ready_build", Text().OrNull(), "id of the build"},
        [](const ImageEntry& i) {

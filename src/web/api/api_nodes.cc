@@ -17,7 +17,7 @@ const FieldTable<StoredNode>& NodeFields() {
        [](const StoredNode& n) { return Cell::Since(n.record.state_time); }},
       {{"age", Whole(), "seconds since its record was made"},
        [](const StoredNode& n) { return Cell::Since(n.record.created_time.value_or(n.revision.created)); }},
-      {{"is_locked", Flag(), "somebody has its lock, or waits for it"},
+      {{"is_locked", Flag(), "a client has its lock, or waits for it"},
        [](const StoredNode& n) { return json::value(n.is_locked()); }},
       {{"provider", Text().OrNull(), "", false, Kind::kProvider},
        [](const StoredNode& n) { return TextOrNull(n.record.provider.value); }},

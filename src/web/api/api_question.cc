@@ -17,14 +17,14 @@ const FieldDoc* Find(const std::vector<FieldDoc>& fields, listing::Kind kind) {
   return found == fields.end() ? nullptr : &*found;
 }
 
-// The field that a parameter asks by; null: none.
+// The field that a parameter filters by; null: none.
 const FieldDoc* FieldOf(const std::vector<FieldDoc>& fields, const std::string& parameter) {
   auto named =
       std::ranges::find(listing::kFilters, parameter, [](const auto& filter) { return filter.second; });
   return named == std::end(listing::kFilters) ? nullptr : Find(fields, named->first);
 }
 
-// The words of a field, or of the entries of a list.
+// The possible values of a field, or of a list's entries.
 const std::vector<std::string_view>& WordsOf(const JsonType& type) {
   return type.entries ? WordsOf(*type.entries) : type.words;
 }
@@ -46,22 +46,21 @@ std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields) {
     parameters.push_back({std::string(name), fmt::format("only entries with this in `{}`", field->key),
                           OneOf(WordsOf(field->type)), true});
   }
-  parameters.push_back(
-      {kLimit, fmt::format("at most so many, and at most {}", Question::kMostEntries), Whole()});
+  parameters.push_back({kLimit, fmt::format("at most so many, and at most {}", Query::kMaxEntries), Whole()});
   return parameters;
 }
 
-Expected<Question> ReadQuestion(const Request& request, const std::vector<FieldDoc>& fields) {
-  Question question;
+Expected<Query> ReadQuery(const Request& request, const std::vector<FieldDoc>& fields) {
+  Query query;
   for (const auto& [name, value] : request.query) {
     const FieldDoc* field = FieldOf(fields, name);
     if (field == nullptr && name != kLimit) return Unexpected(Verdict::kInvalid, Unknown(name, fields));
     if (value.empty()) continue;
     if (field == nullptr) {
       const char* end = value.data() + value.size();
-      auto [rest, error] = std::from_chars(value.data(), end, question.limit);
+      auto [rest, error] = std::from_chars(value.data(), end, query.limit);
       if (error != std::errc() || rest != end) return Unexpected(Verdict::kInvalid, "limit is a number.");
-      question.limit = std::min(question.limit, Question::kMostEntries);
+      query.limit = std::min(query.limit, Query::kMaxEntries);
       continue;
     }
     const std::vector<std::string_view>& words = WordsOf(field->type);
@@ -69,9 +68,9 @@ Expected<Question> ReadQuestion(const Request& request, const std::vector<FieldD
       return Unexpected(Verdict::kInvalid,
                         fmt::format("{} is {}, not {}.", name, fmt::join(words, ", "), Excerpt(value)));
     }
-    question.filter[field->asked_as].insert(value);
+    query.filter[field->asked_as].insert(value);
   }
-  return question;
+  return query;
 }
 
 }  // namespace nodepool::web

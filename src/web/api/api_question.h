@@ -9,20 +9,20 @@
 
 namespace nodepool::web {
 
-// Which entries of a resource somebody asks for.
-struct Question {
-  // More would keep the loop busy for too long.
-  static constexpr std::size_t kMostEntries = 10'000;
+// A client's query: which entries of a resource to return.
+struct Query {
+  // More would block the loop for too long.
+  static constexpr std::size_t kMaxEntries = 10'000;
 
   listing::RowFilter filter;
-  std::size_t limit = kMostEntries;
+  std::size_t limit = kMaxEntries;
 };
 
-// Reads the query of a request for entries of these fields. A value that is empty
-// restricts nothing. Error(kInvalid): a parameter that there is not, or a wrong value.
-Expected<Question> ReadQuestion(const Request& request, const std::vector<FieldDoc>& fields);
+// Parses the query of a request for entries with these fields. An empty value restricts nothing.
+// Error(kInvalid): an unknown parameter or a wrong value.
+Expected<Query> ReadQuery(const Request& request, const std::vector<FieldDoc>& fields);
 
-// The parameters that ReadQuestion knows.
+// The parameters that ReadQuery knows.
 std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields);
 
 }  // namespace nodepool::web

@@ -17,7 +17,7 @@ const FieldTable<WaitReason>& WaitFields() {
       {{"provider", Text(), ""}, [](const WaitReason& w) { return json::value(w.pool.provider.value); }},
       {{"pool", Text(), ""}, [](const WaitReason& w) { return json::value(w.pool.pool.value); }},
       {{"reason", Text(), "for programs"}, [](const WaitReason& w) { return json::value(w.code); }},
-      {{"text", Text(), "the same for people"}, [](const WaitReason& w) { return json::value(w.text); }},
+      {{"text", Text(), "the same for operators"}, [](const WaitReason& w) { return json::value(w.text); }},
       {{"labels", ListOf(Text()), "of an accepted request: those that cannot be had now", true},
        [](const WaitReason& w) {
          return w.labels.empty() ? json::value() : json::value(JsonNames(w.labels));

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-// A launcher whose web site is asked without a server.
+// A launcher whose endpoints are called without a server.
 class ApiTest : public launcher::LauncherTest {
  protected:
   void StartSite() {
@@ -39,7 +39,7 @@ class ApiTest : public launcher::LauncherTest {
     EXPECT_TRUE(net::ParseTarget(target, request));
     return time_.Run(router_->Answer(std::move(request)));
   }
-  // The list of a resource, made now.
+  // The list of a resource, bypassing the response cache.
   json::array List(const std::string& resource, const std::string& query = "") {
     time_.Advance(std::chrono::seconds(2));
     Response response = Ask("/api/v1/" + resource + query);
@@ -58,7 +58,7 @@ class ApiTest : public launcher::LauncherTest {
   std::optional<Router> router_;
 };
 
-// What programs read: keys and their order do not change by accident.
+// A contract with programs: keys and their order must not change by accident.
 TEST_F(ApiTest, NodesAndRequests) {
   StartSite();
   RequestId request = Request({"small"});
@@ -82,7 +82,7 @@ TEST_F(ApiTest, NodesAndRequests) {
   EXPECT_EQ(List("requests")[0].at("nodes"), json::array({node.value}));
 }
 
-TEST_F(ApiTest, QuestionsChoose) {
+TEST_F(ApiTest, QueriesSelectEntries) {
   StartSite();
   auto held = [&](std::string label, std::string provider) {
     return AddNode(NodeState::kHold,
@@ -103,12 +103,12 @@ TEST_F(ApiTest, QuestionsChoose) {
   EXPECT_THAT(Ask("/api/v1/nodes?limit=2").body, HasSubstr(R"("is_complete":false})"));
   EXPECT_THAT(Ask("/api/v1/nodes?limit=3").body, HasSubstr(R"("is_complete":true})"));
   EXPECT_THAT(Names("providers", "?label=large", "name"), ElementsAre("cloud"));
-  EXPECT_THAT(Names("providers", "?provider=nobody", "name"), IsEmpty());
+  EXPECT_THAT(Names("providers", "?provider=unknown", "name"), IsEmpty());
   EXPECT_THAT(Names("components", "?label=small", "kind"), ElementsAre("pool"));
   EXPECT_THAT(Names("components", "?state=running", "kind"), ElementsAre("launcher", "pool"));
 }
 
-TEST_F(ApiTest, WhatCannotBeAskedIsNamed) {
+TEST_F(ApiTest, UnknownParametersAreNamed) {
   StartSite();
   auto refusal = [&](const std::string& target) {
     Response response = Ask(target);
@@ -150,7 +150,7 @@ TEST_F(ApiTest, Images) {
             R"("format":"raw","external_name":"n","external_id":"x"})");
 }
 
-// D-30: what a provider is about is seen, also while it cannot be started.
+// D-30: a provider is shown even while it cannot be started.
 TEST_F(ApiTest, Providers) {
   AddPool("broken", "main", {"other"}).max_servers = 3;
   script("broken").start_error = [](int) { return Error(Verdict::kRetry, "no route to the cloud"); };
@@ -212,7 +212,7 @@ TEST_F(ApiTest, Components) {
       R"("priority":100,"is_paused":false})");
 }
 
-TEST_F(ApiTest, NothingIsAskedOfZooKeeper) {
+TEST_F(ApiTest, ZooKeeperIsNotRead) {
   StartSite();
   AddNode(NodeState::kHold);
   time_.Advance(std::chrono::seconds(5));
@@ -241,7 +241,7 @@ TEST_F(ApiTest, HeadersAndMethods) {
   EXPECT_EQ(Ask("/api/v1/nodes", "GET", {{"if-modified-since", made}}).status, 304);
   AddNode(NodeState::kHold);
   EXPECT_EQ(Ask("/api/v1/nodes").body, response.body) << "given again for a second";
-  EXPECT_NE(Ask("/api/v1/nodes?limit=5").body, response.body) << "another question";
+  EXPECT_NE(Ask("/api/v1/nodes?limit=5").body, response.body) << "another query";
   EXPECT_EQ(Ask("/api/v1/nodes", "HEAD").status, 200);
   for (const char* method : {"POST", "PUT", "DELETE"}) {
     Response refused = Ask("/api/v1/nodes", method);
@@ -263,7 +263,7 @@ TEST_F(ApiTest, WithoutZooKeeperOnlyProvidersAreKnown) {
   zk_.Reconnect(*running_->client);
 }
 
-TEST_F(ApiTest, TheDocumentDescribesWhatThereIs) {
+TEST_F(ApiTest, TheDocumentDescribesTheEndpoints) {
   StartSite();
   std::vector<Endpoint> endpoints = LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_);
   json::value document = json::parse(Ask("/api/v1/openapi.json").body);
@@ -281,7 +281,7 @@ TEST_F(ApiTest, TheDocumentDescribesWhatThereIs) {
   }
 }
 
-// The page is made from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1 to write it.
+// The page is generated from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1 to write it.
 TEST_F(ApiTest, ThePageIsUpToDate) {
   StartSite();
   std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/api.md";

@@ -14,19 +14,19 @@
 
 namespace nodepool::web {
 
-// The fields of a resource: each declared once with its type, its words for people and
-// where its value comes from. Answers and documents are made from the table.
+// The fields of a resource, each declared once with its type, its description and the source of its value.
+// Answers and documents are generated from the table.
 template <class T>
 class FieldTable {
  public:
   struct Field {
-    // `get(entry)` makes a Cell, or what one can be made of.
+    // `get(entry)` returns a Cell, or what a Cell can be constructed from.
     template <class Get>
     Field(FieldDoc what, Get get)
         : doc(std::move(what)), value([get](const T& entry) -> Cell { return get(entry); }) {}
 
     FieldDoc doc;
-    std::function<Cell(const T&)> value;  // null of an optional field: it is left out
+    std::function<Cell(const T&)> value;  // null: an optional field is left out
   };
 
   explicit FieldTable(std::vector<Field> fields) : fields_(std::move(fields)) {
@@ -50,7 +50,7 @@ class FieldTable {
     return object;
   }
 
-  // The text of the same, without making the object, and with ages.
+  // Appends the same as text, without creating the object, and with ages.
   void Append(listing::AgedText& out, const T& entry) const {
     std::string& text = out.text();
     text += '{';

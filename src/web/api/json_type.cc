@@ -24,7 +24,7 @@ JsonType Collection(JsonType::Kind kind, JsonType entries) {
 struct Name {
   JsonType::Kind kind;
   std::string_view in_schema;
-  std::string_view for_people;
+  std::string_view readable;
 };
 constexpr Name kNames[] = {
     {JsonType::Kind::kText, "string", "text"},     {JsonType::Kind::kWhole, "integer", "whole number"},
@@ -91,7 +91,7 @@ json::object SchemaOf(const JsonType& type) {
 }
 
 std::string DescriptionOf(const JsonType& type) {
-  std::string text(NameOf(type.kind).for_people);
+  std::string text(NameOf(type.kind).readable);
   if (type.kind == JsonType::Kind::kList) text += " of " + DescriptionOf(*type.entries);
   if (type.kind == JsonType::Kind::kMap) text += " with values: " + DescriptionOf(*type.entries);
   if (!type.words.empty()) text = Join({type.words.begin(), type.words.end()}, ", ");

@@ -12,13 +12,13 @@ namespace nodepool::web {
 
 struct FieldDoc;
 
-// What values a field of the API takes, as its documents say it.
+// The type of a field of the API, as documented.
 struct JsonType {
   enum class Kind { kText, kWhole, kNumber, kFlag, kAny, kList, kMap, kObject };
 
   Kind kind = Kind::kAny;
   bool is_nullable = false;
-  std::vector<std::string_view> words = {};           // of a text: all that it may be
+  std::vector<std::string_view> words = {};           // of a text: all its possible values
   std::shared_ptr<const JsonType> entries = nullptr;  // of lists, and of maps from texts
   std::vector<FieldDoc> fields;                       // of objects
 
@@ -29,9 +29,9 @@ struct JsonType {
 struct FieldDoc {
   std::string key;
   JsonType type;
-  std::string text;          // for people: what it says, one line
-  bool is_optional = false;  // left out where there is nothing to say
-  // What a question may ask for by it: state, label or provider.
+  std::string text;          // description, one line
+  bool is_optional = false;  // left out if there is no value
+  // How queries filter by it: as state, label or provider.
   listing::Kind asked_as = listing::Kind::kPlain;
 };
 
@@ -48,7 +48,7 @@ JsonType ObjectOf(std::vector<FieldDoc> fields);
 // As JSON Schema, in the form of OpenAPI 3.1.
 boost::json::object SchemaOf(const JsonType& type);
 
-// For people: "text or null", "list of objects".
+// A readable description: "text or null", "list of objects".
 std::string DescriptionOf(const JsonType& type);
 
 }  // namespace nodepool::web

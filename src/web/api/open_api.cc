@@ -52,7 +52,7 @@ json::object Answers(const EndpointDoc& doc) {
   return answers;
 }
 
-// One row for each field, those of objects within below their parent.
+// One row for each field; fields of nested objects follow their parent.
 void AppendRows(std::string& out, const std::vector<FieldDoc>& fields, const std::string& parent) {
   for (const FieldDoc& field : fields) {
     out += fmt::format("| `{}{}` | {}{} | {} |\n", parent, field.key, DescriptionOf(field.type),

@@ -40,7 +40,7 @@ Listing Labels(const Records& records) {
   return listing;
 }
 
-// Makes a row as a format needs it.
+// Makes a row in a format.
 using MakeRow = std::function<void(AgedText&, const std::vector<Cell>&)>;
 
 MakeRow JsonOf(const std::vector<Column>& columns) {
@@ -52,11 +52,11 @@ MakeRow TextsOf(const std::vector<Column>& columns) {
   return [columns](AgedText& out, const std::vector<Cell>& row) { AppendTexts(out, columns, row); };
 }
 
-// Shows the rows of a list, as they are made for a format.
+// Calls a function with the rows of a list in a format.
 using ForEachRow =
     std::function<void(const Records&, const Request&, const std::function<void(const AgedText&)>& see)>;
 
-// Those of short lists are made anew.
+// The rows of short lists are made each time.
 ForEachRow RowsOf(Listing (*list)(const Records&), const MakeRow& make) {
   return [=](const Records& records, const Request&, const auto& see) {
     AgedText text;
@@ -68,7 +68,7 @@ ForEachRow RowsOf(Listing (*list)(const Records&), const MakeRow& make) {
   };
 }
 
-// Those of all nodes are kept.
+// The rows of the nodes are cached.
 ForEachRow RowsOfNodes(const MakeRow& make) {
   auto make_row = [make](AgedText& row, const store::StoredNode& node) {
     make(row, NodeRow(node, NodeColumns::kDetail));
@@ -129,7 +129,7 @@ Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const
   if (!format) {
     return ErrorResponse(request, 406, "There is text/html, text/plain and application/json.");
   }
-  // What else stands in the query has no say.
+  // Other parameters of the query have no effect.
   std::string key = request.path + (format == Format::kJson ? "\njson" : "\ntext");
   for (const char* parameter : {"fields", "node_id"}) key += "\n" + request.Parameter(parameter);
   const char* type = format == Format::kJson ? "application/json" : "text/plain; charset=UTF-8";
@@ -138,7 +138,7 @@ Response Answer(const launcher::Launcher& launcher, RecentAnswers& recent, const
   });
 }
 
-// What JSON shows, of any type.
+// The JSON type of the rows, for any type of cell.
 JsonType TypeOf(const std::vector<Column>& columns) {
   std::vector<FieldDoc> fields;
   for (const Column& column : columns) fields.push_back({column.key, Any(), column.title});

@@ -10,8 +10,8 @@
 namespace nodepool::web {
 
 // The lists of operations.md 6: /image-list, /dib-image-list, /image-status, /node-list,
-// /request-list and /label-list, as text or JSON, from the launcher's caches alone. What
-// was made for a question is given again for a second. The launcher outlives them.
+// /request-list and /label-list, as text or JSON, from the launcher's caches alone. The answer to a query is
+// cached for a second. The launcher outlives them.
 std::vector<Endpoint> ListEndpoints(const launcher::Launcher& launcher,
                                     std::shared_ptr<RecentAnswers> recent);
 

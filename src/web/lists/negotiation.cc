@@ -22,7 +22,7 @@ bool IsToken(std::string_view text) {
 struct Range {
   std::string type;
   std::string subtype;
-  bool has_parameters = false;  // besides the quality
+  bool has_parameters = false;  // other than the quality
   double quality = 1;
 };
 
@@ -46,7 +46,7 @@ std::optional<Range> ParseRange(std::string_view text) {
     std::string_view parameter = Trim(*part);
     std::size_t equals = parameter.find('=');
     if (equals == std::string_view::npos || !IsToken(parameter.substr(0, equals))) return std::nullopt;
-    if (is_quality_known) continue;  // what follows belongs to the request, not to the type
+    if (is_quality_known) continue;  // parameters after the quality do not belong to the type
     if (Lower(parameter.substr(0, equals)) != "q") {
       range.has_parameters = true;
       continue;
@@ -59,7 +59,7 @@ std::optional<Range> ParseRange(std::string_view text) {
   return range;
 }
 
-// How closely the range names a type without parameters; 0: not at all.
+// How specifically the range matches a type without parameters; 0: not at all.
 int Closeness(const Range& range, std::string_view type, std::string_view subtype) {
   if (range.has_parameters) return 0;
   if (range.type == "*") return 1;
@@ -82,7 +82,7 @@ double QualityOf(const std::vector<Range>& ranges, std::string_view media) {
   return quality;
 }
 
-// Nothing when it cannot be read.
+// nullopt: it cannot be parsed.
 std::optional<std::vector<Range>> ParseRanges(std::string_view accept) {
   std::vector<Range> ranges;
   for (const std::string& part : Split(accept, ',')) {

@@ -4,11 +4,12 @@
 
 namespace nodepool::web {
 
-NodeRows::Row NodeRows::RowOf(const store::StoredNode& node, std::span<Row>& kept) {
-  while (!kept.empty() && kept.front().id < node.id) kept = kept.subspan(1);
-  bool is_kept = !kept.empty() && kept.front().id == node.id;
-  if (is_kept && kept.front().mzxid == node.revision.mzxid && kept.front().is_locked == node.is_locked()) {
-    return std::move(kept.front());
+NodeRows::Row NodeRows::RowOf(const store::StoredNode& node, std::span<Row>& old_rows) {
+  while (!old_rows.empty() && old_rows.front().id < node.id) old_rows = old_rows.subspan(1);
+  bool is_current = !old_rows.empty() && old_rows.front().id == node.id;
+  if (is_current && old_rows.front().mzxid == node.revision.mzxid &&
+      old_rows.front().is_locked == node.is_locked()) {
+    return std::move(old_rows.front());
   }
   scratch_.Clear();
   make_(scratch_, node);
@@ -19,10 +20,10 @@ void NodeRows::ForEach(const store::NodeCache& nodes,
                        const std::function<void(const listing::AgedText&)>& see, std::size_t limit) {
   std::vector<Row> rows;
   rows.reserve(std::min(limit, nodes.all().size()));
-  std::span<Row> kept = rows_;
+  std::span<Row> old_rows = rows_;
   for (const auto& [id, node] : nodes.all()) {
     if (rows.size() == limit) break;
-    rows.push_back(RowOf(node, kept));
+    rows.push_back(RowOf(node, old_rows));
     see(rows.back().text);
   }
   rows_ = std::move(rows);

@@ -12,8 +12,8 @@
 
 namespace nodepool::web {
 
-// The rows of a list of all nodes. The text of each is kept, and made again only when its
-// node has changed: what changes with time alone are ages.
+// The rows of a list of all nodes. Their texts are cached and made again only when the node has changed: only
+// ages depend on the time.
 class NodeRows {
  public:
   // Appends a node's row to an empty text.
@@ -21,7 +21,7 @@ class NodeRows {
 
   explicit NodeRows(Make make) : make_(std::move(make)) {}
 
-  // Shows the first `limit` rows, by id. The others are forgotten.
+  // Calls `see` for the first `limit` rows, by id. The others are dropped from the cache.
   void ForEach(const store::NodeCache& nodes, const std::function<void(const listing::AgedText&)>& see,
                std::size_t limit = std::numeric_limits<std::size_t>::max());
 
@@ -33,11 +33,11 @@ class NodeRows {
     listing::AgedText text;
   };
 
-  // Takes the row as it was, or makes it. `kept` are rows that were not asked for yet, by id.
-  Row RowOf(const store::StoredNode& node, std::span<Row>& kept);
+  // Takes the node's row from `old_rows`, or makes it. `old_rows` are the cached rows not yet visited, by id.
+  Row RowOf(const store::StoredNode& node, std::span<Row>& old_rows);
 
   Make make_;
-  listing::AgedText scratch_;  // where a text grows, so that those that are kept take no more than they need
+  listing::AgedText scratch_;  // a text grows in this, so that cached texts have no spare capacity
   std::vector<Row> rows_;      // by id
 };
 

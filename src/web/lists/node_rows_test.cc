@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Rows "id comment, locked, age", and which of them were made for the text at hand.
+// Rows "id comment, locked, age", and which of them were made for the last text.
 class NodeRowsTest : public launcher::LauncherTest {
  protected:
   void SetUp() override {
@@ -49,7 +49,7 @@ class NodeRowsTest : public launcher::LauncherTest {
   }};
 };
 
-TEST_F(NodeRowsTest, AgesGoOnInRowsThatAreKept) {
+TEST_F(NodeRowsTest, AgesAdvanceInCachedRows) {
   EXPECT_EQ(Show(), "a 0s, b 0s, c 0s");
   EXPECT_THAT(made_, ElementsAre("a", "b", "c"));
   time_.Advance(std::chrono::seconds(61));

@@ -7,10 +7,10 @@ namespace nodepool::web {
 namespace {
 
 constexpr Duration kFresh = std::chrono::seconds(1);
-// They are large, and clients ask for few different ones.
-constexpr std::size_t kMostKept = 8;
+// Answers are large, and clients use few different queries.
+constexpr std::size_t kMaxAnswers = 8;
 
-// Whether the client has what was computed at `made`. Times have whole seconds there.
+// Whether the client has the answer computed at `made`. Times in headers have whole seconds.
 bool IsKnown(const Request& request, WallTime made) {
   std::optional<WallTime> known = ParseHttpDate(request.Header("if-modified-since"));
   return known && *known >= std::chrono::floor<std::chrono::seconds>(made);
@@ -26,7 +26,7 @@ const RecentAnswers::Made& RecentAnswers::Find(const std::string& key, const Mak
   if (found != made_.end()) body.swap(found->second.body);
   body.clear();
   std::erase_if(made_, [&](const auto& entry) { return now - entry.second.at >= kFresh; });
-  if (made_.size() >= kMostKept) made_.clear();
+  if (made_.size() >= kMaxAnswers) made_.clear();
   make(body, now);
   Made& made = made_[key];
   made = {now, std::move(body)};

@@ -9,16 +9,16 @@
 
 namespace nodepool::web {
 
-// Answers that cost something to make: each is given again for a second, with the headers
-// that say so, and as 304 to who has it (operations.md 6.6).
+// Response cache: expensive answers are reused for a second, with the headers that say so, and answered with
+// 304 if the client has them (operations.md 6.6).
 class RecentAnswers {
  public:
-  // Appends to an empty body, which has room for as much as the one before.
+  // Appends to an empty body, which has the capacity of the previous one.
   using Make = std::function<void(std::string& body, WallTime now)>;
 
   explicit RecentAnswers(Loop& loop) : loop_(loop) {}
 
-  // `key` names all that the body depends on.
+  // `key` identifies everything that the body depends on.
   Response Answer(const Request& request, const std::string& key, std::string content_type, const Make& make);
 
  private:

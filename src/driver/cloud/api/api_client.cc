@@ -18,20 +18,20 @@ namespace {
 constexpr int kCallsAtATime = 10;
 constexpr int kUploadsAtATime = 4;
 constexpr std::size_t kParseHere = 64 * 1024;
-constexpr Duration kLongestPause = std::chrono::minutes(5);
+constexpr Duration kMaxPause = std::chrono::minutes(5);
 constexpr Backoff::Settings kPauses{std::chrono::milliseconds(500), std::chrono::seconds(60)};
 
-// Seconds, or none: dates are rare and not worth their bugs.
+// In seconds, or none: dates are rare and not supported.
 std::optional<Duration> RetryAfter(const net::HttpReply& reply) {
   const std::string& text = reply.Header("retry-after");
   int seconds = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || seconds < 0)
     return std::nullopt;
-  return std::min<Duration>(std::chrono::seconds(seconds), kLongestPause);
+  return std::min<Duration>(std::chrono::seconds(seconds), kMaxPause);
 }
 
-// A service that is too busy did nothing; what a proxy says about a change is not known so well.
+// A service that answers 429 has done nothing; after a proxy's 503 a change may have been carried out.
 bool IsTooBusy(const ApiRequest& request, int status) {
   if (request.call.upload) return false;
   if (status == 429) return true;
@@ -128,7 +128,7 @@ Task<net::HttpReply> ApiClient::Repeat(const ApiRequest& request) {
   }
 }
 
-// Not while the service asks to be left alone; changes no faster than configured.
+// Ends when the service's back-off is over; limits changes to the configured rate.
 Task<> ApiClient::WaitForTurn(const ApiRequest& request) {
   if (change_rate_ && !request.reads()) co_await change_rate_->WaitForTurn();
   while (loop_.SteadyNow() < paused_until_[request.service]) {
@@ -137,7 +137,7 @@ Task<> ApiClient::WaitForTurn(const ApiRequest& request) {
   }
 }
 
-// Signed when it is sent: signatures and tokens grow old.
+// Signs right before sending: signatures and tokens expire.
 Task<ApiClient::Answer> ApiClient::Send(const ApiRequest& request) {
   Gate& gate = request.call.upload ? uploads_ : request.reads() ? reads_ : changes_;
   Gate::Pass pass = co_await gate.Enter();
@@ -160,7 +160,7 @@ Task<net::HttpReply> ApiClient::SendCounted(const ApiRequest& request, net::Http
 Duration ApiClient::PauseService(const ApiRequest& request, const net::HttpReply& reply, Duration otherwise) {
   Duration pause = RetryAfter(reply).value_or(otherwise);
   paused_until_[request.service] = loop_.SteadyNow() + pause;
-  logger_.Warning("The {} service of cloud {} is too busy ({}); it is left alone for {} s", request.service,
+  logger_.Warning("The {} service of cloud {} is overloaded ({}); backing off for {} s", request.service,
                   options_.cloud, reply.status, std::chrono::duration<double>(pause).count());
   return pause;
 }

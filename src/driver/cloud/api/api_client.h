@@ -18,14 +18,14 @@
 
 namespace nodepool::driver::cloud::api {
 
-// What to ask of a service of a cloud.
+// A call of a cloud's service.
 struct ApiRequest {
   std::string service;             // "compute": pauses are per service; metrics and log lines name it
   std::string name;                // in metrics, without ids: "servers_detail"
   std::string text;                // in error messages: "GET compute /servers/detail"
-  net::HttpCall call;              // all but the signature
-  int retries = 5;                 // how often it is repeated when the service is too busy
-  std::optional<bool> only_reads;  // none: as the method says
+  net::HttpCall call;              // without the signature
+  int retries = 5;                 // how often it is repeated while the service is overloaded
+  std::optional<bool> only_reads;  // none: depends on the method
 
   bool reads() const { return only_reads.value_or(call.method == "GET"); }
   bool is_idempotent() const { return reads() || call.method != "POST"; }
@@ -34,25 +34,25 @@ struct ApiRequest {
 struct ApiReply {
   int status = 0;
   net::HttpHeaders headers;
-  boost::json::value body;  // null without one
+  boost::json::value body;  // null: the answer has none
 };
 
-// Who counts the calls, and as whose.
+// Where calls are counted, and for which provider.
 struct CallMetrics {
-  ProviderObserver* observer = nullptr;  // null: nobody
+  ProviderObserver* observer = nullptr;  // null: they are not counted
   ProviderName provider;
   std::string driver;
 };
 
-// Calls to one cloud's services under one account. Signs them; bounds how many are under way; leaves a
-// service alone that asks for it (429, 503, Retry-After); signs anew once when a service does not take
-// a signature (401); repeats once what may be repeated after a fault of the network.
+// Calls one cloud's services under one account. Signs the calls; bounds how many are under way; backs off
+// from a service that asks for it (429, 503, Retry-After); renews the signature once when a service does not
+// accept it (401); repeats once what may be repeated after a network fault.
 class ApiClient {
  public:
   struct Options {
     std::string cloud;  // its name, for log lines
     FaultReader read_fault = &ReadFault;
-    // Of calls that change something; none: as fast as they come.
+    // Limit for calls that change something; none: unlimited.
     std::optional<RateLimiter::Settings> change_rate;
     CallMetrics metrics;
   };
@@ -61,12 +61,12 @@ class ApiClient {
   ApiClient(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, Signer& signer,
             log::Logger logger, Options options);
 
-  // The answer when its status is below 400. Errors: ApiError for another status; HttpError without an
-  // answer; what the signer throws.
+  // Returns the answer if its status is below 400. Errors: ApiError for another status; HttpError if there is
+  // no answer; what the signer throws.
   Task<net::HttpReply> Call(ApiRequest request);
 
-  // The same for an API that answers JSON; Error(kRetry) when it is none. Large answers are parsed off
-  // the loop.
+  // The same for an API that answers JSON; Error(kRetry) if the answer is not JSON. Large answers are parsed
+  // off the loop.
   Task<ApiReply> CallJson(ApiRequest request);
 
  private:
@@ -89,7 +89,7 @@ class ApiClient {
   Signer& signer_;
   log::Logger logger_;
   Options options_;
-  // Of their own each: reading does not wait behind many changes.
+  // Separate gates, so that reads never queue behind changes.
   Gate reads_;
   Gate changes_;
   Gate uploads_;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Signs with a number that goes up when a signature is refused.
+// Signs with a number that is incremented when a signature is refused.
 class NumberSigner : public Signer {
  public:
   Task<Renew> Sign(net::HttpCall& call) override {
@@ -94,7 +94,7 @@ TEST_F(ApiClientTest, LargeAnswersAreParsedOffTheLoop) {
   EXPECT_EQ(RunToEnd(loop, real.CallJson(Request())).body.as_array().size(), 1u);
 }
 
-TEST_F(ApiClientTest, WhatIsNoJsonIsNoAnswer) {
+TEST_F(ApiClientTest, AnAnswerThatIsNotJsonIsAnError) {
   answers.push_back({200, {}, "<p>a login page</p>"});
   Failure failure = FailureOf(Request());
   EXPECT_EQ(failure.verdict(), Verdict::kRetry);
@@ -128,7 +128,7 @@ TEST_F(ApiClientTest, ARefusedSignatureIsRenewedOnce) {
   EXPECT_EQ(signer.number, 3);
 }
 
-TEST_F(ApiClientTest, ABusyServiceIsLeftAloneAndOthersAreNot) {
+TEST_F(ApiClientTest, OnlyCallsOfABusyServiceBackOff) {
   answers = {{429, {{"retry-after", "30"}}, ""}};
   TaskGroup tasks(time.loop(), log::Logger("test"));
   auto call = [](ApiClient& client, ApiRequest request) -> Task<> {
@@ -153,7 +153,7 @@ TEST_F(ApiClientTest, AServiceThatStaysBusyFailsInTheEnd) {
   EXPECT_EQ(http.calls.size(), 3u);
 }
 
-// A proxy's 503 and a connection that broke do not tell whether a thing was made.
+// After a proxy's 503 or a broken connection it is unknown whether the call was carried out.
 TEST_F(ApiClientTest, WhatMayHaveBeenDoneIsNotRepeated) {
   answers = {{503, {}, ""}};
   EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 503);
@@ -172,7 +172,7 @@ TEST_F(ApiClientTest, WhatMayHaveBeenDoneIsNotRepeated) {
   EXPECT_EQ(ended.back().status, std::nullopt);
 }
 
-TEST_F(ApiClientTest, ChangesDoNotWaitBehindReading) {
+TEST_F(ApiClientTest, ChangesDoNotQueueBehindReads) {
   TaskGroup tasks(time.loop(), log::Logger("test"));
   auto call = [](ApiClient& client, ApiRequest request) -> Task<> {
     co_await client.CallJson(std::move(request));

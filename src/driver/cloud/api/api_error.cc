@@ -32,7 +32,7 @@ std::string JsonText(const json::value& body, const std::vector<std::string_view
   return text;
 }
 
-// Text between tags, blanks folded.
+// The text between tags, with runs of blanks replaced by one.
 std::string WithoutTags(std::string_view body) {
   std::string text;
   bool is_tag = false;

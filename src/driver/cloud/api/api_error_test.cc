@@ -16,7 +16,7 @@ TEST(FaultText, OfAnyBody) {
   EXPECT_LE(FaultText(std::string(100'000, 'x')).size(), 700u);
 }
 
-TEST(ApiErrors, HaveTheStatusAndItsWordsWhereTheBodyHasNone) {
+TEST(ApiErrors, HaveTheStatusAndItsReasonIfTheBodyHasNoText) {
   ApiError error = MakeApiError("GET things", 413, ReadFault(413, ""));
   EXPECT_EQ(error.message(), "GET things: 413 Payload Too Large");
   EXPECT_EQ(error.verdict(), Verdict::kInvalid);

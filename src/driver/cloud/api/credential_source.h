@@ -10,10 +10,10 @@
 
 namespace nodepool::driver::cloud::api {
 
-// A credential that lasts for a while: a token, temporary keys. Fetched at first use, again 120 s
-// before it expires, and when a service did not take it; who wants it meanwhile waits for the one
-// request. When the cloud refuses to give one (ApiError) it is not asked again for 15 s, however many
-// want one: nobody's account is locked.
+// A credential that lasts for a while: a token, temporary keys. Fetched at first use, again 120 s before it
+// expires, and when a service did not accept it; callers wait meanwhile for the same fetch. When the cloud
+// refuses a credential (ApiError), it is not asked again for 15 s, however many callers there are, so that
+// the account does not get locked.
 //
 // Credential has a member `WallTime expires`; WallTime::max(): never.
 template <class Credential>
@@ -26,13 +26,13 @@ class CredentialSource {
   CredentialSource(Loop& loop, Fetch fetch)
       : loop_(loop), fetch_(std::move(fetch)), known_([this] { return Load(); }) {}
 
-  // Errors: those of the fetch; the last refusal.
+  // Errors: those of the fetch, or the last refusal.
   Task<Pointer> Get() {
     if (known_.Find() && HasExpired(**known_.Find())) known_.Clear();
     return known_.Get();
   }
 
-  // That one is not valid any more.
+  // The credential is no longer valid: the next Get() fetches another one.
   void Discard(const Pointer& credential) {
     if (known_.Find() == credential) known_.Clear();
   }

@@ -55,13 +55,13 @@ TEST_F(CredentialSourceTest, ItIsRenewedBeforeItExpires) {
   EXPECT_EQ(Get()->number, 2);
 }
 
-TEST_F(CredentialSourceTest, OneThatLastsShorterIsUsedOnceAllTheSame) {
+TEST_F(CredentialSourceTest, OneThatExpiresSoonerIsUsedOnceAllTheSame) {
   life = 1min;
   EXPECT_EQ(Get()->number, 1);
   EXPECT_EQ(Get()->number, 2);
 }
 
-TEST_F(CredentialSourceTest, ADiscardedOneIsFetchedAnewOnce) {
+TEST_F(CredentialSourceTest, ADiscardedOneIsFetchedAgainOnce) {
   std::shared_ptr<const Key> first = Get();
   source.Discard(first);
   EXPECT_EQ(Get()->number, 2);
@@ -78,7 +78,7 @@ TEST_F(CredentialSourceTest, ARefusalIsRememberedForAWhile) {
   EXPECT_EQ(Get()->number, 2);
 }
 
-TEST_F(CredentialSourceTest, ABrokenConnectionIsNoRefusal) {
+TEST_F(CredentialSourceTest, ABrokenConnectionIsNotARefusal) {
   is_broken = true;
   EXPECT_THROW(Get(), Error);
   is_broken = false;

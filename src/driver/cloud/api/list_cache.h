@@ -14,16 +14,16 @@
 
 namespace nodepool::driver::cloud::api {
 
-// One list of the cloud for all who wait for a change: it is read again and again while one of
-// them waits, and not at all otherwise. However many wait, there is one call, as long after the
-// last one as that took, but one to five seconds. A list that cannot be read is tried again
-// after a pause, and those who wait go on waiting.
+// A list of the cloud, shared by all tasks that wait for a change of it: it is read repeatedly while at least
+// one of them waits, and not at all otherwise. However many wait, there is one call at a time; the pause
+// between calls is as long as the last call took, but one to five seconds. If the list cannot be read, it is
+// tried again after a pause, and the tasks continue to wait.
 template <class T>
 class ListCache {
  public:
   struct Listing {
     std::shared_ptr<const T> items;
-    SteadyTime begun;  // nothing that happened before this is missing in it
+    SteadyTime begun;  // the list contains everything that happened before this
   };
   using Read = std::function<Task<T>()>;
 
@@ -52,14 +52,14 @@ class ListCache {
     co_return latest_;
   }
 
-  // A list not older than `age`, or a new one.
+  // The last list if it is not older than `age`, else a new one.
   Task<Listing> NotOlderThan(Duration age) {
     SteadyTime since = tasks_.loop().SteadyNow() - age;
     return After(since);
   }
 
-  // The first list, of those whose reading begins from now on, for which `is_met` is true. It is asked
-  // about each of them once, in their order, and what it throws ends the wait.
+  // The first list whose reading begins from now on and for which `is_met` is true. `is_met` is called once
+  // for each list, in order; what it throws ends the wait.
   Task<Listing> Until(std::function<bool(const T&)> is_met) {
     SteadyTime since = tasks_.loop().SteadyNow();
     while (true) {
@@ -71,7 +71,7 @@ class ListCache {
 
  private:
   static constexpr Duration kPause = std::chrono::seconds(1);
-  static constexpr Duration kLongestPause = std::chrono::seconds(5);
+  static constexpr Duration kMaxPause = std::chrono::seconds(5);
   static constexpr Backoff::Settings kFailurePauses{std::chrono::seconds(1), std::chrono::seconds(60)};
 
   Task<> ReadWhileWanted() {
@@ -82,7 +82,7 @@ class ListCache {
     Loop& loop = tasks_.loop();
     Backoff failure_pauses(kFailurePauses, random_);
     while (waiting_ > 0) {
-      SteadyTime rested = last_end_ + std::clamp<Duration>(last_took_, kPause, kLongestPause);
+      SteadyTime rested = last_end_ + std::clamp<Duration>(last_took_, kPause, kMaxPause);
       if (latest_.items != nullptr && loop.SteadyNow() < rested) co_await loop.SleepUntil(rested);
       SteadyTime begun = loop.SteadyNow();
       Outcome<T> list = co_await Attempt(read_());
@@ -98,7 +98,7 @@ class ListCache {
       failure_pauses.Reset();
       latest_ = {std::make_shared<const T>(std::move(*list)), begun};
       read_once_.NotifyAll();
-      // Those who wait read the list, and wait again, before it is decided whether one still does.
+      // Let the waiting tasks read the list, and perhaps wait again, before checking whether any still waits.
       co_await loop.SleepFor(Duration::zero());
     }
   }

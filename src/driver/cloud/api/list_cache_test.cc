@@ -41,12 +41,12 @@ Task<> WaitForLength(ListCache<std::vector<int>>& cache, std::size_t length, int
   ++done;
 }
 
-TEST_F(ListCacheTest, OneListForAllWhoWait) {
+TEST_F(ListCacheTest, OneListForAllWaitingTasks) {
   int done = 0;
   for (std::size_t length : {3, 3, 2}) tasks.Spawn("wait", WaitForLength(cache, length, done));
   time.Advance(1min);
   EXPECT_EQ(done, 3);
-  EXPECT_EQ(reads, 3) << "not read when there is nobody left who waits";
+  EXPECT_EQ(reads, 3) << "not read when no task waits any more";
 }
 
 TEST_F(ListCacheTest, AYoungListIsShared) {
@@ -73,7 +73,7 @@ TEST_F(ListCacheTest, AFailedReadIsTriedAgain) {
   EXPECT_EQ(listing.items->size(), 4u);
 }
 
-TEST_F(ListCacheTest, ThePausesFollowWhatReadingTakes) {
+TEST_F(ListCacheTest, ThePausesFollowTheTimeOfReading) {
   takes = 3s;
   SteadyTime before = time.loop().SteadyNow();
   int done = 0;

@@ -12,16 +12,16 @@
 
 namespace nodepool::driver::cloud::api {
 
-// A part of a list. `next` is where the next part is: a token, a query or a URL, whatever the API has;
-// empty: this is the last one.
+// A page of a list. `next` says where the next page is: a token, a query or a URL, depending on the API;
+// empty: this is the last page.
 template <class T>
 struct Page {
   std::vector<T> items;
   std::string next;
 };
 
-// A list, page by page. `read` gets the `next` of the page before, at first the empty text. Error(kFail)
-// when the pages go round in a circle. `what` names the list: "servers".
+// Reads a list page by page. `read` gets the `next` of the previous page, first an empty text. Error(kFail)
+// if the pages form a cycle. `what` names the list: "servers".
 template <class T>
 Task<std::vector<T>> ReadPages(std::string what, std::function<Task<Page<T>>(std::string next)> read) {
   std::vector<T> items;
@@ -38,7 +38,7 @@ Task<std::vector<T>> ReadPages(std::string what, std::function<Task<Page<T>>(std
   co_return items;
 }
 
-// The URL of the next page by the header "Link" (<https://host/path?marker=x>; rel="next"), or empty.
+// The URL of the next page from the header "Link" (<https://host/path?marker=x>; rel="next"), or empty.
 std::string NextLink(const net::HttpHeaders& headers);
 
 }  // namespace nodepool::driver::cloud::api

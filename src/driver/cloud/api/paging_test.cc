@@ -24,12 +24,12 @@ Task<Page<int>> Circle(std::string next) {
   co_return page;
 }
 
-TEST(ReadPages, GoesOnUntilThereAreNoMore) {
+TEST(ReadPages, ReadsUntilTheLastPage) {
   testing::VirtualTime time;
   EXPECT_THAT(time.Run(ReadPages<int>("numbers", &NumbersFrom)), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
-TEST(ReadPages, ACircleIsNoticed) {
+TEST(ReadPages, ACycleIsDetected) {
   testing::VirtualTime time;
   try {
     time.Run(ReadPages<int>("numbers", &Circle));

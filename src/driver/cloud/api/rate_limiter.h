@@ -4,8 +4,8 @@
 
 namespace nodepool::driver::cloud::api {
 
-// A token bucket: lets `burst` calls pass at once, then one per `interval`. The bucket is
-// full at first and fills up again while nobody calls.
+// A token bucket: lets `burst` calls pass at once, then one per `interval`. The bucket is full at first and
+// is refilled while there are no calls.
 class RateLimiter {
  public:
   struct Settings {
@@ -13,7 +13,7 @@ class RateLimiter {
     int burst = 1;
   };
 
-  // The loop outlives the limiter, and the limiter all who wait.
+  // The loop outlives the limiter, and the limiter all waiting callers.
   RateLimiter(Loop& loop, Settings settings) : loop_(loop), settings_(settings) {}
 
   // Ends when the next call may begin; first come, first served. A caller that is cancelled while it

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 class RateLimiterTest : public ::testing::Test {
  protected:
-  // After how long each of some calls passes.
+  // The time after which each of `calls` calls passes.
   std::vector<Duration> Pass(RateLimiter& limiter, int calls) {
     SteadyTime before = time.loop().SteadyNow();
     std::vector<Duration> passed;

@@ -31,7 +31,7 @@ json::object Fields(const RequestId& id, const NodeRequest& request) {
   return fields;
 }
 
-// As Python's repr() writes it; `is_outer` text as str() does, without quotes.
+// Formatted like Python's repr(); with `is_outer`, texts like str(), without quotes.
 std::string PythonText(const json::value& value, bool is_outer) {
   if (value.is_null()) return "None";
   if (value.is_bool()) return value.as_bool() ? "True" : "False";

@@ -8,7 +8,7 @@
 
 namespace nodepool::driver::cloud::api {
 
-// Answers as a function says, without a network: for tests in virtual time.
+// Answers calls with a function, without a network; for tests in virtual time.
 class ScriptedClient : public net::HttpClient {
  public:
   using Answer = std::function<net::HttpReply(const net::HttpCall& call)>;  // may throw

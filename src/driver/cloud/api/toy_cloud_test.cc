@@ -1,5 +1,5 @@
-// What the author of a driver for a cloud with an HTTP API writes: a cloud with an API of its own, and an
-// adapter to it that keeps the contract.
+// An example for authors of drivers for clouds with an HTTP API: a toy cloud, and an adapter to it that keeps
+// the contract.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,8 +28,8 @@ namespace json = boost::json;
 
 // --- The cloud ------------------------------------------------------------------------------------------
 
-// POST /login, GET /quota, GET and POST /machines, DELETE /machines/<id>. Every seventh call comes too often,
-// and every fiftieth ends the token.
+// POST /login, GET /quota, GET and POST /machines, DELETE /machines/<id>. Every seventh call is refused as
+// too frequent, and every fiftieth ends the token.
 class ToyCloud {
  public:
   net::HttpReply Answer(const net::HttpCall& call) {
@@ -49,7 +49,7 @@ class ToyCloud {
   static constexpr std::string_view kBase = "http://toy.example";
   int calls = 0;
   int logins = 0;
-  int refusals = 0;  // of calls that came too often
+  int refusals = 0;  // of calls that were too frequent
   struct Machine {
     json::object record;
     int lists_until_next = 1;  // state
@@ -87,7 +87,7 @@ class ToyCloud {
     machines[id].lists_until_next = 1;
     return {204, {}, ""};
   }
-  // Two of them, and from where to go on.
+  // A page of two machines, and where the next page begins.
   net::HttpReply List(const std::string& after) {
     json::array page;
     auto next = machines.upper_bound(after);
@@ -288,7 +288,7 @@ class ToyAdapter : public Adapter {
   ListCache<ToyMachines> machines_;
 };
 
-// --- The proof ------------------------------------------------------------------------------------------
+// --- The tests ------------------------------------------------------------------------------------------
 
 class ToyCloudTest : public ::testing::Test {
  protected:

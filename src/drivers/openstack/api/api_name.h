@@ -4,7 +4,7 @@
 
 namespace nodepool::drivers::openstack {
 
-// What metrics call an API call, by its path below the service's version: "/servers/ID"
+// The name of an API call in metrics, by its path below the service's version: "/servers/ID"
 // is "server", "/servers/ID/action" "server_action", "/servers/detail"
 // "servers_detail", "" "discovery" (driver-openstack.md 18).
 std::string ApiName(const std::string& path);

@@ -72,8 +72,7 @@ Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Cloud& cloud, Server se
   std::string id = server.id;
   Outcome<std::vector<FloatingAddress>> found = co_await Attempt(FindBySharedList(cloud, std::move(server)));
   if (found) co_return std::move(*found);
-  cloud.logger.Warning("The floating IPs of server {} could not be looked for: {}", id,
-                       found.error().message());
+  cloud.logger.Warning("The floating IPs of server {} could not be read: {}", id, found.error().message());
   co_return std::vector<FloatingAddress>();
 }
 

@@ -19,13 +19,13 @@
 
 namespace nodepool::drivers::openstack {
 
-// How old a list may be for counting and cleaning.
+// The max. age of a list used for counting and cleaning.
 constexpr Duration kListAge = std::chrono::seconds(5);
 
-// What creations, deletions and look-ups of one provider share: its session, the
-// lists that are read once for all of them, and what is remembered.
+// What creations, deletions and look-ups of one provider share: its session, shared lists and cached
+// look-ups.
 struct Cloud {
-  // `client` is used for nothing else.
+  // `client` is used only here.
   Cloud(driver::ProviderEnvironment for_environment, std::shared_ptr<const OpenstackProviderConfig> provider,
         std::unique_ptr<net::HttpClient> client);
 
@@ -37,27 +37,26 @@ struct Cloud {
   TaskGroup tasks;
   Lookups lookups;
   CloudImages images;
-  // Each read for all who wait (driver-openstack.md 8, D-93).
+  // Each list is read once for all waiting tasks (driver-openstack.md 8, D-93).
   driver::cloud::api::ListCache<Servers> servers;
   driver::cloud::api::ListCache<FloatingIps> floating_ips;
   AsyncValue<NetworkRoles> network_roles;
   // Floating addresses made here, by server: known before nova shows them.
   std::map<std::string, std::string> floating_ip_of;
-  std::set<std::string> unknown_flavors;    // that were warned of
-  std::set<std::string> unreadable_owners;  // servers that were warned of
+  std::set<std::string> unknown_flavors;    // already logged
+  std::set<std::string> unreadable_owners;  // servers, already logged
   bool has_ipv6 = false;                    // of this host
-  // The first of some addresses of a server that accepts a connection; none until the time.
+  // Returns the first of a server's addresses that accepts a connection; nullopt: none did by the deadline.
   using Probe = std::function<Task<std::optional<std::string>>(std::vector<std::string>, SteadyTime)>;
   Probe probe;
 
   Loop& loop() { return environment.loop; }
-  // Everything that was looked up is asked anew: a creation was refused as wrong.
+  // Drops all cached look-ups; called when a creation was refused as invalid.
   void DropLookups();
 };
 
-// The floating addresses of a server that nova does not show (driver-openstack.md 9.2). The list that all
-// share shows whether there are any; only then the server's ports are asked for. What cannot be read counts
-// as nothing.
+// The floating addresses of a server that nova does not show (driver-openstack.md 9.2). The server's ports
+// are read only if the shared list of floating addresses has candidates. Errors are logged and count as none.
 Task<std::vector<FloatingAddress>> FindHiddenFloatingIps(Cloud& cloud, Server server);
 
 }  // namespace nodepool::drivers::openstack

@@ -82,8 +82,8 @@ Task<std::shared_ptr<const Endpoint>> Endpoints::Discover(Service service) {
   std::vector<Version> versions = co_await Ask(std::move(document), std::move(text));
   const Version* best = BestVersion(versions, MajorOf(service));
   if (best != nullptr) {
-    endpoint->least = best->least;
-    endpoint->most = best->most;
+    endpoint->min = best->min;
+    endpoint->max = best->max;
   }
   if (is_versioned) co_return endpoint;
   if (best == nullptr && !versions.empty()) {

@@ -9,15 +9,15 @@
 
 namespace nodepool::drivers::openstack {
 
-// Where a service is, and which microversions it takes.
+// A service's URL and its range of microversions.
 struct Endpoint {
   std::string url;  // without a trailing slash; paths of calls are appended
-  VersionNumber least;
-  VersionNumber most;  // {0, 0}: no microversions
+  VersionNumber min;
+  VersionNumber max;  // {0, 0}: no microversions
 };
 
-// Finds the services: by the catalog, or as configured, then by asking them for their
-// versions where that is needed (driver-openstack.md 5.2). Asked once each.
+// Finds the services: in the catalog or the configuration, and then, if needed, by their version documents
+// (driver-openstack.md 5.2). Reads each once.
 class Endpoints {
  public:
   // Everything outlives this.

@@ -8,10 +8,10 @@ namespace nodepool::drivers::openstack {
 
 using driver::cloud::api::StatusOf;
 
-// What a refusal of any service says (driver-openstack.md 6.5, 7.6).
+// Parses a refusal of any service (driver-openstack.md 6.5, 7.6).
 driver::cloud::api::Fault ReadFault(int status, std::string_view body);
 
-// Whether the cloud's words mean that a quota is used up (driver-openstack.md 7.6, 7.7).
-bool SpeaksOfQuota(std::string_view text);
+// Whether the cloud's message means that a quota is exhausted (driver-openstack.md 7.6, 7.7).
+bool MentionsQuota(std::string_view text);
 
 }  // namespace nodepool::drivers::openstack

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kOldItem = "nodepool";
 constexpr std::size_t kNodeIdDigits = 10;
 
-// None: it is no JSON object.
+// nullopt: it is not a JSON object.
 std::optional<boost::json::object> OldOwner(const std::map<std::string, std::string>& metadata) {
   boost::system::error_code error;
   boost::json::value owner = boost::json::parse(metadata.at(kOldItem), error);
@@ -27,7 +27,7 @@ bool HasOnlyOldOwner(const std::map<std::string, std::string>& metadata) {
   return metadata.contains(kOldItem) && !metadata.contains(driver::cloud::kProviderKey);
 }
 
-std::map<std::string, std::string> WithTodaysOwner(std::map<std::string, std::string> metadata) {
+std::map<std::string, std::string> WithCurrentOwnerKeys(std::map<std::string, std::string> metadata) {
   if (!HasOnlyOldOwner(metadata)) return metadata;
   std::optional<boost::json::object> owner = OldOwner(metadata);
   if (!owner) return metadata;

@@ -37,13 +37,13 @@ ZoneEntry ReadZone(const json::object& entry) {
   return {TextIn(entry, "zoneName"), state != nullptr && TruthIn(*state, "available")};
 }
 
-// What might be an id is worth asking for as one.
+// Whether a text may be an id, so that it is also looked up as one.
 bool LooksLikeId(const std::string& text) {
   bool is_hex = std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) || c == '-'; });
   return is_hex && text.size() >= 32;
 }
 
-// GET of one thing; null when there is none.
+// Gets one object; nullopt: there is none.
 Task<std::optional<json::object>> GetOne(Session& session, Service service, std::string path,
                                          std::string member) {
   ApiCall call;
@@ -125,7 +125,7 @@ Task<std::vector<std::optional<std::string>>> Lookups::ReadZones() {
 
 namespace {
 
-// Of images by name; the image service splits a list at commas that are not quoted.
+// The filter for images by name; the image service splits a list at commas that are not quoted.
 std::string NameFilter(const std::vector<std::string>& names) {
   if (names.size() == 1) return "name=" + PercentEncoded(names.front()) + "&";
   bool can_be_quoted = std::ranges::none_of(

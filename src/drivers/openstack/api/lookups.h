@@ -12,25 +12,25 @@
 
 namespace nodepool::drivers::openstack {
 
-// Things of the cloud that are asked for by name and remembered until a creation
-// shows that they are out of date (driver-openstack.md 12).
+// Look-ups of the cloud's objects by name, cached until a creation shows that they are out of date
+// (driver-openstack.md 12).
 class Lookups {
  public:
   explicit Lookups(Session& session);
 
-  // Error(kInvalid): none, or several.
+  // Error(kInvalid): there is none, or there are several.
   Task<std::string> NetworkId(std::string name_or_id);
 
   Task<std::vector<Flavor>> Flavors();
   // Null: not read yet.
   const std::vector<Flavor>* KnownFlavors() const { return known_flavors_ ? &*known_flavors_ : nullptr; }
-  // Asks again; what is known stays so until there is an answer.
+  // Reads the flavors again; the cached ones stay valid until the answer arrives.
   Task<> RefreshFlavors();
 
   // The zones that are available; one unnamed zone when the cloud lists none.
   Task<std::vector<std::optional<std::string>>> Zones();
 
-  // A creation was refused as wrong: everything is asked anew.
+  // Drops everything cached; called when a creation was refused as invalid.
   void Clear();
 
  private:
@@ -45,8 +45,7 @@ class Lookups {
   AsyncValue<std::vector<std::optional<std::string>>> zones_;
 };
 
-// The active images of each of these names or ids, by what was asked for; one call for all
-// names.
+// The active images for each of these names or ids, by the name or id asked for; one call for all names.
 Task<std::map<std::string, std::vector<std::string>>> FindActiveImages(Session& session,
                                                                        std::vector<std::string> names);
 

@@ -29,7 +29,7 @@ Task<driver::cloud::api::Page<T>> ReadPage(Session& session, ApiCall call, std::
   co_return page;
 }
 
-// A list, page by page, each entry as `read` understands it. Error(kFail) when the pages never end.
+// Reads a list page by page, each entry with `read`. Error(kFail) if the pages never end.
 template <class T>
 Task<std::vector<T>> List(Session& session, ApiCall call, std::string collection,
                           T (*read)(const boost::json::object&)) {

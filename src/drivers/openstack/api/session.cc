@@ -13,10 +13,10 @@ namespace api = driver::cloud::api;
 
 namespace {
 
-// The image service may take its time after the last byte.
+// The max. time of the image service between the last byte and its answer.
 constexpr Duration kUploadAnswer = std::chrono::minutes(10);
 
-// The service as the header with the microversion calls it.
+// The service's name in the header with the microversion.
 std::string NameForVersions(Service service) {
   return service == Service::kBlockStorage ? "volume" : std::string(ToString(service));
 }
@@ -52,7 +52,7 @@ Task<bool> Session::Has(Service service) {
 Task<bool> Session::TakesMicroversion(VersionNumber version) {
   std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(Service::kCompute);
   VersionNumber configured = cloud_.Of(Service::kCompute).default_microversion;
-  co_return endpoint != nullptr&& version <= (configured == VersionNumber() ? endpoint->most : configured);
+  co_return (endpoint != nullptr) && version <= (configured == VersionNumber() ? endpoint->max : configured);
 }
 
 Task<std::string> Session::ProjectId() {
@@ -89,21 +89,21 @@ Task<bool> Session::Delete(Service service, std::string path, VersionNumber micr
   co_return true;
 }
 
-// Empty: none is named.
+// Empty: the call names none.
 std::string Session::MicroversionFor(const ApiCall& call, const Endpoint& endpoint) const {
   VersionNumber configured = cloud_.Of(call.service).default_microversion;
   if (configured == VersionNumber()) {
-    VersionNumber version = std::min(call.microversion, endpoint.most);
+    VersionNumber version = std::min(call.microversion, endpoint.max);
     return version == VersionNumber() ? "" : ToString(version);
   }
-  bool is_range_known = endpoint.most != VersionNumber();
-  if (is_range_known && (configured < endpoint.least || endpoint.most < configured)) {
+  bool is_range_known = endpoint.max != VersionNumber();
+  if (is_range_known && (configured < endpoint.min || endpoint.max < configured)) {
     throw Error(
         Verdict::kInvalid,
         fmt::format("cloud {}: the default microversion {} of the {} service is not between {} and {}, "
                     "which the service takes",
-                    cloud_.name, ToString(configured), ToString(call.service), ToString(endpoint.least),
-                    ToString(endpoint.most)));
+                    cloud_.name, ToString(configured), ToString(call.service), ToString(endpoint.min),
+                    ToString(endpoint.max)));
   }
   return ToString(configured);
 }

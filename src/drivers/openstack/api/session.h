@@ -10,7 +10,7 @@
 
 namespace nodepool::drivers::openstack {
 
-// What to ask of a service.
+// A call of a service.
 struct ApiCall {
   Service service = Service::kCompute;
   std::string method = "GET";
@@ -18,14 +18,14 @@ struct ApiCall {
   std::string query;  // without "?"
   std::optional<boost::json::value> body;
   std::optional<net::HttpUpload> upload;
-  std::optional<Duration> upload_limit;  // for all of an upload
-  VersionNumber microversion;            // at most; {0, 0}: none is named
+  std::optional<Duration> upload_limit;  // for the whole upload
+  VersionNumber microversion;            // the highest to name; {0, 0}: none is named
 };
 
 using driver::cloud::api::ApiReply;
 
-// Calls to one cloud's services under one login: finds the services and names microversions; the rest is
-// the ApiClient's (D-90).
+// Calls one cloud's services under one login: finds the services and names microversions; ApiClient does the
+// rest (D-90).
 class Session {
  public:
   struct Options {
@@ -40,7 +40,7 @@ class Session {
   // Errors: those of ApiClient::CallJson; Error(kInvalid) when the cloud does not have the service.
   Task<ApiReply> Call(ApiCall call);
 
-  // False: there was nothing at that path.
+  // False: there is nothing at that path.
   Task<bool> Delete(Service service, std::string path, VersionNumber microversion = {});
 
   Task<bool> Has(Service service);

@@ -64,7 +64,7 @@ TEST_F(SessionTest, TheTokenIsRenewedBeforeItsEnd) {
   EXPECT_EQ(imposter.tokens_given, 2);
 }
 
-// A token that a service does not take any more is renewed, and the call repeated.
+// A token that a service no longer accepts is renewed, and the call repeated.
 TEST_F(SessionTest, AnExpiredTokenIsRenewed) {
   Call();
   imposter.DropTokens();
@@ -72,7 +72,7 @@ TEST_F(SessionTest, AnExpiredTokenIsRenewed) {
   EXPECT_EQ(imposter.tokens_given, 2);
 }
 
-TEST_F(SessionTest, WrongCredentialsAreToldWithoutThem) {
+TEST_F(SessionTest, WrongCredentialsAreReportedButNotShown) {
   config->cloud_config.credentials.options["password"] = "wrong-password";
   Error error = Failure();
   EXPECT_EQ(error.verdict(), Verdict::kInvalid);
@@ -80,7 +80,7 @@ TEST_F(SessionTest, WrongCredentialsAreToldWithoutThem) {
                                      Not(HasSubstr("wrong-password"))));
 }
 
-// Nobody's account is locked because many ask at once.
+// Many callers at once must not get the account locked.
 TEST_F(SessionTest, ARefusedLoginIsNotRepeatedAtOnce) {
   config->cloud_config.credentials.options["password"] = "wrong-password";
   for (int i = 0; i < 10; ++i) Failure();
@@ -90,7 +90,7 @@ TEST_F(SessionTest, ARefusedLoginIsNotRepeatedAtOnce) {
   EXPECT_EQ(imposter.Count("POST", "/identity/v3/auth/tokens"), 2);
 }
 
-// D-97: an address without a version is asked for it.
+// D-97: the version is read from an address that names none.
 TEST_F(SessionTest, TheIdentityVersionIsFound) {
   config->cloud_config.credentials.options["auth_url"] = base + "/identity";
   Call();
@@ -123,7 +123,7 @@ TEST_F(SessionTest, AServiceThatStaysBusyFailsInTheEnd) {
 }
 
 // As often as clouds.yaml says for the service.
-TEST_F(SessionTest, ABusyServiceIsAskedAsOftenAsConfigured) {
+TEST_F(SessionTest, CallsOfABusyServiceAreRepeatedAsConfigured) {
   config->cloud_config.Of(Service::kImage).status_code_retries = 2;
   config->cloud_config.Of(Service::kCompute).status_code_retries = 0;
   Call();
@@ -131,7 +131,7 @@ TEST_F(SessionTest, ABusyServiceIsAskedAsOftenAsConfigured) {
   imposter.Add({.method = "GET", .path = "/image/v2/images", .status = 503, .times = 100});
   imposter.Add({.method = "GET", .path = "/compute/v2.1/servers", .status = 503, .times = 100});
   imposter.Add({.method = "GET", .path = "/network/v2.0/ports", .status = 503, .times = 100});
-  imposter.ForgetCalls();
+  imposter.ClearCalls();
   Failure("GET", "/images", Service::kImage);
   EXPECT_EQ(imposter.Count("GET", "/image/v2/images"), 3);
   Failure();
@@ -152,7 +152,7 @@ class MicroversionTest : public SessionTest {
   const std::string volumes = "/volume/v3/9e6b19cfd71541fb91c6ec097a75cc0a/volumes/detail";
 };
 
-TEST_F(MicroversionTest, EachServiceIsToldItsOwn) {
+TEST_F(MicroversionTest, EachServiceGetsItsOwn) {
   Configure(Service::kCompute, {2, 60});
   Configure(Service::kBlockStorage, {3, 59});
   Call();
@@ -170,7 +170,7 @@ TEST_F(MicroversionTest, NoneIsNamedUnlessConfigured) {
   EXPECT_EQ(Header(volumes), "");
 }
 
-TEST_F(MicroversionTest, OneThatTheServiceDoesNotTakeIsToldAtFirstUse) {
+TEST_F(MicroversionTest, AnUnsupportedOneIsReportedAtFirstUse) {
   Configure(Service::kCompute, {2, 99});
   Configure(Service::kBlockStorage, {3, 71});
   Error error = Failure();
@@ -199,10 +199,10 @@ TEST_F(SessionTest, ChangesKeepTheRate) {
   EXPECT_EQ(time.loop().SteadyNow() - before, 6s);
 }
 
-TEST_F(SessionTest, OnlySoManyCallsAtATime) {
+TEST_F(SessionTest, CallsInProgressAreLimited) {
   Call();
   imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .times = 100, .hangs = true});
-  imposter.ForgetCalls();
+  imposter.ClearCalls();
   TaskGroup tasks(time.loop(), log::Logger("test"));
   auto call = [](Session& session) -> Task<> {
     ApiCall list;
@@ -212,12 +212,12 @@ TEST_F(SessionTest, OnlySoManyCallsAtATime) {
   for (int i = 0; i < 30; ++i) tasks.Spawn("call", call(session()));
   time.Advance(1s);
   EXPECT_EQ(imposter.calls().size(), 10u);
-  imposter.ForgetCalls();
+  imposter.ClearCalls();
   ApiCall change;
   change.method = "DELETE";
   change.path = "/servers/x";
   EXPECT_THROW(time.Run(session().Call(std::move(change))), Error);
-  EXPECT_EQ(imposter.calls().size(), 1u) << "changes do not wait for those who look, nor the other way round";
+  EXPECT_EQ(imposter.calls().size(), 1u) << "changes do not queue behind reads, nor reads behind changes";
   time.Run(tasks.Stop());
 }
 
@@ -255,7 +255,7 @@ TEST_F(SessionTest, FaultsAreMappedOnceAndKeepTheirText) {
   }
 }
 
-TEST_F(SessionTest, WhatIsNoJsonIsNoAnswer) {
+TEST_F(SessionTest, AnAnswerThatIsNotJsonIsAnError) {
   Call();
   for (const char* body : {"<html>a login page</html>", R"({"servers": [{"id)", "\xff\xfe"}) {
     imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .status = 200, .body = body});
@@ -263,7 +263,7 @@ TEST_F(SessionTest, WhatIsNoJsonIsNoAnswer) {
   }
 }
 
-// A list can be asked for again; a server cannot, when it may have been made.
+// Reading a list may be repeated; creating a server may not, since it may have been created.
 TEST_F(SessionTest, BrokenConnectionsAreTriedAgainWhereThatIsSafe) {
   Call();
   imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .breaks = true});
@@ -286,7 +286,7 @@ TEST_F(SessionTest, ListsHavePages) {
   EXPECT_EQ(imposter.Count("GET", "/compute/v2.1/servers/detail"), 3);
 }
 
-TEST_F(SessionTest, PagesWithoutEndAreNoticed) {
+TEST_F(SessionTest, EndlessPagesAreDetected) {
   Call();
   std::string body =
       R"({"servers": [{"id": "1"}], "servers_links": [{"rel": "next", "href": "x?marker=1"}]})";

@@ -45,10 +45,10 @@ Token ReadToken(const net::HttpReply& reply) {
   Token token;
   token.text = reply.Header("x-subject-token");
   if (content == nullptr || token.text.empty()) {
-    throw Error(Verdict::kRetry, "the identity service answered with something that is no token");
+    throw Error(Verdict::kRetry, "the identity service's answer contains no token");
   }
   auto expires = ParseIso8601(TextIn(*content, "expires_at"));
-  if (!expires) throw Error(Verdict::kRetry, "the identity service gave a token without an end");
+  if (!expires) throw Error(Verdict::kRetry, "the identity service returned a token without expiry");
   token.expires = *expires;
   if (const json::object* project = ObjectIn(*content, "project")) token.project_id = TextIn(*project, "id");
   if (const json::array* catalog = ArrayIn(*content, "catalog")) token.catalog = *catalog;
@@ -95,7 +95,7 @@ Task<std::string> TokenSource::TokenUrl() {
   co_return url_;
 }
 
-// Which versions are spoken at an address that names none.
+// The URL of the supported version, if the configured address names none.
 Task<std::string> TokenSource::DiscoverUrl() {
   std::string url = cloud_.credentials.Get("auth_url");
   net::HttpCall call = NewCall(cloud_, "GET", url);

@@ -13,21 +13,21 @@
 
 namespace nodepool::drivers::openstack {
 
-// Leave to act in the cloud for a while, and where its services are.
+// A token of the cloud, valid for a limited time, and the catalog of services.
 struct Token {
-  std::string text;  // a secret; empty: the cloud wants none
+  std::string text;  // secret; empty: the cloud needs none
   WallTime expires = WallTime::max();
   std::string project_id;
   boost::json::array catalog;
 };
 
-// What a call of this cloud's services needs besides the URL: TLS, time-outs.
+// A call with this cloud's settings: TLS, time-outs.
 net::HttpCall NewCall(const CloudConfig& cloud, std::string method, std::string url);
 
-// Error(kRetry) when it is no such answer.
+// Error(kRetry): the answer has no token.
 Token ReadToken(const net::HttpReply& reply);
 
-// The session's token, and what adds it to calls (driver-openstack.md 4).
+// Gets the session's token and adds it to calls (driver-openstack.md 4).
 class TokenSource : public driver::cloud::api::Signer {
  public:
   // Everything outlives the source.

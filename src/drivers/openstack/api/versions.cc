@@ -22,10 +22,10 @@ Version ReadVersion(const json::object& entry) {
   std::string status = Lower(TextIn(entry, "status"));
   version.is_usable =
       status == "current" || status == "supported" || status == "stable" || status == "deprecated";
-  std::string most = TextIn(entry, "max_version");
-  if (most.empty()) most = TextIn(entry, "version");
-  version.most = ParseVersion(most);
-  version.least = ParseVersion(TextIn(entry, "min_version"));
+  std::string max = TextIn(entry, "max_version");
+  if (max.empty()) max = TextIn(entry, "version");
+  version.max = ParseVersion(max);
+  version.min = ParseVersion(TextIn(entry, "min_version"));
   if (const json::array* links = ArrayIn(entry, "links")) {
     for (const json::value& link : *links) {
       if (link.is_object() && TextIn(link.as_object(), "rel") == "self") {

@@ -26,7 +26,7 @@ constexpr Duration kFloatingIpLimit = std::chrono::seconds(60);
 constexpr Duration kProbeLimit = std::chrono::seconds(5);
 constexpr VersionNumber kAutoNetwork{2, 37};
 
-Task<> LookUpImage(Cloud& cloud, const CreateParameters& parameters, ServerParts& parts) {
+Task<> FindImage(Cloud& cloud, const CreateParameters& parameters, ServerParts& parts) {
   const OpenstackLabel& label = LabelOf(parameters);
   if (label.diskimage) {
     parts.image_name = label.diskimage->value;
@@ -44,7 +44,7 @@ Task<> LookUpImage(Cloud& cloud, const CreateParameters& parameters, ServerParts
   parts.image_id = co_await cloud.images.Id(std::move(name));
 }
 
-Task<> LookUpNetworks(Cloud& cloud, const CreateParameters& parameters, ServerParts& parts) {
+Task<> FindNetworks(Cloud& cloud, const CreateParameters& parameters, ServerParts& parts) {
   for (const std::string& network : LabelOf(parameters).networks) {
     std::string name = network;
     std::string id = co_await cloud.lookups.NetworkId(std::move(name));
@@ -59,17 +59,17 @@ Task<> LookUpNetworks(Cloud& cloud, const CreateParameters& parameters, ServerPa
   parts.takes_auto_network = co_await cloud.session.TakesMicroversion(kAutoNetwork);
 }
 
-Task<ServerParts> LookUp(Cloud& cloud, const CreateParameters& parameters) {
+Task<ServerParts> FindParts(Cloud& cloud, const CreateParameters& parameters) {
   ServerParts parts;
-  co_await LookUpImage(cloud, parameters, parts);
-  co_await LookUpNetworks(cloud, parameters, parts);
+  co_await FindImage(cloud, parameters, parts);
+  co_await FindNetworks(cloud, parameters, parts);
   std::vector<Flavor> flavors = co_await cloud.lookups.Flavors();
   parts.flavor_id = ChooseFlavor(flavors, LabelOf(parameters)).id;
   co_return parts;
 }
 
 Task<std::string> Submit(Cloud& cloud, const CreateParameters& parameters, const log::Logger& logger) {
-  ServerParts parts = co_await LookUp(cloud, parameters);
+  ServerParts parts = co_await FindParts(cloud, parameters);
   boost::json::object body = ServerBody(parameters, parts, ServerMetadata(parameters, parts, logger));
   Outcome<std::string> id = co_await Attempt(CreateServer(cloud.session, std::move(body)));
   if (StatusOf(id) == 400) cloud.DropLookups();
@@ -80,12 +80,12 @@ Task<std::string> Submit(Cloud& cloud, const CreateParameters& parameters, const
 [[noreturn]] void ThrowFault(const Server& server) {
   std::string fault = server.fault.empty() ? "(no further information available)" : server.fault;
   std::string message = fmt::format("server {} is in status {}: {}", server.id, server.status, fault);
-  if (SpeaksOfQuota(fault)) throw Error(Verdict::kQuota, message);
+  if (MentionsQuota(fault)) throw Error(Verdict::kQuota, message);
   throw LaunchError(LaunchError::Kind::kStatus, message);
 }
 
-// Ends when the list shows it as active. One that was listed and is not any more was deleted
-// outside of this launcher.
+// Ends when the list shows the server as active. A server that was listed and no longer is was deleted by
+// another client.
 Task<Server> WaitActive(Cloud& cloud, std::string id) {
   auto is_active = [&id, was_listed = false](const Servers& servers) mutable {
     auto found = servers.find(id);
@@ -110,7 +110,7 @@ Task<> WaitFloatingIp(Cloud& cloud, std::string id) {
   co_await cloud.floating_ips.Until(is_active);
 }
 
-// Gives the server an address that others reach; it is added to the server's own.
+// Creates a floating address for the server and adds it to the server's addresses.
 Task<> AddFloatingIp(Cloud& cloud, MachineReport& machine, const NetworkRoles& roles, Server& server) {
   machine.SetState("creating floating ip");
   std::vector<Port> ports = co_await ListPortsOf(cloud.session, server.id);
@@ -131,8 +131,8 @@ Task<> AddFloatingIp(Cloud& cloud, MachineReport& machine, const NetworkRoles& r
   AddTo(server, {ip, target->mac});
 }
 
-// So that a volume that outlives its server is found (ListMarked). One that stays
-// unmarked goes with the server all the same.
+// Marks volumes so that one that outlives its server is found (ListMarked). An unmarked volume is normally
+// deleted with the server.
 Task<> MarkVolumes(Cloud& cloud, const Server& server, const CreateParameters& parameters,
                    const log::Logger& logger) {
   for (const std::string& volume : server.volumes) {
@@ -144,15 +144,15 @@ Task<> MarkVolumes(Cloud& cloud, const Server& server, const CreateParameters& p
   }
 }
 
-// Of several addresses that are as good the first that accepts a connection (driver-openstack.md 9.3).
+// Chooses the first of several equally good addresses that accepts a connection (driver-openstack.md 9.3).
 Task<> TryAddresses(Cloud& cloud, std::vector<std::string> addresses, Server& server) {
   SteadyTime deadline = cloud.loop().SteadyNow() + kProbeLimit;
   std::optional<std::string> open = co_await cloud.probe(std::move(addresses), deadline);
   for (Address& address : server.addresses) address.accepts = address.text == open;
 }
 
-// Makes a floating IP where one is wanted, and looks for those that nova does not show
-// where none is (driver-openstack.md 9.2).
+// Creates a floating IP if one is wanted; otherwise finds those that nova does not show
+// (driver-openstack.md 9.2).
 Task<ChosenAddresses> FindAddresses(Cloud& cloud, MachineReport& machine, const CreateParameters& parameters,
                                     Server& server) {
   const CloudConfig& settings = cloud.session.cloud();
@@ -200,7 +200,7 @@ Instance Describe(const Cloud& cloud, const Server& server) {
   Instance instance;
   instance.external_id = server.id;
   instance.name = server.name;
-  instance.metadata = WithWholeNodeId(WithTodaysOwner(server.metadata));
+  instance.metadata = WithWholeNodeId(WithCurrentOwnerKeys(server.metadata));
   instance.host_id = server.host_id;
   instance.cloud = cloud.session.cloud().name;
   instance.region = cloud.config->region_name;

@@ -5,15 +5,13 @@
 
 namespace nodepool::drivers::openstack {
 
-// Makes a server and ends when it is active and can be reached, with a floating
-// address where it needs one (driver-openstack.md 7, 9, 10). Its id is stored the
-// moment the cloud gives it, also of one that is born in ERROR (D-92).
-//
-// Errors: kQuota; LaunchError with what the cloud says; whatever a call refuses.
+// Creates a server and ends when it is active and reachable, with a floating address if it needs one
+// (driver-openstack.md 7, 9, 10). Its id is stored as soon as the cloud returns it, even if the server is in
+// ERROR from the start (D-92). Errors: kQuota; LaunchError with the cloud's message; those of the calls.
 Task<driver::cloud::Instance> CreateMachine(Cloud& cloud, driver::cloud::MachineReport& machine,
                                             driver::cloud::CreateParameters parameters);
 
-// What a listed server is to the framework, but for its addresses and volumes.
+// A listed server in the framework's terms, without its addresses and volumes.
 driver::cloud::Instance Describe(const Cloud& cloud, const Server& server);
 
 }  // namespace nodepool::drivers::openstack

@@ -10,8 +10,7 @@ using driver::cloud::MachineReport;
 
 namespace {
 
-// Lists in a row that show the server in ERROR and nova idle, until we believe that
-// it has given up.
+// The number of consecutive lists with the server in ERROR and nova idle that prove a failed deletion.
 constexpr int kListsOfFailure = 3;
 
 bool MayHaveFloatingIps(const Cloud& cloud) {
@@ -21,7 +20,7 @@ bool MayHaveFloatingIps(const Cloud& cloud) {
   });
 }
 
-// By the addresses that nova shows; when it shows none, by the ports (driver-openstack.md 9.2).
+// Finds them by the addresses that nova shows; if it shows none, by the ports (driver-openstack.md 9.2).
 Task<std::vector<std::string>> FindIdsOf(Cloud& cloud, const Server& server) {
   std::vector<std::string> ids;
   bool has_shown = false;
@@ -56,8 +55,8 @@ Task<> DeleteFloatingIps(Cloud& cloud, MachineReport& machine, std::string serve
   cloud.floating_ip_of.erase(server_id);
 }
 
-// Whether the server is gone, asked about one list after the other. Error(kRetry): the cloud could not
-// delete it.
+// A predicate for consecutive lists: whether the server is gone. Error(kRetry): the cloud could not delete
+// it.
 class IsGone {
  public:
   explicit IsGone(std::string id) : id_(std::move(id)) {}

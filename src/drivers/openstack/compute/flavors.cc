@@ -21,12 +21,12 @@ Flavor ReadFlavorEntry(const boost::json::object& entry) {
 }
 
 std::string NamesOf(const std::vector<Flavor>& flavors) {
-  constexpr std::size_t kMost = 20;
+  constexpr std::size_t kMaxNames = 20;
   std::vector<std::string> names;
   for (const Flavor& flavor : flavors) {
-    if (names.size() < kMost) names.push_back(flavor.name);
+    if (names.size() < kMaxNames) names.push_back(flavor.name);
   }
-  if (flavors.size() > kMost) names.emplace_back("...");
+  if (flavors.size() > kMaxNames) names.emplace_back("...");
   return Join(names, ", ");
 }
 

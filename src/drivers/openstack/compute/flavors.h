@@ -19,9 +19,8 @@ struct Flavor {
 // By memory, then by name.
 Task<std::vector<Flavor>> ListFlavors(Session& session);
 
-// The one for a label: the smallest with enough memory whose name contains
-// flavor-name, or the one of exactly that name or id (driver-openstack.md 12.1).
-// Error(kInvalid): there is none (D-91).
+// The flavor for a label: the smallest with enough memory whose name contains flavor-name, or the one with
+// exactly that name or id (driver-openstack.md 12.1). Error(kInvalid): there is none (D-91).
 const Flavor& ChooseFlavor(const std::vector<Flavor>& flavors, const OpenstackLabel& label);
 
 }  // namespace nodepool::drivers::openstack

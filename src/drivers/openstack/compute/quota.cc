@@ -62,7 +62,7 @@ QuotaInformation UseOf(const Server& server, const std::vector<Flavor>& flavors,
   return QuotaInformation::Amount(std::move(used));
 }
 
-// Without asking what the networks are for: for people who read the list.
+// Does not read the roles of networks: the address is only shown to operators.
 std::optional<std::string> PublicAddress(const Server& server) {
   if (!server.access_ipv4.empty()) return server.access_ipv4;
   for (bool is_floating : {true, false}) {
@@ -126,7 +126,8 @@ Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
     }
     if (HasUnreadableOwner(server.metadata) && cloud.unreadable_owners.insert(id).second) {
       cloud.logger.Warning(
-          "Server {} in cloud {} has an item nodepool in its metadata that is no JSON object: it counts as "
+          "Server {} in cloud {} has an item nodepool in its metadata that is not a JSON object: it counts "
+          "as "
           "somebody else's",
           id, cloud.session.cloud().name);
     }

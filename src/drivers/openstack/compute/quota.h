@@ -7,15 +7,15 @@
 
 namespace nodepool::drivers::openstack {
 
-// The project's limits (driver-openstack.md 13). Brings the list of flavors up to
-// date, too: what a label needs depends on it.
+// The project's limits (driver-openstack.md 13). Refreshes the list of flavors as well, since the needs of
+// labels depend on it.
 Task<driver::QuotaInformation> ReadLimits(Cloud& cloud);
 
-// What a machine of the label needs.
+// The resources that a machine of the label needs.
 driver::QuotaInformation NeedOf(const Flavor& flavor, const OpenstackLabel& label);
 
-// All servers with what they use. One whose flavor is not known counts as an instance
-// without size (D-91).
+// All servers with the resources that they use. A server of an unknown flavor counts as an instance without
+// size (D-91).
 Task<std::vector<driver::cloud::Instance>> ListMachines(Cloud& cloud);
 
 }  // namespace nodepool::drivers::openstack

@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 namespace {
 
-// The newest that the calls here were made for (driver-openstack.md 5.3).
+// The newest microversion that the calls here support (driver-openstack.md 5.3).
 constexpr VersionNumber kNewest{2, 96};
 
 std::vector<Address> ReadAddresses(const json::object& entry) {
@@ -93,7 +93,7 @@ Task<std::string> CreateServer(Session& session, json::object body) {
   ApiReply reply = co_await session.Call(std::move(call));
   const json::object* server = ObjectIn(reply.body, "server");
   std::string id = server == nullptr ? "" : TextIn(*server, "id");
-  if (id.empty()) throw Error(Verdict::kRetry, "the cloud accepted a server and did not tell its id");
+  if (id.empty()) throw Error(Verdict::kRetry, "the cloud accepted a server and returned no id");
   co_return id;
 }
 

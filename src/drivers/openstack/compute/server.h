@@ -16,7 +16,7 @@ struct Address {
   std::string text;
   std::string mac;
   bool is_floating = false;
-  bool accepts = false;  // it took a connection when it was tried (driver-openstack.md 9.3)
+  bool accepts = false;  // it accepted a connection when tried (driver-openstack.md 9.3)
 };
 
 // A server as nova lists it, in any microversion (driver-openstack.md 8).
@@ -24,7 +24,7 @@ struct Server {
   std::string id;
   std::string name;
   std::string status;  // upper case
-  std::string task;    // what nova does with it at the moment; empty: nothing
+  std::string task;    // what nova is doing with it; empty: nothing
   std::string fault;
   std::map<std::string, std::string> metadata;
   std::vector<Address> addresses;
@@ -46,10 +46,10 @@ Server ReadServer(const boost::json::object& entry);
 using Servers = std::map<std::string, Server>;
 Task<Servers> ListServers(Session& session);
 
-// The id of the new server. `body` is the member "server" of the request (driver-openstack.md 7.3).
+// Returns the id of the new server. `body` is the member "server" of the request (driver-openstack.md 7.3).
 Task<std::string> CreateServer(Session& session, boost::json::object body);
 
-// False: there is no such server.
+// False: the server does not exist.
 Task<bool> DeleteServer(Session& session, std::string id);
 
 Task<std::string> ConsoleOutput(Session& session, std::string id);

@@ -13,7 +13,7 @@ using driver::cloud::CreateParameters;
 
 namespace {
 
-// Nova wants text.
+// Nova accepts only text.
 std::string PropertyText(const json::value& value) {
   return value.is_string() ? std::string(value.as_string()) : json::serialize(value);
 }

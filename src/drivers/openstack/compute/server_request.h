@@ -12,19 +12,19 @@
 
 namespace nodepool::drivers::openstack {
 
-// What looking up brought for one creation.
+// The results of look-ups for one creation.
 struct ServerParts {
   std::string image_id;
   std::string image_name;  // as the configuration calls it
   bool config_drive = false;
   std::string flavor_id;
   std::vector<std::string> network_ids;
-  bool takes_auto_network = false;  // the service chooses a network when asked to
+  bool takes_auto_network = false;  // the service can choose a network itself
 };
 
 const OpenstackLabel& LabelOf(const driver::cloud::CreateParameters& parameters);
 
-// The member "server" of the request that makes a server (driver-openstack.md 7.3).
+// The member "server" of the request that creates a server (driver-openstack.md 7.3).
 boost::json::object ServerBody(const driver::cloud::CreateParameters& parameters, const ServerParts& parts,
                                std::map<std::string, std::string> metadata);
 

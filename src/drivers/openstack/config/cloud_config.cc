@@ -18,11 +18,11 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr int kMostRetries = 100;
+constexpr int kMaxRetries = 100;
 
 struct ServiceNames {
   Service service;
-  std::vector<std::string> prefixes;  // of its settings; the first is the official one
+  std::vector<std::string> prefixes;  // prefixes of its settings; the first is the official one
 };
 
 const std::vector<ServiceNames>& AllServices() {
@@ -109,9 +109,9 @@ std::optional<int> StatusCodeRetries(const Reader& reader, const ServiceNames& n
   if (text.empty() || Lower(text) == "none") return std::nullopt;
   int count = -1;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < 0 || count > kMostRetries) {
+  if (error != std::errc() || end != text.data() + text.size() || count < 0 || count > kMaxRetries) {
     throw reader.Fail(fmt::format("{}_status_code_retries must be a number from 0 to {}",
-                                  names.prefixes.front(), kMostRetries));
+                                  names.prefixes.front(), kMaxRetries));
   }
   return count;
 }

@@ -19,12 +19,12 @@ enum class Service { kIdentity, kCompute, kNetwork, kImage, kBlockStorage };
 inline constexpr std::size_t kServices = 5;
 std::string_view ToString(Service service);  // the official type: "compute" ...
 
-// How to log in: the `auth` mapping. A secret throughout.
+// How to log in: the `auth` mapping. All of it is secret.
 struct Credentials {
   std::string type;  // password, token, v3applicationcredential, none (D-97)
   std::map<std::string, std::string> options;
 
-  // The empty text when it is not given.
+  // Empty: the option is not given.
   const std::string& Get(const std::string& option) const;
 };
 
@@ -38,7 +38,7 @@ struct ServiceSettings {
   std::vector<std::string> interfaces;  // empty: the cloud's
   std::string api_version;
   VersionNumber default_microversion;      // named in every call; {0, 0}: each call names its own
-  std::optional<int> status_code_retries;  // of a call that the service is too busy for; none: ours
+  std::optional<int> status_code_retries;  // of a call that an overloaded service refused; none: our default
 };
 
 // An entry of `networks`.
@@ -63,7 +63,7 @@ struct CloudConfig {
 
   std::string image_format = "qcow2";
   boost::json::object disable_vendor_agent;  // more image properties
-  bool imports_images = false;               // by the import API in place of a plain upload
+  bool imports_images = false;               // by the import API instead of a plain upload
   bool has_floating_ips = true;              // floating_ip_source
   bool is_private = false;
   bool uses_external_network = true;
@@ -71,15 +71,15 @@ struct CloudConfig {
   bool forces_ipv4 = false;
   std::vector<NetworkSettings> networks;
 
-  // Everything the above was made from, for comparison only: it holds secrets.
+  // Everything that the above is made from, for comparison only: it contains secrets.
   std::string fingerprint;
 
   ServiceSettings& Of(Service service) { return services[static_cast<std::size_t>(service)]; }
   const ServiceSettings& Of(Service service) const { return services[static_cast<std::size_t>(service)]; }
 };
 
-// The cloud by name, or the default one (driver-openstack.md 3.4), in one region. Error(kInvalid) says
-// what is wrong with which cloud; it never shows a value that may be secret.
+// The cloud by name, or the default one (driver-openstack.md 3.4), in one region. Error(kInvalid) names the
+// cloud and the fault, but never a value that may be secret.
 CloudConfig ResolveCloud(const CloudFiles& files, const std::optional<std::string>& name,
                          const std::optional<std::string>& region);
 

@@ -1,4 +1,4 @@
-// clouds.yaml and its like.
+// clouds.yaml and related files.
 #include "drivers/openstack/config/cloud_config.h"
 
 #include <gmock/gmock.h>
@@ -113,8 +113,8 @@ TEST_F(CloudConfigTest, OldSpellings) {
   EXPECT_TRUE(cloud.imports_images);
 }
 
-// Settings of what clouds no longer have refuse nobody's configuration.
-TEST_F(CloudConfigTest, WhatNoCloudHasAnyMoreIsWarnedOf) {
+// Settings of obsolete services do not invalidate a configuration.
+TEST_F(CloudConfigTest, ObsoleteSettingsAreWarnedOf) {
   log::Capture capture;
   CloudConfig cloud = Resolve("rackspace");
   EXPECT_TRUE(cloud.has_floating_ips) << "neutron has them";
@@ -123,7 +123,7 @@ TEST_F(CloudConfigTest, WhatNoCloudHasAnyMoreIsWarnedOf) {
   EXPECT_EQ(capture.Count("Cloud rackspace has image_api_use_tasks"), 1);
 }
 
-TEST_F(CloudConfigTest, HowOftenAndInWhichVersionAServiceIsAsked) {
+TEST_F(CloudConfigTest, RetriesAndMicroversionOfAService) {
   CloudConfig cloud = Resolve("tuned");
   EXPECT_EQ(cloud.Of(Service::kImage).status_code_retries, 2);
   EXPECT_EQ(cloud.Of(Service::kBlockStorage).status_code_retries, 0);
@@ -136,14 +136,14 @@ TEST_F(CloudConfigTest, HowOftenAndInWhichVersionAServiceIsAsked) {
   EXPECT_THAT(Fault("latest"), HasSubstr("compute_default_microversion must be a version such as 2.90"));
 }
 
-TEST_F(CloudConfigTest, TheSecureFileIsLaidOver) {
+TEST_F(CloudConfigTest, TheSecureFileOverrides) {
   variables_["OS_CLIENT_SECURE_FILE"] = Write("secure.yaml", "clouds: {main: {auth: {password: better}}}");
   CloudConfig cloud = Resolve("main");
   EXPECT_EQ(cloud.credentials.Get("password"), "better");
   EXPECT_EQ(cloud.credentials.Get("username"), "ci");
 }
 
-TEST_F(CloudConfigTest, FilesAreFoundWhereOthersLook) {
+TEST_F(CloudConfigTest, FilesAreFoundInTheUsualPlaces) {
   variables_.erase("OS_CLIENT_CONFIG_FILE");
   Write("openstack/clouds.yml", "clouds: {only: {auth: {auth_url: u, username: n, password: p}}}");
   EXPECT_EQ(Resolve(std::nullopt).name, "only");

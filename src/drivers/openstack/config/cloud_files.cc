@@ -66,7 +66,7 @@ struct Found {
   json::object content;
 };
 
-// The first file of a kind that may be read; `first` is tried before all others.
+// The first readable file of a kind; `first` is tried before all others.
 std::optional<Found> FindFile(const std::string& first, const std::vector<std::string>& directories,
                               const std::string& name) {
   std::vector<std::string> paths;
@@ -81,7 +81,8 @@ std::optional<Found> FindFile(const std::string& first, const std::vector<std::s
     auto content = config::ReadYamlFile(path, [](std::string_view) { return std::nullopt; });
     if (!content) throw Error(Verdict::kInvalid, content.error().message());
     if (content->is_null()) return Found{path, {}};
-    if (content->kind() != config::Value::Kind::kMap) throw Error(Verdict::kInvalid, path + " is no mapping");
+    if (content->kind() != config::Value::Kind::kMap)
+      throw Error(Verdict::kInvalid, path + " is not a mapping");
     return Found{path, ToJson(*content).as_object()};
   }
   return std::nullopt;
@@ -92,7 +93,7 @@ json::object Member(const json::object& object, std::string_view key) {
   return member != nullptr && member->is_object() ? member->as_object() : json::object();
 }
 
-// The settings that OS_* variables make, and whether they make a cloud at all.
+// The cloud defined by OS_* variables; empty: they define none.
 json::object CloudOfVariables(const Variables& variables) {
   static const std::set<std::string> others = {"OS_CLOUD", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE",
                                                "OS_CLIENT_SECURE_FILE", "OS_CLOUD_NAME"};

@@ -22,7 +22,7 @@ namespace {
   throw Error(Verdict::kInvalid, fmt::format("cloud {}: {}", cloud, what));
 }
 
-// Key by key, but `auth` is merged (driver-openstack.md 3.3, step 3).
+// Replaces key by key, except that `auth` is merged (driver-openstack.md 3.3, step 3).
 void Overlay(json::object& base, const json::object& over) {
   for (const auto& [key, value] : over) {
     json::value* present = base.if_contains(key);
@@ -56,7 +56,7 @@ std::string ProfileOf(json::object& settings) {
   return profile.empty() ? old_name : profile;
 }
 
-// The vendor's settings, with those of the profile that it names itself.
+// The vendor's settings, including those of the profile that it refers to.
 json::object Profile(const CloudFiles& files, const std::string& cloud, const std::string& name, int depth) {
   if (name.find("://") != std::string::npos) {
     Fail(cloud, "a profile that is a URL is not supported; write its settings to clouds-public.yaml");
@@ -146,7 +146,7 @@ void RenameSynonyms(json::object& settings) {
   }
 }
 
-// "{region_name}" and other settings in braces.
+// Replaces "{region_name}" and other settings in braces.
 std::string Expanded(const std::string& text, const json::object& settings) {
   std::string result;
   std::size_t at = 0;

@@ -18,10 +18,9 @@ boost::json::object OverlaidCloud(const CloudFiles& files, const std::optional<s
 // driver-openstack.md 3.3, step 9.
 bool ForcesIpv4(const CloudFiles& files, const boost::json::object& cloud);
 
-// Scalars as settings: text as it was written, "true"/"false" for booleans; empty for
-// null and anything else.
+// A scalar as a setting: text as written, "true"/"false" for booleans; empty for null and anything else.
 std::string TextOf(const boost::json::value* value);
-// A boolean, or a text that says one; none: neither.
+// A boolean, or a text that means one; nullopt: neither.
 std::optional<bool> TruthOf(const boost::json::value& value);
 
 }  // namespace nodepool::drivers::openstack

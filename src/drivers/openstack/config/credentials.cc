@@ -53,8 +53,7 @@ void Rename(json::object& auth, const char* old_name, const char* new_name) {
   FillMissing(auth, new_name, copy);
 }
 
-// A domain given once is the user's and the project's, when a project is the
-// scope.
+// A single domain is both the user's and the project's, if a project is the scope.
 void SpreadDomain(json::object& auth) {
   bool has_project =
       !TextOf(auth.if_contains("project_id")).empty() || !TextOf(auth.if_contains("project_name")).empty();

@@ -7,12 +7,12 @@
 
 namespace nodepool::drivers::openstack {
 
-// Moves what belongs to logging in from a cloud's top level into its `auth`, under
-// today's names (driver-openstack.md 3.3, step 6).
+// Moves the credentials from a cloud's top level into its `auth`, under their current names
+// (driver-openstack.md 3.3, step 6).
 void GatherAuth(boost::json::object& settings);
 
 // Reads `auth_type` and `auth` and checks that they suffice. Error(kInvalid): a type
-// that is not supported (D-97), an option that is missing.
+// that is not supported (D-97), or a missing option.
 Credentials ReadCredentials(const boost::json::object& settings, const std::string& cloud);
 
 // The body of the request for a token (driver-openstack.md 4).

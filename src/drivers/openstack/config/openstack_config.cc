@@ -64,7 +64,7 @@ Schema MakeSchema() {
           .Default(600)
           .Unit("seconds"),
       Setting("delete-legacy-leaked", Schema::Bool(),
-              "Remove leaked servers also when only metadata in the form of 2015 tells that they are ours.")
+              "Remove leaked servers also when only metadata in the form of 2015 shows that they are ours.")
           .Default(false),
       Setting("nodepool-id", Schema::String(), "Without effect."),
       Setting("diskimages", Schema::List(disk_image), "Images of the builder to upload here."),

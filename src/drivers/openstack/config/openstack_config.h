@@ -35,7 +35,7 @@ struct OpenstackLabel : driver::LabelConfig {
   int volume_size = 50;  // GB
   boost::json::object instance_properties;
   std::map<std::string, std::string> dynamic_instance_properties;  // templates
-  std::optional<std::string> userdata;                             // may hold secrets
+  std::optional<std::string> userdata;                             // may contain secrets
   std::vector<std::string> networks;                               // the pool's unless the label has its own
 };
 
@@ -55,18 +55,17 @@ struct OpenstackConfig : driver::ProviderConfig {
   std::optional<double> rate;  // seconds between calls that change something (D-90)
   bool clean_floating_ips = false;
   Duration port_cleanup_interval = std::chrono::seconds(600);  // 0: off
-  bool deletes_legacy_leaked = false;                          // servers marked in the way of 2015 (D-69)
+  bool deletes_legacy_leaked = false;                          // servers with the metadata of 2015 (D-69)
   std::map<std::string, OpenstackCloudImage> cloud_images;
 
-  // Null when the provider does not list the image.
+  // Null: the provider does not list the image.
   const OpenstackDiskImage* FindDiskImage(const ImageName& name) const;
 };
 
 const config::Schema& OpenstackSchema();
 
-// Fills `result` from the section and adds `image_format`, the one that the cloud
-// wants, to the formats of the disk images that the provider lists. Throws
-// Error(kInvalid) with line and column.
+// Fills `result` from the section and adds `image_format`, the format that the cloud takes, to those of the
+// disk images that the provider lists. Throws Error(kInvalid) with line and column.
 void ReadOpenstackConfig(const config::ProviderSection& section, const std::string& image_format,
                          config::Config& config, OpenstackConfig& result);
 

@@ -12,7 +12,7 @@ struct OpenstackProviderConfig : OpenstackConfig {
   CloudConfig cloud_config;
 };
 
-// Error(kInvalid) names line and column, or the cloud.
+// Error(kInvalid) names the line and column, or the cloud.
 std::shared_ptr<const OpenstackProviderConfig> LoadOpenstackConfig(const config::ProviderSection& section,
                                                                    config::Config& config,
                                                                    const CloudFiles& files);

@@ -15,8 +15,7 @@ using Wanted = std::function<bool(const Address&)>;
 
 using Undecided = std::vector<std::string>;
 
-// The floating ones count before the fixed ones. With `undecided` the address is to be
-// reached from here.
+// Floating addresses are preferred to fixed ones. With `undecided`, the address must be reachable from here.
 std::string Best(const Server& server, const Wanted& wanted, Undecided* undecided = nullptr) {
   std::vector<Address> found;
   for (bool is_floating : {true, false}) {

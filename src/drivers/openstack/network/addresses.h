@@ -14,10 +14,10 @@ struct ChosenAddresses {
   std::string public_ipv6;
   std::string private_ipv4;
   std::string interface_ip;
-  // Nothing qualifies as the interface, and the first fixed address is taken (D-95).
+  // No address qualifies as the interface: the first fixed address is used (D-95).
   bool is_guess = false;
-  // Addresses to be reached by, of which several were as good: the first was taken, and
-  // trying them tells (driver-openstack.md 9.3). One with `accepts` is taken before others.
+  // Several equally good addresses: the first was chosen; trying them decides (driver-openstack.md 9.3). One
+  // with `accepts` is preferred.
   std::vector<std::string> undecided;
 };
 
@@ -30,7 +30,7 @@ ChosenAddresses ChooseAddresses(const Server& server, const NetworkRoles& roles,
 bool NeedsFloatingIp(const Server& server, const ChosenAddresses& addresses, const NetworkRoles& roles,
                      const CloudConfig& cloud);
 
-// Whether an IPv4 address is private, reserved or none at all.
+// Whether a text is a private or reserved IPv4 address, or not an IPv4 address at all.
 bool IsReservedIpv4(const std::string& text);
 
 // Whether this host has a default route for IPv6.

@@ -123,7 +123,7 @@ void AddTo(Server& server, const FloatingAddress& floating) {
 
 namespace {
 
-// Empty when the target has none.
+// nullopt: the target has none.
 Task<std::optional<FloatingIp>> FindBound(Session& session, FloatingTarget target) {
   std::vector<FloatingIp> ips = co_await FindFloatingIpsOfPort(session, target.port_id);
   auto found = std::ranges::find(ips, target.fixed_ipv4, &FloatingIp::fixed_ipv4);
@@ -149,7 +149,7 @@ Task<FloatingIp> CreateFloatingIp(Session& session, std::string network_id, Floa
   const json::object* entry = ObjectIn(reply->body, "floatingip");
   FloatingIp ip = entry == nullptr ? FloatingIp() : ReadFloatingIp(*entry);
   if (ip.id.empty() || ip.port_id != target.port_id) {
-    throw Error(Verdict::kRetry, "the cloud made a floating IP that is not bound as was asked for");
+    throw Error(Verdict::kRetry, "the cloud created a floating IP that is not bound as requested");
   }
   ip.fixed_ipv4 = target.fixed_ipv4;
   co_return ip;

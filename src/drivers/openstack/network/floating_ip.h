@@ -18,12 +18,12 @@ struct FloatingIp {
   std::string fixed_ipv4;
 };
 
-// By id; those of our project.
+// Those of our project, by id.
 using FloatingIps = std::map<std::string, FloatingIp>;
 Task<FloatingIps> ListFloatingIps(Session& session);
 Task<std::vector<FloatingIp>> FindFloatingIps(Session& session, std::string address);
 Task<std::vector<FloatingIp>> FindFloatingIpsOfPort(Session& session, std::string port_id);
-Task<> DeleteFloatingIp(Session& session, std::string id);  // a missing one is fine
+Task<> DeleteFloatingIp(Session& session, std::string id);  // a missing one is no error
 
 struct Port {
   std::string id;
@@ -36,9 +36,9 @@ struct Port {
 Port ReadPort(const boost::json::object& entry);
 Task<std::vector<Port>> ListPortsOf(Session& session, std::string server_id);
 
-// Where a floating address is to lead: none when the server has no port, or no IPv4
-// address at the one that counts (driver-openstack.md 10.2). Error(kInvalid): several
-// ports, and the network for floating addresses is not known.
+// What a floating address is bound to: nothing if the server has no port, or no IPv4 address at the relevant
+// one (driver-openstack.md 10.2). Error(kInvalid): several ports, and the network for floating addresses is
+// unknown.
 struct FloatingTarget {
   std::string port_id;
   std::string mac;
@@ -46,17 +46,17 @@ struct FloatingTarget {
 };
 std::optional<FloatingTarget> ChooseTarget(std::vector<Port> ports, const NetworkRoles& roles);
 
-// The floating addresses of a server by its ports, for when nova does not show any (driver-openstack.md 9.2).
+// A floating address of a server as its ports show it, in case nova shows none (driver-openstack.md 9.2).
 struct FloatingAddress {
   FloatingIp ip;
   std::string mac;
 };
 Task<std::vector<FloatingAddress>> FindFloatingIpsOfPorts(Session& session, std::string server_id);
 
-// Adds the address to those of its server.
+// Adds the address to its server's.
 void AddTo(Server& server, const FloatingAddress& floating);
 
-// A new floating address, bound to the target; or the one that the target has already.
+// Creates a floating address bound to the target, or returns the one that the target already has.
 Task<FloatingIp> CreateFloatingIp(Session& session, std::string network_id, FloatingTarget target);
 
 }  // namespace nodepool::drivers::openstack

@@ -1,4 +1,4 @@
-// Floating IPs of servers, and the address that is told to users.
+// Floating IPs of servers, and the addresses that clients get.
 #include <boost/json/parse.hpp>
 
 #include "async/task_group.h"
@@ -43,10 +43,10 @@ TEST_F(FloatingIpTest, IsNotMadeWhereNotWanted) {
   Launch();
   EXPECT_TRUE(imposter.floating_ips.empty());
   EXPECT_EQ(last.public_ipv4, "");
-  EXPECT_EQ(last.interface_ip, last.private_ipv4) << "D-95: the first fixed address stands in";
+  EXPECT_EQ(last.interface_ip, last.private_ipv4) << "D-95: the first fixed address is used instead";
 }
 
-// Whether any is bound says the list that all share; ports are asked for only then.
+// The shared list shows whether any is bound; ports are read only then.
 TEST_F(FloatingIpTest, ManyWithoutOneShareTheList) {
   pool->auto_floating_ip = false;
   imposter.limits["maxTotalInstances"] = 100;
@@ -60,7 +60,7 @@ TEST_F(FloatingIpTest, ManyWithoutOneShareTheList) {
 }
 
 // driver-openstack.md 10.1
-TEST_F(FloatingIpTest, ARouterKnowsTheNetworkThatDoesNotShowItself) {
+TEST_F(FloatingIpTest, ARouterShowsTheExternalNetwork) {
   imposter.shows_external_network = false;
   Start();
   Launch();
@@ -109,14 +109,14 @@ TEST_F(HiddenFloatingIpTest, IsRemovedByALauncherThatDidNotMakeIt) {
   Start();
   Launch();
   ASSERT_EQ(imposter.floating_ips.size(), 1u);
-  // What the first launcher remembered is gone.
+  // The first launcher's cache is gone.
   time.Run(provider->Stop(), std::chrono::hours(3));
   Start();
   Delete();
   EXPECT_TRUE(imposter.floating_ips.empty());
 }
 
-TEST_F(HiddenFloatingIpTest, IsNoFailureWhenItCannotBeLookedFor) {
+TEST_F(HiddenFloatingIpTest, AFailedSearchIsNotAFailure) {
   pool->auto_floating_ip = false;
   Start();
   imposter.Add({.method = "GET", .path = "/network/v2.0/floatingips", .status = 500, .times = 10});

@@ -10,7 +10,7 @@ namespace nodepool::drivers::openstack {
 
 namespace {
 
-// A server's, or one that lost its owner.
+// A server's port, or one that lost its owner.
 bool IsOfServer(const Port& port) {
   return port.device_owner.empty() || port.device_owner.starts_with("compute:");
 }
@@ -45,8 +45,7 @@ Task<std::set<std::string>> Housekeeping::PortsThatAreDown() {
   co_return ids;
 }
 
-// A port of a server that is just started is down, too: only one that was down a
-// whole interval ago and still is has leaked.
+// A port of a starting server is down, too: only a port that is down in two consecutive sweeps has leaked.
 Task<> Housekeeping::CleanPorts() {
   SteadyTime now = cloud_.loop().SteadyNow();
   if (swept_ && now - *swept_ < cloud_.config->port_cleanup_interval) co_return;
@@ -59,12 +58,12 @@ Task<> Housekeeping::CleanPorts() {
   for (const std::string& id : leaked) {
     Outcome<bool> removed = co_await Attempt(cloud_.session.Delete(Service::kNetwork, "/ports/" + id));
     if (!removed) {
-      cloud_.logger.Error("Port {}, which leaked, could not be removed: {}", id, removed.error().message());
+      cloud_.logger.Error("Leaked port {} could not be removed: {}", id, removed.error().message());
       continue;
     }
     down.erase(id);
     if (!*removed) continue;
-    cloud_.logger.Warning("Removed port {} of provider {}, which leaked", id, cloud_.config->name);
+    cloud_.logger.Warning("Removed leaked port {} of provider {}", id, cloud_.config->name);
     tally.Add("ports");
   }
   suspects_ = std::move(down);
@@ -79,12 +78,11 @@ Task<> Housekeeping::CleanFloatingIps() {
     std::string id = ip_id;
     Outcome<> removed = co_await Attempt(DeleteFloatingIp(cloud_.session, std::move(id)));
     if (!removed) {
-      cloud_.logger.Error("Floating IP {}, which nothing uses, could not be removed: {}", ip.address,
+      cloud_.logger.Error("Unused floating IP {} could not be removed: {}", ip.address,
                           removed.error().message());
       continue;
     }
-    cloud_.logger.Warning("Removed floating IP {} of provider {}, which nothing used", ip.address,
-                          cloud_.config->name);
+    cloud_.logger.Warning("Removed unused floating IP {} of provider {}", ip.address, cloud_.config->name);
     tally.Add("floatingips");
   }
 }

@@ -7,14 +7,13 @@
 
 namespace nodepool::drivers::openstack {
 
-// Removes what servers left behind and nothing owns: ports that are down, and, when
-// configured, floating addresses that nothing uses; of our own project only
-// (driver-openstack.md 14.2, 14.3, D-96).
+// Removes what deleted servers left behind: ports that are down, and, if configured, floating addresses that
+// nothing uses; in our own project only (driver-openstack.md 14.2, 14.3, D-96).
 class Housekeeping {
  public:
   explicit Housekeeping(Cloud& cloud) : cloud_(cloud) {}
 
-  // Sweeps in the background, unless a sweep is under way. To be called every minute.
+  // Sweeps in the background, unless a sweep is under way. Call every minute.
   void Start();
 
  private:
@@ -25,7 +24,7 @@ class Housekeeping {
 
   Cloud& cloud_;
   bool is_running_ = false;
-  std::set<std::string> suspects_;  // ports that were down at the last sweep
+  std::set<std::string> suspects_;  // ports that were down in the last sweep
   std::optional<SteadyTime> swept_;
 };
 

@@ -23,18 +23,18 @@ Network ReadNetwork(const json::object& entry) {
   return network;
 }
 
-// The network of a subnet that has a gateway, else empty.
+// The network of the subnet if it has a gateway, else empty.
 std::string ReadGateway(const json::object& entry) {
   return TextIn(entry, "gateway_ip").empty() ? "" : TextIn(entry, "network_id");
 }
 
-// The network that an active router leads to, else empty.
+// The network of an active router's gateway, else empty.
 std::string ReadGatewayNetwork(const json::object& entry) {
   const json::object* gateway = ObjectIn(entry, "external_gateway_info");
   return gateway == nullptr || !TruthIn(entry, "admin_state_up") ? "" : TextIn(*gateway, "network_id");
 }
 
-// Where no network shows itself as external, a router still knows one (driver-openstack.md 10.1).
+// If no network is listed as external, a router may still refer to one (driver-openstack.md 10.1).
 Task<> FindSourceByRouter(Session& session, NetworkRoles& roles) {
   ApiCall call;
   call.service = Service::kNetwork;
@@ -92,13 +92,13 @@ NetworkRoles ClassifyNetworks(const std::vector<Network>& networks, const CloudC
   }
   bool has_nat_destination = roles.nat_destination.has_value();
   for (const Network& network : networks) {
-    bool looks_external = network.is_external || network.is_physical;
+    bool is_external_by_default = network.is_external || network.is_physical;
     if (configured_external.contains(network.id) ||
-        (looks_external && !configured_internal.contains(network.id))) {
+        (is_external_by_default && !configured_internal.contains(network.id))) {
       roles.external_ipv4.push_back(network.name);
     }
     if (configured_internal.contains(network.id) ||
-        (!looks_external && !configured_external.contains(network.id))) {
+        (!is_external_by_default && !configured_external.contains(network.id))) {
       roles.internal_ipv4.push_back(network.name);
     }
     if (!has_nat_source && network.is_external) roles.floating_sources.push_back(network.id);

@@ -15,10 +15,10 @@ struct Network {
   std::string name;
   bool is_external = false;  // router:external
   bool is_physical = false;  // provider:physical_network is given
-  bool has_gateway = false;  // a subnet of it has one
+  bool has_gateway = false;  // one of its subnets has one
 };
 
-// What networks are good for (driver-openstack.md 9.1). Addresses name networks by
+// The roles of networks (driver-openstack.md 9.1). Addresses name networks by
 // their names, calls by their ids.
 struct NetworkRoles {
   std::vector<std::string> external_ipv4;      // names, in listing order
@@ -31,8 +31,8 @@ struct NetworkRoles {
 // Error(kInvalid): a configured network does not exist, or is ambiguous.
 NetworkRoles ClassifyNetworks(const std::vector<Network>& networks, const CloudConfig& cloud);
 
-// Reads networks, and subnets when they matter. No network service, or neither external nor internal networks
-// to be used: no roles.
+// Reads networks, and subnets if needed. Without a network service, or if neither external nor internal
+// networks are to be used, there are no roles.
 Task<NetworkRoles> ReadNetworkRoles(Session& session);
 
 }  // namespace nodepool::drivers::openstack

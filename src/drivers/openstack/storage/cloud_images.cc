@@ -20,18 +20,18 @@ constexpr Backoff::Settings kListingPauses{kFresh, std::chrono::seconds(300), 2.
 }  // namespace
 
 CloudImages::CloudImages(Session& session, TaskGroup& tasks, Random& random, std::set<std::string> names,
-                         std::function<void()> looked)
+                         std::function<void()> refreshed)
     : session_(session),
       tasks_(tasks),
       random_(random),
       names_(std::move(names)),
-      looked_(std::move(looked)) {}
+      refreshed_(std::move(refreshed)) {}
 
 const CloudImages::Finding* CloudImages::Known(const std::string& name) const {
   auto found = findings_.find(name);
   if (found == findings_.end()) return nullptr;
   const Finding& finding = found->second;
-  bool is_old = finding.id.empty() && tasks_.loop().SteadyNow() - finding.looked >= kFresh;
+  bool is_old = finding.id.empty() && tasks_.loop().SteadyNow() - finding.checked >= kFresh;
   return is_old ? nullptr : &finding;
 }
 
@@ -55,10 +55,10 @@ Task<std::string> CloudImages::Id(std::string name) {
   names_.insert(name);
   const Finding* finding = Known(name);
   while (finding == nullptr) {
-    if (is_looking_) {
-      co_await looked_once_.Wait();
+    if (is_refreshing_) {
+      co_await refreshed_once_.Wait();
     } else {
-      co_await LookOnce();
+      co_await RefreshOnce();
     }
     finding = Known(name);
   }
@@ -72,9 +72,9 @@ Readiness CloudImages::ReadinessOf(const std::string& name) {
   }
   names_.insert(name);
   SteadyTime now = tasks_.loop().SteadyNow();
-  if (!is_looking_ && (!last_look_ || now - *last_look_ >= kFresh)) {
-    last_look_ = now;
-    tasks_.Spawn("look for images", Look());
+  if (!is_refreshing_ && (!last_refresh_ || now - *last_refresh_ >= kFresh)) {
+    last_refresh_ = now;
+    tasks_.Spawn("find images", Refresh());
   }
   return Readiness::kUnknown;
 }
@@ -82,29 +82,29 @@ Readiness CloudImages::ReadinessOf(const std::string& name) {
 void CloudImages::Clear() {
   findings_.clear();
   ++generation_;
-  last_look_.reset();
+  last_refresh_.reset();
 }
 
-Task<> CloudImages::Look() {
-  Outcome<> looked = co_await Attempt(LookOnce());
-  if (!looked) {
-    logger_.Error("Images of cloud {} could not be looked for; they are later: {}", session_.cloud().name,
-                  looked.error().message());
+Task<> CloudImages::Refresh() {
+  Outcome<> refreshed = co_await Attempt(RefreshOnce());
+  if (!refreshed) {
+    logger_.Error("Images of cloud {} could not be listed; trying again later: {}", session_.cloud().name,
+                  refreshed.error().message());
   }
 }
 
-// The only place that asks; one at a time.
-Task<> CloudImages::LookOnce() {
-  while (is_looking_) co_await looked_once_.Wait();
+// The only place that reads images; one call at a time.
+Task<> CloudImages::RefreshOnce() {
+  while (is_refreshing_) co_await refreshed_once_.Wait();
   std::vector<std::string> names = Unknown();
   if (names.empty()) co_return;
   WatchMissing();
-  is_looking_ = true;
+  is_refreshing_ = true;
   ScopeExit end([this] {
-    is_looking_ = false;
-    looked_once_.NotifyAll();
+    is_refreshing_ = false;
+    refreshed_once_.NotifyAll();
   });
-  last_look_ = tasks_.loop().SteadyNow();
+  last_refresh_ = tasks_.loop().SteadyNow();
   std::uint64_t generation = generation_;
   std::vector<std::string> wanted = names;
   std::map<std::string, std::vector<std::string>> found =
@@ -112,13 +112,13 @@ Task<> CloudImages::LookOnce() {
   if (generation != generation_) co_return;
   for (const std::string& name : names) Note(name, found[name]);
   WatchMissing();
-  looked_();
+  refreshed_();
 }
 
 void CloudImages::Note(const std::string& name, const std::vector<std::string>& ids) {
   Finding& finding = findings_[name];
   bool was_missing = !finding.problem.empty();
-  finding.looked = tasks_.loop().SteadyNow();
+  finding.checked = tasks_.loop().SteadyNow();
   finding.id = ids.size() == 1 ? ids.front() : "";
   finding.problem.clear();
   const std::string& cloud = session_.cloud().name;
@@ -130,14 +130,13 @@ void CloudImages::Note(const std::string& name, const std::vector<std::string>& 
   if (was_missing && !finding.id.empty()) logger_.Info("Cloud {} has image {} now", cloud, Excerpt(name));
 }
 
-// What has only just turned out to be missing is looked for soon, whatever the pauses of
-// the rest have grown to.
+// Newly missing images are checked soon, however long the pauses of the others are by now.
 void CloudImages::WatchMissing() {
   std::vector<std::string> missing = Missing();
   bool has_more =
       std::ranges::any_of(missing, [this](const std::string& name) { return !watched_.contains(name); });
   watched_ = {missing.begin(), missing.end()};
-  if (has_more) tasks_.Spawn("look for missing images", Watch(++watches_));
+  if (has_more) tasks_.Spawn("find missing images", Watch(++watches_));
 }
 
 Task<> CloudImages::Watch(std::uint64_t number) {
@@ -146,7 +145,7 @@ Task<> CloudImages::Watch(std::uint64_t number) {
     Duration pause = pauses.Next();
     co_await tasks_.loop().SleepFor(pause);
     if (number != watches_ || watched_.empty()) co_return;
-    co_await Look();
+    co_await Refresh();
   }
 }
 

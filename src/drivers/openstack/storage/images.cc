@@ -22,14 +22,14 @@ using driver::cloud::api::PercentEncoded;
 
 namespace {
 
-constexpr Duration kLookInterval = std::chrono::seconds(2);
+constexpr Duration kPollInterval = std::chrono::seconds(2);
 constexpr Duration kRemoveLimit = std::chrono::seconds(30);
 constexpr const char* kMd5 = "owner_specified.openstack.md5";
 constexpr const char* kSha256 = "owner_specified.openstack.sha256";
 constexpr const char* kFailedImport = "os_glance_failed_import";
 constexpr const char* kObject = "owner_specified.openstack.object";
 
-// States of an image that will become usable.
+// States of an image that is going to become usable.
 constexpr std::array<std::string_view, 4> kUnderWay = {"queued", "saving", "uploading", "importing"};
 
 json::value PropertyValue(std::string_view key, const json::value& value) {
@@ -94,20 +94,20 @@ Task<std::string> MakeRecord(Session& session, const ImageUploadParameters& uplo
   call.body = ImageProperties(upload, session.cloud());
   ApiReply reply = co_await session.Call(std::move(call));
   std::string id = reply.body.is_object() ? TextIn(reply.body.as_object(), "id") : "";
-  if (id.empty()) throw Error(Verdict::kRetry, "the cloud accepted an image and did not tell its id");
+  if (id.empty()) throw Error(Verdict::kRetry, "the cloud accepted an image and returned no id");
   co_return id;
 }
 
 Task<> SendFile(Session& session, const ImageUploadParameters& upload, std::string path) {
   ApiCall call = ImageCall("PUT", std::move(path));
   log::Logger logger("nodepool.OpenStackAdapter");
-  auto tell = [logger, name = upload.name, tenths = std::uint64_t{0}](std::uint64_t sent,
-                                                                      std::uint64_t size) mutable {
+  auto log_progress = [logger, name = upload.name, tenths = std::uint64_t{0}](std::uint64_t sent,
+                                                                              std::uint64_t size) mutable {
     if (size == 0 || sent * 10 / size == tenths) return;
     tenths = sent * 10 / size;
     logger.Debug("Image {}: {} of {} bytes are sent", name, sent, size);
   };
-  call.upload = net::HttpUpload{upload.filename, tell};
+  call.upload = net::HttpUpload{upload.filename, log_progress};
   call.upload_limit = upload.timeout;
   co_await session.Call(std::move(call));
 }
@@ -117,13 +117,13 @@ Task<> WaitActive(Session& session, std::string id) {
     ApiReply reply = co_await session.Call(ImageCall("GET", "/images/" + id));
     std::string status = reply.body.is_object() ? TextIn(reply.body.as_object(), "status") : "";
     if (status == "active") co_return;
-    // The service leaves such an image as it was before, and tries no more.
+    // The service does not change such an image's status, and does not try again.
     std::string failed = reply.body.is_object() ? TextIn(reply.body.as_object(), kFailedImport) : "";
     if (!failed.empty()) throw Error(Verdict::kFail, fmt::format("the import of image {} failed", id));
     if (std::ranges::find(kUnderWay, status) == kUnderWay.end()) {
       throw Error(Verdict::kFail, fmt::format("image {} went into status {}", id, Excerpt(status)));
     }
-    co_await session.loop().SleepFor(kLookInterval);
+    co_await session.loop().SleepFor(kPollInterval);
   }
 }
 

@@ -95,7 +95,7 @@ TEST_F(ImagesTest, WhatFailsIsRemoved) {
   EXPECT_EQ(imposter.images.size(), before);
 }
 
-TEST_F(ImagesTest, AnImageThatIsKilledIsNoSuccess) {
+TEST_F(ImagesTest, AnImageThatIsKilledIsAFailure) {
   Start();
   std::size_t before = imposter.images.size();
   imposter.Add(
@@ -119,16 +119,16 @@ TEST_F(ImagesTest, AnUploadThatIsStoppedIsRemoved) {
   EXPECT_EQ(imposter.images.size(), before);
 }
 
-TEST_F(ImagesTest, TheIdIsToldBeforeTheFileIsSent) {
+TEST_F(ImagesTest, TheIdIsAnnouncedBeforeTheFileIsSent) {
   Start();
-  std::string told;
+  std::string announced;
   upload.announce = [&](const std::string& id) {
-    told = id;
+    announced = id;
     EXPECT_EQ(imposter.Count("PUT", "/image/v2/images"), 0);
     return time.loop().SleepFor({});
   };
-  EXPECT_EQ(time.Run(adapter->UploadImage(upload)), told);
-  EXPECT_TRUE(imposter.images.contains(told));
+  EXPECT_EQ(time.Run(adapter->UploadImage(upload)), announced);
+  EXPECT_TRUE(imposter.images.contains(announced));
 }
 
 TEST_F(ImagesTest, AnImageThatCannotBeNotedIsRemoved) {

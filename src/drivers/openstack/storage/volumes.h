@@ -16,13 +16,13 @@ struct Volume {
   std::map<std::string, std::string> metadata;
 };
 
-// All volumes of the project; none where the cloud has no block storage.
+// All volumes of the project; none if the cloud has no block storage.
 Task<std::vector<Volume>> ListVolumes(Session& session);
 
 // Adds to the volume's metadata.
 Task<> MarkVolume(Session& session, std::string id, std::map<std::string, std::string> metadata);
 
-// A missing one is fine; one in use is refused (kInvalid).
+// A missing volume is no error; one in use is refused (kInvalid).
 Task<> DeleteVolume(Session& session, std::string id);
 
 }  // namespace nodepool::drivers::openstack

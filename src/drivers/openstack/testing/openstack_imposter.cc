@@ -63,7 +63,7 @@ json::object Whole(const std::map<std::string, double>& limits) {
   return absolute;
 }
 
-// Counts down; true once it has reached zero.
+// Decrements the count; true once it has reached zero.
 bool IsDue(int& count) {
   if (count > 0) --count;
   return count == 0;

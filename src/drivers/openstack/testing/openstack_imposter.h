@@ -13,13 +13,11 @@
 
 namespace nodepool::testing {
 
-// An OpenStack in the process: keystone, nova, neutron, glance and cinder as far as
-// Nodepool asks them, with the answers' shapes of real ones. It records every call,
-// and does what a test wants to go wrong.
+// An in-process OpenStack: the parts of keystone, nova, neutron, glance and cinder that Nodepool uses, with
+// answers in the form of real ones. It records every call and simulates the faults that a test wants.
 //
-// Everything hangs below one address: <base>/identity, /compute, /network, /image,
-// /volume. Bind it to a net::HttpServer with Answer(), or ask it without a network
-// through ImposterClient.
+// All services are below one address: <base>/identity, /compute, /network, /image, /volume. Bind it to a
+// net::HttpServer with Answer(), or call it without a network through ImposterClient.
 class OpenstackImposter {
  public:
   OpenstackImposter(Loop& loop, std::string base);
@@ -29,16 +27,16 @@ class OpenstackImposter {
 
   Task<net::HttpResponse> Answer(net::HttpRequest request);
 
-  // --- What was asked ---------------------------------------------------------
+  // --- Recorded calls ---------------------------------------------------------
   const std::vector<net::HttpRequest>& calls() const { return calls_; }
-  void ForgetCalls() { calls_.clear(); }
-  // How often; `path` below the base, with ids as they are.
+  void ClearCalls() { calls_.clear(); }
+  // The number of these calls; `path` is relative to the base and has real ids.
   int Count(const std::string& method, const std::string& path) const;
-  // Each kind of call with its number; ids are replaced by "ID".
+  // The number of each kind of call; ids are replaced by "ID".
   std::map<std::string, int> Counts() const;
   const net::HttpRequest* LastCall(const std::string& method, const std::string& path) const;
 
-  // --- What goes wrong --------------------------------------------------------
+  // --- Faults -----------------------------------------------------------------
   struct Fault {
     std::string method;
     std::string path;  // prefix, below the base
@@ -48,18 +46,18 @@ class OpenstackImposter {
     int times = 1;
     bool hangs = false;       // no answer
     bool breaks = false;      // the connection breaks (ImposterClient only)
-    bool has_effect = false;  // and the call is carried out all the same
+    bool has_effect = false;  // the call is carried out nevertheless
   };
   void Add(Fault fault) { faults_.push_back(std::move(fault)); }
   void DropTokens() { tokens_.clear(); }
 
-  // --- What there is ----------------------------------------------------------
+  // --- Contents ---------------------------------------------------------------
   struct Server {
     boost::json::object record;
-    int lists_until_active = 1;  // how often it is listed in BUILD
+    int lists_until_active = 1;  // how many lists show it in BUILD
     std::string becomes = "ACTIVE";
     std::string fault;
-    int lists_until_gone = -1;  // once deleted
+    int lists_until_gone = -1;  // after its deletion
   };
   struct FloatingIp {
     std::string address;
@@ -110,7 +108,7 @@ class OpenstackImposter {
   int page_size = 1000;
   bool has_volumes = true;
   bool fails_imports = false;
-  bool shows_external_network = true;  // else only a router tells of it
+  bool shows_external_network = true;  // otherwise only a router shows it
   int tokens_given = 0;
 
   std::string AddServer(boost::json::object metadata, std::string status = "ACTIVE");
@@ -142,7 +140,7 @@ class OpenstackImposter {
   int last_id_ = 0;
 };
 
-// Asks an imposter, without a network: for tests in virtual time.
+// Calls an imposter without a network; for tests in virtual time.
 class ImposterClient : public net::HttpClient {
  public:
   explicit ImposterClient(Loop& loop, OpenstackImposter& imposter) : loop_(loop), imposter_(imposter) {}
