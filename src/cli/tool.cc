@@ -1,6 +1,7 @@
 #include "cli/tool.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -13,14 +14,17 @@
 #include "async/attempt.h"
 #include "async/blocking_pool.h"
 #include "async/task_group.h"
+#include "base/log_setup.h"
 #include "base/random.h"
 #include "base/scope_exit.h"
 #include "base/version.h"
 #include "cli/arguments.h"
+#include "cli/await_server.h"
 #include "cli/commands/config_validate.h"
 #include "config/log_file.h"
 #include "daemon/connection.h"
 #include "daemon/home.h"
+#include "daemon/host_name.h"
 #include "daemon/outside_drivers.h"
 #include "driver/guarded_provider.h"
 #include "driver/load_config.h"
@@ -38,24 +42,40 @@ const log::Logger& ToolLogger() {
   return logger;
 }
 
-void SetUpLogging(const Invocation& invocation) {
-  log::ToStderr();
-  if (invocation.is_debug) {
-    log::SetLevel("", log::Level::kDebug);
-    return;
-  }
-  if (invocation.logging_path) {
-    Expected<log::Setup> setup = config::ReadLogFile(daemon::ExpandHome(*invocation.logging_path));
-    if (!setup) throw setup.error();
-    log::Apply(*setup);
-    return;
-  }
-  log::SetLevel("nodepool.zk", log::Level::kWarning);
-  log::SetLevel("nodepool.ComponentRegistry", log::Level::kWarning);
+// The tool itself speaks without time and name; lines of the libraries are those of a log.
+log::Setup UsualLogging() {
+  log::Handler words;
+  words.format = *log::LineFormat::Parse("nodepool: %(message)s", "", true);
+  log::Setup setup;
+  setup.handlers = {{"log", log::Handler()}, {"words", words}};
+  setup.loggers[""] = {log::Level::kInfo, {"log"}};
+  setup.loggers[ToolLogger().name()] = {std::nullopt, {"words"}, false};
+  setup.loggers["nodepool.zk"] = {log::Level::kWarning, {}};
+  setup.loggers["nodepool.ComponentRegistry"] = {log::Level::kWarning, {}};
+  return setup;
 }
 
-Task<int> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation) {
-  co_await daemon::AwaitConnection(context.loop, context.store.tree.client(), servers);
+log::Setup AllTo(log::Handler::Kind kind) {
+  log::Handler handler;
+  handler.kind = kind;
+  log::Setup setup;
+  setup.handlers = {{"log", handler}};
+  setup.loggers[""] = {log::Level::kDebug, {"log"}};
+  return setup;
+}
+
+void SetUpLogging(const Invocation& invocation) {
+  log::Apply(UsualLogging());
+  if (invocation.is_silent) return log::Apply(AllTo(log::Handler::Kind::kNull));
+  if (invocation.is_debug) return log::Apply(AllTo(log::Handler::Kind::kStderr));
+  if (!invocation.logging_path) return;
+  Expected<log::Setup> setup = config::ReadLogFile(daemon::ExpandHome(*invocation.logging_path));
+  if (!setup) throw setup.error();
+  log::Apply(*setup);
+}
+
+Task<int> RunConnected(Context& context, Random& random, ServerAwaiter& server, const Invocation& invocation) {
+  co_await server.Await(context.store.tree.client());
   if (!invocation.needs_ensemble) {
     co_await daemon::CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);
   }
@@ -123,6 +143,13 @@ bool IsColorForbidden() {
          std::string_view(terminal) == "dumb";
 }
 
+// "alice@host", as whom requests are made and released.
+std::string UserAtHost() {
+  const passwd* entry = ::getpwuid(::getuid());
+  std::string name = entry != nullptr ? entry->pw_name : std::to_string(::getuid());
+  return name + "@" + daemon::WholeHostname();
+}
+
 // Waits without holding up the loop, since the session has to live on.
 Task<std::string> ReadLine(Loop& loop) {
   constexpr std::size_t kLongest = 1000;
@@ -142,13 +169,27 @@ Task<std::string> ReadLine(Loop& loop) {
   co_return line;
 }
 
+// A completion is not worth more of anybody's time.
+constexpr Duration kSilentWait = std::chrono::seconds(1);
+
+ServerWait ServerWaitOf(const Invocation& invocation, const config::ZooKeeperSettings& settings) {
+  ServerWait wait;
+  wait.asked = invocation.server_wait;
+  if (invocation.is_silent) wait.usual = kSilentWait;
+  wait.is_embedded = settings.servers.empty();
+  wait.servers = daemon::ServerNames(daemon::OrEmbedded(settings));
+  return wait;
+}
+
 int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driver::Registry& drivers,
                   const Invocation& invocation, std::ostream& out) {
   const config::Config& config = loaded->common;
   Loop loop;
   SystemRandom random;
   config::ZooKeeperSettings zookeeper = daemon::OrEmbedded(config.zookeeper);
-  zk::WireClient client(loop, random, daemon::ConnectionOptions(zookeeper));
+  zk::WireOptions connection = daemon::ConnectionOptions(zookeeper);
+  ServerAwaiter server(loop, ServerWaitOf(invocation, config.zookeeper), connection);
+  zk::WireClient client(loop, random, connection);
   store::Store store(loop, client, random);
   BlockingPool blocking_pool;
   store::NodeCache nodes(loop, client);    // are not filled: what
@@ -164,6 +205,8 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
                                                                             std::string target) {
     return AskLauncher(loop, blocking_pool, port, std::move(hostname), std::move(target));
   };
+  context.user = UserAtHost();
+  context.can_ask = ::isatty(STDIN_FILENO) == 1;
   context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
   context.wants_color = context.is_terminal && !IsColorForbidden();
   context.read_line = [&loop] { return ReadLine(loop); };
@@ -171,7 +214,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
     static auto& abandoned = *new std::vector<std::shared_ptr<void>>;
     abandoned.push_back(std::move(thing));
   };
-  Task<int> command = RunConnected(context, random, daemon::ServerNames(zookeeper), invocation);
+  Task<int> command = RunConnected(context, random, server, invocation);
   return RunToEnd(loop, RunCommand(context, std::move(command)));
 }
 
@@ -188,6 +231,7 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
     if (invocation.is_validation) {
       return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
     }
+    daemon::RequireConfig(invocation.config_path);
     auto loaded =
         driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
     if (!loaded) throw loaded.error();
@@ -197,6 +241,7 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
                   fmt::format("{}: zookeeper-servers is missing, the other side of the copy",
                               invocation.config_path));
     }
+    if (invocation.offline_command) return invocation.offline_command(**loaded, out);
     return RunWithConfig(*loaded, drivers, invocation, out);
   } catch (const std::exception&) {
     ToolLogger().Error("{}", MessageOf(std::current_exception()));

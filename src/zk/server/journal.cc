@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
 #include "base/error.h"
@@ -69,7 +70,20 @@ void CheckDatabase(Sqlite& database) {
                             kSchemaVersion));
   }
   std::string verdict = database.Text("PRAGMA integrity_check(1)");
-  if (verdict != "ok") throw Error(Verdict::kInvalid, "it is damaged: " + verdict);
+  if (verdict != "ok") {
+    throw Error(Verdict::kInvalid,
+                fmt::format("it is damaged; put a back-up in its place, or move it away to begin anew: {}", verdict));
+  }
+}
+
+// "; 0.1 MB are free in /var/lib/nodepool" where that may be the reason.
+std::string SpaceText(const std::string& path) {
+  constexpr std::uintmax_t kEnough = 10'000'000;
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::uintmax_t bytes = std::filesystem::space(folder, error).available;
+  if (error || bytes >= kEnough) return "";
+  return fmt::format("; {:.1f} MB are free in {}", static_cast<double>(bytes) / 1e6, folder.string());
 }
 
 std::int32_t Narrow(std::int64_t number) { return static_cast<std::int32_t>(number); }
@@ -127,7 +141,7 @@ Journal::Journal(std::string path) {
     database_ = std::make_unique<Database>(path);
   } catch (const Error& error) {
     Verdict verdict = error.verdict() == Verdict::kConflict ? Verdict::kConflict : Verdict::kInvalid;
-    throw Error(verdict, fmt::format("the state in {} cannot be used: {}", path, error.message()));
+    throw Error(verdict, fmt::format("the state in {} cannot be used: {}{}", path, error.message(), SpaceText(path)));
   }
 }
 
