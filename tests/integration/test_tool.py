@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from nodepool_helpers import BIN
+from nodepool_helpers import BIN, fake_provider
 from services import wait_for
 from zk_raw import Closed, RawClient
 
@@ -282,8 +282,8 @@ def test_request_without_waiting_stays_until_released(site):
 
 
 def test_a_declined_request_says_by_whom(site):
-    site.launcher()
-    done = site.tool("request", *["small"] * 50, "--wait")
+    site.launcher(site.config(providers=[fake_provider(**{"max-servers": 1})]))
+    done = site.tool("request", "small", "small", "--wait")
     assert done.returncode == 1
     assert "declined by" in done.stderr and "PoolWorker.fake-cloud-main" in done.stderr
     assert site.tree().children("/nodepool/requests") == []
