@@ -249,8 +249,8 @@ TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
     EXPECT_EQ(Parse({command}), words.empty() ? -1 : 2) << command << " without what it needs";
     EXPECT_EQ(Parse({command, "--help"}), 0) << command;
   }
-  for (const char* command : {"list", "request-list", "image-list", "info", "image-build", "migrate",
-                              "config-validate"}) {
+  for (const char* command :
+       {"list", "request-list", "image-list", "info", "image-build", "migrate", "config-validate"}) {
     std::vector<std::string> line = {command};
     line.insert(line.end(), required[command].begin(), required[command].end());
     line.push_back("one-too-many");

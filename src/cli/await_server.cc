@@ -25,7 +25,8 @@ Task<> ServerAwaiter::AwaitQuietly(zk::Client& client) {
   SteadyTime deadline = loop_.SteadyNow() + wait_.usual;
   while (client.state() != zk::SessionState::kConnected) {
     if (client.state() == zk::SessionState::kClosed)
-      throw Error(Verdict::kFail, fmt::format("ZooKeeper at {} refused the connection for good", wait_.servers));
+      throw Error(Verdict::kFail,
+                  fmt::format("ZooKeeper at {} refused the connection for good", wait_.servers));
     if (IsRefused()) throw Failure(wait_.usual);
     changed_.Reset();
     bool has_changed = co_await EndsBy(loop_, deadline, "a connection to ZooKeeper", changed_.Wait());
@@ -48,14 +49,16 @@ Task<> ServerAwaiter::AwaitAsAsked(zk::Client& client) {
 Error ServerAwaiter::Failure(Duration waited) const {
   std::string reason = trouble_.empty() ? wait_.servers : trouble_;
   if (wait_.is_embedded) {
-    return Error(Verdict::kFail,
-                 fmt::format("nodepool standalone does not run ({}); start it, or wait for it with --wait-for-server",
-                             reason));
+    return Error(
+        Verdict::kFail,
+        fmt::format("nodepool standalone does not run ({}); start it, or wait for it with --wait-for-server",
+                    reason));
   }
   double seconds = std::chrono::duration<double>(waited).count();
-  return Error(Verdict::kFail, fmt::format("no ZooKeeper server answered within {} s ({}); check zookeeper-servers, or "
-                                           "wait longer with --wait-for-server",
-                                           seconds, reason));
+  return Error(Verdict::kFail,
+               fmt::format("no ZooKeeper server answered within {} s ({}); check zookeeper-servers, or "
+                           "wait longer with --wait-for-server",
+                           seconds, reason));
 }
 
 }  // namespace nodepool::cli

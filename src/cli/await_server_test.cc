@@ -45,9 +45,10 @@ TEST_F(AwaitServerTest, AnEnsembleIsWaitedForTenSeconds) {
 }
 
 TEST_F(AwaitServerTest, TheEmbeddedServerThatRefusesDoesNotRun) {
-  EXPECT_EQ(Failure({.asked = std::nullopt, .is_embedded = true}, "127.0.0.1:1: Connection refused"),
-            "nodepool standalone does not run (127.0.0.1:1: Connection refused); start it, or wait for it with "
-            "--wait-for-server");
+  EXPECT_EQ(
+      Failure({.asked = std::nullopt, .is_embedded = true}, "127.0.0.1:1: Connection refused"),
+      "nodepool standalone does not run (127.0.0.1:1: Connection refused); start it, or wait for it with "
+      "--wait-for-server");
   EXPECT_EQ(waited(), Duration::zero());
 }
 

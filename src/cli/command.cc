@@ -38,7 +38,8 @@ std::optional<RequestId> ParseRequestName(std::string_view text) {
   std::size_t dash = std::min(text.find('-'), text.size());
   std::optional<NodeId> number = ParseNodeId(text.substr(std::min(dash + 1, text.size())));
   bool is_request = dash == kPriorityDigits && IsDigits(text.substr(0, dash)) && number;
-  return is_request ? std::optional(RequestId(fmt::format("{}-{}", text.substr(0, dash), *number))) : std::nullopt;
+  return is_request ? std::optional(RequestId(fmt::format("{}-{}", text.substr(0, dash), *number)))
+                    : std::nullopt;
 }
 
 }  // namespace nodepool::cli

@@ -46,9 +46,7 @@ void ListingArguments::AddTo(CLI::App& command, const ListingCommand& listing) {
   command.add_flag("--json", is_json_, "print JSON instead of a table");
   filters_.AddTo(command, listing.columns);
   if (listing.can_be_watched) {
-    command
-        .add_option(kWatch, watch_,
-                    "show it again after changes, at most once in SECONDS (1)")
+    command.add_option(kWatch, watch_, "show it again after changes, at most once in SECONDS (1)")
         ->expected(0, 1)
         ->type_name("SECONDS");
   }

@@ -74,7 +74,8 @@ void SetUpLogging(const Invocation& invocation) {
   log::Apply(*setup);
 }
 
-Task<int> RunConnected(Context& context, Random& random, ServerAwaiter& server, const Invocation& invocation) {
+Task<int> RunConnected(Context& context, Random& random, ServerAwaiter& server,
+                       const Invocation& invocation) {
   co_await server.Await(context.store.tree.client());
   if (!invocation.needs_ensemble) {
     co_await daemon::CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);

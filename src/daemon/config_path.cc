@@ -11,10 +11,12 @@ namespace nodepool::daemon {
 
 void RequireConfig(const std::string& path) {
   std::error_code error;
-  bool is_missing = std::filesystem::status(ExpandHome(path), error).type() == std::filesystem::file_type::not_found;
+  bool is_missing =
+      std::filesystem::status(ExpandHome(path), error).type() == std::filesystem::file_type::not_found;
   if (!is_missing) return;
-  throw Error(Verdict::kInvalid, fmt::format("no configuration: {} does not exist; name one with -c FILE or {}", path,
-                                             kConfigVariable));
+  throw Error(
+      Verdict::kInvalid,
+      fmt::format("no configuration: {} does not exist; name one with -c FILE or {}", path, kConfigVariable));
 }
 
 }  // namespace nodepool::daemon

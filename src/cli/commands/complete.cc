@@ -61,8 +61,10 @@ Task<Values> Builds(Context& context) {
 
 const std::map<std::string, Values (*)(const driver::LoadedConfig&)> kOfConfig = {
     {"images", &Images}, {"labels", &Labels}, {"providers", &Providers}};
-const std::map<std::string, Task<Values> (*)(Context&)> kOfTree = {
-    {"builds", &Builds}, {"nodes", &Nodes}, {"requests", &Requests}, {"requests-and-nodes", &RequestsAndNodes}};
+const std::map<std::string, Task<Values> (*)(Context&)> kOfTree = {{"builds", &Builds},
+                                                                   {"nodes", &Nodes},
+                                                                   {"requests", &Requests},
+                                                                   {"requests-and-nodes", &RequestsAndNodes}};
 
 int Write(const Values& values, std::ostream& out) {
   for (const std::string& value : values) out << value << '\n';
@@ -93,7 +95,10 @@ Task<int> CompleteFromTree(Context& context, std::string kind) {
 void RegisterComplete(CLI::App& app, Invocation& invocation) {
   auto kind = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("complete", "print values for the completion of shells");
-  command->add_option("kind", *kind, "of what")->required()->check(CLI::IsMember(ValueKinds()))->type_name("");
+  command->add_option("kind", *kind, "of what")
+      ->required()
+      ->check(CLI::IsMember(ValueKinds()))
+      ->type_name("");
   command->callback([&invocation, kind] {
     invocation.is_silent = true;
     if (IsInConfig(*kind)) {

@@ -7,10 +7,10 @@
 namespace nodepool::cli {
 namespace {
 
+using listing::Kind;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using listing::Kind;
 
 class NodeSelectionTest : public CommandTest {
  protected:

@@ -198,7 +198,9 @@ Task<int> Release(Context& context, std::vector<std::string> names) {
 void RegisterRelease(CLI::App& app, Invocation& invocation) {
   auto names = std::make_shared<std::vector<std::string>>();
   CLI::App* command = app.add_subcommand("release", "give back what `nodepool request` got");
-  command->add_option("request-or-node", *names, "ids of requests or nodes; without any, all that you have requested here")
+  command
+      ->add_option("request-or-node", *names,
+                   "ids of requests or nodes; without any, all that you have requested here")
       ->type_name("");
   OnCommand(*command, invocation, [names](Context& context) { return Release(context, *names); });
 }

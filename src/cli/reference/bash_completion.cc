@@ -127,7 +127,8 @@ std::string BashCompletion(const CommandLine& program) {
       "   "
       "return\n  fi\n";
   if (!with_files.empty())
-    text += fmt::format("  case $command in\n    {}) {} return ;;\n  esac\n", Join(with_files, "|"), kBashFiles);
+    text +=
+        fmt::format("  case $command in\n    {}) {} return ;;\n  esac\n", Join(with_files, "|"), kBashFiles);
   text +=
       "  [[ -z $list ]] || words+=\" $(_nodepool_values \"$list\")\"\n"
       "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n}\n";

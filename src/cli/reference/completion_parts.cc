@@ -9,8 +9,12 @@ namespace {
 
 // What `nodepool complete` lists for a value of this name.
 constexpr std::pair<std::string_view, std::string_view> kLists[] = {
-    {"build", "builds"},   {"image", "images"}, {"[provider] image", "images"},
-    {"label", "labels"},   {"node", "nodes"},   {"provider", "providers"},
+    {"build", "builds"},
+    {"image", "images"},
+    {"[provider] image", "images"},
+    {"label", "labels"},
+    {"node", "nodes"},
+    {"provider", "providers"},
     {"request-or-node", "requests-and-nodes"}};
 
 }  // namespace

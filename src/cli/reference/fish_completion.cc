@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-
 #include "base/text.h"
 #include "cli/reference/command_line.h"
 #include "cli/reference/completion_parts.h"
@@ -52,7 +51,8 @@ std::string FishCompletion(const CommandLine& program) {
       if (KindOf(place) == Kind::kFile) text += prefix + " -F\n";
       if (!place.choices.empty()) text += fmt::format("{} -a {}\n", prefix, Quoted(Join(place.choices, " ")));
       if (KindOf(place) == Kind::kList)
-        text += fmt::format("{} -a {}\n", prefix, Quoted(fmt::format("(__nodepool_values {})", ListOf(place))));
+        text +=
+            fmt::format("{} -a {}\n", prefix, Quoted(fmt::format("(__nodepool_values {})", ListOf(place))));
     }
   });
   return text;

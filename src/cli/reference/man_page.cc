@@ -225,7 +225,8 @@ std::string ManPage(const CommandLine& program) {
                       program.commands.empty() ? "" : " \\fIcommand\\fR [command options]");
   page += fmt::format(".SH DESCRIPTION\n{}\n", Sentence(program.help));
   page += ".SH OPTIONS\n";
-  if (!program.commands.empty()) page += "They may be before and behind the command.\nLong options may be shortened.\n";
+  if (!program.commands.empty())
+    page += "They may be before and behind the command.\nLong options may be shortened.\n";
   for (const OptionLine& option : program.options) AddOption(page, option);
   if (!program.commands.empty()) page += ".SH COMMANDS\n";
   for (const CommandLine& command : program.commands) AddCommand(page, command);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-
 #include "base/text.h"
 #include "cli/reference/command_line.h"
 #include "cli/reference/completion_parts.h"
@@ -71,10 +70,12 @@ std::string ZshCompletion(const CommandLine& program) {
     text += fmt::format("  _arguments -s{}\n", ZshArguments(program));
   } else {
     text += fmt::format(
-        "  local curcontext=$curcontext state line config\n  local -a commands\n  local -A opt_args\n  _arguments "
+        "  local curcontext=$curcontext state line config\n  local -a commands\n  local -A opt_args\n  "
+        "_arguments "
         "-C{} "
         "'1:command:->command' "
-        "'*::argument:->argument'\n  config=${{(Q)opt_args[-c]}}\n  case $state in\n    command)\n      commands=(",
+        "'*::argument:->argument'\n  config=${{(Q)opt_args[-c]}}\n  case $state in\n    command)\n      "
+        "commands=(",
         ZshArguments(program));
     for (const CommandLine& command : program.commands) {
       text += "\n        " + Quoted(command.name + ":" + command.help);

@@ -71,8 +71,9 @@ void CheckDatabase(Sqlite& database) {
   }
   std::string verdict = database.Text("PRAGMA integrity_check(1)");
   if (verdict != "ok") {
-    throw Error(Verdict::kInvalid,
-                fmt::format("it is damaged; put a back-up in its place, or move it away to begin anew: {}", verdict));
+    throw Error(
+        Verdict::kInvalid,
+        fmt::format("it is damaged; put a back-up in its place, or move it away to begin anew: {}", verdict));
   }
 }
 
@@ -141,7 +142,8 @@ Journal::Journal(std::string path) {
     database_ = std::make_unique<Database>(path);
   } catch (const Error& error) {
     Verdict verdict = error.verdict() == Verdict::kConflict ? Verdict::kConflict : Verdict::kInvalid;
-    throw Error(verdict, fmt::format("the state in {} cannot be used: {}{}", path, error.message(), SpaceText(path)));
+    throw Error(verdict,
+                fmt::format("the state in {} cannot be used: {}{}", path, error.message(), SpaceText(path)));
   }
 }
 
