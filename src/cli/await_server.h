@@ -5,6 +5,7 @@
 
 #include "async/event.h"
 #include "async/loop.h"
+#include "base/error.h"
 #include "zk/wire_client.h"
 
 namespace nodepool::cli {

@@ -23,13 +23,13 @@ std::string ZshAction(const OptionLine& option) {
 }
 
 // `config` is set before the command's own arguments are read; behind it -c counts, too.
-constexpr std::string_view kZshValues = R"(}
+constexpr std::string_view kZshValues = R"zsh(}
 _nodepool_values() {
   local -a values
   local file=${(Q)opt_args[-c]:-$config}
   values=(${(f)"$(command $service ${file:+-c} ${file:+$file} complete $1 2>/dev/null)"})
   compadd -a values
-)";
+)zsh";
 
 std::string ZshText(std::string text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
