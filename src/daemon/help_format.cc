@@ -34,6 +34,14 @@ std::string Entry(const std::string& name, const std::string& help) {
   return line + Wrapped(help, kWidth - kNames, kNames) + "\n";
 }
 
+// "-d, --debug"
+std::string NamesOf(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return Join(names, ", ");
+}
+
 // CLI11 writes type and checks as "TYPE:CHECK", choices as "{a,b}".
 std::string ValueOf(const CLI::Option& option) {
   bool is_flag = option.get_expected_max() == 0;
@@ -53,8 +61,8 @@ std::string HelpOf(const CLI::Option& option) {
 class Format : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
-    std::string name = Join(Split(option->get_name(is_positional, !is_positional), ','), ", ");
-    return Entry(name + (is_positional ? "" : ValueOf(*option)), HelpOf(*option));
+    std::string name = is_positional ? option->get_name(true) : NamesOf(*option) + ValueOf(*option);
+    return Entry(name, HelpOf(*option));
   }
   std::string make_subcommand(const CLI::App* command) const override {
     return Entry(command->get_name(), command->get_description());
@@ -66,6 +74,10 @@ class Format : public CLI::Formatter {
 
 }  // namespace
 
-std::shared_ptr<CLI::FormatterBase> HelpFormat() { return std::make_shared<Format>(); }
+std::shared_ptr<CLI::FormatterBase> HelpFormat() {
+  auto format = std::make_shared<Format>();
+  format->label("SUBCOMMAND", "COMMAND");
+  return format;
+}
 
 }  // namespace nodepool::daemon
