@@ -43,7 +43,7 @@ def environment(tmp_path_factory):
     config.write_text("labels: [{name: large}, {name: small}]\nproviders: [{name: cloud-a, driver: fake}]\n"
                       "diskimages: [{name: debian}]\n"
                       f"embedded-zookeeper: {{state-dir: {config.parent}, port: {free_port()}}}\n")
-    return {"PATH": f"{BIN}:/usr/bin:/bin", "NODEPOOL_CONFIG": str(config)}
+    return {"PATH": f"{BIN.resolve()}:/usr/bin:/bin", "NODEPOOL_CONFIG": str(config)}
 
 
 def complete(reference, *words, environment=None) -> list[str]:
