@@ -14,16 +14,14 @@
 #include "async/attempt.h"
 #include "async/blocking_pool.h"
 #include "async/task_group.h"
-#include "base/log_setup.h"
 #include "base/random.h"
 #include "base/scope_exit.h"
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/await_server.h"
 #include "cli/commands/config_validate.h"
-#include "config/log_file.h"
+#include "cli/tool_logging.h"
 #include "daemon/connection.h"
-#include "daemon/home.h"
 #include "daemon/host_name.h"
 #include "daemon/outside_drivers.h"
 #include "driver/guarded_provider.h"
@@ -40,38 +38,6 @@ constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells count
 const log::Logger& ToolLogger() {
   static const log::Logger logger("nodepool.cmd.nodepoolcmd");
   return logger;
-}
-
-// The tool itself speaks without time and name; lines of the libraries are those of a log.
-log::Setup UsualLogging() {
-  log::Handler words;
-  words.format = *log::LineFormat::Parse("nodepool: %(message)s", "", true);
-  log::Setup setup;
-  setup.handlers = {{"log", log::Handler()}, {"words", words}};
-  setup.loggers[""] = {log::Level::kInfo, {"log"}};
-  setup.loggers[ToolLogger().name()] = {std::nullopt, {"words"}, false};
-  setup.loggers["nodepool.zk"] = {log::Level::kWarning, {}};
-  setup.loggers["nodepool.ComponentRegistry"] = {log::Level::kWarning, {}};
-  return setup;
-}
-
-log::Setup AllTo(log::Handler::Kind kind) {
-  log::Handler handler;
-  handler.kind = kind;
-  log::Setup setup;
-  setup.handlers = {{"log", handler}};
-  setup.loggers[""] = {log::Level::kDebug, {"log"}};
-  return setup;
-}
-
-void SetUpLogging(const Invocation& invocation) {
-  log::Apply(UsualLogging());
-  if (invocation.is_silent) return log::Apply(AllTo(log::Handler::Kind::kNull));
-  if (invocation.is_debug) return log::Apply(AllTo(log::Handler::Kind::kStderr));
-  if (!invocation.logging_path) return;
-  Expected<log::Setup> setup = config::ReadLogFile(daemon::ExpandHome(*invocation.logging_path));
-  if (!setup) throw setup.error();
-  log::Apply(*setup);
 }
 
 Task<int> RunConnected(Context& context, Random& random, ServerAwaiter& server,

@@ -7,10 +7,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 
 #include "base/error.h"
+#include "zk/server/free_space.h"
 #include "zk/server/request.h"
 #include "zk/server/sqlite.h"
 
@@ -77,16 +77,6 @@ void CheckDatabase(Sqlite& database) {
   }
 }
 
-// "; 0.1 MB are free in /var/lib/nodepool" where that may be the reason.
-std::string SpaceText(const std::string& path) {
-  constexpr std::uintmax_t kEnough = 10'000'000;
-  std::error_code error;
-  std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::uintmax_t bytes = std::filesystem::space(folder, error).available;
-  if (error || bytes >= kEnough) return "";
-  return fmt::format("; {:.1f} MB are free in {}", static_cast<double>(bytes) / 1e6, folder.string());
-}
-
 std::int32_t Narrow(std::int64_t number) { return static_cast<std::int32_t>(number); }
 
 }  // namespace
@@ -142,8 +132,8 @@ Journal::Journal(std::string path) {
     database_ = std::make_unique<Database>(path);
   } catch (const Error& error) {
     Verdict verdict = error.verdict() == Verdict::kConflict ? Verdict::kConflict : Verdict::kInvalid;
-    throw Error(verdict,
-                fmt::format("the state in {} cannot be used: {}{}", path, error.message(), SpaceText(path)));
+    throw Error(verdict, fmt::format("the state in {} cannot be used: {}{}", path, error.message(),
+                                     ShortageNear(path)));
   }
 }
 
