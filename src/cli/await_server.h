@@ -6,7 +6,7 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "base/error.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::cli {
 

@@ -24,11 +24,11 @@
 #include "daemon/connection.h"
 #include "daemon/host_name.h"
 #include "daemon/outside_drivers.h"
-#include "driver/guarded_provider.h"
-#include "driver/load_config.h"
+#include "driver/loading/guarded_provider.h"
+#include "driver/loading/load_config.h"
 #include "driver/provider.h"
-#include "net/curl_client.h"
-#include "net/http.h"
+#include "net/http/curl_client.h"
+#include "net/http/http.h"
 
 namespace nodepool::cli {
 namespace {

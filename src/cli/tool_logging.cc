@@ -1,7 +1,7 @@
 #include "cli/tool_logging.h"
 
-#include "base/log_setup.h"
-#include "config/log_file.h"
+#include "base/log/log_setup.h"
+#include "config/logging/log_file.h"
 #include "daemon/home.h"
 
 namespace nodepool::cli {

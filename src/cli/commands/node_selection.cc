@@ -8,7 +8,7 @@
 #include "async/cleanup.h"
 #include "cli/filter_arguments.h"
 #include "listing/node_listing.h"
-#include "store/node_cache.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::cli {
 namespace {
