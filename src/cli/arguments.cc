@@ -5,18 +5,46 @@
 #include <CLI/CLI.hpp>
 #include <ostream>
 
+#include "base/text.h"
 #include "base/version.h"
 #include "cli/commands/commands.h"
+#include "cli/durations.h"
 #include "daemon/abbreviations.h"
+#include "daemon/help_format.h"
 
 namespace nodepool::cli {
 namespace {
 
-// Declares the tool's own options and all commands, which fill the invocation.
-void Declare(CLI::App& app, Invocation& invocation) {
+constexpr const char* kName = "nodepool";
+constexpr const char* kDescription = "Looks at nodes and requests, changes them, and asks for nodes.";
+constexpr const char* kExamples = R"(Examples:
+  nodepool list --state ready --watch
+  nodepool request LABEL --wait
+
+The options above may also be behind the command. nodepool COMMAND --help says
+what a command takes.)";
+constexpr const char* kCommandFooter = "nodepool --help shows the options that every command takes.";
+constexpr const char* kServerWait = "--wait-for-server";
+constexpr const char* kForever = "forever";
+
+void AddServerWait(CLI::App& app, Invocation& invocation) {
+  auto text = std::make_shared<std::string>();
+  app.add_flag(kServerWait + std::string("{") + kForever + "}", *text,
+               "wait until ZooKeeper answers, or for =SECONDS");
+  app.callback([&invocation, text] {
+    if (text->empty()) return;
+    Expected<Duration> wait = *text == kForever ? Duration::max() : ParseDuration(*text);
+    if (!wait) throw CLI::ValidationError(kServerWait, wait.error().message());
+    invocation.server_wait = *wait;
+  });
+}
+
+// Declares the tool's own options.
+void DeclareOptions(CLI::App& app, Invocation& invocation) {
   app.set_version_flag("--version", fmt::format("Nodepool version: {}", nodepool::Version()));
   app.add_option("-c", invocation.config_path, "configuration file")
       ->type_name("FILE")
+      ->envname(daemon::kConfigVariable)
       ->capture_default_str();
   app.add_option("-s", invocation.secure_path, "secure file, merged into the configuration")
       ->type_name("FILE");
@@ -25,16 +53,53 @@ void Declare(CLI::App& app, Invocation& invocation) {
                  "directory of drivers that are no part of the program; may be repeated")
       ->type_name("DIR")
       ->allow_extra_args(false);
-  app.add_flag("--debug", invocation.is_debug, "log at DEBUG to standard error");
+  app.add_flag("-d,--debug", invocation.is_debug, "log at DEBUG to standard error");
+  AddServerWait(app, invocation);
+}
+
+void DeclareCommands(CLI::App& app, Invocation& invocation) {
+  for (const CommandGroup& group : kCommandGroups) {
+    for (RegisterCommand* declare : group.commands) declare(app, invocation);
+    auto is_new = [](const CLI::App* command) { return command->get_group() == "Subcommands"; };
+    for (CLI::App* command : app.get_subcommands(is_new)) command->group(group.name);
+  }
+}
+
+// Declares options and commands, which fill the invocation.
+void Declare(CLI::App& app, Invocation& invocation) {
+  app.formatter(daemon::HelpFormat());
+  app.footer(kCommandFooter);
+  app.fallthrough();
   app.require_subcommand(0, 1);
   app.failure_message([](const CLI::App* command, const CLI::Error& error) {
     return fmt::format("{}{}: error: {}\n", command->help(), command->get_name(), error.what());
   });
-  for (RegisterCommand* declare : kCommands) declare(app, invocation);
+  DeclareOptions(app, invocation);
+  DeclareCommands(app, invocation);
+  app.footer(kExamples);
 }
 
-constexpr const char* kName = "nodepool";
-constexpr const char* kDescription = "Looks at nodes and requests, changes them, and asks for nodes.";
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  auto is_shown = [](const CLI::App* command) { return !command->get_group().empty(); };
+  for (const CLI::App* command : app.get_subcommands(is_shown)) names.push_back(command->get_name());
+  return names;
+}
+
+// The argument that is where a command belongs and is none.
+std::optional<std::string> UnknownCommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  std::size_t place = daemon::PlaceOfCommand(app, arguments);
+  if (place == arguments.size()) return std::nullopt;
+  auto is_meant = [&](const CLI::App* command) { return command->get_name() == arguments[place]; };
+  bool is_known = !app.get_subcommands(is_meant).empty();
+  return is_known ? std::nullopt : std::optional(arguments[place]);
+}
+
+std::string SuggestCommand(const CLI::App& app, const std::string& word) {
+  std::optional<std::string> nearest = NearestSpelling(word, CommandNames(app));
+  return fmt::format("{}: there is no command {}; {}{} --help lists them\n", kName, Excerpt(word),
+                     nearest ? fmt::format("did you mean {}? ", *nearest) : "", kName);
+}
 
 }  // namespace
 
@@ -49,12 +114,24 @@ void DescribeTool(const std::function<void(const CLI::App&)>& describe) {
   describe(app);
 }
 
+std::size_t PlaceOfCommand(std::vector<std::string> arguments) {
+  CLI::App app(kDescription, kName);
+  Invocation invocation;
+  Declare(app, invocation);
+  daemon::ExpandAbbreviations(app, arguments);
+  return daemon::PlaceOfCommand(app, arguments);
+}
+
 std::variant<Invocation, int> ParseArguments(std::vector<std::string> arguments, std::ostream& out,
                                              std::ostream& err) {
   CLI::App app(kDescription, kName);
   Invocation invocation;
   Declare(app, invocation);
   daemon::ExpandAbbreviations(app, arguments);
+  if (std::optional<std::string> word = UnknownCommand(app, arguments)) {
+    err << SuggestCommand(app, *word);
+    return 2;
+  }
   std::ranges::reverse(arguments);  // the order in which CLI11 takes them
   try {
     app.parse(std::move(arguments));

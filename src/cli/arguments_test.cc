@@ -45,13 +45,13 @@ TEST_F(ArgumentsTest, WithoutASubcommandPrintsHelpAndFails) {
 // operations.16.1
 TEST_F(ArgumentsTest, UsageErrorsGoToStandardErrorWithStatusTwo) {
   for (std::vector<std::string> bad :
-       std::vector<std::vector<std::string>>{{"bogus"},
-                                             {"lis"},
-                                             {"list", "--bogus"},
-                                             {"list", "-c", "x"},
+       std::vector<std::vector<std::string>>{{"list", "--bogus"},
+                                             {"list", "-c"},
+                                             {"list", "--wait-for-server=soon"},
                                              {"--detail", "list"},
                                              {"delete"},
-                                             {"delete", "1", "2"},
+                                             {"delete", "1", "--state", "ready"},
+                                             {"delete", "--state", "redy"},
                                              {"delete", "1", "--reason", "x"},
                                              {"hold", "1", "--reason"},
                                              {"hold", "1", "--reason", "\xff"},
@@ -59,8 +59,7 @@ TEST_F(ArgumentsTest, UsageErrorsGoToStandardErrorWithStatusTwo) {
                                              {"request"},
                                              {"request", "a", "--priority", "1000"},
                                              {"request", "a", "--hold-for", "5m"},
-                                             {"request", "a", "--wait", "--hold-for", "x"},
-                                             {"release"}}) {
+                                             {"request", "a", "--wait", "--hold-for", "x"}}) {
     EXPECT_EQ(Parse(bad), 2) << ::testing::PrintToString(bad);
     EXPECT_EQ(out_.str(), "");
     EXPECT_THAT(err_.str(), HasSubstr("Usage: nodepool"));
@@ -92,7 +91,20 @@ TEST_F(ArgumentsTest, HelpAndVersionGoToStandardOutput) {
   EXPECT_THAT(out_.str(), StartsWith("Nodepool version: "));
 }
 
-TEST_F(ArgumentsTest, ToolOptionsStandBeforeTheSubcommand) {
+// operations.5.1
+TEST_F(ArgumentsTest, AnUnknownCommandIsAnsweredInOneLine) {
+  EXPECT_EQ(Parse({"lst"}), 2);
+  EXPECT_EQ(err_.str(), "nodepool: there is no command lst; did you mean list? nodepool --help lists them\n");
+  EXPECT_EQ(Parse({"-c", "/a", "bogus", "--detail"}), 2);
+  EXPECT_EQ(err_.str(), "nodepool: there is no command bogus; nodepool --help lists them\n");
+}
+
+// operations.5.1
+TEST_F(ArgumentsTest, ToolOptionsAreTakenBeforeAndAfterTheCommand) {
+  EXPECT_EQ(Parse({"list", "-c", "/a", "--detail", "-s", "/b", "--deb"}), -1);
+  EXPECT_EQ(invocation_.config_path, "/a");
+  EXPECT_EQ(invocation_.secure_path, "/b");
+  EXPECT_TRUE(invocation_.is_debug);
   EXPECT_EQ(Parse({"-c", "/a", "-s", "/b", "--debug", "list", "--detail"}), -1);
   EXPECT_EQ(invocation_.config_path, "/a");
   EXPECT_EQ(invocation_.secure_path, "/b");
@@ -101,6 +113,30 @@ TEST_F(ArgumentsTest, ToolOptionsStandBeforeTheSubcommand) {
   EXPECT_EQ(Parse({"list"}), -1);
   EXPECT_EQ(invocation_.config_path, "/etc/nodepool/nodepool.yaml");
   EXPECT_FALSE(invocation_.secure_path);
+}
+
+// operations.5.1
+TEST_F(ArgumentsTest, TheEnvironmentNamesTheConfigurationWhereNoOptionDoes) {
+  ::setenv("NODEPOOL_CONFIG", "/from/environment", 1);
+  EXPECT_EQ(Parse({"list"}), -1);
+  EXPECT_EQ(invocation_.config_path, "/from/environment");
+  EXPECT_EQ(Parse({"list", "-c", "/a"}), -1);
+  EXPECT_EQ(invocation_.config_path, "/a");
+  ::setenv("NODEPOOL_CONFIG", "", 1);
+  EXPECT_EQ(Parse({"list"}), -1);
+  EXPECT_EQ(invocation_.config_path, "/etc/nodepool/nodepool.yaml");
+  ::unsetenv("NODEPOOL_CONFIG");
+}
+
+TEST_F(ArgumentsTest, AServerIsWaitedForAsLongAsAsked) {
+  EXPECT_EQ(Parse({"list"}), -1);
+  EXPECT_EQ(invocation_.server_wait, std::nullopt);
+  EXPECT_EQ(Parse({"list", "--wait-for-server"}), -1);
+  EXPECT_EQ(invocation_.server_wait, Duration::max());
+  EXPECT_EQ(Parse({"hold", "--wait-for-server", "1"}), -1) << "1 is the node";
+  EXPECT_EQ(invocation_.server_wait, Duration::max());
+  EXPECT_EQ(Parse({"hold", "1", "--wait-for-server=5m"}), -1);
+  EXPECT_EQ(invocation_.server_wait, std::chrono::minutes(5));
 }
 
 // operations.md 1: any unambiguous prefix of a long option.
@@ -189,7 +225,7 @@ TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
       {"alien-list", {}},
       {"alien-image-list", {}},
       {"delete", {"1"}},
-      {"hold", {"1"}},
+      {"hold", {"1", "2"}},
       {"image-build", {"i"}},
       {"image-pause", {"i"}},
       {"image-unpause", {"i"}},
@@ -201,7 +237,7 @@ TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
       {"import-image-data", {"f"}},
       {"migrate", {"to-ensemble"}},
       {"request", {"a"}},
-      {"release", {"1"}},
+      {"release", {}},
       {"config-validate", {}}};
   for (auto& [command, words] : required) {
     std::vector<std::string> line = {command};
@@ -214,8 +250,8 @@ TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
     EXPECT_EQ(Parse({command}), words.empty() ? -1 : 2) << command << " without what it needs";
     EXPECT_EQ(Parse({command, "--help"}), 0) << command;
   }
-  for (const char* command : {"list", "request-list", "image-list", "info", "delete", "hold", "image-build",
-                              "migrate", "config-validate"}) {
+  for (const char* command :
+       {"list", "request-list", "image-list", "info", "image-build", "migrate", "config-validate"}) {
     std::vector<std::string> line = {command};
     line.insert(line.end(), required[command].begin(), required[command].end());
     line.push_back("one-too-many");
@@ -237,7 +273,13 @@ TEST_F(ArgumentsTest, WhatImageDeleteMeansIsSaidInOneOfTwoForms) {
   EXPECT_THAT(out_.str(), HasSubstr("dib-image-delete"));
 }
 
-TEST_F(ArgumentsTest, StandaloneIsWrittenFirst) { EXPECT_EQ(Parse({"-c", "/a", "standalone"}), 2); }
+TEST_F(ArgumentsTest, TheCommandIsFoundBehindTheToolsOptions) {
+  EXPECT_EQ(PlaceOfCommand({"standalone", "-c", "/a"}), 0U);
+  EXPECT_EQ(PlaceOfCommand({"-c", "list", "--debug", "standalone", "-f"}), 3U);
+  EXPECT_EQ(PlaceOfCommand({"--driv", "/d", "standalone"}), 2U);
+  EXPECT_EQ(PlaceOfCommand({"--bogus", "standalone"}), 2U) << "nobody knows whose word it is";
+  EXPECT_EQ(PlaceOfCommand({}), 0U);
+}
 
 TEST_F(ArgumentsTest, ValidationIsNoCommandOfTheTree) {
   EXPECT_EQ(Parse({"config-validate"}), -1);

@@ -12,9 +12,16 @@ const json::value* Find(const json::value& value, std::string_view key) {
   return object ? object->if_contains(key) : nullptr;
 }
 
+bool NamesUser(const json::value& mark, const std::string& user) {
+  const json::value* name = Find(mark, "user");
+  return name && name->is_string() && name->as_string() == user;
+}
+
 }  // namespace
 
-void MarkRequest(NodeRequest& request) { request.requestor_data = json::object({{"tool", kTool}}); }
+void MarkRequest(NodeRequest& request, const std::string& user) {
+  request.requestor_data = json::object({{"tool", kTool}, {"user", user}});
+}
 
 bool IsMarked(const NodeRequest& request) {
   const json::value data = request.requestor_data.value();
@@ -22,11 +29,19 @@ bool IsMarked(const NodeRequest& request) {
   return tool && tool->is_string() && tool->as_string() == kTool;
 }
 
-void MarkNode(Node& node, const RequestId& request) {
-  node.user_data = json::object({{"nodepool_request", request.value}, {"release", false}});
+bool IsMarkedBy(const NodeRequest& request, const std::string& user) {
+  return IsMarked(request) && NamesUser(request.requestor_data.value(), user);
+}
+
+void MarkNode(Node& node, const RequestId& request, const std::string& user) {
+  node.user_data = json::object({{"nodepool_request", request.value}, {"user", user}, {"release", false}});
 }
 
 bool IsMarked(const Node& node) { return Find(node.user_data.value(), "nodepool_request") != nullptr; }
+
+bool IsMarkedBy(const Node& node, const std::string& user) {
+  return IsMarked(node) && NamesUser(node.user_data.value(), user);
+}
 
 void AskForRelease(Node& node) {
   json::value data = node.user_data.value();

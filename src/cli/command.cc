@@ -1,9 +1,21 @@
 #include "cli/command.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ostream>
 
 namespace nodepool::cli {
+namespace {
+
+constexpr std::size_t kIdDigits = 10;
+constexpr std::size_t kPriorityDigits = 3;
+
+bool IsDigits(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
 
 void Print(Context& context, const listing::Listing& listing, Output output) {
   if (output == Output::kJson) {
@@ -17,8 +29,17 @@ Task<> UnlockNode(std::optional<store::LockedNode>& node) {
   if (node) co_await node->Unlock();
 }
 
-bool IsNodeId(std::string_view text) {
-  return text.size() == 10 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+std::optional<NodeId> ParseNodeId(std::string_view text) {
+  bool is_number = !text.empty() && text.size() <= kIdDigits && IsDigits(text);
+  return is_number ? std::optional(NodeId(fmt::format("{:0>10}", text))) : std::nullopt;
+}
+
+std::optional<RequestId> ParseRequestName(std::string_view text) {
+  std::size_t dash = std::min(text.find('-'), text.size());
+  std::optional<NodeId> number = ParseNodeId(text.substr(std::min(dash + 1, text.size())));
+  bool is_request = dash == kPriorityDigits && IsDigits(text.substr(0, dash)) && number;
+  return is_request ? std::optional(RequestId(fmt::format("{}-{}", text.substr(0, dash), *number)))
+                    : std::nullopt;
 }
 
 }  // namespace nodepool::cli

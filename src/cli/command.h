@@ -3,6 +3,9 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "async/loop.h"
 #include "base/log/logging.h"
@@ -30,6 +33,8 @@ struct Context {
   // The answer of the web server of the launcher on this host to GET `target`; any
   // failure, as when it takes longer than a second, is thrown.
   std::function<Task<std::string>(std::string hostname, std::string target)> ask_launcher;
+  std::string user;      // who runs the command: "alice@host"
+  bool can_ask = false;  // a person is there to answer at standard input
   // The next line of standard input; empty when there is none.
   std::function<Task<std::string>()> read_line;
   // Takes what is large and of no use any more, where the process ends anyway: to free it piece by
@@ -49,7 +54,9 @@ inline constexpr Duration kLockTimeout = std::chrono::seconds(5);
 // Gives the lock up, where it was got.
 Task<> UnlockNode(std::optional<store::LockedNode>& node);
 
-// A node id is ten digits; anything else is no name of a node.
-bool IsNodeId(std::string_view text);
+// A node id is ten digits, of which leading zeros may be left out; anything else is no name of a node.
+std::optional<NodeId> ParseNodeId(std::string_view text);
+// As "200-0000000003", where the second number may be shorter.
+std::optional<RequestId> ParseRequestName(std::string_view text);
 
 }  // namespace nodepool::cli

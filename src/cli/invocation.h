@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "daemon/config_path.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 has named it
 class App;
@@ -15,15 +16,21 @@ namespace nodepool::cli {
 
 // What a command line asks for.
 struct Invocation {
-  std::string config_path = "/etc/nodepool/nodepool.yaml";
+  std::string config_path = daemon::kDefaultConfig;
   std::optional<std::string> secure_path;
   std::optional<std::string> logging_path;
   std::vector<std::string> drivers_dirs;  // as daemon::Options
   bool is_debug = false;
+  // How long to wait for a server of ZooKeeper; not set: as AwaitServer says.
+  std::optional<Duration> server_wait;
   // config-validate: checks the file and needs neither a valid one nor ZooKeeper.
   bool is_validation = false;
   // The command needs zookeeper-servers, not the embedded server in their place.
   bool needs_ensemble = false;
+  // A command that needs the configuration alone. Returns the exit status.
+  std::function<int(const driver::LoadedConfig&, std::ostream&)> offline_command;
+  // For programs: nothing is said when it fails.
+  bool is_silent = false;
   // Any other command.
   std::function<Task<int>(Context&)> command;
 };

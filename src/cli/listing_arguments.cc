@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/durations.h"
+#include "cli/filter_arguments.h"
 
 namespace nodepool::cli {
 namespace {
@@ -23,7 +24,7 @@ class ListingArguments {
 
  private:
   bool is_json_ = false;
-  std::map<listing::Kind, std::vector<std::string>> words_;
+  FilterArguments filters_;
   std::string watch_;
   std::string color_ = "auto";
 };
@@ -43,18 +44,9 @@ Color ColorOf(const std::string& word) {
 
 void ListingArguments::AddTo(CLI::App& command, const ListingCommand& listing) {
   command.add_flag("--json", is_json_, "print JSON instead of a table");
-  for (const auto& [kind, name] : listing::kFilters) {
-    if (Find(listing.columns, kind) == nullptr) continue;
-    command
-        .add_option(fmt::format("--{}", name), words_[kind],
-                    fmt::format("only of this {}; may be repeated", name))
-        ->allow_extra_args(false)
-        ->type_name("NAME");
-  }
+  filters_.AddTo(command, listing.columns);
   if (listing.can_be_watched) {
-    command
-        .add_option(kWatch, watch_,
-                    "show it again when something changes, not more often than once in SECONDS (1)")
+    command.add_option(kWatch, watch_, "show it again after changes, at most once in SECONDS (1)")
         ->expected(0, 1)
         ->type_name("SECONDS");
   }
@@ -64,13 +56,7 @@ void ListingArguments::AddTo(CLI::App& command, const ListingCommand& listing) {
 }
 
 View ListingArguments::ViewOf(const CLI::App& command, const ListingCommand& listing) const {
-  View view{output(), {}, ColorOf(color_), std::nullopt};
-  for (const auto& [kind, words] : words_) {
-    if (!words.empty()) view.filter[kind] = {words.begin(), words.end()};
-  }
-  if (auto fault = FaultOf(view.filter, listing.columns)) {
-    throw CLI::ValidationError(fmt::format("--{}", listing::NameOf(fault->kind)), fault->message);
-  }
+  View view{output(), filters_.Filter(listing.columns), ColorOf(color_), std::nullopt};
   if (listing.can_be_watched && command.count(kWatch) > 0) view.watch = WatchPause(watch_);
   return view;
 }

@@ -10,8 +10,10 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "base/random.h"
+#include "cli/counted.h"
 #include "daemon/connection.h"
 #include "daemon/embedded_server.h"
+#include "store/record_counts.h"
 #include "store/whole_tree.h"
 #include "zk/recipes/copy_tree.h"
 #include "zk/server/server.h"
@@ -30,8 +32,9 @@ class EmbeddedStore {
  public:
   EmbeddedStore(Loop& loop, const config::ZooKeeperSettings& settings) : loop_(loop), settings_(settings) {}
 
+  // When `nodepool standalone` has it: its server is asked if it `may_run`, else Error(kConflict).
   // Error(kInvalid): the store cannot be used.
-  Task<> Open() {
+  Task<> Open(bool may_run) {
     zk::server::ServerOptions options = daemon::EmbeddedServerOptions(settings_.embedded);
     options.port = 0;
     options.tls.reset();
@@ -42,6 +45,10 @@ class EmbeddedStore {
     Outcome<> started = co_await Attempt(server_->Start());
     bool is_in_use = FailedWith(started, Verdict::kConflict);
     if (!started && !is_in_use) started.error().Rethrow();
+    if (is_in_use && !may_run) {
+      throw Error(Verdict::kConflict, fmt::format("nodepool standalone runs with {}: stop it first",
+                                                  settings_.embedded.state_dir));
+    }
     wire.servers = {{"127.0.0.1", is_in_use ? settings_.embedded.port : server_->port()}};
     client_.emplace(loop_, random_, wire);
     SteadyTime deadline = loop_.SteadyNow() + kConnectTimeout;
@@ -111,9 +118,17 @@ Task<TreeContent> Read(Migration& migration, Side side) {
   }
 }
 
+// "2 nodes, 0 requests, 1 image"
+std::string RecordText(const TreeContent& content) {
+  store::RecordCounts counts;
+  for (const auto& [path, znode] : content.znodes) counts.Add(path);
+  return fmt::format("{}, {}, {}", Counted(counts.nodes, "node"), Counted(counts.requests, "request"),
+                     Counted(counts.images.size(), "image"));
+}
+
 void Tell(Migration& migration, const Side& side, const TreeContent& content) {
   std::ostream& out = migration.context.out;
-  fmt::print(out, "{}: {} znodes, {:.1f} MB\n", side.name, content.znodes.size(),
+  fmt::print(out, "{}: {} ({} znodes, {:.1f} MB)\n", side.name, RecordText(content), content.znodes.size(),
              static_cast<double>(content.bytes) / 1e6);
   if (!content.ephemerals.empty()) {
     fmt::print(out, "  {} of open sessions are not taken along, e.g. {}\n", content.ephemerals.size(),
@@ -145,14 +160,15 @@ Task<> Copy(Migration& migration, Side from, Side to) {
     throw Error(Verdict::kFail,
                 fmt::format("something changed meanwhile, do it again with --replace: {}", difference));
   }
-  fmt::print(migration.context.out, "{} has all of it now\n", to.name);
+  fmt::print(migration.context.out, "{} has all of it now: {}\n", to.name, RecordText(copy));
   if (migration.options.to == MigrateTo::kChroot) co_await zk::DeleteTree(from.client, original);
 }
 
 Task<> CopyBetween(Migration& migration, EmbeddedStore& store) {
   Context& context = migration.context;
   const config::ZooKeeperSettings& settings = context.config->common.zookeeper;
-  co_await store.Open();
+  bool may_run = migration.options.is_dry_run || migration.options.is_forced;
+  co_await store.Open(may_run);
   Side embedded{store.client(), settings.embedded.state_dir};
   Side ensemble{context.store.tree.client(), daemon::ServerNames(settings)};
   bool is_to_ensemble = migration.options.to == MigrateTo::kEnsemble;

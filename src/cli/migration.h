@@ -21,7 +21,7 @@ struct MigrateOptions {
 // Copies the records between the embedded server's store and the ensemble, both as the
 // configuration has them, or within the ensemble; then compares both sides. Only within the ensemble
 // the original is deleted then. The store is opened in this process;
-// when `nodepool standalone` has it, the server there is asked.
+// when `nodepool standalone` has it, that is an error, but a dry run, or one that is forced, asks its server.
 //
 // Error(kConflict): a program is at work, or the other side has records; nothing was written.
 Task<int> Migrate(Context& context, MigrateOptions options);

@@ -12,6 +12,7 @@
 #include "base/scope_exit.h"
 #include "cli/client_marks.h"
 #include "cli/interruption.h"
+#include "cli/offered_labels.h"
 #include "listing/node_listing.h"
 #include "store/cache/node_cache.h"
 #include "store/cache/request_cache.h"
@@ -69,6 +70,12 @@ class Requester {
 };
 
 Task<int> Requester::Run() {
+  std::string fault = co_await FaultOfLabels(context_, options_.labels);
+  if (!fault.empty() && options_.wait) {
+    context_.logger.Error("{}", fault);
+    co_return 1;
+  }
+  if (!fault.empty()) context_.logger.Warning("{}; the request is made all the same", fault);
   co_await Create();
   if (!options_.wait) {
     if (options_.output == Output::kJson) {
@@ -109,7 +116,7 @@ Task<> Requester::Create() {
   request.requestor = options_.requestor;
   request.tenant_name = options_.tenant;
   request.provider = options_.provider;
-  MarkRequest(request);
+  MarkRequest(request, context_.user);
   std::string precedence = fmt::format("{:03}", options_.priority);
   id_ = co_await context_.store.requests.Create(precedence, request, options_.wait);
   request_exists_ = true;
@@ -171,9 +178,9 @@ Task<> Requester::LockAll(std::vector<NodeId> ids) {
 Task<> Requester::SetInUse() {
   WallTime now = context_.loop.Now();
   RequestId id = id_;
-  auto change = [now, id](Node& node) {
+  auto change = [now, id, user = context_.user](Node& node) {
     node.SetState(NodeState::kInUse, now);
-    MarkNode(node, id);
+    MarkNode(node, id, user);
     return store::Change::kWrite;
   };
   for (store::LockedNode& node : held_) co_await node.Update(change);

@@ -27,7 +27,8 @@ struct RequestOptions {
 // With `wait` it is ephemeral. Once it is fulfilled every node is locked (all or
 // none), the request deleted, the nodes set in-use and printed, and kept until
 // `hold_for` has passed, a `nodepool release` asks for them or the task is cancelled;
-// then they are set used and unlocked. Status 1 when no nodes were got.
+// then they are set used and unlocked. Status 1 when no nodes were got, at once and without a
+// request when no registered pool offers one of the labels; without `wait` that is a warning.
 Task<int> Request(Context& context, RequestOptions options);
 
 }  // namespace nodepool::cli

@@ -243,6 +243,19 @@ TEST_F(RequestTest, WithoutWaitTheRequestStaysUntilReleased) {
   EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
 }
 
+TEST_F(RequestTest, ALabelThatNobodyOffersFailsAtOnce) {
+  Put("/nodepool/components/pool/np010000000000",
+      R"({"id": "a", "hostname": "np01", "state": "running", "provider_name": "p", "supported_labels": ["small"]})");
+  EXPECT_EQ(time_.Run(Request(context_, Waiting({"small", "smal"}))), 1);
+  EXPECT_EQ(log_.Count("no launcher offers label smal; did you mean small?"), 1);
+  EXPECT_FALSE(Exists("/nodepool/requests"));
+  RequestOptions options = Waiting({"medium"});
+  options.wait = false;
+  EXPECT_EQ(time_.Run(Request(context_, options)), 0);
+  EXPECT_EQ(log_.Count("no launcher offers label medium; the request is made all the same"), 1);
+  EXPECT_TRUE(Exists("/nodepool/requests/200-0000000000"));
+}
+
 TEST_F(RequestTest, ReleaseWithdrawsAWaitingRequest) {
   RequestOptions options = Waiting({"small"});
   options.wait = false;
@@ -269,10 +282,47 @@ TEST_F(RequestTest, ReleaseLeavesOtherClientsAlone) {
   EXPECT_TRUE(Exists("/nodepool/requests/" + id.value));
 }
 
+TEST_F(RequestTest, ReleaseWithoutNamesGivesBackWhatIsMine) {
+  context_.user = "alice@here";
+  RequestOptions options = Waiting({"small"});
+  options.wait = false;
+  time_.Run(Request(context_, options));
+  time_.Run(Request(context_, options));
+  Context of_bob = context_;
+  of_bob.user = "bob@here";
+  time_.Run(Request(of_bob, options));
+  std::vector<NodeId> nodes = Fulfil(RequestId("200-0000000001"), 1);
+  Node orphan = ReadyNode();
+  orphan.SetState(NodeState::kInUse, FromSeconds(1));
+  MarkNode(orphan, RequestId("200-0000000009"), "alice@here");
+  NodeId left = AddNode(orphan);
+
+  EXPECT_EQ(time_.Run(Release(context_, {})), 0);
+  EXPECT_FALSE(Exists("/nodepool/requests/200-0000000000"));
+  EXPECT_FALSE(Exists("/nodepool/requests/200-0000000001"));
+  EXPECT_TRUE(Exists("/nodepool/requests/200-0000000002")) << "of another user";
+  EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);
+  EXPECT_EQ(ReadNode(left)->state, NodeState::kUsed);
+  out_.str("");
+  EXPECT_EQ(time_.Run(Release(context_, {})), 0);
+  EXPECT_EQ(out_.str(), "Nothing of alice@here is there to release\n");
+}
+
+TEST_F(RequestTest, NumbersToReleaseMayBeShort) {
+  RequestOptions options = Waiting({"small"});
+  options.wait = false;
+  time_.Run(Request(context_, options));
+  std::vector<NodeId> nodes = Fulfil(RequestId("200-0000000000"), 1);
+  EXPECT_EQ(time_.Run(Release(context_, {"0"})), 0);
+  EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);
+  EXPECT_EQ(time_.Run(Release(context_, {"200-0"})), 0);
+  EXPECT_FALSE(Exists("/nodepool/requests/200-0000000000"));
+}
+
 TEST_F(RequestTest, ReleaseOfANodeWhoseHolderDiedMarksItUsed) {
   Node node = ReadyNode();
   node.SetState(NodeState::kInUse, FromSeconds(1));
-  MarkNode(node, RequestId("200-0000000001"));
+  MarkNode(node, RequestId("200-0000000001"), "alice@here");
   NodeId orphan = AddNode(node);
   EXPECT_EQ(time_.Run(Release(context_, {orphan.value})), 0);
   EXPECT_EQ(ReadNode(orphan)->state, NodeState::kUsed);

@@ -1,6 +1,7 @@
 #include "cli/tool.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -17,10 +18,11 @@
 #include "base/scope_exit.h"
 #include "base/version.h"
 #include "cli/arguments.h"
+#include "cli/await_server.h"
 #include "cli/commands/config_validate.h"
-#include "config/logging/log_file.h"
+#include "cli/tool_logging.h"
 #include "daemon/connection.h"
-#include "daemon/home.h"
+#include "daemon/host_name.h"
 #include "daemon/outside_drivers.h"
 #include "driver/loading/guarded_provider.h"
 #include "driver/loading/load_config.h"
@@ -39,24 +41,9 @@ const log::Logger& ToolLogger() {
   return logger;
 }
 
-void SetUpLogging(const Invocation& invocation) {
-  log::ToStderr();
-  if (invocation.is_debug) {
-    log::SetLevel("", log::Level::kDebug);
-    return;
-  }
-  if (invocation.logging_path) {
-    Expected<log::Setup> setup = config::ReadLogFile(daemon::ExpandHome(*invocation.logging_path));
-    if (!setup) throw setup.error();
-    log::Apply(*setup);
-    return;
-  }
-  log::SetLevel("nodepool.zk", log::Level::kWarning);
-  log::SetLevel("nodepool.ComponentRegistry", log::Level::kWarning);
-}
-
-Task<int> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation) {
-  co_await daemon::AwaitConnection(context.loop, context.store.tree.client(), servers);
+Task<int> RunConnected(Context& context, Random& random, ServerAwaiter& server,
+                       const Invocation& invocation) {
+  co_await server.Await(context.store.tree.client());
   if (!invocation.needs_ensemble) {
     co_await daemon::CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);
   }
@@ -124,6 +111,13 @@ bool IsColorForbidden() {
          std::string_view(terminal) == "dumb";
 }
 
+// "alice@host", as whom requests are made and released.
+std::string UserAtHost() {
+  const passwd* entry = ::getpwuid(::getuid());
+  std::string name = entry != nullptr ? entry->pw_name : std::to_string(::getuid());
+  return name + "@" + daemon::WholeHostname();
+}
+
 // Waits without holding up the loop, since the session has to live on.
 Task<std::string> ReadLine(Loop& loop) {
   constexpr std::size_t kLongest = 1000;
@@ -143,13 +137,27 @@ Task<std::string> ReadLine(Loop& loop) {
   co_return line;
 }
 
+// A completion is not worth more of anybody's time.
+constexpr Duration kSilentWait = std::chrono::seconds(1);
+
+ServerWait ServerWaitOf(const Invocation& invocation, const config::ZooKeeperSettings& settings) {
+  ServerWait wait;
+  wait.asked = invocation.server_wait;
+  if (invocation.is_silent) wait.usual = kSilentWait;
+  wait.is_embedded = settings.servers.empty();
+  wait.servers = daemon::ServerNames(daemon::OrEmbedded(settings));
+  return wait;
+}
+
 int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driver::Registry& drivers,
                   const Invocation& invocation, std::ostream& out) {
   const config::Config& config = loaded->common;
   Loop loop;
   SystemRandom random;
   config::ZooKeeperSettings zookeeper = daemon::EffectiveZooKeeper(config.zookeeper);
-  zk::WireClient client(loop, random, daemon::ConnectionOptions(zookeeper));
+  zk::WireOptions connection = daemon::ConnectionOptions(zookeeper);
+  ServerAwaiter server(loop, ServerWaitOf(invocation, config.zookeeper), connection);
+  zk::WireClient client(loop, random, connection);
   store::Store store(loop, client, random);
   BlockingPool blocking_pool;
   store::NodeCache nodes(loop, client);    // are not filled: what
@@ -166,6 +174,8 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
                                                                             std::string target) {
     return AskLauncher(loop, blocking_pool, port, std::move(hostname), std::move(target));
   };
+  context.user = UserAtHost();
+  context.can_ask = ::isatty(STDIN_FILENO) == 1;
   context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
   context.wants_color = context.is_terminal && !IsColorForbidden();
   context.read_line = [&loop] { return ReadLine(loop); };
@@ -173,7 +183,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
     static auto& abandoned = *new std::vector<std::shared_ptr<void>>;
     abandoned.push_back(std::move(thing));
   };
-  Task<int> command = RunConnected(context, random, daemon::ServerNames(zookeeper), invocation);
+  Task<int> command = RunConnected(context, random, server, invocation);
   return RunToEnd(loop, RunCommand(context, std::move(command)));
 }
 
@@ -190,6 +200,7 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
     if (invocation.is_validation) {
       return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
     }
+    daemon::RequireConfig(invocation.config_path);
     auto loaded =
         driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));
     if (!loaded) throw loaded.error();
@@ -199,6 +210,7 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
                   fmt::format("{}: zookeeper-servers is missing, the other side of the copy",
                               invocation.config_path));
     }
+    if (invocation.offline_command) return invocation.offline_command(**loaded, out);
     return RunWithConfig(*loaded, drivers, invocation, out);
   } catch (const std::exception&) {
     ToolLogger().Error("{}", MessageOf(std::current_exception()));

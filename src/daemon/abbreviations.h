@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,13 @@ class App;
 namespace nodepool::daemon {
 
 // Expands shortened long options of `app` and of the subcommand in `arguments` (operations.md 1). Ambiguous
-// ones are left to the parser, which refuses them.
+// ones are left to the parser, which refuses them. Options of `app` may be before and after the subcommand;
+// one of the subcommand is preferred.
 void ExpandAbbreviations(const CLI::App& app, std::vector<std::string>& arguments);
+
+// The place of the first argument that is neither an option of `app` nor its value: where the
+// subcommand is, or is missing. The number of arguments when there is none, and when `app` does
+// not know an option before it.
+std::size_t PlaceOfCommand(const CLI::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace nodepool::daemon

@@ -7,6 +7,7 @@
 
 #include "base/version.h"
 #include "daemon/abbreviations.h"
+#include "daemon/help_format.h"
 #include "daemon/home.h"
 
 namespace nodepool::daemon {
@@ -32,10 +33,14 @@ Duration Options::CleanupIntervalOr(Duration otherwise) const {
 std::shared_ptr<CLI::App> DaemonApp(const std::string& name, const std::string& description, Options& options,
                                     const std::function<void(CLI::App&)>& add) {
   auto app = std::make_shared<CLI::App>(description, name);
-  app->add_option("-c", options.config_path, "configuration file")->type_name("FILE")->capture_default_str();
+  app->formatter(HelpFormat());
+  app->add_option("-c", options.config_path, "configuration file")
+      ->type_name("FILE")
+      ->envname(kConfigVariable)
+      ->capture_default_str();
   app->add_option("-s", options.secure_path, "secure file, merged into the configuration")->type_name("FILE");
   app->add_flag("-f", options.is_foreground, "stay in the foreground");
-  app->add_flag("-d", options.is_debug, "stay in the foreground and log at DEBUG level");
+  app->add_flag("-d,--debug", options.is_debug, "stay in the foreground and log at DEBUG level");
   app->add_option("-p", options.pid_path, "pid file; not used in the foreground")
       ->type_name("FILE")
       ->capture_default_str();

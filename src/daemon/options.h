@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/config_path.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
@@ -16,7 +17,7 @@ namespace nodepool::daemon {
 
 // What the command lines of the daemons have in common (operations.md 2).
 struct Options {
-  std::string config_path = "/etc/nodepool/nodepool.yaml";
+  std::string config_path = kDefaultConfig;
   std::optional<std::string> secure_path;
   std::optional<std::string> logging_path;
   bool is_foreground = false;  // false: it runs in the background

@@ -21,6 +21,7 @@ net::Statsd* OpenStatsd(Loop& loop, std::optional<net::Statsd>& statsd) {
 std::shared_ptr<const driver::LoadedConfig> LoadDriversAndConfig(const Program& program,
                                                                  const Options& options,
                                                                  driver::Registry& drivers) {
+  RequireConfig(options.config_path);
   program.add_drivers(drivers);
   AddOutsideDrivers(options.drivers_dirs, drivers, log::Logger("nodepool.driver.Drivers"));
   auto config = driver::LoadConfig(options.config_path, options.secure_path, drivers, program.other_drivers);

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <string_view>
 
+#include "cli/arguments.h"
 #include "cli/tool.h"
 #include "daemon/run_daemon.h"
 #include "main/builtin_drivers.h"
@@ -29,7 +31,11 @@ int RunCommand(int argc, char** argv) {
 }  // namespace
 }  // namespace nodepool
 
+// The tool's options may be before the command, too.
 int main(int argc, char** argv) {
-  bool is_standalone = argc > 1 && std::string_view(argv[1]) == "standalone";
-  return is_standalone ? nodepool::RunStandalone(argc - 1, argv + 1) : nodepool::RunCommand(argc, argv);
+  char** command = argv + 1 + nodepool::cli::PlaceOfCommand({argv + 1, argv + argc});
+  bool is_standalone = command < argv + argc && std::string_view(*command) == "standalone";
+  if (!is_standalone) return nodepool::RunCommand(argc, argv);
+  std::rotate(argv + 1, command, command + 1);
+  return nodepool::RunStandalone(argc - 1, argv + 1);
 }

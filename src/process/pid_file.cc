@@ -89,7 +89,9 @@ bool PidFile::TryClaim() {
   }
   if (is_good) return true;
   Release();
-  throw Error(Verdict::kFail, fmt::format("cannot create the pid file {}: {}", path_, std::strerror(reason)));
+  throw Error(Verdict::kFail,
+              fmt::format("cannot create the pid file {}: {}; use -p FILE, or -f to stay in the foreground",
+                          path_, std::strerror(reason)));
 }
 
 void PidFile::Claim(std::chrono::seconds timeout) {

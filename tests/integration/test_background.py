@@ -121,6 +121,7 @@ def test_what_speaks_against_a_start_is_told_where_it_was_started(daemon):
     daemon.pid_file = daemon.pid_file.parent / "none/np.pid"
     done = daemon.start()
     assert done.returncode == 1 and f"cannot create the pid file {daemon.pid_file}" in done.stderr
+    assert done.stderr.endswith("; use -p FILE, or -f to stay in the foreground\n")
 
 
 # operations.2.2

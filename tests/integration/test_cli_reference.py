@@ -10,6 +10,7 @@ import time
 import pytest
 
 from nodepool_helpers import BIN
+from services import free_port
 
 PROGRAMS = ["nodepool", "nodepool-launcher", "nodepool-builder", "nodepoold"]
 
@@ -35,7 +36,17 @@ def test_manual_pages_are_in_order(reference):
             assert "SEE ALSO" in done.stdout
 
 
-def complete(reference, *words) -> list[str]:
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Where the shells find the program and a configuration, whose ZooKeeper does not run."""
+    config = tmp_path_factory.mktemp("configuration") / "nodepool.yaml"
+    config.write_text("labels: [{name: large}, {name: small}]\nproviders: [{name: cloud-a, driver: fake}]\n"
+                      "diskimages: [{name: debian}]\n"
+                      f"embedded-zookeeper: {{state-dir: {config.parent}, port: {free_port()}}}\n")
+    return {"PATH": f"{BIN.resolve()}:/usr/bin:/bin", "NODEPOOL_CONFIG": str(config)}
+
+
+def complete(reference, *words, environment=None) -> list[str]:
     """What bash offers for the last of the words."""
     script = """
 source "$1"; shift
@@ -44,11 +55,36 @@ function=$(complete -p "$1"); function=${function#*-F }; ${function%% *} "$1" "$
 printf '%s\\n' "${COMPREPLY[@]}"
 """
     done = subprocess.run(["bash", "-u", "-c", script, "bash", reference / "bash" / words[0], *words],
-                          capture_output=True, text=True, timeout=30, cwd=reference)
+                          capture_output=True, text=True, timeout=30, cwd=reference,
+                          env=environment or {"PATH": "/usr/bin:/bin"})
     # compopt works only in a completion that a terminal has begun.
     complaints = [line for line in done.stderr.splitlines() if "compopt" not in line]
     assert (done.returncode, complaints) == (0, [])
     return done.stdout.split()
+
+
+def test_bash_offers_values(reference, environment):
+    def offered(*words):
+        return complete(reference, "nodepool", *words, environment=environment)
+
+    assert offered("list", "--state", "re") == ["ready"]
+    assert offered("request-list", "--state", "f") == ["fulfilled", "failed"]
+    assert offered("list", "--color", "") == ["auto", "always", "never"]
+    assert offered("list", "--label", "") == ["large", "small"]
+    assert offered("delete", "--provider", "") == ["cloud-a"]
+    assert offered("info", "c") == ["cloud-a"]
+    assert offered("request", "s") == ["small"]
+    assert offered("image-build", "") == ["debian"]
+    assert offered("hold", "") == [], "no server is there to ask"
+    assert offered("list", "--deb") == ["--debug"], "the general options are taken behind the command, too"
+    assert offered("list", "-c", environment["NODEPOOL_CONFIG"][:-2]) == [environment["NODEPOOL_CONFIG"]]
+
+
+def test_bash_asks_with_the_configuration_of_the_line(reference, environment, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text("labels: [{name: other}]\n")
+    assert complete(reference, "nodepool", "-c", str(other), "request", "", environment=environment) == ["other"]
+    assert complete(reference, "nodepool", "request", "-c", str(other), "o", environment=environment) == ["other"]
 
 
 def test_bash_completes_commands_options_and_values(reference):
@@ -73,13 +109,13 @@ def shown(output: str) -> str:
     return re.sub(".\x08", "", re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", output))
 
 
-def typed(reference, shell, *lines, until):
+def typed(reference, shell, *lines, until, environment=None):
     """What an interactive shell shows for the lines (with tabs), up to the last of `until`."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(reference)
         os.execvpe(shell[0], shell, {"PATH": "/usr/bin:/bin", "TERM": "dumb", "PS1": "> ", "INPUTRC": "/dev/null",
-                                     "HOME": str(reference), "HISTFILE": "/dev/null"})
+                                     "HOME": str(reference), "HISTFILE": "/dev/null", **(environment or {})})
     try:
         for line in lines:
             os.write(terminal, line.encode() + b"\n")
@@ -103,23 +139,25 @@ def test_bash_completes_at_a_terminal(reference):
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is missing")
-def test_zsh_completes_at_a_terminal(reference):
+def test_zsh_completes_at_a_terminal(reference, environment):
     for program in PROGRAMS:
         subprocess.run(["zsh", "-n", reference / "zsh" / f"_{program}"], check=True, timeout=30)
     typed(reference, ["zsh", "-f", "-i"],
           "fpath=($PWD/zsh $fpath); autoload -Uz compinit; compinit -u -d dump; unsetopt beep",
           "false && nodepool image-bu\t -", "false && nodepool list --det\t -",
           "false && nodepool migrate to-em\t -", "false && nodepool-launcher --no-w\t -",
-          "false && nodepool -c ba\tnodepool",
+          "false && nodepool -c ba\tnodepool", "false && nodepool request sm\t -",
+          "false && nodepool list --state rea\t -", "false && nodepool list --label la\t --deb\t -",
           until=["nodepool image-build -", "nodepool list --detail -", "nodepool migrate to-embedded -",
-                 "nodepool-launcher --no-webapp -", "nodepool -c bash/nodepool"])
+                 "nodepool-launcher --no-webapp -", "nodepool -c bash/nodepool", "nodepool request small -",
+                 "nodepool list --state ready -", "nodepool list --label large --debug -"], environment=environment)
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is missing")
-def test_fish_completes(reference):
+def test_fish_completes(reference, environment):
     def offered(line, program="nodepool"):
         done = subprocess.run(["fish", "--no-config", "-c", f"source {reference}/fish/{program}.fish; complete -C '{line}'"],
-                              capture_output=True, text=True, timeout=60, env={"HOME": str(reference), "PATH": "/usr/bin:/bin"})
+                              capture_output=True, text=True, timeout=60, env={"HOME": str(reference), **environment})
         assert done.stderr == ""
         return [entry.split("\t")[0] for entry in done.stdout.splitlines()]
 
@@ -127,3 +165,7 @@ def test_fish_completes(reference):
     assert offered("nodepool list --det") == ["--detail"]
     assert offered("nodepool migrate to-em") == ["to-embedded"]
     assert offered("nodepool-launcher --no-w", "nodepool-launcher") == ["--no-webapp"]
+    assert offered("nodepool list --state rea") == ["ready"]
+    assert offered("nodepool list --label ") == ["large", "small"]
+    assert offered("nodepool info ") == ["cloud-a"]
+    assert offered("nodepool list --deb") == ["--debug"]

@@ -1,4 +1,5 @@
 """Where and how the programs connect (coordination.md 2, 17.40, 17.41)."""
+import time
 import uuid
 
 import pytest
@@ -71,11 +72,23 @@ def test_tls_is_required_towards_other_hosts(site):
 def test_the_tool_waits_for_zookeeper_and_says_so(private_site):
     """operations.5.2, 16.10."""
     private_site.zookeeper.stop()
-    tool = private_site.start_tool("list")
+    tool = private_site.start_tool("list", "--wait-for-server")
     wait_for(lambda: "Retrying zookeeper connection" in tool.output(), "the retry is logged", 15)
     private_site.zookeeper.start()
     assert tool.wait(30) == 0
     assert "| ID " in tool.output()
+
+
+def test_the_tool_waits_ten_seconds_unless_told_otherwise(private_site):
+    """operations.5.2, 16.10, D-72."""
+    private_site.zookeeper.stop()
+    for words, seconds in (([], 10), (["--wait-for-server=1"], 1)):
+        begin = time.monotonic()
+        done = private_site.tool("list", *words)
+        assert done.returncode == 1 and done.stdout == ""
+        assert f"no ZooKeeper server answered within {seconds} s (" in done.stderr.splitlines()[-1]
+        assert time.monotonic() - begin >= seconds
+        assert words or len(done.stderr.splitlines()) == 1
 
 
 # operations.16.10

@@ -1,9 +1,12 @@
 """The commands of README.md."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
+
+import pytest
 
 from nodepool_helpers import BIN, ROOT
 from services import Process, wait_for
@@ -66,46 +69,71 @@ def test_a_launcher_that_is_killed_is_said_to_be_killed(tmp_path):
         run.stop(20)
 
 
-def readme_commands():
-    lines = (ROOT / "README.md").read_text().splitlines()
-    prefix = "    ./run nodepool "
-    return [line.removeprefix(prefix).split() for line in lines if line.startswith(prefix)]
+@pytest.fixture
+def checkout(tmp_path):
+    """A tree in which ./run finds everything built, as the tour's reader has it after the first start."""
+    copy = tmp_path / "checkout"
+    (copy / "tools").mkdir(parents=True)
+    (copy / "build/release").mkdir(parents=True)
+    shutil.copy(ROOT / "run", copy)
+    for name in ("run-nodepool", "services.py"):
+        shutil.copy(ROOT / "tools" / name, copy / "tools")
+    (copy / "examples").symlink_to(ROOT / "examples")
+    (copy / "build/release/bin").symlink_to(BIN.resolve())
+    for name in ("tools/install-packages", "path/cmake"):
+        (copy / name).parent.mkdir(exist_ok=True)
+        (copy / name).write_text("#!/bin/sh\n")
+        (copy / name).chmod(0o755)
+    return copy
 
 
-def test_the_tour(tmp_path):
-    run = Process([RUN, "--state-dir", tmp_path], tmp_path / "run.log", env=ENV)
+def tour_commands() -> list[str]:
+    """What the tour of README.md tells to type, after ./run itself."""
+    readme = (ROOT / "README.md").read_text()
+    tour = readme[readme.index("## A tour"):readme.index("## Going on")]
+    return [line.strip() for line in tour.splitlines() if line.startswith("    ./run ")]
+
+
+def test_the_tour(checkout):
+    """Word for word as README.md has it."""
+    environment = {"PATH": f"{checkout}/path:{os.environ['PATH']}", "NODEPOOL_BIN": f"{checkout}/build/release/bin"}
+    commands = tour_commands()
+    assert commands[0] == "./run nodepool request small large --wait" and "./run nodepool release" in commands
+
+    def play(command):
+        return subprocess.run(command, shell=True, cwd=checkout, capture_output=True, text=True, timeout=90,
+                              env={**os.environ, **environment})
+
+    started = []
+
+    def begin(command, name):
+        started.append(Process(["sh", "-c", f"cd {checkout} && exec {command}"], checkout / name, env=environment))
+        return started[-1]
+
     try:
-        wait_for(lambda: "The launcher runs until Ctrl-C" in run.output(), "the pool is full", 60)
-        tool = [str(BIN / "nodepool"), "-c", str(tmp_path / "nodepool.yaml")]
-        client = None
-        commands = readme_commands()
-        assert len(commands) == 7
-        for words in commands:
-            if words[0] == "request":
-                client = Process(tool + words, tmp_path / "request.log")
-                wait_for(lambda: "fulfilled" in client.output(), "the request is fulfilled", 60)
-                held = [line.split("|")[1].strip() for line in client.output().splitlines() if "fake-cloud" in line]
-                assert len(held) == 2
-                continue
-            if words[0] == "release":
-                words = ["release", held[0]]
-            done = subprocess.run(tool + words, capture_output=True, text=True, timeout=60)
-            assert done.returncode == 0, done.stderr
-        client.stop(20, 2)
-        assert client.wait() == 0
-        second = subprocess.run([RUN, "--state-dir", tmp_path], capture_output=True, text=True, timeout=60,
-                                env={**os.environ, **ENV})
-        assert second.returncode == 1 and "going on already" in second.stderr
-        stopped = subprocess.run([RUN, "stop", "--state-dir", tmp_path], capture_output=True, text=True, timeout=90)
+        run = begin("./run", "run.log")
+        wait_for(lambda: "The launcher runs until Ctrl-C" in run.output() or not run.is_running(), "the pool is full", 90)
+        assert all(command in run.output() for command in (commands[0], "./run nodepool list"))
+        client = begin(commands[0], "request.log")
+        wait_for(lambda: "fulfilled" in client.output(), "the request is fulfilled", 60)
+        for command in commands[1:]:
+            done = play(command)
+            assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+            if command == "./run nodepool release":
+                assert len(re.findall(r"^Node \d+ released$", done.stdout, re.MULTILINE)) == 2
+                assert client.wait(20) == 0, "as the tour says, the second terminal's command ends"
+        again = play("./run")
+        assert again.returncode == 1 and "going on already" in again.stderr
+        stopped = play("./run stop")
         assert stopped.returncode == 0 and "Stopped" in stopped.stdout
         assert run.wait(10) == 0
     finally:
-        run.stop(20)
-    children = [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")
-                if str(tmp_path).encode() in _read(path)]
+        for process in reversed(started):
+            process.stop(20)
+    children = [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if str(checkout).encode() in _read(path)]
     assert children == [], "no process is left"
-    again = subprocess.run([RUN, "stop", "--state-dir", tmp_path], capture_output=True, text=True, timeout=60)
-    assert again.returncode == 0 and "Nothing is running" in again.stdout
+    nothing = play("./run stop")
+    assert nothing.returncode == 0 and "Nothing is running" in nothing.stdout
 
 
 def _read(path):

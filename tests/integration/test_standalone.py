@@ -32,7 +32,7 @@ class Standalone:
         return subprocess.run([BIN / "nodepool", "-c", self.config, *words], capture_output=True, text=True, timeout=60)
 
     def nodes(self) -> list[dict]:
-        done = self.tool("list", "--json")
+        done = self.tool("list", "--json", "--wait-for-server")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from nodepool_helpers import BIN
+from nodepool_helpers import BIN, fake_provider
 from services import wait_for
 from zk_raw import Closed, RawClient
 
@@ -254,6 +254,22 @@ def test_a_killed_request_leaves_nothing_behind(site):
     wait_for(lambda: tree.nodes() == {}, "the node is deleted after the session's end", 60)
 
 
+def test_release_without_names_gives_back_what_is_mine(site):
+    site.launcher()
+    tree = site.tree()
+    request_id = site.tool("request", "small").stdout.strip()
+    mine = tree.wait_request(request_id, "fulfilled")["nodes"][0]
+    other = tree.add_request(["small"])
+    tree.wait_request(other, "fulfilled")
+    client = site.start_tool("request", "small", "--wait", "--json")
+    wait_for(lambda: '"nodes":' in client.output(), "nodes", 60)
+    done = site.tool("release", check=True)
+    assert f"Request {request_id} withdrawn\n" in done.stdout and f"Node {mine} released\n" in done.stdout
+    assert client.wait(20) == 0
+    assert tree.request(request_id) is None and tree.request(other)["state"] == "fulfilled"
+    tree.wait_node_gone(mine)
+
+
 def test_request_without_waiting_stays_until_released(site):
     site.launcher()
     tree = site.tree()
@@ -266,8 +282,8 @@ def test_request_without_waiting_stays_until_released(site):
 
 
 def test_a_declined_request_says_by_whom(site):
-    site.launcher()
-    done = site.tool("request", "nobody-has-this", "--wait")
+    site.launcher(site.config(providers=[fake_provider(**{"max-servers": 1})]))
+    done = site.tool("request", "small", "small", "--wait")
     assert done.returncode == 1
     assert "declined by" in done.stderr and "PoolWorker.fake-cloud-main" in done.stderr
     assert site.tree().children("/nodepool/requests") == []

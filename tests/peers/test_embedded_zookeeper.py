@@ -314,7 +314,8 @@ def test_state_that_cannot_be_used_is_refused(tmp_path, server):
     content = bytearray(server.journal.read_bytes())
     content[4096:4196] = b"\xff" * 100
     damaged.write_bytes(content)
-    assert "cannot be used" in start_fails(tmp_path / "fourth", damaged)
+    refused = start_fails(tmp_path / "fourth", damaged)
+    assert "cannot be used: it is damaged; put a back-up in its place, or move it away to begin anew" in refused
     orphan = tmp_path / "orphan.sqlite"
     orphan.write_bytes(server.journal.read_bytes())
     with sqlite3.connect(orphan) as database:

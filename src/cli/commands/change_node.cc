@@ -8,6 +8,7 @@
 #include "async/cleanup.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/node_selection.h"
 #include "listing/node_listing.h"
 
 namespace nodepool::cli {
@@ -17,8 +18,9 @@ using LockedOrNone = std::optional<store::LockedNode>;
 
 // None when the node is gone. Throws when another client keeps the lock.
 Task<LockedOrNone> LockOrExplain(Context& context, std::string text) {
-  if (!IsNodeId(text)) co_return std::nullopt;
-  NodeId id(text);
+  std::optional<NodeId> given = ParseNodeId(text);
+  if (!given) co_return std::nullopt;
+  NodeId id = *given;
   std::optional<store::StoredNode> node = co_await context.store.nodes.Read(id);
   if (!node) co_return std::nullopt;
   SteadyTime deadline = context.loop.SteadyNow() + kLockTimeout;
@@ -35,14 +37,24 @@ Task<LockedOrNone> LockOrExplain(Context& context, std::string text) {
   co_return std::move(*locked);
 }
 
-Task<> PrintNode(Context& context, NodeId id) {
+Task<std::optional<store::StoredNode>> ReadForList(Context& context, NodeId id) {
   std::optional<store::StoredNode> node = co_await context.store.nodes.Read(id);
   if (node) {
     std::vector<std::string> contenders = co_await context.store.nodes.Contenders(id);
     node->contenders = {contenders.begin(), contenders.end()};
   }
+  co_return node;
+}
+
+// Those that are still there.
+Task<> PrintNodes(Context& context, std::vector<NodeId> ids) {
+  std::vector<store::StoredNode> nodes;
+  for (const NodeId& id : ids) {
+    std::optional<store::StoredNode> node = co_await ReadForList(context, id);
+    if (node) nodes.push_back(std::move(*node));
+  }
   std::vector<const store::StoredNode*> rows;
-  if (node) rows.push_back(&*node);
+  for (const store::StoredNode& node : nodes) rows.push_back(&node);
   Print(context, ListNodes(rows, listing::NodeColumns::kBrief), Output::kTable);
 }
 
@@ -89,21 +101,43 @@ Task<bool> ChangeLocked(Context& context, std::string text, LockedOrNone& node,
   co_return true;
 }
 
+// Under the node's lock. False, after a message, when there is no such node.
+using ChangeOne = std::function<Task<bool>(std::string text, LockedOrNone& node)>;
+
+Task<bool> LockAndChange(Context& context, std::string text, ChangeOne change) {
+  auto work = [&](LockedOrNone& node) { return change(text, node); };
+  bool is_changed = co_await Bracket(LockOrExplain(context, text), work, &UnlockNode);
+  co_return is_changed;
+}
+
+// One after the other; what fails for one node leaves the others to be changed.
+Task<int> ChangeEach(Context& context, std::vector<std::string> texts, ChangeOne change) {
+  std::vector<NodeId> changed;
+  int status = 0;
+  for (const std::string& text : texts) {
+    Outcome<bool> outcome = co_await Attempt(LockAndChange(context, text, change));
+    if (FailedWith(outcome, Verdict::kCancelled, Verdict::kLostSession)) outcome.error().Rethrow();
+    if (!outcome) {
+      context.logger.Error("{}", outcome.error().message());
+      status = 1;
+    } else if (*outcome) {
+      changed.push_back(*ParseNodeId(text));
+    }
+  }
+  if (!changed.empty()) co_await PrintNodes(context, std::move(changed));
+  co_return status;
+}
+
 void AddDelete(CLI::App& app, Invocation& invocation) {
-  struct Values {
-    std::string id;
-    bool is_now = false;
-  };
-  auto values = std::make_shared<Values>();
-  CLI::App* command = app.add_subcommand("delete", "delete a node");
-  command->add_option("id", values->id, "id of the node")->required()->type_name("");
-  command->add_flag("--now", values->is_now,
+  auto is_now = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("delete", "delete nodes");
+  OnNodes(*command, invocation, [is_now](Context& context, std::vector<std::string> ids) {
+    return *is_now ? DeleteNow(context, std::move(ids))
+                   : ChangeNodes(context, std::move(ids), NodeState::kDeleting);
+  });
+  command->add_flag("--now", *is_now,
                     "delete machine and record from here, and wait until they are gone; "
                     "a launcher registers the slot of a static host again");
-  OnCommand(*command, invocation, [values](Context& context) {
-    return values->is_now ? DeleteNow(context, values->id)
-                          : ChangeNode(context, values->id, NodeState::kDeleting);
-  });
 }
 
 // Of what is written to a record. Empty: it can be.
@@ -114,41 +148,34 @@ std::string RefuseBadText(const std::string& text) {
 }
 
 void AddHold(CLI::App& app, Invocation& invocation) {
-  struct Values {
-    std::string id;
-    std::optional<std::string> reason;
-  };
-  auto values = std::make_shared<Values>();
-  CLI::App* command = app.add_subcommand("hold", "keep a node for inspection");
-  command->add_option("id", values->id, "id of the node")->required()->type_name("");
-  command->add_option("--reason", values->reason, "comment in the node's record")
+  auto reason = std::make_shared<std::optional<std::string>>();
+  CLI::App* command = app.add_subcommand("hold", "keep nodes for inspection");
+  OnNodes(*command, invocation, [reason](Context& context, std::vector<std::string> ids) {
+    return ChangeNodes(context, std::move(ids), NodeState::kHold, *reason);
+  });
+  command->add_option("--reason", *reason, "comment in the nodes' records")
       ->check(&RefuseBadText)
       ->type_name("TEXT");
-  OnCommand(*command, invocation, [values](Context& context) {
-    return ChangeNode(context, values->id, NodeState::kHold, values->reason);
-  });
 }
 
 }  // namespace
 
-Task<int> DeleteNow(Context& context, std::string text) {
-  auto work = [&](LockedOrNone& node) { return DeleteLocked(context, text, node); };
-  bool is_deleted = co_await Bracket(LockOrExplain(context, text), work, &UnlockNode);
-  if (is_deleted) co_await PrintNode(context, NodeId(text));
-  co_return 0;
+Task<int> DeleteNow(Context& context, std::vector<std::string> ids) {
+  auto work = [&](std::string text, LockedOrNone& node) { return DeleteLocked(context, text, node); };
+  int status = co_await ChangeEach(context, std::move(ids), work);
+  co_return status;
 }
 
-Task<int> ChangeNode(Context& context, std::string text, NodeState state,
-                     std::optional<std::string> comment) {
+Task<int> ChangeNodes(Context& context, std::vector<std::string> ids, NodeState state,
+                      std::optional<std::string> comment) {
   auto change = [&context, state, comment](Node& node) {
     node.SetState(state, context.loop.Now());
     if (comment) node.comment = *comment;
     return store::Change::kWrite;
   };
-  auto work = [&](LockedOrNone& node) { return ChangeLocked(context, text, node, change); };
-  bool is_changed = co_await Bracket(LockOrExplain(context, text), work, &UnlockNode);
-  if (is_changed) co_await PrintNode(context, NodeId(text));
-  co_return 0;
+  auto work = [&](std::string text, LockedOrNone& node) { return ChangeLocked(context, text, node, change); };
+  int status = co_await ChangeEach(context, std::move(ids), work);
+  co_return status;
 }
 
 void RegisterChangeNode(CLI::App& app, Invocation& invocation) {

@@ -14,7 +14,7 @@ class ChangeNodeTest : public CommandTest {};
 // operations.5.5.
 TEST_F(ChangeNodeTest, SetsTheStateUnderTheLock) {
   NodeId id = AddNode(ReadyNode());
-  EXPECT_EQ(time_.Run(ChangeNode(context_, id.value, NodeState::kHold)), 0);
+  EXPECT_EQ(time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold)), 0);
   std::optional<Node> node = ReadNode(id);
   EXPECT_EQ(node->state, NodeState::kHold);
   EXPECT_EQ(node->state_time, time_.clock().Now());
@@ -27,18 +27,39 @@ TEST_F(ChangeNodeTest, SetsTheStateUnderTheLock) {
 // operations.13.3: only a reason that is given replaces what is there.
 TEST_F(ChangeNodeTest, AHoldHasAReason) {
   NodeId id = AddNode(ReadyNode());
-  time_.Run(ChangeNode(context_, id.value, NodeState::kHold, "bug 1234"));
+  time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold, "bug 1234"));
   EXPECT_EQ(ReadNode(id)->comment, "bug 1234");
-  time_.Run(ChangeNode(context_, id.value, NodeState::kHold));
+  time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold));
   EXPECT_EQ(ReadNode(id)->comment, "bug 1234");
-  time_.Run(ChangeNode(context_, id.value, NodeState::kHold, ""));
+  time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold, ""));
   EXPECT_EQ(ReadNode(id)->comment, "");
+}
+
+TEST_F(ChangeNodeTest, LeadingZerosMayBeLeftOut) {
+  NodeId id = AddNode(ReadyNode());
+  EXPECT_EQ(time_.Run(ChangeNodes(context_, {"0"}, NodeState::kHold)), 0);
+  EXPECT_EQ(ReadNode(id)->state, NodeState::kHold);
+}
+
+TEST_F(ChangeNodeTest, SeveralNodesAreChangedAlthoughOneIsLocked) {
+  NodeId first = AddNode(ReadyNode());
+  NodeId locked = AddNode(ReadyNode());
+  NodeId last = AddNode(ReadyNode());
+  auto lock = time_.Run(others_.nodes.TryLock(locked));
+  EXPECT_EQ(time_.Run(ChangeNodes(context_, {"0", "1", "2", "3"}, NodeState::kDeleting)), 1);
+  EXPECT_EQ(ReadNode(first)->state, NodeState::kDeleting);
+  EXPECT_EQ(ReadNode(locked)->state, NodeState::kReady);
+  EXPECT_EQ(ReadNode(last)->state, NodeState::kDeleting);
+  EXPECT_THAT(out_.str(), HasSubstr("Node id 3 not found\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("| 0000000002 |"));
+  EXPECT_THAT(out_.str(), ::testing::Not(HasSubstr("| 0000000001 |")));
+  time_.Run(lock->Unlock());
 }
 
 TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {  // D-66
   for (const char* id : {"0000000042", "", "bogus", "../../etc", "00000000420"}) {
     out_.str("");
-    EXPECT_EQ(time_.Run(ChangeNode(context_, id, NodeState::kDeleting)), 0);
+    EXPECT_EQ(time_.Run(ChangeNodes(context_, {id}, NodeState::kDeleting)), 0);
     EXPECT_EQ(out_.str(), std::string("Node id ") + id + " not found\n");
   }
   EXPECT_FALSE(Exists("/nodepool"));
@@ -49,12 +70,8 @@ TEST_F(ChangeNodeTest, ALockedNodeIsAnErrorAfterFiveSeconds) {
   NodeId id = AddNode(ReadyNode());
   auto lock = time_.Run(others_.nodes.TryLock(id));
   SteadyTime start = time_.clock().SteadyNow();
-  try {
-    time_.Run(ChangeNode(context_, id.value, NodeState::kHold));
-    FAIL() << "the lock was taken";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.message(), HasSubstr("Timeout trying to acquire lock /nodepool/nodes/0000000000/lock"));
-  }
+  EXPECT_EQ(time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold)), 1);
+  EXPECT_EQ(log_.Count("Timeout trying to acquire lock /nodepool/nodes/0000000000/lock"), 1);
   EXPECT_EQ(time_.clock().SteadyNow() - start, kLockTimeout);
   EXPECT_EQ(ReadNode(id)->state, NodeState::kReady);
   EXPECT_EQ(time_.Run(others_.nodes.Contenders(id)).size(), 1u);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "cli/invocation.h"
 
 namespace nodepool::cli {
@@ -9,7 +11,8 @@ using RegisterCommand = void(CLI::App& app, Invocation& invocation);
 
 RegisterCommand RegisterNodeList;
 RegisterCommand RegisterRequestList;
-RegisterCommand RegisterRecordListings;
+RegisterCommand RegisterProviderList;
+RegisterCommand RegisterImageListings;
 RegisterCommand RegisterInfo;
 RegisterCommand RegisterAliens;
 RegisterCommand RegisterImagePause;
@@ -24,13 +27,23 @@ RegisterCommand RegisterRelease;
 RegisterCommand RegisterMigrate;
 RegisterCommand RegisterStandalone;
 RegisterCommand RegisterConfigValidate;
+RegisterCommand RegisterComplete;
+
+struct CommandGroup {
+  const char* name;  // its heading in the help; empty: not shown
+  std::vector<RegisterCommand*> commands;
+};
 
 // In the order in which help shows them.
-inline constexpr RegisterCommand* kCommands[] = {
-    &RegisterNodeList,      &RegisterRequestList, &RegisterRecordListings, &RegisterInfo,
-    &RegisterAliens,        &RegisterImagePause,  &RegisterImageBuild,     &RegisterImageDelete,
-    &RegisterImageData,     &RegisterChangeNode,  &RegisterErase,          &RegisterJobs,
-    &RegisterRequest,       &RegisterRelease,     &RegisterMigrate,        &RegisterStandalone,
-    &RegisterConfigValidate};
+inline const CommandGroup kCommandGroups[] = {
+    {"Looking",
+     {&RegisterNodeList, &RegisterRequestList, &RegisterProviderList, &RegisterInfo, &RegisterAliens}},
+    {"Asking", {&RegisterRequest, &RegisterRelease}},
+    {"Changing", {&RegisterChangeNode, &RegisterErase, &RegisterJobs}},
+    {"Images",
+     {&RegisterImageListings, &RegisterImagePause, &RegisterImageBuild, &RegisterImageDelete,
+      &RegisterImageData}},
+    {"Setting up", {&RegisterStandalone, &RegisterConfigValidate, &RegisterMigrate}},
+    {"", {&RegisterComplete}}};
 
 }  // namespace nodepool::cli

@@ -318,7 +318,13 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   EXPECT_EQ(boost::json::parse(text.str()),
             (boost::json::object{{pause, ""}, {build_path_, build}, {upload_path_, upload}}));
   Erase("/nodepool");
-  EXPECT_EQ(Done(ImportImageData(context_, path)), "");
+  Put("/nodepool/components/builder/nb010000000000", R"({"hostname": "nb01", "state": "running"})");
+  EXPECT_THROW(time_.Run(ImportImageData(context_, path, false)), Error) << "a builder runs";
+  EXPECT_FALSE(Exists(build_path_));
+  EXPECT_EQ(Done(ImportImageData(context_, path, true)), "");
+  EXPECT_EQ(log_.Count("1 image, 1 build, 1 upload imported from " + path), 1);
+  Erase("/nodepool");
+  EXPECT_EQ(Done(ImportImageData(context_, path, false)), "");
   EXPECT_EQ(Data(build_path_), build);
   EXPECT_EQ(Data(upload_path_), upload);
   EXPECT_EQ(Data(pause), "");
@@ -329,13 +335,13 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   EXPECT_EQ(next.id.upload.value, "0000000003") << "1 was restored, 2 is the lock's directory";
   // What is there is overwritten, and nothing else touched.
   zk_.tree().Set({build_path_, "", -1}, 0, time_.clock().Now());
-  EXPECT_EQ(Done(ImportImageData(context_, path)), "");
+  EXPECT_EQ(Done(ImportImageData(context_, path, false)), "");
   EXPECT_EQ(Data(build_path_), build);
   EXPECT_TRUE(time_.Run(others_.images.ReadUpload(next.id)));
   time_.Run(others_.tree.Unlock(*lock));
   std::ofstream(path) << "[]";
-  EXPECT_THROW(time_.Run(ImportImageData(context_, path)), Error);
-  EXPECT_THROW(time_.Run(ImportImageData(context_, folder + "/none")), Error);
+  EXPECT_THROW(time_.Run(ImportImageData(context_, path, false)), Error);
+  EXPECT_THROW(time_.Run(ImportImageData(context_, folder + "/none", false)), Error);
   EXPECT_THROW(time_.Run(ExportImageData(context_, folder + "/none/x")), Error);
   std::filesystem::remove_all(folder);
 }

@@ -16,7 +16,9 @@
 
 #include "base/error.h"
 #include "cli/commands/commands.h"
+#include "cli/counted.h"
 #include "store/image_data.h"
+#include "store/record_counts.h"
 
 namespace nodepool::cli {
 namespace {
@@ -64,6 +66,24 @@ std::map<std::string, std::string> ReadFile(const std::string& path) {
   return records;
 }
 
+// "1 image, 2 builds, 3 uploads"
+std::string CountText(const std::map<std::string, std::string>& records) {
+  store::RecordCounts counts;
+  for (const auto& [path, text] : records) counts.Add(path);
+  return fmt::format("{}, {}, {}", Counted(counts.images.size(), "image"), Counted(counts.builds, "build"),
+                     Counted(counts.uploads, "upload"));
+}
+
+Task<> RefuseWhileDaemonsRun(Context& context) {
+  for (ComponentKind kind : {ComponentKind::kLauncher, ComponentKind::kBuilder}) {
+    std::vector<Component> running = co_await context.store.components.List(kind);
+    if (running.empty()) continue;
+    throw Error(Verdict::kConflict,
+                fmt::format("a {} runs on {}; stop all launchers and builders first, or use --force",
+                            ToString(kind), running.front().hostname));
+  }
+}
+
 }  // namespace
 
 Task<int> ExportImageData(Context& context, std::string path) {
@@ -71,24 +91,37 @@ Task<int> ExportImageData(Context& context, std::string path) {
   json::object content;
   for (const auto& [place, text] : records) content[place] = text;
   WriteFile(path, json::serialize(content));
+  context.logger.Info("{} exported to {}", CountText(records), path);
   co_return 0;
 }
 
-Task<int> ImportImageData(Context& context, std::string path) {
+Task<int> ImportImageData(Context& context, std::string path, bool is_forced) {
   std::map<std::string, std::string> records = ReadFile(path);
+  if (!is_forced) co_await RefuseWhileDaemonsRun(context);
+  std::string counts = CountText(records);
   co_await store::ImportImages(context.store, std::move(records));
+  context.logger.Info("{} imported from {}", counts, path);
   co_return 0;
 }
 
 void RegisterImageData(CLI::App& app, Invocation& invocation) {
-  auto add = [&](const char* name, const char* help, Task<int> (*run)(Context&, std::string)) {
-    auto path = std::make_shared<std::string>();
-    CLI::App* command = app.add_subcommand(name, help);
-    command->add_option("path", *path, "the file")->required()->type_name("FILE");
-    OnCommand(*command, invocation, [run, path](Context& context) { return run(context, *path); });
+  struct Values {
+    std::string path;
+    bool is_forced = false;
   };
-  add("export-image-data", "write the records of images to a file", &ExportImageData);
-  add("import-image-data", "read them back; all daemons rest", &ImportImageData);
+  auto values = std::make_shared<Values>();
+  auto add = [&](const char* name, const char* help) {
+    CLI::App* command = app.add_subcommand(name, help);
+    command->add_option("path", values->path, "the file")->required()->type_name("FILE");
+    return command;
+  };
+  CLI::App* exporting = add("export-image-data", "write the records of images to a file");
+  OnCommand(*exporting, invocation,
+            [values](Context& context) { return ExportImageData(context, values->path); });
+  CLI::App* importing = add("import-image-data", "read them back, while no daemon runs");
+  importing->add_flag("--force", values->is_forced, "although launchers or builders are registered");
+  OnCommand(*importing, invocation,
+            [values](Context& context) { return ImportImageData(context, values->path, values->is_forced); });
 }
 
 }  // namespace nodepool::cli

@@ -32,7 +32,7 @@ bool IsMeant(const store::StoredUpload& upload, const std::string& id) {
 void AddBuildDelete(CLI::App& app, Invocation& invocation) {
   auto id = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("dib-image-delete", "delete a build of an image, with its uploads");
-  command->add_option("id", *id, "IMAGE-BUILD, as dib-image-list shows it")->required()->type_name("");
+  command->add_option("build", *id, "IMAGE-BUILD, as dib-image-list shows it")->required()->type_name("");
   OnCommand(*command, invocation, [id](Context& context) { return DibImageDelete(context, *id); });
 }
 
@@ -56,8 +56,8 @@ void AddUploadDelete(CLI::App& app, Invocation& invocation) {
   auto add = [&](const char* name, std::string& value, const char* help, const char* type) {
     return command->add_option(name, value, help)->type_name(type);
   };
-  CLI::Option* provider = add("--provider", values->provider, "the provider", "NAME");
-  CLI::Option* image = add("--image", values->image, "the image", "NAME");
+  CLI::Option* provider = add("--provider", values->provider, "the provider", "PROVIDER");
+  CLI::Option* image = add("--image", values->image, "the image", "IMAGE");
   CLI::Option* build = add("--build-id", values->build, "the build", "ID");
   CLI::Option* upload = add("--upload-id", values->upload, "the upload", "ID");
   provider->needs(image)->needs(build)->needs(upload);

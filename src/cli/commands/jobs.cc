@@ -71,7 +71,11 @@ Task<int> DeleteJob(Context& context, std::string text) {
   JobId id(fmt::format("{:0>10}", text));  // with or without leading zeros
   bool is_deleted = false;
   if (!text.empty()) is_deleted = co_await context.store.jobs.DeleteRule(id);
-  if (!is_deleted) context.out << fmt::format("Job {} not found.\n", Excerpt(text));
+  if (is_deleted) {
+    context.logger.Info("Rule {} deleted; what is held stays held", id);
+  } else {
+    context.out << fmt::format("Job {} not found.\n", Excerpt(text));
+  }
   co_return 0;
 }
 

@@ -61,11 +61,15 @@ void RegisterNodeList(CLI::App& app, Invocation& invocation) {
       ->add_flag("--detail", *is_detailed, "show all columns");
 }
 
-void RegisterRecordListings(CLI::App& app, Invocation& invocation) {
+void RegisterProviderList(CLI::App& app, Invocation& invocation) {
+  AddListing(app, invocation, "provider-list", "list providers and how their launchers say they are",
+             [](Output) { return ProviderListing(); });
+}
+
+void RegisterImageListings(CLI::App& app, Invocation& invocation) {
   auto add = [&](const char* name, const char* help, ListingCommand (*make)()) {
     AddListing(app, invocation, name, help, [make](Output) { return make(); });
   };
-  add("provider-list", "list providers and how their launchers say they are", &ProviderListing);
   add("dib-image-list", "list builds of images", &BuildListing);
   add("image-list", "list uploads of images", &UploadListing);
   add("image-status", "show what is paused or asked for", &ImageStatusListing);

@@ -29,6 +29,7 @@ class Releaser {
 
  private:
   Task<bool> ReleaseAll(std::vector<std::string> names);
+  Task<std::vector<std::string>> NamesOfMine();
   Task<bool> ReleaseRequest(RequestId id);
   Task<bool> ReleaseNode(NodeId id);
   Task<bool> AskHolder(NodeId id);
@@ -57,20 +58,38 @@ Task<int> Releaser::Run(std::vector<std::string> names) {
 Task<bool> Releaser::ReleaseAll(std::vector<std::string> names) {
   nodes_.Start();
   co_await nodes_.WaitSynced();
+  if (names.empty()) {
+    names = co_await NamesOfMine();
+    if (names.empty()) context_.out << fmt::format("Nothing of {} is there to release\n", context_.user);
+  }
   bool is_done = true;
   for (const std::string& name : names) {
     bool is_released = false;
-    if (IsNodeId(name)) {
-      NodeId id(name);
-      is_released = co_await ReleaseNode(id);
-    } else if (RequestId id(name); ParseRequestId(id) && name.find('/') == std::string::npos) {
-      is_released = co_await ReleaseRequest(id);
+    if (std::optional<NodeId> node = ParseNodeId(name)) {
+      is_released = co_await ReleaseNode(*node);
+    } else if (std::optional<RequestId> request = ParseRequestName(name)) {
+      is_released = co_await ReleaseRequest(*request);
     } else {
       Refuse(fmt::format("\"{}\" is neither a node (0000000012) nor a request (200-0000000003)", name));
     }
     is_done = is_done && is_released;
   }
   co_return is_done;
+}
+
+// Requests first, which bring their nodes along; then nodes whose request is gone.
+Task<std::vector<std::string>> Releaser::NamesOfMine() {
+  std::vector<std::string> names;
+  std::vector<RequestId> requests = co_await context_.store.requests.List();
+  for (const RequestId& id : requests) {
+    std::optional<store::StoredRequest> request = co_await context_.store.requests.Read(id);
+    if (request && IsMarkedBy(request->record, context_.user)) names.push_back(id.value);
+  }
+  for (const auto& [id, node] : nodes_.all()) {
+    if (node.record.state == NodeState::kInUse && IsMarkedBy(node.record, context_.user))
+      names.push_back(id.value);
+  }
+  co_return names;
 }
 
 Task<bool> Releaser::IsOurs(RequestId id) {
@@ -180,7 +199,10 @@ Task<int> Release(Context& context, std::vector<std::string> names) {
 void RegisterRelease(CLI::App& app, Invocation& invocation) {
   auto names = std::make_shared<std::vector<std::string>>();
   CLI::App* command = app.add_subcommand("release", "give back what `nodepool request` got");
-  command->add_option("name", *names, "request or node ids")->required()->type_name("");
+  command
+      ->add_option("request-or-node", *names,
+                   "ids of requests or nodes; without any, all that you have requested here")
+      ->type_name("");
   OnCommand(*command, invocation, [names](Context& context) { return Release(context, *names); });
 }
 

@@ -52,7 +52,7 @@ void RegisterRequest(CLI::App& app, Invocation& invocation) {
   command->add_option("--requestor", options.requestor, "who asks, for statistics")
       ->capture_default_str()
       ->type_name("NAME");
-  command->add_option("--provider", values->provider, "prefer this provider")->type_name("NAME");
+  command->add_option("--provider", values->provider, "prefer this provider")->type_name("PROVIDER");
   command->add_flag("--json", values->is_json, "print JSON instead of text");
   command->callback([&invocation, values] {
     invocation.command = [options = OptionsOf(*values)](Context& context) {

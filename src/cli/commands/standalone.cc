@@ -6,9 +6,7 @@ namespace nodepool::cli {
 
 // The program runs it before it comes to this parser.
 void RegisterStandalone(CLI::App& app, Invocation&) {
-  app.add_subcommand("standalone", "run everything in one process, see nodepool standalone --help")
-      ->callback(
-          [] { throw CLI::ValidationError("standalone", "write it first: nodepool standalone -c FILE"); });
+  app.add_subcommand("standalone", "run everything in one process, see nodepool standalone --help");
 }
 
 }  // namespace nodepool::cli

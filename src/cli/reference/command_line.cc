@@ -40,7 +40,8 @@ CommandLine Describe(const CLI::App& app) {
     if (option->get_group().empty()) continue;
     (option->get_positional() ? line.places : line.options).push_back(DescribeOption(*option));
   }
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+  auto is_shown = [](const CLI::App* command) { return !command->get_group().empty(); };
+  for (const CLI::App* command : app.get_subcommands(is_shown)) {
     line.commands.push_back(Describe(*command));
   }
   return line;

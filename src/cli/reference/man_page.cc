@@ -54,6 +54,11 @@ Directories of drivers, separated by colons, where
 .B \-\-drivers\-dir
 is not given.
 .TP
+.B NODEPOOL_CONFIG
+The configuration, where
+.B \-c
+is not given.
+.TP
 .B NODEPOOL_PROFILE_DIR
 Directory of a daemon where the files of profiles (SIGUSR2) stay; without it they are removed.
 .TP
@@ -79,6 +84,17 @@ Wrong command line.
 .TP
 130
 Interrupted.
+)";
+
+constexpr std::string_view kToolEnvironment = R"(.SH ENVIRONMENT
+.TP
+.B NODEPOOL_CONFIG
+The configuration, where
+.B \-c
+is not given.
+.TP
+.B NO_COLOR
+Not empty: no colors.
 )";
 
 constexpr std::string_view kToolFiles = R"(.SH FILES
@@ -183,7 +199,7 @@ void AddCommand(std::string& page, const CommandLine& command) {
 }
 
 std::string TextOf(const CommandLine& program) {
-  if (program.name == "nodepool") return std::string(kToolStatus) + std::string(kToolFiles);
+  if (program.name == "nodepool") return fmt::format("{}{}{}", kToolStatus, kToolEnvironment, kToolFiles);
   bool has_background = program.name != "nodepool standalone";
   std::string text = has_background ? std::string(kBackground) : "";
   text.append(kSignals).append(kSystemd).append(kEnvironment).append(kDaemonStatus);
@@ -209,7 +225,8 @@ std::string ManPage(const CommandLine& program) {
                       program.commands.empty() ? "" : " \\fIcommand\\fR [command options]");
   page += fmt::format(".SH DESCRIPTION\n{}\n", Sentence(program.help));
   page += ".SH OPTIONS\n";
-  if (!program.commands.empty()) page += "They stand before the command.\nLong options may be shortened.\n";
+  if (!program.commands.empty())
+    page += "They may be before and behind the command.\nLong options may be shortened.\n";
   for (const OptionLine& option : program.options) AddOption(page, option);
   if (!program.commands.empty()) page += ".SH COMMANDS\n";
   for (const CommandLine& command : program.commands) AddCommand(page, command);

@@ -58,7 +58,7 @@ TEST_F(ReferenceTest, ManualPages) {
   EXPECT_EQ(ManSection(Program("nodepool-launcher")), 8);
   std::string tool = ManPage(Program("nodepool"));
   EXPECT_THAT(tool, HasSubstr("\n.SS image\\-delete\n\\fBnodepool image\\-delete\\fR [options] [id]\n"));
-  EXPECT_THAT(tool, HasSubstr("\\fBnodepool hold\\fR [options] id\n"));
+  EXPECT_THAT(tool, HasSubstr("\\fBnodepool hold\\fR [options] [node...]\n"));
   EXPECT_THAT(tool, HasSubstr("\\fBnodepool alien\\-list\\fR [options] [provider]\n"));
   EXPECT_THAT(tool, HasSubstr("One of to\\-ensemble, to\\-embedded, to\\-chroot.\n"));
   EXPECT_THAT(tool, HasSubstr("\n.TP\n\\fB\\-\\-watch\\fR [\\fISECONDS\\fR]\n"));
@@ -72,6 +72,12 @@ TEST_F(ReferenceTest, Completions) {
   EXPECT_THAT(ZshCompletion(Program("nodepool")), HasSubstr("\n        'list:list nodes'"));
   EXPECT_THAT(ZshCompletion(Program("nodepool")), HasSubstr("]::SECONDS: '")) << "its value may be left out";
   EXPECT_THAT(BashCompletion(Program("nodepool")), Not(HasSubstr("list,--watch")));
+  for (std::string script : {BashCompletion(Program("nodepool")), ZshCompletion(Program("nodepool")),
+                             FishCompletion(Program("nodepool"))}) {
+    EXPECT_THAT(script, HasSubstr("_nodepool_values providers"));
+    EXPECT_THAT(script, HasSubstr("requested pending fulfilled failed"));
+    EXPECT_THAT(script, HasSubstr("auto always never"));
+  }
   EXPECT_THAT(
       FishCompletion(Program("nodepool")),
       HasSubstr(

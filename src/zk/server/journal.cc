@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "zk/server/free_space.h"
 #include "zk/server/request.h"
 #include "zk/server/sqlite.h"
 
@@ -69,7 +70,11 @@ void CheckDatabase(Sqlite& database) {
                             kSchemaVersion));
   }
   std::string verdict = database.Text("PRAGMA integrity_check(1)");
-  if (verdict != "ok") throw Error(Verdict::kInvalid, "it is damaged: " + verdict);
+  if (verdict != "ok") {
+    throw Error(
+        Verdict::kInvalid,
+        fmt::format("it is damaged; put a back-up in its place, or move it away to begin anew: {}", verdict));
+  }
 }
 
 std::int32_t Narrow(std::int64_t number) { return static_cast<std::int32_t>(number); }
@@ -127,7 +132,8 @@ Journal::Journal(std::string path) {
     database_ = std::make_unique<Database>(path);
   } catch (const Error& error) {
     Verdict verdict = error.verdict() == Verdict::kConflict ? Verdict::kConflict : Verdict::kInvalid;
-    throw Error(verdict, fmt::format("the state in {} cannot be used: {}", path, error.message()));
+    throw Error(verdict, fmt::format("the state in {} cannot be used: {}{}", path, error.message(),
+                                     ShortageNear(path)));
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ struct WireOptions {
   std::optional<TlsFiles> tls;  // none: plain TCP
   std::optional<DigestAuth> digest;
   Duration connect_timeout = std::chrono::seconds(5);  // TCP, TLS and session handshake of one attempt
+  // Called with the reason when no server can be used, before the next try. Set: the log does not say it.
+  std::function<void(const std::string& why)> on_trouble;
   std::size_t max_packet = 1'048'575;  // jute.maxbuffer; larger requests are refused before sending
 };
 

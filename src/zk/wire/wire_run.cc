@@ -199,6 +199,7 @@ void WireSession::SessionLost() {
 }
 
 void WireSession::LogTrouble(const std::vector<std::string>& problems) {
+  if (options_.on_trouble) return options_.on_trouble(Join(problems, "; "));
   if (loop_.SteadyNow() < next_trouble_log_) return;
   next_trouble_log_ = loop_.SteadyNow() + kTroubleLogInterval;
   log_.Warning("Retrying zookeeper connection; no server can be used: {}", Join(problems, "; "));

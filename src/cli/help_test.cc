@@ -1,0 +1,68 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "daemon/builder_options.h"
+#include "daemon/launcher_options.h"
+#include "daemon/standalone_options.h"
+
+namespace nodepool::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::size_t kWidth = 80;
+
+void ExpectNarrow(const CLI::App& app) {
+  for (const std::string& line : Split(app.help(), '\n'))
+    EXPECT_LE(line.size(), kWidth) << app.get_name() << ": " << line;
+}
+
+std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+TEST(HelpTest, EveryLineFitsEightyColumns) {
+  DescribeTool([](const CLI::App& app) {
+    ExpectNarrow(app);
+    for (const CLI::App* command : CommandsOf(app)) ExpectNarrow(*command);
+  });
+  daemon::LauncherOptions launcher;
+  daemon::BuilderOptions builder;
+  daemon::StandaloneOptions standalone = daemon::StandaloneDefaults();
+  daemon::StandaloneOptions nodepoold = daemon::NodepooldDefaults();
+  ExpectNarrow(*LauncherApp(launcher));
+  ExpectNarrow(*BuilderApp(builder));
+  ExpectNarrow(*StandaloneApp(standalone));
+  ExpectNarrow(*NodepooldApp(nodepoold));
+}
+
+TEST(HelpTest, CommandsAreGroupedAndThereAreExamples) {
+  DescribeTool([](const CLI::App& app) {
+    std::string help = app.help();
+    std::size_t place = 0;
+    for (const char* words : {"\nLooking:\n  list ", "\nAsking:\n  request ", "\nChanging:\n  delete ",
+                              "\nImages:\n", "\nSetting up:\n", "\nExamples:\n  nodepool "}) {
+      std::size_t found = help.find(words);
+      EXPECT_NE(found, std::string::npos) << words;
+      EXPECT_GE(found, place) << words << " comes too early";
+      place = found;
+    }
+    EXPECT_THAT(help, Not(HasSubstr("complete"))) << "it is for shells";
+  });
+}
+
+TEST(HelpTest, ValuesThatMayBeLeftOutAndDefaultsAreShown) {
+  DescribeTool([](const CLI::App& app) {
+    EXPECT_THAT(app.get_subcommand("list")->help(), HasSubstr("  --watch [SECONDS] "));
+    EXPECT_THAT(app.get_subcommand("request")->help(), HasSubstr("(default: 200)"));
+    EXPECT_THAT(app.help(), HasSubstr("(default:\n                          /etc/nodepool/nodepool.yaml)"));
+  });
+}
+
+}  // namespace
+}  // namespace nodepool::cli

@@ -1,0 +1,59 @@
+#include "cli/reference/completion_parts.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace nodepool::cli {
+namespace {
+
+// What `nodepool complete` lists for a value of this name.
+constexpr std::pair<std::string_view, std::string_view> kLists[] = {
+    {"build", "builds"},
+    {"image", "images"},
+    {"[provider] image", "images"},
+    {"label", "labels"},
+    {"node", "nodes"},
+    {"provider", "providers"},
+    {"request-or-node", "requests-and-nodes"}};
+
+}  // namespace
+
+std::string_view ListOf(const OptionLine& option) {
+  auto is_same = [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); };
+  for (const auto& [value, list] : kLists) {
+    if (std::ranges::equal(value, option.value, is_same)) return list;
+  }
+  return "";
+}
+
+Kind KindOf(const OptionLine& option) {
+  if (!option.choices.empty()) return Kind::kChoices;
+  if (!ListOf(option).empty()) return Kind::kList;
+  // What may stand without a value is followed by anything.
+  if (option.value.empty() || option.is_value_optional) return Kind::kNothing;
+  if (option.value == "DIR") return Kind::kDirectory;
+  return option.value == "FILE" || option.value == "path" ? Kind::kFile : Kind::kOther;
+}
+
+std::string Identifier(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == ' '; }, '_');
+  return "_" + name;
+}
+
+std::string Quoted(std::string_view text) {
+  std::string result = "'";
+  for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+std::vector<std::string> NamesOf(const CommandLine& command) {
+  std::vector<std::string> names;
+  for (const OptionLine& option : command.options) {
+    names.insert(names.end(), option.names.begin(), option.names.end());
+  }
+  return names;
+}
+
+}  // namespace nodepool::cli
