@@ -13,6 +13,12 @@ class App;
 
 namespace nodepool::cli {
 
+// What config-validate is to do besides checking the file.
+struct Validation {
+  bool is_strict = false;  // warnings are errors
+  bool is_online = false;  // ZooKeeper and the clouds are asked, too
+};
+
 // What a command line asks for.
 struct Invocation {
   std::string config_path = "/etc/nodepool/nodepool.yaml";
@@ -20,8 +26,8 @@ struct Invocation {
   std::optional<std::string> logging_path;
   std::vector<std::string> drivers_dirs;  // as daemon::Options
   bool is_debug = false;
-  // config-validate: checks the file and needs neither a valid one nor ZooKeeper.
-  bool is_validation = false;
+  // config-validate, which needs no valid configuration.
+  std::optional<Validation> validation;
   // The command needs zookeeper-servers, not the embedded server in their place.
   bool needs_ensemble = false;
   // Any other command.

@@ -17,6 +17,7 @@
 #include "base/scope_exit.h"
 #include "base/version.h"
 #include "cli/arguments.h"
+#include "cli/check_online.h"
 #include "cli/commands/config_validate.h"
 #include "config/log_file.h"
 #include "daemon/connection.h"
@@ -54,11 +55,20 @@ void SetUpLogging(const Invocation& invocation) {
   log::SetLevel("nodepool.ComponentRegistry", log::Level::kWarning);
 }
 
-Task<int> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation) {
+Task<> Connect(Context& context, Random& random, std::string servers, const Invocation& invocation) {
   co_await daemon::AwaitConnection(context.loop, context.store.tree.client(), servers);
   if (!invocation.needs_ensemble) {
     co_await daemon::CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);
   }
+}
+
+Task<int> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation) {
+  Task<> connect = Connect(context, random, servers, invocation);
+  if (invocation.validation) {
+    int status = co_await CheckOnline(context, std::move(servers), std::move(connect));
+    co_return status;
+  }
+  co_await std::move(connect);
   int status = co_await invocation.command(context);
   co_return status;
 }
@@ -185,8 +195,11 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
   try {
     SetUpLogging(invocation);
     daemon::AddOutsideDrivers(invocation.drivers_dirs, drivers, ToolLogger());
-    if (invocation.is_validation) {
-      return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
+    if (invocation.validation) {
+      auto ask_online = [&](std::shared_ptr<const driver::LoadedConfig> loaded) {
+        return RunWithConfig(std::move(loaded), drivers, invocation, out);
+      };
+      return ConfigValidate(invocation, drivers, std::move(others), ask_online);
     }
     auto loaded =
         driver::LoadConfig(invocation.config_path, invocation.secure_path, drivers, std::move(others));

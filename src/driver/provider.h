@@ -139,9 +139,13 @@ class Provider : public ProviderNotifications {
   virtual Task<> DeleteImage(std::string external_id);
 
   // --- For people who look at what stands in the cloud ------------------------------
-  // May be asked without Start(). Default: Error(kInvalid) "not supported".
+  // May be asked without Start(). Default, unless said otherwise: Error(kInvalid) "not supported".
   virtual Task<std::vector<ListedMachine>> ListMachines();  // everybody's
   virtual Task<std::vector<ListedImage>> ListImages();      // those that some Nodepool made
+  // What is wrong with the provider as it is now, a sentence each: what the configuration names and
+  // the cloud does not have. Changes nothing there. An error: it cannot be used at all, for instance
+  // because its cloud refuses the login. Default: nothing is looked at.
+  virtual Task<std::vector<std::string>> FindFaults();
 
   // Called once a minute: finds and removes what leaked, re-synchronises with the
   // configuration.

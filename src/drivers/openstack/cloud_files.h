@@ -19,6 +19,7 @@ struct CloudFiles {
   boost::json::object profiles;  // vendors' clouds, by name
   Variables variables;
   std::string source;     // the file of the clouds, for messages; empty: none was found
+  std::string search;     // where it was looked for, for messages
   std::string env_cloud;  // name of the cloud made of OS_* variables; empty: none
 };
 

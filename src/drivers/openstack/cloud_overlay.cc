@@ -211,7 +211,7 @@ json::object OverlaidCloud(const CloudFiles& files, const std::optional<std::str
   const json::value* found = files.clouds.if_contains(resolved_name);
   if (found == nullptr || !found->is_object()) {
     std::string place =
-        files.source.empty() ? "no clouds.yaml was found" : files.source + " does not have it";
+        files.source.empty() ? files.search : files.source + " does not have it";
     throw Error(Verdict::kInvalid,
                 resolved_name.empty()
                     ? "no cloud is named, and there is no default: " + place

@@ -58,6 +58,8 @@ class StaticHost {
   // used then loses its free records (drivers.md 7.4).
   Task<> Run();
 
+  // Throws why the host cannot be used now.
+  Task<> Check();
   // Whether the host answers, right before it is handed out (drivers.md 7.7).
   Task<bool> IsAlive();
   // Whether the record stands for a slot, and is none too many.

@@ -27,6 +27,7 @@ class StaticProvider : public driver::Provider {
                                                              const store::StoredRequest& request) override;
   // There is nothing behind a node that could be deleted.
   Task<> DeleteResources(const NodeId& id, const Node& node) override;
+  Task<std::vector<std::string>> FindFaults() override;
   // Makes every host look again, those included that could not be used so far.
   Task<> CleanupLeakedResources() override;
 
