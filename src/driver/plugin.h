@@ -15,7 +15,7 @@
 // into a drivers directory (load_drivers.h).
 
 // Counts up with every change of an installed header that compiled drivers would notice.
-#define NODEPOOL_DRIVER_API_VERSION 4
+#define NODEPOOL_DRIVER_API_VERSION 5
 
 #define NODEPOOL_TEXT_OF(value) #value
 #define NODEPOOL_TEXT(value) NODEPOOL_TEXT_OF(value)
