@@ -36,8 +36,7 @@ Task<Faults> AskProvider(Context& context, ProviderName name) {
   std::unique_ptr<driver::Provider> provider = context.make_provider(name);
   SteadyTime deadline = context.loop.SteadyNow() + kProviderLimit;
   auto stop = [&provider] { return provider->Stop(); };
-  Task<Faults> asking =
-      WithDeadline(context.loop, deadline, "asking the provider", provider->FindFaults());
+  Task<Faults> asking = WithDeadline(context.loop, deadline, "asking the provider", provider->FindFaults());
   Faults faults = co_await WithCleanup(std::move(asking), stop);
   co_return faults;
 }

@@ -188,8 +188,9 @@ std::string IgnoredDriver(const Value& section, const LoadOptions& options) {
   const Value* driver = section.Find("driver");
   if (driver == nullptr || !driver->is_scalar()) return "";
   bool is_known = options.drivers && options.drivers(driver->text()) != nullptr;
-  return fmt::format("; its setting driver: {} has no effect{}", Excerpt(driver->text()),
-                     is_known ? "" : " and names no driver" + DriverHint(driver->text(), options.driver_names));
+  return fmt::format(
+      "; its setting driver: {} has no effect{}", Excerpt(driver->text()),
+      is_known ? "" : " and names no driver" + DriverHint(driver->text(), options.driver_names));
 }
 
 void WarnAboutSection(const ProviderSection& provider, const Schema& schema, const LoadOptions& options,
@@ -313,8 +314,8 @@ std::vector<Error> TlsFaults(const ZooKeeperTls& tls) {
   for (const auto& [key, path] :
        {std::pair("cert", tls.cert), std::pair("key", tls.key), std::pair("ca", tls.ca)}) {
     if (path.empty()) {
-      add(fmt::format(
-          "zookeeper-tls.{} is missing: a TLS connection to ZooKeeper needs cert, key and ca", key));
+      add(fmt::format("zookeeper-tls.{} is missing: a TLS connection to ZooKeeper needs cert, key and ca",
+                      key));
       continue;
     }
     errno = 0;

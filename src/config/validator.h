@@ -26,8 +26,9 @@ struct ValidationReport {
   int exit_status() const { return Count(Finding::Level::kError) == 0 ? 0 : 1; }
 };
 
-// The strict check of the main file alone (configuration.md 13, steps 1 to 4). The verdict, and the place of the first error, are those of the Python
-// validator; all errors of a step are listed, where that one stops at the first.
+// The strict check of the main file alone (configuration.md 13, steps 1 to 4). The verdict, and the place of
+// the first error, are those of the Python validator; all errors of a step are listed, where that one stops
+// at the first.
 ValidationReport ValidateFile(const std::string& path, const LoadOptions& options);
 
 // The same for a document that is already parsed.

@@ -130,16 +130,18 @@ TEST(ValidatorTest, WarningsDoNotChangeTheVerdict) {
 }
 
 TEST(ValidatorTest, AnIntegerThatPythonRefusesIsHintedAt) {
-  EXPECT_THAT(Hints("zookeeper-timeout: 10"),
-              ElementsAre(AllOf(StartsWith("line 1, column 20: zookeeper-timeout"), HasSubstr("write 10.0"))));
+  EXPECT_THAT(
+      Hints("zookeeper-timeout: 10"),
+      ElementsAre(AllOf(StartsWith("line 1, column 20: zookeeper-timeout"), HasSubstr("write 10.0"))));
   EXPECT_THAT(Hints("zookeeper-timeout: 10.0"), IsEmpty());
 }
 
 TEST(ValidatorTest, AnUnknownDriverIsAnsweredWithThoseThereAre) {
-  EXPECT_THAT(Errors("providers: [{name: p, driver: statick}]"),
-              ElementsAre(AllOf(HasSubstr("statick: unknown driver (provider p, line 1); did you mean 'static'?"),
-                                HasSubstr("there are fake, openstack, static"), HasSubstr("--drivers-dir"),
-                                HasSubstr("NODEPOOL_DRIVERS_PATH"))));
+  EXPECT_THAT(
+      Errors("providers: [{name: p, driver: statick}]"),
+      ElementsAre(AllOf(HasSubstr("statick: unknown driver (provider p, line 1); did you mean 'static'?"),
+                        HasSubstr("there are fake, openstack, static"), HasSubstr("--drivers-dir"),
+                        HasSubstr("NODEPOOL_DRIVERS_PATH"))));
 }
 
 // D-51: as strict as the Python validator, with the remedy.

@@ -33,7 +33,8 @@ bool IsWholeElf(std::string_view bytes) {
   ElfW(Ehdr) header;
   if (bytes.size() < sizeof(header) || !bytes.starts_with(std::string_view(ELFMAG, SELFMAG))) return false;
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.e_ident[EI_CLASS] != (sizeof(header) == sizeof(Elf64_Ehdr) ? ELFCLASS64 : ELFCLASS32)) return true;
+  if (header.e_ident[EI_CLASS] != (sizeof(header) == sizeof(Elf64_Ehdr) ? ELFCLASS64 : ELFCLASS32))
+    return true;
   std::size_t table = std::size_t{header.e_shentsize} * header.e_shnum;
   return header.e_shoff <= bytes.size() && table <= bytes.size() - header.e_shoff;
 }

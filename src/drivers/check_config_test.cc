@@ -44,8 +44,8 @@ class CheckConfigTest : public ::testing::Test {
   void UseClouds(const std::string& file) {
     drivers_ = driver::Registry();
     drivers_.Add(std::make_unique<FakeDriver>());
-    drivers_.Add(std::make_unique<OpenstackDriver>(
-        openstack::Variables{{"OS_CLIENT_CONFIG_FILE", file}, {"HOME", folder_}, {"XDG_CONFIG_DIRS", folder_}}));
+    drivers_.Add(std::make_unique<OpenstackDriver>(openstack::Variables{
+        {"OS_CLIENT_CONFIG_FILE", file}, {"HOME", folder_}, {"XDG_CONFIG_DIRS", folder_}}));
     drivers_.Add(std::make_unique<StaticDriver>());
   }
 
@@ -102,13 +102,13 @@ providers:
   driver: fake
   pools: [{name: main, labels: [{name: small, diskimage: nothing, min-ram: 1}]}]
 )");
-  EXPECT_THAT(
-      Warnings(check),
-      ElementsAre(AllOf(StartsWith(path_ + ": line 11, column 33: "), HasSubstr("pools[0].labels[0]"),
-                        HasSubstr("'debain' of label small is not one of the cloud-images")),
-                  AllOf(StartsWith(path_ + ": line 13, column 33: "), HasSubstr("pools[0].labels[2]"),
-                        HasSubstr("'debiam' of label large is not one of the cloud-images")),
-                  AllOf(StartsWith(path_ + ": line 16, "), HasSubstr("'nothing' is not one of the top-level"))));
+  EXPECT_THAT(Warnings(check),
+              ElementsAre(AllOf(StartsWith(path_ + ": line 11, column 33: "), HasSubstr("pools[0].labels[0]"),
+                                HasSubstr("'debain' of label small is not one of the cloud-images")),
+                          AllOf(StartsWith(path_ + ": line 13, column 33: "), HasSubstr("pools[0].labels[2]"),
+                                HasSubstr("'debiam' of label large is not one of the cloud-images")),
+                          AllOf(StartsWith(path_ + ": line 16, "),
+                                HasSubstr("'nothing' is not one of the top-level"))));
   EXPECT_FALSE(check.can_start);
   EXPECT_EQ(driver::Summary(check, "nodepool.yaml"),
             "nodepool.yaml has 3 warnings; the launcher does not start with it");
@@ -121,15 +121,16 @@ providers:
 TEST_F(CheckConfigTest, CloudsYamlIsMissing) {
   UseClouds("/no/such/clouds.yaml");
   driver::ConfigCheck check = Check("providers: [{name: p, cloud: vendor}]");
-  EXPECT_THAT(Warnings(check),
-              ElementsAre(AllOf(HasSubstr("line 3, column 30"), HasSubstr("there is no cloud vendor"),
-                                HasSubstr("OS_CLIENT_CONFIG_FILE names /no/such/clouds.yaml, which cannot be read"),
-                                HasSubstr(folder_ + "/.config/openstack"), HasSubstr("/etc/openstack"))));
+  EXPECT_THAT(
+      Warnings(check),
+      ElementsAre(AllOf(HasSubstr("line 3, column 30"), HasSubstr("there is no cloud vendor"),
+                        HasSubstr("OS_CLIENT_CONFIG_FILE names /no/such/clouds.yaml, which cannot be read"),
+                        HasSubstr(folder_ + "/.config/openstack"), HasSubstr("/etc/openstack"))));
 }
 
 TEST_F(CheckConfigTest, CloudsAndRegionsThatDoNotExist) {
-  driver::ConfigCheck check = Check(
-      "providers: [{name: p, cloud: vendro}, {name: q, cloud: vendor, region-name: south}]");
+  driver::ConfigCheck check =
+      Check("providers: [{name: p, cloud: vendro}, {name: q, cloud: vendor, region-name: south}]");
   EXPECT_THAT(Warnings(check),
               ElementsAre(HasSubstr("there is no cloud vendro: " + clouds_ + " does not have it"),
                           HasSubstr("south is not a valid region name for cloud vendor")));
@@ -147,29 +148,33 @@ TEST_F(CheckConfigTest, TlsFilesThatAreMissing) {
 
 TEST_F(CheckConfigTest, ZooKeeperElsewhereWithoutTls) {
   driver::ConfigCheck check = Check("providers: []", "{host: zk1.example.org}");
-  EXPECT_THAT(Warnings(check), ElementsAre(AllOf(HasSubstr("TLS connection to ZooKeeper is required"),
-                                                 HasSubstr("zookeeper-insecure: true to reach zk1.example.org"))));
+  EXPECT_THAT(Warnings(check),
+              ElementsAre(AllOf(HasSubstr("TLS connection to ZooKeeper is required"),
+                                HasSubstr("zookeeper-insecure: true to reach zk1.example.org"))));
 }
 
 TEST_F(CheckConfigTest, ANameThatBeginsWithFakeHidesADriver) {
   driver::ConfigCheck check = Check("providers: [{name: fake-cloud, driver: fakee}]");
-  EXPECT_THAT(Warnings(check),
-              ElementsAre(AllOf(HasSubstr("line 3, column 13: provider fake-cloud uses the fake driver because"),
-                                HasSubstr("its setting driver: fakee has no effect and names no driver"),
-                                HasSubstr("did you mean 'fake'?"))));
+  EXPECT_THAT(
+      Warnings(check),
+      ElementsAre(AllOf(HasSubstr("line 3, column 13: provider fake-cloud uses the fake driver because"),
+                        HasSubstr("its setting driver: fakee has no effect and names no driver"),
+                        HasSubstr("did you mean 'fake'?"))));
   EXPECT_TRUE(check.can_start);
   EXPECT_EQ(driver::Summary(check, "n.yaml"), "n.yaml has 1 warning; the launcher starts with it");
 }
 
 TEST_F(CheckConfigTest, TwoProvidersOfOneName) {
-  driver::ConfigCheck check = Check("providers: [{name: a, driver: static, pools: []}, {name: a, driver: static, pools: []}]");
+  driver::ConfigCheck check =
+      Check("providers: [{name: a, driver: static, pools: []}, {name: a, driver: static, pools: []}]");
   EXPECT_THAT(Warnings(check), ElementsAre(HasSubstr("provider a is defined again; this one counts")));
 }
 
 TEST_F(CheckConfigTest, ADriverThatThisProgramLacks) {  // D-54
   driver::ConfigCheck check = Check("providers: [{name: p, driver: azure}]");
-  EXPECT_THAT(Warnings(check), ElementsAre(HasSubstr("not all settings of driver azure are known here"),
-                                           HasSubstr("provider p is skipped: this program has no driver azure")));
+  EXPECT_THAT(Warnings(check),
+              ElementsAre(HasSubstr("not all settings of driver azure are known here"),
+                          HasSubstr("provider p is skipped: this program has no driver azure")));
   EXPECT_TRUE(check.can_start);
 }
 
@@ -177,9 +182,8 @@ TEST_F(CheckConfigTest, WhatOnlyTheDaemonsRefuse) {
   driver::ConfigCheck check = Check(
       "webapp: {port: 70000}\nbuild-workers: -1\nembedded-zookeeper: {port: 0}\n"
       "diskimages: [{name: a, parent: b}, {name: b, parent: a}]\n");
-  EXPECT_THAT(Warnings(check),
-              ElementsAre(HasSubstr("build-workers: expected a number from 0 to 1000"),
-                          HasSubstr("embedded-zookeeper.port"), HasSubstr("diskimages")));
+  EXPECT_THAT(Warnings(check), ElementsAre(HasSubstr("build-workers: expected a number from 0 to 1000"),
+                                           HasSubstr("embedded-zookeeper.port"), HasSubstr("diskimages")));
 }
 
 TEST_F(CheckConfigTest, AnErrorOfTheStrictCheckComesFirst) {

@@ -49,7 +49,8 @@ class RealConfigTest : public testing::TestWithParam<RealConfig> {};
 
 TEST_P(RealConfigTest, HasTheSameVerdictAsThePythonValidator) {
   const RealConfig& expected = GetParam();
-  config::ValidationReport report = config::ValidateFile(RealConfigPath(expected.name), {.drivers = RealSchema});
+  config::ValidationReport report =
+      config::ValidateFile(RealConfigPath(expected.name), {.drivers = RealSchema});
   std::string first;
   for (const Finding& finding : report.findings) {
     if (finding.level == Finding::Level::kError && first.empty()) first = finding.message;

@@ -70,7 +70,8 @@ bool IsProgram(const std::string& path) { return ::access(path.c_str(), X_OK) ==
 std::string PackageHint(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kPackages[] = {
       {"disk-image-create", "python3-diskimage-builder"}, {"qemu-img", "qemu-utils"}};
-  const auto* found = std::ranges::find(kPackages, name, &std::pair<std::string_view, std::string_view>::first);
+  const auto* found =
+      std::ranges::find(kPackages, name, &std::pair<std::string_view, std::string_view>::first);
   return found == std::end(kPackages) ? "" : fmt::format("; on Debian: apt install {}", found->second);
 }
 
@@ -82,7 +83,8 @@ std::string FindProgram(const std::string& name, const Environment& environment)
     std::string candidate = (place.empty() ? "." : place) + "/" + name;
     if (IsProgram(candidate)) return candidate;
   }
-  throw Error(Verdict::kInvalid, fmt::format("there is no program {} in {}{}", Excerpt(name), Excerpt(places), PackageHint(name)));
+  throw Error(Verdict::kInvalid, fmt::format("there is no program {} in {}{}", Excerpt(name), Excerpt(places),
+                                             PackageHint(name)));
 }
 
 // A program's words or environment, as the system takes them.

@@ -49,8 +49,9 @@ void RegisterConfigValidate(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("config-validate",
                                          "check the configuration file; needs no ZooKeeper without --online");
   command->add_flag("--strict", values->is_strict, "end with status 1 on warnings, too");
-  command->add_flag("--online", values->is_online,
-                    "also connect to ZooKeeper and log in to each cloud, and look for what the file names there");
+  command->add_flag(
+      "--online", values->is_online,
+      "also connect to ZooKeeper and log in to each cloud, and look for what the file names there");
   command->callback([&invocation, values] { invocation.validation = *values; });
 }
 

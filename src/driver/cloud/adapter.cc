@@ -58,7 +58,8 @@ Task<std::vector<std::string>> Adapter::FindFaults(const ProviderConfig& config)
   co_await ListInstances();
   std::vector<std::string> faults;
   for (const auto& [pool_name, pool] : config.pools) {
-    for (const auto& [name, label] : pool->labels) std::ranges::move(LabelFaults(*this, *label), std::back_inserter(faults));
+    for (const auto& [name, label] : pool->labels)
+      std::ranges::move(LabelFaults(*this, *label), std::back_inserter(faults));
   }
   co_return faults;
 }

@@ -71,10 +71,10 @@ TEST_F(OpenstackTest, WhatTheCloudLacksIsNamed) {
   label->networks = {"nowhere"};
   config->cloud_images["debian"].external_name = "debain";
   Start();
-  EXPECT_THAT(time.Run(provider->FindFaults()),
-              ElementsAre("Unable to find flavor: m9.none (label small); the cloud has: m1.small, m1.large",
-                          "the cloud has no active image debain",
-                          "Unable to find network nowhere in cloud vendor"));
+  EXPECT_THAT(
+      time.Run(provider->FindFaults()),
+      ElementsAre("Unable to find flavor: m9.none (label small); the cloud has: m1.small, m1.large",
+                  "the cloud has no active image debain", "Unable to find network nowhere in cloud vendor"));
 }
 
 TEST_F(OpenstackTest, ACloudThatRefusesTheLoginCannotBeUsed) {
