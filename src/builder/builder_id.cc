@@ -23,11 +23,10 @@ void MakeDirectory(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) return;
-  throw Error(
-      Verdict::kInvalid,
-      fmt::format("images-dir {} does not exist and cannot be made: {}; make it for the user that the "
-                  "builder runs as: install -d -o nodepool {}",
-                  path, error.message(), path));
+  throw Error(Verdict::kInvalid,
+              fmt::format("images-dir {} cannot be made: {}; make it for the user that the "
+                          "builder runs as: install -d -o nodepool {}",
+                          path, error.message(), path));
 }
 
 }  // namespace

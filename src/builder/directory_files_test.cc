@@ -180,8 +180,9 @@ TEST_F(DirectoryFilesTest, ImagesDirIsMade) {
     ReadBuilderId(folder + "/file/images", random);
     FAIL() << "there is no directory";
   } catch (const Error& error) {
-    EXPECT_THAT(error.message(), AllOf(HasSubstr("images-dir " + folder + "/file/images does not exist"),
-                                       HasSubstr("install -d -o nodepool")));
+    EXPECT_THAT(error.message(),
+                AllOf(HasSubstr("images-dir " + folder + "/file/images cannot be made: Not a directory"),
+                      HasSubstr("install -d -o nodepool")));
   }
 }
 
