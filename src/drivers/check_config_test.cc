@@ -100,14 +100,15 @@ providers:
     - {name: large, cloud-image: debiam, min-ram: 1}
 - name: fake
   driver: fake
+  cloud: simulated
   pools: [{name: main, labels: [{name: small, diskimage: nothing, min-ram: 1}]}]
 )");
   EXPECT_THAT(Warnings(check),
-              ElementsAre(AllOf(StartsWith(path_ + ": line 11, column 33: "), HasSubstr("pools[0].labels[0]"),
+              ElementsAre(AllOf(StartsWith(path_ + ": line 11, column 34: "), HasSubstr("pools[0].labels[0]"),
                                 HasSubstr("'debain' of label small is not one of the cloud-images")),
-                          AllOf(StartsWith(path_ + ": line 13, column 33: "), HasSubstr("pools[0].labels[2]"),
+                          AllOf(StartsWith(path_ + ": line 13, column 34: "), HasSubstr("pools[0].labels[2]"),
                                 HasSubstr("'debiam' of label large is not one of the cloud-images")),
-                          AllOf(StartsWith(path_ + ": line 16, "),
+                          AllOf(StartsWith(path_ + ": line 17, "),
                                 HasSubstr("'nothing' is not one of the top-level"))));
   EXPECT_FALSE(check.can_start);
   EXPECT_EQ(driver::Summary(check, "nodepool.yaml"),
@@ -154,7 +155,7 @@ TEST_F(CheckConfigTest, ZooKeeperElsewhereWithoutTls) {
 }
 
 TEST_F(CheckConfigTest, ANameThatBeginsWithFakeHidesADriver) {
-  driver::ConfigCheck check = Check("providers: [{name: fake-cloud, driver: fakee}]");
+  driver::ConfigCheck check = Check("providers: [{name: fake-cloud, driver: fakee, cloud: c}]");
   EXPECT_THAT(
       Warnings(check),
       ElementsAre(AllOf(HasSubstr("line 3, column 13: provider fake-cloud uses the fake driver because"),

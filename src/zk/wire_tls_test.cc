@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/error.hpp>
+#include <boost/asio/ssl/error.hpp>
+
 #include "testing/zookeeper_server.h"
 #include "zk/wire_test_util.h"
+#include "zk/wire_tls.h"
 
 namespace nodepool::zk {
 namespace {
@@ -104,6 +108,19 @@ TEST_F(WireTlsTest, UnusableFilesAreNamed) {
   files.ca = "/dev/null";
   EXPECT_THAT(complaint(files), HasSubstr("ca file \"/dev/null\": it is empty"));
   EXPECT_THROW(WireClient(loop, random, WireOptions{}), Error);
+}
+
+TEST(TlsFaultTest, AServerWhoseCertificateIsOutOfDateIsSaidToBeSo) {
+  TlsFiles files{.cert = "c", .key = "k", .ca = "a"};
+  auto fault = [](unsigned long code) {
+    return boost::system::error_code(static_cast<int>(code), boost::asio::error::get_ssl_category());
+  };
+  auto refused = fault(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_CERTIFICATE_VERIFY_FAILED));
+  EXPECT_EQ(ExplainTlsFault(refused, X509_V_ERR_CERT_HAS_EXPIRED, files),
+            "the server's certificate is of no use: certificate has expired");
+  EXPECT_EQ(ExplainTlsFault(fault(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_WRONG_VERSION_NUMBER)), X509_V_OK, files),
+            std::nullopt);
+  EXPECT_EQ(ExplainTlsFault(boost::asio::error::eof, X509_V_OK, files), std::nullopt);
 }
 
 }  // namespace
