@@ -133,7 +133,8 @@ void ReadEmbeddedZooKeeper(const Section& root, EmbeddedZooKeeper& embedded) {
 
 // After the secure file, whose servers and TLS files replace those of the main file: what
 // is not in force is not looked at.
-void ReadZooKeeper(const Section& root, ZooKeeperSettings& zookeeper) {
+void ReadZooKeeper(const Section& root, ZooKeeperSettings& result) {
+  ZooKeeperSettings zookeeper = result;  // all of it, or nothing
   if (zookeeper.servers.empty()) ReadServers(root, zookeeper);
   if (!zookeeper.tls) ReadTls(root, zookeeper);
   const Value* timeout = root.value().Find("zookeeper-timeout");
@@ -143,6 +144,7 @@ void ReadZooKeeper(const Section& root, ZooKeeperSettings& zookeeper) {
   }
   zookeeper.timeout = SecondsToDuration(seconds);
   zookeeper.insecure = root.Bool("zookeeper-insecure");
+  result = std::move(zookeeper);
 }
 
 void ReadLabels(const Section& root, Config& config) {

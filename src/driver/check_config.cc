@@ -40,14 +40,14 @@ ConfigCheck CheckConfig(const std::string& path, const Registry& drivers,
   if (check.report.exit_status() != 0) return check;
   LoadReport load = LoadAll(path, drivers, options);
   const config::ZooKeeperSettings& zookeeper = load.loaded.common.zookeeper;
-  if (load.faults.empty() && !zookeeper.servers.empty()) {
+  if (!zookeeper.servers.empty()) {
     for (const Error& fault : config::ZooKeeperFaults(zookeeper)) load.faults.push_back(fault.In(path));
   }
   check.can_start = load.faults.empty();
   for (const Error& fault : load.faults) AddOnce(check.report, Finding::Level::kWarning, fault.message());
   for (const std::string& warning : load.loaded.common.warnings)
     AddOnce(check.report, Finding::Level::kWarning, warning);
-  HintAtPrograms(load.loaded.common, check.report);
+  if (check.can_start) HintAtPrograms(load.loaded.common, check.report);
   check.loaded = std::make_shared<const LoadedConfig>(std::move(load.loaded));
   return check;
 }

@@ -139,10 +139,11 @@ TEST_F(CheckConfigTest, CloudsAndRegionsThatDoNotExist) {
 
 TEST_F(CheckConfigTest, TlsFilesThatAreMissing) {
   std::string file = Write("pem", "x");
-  driver::ConfigCheck check =
-      Check("zookeeper-tls: {cert: /no/cert.pem, key: " + file + ", ca: /no/ca.pem}\n");
+  driver::ConfigCheck check = Check("zookeeper-tls: {cert: /no/cert.pem, key: " + file +
+                                    ", ca: /no/ca.pem}\nproviders: [{name: p, cloud: nowhere}]\n");
   EXPECT_THAT(Warnings(check),
-              ElementsAre(HasSubstr("zookeeper-tls.cert: /no/cert.pem cannot be read: No such file"),
+              ElementsAre(HasSubstr("there is no cloud nowhere"),
+                          HasSubstr("zookeeper-tls.cert: /no/cert.pem cannot be read: No such file"),
                           HasSubstr("zookeeper-tls.ca: /no/ca.pem cannot be read: No such file")));
   EXPECT_FALSE(check.can_start);
 }

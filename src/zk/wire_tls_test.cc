@@ -1,4 +1,6 @@
 // TLS against a real Apache ZooKeeper (coordination.md 2.3).
+#include "zk/wire_tls.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,6 @@
 
 #include "testing/zookeeper_server.h"
 #include "zk/wire_test_util.h"
-#include "zk/wire_tls.h"
 
 namespace nodepool::zk {
 namespace {
