@@ -14,6 +14,12 @@ class App;
 
 namespace nodepool::cli {
 
+// What config-validate is to do besides checking the file.
+struct Validation {
+  bool is_strict = false;  // warnings are errors
+  bool is_online = false;  // ZooKeeper and the clouds are asked, too
+};
+
 // What a command line asks for.
 struct Invocation {
   std::string config_path = daemon::kDefaultConfig;
@@ -23,8 +29,8 @@ struct Invocation {
   bool is_debug = false;
   // How long to wait for a server of ZooKeeper; not set: as AwaitServer says.
   std::optional<Duration> server_wait;
-  // config-validate: checks the file and needs neither a valid one nor ZooKeeper.
-  bool is_validation = false;
+  // config-validate, which needs no valid configuration.
+  std::optional<Validation> validation;
   // The command needs zookeeper-servers, not the embedded server in their place.
   bool needs_ensemble = false;
   // A command that needs the configuration alone. Returns the exit status.

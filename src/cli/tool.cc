@@ -19,6 +19,7 @@
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/await_server.h"
+#include "cli/check_online.h"
 #include "cli/commands/config_validate.h"
 #include "cli/tool_logging.h"
 #include "daemon/connection.h"
@@ -41,12 +42,20 @@ const log::Logger& ToolLogger() {
   return logger;
 }
 
-Task<int> RunConnected(Context& context, Random& random, ServerAwaiter& server,
-                       const Invocation& invocation) {
+Task<> Connect(Context& context, Random& random, ServerAwaiter& server, const Invocation& invocation) {
   co_await server.Await(context.store.tree.client());
   if (!invocation.needs_ensemble) {
     co_await daemon::CheckPlaceOfRecords(context.loop, random, context.config->common.zookeeper);
   }
+}
+
+Task<int> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation) {
+  Task<> connect = Connect(context, random, servers, invocation);
+  if (invocation.validation) {
+    int status = co_await CheckOnline(context, std::move(servers), std::move(connect));
+    co_return status;
+  }
+  co_await std::move(connect);
   int status = co_await invocation.command(context);
   co_return status;
 }
@@ -145,7 +154,7 @@ ServerWait ServerWaitOf(const Invocation& invocation, const config::ZooKeeperSet
   wait.asked = invocation.server_wait;
   if (invocation.is_silent) wait.usual = kSilentWait;
   wait.is_embedded = settings.servers.empty();
-  wait.servers = daemon::ServerNames(daemon::OrEmbedded(settings));
+  wait.servers = daemon::ServerNames(daemon::EffectiveZooKeeper(settings));
   return wait;
 }
 
@@ -197,8 +206,11 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
   try {
     SetUpLogging(invocation);
     daemon::AddOutsideDrivers(invocation.drivers_dirs, drivers, ToolLogger());
-    if (invocation.is_validation) {
-      return ConfigValidate(invocation.config_path, driver::SchemasOf(drivers, std::move(others)));
+    if (invocation.validation) {
+      auto ask_online = [&](std::shared_ptr<const driver::LoadedConfig> loaded) {
+        return RunWithConfig(std::move(loaded), drivers, invocation, out);
+      };
+      return ConfigValidate(invocation, drivers, std::move(others), ask_online);
     }
     daemon::RequireConfig(invocation.config_path);
     auto loaded =

@@ -133,7 +133,8 @@ void ReadEmbeddedZooKeeper(const Section& root, EmbeddedZooKeeper& embedded) {
 
 // Called after the secure file is read, whose servers and TLS files replace those of the main file:
 // settings not in force are not checked.
-void ReadZooKeeper(const Section& root, ZooKeeperSettings& zookeeper) {
+void ReadZooKeeper(const Section& root, ZooKeeperSettings& result) {
+  ZooKeeperSettings zookeeper = result;  // all of it, or nothing
   if (zookeeper.servers.empty()) ReadServers(root, zookeeper);
   if (!zookeeper.tls) ReadTls(root, zookeeper);
   const Value* timeout = root.value().Find("zookeeper-timeout");
@@ -143,6 +144,7 @@ void ReadZooKeeper(const Section& root, ZooKeeperSettings& zookeeper) {
   }
   zookeeper.timeout = SecondsToDuration(seconds);
   zookeeper.insecure = root.Bool("zookeeper-insecure");
+  result = std::move(zookeeper);
 }
 
 void ReadLabels(const Section& root, Config& config) {
@@ -183,13 +185,24 @@ std::string At(const Value& value) {
   return fmt::format("line {}, column {}", value.position().line, value.position().column);
 }
 
-void WarnAboutSection(const ProviderSection& provider, const Schema& schema, Config& config) {
+// What the section says of its driver although its name decides.
+std::string IgnoredDriver(const Value& section, const LoadOptions& options) {
+  const Value* driver = section.Find("driver");
+  if (driver == nullptr || !driver->is_scalar()) return "";
+  bool is_known = options.drivers && options.drivers(driver->text()) != nullptr;
+  return fmt::format(
+      "; its setting driver: {} has no effect{}", Excerpt(driver->text()),
+      is_known ? "" : " and names no driver" + DriverHint(driver->text(), options.driver_names));
+}
+
+void WarnAboutSection(const ProviderSection& provider, const Schema& schema, const LoadOptions& options,
+                      Config& config) {
   const Value& source = provider.source;
   const Value* driver = source.Find("driver");
   if (provider.driver == "fake" && (driver == nullptr || driver->is_null() || driver->text() != "fake")) {
     config.warnings.push_back(
-        fmt::format("{}: provider {} uses the fake driver because its name begins with 'fake'", At(source),
-                    provider.name));
+        fmt::format("{}: provider {} uses the fake driver because its name begins with 'fake'{}", At(source),
+                    provider.name, IgnoredDriver(source, options)));
   }
   if (!IsFullyKnown(schema)) {
     config.warnings.push_back(
@@ -202,7 +215,7 @@ void WarnAboutSection(const ProviderSection& provider, const Schema& schema, Con
                     std::back_inserter(config.warnings));
 }
 
-void ReadProviders(const Section& root, const DriverSchemas& drivers, Config& config) {
+void ReadProviders(const Section& root, const LoadOptions& options, Config& config) {
   static const Schema common = WithCommonSettings(Schema::Map({}));
   const Value* list = root.Raw("providers");
   if (list == nullptr) return;
@@ -215,10 +228,12 @@ void ReadProviders(const Section& root, const DriverSchemas& drivers, Config& co
     ProviderSection provider{.name = ProviderName(section.Text("name")), .source = entry};
     section.Text("driver");  // refuses a value that is not text
     provider.driver = DriverOf(provider.name.value, entry);
-    const Schema* schema = drivers ? drivers(provider.driver) : nullptr;
-    if (schema == nullptr)
-      throw section.Fail("driver", fmt::format("{}: unknown driver", Excerpt(provider.driver)));
-    WarnAboutSection(provider, *schema, config);
+    const Schema* schema = options.drivers ? options.drivers(provider.driver) : nullptr;
+    if (schema == nullptr) {
+      throw section.Fail("driver", fmt::format("{}: unknown driver{}", Excerpt(provider.driver),
+                                               DriverHint(provider.driver, options.driver_names)));
+    }
+    WarnAboutSection(provider, *schema, options, config);
     auto same = std::ranges::find(config.providers, provider.name, &ProviderSection::name);
     if (same != config.providers.end()) {
       config.warnings.push_back(
@@ -241,40 +256,51 @@ void ReadSecureImages(const Section& root, Config& config) {
   }
 }
 
-// An error of `read` is reported for the file at `path`.
-template <class Read>
-void Reading(const std::string& path, Read read) {
-  try {
-    read();
-  } catch (const Error& error) {
-    throw error.In(path);
-  }
-}
+// Reads a file section by section; what is wrong with one does not hide the next.
+class SectionReader {
+ public:
+  SectionReader(std::string path, std::vector<Error>& faults) : path_(std::move(path)), faults_(faults) {}
 
-void ReadMainFile(const Value& value, const DriverSchemas& drivers, Config& config) {
+  template <class Read>
+  void operator()(Read read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      faults_.push_back(error.In(path_));
+    }
+  }
+
+ private:
+  std::string path_;
+  std::vector<Error>& faults_;
+};
+
+void ReadMainFile(const Value& value, const LoadOptions& options, SectionReader in_main, Config& config) {
   if (value.is_null()) throw Error(Verdict::kInvalid, "the file is empty; expected a mapping");
   Section root(value, MainSchema(), "");
   config.warnings = UnknownKeys(value, MainSchema(), "");
-  ReadTopLevel(root, config);
-  ReadZooKeeper(root, config.zookeeper);
-  ReadEmbeddedZooKeeper(root, config.zookeeper.embedded);
-  config.diskimages = ReadDiskImages(root);
-  ReadLabels(root, config);
-  ReadProviders(root, drivers, config);
-  ReadTenantLimits(root, config);
+  in_main([&] { ReadTopLevel(root, config); });
+  in_main([&] { ReadZooKeeper(root, config.zookeeper); });
+  in_main([&] { ReadEmbeddedZooKeeper(root, config.zookeeper.embedded); });
+  in_main([&] { config.diskimages = ReadDiskImages(root); });
+  in_main([&] { ReadLabels(root, config); });
+  in_main([&] { ReadProviders(root, options, config); });
+  in_main([&] { ReadTenantLimits(root, config); });
 }
 
-void ReadBoth(const Value& main, const Value& secure, const LoadOptions& options, Config& config) {
-  std::string secure_path = options.secure_path.value_or("");
-  auto in_secure = [&](auto read) {
-    Reading(secure_path, [&] { read(Section(secure, SecureSchema(), "")); });
-  };
-  in_secure([&](const Section& root) {
+void ReadBoth(const Value& main, const Value& secure, const LoadOptions& options, LoadResult& result) {
+  Config& config = result.config;
+  SectionReader in_main(config.path, result.faults);
+  SectionReader in_secure(options.secure_path.value_or(""), result.faults);
+  in_secure([&] {
+    Section root(secure, SecureSchema(), "");
     ReadServers(root, config.zookeeper);
     ReadTls(root, config.zookeeper);
   });
-  Reading(config.path, [&] { ReadMainFile(main, options.drivers, config); });
-  in_secure([&](const Section& root) { ReadSecureImages(root, config); });
+  in_main([&] { ReadMainFile(main, options, in_main, config); });
+  // Images that could not be read would seem unknown.
+  if (result.faults.empty())
+    in_secure([&] { ReadSecureImages(Section(secure, SecureSchema(), ""), config); });
 }
 
 bool IsLoopback(const std::string& host) {
@@ -284,27 +310,34 @@ bool IsLoopback(const std::string& host) {
   return !error && address.is_loopback();
 }
 
-Expected<void> CheckTls(const ZooKeeperTls& tls) {
+std::vector<Error> TlsFaults(const ZooKeeperTls& tls) {
+  std::vector<Error> faults;
+  auto add = [&faults](std::string message) { faults.emplace_back(Verdict::kInvalid, std::move(message)); };
   for (const auto& [key, path] :
        {std::pair("cert", tls.cert), std::pair("key", tls.key), std::pair("ca", tls.ca)}) {
     if (path.empty()) {
-      return Unexpected(
-          Verdict::kInvalid,
-          fmt::format("zookeeper-tls.{} is missing: a TLS connection to ZooKeeper needs cert, key "
-                      "and ca",
+      add(fmt::format("zookeeper-tls.{} is missing: a TLS connection to ZooKeeper needs cert, key and ca",
                       key));
+      continue;
     }
     errno = 0;
     std::ifstream file(path);
-    if (!file || (file.peek() == std::ifstream::traits_type::eof() && file.bad())) {
-      return Unexpected(Verdict::kInvalid, fmt::format("zookeeper-tls.{}: {} cannot be read: {}", key, path,
-                                                       std::strerror(errno)));
-    }
+    bool is_readable = file && !(file.peek() == std::ifstream::traits_type::eof() && file.bad());
+    if (!is_readable)
+      add(fmt::format("zookeeper-tls.{}: {} cannot be read: {}", key, path, std::strerror(errno)));
   }
-  return {};
+  return faults;
 }
 
 }  // namespace
+
+std::string DriverHint(std::string_view name, const std::vector<std::string>& drivers) {
+  if (drivers.empty()) return "";
+  std::optional<std::string> nearest = NearestSpelling(name, drivers);
+  return fmt::format(
+      "; {}there are {}. Drivers from elsewhere are loaded from --drivers-dir or NODEPOOL_DRIVERS_PATH",
+      nearest ? fmt::format("did you mean '{}'? ", *nearest) : "", Join(drivers, ", "));
+}
 
 std::string DriverOf(const std::string& provider_name, const Value& section) {
   if (provider_name.starts_with("fake")) return "fake";
@@ -318,39 +351,49 @@ bool IsFullyKnown(const Schema& driver_schema) {
   return driver_schema.kind() == Schema::Kind::kMap && driver_schema.element() == nullptr;
 }
 
-Expected<Config> Load(const std::string& path, const LoadOptions& options) {
+LoadResult LoadAll(const std::string& path, const LoadOptions& options) {
+  LoadResult result;
+  result.config.path = path;
   Expected<Value> main = ReadYamlFile(path, options.environment);
-  if (!main) return std::unexpected(main.error());
+  if (!main) result.faults.push_back(main.error());
   Expected<Value> secure;  // null without a file
   if (options.secure_path) secure = ReadYamlFile(*options.secure_path, options.environment);
-  if (!secure) return std::unexpected(secure.error());
-  Config config;
-  config.path = path;
-  try {
-    ReadBoth(*main, *secure, options, config);
-  } catch (const Error& error) {
-    return std::unexpected(error);
-  }
+  if (!secure) result.faults.push_back(secure.error());
+  if (!result.faults.empty()) return result;
+  ReadBoth(*main, *secure, options, result);
+  Config& config = result.config;
   for (ZooKeeperServer& server : config.zookeeper.servers) {
     if (server.port == 0) server.port = config.zookeeper.tls ? kTlsPort : kPlainPort;
   }
   for (std::string& warning : config.warnings) warning = fmt::format("{}: {}", path, warning);
-  return config;
+  return result;
 }
 
-Expected<void> CheckZooKeeperSettings(const ZooKeeperSettings& settings) {
+Expected<Config> Load(const std::string& path, const LoadOptions& options) {
+  LoadResult result = LoadAll(path, options);
+  if (!result.faults.empty()) return std::unexpected(result.faults.front());
+  return std::move(result.config);
+}
+
+std::vector<Error> ZooKeeperFaults(const ZooKeeperSettings& settings) {
   if (settings.servers.empty())
-    return Unexpected(Verdict::kInvalid, "No ZooKeeper servers specified in config.");
-  if (settings.tls) return CheckTls(*settings.tls);
-  if (settings.insecure) return {};
+    return {Error(Verdict::kInvalid, "No ZooKeeper servers specified in config.")};
+  if (settings.tls) return TlsFaults(*settings.tls);
+  std::vector<Error> faults;
   for (const ZooKeeperServer& server : settings.servers) {
-    if (IsLoopback(server.host)) continue;
-    return Unexpected(
+    if (settings.insecure || IsLoopback(server.host)) continue;
+    faults.emplace_back(
         Verdict::kInvalid,
         fmt::format("A TLS connection to ZooKeeper is required; set zookeeper-tls, or zookeeper-insecure: "
                     "true to reach {} without",
                     server.host));
   }
+  return faults;
+}
+
+Expected<void> CheckZooKeeperSettings(const ZooKeeperSettings& settings) {
+  std::vector<Error> faults = ZooKeeperFaults(settings);
+  if (!faults.empty()) return std::unexpected(faults.front());
   return {};
 }
 

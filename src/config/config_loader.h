@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "config/config.h"
@@ -23,6 +24,7 @@ bool IsFullyKnown(const Schema& driver_schema);
 struct LoadOptions {
   std::optional<std::string> secure_path;
   DriverSchemas drivers;
+  std::vector<std::string> driver_names;  // those at hand, for messages; empty: not named
   Environment environment = ProcessEnvironment();
 };
 
@@ -32,10 +34,25 @@ struct LoadOptions {
 // file, line, column and key.
 Expected<Config> Load(const std::string& path, const LoadOptions& options);
 
+// What a configuration holds, and everything that Load refuses in it: at most one fault for each
+// top-level section. With any, `config` lacks what could not be read.
+struct LoadResult {
+  Config config;
+  std::vector<Error> faults;
+};
+LoadResult LoadAll(const std::string& path, const LoadOptions& options);
+
 // Whether a connection can be made with these settings; called before the first network traffic.
 // Errors: no server, TLS incomplete or unreadable, or no TLS towards another host without
 // `zookeeper-insecure` (D-03).
 Expected<void> CheckZooKeeperSettings(const ZooKeeperSettings& settings);
+
+// Everything that CheckZooKeeperSettings refuses, not only the first fault.
+std::vector<Error> ZooKeeperFaults(const ZooKeeperSettings& settings);
+
+// What a message says after the name of a driver that does not exist: the nearest spelling, which
+// drivers there are, and where others come from. Begins with ";"; empty without `drivers`.
+std::string DriverHint(std::string_view name, const std::vector<std::string>& drivers);
 
 // The driver of a provider: `fake` for names that begin so (D-80), otherwise the `driver` key,
 // otherwise openstack.

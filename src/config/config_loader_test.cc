@@ -366,6 +366,21 @@ TEST_F(CheckZooKeeperTest, TlsMustBeCompleteAndReadable) {
   EXPECT_THAT(Check(settings), HasSubstr("zookeeper-tls.key is missing"));
   settings.tls->key = dir_ + "/none";
   EXPECT_THAT(Check(settings), HasSubstr("/none cannot be read: No such file"));
+  settings.tls->ca = "";
+  EXPECT_EQ(ZooKeeperFaults(settings).size(), 2u);
+}
+
+TEST_F(LoaderTest, EverySectionThatIsWrongIsAFault) {
+  LoadOptions options{.drivers = OnlyTestDrivers, .driver_names = {"static"}};
+  std::string file = Write("nodepool.yaml",
+                           "webapp: {port: -1}\nembedded-zookeeper: {port: 0}\n"
+                           "providers: [{name: p, driver: statik}]\n");
+  LoadResult result = LoadAll(file, options);
+  std::vector<std::string> messages;
+  for (const Error& fault : result.faults) messages.push_back(fault.message());
+  EXPECT_THAT(messages, ElementsAre(HasSubstr("webapp.port"), HasSubstr("embedded-zookeeper.port"),
+                                    HasSubstr("statik: unknown driver; did you mean 'static'?")));
+  EXPECT_EQ(config::Load(file, options).error().message(), messages.front());
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::optional<std::string> Text(const Value& map, std::string_view key) {
 
 class Validator {
  public:
-  explicit Validator(const DriverSchemas& drivers) : drivers_(drivers) {}
+  explicit Validator(const LoadOptions& options) : options_(options) {}
 
   ValidationReport Run(const Value& document) {
     for (const Problem& problem : Validate(document, MainSchema())) {
@@ -43,6 +43,7 @@ class Validator {
     if (report_.exit_status() != 0) return report_;
     CheckReferences(document);
     CheckDiskImages(document);
+    HintAtFloats(document);
     return report_;
   }
 
@@ -50,19 +51,29 @@ class Validator {
   void AddError(std::string message) {
     report_.findings.push_back({Finding::Level::kError, std::move(message)});
   }
-  void AddNote(const Value& place, std::string_view message) {
+  void Add(Finding::Level level, const Value& place, std::string_view message) {
     std::string text =
         fmt::format("line {}, column {}: {}", place.position().line, place.position().column, message);
-    report_.findings.push_back({Finding::Level::kNote, std::move(text)});
+    report_.findings.push_back({level, std::move(text)});
+  }
+
+  void HintAtFloats(const Value& document) {
+    const Value* timeout = document.Find("zookeeper-timeout");
+    if (timeout == nullptr || timeout->kind() != Value::Kind::kInt) return;
+    Add(Finding::Level::kHint, *timeout,
+        fmt::format("zookeeper-timeout: the Python implementation takes only a float: write {}.0 if the file "
+                    "is to be good for both",
+                    timeout->text()));
   }
 
   void CheckProvider(const Value& provider) {
     std::string name = Text(provider, "name").value_or("");
     std::string driver = DriverOf(name, provider);
-    const Schema* schema = drivers_ ? drivers_(driver) : nullptr;
+    const Schema* schema = options_.drivers ? options_.drivers(driver) : nullptr;
     if (schema == nullptr) {
-      AddError(fmt::format("{}{}: unknown driver (provider {}, line {})", kSchemaFailed, Excerpt(driver),
-                           Excerpt(name), provider.position().line));
+      AddError(fmt::format("{}{}: unknown driver (provider {}, line {}){}", kSchemaFailed, Excerpt(driver),
+                           Excerpt(name), provider.position().line,
+                           DriverHint(driver, options_.driver_names)));
       return;
     }
     for (Problem& problem : Validate(provider, WithCommonSettings(*schema))) {
@@ -70,18 +81,12 @@ class Validator {
           fmt::format("provider {}{}{}", Excerpt(name), problem.detail.empty() ? "" : ": ", problem.detail);
       AddError(fmt::format("{}{}", kSchemaFailed, problem.ToString()));
     }
-    if (!IsFullyKnown(*schema)) {
-      AddNote(provider,
-              fmt::format("provider {}: not all settings of driver {} are known here, so that not all "
-                          "of it is checked",
-                          name, driver));
-    }
     const Value* concurrency = provider.Find("max-concurrency");
     if (concurrency != nullptr && concurrency->kind() == Value::Kind::kInt && concurrency->int_value() == 0) {
-      AddNote(*concurrency,
-              fmt::format("provider {}: max-concurrency 0 means no bound here; other implementations "
-                          "take no request with it. Leave it out",
-                          name));
+      Add(Finding::Level::kWarning, *concurrency,
+          fmt::format("provider {}: max-concurrency 0 means no bound here; other implementations "
+                      "take no request with it. Leave it out",
+                      name));
     }
   }
 
@@ -146,29 +151,26 @@ class Validator {
 
   static std::string Where(const Value& value) { return fmt::format(" (line {})", value.position().line); }
 
-  const DriverSchemas& drivers_;
+  const LoadOptions& options_;
   ValidationReport report_;
 };
 
 }  // namespace
 
-int ValidationReport::exit_status() const {
-  return std::ranges::any_of(findings, [](const Finding& f) { return f.level == Finding::Level::kError; })
-             ? 1
-             : 0;
+std::size_t ValidationReport::Count(Finding::Level level) const {
+  return static_cast<std::size_t>(std::ranges::count(findings, level, &Finding::level));
 }
 
-ValidationReport ValidateDocument(const Value& document, const DriverSchemas& drivers) {
-  return Validator(drivers).Run(document);
+ValidationReport ValidateDocument(const Value& document, const LoadOptions& options) {
+  return Validator(options).Run(document);
 }
 
-ValidationReport ValidateFile(const std::string& path, const DriverSchemas& drivers,
-                              const Environment& environment) {
-  Expected<Value> document = ReadYamlFile(path, environment);
+ValidationReport ValidateFile(const std::string& path, const LoadOptions& options) {
+  Expected<Value> document = ReadYamlFile(path, options.environment);
   if (!document) {
     return {{{Finding::Level::kError, fmt::format("YAML parsing failed: {}", document.error().message())}}};
   }
-  return ValidateDocument(*document, drivers);
+  return ValidateDocument(*document, options);
 }
 
 }  // namespace nodepool::config

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,11 @@
 namespace nodepool::config {
 
 struct Finding {
-  enum class Level { kNote, kError };
+  enum class Level {
+    kHint,     // of use to know; nothing is wrong
+    kWarning,  // wrong or doubtful, though the Python validator accepts it
+    kError,
+  };
   Level level = Level::kError;
   std::string message;
 };
@@ -16,17 +21,17 @@ struct Finding {
 struct ValidationReport {
   std::vector<Finding> findings;
 
+  std::size_t Count(Finding::Level level) const;
   // 0 when nothing is an error, else 1.
-  int exit_status() const;
+  int exit_status() const { return Count(Finding::Level::kError) == 0 ? 0 : 1; }
 };
 
-// `nodepool config-validate` (configuration.md 13): the strict check of the main
-// file alone. The verdict, and the place of the first error, are those of the Python
-// validator; all errors of a step are listed, where that one stops at the first.
-ValidationReport ValidateFile(const std::string& path, const DriverSchemas& drivers,
-                              const Environment& environment = ProcessEnvironment());
+// The strict check of the main file alone (configuration.md 13, steps 1 to 4). The verdict, and the place of
+// the first error, are those of the Python validator; all errors of a step are listed, where that one stops
+// at the first.
+ValidationReport ValidateFile(const std::string& path, const LoadOptions& options);
 
 // The same for a document that is already parsed.
-ValidationReport ValidateDocument(const Value& document, const DriverSchemas& drivers);
+ValidationReport ValidateDocument(const Value& document, const LoadOptions& options);
 
 }  // namespace nodepool::config

@@ -8,6 +8,7 @@
 namespace nodepool::config {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -27,24 +28,29 @@ const Schema* Drivers(std::string_view name) {
   return name == "azure" ? &unknown : nullptr;
 }
 
+LoadOptions Options() { return {.drivers = Drivers, .driver_names = {"fake", "openstack", "static"}}; }
+
 std::vector<std::string> Messages(const std::string& text, Finding::Level level) {
   std::vector<std::string> messages;
-  for (const Finding& finding : ValidateDocument(*ParseYaml(text), Drivers).findings) {
+  for (const Finding& finding : ValidateDocument(*ParseYaml(text), Options()).findings) {
     if (finding.level == level) messages.push_back(finding.message);
   }
   return messages;
 }
 std::vector<std::string> Errors(const std::string& text) { return Messages(text, Finding::Level::kError); }
-std::vector<std::string> Notes(const std::string& text) { return Messages(text, Finding::Level::kNote); }
+std::vector<std::string> Warnings(const std::string& text) {
+  return Messages(text, Finding::Level::kWarning);
+}
+std::vector<std::string> Hints(const std::string& text) { return Messages(text, Finding::Level::kHint); }
 
 TEST(ValidatorTest, AMissingFileIsAParsingFailure) {
-  ValidationReport report = ValidateFile("/nonexistent/nodepool.yaml", Drivers);
+  ValidationReport report = ValidateFile("/nonexistent/nodepool.yaml", Options());
   EXPECT_EQ(report.exit_status(), 1);
   EXPECT_THAT(report.findings.at(0).message, StartsWith("YAML parsing failed: /nonexistent/nodepool.yaml"));
 }
 
 TEST(ValidatorTest, AnEmptyMappingIsValid) {
-  EXPECT_EQ(ValidateDocument(*ParseYaml("{}"), Drivers).exit_status(), 0);
+  EXPECT_EQ(ValidateDocument(*ParseYaml("{}"), Options()).exit_status(), 0);
   EXPECT_THAT(Errors(""), ElementsAre(StartsWith("Schema validation failed: expected a dictionary")));
 }
 
@@ -116,13 +122,26 @@ TEST(ValidatorTest, ANameThatBeginsWithFakeDecidesTheDriver) {
   EXPECT_THAT(Errors("providers: [{name: fakecloud, driver: runc}]"), IsEmpty());
 }
 
-// D-20, D-54
-TEST(ValidatorTest, NotesDoNotChangeTheVerdict) {
-  EXPECT_THAT(Notes("providers: [{name: p, max-concurrency: 0}]"),
+// D-20
+TEST(ValidatorTest, WarningsDoNotChangeTheVerdict) {
+  EXPECT_THAT(Warnings("providers: [{name: p, max-concurrency: 0}]"),
               ElementsAre(HasSubstr("max-concurrency 0")));
-  EXPECT_THAT(Notes("providers: [{name: p, driver: azure, x: 1}]"),
-              ElementsAre(HasSubstr("not all settings")));
   EXPECT_THAT(Errors("providers: [{name: p, driver: azure, x: 1, max-concurrency: 0}]"), IsEmpty());
+}
+
+TEST(ValidatorTest, AnIntegerThatPythonRefusesIsHintedAt) {
+  EXPECT_THAT(
+      Hints("zookeeper-timeout: 10"),
+      ElementsAre(AllOf(StartsWith("line 1, column 20: zookeeper-timeout"), HasSubstr("write 10.0"))));
+  EXPECT_THAT(Hints("zookeeper-timeout: 10.0"), IsEmpty());
+}
+
+TEST(ValidatorTest, AnUnknownDriverIsAnsweredWithThoseThereAre) {
+  EXPECT_THAT(
+      Errors("providers: [{name: p, driver: statick}]"),
+      ElementsAre(AllOf(HasSubstr("statick: unknown driver (provider p, line 1); did you mean 'static'?"),
+                        HasSubstr("there are fake, openstack, static"), HasSubstr("--drivers-dir"),
+                        HasSubstr("NODEPOOL_DRIVERS_PATH"))));
 }
 
 // D-51: as strict as the Python validator, with the remedy.

@@ -32,4 +32,6 @@ Task<std::vector<ListedImage>> Provider::ListImages() {
   co_return std::vector<ListedImage>();
 }
 
+Task<std::vector<std::string>> Provider::FindFaults() { co_return std::vector<std::string>(); }
+
 }  // namespace nodepool::driver

@@ -121,11 +121,11 @@ providers:
     std::ofstream(path) << text;
     return path;
   };
-  EXPECT_EQ(config::ValidateFile(with(""), RealSchema).exit_status(), 0);
+  EXPECT_EQ(config::ValidateFile(with(""), {.drivers = RealSchema}).exit_status(), 0);
   for (const std::string place : {"AT_PROVIDER", "AT_DISKIMAGE", "AT_CLOUD_IMAGE", "AT_POOL", "AT_LABEL"}) {
     SCOPED_TRACE(place);
     std::string path = with(place);
-    config::ValidationReport report = config::ValidateFile(path, RealSchema);
+    config::ValidationReport report = config::ValidateFile(path, {.drivers = RealSchema});
     EXPECT_EQ(report.exit_status(), 1);
     ASSERT_FALSE(report.findings.empty());
     EXPECT_NE(report.findings.front().message.find("no-such-key"), std::string::npos);

@@ -49,7 +49,8 @@ class RealConfigTest : public testing::TestWithParam<RealConfig> {};
 
 TEST_P(RealConfigTest, HasTheSameVerdictAsThePythonValidator) {
   const RealConfig& expected = GetParam();
-  config::ValidationReport report = config::ValidateFile(RealConfigPath(expected.name), RealSchema);
+  config::ValidationReport report =
+      config::ValidateFile(RealConfigPath(expected.name), {.drivers = RealSchema});
   std::string first;
   for (const Finding& finding : report.findings) {
     if (finding.level == Finding::Level::kError && first.empty()) first = finding.message;
@@ -99,7 +100,7 @@ TEST(RealConfigsTest, EveryFileHasAVerdict) {
 TEST(RealConfigsTest, HistoricKeysAreExplained) {
   config::ValidationReport report = config::ValidateFile(
       RealConfigPath("openstack__project-config__nodepool_nodepool.yaml__2016-12-17__c9d02242.yaml"),
-      RealSchema);
+      {.drivers = RealSchema});
   bool explained = false;
   for (const Finding& finding : report.findings) {
     explained |= finding.message.find("data['gearman-servers']") != std::string::npos &&

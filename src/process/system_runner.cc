@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -65,6 +66,15 @@ struct Pipe {
 
 bool IsProgram(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 
+// Where Debian has a program that is not there.
+std::string PackageHint(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kPackages[] = {
+      {"disk-image-create", "python3-diskimage-builder"}, {"qemu-img", "qemu-utils"}};
+  const auto* found =
+      std::ranges::find(kPackages, name, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kPackages) ? "" : fmt::format("; on Debian: apt install {}", found->second);
+}
+
 std::string FindProgram(const std::string& name, const Environment& environment) {
   if (name.find('/') != std::string::npos) return name;
   auto path = environment.find("PATH");
@@ -73,7 +83,8 @@ std::string FindProgram(const std::string& name, const Environment& environment)
     std::string candidate = (place.empty() ? "." : place) + "/" + name;
     if (IsProgram(candidate)) return candidate;
   }
-  throw Error(Verdict::kInvalid, fmt::format("there is no program {} in {}", Excerpt(name), Excerpt(places)));
+  throw Error(Verdict::kInvalid, fmt::format("there is no program {} in {}{}", Excerpt(name), Excerpt(places),
+                                             PackageHint(name)));
 }
 
 // A program's arguments or environment, in the form for the system call.

@@ -118,6 +118,11 @@ TEST_F(SystemRunnerTest, ProgramsThatCannotBeRun) {
   command.argv = {"no-such-program"};
   EXPECT_EQ(VerdictOfRunning(command), Verdict::kInvalid);
   EXPECT_THAT(message, HasSubstr("no-such-program"));
+  command.argv = {"disk-image-create"};
+  command.environment = {{"PATH", folder}};
+  EXPECT_EQ(VerdictOfRunning(command), Verdict::kInvalid);
+  EXPECT_THAT(message, HasSubstr("; on Debian: apt install python3-diskimage-builder"));
+  command.environment.clear();
   command.argv = {folder + "/none"};
   EXPECT_EQ(VerdictOfRunning(command), Verdict::kInvalid);
   EXPECT_THAT(message, HasSubstr("No such file"));

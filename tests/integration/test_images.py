@@ -515,10 +515,11 @@ def test_an_images_directory_that_is_missing(images):
     config = images.config([image()], [images.provider()])
     folder = images.images_dir()
     folder.rmdir()
+    folder.touch()
     builder = images.builder(config, wait=False)
     assert builder.wait() == 1
-    assert "images-dir" in builder.output()
-    folder.mkdir()
+    assert f"images-dir {folder} cannot be made" in builder.output()
+    folder.unlink()
     builder = images.builder(config)
     images.wait_upload()
     shutil.rmtree(folder)

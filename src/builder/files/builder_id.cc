@@ -19,9 +19,20 @@ namespace fs = std::filesystem;
   throw Error(Verdict::kInvalid, fmt::format("images-dir: {}: {}", path.string(), std::strerror(errno)));
 }
 
+void MakeDirectory(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return;
+  throw Error(Verdict::kInvalid,
+              fmt::format("images-dir {} cannot be made: {}; make it for the user that the "
+                          "builder runs as: install -d -o nodepool {}",
+                          path, error.message(), path));
+}
+
 }  // namespace
 
 std::string ReadBuilderId(const std::string& images_dir, Random& random) {
+  MakeDirectory(images_dir);
   fs::path path = fs::path(images_dir) / "builder_id.txt";
   errno = 0;
   if (std::ifstream file(path, std::ios::binary); file) {

@@ -17,7 +17,9 @@ namespace nodepool::builder {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::Pair;
@@ -168,7 +170,20 @@ TEST_F(DirectoryFilesTest, TheBuildersIdIsMadeOnce) {
   EXPECT_EQ(ReadBuilderId(folder, random), id);
   Put("builder_id.txt", " any thing\n");
   EXPECT_EQ(ReadBuilderId(folder, random), " any thing\n");
-  EXPECT_THROW(ReadBuilderId(folder + "/none", random), Error);
+}
+
+TEST_F(DirectoryFilesTest, ImagesDirIsMade) {
+  SeededRandom random(1);
+  EXPECT_EQ(ReadBuilderId(folder + "/new/images", random), Read("new/images/builder_id.txt"));
+  Put("file", "");
+  try {
+    ReadBuilderId(folder + "/file/images", random);
+    FAIL() << "there is no directory";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(),
+                AllOf(HasSubstr("images-dir " + folder + "/file/images cannot be made: Not a directory"),
+                      HasSubstr("install -d -o nodepool")));
+  }
 }
 
 }  // namespace

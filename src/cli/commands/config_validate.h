@@ -1,13 +1,19 @@
 #pragma once
 
-#include <string>
+#include <functional>
+#include <memory>
 
-#include "config/config_loader.h"
+#include "cli/invocation.h"
+#include "driver/loading/check_config.h"
 
 namespace nodepool::cli {
 
-// `nodepool config-validate`: the strict check of the configuration file, reported
-// through the log (configuration.md 13). Returns the exit status.
-int ConfigValidate(const std::string& path, const config::DriverSchemas& drivers);
+// Asks ZooKeeper and the clouds of a configuration, and returns the exit status.
+using AskOnline = std::function<int(std::shared_ptr<const driver::LoadedConfig>)>;
+
+// `nodepool config-validate`: reports what is wrong with the configuration through the log
+// (configuration.md 13), and returns the exit status.
+int ConfigValidate(const Invocation& invocation, const driver::Registry& drivers,
+                   config::DriverSchemas others, const AskOnline& ask_online);
 
 }  // namespace nodepool::cli

@@ -1,6 +1,9 @@
 #include "driver/cloud/adapter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 
 #include "async/attempt.h"
 
@@ -10,6 +13,19 @@ namespace {
 
 [[noreturn]] void ImagesNotSupported() {
   throw Error(Verdict::kInvalid, "this driver does not support image uploads");
+}
+
+// What is wrong with a label now that the cloud was asked.
+std::vector<std::string> LabelFaults(Adapter& adapter, const LabelConfig& label) {
+  std::vector<std::string> faults;
+  try {
+    adapter.QuotaForLabel(label);
+  } catch (const Error& error) {
+    faults.push_back(fmt::format("label {}: {}", label.name, error.message()));
+  }
+  if (label.cloud_image && adapter.LabelReady(label) == Readiness::kNotReady)
+    faults.push_back(fmt::format("label {}: the cloud has no image {}", label.name, *label.cloud_image));
+  return faults;
 }
 
 }  // namespace
@@ -36,6 +52,17 @@ Task<std::vector<std::optional<std::string>>> Adapter::AvailabilityZones() {
 }
 
 Readiness Adapter::LabelReady(const LabelConfig&) { return Readiness::kReady; }
+
+Task<std::vector<std::string>> Adapter::FindFaults(const ProviderConfig& config) {
+  co_await QuotaLimits();
+  co_await ListInstances();
+  std::vector<std::string> faults;
+  for (const auto& [pool_name, pool] : config.pools) {
+    for (const auto& [name, label] : pool->labels)
+      std::ranges::move(LabelFaults(*this, *label), std::back_inserter(faults));
+  }
+  co_return faults;
+}
 
 Task<std::string> Adapter::UploadImage(ImageUpload) {
   ImagesNotSupported();

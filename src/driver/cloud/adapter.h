@@ -152,6 +152,11 @@ class Adapter {
   // ProviderEnvironment::capacity_changed once it is known.
   virtual Readiness LabelReady(const LabelConfig& label);
 
+  // What is wrong with the provider as its cloud is now, a sentence each; changes nothing there. An
+  // error: the cloud cannot be used at all. Default: QuotaLimits and ListInstances are read, then
+  // each label is asked for its size and its cloud image.
+  virtual Task<std::vector<std::string>> FindFaults(const ProviderConfig& config);
+
   // For drivers that manage images. Default: Error(kInvalid) "not supported".
   using ImageUpload = ImageUploadParameters;
   // Ends with the image's external id when machines can be made from it. On failure or cancellation

@@ -100,6 +100,12 @@ class CloudProvider : public Provider {
     co_return images;
   }
 
+  Task<std::vector<std::string>> FindFaults() override {
+    ProviderParts::Work work(context_);
+    std::vector<std::string> faults = co_await context_.adapter->FindFaults(*context_.config);
+    co_return faults;
+  }
+
   Task<> CleanupLeakedResources() override {
     ProviderParts::Work work(context_);
     DetectLabelChanges();

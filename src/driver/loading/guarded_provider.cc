@@ -123,6 +123,7 @@ class GuardedProvider : public Provider {
   }
   Task<std::vector<ListedMachine>> ListMachines() override { return provider_->ListMachines(); }
   Task<std::vector<ListedImage>> ListImages() override { return provider_->ListImages(); }
+  Task<std::vector<std::string>> FindFaults() override { return provider_->FindFaults(); }
   Task<> CleanupLeakedResources() override { return provider_->CleanupLeakedResources(); }
 
  private:

@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "base/log/logging.h"
+#include "driver/section_faults.h"
 
 namespace nodepool::driver {
+
+namespace {
 
 config::DriverSchemas SchemasOf(const Registry& drivers, config::DriverSchemas others) {
   return [&drivers, others = std::move(others)](std::string_view name) -> const config::Schema* {
@@ -22,10 +27,7 @@ config::DriverSchemas SchemasOf(const Registry& drivers, config::DriverSchemas o
   };
 }
 
-Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path,
-                                                         const std::optional<std::string>& secure_path,
-                                                         const Registry& drivers,
-                                                         config::DriverSchemas others) {
+void ResetDrivers(const Registry& drivers) {
   for (const std::string& name : drivers.Names()) {
     try {
       drivers.Find(name)->Reset();
@@ -34,39 +36,77 @@ Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path
           .Error("Driver {} failed in Reset: {}", name, MessageOf(std::current_exception()));
     }
   }
-  config::LoadOptions options;
-  options.secure_path = secure_path;
-  options.drivers = SchemasOf(drivers, std::move(others));
-  Expected<config::Config> common = config::Load(path, options);
+}
+
+// Reads one provider's section. The error is what is wrong with it; of a driver that fails
+// the provider is left out, with a warning.
+Expected<void> LoadSection(const config::ProviderSection& section, const Registry& drivers,
+                           LoadedConfig& loaded) {
+  auto skip = [&](const std::string& why) {
+    config::Position position = section.source.position();
+    loaded.common.warnings.push_back(fmt::format("{}:{}:{}: provider {} is skipped: {}", loaded.common.path,
+                                                 position.line, position.column, section.name, why));
+  };
+  Driver* driver = drivers.Find(section.driver);
+  if (driver == nullptr) {
+    skip("this program has no driver " + section.driver);
+    return {};
+  }
+  try {
+    std::shared_ptr<const ProviderConfig> provider = driver->LoadProviderConfig(section, loaded.common);
+    if (provider && provider->name == section.name) {
+      loaded.providers[section.name] = std::move(provider);
+    } else {
+      skip(fmt::format("its driver {} failed: it made nothing of the section", section.driver));
+    }
+  } catch (const Error& error) {
+    return std::unexpected(error);
+  } catch (...) {
+    skip(fmt::format("its driver {} failed: {}", section.driver, MessageOf(std::current_exception())));
+  }
+  return {};
+}
+
+}  // namespace
+
+config::LoadOptions LoadOptionsFor(const Registry& drivers, config::DriverSchemas others,
+                                   std::optional<std::string> secure_path) {
+  return {.secure_path = std::move(secure_path),
+          .drivers = SchemasOf(drivers, std::move(others)),
+          .driver_names = drivers.Names()};
+}
+
+Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path,
+                                                         const std::optional<std::string>& secure_path,
+                                                         const Registry& drivers,
+                                                         config::DriverSchemas others) {
+  ResetDrivers(drivers);
+  Expected<config::Config> common =
+      config::Load(path, LoadOptionsFor(drivers, std::move(others), secure_path));
   if (!common) return std::unexpected(common.error());
   auto loaded = std::make_shared<LoadedConfig>();
   loaded->common = std::move(*common);
   for (const config::ProviderSection& section : loaded->common.providers) {
-    Driver* driver = drivers.Find(section.driver);
-    if (driver == nullptr) {
-      loaded->common.warnings.push_back(fmt::format(
-          "{}:{}:{}: provider {} is skipped: this program has no driver {}", path,
-          section.source.position().line, section.source.position().column, section.name, section.driver));
-      continue;
-    }
-    std::string unexpected;
-    try {
-      std::shared_ptr<const ProviderConfig> provider = driver->LoadProviderConfig(section, loaded->common);
-      if (provider && provider->name == section.name) {
-        loaded->providers[section.name] = std::move(provider);
-        continue;
-      }
-      unexpected = "it made nothing of the section";
-    } catch (const Error& error) {
-      return std::unexpected(error.In(path));
-    } catch (...) {
-      unexpected = MessageOf(std::current_exception());
-    }
-    loaded->common.warnings.push_back(fmt::format(
-        "{}:{}:{}: provider {} is skipped: its driver {} failed: {}", path, section.source.position().line,
-        section.source.position().column, section.name, section.driver, unexpected));
+    Expected<void> read = LoadSection(section, drivers, *loaded);
+    if (!read) return std::unexpected(read.error().In(path));
   }
   return loaded;
+}
+
+LoadReport LoadAll(const std::string& path, const Registry& drivers, const config::LoadOptions& options) {
+  ResetDrivers(drivers);
+  config::LoadResult common = config::LoadAll(path, options);
+  LoadReport report{{std::move(common.config), {}}, std::move(common.faults)};
+  if (!report.faults.empty()) return report;
+  for (const config::ProviderSection& section : report.loaded.common.providers) {
+    Expected<void> read = LoadSection(section, drivers, report.loaded);
+    if (read) continue;
+    Driver& driver = *drivers.Find(section.driver);
+    for (const Error& fault : SectionFaults(driver, section, report.loaded.common, read.error())) {
+      report.faults.push_back(fault.In(path));
+    }
+  }
+  return report;
 }
 
 }  // namespace nodepool::driver

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "config/config.h"
@@ -18,8 +19,10 @@ struct LoadedConfig {
   std::map<ProviderName, std::shared_ptr<const ProviderConfig>> providers;
 };
 
-// The schemas of the registered drivers, and those in `others`.
-config::DriverSchemas SchemasOf(const Registry& drivers, config::DriverSchemas others);
+// How programs with these drivers read a configuration; `others` knows the schemas of drivers
+// that are not registered. `drivers` outlives what is returned.
+config::LoadOptions LoadOptionsFor(const Registry& drivers, config::DriverSchemas others,
+                                   std::optional<std::string> secure_path = std::nullopt);
 
 // Loads nodepool.yaml and the secure file as the daemons do: unknown keys are
 // warnings; a provider whose driver is known but not loaded is skipped with a warning (D-54); any other fault
@@ -28,5 +31,13 @@ Expected<std::shared_ptr<const LoadedConfig>> LoadConfig(const std::string& path
                                                          const std::optional<std::string>& secure_path,
                                                          const Registry& drivers,
                                                          config::DriverSchemas others);
+
+// A configuration as far as it can be loaded, and everything for which LoadConfig refuses it.
+// Sections of providers are read only where the rest has no fault.
+struct LoadReport {
+  LoadedConfig loaded;
+  std::vector<Error> faults;
+};
+LoadReport LoadAll(const std::string& path, const Registry& drivers, const config::LoadOptions& options);
 
 }  // namespace nodepool::driver

@@ -2,10 +2,13 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <fmt/format.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -24,11 +27,24 @@ constexpr std::size_t kMaxApiLength = 200;
 
 Error Fault(std::string message) { return Error(Verdict::kInvalid, std::move(message)); }
 
+// Whether the bytes are an ELF file up to its last part, which is the table of sections: a copy that was
+// cut off lacks it. What another kind of machine wants is left to the linker.
+bool IsWholeElf(std::string_view bytes) {
+  ElfW(Ehdr) header;
+  if (bytes.size() < sizeof(header) || !bytes.starts_with(std::string_view(ELFMAG, SELFMAG))) return false;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (header.e_ident[EI_CLASS] != (sizeof(header) == sizeof(Elf64_Ehdr) ? ELFCLASS64 : ELFCLASS32))
+    return true;
+  std::size_t table = std::size_t{header.e_shentsize} * header.e_shnum;
+  return header.e_shoff <= bytes.size() && table <= bytes.size() - header.e_shoff;
+}
+
 // The API version for which the file was made, as it says.
 std::string ApiOf(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), {});
   if (!file) throw Fault("cannot be read");
+  if (!IsWholeElf(bytes)) throw Fault("is not a complete ELF file; build or copy it anew");
   std::size_t mark = bytes.find(kMark);
   if (mark == std::string::npos)
     throw Fault("is no Nodepool driver: NODEPOOL_DRIVER is missing in its sources");

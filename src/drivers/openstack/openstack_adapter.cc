@@ -4,6 +4,7 @@
 #include "drivers/openstack/compute/create_machine.h"
 #include "drivers/openstack/compute/delete_machine.h"
 #include "drivers/openstack/compute/quota.h"
+#include "drivers/openstack/find_faults.h"
 #include "drivers/openstack/leaks.h"
 #include "drivers/openstack/storage/images.h"
 
@@ -81,6 +82,10 @@ Readiness OpenstackAdapter::LabelReady(const LabelConfig& label) {
   if (!label.cloud_image) return Readiness::kReady;
   const OpenstackCloudImage& image = cloud_.config->cloud_images.at(*label.cloud_image);
   return image.is_id ? Readiness::kReady : cloud_.images.ReadinessOf(image.external_name);
+}
+
+Task<std::vector<std::string>> OpenstackAdapter::FindFaults(const driver::ProviderConfig&) {
+  return openstack::FindFaults(cloud_);
 }
 
 Task<std::string> OpenstackAdapter::UploadImage(ImageUpload upload) {

@@ -26,6 +26,7 @@ class OpenstackAdapter : public driver::cloud::Adapter {
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::vector<std::optional<std::string>>> AvailabilityZones() override;
   driver::Readiness LabelReady(const driver::LabelConfig& label) override;
+  Task<std::vector<std::string>> FindFaults(const driver::ProviderConfig& config) override;
   Task<std::string> UploadImage(ImageUpload upload) override;
   Task<> DeleteImage(std::string external_id) override;
   Task<std::vector<driver::ListedImage>> ListImages() override;

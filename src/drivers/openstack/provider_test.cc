@@ -59,6 +59,30 @@ TEST_F(OpenstackTest, ALabelWithoutFlavorIsInError) {
   EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kReady);
 }
 
+TEST_F(OpenstackTest, NothingIsWrongWithWhatTheCloudHas) {
+  label->networks = {"public"};
+  Start();
+  EXPECT_THAT(time.Run(provider->FindFaults()), ElementsAre());
+  EXPECT_EQ(imposter.Count("POST", "/compute/v2.1/servers"), 0);
+}
+
+TEST_F(OpenstackTest, WhatTheCloudLacksIsNamed) {
+  label->flavor_name = "m9.none";
+  label->networks = {"nowhere"};
+  config->cloud_images["debian"].external_name = "debain";
+  Start();
+  EXPECT_THAT(
+      time.Run(provider->FindFaults()),
+      ElementsAre("Unable to find flavor: m9.none (label small); the cloud has: m1.small, m1.large",
+                  "the cloud has no active image debain", "Unable to find network nowhere in cloud vendor"));
+}
+
+TEST_F(OpenstackTest, ACloudThatRefusesTheLoginCannotBeUsed) {
+  config->cloud_config.credentials.options["password"] = "wrong-password";
+  Start();
+  EXPECT_THROW(time.Run(provider->FindFaults()), Error);
+}
+
 TEST_F(OpenstackTest, AnImageThatIsNamedByItsId) {
   config->cloud_images["debian"].external_name = imposter.images.begin()->first;
   config->cloud_images["debian"].is_id = true;

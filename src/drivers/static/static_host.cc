@@ -238,6 +238,8 @@ Task<> StaticHost::UpdateRecords(Findings findings) {
   }
 }
 
+Task<> StaticHost::Check() { co_await Look(); }
+
 Task<bool> StaticHost::IsAlive() {
   if (!node_.host_key_checking) co_return true;
   SteadyTime deadline = environment_.loop.SteadyNow() + node_.timeout;

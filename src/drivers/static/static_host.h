@@ -58,6 +58,8 @@ class StaticHost {
   // existing records; a host that cannot be used then loses its free records (drivers.md 7.4).
   Task<> Run();
 
+  // Throws why the host cannot be used now.
+  Task<> Check();
   // Whether the host answers, right before it is handed out (drivers.md 7.7).
   Task<bool> IsAlive();
   // Whether the record occupies a slot, i.e. is not a surplus one.

@@ -1,6 +1,11 @@
 #include "drivers/static/static_provider.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "async/attempt.h"
+#include "async/cleanup.h"
 
 namespace nodepool::drivers {
 
@@ -23,6 +28,14 @@ class StaticHandler : public driver::NodeRequestHandler {
  private:
   StaticProvider& provider_;
 };
+
+Task<> CheckHost(StaticHost& host, std::vector<std::string>& faults) {
+  Outcome<> checked = co_await Attempt(host.Check());
+  if (!checked) {
+    faults.push_back(
+        fmt::format("host {} cannot be used: {}", host.identity().ToString(), checked.error().message()));
+  }
+}
 
 }  // namespace
 
@@ -96,6 +109,18 @@ std::unique_ptr<driver::NodeRequestHandler> StaticProvider::RequestHandler(
 }
 
 Task<> StaticProvider::DeleteResources(const NodeId&, const Node&) { co_return; }
+
+// All hosts at a time: each of those that are dead takes its time-out.
+Task<std::vector<std::string>> StaticProvider::FindFaults() {
+  std::vector<std::string> faults;
+  TaskGroup checks(environment_.loop, logger_);
+  for (const auto& [identity, host] : hosts_)
+    checks.Spawn("check static host " + identity.ToString(), CheckHost(*host, faults));
+  auto stop = [&checks] { return checks.Stop(); };
+  co_await WithCleanup(checks.Join(), stop);
+  std::ranges::sort(faults);
+  co_return faults;
+}
 
 Task<> StaticProvider::CleanupLeakedResources() {
   for (const auto& [identity, host] : hosts_) host->Wake();

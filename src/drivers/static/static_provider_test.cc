@@ -386,6 +386,15 @@ TEST_F(StaticProviderTest, TwoLaunchersNeverFillASlotTwice) {
   }
 }
 
+TEST_F(StaticProviderTest, HostsThatCannotBeUsedAreFaults) {
+  hosts.dead = {"dead"};
+  hosts.unknown = {"unheard-of"};
+  launcher.Configure(Config({Host("host", {"red"}), Host("dead", {"red"}), Host("unheard-of", {"red"})}));
+  EXPECT_THAT(time.Run(launcher.provider->FindFaults()),
+              ElementsAre("host zuul@dead:22 cannot be used: timeout",
+                          "host zuul@unheard-of:22 cannot be used: no such host"));
+}
+
 TEST_F(StaticProviderTest, IdleProviderRegistersNothing) {
   launcher.Configure(Config({Host("host", {"red"})}));
   launcher.provider->Idle();

@@ -23,16 +23,17 @@ constexpr std::size_t kFirstBufferSize = 4 * 1024;
 // Buffers that a large record made larger than this are shrunk afterwards.
 constexpr std::size_t kRetainedBufferSize = 1024 * 1024;
 
-void ThrowIf(const error_code& error) {
+}  // namespace
+
+void WireConnection::ThrowIf(const error_code& error) {
   if (!error) return;
+  fault_ = error;
   if (error == asio::error::operation_aborted) throw Error(Verdict::kCancelled, "cancelled");
   if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
     throw Error(Verdict::kRetry, "the server closed the connection");
   }
   throw Error(Verdict::kRetry, error.message());
 }
-
-}  // namespace
 
 std::string WireConnection::NameOf(const Endpoint& endpoint) {
   std::string address = endpoint.address().to_string();
@@ -186,6 +187,10 @@ void WireConnection::Close(std::string reason) {
   error_code ignored;
   socket_.close(ignored);
   sent_.NotifyAll();
+}
+
+long WireConnection::certificate_fault() {
+  return tls_ ? SSL_get_verify_result(tls_->native_handle()) : X509_V_OK;
 }
 
 bool WireConnection::HasUnreadBytes() {

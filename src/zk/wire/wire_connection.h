@@ -59,6 +59,10 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   void Close(std::string reason);
   bool is_closed() const { return !close_reason_.empty(); }
 
+  // What the hand-shake or the last Fill() failed with; none: neither has.
+  boost::system::error_code fault() const { return fault_; }
+  // What OpenSSL found wrong with the other side's certificate: X509_V_OK or X509_V_ERR_...
+  long certificate_fault();
   // Whether bytes have come in that Fill() has not taken yet.
   bool HasUnreadBytes();
   SteadyTime last_sent() const { return last_sent_; }
@@ -69,6 +73,7 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   static std::string NameOf(const Endpoint& endpoint);
 
  private:
+  void ThrowIf(const boost::system::error_code& error);
   void WriteOut();
   void OnWritten(boost::system::error_code error);
   void MakeRoom();
@@ -89,6 +94,7 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
 
+  boost::system::error_code fault_;
   std::string close_reason_;
   SteadyTime last_sent_;
   SteadyTime last_received_;

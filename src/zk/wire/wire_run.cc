@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "zk/wire/wire_hosts.h"
 #include "zk/wire/wire_session.h"
+#include "zk/wire/wire_tls.h"
 
 namespace nodepool::zk {
 
@@ -33,6 +34,14 @@ void AppendFrame(std::string& out, WriteBody write_body) {
   writer.Int(0);
   write_body(writer);
   writer.PatchInt(start, static_cast<std::int32_t>(out.size() - start - sizeof(std::int32_t)));
+}
+
+// Throws what a certificate file has to do with a failure, if anything.
+void ExplainTls(const Failure& failure, WireConnection& connection, const std::optional<TlsFiles>& files) {
+  if (failure.verdict() != Verdict::kRetry || !files) return;
+  std::optional<std::string> why =
+      ExplainTlsFault(connection.fault(), connection.certificate_fault(), *files);
+  if (why) throw Error(Verdict::kRetry, *why);
 }
 
 // Throws the failure of a handshake, with what it usually means.
@@ -100,7 +109,11 @@ Task<WireSession::Established> WireSession::ShakeHands(tcp::endpoint endpoint) {
   Established established;
   auto connection = std::make_shared<WireConnection>(loop_, tls_.get(), endpoint, kMaxAnswer);
   established.connection = connection;
-  co_await connection->Open();
+  Outcome<> opened = co_await Attempt(connection->Open());
+  if (!opened) {
+    ExplainTls(opened.error(), *connection, options_.tls);
+    opened.error().Rethrow();
+  }
   protocol::ConnectRequest request;
   request.last_zxid = last_zxid_;
   request.timeout_ms = static_cast<std::int32_t>(
@@ -110,7 +123,10 @@ Task<WireSession::Established> WireSession::ShakeHands(tcp::endpoint endpoint) {
   AppendFrame(connection->out(), [&](JuteWriter& out) { protocol::Write(out, request); });
   connection->Flush();
   Outcome<std::string> frame = co_await Attempt(connection->ReadFrame());
-  if (!frame) ExplainRefusal(frame.error(), tls_ != nullptr);
+  if (!frame) {
+    ExplainTls(frame.error(), *connection, options_.tls);
+    ExplainRefusal(frame.error(), tls_ != nullptr);
+  }
   JuteReader body(*frame);
   established.response = protocol::ReadConnectResponse(body);
   if (established.response.read_only) {

@@ -2,6 +2,8 @@
 
 #include <boost/asio/ssl/context.hpp>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "zk/wire/wire_client.h"
 
@@ -11,6 +13,11 @@ namespace nodepool::zk {
 // checked against the CA file and the system's CAs, host names not checked.
 // Throws Error(kInvalid) naming the setting and the file that cannot be used.
 std::unique_ptr<boost::asio::ssl::context> MakeTlsContext(const TlsFiles& files);
+
+// Which of the client's files is at odds with the server's, where a hand-shake failed for that;
+// none: it failed for another reason. `certificate_fault` as WireConnection's.
+std::optional<std::string> ExplainTlsFault(const boost::system::error_code& fault, long certificate_fault,
+                                           const TlsFiles& files);
 
 // The embedded server's side: own certificate and key, and clients must show a
 // certificate that the CA file signed. Throws the same.

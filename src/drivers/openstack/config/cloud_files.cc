@@ -88,6 +88,13 @@ std::optional<Found> FindFile(const std::string& first, const std::vector<std::s
   return std::nullopt;
 }
 
+// "no clouds.yaml was found ...", with where it may be.
+std::string DescribeSearch(const std::string& named, const std::vector<std::string>& directories) {
+  std::string places = "no clouds.yaml was found in " + Join(directories, ", ");
+  if (named.empty()) return places + "; OS_CLIENT_CONFIG_FILE may name one elsewhere";
+  return "OS_CLIENT_CONFIG_FILE names " + named + ", which cannot be read, and " + places;
+}
+
 json::object Member(const json::object& object, std::string_view key) {
   const json::value* member = object.if_contains(key);
   return member != nullptr && member->is_object() ? member->as_object() : json::object();
@@ -136,7 +143,9 @@ CloudFiles ReadCloudFiles(Variables variables) {
   CloudFiles files;
   std::vector<std::string> directories = Directories(variables);
   json::object content;
-  auto clouds = FindFile(Variable(variables, "OS_CLIENT_CONFIG_FILE"), directories, "clouds");
+  std::string named = Variable(variables, "OS_CLIENT_CONFIG_FILE");
+  files.search = DescribeSearch(named, directories);
+  auto clouds = FindFile(named, directories, "clouds");
   if (clouds) {
     files.source = clouds->path;
     content = std::move(clouds->content);

@@ -19,6 +19,7 @@ struct CloudFiles {
   boost::json::object profiles;  // vendors' clouds, by name
   Variables variables;
   std::string source;     // the file of the clouds, for messages; empty: none was found
+  std::string search;     // where the file was searched for, for messages
   std::string env_cloud;  // name of the cloud defined by OS_* variables; empty: none
 };
 

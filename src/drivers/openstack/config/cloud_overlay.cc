@@ -205,8 +205,7 @@ json::object OverlaidCloud(const CloudFiles& files, const std::optional<std::str
   resolved_name = name ? *name : DefaultName(files);
   const json::value* found = files.clouds.if_contains(resolved_name);
   if (found == nullptr || !found->is_object()) {
-    std::string place =
-        files.source.empty() ? "no clouds.yaml was found" : files.source + " does not have it";
+    std::string place = files.source.empty() ? files.search : files.source + " does not have it";
     throw Error(Verdict::kInvalid,
                 resolved_name.empty()
                     ? "no cloud is named, and there is no default: " + place

@@ -1,0 +1,79 @@
+#include "driver/loading/check_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace nodepool::driver {
+namespace {
+
+using config::Finding;
+
+// Several providers may suffer from one fault, such as a missing clouds.yaml.
+void AddOnce(config::ValidationReport& report, Finding::Level level, std::string message) {
+  bool is_known = std::ranges::find(report.findings, message, &Finding::message) != report.findings.end();
+  if (!is_known) report.findings.push_back({level, std::move(message)});
+}
+
+// What is missing for one of the programs, which may not be meant to run with the file.
+void HintAtPrograms(const config::Config& config, config::ValidationReport& report) {
+  if (config.zookeeper.servers.empty()) {
+    AddOnce(report, Finding::Level::kHint,
+            "there are no zookeeper-servers: only `nodepool standalone` starts with this file");
+  }
+  if (!config.diskimages.empty() && !config.images_dir)
+    AddOnce(report, Finding::Level::kHint, "there is no images-dir: a builder does not start with this file");
+}
+
+std::string Counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+ConfigCheck CheckConfig(const std::string& path, const Registry& drivers,
+                        const config::LoadOptions& options) {
+  ConfigCheck check;
+  check.report = config::ValidateFile(path, options);
+  if (check.report.exit_status() != 0) return check;
+  LoadReport load = LoadAll(path, drivers, options);
+  const config::ZooKeeperSettings& zookeeper = load.loaded.common.zookeeper;
+  if (!zookeeper.servers.empty()) {
+    for (const Error& fault : config::ZooKeeperFaults(zookeeper)) load.faults.push_back(fault.In(path));
+  }
+  check.can_start = load.faults.empty();
+  for (const Error& fault : load.faults) AddOnce(check.report, Finding::Level::kWarning, fault.message());
+  for (const std::string& warning : load.loaded.common.warnings)
+    AddOnce(check.report, Finding::Level::kWarning, warning);
+  if (check.can_start) HintAtPrograms(load.loaded.common, check.report);
+  check.loaded = std::make_shared<const LoadedConfig>(std::move(load.loaded));
+  return check;
+}
+
+void MakeStrict(config::ValidationReport& report) {
+  for (Finding& finding : report.findings) {
+    if (finding.level == Finding::Level::kWarning) finding.level = Finding::Level::kError;
+  }
+}
+
+std::string ContentsOf(const config::Config& config) {
+  return fmt::format("{}, {}, {}", Counted(config.providers.size(), "provider"),
+                     Counted(config.labels.size(), "label"), Counted(config.diskimages.size(), "image"));
+}
+
+std::string Summary(const ConfigCheck& check, const std::string& path) {
+  std::size_t errors = check.report.Count(Finding::Level::kError);
+  std::size_t warnings = check.report.Count(Finding::Level::kWarning);
+  if (errors + warnings == 0) return fmt::format("{} is good: {}", path, ContentsOf(check.loaded->common));
+  std::vector<std::string> counts;
+  if (errors > 0) counts.push_back(Counted(errors, "error"));
+  if (warnings > 0) counts.push_back(Counted(warnings, "warning"));
+  std::string meaning;
+  if (check.loaded && check.can_start) meaning = "; the launcher starts with it";
+  if (check.loaded && !check.can_start) meaning = "; the launcher does not start with it";
+  return fmt::format("{} has {}{}", path, Join(counts, " and "), meaning);
+}
+
+}  // namespace nodepool::driver

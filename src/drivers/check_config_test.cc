@@ -1,0 +1,210 @@
+// What `nodepool config-validate` finds in configurations with which no launcher starts, or not as meant.
+#include "driver/loading/check_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "drivers/fake/fake_driver.h"
+#include "drivers/openstack/openstack_driver.h"
+#include "drivers/schemas/known_drivers.h"
+#include "drivers/static/static_driver.h"
+
+namespace nodepool::drivers {
+namespace {
+
+using config::Finding;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class CheckConfigTest : public ::testing::Test {
+ protected:
+  CheckConfigTest() {
+    char name[] = "/tmp/nodepool-check-XXXXXX";
+    folder_ = ::mkdtemp(name);
+    clouds_ = Write("clouds.yaml",
+                    "clouds: {vendor: {regions: [north], auth: {auth_url: 'http://x/v3', username: u, "
+                    "password: p, project_name: n}}}");
+    UseClouds(clouds_);
+  }
+  ~CheckConfigTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    std::string path = folder_ + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  void UseClouds(const std::string& file) {
+    drivers_ = driver::Registry();
+    drivers_.Add(std::make_unique<FakeDriver>());
+    drivers_.Add(std::make_unique<OpenstackDriver>(openstack::Variables{
+        {"OS_CLIENT_CONFIG_FILE", file}, {"HOME", folder_}, {"XDG_CONFIG_DIRS", folder_}}));
+    drivers_.Add(std::make_unique<StaticDriver>());
+  }
+
+  // `text` goes on in flow or block style below a ZooKeeper server and two labels.
+  driver::ConfigCheck Check(const std::string& text, const std::string& zookeeper = "{host: localhost}") {
+    path_ = Write("nodepool.yaml", "zookeeper-servers: [" + zookeeper +
+                                       "]\n"
+                                       "labels: [{name: small}, {name: large}]\n" +
+                                       text);
+    return driver::CheckConfig(path_, drivers_, driver::LoadOptionsFor(drivers_, KnownDriverSchema));
+  }
+
+  static std::vector<std::string> Messages(const driver::ConfigCheck& check, Finding::Level level) {
+    std::vector<std::string> messages;
+    for (const Finding& finding : check.report.findings) {
+      if (finding.level == level) messages.push_back(finding.message);
+    }
+    return messages;
+  }
+  static std::vector<std::string> Warnings(const driver::ConfigCheck& check) {
+    EXPECT_EQ(check.report.exit_status(), 0) << "the Python validator takes the file";
+    return Messages(check, Finding::Level::kWarning);
+  }
+
+  std::string folder_;
+  std::string clouds_;
+  std::string path_;
+  driver::Registry drivers_;
+};
+
+TEST_F(CheckConfigTest, AGoodFileIsSummedUp) {
+  driver::ConfigCheck check = Check(R"(
+providers:
+- {name: hosts, driver: static, pools: [{name: main, nodes: [{name: h, labels: small}]}]}
+)");
+  EXPECT_THAT(check.report.findings, IsEmpty());
+  EXPECT_TRUE(check.can_start);
+  EXPECT_EQ(driver::Summary(check, "nodepool.yaml"), "nodepool.yaml is good: 1 provider, 2 labels, 0 images");
+}
+
+TEST_F(CheckConfigTest, UnknownImagesAreNamedEachWithItsPlace) {
+  driver::ConfigCheck check = Check(R"(
+providers:
+- name: vendor
+  cloud: vendor
+  cloud-images: [{name: debian}]
+  pools:
+  - name: main
+    labels:
+    - {name: small, cloud-image: debain, min-ram: 1}
+    - {name: small, cloud-image: debian, min-ram: 1}
+    - {name: large, cloud-image: debiam, min-ram: 1}
+- name: fake
+  driver: fake
+  cloud: simulated
+  pools: [{name: main, labels: [{name: small, diskimage: nothing, min-ram: 1}]}]
+)");
+  EXPECT_THAT(Warnings(check),
+              ElementsAre(AllOf(StartsWith(path_ + ": line 11, column 34: "), HasSubstr("pools[0].labels[0]"),
+                                HasSubstr("'debain' of label small is not one of the cloud-images")),
+                          AllOf(StartsWith(path_ + ": line 13, column 34: "), HasSubstr("pools[0].labels[2]"),
+                                HasSubstr("'debiam' of label large is not one of the cloud-images")),
+                          AllOf(StartsWith(path_ + ": line 17, "),
+                                HasSubstr("'nothing' is not one of the top-level"))));
+  EXPECT_FALSE(check.can_start);
+  EXPECT_EQ(driver::Summary(check, "nodepool.yaml"),
+            "nodepool.yaml has 3 warnings; the launcher does not start with it");
+  driver::MakeStrict(check.report);
+  EXPECT_EQ(check.report.exit_status(), 1);
+  EXPECT_EQ(driver::Summary(check, "nodepool.yaml"),
+            "nodepool.yaml has 3 errors; the launcher does not start with it");
+}
+
+TEST_F(CheckConfigTest, CloudsYamlIsMissing) {
+  UseClouds("/no/such/clouds.yaml");
+  driver::ConfigCheck check = Check("providers: [{name: p, cloud: vendor}]");
+  EXPECT_THAT(
+      Warnings(check),
+      ElementsAre(AllOf(HasSubstr("line 3, column 30"), HasSubstr("there is no cloud vendor"),
+                        HasSubstr("OS_CLIENT_CONFIG_FILE names /no/such/clouds.yaml, which cannot be read"),
+                        HasSubstr(folder_ + "/.config/openstack"), HasSubstr("/etc/openstack"))));
+}
+
+TEST_F(CheckConfigTest, CloudsAndRegionsThatDoNotExist) {
+  driver::ConfigCheck check =
+      Check("providers: [{name: p, cloud: vendro}, {name: q, cloud: vendor, region-name: south}]");
+  EXPECT_THAT(Warnings(check),
+              ElementsAre(HasSubstr("there is no cloud vendro: " + clouds_ + " does not have it"),
+                          HasSubstr("south is not a valid region name for cloud vendor")));
+}
+
+TEST_F(CheckConfigTest, TlsFilesThatAreMissing) {
+  std::string file = Write("pem", "x");
+  driver::ConfigCheck check = Check("zookeeper-tls: {cert: /no/cert.pem, key: " + file +
+                                    ", ca: /no/ca.pem}\nproviders: [{name: p, cloud: nowhere}]\n");
+  EXPECT_THAT(Warnings(check),
+              ElementsAre(HasSubstr("there is no cloud nowhere"),
+                          HasSubstr("zookeeper-tls.cert: /no/cert.pem cannot be read: No such file"),
+                          HasSubstr("zookeeper-tls.ca: /no/ca.pem cannot be read: No such file")));
+  EXPECT_FALSE(check.can_start);
+}
+
+TEST_F(CheckConfigTest, ZooKeeperElsewhereWithoutTls) {
+  driver::ConfigCheck check = Check("providers: []", "{host: zk1.example.org}");
+  EXPECT_THAT(Warnings(check),
+              ElementsAre(AllOf(HasSubstr("TLS connection to ZooKeeper is required"),
+                                HasSubstr("zookeeper-insecure: true to reach zk1.example.org"))));
+}
+
+TEST_F(CheckConfigTest, ANameThatBeginsWithFakeHidesADriver) {
+  driver::ConfigCheck check = Check("providers: [{name: fake-cloud, driver: fakee, cloud: c}]");
+  EXPECT_THAT(
+      Warnings(check),
+      ElementsAre(AllOf(HasSubstr("line 3, column 13: provider fake-cloud uses the fake driver because"),
+                        HasSubstr("its setting driver: fakee has no effect and names no driver"),
+                        HasSubstr("did you mean 'fake'?"))));
+  EXPECT_TRUE(check.can_start);
+  EXPECT_EQ(driver::Summary(check, "n.yaml"), "n.yaml has 1 warning; the launcher starts with it");
+}
+
+TEST_F(CheckConfigTest, TwoProvidersOfOneName) {
+  driver::ConfigCheck check =
+      Check("providers: [{name: a, driver: static, pools: []}, {name: a, driver: static, pools: []}]");
+  EXPECT_THAT(Warnings(check), ElementsAre(HasSubstr("provider a is defined again; this one counts")));
+}
+
+TEST_F(CheckConfigTest, ADriverThatThisProgramLacks) {  // D-54
+  driver::ConfigCheck check = Check("providers: [{name: p, driver: azure}]");
+  EXPECT_THAT(Warnings(check),
+              ElementsAre(HasSubstr("not all settings of driver azure are known here"),
+                          HasSubstr("provider p is skipped: this program has no driver azure")));
+  EXPECT_TRUE(check.can_start);
+}
+
+TEST_F(CheckConfigTest, WhatOnlyTheDaemonsRefuse) {
+  driver::ConfigCheck check = Check(
+      "webapp: {port: 70000}\nbuild-workers: -1\nembedded-zookeeper: {port: 0}\n"
+      "diskimages: [{name: a, parent: b}, {name: b, parent: a}]\n");
+  EXPECT_THAT(Warnings(check), ElementsAre(HasSubstr("build-workers: expected a number from 0 to 1000"),
+                                           HasSubstr("embedded-zookeeper.port"), HasSubstr("diskimages")));
+}
+
+TEST_F(CheckConfigTest, AnErrorOfTheStrictCheckComesFirst) {
+  driver::ConfigCheck check = Check("providers: [{name: p, cloud: nowhere, no-such-key: 1}]");
+  EXPECT_EQ(check.report.exit_status(), 1);
+  EXPECT_FALSE(check.can_start);
+  EXPECT_EQ(driver::Summary(check, "n.yaml"), "n.yaml has 1 error");
+}
+
+TEST_F(CheckConfigTest, HintsAreNoWarnings) {
+  path_ = Write("nodepool.yaml", "zookeeper-timeout: 10\ndiskimages: [{name: a}]\n");
+  driver::ConfigCheck check =
+      driver::CheckConfig(path_, drivers_, driver::LoadOptionsFor(drivers_, KnownDriverSchema));
+  EXPECT_THAT(Messages(check, Finding::Level::kHint),
+              ElementsAre(HasSubstr("write 10.0"), HasSubstr("only `nodepool standalone` starts"),
+                          HasSubstr("there is no images-dir")));
+  driver::MakeStrict(check.report);
+  EXPECT_EQ(driver::Summary(check, "n.yaml"), "n.yaml is good: 0 providers, 0 labels, 1 image");
+}
+
+}  // namespace
+}  // namespace nodepool::drivers

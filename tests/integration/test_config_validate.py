@@ -1,0 +1,98 @@
+"""`nodepool config-validate`: its exit status, its last line, and what it asks online."""
+import pathlib
+
+import pytest
+
+from nodepool_helpers import BIN, fake_provider
+from services import LOOPBACK, Sshd, free_port
+
+WITHOUT_A_CLOUD = {"name": "vendor", "cloud": "nowhere", "pools": []}
+
+
+def lines(done) -> list[str]:
+    assert done.stdout == "", "a script may read standard output"
+    return done.stderr.splitlines()
+
+
+def words(done, level: str) -> list[str]:
+    return [line for line in lines(done) if f" {level} " in line]
+
+
+def test_the_last_line_says_what_is_good(site):
+    config = site.config()
+    done = site.tool("config-validate", config=config)
+    assert done.returncode == 0
+    assert lines(done)[-1].endswith(f"{config} is good: 1 provider, 1 label, 0 images")
+
+
+def test_what_only_the_daemons_refuse_is_a_warning_and_with_strict_an_error(site):
+    config = site.config(providers=[fake_provider(), WITHOUT_A_CLOUD])
+    done = site.tool("config-validate", config=config)
+    assert done.returncode == 0
+    (warning,) = words(done, "WARNING")
+    assert "there is no cloud nowhere" in warning and "line " in warning
+    assert lines(done)[-1].endswith("has 1 warning; the launcher does not start with it")
+    strict = site.tool("config-validate", "--strict", config=config)
+    assert strict.returncode == 1
+    assert len(words(strict, "ERROR")) == 1 and "nowhere" in words(strict, "ERROR")[0]
+    launcher = site.launcher(config, wait=False)
+    assert launcher.wait() == 1, "it is right"
+    assert "there is no cloud nowhere" in launcher.output()
+
+
+def test_the_secure_file_is_read_too(site):
+    secure = site.folder / "secure.yaml"
+    secure.write_text("diskimages: [{name: unheard-of, env-vars: {A: b}}]\n")
+    done = site.tool("-s", secure, "config-validate")
+    assert done.returncode == 0
+    assert "unknown diskimage unheard-of" in words(done, "WARNING")[0]
+
+
+def test_a_driver_of_the_wrong_name_is_answered_with_those_there_are(site):
+    done = site.tool("config-validate", config=site.config(providers=[{"name": "street", "driver": "lantern"}]))
+    assert done.returncode == 1
+    (error,) = words(done, "ERROR")
+    assert "lantern: unknown driver" in error and "fake, metastatic, openstack, static" in error
+    assert "NODEPOOL_DRIVERS_PATH" in error
+
+
+def test_a_driver_file_that_was_cut_off_is_said_to_be_so(site):
+    whole = pathlib.Path(BIN / "nodepool").read_bytes()
+    folder = site.folder / "drivers"
+    folder.mkdir()
+    (folder / "cut.so").write_bytes(whole[:100_000])
+    done = site.tool("--drivers-dir", folder, "config-validate")
+    assert "cut.so is left out: is not a complete ELF file" in done.stderr
+
+
+def test_online_zookeeper_and_each_provider_have_a_line(site, tmp_path):
+    sshd = Sshd(tmp_path / "sshd").start()
+    try:
+        hosts = [{"name": "127.0.0.1", "connection-port": port, "labels": "small", "timeout": 5}
+                 for port in (sshd.port, free_port())]
+        good, dead = ({"name": name, "driver": "static", "pools": [{"name": "main", "nodes": [host]}]}
+                      for name, host in zip(("good", "dead"), hosts))
+        done = site.tool("config-validate", "--online", config=site.config(providers=[fake_provider(), good]))
+        assert done.returncode == 0, done.stderr
+        assert "ZooKeeper at" in done.stderr and "Provider good is good" in done.stderr
+        done = site.tool("config-validate", "--online", config=site.config(providers=[good, dead]))
+        assert done.returncode == 1
+        (error,) = words(done, "ERROR")
+        assert f"Provider dead: host zuul@127.0.0.1:{hosts[1]['connection-port']} cannot be used: " in error
+        assert site.tree().nodes() == {}, "nothing is registered"
+    finally:
+        sshd.stop()
+
+
+def test_online_zookeeper_that_is_away(site):
+    config = site.config(zookeeper_servers=[{"host": LOOPBACK, "port": free_port()}])
+    done = site.tool("config-validate", "--online", config=config)
+    assert done.returncode == 1
+    assert any("cannot be used" in line for line in words(done, "ERROR"))
+
+
+@pytest.mark.parametrize("options", [["--online"], ["--online", "--strict"]])
+def test_a_file_that_cannot_be_used_asks_nobody(site, options):
+    done = site.tool("config-validate", *options, config=site.config(providers=[WITHOUT_A_CLOUD]))
+    assert done.returncode == 1
+    assert "Neither ZooKeeper nor the clouds were asked" in done.stderr
