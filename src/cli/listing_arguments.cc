@@ -5,12 +5,15 @@
 #include <CLI/CLI.hpp>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/durations.h"
+#include "listing/choose_columns.h"
 
 namespace nodepool::cli {
 namespace {
 
 constexpr const char* kWatch = "--watch";
+constexpr const char* kOutput = "--output";
 constexpr Duration kShortestWatch = std::chrono::seconds(1);
 
 // The options of a command that lists something: only those that make sense for the list.
@@ -26,6 +29,8 @@ class ListingArguments {
   std::map<listing::Kind, std::vector<std::string>> words_;
   std::string watch_;
   std::string color_ = "auto";
+  bool is_wide_ = false;
+  std::string columns_;
 };
 
 Duration WatchPause(const std::string& text) {
@@ -37,12 +42,27 @@ Duration WatchPause(const std::string& text) {
   return *pause;
 }
 
+// The keys of "columns=A,B".
+std::vector<std::string> ChosenColumns(const std::string& text, const std::vector<listing::Column>& columns) {
+  constexpr std::string_view kPrefix = "columns=";
+  if (!text.starts_with(kPrefix)) throw CLI::ValidationError(kOutput, "it has the form columns=A,B");
+  auto keys = KeysOf(Split(text.substr(kPrefix.size()), ','), columns);
+  if (!keys) throw CLI::ValidationError(kOutput, keys.error().message());
+  if (keys->empty()) throw CLI::ValidationError(kOutput, "it names no column");
+  return *keys;
+}
+
 Color ColorOf(const std::string& word) {
   return word == "always" ? Color::kAlways : word == "never" ? Color::kNever : Color::kAuto;
 }
 
 void ListingArguments::AddTo(CLI::App& command, const ListingCommand& listing) {
   command.add_flag("--json", is_json_, "print JSON instead of a table");
+  command.add_flag("--wide", is_wide_, "all columns in full, also where the terminal is narrower");
+  if (!listing.columns.empty()) {
+    command.add_option(kOutput, columns_, "these columns in this order, by key or title")
+        ->type_name("columns=A,B");
+  }
   for (const auto& [kind, name] : listing::kFilters) {
     if (Find(listing.columns, kind) == nullptr) continue;
     command
@@ -64,13 +84,14 @@ void ListingArguments::AddTo(CLI::App& command, const ListingCommand& listing) {
 }
 
 View ListingArguments::ViewOf(const CLI::App& command, const ListingCommand& listing) const {
-  View view{output(), {}, ColorOf(color_), std::nullopt};
+  View view{.output = output(), .color = ColorOf(color_), .is_wide = is_wide_};
   for (const auto& [kind, words] : words_) {
     if (!words.empty()) view.filter[kind] = {words.begin(), words.end()};
   }
   if (auto fault = FaultOf(view.filter, listing.columns)) {
     throw CLI::ValidationError(fmt::format("--{}", listing::NameOf(fault->kind)), fault->message);
   }
+  if (!columns_.empty()) view.columns = ChosenColumns(columns_, listing.columns);
   if (listing.can_be_watched && command.count(kWatch) > 0) view.watch = WatchPause(watch_);
   return view;
 }

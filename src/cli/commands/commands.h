@@ -7,9 +7,11 @@ namespace nodepool::cli {
 // Declares the command or commands of a file of this folder, with their options.
 using RegisterCommand = void(CLI::App& app, Invocation& invocation);
 
+RegisterCommand RegisterStatus;
 RegisterCommand RegisterNodeList;
 RegisterCommand RegisterRequestList;
 RegisterCommand RegisterRecordListings;
+RegisterCommand RegisterLabelList;
 RegisterCommand RegisterInfo;
 RegisterCommand RegisterAliens;
 RegisterCommand RegisterImagePause;
@@ -27,10 +29,10 @@ RegisterCommand RegisterConfigValidate;
 
 // In the order in which help shows them.
 inline constexpr RegisterCommand* kCommands[] = {
-    &RegisterNodeList,      &RegisterRequestList, &RegisterRecordListings, &RegisterInfo,
-    &RegisterAliens,        &RegisterImagePause,  &RegisterImageBuild,     &RegisterImageDelete,
-    &RegisterImageData,     &RegisterChangeNode,  &RegisterErase,          &RegisterJobs,
-    &RegisterRequest,       &RegisterRelease,     &RegisterMigrate,        &RegisterStandalone,
-    &RegisterConfigValidate};
+    &RegisterStatus,         &RegisterNodeList,    &RegisterRequestList,   &RegisterLabelList,
+    &RegisterRecordListings, &RegisterInfo,        &RegisterAliens,        &RegisterImagePause,
+    &RegisterImageBuild,     &RegisterImageDelete, &RegisterImageData,     &RegisterChangeNode,
+    &RegisterErase,          &RegisterJobs,        &RegisterRequest,       &RegisterRelease,
+    &RegisterMigrate,        &RegisterStandalone,  &RegisterConfigValidate};
 
 }  // namespace nodepool::cli
