@@ -41,7 +41,7 @@ void FindBuilds(ImageHealth& health, const store::ImageCache& images, const Imag
 std::vector<Cell> HealthCells(const ImageHealth& health) {
   std::vector<Cell> cells;
   cells.push_back(health.newest == nullptr ? Cell() : StateCell(health.newest->record.state));
-  cells.push_back(health.newest == nullptr ? Cell() : Cell(ToSeconds(health.newest->record.state_time)));
+  cells.push_back(health.newest == nullptr ? Cell() : Cell(UnixTime(health.newest->record.state_time)));
   cells.emplace_back(JsonNames(health.missing));
   cells.emplace_back(JsonNames(std::vector<LabelName>(health.labels.begin(), health.labels.end())));
   return cells;

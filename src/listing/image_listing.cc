@@ -9,10 +9,6 @@ namespace json = boost::json;
 
 constexpr std::string_view kPaused = "paused";
 
-json::value UnixTime(WallTime time) {
-  return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
-}
-
 bool HasBuilds(const store::ImageCache& images, const ImageName& image) {
   auto first = images.builds().lower_bound({image, BuildId()});
   return first != images.builds().end() && first->first.image == image;

@@ -65,6 +65,10 @@ std::vector<std::string> TitlesOf(const std::vector<Column>& columns, const std:
 
 }  // namespace
 
+boost::json::value UnixTime(WallTime time) {
+  return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
 void AppendText(std::string& out, const Cell& cell) {
   if (std::optional<std::string_view> text = cell.text()) return AppendVisible(out, *text);
   if (std::optional<std::string_view> json = cell.written()) return AppendWritten(out, *json);

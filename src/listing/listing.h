@@ -53,6 +53,9 @@ struct Listing {
 
 enum class Colors { kNone, kStates };
 
+// A time in whole seconds, for columns of times.
+boost::json::value UnixTime(WallTime time);
+
 // A row's texts as tables show them, each with a 0 at its end.
 void AppendTexts(AgedText& out, const std::vector<Column>& columns, const std::vector<Cell>& row);
 

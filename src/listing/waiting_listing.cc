@@ -32,7 +32,7 @@ Listing ListWaiting(const store::RequestCache& requests, const Reasons& why, std
     if (listing.rows.size() == limit) break;
     const NodeRequest& record = request->record;
     auto reason = why.find(request->id);
-    listing.rows.push_back({request->id.value, ToSeconds(WaitsSince(record)), StateCell(record.state),
+    listing.rows.push_back({request->id.value, UnixTime(WaitsSince(record)), StateCell(record.state),
                             JsonNames(record.node_types), TextCell(record.requestor),
                             reason == why.end() ? Cell() : Cell(reason->second)});
   }
