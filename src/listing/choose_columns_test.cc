@@ -5,13 +5,13 @@
 namespace nodepool::listing {
 namespace {
 
-Listing Example() {
+Listing ThreeColumns() {
   return {{{"id", "ID"}, {"ipv6", "IPv6"}, {.key = "why", .title = "Why", .is_extra = true}},
           {{"1", "::1", "it fails"}}};
 }
 
 TEST(ChooseColumnsTest, AreNamedByKeyOrTitle) {
-  std::vector<Column> columns = Example().columns;
+  std::vector<Column> columns = ThreeColumns().columns;
   EXPECT_EQ(KeysOf({"why", " id", "IPV6"}, columns), (std::vector<std::string>{"why", "id", "ipv6"}));
   Expected<std::vector<std::string>> keys = KeysOf({"state"}, columns);
   ASSERT_FALSE(keys);
@@ -19,13 +19,13 @@ TEST(ChooseColumnsTest, AreNamedByKeyOrTitle) {
 }
 
 TEST(ChooseColumnsTest, TheOrderIsThatOfTheKeys) {
-  Listing listing = Example();
+  Listing listing = ThreeColumns();
   KeepColumns(listing, {"why", "id"});
   EXPECT_EQ(ToJson(listing, WallTime()), R"([{"why":"it fails","id":"1"}])");
 }
 
 TEST(ChooseColumnsTest, ExtraColumnsGo) {
-  Listing listing = Example();
+  Listing listing = ThreeColumns();
   DropExtraColumns(listing);
   EXPECT_EQ(ToJson(listing, WallTime()), R"([{"id":"1","ipv6":"::1"}])");
 }

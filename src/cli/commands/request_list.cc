@@ -14,13 +14,12 @@ namespace {
 namespace json = boost::json;
 using listing::Column;
 using listing::Importance;
-using listing::Kind;
 using listing::Listing;
 
 std::vector<Column> DetailColumns() {
   std::vector<Column> columns = listing::RequestColumns();
   columns.insert(columns.end(),
-                 {{.key = "age", .title = "Age", .kind = Kind::kTime, .fit = {Importance::kHigh}},
+                 {{.key = "age", .title = "Age", .kind = listing::Kind::kTime, .fit = {Importance::kHigh}},
                   {.key = "tenant_name", .title = "Tenant", .fit = {Importance::kMedium, 12}},
                   {.key = "waits", .title = "Waits For", .fit = listing::kSentence}});
   return columns;

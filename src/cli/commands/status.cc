@@ -33,7 +33,7 @@ Task<Listings> Make(Context& context, const Tree& tree, Output output) {
   co_return listing::StatusParts(records, is_table ? kMostRequests : std::numeric_limits<std::size_t>::max());
 }
 
-std::string Layout(const Listings& parts, const Page& page) {
+std::string Screen(const Listings& parts, const Page& page) {
   if (page.output == Output::kJson) return ToStatusJson(parts, page.now);
   return ToStatusScreen(parts, page.now, page.colors, page.width);
 }
@@ -43,7 +43,7 @@ std::string Layout(const Listings& parts, const Page& page) {
 ListingCommand StatusListing(Output output) {
   return {.needs = {.nodes = true, .requests = true, .images = true, .components = true},
           .make = [output](Context& context, const Tree& tree) { return Make(context, tree, output); },
-          .layout = &Layout};
+          .layout = &Screen};
 }
 
 void RegisterStatus(CLI::App& app, Invocation& invocation) {
