@@ -114,9 +114,9 @@ TEST_F(ArgumentsTest, LongOptionsMayBeShortened) {
 
 // Every command that lists something takes the same options, as far as they make sense for it.
 TEST_F(ArgumentsTest, ListingsTakeFiltersAndAreWatched) {
-  for (const char* command : {"status", "list", "request-list", "label-list", "provider-list",
-                              "dib-image-list", "image-list", "image-status", "info", "alien-list",
-                              "alien-image-list"}) {
+  for (const char* command :
+       {"status", "list", "request-list", "label-list", "provider-list", "dib-image-list", "image-list",
+        "image-status", "info", "alien-list", "alien-image-list"}) {
     std::vector<std::string> words = {command};
     if (words[0] == "info") words.push_back("cloud");
     auto with = [&](std::vector<std::string> more) {
@@ -179,7 +179,8 @@ TEST_F(ArgumentsTest, WhatAListingDoesNotHaveIsRefused) {
            {{"list", "--watch", "soon"}, "--watch: \"soon\" is no duration"},
            {{"list", "--output", "json"}, "--output: it has the form columns=A,B"},
            {{"list", "--output", "columns="}, "--output: it names no column"},
-           {{"list", "--output", "columns=id,tenant"}, "--output: there is no column \"tenant\"; there is id, "},
+           {{"list", "--output", "columns=id,tenant"},
+            "--output: there is no column \"tenant\"; there is id, "},
            {{"info", "p", "--output", "columns=id"}, "--output"}}) {
     EXPECT_EQ(Parse(refusal.words), 2) << ::testing::PrintToString(refusal.words);
     EXPECT_THAT(LastErrorLine(), HasSubstr(refusal.message));

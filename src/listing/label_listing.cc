@@ -49,7 +49,7 @@ std::vector<Column> LabelColumns() {
       {.key = "pools", .title = "Pools", .fit = {Importance::kMedium, 12}}};
   AppendCountColumns(columns);
   columns.push_back({.key = "waiting", .title = "Waiting", .fit = {Importance::kHigh}});
-  columns.push_back({.key = "why", .title = "Why", .fit = {Importance::kMedium, 24}});
+  columns.push_back({.key = "why", .title = "Why", .fit = {Importance::kHigh, 20}});
   return columns;
 }
 

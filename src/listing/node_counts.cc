@@ -32,11 +32,11 @@ void NodeCounts::Add(std::optional<NodeState> state) {
 }
 
 void AppendCountColumns(std::vector<Column>& columns) {
-  columns.insert(columns.end(), {{.key = "ready", .title = "Ready"},
+  columns.insert(columns.end(), {{.key = "ready", .title = "Ready", .fit = {Importance::kHigh}},
                                  {.key = "building", .title = "Building"},
-                                 {.key = "in_use", .title = "In Use"},
+                                 {.key = "in_use", .title = "In Use", .fit = {Importance::kHigh}},
                                  {.key = "held", .title = "Held"},
-                                 {.key = "ending", .title = "Ending"}});
+                                 {.key = "ending", .title = "Ending", .fit = {Importance::kLow}}});
 }
 
 void AppendCounts(std::vector<Cell>& row, const NodeCounts& counts) {

@@ -23,7 +23,7 @@ std::string_view StateOf(const PoolUse& use) {
 
 std::vector<Column> PoolColumns() {
   std::vector<Column> columns = {
-      {.key = "provider", .title = "Pool of", .kind = Kind::kProvider, .fit = kName},
+      {.key = "provider", .title = "Provider", .kind = Kind::kProvider, .fit = kName},
       {.key = "pool", .title = "Pool", .fit = kName},
       {.key = "state",
        .title = "State",

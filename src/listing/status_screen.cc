@@ -2,24 +2,40 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <utility>
 
 #include "base/text.h"
 #include "listing/attention.h"
-#include "listing/choose_columns.h"
 #include "listing/daemon_listing.h"
 #include "listing/fit.h"
 #include "listing/image_health.h"
 #include "listing/pool_listing.h"
 #include "listing/provider_listing.h"
+#include "listing/wrap.h"
 
 namespace nodepool::listing {
 namespace {
+
+// Of the parts those behind the first one; what is wrong with images is in that already.
+constexpr std::size_t kTables = 4;
 
 Listing Troubles(const StatusRecords& records) {
   Listing listing{{{.key = "text", .title = "Look at first", .fit = {Importance::kAlways, 24}}}, {}};
   for (std::string& sentence : FindTroubles(records)) listing.rows.push_back({Cell(std::move(sentence))});
   return listing;
+}
+
+// Of the first part.
+std::string TroublesText(const Listing& part, std::optional<std::size_t> width) {
+  if (part.rows.empty()) return "All is well.";
+  std::string text = "Look at first:";
+  for (const std::vector<Cell>& row : part.rows) {
+    std::string line = "- ";
+    AppendText(line, row[0]);
+    text += '\n' + (width ? Wrap(line, *width, 2) : line);
+  }
+  return text;
 }
 
 std::string PartText(const Listing& part, WallTime now, Colors colors, std::optional<std::size_t> width) {
@@ -42,9 +58,8 @@ std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most)
 
 std::string ToStatusScreen(const std::vector<Listing>& parts, WallTime now, Colors colors,
                            std::optional<std::size_t> width) {
-  std::vector<std::string> texts;
-  if (parts.front().rows.empty()) texts.emplace_back("All is well.");
-  for (const Listing& part : parts) {
+  std::vector<std::string> texts = {TroublesText(parts.front(), width)};
+  for (const Listing& part : std::span(parts).subspan(1, kTables)) {
     if (!part.rows.empty()) texts.push_back(PartText(part, now, colors, width));
   }
   return Join(texts, "\n\n");

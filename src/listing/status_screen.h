@@ -18,8 +18,8 @@ inline constexpr std::string_view kStatusParts[] = {"look_at_first", "daemons", 
 // A listing for each part. Of requests that wait the `most` oldest ones are listed.
 std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most);
 
-// The parts below each other, without a line break at the end; those that have no rows are left out. With a
-// width no line is wider.
+// What to look at first, then a table for each other part that has rows, but for the images: what is wrong
+// with them has been said. Without a line break at the end. With a width no line is wider.
 std::string ToStatusScreen(const std::vector<Listing>& parts, WallTime now, Colors colors,
                            std::optional<std::size_t> width);
 

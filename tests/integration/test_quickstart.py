@@ -79,7 +79,7 @@ def test_the_tour(tmp_path):
         tool = [str(BIN / "nodepool"), "-c", str(tmp_path / "nodepool.yaml")]
         client = None
         commands = readme_commands()
-        assert len(commands) == 7
+        assert len(commands) == 8
         for words in commands:
             if words[0] == "request":
                 client = Process(tool + words, tmp_path / "request.log")

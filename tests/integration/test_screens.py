@@ -35,15 +35,15 @@ def since(days=0, hours=0, minutes=0) -> float:
 
 
 class ExampleSite:
-    """The records of two launchers, a builder and three providers of which one cannot be used."""
+    """The records of a launcher, a builder and two providers of which one cannot be used."""
 
     def __init__(self, site, port: int):
         self.tree = site.tree()
         self.config = site.config(
             webapp={"listen_address": "127.0.0.1", "port": port},
-            labels=[{"name": "debian-small", "min-ready": 2}, {"name": "debian-large"}, {"name": "arm-board", "min-ready": 1}],
+            labels=[{"name": "debian-small", "min-ready": 2}, {"name": "debian-large"}, {"name": "arm-board"}],
             diskimages=[image("debian-12")],
-            providers=[self.cloud("cloud-a"), self.cloud("cloud-b"), fake_provider("lab", ["arm-board"])])
+            providers=[self.cloud("cloud-a"), self.cloud("cloud-b")])
         self.add_components()
         self.add_nodes()
         self.waiting = self.add_requests()
@@ -68,7 +68,7 @@ class ExampleSite:
         self.add("components/builder/nb01.example.org0000000000", hostname="nb01.example.org", **launcher)
         for number, provider in enumerate(["cloud-a", "cloud-b"]):
             self.add(f"components/pool/localhost{number:010}", hostname="localhost", state="running", name="main",
-                     id=self.launcher_id(provider), provider_name=provider, paused=provider == "cloud-a",
+                     id=self.launcher_id(provider), provider_name=provider, locks_slots=True, paused=provider == "cloud-a",
                      supported_labels=["debian-small", "debian-large"])
 
     @staticmethod

@@ -23,7 +23,7 @@ class StatusTest : public CommandTest {
     Put("/nodepool/components/builder/nb010000000001",
         R"({"hostname": "nb01", "state": "running", "version": "0.1.0"})");
     Put("/nodepool/components/pool/np010000000002",
-        R"({"hostname": "np01", "state": "running", "id": "np01-PoolWorker.cloud-main-x", "name": "main", )"
+        R"({"hostname": "np01", "state": "running", "id": "np01-PoolWorker.cloud-main-x", "name": "main", "locks_slots": true, )"
         R"("provider_name": "cloud", "supported_labels": ["small"]})");
     Build("b1", "ready", 1'699'990'000);
     Put("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000001",
@@ -73,7 +73,7 @@ class StatusTest : public CommandTest {
     ++questions_;
     co_return answer_;
   }
-  void Remove(const std::string& path) { zk_.tree().Delete({path, -1}, 0, time_.clock().Now()); }
+  void Remove(const std::string& path) { zk_.tree().Delete({path, -1}, 0); }
   std::string Status() { return Shown(StatusListing(Output::kTable)); }
   void UseTerminal(std::size_t width) {
     context_.is_terminal = true;
@@ -94,11 +94,11 @@ TEST_F(StatusTest, AllIsWell) {
             "builder   nb01  running  0.1.0\n"
             "launcher  np01  running  0.1.0\n"
             "\n"
-            "Provider  Launcher  State  Nodes  Used         Free\n"
-            "cloud     np01      up     1      instances 1  instances 7\n"
+            "Provider  Driver     Launcher  State  Nodes  Used         Free\n"
+            "cloud     openstack  np01      up     1      instances 1  instances 7\n"
             "\n"
-            "Pool of  Pool  State  Ready  Building  In Use  Held  Ending\n"
-            "cloud    main  up     1      0         0       0     0\n");
+            "Provider  Pool  State  Ready  Building  In Use  Held  Ending\n"
+            "cloud     main  up     1      0         0       0     0\n");
   EXPECT_EQ(our_writes(), before);
   EXPECT_EQ(questions_, 0) << "nothing waits";
 }
@@ -115,31 +115,31 @@ TEST_F(StatusTest, AsJson) {
 TEST_F(StatusTest, AProviderThatCannotBeUsedComesFirst) {
   Announce(R"("cloud": {"state": "failing", "since": 1699999940, "fault": "401 from keystone"})");
   Build("b2", "failed", 1'699'999'000);
-  EXPECT_THAT(Status(), StartsWith("Look at first\n"
-                                   "The launcher on np01 cannot use provider cloud: 401 from keystone\n"
-                                   "Image deb: the newest build failed\n"));
+  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+                                   "- The launcher on np01 cannot use provider cloud: 401 from keystone\n"
+                                   "- Image deb: the newest build failed\n"));
 }
 
 TEST_F(StatusTest, WhoIsMissingIsNamed) {
   Remove("/nodepool/components/builder/nb010000000001");
-  EXPECT_THAT(Status(), StartsWith("Look at first\n"
-                                   "No builder runs: no image is built or uploaded\n"));
+  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+                                   "- No builder runs: no image is built or uploaded\n"));
   Remove("/nodepool/components/launcher/np010000000000");
   Remove("/nodepool/components/pool/np010000000002");
-  EXPECT_THAT(Status(), StartsWith("Look at first\n"
-                                   "No launcher runs: nobody takes requests or deletes nodes\n"
-                                   "No builder runs: no image is built or uploaded\n"
+  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+                                   "- No launcher runs: nobody takes requests or deletes nodes\n"
+                                   "- No builder runs: no image is built or uploaded\n"
                                    "\n"
                                    "Provider"));
-  EXPECT_THAT(out_.str(), HasSubstr("cloud    main  unserved"));
+  EXPECT_THAT(out_.str(), HasSubstr("cloud     main  unserved"));
 }
 
 TEST_F(StatusTest, WhatNobodyServesOrOffersIsNamed) {
   config_->common.providers.push_back({ProviderName("new"), "fake", {}});
   config_->common.labels[LabelName("big")] = {LabelName("big"), 2, std::nullopt};
-  EXPECT_THAT(Status(), StartsWith("Look at first\n"
-                                   "No launcher serves provider new\n"
-                                   "No pool offers label big, whose min-ready is 2\n"));
+  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+                                   "- No launcher serves provider new\n"
+                                   "- No pool offers label big, whose min-ready is 2\n"));
 }
 
 TEST_F(StatusTest, RequestsThatWaitForLongestComeFirstAndSayWhy) {
@@ -150,8 +150,8 @@ TEST_F(StatusTest, RequestsThatWaitForLongestComeFirstAndSayWhy) {
       R"({{"requests":[{{"id":"{}","waits":[{{"provider":"cloud","pool":"main","text":"no capacity: cores"}}]}}]}})",
       old);
   UseTerminal(160);
-  EXPECT_THAT(Status(), StartsWith("Look at first\n"
-                                   "1 request waits for more than 5 minutes, 200-0000000001 for longest: "
+  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+                                   "- 1 request waits for more than 5 minutes, 200-0000000001 for longest: "
                                    "cloud main: no capacity: cores\n"));
   EXPECT_THAT(
       out_.str(),
@@ -170,24 +170,26 @@ TEST_F(StatusTest, ATableListsTenRequestsAndJsonAll) {
 }
 
 TEST_F(StatusTest, ImagesThatAreNotWell) {
-  EXPECT_THAT(Status(), Not(HasSubstr("Trouble")));
+  EXPECT_THAT(Status(), Not(HasSubstr("Image")));
   config_->common.diskimages[ImageName("deb")].rebuild_age = std::chrono::hours(1);
-  EXPECT_THAT(Status(), HasSubstr("deb    it is 00:02:46:40 old\n"));
+  EXPECT_THAT(Status(), HasSubstr("- Image deb: it is 00:02:46:40 old\n"));
   Put("/nodepool/images/deb/pause", "");
-  EXPECT_THAT(Status(), Not(HasSubstr("Trouble"))) << "a paused image may be old";
+  EXPECT_THAT(Status(), Not(HasSubstr("Image"))) << "a paused image may be old";
   Put("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000001", R"({"state": "deleting"})");
-  EXPECT_THAT(Status(), HasSubstr("Image  Trouble\n"
-                                  "deb    no upload in cloud; wanted by small\n"));
+  EXPECT_THAT(Status(), HasSubstr("- Image deb: no upload in cloud; wanted by small\n"));
   Build("b1", "deleting", 1'699'990'000);
-  EXPECT_THAT(Status(), HasSubstr("deb    no build is ready; no upload in cloud; wanted by small\n"));
+  EXPECT_THAT(Status(), HasSubstr("- Image deb: no build is ready; no upload in cloud; wanted by small\n"));
+  EXPECT_THAT(ShownAsJson(StatusListing(Output::kJson)),
+              HasSubstr(R"("images":[{"image":"deb","trouble":"no build is ready; no upload in cloud; )"
+                        R"(wanted by small"}]})"));
 }
 
 TEST_F(StatusTest, NodesThatTheCloudDoesNotDelete) {
   Node node = ReadyNode();
   node.SetState(NodeState::kDeleting, FromSeconds(1'699'999'000));
   AddNode(node);
-  EXPECT_THAT(Status(), StartsWith("Look at first\n"
-                                   "Provider cloud has been deleting 1 node for more than 10 minutes\n"));
+  EXPECT_THAT(Status(), StartsWith("Look at first:\n"
+                                   "- Provider cloud has been deleting 1 node for more than 10 minutes\n"));
 }
 
 TEST_F(StatusTest, Labels) {
@@ -195,17 +197,17 @@ TEST_F(StatusTest, Labels) {
   config_->common.labels[LabelName("big")] = {LabelName("big"), 0, std::nullopt};
   EXPECT_EQ(Shown(LabelListing()),
             "+-------+-----------+------------+-------+----------+--------+------+--------+---------+--------"
-            "----------+\n"
+            "-----------+\n"
             "| Label | Min Ready | Pools      | Ready | Building | In Use | Held | Ending | Waiting | Why    "
-            "          |\n"
+            "           |\n"
             "+-------+-----------+------------+-------+----------+--------+------+--------+---------+--------"
-            "----------+\n"
+            "-----------+\n"
             "| big   | 0         |            | 0     | 0        | 0      | 0    | 0      | 0       | no "
             "pool offers it |\n"
             "| small | 1         | cloud main | 1     | 0        | 0      | 0    | 0      | 1       |        "
-            "          |\n"
+            "           |\n"
             "+-------+-----------+------------+-------+----------+--------+------+--------+---------+--------"
-            "----------+\n");
+            "-----------+\n");
 }
 
 TEST_F(StatusTest, ALabelSaysThatItsImageIsMissing) {
