@@ -15,7 +15,7 @@ class Terminal:
         # The path of a socket is short.
         self._folder = tempfile.TemporaryDirectory(prefix="screen")
         self.folder = pathlib.Path(self._folder.name)
-        (self.folder / "tmux.conf").write_text("set -g status off\nset -g history-limit 5000\n")
+        (self.folder / "tmux.conf").write_text("set -g status off\nset -g history-limit 5000\nset -s exit-empty off\n")
         return self
 
     def __exit__(self, *_):
