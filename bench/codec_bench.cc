@@ -2,7 +2,7 @@
 // answer take, without sockets.
 #include <benchmark/benchmark.h>
 
-#include "zk/protocol.h"
+#include "zk/wire/protocol.h"
 
 namespace nodepool::zk::protocol {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "config/validator.h"
-#include "config/yaml_reader.h"
+#include "config/yaml/yaml_reader.h"
 #include "drivers/schemas/known_drivers.h"
 
 namespace {

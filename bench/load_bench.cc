@@ -16,8 +16,8 @@
 #include <fstream>
 
 #include "bench/load_client.h"
-#include "testing/zookeeper_server.h"
-#include "zk/wire_client.h"
+#include "zk/testing/zookeeper_server.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::bench {
 namespace {

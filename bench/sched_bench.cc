@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "sched/assign.h"
+#include "sched/requests/assign.h"
 
 namespace nodepool::sched {
 namespace {

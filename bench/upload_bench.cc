@@ -17,7 +17,7 @@
 #include <fstream>
 
 #include "async/task_group.h"
-#include "net/curl_client.h"
+#include "net/http/curl_client.h"
 
 namespace nodepool::bench {
 namespace {

@@ -10,8 +10,8 @@
 #include "async/system_clock.h"
 #include "async/task_group.h"
 #include "bench/zk_c_client.h"
-#include "testing/zookeeper_server.h"
-#include "zk/wire_client.h"
+#include "zk/testing/zookeeper_server.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::bench {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "async/task_group.h"
-#include "base/logging.h"
-#include "testing/zookeeper_server.h"
-#include "zk/wire_client.h"
+#include "base/log/logging.h"
+#include "zk/testing/zookeeper_server.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::bench {
 namespace {

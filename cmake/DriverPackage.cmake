@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 
 set(NODEPOOL_DRIVERS_DIR ${CMAKE_INSTALL_LIBDIR}/nodepool/drivers)
 if(NOT CMAKE_INSTALL_LIBDIR STREQUAL "lib")
-  set(NODEPOOL_DRIVERS_DIR lib/nodepool/drivers)  # where the programs look (driver/load_drivers.h)
+  set(NODEPOOL_DRIVERS_DIR lib/nodepool/drivers)  # where the programs look (driver/loading/load_drivers.h)
 endif()
 set(package_dir lib/cmake/NodepoolDriver)
 

@@ -87,7 +87,6 @@ function(nodepool_test name)
   endif()
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})  # testing/
   target_link_libraries(${name} PRIVATE np_options ${arg_DEPS} ${arg_LIBS} GTest::gmock GTest::gtest_main)
   nodepool_build_quickly(${name})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)

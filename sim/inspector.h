@@ -12,7 +12,7 @@
 #include "sim/participant.h"
 #include "sim/scenario.h"
 #include "store/records.h"
-#include "testing/memory_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::sim {
 

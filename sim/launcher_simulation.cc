@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "sim/simulate.h"
 
 int main(int argc, char** argv) {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/subscription.h"
-#include "testing/faulty_zk.h"
-#include "testing/memory_zk.h"
+#include "zk/testing/faulty_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::sim {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "drivers/fake/fake_config.h"
 
 namespace nodepool::sim {

@@ -8,7 +8,7 @@
 #include <ostream>
 #include <vector>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::sim {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "sim/simulate.h"
 
 namespace nodepool::sim {

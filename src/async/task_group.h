@@ -7,7 +7,7 @@
 
 #include "async/event.h"
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool {
 

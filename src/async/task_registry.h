@@ -6,7 +6,7 @@
 
 #include "async/await_note.h"
 #include "base/clock.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool {
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "testing/virtual_time.h"
 
 namespace nodepool {
 namespace {

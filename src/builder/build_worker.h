@@ -6,7 +6,7 @@
 
 #include "builder/retries.h"
 #include "builder/worker.h"
-#include "sched/image_build.h"
+#include "sched/images/image_build.h"
 
 namespace nodepool::builder {
 

@@ -9,7 +9,7 @@
 #include "builder/image_providers.h"
 #include "builder/stats_worker.h"
 #include "builder/upload_worker.h"
-#include "store/component_registry.h"
+#include "store/cache/component_registry.h"
 
 namespace nodepool::builder {
 

@@ -8,12 +8,12 @@
 #include <fstream>
 #include <memory>
 
+#include "async/testing/virtual_time.h"
 #include "builder/builder.h"
 #include "builder/fakes_for_test.h"
 #include "drivers/fake/fake_driver.h"
-#include "testing/faulty_zk.h"
-#include "testing/memory_zk.h"
-#include "testing/virtual_time.h"
+#include "zk/testing/faulty_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::builder {
 

@@ -7,7 +7,7 @@
 #include "async/attempt.h"
 #include "base/scope_exit.h"
 #include "builder/view.h"
-#include "sched/image_upload.h"
+#include "sched/images/image_upload.h"
 
 namespace nodepool::builder {
 namespace {

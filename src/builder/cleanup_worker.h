@@ -6,7 +6,7 @@
 #include "builder/image_providers.h"
 #include "builder/upload_worker.h"
 #include "builder/worker.h"
-#include "sched/image_cleanup.h"
+#include "sched/images/image_cleanup.h"
 
 namespace nodepool::builder {
 

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "async/loop.h"
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 #include "base/random.h"
-#include "builder/local_files.h"
-#include "driver/load_config.h"
+#include "builder/files/local_files.h"
+#include "driver/loading/load_config.h"
 #include "process/command.h"
-#include "store/image_cache.h"
+#include "store/cache/image_cache.h"
 #include "store/store.h"
 
 namespace nodepool::builder {

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
-#include "builder/local_files.h"
+#include "builder/files/local_files.h"
 #include "process/command.h"
 
 namespace nodepool::builder {

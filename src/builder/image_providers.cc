@@ -1,7 +1,7 @@
 #include "builder/image_providers.h"
 
 #include "async/attempt.h"
-#include "driver/guarded_provider.h"
+#include "driver/loading/guarded_provider.h"
 
 namespace nodepool::builder {
 

@@ -7,7 +7,7 @@
 #include "async/task_group.h"
 #include "builder/context.h"
 #include "driver/driver.h"
-#include "store/node_cache.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::builder {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 
 // What the builder measures (builder.md 15).
 namespace nodepool::builder::stats {

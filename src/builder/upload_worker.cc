@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "builder/stats_metrics.h"
 #include "builder/view.h"
-#include "sched/image_upload.h"
+#include "sched/images/image_upload.h"
 
 namespace nodepool::builder {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "builder/context.h"
-#include "sched/image_view.h"
+#include "sched/images/image_view.h"
 
 // What decisions rest on, made from what is known now.
 namespace nodepool::builder {

@@ -6,8 +6,6 @@ namespace {
 // Bursts of changes are answered once; deciding costs little, and clocks may be set.
 constexpr WakeLoop::Pace kPace = {.settle = std::chrono::milliseconds(10),
                                   .longest = std::chrono::minutes(10)};
-// While the cache is not complete.
-constexpr Duration kSyncPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -31,7 +29,19 @@ Task<> Worker::Stop() {
 }
 
 SteadyTime Worker::ConsiderIfConnected() {
-  return context_.is_connected() ? Consider() : context_.loop.SteadyNow() + kSyncPause;
+  if (context_.is_connected()) return Consider();
+  // The builder wakes its workers when ZooKeeper is connected again.
+  if (!context_.images.synced() && !awaits_images_) {
+    awaits_images_ = true;
+    loop_tasks_.Spawn("wait for the image cache", WakeWhenSynced());
+  }
+  return SteadyTime::max();
+}
+
+Task<> Worker::WakeWhenSynced() {
+  co_await context_.images.WaitSynced();
+  awaits_images_ = false;
+  Wake();
 }
 
 }  // namespace nodepool::builder

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "async/loop.h"
-#include "base/logging.h"
-#include "driver/load_config.h"
+#include "base/log/logging.h"
+#include "driver/loading/load_config.h"
 #include "driver/provider.h"
 #include "listing/listing.h"
 #include "store/store.h"

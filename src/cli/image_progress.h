@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "cli/command.h"
-#include "store/image_cache.h"
+#include "store/cache/image_cache.h"
 
 namespace nodepool::cli {
 

@@ -13,9 +13,9 @@
 #include "daemon/connection.h"
 #include "daemon/embedded_server.h"
 #include "store/whole_tree.h"
-#include "zk/copy_tree.h"
+#include "zk/recipes/copy_tree.h"
 #include "zk/server/server.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::cli {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "cli/fixture_test.h"
-#include "testing/faulty_zk.h"
+#include "cli/fixture_for_test.h"
+#include "zk/testing/faulty_zk.h"
 
 namespace nodepool::cli {
 namespace {

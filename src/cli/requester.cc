@@ -14,8 +14,8 @@
 #include "cli/interruption.h"
 #include "cli/page.h"
 #include "listing/node_listing.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
 
 namespace nodepool::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "async/task_group.h"
 #include "cli/client_marks.h"
 #include "cli/commands/release.h"
-#include "cli/fixture_test.h"
+#include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {
 namespace {

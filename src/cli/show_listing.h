@@ -8,11 +8,11 @@
 #include "base/subscription.h"
 #include "cli/page.h"
 #include "listing/row_filter.h"
-#include "store/component_registry.h"
-#include "store/image_cache.h"
-#include "store/job_cache.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "store/cache/component_registry.h"
+#include "store/cache/image_cache.h"
+#include "store/cache/job_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
 
 namespace nodepool::cli {
 

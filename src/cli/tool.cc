@@ -19,15 +19,15 @@
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/commands/config_validate.h"
-#include "config/log_file.h"
+#include "config/logging/log_file.h"
 #include "daemon/connection.h"
 #include "daemon/home.h"
 #include "daemon/outside_drivers.h"
-#include "driver/guarded_provider.h"
-#include "driver/load_config.h"
+#include "driver/loading/guarded_provider.h"
+#include "driver/loading/load_config.h"
 #include "driver/provider.h"
-#include "net/curl_client.h"
-#include "net/http.h"
+#include "net/http/curl_client.h"
+#include "net/http/http.h"
 
 namespace nodepool::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "config/value.h"
+#include "config/yaml/value.h"
 #include "model/resources.h"
 
 namespace nodepool::config {

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "config/disk_images.h"
 #include "config/main_schema.h"
-#include "config/section.h"
+#include "config/schema/section.h"
 
 namespace nodepool::config {
 namespace {

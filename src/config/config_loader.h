@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "config/config.h"
-#include "config/schema.h"
-#include "config/yaml_reader.h"
+#include "config/schema/schema.h"
+#include "config/yaml/yaml_reader.h"
 
 namespace nodepool::config {
 

@@ -6,7 +6,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/text.h"
-#include "config/scalar.h"
+#include "config/yaml/scalar.h"
 
 namespace nodepool::config {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/ids.h"
 #include "config/config.h"
-#include "config/section.h"
+#include "config/schema/section.h"
 
 namespace nodepool::config {
 

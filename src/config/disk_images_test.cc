@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/main_schema.h"
-#include "config/yaml_reader.h"
+#include "config/yaml/yaml_reader.h"
 
 namespace nodepool::config {
 namespace {

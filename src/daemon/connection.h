@@ -1,9 +1,9 @@
 #pragma once
 
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "config/config.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::daemon {
 

@@ -25,7 +25,7 @@ struct Options {
   // Empty for a daemon that has no background.
   std::string pid_path;
   std::string log_path;
-  // Where drivers are that are no part of the program (driver/load_drivers.h).
+  // Where drivers are that are no part of the program (driver/loading/load_drivers.h).
   std::vector<std::string> drivers_dirs;
   bool is_version = false;
   bool wants_repl = false;  // accepted and ignored (D-61)

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "driver/load_drivers.h"
+#include "driver/loading/load_drivers.h"
 
 namespace nodepool::daemon {
 

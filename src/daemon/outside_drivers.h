@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/driver.h"
 
 namespace nodepool::daemon {

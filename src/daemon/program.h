@@ -8,7 +8,7 @@
 #include "async/task.h"
 #include "config/config_loader.h"
 #include "driver/driver.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "zk/client.h"
 
 namespace nodepool::daemon {

@@ -4,9 +4,9 @@
 
 #include <iostream>
 
-#include "base/journal.h"
-#include "base/log_setup.h"
-#include "config/log_file.h"
+#include "base/log/journal.h"
+#include "base/log/log_setup.h"
+#include "config/logging/log_file.h"
 #include "daemon/session.h"
 #include "daemon/signals.h"
 #include "process/background.h"

@@ -5,15 +5,15 @@
 
 #include "async/blocking_pool.h"
 #include "async/loop.h"
-#include "base/metrics.h"
-#include "base/prometheus.h"
+#include "base/metrics/metrics.h"
+#include "base/metrics/prometheus.h"
 #include "base/random.h"
 #include "daemon/options.h"
 #include "daemon/program.h"
 #include "daemon/service.h"
 #include "debug/stack_dump.h"
 #include "debug/watchdog.h"
-#include "driver/config_follower.h"
+#include "driver/loading/config_follower.h"
 #include "net/statsd.h"
 
 namespace nodepool::daemon {

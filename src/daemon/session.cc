@@ -6,7 +6,7 @@
 #include "daemon/embedded_server.h"
 #include "daemon/signals.h"
 #include "zk/server/server.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::daemon {
 namespace {

@@ -3,7 +3,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 
-#include "base/log_setup.h"
+#include "base/log/log_setup.h"
 
 namespace nodepool::daemon {
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "debug/cpu_profile.h"
 
 namespace nodepool::debug {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "debug/native_stacks.h"
 
 namespace nodepool::debug {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 #include "driver/provider.h"
 
 namespace nodepool::driver {

@@ -14,8 +14,8 @@
 #include "driver/observer.h"
 #include "driver/provider_config.h"
 #include "driver/quota_information.h"
-#include "store/image_cache.h"
-#include "store/node_cache.h"
+#include "store/cache/image_cache.h"
+#include "store/cache/node_cache.h"
 #include "store/store.h"
 
 namespace nodepool::store {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "config/section.h"
+#include "config/schema/section.h"
 #include "driver/provider_config.h"
 
 namespace nodepool::driver {

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "async/testing/virtual_time.h"
 #include "drivers/example/example_adapter.h"
 #include "drivers/fake/fake_adapter.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
-#include "testing/virtual_time.h"
 
 namespace nodepool::drivers {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "drivers/fake/fake_config.h"
-#include "drivers/openstack/openstack_config.h"
+#include "drivers/openstack/config/openstack_config.h"
 #include "drivers/schemas/known_drivers.h"
 #include "drivers/static/static_config.h"
 

@@ -5,14 +5,11 @@
 #include "async/blocking_pool.h"
 #include "async/loop.h"
 #include "base/ids.h"
-#include "base/metrics.h"
+#include "base/metrics/metrics.h"
 #include "base/random.h"
-#include "driver/load_config.h"
-#include "store/component_registry.h"
-#include "store/image_cache.h"
-#include "store/job_cache.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "driver/loading/load_config.h"
+#include "launcher/caches.h"
+#include "launcher/requests/ledger.h"
 #include "store/store.h"
 
 namespace nodepool::launcher {
@@ -57,6 +54,9 @@ struct Context {
   BlockingPool& blocking_pool;
   metrics::Metrics& metrics;
   store::Store& store;
+  Ledger& ledger;
+  Caches& caches;
+  // Of these caches:
   store::NodeCache& nodes;
   store::RequestCache& requests;
   store::RequestLockCache& request_locks;

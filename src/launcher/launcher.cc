@@ -2,52 +2,42 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
 
 namespace nodepool::launcher {
+
 Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metrics::Metrics& metrics,
                    zk::Client& client, driver::Registry& drivers,
                    std::shared_ptr<const driver::LoadedConfig> config, Options options)
     : options_(std::move(options)),
       logger_("nodepool.NodePool"),
       store_(loop, client, random),
-      nodes_(loop, client),
-      requests_(loop, client),
-      request_locks_(loop, client),
-      images_(loop, client),
-      jobs_(loop, client),
-      registry_(loop, client),
+      caches_(loop, client),
+      ledger_(caches_.nodes),
       context_{std::move(config),
                loop,
                random,
                blocking_pool,
                metrics,
                store_,
-               nodes_,
-               requests_,
-               request_locks_,
-               images_,
-               jobs_,
-               registry_,
+               ledger_,
+               caches_,
+               caches_.nodes,
+               caches_.requests,
+               caches_.request_locks,
+               caches_.images,
+               caches_.jobs,
+               caches_.registry,
                options_.intervals,
                options_.duties},
-      ledger_(nodes_),
       providers_(context_, drivers),
       entry_(loop, client, Announcement()),
-      scheduler_(context_),
-      surroundings_{context_,
-                    providers_,
-                    ledger_,
-                    scheduler_.registry(),
-                    [this] { return scheduler_.WantedLabels(); },
-                    [this](const RequestId& id) {
-                      scheduler_.HandlerEnded(id);
-                      lost_requests_.Served(id);
-                    },
-                    [this] { scheduler_.Wake(); }},
-      deleted_nodes_(context_, providers_, ledger_, [this] { scheduler_.Wake(); }),
       lost_requests_(context_),
-      cleanup_(context_, providers_, ledger_),
+      scheduler_(context_, cluster_, [this](const RequestId& id) { lost_requests_.Served(id); }),
+      view_(context_, providers_, scheduler_, pools_, draining_),
+      deleted_nodes_(context_, providers_),
+      cleanup_(context_, providers_),
       min_ready_(context_, [this](const LabelName& label) { return IsLabelAvailable(label); }),
       stats_(context_, providers_, options_.hostname),
       job_events_(context_, options_.hostname),
@@ -71,18 +61,9 @@ void Launcher::Announce() { entry_.Update(Announcement()); }
 Task<> Launcher::Start() {
   logger_.Info("Nodepool launcher {} starting", NODEPOOL_VERSION);
   session_ = store_.tree.client().OnSession([this](zk::SessionState state) { SessionChanged(state); });
-  co_await registry_.Start();
-  nodes_.Start();
-  requests_.Start();
-  request_locks_.Start();
-  images_.Start();
-  jobs_.Start();
+  co_await caches_.Start();
   co_await entry_.Register();
-  co_await nodes_.WaitSynced();
-  co_await requests_.WaitSynced();
-  co_await request_locks_.WaitSynced();
-  co_await images_.WaitSynced();
-  co_await jobs_.WaitSynced();
+  co_await caches_.WaitSynced();
   providers_.Start({[this](const ProviderName& name) { ProviderStarted(name); }, [this] { Announce(); },
                     [this] { CapacityChanged(); }});
   providers_.Configure(*context_.config);
@@ -116,7 +97,8 @@ std::vector<std::shared_ptr<PoolWorker>> Launcher::AddMissingPools() {
     for (const auto& [pool_name, pool] : provider->pools) {
       std::shared_ptr<PoolWorker>& worker = pools_[{name, pool_name}];
       if (worker) continue;
-      worker = std::make_shared<PoolWorker>(surroundings_, provider, pool, options_.hostname, options_.fqdn);
+      worker = std::make_shared<PoolWorker>(context_, providers_, cluster_, provider, pool, options_.hostname,
+                                            options_.fqdn);
       added.push_back(worker);
     }
   }
@@ -172,7 +154,7 @@ void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
     auto provider = providers.find(key.provider);
     bool is_configured = provider != providers.end() && provider->second->pools.contains(key.pool);
     if (is_configured) {
-      worker->Reconfigure(provider->second, provider->second->pools.at(key.pool));
+      worker->Configure(provider->second, provider->second->pools.at(key.pool));
       pools_.emplace(key, worker);
     } else {
       draining_.insert(worker);
@@ -206,15 +188,9 @@ bool Launcher::IsDraining(const ProviderName& name) const {
 Task<> Launcher::DrainProvider(ProviderName name) {
   while (IsDraining(name)) co_await drained_.Wait();
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
-  std::exception_ptr error;
-  try {
-    co_await WithDeadline(context_.loop, deadline, "deleting its dead nodes",
-                          deleted_nodes_.AwaitClean(name));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  if (error) logger_.Warning("Provider {} is left with dead nodes: {}", name, MessageOf(error));
+  Outcome<> clean = co_await Attempt(
+      WithDeadline(context_.loop, deadline, "deleting its dead nodes", deleted_nodes_.AwaitClean(name)));
+  if (!clean) logger_.Warning("Provider {} is left with dead nodes: {}", name, clean.error().message());
   bool is_back = context_.config->providers.contains(name);
   if (is_back || IsDraining(name)) co_return;
   providers_.Remove(name);
@@ -223,7 +199,7 @@ Task<> Launcher::DrainProvider(ProviderName name) {
 
 bool Launcher::IsLabelAvailable(const LabelName& label) const {
   return std::any_of(pools_.begin(), pools_.end(),
-                     [&](const auto& entry) { return entry.second->IsLabelAvailable(label); });
+                     [&](const auto& entry) { return entry.second->pool().IsLabelAvailable(label); });
 }
 
 void Launcher::SessionChanged(zk::SessionState state) {
@@ -242,89 +218,9 @@ void Launcher::SessionChanged(zk::SessionState state) {
 
 bool Launcher::is_ready() const { return is_serving_ && providers_.all_started(); }
 
-std::string Launcher::WhyNotReady() const {
-  std::string missing;
-  for (const ProviderName& name : providers_.Managed()) {
-    if (providers_.Find(name) == nullptr) missing += " " + name.value;
-  }
-  if (missing.empty()) return "The launcher is starting or stopping.";
-  return "Providers that have not started yet:" + missing + ".";
-}
-
-void Launcher::ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {
-  for (const auto& [id, request] : requests_.all()) {
-    if (!see(StatusOf(request))) return;
-  }
-}
-
-RequestStatus Launcher::StatusOf(const store::StoredRequest& request) const {
-  RequestStatus status{request.id, &request.record, std::nullopt, {}};
-  if (request.record.state == RequestState::kRequested) {
-    auto answers = scheduler_.waiting().find(sched::ShapeOf(request.record));
-    if (answers == scheduler_.waiting().end()) return status;
-    for (const auto& [pool, decision] : answers->second) status.waits.push_back(ReasonOf(pool, decision));
-  } else if (request.record.state == RequestState::kPending) {
-    auto ask = [&](const PoolWorker& pool) {
-      const Handler* handler = pool.FindHandler(request.id);
-      if (handler == nullptr) return;
-      status.accepted_by = pool.key();
-      if (handler->is_waiting()) status.waits.push_back(ReasonOf(pool.key(), handler->plan()));
-    };
-    for (const auto& [key, pool] : pools_) ask(*pool);
-    for (const auto& pool : draining_) ask(*pool);
-  }
-  return status;
-}
-
-std::vector<ProviderStatus> Launcher::Providers() const {
-  std::vector<ProviderStatus> all;
-  for (const ProviderName& name : providers_.Managed()) all.push_back(StatusOf(name));
-  return all;
-}
-
-ProviderStatus Launcher::StatusOf(const ProviderName& name) const {
-  ProviderStatus status;
-  status.name = name;
-  status.driver = providers_.ConfigOf(name).driver;
-  ProviderReport report = providers_.ReportOf(name);
-  status.state = report.state;
-  status.since = report.since;
-  status.is_draining = !context_.config->providers.contains(name);
-  status.health = providers_.HealthOf(name);
-  if (status.health.next_attempt) {
-    status.next_start = std::max(Duration::zero(), *status.health.next_attempt - context_.loop.SteadyNow());
-  }
-  status.max_concurrency = providers_.ConfigOf(name).max_concurrency;
-  status.launches = ledger_.LaunchesInProgress(name);
-  std::map<PoolName, std::map<std::string_view, int>> nodes;
-  for (const NodeId& id : nodes_.OfProvider(name)) {
-    const Node& node = nodes_.Find(id)->record;
-    std::string_view state = node.state ? ToString(*node.state) : "";
-    ++status.nodes[state];
-    ++nodes[node.pool][state];
-  }
-  auto add = [&](const PoolWorker& worker, bool is_draining) {
-    if (worker.key().provider != name) return;
-    sched::Budget budget = worker.ProviderBudget();
-    if (!budget.limit.empty()) status.limit = std::move(budget.limit);
-    if (!budget.used.empty()) status.used = std::move(budget.used);
-    PoolStatus& pool = status.pools.emplace_back(worker.Status());
-    pool.is_draining = is_draining;
-    pool.nodes = std::move(nodes[worker.key().pool]);
-  };
-  for (const auto& [key, worker] : pools_) add(*worker, false);
-  for (const auto& worker : draining_) add(*worker, true);
-  return status;
-}
-
 Task<> Launcher::Bounded(SteadyTime deadline, std::string what, Task<> step) {
-  std::exception_ptr error;
-  try {
-    co_await WithDeadline(context_.loop, deadline, what, std::move(step));
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (error) logger_.Warning("Stopping: {}", MessageOf(error));
+  Outcome<> ended = co_await Attempt(WithDeadline(context_.loop, deadline, what, std::move(step)));
+  if (!ended) logger_.Warning("Stopping: {}", ended.error().message());
 }
 
 Task<> Launcher::Stop() {
@@ -348,12 +244,7 @@ Task<> Launcher::Stop() {
   co_await Bounded(deadline, "ending deletions", deleted_nodes_.Stop());
   co_await Bounded(deadline, "stopping providers", providers_.Stop());
   co_await Bounded(deadline, "removing the announcement", entry_.Unregister());
-  co_await jobs_.Stop();
-  co_await images_.Stop();
-  co_await request_locks_.Stop();
-  co_await requests_.Stop();
-  co_await nodes_.Stop();
-  co_await registry_.Stop();
+  co_await caches_.Stop();
 }
 
 }  // namespace nodepool::launcher

@@ -8,27 +8,24 @@
 #include <vector>
 
 #include "base/subscription.h"
-#include "driver/load_config.h"
-#include "launcher/cleanup_worker.h"
+#include "driver/loading/load_config.h"
+#include "launcher/cleaners/cleanup_worker.h"
+#include "launcher/cleaners/deleted_node_worker.h"
+#include "launcher/cleaners/lost_requests.h"
 #include "launcher/context.h"
-#include "launcher/deleted_node_worker.h"
-#include "launcher/job_events.h"
-#include "launcher/ledger.h"
-#include "launcher/lost_requests.h"
+#include "launcher/jobs/job_events.h"
 #include "launcher/min_ready.h"
 #include "launcher/pool_worker.h"
 #include "launcher/provider_manager.h"
 #include "launcher/records.h"
 #include "launcher/scheduler.h"
-#include "launcher/stats_worker.h"
-#include "launcher/status.h"
-#include "launcher/wait_reasons.h"
+#include "launcher/stats/stats_worker.h"
+#include "launcher/view.h"
 
 namespace nodepool::launcher {
 
-// The daemon: a list of loops over shared caches. It holds no logic of its own
-// beyond starting them in order, stopping them in reverse and telling them when
-// the ZooKeeper session is lost.
+// The daemon: a list of loops over shared caches. It starts them in order, stops them in
+// reverse, has them follow the configuration and notifies them when the ZooKeeper session is lost.
 class Launcher {
  public:
   struct Options {
@@ -63,15 +60,17 @@ class Launcher {
   // Whether every configured provider is up and serving (D-64).
   bool is_ready() const;
   // What is missing, for a person.
-  std::string WhyNotReady() const;
+  std::string WhyNotReady() const { return view_.WhyNotReady(); }
 
   // Shows the requests of the cluster, by id, for as long as `see` wants more.
-  void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const;
+  void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {
+    view_.ForEachRequest(see);
+  }
 
   // The providers of this launcher, by name.
-  std::vector<ProviderStatus> Providers() const;
+  std::vector<ProviderStatus> Providers() const { return view_.Providers(); }
 
-  Records records() const { return {nodes_, requests_, images_, registry_}; }
+  Records records() const { return {caches_.nodes, caches_.requests, caches_.images, caches_.registry}; }
 
   // Takes what tells of jobs.
   JobEvents& job_events() { return job_events_; }
@@ -93,32 +92,26 @@ class Launcher {
   Task<> DrainProvider(ProviderName name);
   bool IsDraining(const ProviderName& name) const;
   void PoolsChanged();
-  RequestStatus StatusOf(const store::StoredRequest& request) const;
-  ProviderStatus StatusOf(const ProviderName& name) const;
   bool IsLabelAvailable(const LabelName& label) const;
   Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 
   Options options_;
   log::Logger logger_;
   store::Store store_;
-  store::NodeCache nodes_;
-  store::RequestCache requests_;
-  store::RequestLockCache request_locks_;
-  store::ImageCache images_;
-  store::JobCache jobs_;
-  store::ComponentRegistry registry_;
-  Context context_;
+  Caches caches_;
   Ledger ledger_;
+  Context context_;
+  ClusterView cluster_;
   ProviderManager providers_;
   bool is_serving_ = false;
   store::ComponentEntry entry_;  // made from all of the above
+  LostRequests lost_requests_;
   Scheduler scheduler_;
-  PoolSurroundings surroundings_;
   std::map<PoolKey, std::shared_ptr<PoolWorker>> pools_;
   std::set<std::shared_ptr<PoolWorker>> draining_;
   WaitList drained_;
+  View view_;
   DeletedNodeWorker deleted_nodes_;
-  LostRequests lost_requests_;
   CleanupWorker cleanup_;
   MinReady min_ready_;
   StatsWorker stats_;

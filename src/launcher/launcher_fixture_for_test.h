@@ -8,12 +8,12 @@
 #include <fstream>
 #include <memory>
 
+#include "async/testing/virtual_time.h"
 #include "base/subscription.h"
+#include "driver/testing/scripted_driver.h"
 #include "launcher/launcher.h"
-#include "testing/faulty_zk.h"
-#include "testing/memory_zk.h"
-#include "testing/scripted_driver.h"
-#include "testing/virtual_time.h"
+#include "zk/testing/faulty_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::launcher {
 

@@ -118,6 +118,7 @@ TEST_F(CloudQuotaTest, LimitThatWasLoweredSilentlyIsLearntFromTheRefusal) {
   AddCloud({.simulation = "limits: {instances: 2}"});
   StartLauncher();
   auto nodes = Use({"small"});
+  time_.Advance(seconds(2));  // the quota is not read twice in a second
   Change([](drivers::FakeSimulation& cloud) { cloud.limits.instances = 1; });
   RequestId id = Request({"small"});
   ASSERT_TRUE(Await([&] { return IsPaused(); }));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "async/attempt.h"
 #include "async/backoff.h"
+#include "base/scope_exit.h"
 
 namespace nodepool::launcher {
 
@@ -10,6 +12,10 @@ MinReady::MinReady(Context& context, std::function<bool(const LabelName&)> is_av
     : context_(context),
       is_available_(std::move(is_available)),
       logger_("nodepool.NodePool"),
+      // Bursts of changes are answered once.
+      checking_(
+          context.loop, "ready nodes", {.settle = std::chrono::milliseconds(10)},
+          [this] { return CheckAll(); }, logger_),
       tasks_(context.loop, logger_) {}
 
 MinReady::~MinReady() = default;
@@ -23,16 +29,14 @@ void MinReady::Start() {
       [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
         bool was_free = before != nullptr && before->record.is_free();
         bool is_free = after != nullptr && after->record.is_free();
-        if (was_free != is_free) wake_.Set();
+        if (was_free != is_free) checking_.Wake();
         if (after == nullptr) CapacityChanged();
         auto waiting = node_changed_.extract(id);
         if (!waiting.empty()) waiting.mapped().NotifyAll();
       }));
-  subscriptions_.push_back(context_.images.OnChange([this](const ImageName&) { wake_.Set(); }));
+  subscriptions_.push_back(context_.images.OnChange([this](const ImageName&) { checking_.Wake(); }));
   for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, nullptr, &request);
-  wake_.Set();
-  tasks_.Spawn("keep min-ready nodes", Run());
-  tasks_.Spawn("look at min-ready anyway", Sweep());
+  tasks_.Spawn("keep min-ready nodes", checking_.Run());
 }
 
 Task<> MinReady::Stop() {
@@ -42,39 +46,34 @@ Task<> MinReady::Stop() {
 
 void MinReady::CapacityChanged() {
   capacity_changed_ = context_.loop.SteadyNow();
-  wake_.Set();
+  checking_.Wake();
 }
 
-Task<> MinReady::Run() {
-  while (true) {
-    co_await wake_.Wait();
-    wake_.Reset();
-    if (context_.nodes.synced() && context_.requests.synced()) {
-      for (const auto& [name, label] : context_.config->common.labels) Check(name, label.min_ready);
+// Also now and then, for what no event announces, such as a driver that can answer again.
+SteadyTime MinReady::CheckAll() {
+  if (!context_.caches.SyncedOrWake(checking_)) return SteadyTime::max();
+  SteadyTime now = context_.loop.SteadyNow();
+  if (now >= next_sweep_) {
+    if (next_sweep_ != SteadyTime()) DropVanished();
+    next_sweep_ = now + context_.intervals.cleanup;
+  }
+  SteadyTime next = next_sweep_;
+  for (const auto& [name, label] : context_.config->common.labels) {
+    if (label.min_ready <= 0) continue;
+    SteadyTime held_off_until = HeldOffUntil(name);
+    if (now < held_off_until) {
+      next = std::min(next, held_off_until);
     } else {
-      tasks_.Spawn("wait for the caches", WakeLater(std::chrono::milliseconds(100)));
+      Check(name, label.min_ready);
     }
-    // Bursts of changes are answered once.
-    co_await context_.loop.SleepFor(std::chrono::milliseconds(10));
   }
+  return next;
 }
 
-// For what nobody announces, such as a driver that can answer again, or a request that
-// was gone with its session before we were told of its creation.
-Task<> MinReady::Sweep() {
-  while (true) {
-    co_await context_.loop.SleepFor(context_.intervals.cleanup);
-    if (context_.requests.synced()) {
-      for (auto& [label, ids] : open_)
-        std::erase_if(ids, [this](const RequestId& id) { return context_.requests.Find(id) == nullptr; });
-    }
-    wake_.Set();
-  }
-}
-
-Task<> MinReady::WakeLater(Duration pause) {
-  co_await context_.loop.SleepFor(pause);
-  wake_.Set();
+// A request may be gone with its session before the answer to its creation has come.
+void MinReady::DropVanished() {
+  for (auto& [label, ids] : open_)
+    std::erase_if(ids, [this](const RequestId& id) { return context_.requests.Find(id) == nullptr; });
 }
 
 int MinReady::UnderWay(const LabelName& label) const {
@@ -85,8 +84,6 @@ int MinReady::UnderWay(const LabelName& label) const {
 }
 
 void MinReady::Check(const LabelName& label, int min_ready) {
-  if (min_ready <= 0) return;
-  if (IsHeldOff(label)) return;
   int missing = min_ready - static_cast<int>(context_.nodes.FreeCount(label)) - UnderWay(label);
   if (missing <= 0 || !is_available_(label)) return;
   for (; missing > 0; --missing) {
@@ -96,11 +93,7 @@ void MinReady::Check(const LabelName& label, int min_ready) {
 }
 
 Task<> MinReady::Submit(LabelName label) {
-  struct Done {
-    MinReady& self;
-    LabelName label;
-    ~Done() { --self.submitting_[label]; }
-  } done{*this, label};
+  ScopeExit done([&] { --submitting_[label]; });
   NodeRequest request;
   request.SetState(RequestState::kRequested, context_.loop.Now());
   request.node_types = {label};
@@ -126,13 +119,13 @@ void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* b
   bool is_over = after == nullptr || after->record.state == RequestState::kFailed;
   if (is_over) {
     open_[label].erase(id);
-    wake_.Set();
+    checking_.Wake();
   } else {
     open_[label].insert(id);
   }
   bool is_decided = after != nullptr && (is_over || after->record.state == RequestState::kFulfilled);
   if (!is_decided || !IsOurs(*after) || !finishing_.insert(id).second) return;
-  if (is_over) HoldOff(label);
+  if (is_over) failures_[label] = context_.loop.SteadyNow();
   tasks_.Spawn("finish min-ready request", {"", id.value, ""}, Finish(id, after->record));
 }
 
@@ -141,39 +134,23 @@ bool MinReady::IsOurs(const store::StoredRequest& request) const {
   return request.revision.ephemeral_owner == context_.store.tree.client().session().id;
 }
 
-void MinReady::HoldOff(const LabelName& label) {
-  failures_[label] = context_.loop.SteadyNow();
-  for (Duration pause : {context_.intervals.min_ready_pause, context_.intervals.min_ready_holdoff})
-    tasks_.Spawn("hold off min-ready", WakeLater(pause));
-}
-
-bool MinReady::IsHeldOff(const LabelName& label) const {
+SteadyTime MinReady::HeldOffUntil(const LabelName& label) const {
   auto failure = failures_.find(label);
-  if (failure == failures_.end()) return false;
+  if (failure == failures_.end()) return SteadyTime();
   bool has_changed = capacity_changed_ > failure->second;
-  Duration pause = has_changed ? context_.intervals.min_ready_pause : context_.intervals.min_ready_holdoff;
-  return context_.loop.SteadyNow() < failure->second + pause;
+  return failure->second +
+         (has_changed ? context_.intervals.min_ready_pause : context_.intervals.min_ready_holdoff);
 }
 
 // Until it is done, or the request is gone with its session.
 Task<> MinReady::Finish(RequestId id, NodeRequest request) {
-  struct Done {
-    std::set<RequestId>& finishing;
-    RequestId id;
-    ~Done() { finishing.erase(id); }
-  } done{finishing_, id};
+  ScopeExit done([&] { finishing_.erase(id); });
   Backoff backoff({}, context_.random);
   while (true) {
-    std::exception_ptr error;
-    try {
-      co_await FinishOnce(id, request);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (!error) co_return;
-    if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-    if (VerdictOf(error) == Verdict::kLostSession) co_return;
-    logger_.Warning("Min-ready request {} could not be finished, trying again: {}", id, MessageOf(error));
+    Outcome<> finished = co_await Attempt(FinishOnce(id, request));
+    if (finished || FailedWith(finished, Verdict::kLostSession)) co_return;
+    logger_.Warning("Min-ready request {} could not be finished, trying again: {}", id,
+                    finished.error().message());
     co_await context_.loop.SleepFor(backoff.Next());
   }
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "async/task_group.h"
+#include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
 
@@ -27,7 +28,9 @@ class MinReady {
   void CapacityChanged();
 
  private:
-  Task<> Run();
+  // Says when to check again at the latest.
+  SteadyTime CheckAll();
+  void DropVanished();
   void Check(const LabelName& label, int min_ready);
   void RequestChanged(const RequestId& id, const store::StoredRequest* before,
                       const store::StoredRequest* after);
@@ -37,10 +40,7 @@ class MinReady {
   Task<> Finish(RequestId id, NodeRequest request);
   Task<> FinishOnce(RequestId id, NodeRequest request);
   Task<> AwaitSeenFree(NodeId node, RequestId request);
-  void HoldOff(const LabelName& label);
-  bool IsHeldOff(const LabelName& label) const;
-  Task<> Sweep();
-  Task<> WakeLater(Duration pause);
+  SteadyTime HeldOffUntil(const LabelName& label) const;
 
   Context& context_;
   std::function<bool(const LabelName&)> is_available_;
@@ -50,7 +50,8 @@ class MinReady {
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers, until gone or failed
   std::map<LabelName, SteadyTime> failures_;       // when the last request failed (D-27)
   SteadyTime capacity_changed_{};                  // the last time
-  Event wake_{"a change of ready nodes"};
+  SteadyTime next_sweep_{};
+  WakeLoop checking_;
   std::map<NodeId, WaitList> node_changed_;  // who waits for the next change of which
   TaskGroup tasks_;
   std::vector<Subscription> subscriptions_;

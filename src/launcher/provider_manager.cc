@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "async/attempt.h"
 #include "async/backoff.h"
 #include "async/deadline.h"
-#include "driver/guarded_provider.h"
-#include "launcher/stats_metrics.h"
+#include "driver/loading/guarded_provider.h"
+#include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
 
@@ -63,23 +64,17 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
   Backoff backoff({context_.intervals.provider_retry, context_.intervals.provider_retry_max},
                   context_.random);
   while (true) {
-    std::exception_ptr error;
-    try {
-      co_await StartOnce(generation);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error && VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
+    Outcome<> started = co_await Attempt(StartOnce(generation));
     generation->is_tried = true;
     tried_.NotifyAll();
-    if (!error) break;
+    if (started) break;
     context_.metrics.Add(stats::kProviderStartFailures, {generation->config->name.value});
     Duration pause = backoff.Next();
     bool is_known = !generation->health.fault.empty();
     WallTime since = is_known ? generation->health.since : context_.loop.Now();
-    generation->health = {false, since, MessageOf(error), context_.loop.SteadyNow() + pause};
+    generation->health = {false, since, started.error().message(), context_.loop.SteadyNow() + pause};
     listener_.failed();
-    logger_.Error("Error starting provider {}: {}. Next attempt in {} s", name, MessageOf(error),
+    logger_.Error("Error starting provider {}: {}. Next attempt in {} s", name, started.error().message(),
                   std::chrono::duration_cast<std::chrono::seconds>(pause).count());
     co_await StopQuietly(std::exchange(generation->provider, nullptr));
     co_await context_.loop.SleepFor(pause);
@@ -111,13 +106,10 @@ Task<> ProviderManager::StopGeneration(std::shared_ptr<Generation> generation) {
 // The provider itself waits for the launches and deletions it carries out.
 Task<> ProviderManager::StopQuietly(std::shared_ptr<driver::Provider> provider) {
   if (!provider) co_return;
-  std::exception_ptr error;
-  try {
-    co_await provider->Stop();
-  } catch (...) {
-    error = std::current_exception();
+  Outcome<> stopped = co_await Attempt(provider->Stop());
+  if (!stopped) {
+    logger_.Error("Error stopping provider {}: {}", provider->config().name, stopped.error().message());
   }
-  if (error) logger_.Error("Error stopping provider {}: {}", provider->config().name, MessageOf(error));
 }
 
 bool ProviderManager::IsTried(const ProviderName& name) const {

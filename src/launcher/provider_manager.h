@@ -7,9 +7,9 @@
 
 #include "async/task_group.h"
 #include "driver/driver.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "launcher/context.h"
-#include "launcher/stats_observer.h"
+#include "launcher/stats/stats_observer.h"
 #include "launcher/status.h"
 
 namespace nodepool::launcher {

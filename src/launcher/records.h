@@ -1,9 +1,9 @@
 #pragma once
 
-#include "store/component_registry.h"
-#include "store/image_cache.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "store/cache/component_registry.h"
+#include "store/cache/image_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
 
 namespace nodepool::launcher {
 

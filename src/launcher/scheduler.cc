@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "model/resources.h"
+#include "async/attempt.h"
+#include "sched/requests/decline.h"
 
 namespace nodepool::launcher {
 namespace {
@@ -21,24 +22,21 @@ bool ChangesCapacity(const store::StoredNode* before, const store::StoredNode* a
 
 // Whether the request is another than its cached version. False when that cannot be told now.
 Task<bool> HasChanged(store::Store& store, RequestId id, std::int64_t cached_mzxid) {
-  std::exception_ptr error;
-  try {
-    auto now = co_await store.requests.Read(std::move(id));
-    co_return !now || now->revision.mzxid != cached_mzxid;
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (VerdictOf(error) == Verdict::kCancelled) std::rethrow_exception(error);
-  co_return false;
+  auto now = co_await Attempt(store.requests.Read(std::move(id)));
+  co_return now && (!*now || (*now)->revision.mzxid != cached_mzxid);
 }
 
 }  // namespace
 
-Scheduler::Scheduler(Context& context)
+Scheduler::Scheduler(Context& context, ClusterView& cluster, std::function<void(const RequestId&)> served)
     : context_(context),
       logger_("nodepool.NodePool"),
+      cluster_(cluster),
+      served_(std::move(served)),
       wait_log_(logger_),
       promises_(context.nodes),
+      deciding_(
+          context.loop, "requests or capacity", {}, [this] { return Decide(); }, logger_),
       tasks_(context.loop, logger_) {}
 
 Scheduler::~Scheduler() = default;
@@ -47,8 +45,8 @@ void Scheduler::SetPools(std::vector<PoolWorker*> pools) {
   pools_ = std::move(pools);
   // Preferred pools are asked first; equal ones in a fixed order.
   std::sort(pools_.begin(), pools_.end(), [](const PoolWorker* a, const PoolWorker* b) {
-    return std::make_pair(a->pool_config()->priority, a->key()) <
-           std::make_pair(b->pool_config()->priority, b->key());
+    return std::make_pair(a->pool().config()->priority, a->key()) <
+           std::make_pair(b->pool().config()->priority, b->key());
   });
 }
 
@@ -62,6 +60,7 @@ void Scheduler::Start() {
           CloudRefused(after->record.provider);
         if (ChangesCapacity(before, after)) Wake();
       }));
+  subscriptions_.push_back(context_.ledger.OnCapacityChange([this] { Wake(); }));
   subscriptions_.push_back(context_.images.OnChange([this](const ImageName&) { Wake(); }));
   subscriptions_.push_back(context_.registry.OnChange([this] {
     RebuildRegistry();
@@ -69,14 +68,15 @@ void Scheduler::Start() {
   }));
   for (const auto& [id, request] : context_.requests.all()) RequestChanged(id, &request);
   RebuildRegistry();
-  Wake();
-  tasks_.Spawn("assign requests", Run());
+  tasks_.Spawn("assign requests", deciding_.Run());
 }
 
 void Scheduler::CloudRefused(const ProviderName& provider) {
-  auto pool =
-      std::ranges::find(pools_, provider, [](const PoolWorker* worker) { return worker->key().provider; });
-  if (pool != pools_.end()) (*pool)->CloudRefused();
+  bool is_ours =
+      std::ranges::any_of(pools_, [&](const PoolWorker* pool) { return pool->key().provider == provider; });
+  if (is_ours) {
+    context_.ledger.CloudRefused(provider, context_.loop.SteadyNow() + context_.intervals.refusal_memory);
+  }
 }
 
 Task<> Scheduler::Stop() {
@@ -94,24 +94,24 @@ void Scheduler::RebuildRegistry() {
                      {component->supported_labels.begin(), component->supported_labels.end()},
                      component->name.value_or(PoolName())});
   }
-  registry_ = sched::Registry(std::move(pools));
+  cluster_.registry = sched::Registry(std::move(pools));
 }
 
 void Scheduler::RequestChanged(const RequestId& id, const store::StoredRequest* after) {
   bool is_decided = after == nullptr || after->record.state != RequestState::kPending;
   if (is_decided && !under_way_.contains(id)) promises_.Release(id);
   if (after == nullptr) {
-    queues_.Remove(id);
+    cluster_.queues.Remove(id);
     for (PoolWorker* pool : pools_) pool->RequestGone(id);
   } else if (under_way_.contains(id)) {
-    queues_.Remove(id);
+    cluster_.queues.Remove(id);
   } else {
-    queues_.Put(id, after->record);
+    cluster_.queues.Put(id, after->record);
   }
   Wake();
 }
 
-void Scheduler::HandlerEnded(const RequestId& id) {
+void Scheduler::DecisionEnded(const RequestId& id) {
   auto it = under_way_.find(id);
   if (it == under_way_.end()) return;
   tasks_.Spawn("reconsider request", {"", id.value, ""}, Reconsider(id, it->second));
@@ -136,37 +136,24 @@ Task<> Scheduler::Reconsider(RequestId id, std::int64_t seen_mzxid) {
   RequestChanged(id, context_.requests.Find(id));
 }
 
-bool Scheduler::IsReady() const {
+bool Scheduler::IsReady() {
   bool is_connected = context_.store.tree.client().state() == zk::SessionState::kConnected;
-  return is_connected && context_.requests.synced() && context_.nodes.synced() && context_.images.synced() &&
-         context_.registry.synced() && std::all_of(pools_.begin(), pools_.end(), [](const PoolWorker* pool) {
-           return pool->is_registered();
-         });
+  return is_connected && context_.caches.SyncedOrWake(deciding_) &&
+         std::ranges::all_of(pools_, [](const PoolWorker* pool) { return pool->pool().is_registered(); });
 }
 
-Task<> Scheduler::Run() {
-  while (true) {
-    co_await wake_.Wait();
-    wake_.Reset();
-    if (IsReady()) {
-      RunOnce();
-    } else {
-      co_await context_.loop.SleepFor(std::chrono::milliseconds(100));
-      wake_.Set();
-    }
-  }
-}
-
-void Scheduler::RunOnce() {
+SteadyTime Scheduler::Decide() {
+  // The connection and the registry wake it.
+  if (!IsReady()) return SteadyTime::max();
   for (PoolWorker* pool : pools_) pool->CapacityChanged();
   plan_ = sched::Assign(TakeSnapshot());
   for (const auto& acceptance : plan_.accept) CarryOut(acceptance);
   for (const auto& declination : plan_.decline) CarryOut(declination);
-  wait_log_.Tell(plan_.waiting, queues_, context_.loop.SteadyNow());
-  if (IsProviderAtFault() && !is_probe_due_) {
-    is_probe_due_ = true;
-    tasks_.Spawn("ask faulty providers again", ProbeLater());
-  }
+  SteadyTime now = context_.loop.SteadyNow();
+  wait_log_.Tell(plan_.waiting, cluster_.queues, now);
+  // What a full cloud has refused is tried again then.
+  SteadyTime next = context_.ledger.NextCloudFree(now);
+  return IsProviderAtFault() ? std::min(next, now + context_.intervals.provider_probe) : next;
 }
 
 bool Scheduler::IsProviderAtFault() const {
@@ -176,18 +163,12 @@ bool Scheduler::IsProviderAtFault() const {
   });
 }
 
-Task<> Scheduler::ProbeLater() {
-  co_await context_.loop.SleepFor(context_.intervals.provider_probe);
-  is_probe_due_ = false;
-  Wake();
-}
-
 sched::Snapshot Scheduler::TakeSnapshot() const {
   sched::Snapshot snapshot;
-  snapshot.registry = &registry_;
-  snapshot.queues = &queues_;
+  snapshot.registry = &cluster_.registry;
+  snapshot.queues = &cluster_.queues;
   for (const PoolWorker* pool : pools_) {
-    if (pool->provider() != nullptr) snapshot.pools.push_back(pool->View());
+    if (pool->pool().provider() != nullptr) snapshot.pools.push_back(pool->pool().View());
   }
   for (const auto& [tenant, limit] : context_.config->common.tenant_limits) {
     sched::TenantView view{limit, context_.nodes.UsedByTenant(tenant)};
@@ -204,66 +185,58 @@ void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
   auto order = sched::OrderOf(request->id, request->record);
   under_way_[acceptance.request] = request->revision.mzxid;
   store::StoredRequest seen = *request;
-  queues_.Remove(acceptance.request);
+  cluster_.queues.Remove(acceptance.request);
   if (seen.record.tenant_name && context_.config->common.tenant_limits.contains(*seen.record.tenant_name)) {
-    promises_.Make(seen.id, *seen.record.tenant_name, (*pool)->NeedOf(seen.record.node_types),
-                   (*pool)->launcher_id());
+    promises_.Make(seen.id, *seen.record.tenant_name, (*pool)->pool().NeedOf(seen.record.node_types),
+                   (*pool)->pool().launcher_id());
   }
-  (*pool)->Accept(std::move(seen), std::move(*order));
+  auto ended = [this, id = seen.id] {
+    DecisionEnded(id);
+    served_(id);
+  };
+  (*pool)->Accept(std::move(seen), std::move(*order), ended);
 }
 
 void Scheduler::CarryOut(const sched::Plan::Declination& declination) {
   const store::StoredRequest* request = context_.requests.Find(declination.request);
   under_way_[declination.request] = request->revision.mzxid;
-  queues_.Remove(declination.request);
+  cluster_.queues.Remove(declination.request);
   tasks_.Spawn("decline request", {"", declination.request.value, ""},
                Decline(declination.request, declination.by));
 }
 
 Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
+  Outcome<> declined = co_await Attempt(TryDecline(id, std::move(by)));
+  if (!declined) {
+    logger_.About({"", id.value, ""})
+        .Warning("The request could not be declined: {}", declined.error().message());
+  }
+  DecisionEnded(id);
+}
+
+Task<> Scheduler::TryDecline(RequestId id, sched::Answers by) {
   std::vector<LauncherId> decliners;
   for (const auto& [key, decision] : by) {
     for (const PoolWorker* pool : pools_) {
-      if (pool->key() == key) decliners.push_back(pool->launcher_id());
+      if (pool->key() == key) decliners.push_back(pool->pool().launcher_id());
     }
   }
-  std::exception_ptr error;
-  try {
-    auto request = co_await context_.store.requests.TryLock(id);
-    if (request) {
-      log::Logger logger = logger_.About({request->record().event_id.value_or(""), id.value, ""});
-      for (const auto& [key, decision] : by) {
-        logger.Info("Declining in pool {} of provider {}: {}{}{}", key.pool, key.provider,
-                    ToString(decision.reason), decision.detail.empty() ? "" : ": ", decision.detail);
-      }
-      WallTime now = context_.loop.Now();
-      const sched::Registry* registry = &registry_;
-      auto decline = [decliners, now, registry](NodeRequest& record) {
-        if (record.state != RequestState::kRequested) return store::Change::kSkip;
-        for (const LauncherId& launcher : decliners) {
-          if (!record.WasDeclinedBy(launcher)) record.declined_by.push_back(launcher);
-        }
-        record.SetState(registry->AllDeclined(record) ? RequestState::kFailed : RequestState::kRequested,
-                        now);
-        return store::Change::kWrite;
-      };
-      bool is_written = co_await request->UpdateAndUnlock(decline);
-      if (is_written) logger.Debug("Declined");
-    }
-  } catch (...) {
-    error = std::current_exception();
+  auto request = co_await context_.store.requests.TryLock(id);
+  if (!request) co_return;
+  log::Logger logger = logger_.About({request->record().event_id.value_or(""), id.value, ""});
+  for (const auto& [key, decision] : by) {
+    logger.Info("Declining in pool {} of provider {}: {}{}{}", key.pool, key.provider,
+                ToString(decision.reason), decision.detail.empty() ? "" : ": ", decision.detail);
   }
-  if (error)
-    logger_.About({"", id.value, ""}).Warning("The request could not be declined: {}", MessageOf(error));
-  HandlerEnded(id);
-}
-
-std::set<LabelName> Scheduler::WantedLabels() const {
-  std::set<LabelName> wanted;
-  for (const auto& [shape, queue] : queues_.shapes()) {
-    if (shape.reuse) wanted.insert(shape.node_types.begin(), shape.node_types.end());
-  }
-  return wanted;
+  WallTime now = context_.loop.Now();
+  const sched::Registry* registry = &cluster_.registry;
+  auto decline = [decliners, now, registry](NodeRequest& record) {
+    if (record.state != RequestState::kRequested) return store::Change::kSkip;
+    sched::Decline(record, decliners, *registry, now);
+    return store::Change::kWrite;
+  };
+  bool is_written = co_await request->UpdateAndUnlock(decline);
+  if (is_written) logger.Debug("Declined");
 }
 
 }  // namespace nodepool::launcher

@@ -7,11 +7,11 @@
 
 #include "async/task_group.h"
 #include "base/random.h"
-#include "store/component_registry.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "store/cache/component_registry.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
 #include "store/store.h"
-#include "testing/memory_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::launcher {
 

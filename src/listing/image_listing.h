@@ -1,7 +1,7 @@
 #pragma once
 
 #include "listing/listing.h"
-#include "store/image_cache.h"
+#include "store/cache/image_cache.h"
 
 namespace nodepool::listing {
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "builder/builder_id.h"
+#include "builder/files/builder_id.h"
 #include "daemon/host_name.h"
 #include "process/command.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "builder/builder.h"
-#include "builder/directory_files.h"
+#include "builder/files/directory_files.h"
 #include "daemon/builder_options.h"
 #include "daemon/runtime.h"
 #include "process/system_runner.h"

@@ -7,10 +7,10 @@
 #include "daemon/connection.h"
 #include "daemon/outside_drivers.h"
 #include "driver/cloud/cloud_driver.h"
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "driver/testing/contract.h"
 #include "main/builtin_drivers.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool {
 namespace {

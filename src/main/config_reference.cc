@@ -3,7 +3,7 @@
 
 #include "config/config_loader.h"
 #include "config/main_schema.h"
-#include "config/schema_docs.h"
+#include "config/schema/schema_docs.h"
 #include "drivers/schemas/known_drivers.h"
 #include "main/builtin_drivers.h"
 

@@ -3,7 +3,7 @@
 #include "daemon/options.h"
 #include "daemon/runtime.h"
 #include "launcher/launcher.h"
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 #include "web/router.h"
 
 namespace nodepool {

@@ -2,7 +2,7 @@
 #include <csignal>
 #include <iostream>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "main/check_driver.h"
 
 int main(int argc, char** argv) {

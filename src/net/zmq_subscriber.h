@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 
 namespace nodepool::net {
 

@@ -4,7 +4,7 @@
 #include "async/backoff.h"
 #include "async/event.h"
 #include "base/random.h"
-#include "store/component_registry.h"
+#include "store/cache/component_registry.h"
 #include "store/paths.h"
 
 namespace nodepool::store {

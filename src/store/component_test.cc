@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
-#include "store/component_registry.h"
-#include "store/store_test_util.h"
+#include "store/cache/component_registry.h"
+#include "store/store_for_test.h"
 
 namespace nodepool::store {
 namespace {

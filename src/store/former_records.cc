@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "store/paths.h"
-#include "zk/sequence.h"
+#include "zk/recipes/sequence.h"
 
 namespace nodepool::store {
 namespace {

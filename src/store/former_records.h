@@ -1,6 +1,6 @@
 #pragma once
 
-#include "store/image_cache.h"
+#include "store/cache/image_cache.h"
 #include "store/store.h"
 
 // Whether a record that is missing was here once (D-99). ZooKeeper counts the children that a

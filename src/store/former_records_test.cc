@@ -1,6 +1,6 @@
 #include "store/former_records.h"
 
-#include "store/store_test_util.h"
+#include "store/store_for_test.h"
 
 namespace nodepool::store {
 namespace {

@@ -1,7 +1,7 @@
 #include "store/holding.h"
 
 #include "async/task_group.h"
-#include "store/store_test_util.h"
+#include "store/store_for_test.h"
 
 namespace nodepool::store {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "store/lock_record.h"
 #include "store/transaction.h"
 

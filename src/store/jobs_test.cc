@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 
-#include "store/job_cache.h"
-#include "store/node_cache.h"
-#include "store/store_test_util.h"
+#include "store/cache/job_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/store_for_test.h"
 
 namespace nodepool::store {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "zk/types.h"
 
 namespace nodepool::store {

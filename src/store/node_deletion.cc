@@ -3,7 +3,7 @@
 #include <ranges>
 
 #include "store/paths.h"
-#include "zk/lock.h"
+#include "zk/recipes/lock.h"
 
 namespace nodepool::store {
 

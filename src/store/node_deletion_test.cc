@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "store/erase.h"
-#include "store/store_test_util.h"
+#include "store/store_for_test.h"
 
 namespace nodepool::store {
 namespace {

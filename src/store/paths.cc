@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "zk/lock.h"
+#include "zk/recipes/lock.h"
 
 namespace nodepool::store::paths {
 namespace {

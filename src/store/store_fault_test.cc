@@ -1,5 +1,5 @@
 #include "async/task_group.h"
-#include "store/store_test_util.h"
+#include "store/store_for_test.h"
 
 // Every operation of the store with the connection lost before or after the effect
 // of each single client call: the result and the tree must be those of the

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "store/image_data.h"
-#include "store/store_test_util.h"
+#include "store/store_for_test.h"
 
 namespace nodepool::store {
 namespace {

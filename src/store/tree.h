@@ -12,8 +12,8 @@
 #include "store/holding.h"
 #include "store/repeat.h"
 #include "zk/client.h"
-#include "zk/election.h"
-#include "zk/lock.h"
+#include "zk/recipes/election.h"
+#include "zk/recipes/lock.h"
 
 namespace nodepool::store {
 

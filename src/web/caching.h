@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "net/http.h"
+#include "net/http/http.h"
 
 namespace nodepool::web {
 

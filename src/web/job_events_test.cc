@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/prometheus.h"
+#include "base/metrics/prometheus.h"
 #include "launcher/launcher_fixture_for_test.h"
 #include "web/launcher_site.h"
 

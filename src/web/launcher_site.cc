@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "web/api.h"
+#include "web/api/api.h"
+#include "web/api/open_api.h"
 #include "web/caching.h"
 #include "web/job_events.h"
-#include "web/lists.h"
-#include "web/open_api.h"
+#include "web/lists/lists.h"
 
 namespace nodepool::web {
 namespace {

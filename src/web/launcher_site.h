@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "async/loop.h"
-#include "base/prometheus.h"
+#include "base/metrics/prometheus.h"
 #include "launcher/launcher.h"
 #include "web/router.h"
 

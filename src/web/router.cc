@@ -6,7 +6,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/text.h"
-#include "web/negotiation.h"
+#include "web/lists/negotiation.h"
 
 namespace nodepool::web {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "async/task.h"
-#include "net/http.h"
-#include "web/json_type.h"
+#include "net/http/http.h"
+#include "web/api/json_type.h"
 
 namespace nodepool::web {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/virtual_time.h"
+#include "async/testing/virtual_time.h"
 #include "web/caching.h"
 
 namespace nodepool::web {

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "testing/faulty_zk.h"
-#include "testing/memory_zk.h"
-#include "testing/virtual_time.h"
+#include "zk/testing/faulty_zk.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::zk {
 namespace {

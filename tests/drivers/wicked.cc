@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "config/section.h"
+#include "config/schema/section.h"
 #include "driver/cloud/cloud_driver.h"
 #include "driver/plugin.h"
 #include "driver/provider_section.h"

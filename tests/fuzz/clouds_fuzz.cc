@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "drivers/openstack/cloud_config.h"
-#include "drivers/openstack/cloud_files.h"
+#include "drivers/openstack/config/cloud_config.h"
+#include "drivers/openstack/config/cloud_files.h"
 
 // Any text as clouds.yaml, as the secure file laid over it and as the vendors' profiles:
 // every cloud in it is resolved, or refused with Error.

@@ -8,7 +8,7 @@
 #include "config/config_loader.h"
 #include "config/validator.h"
 #include "drivers/fake/fake_config.h"
-#include "drivers/openstack/openstack_config.h"
+#include "drivers/openstack/config/openstack_config.h"
 #include "drivers/schemas/known_drivers.h"
 #include "drivers/static/static_config.h"
 

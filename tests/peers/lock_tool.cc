@@ -14,8 +14,8 @@
 
 #include "async/loop.h"
 #include "base/random.h"
-#include "zk/lock.h"
-#include "zk/wire_client.h"
+#include "zk/recipes/lock.h"
+#include "zk/wire/wire_client.h"
 
 namespace {
 

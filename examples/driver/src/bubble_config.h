@@ -1,7 +1,7 @@
 #pragma once
 
 #include <nodepool/config/config.h>
-#include <nodepool/config/schema.h>
+#include <nodepool/config/schema/schema.h>
 #include <nodepool/driver/provider_config.h>
 
 #include <memory>

@@ -3,7 +3,7 @@
 
 #include "cli/commands/aliens.h"
 #include "cli/commands/change_node.h"
-#include "cli/fixture_test.h"
+#include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {
 namespace {

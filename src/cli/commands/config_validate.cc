@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "cli/commands/commands.h"
 #include "config/validator.h"
 

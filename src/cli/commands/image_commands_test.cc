@@ -11,7 +11,7 @@
 #include "cli/commands/image_delete.h"
 #include "cli/commands/image_pause.h"
 #include "cli/commands/record_listings.h"
-#include "cli/fixture_test.h"
+#include "cli/fixture_for_test.h"
 #include "cli/image_requests.h"
 
 namespace nodepool::cli {

@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "cli/commands/commands.h"
-#include "store/list_uploads.h"
+#include "store/cache/list_uploads.h"
 
 namespace nodepool::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/commands/commands.h"
 #include "cli/listing_arguments.h"
 #include "listing/job_listing.h"
-#include "sched/job_rules.h"
+#include "sched/jobs/job_rules.h"
 
 namespace nodepool::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/commands/info.h"
 #include "cli/commands/record_listings.h"
 #include "cli/commands/request_list.h"
-#include "cli/fixture_test.h"
+#include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "async/event.h"
 #include "cli/client_marks.h"
 #include "cli/commands/commands.h"
-#include "store/node_cache.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::cli {
 namespace {

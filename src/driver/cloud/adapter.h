@@ -10,7 +10,7 @@
 
 #include "async/task.h"
 #include "base/error.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/cloud_listing.h"
 #include "driver/image_upload.h"
 #include "driver/provider_config.h"

@@ -1,7 +1,7 @@
 #include "driver/cloud/cloud_driver.h"
 
 #include "driver/cloud/cloud_provider.h"
-#include "net/host_key_scan.h"
+#include "net/ssh/host_key_scan.h"
 
 namespace nodepool::driver::cloud {
 

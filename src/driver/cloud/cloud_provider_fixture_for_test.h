@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "async/testing/virtual_time.h"
 #include "base/subscription.h"
 #include "driver/cloud/cloud_provider.h"
 #include "driver/cloud/metadata.h"
 #include "driver/cloud/scripted_adapter_for_test.h"
-#include "testing/memory_zk.h"
-#include "testing/virtual_time.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::driver::cloud {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "async/attempt.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/cloud/provider_parts.h"
 
 namespace nodepool::driver::cloud {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/leak_suspects.h"
 #include "driver/leak_tally.h"

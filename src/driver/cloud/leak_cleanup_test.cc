@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/cloud/cloud_provider_fixture_for_test.h"
 #include "store/image_data.h"
 

@@ -6,8 +6,8 @@
 
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/metadata.h"
-#include "store/image_cache.h"
-#include "store/node_cache.h"
+#include "store/cache/image_cache.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::driver::cloud {
 

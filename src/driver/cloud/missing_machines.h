@@ -5,7 +5,7 @@
 #include <string>
 
 #include "async/event.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
 #include "driver/provider.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 #include "driver/provider_config.h"
 
 namespace nodepool::drivers {

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "async/task_group.h"
+#include "async/testing/virtual_time.h"
 #include "base/error.h"
-#include "testing/virtual_time.h"
 
 namespace nodepool::drivers {
 namespace {

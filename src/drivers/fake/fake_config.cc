@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "config/section.h"
+#include "config/schema/section.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "config/config.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 #include "driver/cloud/section.h"
 #include "driver/provider_config.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "config/main_schema.h"
-#include "config/yaml_reader.h"
+#include "config/yaml/yaml_reader.h"
 
 namespace nodepool::drivers {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "drivers/fake/fake_cloud.h"
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 
 namespace nodepool::drivers {
 

@@ -5,9 +5,9 @@
 #include <boost/json.hpp>
 
 #include "async/task_group.h"
+#include "async/testing/virtual_time.h"
 #include "drivers/fake/fake_config.h"
-#include "testing/memory_zk.h"
-#include "testing/virtual_time.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "drivers/metastatic/backing_node.h"
-#include "store/node_cache.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::drivers {
 

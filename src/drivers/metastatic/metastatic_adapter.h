@@ -13,7 +13,7 @@
 #include "driver/provider.h"
 #include "drivers/metastatic/backing_nodes.h"
 #include "drivers/metastatic/metastatic_config.h"
-#include "store/request_cache.h"
+#include "store/cache/request_cache.h"
 
 namespace nodepool::drivers {
 

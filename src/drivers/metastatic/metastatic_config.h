@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "config/config.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 #include "driver/provider_config.h"
 
 namespace nodepool::drivers {

@@ -8,7 +8,7 @@
 #include "driver/cloud/cloud_provider.h"
 #include "drivers/openstack/openstack_adapter.h"
 #include "drivers/openstack/openstack_driver.h"
-#include "testing/openstack_imposter.h"
+#include "drivers/openstack/testing/openstack_imposter.h"
 
 namespace nodepool::drivers {
 

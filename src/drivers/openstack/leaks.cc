@@ -4,9 +4,9 @@
 
 #include "async/attempt.h"
 #include "driver/cloud/metadata.h"
-#include "drivers/openstack/images.h"
-#include "drivers/openstack/legacy_metadata.h"
-#include "drivers/openstack/volumes.h"
+#include "drivers/openstack/api/legacy_metadata.h"
+#include "drivers/openstack/storage/images.h"
+#include "drivers/openstack/storage/volumes.h"
 
 namespace nodepool::drivers::openstack {
 

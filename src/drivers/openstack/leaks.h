@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "driver/cloud/adapter.h"
-#include "drivers/openstack/cloud.h"
+#include "drivers/openstack/api/cloud.h"
 
 namespace nodepool::drivers::openstack {
 

@@ -1,11 +1,11 @@
 #include "drivers/openstack/openstack_adapter.h"
 
-#include "drivers/openstack/create_machine.h"
-#include "drivers/openstack/delete_machine.h"
-#include "drivers/openstack/faults.h"
-#include "drivers/openstack/images.h"
+#include "drivers/openstack/api/faults.h"
+#include "drivers/openstack/compute/create_machine.h"
+#include "drivers/openstack/compute/delete_machine.h"
+#include "drivers/openstack/compute/quota.h"
 #include "drivers/openstack/leaks.h"
-#include "drivers/openstack/quota.h"
+#include "drivers/openstack/storage/images.h"
 
 namespace nodepool::drivers::openstack {
 

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "driver/cloud/adapter.h"
-#include "drivers/openstack/cloud.h"
-#include "drivers/openstack/housekeeping.h"
+#include "drivers/openstack/api/cloud.h"
+#include "drivers/openstack/network/housekeeping.h"
 
 namespace nodepool::drivers::openstack {
 

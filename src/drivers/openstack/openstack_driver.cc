@@ -1,8 +1,8 @@
 #include "drivers/openstack/openstack_driver.h"
 
+#include "drivers/openstack/config/provider_config.h"
 #include "drivers/openstack/openstack_adapter.h"
-#include "drivers/openstack/provider_config.h"
-#include "net/curl_client.h"
+#include "net/http/curl_client.h"
 
 namespace nodepool::drivers {
 

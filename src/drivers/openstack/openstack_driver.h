@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "driver/cloud/cloud_driver.h"
-#include "drivers/openstack/cloud_files.h"
+#include "drivers/openstack/config/cloud_files.h"
 
 namespace nodepool::drivers {
 

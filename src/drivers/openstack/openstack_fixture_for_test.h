@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "async/testing/virtual_time.h"
 #include "driver/cloud/cloud_provider.h"
 #include "drivers/openstack/openstack_adapter.h"
-#include "testing/memory_zk.h"
-#include "testing/openstack_imposter.h"
-#include "testing/virtual_time.h"
+#include "drivers/openstack/testing/openstack_imposter.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers::openstack {
 

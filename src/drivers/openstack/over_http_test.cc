@@ -6,8 +6,8 @@
 
 #include "driver/testing/recorder.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
-#include "net/curl_client.h"
-#include "net/http_server.h"
+#include "net/http/curl_client.h"
+#include "net/http/http_server.h"
 
 namespace nodepool::drivers::openstack {
 namespace {

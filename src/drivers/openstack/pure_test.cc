@@ -5,13 +5,13 @@
 
 #include <boost/json/parse.hpp>
 
-#include "drivers/openstack/addresses.h"
-#include "drivers/openstack/api_name.h"
-#include "drivers/openstack/catalog.h"
-#include "drivers/openstack/faults.h"
-#include "drivers/openstack/flavors.h"
-#include "drivers/openstack/floating_ip.h"
-#include "drivers/openstack/versions.h"
+#include "drivers/openstack/api/api_name.h"
+#include "drivers/openstack/api/catalog.h"
+#include "drivers/openstack/api/faults.h"
+#include "drivers/openstack/api/versions.h"
+#include "drivers/openstack/compute/flavors.h"
+#include "drivers/openstack/network/addresses.h"
+#include "drivers/openstack/network/floating_ip.h"
 
 namespace nodepool::drivers::openstack {
 namespace {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/schema.h"
+#include "config/schema/schema.h"
 
 namespace nodepool::drivers {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "config/schema.h"
+#include "config/schema/schema.h"
 
 namespace nodepool::drivers {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/yaml_reader.h"
+#include "config/yaml/yaml_reader.h"
 
 namespace nodepool::drivers {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "drivers/static/static_config.h"
 #include "drivers/static/static_provider.h"
-#include "net/host_key_scan.h"
 #include "net/resolve.h"
+#include "net/ssh/host_key_scan.h"
 
 namespace nodepool::drivers {
 

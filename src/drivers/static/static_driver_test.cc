@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "drivers/static/static_config.h"
-#include "net/ssh_server_for_test.h"
-#include "testing/memory_zk.h"
+#include "net/ssh/ssh_server_for_test.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "async/event.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "driver/cloud/cloud_provider.h"
 #include "driver/provider.h"
 #include "drivers/static/slot_table.h"

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/memory_zk.h"
-#include "testing/virtual_time.h"
+#include "async/testing/virtual_time.h"
+#include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/ids.h"
-#include "store/component_registry.h"
+#include "store/cache/component_registry.h"
 
 namespace nodepool::drivers {
 

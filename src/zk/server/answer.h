@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "zk/protocol.h"
 #include "zk/types.h"
+#include "zk/wire/protocol.h"
 
 // What a server sends, as frames with their length. All append to `out`.
 namespace nodepool::zk::server {

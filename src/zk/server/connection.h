@@ -6,7 +6,7 @@
 #include <string>
 
 #include "zk/server/engine.h"
-#include "zk/wire_connection.h"
+#include "zk/wire/wire_connection.h"
 
 namespace nodepool::zk::server {
 

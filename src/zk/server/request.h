@@ -6,10 +6,10 @@
 #include <variant>
 #include <vector>
 
-#include "zk/jute.h"
-#include "zk/protocol.h"
 #include "zk/tree/acl.h"
 #include "zk/types.h"
+#include "zk/wire/jute.h"
+#include "zk/wire/protocol.h"
 
 // What clients ask, read from the bytes they sent, which may be anything.
 namespace nodepool::zk::server {

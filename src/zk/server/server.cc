@@ -8,7 +8,7 @@
 
 #include "async/cleanup.h"
 #include "base/error.h"
-#include "zk/wire_tls.h"
+#include "zk/wire/wire_tls.h"
 
 namespace nodepool::zk::server {
 

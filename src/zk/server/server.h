@@ -17,7 +17,7 @@
 #include "zk/server/journal.h"
 #include "zk/server/session_clock.h"
 #include "zk/server/words.h"
-#include "zk/wire_client.h"
+#include "zk/wire/wire_client.h"
 
 namespace nodepool::zk::server {
 

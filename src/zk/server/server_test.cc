@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "zk/server/sqlite.h"
-#include "zk/wire_test_util.h"
+#include "zk/wire/wire_for_test.h"
 
 namespace nodepool::zk::server {
 namespace {

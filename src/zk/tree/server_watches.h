@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "zk/protocol.h"
 #include "zk/tree/tree.h"
 #include "zk/types.h"
+#include "zk/wire/protocol.h"
 
 namespace nodepool::zk {
 

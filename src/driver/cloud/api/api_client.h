@@ -8,13 +8,13 @@
 #include "async/blocking_pool.h"
 #include "async/gate.h"
 #include "async/loop.h"
-#include "base/logging.h"
+#include "base/log/logging.h"
 #include "base/random.h"
 #include "driver/cloud/api/api_error.h"
 #include "driver/cloud/api/rate_limiter.h"
 #include "driver/cloud/api/signer.h"
 #include "driver/observer.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::driver::cloud::api {
 

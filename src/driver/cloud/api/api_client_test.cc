@@ -5,8 +5,8 @@
 
 #include "async/run_to_end.h"
 #include "async/task_group.h"
+#include "async/testing/virtual_time.h"
 #include "driver/cloud/api/scripted_client_for_test.h"
-#include "testing/virtual_time.h"
 
 namespace nodepool::driver::cloud::api {
 namespace {

@@ -6,7 +6,7 @@
 #include <boost/json/parse.hpp>
 
 #include "base/text.h"
-#include "net/http.h"
+#include "net/http/http.h"
 
 namespace nodepool::driver::cloud::api {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
-#include "testing/virtual_time.h"
+#include "async/testing/virtual_time.h"
 
 namespace nodepool::driver::cloud::api {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::driver::cloud::api {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "testing/virtual_time.h"
+#include "async/testing/virtual_time.h"
 
 namespace nodepool::driver::cloud::api {
 namespace {

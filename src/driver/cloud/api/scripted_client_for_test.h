@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "async/loop.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::driver::cloud::api {
 

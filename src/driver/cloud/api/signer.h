@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 
 namespace nodepool::driver::cloud::api {
 

@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "async/testing/virtual_time.h"
 #include "base/json_fields.h"
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/api/api_client.h"
@@ -17,8 +18,7 @@
 #include "driver/cloud/api/url_text.h"
 #include "driver/testing/contract.h"
 #include "driver/testing/recorder.h"
-#include "net/http.h"
-#include "testing/virtual_time.h"
+#include "net/http/http.h"
 
 namespace nodepool::driver::cloud::api {
 namespace {

@@ -1,0 +1,127 @@
+#include "base/metrics/prometheus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace nodepool::metrics {
+namespace {
+
+// Seconds; those of operations.md 10.
+constexpr double kBuckets[] = {20, 30, 40, 50, 60, 70, 80, 90, 120, 150, 180, 300, 600, 900};
+
+std::string Number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return fmt::format("{}", value);
+}
+
+std::string Escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      if (c == '\\' || c == '"') out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string LabelText(const std::vector<Label>& labels, const LabelValues& values, std::string extra = "") {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    parts.push_back(fmt::format("{}=\"{}\"", labels[i].name, Escaped(values[i])));
+  }
+  if (!extra.empty()) parts.push_back(std::move(extra));
+  return parts.empty() ? "" : "{" + Join(parts, ",") + "}";
+}
+
+std::string_view TypeOf(Kind kind) {
+  switch (kind) {
+    case Kind::kGauge:
+      return "gauge";
+    case Kind::kCounter:
+      return "counter";
+    case Kind::kTiming:
+      return "histogram";
+  }
+  return "untyped";
+}
+
+}  // namespace
+
+Prometheus::Series* Prometheus::Find(const Metric& metric, const LabelValues& labels) {
+  if (metric.name.empty()) return nullptr;
+  Family& family = families_[metric.name];
+  family.metric = &metric;
+  LabelValues values = Normalised(metric, labels);
+  if (family.series.size() >= kMaxSeries && !family.series.contains(values)) {
+    std::vector<Label> names = LabelsOf(metric);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (names[i].is_normalised) values[i] = "other";
+    }
+  }
+  return &family.series[std::move(values)];
+}
+
+void Prometheus::Set(const Metric& gauge, const LabelValues& labels, double value) {
+  if (Series* series = Find(gauge, labels)) series->value = value;
+}
+
+void Prometheus::Add(const Metric& counter, const LabelValues& labels, std::int64_t by) {
+  if (Series* series = Find(counter, labels)) series->value += static_cast<double>(by);
+}
+
+void Prometheus::Observe(const Metric& timing, const LabelValues& labels, Duration took) {
+  Series* series = Find(timing, labels);
+  if (series == nullptr) return;
+  series->buckets.resize(std::size(kBuckets));
+  double seconds = std::chrono::duration<double>(took).count();
+  auto bucket = std::lower_bound(std::begin(kBuckets), std::end(kBuckets), seconds) - std::begin(kBuckets);
+  if (static_cast<std::size_t>(bucket) < series->buckets.size()) {
+    ++series->buckets[static_cast<std::size_t>(bucket)];
+  }
+  series->value += seconds;
+  ++series->count;
+}
+
+void Prometheus::Write(const Family& family, std::string& out) {
+  const Metric& metric = *family.metric;
+  std::vector<Label> labels = LabelsOf(metric);
+  out +=
+      fmt::format("# HELP {} {}\n# TYPE {} {}\n", metric.name, metric.help, metric.name, TypeOf(metric.kind));
+  for (const auto& [values, series] : family.series) {
+    if (metric.kind != Kind::kTiming) {
+      out += fmt::format("{}{} {}\n", metric.name, LabelText(labels, values), Number(series.value));
+      continue;
+    }
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < std::size(kBuckets); ++i) {
+      below += series.buckets[i];
+      std::string limit = fmt::format("le=\"{}\"", Number(kBuckets[i]));
+      out += fmt::format("{}_bucket{} {}\n", metric.name, LabelText(labels, values, limit), below);
+    }
+    out +=
+        fmt::format("{}_bucket{} {}\n", metric.name, LabelText(labels, values, "le=\"+Inf\""), series.count);
+    out += fmt::format("{}_sum{} {}\n", metric.name, LabelText(labels, values), Number(series.value));
+    out += fmt::format("{}_count{} {}\n", metric.name, LabelText(labels, values), series.count);
+  }
+}
+
+std::string Prometheus::Text(const GaugeReport& report) const {
+  Prometheus now;
+  if (report) report(now);
+  std::map<std::string_view, const Family*> all;
+  for (const auto& [name, family] : families_) all[name] = &family;
+  for (const auto& [name, family] : now.families_) all[name] = &family;
+  std::string text;
+  for (const auto& [name, family] : all) Write(*family, text);
+  return text;
+}
+
+}  // namespace nodepool::metrics

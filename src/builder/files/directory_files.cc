@@ -1,0 +1,273 @@
+#include "builder/files/directory_files.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "base/encoding.h"
+#include "base/error.h"
+#include "builder/files/temporary_files.h"
+
+namespace nodepool::builder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kIdDigits = 32;
+constexpr std::size_t kOldIdDigits = 10;
+constexpr std::size_t kMd5Digits = 32;
+constexpr std::size_t kSha256Digits = 64;
+constexpr const char* kManifest = "d";  // the suffix of the directory that dib may leave
+
+bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+[[noreturn]] void Fail(const fs::path& path, const std::error_code& error) {
+  throw Error(Verdict::kFail, fmt::format("{}: {}", path.string(), error.message()));
+}
+
+// Names in a directory; a directory that is missing or cannot be read is an error.
+std::vector<fs::directory_entry> Entries(const std::string& directory) {
+  std::vector<fs::directory_entry> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    entries.push_back(*it);
+  }
+  if (error) Fail(directory, error);
+  return entries;
+}
+
+void Remove(const fs::path& path) {
+  std::error_code error;
+  bool is_directory = fs::is_directory(fs::symlink_status(path, error));
+  error.clear();
+  if (is_directory) {
+    fs::remove_all(path, error);
+  } else {
+    fs::remove(path, error);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) Fail(path, error);
+}
+
+LocalBuilds ScanDirectory(const std::string& directory, const std::set<ImageName>& images) {
+  LocalBuilds builds;
+  for (const fs::directory_entry& entry : Entries(directory)) {
+    std::optional<LocalName> name = ParseLocalName(entry.path().filename().string());
+    if (!name || (name->is_old && !images.contains(name->build.image))) continue;
+    auto& formats = builds[name->build];
+    std::error_code error;
+    bool is_image = name->rest.find('.') == std::string::npos && entry.is_regular_file(error);
+    if (is_image) formats[name->rest] = entry.path().string();
+  }
+  return builds;
+}
+
+void RemoveBuildFiles(const std::string& directory, const store::BuildKey& build) {
+  for (const fs::directory_entry& entry : Entries(directory)) {
+    std::optional<LocalName> name = ParseLocalName(entry.path().filename().string());
+    if (!name || name->build != build) continue;
+    std::error_code error;
+    bool is_directory = fs::is_directory(entry.symlink_status(error));
+    if (!is_directory || name->rest == kManifest) Remove(entry.path());
+  }
+}
+
+// The beginning of a checksum file, if it is what it should be.
+std::optional<std::string> ReadChecksum(const std::string& path, std::size_t digits) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(digits, 0);
+  if (!file.read(text.data(), static_cast<std::streamsize>(digits))) return std::nullopt;
+  if (!std::ranges::all_of(text, IsHex)) return std::nullopt;
+  return text;
+}
+
+class Digest {
+ public:
+  explicit Digest(const EVP_MD* kind) : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    EVP_DigestInit_ex(context_.get(), kind, nullptr);
+  }
+  void Add(const char* data, std::size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
+  std::string Hex() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes;
+    unsigned size = 0;
+    EVP_DigestFinal_ex(context_.get(), bytes.data(), &size);
+    return nodepool::Hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), size));
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+Checksums Compute(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> buffer(1 << 20);
+  Digest md5(EVP_md5()), sha256(EVP_sha256());
+  while (file) {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    std::size_t size = static_cast<std::size_t>(file.gcount());
+    md5.Add(buffer.data(), size);
+    sha256.Add(buffer.data(), size);
+  }
+  if (!file.eof()) throw Error(Verdict::kFail, fmt::format("{}: cannot be read", path));
+  return {md5.Hex(), sha256.Hex()};
+}
+
+void Write(const std::string& path, const std::string& text, std::ios::openmode mode) {
+  std::ofstream file(path, mode);
+  file << text;
+  file.close();
+  if (!file) throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+// The logs of an image's earlier builds, the newest first.
+std::vector<fs::path> OldLogs(const std::string& directory, const store::BuildKey& build) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> logs;
+  for (const fs::directory_entry& entry : Entries(directory)) {
+    std::optional<LocalName> name = ParseLocalName(entry.path().filename().string());
+    if (!name || name->build.image != build.image || name->rest != "log") continue;
+    std::error_code error;
+    logs.emplace_back(entry.last_write_time(error), entry.path());
+  }
+  std::ranges::sort(logs, std::ranges::greater());
+  std::vector<fs::path> paths;
+  for (auto& [time, path] : logs) paths.push_back(std::move(path));
+  return paths;
+}
+
+// Enough for the lines in which a build names its directories.
+constexpr std::size_t kLogBeginning = 1 << 20;
+
+std::string ReadBeginning(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kLogBeginning, 0);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+std::vector<std::string> RemoveLeftovers(const std::string& log_directory) {
+  std::vector<std::string> removed;
+  std::error_code error;
+  if (!fs::exists(log_directory, error)) return removed;
+  for (const fs::directory_entry& entry : Entries(log_directory)) {
+    std::optional<LocalName> name = ParseLocalName(entry.path().filename().string());
+    if (!name || name->rest != "log" || !IsAbandonedLog(entry.path().string())) continue;
+    for (const std::string& directory : TemporaryDirectories(ReadBeginning(entry.path().string()))) {
+      if (RemoveTemporaryDirectory(directory)) removed.push_back(directory);
+    }
+  }
+  return removed;
+}
+
+std::string MakeLog(const std::string& directory, const store::BuildKey& build, int retention) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) Fail(directory, error);
+  std::vector<fs::path> logs = OldLogs(directory, build);
+  std::size_t kept = retention < 0 ? logs.size() : static_cast<std::size_t>(std::max(retention, 1));
+  for (std::size_t i = kept; i < logs.size(); ++i) Remove(logs[i]);
+  std::string path = (fs::path(directory) / (build.str() + ".log")).string();
+  Write(path, "", std::ios::trunc);
+  return path;
+}
+
+}  // namespace
+
+std::optional<LocalName> ParseLocalName(std::string_view name) {
+  for (std::size_t dash = name.rfind('-'); dash != std::string_view::npos && dash > 0;
+       dash = name.rfind('-', dash - 1)) {
+    std::string_view after = name.substr(dash + 1);
+    std::size_t dot = after.find('.');
+    std::string_view id = after.substr(0, dot);
+    bool is_new = id.size() == kIdDigits && std::ranges::all_of(id, IsHex);
+    bool is_old = id.size() == kOldIdDigits && std::ranges::all_of(id, IsDigit);
+    if (dot == std::string_view::npos || dot + 1 == after.size() || !(is_new || is_old)) continue;
+    store::BuildKey build{ImageName(std::string(name.substr(0, dash))), BuildId(std::string(id))};
+    return LocalName{std::move(build), std::string(after.substr(dot + 1)), is_old};
+  }
+  return std::nullopt;
+}
+
+Task<LocalBuilds> DirectoryFiles::Scan(std::string directory, std::set<ImageName> images) {
+  auto work = [directory, images] { return ScanDirectory(directory, images); };
+  Task<LocalBuilds> scan = OnBlockingPool(pool_, std::move(work));
+  LocalBuilds builds = co_await std::move(scan);
+  co_return builds;
+}
+
+Task<> DirectoryFiles::RemoveBuild(std::string directory, store::BuildKey build) {
+  auto work = [directory, build] { RemoveBuildFiles(directory, build); };
+  Task<> remove = OnBlockingPool(pool_, std::move(work));
+  co_await std::move(remove);
+}
+
+Task<> DirectoryFiles::RemoveFormat(std::string directory, store::BuildKey build, std::string format) {
+  auto work = [directory, build, format] {
+    std::string image = (fs::path(directory) / fmt::format("{}.{}", build.str(), format)).string();
+    for (const char* suffix : {"", ".md5", ".sha256"}) Remove(image + suffix);
+  };
+  Task<> remove = OnBlockingPool(pool_, std::move(work));
+  co_await std::move(remove);
+}
+
+Task<Checksums> DirectoryFiles::ReadChecksums(std::string path) {
+  auto work = [path] {
+    Checksums found{ReadChecksum(path + ".md5", kMd5Digits), ReadChecksum(path + ".sha256", kSha256Digits)};
+    return found.md5 && found.sha256 ? found : Compute(path);
+  };
+  Task<Checksums> read = OnBlockingPool(pool_, std::move(work));
+  Checksums checksums = co_await std::move(read);
+  co_return checksums;
+}
+
+Task<> DirectoryFiles::WriteChecksums(std::string path) {
+  auto work = [path] {
+    Checksums computed = Compute(path);
+    Write(path + ".md5", fmt::format("{}  {}\n", *computed.md5, path), std::ios::trunc);
+    Write(path + ".sha256", fmt::format("{}  {}\n", *computed.sha256, path), std::ios::trunc);
+  };
+  Task<> write = OnBlockingPool(pool_, std::move(work));
+  co_await std::move(write);
+}
+
+Task<std::uint64_t> DirectoryFiles::AllocatedSize(std::string path) {
+  auto work = [path] {
+    struct stat status;
+    if (::stat(path.c_str(), &status) != 0) Fail(path, std::error_code(errno, std::generic_category()));
+    return static_cast<std::uint64_t>(status.st_blocks) * 512;
+  };
+  Task<std::uint64_t> read = OnBlockingPool(pool_, std::move(work));
+  std::uint64_t size = co_await std::move(read);
+  co_return size;
+}
+
+Task<std::string> DirectoryFiles::StartLog(std::string directory, store::BuildKey build, int retention) {
+  auto work = [directory, build, retention] { return MakeLog(directory, build, retention); };
+  Task<std::string> make = OnBlockingPool(pool_, std::move(work));
+  std::string path = co_await std::move(make);
+  co_return path;
+}
+
+Task<> DirectoryFiles::AppendToLog(std::string path, std::string text) {
+  auto work = [path, text] { Write(path, text, std::ios::app); };
+  Task<> write = OnBlockingPool(pool_, std::move(work));
+  co_await std::move(write);
+}
+
+Task<std::vector<std::string>> DirectoryFiles::RemoveTemporary(std::string log_directory) {
+  auto work = [log_directory] { return RemoveLeftovers(log_directory); };
+  Task<std::vector<std::string>> remove = OnBlockingPool(pool_, std::move(work));
+  std::vector<std::string> removed = co_await std::move(remove);
+  co_return removed;
+}
+
+}  // namespace nodepool::builder

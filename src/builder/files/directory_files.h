@@ -1,0 +1,27 @@
+#pragma once
+
+#include "async/blocking_pool.h"
+#include "builder/files/local_files.h"
+
+namespace nodepool::builder {
+
+// The real file system; everything happens on the blocking pool.
+class DirectoryFiles : public LocalFiles {
+ public:
+  explicit DirectoryFiles(BlockingPool& pool) : pool_(pool) {}
+
+  Task<LocalBuilds> Scan(std::string directory, std::set<ImageName> images) override;
+  Task<> RemoveBuild(std::string directory, store::BuildKey build) override;
+  Task<> RemoveFormat(std::string directory, store::BuildKey build, std::string format) override;
+  Task<Checksums> ReadChecksums(std::string path) override;
+  Task<> WriteChecksums(std::string path) override;
+  Task<std::uint64_t> AllocatedSize(std::string path) override;
+  Task<std::string> StartLog(std::string directory, store::BuildKey build, int retention) override;
+  Task<> AppendToLog(std::string path, std::string text) override;
+  Task<std::vector<std::string>> RemoveTemporary(std::string log_directory) override;
+
+ private:
+  BlockingPool& pool_;
+};
+
+}  // namespace nodepool::builder

@@ -1,0 +1,174 @@
+#include "config/schema/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nodepool::config {
+
+struct Schema::Data {
+  Kind kind = Kind::kAny;
+  std::vector<Setting> settings;
+  std::optional<Schema> element;
+  std::vector<Schema> choices;
+  std::vector<std::vector<std::string>> required_groups;
+  std::vector<std::vector<std::string>> exclusive_groups;
+  std::optional<double> least;
+  std::optional<double> most;
+};
+
+Schema::Schema(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+
+Schema Schema::Any() { return Schema(std::make_shared<const Data>(Data{.kind = Kind::kAny})); }
+Schema Schema::Null() { return Schema(std::make_shared<const Data>(Data{.kind = Kind::kNull})); }
+Schema Schema::Bool() { return Schema(std::make_shared<const Data>(Data{.kind = Kind::kBool})); }
+Schema Schema::Int() { return Schema(std::make_shared<const Data>(Data{.kind = Kind::kInt})); }
+Schema Schema::Float() { return Schema(std::make_shared<const Data>(Data{.kind = Kind::kFloat})); }
+Schema Schema::String() { return Schema(std::make_shared<const Data>(Data{.kind = Kind::kString})); }
+Schema Schema::Number() { return OneOf({Int(), Float()}); }
+
+Schema Schema::List(Schema item) {
+  return Schema(std::make_shared<const Data>(Data{.kind = Kind::kList, .element = std::move(item)}));
+}
+
+Schema Schema::Map(std::vector<Setting> settings) {
+  return Schema(std::make_shared<const Data>(Data{.kind = Kind::kMap, .settings = std::move(settings)}));
+}
+
+Schema Schema::OpenMap(Schema value) {
+  return Schema(std::make_shared<const Data>(Data{.kind = Kind::kOpenMap, .element = std::move(value)}));
+}
+
+Schema Schema::MapWithOthers(std::vector<Setting> settings, Schema others) {
+  return Schema(std::make_shared<const Data>(
+      Data{.kind = Kind::kMap, .settings = std::move(settings), .element = std::move(others)}));
+}
+
+Schema Schema::OneOf(std::vector<Schema> choices) {
+  return Schema(std::make_shared<const Data>(Data{.kind = Kind::kOneOf, .choices = std::move(choices)}));
+}
+
+Schema Schema::RequireOneOf(std::vector<std::string> keys) const {
+  Data copy = *data_;
+  copy.required_groups.push_back(std::move(keys));
+  return Schema(std::make_shared<const Data>(std::move(copy)));
+}
+
+Schema Schema::Exclusive(std::vector<std::string> keys) const {
+  Data copy = *data_;
+  copy.exclusive_groups.push_back(std::move(keys));
+  return Schema(std::make_shared<const Data>(std::move(copy)));
+}
+
+Schema Schema::Between(double least, double most) const {
+  Data copy = *data_;
+  copy.least = least;
+  copy.most = most;
+  return Schema(std::make_shared<const Data>(std::move(copy)));
+}
+
+Schema Schema::With(std::vector<Setting> settings) const {
+  Data copy = *data_;
+  for (Setting& setting : settings) {
+    auto same = std::ranges::find(copy.settings, setting.key, &Setting::key);
+    if (same != copy.settings.end()) {
+      *same = std::move(setting);
+    } else {
+      copy.settings.push_back(std::move(setting));
+    }
+  }
+  return Schema(std::make_shared<const Data>(std::move(copy)));
+}
+
+Schema::Kind Schema::kind() const { return data_->kind; }
+const std::vector<Setting>& Schema::settings() const { return data_->settings; }
+
+const Setting* Schema::Find(std::string_view key) const {
+  auto found = std::ranges::find(data_->settings, key, &Setting::key);
+  return found == data_->settings.end() ? nullptr : &*found;
+}
+
+const Schema* Schema::element() const { return data_->element ? &*data_->element : nullptr; }
+const std::vector<Schema>& Schema::choices() const { return data_->choices; }
+const std::vector<std::vector<std::string>>& Schema::required_groups() const {
+  return data_->required_groups;
+}
+const std::vector<std::vector<std::string>>& Schema::exclusive_groups() const {
+  return data_->exclusive_groups;
+}
+std::optional<double> Schema::least() const { return data_->least; }
+std::optional<double> Schema::most() const { return data_->most; }
+
+std::string Schema::ExpectedName() const {
+  switch (kind()) {
+    case Kind::kAny:
+      return "anything";
+    case Kind::kNull:
+      return "null";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt:
+      return "int";
+    case Kind::kFloat:
+      return "float";
+    case Kind::kString:
+      return "str";
+    case Kind::kList:
+      return "a list";
+    case Kind::kMap:
+      return "a dictionary";
+    case Kind::kOpenMap:
+      return "a dictionary";
+    case Kind::kOneOf: {
+      std::string names;
+      for (const Schema& choice : choices()) names += (names.empty() ? "" : " or ") + choice.ExpectedName();
+      return names;
+    }
+  }
+  return "";
+}
+
+Setting::Setting(std::string key, Schema schema, std::string help)
+    : key(std::move(key)), schema(std::move(schema)), help(std::move(help)) {}
+
+Setting Setting::Required() && {
+  is_required = true;
+  return std::move(*this);
+}
+
+Setting Setting::RequiredByValidator() && {
+  is_required_by_validator = true;
+  return std::move(*this);
+}
+
+Setting Setting::Default(boost::json::value value) && {
+  default_value = std::move(value);
+  return std::move(*this);
+}
+
+Setting Setting::Unit(std::string text) && {
+  unit = std::move(text);
+  return std::move(*this);
+}
+
+Setting Setting::NeedsRestart() && {
+  needs_restart = true;
+  return std::move(*this);
+}
+
+Setting Setting::Secret() && {
+  is_secret = true;
+  return std::move(*this);
+}
+
+Setting Setting::DaemonOnly() && {
+  is_daemon_only = true;
+  return std::move(*this);
+}
+
+Setting Setting::Removed(std::string instead) && {
+  removed = std::move(instead);
+  return std::move(*this);
+}
+
+}  // namespace nodepool::config

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/yaml/value.h"
+
+namespace nodepool::config {
+
+struct Setting;
+
+// What a piece of the configuration may contain, declared once. Strict validation
+// (validator.h), lenient reading (section.h), warnings about unknown keys and the
+// reference pages (schema_docs.h) all come from it. Immutable; copies share.
+class Schema {
+ public:
+  enum class Kind { kAny, kNull, kBool, kInt, kFloat, kString, kList, kMap, kOpenMap, kOneOf };
+
+  static Schema Any();
+  static Schema Null();
+  static Schema Bool();
+  // Strictly an integer or a boolean, as in the Python validator (configuration.md 13).
+  static Schema Int();
+  // Strictly written with a dot.
+  static Schema Float();
+  static Schema String();
+  // An integer or a float.
+  static Schema Number();
+  static Schema List(Schema item);
+  // Closed: other keys are errors.
+  static Schema Map(std::vector<Setting> settings);
+  // Any keys, values of one shape.
+  static Schema OpenMap(Schema value);
+  // Known settings, plus any other key with a value of `others`.
+  static Schema MapWithOthers(std::vector<Setting> settings, Schema others);
+  static Schema OneOf(std::vector<Schema> choices);
+
+  // A copy of a map in which at least one of the keys must be present; the error
+  // names the first. May be called several times.
+  Schema RequireOneOf(std::vector<std::string> keys) const;
+  // A copy of a map in which at most one of the keys may be present.
+  Schema Exclusive(std::vector<std::string> keys) const;
+  // A copy of a number with bounds; both ends belong to it.
+  Schema Between(double least, double most) const;
+  // A copy of a map with more settings; one of the same key is replaced.
+  Schema With(std::vector<Setting> settings) const;
+
+  Kind kind() const;
+  // Of a map: what it may contain. Empty for other kinds.
+  const std::vector<Setting>& settings() const;
+  const Setting* Find(std::string_view key) const;
+  // Of a list the items, of an open map or one with others the values; else null.
+  const Schema* element() const;
+  // Of kOneOf; empty for other kinds.
+  const std::vector<Schema>& choices() const;
+  const std::vector<std::vector<std::string>>& required_groups() const;
+  const std::vector<std::vector<std::string>>& exclusive_groups() const;
+  std::optional<double> least() const;
+  std::optional<double> most() const;
+
+  // "int", "a list", "a dictionary" ...: what a value of another type is told.
+  std::string ExpectedName() const;
+
+ private:
+  struct Data;
+  explicit Schema(std::shared_ptr<const Data> data);
+  std::shared_ptr<const Data> data_;
+};
+
+// One key of a mapping. Made with the constructor and refined with the chainable
+// functions, as in
+//   Setting("boot-timeout", Schema::Int(), "Time for the key scan.").Default(60).Unit("seconds")
+struct Setting {
+  Setting(std::string key, Schema schema, std::string help);
+
+  // Must be present in strict validation and when a daemon reads it.
+  Setting Required() &&;
+  // Must be present in strict validation only: the daemons have an answer without it.
+  Setting RequiredByValidator() &&;
+  Setting Default(boost::json::value value) &&;
+  Setting Unit(std::string unit) &&;
+  // A change takes effect only after a restart; otherwise at the next reload.
+  Setting NeedsRestart() &&;
+  // Never quoted in messages or logs.
+  Setting Secret() &&;
+  // Read by the daemons although the validator rejects it, as the Python one does.
+  Setting DaemonOnly() &&;
+  // Had a meaning before version 3; rejected, and the message says `instead`.
+  Setting Removed(std::string instead) &&;
+
+  std::string key;
+  Schema schema;
+  std::string help;
+  boost::json::value default_value;  // null: none
+  std::string unit;
+  bool is_required = false;
+  bool is_required_by_validator = false;
+  bool needs_restart = false;
+  bool is_secret = false;
+  bool is_daemon_only = false;
+  std::string removed;  // what replaced it; empty unless removed
+};
+
+// Something that strict validation does not accept.
+struct Problem {
+  std::string path;       // data['pools'][0]['name'], as the Python validator writes it
+  std::size_t depth = 0;  // number of steps in `path`
+  std::string message;    // "extra keys not allowed", "expected int for dictionary value" ...
+  Position position;      // of the key or value, or of the mapping that lacks something
+  std::string detail;     // what was found and what would be right
+
+  // message @ path (line 3, column 7: detail)
+  std::string ToString() const;
+};
+
+// Every problem of `value`, in the order in which the Python validator would find
+// them, so that the first one is the one that it reports.
+std::vector<Problem> Validate(const Value& value, const Schema& schema);
+
+// Keys that nothing reads (D-50), each with its line and nearest spelling: for the
+// daemons, which accept everything else leniently. `place` names the value, e.g.
+// "providers[0]"; empty at the top.
+std::vector<std::string> UnknownKeys(const Value& value, const Schema& schema, const std::string& place);
+
+}  // namespace nodepool::config

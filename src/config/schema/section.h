@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "config/schema/schema.h"
+#include "config/yaml/value.h"
+
+namespace nodepool::config {
+
+// A mapping read the lenient way of the daemons: a number may be written as text,
+// null means absent, text may be a number (its source text is used, D-51), other
+// keys do not matter. What is read must be declared in the schema, and defaults
+// come from there. Every function throws Error(kInvalid) naming line, column and
+// place when the value cannot be used.
+class Section {
+ public:
+  // `place` names the mapping in messages: "labels[2]", "provider x, pools[0]".
+  // Throws when `value` is not a mapping; null counts as an empty one.
+  Section(const Value& value, const Schema& schema, std::string place);
+
+  const Value& value() const { return value_; }
+  const std::string& place() const { return place_; }
+
+  // Present and not null.
+  bool Has(std::string_view key) const { return Raw(key) != nullptr; }
+  // Null when absent or null.
+  const Value* Raw(std::string_view key) const;
+
+  // The declared default when absent (0, false, "" without one). A missing
+  // required setting is an error.
+  std::int64_t Int(std::string_view key) const;
+  double Float(std::string_view key) const;
+  bool Bool(std::string_view key) const;
+  std::string Text(std::string_view key) const;
+  Duration Seconds(std::string_view key) const;
+
+  // None when absent, whatever the default.
+  std::optional<std::int64_t> OptionalInt(std::string_view key) const;
+  std::optional<double> OptionalFloat(std::string_view key) const;
+  std::optional<bool> OptionalBool(std::string_view key) const;
+  std::optional<std::string> OptionalText(std::string_view key) const;
+
+  // Empty when absent; a single scalar counts as a list of one.
+  std::vector<std::string> TextList(std::string_view key) const;
+  // The mappings of a list, or the one mapping under the key. Absent: empty.
+  std::vector<Section> Sections(std::string_view key) const;
+  Section Sub(std::string_view key) const;
+  // A mapping of scalars to text, in document order.
+  std::vector<std::pair<std::string, std::string>> TextMap(std::string_view key) const;
+
+  // An error about the key's value, or about the mapping when it is absent.
+  Error Fail(std::string_view key, std::string_view message) const;
+
+ private:
+  const Setting& Declared(std::string_view key) const;
+  const Value* Present(const Setting& setting) const;
+  std::string Describe(const Setting& setting, const Value& value, std::string_view expected) const;
+
+  Value value_;
+  Schema schema_;
+  std::string place_;
+};
+
+// Numbers as the daemons understand them: also digits in quotes and booleans.
+std::optional<std::int64_t> LenientInt(const Value& value);
+std::optional<double> LenientFloat(const Value& value);
+
+// Seconds as a duration; numbers too large for one mean its largest value.
+Duration SecondsToDuration(double seconds);
+
+}  // namespace nodepool::config

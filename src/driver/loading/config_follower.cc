@@ -1,0 +1,98 @@
+#include "driver/loading/config_follower.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "base/scope_exit.h"
+
+namespace nodepool::driver {
+namespace {
+
+constexpr Duration kLook = std::chrono::seconds(1);
+constexpr Duration kWriting = std::chrono::seconds(1);  // at most, in steps that are no good alone
+constexpr Duration kRetryBad = std::chrono::seconds(10);
+
+std::string IdentityOf(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return "absent";
+  return fmt::format("{}:{}:{}:{}.{:09}", status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                     status.st_mtim.tv_nsec);
+}
+
+}  // namespace
+
+ConfigFollower::ConfigFollower(Loop& loop, std::string path, std::optional<std::string> secure_path,
+                               const Registry& drivers, config::DriverSchemas others)
+    : loop_(loop),
+      path_(std::move(path)),
+      secure_path_(std::move(secure_path)),
+      drivers_(drivers),
+      others_(std::move(others)),
+      logger_("nodepool.NodePool"),
+      watch_(loop, Paths(), [this] { news_.Set(); }),
+      loaded_(Identity()) {
+  if (!watch_.fault().empty())
+    logger_.Warning("Changes of the configuration are seen once a second, not at once: {}", watch_.fault());
+}
+
+std::vector<std::string> ConfigFollower::Paths() const {
+  std::vector<std::string> paths = {path_};
+  if (secure_path_) paths.push_back(*secure_path_);
+  return paths;
+}
+
+std::string ConfigFollower::Identity() const {
+  std::string identity;
+  for (const std::string& path : Paths()) identity += IdentityOf(path) + " ";
+  return identity;
+}
+
+Task<> ConfigFollower::AwaitNews() {
+  Clock::TimerId timer = loop_.clock().CallAt(loop_.SteadyNow() + kLook, [this] { news_.Set(); });
+  ScopeExit cancel([this, timer] { loop_.clock().CancelTimer(timer); });
+  co_await news_.Wait();
+  news_.Reset();
+}
+
+Task<std::shared_ptr<const LoadedConfig>> ConfigFollower::Next() {
+  while (true) {
+    co_await AwaitNews();
+    bool is_changed = Identity() != loaded_;
+    bool is_retry = retry_at_ && loop_.SteadyNow() >= *retry_at_;
+    if (is_changed) changed_at_ = loop_.SteadyNow();
+    if (!is_due_ && !is_retry && !is_changed) continue;
+    if (auto config = TryLoad()) co_return config;
+  }
+}
+
+std::shared_ptr<const LoadedConfig> ConfigFollower::TryLoad() {
+  bool may_be_half_written = !is_due_ && loop_.SteadyNow() < changed_at_ + kWriting;
+  is_due_ = false;
+  retry_at_.reset();
+  // Taken first: a change while the files are read is seen at the next look.
+  loaded_ = Identity();
+  auto config = LoadConfig(path_, secure_path_, drivers_, others_);
+  if (config) {
+    logger_.Info("The configuration was read again from {}", path_);
+    for (const std::string& warning : (*config)->common.warnings) logger_.Warning("{}", warning);
+    last_error_.clear();
+    return *config;
+  }
+  if (may_be_half_written) {
+    retry_at_ = changed_at_ + kWriting;
+    return nullptr;
+  }
+  std::string error = config.error().what();
+  if (error != last_error_) {
+    logger_.Error(
+        "Exception in main loop: the changed configuration cannot be used, the previous one stays in force: "
+        "{}",
+        error);
+  }
+  told_(error);
+  last_error_ = std::move(error);
+  retry_at_ = loop_.SteadyNow() + kRetryBad;
+  return nullptr;
+}
+
+}  // namespace nodepool::driver

@@ -1,0 +1,146 @@
+#include "driver/loading/config_follower.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "async/deadline.h"
+#include "async/testing/virtual_time.h"
+#include "base/log/logging.h"
+
+namespace nodepool::driver {
+namespace {
+
+constexpr char kGood[] = "labels: [{name: small}]\nproviders: []\n";
+constexpr char kOther[] = "labels: [{name: large}]\nproviders: []\n";
+constexpr char kBad[] = "labels: [{name: small}\n";
+
+class ConfigFollowerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = (std::filesystem::temp_directory_path() / "nodepool-follower-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    Write("nodepool.yaml", kGood);
+    Write("secure.yaml", "{}");
+    follower_ = std::make_unique<ConfigFollower>(time_.loop(), folder_ / "nodepool.yaml",
+                                                 folder_ / "secure.yaml", drivers_, nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // As editors and configuration management do it: a new file takes the name.
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / "new") << text;
+    std::filesystem::rename(folder_ / "new", folder_ / name);
+  }
+  // The next configuration, or null when there is none within `limit`.
+  std::shared_ptr<const LoadedConfig> Next(Duration limit) {
+    auto next = WithDeadline(time_.loop(), time_.loop().SteadyNow() + limit, "waiting", follower_->Next());
+    try {
+      return time_.Run(std::move(next));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.verdict(), Verdict::kTimedOut) << error.message();
+      return nullptr;
+    }
+  }
+  static bool HasLabel(const LoadedConfig& config, const std::string& label) {
+    return config.common.labels.contains(LabelName(label));
+  }
+
+  std::filesystem::path folder_;
+  testing::VirtualTime time_;
+  Registry drivers_;
+  std::unique_ptr<ConfigFollower> follower_;
+};
+
+TEST_F(ConfigFollowerTest, NothingHappensWhileNothingChanges) {
+  EXPECT_EQ(Next(std::chrono::minutes(5)), nullptr);
+}
+
+TEST_F(ConfigFollowerTest, AChangedFileIsLoadedAtOnce) {
+  Write("nodepool.yaml", kOther);
+  auto config = Next(std::chrono::milliseconds(50));
+  ASSERT_TRUE(config);
+  EXPECT_TRUE(HasLabel(*config, "large"));
+  EXPECT_EQ(Next(std::chrono::minutes(5)), nullptr) << "once";
+}
+
+TEST_F(ConfigFollowerTest, AChangedSecureFileCounts) {
+  Write("secure.yaml", "zookeeper-servers: [{host: localhost}]");
+  EXPECT_TRUE(Next(std::chrono::milliseconds(50)));
+}
+
+TEST_F(ConfigFollowerTest, ReloadLoadsThoughNothingChanged) {
+  follower_->Reload();
+  EXPECT_TRUE(Next(std::chrono::milliseconds(50)));
+}
+
+// A volume of a ConfigMap: one link is turned to another directory with all files.
+TEST_F(ConfigFollowerTest, ALinkOnTheWayThatLeadsElsewhereIsFollowed) {
+  namespace fs = std::filesystem;
+  for (const auto& [name, text] : {std::pair("one", kGood), std::pair("two", kOther)}) {
+    fs::create_directory(folder_ / name);
+    std::ofstream(folder_ / name / "mounted.yaml") << text;
+  }
+  fs::create_symlink("one", folder_ / "data");
+  fs::create_symlink("data/mounted.yaml", folder_ / "mounted.yaml");
+  follower_ = std::make_unique<ConfigFollower>(time_.loop(), folder_ / "mounted.yaml", std::nullopt, drivers_,
+                                               nullptr);
+  fs::create_symlink("two", folder_ / "data_tmp");
+  fs::rename(folder_ / "data_tmp", folder_ / "data");
+  auto config = Next(std::chrono::milliseconds(50));
+  ASSERT_TRUE(config);
+  EXPECT_TRUE(HasLabel(*config, "large"));
+}
+
+// As some editors do it: what is there in between is no fault.
+TEST_F(ConfigFollowerTest, AFileThatIsWrittenInStepsIsLoadedAtItsEndAndNotComplainedOf) {
+  log::Capture log;
+  std::filesystem::rename(folder_ / "nodepool.yaml", folder_ / "nodepool.yaml~");
+  EXPECT_EQ(Next(std::chrono::milliseconds(300)), nullptr);
+  std::ofstream file(folder_ / "nodepool.yaml");
+  file << "labels: [" << std::flush;
+  EXPECT_EQ(Next(std::chrono::milliseconds(300)), nullptr);
+  file << "{name: large}]\n";
+  file.close();
+  EXPECT_TRUE(Next(std::chrono::milliseconds(50)));
+  EXPECT_EQ(log.Count("stays in force"), 0);
+}
+
+TEST_F(ConfigFollowerTest, ABadFileIsReportedAfterASecondAndAtOnceAfterReload) {
+  log::Capture log;
+  Write("nodepool.yaml", kBad);
+  EXPECT_EQ(Next(std::chrono::milliseconds(900)), nullptr);
+  EXPECT_EQ(log.Count("stays in force"), 0);
+  EXPECT_EQ(Next(std::chrono::milliseconds(1200)), nullptr);
+  EXPECT_EQ(log.Count("stays in force"), 1);
+  Write("nodepool.yaml", "labels: 5");
+  follower_->Reload();
+  EXPECT_EQ(Next(std::chrono::milliseconds(50)), nullptr);
+  EXPECT_EQ(log.Count("stays in force"), 2);
+}
+
+// BB-24
+TEST_F(ConfigFollowerTest, ABadFileIsReportedOnceAndTheMendedOneLoaded) {
+  log::Capture log;
+  Write("nodepool.yaml", kBad);
+  EXPECT_EQ(Next(std::chrono::minutes(5)), nullptr);
+  EXPECT_EQ(log.Count("stays in force"), 1);
+  EXPECT_EQ(log.Count("nodepool.yaml: line 2"), 1) << "the place is named";
+  Write("nodepool.yaml", kOther);
+  auto config = Next(std::chrono::seconds(2));
+  ASSERT_TRUE(config);
+  EXPECT_TRUE(HasLabel(*config, "large"));
+}
+
+TEST_F(ConfigFollowerTest, AnAbsentFileIsBadAndItsReturnIsSeen) {
+  std::filesystem::rename(folder_ / "nodepool.yaml", folder_ / "away");
+  EXPECT_EQ(Next(std::chrono::seconds(5)), nullptr);
+  std::filesystem::rename(folder_ / "away", folder_ / "nodepool.yaml");
+  EXPECT_TRUE(Next(std::chrono::milliseconds(50)));
+}
+
+}  // namespace
+}  // namespace nodepool::driver

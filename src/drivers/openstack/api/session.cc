@@ -1,0 +1,133 @@
+#include "drivers/openstack/api/session.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+
+#include "drivers/openstack/api/api_name.h"
+#include "drivers/openstack/api/faults.h"
+
+namespace nodepool::drivers::openstack {
+
+namespace api = driver::cloud::api;
+
+namespace {
+
+// The image service may take its time after the last byte.
+constexpr Duration kUploadAnswer = std::chrono::minutes(10);
+
+// The service as the header with the microversion calls it.
+std::string NameForVersions(Service service) {
+  return service == Service::kBlockStorage ? "volume" : std::string(ToString(service));
+}
+
+api::ApiClient::Options ClientOptions(const CloudConfig& cloud, Session::Options options) {
+  api::ApiClient::Options result;
+  result.cloud = cloud.name;
+  result.read_fault = &ReadFault;
+  result.metrics = std::move(options.metrics);
+  if (options.rate) {
+    auto interval = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.rate));
+    result.change_rate = api::RateLimiter::Settings{interval};
+  }
+  return result;
+}
+
+}  // namespace
+
+Session::Session(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, CloudConfig cloud,
+                 Options options)
+    : loop_(loop),
+      cloud_(std::move(cloud)),
+      tokens_(loop, http, cloud_),
+      endpoints_(http, cloud_, tokens_),
+      client_(loop, pool, random, http, tokens_, log::Logger("nodepool.OpenStackAdapter"),
+              ClientOptions(cloud_, std::move(options))) {}
+
+Task<bool> Session::Has(Service service) {
+  std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(service);
+  co_return endpoint != nullptr;
+}
+
+Task<bool> Session::TakesMicroversion(VersionNumber version) {
+  std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(Service::kCompute);
+  VersionNumber configured = cloud_.Of(Service::kCompute).default_microversion;
+  co_return endpoint != nullptr&& version <= (configured == VersionNumber() ? endpoint->most : configured);
+}
+
+Task<std::string> Session::ProjectId() {
+  std::shared_ptr<const Token> token = co_await tokens_.Get();
+  co_return token->project_id;
+}
+
+Task<ApiReply> Session::Call(ApiCall call) {
+  std::shared_ptr<const Endpoint> endpoint = co_await endpoints_.Of(call.service);
+  if (endpoint == nullptr) {
+    throw Error(Verdict::kInvalid, fmt::format("cloud {} has no {} service in its catalog{}", cloud_.name,
+                                               ToString(call.service),
+                                               cloud_.region.empty() ? "" : " of region " + cloud_.region));
+  }
+  api::ApiRequest request;
+  request.service = ToString(call.service);
+  request.name = ApiName(call.path);
+  request.text = fmt::format("{} {} {}", call.method, request.service, call.path);
+  request.retries = cloud_.Of(call.service).status_code_retries.value_or(request.retries);
+  request.call = HttpCallFor(std::move(call), *endpoint);
+  ApiReply reply = co_await client_.CallJson(std::move(request));
+  co_return reply;
+}
+
+Task<bool> Session::Delete(Service service, std::string path, VersionNumber microversion) {
+  ApiCall call;
+  call.service = service;
+  call.method = "DELETE";
+  call.path = std::move(path);
+  call.microversion = microversion;
+  Outcome<ApiReply> deleted = co_await Attempt(Call(std::move(call)));
+  if (FailedWith(deleted, Verdict::kNotFound)) co_return false;
+  if (!deleted) deleted.error().Rethrow();
+  co_return true;
+}
+
+// Empty: none is named.
+std::string Session::MicroversionFor(const ApiCall& call, const Endpoint& endpoint) const {
+  VersionNumber configured = cloud_.Of(call.service).default_microversion;
+  if (configured == VersionNumber()) {
+    VersionNumber version = std::min(call.microversion, endpoint.most);
+    return version == VersionNumber() ? "" : ToString(version);
+  }
+  bool is_range_known = endpoint.most != VersionNumber();
+  if (is_range_known && (configured < endpoint.least || endpoint.most < configured)) {
+    throw Error(
+        Verdict::kInvalid,
+        fmt::format("cloud {}: the default microversion {} of the {} service is not between {} and {}, "
+                    "which the service takes",
+                    cloud_.name, ToString(configured), ToString(call.service), ToString(endpoint.least),
+                    ToString(endpoint.most)));
+  }
+  return ToString(configured);
+}
+
+net::HttpCall Session::HttpCallFor(ApiCall call, const Endpoint& endpoint) const {
+  std::string microversion = MicroversionFor(call, endpoint);
+  std::string url = endpoint.url + call.path + (call.query.empty() ? "" : "?" + call.query);
+  net::HttpCall result = NewCall(cloud_, std::move(call.method), std::move(url));
+  if (!microversion.empty()) {
+    result.headers.emplace_back("OpenStack-API-Version", NameForVersions(call.service) + " " + microversion);
+    if (call.service == Service::kCompute)
+      result.headers.emplace_back("X-OpenStack-Nova-API-Version", microversion);
+  }
+  if (call.body) {
+    result.headers.emplace_back("Content-Type", "application/json");
+    result.body = boost::json::serialize(*call.body);
+  }
+  if (call.upload) {
+    result.headers.emplace_back("Content-Type", "application/octet-stream");
+    result.upload = std::move(call.upload);
+    if (call.upload_limit) result.timeouts.total = *call.upload_limit;
+    result.timeouts.answer = std::max(result.timeouts.answer, kUploadAnswer);
+  }
+  return result;
+}
+
+}  // namespace nodepool::drivers::openstack

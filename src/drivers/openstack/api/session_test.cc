@@ -1,0 +1,317 @@
+// Logging in, faults and pauses.
+#include "drivers/openstack/api/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/log/logging.h"
+#include "drivers/openstack/api/paging.h"
+#include "drivers/openstack/openstack_fixture_for_test.h"
+
+namespace nodepool::drivers::openstack {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class SessionTest : public OpenstackTest {
+ protected:
+  Session& session() {
+    if (!session_) {
+      session_.emplace(time.loop(), blocking_pool, random, http_, config->cloud_config, options_);
+    }
+    return *session_;
+  }
+  ApiReply Call(std::string method = "GET", std::string path = "/servers/detail",
+                Service service = Service::kCompute) {
+    ApiCall call;
+    call.service = service;
+    call.method = std::move(method);
+    call.path = std::move(path);
+    if (call.method == "POST")
+      call.body = boost::json::object{{"server", {{"name", "x"}, {"metadata", boost::json::object()}}}};
+    return time.Run(session().Call(std::move(call)), 10h);
+  }
+  Error Failure(std::string method = "GET", std::string path = "/servers/detail",
+                Service service = Service::kCompute) {
+    try {
+      Call(std::move(method), std::move(path), service);
+    } catch (const Error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "there was an answer";
+    return Error(Verdict::kFail, "");
+  }
+
+  testing::ImposterClient http_{time.loop(), imposter};
+  Session::Options options_;
+  std::optional<Session> session_;
+};
+
+TEST_F(SessionTest, OneLoginForAllCalls) {
+  Call();
+  Call();
+  EXPECT_EQ(imposter.tokens_given, 1);
+  EXPECT_EQ(imposter.Count("GET", "/compute/v2.1/"), 2) << "the version document, first without the token";
+}
+
+TEST_F(SessionTest, TheTokenIsRenewedBeforeItsEnd) {
+  Call();
+  time.Advance(59min);
+  Call();
+  EXPECT_EQ(imposter.tokens_given, 2);
+}
+
+// A token that a service does not take any more is renewed, and the call repeated.
+TEST_F(SessionTest, AnExpiredTokenIsRenewed) {
+  Call();
+  imposter.DropTokens();
+  EXPECT_EQ(Call().status, 200);
+  EXPECT_EQ(imposter.tokens_given, 2);
+}
+
+TEST_F(SessionTest, WrongCredentialsAreToldWithoutThem) {
+  config->cloud_config.credentials.options["password"] = "wrong-password";
+  Error error = Failure();
+  EXPECT_EQ(error.verdict(), Verdict::kInvalid);
+  EXPECT_THAT(error.message(), AllOf(HasSubstr("cloud vendor"), HasSubstr("requires authentication"),
+                                     Not(HasSubstr("wrong-password"))));
+}
+
+// Nobody's account is locked because many ask at once.
+TEST_F(SessionTest, ARefusedLoginIsNotRepeatedAtOnce) {
+  config->cloud_config.credentials.options["password"] = "wrong-password";
+  for (int i = 0; i < 10; ++i) Failure();
+  EXPECT_EQ(imposter.Count("POST", "/identity/v3/auth/tokens"), 1);
+  time.Advance(16s);
+  Failure();
+  EXPECT_EQ(imposter.Count("POST", "/identity/v3/auth/tokens"), 2);
+}
+
+// D-97: an address without a version is asked for it.
+TEST_F(SessionTest, TheIdentityVersionIsFound) {
+  config->cloud_config.credentials.options["auth_url"] = base + "/identity";
+  Call();
+  EXPECT_EQ(imposter.Count("GET", "/identity"), 1);
+  EXPECT_EQ(imposter.Count("POST", "/identity/v3/auth/tokens"), 1);
+}
+
+TEST_F(SessionTest, AServiceThatIsMissing) {
+  config->cloud_config.region = "Elsewhere";
+  Error error = Failure();
+  EXPECT_EQ(error.verdict(), Verdict::kInvalid);
+  EXPECT_THAT(error.message(), AllOf(HasSubstr("no compute service"), HasSubstr("Elsewhere")));
+}
+
+// D-90
+TEST_F(SessionTest, ABusyServiceIsLeftAlone) {
+  Call();
+  imposter.Add(
+      {.method = "POST", .path = "/compute/v2.1/servers", .status = 429, .headers = {{"Retry-After", "30"}}});
+  SteadyTime before = time.loop().SteadyNow();
+  EXPECT_EQ(Call("POST", "/servers").status, 202);
+  EXPECT_GE(time.loop().SteadyNow() - before, 30s);
+  EXPECT_EQ(imposter.servers.size(), 1u);
+}
+
+TEST_F(SessionTest, AServiceThatStaysBusyFailsInTheEnd) {
+  Call();
+  imposter.Add({.method = "GET", .path = "/compute/v2.1/servers", .status = 429, .times = 100});
+  EXPECT_EQ(Failure().verdict(), Verdict::kRateLimited);
+}
+
+// As often as clouds.yaml says for the service.
+TEST_F(SessionTest, ABusyServiceIsAskedAsOftenAsConfigured) {
+  config->cloud_config.Of(Service::kImage).status_code_retries = 2;
+  config->cloud_config.Of(Service::kCompute).status_code_retries = 0;
+  Call();
+  Call("GET", "/images", Service::kImage);
+  imposter.Add({.method = "GET", .path = "/image/v2/images", .status = 503, .times = 100});
+  imposter.Add({.method = "GET", .path = "/compute/v2.1/servers", .status = 503, .times = 100});
+  imposter.Add({.method = "GET", .path = "/network/v2.0/ports", .status = 503, .times = 100});
+  imposter.ForgetCalls();
+  Failure("GET", "/images", Service::kImage);
+  EXPECT_EQ(imposter.Count("GET", "/image/v2/images"), 3);
+  Failure();
+  EXPECT_EQ(imposter.Count("GET", "/compute/v2.1/servers/detail"), 1);
+  Failure("GET", "/ports", Service::kNetwork);
+  EXPECT_EQ(imposter.Count("GET", "/network/v2.0/ports"), 6) << "five repetitions unless configured";
+}
+
+class MicroversionTest : public SessionTest {
+ protected:
+  void Configure(Service service, VersionNumber version) {
+    config->cloud_config.Of(service).default_microversion = version;
+  }
+  std::string Header(const std::string& path, const std::string& name = "openstack-api-version") {
+    const auto& headers = imposter.LastCall("GET", path)->headers;
+    return headers.contains(name) ? headers.at(name) : "";
+  }
+  const std::string volumes = "/volume/v3/9e6b19cfd71541fb91c6ec097a75cc0a/volumes/detail";
+};
+
+TEST_F(MicroversionTest, EachServiceIsToldItsOwn) {
+  Configure(Service::kCompute, {2, 60});
+  Configure(Service::kBlockStorage, {3, 59});
+  Call();
+  EXPECT_EQ(Header("/compute/v2.1/servers/detail"), "compute 2.60");
+  EXPECT_EQ(Header("/compute/v2.1/servers/detail", "x-openstack-nova-api-version"), "2.60");
+  Call("GET", "/volumes/detail", Service::kBlockStorage);
+  EXPECT_EQ(Header(volumes), "volume 3.59");
+  EXPECT_EQ(Header(volumes, "x-openstack-nova-api-version"), "");
+}
+
+TEST_F(MicroversionTest, NoneIsNamedUnlessConfigured) {
+  Call();
+  EXPECT_EQ(Header("/compute/v2.1/servers/detail"), "");
+  Call("GET", "/volumes/detail", Service::kBlockStorage);
+  EXPECT_EQ(Header(volumes), "");
+}
+
+TEST_F(MicroversionTest, OneThatTheServiceDoesNotTakeIsToldAtFirstUse) {
+  Configure(Service::kCompute, {2, 99});
+  Configure(Service::kBlockStorage, {3, 71});
+  Error error = Failure();
+  EXPECT_EQ(error.verdict(), Verdict::kInvalid);
+  EXPECT_THAT(error.message(), AllOf(HasSubstr("microversion 2.99 of the compute service"),
+                                     HasSubstr("between 2.1 and 2.93")));
+  EXPECT_THAT(Failure("GET", "/volumes/detail", Service::kBlockStorage).message(),
+              HasSubstr("between 3.0 and 3.70"));
+  EXPECT_EQ(imposter.Count("GET", "/compute/v2.1/servers/detail"), 0);
+}
+
+// `networks: auto` needs 2.37.
+TEST_F(MicroversionTest, ADefaultBoundsWhatCallsMayName) {
+  Configure(Service::kCompute, {2, 36});
+  EXPECT_FALSE(time.Run(session().TakesMicroversion({2, 37})));
+  EXPECT_TRUE(time.Run(session().TakesMicroversion({2, 36})));
+}
+
+// D-90
+TEST_F(SessionTest, ChangesKeepTheRate) {
+  options_.rate = 2.0;
+  Call();
+  SteadyTime before = time.loop().SteadyNow();
+  for (int i = 0; i < 4; ++i) Call("POST", "/servers");
+  Call();
+  EXPECT_EQ(time.loop().SteadyNow() - before, 6s);
+}
+
+TEST_F(SessionTest, OnlySoManyCallsAtATime) {
+  Call();
+  imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .times = 100, .hangs = true});
+  imposter.ForgetCalls();
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  auto call = [](Session& session) -> Task<> {
+    ApiCall list;
+    list.path = "/servers/detail";
+    co_await session.Call(std::move(list));
+  };
+  for (int i = 0; i < 30; ++i) tasks.Spawn("call", call(session()));
+  time.Advance(1s);
+  EXPECT_EQ(imposter.calls().size(), 10u);
+  imposter.ForgetCalls();
+  ApiCall change;
+  change.method = "DELETE";
+  change.path = "/servers/x";
+  EXPECT_THROW(time.Run(session().Call(std::move(change))), Error);
+  EXPECT_EQ(imposter.calls().size(), 1u) << "changes do not wait for those who look, nor the other way round";
+  time.Run(tasks.Stop());
+}
+
+struct Mapping {
+  int status;
+  std::string body;
+  Verdict verdict;
+  std::string text;
+};
+
+TEST_F(SessionTest, FaultsAreMappedOnceAndKeepTheirText) {
+  Call();
+  const Mapping mappings[] = {
+      {400, R"({"badRequest":{"message":"Invalid imageRef provided.","code":400}})", Verdict::kInvalid,
+       "Invalid imageRef"},
+      {403, R"({"forbidden":{"message":"Policy doesn't allow it","code":403}})", Verdict::kInvalid, "Policy"},
+      {403, R"({"forbidden":{"message":"Quota exceeded for cores","code":403}})", Verdict::kQuota,
+       "for cores"},
+      {404, R"({"itemNotFound":{"message":"Flavor gone","code":404}})", Verdict::kNotFound, "Flavor gone"},
+      {409, R"({"conflictingRequest":{"message":"in task_state deleting","code":409}})", Verdict::kConflict,
+       "deleting"},
+      {409, R"({"NeutronError":{"type":"OverQuota","message":"Quota exceeded for resources"}})",
+       Verdict::kQuota, "resources"},
+      {413, "", Verdict::kInvalid, "Payload Too Large"},
+      {500, "<html><head><title>500</title></head><body><h1>Oops</h1></body></html>", Verdict::kRetry,
+       "Oops"},
+      {502, "<html>Bad Gateway</html>", Verdict::kRetry, "Bad Gateway"},
+  };
+  for (const Mapping& mapping : mappings) {
+    imposter.Add(
+        {.method = "POST", .path = "/compute/v2.1/servers", .status = mapping.status, .body = mapping.body});
+    Error error = Failure("POST", "/servers");
+    EXPECT_EQ(error.verdict(), mapping.verdict) << mapping.status;
+    EXPECT_THAT(error.message(), AllOf(HasSubstr("POST compute /servers"), HasSubstr(mapping.text)));
+  }
+}
+
+TEST_F(SessionTest, WhatIsNoJsonIsNoAnswer) {
+  Call();
+  for (const char* body : {"<html>a login page</html>", R"({"servers": [{"id)", "\xff\xfe"}) {
+    imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .status = 200, .body = body});
+    EXPECT_EQ(Failure().verdict(), Verdict::kRetry) << body;
+  }
+}
+
+// A list can be asked for again; a server cannot, when it may have been made.
+TEST_F(SessionTest, BrokenConnectionsAreTriedAgainWhereThatIsSafe) {
+  Call();
+  imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .breaks = true});
+  EXPECT_EQ(Call().status, 200);
+  imposter.Add({.method = "POST", .path = "/compute/v2.1/servers", .breaks = true, .has_effect = true});
+  EXPECT_EQ(Failure("POST", "/servers").verdict(), Verdict::kRetry);
+  EXPECT_EQ(imposter.servers.size(), 1u);
+}
+
+TEST_F(SessionTest, AServiceThatHangsIsGivenUp) {
+  Call();
+  imposter.Add({.method = "GET", .path = "/compute/v2.1/servers/detail", .times = 2, .hangs = true});
+  EXPECT_EQ(Failure().verdict(), Verdict::kRetry);
+}
+
+TEST_F(SessionTest, ListsHavePages) {
+  imposter.page_size = 2;
+  for (int i = 0; i < 5; ++i) imposter.AddServer({});
+  EXPECT_EQ(time.Run(ListServers(session())).size(), 5u);
+  EXPECT_EQ(imposter.Count("GET", "/compute/v2.1/servers/detail"), 3);
+}
+
+TEST_F(SessionTest, PagesWithoutEndAreNoticed) {
+  Call();
+  std::string body =
+      R"({"servers": [{"id": "1"}], "servers_links": [{"rel": "next", "href": "x?marker=1"}]})";
+  imposter.Add(
+      {.method = "GET", .path = "/compute/v2.1/servers/detail", .status = 200, .body = body, .times = 9});
+  try {
+    time.Run(ListServers(session()));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("Endless pagination loop"));
+  }
+}
+
+TEST_F(SessionTest, NothingSecretIsLogged) {
+  log::SetLevel("nodepool", log::Level::kDebug);
+  log::Capture capture;
+  Call();
+  imposter.DropTokens();
+  Call();
+  imposter.Add({.method = "POST", .path = "/compute/v2.1/servers", .status = 500, .body = "no"});
+  Failure("POST", "/servers");
+  EXPECT_EQ(capture.Count("secret"), 0);
+  EXPECT_EQ(capture.Count("token-"), 0);
+  log::SetLevel("nodepool", log::Level::kInfo);
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::openstack

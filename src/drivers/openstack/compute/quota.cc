@@ -1,0 +1,138 @@
+#include "drivers/openstack/compute/quota.h"
+
+#include <algorithm>
+
+#include "base/json_fields.h"
+#include "drivers/openstack/api/legacy_metadata.h"
+#include "drivers/openstack/compute/create_machine.h"
+#include "drivers/openstack/network/addresses.h"
+#include "drivers/openstack/storage/volumes.h"
+
+namespace nodepool::drivers::openstack {
+
+namespace json = boost::json;
+using driver::QuotaInformation;
+using driver::cloud::Instance;
+
+namespace {
+
+// -1 means that there is no limit.
+void AddLimit(const json::object& absolute, const char* name, const char* resource, Resources& limits) {
+  if (!absolute.contains(name)) return;
+  double limit = NumberIn(absolute, name);
+  if (limit >= 0) limits[resource] = limit;
+}
+
+Task<> AddLimits(Session& session, Service service, std::vector<std::pair<const char*, const char*>> names,
+                 Resources& limits) {
+  ApiCall call;
+  call.service = service;
+  call.path = "/limits";
+  ApiReply reply = co_await session.Call(std::move(call));
+  const json::object* all = ObjectIn(reply.body, "limits");
+  const json::object* absolute = all == nullptr ? nullptr : ObjectIn(*all, "absolute");
+  if (absolute == nullptr) throw Error(Verdict::kRetry, "the cloud's limits have an unknown form");
+  for (const auto& [name, resource] : names) AddLimit(*absolute, name, resource, limits);
+}
+
+Task<std::map<std::string, double>> VolumeSizes(Session& session) {
+  std::vector<Volume> volumes = co_await ListVolumes(session);
+  std::map<std::string, double> sizes;
+  for (const Volume& volume : volumes) sizes[volume.id] = volume.gigabytes;
+  co_return sizes;
+}
+
+QuotaInformation UseOf(const Server& server, const std::vector<Flavor>& flavors,
+                       const std::map<std::string, double>& volume_sizes) {
+  Resources used{{"instances", 1}};
+  auto flavor = std::ranges::find(flavors, server.flavor_id, &Flavor::id);
+  if (server.vcpus && server.ram) {
+    used["cores"] = *server.vcpus;
+    used["ram"] = *server.ram;
+  } else if (flavor != flavors.end()) {
+    used["cores"] = flavor->vcpus;
+    used["ram"] = flavor->ram;
+  }
+  for (const std::string& volume : server.volumes) {
+    auto size = volume_sizes.find(volume);
+    if (size == volume_sizes.end()) continue;
+    used["volumes"] += 1;
+    used["volume-gb"] += size->second;
+  }
+  return QuotaInformation::Amount(std::move(used));
+}
+
+// Without asking what the networks are for: for people who read the list.
+std::optional<std::string> PublicAddress(const Server& server) {
+  if (!server.access_ipv4.empty()) return server.access_ipv4;
+  for (bool is_floating : {true, false}) {
+    for (const Address& address : server.addresses) {
+      bool is_public = is_floating ? address.is_floating : !IsReservedIpv4(address.text);
+      if (address.version == 4 && is_public) return address.text;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Task<QuotaInformation> ReadLimits(Cloud& cloud) {
+  co_await cloud.lookups.RefreshFlavors();
+  Resources limits;
+  std::vector<std::pair<const char*, const char*>> compute_names = {
+      {"maxTotalInstances", "instances"}, {"maxTotalCores", "cores"}, {"maxTotalRAMSize", "ram"}};
+  co_await AddLimits(cloud.session, Service::kCompute, std::move(compute_names), limits);
+  bool has_volumes = co_await cloud.session.Has(Service::kBlockStorage);
+  if (has_volumes) {
+    std::vector<std::pair<const char*, const char*>> volume_names = {
+        {"maxTotalVolumes", "volumes"}, {"maxTotalVolumeGigabytes", "volume-gb"}};
+    co_await AddLimits(cloud.session, Service::kBlockStorage, std::move(volume_names), limits);
+  } else {
+    // A label that boots from a volume cannot be served here.
+    limits["volumes"] = 0;
+    limits["volume-gb"] = 0;
+  }
+  co_return QuotaInformation::Limit(std::move(limits));
+}
+
+QuotaInformation NeedOf(const Flavor& flavor, const OpenstackLabel& label) {
+  Resources need{{"cores", flavor.vcpus}, {"instances", 1}, {"ram", flavor.ram}};
+  if (label.boot_from_volume) {
+    need["volumes"] = 1;
+    need["volume-gb"] = label.volume_size;
+  }
+  return QuotaInformation::Amount(std::move(need));
+}
+
+Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
+  auto listing = co_await cloud.servers.NotOlderThan(kListAge);
+  std::vector<Flavor> flavors = co_await cloud.lookups.Flavors();
+  bool has_volumes =
+      std::ranges::any_of(*listing.items, [](const auto& entry) { return !entry.second.volumes.empty(); });
+  std::map<std::string, double> volume_sizes;
+  if (has_volumes) volume_sizes = co_await VolumeSizes(cloud.session);
+  std::vector<Instance> machines;
+  for (const auto& [id, server] : *listing.items) {
+    if (server.is_deleted()) continue;
+    Instance machine = Describe(cloud, server);
+    machine.public_ipv4 = PublicAddress(server);
+    machine.quota = UseOf(server, flavors, volume_sizes);
+    bool is_unknown =
+        !server.vcpus && std::ranges::find(flavors, server.flavor_id, &Flavor::id) == flavors.end();
+    if (is_unknown && cloud.unknown_flavors.insert(server.flavor_id).second) {
+      cloud.logger.Warning(
+          "Server {} in cloud {} has a flavor that is not listed, {}: it counts as one instance without size",
+          id, cloud.session.cloud().name, server.flavor_id);
+    }
+    if (HasUnreadableOwner(server.metadata) && cloud.unreadable_owners.insert(id).second) {
+      cloud.logger.Warning(
+          "Server {} in cloud {} has an item nodepool in its metadata that is no JSON object: it counts as "
+          "somebody else's",
+          id, cloud.session.cloud().name);
+    }
+    machines.push_back(std::move(machine));
+  }
+  co_return machines;
+}
+
+}  // namespace nodepool::drivers::openstack

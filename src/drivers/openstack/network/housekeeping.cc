@@ -1,0 +1,92 @@
+#include "drivers/openstack/network/housekeeping.h"
+
+#include "async/attempt.h"
+#include "base/scope_exit.h"
+#include "driver/leak_tally.h"
+#include "drivers/openstack/api/lookups.h"
+#include "drivers/openstack/api/paging.h"
+
+namespace nodepool::drivers::openstack {
+
+namespace {
+
+// A server's, or one that lost its owner.
+bool IsOfServer(const Port& port) {
+  return port.device_owner.empty() || port.device_owner.starts_with("compute:");
+}
+
+}  // namespace
+
+void Housekeeping::Start() {
+  if (is_running_) return;
+  is_running_ = true;
+  cloud_.tasks.Spawn("housekeeping of provider " + cloud_.config->name.str(), Run());
+}
+
+Task<> Housekeeping::Run() {
+  ScopeExit end([this] { is_running_ = false; });
+  bool has_network = co_await cloud_.session.Has(Service::kNetwork);
+  if (!has_network) co_return;
+  if (cloud_.config->port_cleanup_interval > Duration::zero()) co_await CleanPorts();
+  if (cloud_.config->clean_floating_ips) co_await CleanFloatingIps();
+}
+
+Task<std::set<std::string>> Housekeeping::PortsThatAreDown() {
+  std::string project = co_await cloud_.session.ProjectId();
+  ApiCall call;
+  call.service = Service::kNetwork;
+  call.path = "/ports";
+  call.query = "status=DOWN" + (project.empty() ? "" : "&project_id=" + project);
+  std::vector<Port> ports = co_await List(cloud_.session, std::move(call), "ports", &ReadPort);
+  std::set<std::string> ids;
+  for (const Port& port : ports) {
+    if (IsOfServer(port)) ids.insert(port.id);
+  }
+  co_return ids;
+}
+
+// A port of a server that is just started is down, too: only one that was down a
+// whole interval ago and still is has leaked.
+Task<> Housekeeping::CleanPorts() {
+  SteadyTime now = cloud_.loop().SteadyNow();
+  if (swept_ && now - *swept_ < cloud_.config->port_cleanup_interval) co_return;
+  std::set<std::string> down = co_await PortsThatAreDown();
+  std::set<std::string> leaked;
+  for (const std::string& id : down) {
+    if (swept_ && suspects_.contains(id)) leaked.insert(id);
+  }
+  driver::LeakTally tally(cloud_.environment.observer, cloud_.config->name);
+  for (const std::string& id : leaked) {
+    Outcome<bool> removed = co_await Attempt(cloud_.session.Delete(Service::kNetwork, "/ports/" + id));
+    if (!removed) {
+      cloud_.logger.Error("Port {}, which leaked, could not be removed: {}", id, removed.error().message());
+      continue;
+    }
+    down.erase(id);
+    if (!*removed) continue;
+    cloud_.logger.Warning("Removed port {} of provider {}, which leaked", id, cloud_.config->name);
+    tally.Add("ports");
+  }
+  suspects_ = std::move(down);
+  swept_ = now;
+}
+
+Task<> Housekeeping::CleanFloatingIps() {
+  FloatingIps ips = co_await ListFloatingIps(cloud_.session);
+  driver::LeakTally tally(cloud_.environment.observer, cloud_.config->name);
+  for (const auto& [ip_id, ip] : ips) {
+    if (!ip.port_id.empty()) continue;
+    std::string id = ip_id;
+    Outcome<> removed = co_await Attempt(DeleteFloatingIp(cloud_.session, std::move(id)));
+    if (!removed) {
+      cloud_.logger.Error("Floating IP {}, which nothing uses, could not be removed: {}", ip.address,
+                          removed.error().message());
+      continue;
+    }
+    cloud_.logger.Warning("Removed floating IP {} of provider {}, which nothing used", ip.address,
+                          cloud_.config->name);
+    tally.Add("floatingips");
+  }
+}
+
+}  // namespace nodepool::drivers::openstack

@@ -1,0 +1,153 @@
+#include "drivers/openstack/storage/cloud_images.h"
+
+#include <algorithm>
+
+#include "async/attempt.h"
+#include "async/backoff.h"
+#include "base/scope_exit.h"
+#include "base/text.h"
+#include "drivers/openstack/api/lookups.h"
+
+namespace nodepool::drivers::openstack {
+
+using driver::Readiness;
+
+namespace {
+
+constexpr Duration kFresh = std::chrono::seconds(5);
+constexpr Backoff::Settings kListingPauses{kFresh, std::chrono::seconds(300), 2.0, 0.0};
+
+}  // namespace
+
+CloudImages::CloudImages(Session& session, TaskGroup& tasks, Random& random, std::set<std::string> names,
+                         std::function<void()> looked)
+    : session_(session),
+      tasks_(tasks),
+      random_(random),
+      names_(std::move(names)),
+      looked_(std::move(looked)) {}
+
+const CloudImages::Finding* CloudImages::Known(const std::string& name) const {
+  auto found = findings_.find(name);
+  if (found == findings_.end()) return nullptr;
+  const Finding& finding = found->second;
+  bool is_old = finding.id.empty() && tasks_.loop().SteadyNow() - finding.looked >= kFresh;
+  return is_old ? nullptr : &finding;
+}
+
+std::vector<std::string> CloudImages::Unknown() const {
+  std::vector<std::string> unknown;
+  std::ranges::copy_if(names_, std::back_inserter(unknown),
+                       [this](const std::string& name) { return Known(name) == nullptr; });
+  return unknown;
+}
+
+std::vector<std::string> CloudImages::Missing() const {
+  std::vector<std::string> missing;
+  std::ranges::copy_if(names_, std::back_inserter(missing), [this](const std::string& name) {
+    auto found = findings_.find(name);
+    return found == findings_.end() || found->second.id.empty();
+  });
+  return missing;
+}
+
+Task<std::string> CloudImages::Id(std::string name) {
+  names_.insert(name);
+  const Finding* finding = Known(name);
+  while (finding == nullptr) {
+    if (is_looking_) {
+      co_await looked_once_.Wait();
+    } else {
+      co_await LookOnce();
+    }
+    finding = Known(name);
+  }
+  if (finding->id.empty()) throw Error(Verdict::kInvalid, finding->problem);
+  co_return finding->id;
+}
+
+Readiness CloudImages::ReadinessOf(const std::string& name) {
+  if (const Finding* finding = Known(name)) {
+    return finding->id.empty() ? Readiness::kNotReady : Readiness::kReady;
+  }
+  names_.insert(name);
+  SteadyTime now = tasks_.loop().SteadyNow();
+  if (!is_looking_ && (!last_look_ || now - *last_look_ >= kFresh)) {
+    last_look_ = now;
+    tasks_.Spawn("look for images", Look());
+  }
+  return Readiness::kUnknown;
+}
+
+void CloudImages::Clear() {
+  findings_.clear();
+  ++generation_;
+  last_look_.reset();
+}
+
+Task<> CloudImages::Look() {
+  Outcome<> looked = co_await Attempt(LookOnce());
+  if (!looked) {
+    logger_.Error("Images of cloud {} could not be looked for; they are later: {}", session_.cloud().name,
+                  looked.error().message());
+  }
+}
+
+// The only place that asks; one at a time.
+Task<> CloudImages::LookOnce() {
+  while (is_looking_) co_await looked_once_.Wait();
+  std::vector<std::string> names = Unknown();
+  if (names.empty()) co_return;
+  WatchMissing();
+  is_looking_ = true;
+  ScopeExit end([this] {
+    is_looking_ = false;
+    looked_once_.NotifyAll();
+  });
+  last_look_ = tasks_.loop().SteadyNow();
+  std::uint64_t generation = generation_;
+  std::vector<std::string> wanted = names;
+  std::map<std::string, std::vector<std::string>> found =
+      co_await FindActiveImages(session_, std::move(wanted));
+  if (generation != generation_) co_return;
+  for (const std::string& name : names) Note(name, found[name]);
+  WatchMissing();
+  looked_();
+}
+
+void CloudImages::Note(const std::string& name, const std::vector<std::string>& ids) {
+  Finding& finding = findings_[name];
+  bool was_missing = !finding.problem.empty();
+  finding.looked = tasks_.loop().SteadyNow();
+  finding.id = ids.size() == 1 ? ids.front() : "";
+  finding.problem.clear();
+  const std::string& cloud = session_.cloud().name;
+  if (ids.empty()) finding.problem = "cloud " + cloud + " has no active image " + Excerpt(name);
+  if (ids.size() > 1)
+    finding.problem = "Multiple matches found for image " + Excerpt(name) + " in cloud " + cloud;
+  if (!was_missing && !finding.problem.empty())
+    logger_.Warning("{}; its labels are not available until there is one", finding.problem);
+  if (was_missing && !finding.id.empty()) logger_.Info("Cloud {} has image {} now", cloud, Excerpt(name));
+}
+
+// What has only just turned out to be missing is looked for soon, whatever the pauses of
+// the rest have grown to.
+void CloudImages::WatchMissing() {
+  std::vector<std::string> missing = Missing();
+  bool has_more =
+      std::ranges::any_of(missing, [this](const std::string& name) { return !watched_.contains(name); });
+  watched_ = {missing.begin(), missing.end()};
+  if (has_more) tasks_.Spawn("look for missing images", Watch(++watches_));
+}
+
+Task<> CloudImages::Watch(std::uint64_t number) {
+  Backoff pauses(kListingPauses, random_);
+  while (true) {
+    Duration pause = pauses.Next();
+    co_await tasks_.loop().SleepFor(pause);
+    if (number != watches_ || watched_.empty()) co_return;
+    co_await Look();
+  }
+}
+
+}  // namespace nodepool::drivers::openstack

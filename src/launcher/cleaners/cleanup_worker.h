@@ -1,0 +1,45 @@
+#pragma once
+
+#include "async/task_group.h"
+#include "launcher/context.h"
+#include "launcher/provider_manager.h"
+
+namespace nodepool::launcher {
+
+// What no event announces, once a minute (launcher.md 22): leaked resources, nodes
+// past their age, `init` nodes nobody finished (D-34), znodes without data and dead
+// nodes without a provider, which no driver deletes. A task that fails does not stop
+// the others.
+class CleanupWorker {
+ public:
+  CleanupWorker(Context& context, ProviderManager& providers);
+  ~CleanupWorker();  // call Stop() first
+
+  void Start();
+  Task<> Stop();
+
+ private:
+  Task<> Run();
+  Task<> Pass();
+  Task<> MaxReadyAge();
+  Task<> MaxHoldAge();
+  Task<> UnfinishedNodes();
+  Task<> EmptyNodes();
+  Task<> NodesWithoutProvider();
+  Task<> LeakedResources();
+  bool IsPastReadyAge(const Node& node) const;
+  bool IsPastHoldAge(const Node& node) const;
+  bool IsUnfinished(const store::StoredNode& node) const;
+  bool IsOwnerless(const Node& node) const;
+  Task<> RemoveIfOwnerless(NodeId id);
+  // Locks the node and marks it `deleting` if `applies` still holds for its record;
+  // counted as `kind`.
+  Task<> MarkDeleting(NodeId id, std::string kind, std::string why, std::function<bool(const Node&)> applies);
+
+  Context& context_;
+  ProviderManager& providers_;
+  log::Logger logger_;
+  TaskGroup tasks_;
+};
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,280 @@
+#include "launcher/cleaners/deleted_node_worker.h"
+
+#include <algorithm>
+
+#include "async/attempt.h"
+#include "async/cleanup.h"
+#include "async/deadline.h"
+#include "base/scope_exit.h"
+#include "base/text.h"
+#include "launcher/requests/unlock.h"
+#include "launcher/stats/stats_metrics.h"
+
+namespace nodepool::launcher {
+
+using store::Change;
+
+namespace {
+
+bool IsUnlockedAndAllocated(const store::StoredNode& node) {
+  return !node.is_locked() && node.record.state == NodeState::kReady && !node.record.allocated_to.empty();
+}
+
+// Whether nobody has an unlocked node that is allocated to this request: it is gone, or
+// whoever works on it did not get the node to the end.
+bool IsLeftBy(const store::StoredRequest* request) {
+  return request == nullptr || request->record.state == RequestState::kRequested ||
+         request->record.state == RequestState::kPending;
+}
+
+}  // namespace
+
+bool IsGarbageWhenUnlocked(NodeState state) {
+  switch (state) {
+    case NodeState::kUsed:
+    case NodeState::kInUse:
+    case NodeState::kBuilding:
+    case NodeState::kFailed:
+    case NodeState::kDeleting:
+    case NodeState::kDeleted:
+    case NodeState::kAborted:
+      return true;
+    case NodeState::kInit:
+    case NodeState::kTesting:
+    case NodeState::kReady:
+    case NodeState::kHold:
+      return false;
+  }
+  return false;
+}
+
+DeletedNodeWorker::DeletedNodeWorker(Context& context, ProviderManager& providers)
+    : context_(context),
+      providers_(providers),
+      logger_("nodepool.DeletedNodeWorker"),
+      tasks_(context.loop, logger_),
+      loops_(context.loop, logger_) {}
+
+DeletedNodeWorker::~DeletedNodeWorker() = default;
+
+void DeletedNodeWorker::Start() {
+  subscriptions_.push_back(context_.nodes.OnChange(
+      [this](const NodeId& id, const store::StoredNode*, const store::StoredNode* after) {
+        progress_.NotifyAll();
+        if (after != nullptr) return Examine(id);
+        removed_.erase(id);
+        failures_.erase(id);
+      }));
+  subscriptions_.push_back(context_.requests.OnChange(
+      [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
+        if (after != nullptr) return;
+        std::set<NodeId> nodes = context_.nodes.OfRequest(id);
+        for (const NodeId& node : nodes) Examine(node);
+      }));
+  loops_.Spawn("sweep dead nodes", Sweep());
+}
+
+void DeletedNodeWorker::ExamineAll() {
+  for (const auto& [id, node] : context_.nodes.all()) {
+    Examine(id);
+    // Not at each change: when a request is fulfilled its nodes are seen unlocked first.
+    bool is_left = IsUnlockedAndAllocated(node) && IsLeftBy(context_.requests.Find(node.record.allocated_to));
+    if (is_left && context_.requests.synced()) FreeNode(id);
+  }
+}
+
+Task<> DeletedNodeWorker::Sweep() {
+  while (true) {
+    if (context_.nodes.synced()) ExamineAll();
+    co_await context_.loop.SleepFor(context_.intervals.cleanup);
+  }
+}
+
+Task<> DeletedNodeWorker::Finish() {
+  BeginNoMore();
+  co_await tasks_.Join();
+}
+
+Task<> DeletedNodeWorker::Stop() {
+  BeginNoMore();
+  subscriptions_.clear();
+  co_await loops_.Stop();
+  co_await tasks_.Stop();
+}
+
+void DeletedNodeWorker::ProviderStarted(const ProviderName& provider) {
+  std::set<NodeId> nodes = context_.nodes.OfProvider(provider);
+  for (const NodeId& node : nodes) Examine(node);
+}
+
+bool DeletedNodeWorker::IsClean(const ProviderName& provider) const {
+  auto is_clean = [this](const NodeId& id) {
+    const store::StoredNode* node = context_.nodes.Find(id);
+    bool is_garbage = node->record.state && IsGarbageWhenUnlocked(*node->record.state) && !node->is_locked();
+    return !under_way_.contains(id) && !is_garbage;
+  };
+  const auto& nodes = context_.nodes.OfProvider(provider);
+  return std::all_of(nodes.begin(), nodes.end(), is_clean);
+}
+
+Task<> DeletedNodeWorker::AwaitClean(ProviderName provider) {
+  while (!IsClean(provider)) {
+    co_await progress_.Wait();
+    // Many changes are looked at together.
+    co_await context_.loop.SleepFor(std::chrono::milliseconds(100));
+  }
+}
+
+void DeletedNodeWorker::Examine(const NodeId& id) {
+  if (is_ending_) return;
+  if (under_way_.contains(id)) {
+    changed_.insert(id);
+    return;
+  }
+  const store::StoredNode* node = context_.nodes.Find(id);
+  if (node == nullptr || node->is_locked() || !node->record.state) return;
+  if (removed_.contains(id)) return;
+  auto failures = failures_.find(id);
+  if (failures != failures_.end() && context_.loop.SteadyNow() < failures->second.not_before) return;
+  if (!providers_.Manages(node->record.provider)) return;
+  if (IsGarbageWhenUnlocked(*node->record.state)) {
+    if (providers_.Find(node->record.provider) == nullptr) return;
+    Begin(id, "delete node", Delete(id));
+  } else if (IsUnlockedAndAllocated(*node) && context_.requests.synced() &&
+             context_.requests.Find(node->record.allocated_to) == nullptr) {
+    FreeNode(id);
+  }
+}
+
+void DeletedNodeWorker::FreeNode(const NodeId& id) {
+  bool is_ours = providers_.Manages(context_.nodes.Find(id)->record.provider);
+  if (is_ending_ || !is_ours || under_way_.contains(id)) return;
+  Begin(id, "deallocate node", Deallocate(id));
+}
+
+void DeletedNodeWorker::Begin(const NodeId& id, std::string name, Task<> task) {
+  under_way_.insert(id);
+  tasks_.Spawn(std::move(name), {"", "", id.value}, Guarded(id, std::move(task)));
+}
+
+Task<> DeletedNodeWorker::Guarded(NodeId id, Task<> task) {
+  bool is_changed = false;
+  Outcome<> done = co_await Attempt(UnderWay(id, std::move(task), is_changed));
+  if (done) {
+    failures_.erase(id);
+    if (is_changed) Examine(id);
+    co_return;
+  }
+  if (FailedWith(done, Verdict::kLostSession)) co_return;
+  logger_.About({"", "", id.value}).Error("Deleting failed, will be tried again: {}", done.error().message());
+  Failures& failures = failures_[id];
+  int exponent = std::min(failures.count++, 10);
+  Duration pause =
+      std::min(context_.intervals.delete_retry * (1 << exponent), context_.intervals.delete_retry_max);
+  failures.not_before = context_.loop.SteadyNow() + pause;
+  loops_.Spawn("retry delete", {"", "", id.value}, RetryLater(id, failures.not_before));
+}
+
+Task<> DeletedNodeWorker::UnderWay(NodeId id, Task<> task, bool& is_changed) {
+  ScopeExit ended([&] {
+    under_way_.erase(id);
+    is_changed = changed_.erase(id) > 0;
+    progress_.NotifyAll();
+  });
+  co_await std::move(task);
+}
+
+Task<> DeletedNodeWorker::RetryLater(NodeId id, SteadyTime when) {
+  co_await context_.loop.SleepUntil(when);
+  Examine(id);
+}
+
+// A node on which a job failed may be held in place of being deleted (D-67).
+Task<> DeletedNodeWorker::HoldIfWished(store::LockedNode& node) {
+  if (!CanBeHeld(node.record())) co_return;
+  std::optional<HoldWish> wish = co_await context_.store.jobs.ReadHoldWish(node.id());
+  if (!wish) co_return;
+  WallTime now = context_.loop.Now();
+  auto hold = [wish, now](Node& record) {
+    if (!CanBeHeld(record)) return Change::kSkip;
+    Hold(record, *wish, now);
+    return Change::kWrite;
+  };
+  bool is_held = co_await node.Update(hold);
+  if (is_held) logger_.About({"", "", node.id().value}).Info("{}", Excerpt(wish->comment, 300));
+}
+
+Task<> DeletedNodeWorker::Delete(NodeId id) {
+  auto node = co_await context_.store.nodes.TryLock(id);
+  if (!node) co_return;
+  auto unlock = [&node] { return UnlockIfHeld(node); };
+  std::optional<Node> removed = co_await WithCleanup(DeleteLocked(node), unlock);
+  if (!removed) co_return;
+  context_.metrics.Add(stats::kCleaned, {"deleted_node"});
+  if (context_.nodes.Find(id) != nullptr) removed_.insert(id);
+  logger_.About({"", "", id.value}).Info("Deleted");
+  if (auto provider = providers_.Find(removed->provider)) provider->NodeDeleted(id, *removed);
+}
+
+// The record of the removed node; nullopt: it is not to be deleted, or not now.
+Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::LockedNode>& node) {
+  co_await HoldIfWished(*node);
+  WallTime now = context_.loop.Now();
+  auto mark = [now](Node& record) {
+    if (!record.state || !IsGarbageWhenUnlocked(*record.state)) return Change::kSkip;
+    if (record.state != NodeState::kDeleted) record.SetState(NodeState::kDeleting, now);
+    return Change::kWrite;
+  };
+  bool is_garbage = co_await node->Update(mark);
+  std::shared_ptr<driver::Provider> provider = providers_.Find(node->record().provider);
+  if (!is_garbage || provider == nullptr) co_return std::nullopt;
+  std::optional<Node> removed = node->record();
+  logger_.About({"", "", node->id().value}).Info("Deleting node of provider {}", removed->provider);
+  if (removed->state != NodeState::kDeleted) {
+    SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
+    co_await WithDeadline(context_.loop, deadline, "deletion",
+                          provider->DeleteResources(node->id(), *removed));
+  }
+  co_await node->Remove();
+  node.reset();
+  co_return removed;
+}
+
+Task<> DeletedNodeWorker::Deallocate(NodeId id) {
+  const store::StoredNode* cached = context_.nodes.Find(id);
+  if (cached == nullptr) co_return;
+  RequestId request = cached->record.allocated_to;
+  if (context_.ledger.IsClaimed(id)) co_return;
+  // The cache may lag behind a consumer that has the node already, or is done with it.
+  auto seen = co_await context_.store.nodes.Read(id);
+  bool is_left = seen && seen->record.state == NodeState::kReady && seen->record.allocated_to == request;
+  if (!is_left || context_.ledger.IsClaimed(id)) co_return;
+  // The lock first: whoever fulfils the request gives it up with that. Somebody else may free the node
+  // meanwhile; a handler of ours that took it then would give it away with our attempt still in line.
+  std::optional<store::LockedNode> node;
+  {
+    NodeClaim claim(context_.ledger, id);
+    node = co_await context_.store.nodes.TryLock(id);
+  }
+  context_.ledger.CapacityChanged();
+  if (!node) co_return;
+  auto unlock = [&node] { return UnlockIfHeld(node); };
+  co_await WithCleanup(FreeIfLeft(*node, request), unlock);
+}
+
+Task<> DeletedNodeWorker::FreeIfLeft(store::LockedNode& node, RequestId request) {
+  auto deallocate = [request](Node& record) {
+    if (record.state != NodeState::kReady || record.allocated_to != request) return Change::kSkip;
+    record.Free();
+    return Change::kWrite;
+  };
+  auto found = co_await context_.store.requests.Read(request);
+  if (!IsLeftBy(found ? &*found : nullptr)) co_return;
+  bool is_freed = co_await node.Update(deallocate);
+  if (!is_freed) co_return;
+  context_.metrics.Add(stats::kCleaned, {"deallocated_node"});
+  logger_.About({"", request.value, node.id().value})
+      .Info("The request {}; the ready node is free again", found ? "does not have it" : "is gone");
+}
+
+}  // namespace nodepool::launcher

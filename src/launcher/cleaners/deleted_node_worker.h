@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "async/task_group.h"
+#include "base/subscription.h"
+#include "launcher/context.h"
+#include "launcher/provider_manager.h"
+
+namespace nodepool::launcher {
+
+// The only place that deletes machines (launcher.md 21). Reacts to every change of
+// a node: dead, unlocked ones of configured providers are deleted; ready ones whose
+// request is gone, or does not have them, become free. A deletion that fails is tried again with growing
+// pauses, without end. Once a minute everything is looked at again: the net for what
+// a lost session interrupted.
+class DeletedNodeWorker {
+ public:
+  DeletedNodeWorker(Context& context, ProviderManager& providers);
+  ~DeletedNodeWorker();  // call Stop() first
+
+  // Looks at everything there is, then follows changes.
+  void Start();
+  // Begins no deletion from here on.
+  void BeginNoMore() { is_ending_ = true; }
+  // Ends when the deletions under way have ended.
+  Task<> Finish();
+  // Abandons them; whoever comes next takes them up.
+  Task<> Stop();
+  void SessionLost() { tasks_.CancelAll(); }
+  // The provider came up: its dead nodes can be deleted now.
+  void ProviderStarted(const ProviderName& provider);
+  // Ends when nothing of the provider is left to delete or being deleted.
+  Task<> AwaitClean(ProviderName provider);
+
+ private:
+  void Examine(const NodeId& id);
+  void Begin(const NodeId& id, std::string name, Task<> task);
+  Task<> Guarded(NodeId id, Task<> task);
+  void FreeNode(const NodeId& id);
+  // Says in `is_changed` whether the node changed while the task ran.
+  Task<> UnderWay(NodeId id, Task<> task, bool& is_changed);
+  Task<> Delete(NodeId id);
+  Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node);
+  Task<> HoldIfWished(store::LockedNode& node);
+  Task<> Deallocate(NodeId id);
+  Task<> FreeIfLeft(store::LockedNode& node, RequestId request);
+  Task<> RetryLater(NodeId id, SteadyTime when);
+  Task<> Sweep();
+  void ExamineAll();
+  bool IsClean(const ProviderName& provider) const;
+
+  Context& context_;
+  ProviderManager& providers_;
+  log::Logger logger_;
+  std::set<NodeId> under_way_;
+  std::set<NodeId> changed_;  // while under way: to be examined again afterwards
+  std::set<NodeId> removed_;  // by us, though the cache still shows them
+  struct Failures {
+    int count = 0;
+    SteadyTime not_before{};
+  };
+  std::map<NodeId, Failures> failures_;
+  WaitList progress_;  // a node changed or is done with
+  TaskGroup tasks_;    // end with the session
+  TaskGroup loops_;
+  bool is_ending_ = false;
+  std::vector<Subscription> subscriptions_;
+};
+
+// Whether an unlocked node in this state is garbage (launcher.md 18).
+bool IsGarbageWhenUnlocked(NodeState state);
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,175 @@
+#include "launcher/cleaners/lost_requests.h"
+
+#include "async/attempt.h"
+#include "base/scope_exit.h"
+#include "launcher/stats/stats_metrics.h"
+
+namespace nodepool::launcher {
+
+using store::Change;
+
+LostRequests::LostRequests(Context& context)
+    : context_(context),
+      logger_("nodepool.CleanupWorker"),
+      examination_(
+          context.loop, "lost requests", {}, [this] { return ExamineSuspects(); }, logger_),
+      loops_(context.loop, logger_),
+      resets_(context.loop, logger_) {}
+
+LostRequests::~LostRequests() = default;
+
+void LostRequests::Start() {
+  subscriptions_.push_back(context_.requests.OnChange(
+      [this](const RequestId& id, const store::StoredRequest*, const store::StoredRequest* after) {
+        if (after != nullptr) return Suspect(id);
+        suspects_.erase(id);
+        RemoveIfServed(id);
+      }));
+  subscriptions_.push_back(context_.request_locks.OnChange([this](const RequestId& id) {
+    Suspect(id);
+    RemoveIfServed(id);
+  }));
+  for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
+  loops_.Spawn("watch for lost requests", examination_.Run());
+  loops_.Spawn("sweep request locks", Sweep());
+}
+
+Task<> LostRequests::Stop() {
+  subscriptions_.clear();
+  co_await loops_.Stop();
+  co_await resets_.Stop();
+}
+
+void LostRequests::Served(const RequestId& id) {
+  served_.insert(id);
+  RemoveIfServed(id);
+}
+
+bool LostRequests::IsLost(const RequestId& id) const {
+  const store::StoredRequest* request = context_.requests.Find(id);
+  return request != nullptr && request->record.state == RequestState::kPending &&
+         !context_.request_locks.IsLocked(id);
+}
+
+void LostRequests::Suspect(const RequestId& id) {
+  if (!IsLost(id)) return;
+  suspects_.emplace(id, context_.loop.SteadyNow() + context_.intervals.lost_request_grace);
+  examination_.Wake();
+}
+
+// The lock's end is seen at once, the record that was written with it a read later;
+// only what still looks lost after a grace is.
+SteadyTime LostRequests::ExamineSuspects() {
+  SteadyTime next = SteadyTime::max();
+  for (auto suspect = suspects_.begin(); suspect != suspects_.end();) {
+    const auto& [id, when] = *suspect;
+    if (context_.loop.SteadyNow() < when) {
+      next = std::min(next, when);
+      ++suspect;
+      continue;
+    }
+    if (IsLost(id) && under_way_.insert(id).second) {
+      resets_.Spawn("reset lost request", {"", id.value, ""}, Guarded(id, Reset(id)));
+    }
+    suspect = suspects_.erase(suspect);
+  }
+  return next;
+}
+
+Task<> LostRequests::Guarded(RequestId id, Task<> work) {
+  ScopeExit ended([&] {
+    under_way_.erase(id);
+    if (changed_.erase(id) > 0) RemoveIfServed(id);
+  });
+  co_await std::move(work);
+}
+
+Task<> LostRequests::Reset(RequestId id) {
+  // The cache may lag by more than the grace; a look costs less than a lock.
+  auto found = co_await context_.store.requests.Read(id);
+  if (!found || found->record.state != RequestState::kPending) co_return;
+  auto request = co_await context_.store.requests.TryLock(id);
+  if (!request) co_return;
+  if (request->record().state != RequestState::kPending) co_return co_await request->Unlock();
+  std::set<NodeId> nodes = context_.nodes.OfRequest(id);
+  for (const NodeId& node : nodes) co_await FreeNode(node, id);
+  WallTime now = context_.loop.Now();
+  auto reset = [now](NodeRequest& record) {
+    if (record.state != RequestState::kPending) return Change::kSkip;
+    record.SetState(RequestState::kRequested, now);
+    record.nodes.clear();
+    return Change::kWrite;
+  };
+  bool is_reset = co_await request->UpdateAndUnlock(reset);
+  if (is_reset) {
+    context_.metrics.Add(stats::kCleaned, {"lost_request"});
+    logger_.About({request->record().event_id.value_or(""), id.value, ""})
+        .Warning("Lost request reset: nobody held its lock");
+  }
+}
+
+// Never waits for a node that somebody holds: that one is found later by whoever
+// cleans nodes of requests that are gone.
+Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
+  auto node = co_await context_.store.nodes.TryLock(id);
+  if (!node) co_return;
+  WallTime now = context_.loop.Now();
+  auto free = [request, now](Node& record) {
+    if (record.allocated_to != request) return Change::kSkip;
+    if (record.state == NodeState::kInit) record.SetState(NodeState::kDeleting, now);
+    record.Free();
+    return Change::kWrite;
+  };
+  Outcome<bool> freed = co_await Attempt(node->Update(free));
+  if (freed) co_return co_await node->Unlock();
+  if (!FailedWith(freed, Verdict::kNotFound)) freed.error().Rethrow();
+  logger_.About({"", request.value, id.value}).Debug("The node of a lost request is gone");
+}
+
+void LostRequests::RemoveIfServed(const RequestId& id) {
+  if (served_.contains(id) && context_.requests.Find(id) == nullptr) RemoveDirectory(id);
+}
+
+void LostRequests::RemoveDirectory(const RequestId& id) {
+  auto directory = context_.request_locks.all().find(id);
+  if (directory == context_.request_locks.all().end()) {
+    served_.erase(id);
+    return;
+  }
+  if (!directory->second.contenders.empty()) return;
+  if (!under_way_.insert(id).second) {
+    changed_.insert(id);
+    return;
+  }
+  resets_.Spawn("remove request lock", {"", id.value, ""}, Guarded(id, RemoveNow(id)));
+}
+
+// Not removed: somebody contends whom the cache does not show yet, and will leave.
+Task<> LostRequests::RemoveNow(RequestId id) {
+  bool is_removed = co_await context_.store.requests.RemoveLock(id);
+  if (!is_removed) co_return;
+  served_.erase(id);
+  context_.metrics.Add(stats::kCleaned, {"request_lock"});
+}
+
+// The net for directories whose launcher is gone: those without a request and
+// without a contender in two passes.
+Task<> LostRequests::Sweep() {
+  std::set<RequestId> seen;
+  while (true) {
+    co_await context_.loop.SleepFor(context_.intervals.cleanup);
+    std::set<RequestId> idle;
+    for (const auto& [id, directory] : context_.request_locks.all()) {
+      if (!directory.contenders.empty() || context_.requests.Find(id) != nullptr) continue;
+      if (seen.contains(id)) {
+        RemoveDirectory(id);
+      } else {
+        idle.insert(id);
+      }
+    }
+    seen = std::move(idle);
+    for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
+  }
+}
+
+}  // namespace nodepool::launcher

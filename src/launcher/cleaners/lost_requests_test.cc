@@ -1,0 +1,94 @@
+#include "launcher/cleaners/lost_requests.h"
+
+#include "launcher/cloud_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::seconds;
+using Call = testing::FaultyZk::Call;
+using Fault = testing::FaultyZk::Fault;
+using ::testing::Contains;
+
+class LostRequestsTest : public LauncherTest {
+ protected:
+  static constexpr const char* kLocks = "/nodepool/requests-lock";
+
+  // A request whose worker died, with a node whose creation it began.
+  RequestId LostRequest() {
+    RequestId id = Request({"small"}, [&](NodeRequest& request) {
+      request.SetState(RequestState::kPending, time_.loop().Now());
+    });
+    node_ = AddNode(NodeState::kInit, [&](Node& node) { node.allocated_to = id; });
+    return id;
+  }
+  // Does something to the tree at the moment of the launcher's first such write.
+  void JustBefore(Running& launcher, std::function<bool(const Call&)> is_moment, std::function<void()> act) {
+    launcher.recorder->FailWhen([=, this](const Call& call) {
+      if (has_acted_ || !call.is_write || !is_moment(call)) return Fault::kNone;
+      has_acted_ = true;
+      act();
+      return Fault::kNone;
+    });
+  }
+  void Erase(const std::string& path) {
+    zk::Result<zk::Children> children = zk_.tree().GetChildren(path);
+    if (!children) return;
+    for (const std::string& name : children->names) Erase(path + "/" + name);
+    EXPECT_TRUE(zk_.tree().Delete({path, -1}, 0)) << path;
+  }
+
+  NodeId node_;
+  bool has_acted_ = false;
+  log::Capture log_;
+};
+
+// D-06: the consumer is done with the request while the launcher's cache still lags behind
+// the node that it launched for it, so that its handler has not ended.
+TEST_F(LostRequestsTest, LockDirectoryGoesWhenItsRequestWasGoneBeforeItsHandler) {
+  Running& launcher = StartLauncher();
+  bool does_cache_lag = true;
+  launcher.recorder->FailWhen([&](const Call& call) {
+    bool is_cache = call.name == "Get" && call.path.starts_with("/nodepool/nodes/");
+    return is_cache && does_cache_lag ? Fault::kBefore : Fault::kNone;
+  });
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  DeleteRequest(id);
+  time_.Advance(seconds(1));
+  EXPECT_THAT(Children(kLocks), Contains(id.value));
+  does_cache_lag = false;
+  EXPECT_TRUE(Await([&] { return Children(kLocks).empty(); }, seconds(15)));
+}
+
+TEST_F(LostRequestsTest, ARequestThatVanishesWhileItIsResetIsNoError) {
+  RequestId id = LostRequest();
+  std::string lock = std::string(kLocks) + "/" + id.value;
+  Put(lock, "");
+  Running& launcher = StartLauncher();
+  JustBefore(
+      launcher, [lock](const Call& call) { return call.path.starts_with(lock + "/"); },
+      [this, id, lock] {
+        Erase("/nodepool/requests/" + id.value);
+        Erase(lock);
+      });
+  ASSERT_TRUE(Await([&] { return has_acted_; }));
+  time_.Advance(seconds(5));
+  EXPECT_EQ(log_.Count("reset lost request failed"), 0);
+  EXPECT_TRUE(Children(kLocks).empty());
+}
+
+TEST_F(LostRequestsTest, ANodeThatVanishesKeepsNoRequestLost) {
+  RequestId id = LostRequest();
+  Running& launcher = StartLauncher();
+  std::string node = "/nodepool/nodes/" + node_.value;
+  JustBefore(
+      launcher, [node](const Call& call) { return call.name == "Multi" && call.path == node; },
+      [this, node] { Erase(node); });
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(5)));
+  EXPECT_TRUE(has_acted_);
+  EXPECT_EQ(log_.Count("reset lost request failed"), 0);
+}
+
+}  // namespace
+}  // namespace nodepool::launcher

@@ -1,0 +1,195 @@
+#include "launcher/pool.h"
+
+#include "async/attempt.h"
+#include "model/resources.h"
+
+namespace nodepool::launcher {
+
+Pool::Pool(Context& context, const ProviderManager& providers, const ClusterView& cluster,
+           std::shared_ptr<const driver::ProviderConfig> provider_config,
+           std::shared_ptr<const driver::PoolConfig> config, LauncherId launcher_id, std::string hostname)
+    : context_(context),
+      providers_(providers),
+      cluster_(cluster),
+      provider_config_(std::move(provider_config)),
+      config_(std::move(config)),
+      key_{provider_config_->name, config_->name},
+      launcher_id_(std::move(launcher_id)),
+      hostname_(std::move(hostname)),
+      logger_(fmt::format("nodepool.PoolWorker.{}-{}", key_.provider, key_.pool)),
+      entry_(context.loop, context.store.tree.client(), Announcement()) {}
+
+Component Pool::Announcement() const {
+  Component component;
+  component.kind = ComponentKind::kPool;
+  component.hostname = hostname_;
+  component.state = ComponentState::kRunning;
+  component.version = NODEPOOL_VERSION;
+  component.locks_slots = true;
+  component.id = launcher_id_;
+  component.name = key_.pool;
+  component.provider_name = key_.provider;
+  // Nobody leaves requests to a pool that will never launch for them.
+  if (context_.duties.launches) {
+    for (const auto& [label, config] : config_->labels) component.supported_labels.push_back(label);
+  }
+  component.priority = config_->priority;
+  component.is_paused = waiting_.AnyMissesCapacity();
+  return component;
+}
+
+void Pool::Configure(std::shared_ptr<const driver::ProviderConfig> provider_config,
+                     std::shared_ptr<const driver::PoolConfig> config) {
+  provider_config_ = std::move(provider_config);
+  config_ = std::move(config);
+  faults_.clear();
+  entry_.Update(Announcement());
+}
+
+void Pool::SetWaiting(const sched::ServiceOrder& order, WaitingRequest request) {
+  waiting_.Put(order, std::move(request));
+  WaitingChanged();
+}
+
+void Pool::EndWaiting(const sched::ServiceOrder& order) {
+  waiting_.Remove(order);
+  WaitingChanged();
+}
+
+void Pool::WaitingChanged() {
+  entry_.Update(Announcement());
+  context_.ledger.CapacityChanged();
+}
+
+bool Pool::launches_nodes() const {
+  std::shared_ptr<driver::Provider> running = provider();
+  return context_.duties.launches && running && running->launches_nodes();
+}
+
+sched::LabelView Pool::LabelViewOf(const driver::LabelConfig& label) const {
+  sched::LabelView view;
+  view.free_nodes = &context_.nodes.FreeNodes(key_, label.name);
+  // A driver's fault is that label's only (D-26).
+  try {
+    AskDriver(label, view);
+    faults_.erase(label.name);
+  } catch (...) {
+    Failure failure(std::current_exception());
+    view.is_broken = failure.verdict() == Verdict::kInvalid;
+    view.is_unknown = !view.is_broken;
+    std::string& known = faults_[label.name];
+    if (std::string message = failure.message(); known != message) {
+      logger_.Error("Label {} cannot be launched{}: {}", label.name, view.is_broken ? "" : " now", message);
+      known = std::move(message);
+    }
+  }
+  return view;
+}
+
+void Pool::AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const {
+  std::shared_ptr<driver::Provider> running = provider();
+  if (label.diskimage) {
+    view.is_image_ready = context_.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
+  } else {
+    driver::Readiness readiness = running->LabelReady(label);
+    view.is_image_ready = readiness == driver::Readiness::kReady;
+    view.is_unknown = readiness == driver::Readiness::kUnknown;
+  }
+  view.need = running->QuotaForLabel(label).resources();
+}
+
+Resources Pool::NeedOf(const std::vector<LabelName>& labels) const {
+  Resources need;
+  for (const LabelName& label : labels) Add(need, LabelViewOf(*config_->labels.at(label)).need);
+  return need;
+}
+
+bool Pool::IsLabelAvailable(const LabelName& label) const {
+  auto config = config_->labels.find(label);
+  if (config == config_->labels.end() || !launches_nodes()) return false;
+  sched::LabelView view = LabelViewOf(*config->second);
+  return view.is_image_ready && !view.is_broken && !view.is_unknown;
+}
+
+// By the records, or what the configuration says of a node whose record names no resources.
+Resources Pool::UsedBy(const PoolKey& pool) const {
+  Resources used = context_.nodes.UsedBy(pool);
+  auto config = provider_config_->pools.find(pool.pool);
+  for (const auto& [label, count] : context_.nodes.WithoutResources(pool)) {
+    if (config == provider_config_->pools.end()) continue;
+    auto offered = config->second->labels.find(label);
+    if (offered == config->second->labels.end()) continue;
+    Resources need = LabelViewOf(*offered->second).need;
+    Add(used, need, count);
+  }
+  return used;
+}
+
+Resources Pool::UsedByProvider() const {
+  Resources used = context_.ledger.PendingIn(key_.provider);
+  for (const PoolKey& pool : context_.nodes.PoolsWithNodes(key_.provider)) Add(used, UsedBy(pool));
+  return used;
+}
+
+Resources Pool::Used() const {
+  if (provider() == nullptr) return context_.nodes.UsedBy(key_);
+  Resources used = UsedBy(key_);
+  Add(used, context_.ledger.PendingIn(key_));
+  return used;
+}
+
+sched::PoolView Pool::PlainView() const {
+  sched::PoolView view;
+  view.key = key_;
+  view.launcher = launcher_id_;
+  view.priority = config_->priority;
+  view.is_disabled = config_->max_servers <= 0;
+  view.ignores_provider_quota = config_->ignore_provider_quota;
+  view.is_cloud_full = context_.loop.SteadyNow() < context_.ledger.CloudFullUntil(key_.provider);
+  view.max_concurrency = provider_config_->max_concurrency;
+  view.launches_nodes = launches_nodes();
+  for (const auto& [name, label] : config_->labels) view.labels.emplace(name, LabelViewOf(*label));
+  if (!view.launches_nodes) return view;
+  view.launches_in_progress = context_.ledger.LaunchesInProgress(key_.provider);
+  view.pool.limit = config_->Limit().resources();
+  view.pool.used = UsedBy(key_);
+  Add(view.pool.used, context_.ledger.PendingIn(key_));
+  view.provider.used = UsedByProvider();
+  try {
+    view.provider.limit = provider()->AvailableQuota().resources();
+  } catch (...) {
+    for (auto& [name, label] : view.labels) label.is_unknown = true;
+  }
+  return view;
+}
+
+void Pool::Reserve(sched::PoolView& view, const sched::ServiceOrder* before) const {
+  Ledger::Awaited awaited = context_.ledger.AwaitedIn(key_.provider, before);
+  view.launches_in_progress += awaited.turns;
+  view.provider.reserved = std::move(awaited.resources);
+  view.pool.reserved = waiting_.Missing(before);
+}
+
+sched::PoolView Pool::View() const {
+  sched::PoolView view = PlainView();
+  Reserve(view, nullptr);
+  view.is_waiting = waiting_.AnyMissesCapacity();
+  return view;
+}
+
+sched::PoolView Pool::ViewFor(const sched::ServiceOrder& order) const {
+  sched::PoolView view = PlainView();
+  Reserve(view, &order);
+  return view;
+}
+
+sched::Budget Pool::ProviderBudget() const {
+  return provider() == nullptr ? sched::Budget() : PlainView().provider;
+}
+
+sched::Decision Pool::StillAcceptable(const NodeRequest& request) const {
+  if (provider() == nullptr) return {};
+  return sched::DeclineReason(PlainView(), request);
+}
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,189 @@
+#include "launcher/requests/request_run.h"
+
+#include "async/cleanup.h"
+#include "async/deadline.h"
+#include "base/scope_exit.h"
+
+namespace nodepool::launcher {
+
+using store::Change;
+
+RequestRun::RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, store::StoredRequest seen,
+                       sched::ServiceOrder order)
+    : context_(context),
+      pool_(pool),
+      unused_nodes_(unused_nodes),
+      seen_(std::move(seen)),
+      order_(std::move(order)),
+      logger_(log::Logger("nodepool.driver.NodeRequestHandler[" + pool.launcher_id().value + "]")
+                  .About({seen_.record.event_id.value_or(""), seen_.id.value, ""})),
+      nodes_(context, pool, changed_, logger_),
+      refusals_(context.random) {}
+
+void RequestRun::RequestGone() {
+  is_gone_ = true;
+  changed_.Set();
+}
+
+void RequestRun::Drain() {
+  is_draining_ = true;
+  changed_.Set();
+}
+
+const sched::FillPlan* RequestRun::waits_for() const {
+  const WaitingRequest* waiting = pool_.waiting().Find(order_);
+  return waiting == nullptr ? nullptr : &waiting->plan;
+}
+
+Task<> RequestRun::Run() {
+  auto let_go = [this](const Failure& failure) { return LetGo(failure); };
+  Outcome<> served = co_await Attempt(OnFailure(Serve(), let_go));
+  if (!served) co_return;
+  auto stop = [this] { return nodes_.Stop(); };
+  // It fails when the session is over: nothing is decided then before the cache has begun anew.
+  co_await Attempt(WithCleanup(nodes_.UntilShown(), stop));
+}
+
+Task<> RequestRun::Serve() {
+  co_await Accept();
+  if (!request_) co_return;
+  ScopeExit ended([this] {
+    ShowWaiting(false);
+    nodes_.FreeKept();
+  });
+  while (true) {
+    changed_.Reset();
+    due_ = SteadyTime::max();
+    bool is_over = co_await Step();
+    if (is_over) co_return;
+    co_await NextChange();
+  }
+}
+
+Task<> RequestRun::NextChange() {
+  if (changed_.is_set()) co_return;
+  if (due_ == SteadyTime::max()) co_return co_await changed_.Wait();
+  co_await EndsBy(context_.loop, due_, "capacity or nodes", changed_.Wait());
+}
+
+// A request that only free nodes can serve stays `requested` until it has one: another launcher may be
+// quicker (D-25).
+Task<> RequestRun::Accept() {
+  WallTime now = context_.loop.Now();
+  LauncherId self = pool_.launcher_id();
+  auto accept = [now, self](NodeRequest& request) {
+    if (request.state != RequestState::kRequested || request.WasDeclinedBy(self)) return Change::kSkip;
+    request.SetState(RequestState::kPending, now);
+    return Change::kWrite;
+  };
+  std::shared_ptr<driver::Provider> provider = pool_.provider();
+  if (!provider || provider->launches_nodes()) {
+    auto accepted = co_await context_.store.requests.Accept(seen_, accept);
+    if (!accepted) co_return;
+    request_.emplace(std::move(*accepted));
+  } else {
+    auto locked = co_await context_.store.requests.TryLock(id());
+    if (!locked) co_return;
+    NodeRequest copy = locked->record();
+    if (accept(copy) == Change::kSkip) co_return co_await locked->Unlock();
+    request_.emplace(std::move(*locked));
+  }
+  logger_.Info("Accepted for {} in pool {} of provider {}", fmt::join(request_->record().node_types, ","),
+               pool_.key().pool, pool_.key().provider);
+}
+
+Task<bool> RequestRun::Step() {
+  int refused = co_await nodes_.DropRefused();
+  if (refused > 0) refusals_.Add(context_.loop.SteadyNow());
+  if (nodes_.IsComplete(request_->record().node_types)) {
+    co_await Fulfil();
+    co_return true;
+  }
+  sched::Decision decision = pool_.StillAcceptable(request_->record());
+  if (!nodes_.is_launching()) {
+    bool is_over = co_await GiveUpIfPointless(decision);
+    if (is_over) co_return true;
+  }
+  if (is_gone_ || is_draining_ || nodes_.AnyFailed()) co_return false;
+  if (decision.reason == sched::Reason::kProviderFault) {
+    WakeAt(context_.loop.SteadyNow() + context_.intervals.provider_probe);
+    co_return false;
+  }
+  if (decision.kind != sched::Decision::Kind::kAccept || !FollowProvider()) co_return false;
+  Plan();
+  if (IsMinReadyInVain()) {
+    co_await Decline("no capacity for a min-ready node");
+    co_return true;
+  }
+  bool lacks_free_nodes = !plan_.wait.empty() && !pool_.launches_nodes();
+  if (lacks_free_nodes || IsDeadlocked()) {
+    co_await GiveBack();
+    co_return true;
+  }
+  // Whatever comes of a reuse, the plan is made again: the node is had or out of the question.
+  if (!plan_.reuse.empty()) changed_.Set();
+  std::vector<sched::FillPlan::Reuse> reuses = plan_.reuse;
+  for (const sched::FillPlan::Reuse& reuse : reuses) co_await nodes_.Reuse(reuse, driver_, *request_);
+  co_return false;
+}
+
+// Whether the request, of which nothing is being launched, was let go.
+Task<bool> RequestRun::GiveUpIfPointless(sched::Decision decision) {
+  if (is_gone_) {
+    co_await RequestIsGone();
+  } else if (nodes_.AnyFailed()) {
+    co_await Decline("a node failed to launch");
+  } else if (is_draining_) {
+    co_await GiveBack();
+  } else if (decision.kind == sched::Decision::Kind::kDecline) {
+    co_await Decline(std::string(ToString(decision.reason)));
+  } else {
+    co_return false;
+  }
+  co_return true;
+}
+
+// A provider that was replaced only finishes what it has begun; its successor goes on
+// with what is missing (launcher.md 4.3). False: none is running now.
+bool RequestRun::FollowProvider() {
+  std::shared_ptr<driver::Provider> provider = pool_.provider();
+  if (!provider) return false;
+  if (driver_ && driver_->provider == provider) return true;
+  driver_ = std::make_shared<DriverSide>();
+  driver_->provider = provider;
+  driver_->handler = provider->RequestHandler(pool_.config(), seen_);
+  nodes_.Announce(*driver_);
+  return true;
+}
+
+// An earlier request, perhaps of another launcher, may wait for what the nodes of this one
+// take up. The later one gives way: it holds nodes and has waited in vain for a while.
+bool RequestRun::IsDeadlocked() {
+  SteadyTime now = context_.loop.SteadyNow();
+  std::ptrdiff_t ready = nodes_.ready_count();
+  if (std::exchange(ready_, ready) != ready) progress_at_ = now;
+  if (!plan_.misses_capacity() || ready == 0 || nodes_.is_launching()) return false;
+  SteadyTime yield_at = progress_at_ + context_.intervals.yield_after;
+  if (now >= yield_at && EarlierRequestIsHeldUp()) {
+    logger_.Info("An earlier request waits as well: making way for it");
+    return true;
+  }
+  WakeAt(now < yield_at ? yield_at : now + context_.intervals.yield_after);
+  return false;
+}
+
+// Of requests of other launchers it shows only when they hold nodes in this provider.
+bool RequestRun::EarlierRequestIsHeldUp() const {
+  sched::PoolView view = pool_.ViewFor(order_);
+  if (!view.pool.reserved.empty() || !view.provider.reserved.empty()) return true;
+  for (const RequestId& other : context_.requests.InState(RequestState::kPending)) {
+    auto order = sched::OrderOf(other, context_.requests.Find(other)->record);
+    if (!order || !(*order < order_)) continue;
+    for (const NodeId& node : context_.nodes.OfRequest(other)) {
+      if (context_.nodes.Find(node)->record.provider == pool_.key().provider) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "launcher/requests/node_set.h"
+#include "launcher/requests/refusals.h"
+#include "launcher/requests/unused_nodes.h"
+
+namespace nodepool::launcher {
+
+// One request from acceptance to its end: takes or launches its nodes, then
+// fulfils it, declines it or gives it back (launcher.md 10, 11).
+//
+// A request that a crash leaves unlocked is found by LostRequests.
+class RequestRun {
+ public:
+  // `pool` and `unused_nodes` outlive it.
+  RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, store::StoredRequest seen,
+             sched::ServiceOrder order);
+
+  // Ends when the request is served by others or by no one. When it is cancelled, it gives the request
+  // back as `requested`, unless the session is gone (D-24). Never throws but kCancelled.
+  Task<> Run();
+
+  // The provider came up, or another configuration is in force.
+  void Wake() { changed_.Set(); }
+  // The client deleted the request.
+  void RequestGone();
+  // The pool is being removed: nothing new is begun, running launches finish. If they
+  // complete the request it is fulfilled, else given back.
+  void Drain();
+
+  const RequestId& id() const { return seen_.id; }
+  // What it waits for, or null.
+  const sched::FillPlan* waits_for() const;
+
+ private:
+  Task<> Serve();
+  // Does what can be done now; whether that was the end.
+  Task<bool> Step();
+  Task<> NextChange();
+  void WakeAt(SteadyTime when) { due_ = std::min(due_, when); }
+
+  Task<> Accept();
+  Task<bool> GiveUpIfPointless(sched::Decision decision);
+  bool FollowProvider();
+  bool IsDeadlocked();
+  bool EarlierRequestIsHeldUp() const;
+  void Plan();
+  void CarryOut(const sched::PoolView& view);
+  void PauseAfterRefusal(const sched::PoolView& view);
+  void DeleteUnusedNodes();
+  bool IsMinReady() const;
+  bool IsMinReadyInVain() const;
+  Node NewNode(const LabelName& label) const;
+  void ShowWaiting(bool is_waiting);
+
+  Task<> Fulfil();
+  Task<> Decline(std::string reason);
+  Task<> GiveBack();
+  Task<> RequestIsGone();
+  Task<> LetGo(const Failure& failure);
+
+  Context& context_;
+  Pool& pool_;
+  UnusedNodes& unused_nodes_;
+  store::StoredRequest seen_;
+  sched::ServiceOrder order_;
+  log::Logger logger_;
+  Event changed_{"capacity or nodes"};
+  std::optional<store::LockedRequest> request_;
+  std::shared_ptr<DriverSide> driver_;
+  NodeSet nodes_;
+  sched::FillPlan plan_;
+  Refusals refusals_;
+  std::ptrdiff_t ready_ = 0;  // nodes, since:
+  SteadyTime progress_at_{};
+  SteadyTime due_ = SteadyTime::max();  // of the next step, if nothing changes before
+  bool is_gone_ = false;
+  bool is_draining_ = false;
+};
+
+}  // namespace nodepool::launcher

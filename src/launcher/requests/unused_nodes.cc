@@ -1,0 +1,92 @@
+#include "launcher/requests/unused_nodes.h"
+
+#include <algorithm>
+#include <map>
+
+namespace nodepool::launcher {
+
+UnusedNodes::UnusedNodes(Context& context, const Pool& pool)
+    : context_(context),
+      pool_(pool),
+      logger_(fmt::format("nodepool.PoolWorker.{}-{}", pool.key().provider, pool.key().pool)),
+      tasks_(context.loop, logger_) {}
+
+std::optional<SteadyTime> UnusedNodes::DeleteFor(const sched::FillPlan& plan) {
+  if (!context_.duties.deletes) return std::nullopt;
+  SteadyTime now = context_.loop.SteadyNow();
+  if (now < next_deletion_) return next_deletion_;
+  std::vector<NodeId> chosen = Choose(plan);
+  if (!chosen.empty()) next_deletion_ = now + context_.intervals.make_room_holdoff;
+  for (const NodeId& id : chosen) {
+    tasks_.Spawn("make room", {"", "", id.value}, Delete(id, NodeClaim(context_.ledger, id)));
+  }
+  return std::nullopt;
+}
+
+// Nodes of other pools help where only the provider's quota is short. A wanted node goes, too, when nothing
+// else would do: the requests that want it have not taken it, and the request here would wait for ever.
+std::vector<NodeId> UnusedNodes::Choose(const sched::FillPlan& plan) const {
+  Resources shortage = plan.pool_shortage;
+  for (const auto& [resource, amount] : plan.provider_shortage) {
+    shortage[resource] = std::max(shortage[resource], amount);
+  }
+  // How much of it is missing is unknown, so any node may do.
+  if (plan.is_refused) {
+    for (auto& [resource, amount] : shortage) amount = std::min(amount, 1.0);
+  }
+  std::vector<sched::UnusedNode> unused = UnusedIn(pool_.key());
+  if (plan.pool_shortage.empty() || plan.is_refused) {
+    for (const PoolKey& pool : context_.nodes.PoolsWithNodes(pool_.key().provider)) {
+      if (pool == pool_.key()) continue;
+      std::vector<sched::UnusedNode> others = UnusedIn(pool);
+      unused.insert(unused.end(), others.begin(), others.end());
+    }
+  }
+  std::vector<NodeId> victims = sched::ChooseVictims(unused, shortage);
+  // First what the pool misses, at another time what the provider does.
+  if (victims.empty()) victims = sched::ChooseVictims(std::move(unused), plan.pool_shortage);
+  return victims;
+}
+
+std::vector<sched::UnusedNode> UnusedNodes::UnusedIn(const PoolKey& pool) const {
+  const auto& configured = pool_.provider_config().pools;
+  auto config = configured.find(pool.pool);
+  if (config == configured.end()) return {};
+  std::set<LabelName> wanted = sched::LabelsToReuse(pool_.cluster().queues);
+  auto is_wanted = [&](const LabelName& label) { return wanted.contains(label); };
+  bool is_other = pool != pool_.key();
+  std::map<NodeId, sched::UnusedNode> unused;
+  for (const auto& [label, label_config] : config->second->labels) {
+    for (const NodeId& id : context_.nodes.FreeNodes(pool, label)) {
+      const store::StoredNode* node = context_.nodes.Find(id);
+      if (node == nullptr) continue;
+      // Requests of this pool cannot take nodes of another.
+      if (!is_other && pool_.waiting().AnyTakes(*node)) continue;
+      unused[id] = {.id = id,
+                    .is_wanted = std::ranges::any_of(node->record.type, is_wanted),
+                    .is_of_other_pool = is_other,
+                    .ready_since = node->record.state_time,
+                    .resources = node->record.resources.value_or(Resources{})};
+    }
+  }
+  std::vector<sched::UnusedNode> nodes;
+  for (auto& [id, node] : unused) nodes.push_back(std::move(node));
+  return nodes;
+}
+
+Task<> UnusedNodes::Delete(NodeId id, NodeClaim /*claim*/) {
+  auto node = co_await context_.store.nodes.TryLock(id);
+  if (!node) co_return;
+  WallTime now = context_.loop.Now();
+  auto mark = [now](Node& record) {
+    if (!record.is_free()) return store::Change::kSkip;
+    record.SetState(NodeState::kDeleting, now);
+    return store::Change::kWrite;
+  };
+  bool is_marked = co_await node->Update(mark);
+  co_await node->Unlock();
+  if (is_marked)
+    logger_.About({"", "", id.value}).Info("Deleting unused node to make room for a waiting request");
+}
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sched/requests/assign.h"
+
+namespace nodepool::launcher {
+
+// Why a pool does not serve a request now, for the log, the command line and the web.
+struct WaitReason {
+  PoolKey pool;
+  std::string code;  // for programs: "tenant-limit", "capacity" ...; stable
+  std::string text;  // for people, with the names involved
+  // Of an accepted request that waits for capacity: what it waits for.
+  std::vector<LabelName> labels;
+  Resources pool_shortage;
+  Resources provider_shortage;
+  bool operator==(const WaitReason&) const = default;
+};
+
+// What a pool said about a request that nobody has accepted.
+WaitReason ReasonOf(const PoolKey& pool, const sched::Decision& decision);
+// What an accepted request misses in its pool.
+WaitReason ReasonOf(const PoolKey& pool, const sched::FillPlan& plan);
+
+// A request as this launcher sees it.
+struct RequestStatus {
+  RequestId id;
+  const NodeRequest* record = nullptr;  // the cache's
+  std::optional<PoolKey> accepted_by;   // the pool of this launcher that works on it
+  std::vector<WaitReason> waits;        // empty: it does not wait, or not for this launcher
+};
+
+}  // namespace nodepool::launcher

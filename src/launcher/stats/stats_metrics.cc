@@ -1,0 +1,31 @@
+#include "launcher/stats/stats_metrics.h"
+
+namespace nodepool::launcher::stats {
+
+std::vector<const Metric*> All() {
+  return {&kLaunch,
+          &kLaunchTime,
+          &kProviderLaunch,
+          &kProviderLaunchTime,
+          &kZoneLaunch,
+          &kZoneLaunchTime,
+          &kRequestorLaunch,
+          &kRequestorLaunchTime,
+          &kApiCall,
+          &kApiCallTime,
+          &kNodes,
+          &kProviderNodes,
+          &kLabelNodes,
+          &kAddressableRequests,
+          &kMaxServers,
+          &kTenantLimit,
+          &kProviderUp,
+          &kProviderStartFailures,
+          &kQueueLength,
+          &kLeaked,
+          &kLeakedOldSpelling,
+          &kCleaned,
+          &kMalformed};
+}
+
+}  // namespace nodepool::launcher::stats

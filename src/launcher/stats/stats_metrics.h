@@ -1,0 +1,93 @@
+#pragma once
+
+#include <vector>
+
+#include "base/metrics/metrics.h"
+
+// What the launcher measures (launcher.md 27, operations.md 9 and 10).
+namespace nodepool::launcher::stats {
+
+using metrics::Kind;
+using metrics::Metric;
+
+// --- Launch attempts: a timing and a counter under the same key ---------------
+inline constexpr Metric kLaunchTime{Kind::kTiming, "nodepool.launch.{result}", "nodepool_launch_timer",
+                                    "Time from the first attempt for a node to the end of this one."};
+inline constexpr Metric kLaunch{Kind::kCounter, "nodepool.launch.{result}", "nodepool_launch",
+                                "Launch attempts that ended, by result: ready or error.KIND."};
+inline constexpr Metric kProviderLaunchTime{Kind::kTiming, "nodepool.launch.provider.{provider}.{result}",
+                                            "nodepool_launch_by_provider_timer", "The same by provider."};
+inline constexpr Metric kProviderLaunch{Kind::kCounter, "nodepool.launch.provider.{provider}.{result}",
+                                        "nodepool_launch_by_provider", "The same by provider."};
+inline constexpr Metric kZoneLaunchTime{Kind::kTiming, "nodepool.launch.provider.{provider}.{az}.{result}",
+                                        "nodepool_launch_by_provider_az_timer",
+                                        "The same by zone, of nodes that have one."};
+inline constexpr Metric kZoneLaunch{Kind::kCounter, "nodepool.launch.provider.{provider}.{az}.{result}",
+                                    "nodepool_launch_by_provider_az",
+                                    "The same by zone, of nodes that have one."};
+inline constexpr Metric kRequestorLaunchTime{Kind::kTiming, "nodepool.launch.requestor.{requestor~}.{result}",
+                                             "nodepool_launch_by_requestor_timer",
+                                             "The same by requestor, of requests that name one."};
+inline constexpr Metric kRequestorLaunch{Kind::kCounter, "nodepool.launch.requestor.{requestor~}.{result}",
+                                         "nodepool_launch_by_requestor",
+                                         "The same by requestor, of requests that name one."};
+
+// --- Calls of clouds' APIs --------------------------------------------------------
+inline constexpr Metric kApiCall{Kind::kCounter, "{driver}.api.{service~}.{method}.{name}.{result}",
+                                 "nodepool_api_calls_total",
+                                 "Calls of a cloud's API by what they asked for and how they ended: "
+                                 "attempted, a status, failed (no answer), "
+                                 "over_1000 (slower than a second)."};
+inline constexpr Metric kApiCallTime{Kind::kTiming, "{driver}.api.{service~}.{method}.{name}.{status}",
+                                     "nodepool_api_call_timer", "Time until the answer, by its status."};
+
+// --- The whole cluster; to statsd by the elected launcher only ----------------
+inline constexpr Metric kNodes{Kind::kGauge, "nodepool.nodes.{state}", "nodepool_nodes",
+                               "Nodes by state, of the whole cluster."};
+inline constexpr Metric kProviderNodes{Kind::kGauge, "nodepool.provider.{provider}.nodes.{state}",
+                                       "nodepool_nodes_by_provider",
+                                       "Nodes by provider and state, of the whole cluster."};
+inline constexpr Metric kLabelNodes{
+    Kind::kGauge, "nodepool.label.{label}.nodes.{state}", "nodepool_nodes_by_label",
+    "Nodes by label and state, of the whole cluster; a node counts for each of its labels."};
+inline constexpr Metric kAddressableRequests{
+    Kind::kGauge, "nodepool.provider.{provider}.pool.{pool}.addressable_requests",
+    "nodepool_addressable_requests", "Requests in any state all of whose labels the pool offers."};
+
+// --- This launcher's configuration ---------------------------------------------
+inline constexpr Metric kMaxServers{Kind::kGauge, "nodepool.provider.{provider}.max_servers",
+                                    "nodepool_provider_max_servers",
+                                    "Sum of max-servers over the provider's pools; inf: unlimited."};
+inline constexpr Metric kTenantLimit{Kind::kGauge, "nodepool.tenant_limits.{tenant~}.{resource~}",
+                                     "nodepool_tenant_limit",
+                                     "Configured limit of a tenant; inf: unlimited."};
+
+// --- This launcher at work -------------------------------------------------------
+inline constexpr Metric kProviderUp{
+    Kind::kGauge, "nodepool.provider.{provider}.up", "nodepool_provider_up",
+    "1 while the provider runs in this launcher, 0 while it cannot be started."};
+inline constexpr Metric kProviderStartFailures{Kind::kCounter, "nodepool.provider.{provider}.start_failures",
+                                               "nodepool_provider_start_failures_total",
+                                               "Attempts to start the provider that failed."};
+inline constexpr Metric kQueueLength{Kind::kGauge, "nodepool.launcher.{hostname}.zk.{queue}",
+                                     "nodepool_launcher_zk_queue",
+                                     "Kept for dashboards; there are no such queues, so always 0."};
+inline constexpr Metric kLeaked{Kind::kCounter, "nodepool.provider.{provider}.leaked.{kind}",
+                                "nodepool_provider_leaked_total",
+                                "Leaked resources that were deleted, by kind."};
+inline constexpr Metric kLeakedOldSpelling{
+    Kind::kCounter, "nodepool.provider.{provider}.leaked.{kind}", "",
+    "The same under the spelling with capitals (INSTANCEs), sent as well."};
+inline constexpr Metric kCleaned{
+    Kind::kCounter, "nodepool.cleanup.{kind}", "nodepool_cleanup_total",
+    "What the cleaners of this launcher removed or put right, by kind: deleted_node, deallocated_node, "
+    "max_ready_age, max_hold_age, unfinished_node, empty_node, lost_request, request_lock."};
+inline constexpr Metric kMalformed{
+    Kind::kCounter, "nodepool.malformed_records.{kind}", "nodepool_malformed_records_total",
+    "Versions of records that could not be read, by kind: node, request, image, "
+    "job, component."};
+
+// Every metric above.
+std::vector<const Metric*> All();
+
+}  // namespace nodepool::launcher::stats

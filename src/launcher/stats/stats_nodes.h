@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <vector>
+
+#include "base/metrics/metrics.h"
+#include "model/component.h"
+#include "model/node.h"
+#include "model/node_request.h"
+
+namespace nodepool::launcher {
+
+// How many nodes and requests of which kind there are, kept up to date change by
+// change, so that a report walks only providers, labels and the distinct wishes of
+// requests (launcher.md 27.3).
+class NodeCounts {
+ public:
+  // `before` or `after` is null for what appeared or vanished.
+  void Change(const Node* before, const Node* after);
+  void Change(const NodeRequest* before, const NodeRequest* after);
+
+  // All gauges of launcher.md 27.3. `pools` are the registered ones: what they offer
+  // is reported with zeros, too.
+  void Report(metrics::Sink& to, const std::vector<const Component*>& pools) const;
+
+ private:
+  static constexpr std::size_t kStates = 11;
+  using ByState = std::array<int, kStates>;
+
+  void Count(const Node& node, int by);
+
+  ByState all_{};
+  std::map<ProviderName, ByState> by_provider_;     // those with nodes
+  std::map<LabelName, ByState> by_label_;           // those with nodes
+  std::map<std::vector<LabelName>, int> requests_;  // by what they ask for
+};
+
+}  // namespace nodepool::launcher

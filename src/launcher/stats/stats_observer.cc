@@ -1,0 +1,45 @@
+#include "launcher/stats/stats_observer.h"
+
+#include <algorithm>
+
+#include "launcher/stats/stats_metrics.h"
+
+namespace nodepool::launcher {
+
+void StatsObserver::LaunchAttemptEnded(const driver::LaunchOutcome& outcome) {
+  auto tell = [&](const metrics::Metric& timing, const metrics::Metric& counter,
+                  const metrics::LabelValues& labels) {
+    metrics_.Observe(timing, labels, outcome.duration);
+    metrics_.Add(counter, labels);
+  };
+  const std::string& provider = outcome.provider.value;
+  tell(stats::kProviderLaunchTime, stats::kProviderLaunch, {provider, outcome.result});
+  tell(stats::kLaunchTime, stats::kLaunch, {outcome.result});
+  if (outcome.az) tell(stats::kZoneLaunchTime, stats::kZoneLaunch, {provider, *outcome.az, outcome.result});
+  if (outcome.requestor)
+    tell(stats::kRequestorLaunchTime, stats::kRequestorLaunch, {*outcome.requestor, outcome.result});
+}
+
+void StatsObserver::LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) {
+  std::string documented = kind;
+  std::transform(documented.begin(), documented.end(), documented.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  metrics_.Add(stats::kLeaked, {provider.value, documented}, count);
+  if (documented != kind) metrics_.Add(stats::kLeakedOldSpelling, {provider.value, kind}, count);
+}
+
+void StatsObserver::ApiCallEnded(const driver::ApiCall& call) {
+  constexpr Duration kSlow = std::chrono::seconds(1);
+  auto count = [&](const std::string& result) {
+    metrics_.Add(stats::kApiCall, {call.driver, call.service, call.method, call.name, result});
+  };
+  count("attempted");
+  if (!call.status) return count("failed");
+  std::string status = std::to_string(*call.status);
+  count(status);
+  metrics_.Observe(stats::kApiCallTime, {call.driver, call.service, call.method, call.name, status},
+                   call.duration);
+  if (call.duration > kSlow) count("over_1000");
+}
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "base/metrics/metrics.h"
+#include "driver/observer.h"
+
+namespace nodepool::launcher {
+
+// Measures what providers report: launch attempts, leaks (launcher.md 27.2, 27.6),
+// API calls (driver-openstack.md 18).
+class StatsObserver final : public driver::ProviderObserver {
+ public:
+  explicit StatsObserver(metrics::Metrics& metrics) : metrics_(metrics) {}
+
+  void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override;
+  void LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) override;
+  void ApiCallEnded(const driver::ApiCall& call) override;
+
+ private:
+  metrics::Metrics& metrics_;
+};
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,219 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "base/metrics/prometheus.h"
+#include "base/text.h"
+#include "launcher/recorder_for_test.h"
+#include "launcher/stats/stats_config.h"
+#include "launcher/stats/stats_metrics.h"
+#include "launcher/stats/stats_nodes.h"
+#include "launcher/stats/stats_observer.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class ObserverTest : public ::testing::Test {
+ protected:
+  Recorder recorder_;
+  metrics::Metrics metrics_{&recorder_, nullptr};
+  StatsObserver observer_{metrics_};
+};
+
+TEST_F(ObserverTest, CallsOfACloudAreCountedByWhatTheyAskedFor) {
+  driver::ApiCall call;
+  call.driver = "openstack";
+  call.service = "compute";
+  call.method = "GET";
+  call.name = "servers_detail";
+  call.duration = std::chrono::milliseconds(1500);
+  observer_.ApiCallEnded(call);
+  EXPECT_THAT(recorder_.lines, ElementsAre("openstack.api.compute.GET.servers_detail.attempted:1|c",
+                                           "openstack.api.compute.GET.servers_detail.failed:1|c"));
+  recorder_.lines.clear();
+  call.status = 200;
+  observer_.ApiCallEnded(call);
+  EXPECT_THAT(recorder_.lines, ElementsAre("openstack.api.compute.GET.servers_detail.attempted:1|c",
+                                           "openstack.api.compute.GET.servers_detail.200:1|c",
+                                           "openstack.api.compute.GET.servers_detail.200:1500|ms",
+                                           "openstack.api.compute.GET.servers_detail.over_1000:1|c"));
+}
+
+TEST_F(ObserverTest, EveryLaunchAttemptIsATimingAndACounterForEachKey) {
+  // launcher.27.2, LA-85, O-ignore-quota-cloud-error
+  driver::LaunchOutcome outcome;
+  outcome.provider = ProviderName("cloud");
+  outcome.result = "error.quota";
+  outcome.duration = std::chrono::microseconds(1'234'900);
+  observer_.LaunchAttemptEnded(outcome);
+  EXPECT_THAT(recorder_.lines,
+              ElementsAre("nodepool.launch.provider.cloud.error.quota:1234|ms",
+                          "nodepool.launch.provider.cloud.error.quota:1|c",
+                          "nodepool.launch.error.quota:1234|ms", "nodepool.launch.error.quota:1|c"));
+  recorder_.lines.clear();
+  outcome.result = "ready";
+  outcome.az = "az.1";
+  outcome.requestor = "NodePool:min-ready";
+  observer_.LaunchAttemptEnded(outcome);
+  EXPECT_THAT(recorder_.lines,
+              ElementsAre("nodepool.launch.provider.cloud.ready:1234|ms",
+                          "nodepool.launch.provider.cloud.ready:1|c", "nodepool.launch.ready:1234|ms",
+                          "nodepool.launch.ready:1|c", "nodepool.launch.provider.cloud.az.1.ready:1234|ms",
+                          "nodepool.launch.provider.cloud.az.1.ready:1|c",
+                          "nodepool.launch.requestor.NodePool_min-ready.ready:1234|ms",
+                          "nodepool.launch.requestor.NodePool_min-ready.ready:1|c"));
+}
+
+TEST_F(ObserverTest, LeaksInCapitalsAreSentUnderBothSpellings) {  // launcher.27.6, D-29, LA-54
+  observer_.LeakedResourcesDeleted(ProviderName("cloud"), "ports", 3);
+  observer_.LeakedResourcesDeleted(ProviderName("azure"), "INSTANCEs", 1);
+  EXPECT_THAT(recorder_.lines, ElementsAre("nodepool.provider.cloud.leaked.ports:3|c",
+                                           "nodepool.provider.azure.leaked.instances:1|c",
+                                           "nodepool.provider.azure.leaked.INSTANCEs:1|c"));
+}
+
+class NodeCountsTest : public ::testing::Test {
+ protected:
+  void AddPool(std::string provider, std::optional<PoolName> pool, std::vector<LabelName> labels) {
+    auto component = std::make_unique<Component>();
+    component->kind = ComponentKind::kPool;
+    component->provider_name = ProviderName(std::move(provider));
+    component->name = std::move(pool);
+    component->supported_labels = std::move(labels);
+    components_.push_back(std::move(component));
+  }
+  Recorder Report() {
+    std::vector<const Component*> pools;
+    for (const auto& component : components_) pools.push_back(component.get());
+    Recorder recorder;
+    counts_.Report(recorder, pools);
+    return recorder;
+  }
+
+  NodeCounts counts_;
+  std::vector<std::unique_ptr<Component>> components_;
+};
+
+TEST_F(NodeCountsTest, EveryStateWithZeros) {  // launcher.27.3, LA-01
+  Node node = MakeNode(NodeState::kReady, "cloud", {LabelName("small"), LabelName("tiny")});
+  counts_.Change(nullptr, &node);
+  std::vector<std::string> expected;
+  for (std::string prefix : {"nodepool.nodes", "nodepool.provider.cloud.nodes", "nodepool.label.small.nodes",
+                             "nodepool.label.tiny.nodes"}) {
+    for (std::string state : {"building", "testing", "ready", "in-use", "used", "hold", "deleting", "failed",
+                              "init", "aborted", "deleted"}) {
+      expected.push_back(fmt::format("{}.{}:{}|g", prefix, state, state == "ready" ? 1 : 0));
+    }
+  }
+  EXPECT_EQ(Report().lines, expected);
+}
+
+TEST_F(NodeCountsTest, ChangesMoveNodesAndNothingIsLeftBehind) {
+  Node ready = MakeNode(NodeState::kReady, "cloud", {LabelName("small")});
+  Node used = MakeNode(NodeState::kUsed, "cloud", {LabelName("small")});
+  Node stateless = MakeNode(std::nullopt, "cloud", {LabelName("small")});
+  counts_.Change(nullptr, &ready);
+  counts_.Change(nullptr, &ready);
+  counts_.Change(nullptr, &stateless);
+  counts_.Change(&ready, &used);
+  EXPECT_EQ(Report().Last("nodepool.nodes.ready"), "1|g");
+  EXPECT_EQ(Report().Last("nodepool.nodes.used"), "1|g");
+  EXPECT_EQ(Report().Last("nodepool.label.small.nodes.used"), "1|g");
+  counts_.Change(&ready, nullptr);
+  counts_.Change(&used, nullptr);
+  EXPECT_THAT(Report().With("cloud"), IsEmpty());
+  EXPECT_THAT(Report().With("small"), IsEmpty());
+  EXPECT_EQ(Report().Last("nodepool.nodes.used"), "0|g");
+}
+
+TEST_F(NodeCountsTest, RegisteredProvidersAndLabelsAreToldWithZeros) {  // launcher.27.3
+  AddPool("cloud", PoolName("main"), {LabelName("small")});
+  EXPECT_EQ(Report().Last("nodepool.provider.cloud.nodes.ready"), "0|g");
+  EXPECT_EQ(Report().Last("nodepool.label.small.nodes.aborted"), "0|g");
+}
+
+TEST_F(NodeCountsTest, AddressableRequestsInAnyState) {  // launcher.27.3, LA-93
+  AddPool("cloud", PoolName("main"), {LabelName("small"), LabelName("large")});
+  AddPool("cloud", PoolName("main"), {LabelName("other")});  // of another launcher, configured otherwise
+  AddPool("cloud", PoolName("tiny"), {LabelName("small")});
+  AddPool("old", std::nullopt, {LabelName("small")});
+  NodeRequest small, both, mixed, none;
+  small.node_types = {LabelName("small")};
+  small.state = RequestState::kFulfilled;
+  both.node_types = {LabelName("small"), LabelName("large"), LabelName("small")};
+  mixed.node_types = {LabelName("small"), LabelName("other")};
+  for (const NodeRequest* request : {&small, &small, &both, &mixed, &none}) counts_.Change(nullptr, request);
+  EXPECT_THAT(Report().With("addressable"),
+              ElementsAre("nodepool.provider.cloud.pool.main.addressable_requests:4|g",
+                          "nodepool.provider.cloud.pool.tiny.addressable_requests:3|g"));
+  counts_.Change(&small, nullptr);
+  counts_.Change(&both, &small);
+  EXPECT_EQ(Report().Last("nodepool.provider.cloud.pool.tiny.addressable_requests"), "3|g");
+}
+
+TEST(StatsConfigTest, LimitsOfProvidersAndTenants) {  // launcher.27.4, LA-08..13, BB-33
+  auto provider = [](std::vector<double> pools) {
+    auto config = std::make_shared<driver::ProviderConfig>();
+    for (double max_servers : pools) {
+      auto pool = std::make_shared<driver::PoolConfig>();
+      pool->max_servers = max_servers;
+      config->pools[PoolName(fmt::format("{}", config->pools.size()))] = pool;
+    }
+    return config;
+  };
+  driver::LoadedConfig config;
+  config.providers[ProviderName("a")] = provider({5, 0, 7});
+  config.providers[ProviderName("b")] = provider({5, driver::kUnlimited});
+  config.providers[ProviderName("c")] = provider({-1});
+  config.common.tenant_limits["tenant.1"] = {{"cores", 10}, {"volume:gb", 3}};
+  Recorder recorder;
+  ReportConfig(config, recorder);
+  EXPECT_THAT(
+      recorder.lines,
+      ElementsAre("nodepool.provider.a.max_servers:12|g", "nodepool.provider.b.max_servers:inf|g",
+                  "nodepool.provider.c.max_servers:-1|g", "nodepool.tenant_limits.tenant_1.cores:10|g",
+                  "nodepool.tenant_limits.tenant_1.instances:inf|g",
+                  "nodepool.tenant_limits.tenant_1.ram:inf|g",
+                  "nodepool.tenant_limits.tenant_1.volume_gb:3|g"));
+}
+
+// The page is made from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1
+// to write it.
+TEST(StatsReferenceTest, ThePageIsUpToDate) {
+  std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/metrics.md";
+  std::string page =
+      "# Metrics\n\n"
+      "Made from the declarations in `src/launcher/stats/stats_metrics.h`; a test keeps it up to date. How "
+      "to "
+      "receive them\n"
+      "stands in [Monitor](../operator/monitor.md). In statsd keys, `.` and `:` in "
+      "requestors, tenants "
+      "and\ntheir resources become `_`. Timings are milliseconds in statsd and histograms in seconds in "
+      "Prometheus.\n\n" +
+      metrics::ReferencePage(stats::All());
+  if (std::getenv("NODEPOOL_WRITE_REFERENCE") != nullptr) std::ofstream(path) << page;
+  std::ostringstream found;
+  found << std::ifstream(path).rdbuf();
+  EXPECT_EQ(found.str(), page);
+}
+
+TEST(StatsReferenceTest, NamesInPrometheusAreUnique) {
+  std::set<std::string_view> names;
+  for (const metrics::Metric* metric : stats::All()) {
+    if (metric->name.empty()) continue;
+    EXPECT_TRUE(names.insert(metric->name).second) << metric->name;
+  }
+}
+
+}  // namespace
+}  // namespace nodepool::launcher

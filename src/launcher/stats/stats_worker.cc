@@ -1,0 +1,131 @@
+#include "launcher/stats/stats_worker.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "launcher/stats/stats_config.h"
+#include "launcher/stats/stats_metrics.h"
+
+namespace nodepool::launcher {
+namespace {
+
+constexpr Duration kReportPause = std::chrono::seconds(1);
+constexpr Duration kLocalPause = std::chrono::seconds(10);
+
+}  // namespace
+
+StatsWorker::StatsWorker(Context& context, const ProviderManager& providers, std::string hostname)
+    : context_(context),
+      providers_(providers),
+      hostname_(std::move(hostname)),
+      logger_("nodepool.StatsWorker"),
+      cluster_report_(
+          context.loop, "nodes and pools", {}, [this] { return ReportClusterIfChanged(); }, logger_),
+      local_report_(
+          context.loop, "the configuration and providers", {.longest = kLocalPause},
+          [this] { return TellLocal(); }, logger_),
+      tasks_(context.loop, logger_) {}
+
+StatsWorker::~StatsWorker() = default;
+
+void StatsWorker::Start() {
+  for (const auto& [id, node] : context_.nodes.all()) counts_.Change(nullptr, &node.record);
+  for (const auto& [id, request] : context_.requests.all()) counts_.Change(nullptr, &request.record);
+  subscriptions_.push_back(
+      context_.nodes.OnChange([this](const NodeId&, const store::StoredNode* before,
+                                     const store::StoredNode* after) { NodeChanged(before, after); }));
+  subscriptions_.push_back(context_.requests.OnChange(
+      [this](const RequestId&, const store::StoredRequest* before, const store::StoredRequest* after) {
+        counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
+      }));
+  subscriptions_.push_back(context_.registry.OnChange([this] { cluster_report_.Wake(); }));
+  tasks_.Spawn("local statistics", local_report_.Run());
+  if (context_.metrics.pushed() != nullptr) {
+    tasks_.Spawn("stand for statistics reporter", Compete());
+  } else {
+    log::Logger("nodepool.NodePool").Info("Statsd not configured");
+  }
+}
+
+Task<> StatsWorker::Stop() {
+  subscriptions_.clear();
+  co_await tasks_.Stop();
+}
+
+void StatsWorker::NodeChanged(const store::StoredNode* before, const store::StoredNode* after) {
+  bool is_lock_only =
+      before != nullptr && after != nullptr && before->revision.mzxid == after->revision.mzxid;
+  if (is_lock_only) return;
+  counts_.Change(before ? &before->record : nullptr, after ? &after->record : nullptr);
+  nodes_changed_ = true;
+  cluster_report_.Wake();
+}
+
+Task<> StatsWorker::Compete() {
+  zk::Election election = context_.store.components.StatsElection(fmt::format("{}-{}", hostname_, getpid()));
+  co_await election.RunForEver([this] { return Lead(); }, "Reporting statistics", logger_);
+}
+
+// Nothing is told before the first change of a node (launcher.md 27.3). What pools
+// offer is told with it; that alone is news only when something told is gone.
+Task<> StatsWorker::Lead() {
+  logger_.Info("Won stats reporter election");
+  cluster_gauges_ = {};
+  nodes_changed_ = false;
+  co_await cluster_report_.Run();
+}
+
+SteadyTime StatsWorker::ReportClusterIfChanged() {
+  SteadyTime now = context_.loop.SteadyNow();
+  if (now < next_cluster_report_) return next_cluster_report_;
+  if (!context_.caches.SyncedOrWake(cluster_report_)) return SteadyTime::max();
+  metrics::GaugeReport report = [this](metrics::Sink& to) { ReportCluster(to); };
+  if (nodes_changed_ || cluster_gauges_.LacksAny(report)) {
+    nodes_changed_ = false;
+    next_cluster_report_ = now + kReportPause;
+    cluster_gauges_.Tell(*context_.metrics.pushed(), report);
+  }
+  return SteadyTime::max();
+}
+
+SteadyTime StatsWorker::TellLocal() {
+  CountMalformed();
+  if (context_.metrics.pushed() != nullptr) {
+    local_gauges_.Tell(*context_.metrics.pushed(), [this](metrics::Sink& to) { ReportLocal(to); });
+  }
+  return SteadyTime::max();
+}
+
+void StatsWorker::CountMalformed() {
+  std::map<std::string, std::uint64_t> now = {{"node", context_.nodes.malformed_count()},
+                                              {"request", context_.requests.malformed_count()},
+                                              {"image", context_.images.malformed_count()},
+                                              {"job", context_.jobs.malformed_count()},
+                                              {"component", context_.registry.malformed_count()}};
+  for (const auto& [kind, count] : now) {
+    std::uint64_t more = count - malformed_[kind];
+    if (more > 0) context_.metrics.Add(stats::kMalformed, {kind}, static_cast<std::int64_t>(more));
+  }
+  malformed_ = std::move(now);
+}
+
+void StatsWorker::ReportCluster(metrics::Sink& to) const { counts_.Report(to, context_.registry.Pools()); }
+
+void StatsWorker::ReportLocal(metrics::Sink& to) const {
+  ReportConfig(*context_.config, to);
+  for (const ProviderName& name : providers_.Managed()) {
+    to.Set(stats::kProviderUp, {name.value}, providers_.Find(name) != nullptr ? 1 : 0);
+  }
+  for (const char* queue : {"client.connection_queue", "node_cache.event_queue", "node_cache.playback_queue",
+                            "request_cache.event_queue", "request_cache.playback_queue",
+                            "image_cache.event_queue", "image_cache.playback_queue"}) {
+    to.Set(stats::kQueueLength, {hostname_, queue}, 0);
+  }
+}
+
+void StatsWorker::Report(metrics::Sink& to) const {
+  ReportCluster(to);
+  ReportLocal(to);
+}
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "async/task_group.h"
+#include "async/wake_loop.h"
+#include "base/subscription.h"
+#include "launcher/context.h"
+#include "launcher/provider_manager.h"
+#include "launcher/stats/stats_nodes.h"
+
+namespace nodepool::launcher {
+
+// Tells the gauges (launcher.md 27.3 to 27.5). To statsd: those of the cluster after
+// changes of nodes, by the one launcher that was elected, those of this launcher when
+// they change and every ten seconds. Whoever asks (Prometheus) gets all of them from
+// every launcher.
+class StatsWorker {
+ public:
+  StatsWorker(Context& context, const ProviderManager& providers, std::string hostname);
+  ~StatsWorker();  // call Stop() first
+
+  // The caches are complete.
+  void Start();
+  Task<> Stop();
+  // The configuration, or which providers are up, has changed.
+  void Wake() { local_report_.Wake(); }
+
+  // Sets every gauge of the cluster and of this launcher.
+  void Report(metrics::Sink& to) const;
+
+ private:
+  Task<> Compete();
+  Task<> Lead();
+  SteadyTime ReportClusterIfChanged();
+  SteadyTime TellLocal();
+  void ReportCluster(metrics::Sink& to) const;
+  void ReportLocal(metrics::Sink& to) const;
+  void NodeChanged(const store::StoredNode* before, const store::StoredNode* after);
+  void CountMalformed();
+
+  Context& context_;
+  const ProviderManager& providers_;
+  std::string hostname_;
+  log::Logger logger_;
+  NodeCounts counts_;
+  bool nodes_changed_ = false;              // and not only what pools offer
+  SteadyTime next_cluster_report_{};        // not before
+  metrics::RepeatedGauges cluster_gauges_;  // as reported in this term
+  metrics::RepeatedGauges local_gauges_;
+  WakeLoop cluster_report_;
+  WakeLoop local_report_;
+  std::map<std::string, std::uint64_t> malformed_;  // as counted so far, by kind
+  TaskGroup tasks_;
+  std::vector<Subscription> subscriptions_;
+};
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,101 @@
+#include "launcher/view.h"
+
+#include <algorithm>
+
+namespace nodepool::launcher {
+
+std::string View::WhyNotReady() const {
+  std::string missing;
+  for (const ProviderName& name : providers_.Managed()) {
+    if (providers_.Find(name) == nullptr) missing += " " + name.value;
+  }
+  if (missing.empty()) return "The launcher is starting or stopping.";
+  return "Providers that have not started yet:" + missing + ".";
+}
+
+void View::ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {
+  for (const auto& [id, request] : context_.requests.all()) {
+    if (!see(StatusOf(request))) return;
+  }
+}
+
+RequestStatus View::StatusOf(const store::StoredRequest& request) const {
+  RequestStatus status{request.id, &request.record, std::nullopt, {}};
+  if (request.record.state == RequestState::kRequested) {
+    auto answers = scheduler_.waiting().find(sched::ShapeOf(request.record));
+    if (answers == scheduler_.waiting().end()) return status;
+    for (const auto& [pool, decision] : answers->second) status.waits.push_back(ReasonOf(pool, decision));
+  } else if (request.record.state == RequestState::kPending) {
+    auto ask = [&](const PoolWorker& pool) {
+      const RequestRun* run = pool.FindRun(request.id);
+      if (run == nullptr) return;
+      status.accepted_by = pool.key();
+      if (run->waits_for() != nullptr) status.waits.push_back(ReasonOf(pool.key(), *run->waits_for()));
+    };
+    for (const auto& [key, pool] : pools_) ask(*pool);
+    for (const auto& pool : draining_) ask(*pool);
+  }
+  return status;
+}
+
+std::vector<ProviderStatus> View::Providers() const {
+  std::vector<ProviderStatus> all;
+  for (const ProviderName& name : providers_.Managed()) all.push_back(StatusOf(name));
+  return all;
+}
+
+ProviderStatus View::StatusOf(const ProviderName& name) const {
+  ProviderStatus status;
+  status.name = name;
+  status.driver = providers_.ConfigOf(name).driver;
+  ProviderReport report = providers_.ReportOf(name);
+  status.state = report.state;
+  status.since = report.since;
+  status.is_draining = !context_.config->providers.contains(name);
+  status.health = providers_.HealthOf(name);
+  if (status.health.next_attempt) {
+    status.next_start = std::max(Duration::zero(), *status.health.next_attempt - context_.loop.SteadyNow());
+  }
+  status.max_concurrency = providers_.ConfigOf(name).max_concurrency;
+  status.launches = context_.ledger.LaunchesInProgress(name);
+  std::map<PoolName, std::map<std::string_view, int>> nodes;
+  for (const NodeId& id : context_.nodes.OfProvider(name)) {
+    const Node& node = context_.nodes.Find(id)->record;
+    std::string_view state = node.state ? ToString(*node.state) : "";
+    ++status.nodes[state];
+    ++nodes[node.pool][state];
+  }
+  auto add = [&](const PoolWorker& worker, bool is_draining) {
+    if (worker.key().provider != name) return;
+    sched::Budget budget = worker.pool().ProviderBudget();
+    if (!budget.limit.empty()) status.limit = std::move(budget.limit);
+    if (!budget.used.empty()) status.used = std::move(budget.used);
+    PoolStatus& pool = status.pools.emplace_back(StatusOf(worker));
+    pool.is_draining = is_draining;
+    pool.nodes = std::move(nodes[worker.key().pool]);
+  };
+  for (const auto& [key, worker] : pools_) add(*worker, false);
+  for (const auto& worker : draining_) add(*worker, true);
+  return status;
+}
+
+PoolStatus View::StatusOf(const PoolWorker& worker) const {
+  const Pool& pool = worker.pool();
+  PoolStatus status;
+  status.name = pool.key().pool;
+  status.launcher = pool.launcher_id();
+  status.is_registered = pool.is_registered();
+  status.is_waiting = pool.is_paused();
+  status.priority = pool.config()->priority;
+  status.requests = worker.request_count();
+  status.limit = pool.config()->Limit().resources();
+  status.used = pool.Used();
+  for (const auto& [name, config] : pool.config()->labels) {
+    std::size_t free_nodes = context_.nodes.FreeNodes(pool.key(), name).size();
+    LabelStatus& label = status.labels.emplace_back(name, pool.IsLabelAvailable(name), free_nodes);
+    if (auto fault = pool.faults().find(name); fault != pool.faults().end()) label.fault = fault->second;
+  }
+  return status;
+}
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launcher/requests/wait_reasons.h"
+#include "launcher/scheduler.h"
+#include "launcher/status.h"
+
+namespace nodepool::launcher {
+
+// What a launcher shows of its providers, pools and requests to programs and people. Changes nothing.
+class View {
+ public:
+  using Pools = std::map<PoolKey, std::shared_ptr<PoolWorker>>;
+  using DrainingPools = std::set<std::shared_ptr<PoolWorker>>;
+
+  // All arguments outlive it.
+  View(const Context& context, const ProviderManager& providers, const Scheduler& scheduler,
+       const Pools& pools, const DrainingPools& draining)
+      : context_(context), providers_(providers), scheduler_(scheduler), pools_(pools), draining_(draining) {}
+
+  // What is missing when not every provider is up and serving, for a person.
+  std::string WhyNotReady() const;
+  // Shows the requests of the cluster, by id, for as long as `see` wants more.
+  void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const;
+  // The providers of this launcher, by name.
+  std::vector<ProviderStatus> Providers() const;
+
+ private:
+  RequestStatus StatusOf(const store::StoredRequest& request) const;
+  ProviderStatus StatusOf(const ProviderName& name) const;
+  PoolStatus StatusOf(const PoolWorker& worker) const;
+
+  const Context& context_;
+  const ProviderManager& providers_;
+  const Scheduler& scheduler_;
+  const Pools& pools_;
+  const DrainingPools& draining_;
+};
+
+}  // namespace nodepool::launcher

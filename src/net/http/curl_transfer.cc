@@ -1,0 +1,243 @@
+#include "net/http/curl_transfer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace nodepool::net {
+
+namespace {
+
+constexpr std::size_t kMaxHeaderBytes = 256 * 1024;
+constexpr long kUploadBuffer = 256 * 1024;
+
+// Failures that repeating does not mend.
+bool IsLasting(CURLcode code) {
+  switch (code) {
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_ISSUER_ERROR:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+CurlTransfer::CurlTransfer(Loop& loop, CurlMulti& multi, std::shared_ptr<const HttpCall> call,
+                           const std::string& url, const std::string& user_agent,
+                           std::unique_ptr<UploadReader> upload)
+    : loop_(loop),
+      multi_(multi),
+      call_(std::move(call)),
+      url_for_log_(UrlForLog(url)),
+      upload_(std::move(upload)),
+      easy_(curl_easy_init()),
+      started_(loop.SteadyNow()),
+      last_sign_(started_) {
+  Configure(url, user_agent);
+  ConfigureTls();
+  ConfigureBody();
+}
+
+CurlTransfer::~CurlTransfer() {
+  multi_.Remove(easy_);
+  if (timer_) loop_.clock().CancelTimer(*timer_);
+  curl_easy_cleanup(easy_);
+  curl_slist_free_all(headers_);
+}
+
+void CurlTransfer::Configure(const std::string& url, const std::string& user_agent) {
+  curl_easy_setopt(easy_, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy_, CURLOPT_USERAGENT, user_agent.c_str());
+  curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+  curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  if (!call_->uses_proxy) curl_easy_setopt(easy_, CURLOPT_NOPROXY, "*");
+  curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // what a proxy says is no answer
+  // A name that is being looked up does not hold up who gives up waiting for it.
+  curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
+  curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_text_);
+  auto connect_ms = std::chrono::duration_cast<std::chrono::milliseconds>(call_->timeouts.connect).count();
+  curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect_ms));
+  curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &CurlTransfer::OnHeader);
+  curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &CurlTransfer::OnBody);
+  curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  for (const auto& [name, value] : call_->headers) {
+    // An empty value needs its own spelling, or libcurl leaves the header out.
+    std::string line = value.empty() ? name + ";" : name + ": " + value;
+    headers_ = curl_slist_append(headers_, line.c_str());
+  }
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
+}
+
+void CurlTransfer::ConfigureTls() {
+  if (call_->tls == nullptr) return;
+  const TlsSettings& tls = *call_->tls;
+  if (!tls.verifies_peer) {
+    curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
+  }
+  if (!tls.ca_path.empty()) curl_easy_setopt(easy_, CURLOPT_CAINFO, tls.ca_path.c_str());
+  if (!tls.certificate_path.empty()) curl_easy_setopt(easy_, CURLOPT_SSLCERT, tls.certificate_path.c_str());
+  if (!tls.key_path.empty()) curl_easy_setopt(easy_, CURLOPT_SSLKEY, tls.key_path.c_str());
+}
+
+void CurlTransfer::ConfigureBody() {
+  if (upload_) {
+    curl_easy_setopt(easy_, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(easy_, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(upload_->size()));
+    curl_easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, kUploadBuffer);
+    curl_easy_setopt(easy_, CURLOPT_READFUNCTION, &CurlTransfer::OnUpload);
+    curl_easy_setopt(easy_, CURLOPT_READDATA, this);
+    curl_easy_setopt(easy_, CURLOPT_SEEKFUNCTION, &CurlTransfer::OnSeek);
+    // A kept connection that died meanwhile would need the file from its start.
+    curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
+  } else if (!call_->body.empty() || call_->method == "POST" || call_->method == "PUT") {
+    curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call_->body.size()));
+    curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, call_->body.data());
+  }
+  if (call_->method == "HEAD") curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
+  curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, call_->method.c_str());
+}
+
+Task<> CurlTransfer::Run() {
+  WatchTime();
+  multi_.Add(easy_, [this](CURLcode code) {
+    result_ = code;
+    progress_.Set();
+  });
+  while (!result_ && given_up_.empty()) {
+    if (upload_ && upload_->wants_block()) {
+      co_await upload_->ReadBlock();
+      ResumeUpload();
+      continue;
+    }
+    co_await progress_.Wait();
+    progress_.Reset();
+  }
+  ThrowFailure();
+  long status = 0;
+  curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+  reply_.status = static_cast<int>(status);
+}
+
+std::string CurlTransfer::Redirect() const {
+  const char* url = nullptr;
+  curl_easy_getinfo(easy_, CURLINFO_REDIRECT_URL, &url);
+  return url == nullptr ? "" : url;
+}
+
+void CurlTransfer::ResumeUpload() {
+  if (!is_paused_ || result_) return;
+  is_paused_ = false;
+  curl_easy_pause(easy_, CURLPAUSE_CONT);
+}
+
+std::size_t CurlTransfer::OnUpload(char* to, std::size_t size, std::size_t count, void* object) {
+  auto* self = static_cast<CurlTransfer*>(object);
+  self->last_sign_ = self->loop_.SteadyNow();
+  std::size_t taken = self->upload_->Take(to, size * count);
+  if (taken > 0 && self->upload_->is_at_end()) self->WatchTime();
+  if (taken == 0 && !self->upload_->is_at_end()) {
+    self->is_paused_ = true;
+    return CURL_READFUNC_PAUSE;
+  }
+  self->progress_.Set();
+  const auto& progress = self->call_->upload->progress;
+  if (progress) progress(self->upload_->taken(), self->upload_->size());
+  return taken;
+}
+
+// Only what was not begun can be begun again.
+int CurlTransfer::OnSeek(void* object, curl_off_t offset, int origin) {
+  auto* self = static_cast<CurlTransfer*>(object);
+  bool is_there = origin == SEEK_SET && static_cast<std::uint64_t>(offset) == self->upload_->taken();
+  return is_there ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
+
+std::size_t CurlTransfer::OnHeader(char* data, std::size_t size, std::size_t count, void* object) {
+  auto* self = static_cast<CurlTransfer*>(object);
+  self->last_sign_ = self->loop_.SteadyNow();
+  return self->AddHeaderLine({data, size * count}) ? size * count : 0;
+}
+
+bool CurlTransfer::AddHeaderLine(std::string_view line) {
+  header_bytes_ += line.size();
+  if (header_bytes_ > kMaxHeaderBytes) {
+    given_up_ = "the headers of the answer are too long";
+    given_up_verdict_ = Verdict::kFail;
+    return false;
+  }
+  if (line.starts_with("HTTP/")) {  // of the last answer; before it others may stand, "100 Continue"
+    reply_.headers.clear();
+    has_header_ = !line.starts_with("HTTP/1.1 1") && !line.starts_with("HTTP/2 1");
+    WatchTime();
+    return true;
+  }
+  std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return true;
+  reply_.headers.emplace_back(Lower(Trim(line.substr(0, colon))), std::string(Trim(line.substr(colon + 1))));
+  return true;
+}
+
+std::size_t CurlTransfer::OnBody(char* data, std::size_t size, std::size_t count, void* object) {
+  auto* self = static_cast<CurlTransfer*>(object);
+  self->last_sign_ = self->loop_.SteadyNow();
+  std::size_t bytes = size * count;
+  if (self->reply_.body.size() + bytes > self->call_->max_bytes) {
+    self->given_up_ = fmt::format("the answer is longer than {} bytes", self->call_->max_bytes);
+    self->given_up_verdict_ = Verdict::kFail;
+    return 0;
+  }
+  self->reply_.body.append(data, bytes);
+  return bytes;
+}
+
+Duration CurlTransfer::PatienceNow() const {
+  const HttpTimeouts& limits = call_->timeouts;
+  if (has_header_ || (upload_ && !upload_->is_at_end())) return limits.stall;
+  return limits.connect + limits.answer;
+}
+
+void CurlTransfer::WatchTime() {
+  if (timer_) loop_.clock().CancelTimer(*std::exchange(timer_, std::nullopt));
+  SteadyTime now = loop_.SteadyNow();
+  SteadyTime quiet_until = last_sign_ + PatienceNow();
+  SteadyTime end = started_ + call_->timeouts.total;
+  if (now >= end) return GiveUp("the answer was not complete in time");
+  if (now >= quiet_until)
+    return GiveUp(has_header_ ? "the answer stopped half way" : "no answer came in time");
+  timer_ = loop_.clock().CallAt(std::min(quiet_until, end), [this] {
+    timer_.reset();
+    WatchTime();
+  });
+}
+
+void CurlTransfer::GiveUp(std::string why) {
+  given_up_ = std::move(why);
+  progress_.Set();
+}
+
+void CurlTransfer::ThrowFailure() const {
+  if (given_up_.empty() && result_ == CURLE_OK) return;
+  curl_off_t sent_at = 0;
+  curl_easy_getinfo(easy_, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
+  bool is_sent = sent_at > 0;
+  Verdict verdict = given_up_verdict_;
+  std::string why = given_up_;
+  if (why.empty()) {
+    verdict = IsLasting(*result_) && !is_sent ? Verdict::kInvalid : Verdict::kRetry;
+    why = *error_text_ != '\0' ? error_text_ : curl_easy_strerror(*result_);
+  }
+  throw HttpError(verdict, fmt::format("{} {}: {}", call_->method, url_for_log_, why), is_sent);
+}
+
+}  // namespace nodepool::net

@@ -1,0 +1,265 @@
+#include "net/http/http_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <optional>
+
+#include "async/attempt.h"
+#include "base/error.h"
+#include "base/scope_exit.h"
+#include "base/text.h"
+#include "net/http/hang_up.h"
+
+namespace nodepool::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using Parser = http::request_parser<http::string_body>;
+
+HttpResponse Plain(int status, std::string text = "") {
+  HttpResponse response;
+  response.status = status;
+  response.body = text.empty() ? std::string(HttpReason(status)) : std::move(text);
+  return response;
+}
+
+// The answer to a request that could not be read; nullopt: just hang up.
+std::optional<HttpResponse> AnswerTo(const boost::system::error_code& error) {
+  if (error == http::error::header_limit) return Plain(431);
+  if (error == http::error::body_limit) return Plain(413);
+  bool is_peer_gone = error == http::error::end_of_stream || error == http::error::partial_message ||
+                      error.category() != http::make_error_code(http::error::bad_method).category();
+  if (is_peer_gone) return std::nullopt;
+  return Plain(400, "Bad Request: " + error.message());
+}
+
+std::optional<HttpRequest> Understood(const http::request<http::string_body>& message) {
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  if (!ParseTarget(std::string_view(message.target().data(), message.target().size()), request)) {
+    return std::nullopt;
+  }
+  for (const auto& field : message) {
+    std::string_view name(field.name_string().data(), field.name_string().size());
+    request.headers[Lower(name)] = std::string(field.value());
+  }
+  request.body = message.body();
+  return request;
+}
+
+bool IsFromThisHost(const tcp::socket& socket) {
+  boost::system::error_code error;
+  asio::ip::address peer = socket.remote_endpoint(error).address();
+  if (error) return false;
+  if (peer.is_v6() && peer.to_v6().is_v4_mapped()) {
+    peer = asio::ip::make_address_v4(asio::ip::v4_mapped, peer.to_v6());
+  }
+  return peer.is_loopback();
+}
+
+http::response<http::string_body> MessageOf(HttpResponse response, bool is_head, bool keeps_alive) {
+  http::response<http::string_body> message;
+  message.version(11);
+  message.result(static_cast<unsigned>(response.status));
+  message.set(http::field::content_type, response.content_type);
+  for (const auto& [name, value] : response.headers) message.set(name, value);
+  message.keep_alive(keeps_alive);
+  message.content_length(response.body.size());
+  if (!is_head) message.body() = std::move(response.body);
+  return message;
+}
+
+Task<boost::system::error_code> Write(tcp::socket& socket, http::response<http::string_body> message,
+                                      bool is_head) {
+  boost::system::error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  http::response_serializer<http::string_body> serializer(message);
+  if (is_head) {
+    co_await http::async_write_header(socket, serializer, token);
+  } else {
+    co_await http::async_write(socket, serializer, token);
+  }
+  co_return error;
+}
+
+// As far as that goes without waiting. What the peer has sent is taken first, since a close
+// would else take the answer back.
+void Refuse(tcp::socket& socket) {
+  constexpr std::string_view kBusy =
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
+      "Connection: close\r\n\r\nToo many connections\n";
+  boost::system::error_code ignored;
+  char sent[4096];
+  socket.non_blocking(true, ignored);
+  socket.read_some(asio::buffer(sent), ignored);
+  socket.write_some(asio::buffer(kBusy), ignored);
+  socket.shutdown(tcp::socket::shutdown_send, ignored);
+  socket.close(ignored);
+}
+
+// Answers up to here do not count as unsent.
+constexpr std::size_t kSmallAnswer = 64 * 1024;
+
+}  // namespace
+
+HttpServer::HttpServer(Loop& loop, Handler handler, HttpLimits limits)
+    : loop_(loop),
+      handler_(std::move(handler)),
+      limits_(limits),
+      logger_("nodepool.WebApp"),
+      acceptor_(loop.context()),
+      tasks_(loop, logger_) {}
+
+HttpServer::~HttpServer() = default;
+
+void HttpServer::Listen(const std::string& address, int port) {
+  std::string place = fmt::format("{} port {}", address, port);
+  boost::system::error_code error;
+  asio::ip::address ip = asio::ip::make_address(address, error);
+  if (error || port < 0 || port > 65535) {
+    throw Error(Verdict::kInvalid,
+                fmt::format("the web server cannot listen on {}: listen_address must be an IP "
+                            "address and port a number up to 65535",
+                            place));
+  }
+  try {
+    tcp::endpoint endpoint(ip, static_cast<std::uint16_t>(port));
+    acceptor_.open(endpoint.protocol());
+    acceptor_.set_option(tcp::acceptor::reuse_address(true));
+    acceptor_.bind(endpoint);
+    acceptor_.listen();
+  } catch (const boost::system::system_error& fault) {
+    throw Error(Verdict::kInvalid,
+                fmt::format("the web server cannot listen on {}: {}; set webapp.port or use --no-webapp",
+                            place, fault.code().message()));
+  }
+  logger_.Info("Serving on http://{}:{}", ip.is_v6() ? "[" + address + "]" : address, this->port());
+  tasks_.Spawn("accept web connections", Accept());
+}
+
+int HttpServer::port() const { return acceptor_.local_endpoint().port(); }
+
+Task<> HttpServer::Stop() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  for (const std::shared_ptr<Socket>& socket : open_) socket->close(ignored);
+  co_await tasks_.Stop();
+}
+
+// Whether a place was freed for another connection.
+bool HttpServer::MakeRoom() {
+  if (silent_.empty()) return false;
+  boost::system::error_code ignored;
+  silent_.front()->close(ignored);
+  silent_.pop_front();
+  return true;
+}
+
+Task<> HttpServer::Accept() {
+  while (true) {
+    auto socket = std::make_shared<Socket>(loop_.context());
+    boost::system::error_code error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    co_await acceptor_.async_accept(*socket, token);
+    if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
+    if (error) {
+      logger_.Warning("A web connection could not be accepted: {}", error.message());
+      co_await loop_.SleepFor(std::chrono::seconds(1));
+      continue;
+    }
+    if (open_.size() >= limits_.connections && !MakeRoom()) {
+      Refuse(*socket);
+      continue;
+    }
+    tasks_.Spawn("web connection", Serve(socket));
+  }
+}
+
+Task<> HttpServer::Serve(std::shared_ptr<Socket> socket) {
+  auto place = open_.insert(open_.end(), socket);
+  ScopeExit close([&] {
+    boost::system::error_code ignored;
+    socket->close(ignored);
+    open_.erase(place);
+  });
+  co_await Converse(socket);
+}
+
+Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
+  boost::beast::flat_buffer buffer(limits_.header_bytes + limits_.body_bytes);
+  for (int served = 1; socket->is_open(); ++served) {
+    Parser parser;
+    parser.header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
+    parser.body_limit(limits_.body_bytes);
+    boost::system::error_code error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    {
+      silent_.push_back(socket.get());
+      ScopeExit heard([&] { silent_.remove(socket.get()); });
+      if (buffer.size() == 0 && served > 1) {
+        HangUpLater idle(loop_, *socket, limits_.idle_time);
+        co_await socket->async_wait(tcp::socket::wait_read, token);
+        if (error) co_return;
+      }
+      HangUpLater slow(loop_, *socket, limits_.request_time);
+      co_await http::async_read(*socket, buffer, parser, token);
+    }
+    HttpResponse response;
+    bool is_head = false;
+    bool keeps_alive = false;
+    if (error) {
+      std::optional<HttpResponse> answer = AnswerTo(error);
+      if (!answer) co_return;
+      response = std::move(*answer);
+    } else {
+      is_head = parser.get().method() == http::verb::head;
+      keeps_alive = parser.get().keep_alive() && served < limits_.requests_per_connection;
+      std::optional<HttpRequest> request = Understood(parser.get());
+      if (request) {
+        request->is_from_this_host = IsFromThisHost(*socket);
+        response = co_await Answer(std::move(*request));
+      } else {
+        response = Plain(400, "Bad Request: the target is not a path");
+      }
+    }
+    bool is_large = !is_head && response.body.size() > kSmallAnswer;
+    if (is_large && unsent_bytes_ > 0 && unsent_bytes_ + response.body.size() > limits_.unsent_bytes) {
+      response = Plain(503, "Others do not take their answers; try again");
+      is_large = false;
+    }
+    std::size_t unsent = is_large ? response.body.size() : 0;
+    unsent_bytes_ += unsent;
+    ScopeExit sent([&] { unsent_bytes_ -= unsent; });
+    http::response<http::string_body> message = MessageOf(std::move(response), is_head, keeps_alive);
+    HangUpLater slow(loop_, *socket, limits_.answer_time);
+    boost::system::error_code failed = co_await Write(*socket, std::move(message), is_head);
+    if (failed) co_return;
+    if (!keeps_alive) {
+      socket->shutdown(tcp::socket::shutdown_send, failed);
+      co_return;
+    }
+  }
+}
+
+// A coroutine, so that what the handler throws before it returns a task fails it, too.
+Task<HttpResponse> HttpServer::Handle(HttpRequest request) {
+  HttpResponse response = co_await handler_(std::move(request));
+  co_return response;
+}
+
+Task<HttpResponse> HttpServer::Answer(HttpRequest request) {
+  std::string path = request.path;
+  Outcome<HttpResponse> response = co_await Attempt(Handle(std::move(request)));
+  if (response) co_return std::move(*response);
+  logger_.Error("{} could not be answered: {}", Excerpt(path), response.error().message());
+  co_return Plain(500);
+}
+
+}  // namespace nodepool::net

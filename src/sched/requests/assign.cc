@@ -1,0 +1,311 @@
+#include "sched/requests/assign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "model/resources.h"
+
+namespace nodepool::sched {
+namespace {
+
+std::string JoinNames(const std::vector<LabelName>& labels) {
+  std::vector<std::string> names;
+  for (const LabelName& label : labels) names.push_back(label.value);
+  return Join(names, ",");
+}
+
+std::vector<LabelName> Distinct(const std::vector<LabelName>& labels) {
+  std::vector<LabelName> distinct = labels;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  return distinct;
+}
+
+Decision Defer(Reason reason, std::string detail = "") {
+  return {Decision::Kind::kDefer, reason, std::move(detail)};
+}
+
+Decision Decline(Reason reason, std::string detail = "") {
+  return {Decision::Kind::kDecline, reason, std::move(detail)};
+}
+
+Resources NeedOf(const PoolView& pool, const std::vector<LabelName>& labels) {
+  Resources need;
+  for (const LabelName& label : labels) {
+    if (auto it = pool.labels.find(label); it != pool.labels.end()) Add(need, it->second.need);
+  }
+  return need;
+}
+
+// Reasons to leave the request to others (launcher.md 8, c to h).
+Decision LeaveToOthers(const PoolView& pool, const Registry& registry, const NodeRequest& request) {
+  if (request.state != RequestState::kRequested) return Defer(Reason::kNotRequested);
+  if (request.WasDeclinedBy(pool.launcher)) return Defer(Reason::kDeclinedBefore);
+  std::vector<const RegisteredPool*> candidates = registry.Candidates(request);
+  bool is_wish_open = !request.provider.empty() &&
+                      std::any_of(candidates.begin(), candidates.end(),
+                                  [&](const auto* other) { return other->provider == request.provider; });
+  if (is_wish_open && request.provider != pool.key.provider)
+    return Defer(Reason::kOtherProviderWanted, request.provider.value);
+  for (const RegisteredPool* other : candidates) {
+    // Those that leave it to the wanted provider are not waited for.
+    if (is_wish_open && other->provider != request.provider) continue;
+    if (other->priority < pool.priority && !other->is_paused)
+      return Defer(Reason::kPreferredPool, other->id.value);
+  }
+  bool has_all = std::all_of(request.node_types.begin(), request.node_types.end(),
+                             [&](const LabelName& label) { return pool.labels.contains(label); });
+  if (!has_all && !candidates.empty()) return Defer(Reason::kOthersCanServe, candidates.front()->id.value);
+  return {Decision::Kind::kAccept};
+}
+
+// Whether a request waits already for what this one would take or wait for, here or at
+// the same pool or provider of another worker. Two that hold nodes while they wait for
+// each other's would wait for ever. Min-ready nodes come after everybody who waits.
+bool IsAwaitedAlready(const PoolView& pool, const Registry& registry, const FillPlan& plan,
+                      bool is_min_ready) {
+  bool is_taking = plan.misses_capacity() || is_min_ready;
+  if (pool.is_waiting && is_taking) return true;
+  return std::any_of(registry.pools().begin(), registry.pools().end(), [&](const RegisteredPool& other) {
+    if (!other.is_paused || other.id == pool.launcher || other.provider != pool.key.provider) return false;
+    // What it waits for is not told, so nothing of the same pool is taken.
+    if (other.name == pool.key.pool) return is_taking || !plan.launch.empty();
+    bool is_unlimited = pool.ignores_provider_quota && pool.is_cloud_full;
+    return is_min_ready || !plan.provider_shortage.empty() || (is_unlimited && !plan.launch.empty());
+  });
+}
+
+// Reasons to wait although the pool could serve the request in principle.
+Decision WaitReason(const PoolView& pool, const Registry& registry, const TenantView* tenant,
+                    const NodeRequest& request, const std::set<NodeId>& taken_nodes) {
+  if (tenant != nullptr) {
+    Resources shortage = Shortage(tenant->limit, tenant->used, NeedOf(pool, request.node_types));
+    if (!shortage.empty()) return Defer(Reason::kTenantLimit, shortage.begin()->first);
+  }
+  FillPlan plan = PlanFill(pool, MissingLabels(request.node_types, {}), request.reuse, taken_nodes);
+  if (!pool.launches_nodes) {
+    return plan.wait.empty() ? Decision{Decision::Kind::kAccept}
+                             : Defer(Reason::kNoFreeNode, JoinNames(Distinct(plan.wait)));
+  }
+  int launches = static_cast<int>(plan.launch.size() + plan.wait.size());
+  bool is_idle = pool.launches_in_progress == 0;
+  if (pool.max_concurrency > 0 && launches > 0 && !is_idle &&
+      pool.launches_in_progress + launches > pool.max_concurrency) {
+    return Defer(Reason::kLaunchesInProgress,
+                 fmt::format("{} of {}", pool.launches_in_progress, pool.max_concurrency));
+  }
+  bool is_min_ready = request.requestor == kMinReadyRequestor;
+  if (IsAwaitedAlready(pool, registry, plan, is_min_ready)) {
+    return Defer(Reason::kCapacityReserved, plan.MissingResource());
+  }
+  return {Decision::Kind::kAccept, Reason::kNone, "", !plan.wait.empty()};
+}
+
+// The running state of Assign: what accepted requests take from later ones.
+class Accounts {
+ public:
+  explicit Accounts(Snapshot snapshot) : snapshot_(std::move(snapshot)) {}
+
+  const std::vector<PoolView>& pools() const { return snapshot_.pools; }
+
+  Decision Ask(const PoolView& pool, const NodeRequest& request) const {
+    Decision decision = LeaveToOthers(pool, *snapshot_.registry, request);
+    if (decision.kind == Decision::Kind::kAccept) decision = DeclineReason(pool, request);
+    if (decision.kind == Decision::Kind::kAccept)
+      decision = WaitReason(pool, *snapshot_.registry, TenantOf(request), request, taken_);
+    return decision;
+  }
+
+  void Book(const PoolKey& taker, const NodeRequest& request) {
+    PoolView& pool = *std::find_if(snapshot_.pools.begin(), snapshot_.pools.end(),
+                                   [&](const PoolView& view) { return view.key == taker; });
+    FillPlan plan = PlanFill(pool, MissingLabels(request.node_types, {}), request.reuse, taken_);
+    for (const FillPlan::Reuse& reuse : plan.reuse) {
+      taken_.insert(reuse.node);
+      pool.labels.at(reuse.label).taken_up_to = reuse.node;
+    }
+    Resources launched = NeedOf(pool, plan.launch);
+    Add(pool.pool.used, launched);
+    bool waits = plan.misses_capacity() && request.requestor != kMinReadyRequestor;
+    if (waits) {
+      pool.is_waiting = true;
+      for (const auto& [resource, amount] : plan.pool_shortage) pool.pool.reserved.insert(resource);
+    }
+    for (PoolView& sibling : snapshot_.pools) {
+      if (sibling.key.provider != taker.provider) continue;
+      Add(sibling.provider.used, launched);
+      sibling.launches_in_progress += static_cast<int>(plan.launch.size() + plan.wait.size());
+      if (!waits) continue;
+      for (const auto& [resource, amount] : plan.provider_shortage)
+        sibling.provider.reserved.insert(resource);
+    }
+    if (!request.tenant_name) return;
+    auto tenant = snapshot_.tenants.find(*request.tenant_name);
+    if (tenant != snapshot_.tenants.end()) Add(tenant->second.used, NeedOf(pool, request.node_types));
+  }
+
+ private:
+  const TenantView* TenantOf(const NodeRequest& request) const {
+    if (!request.tenant_name) return nullptr;
+    auto it = snapshot_.tenants.find(*request.tenant_name);
+    return it == snapshot_.tenants.end() ? nullptr : &it->second;
+  }
+
+  Snapshot snapshot_;
+  std::set<NodeId> taken_;
+};
+
+struct Outcome {
+  const PoolView* taker = nullptr;
+  Answers declines;
+  Answers deferrals;
+};
+
+// The first pool that can serve the request at once takes it, else the first that
+// accepts it to let it wait.
+Outcome AskPools(const Accounts& accounts, const NodeRequest& request) {
+  Outcome outcome;
+  for (const PoolView& pool : accounts.pools()) {
+    Decision decision = accounts.Ask(pool, request);
+    if (decision.kind == Decision::Kind::kAccept) {
+      if (outcome.taker == nullptr || !decision.must_wait) outcome.taker = &pool;
+      if (!decision.must_wait) return outcome;
+      continue;
+    }
+    auto& list = decision.kind == Decision::Kind::kDecline ? outcome.declines : outcome.deferrals;
+    list.emplace_back(pool.key, std::move(decision));
+  }
+  return outcome;
+}
+
+}  // namespace
+
+std::string_view ToString(Reason reason) {
+  switch (reason) {
+    case Reason::kNone:
+      return "";
+    case Reason::kPoolDisabled:
+      return "pool is disabled by max_servers";
+    case Reason::kLabelNotAvailable:
+      return "node type(s) not available";
+    case Reason::kImageNotAvailable:
+      return "images are not available";
+    case Reason::kExceedsQuota:
+      return "it would exceed quota";
+    case Reason::kNotRequested:
+      return "the request is not waiting";
+    case Reason::kDeclinedBefore:
+      return "this pool declined it before";
+    case Reason::kOtherProviderWanted:
+      return "it asks for another provider";
+    case Reason::kPreferredPool:
+      return "a pool with a smaller priority number can take it";
+    case Reason::kOthersCanServe:
+      return "this pool lacks a label, another pool has it";
+    case Reason::kNoFreeNode:
+      return "no node of the label is free";
+    case Reason::kTenantLimit:
+      return "the tenant's limit is reached";
+    case Reason::kCapacityReserved:
+      return "an earlier request waits for the same capacity";
+    case Reason::kLaunchesInProgress:
+      return "max-concurrency is reached";
+    case Reason::kProviderFault:
+      return "the provider cannot say now whether it has the label";
+  }
+  return "";
+}
+
+Registry::Registry(std::vector<RegisteredPool> pools) : pools_(std::move(pools)) {}
+
+std::vector<const RegisteredPool*> Registry::Candidates(const NodeRequest& request) const {
+  std::vector<const RegisteredPool*> candidates;
+  for (const RegisteredPool& pool : pools_) {
+    bool has_all = std::all_of(request.node_types.begin(), request.node_types.end(),
+                               [&](const LabelName& label) { return pool.labels.contains(label); });
+    if (has_all && !request.WasDeclinedBy(pool.id)) candidates.push_back(&pool);
+  }
+  return candidates;
+}
+
+bool Registry::Contains(const LauncherId& id) const {
+  return std::ranges::find(pools_, id, &RegisteredPool::id) != pools_.end();
+}
+
+bool Registry::AllDeclined(const NodeRequest& request) const {
+  return !pools_.empty() && std::all_of(pools_.begin(), pools_.end(), [&](const RegisteredPool& pool) {
+    return request.WasDeclinedBy(pool.id);
+  });
+}
+
+Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
+  if (pool.is_disabled) return Decline(Reason::kPoolDisabled);
+  std::vector<LabelName> unavailable, without_image, unknown;
+  for (const LabelName& label : Distinct(request.node_types)) {
+    auto it = pool.labels.find(label);
+    if (it == pool.labels.end() || it->second.is_broken) {
+      unavailable.push_back(label);
+    } else if (it->second.is_unknown) {
+      unknown.push_back(label);
+    } else if (!it->second.is_image_ready) {
+      without_image.push_back(label);
+    }
+  }
+  if (!unavailable.empty()) return Decline(Reason::kLabelNotAvailable, JoinNames(unavailable));
+  if (!without_image.empty()) return Decline(Reason::kImageNotAvailable, JoinNames(without_image));
+  if (!unknown.empty()) return {Decision::Kind::kDefer, Reason::kProviderFault, JoinNames(unknown)};
+  if (!pool.launches_nodes) return {Decision::Kind::kAccept};
+  Resources need = NeedOf(pool, request.node_types);
+  Resources excess = Shortage(pool.pool.limit, {}, need);
+  if (!pool.ignores_provider_quota) excess.merge(Shortage(pool.provider.limit, {}, need));
+  if (!excess.empty()) return Decline(Reason::kExceedsQuota, excess.begin()->first);
+  return {Decision::Kind::kAccept};
+}
+
+Decision Consider(const PoolView& pool, const Registry& registry, const TenantView* tenant,
+                  const NodeRequest& request) {
+  Snapshot snapshot{{}, &registry, {}, nullptr};
+  if (tenant != nullptr && request.tenant_name) snapshot.tenants.emplace(*request.tenant_name, *tenant);
+  return Accounts(std::move(snapshot)).Ask(pool, request);
+}
+
+Plan Assign(Snapshot snapshot) {
+  const Registry& registry = *snapshot.registry;
+  // The heads of all queues, in service order over all of them.
+  struct Head {
+    const Shape* shape;
+    Queue::const_iterator position;
+    Queue::const_iterator end;
+  };
+  std::multimap<ServiceOrder, Head> heads;
+  for (const auto& [shape, queue] : snapshot.queues->shapes()) {
+    heads.emplace(queue.begin()->first, Head{&shape, queue.begin(), queue.end()});
+  }
+  Accounts accounts(std::move(snapshot));
+  Plan plan;
+  while (!heads.empty()) {
+    Head head = heads.extract(heads.begin()).mapped();
+    const Waiting& waiting = head.position->second;
+    if (registry.AllDeclined(*waiting.request)) {
+      plan.decline.push_back({waiting.id, {}});
+    } else {
+      Outcome outcome = AskPools(accounts, *waiting.request);
+      if (outcome.taker != nullptr) {
+        plan.accept.push_back({waiting.id, outcome.taker->key});
+        accounts.Book(outcome.taker->key, *waiting.request);
+      } else if (!outcome.declines.empty()) {
+        plan.decline.push_back({waiting.id, std::move(outcome.declines)});
+      } else {
+        // The rest of the queue would hear the same.
+        plan.waiting.emplace(*head.shape, std::move(outcome.deferrals));
+        continue;
+      }
+    }
+    if (++head.position != head.end) heads.emplace(head.position->first, head);
+  }
+  return plan;
+}
+
+}  // namespace nodepool::sched

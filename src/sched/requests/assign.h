@@ -1,0 +1,101 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "model/node_request.h"
+#include "model/resources.h"
+#include "sched/requests/fill.h"
+#include "sched/requests/order.h"
+#include "sched/requests/queues.h"
+#include "sched/requests/reason.h"
+
+// Which pool takes which request. Pure: everything a decision rests on is in the
+// arguments, and the answer says why.
+namespace nodepool::sched {
+
+// A pool of any launcher, as its component record announces it.
+struct RegisteredPool {
+  LauncherId id;
+  ProviderName provider;
+  std::int64_t priority = 100;
+  bool is_paused = false;
+  std::set<LabelName> labels;
+  PoolName name = {};  // empty in announcements of old versions
+};
+
+// All registered pools; an answer about them needs no scan per request.
+class Registry {
+ public:
+  explicit Registry(std::vector<RegisteredPool> pools = {});
+  const std::vector<RegisteredPool>& pools() const { return pools_; }
+  bool Contains(const LauncherId& id) const;
+
+  // Pools that offer every label of the request and have not declined it.
+  std::vector<const RegisteredPool*> Candidates(const NodeRequest& request) const;
+  // Whether nobody is left who has not declined. False when no pool is registered:
+  // an empty view proves nothing (launcher.md 9.3).
+  bool AllDeclined(const NodeRequest& request) const;
+
+ private:
+  std::vector<RegisteredPool> pools_;
+};
+
+struct TenantView {
+  Resources limit;  // absent: unlimited
+  Resources used;   // by all nodes of the tenant, anywhere
+};
+
+struct Decision {
+  enum class Kind { kAccept, kDecline, kDefer };
+  Kind kind = Kind::kDefer;
+  Reason reason = Reason::kNone;
+  std::string detail;      // the labels, pool, resource ... concerned; may be empty
+  bool must_wait = false;  // accepted, but some of it has to wait for capacity
+};
+
+// What one pool does about one request (launcher.md 8, 9.2; D-33). `tenant` is null
+// when the request's tenant has no limits.
+Decision Consider(const PoolView& pool, const Registry& registry, const TenantView* tenant,
+                  const NodeRequest& request);
+
+// The part of it that does not depend on what is in use: kDecline with the reason,
+// kDefer when the driver cannot say, or kAccept. Asked again while a request waits, since limits may have
+// changed.
+Decision DeclineReason(const PoolView& pool, const NodeRequest& request);
+
+struct Snapshot {
+  std::vector<PoolView> pools;  // of this launcher
+  const Registry* registry = nullptr;
+  std::map<std::string, TenantView> tenants;  // those with limits
+  const Queues* queues = nullptr;
+};
+
+using Answers = std::vector<std::pair<PoolKey, Decision>>;
+
+struct Plan {
+  struct Acceptance {
+    RequestId request;
+    PoolKey pool;
+  };
+  struct Declination {
+    RequestId request;
+    Answers by;  // the declining pools; empty when all registered pools have declined
+                 // already and the request only has to be failed (D-23)
+  };
+  std::vector<Acceptance> accept;
+  std::vector<Declination> decline;
+  // For each shape with requests that wait on: what every pool said.
+  std::map<Shape, Answers> waiting;
+};
+
+// What to do with the waiting requests. They are looked at in service order; what an
+// accepted request takes is no longer there for the next.
+Plan Assign(Snapshot snapshot);
+
+}  // namespace nodepool::sched

@@ -1,0 +1,243 @@
+#include <gtest/gtest.h>
+
+#include "model/resources.h"
+#include "sched/requests/random_world_for_test.h"
+
+namespace nodepool::sched {
+namespace {
+
+// Carries a plan out on the snapshot as the launcher would, request by request, and
+// tells what each one takes.
+class Bookkeeper {
+ public:
+  explicit Bookkeeper(RandomWorld& world) : world_(world) {}
+
+  FillPlan Take(const Plan::Acceptance& acceptance) {
+    PoolView& pool = world_.Pool(acceptance.pool);
+    const NodeRequest& request = *world_.requests.at(acceptance.request);
+    FillPlan fill = PlanFill(pool, MissingLabels(request.node_types, {}), request.reuse, taken_);
+    for (const FillPlan::Reuse& reuse : fill.reuse) taken_.insert(reuse.node);
+    Resources launched;
+    for (const LabelName& label : fill.launch) Add(launched, pool.labels.at(label).need);
+    Add(pool.pool.used, launched);
+    for (const auto& [resource, amount] : fill.pool_shortage) pool.pool.reserved.insert(resource);
+    for (PoolView& sibling : world_.pools) {
+      if (sibling.key.provider != pool.key.provider) continue;
+      Add(sibling.provider.used, launched);
+      for (const auto& [resource, amount] : fill.provider_shortage)
+        sibling.provider.reserved.insert(resource);
+    }
+    return fill;
+  }
+
+ private:
+  RandomWorld& world_;
+  std::set<NodeId> taken_;
+};
+
+bool Offers(const PoolView& pool, const NodeRequest& request) {
+  return std::ranges::all_of(request.node_types,
+                             [&](const LabelName& label) { return pool.labels.contains(label); });
+}
+
+// launcher.md 9.2, read from the page once more.
+bool MustDecline(const PoolView& pool, const NodeRequest& request) {
+  if (pool.is_disabled) return true;
+  Resources need;
+  for (const LabelName& label : request.node_types) {
+    auto offered = pool.labels.find(label);
+    if (offered == pool.labels.end() || offered->second.is_broken || !offered->second.is_image_ready)
+      return true;
+    Add(need, offered->second.need);
+  }
+  if (!pool.launches_nodes) return false;
+  auto exceeds = [&](const Resources& limit) {
+    return std::ranges::any_of(limit, [&](const auto& entry) {
+      auto needed = need.find(entry.first);
+      return needed != need.end() && needed->second > entry.second;
+    });
+  };
+  return exceeds(pool.pool.limit) || (!pool.ignores_provider_quota && exceeds(pool.provider.limit));
+}
+
+TEST(AssignPropertyTest, ARequestHasOneOwnerAtMost) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    Plan plan = Assign(world.TakeSnapshot());
+    std::set<RequestId> decided;
+    for (const auto& acceptance : plan.accept) RC_ASSERT(decided.insert(acceptance.request).second);
+    for (const auto& declination : plan.decline) RC_ASSERT(decided.insert(declination.request).second);
+  }));
+}
+
+TEST(AssignPropertyTest, AFreeNodeIsGivenOnce) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    Plan plan = Assign(world.TakeSnapshot());
+    Bookkeeper books(world);
+    std::set<NodeId> given;
+    for (const auto& acceptance : plan.accept) {
+      for (const FillPlan::Reuse& reuse : books.Take(acceptance).reuse)
+        RC_ASSERT(given.insert(reuse.node).second);
+    }
+  }));
+}
+
+TEST(AssignPropertyTest, NoLaunchExceedsALimit) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    Plan plan = Assign(world.TakeSnapshot());
+    Bookkeeper books(world);
+    for (const auto& acceptance : plan.accept) {
+      FillPlan fill = books.Take(acceptance);
+      const PoolView& pool = world.Pool(acceptance.pool);
+      for (const LabelName& label : fill.launch) {
+        for (const auto& [resource, amount] : pool.labels.at(label).need) {
+          auto limit = pool.pool.limit.find(resource);
+          if (limit != pool.pool.limit.end()) RC_ASSERT(pool.pool.used.at(resource) <= limit->second);
+          auto shared = pool.provider.limit.find(resource);
+          if (shared != pool.provider.limit.end() && !pool.ignores_provider_quota)
+            RC_ASSERT(pool.provider.used.at(resource) <= shared->second);
+        }
+      }
+    }
+  }));
+}
+
+// D-20: what is launched, now or later, is within max-concurrency, except for the first
+// request of an idle provider, which launches no more at a time either.
+TEST(AssignPropertyTest, MaxConcurrencyIsKept) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    bool is_idle = *rc::gen::arbitrary<bool>();
+    for (PoolView& pool : world.pools) {
+      if (is_idle) pool.launches_in_progress = 0;
+    }
+    Plan plan = Assign(world.TakeSnapshot());
+    Bookkeeper books(world);
+    std::map<ProviderName, int> launching;
+    std::map<ProviderName, int> requests;
+    for (const auto& acceptance : plan.accept) {
+      const PoolView& pool = world.Pool(acceptance.pool);
+      auto [sum, is_first] = launching.try_emplace(pool.key.provider, pool.launches_in_progress);
+      int max_concurrency = pool.max_concurrency;
+      FillPlan fill = books.Take(acceptance);
+      int own = static_cast<int>(fill.launch.size() + fill.wait.size());
+      if (own == 0) continue;
+      if (max_concurrency > 0)
+        RC_ASSERT(static_cast<int>(fill.launch.size()) <= std::max(0, max_concurrency - sum->second));
+      bool was_idle = sum->second == 0;
+      sum->second += own;
+      if (max_concurrency > 0) RC_ASSERT(was_idle || sum->second <= max_concurrency);
+    }
+  }));
+}
+
+TEST(AssignPropertyTest, ATenantStaysWithinItsLimit) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    Plan plan = Assign(world.TakeSnapshot());
+    for (const auto& [name, tenant] : world.tenants) {
+      Resources used = tenant.used;
+      bool has_grown = false;
+      for (const auto& acceptance : plan.accept) {
+        const NodeRequest& request = *world.requests.at(acceptance.request);
+        if (request.tenant_name != name) continue;
+        for (const LabelName& label : request.node_types) {
+          Add(used, world.Pool(acceptance.pool).labels.at(label).need);
+          has_grown = true;
+        }
+      }
+      for (const auto& [resource, limit] : tenant.limit) RC_ASSERT(!has_grown || used[resource] <= limit);
+    }
+  }));
+}
+
+// launcher.md 9.2 and step h: a pool declines what it can never serve, and what it
+// has no labels for only when nobody else could take it.
+TEST(AssignPropertyTest, APoolDeclinesOnlyWhatItMust) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    Plan plan = Assign(world.TakeSnapshot());
+    for (const auto& declination : plan.decline) {
+      const NodeRequest& request = *world.requests.at(declination.request);
+      if (declination.by.empty()) RC_ASSERT(world.registry.AllDeclined(request));
+      for (const auto& [key, decision] : declination.by) {
+        const PoolView& pool = world.Pool(key);
+        RC_ASSERT(MustDecline(pool, request));
+        RC_ASSERT(!request.WasDeclinedBy(pool.launcher));
+        if (!Offers(pool, request)) RC_ASSERT(world.registry.Candidates(request).empty());
+      }
+    }
+  }));
+}
+
+TEST(AssignPropertyTest, APoolTakesOnlyWhatItCanServe) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    Plan plan = Assign(world.TakeSnapshot());
+    for (const auto& acceptance : plan.accept) {
+      const NodeRequest& request = *world.requests.at(acceptance.request);
+      const PoolView& pool = world.Pool(acceptance.pool);
+      RC_ASSERT(!MustDecline(pool, request));
+      RC_ASSERT(!request.WasDeclinedBy(pool.launcher));
+      std::vector<const RegisteredPool*> candidates = world.registry.Candidates(request);
+      // A wish for a provider counts as long as somebody there can serve it.
+      if (std::ranges::find(candidates, request.provider, &RegisteredPool::provider) != candidates.end()) {
+        RC_ASSERT(request.provider == pool.key.provider);
+        std::erase_if(candidates, [&](const auto* other) { return other->provider != request.provider; });
+      }
+      for (const RegisteredPool* other : candidates)
+        RC_ASSERT(other->priority >= pool.priority || other->is_paused);
+    }
+  }));
+}
+
+// D-33: what an earlier request waits for is not taken by a later one.
+TEST(AssignPropertyTest, CapacityThatSomebodyWaitsForIsLeftAlone) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    Plan plan = Assign(world.TakeSnapshot());
+    Bookkeeper books(world);
+    std::map<PoolKey, std::set<std::string>> awaited;
+    std::map<ProviderName, std::set<std::string>> awaited_of_provider;
+    for (const auto& acceptance : plan.accept) {
+      FillPlan fill = books.Take(acceptance);
+      const PoolView& pool = world.Pool(acceptance.pool);
+      for (const LabelName& label : fill.launch) {
+        for (const auto& [resource, amount] : pool.labels.at(label).need) {
+          RC_ASSERT(amount <= 0 || !awaited[pool.key].contains(resource));
+          RC_ASSERT(amount <= 0 || pool.ignores_provider_quota ||
+                    !awaited_of_provider[pool.key.provider].contains(resource));
+        }
+      }
+      if (world.requests.at(acceptance.request)->requestor == kMinReadyRequestor) continue;
+      for (const auto& [resource, amount] : fill.pool_shortage) awaited[pool.key].insert(resource);
+      for (const auto& [resource, amount] : fill.provider_shortage)
+        awaited_of_provider[pool.key.provider].insert(resource);
+    }
+  }));
+}
+
+TEST(AssignPropertyTest, RequestsOfOneShapeAreServedInOrder) {
+  EXPECT_TRUE(rc::check([] {
+    RandomWorld world = RandomWorld::Make();
+    Plan plan = Assign(world.TakeSnapshot());
+    std::map<Shape, ServiceOrder> last;
+    for (const auto& acceptance : plan.accept) {
+      const NodeRequest& request = *world.requests.at(acceptance.request);
+      ServiceOrder order = *OrderOf(acceptance.request, request);
+      auto [before, is_first] = last.try_emplace(ShapeOf(request), order);
+      RC_ASSERT(is_first || before->second < order);
+      before->second = order;
+    }
+    for (const auto& [shape, queue] : world.queues.shapes()) {
+      if (!plan.waiting.contains(shape) || !last.contains(shape)) continue;
+      // Those that wait on come after all that were taken.
+      RC_ASSERT(last.at(shape) < queue.rbegin()->first);
+    }
+  }));
+}
+
+}  // namespace
+}  // namespace nodepool::sched

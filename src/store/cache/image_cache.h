@@ -1,0 +1,79 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/subscription.h"
+#include "store/cache/listeners.h"
+#include "store/malformed.h"
+#include "store/records.h"
+#include "zk/recipes/tree_cache.h"
+
+namespace nodepool::store {
+
+// Builds and uploads of all images, in memory, sorted by key.
+class ImageCache : private zk::TreeCache::Listener {
+ public:
+  using Listener = std::function<void(const ImageName&)>;  // something about this image changed
+
+  ImageCache(Loop& loop, zk::Client& client);
+  ~ImageCache() override;
+
+  void Start() { tree_.Start(); }
+  Task<> Stop() { return tree_.Stop(); }
+  Task<> WaitSynced() { return tree_.WaitSynced(); }
+  bool synced() const { return tree_.synced(); }
+
+  Subscription OnChange(Listener listener);
+
+  const std::map<BuildKey, StoredBuild>& builds() const { return builds_; }
+  const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_; }
+  // Builds that have been uploaded to the provider, or are to be.
+  const std::set<BuildKey>& BuildsIn(const ProviderName& provider) const;
+  const std::set<ImageName>& paused() const { return paused_; }
+  const std::set<ImageName>& images() const { return images_; }
+  // Znodes of builds without data, and when they were made: others' locking leaves them.
+  const std::map<BuildKey, WallTime>& empty_builds() const { return empty_builds_; }
+  // When somebody asked for a build, by image.
+  const std::map<ImageName, WallTime>& build_requests() const { return build_requests_; }
+  // Whether somebody builds the image, or uploads the build to the provider, as far as
+  // it is known here.
+  bool IsBuildLocked(const ImageName& image) const { return building_.contains(image); }
+  bool IsUploadLocked(const BuildKey& build, const ProviderName& provider) const {
+    return uploading_.contains({build, provider});
+  }
+
+  // The ready upload of the image in the provider with the greatest state_time, or null.
+  const StoredUpload* NewestReadyUpload(const ImageName& image, const ProviderName& provider) const;
+
+  std::uint64_t malformed_count() const { return malformed_.count(); }
+
+ private:
+  bool WantsData(std::string_view path) const override;
+  void OnNode(const std::string& path, const zk::NodeData& node) override;
+  void OnGone(const std::string& path) override;
+  void OnSynced() override {}
+
+  void OnBuild(const BuildKey& key, const std::string& path, const zk::NodeData& node);
+  void OnUpload(const UploadKey& key, const std::string& path, const zk::NodeData& node);
+  void RemoveUpload(const UploadKey& key);
+
+  Loop& loop_;
+  std::map<BuildKey, StoredBuild> builds_;
+  std::map<BuildKey, WallTime> empty_builds_;
+  std::map<UploadKey, StoredUpload> uploads_;
+  std::map<ProviderName, std::set<BuildKey>> builds_in_;
+  std::map<std::pair<ImageName, ProviderName>, std::set<UploadKey>> ready_uploads_;
+  std::set<ImageName> images_;
+  std::set<ImageName> paused_;
+  std::map<ImageName, WallTime> build_requests_;
+  // The contenders for the locks.
+  std::map<ImageName, std::set<std::string>> building_;
+  std::map<std::pair<BuildKey, ProviderName>, std::set<std::string>> uploading_;
+  MalformedRecords malformed_;
+  Listeners<const ImageName&> listeners_;
+  zk::TreeCache tree_;
+};
+
+}  // namespace nodepool::store

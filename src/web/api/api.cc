@@ -1,0 +1,191 @@
+#include "web/api/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "web/api/api_fields.h"
+#include "web/api/api_question.h"
+#include "web/lists/node_rows.h"
+
+namespace nodepool::web {
+namespace {
+
+using launcher::Launcher;
+
+template <class T>
+struct Resource {
+  std::string name;  // the end of the path, and the key of the list
+  std::string summary;
+  const FieldTable<T>& fields;
+  // Shows every entry in order for as long as `see` wants more.
+  std::function<void(const Launcher&, const std::function<bool(const T&)>& see)> for_each;
+  bool is_known_without_zookeeper = false;
+  // Appends the first entries without a filter; false if there are more. Not set: as with one.
+  std::function<bool(std::string& text, const Launcher&, std::size_t limit, WallTime now)> append_first = {};
+};
+
+// Every kind that is asked for has a field.
+template <class T>
+bool IsAskedFor(const FieldTable<T>& fields, const T& entry, const listing::RowFilter& filter) {
+  return std::ranges::all_of(filter, [&](const auto& asked) {
+    auto field =
+        std::ranges::find(fields.fields(), asked.first, [](const auto& each) { return each.doc.asked_as; });
+    return listing::HasOneOf(field->value(entry), asked.second);
+  });
+}
+
+// False if there are more than the question's limit.
+template <class T>
+bool AppendAsked(std::string& text, const Launcher& launcher, const Resource<T>& resource,
+                 const Question& question, WallTime now) {
+  std::size_t count = 0;
+  bool is_complete = true;
+  listing::AgedText row;
+  resource.for_each(launcher, [&](const T& entry) {
+    if (!IsAskedFor(resource.fields, entry, question.filter)) return true;
+    is_complete = count < question.limit;
+    if (!is_complete) return false;
+    if (count++ > 0) text += ',';
+    row.Clear();
+    resource.fields.Append(row, entry);
+    row.AppendTo(text, now);
+    return true;
+  });
+  return is_complete;
+}
+
+template <class T>
+void AppendBody(std::string& text, const Launcher& launcher, const Resource<T>& resource,
+                const Question& question, WallTime now) {
+  text += "{\"" + resource.name + "\":[";
+  bool is_complete = resource.append_first && question.filter.empty()
+                         ? resource.append_first(text, launcher, question.limit, now)
+                         : AppendAsked(text, launcher, resource, question, now);
+  text += is_complete ? "],\"is_complete\":true}" : "],\"is_complete\":false}";
+}
+
+// What the body depends on.
+std::string KeyOf(const Request& request, const Question& question) {
+  std::string key = request.path + fmt::format("\n{}", question.limit);
+  for (const auto& [kind, words] : question.filter) {
+    key += fmt::format("\n{}", static_cast<int>(kind));
+    for (const std::string& word : words) key += '\r' + word;
+  }
+  return key;
+}
+
+template <class T>
+Response Answer(const Launcher& launcher, RecentAnswers& recent, const Resource<T>& resource,
+                const Request& request) {
+  Expected<Question> question = ReadQuestion(request, resource.fields.type().fields);
+  if (!question) return ErrorResponse(request, 400, question.error().message());
+  if (!resource.is_known_without_zookeeper && !launcher.records().is_complete()) {
+    return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
+  }
+  return recent.Answer(
+      request, KeyOf(request, *question), "application/json",
+      [&](std::string& body, WallTime now) { AppendBody(body, launcher, resource, *question, now); });
+}
+
+template <class T>
+Endpoint EndpointOf(const Launcher& launcher, std::shared_ptr<RecentAnswers> recent, Resource<T> resource) {
+  std::vector<FieldDoc> fields = resource.fields.type().fields;
+  EndpointDoc doc{resource.summary,
+                  ParametersOf(fields),
+                  {{"application/json",
+                    ObjectOf({{resource.name, ListOf(resource.fields.type()), ""},
+                              {"is_complete", Flag(), "false: there are more than the limit allows"}})}},
+                  {400}};
+  if (!resource.is_known_without_zookeeper) doc.errors.push_back(503);
+  std::string path = "/api/v1/" + resource.name;
+  auto answer = [&launcher, recent, resource = std::move(resource)](const Request& request) {
+    return Answer(launcher, *recent, resource, request);
+  };
+  return {"GET", std::move(path), Pure(answer), std::move(doc)};
+}
+
+// Shows what a cache keeps by key.
+template <class Map, class See>
+void ForEachIn(const Map& map, const See& see) {
+  for (const auto& [key, entry] : map) {
+    if (!see(entry)) return;
+  }
+}
+
+Resource<store::StoredNode> Nodes() {
+  auto rows = std::make_shared<NodeRows>(
+      [](listing::AgedText& row, const store::StoredNode& node) { NodeFields().Append(row, node); });
+  auto append_first = [rows](std::string& text, const Launcher& launcher, std::size_t limit, WallTime now) {
+    const store::NodeCache& nodes = launcher.records().nodes;
+    std::string_view separator = "";
+    auto append = [&](const listing::AgedText& row) {
+      text += std::exchange(separator, ",");
+      row.AppendTo(text, now);
+    };
+    rows->ForEach(nodes, append, limit);
+    return nodes.all().size() <= limit;
+  };
+  return {"nodes",
+          "Every node of the cluster, by id.",
+          NodeFields(),
+          [](const Launcher& launcher, const auto& see) { ForEachIn(launcher.records().nodes.all(), see); },
+          false,
+          append_first};
+}
+
+Resource<launcher::RequestStatus> Requests() {
+  return {"requests", "Every request for nodes, by id, and why it waits.", RequestFields(),
+          [](const Launcher& launcher, const auto& see) { launcher.ForEachRequest(see); }};
+}
+
+Resource<ImageEntry> Images() {
+  return {"images", "Every image that ZooKeeper knows, by name.", ImageFields(),
+          [](const Launcher& launcher, const auto& see) {
+            const store::ImageCache& images = launcher.records().images;
+            for (const ImageName& name : images.images()) {
+              if (!see(ImageEntry{images, name})) return;
+            }
+          }};
+}
+
+Resource<store::StoredBuild> Builds() {
+  return {
+      "builds", "Every build of an image, by image and id.", BuildFields(),
+      [](const Launcher& launcher, const auto& see) { ForEachIn(launcher.records().images.builds(), see); }};
+}
+
+Resource<store::StoredUpload> Uploads() {
+  return {
+      "uploads", "Every upload of a build, by image, build, provider and id.", UploadFields(),
+      [](const Launcher& launcher, const auto& see) { ForEachIn(launcher.records().images.uploads(), see); }};
+}
+
+Resource<launcher::ProviderStatus> Providers() {
+  return {"providers", "The providers of this launcher, by name, with their pools.", ProviderFields(),
+          [](const Launcher& launcher, const auto& see) {
+            std::vector<launcher::ProviderStatus> providers = launcher.Providers();
+            std::ranges::all_of(providers, see);
+          },
+          true};
+}
+
+Resource<ComponentEntry> Components() {
+  return {"components", "Every launcher, builder and pool that is registered, by path.", ComponentFields(),
+          [](const Launcher& launcher, const auto& see) {
+            std::ranges::all_of(launcher.records().components.all(), see);
+          }};
+}
+
+}  // namespace
+
+std::vector<Endpoint> ApiEndpoints(const Launcher& launcher, std::shared_ptr<RecentAnswers> recent) {
+  return {EndpointOf(launcher, recent, Nodes()),     EndpointOf(launcher, recent, Requests()),
+          EndpointOf(launcher, recent, Images()),    EndpointOf(launcher, recent, Builds()),
+          EndpointOf(launcher, recent, Uploads()),   EndpointOf(launcher, recent, Providers()),
+          EndpointOf(launcher, recent, Components())};
+}
+
+}  // namespace nodepool::web

@@ -1,0 +1,133 @@
+#include <set>
+
+#include "model/cell.h"
+#include "web/api/api_fields.h"
+
+namespace nodepool::web {
+
+namespace json = boost::json;
+using listing::Kind;
+using store::StoredBuild;
+using store::StoredUpload;
+
+namespace {
+
+template <class See>
+void ForEachBuild(const ImageEntry& image, See see) {
+  const auto& builds = image.images.builds();
+  for (auto build = builds.lower_bound({image.name, BuildId()});
+       build != builds.end() && build->first.image == image.name; ++build) {
+    see(build->second);
+  }
+}
+
+json::value BuildRequest(const ImageEntry& image) {
+  if (!image.images.build_requests().contains(image.name)) return nullptr;
+  return image.images.IsBuildLocked(image.name) ? "building" : "pending";
+}
+
+Cell BuildRequestAge(const ImageEntry& image) {
+  auto request = image.images.build_requests().find(image.name);
+  if (request == image.images.build_requests().end()) return nullptr;
+  return Cell::Since(request->second);
+}
+
+json::value BuildCounts(const ImageEntry& image) {
+  std::map<std::string_view, int> counts;
+  ForEachBuild(image, [&](const StoredBuild& build) {
+    if (build.record.state) ++counts[ToString(*build.record.state)];
+  });
+  json::object by_state;
+  for (const auto& [state, count] : counts) by_state[state] = count;
+  return by_state;
+}
+
+const StoredBuild* NewestReady(const ImageEntry& image) {
+  const StoredBuild* newest = nullptr;
+  ForEachBuild(image, [&](const StoredBuild& build) {
+    bool is_ready = build.record.state == ImageState::kReady;
+    if (is_ready && (newest == nullptr || newest->record.state_time < build.record.state_time))
+      newest = &build;
+  });
+  return newest;
+}
+
+json::value ReadyIn(const ImageEntry& image) {
+  std::set<std::string> providers;
+  const auto& uploads = image.images.uploads();
+  for (auto upload = uploads.lower_bound({{image.name, BuildId()}, ProviderName(), UploadId()});
+       upload != uploads.end() && upload->first.build.image == image.name; ++upload) {
+    if (upload->second.record.state == ImageState::kReady) providers.insert(upload->first.provider.value);
+  }
+  return json::array(providers.begin(), providers.end());
+}
+
+}  // namespace
+
+const FieldTable<ImageEntry>& ImageFields() {
+  static const FieldTable<ImageEntry> fields({
+      {{"name", Text(), ""}, [](const ImageEntry& i) { return json::value(i.name.value); }},
+      {{"is_paused", Flag(), "no builds are begun"},
+       [](const ImageEntry& i) { return json::value(i.images.paused().contains(i.name)); }},
+      {{"build_request", OneOf({"pending", "building"}).OrNull(), "whether somebody asked for a build"},
+       &BuildRequest},
+      {{"build_request_age", Whole().OrNull(), "seconds since somebody asked"}, &BuildRequestAge},
+      {{"builds", MapOf(Whole()), "number of builds by state"}, &BuildCounts},
+      {{"newest_ready_build", Text().OrNull(), "id of the build"},
+       [](const ImageEntry& i) {
+         const StoredBuild* build = NewestReady(i);
+         return build == nullptr ? json::value() : json::value(build->id.build.value);
+       }},
+      {{"newest_ready_build_age", Whole().OrNull(), "seconds since it became ready"},
+       [](const ImageEntry& i) {
+         const StoredBuild* build = NewestReady(i);
+         return build == nullptr ? Cell() : Cell::Since(build->record.state_time);
+       }},
+      {{"ready_in", ListOf(Text()), "providers with a ready upload", false, Kind::kProvider}, &ReadyIn},
+  });
+  return fields;
+}
+
+const FieldTable<StoredBuild>& BuildFields() {
+  static const FieldTable<StoredBuild> fields({
+      {{"id", Text(), "unique within the image"},
+       [](const StoredBuild& b) { return json::value(b.id.build.value); }},
+      {{"image", Text(), ""}, [](const StoredBuild& b) { return json::value(b.id.image.value); }},
+      {{"state", OneOf(ImageStateWords()).OrNull(), "of the build itself, also of a paused image", false,
+        Kind::kState},
+       [](const StoredBuild& b) { return StateCell(b.record.state); }},
+      {{"state_age", Whole(), "seconds since it came into this state"},
+       [](const StoredBuild& b) { return Cell::Since(b.record.state_time); }},
+      {{"builder", Text().OrNull(), "host name of the builder"},
+       [](const StoredBuild& b) { return TextCell(b.record.builder); }},
+      {{"formats", ListOf(Text()), ""},
+       [](const StoredBuild& b) -> json::value {
+         return json::array(b.record.formats.begin(), b.record.formats.end());
+       }},
+  });
+  return fields;
+}
+
+const FieldTable<StoredUpload>& UploadFields() {
+  static const FieldTable<StoredUpload> fields({
+      {{"id", Text(), "ten digits, unique within build and provider"},
+       [](const StoredUpload& u) { return json::value(u.id.upload.value); }},
+      {{"image", Text(), ""}, [](const StoredUpload& u) { return json::value(u.id.build.image.value); }},
+      {{"build", Text(), "id of the build"},
+       [](const StoredUpload& u) { return json::value(u.id.build.build.value); }},
+      {{"provider", Text(), "", false, Kind::kProvider},
+       [](const StoredUpload& u) { return json::value(u.id.provider.value); }},
+      {{"state", OneOf(ImageStateWords()).OrNull(), "", false, Kind::kState},
+       [](const StoredUpload& u) { return StateCell(u.record.state); }},
+      {{"state_age", Whole(), "seconds since it came into this state"},
+       [](const StoredUpload& u) { return Cell::Since(u.record.state_time); }},
+      {{"format", Text().OrNull(), ""}, [](const StoredUpload& u) { return TextCell(u.record.format); }},
+      {{"external_name", Text().OrNull(), "the image's name in the cloud"},
+       [](const StoredUpload& u) { return TextCell(u.record.external_name); }},
+      {{"external_id", Text().OrNull(), "the image's id in the cloud"},
+       [](const StoredUpload& u) { return TextCell(u.record.external_id); }},
+  });
+  return fields;
+}
+
+}  // namespace nodepool::web

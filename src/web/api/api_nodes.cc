@@ -1,0 +1,71 @@
+#include "listing/node_listing.h"
+#include "model/cell.h"
+#include "web/api/api_fields.h"
+
+namespace nodepool::web {
+
+namespace json = boost::json;
+using listing::Kind;
+using store::StoredNode;
+
+const FieldTable<StoredNode>& NodeFields() {
+  static const FieldTable<StoredNode> fields({
+      {{"id", Text(), "ten digits"}, [](const StoredNode& n) { return Cell::OfText(n.id.value); }},
+      {{"state", OneOf(NodeStateWords()).OrNull(), "", false, Kind::kState},
+       [](const StoredNode& n) { return StateCell(n.record.state); }},
+      {{"state_age", Whole(), "seconds since it came into this state"},
+       [](const StoredNode& n) { return Cell::Since(n.record.state_time); }},
+      {{"age", Whole(), "seconds since its record was made"},
+       [](const StoredNode& n) { return Cell::Since(n.record.created_time.value_or(n.revision.created)); }},
+      {{"is_locked", Flag(), "somebody has its lock, or waits for it"},
+       [](const StoredNode& n) { return json::value(n.is_locked()); }},
+      {{"provider", Text().OrNull(), "", false, Kind::kProvider},
+       [](const StoredNode& n) { return TextOrNull(n.record.provider.value); }},
+      {{"pool", Text().OrNull(), ""}, [](const StoredNode& n) { return TextOrNull(n.record.pool.value); }},
+      {{"labels", ListOf(Text()), "", false, Kind::kLabel},
+       [](const StoredNode& n) { return JsonNames(n.record.type); }},
+      {{"launcher", Text().OrNull(), "the pool worker that launched it"},
+       [](const StoredNode& n) { return TextCell(n.record.launcher); }},
+      {{"allocated_to", Text().OrNull(), "id of the request that has it"},
+       [](const StoredNode& n) { return TextOrNull(n.record.allocated_to.value); }},
+      {{"requestor", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.requestor); }},
+      {{"tenant", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.tenant_name); }},
+      {{"server_id", Any(), "the cloud's id of the machine, as the driver keeps it"},
+       [](const StoredNode& n) { return Cell::Of(n.record.external_id); }},
+      {{"hostname", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.hostname); }},
+      {{"interface_ip", Text().OrNull(), "the address to connect to"},
+       [](const StoredNode& n) { return TextCell(n.record.interface_ip); }},
+      {{"public_ipv4", Text().OrNull(), ""},
+       [](const StoredNode& n) { return TextCell(n.record.public_ipv4); }},
+      {{"private_ipv4", Text().OrNull(), ""},
+       [](const StoredNode& n) { return TextCell(n.record.private_ipv4); }},
+      {{"public_ipv6", Text().OrNull(), ""},
+       [](const StoredNode& n) { return TextCell(n.record.public_ipv6); }},
+      {{"connection_type", Text().OrNull(), "ssh, winrm ..."},
+       [](const StoredNode& n) { return TextCell(n.record.connection_type); }},
+      {{"connection_port", Any(), "a number, its digits, or \"redacted\""},
+       [](const StoredNode& n) { return listing::ShownPort(n.record); }},
+      {{"username", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.username); }},
+      {{"cloud", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.cloud); }},
+      {{"region", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.region); }},
+      {{"az", Text().OrNull(), "availability zone"},
+       [](const StoredNode& n) { return TextCell(n.record.az); }},
+      {{"image", Text().OrNull(), "the cloud's image, or the upload's path"},
+       [](const StoredNode& n) { return TextCell(n.record.image_id); }},
+      {{"resources", MapOf(Number()).OrNull(), "what it takes of its provider's quota"},
+       [](const StoredNode& n) {
+         return n.record.resources ? json::value(Amounts(*n.record.resources)) : json::value();
+       }},
+      {{"hold_job", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.hold_job); }},
+      {{"hold_expiration", Whole().OrNull(), "seconds that a hold lasts"},
+       [](const StoredNode& n) {
+         return n.record.hold_expiration ? json::value(*n.record.hold_expiration) : json::value();
+       }},
+      {{"comment", Text().OrNull(), ""}, [](const StoredNode& n) { return TextCell(n.record.comment); }},
+      {{"user_data", Any(), "of the client that uses it; null in it for NaN and Infinity"},
+       [](const StoredNode& n) { return Cell::Of(n.record.user_data); }},
+  });
+  return fields;
+}
+
+}  // namespace nodepool::web

@@ -1,0 +1,121 @@
+#include <set>
+
+#include "model/cell.h"
+#include "web/api/api_fields.h"
+
+namespace nodepool::web {
+
+namespace json = boost::json;
+using launcher::LabelStatus;
+using launcher::PoolStatus;
+using launcher::ProviderStatus;
+using listing::Kind;
+
+namespace {
+
+json::value Counts(const std::map<std::string_view, int>& nodes) {
+  json::object by_state;
+  for (const auto& [state, count] : nodes) by_state[state] = count;
+  return by_state;
+}
+
+const FieldTable<LabelStatus>& LabelFields() {
+  static const FieldTable<LabelStatus> fields({
+      {{"name", Text(), ""}, [](const LabelStatus& l) { return json::value(l.name.value); }},
+      {{"is_available", Flag(), "a node of it could be launched, given capacity"},
+       [](const LabelStatus& l) { return json::value(l.is_available); }},
+      {{"free_nodes", Whole(), "ready nodes of it that nobody has"},
+       [](const LabelStatus& l) { return json::value(l.free_nodes); }},
+      {{"fault", Text().OrNull(), "what the driver says against it"},
+       [](const LabelStatus& l) { return TextCell(l.fault); }},
+  });
+  return fields;
+}
+
+const FieldTable<PoolStatus>& PoolFields() {
+  static const FieldTable<PoolStatus> fields({
+      {{"name", Text(), ""}, [](const PoolStatus& p) { return json::value(p.name.value); }},
+      {{"launcher", Text(), "as it is announced"},
+       [](const PoolStatus& p) { return json::value(p.launcher.value); }},
+      {{"is_registered", Flag(), "its announcement stands in ZooKeeper"},
+       [](const PoolStatus& p) { return json::value(p.is_registered); }},
+      {{"is_draining", Flag(), "it is not configured any more"},
+       [](const PoolStatus& p) { return json::value(p.is_draining); }},
+      {{"is_waiting", Flag(), "a request that it has accepted waits for capacity"},
+       [](const PoolStatus& p) { return json::value(p.is_waiting); }},
+      {{"priority", Whole(), "smaller is preferred"},
+       [](const PoolStatus& p) { return json::value(p.priority); }},
+      {{"requests", Whole(), "accepted and not finished"},
+       [](const PoolStatus& p) { return json::value(p.requests); }},
+      {{"limit", MapOf(Number()), "configured, by resource; unlimited where nothing stands"},
+       [](const PoolStatus& p) { return json::value(Amounts(p.limit)); }},
+      {{"used", MapOf(Number()), "by its nodes and by launches that have been decided"},
+       [](const PoolStatus& p) { return json::value(Amounts(p.used)); }},
+      {{"nodes", MapOf(Whole()), "number of nodes by state"},
+       [](const PoolStatus& p) { return Counts(p.nodes); }},
+      {{"labels", ListOf(LabelFields().type()), ""},
+       [](const PoolStatus& p) -> json::value {
+         json::array labels;
+         for (const LabelStatus& label : p.labels) labels.push_back(LabelFields().ToJson(label));
+         return labels;
+       }},
+  });
+  return fields;
+}
+
+json::value LabelNames(const ProviderStatus& provider) {
+  std::set<std::string> names;
+  for (const PoolStatus& pool : provider.pools) {
+    for (const LabelStatus& label : pool.labels) names.insert(label.name.value);
+  }
+  return json::array(names.begin(), names.end());
+}
+
+json::value Pools(const ProviderStatus& provider) {
+  json::array pools;
+  for (const PoolStatus& pool : provider.pools) pools.push_back(PoolFields().ToJson(pool));
+  return pools;
+}
+
+}  // namespace
+
+const FieldTable<ProviderStatus>& ProviderFields() {
+  static const FieldTable<ProviderStatus> fields({
+      {{"name", Text(), "", false, Kind::kProvider},
+       [](const ProviderStatus& p) { return json::value(p.name.value); }},
+      {{"driver", Text(), ""}, [](const ProviderStatus& p) { return json::value(p.driver); }},
+      {{"state", OneOf(ProviderStateWords()), "", false, Kind::kState},
+       [](const ProviderStatus& p) { return json::value(ToString(p.state)); }},
+      {{"state_age", Whole(), "seconds since it came into this state"},
+       [](const ProviderStatus& p) { return Cell::Since(p.since); }},
+      {{"is_up", Flag(), "it has started and serves"},
+       [](const ProviderStatus& p) { return json::value(p.health.is_up); }},
+      {{"fault", Text().OrNull(), "why it could not be started"},
+       [](const ProviderStatus& p) { return TextOrNull(p.health.fault); }},
+      {{"next_start", Whole().OrNull(), "seconds until it is tried again"},
+       [](const ProviderStatus& p) {
+         if (!p.next_start) return json::value();
+         return json::value(std::chrono::ceil<std::chrono::seconds>(*p.next_start).count());
+       }},
+      {{"is_draining", Flag(), "it is not configured any more"},
+       [](const ProviderStatus& p) { return json::value(p.is_draining); }},
+      {{"max_concurrency", Whole().OrNull(), "launches at a time; null: any number"},
+       [](const ProviderStatus& p) {
+         return p.max_concurrency > 0 ? json::value(p.max_concurrency) : json::value();
+       }},
+      {{"launches", Whole(), "in progress"}, [](const ProviderStatus& p) { return json::value(p.launches); }},
+      {{"limit", MapOf(Number()),
+        "what the cloud leaves for Nodepool, by resource; unlimited or not known where "
+        "nothing stands"},
+       [](const ProviderStatus& p) { return json::value(Amounts(p.limit)); }},
+      {{"used", MapOf(Number()), "by nodes of all its pools and by launches that have been decided"},
+       [](const ProviderStatus& p) { return json::value(Amounts(p.used)); }},
+      {{"nodes", MapOf(Whole()), "number of nodes by state"},
+       [](const ProviderStatus& p) { return Counts(p.nodes); }},
+      {{"labels", ListOf(Text()), "that its pools offer", false, Kind::kLabel}, &LabelNames},
+      {{"pools", ListOf(PoolFields().type()), ""}, &Pools},
+  });
+  return fields;
+}
+
+}  // namespace nodepool::web

@@ -1,0 +1,77 @@
+#include "web/api/api_question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
+
+namespace nodepool::web {
+namespace {
+
+constexpr const char* kLimit = "limit";
+
+const FieldDoc* Find(const std::vector<FieldDoc>& fields, listing::Kind kind) {
+  auto found = std::ranges::find(fields, kind, &FieldDoc::asked_as);
+  return found == fields.end() ? nullptr : &*found;
+}
+
+// The field that a parameter asks by; null: none.
+const FieldDoc* FieldOf(const std::vector<FieldDoc>& fields, const std::string& parameter) {
+  auto named =
+      std::ranges::find(listing::kFilters, parameter, [](const auto& filter) { return filter.second; });
+  return named == std::end(listing::kFilters) ? nullptr : Find(fields, named->first);
+}
+
+// The words of a field, or of the entries of a list.
+const std::vector<std::string_view>& WordsOf(const JsonType& type) {
+  return type.entries ? WordsOf(*type.entries) : type.words;
+}
+
+std::string Unknown(const std::string& parameter, const std::vector<FieldDoc>& fields) {
+  std::vector<std::string> names;
+  for (const ParameterDoc& known : ParametersOf(fields)) names.push_back(known.name);
+  return fmt::format("There is no parameter \"{}\" here; there is {}.", Excerpt(parameter),
+                     Join(names, ", "));
+}
+
+}  // namespace
+
+std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields) {
+  std::vector<ParameterDoc> parameters;
+  for (const auto& [kind, name] : listing::kFilters) {
+    const FieldDoc* field = Find(fields, kind);
+    if (field == nullptr) continue;
+    parameters.push_back({std::string(name), fmt::format("only entries with this in `{}`", field->key),
+                          OneOf(WordsOf(field->type)), true});
+  }
+  parameters.push_back(
+      {kLimit, fmt::format("at most so many, and at most {}", Question::kMostEntries), Whole()});
+  return parameters;
+}
+
+Expected<Question> ReadQuestion(const Request& request, const std::vector<FieldDoc>& fields) {
+  Question question;
+  for (const auto& [name, value] : request.query) {
+    const FieldDoc* field = FieldOf(fields, name);
+    if (field == nullptr && name != kLimit) return Unexpected(Verdict::kInvalid, Unknown(name, fields));
+    if (value.empty()) continue;
+    if (field == nullptr) {
+      const char* end = value.data() + value.size();
+      auto [rest, error] = std::from_chars(value.data(), end, question.limit);
+      if (error != std::errc() || rest != end) return Unexpected(Verdict::kInvalid, "limit is a number.");
+      question.limit = std::min(question.limit, Question::kMostEntries);
+      continue;
+    }
+    const std::vector<std::string_view>& words = WordsOf(field->type);
+    if (!words.empty() && std::ranges::find(words, value) == words.end()) {
+      return Unexpected(Verdict::kInvalid,
+                        fmt::format("{} is {}, not {}.", name, fmt::join(words, ", "), Excerpt(value)));
+    }
+    question.filter[field->asked_as].insert(value);
+  }
+  return question;
+}
+
+}  // namespace nodepool::web

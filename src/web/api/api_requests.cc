@@ -1,0 +1,81 @@
+#include "model/json.h"
+#include "web/api/api_fields.h"
+
+namespace nodepool::web {
+
+namespace json = boost::json;
+using launcher::RequestStatus;
+using launcher::WaitReason;
+using listing::Kind;
+
+namespace {
+
+JsonType PoolType() { return ObjectOf({{"provider", Text(), ""}, {"pool", Text(), ""}}); }
+
+const FieldTable<WaitReason>& WaitFields() {
+  static const FieldTable<WaitReason> fields({
+      {{"provider", Text(), ""}, [](const WaitReason& w) { return json::value(w.pool.provider.value); }},
+      {{"pool", Text(), ""}, [](const WaitReason& w) { return json::value(w.pool.pool.value); }},
+      {{"reason", Text(), "for programs"}, [](const WaitReason& w) { return json::value(w.code); }},
+      {{"text", Text(), "the same for people"}, [](const WaitReason& w) { return json::value(w.text); }},
+      {{"labels", ListOf(Text()), "of an accepted request: those that cannot be had now", true},
+       [](const WaitReason& w) {
+         return w.labels.empty() ? json::value() : json::value(JsonNames(w.labels));
+       }},
+      {{"missing", ObjectOf({{"pool", MapOf(Number()), ""}, {"provider", MapOf(Number()), ""}}),
+        "of an accepted request: amounts by resource", true},
+       [](const WaitReason& w) {
+         json::object missing{{"pool", Amounts(w.pool_shortage)}, {"provider", Amounts(w.provider_shortage)}};
+         return w.labels.empty() ? json::value() : json::value(std::move(missing));
+       }},
+  });
+  return fields;
+}
+
+json::value Waits(const RequestStatus& status) {
+  json::array waits;
+  for (const WaitReason& reason : status.waits) waits.push_back(WaitFields().ToJson(reason));
+  return waits;
+}
+
+json::value AcceptedBy(const RequestStatus& status) {
+  if (!status.accepted_by) return nullptr;
+  return json::object{{"provider", status.accepted_by->provider.value},
+                      {"pool", status.accepted_by->pool.value}};
+}
+
+}  // namespace
+
+const FieldTable<RequestStatus>& RequestFields() {
+  static const FieldTable<RequestStatus> fields({
+      {{"id", Text(), "priority and number, 200-0000000001"},
+       [](const RequestStatus& r) { return json::value(r.id.value); }},
+      {{"state", OneOf(RequestStateWords()).OrNull(), "", false, Kind::kState},
+       [](const RequestStatus& r) { return StateCell(r.record->state); }},
+      {{"age", Whole(), "seconds since it was made"},
+       [](const RequestStatus& r) {
+         return Cell::Since(r.record->created_time.value_or(r.record->state_time));
+       }},
+      {{"labels", ListOf(Text()), "one for each node", false, Kind::kLabel},
+       [](const RequestStatus& r) { return JsonNames(r.record->node_types); }},
+      {{"requestor", Text().OrNull(), ""},
+       [](const RequestStatus& r) { return TextCell(r.record->requestor); }},
+      {{"tenant", Text().OrNull(), ""},
+       [](const RequestStatus& r) { return TextCell(r.record->tenant_name); }},
+      {{"provider", Text().OrNull(), "the one that the client prefers", false, Kind::kProvider},
+       [](const RequestStatus& r) { return TextOrNull(r.record->provider.value); }},
+      {{"priority", Number(), "relative to others of the same number before the dash; smaller is first"},
+       [](const RequestStatus& r) { return NumberValue(r.record->relative_priority); }},
+      {{"event_id", Text().OrNull(), ""},
+       [](const RequestStatus& r) { return TextCell(r.record->event_id); }},
+      {{"nodes", ListOf(Text()), "ids, once it is fulfilled"},
+       [](const RequestStatus& r) { return JsonNames(r.record->nodes); }},
+      {{"declined_by", ListOf(Text()), "launchers"},
+       [](const RequestStatus& r) { return JsonNames(r.record->declined_by); }},
+      {{"accepted_by", PoolType().OrNull(), "the pool of this launcher that works on it"}, &AcceptedBy},
+      {{"waits", ListOf(WaitFields().type()), "why it waits, as each pool of this launcher says"}, &Waits},
+  });
+  return fields;
+}
+
+}  // namespace nodepool::web

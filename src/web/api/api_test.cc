@@ -1,0 +1,310 @@
+#include "web/api/api.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/metrics/prometheus.h"
+#include "launcher/launcher_fixture_for_test.h"
+#include "web/api/open_api.h"
+#include "web/launcher_site.h"
+
+namespace nodepool::web {
+namespace {
+
+namespace json = boost::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+// A launcher whose web site is asked without a server.
+class ApiTest : public launcher::LauncherTest {
+ protected:
+  void StartSite() {
+    running_ = &StartLauncher();
+    router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_));
+  }
+  Response Ask(const std::string& target, std::string method = "GET",
+               std::map<std::string, std::string> headers = {{"accept", "application/json"}}) {
+    net::HttpRequest request;
+    request.method = std::move(method);
+    request.headers = std::move(headers);
+    EXPECT_TRUE(net::ParseTarget(target, request));
+    return time_.Run(router_->Answer(std::move(request)));
+  }
+  // The list of a resource, made now.
+  json::array List(const std::string& resource, const std::string& query = "") {
+    time_.Advance(std::chrono::seconds(2));
+    Response response = Ask("/api/v1/" + resource + query);
+    EXPECT_EQ(response.status, 200) << response.body;
+    return json::parse(response.body).at(resource).as_array();
+  }
+  std::vector<std::string> Names(const std::string& resource, const std::string& query,
+                                 const char* key = "id") {
+    std::vector<std::string> names;
+    for (const json::value& entry : List(resource, query)) names.emplace_back(entry.at(key).as_string());
+    return names;
+  }
+
+  Running* running_ = nullptr;
+  metrics::Prometheus prometheus_;
+  std::optional<Router> router_;
+};
+
+// What programs read: keys and their order do not change by accident.
+TEST_F(ApiTest, NodesAndRequests) {
+  StartSite();
+  RequestId request = Request({"small"});
+  ASSERT_TRUE(AwaitState(request, RequestState::kFulfilled));
+  NodeId node = NodesOf(request).at(0);
+  json::array nodes = List("nodes");
+  ASSERT_EQ(nodes.size(), 1u);
+  json::object shown = nodes[0].as_object();
+  for (const char* key : {"launcher", "connection_port", "state_age", "age"}) shown.stable_erase(key);
+  EXPECT_EQ(
+      json::serialize(shown),
+      R"({"id":")" + node.value +
+          R"(","state":"ready","is_locked":false,"provider":"cloud","pool":"main","labels":["small"],)"
+          R"("allocated_to":")" +
+          request.value +
+          R"(","requestor":"test","tenant":null,"server_id":"i-1","hostname":null,"interface_ip":"192.0.2.1",)"
+          R"("public_ipv4":null,"private_ipv4":null,"public_ipv6":null,"connection_type":null,"username":null,)"
+          R"("cloud":null,"region":null,"az":null,"image":null,"resources":{"cores":2,"instances":1},)"
+          R"("hold_job":null,"hold_expiration":null,"comment":null,"user_data":null})");
+  EXPECT_THAT(Names("requests", ""), ElementsAre(request.value));
+  EXPECT_EQ(List("requests")[0].at("nodes"), json::array({node.value}));
+}
+
+TEST_F(ApiTest, QuestionsChoose) {
+  StartSite();
+  auto held = [&](std::string label, std::string provider) {
+    return AddNode(NodeState::kHold,
+                   [&](Node& node) {
+                     node.type = {LabelName(label)};
+                     node.provider = ProviderName(provider);
+                   })
+        .value;
+  };
+  std::string a = held("small", "cloud"), b = held("large", "cloud"), c = held("large", "elsewhere");
+  EXPECT_THAT(Names("nodes", ""), ElementsAre(a, b, c));
+  EXPECT_THAT(Names("nodes", "?label=large"), ElementsAre(b, c));
+  EXPECT_THAT(Names("nodes", "?label=large&provider=cloud"), ElementsAre(b));
+  EXPECT_THAT(Names("nodes", "?label=large&label=small&provider=cloud"), ElementsAre(a, b));
+  EXPECT_THAT(Names("nodes", "?state=ready"), IsEmpty());
+  EXPECT_THAT(Names("nodes", "?state=&limit="), ElementsAre(a, b, c));
+  EXPECT_THAT(Names("nodes", "?limit=2"), ElementsAre(a, b));
+  EXPECT_THAT(Ask("/api/v1/nodes?limit=2").body, HasSubstr(R"("is_complete":false})"));
+  EXPECT_THAT(Ask("/api/v1/nodes?limit=3").body, HasSubstr(R"("is_complete":true})"));
+  EXPECT_THAT(Names("providers", "?label=large", "name"), ElementsAre("cloud"));
+  EXPECT_THAT(Names("providers", "?provider=nobody", "name"), IsEmpty());
+  EXPECT_THAT(Names("components", "?label=small", "kind"), ElementsAre("pool"));
+  EXPECT_THAT(Names("components", "?state=running", "kind"), ElementsAre("launcher", "pool"));
+}
+
+TEST_F(ApiTest, WhatCannotBeAskedIsNamed) {
+  StartSite();
+  auto refusal = [&](const std::string& target) {
+    Response response = Ask(target);
+    EXPECT_EQ(response.status, 400) << target;
+    return std::string(json::parse(response.body).at("message").as_string());
+  };
+  EXPECT_EQ(refusal("/api/v1/nodes?colour=red"),
+            "There is no parameter \"colour\" here; there is state, label, provider, limit.");
+  EXPECT_EQ(refusal("/api/v1/images?state=ready"),
+            "There is no parameter \"state\" here; there is provider, limit.");
+  EXPECT_EQ(refusal("/api/v1/requests?state=bogus"),
+            "state is requested, pending, fulfilled, failed, not bogus.");
+  EXPECT_EQ(refusal("/api/v1/nodes?limit=-1"), "limit is a number.");
+  EXPECT_EQ(refusal("/api/v1/nodes?limit=1x"), "limit is a number.");
+}
+
+TEST_F(ApiTest, Images) {
+  StartSite();
+  Put("/nodepool/images/deb-12/builds/b1", R"({"state": "ready", "state_time": 1, "formats": "raw,qcow2"})");
+  Put("/nodepool/images/deb-12/builds/b2", R"({"state": "building", "state_time": 2, "builder": "nb01"})");
+  Put("/nodepool/images/deb-12/builds/b1/providers/cloud/images/0000000001",
+      R"({"state": "ready", "state_time": 3, "external_id": "x", "external_name": "n", "format": "raw"})");
+  Put("/nodepool/images/deb-12/pause", "");
+  json::object image = List("images").at(0).as_object();
+  image.stable_erase("newest_ready_build_age");
+  EXPECT_EQ(json::serialize(image),
+            R"({"name":"deb-12","is_paused":true,"build_request":null,"build_request_age":null,)"
+            R"("builds":{"building":1,"ready":1},"newest_ready_build":"b1","ready_in":["cloud"]})");
+  EXPECT_THAT(Names("images", "?provider=cloud", "name"), ElementsAre("deb-12"));
+  EXPECT_THAT(Names("images", "?provider=other", "name"), IsEmpty());
+  json::object build = List("builds", "?state=ready").at(0).as_object();
+  build.stable_erase("state_age");
+  EXPECT_EQ(json::serialize(build),
+            R"({"id":"b1","image":"deb-12","state":"ready","builder":null,"formats":["qcow2","raw"]})");
+  json::object upload = List("uploads").at(0).as_object();
+  upload.stable_erase("state_age");
+  EXPECT_EQ(json::serialize(upload),
+            R"({"id":"0000000001","image":"deb-12","build":"b1","provider":"cloud","state":"ready",)"
+            R"("format":"raw","external_name":"n","external_id":"x"})");
+}
+
+// D-30: what a provider is about is seen, also while it cannot be started.
+TEST_F(ApiTest, Providers) {
+  AddPool("broken", "main", {"other"}).max_servers = 3;
+  script("broken").start_error = [](int) { return Error(Verdict::kRetry, "no route to the cloud"); };
+  AddPool("cloud", "main", {"small"}).max_servers = 5;
+  script().available = driver::QuotaInformation::Limit({{"cores", 8}, {"ram", 1024.5}});
+  StartSite();
+  RequestId request = Request({"small"});
+  ASSERT_TRUE(AwaitState(request, RequestState::kFulfilled));
+  json::array providers = List("providers");
+  ASSERT_EQ(providers.size(), 2u);
+  const json::object& broken = providers[0].as_object();
+  EXPECT_EQ(broken.at("state"), "failing");
+  EXPECT_EQ(broken.at("is_up"), false);
+  EXPECT_EQ(broken.at("fault"), "no route to the cloud");
+  EXPECT_TRUE(broken.at("next_start").is_int64());
+  EXPECT_EQ(broken.at("pools"), json::array());
+  json::object cloud = providers[1].as_object();
+  cloud.at("pools").at(0).as_object().stable_erase("launcher");
+  EXPECT_TRUE(cloud.at("state_age").is_int64());
+  cloud.stable_erase("state_age");
+  EXPECT_EQ(
+      json::serialize(cloud),
+      R"({"name":"cloud","driver":"scripted","state":"up","is_up":true,"fault":null,"next_start":null,"is_draining":false,)"
+      R"("max_concurrency":null,"launches":0,"limit":{"cores":8,"ram":1.0245E3},"used":{"cores":2,"instances":1},)"
+      R"("nodes":{"ready":1},"labels":["small"],"pools":[{"name":"main","is_registered":true,)"
+      R"("is_draining":false,"is_waiting":false,"priority":100,"requests":0,"limit":{"instances":5},)"
+      R"("used":{"cores":2,"instances":1},"nodes":{"ready":1},"labels":[{"name":"small","is_available":true,)"
+      R"("free_nodes":0,"fault":null}]}]})");
+}
+
+// D-64
+TEST_F(ApiTest, ReadyOnceEveryProviderHasStarted) {
+  AddPool("slow", "main", {"other"});
+  script("slow").start_error = [](int start) -> std::optional<Error> {
+    return start < 2 ? std::optional(Error(Verdict::kRetry, "no route to the cloud")) : std::nullopt;
+  };
+  StartSite();
+  for (int start = 1; start <= 2; ++start) {
+    ASSERT_EQ(script("slow").starts, start);
+    Response early = Ask("/ready", "GET", {});
+    EXPECT_EQ(early.status, 503);
+    EXPECT_THAT(early.body, HasSubstr("slow"));
+    ASSERT_TRUE(Await([&] { return script("slow").starts > start; }));
+  }
+  Response ready = Ask("/ready", "GET", {});
+  EXPECT_EQ(ready.status, 200);
+  EXPECT_EQ(ready.body, "OK");
+}
+
+TEST_F(ApiTest, Components) {
+  StartSite();
+  AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("rare")}; });
+  EXPECT_THAT(Names("components", "?provider=other", "hostname"), ElementsAre("elsewhere"));
+  json::object pool = List("components", "?label=rare").at(0).as_object();
+  EXPECT_EQ(
+      json::serialize(pool),
+      R"({"path":"pool/elsewhere","kind":"pool","hostname":"elsewhere","state":"running","version":null,)"
+      R"("launcher":"elsewhere-PoolWorker.other-main-0","provider":"other","pool":"main","labels":["rare"],)"
+      R"("priority":100,"is_paused":false})");
+}
+
+TEST_F(ApiTest, NothingIsAskedOfZooKeeper) {
+  StartSite();
+  AddNode(NodeState::kHold);
+  time_.Advance(std::chrono::seconds(5));
+  auto before = zk_.counters(*running_->client);
+  for (const char* resource :
+       {"nodes", "requests", "images", "builds", "uploads", "providers", "components"}) {
+    EXPECT_EQ(Ask(std::string("/api/v1/") + resource).status, 200);
+  }
+  auto after = zk_.counters(*running_->client);
+  EXPECT_EQ(before.reads, after.reads);
+  EXPECT_EQ(before.writes, after.writes);
+}
+
+// operations.6.6
+TEST_F(ApiTest, HeadersAndMethods) {
+  StartSite();
+  time_.Advance(std::chrono::seconds(2));
+  Response response = Ask("/api/v1/nodes");
+  EXPECT_EQ(response.content_type, "application/json");
+  EXPECT_THAT(response.headers, Contains(Pair("Access-Control-Allow-Origin", "*")));
+  EXPECT_THAT(response.headers, Contains(Pair("Cache-Control", "max-age=1, public")));
+  std::string made;
+  for (const auto& [name, value] : response.headers) {
+    if (name == "Last-Modified") made = value;
+  }
+  EXPECT_EQ(Ask("/api/v1/nodes", "GET", {{"if-modified-since", made}}).status, 304);
+  AddNode(NodeState::kHold);
+  EXPECT_EQ(Ask("/api/v1/nodes").body, response.body) << "given again for a second";
+  EXPECT_NE(Ask("/api/v1/nodes?limit=5").body, response.body) << "another question";
+  EXPECT_EQ(Ask("/api/v1/nodes", "HEAD").status, 200);
+  for (const char* method : {"POST", "PUT", "DELETE"}) {
+    Response refused = Ask("/api/v1/nodes", method);
+    EXPECT_EQ(refused.status, 405);
+    EXPECT_THAT(refused.headers, Contains(Pair("Allow", "GET, HEAD")));
+  }
+  EXPECT_EQ(Ask("/api/v1/nodes/").status, 404);
+  EXPECT_EQ(Ask("/api/v1").status, 404);
+}
+
+TEST_F(ApiTest, WithoutZooKeeperOnlyProvidersAreKnown) {
+  StartSite();
+  zk_.Disconnect(*running_->client);
+  time_.Advance(std::chrono::seconds(2));
+  EXPECT_EQ(Ask("/api/v1/providers").status, 200);
+  for (const char* resource : {"nodes", "requests", "images", "builds", "uploads", "components"}) {
+    EXPECT_EQ(Ask(std::string("/api/v1/") + resource).status, 503) << resource;
+  }
+  zk_.Reconnect(*running_->client);
+}
+
+TEST_F(ApiTest, TheDocumentDescribesWhatThereIs) {
+  StartSite();
+  std::vector<Endpoint> endpoints = LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_);
+  json::value document = json::parse(Ask("/api/v1/openapi.json").body);
+  std::size_t operations = 0;
+  for (const auto& [path, methods] : document.at("paths").as_object()) {
+    operations += methods.as_object().size();
+    EXPECT_NE(Ask(path).status, 404) << path;
+  }
+  EXPECT_EQ(operations, endpoints.size());
+  for (const Endpoint& endpoint : endpoints) {
+    const json::object* methods = document.at("paths").as_object().at(endpoint.path).if_object();
+    ASSERT_NE(methods, nullptr) << endpoint.path;
+    EXPECT_TRUE(methods->contains(endpoint.method == "GET" ? "get" : "post")) << endpoint.path;
+    EXPECT_FALSE(endpoint.doc.summary.empty()) << endpoint.path;
+  }
+}
+
+// The page is made from the declarations: run the test with NODEPOOL_WRITE_REFERENCE=1 to write it.
+TEST_F(ApiTest, ThePageIsUpToDate) {
+  StartSite();
+  std::string path = std::string(NODEPOOL_SOURCE_DIR) + "/docs/reference/api.md";
+  std::string page =
+      "# The JSON API\n\n"
+      "Made from the declarations in `src/web`; a test keeps it up to date. What it is good for "
+      "stands in\n"
+      "[Monitoring](../operator/monitor.md). `GET /api/v1/openapi.json` says the same for programs.\n\n"
+      "Every launcher and `nodepool standalone` answer from memory; ZooKeeper and the clouds are not asked. "
+      "An answer "
+      "is\n"
+      "given again for a second. Beside 200 there are 304 (`If-Modified-Since`), 400 for a parameter or "
+      "value that "
+      "there\n"
+      "is not, and 503 until the records are read and while ZooKeeper is away; errors are JSON "
+      "(`message`, `code`, `title`)\n"
+      "for who accepts only `application/json`, else text. Fields may be added, never taken away.\n\n" +
+      ApiReference(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_));
+  if (std::getenv("NODEPOOL_WRITE_REFERENCE") != nullptr) std::ofstream(path) << page;
+  std::ostringstream found;
+  found << std::ifstream(path).rdbuf();
+  EXPECT_EQ(found.str(), page);
+}
+
+}  // namespace
+}  // namespace nodepool::web

@@ -1,0 +1,134 @@
+#include "web/api/open_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace nodepool::web {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kErrorReference = "#/components/schemas/Error";
+
+json::object ErrorSchema() {
+  return SchemaOf(ObjectOf({{"message", Text(), "for people"},
+                            {"code", Text(), "status and reason, \"404 Not Found\""},
+                            {"title", Text(), "the reason, \"Not Found\""}}));
+}
+
+json::array ParametersSchema(const std::vector<ParameterDoc>& parameters) {
+  json::array list;
+  for (const ParameterDoc& parameter : parameters) {
+    JsonType type = parameter.may_repeat ? ListOf(parameter.type) : parameter.type;
+    list.push_back(json::object{{"name", parameter.name},
+                                {"in", "query"},
+                                {"description", parameter.text},
+                                {"schema", SchemaOf(type)}});
+  }
+  return list;
+}
+
+json::object ErrorAnswer(int status) {
+  json::object as_json{{"schema", {{"$ref", kErrorReference}}}};
+  json::object as_text{{"schema", {{"type", "string"}}}};
+  json::object content{
+      {"application/json", std::move(as_json)}, {"text/plain", as_text}, {"text/html", std::move(as_text)}};
+  return {{"description", net::HttpReason(status)}, {"content", std::move(content)}};
+}
+
+json::object Answers(const EndpointDoc& doc) {
+  json::object content;
+  for (const auto& [media, type] : doc.answers) content[media] = json::object{{"schema", SchemaOf(type)}};
+  json::object answers;
+  answers["200"] = json::object{{"description", net::HttpReason(200)}, {"content", std::move(content)}};
+  std::vector<int> errors = doc.errors;
+  std::ranges::sort(errors);
+  for (int status : errors) answers[std::to_string(status)] = ErrorAnswer(status);
+  return answers;
+}
+
+// One row for each field, those of objects within below their parent.
+void AppendRows(std::string& out, const std::vector<FieldDoc>& fields, const std::string& parent) {
+  for (const FieldDoc& field : fields) {
+    out += fmt::format("| `{}{}` | {}{} | {} |\n", parent, field.key, DescriptionOf(field.type),
+                       field.is_optional ? "; may be missing" : "", field.text);
+    bool is_list = field.type.kind == JsonType::Kind::kList;
+    const JsonType& inner = is_list ? *field.type.entries : field.type;
+    AppendRows(out, inner.fields, parent + field.key + (is_list ? "[]." : "."));
+  }
+}
+
+void AppendEndpoint(std::string& out, const Endpoint& endpoint) {
+  out += fmt::format("## {} {}\n\n{}\n\n", endpoint.method, endpoint.path, endpoint.doc.summary);
+  if (!endpoint.doc.parameters.empty()) {
+    out += "| parameter | values | |\n|---|---|---|\n";
+    for (const ParameterDoc& parameter : endpoint.doc.parameters) {
+      out += fmt::format("| `{}` | {} | {}{} |\n", parameter.name, DescriptionOf(parameter.type),
+                         parameter.text, parameter.may_repeat ? "; may be repeated" : "");
+    }
+    out += '\n';
+  }
+  if (endpoint.doc.body) {
+    out += "To be sent:\n\n| field | type | |\n|---|---|---|\n";
+    AppendRows(out, endpoint.doc.body->fields, "");
+    out += "\nThe answer:\n\n";
+  }
+  out += "| field | type | |\n|---|---|---|\n";
+  AppendRows(out, endpoint.doc.answers.at("application/json").fields, "");
+  out += '\n';
+}
+
+}  // namespace
+
+json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& version) {
+  json::object paths;
+  for (const Endpoint& endpoint : endpoints) {
+    std::string method = endpoint.method;
+    std::ranges::transform(method, method.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    json::object operation{{"summary", endpoint.doc.summary}, {"responses", Answers(endpoint.doc)}};
+    if (!endpoint.doc.parameters.empty()) operation["parameters"] = ParametersSchema(endpoint.doc.parameters);
+    if (endpoint.doc.body) {
+      json::object schema{{"schema", SchemaOf(*endpoint.doc.body)}};
+      operation["requestBody"] =
+          json::object{{"required", true}, {"content", {{"application/json", std::move(schema)}}}};
+    }
+    json::value& path = paths[endpoint.path];
+    if (!path.is_object()) path.emplace_object();
+    path.get_object()[method] = std::move(operation);
+  }
+  return {{"openapi", "3.1.0"},
+          {"info", {{"title", "Nodepool"}, {"version", version}}},
+          {"paths", std::move(paths)},
+          {"components", {{"schemas", {{"Error", ErrorSchema()}}}}}};
+}
+
+Endpoint OpenApiEndpoint(const std::vector<Endpoint>& endpoints, const std::string& version,
+                         std::shared_ptr<RecentAnswers> recent) {
+  Endpoint own{"GET",
+               "/api/v1/openapi.json",
+               nullptr,
+               {"This document, in the form of OpenAPI.", {}, {{"application/json", MapOf(Any())}}, {}}};
+  std::vector<Endpoint> all = endpoints;
+  all.push_back(own);
+  std::string text = json::serialize(OpenApi(all, version));
+  own.handler = Pure([text, recent](const Request& request) {
+    return recent->Answer(request, request.path, "application/json",
+                          [&](std::string& body, WallTime) { body = text; });
+  });
+  return own;
+}
+
+std::string ApiReference(const std::vector<Endpoint>& endpoints) {
+  std::string page;
+  for (const Endpoint& endpoint : endpoints) {
+    if (endpoint.path.starts_with("/api/") && endpoint.path != "/api/v1/openapi.json")
+      AppendEndpoint(page, endpoint);
+  }
+  return page;
+}
+
+}  // namespace nodepool::web

@@ -1,0 +1,40 @@
+#include "web/lists/negotiation.h"
+
+#include <gtest/gtest.h>
+
+namespace nodepool::web {
+namespace {
+
+// The table of operations.6.1.
+TEST(NegotiationTest, TextIsPreferred) {
+  EXPECT_EQ(ChooseFormat(std::nullopt), Format::kText);
+  for (const char* accept :
+       {"*/*", "text/*", "text/plain", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+        "application/json, */*", "application/json, text/plain", "TEXT/Plain", "text/html;q=0.1"}) {
+    EXPECT_EQ(ChooseFormat(accept), Format::kText) << accept;
+  }
+}
+
+TEST(NegotiationTest, JsonWhenItIsWantedMore) {
+  for (const char* accept : {"application/json", "application/*", "application/json;q=0.9, text/plain;q=0.5",
+                             "Application/JSON ; q=1.0", "text/*;q=0, */*", "application/json, image/png"}) {
+    EXPECT_EQ(ChooseFormat(accept), Format::kJson) << accept;
+  }
+}
+
+TEST(NegotiationTest, NothingAcceptable) {  // D-62
+  for (const char* accept :
+       {"image/png", "application/json;q=0", "application/json;charset=utf-8", "", " ", "*/*;q=0"}) {
+    EXPECT_EQ(ChooseFormat(accept), std::nullopt) << accept;
+  }
+}
+
+TEST(NegotiationTest, WhatCannotBeReadMeansText) {
+  for (const char* accept : {"json", "application/json;q=x", "/", "application/json;q=2", "*/json",
+                             "application/json;q", "\x01/\x02", "application/ json"}) {
+    EXPECT_EQ(ChooseFormat(accept), Format::kText) << accept;
+  }
+}
+
+}  // namespace
+}  // namespace nodepool::web

@@ -1,0 +1,96 @@
+#include "web/lists/node_rows.h"
+
+#include <gmock/gmock.h>
+
+#include <utility>
+
+#include "launcher/launcher_fixture_for_test.h"
+#include "store/erase.h"
+
+namespace nodepool::web {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Rows "id comment, locked, age", and which of them were made for the text at hand.
+class NodeRowsTest : public launcher::LauncherTest {
+ protected:
+  void SetUp() override {
+    LauncherTest::SetUp();
+    nodes_ = &StartLauncher().launcher->records().nodes;
+    for (const char* comment : {"a", "b", "c"}) {
+      ids_.push_back(AddNode(NodeState::kHold, [&](Node& node) { node.comment = comment; }));
+    }
+    ASSERT_TRUE(Await([&] { return nodes_->all().size() == 3; }));
+    start_ = time_.loop().Now();
+  }
+
+  std::string Show(std::size_t limit = 100) {
+    made_.clear();
+    std::string text;
+    auto append = [&](const listing::AgedText& row) {
+      if (!text.empty()) text += ", ";
+      row.AppendTo(text, time_.loop().Now());
+    };
+    rows_.ForEach(*nodes_, append, limit);
+    return text;
+  }
+
+  const store::NodeCache* nodes_ = nullptr;
+  std::vector<NodeId> ids_;
+  WallTime start_;
+  std::vector<std::string> made_;
+  NodeRows rows_{[this](listing::AgedText& row, const store::StoredNode& node) {
+    made_.push_back(*node.record.comment);
+    row.text() += *node.record.comment + (node.is_locked() ? " locked " : " ");
+    row.AddAge(start_, listing::AgedText::Style::kSeconds);
+    row.text() += 's';
+  }};
+};
+
+TEST_F(NodeRowsTest, AgesGoOnInRowsThatAreKept) {
+  EXPECT_EQ(Show(), "a 0s, b 0s, c 0s");
+  EXPECT_THAT(made_, ElementsAre("a", "b", "c"));
+  time_.Advance(std::chrono::seconds(61));
+  EXPECT_EQ(Show(), "a 61s, b 61s, c 61s");
+  EXPECT_THAT(made_, IsEmpty());
+}
+
+TEST_F(NodeRowsTest, OnlyTheRowOfAChangedNodeIsMadeAgain) {
+  Show();
+  ChangeNode(ids_[1], [](Node& node) { node.comment = "d"; });
+  ASSERT_TRUE(Await([&] { return nodes_->Find(ids_[1])->record.comment == "d"; }));
+  start_ = time_.loop().Now();
+  EXPECT_NE(Show().find(", d 0s, "), std::string::npos);
+  EXPECT_THAT(made_, ElementsAre("d"));
+
+  auto locked = time_.Run(client_store_->nodes.TryLock(ids_[2]));
+  ASSERT_TRUE(Await([&] { return nodes_->Find(ids_[2])->is_locked(); }));
+  EXPECT_NE(Show().find("c locked "), std::string::npos);
+  EXPECT_THAT(made_, ElementsAre("c"));
+  time_.Run(locked->Unlock());
+  ASSERT_TRUE(Await([&] { return !nodes_->Find(ids_[2])->is_locked(); }));
+  EXPECT_EQ(Show().find("locked"), std::string::npos);
+}
+
+TEST_F(NodeRowsTest, NodesComeAndGo) {
+  Show();
+  time_.Run(store::EraseNode(*client_store_, ids_[0], start_));
+  NodeId added = AddNode(NodeState::kHold, [](Node& node) { node.comment = "e"; });
+  ASSERT_TRUE(Await([&] { return nodes_->Find(ids_[0]) == nullptr && nodes_->Find(added) != nullptr; }));
+  start_ = time_.loop().Now();
+  std::string shown = Show();
+  EXPECT_EQ(shown.front(), 'b');
+  EXPECT_TRUE(shown.ends_with(", e 0s")) << shown;
+  EXPECT_THAT(made_, ElementsAre("e"));
+}
+
+TEST_F(NodeRowsTest, NoMoreThanTheLimit) {
+  EXPECT_EQ(Show(2), "a 0s, b 0s");
+  EXPECT_EQ(Show(0), "");
+  EXPECT_EQ(Show(), "a 0s, b 0s, c 0s");
+}
+
+}  // namespace
+}  // namespace nodepool::web

@@ -1,0 +1,245 @@
+#include "zk/recipes/lock.h"
+
+#include <algorithm>
+
+#include "async/backoff.h"
+#include "async/cleanup.h"
+#include "async/deadline.h"
+#include "base/error.h"
+#include "base/log/logging.h"
+
+namespace nodepool::zk {
+namespace {
+
+constexpr std::string_view kMark = "__lock__";
+constexpr std::size_t kDigits = 10;
+
+// Requires a contender. Numbers are compared as text, as all other lockers do.
+std::string_view NumberOf(std::string_view contender) { return contender.substr(contender.size() - kDigits); }
+
+// One attempt to get into the line of a directory and to its head. Lives in the
+// frame of the coroutine that owns the attempt.
+class Contender {
+ public:
+  Contender(Loop& loop, Client& client, Random& random, std::string directory, std::string identifier)
+      : loop_(loop),
+        client_(client),
+        random_(random),
+        directory_(std::move(directory)),
+        identifier_(std::move(identifier)),
+        prefix_(ContenderPrefix(random)) {}
+
+  // Repeats Approach() through connection losses.
+  Task<std::optional<HeldLock>> Contend(bool may_wait);
+
+  // Removes the contender if one may be there and does not hold the lock. Tries until it is
+  // gone, or its session is, and does not fail.
+  Task<> WithdrawUnlessHeld();
+
+ private:
+  Task<std::optional<HeldLock>> Approach(bool may_wait);
+  Task<> Enter();
+  Task<bool> EnterWithDirectory();
+  Task<> AwaitChange(std::string predecessor);
+  Task<> TryToRemove();
+
+  std::string PathOf(const std::string& name) const { return directory_ + "/" + name; }
+  bool IsOwn(std::string_view name) const { return name.starts_with(prefix_) && IsContender(name); }
+  bool SessionIsOver() const {
+    return client_.session() != session_ || client_.state() == SessionState::kLost ||
+           client_.state() == SessionState::kClosed;
+  }
+  void RequireSession() const {
+    if (!has_entered_) return;
+    if (SessionIsOver()) throw Error(Verdict::kLostSession, "lock " + directory_ + ": the session was lost");
+  }
+  Error Vanished() const {
+    return Error(Verdict::kNotFound, "lock " + directory_ + ": what it protects does not exist any more");
+  }
+  Error Refused(Code code) const {
+    return Error(Verdict::kFail, "lock " + directory_ + ": " + std::string(ToString(code)));
+  }
+
+  Loop& loop_;
+  Client& client_;
+  Random& random_;
+  std::string directory_;
+  std::string identifier_;
+  std::string prefix_;
+  Session session_;           // in which the contender was created
+  bool has_entered_ = false;  // a contender of ours may be there
+  bool is_held_ = false;      // and holds the lock
+  bool has_seen_directory_ = false;
+  bool must_sync_ = false;  // an answer was lost: what it did may not show yet
+};
+
+Task<std::optional<HeldLock>> Contender::Contend(bool may_wait) {
+  Backoff backoff({}, random_);
+  for (;;) {
+    Outcome<std::optional<HeldLock>> lock = co_await Attempt(Approach(may_wait));
+    if (lock) {
+      is_held_ = lock->has_value();
+      co_return std::move(*lock);
+    }
+    if (!FailedWith(lock, Verdict::kRetry)) lock.error().Rethrow();
+    must_sync_ = true;
+    co_await loop_.SleepFor(backoff.Next());
+    RequireSession();
+  }
+}
+
+Task<std::optional<HeldLock>> Contender::Approach(bool may_wait) {
+  for (;;) {
+    // The lost create may still be on its way through another server.
+    if (std::exchange(must_sync_, false)) co_await client_.Sync(directory_);
+    Result<Children> children = co_await client_.GetChildren(directory_);
+    RequireSession();
+    if (!children) {
+      if (has_seen_directory_) throw Vanished();
+      bool is_first = co_await EnterWithDirectory();
+      RequireSession();
+      if (is_first) co_return HeldLock{PathOf(prefix_ + "0000000000"), session_};
+      continue;
+    }
+    has_seen_directory_ = true;
+    std::vector<std::string> line = SortedContenders(std::move(children->names));
+    auto own = std::ranges::find_if(line, [this](const std::string& name) { return IsOwn(name); });
+    if (own == line.end()) {
+      if (!may_wait && !line.empty()) co_return std::nullopt;
+      co_await Enter();
+      continue;
+    }
+    if (own == line.begin()) co_return HeldLock{PathOf(*own), session_};
+    if (!may_wait) co_return std::nullopt;
+    std::string predecessor = PathOf(*std::prev(own));
+    co_await AwaitChange(std::move(predecessor));
+  }
+}
+
+Task<> Contender::Enter() {
+  session_ = client_.session();
+  has_entered_ = true;
+  Result<Created> created =
+      co_await client_.Create(PathOf(prefix_), identifier_, CreateMode::kEphemeralSequential);
+  if (created) co_return;
+  if (created.error() == Code::kNoNode) throw Vanished();
+  throw Refused(created.error());
+}
+
+// Makes the directory and the contender in one transaction: nobody can be ahead
+// then. False: somebody else made the directory meanwhile.
+Task<bool> Contender::EnterWithDirectory() {
+  session_ = client_.session();
+  has_entered_ = true;
+  std::vector<Op> ops;
+  ops.emplace_back(CreateOp{directory_, "", CreateMode::kPersistent});
+  ops.emplace_back(CreateOp{PathOf(prefix_), identifier_, CreateMode::kEphemeralSequential});
+  MultiResult made = co_await client_.Multi(std::move(ops));
+  if (made.ok()) co_return true;
+  if (made.code() == Code::kNodeExists) co_return false;
+  if (made.code() == Code::kNoNode) throw Vanished();
+  throw Refused(made.code());
+}
+
+// Ends when the predecessor is gone or anything else happened to it, also when the
+// session did: the watcher is told of that too.
+Task<> Contender::AwaitChange(std::string predecessor) {
+  auto change = std::make_shared<Event>("the end of another's lock");
+  Watcher watcher = [change](const WatchEvent&) { change->Set(); };
+  Result<NodeData> ahead = co_await client_.GetAndWatch(std::move(predecessor), std::move(watcher));
+  if (ahead) co_await change->Wait();
+}
+
+Task<> Contender::WithdrawUnlessHeld() {
+  Backoff backoff({}, random_);
+  while (has_entered_ && !is_held_ && !SessionIsOver()) {
+    Outcome<> removed = co_await Attempt(TryToRemove());
+    if (removed || FailedWith(removed, Verdict::kLostSession)) co_return;
+    log::Logger("nodepool.zk.lock")
+        .Debug("Leaving the line of {}: {}", directory_, removed.error().message());
+    co_await loop_.SleepFor(backoff.Next());
+  }
+}
+
+Task<> Contender::TryToRemove() {
+  co_await client_.Sync(directory_);
+  Result<Children> children = co_await client_.GetChildren(directory_);
+  if (!children) co_return;
+  for (const std::string& name : children->names) {
+    if (!IsOwn(name)) continue;
+    Result<> deleted = co_await client_.Delete(PathOf(name));
+    if (!deleted && deleted.error() != Code::kNoNode) throw Refused(deleted.error());
+  }
+}
+
+// Awaits `contend`, an attempt of `contender`, and leaves the line unless it gave
+// the lock.
+Task<std::optional<HeldLock>> TakeOrLeave(Contender& contender, Task<std::optional<HeldLock>> contend) {
+  auto leave = [&contender] { return contender.WithdrawUnlessHeld(); };
+  std::optional<HeldLock> lock = co_await WithCleanup(std::move(contend), leave);
+  co_return lock;
+}
+
+Task<> RemoveOnce(Client& client, std::string path) {
+  Result<> deleted = co_await client.Delete(path);
+  if (deleted || deleted.error() == Code::kNoNode) co_return;
+  throw Error(Verdict::kFail, "unlock " + path + ": " + std::string(ToString(deleted.error())));
+}
+
+// Removes the contender of a held lock, as long as it is still this session's.
+Task<> RemoveHeld(Loop& loop, Client& client, Random& random, const Locker& locker, HeldLock lock) {
+  Backoff backoff({}, random);
+  while (locker.IsHeld(lock)) {
+    Outcome<> removed = co_await Attempt(RemoveOnce(client, lock.path));
+    if (removed || FailedWith(removed, Verdict::kLostSession)) co_return;
+    if (!FailedWith(removed, Verdict::kRetry)) removed.error().Rethrow();
+    co_await loop.SleepFor(backoff.Next());
+  }
+}
+
+}  // namespace
+
+bool IsContender(std::string_view name) {
+  if (name.size() < kMark.size() + kDigits) return false;
+  bool has_number = std::ranges::all_of(NumberOf(name), [](char c) { return c >= '0' && c <= '9'; });
+  std::string_view rest = name.substr(0, name.size() - kDigits);
+  return has_number &&
+         (rest.ends_with(kMark) || (rest.ends_with("-") && rest.substr(0, rest.size() - 1).ends_with(kMark)));
+}
+
+std::vector<std::string> SortedContenders(std::vector<std::string> children) {
+  std::erase_if(children, [](const std::string& name) { return !IsContender(name); });
+  std::ranges::stable_sort(children, {}, [](const std::string& name) { return NumberOf(name); });
+  return children;
+}
+
+std::string ContenderPrefix(Random& random) { return random.UuidHex() + std::string(kMark); }
+
+Task<std::optional<HeldLock>> Locker::TryAcquire(std::string directory, std::string identifier) {
+  Contender contender(loop_, client_, random_, std::move(directory), std::move(identifier));
+  std::optional<HeldLock> lock = co_await TakeOrLeave(contender, contender.Contend(false));
+  co_return lock;
+}
+
+Task<std::optional<HeldLock>> Locker::Acquire(std::string directory, SteadyTime deadline,
+                                              std::string identifier) {
+  Contender contender(loop_, client_, random_, directory, std::move(identifier));
+  Task<std::optional<HeldLock>> contend = contender.Contend(true);
+  if (deadline != SteadyTime::max()) {
+    contend = WithDeadline(loop_, deadline, "lock " + directory, std::move(contend));
+  }
+  try {
+    std::optional<HeldLock> lock = co_await TakeOrLeave(contender, std::move(contend));
+    co_return lock;
+  } catch (const Error& error) {
+    if (error.verdict() != Verdict::kTimedOut) throw;
+    co_return std::nullopt;
+  }
+}
+
+Task<> Locker::Release(HeldLock lock) {
+  Task<> release = RemoveHeld(loop_, client_, random_, *this, std::move(lock));
+  co_await Uninterrupted(std::move(release));
+}
+
+}  // namespace nodepool::zk

@@ -1,0 +1,428 @@
+#include "zk/recipes/tree_cache.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "async/attempt.h"
+#include "async/backoff.h"
+#include "async/progress.h"
+#include "base/error.h"
+#include "base/log/logging.h"
+#include "base/random.h"
+#include "base/scope_exit.h"
+
+namespace nodepool::zk {
+namespace {
+
+// Messages under way at a time.
+constexpr int kMaxMessages = 8;
+// Reads in one: so many of the largest records that servers take by default are half of the
+// longest answer that our client takes.
+constexpr std::size_t kMaxReads = 32;
+
+Backoff::Settings Pauses() {
+  Backoff::Settings settings;
+  settings.max = std::chrono::seconds(10);
+  return settings;
+}
+
+}  // namespace
+
+// How order is kept: everything that is to be told becomes an item of one line; an
+// item that has to be read first holds up those behind it. So the listener hears of
+// changes in the order in which they happened while many reads are under way.
+//
+// A round begins with each connection. Its walk puts an item for every znode found
+// into the same line, and behind them one that compares what is known with what the
+// round has seen. Changes that happen meanwhile stand in the line too.
+struct TreeCache::Impl {
+  struct Item {
+    enum class Kind { kData, kPresent, kGone, kEndOfWalk };
+    Kind kind;
+    std::string path;
+    std::uint64_t number;  // its place in the line
+    bool is_settled;       // false: the read has not been answered
+    bool is_walk = false;  // the walk goes on below it
+    Result<NodeData> answer = std::unexpected(Code::kNoNode);
+  };
+  using ItemPtr = std::shared_ptr<Item>;
+
+  // Something to ask the servers: the data for an item, or else the children of a
+  // path, for the walk.
+  struct Job {
+    ItemPtr item;
+    std::string path;
+
+    ReadOp op() const {
+      return item ? ReadOp{ReadOp::Kind::kData, item->path} : ReadOp{ReadOp::Kind::kChildren, path};
+    }
+  };
+
+  // What the listener was told.
+  struct Known {
+    std::int64_t mzxid;   // 0 for an unwanted path
+    std::uint64_t round;  // in which it was last seen
+  };
+
+  // The reads of one path that stand in the line.
+  struct Reads {
+    int count = 0;
+    ItemPtr unsent;                // will show all that happened so far
+    std::uint64_t valid_from = 0;  // earlier ones were overtaken by a deletion
+  };
+
+  Impl(Loop& loop, Client& client, std::string root, Listener& listener)
+      : loop(loop),
+        client(client),
+        root(std::move(root)),
+        listener(listener),
+        logger("nodepool.zk.ZooKeeper"),
+        tasks(loop, logger) {}
+
+  // Tasks.
+  Task<> Run();
+  Task<> OneRound();
+  Task<> Ask();
+  Task<> AskFor(const std::vector<Job>& asked);
+  Task<> CatchUp();
+
+  // What happens.
+  void OnState(SessionState state);
+  void OnEvent(const WatchEvent& event);
+  void OnFound(const std::string& path);
+  void EndRound();
+
+  // What is asked and answered.
+  std::vector<Job> TakeJobs();
+  void OnAnswers(const std::vector<Job>& asked, std::vector<ReadResult> answers);
+  void Settle(Item& item);
+
+  // The line.
+  void Read(const std::string& path, bool is_walk);
+  void Push(Item::Kind kind, const std::string& path);
+  void Enqueue(Job job);
+  void EndWalkJob();
+  void DeliverSettled();
+  void DeliverData(Item& item);
+  void DeliverPresent(const std::string& path);
+  void DeliverGone(const std::string& path);
+  void DeliverEndOfWalk();
+
+  bool IsBelowRoot(std::string_view path) const { return path.size() > root.size(); }
+  std::string ChildPath(const std::string& path, const std::string& name) const {
+    return path == "/" ? "/" + name : path + "/" + name;
+  }
+
+  Loop& loop;
+  Client& client;
+  std::string root;
+  Listener& listener;
+  log::Logger logger;
+  TaskGroup tasks;
+  Subscription session_listener;
+  std::optional<Subscription> watch;
+  Event connected{"a connection to ZooKeeper"};
+  Event round_ended{"a change, or a fault of reading"};
+  Event synced{"a complete cache"};
+  Progress told{"the cache to catch up"};  // of the numbers of the line; what was dropped counts as told
+
+  std::uint64_t round = 0;
+  bool is_in_round = false;
+  bool was_synced = false;  // in this round
+  bool is_walking = false;
+  int walk_jobs = 0;  // unfinished parts of the walk
+  int askers = 0;
+  std::uint64_t last_number = 0;
+  std::deque<ItemPtr> line;
+  std::deque<Job> jobs;
+  std::unordered_map<std::string, Known> known;
+  std::unordered_map<std::string, Reads> reads;
+  // Unwanted paths about which an event told while the walk was under way: a
+  // listing answered before the event but looked at after it must not contradict.
+  std::unordered_set<std::string> decided;
+};
+
+Task<> TreeCache::Impl::Run() {
+  co_await connected.Wait();
+  // Differs between processes, so that they do not come back together.
+  SeededRandom random(static_cast<std::uint64_t>(client.session().id) ^ std::hash<std::string>()(root));
+  Backoff pauses(Pauses(), random);
+  for (;;) {
+    co_await connected.Wait();
+    Outcome<> ended = co_await Attempt(OneRound());
+    if (!ended) logger.Warning("Watching {} failed, trying again: {}", root, ended.error().message());
+    if (was_synced) pauses.Reset();
+    if (connected.is_set()) co_await loop.SleepFor(pauses.Next());
+  }
+}
+
+Task<> TreeCache::Impl::OneRound() {
+  was_synced = false;
+  round_ended.Reset();
+  if (!watch) {
+    // Set before anything is read, so that no change falls between.
+    Watcher watcher = [this](const WatchEvent& event) { OnEvent(event); };
+    watch = co_await client.AddWatch(root, WatchMode::kPersistentRecursive, std::move(watcher));
+  }
+  if (!connected.is_set()) co_return;
+  ++round;
+  is_in_round = true;
+  is_walking = true;
+  walk_jobs = 1;
+  Enqueue(Job{nullptr, root});
+  co_await round_ended.Wait();
+}
+
+Task<> TreeCache::Impl::Ask() {
+  ScopeExit done([this] { --askers; });
+  while (!jobs.empty()) {
+    std::uint64_t asked_in = round;
+    std::vector<Job> asked = TakeJobs();
+    if (asked.empty()) continue;
+    Outcome<> answered = co_await Attempt(AskFor(asked));
+    if (answered || asked_in != round) continue;
+    logger.Warning("Reading {} failed, starting again: {}", asked.front().op().path,
+                   answered.error().message());
+    EndRound();
+  }
+}
+
+Task<> TreeCache::Impl::AskFor(const std::vector<Job>& asked) {
+  std::uint64_t asked_in = round;
+  std::vector<ReadOp> ops;
+  for (const Job& job : asked) ops.push_back(job.op());
+  std::vector<ReadResult> answers = co_await client.ReadMany(std::move(ops));
+  if (asked_in == round) OnAnswers(asked, std::move(answers));
+}
+
+// As many as go into a message; what a deletion has overtaken needs no reading.
+std::vector<TreeCache::Impl::Job> TreeCache::Impl::TakeJobs() {
+  std::vector<Job> taken;
+  while (!jobs.empty() && taken.size() < kMaxReads) {
+    Job job = std::move(jobs.front());
+    jobs.pop_front();
+    if (job.item) {
+      Reads& of_path = reads[job.item->path];
+      if (of_path.unsent == job.item) of_path.unsent = nullptr;
+      if (job.item->number < of_path.valid_from) {
+        Settle(*job.item);
+        continue;
+      }
+    }
+    taken.push_back(std::move(job));
+  }
+  DeliverSettled();
+  return taken;
+}
+
+// Ends early when a read that fails at once ends the round: nothing more belongs to it.
+void TreeCache::Impl::OnAnswers(const std::vector<Job>& asked, std::vector<ReadResult> answers) {
+  std::uint64_t asked_in = round;
+  for (std::size_t i = 0; i < asked.size() && asked_in == round; ++i) {
+    const Job& job = asked[i];
+    if (job.item) {
+      if (answers[i].code == Code::kOk) job.item->answer = std::move(answers[i].node);
+      Settle(*job.item);
+      continue;
+    }
+    // In order, so that what is told in a row lies in a row with who keeps it by name.
+    std::ranges::sort(answers[i].names);
+    for (const std::string& name : answers[i].names) {
+      OnFound(ChildPath(job.path, name));
+      if (asked_in != round) return;
+    }
+    EndWalkJob();
+  }
+  DeliverSettled();
+}
+
+void TreeCache::Impl::Settle(Item& item) {
+  item.is_settled = true;
+  if (!item.is_walk) return;
+  bool has_children = item.answer && item.answer->stat.num_children > 0;
+  if (has_children) {
+    ++walk_jobs;
+    Enqueue(Job{nullptr, item.path});
+  }
+  EndWalkJob();
+}
+
+void TreeCache::Impl::OnState(SessionState state) {
+  if (state == SessionState::kConnected) {
+    connected.Set();
+  } else {
+    connected.Reset();
+    EndRound();
+  }
+}
+
+void TreeCache::Impl::OnEvent(const WatchEvent& event) {
+  if (!is_in_round || !IsBelowRoot(event.path)) return;
+  bool is_gone = event.type == EventType::kDeleted;
+  bool is_there = event.type == EventType::kCreated || event.type == EventType::kDataChanged;
+  if (is_there && listener.WantsData(event.path)) return Read(event.path, false);
+  if (!is_there && !is_gone) return;
+  if (is_walking) decided.insert(event.path);
+  auto of_path = reads.find(event.path);
+  if (is_gone && of_path != reads.end()) {
+    of_path->second.valid_from = last_number + 1;
+    of_path->second.unsent = nullptr;
+  }
+  Push(is_gone ? Item::Kind::kGone : Item::Kind::kPresent, event.path);
+  DeliverSettled();
+}
+
+// A znode that the walk came upon.
+void TreeCache::Impl::OnFound(const std::string& path) {
+  if (listener.WantsData(path)) return Read(path, true);
+  if (!decided.contains(path)) Push(Item::Kind::kPresent, path);
+  ++walk_jobs;
+  Enqueue(Job{nullptr, path});
+}
+
+// What is under way counts no more; the next round will find it.
+void TreeCache::Impl::EndRound() {
+  ++round;
+  is_in_round = false;
+  is_walking = false;
+  line.clear();
+  jobs.clear();
+  reads.clear();
+  decided.clear();
+  synced.Reset();
+  round_ended.Set();
+  told.Reach(last_number);
+}
+
+void TreeCache::Impl::Read(const std::string& path, bool is_walk) {
+  Reads& of_path = reads[path];
+  if (of_path.unsent) {
+    if (is_walk && !std::exchange(of_path.unsent->is_walk, true)) ++walk_jobs;
+    return;
+  }
+  auto item = std::make_shared<Item>(Item{Item::Kind::kData, path, ++last_number, false, is_walk});
+  if (is_walk) ++walk_jobs;
+  ++of_path.count;
+  of_path.unsent = item;
+  line.push_back(item);
+  Enqueue(Job{item, {}});
+}
+
+void TreeCache::Impl::Push(Item::Kind kind, const std::string& path) {
+  line.push_back(std::make_shared<Item>(Item{kind, path, ++last_number, true}));
+}
+
+void TreeCache::Impl::Enqueue(Job job) {
+  jobs.push_back(std::move(job));
+  if (askers >= kMaxMessages) return;
+  ++askers;
+  tasks.Spawn("read the tree below " + root, Ask());
+}
+
+void TreeCache::Impl::EndWalkJob() {
+  if (--walk_jobs > 0) return;
+  is_walking = false;
+  decided.clear();
+  Push(Item::Kind::kEndOfWalk, root);
+}
+
+// The events of all that was changed before arrive before the answer to a sync, and
+// what they tell goes through the line.
+Task<> TreeCache::Impl::CatchUp() {
+  std::uint64_t caught_in = 0;
+  do {
+    co_await synced.Wait();
+    caught_in = round;
+    co_await client.Sync(root);
+    co_await told.WaitFor(last_number);
+  } while (caught_in != round);
+}
+
+void TreeCache::Impl::DeliverSettled() {
+  if (line.empty()) return;
+  while (!line.empty() && line.front()->is_settled) {
+    ItemPtr item = std::move(line.front());
+    line.pop_front();
+    switch (item->kind) {
+      case Item::Kind::kData:
+        DeliverData(*item);
+        break;
+      case Item::Kind::kPresent:
+        DeliverPresent(item->path);
+        break;
+      case Item::Kind::kGone:
+        DeliverGone(item->path);
+        break;
+      case Item::Kind::kEndOfWalk:
+        DeliverEndOfWalk();
+        break;
+    }
+  }
+  told.Reach(line.empty() ? last_number : line.front()->number - 1);
+}
+
+void TreeCache::Impl::DeliverData(Item& item) {
+  auto of_path = reads.find(item.path);
+  bool is_overtaken = item.number < of_path->second.valid_from;
+  if (--of_path->second.count == 0) reads.erase(of_path);
+  if (is_overtaken) return;
+  if (!item.answer) return DeliverGone(item.path);
+  std::int64_t mzxid = item.answer->stat.mzxid;
+  auto [told, is_new] = known.try_emplace(item.path, Known{mzxid, round});
+  told->second.round = round;
+  if (!is_new && mzxid <= told->second.mzxid) return;
+  told->second.mzxid = mzxid;
+  listener.OnNode(item.path, *item.answer);
+}
+
+void TreeCache::Impl::DeliverPresent(const std::string& path) {
+  auto [told, is_new] = known.try_emplace(path, Known{0, round});
+  told->second.round = round;
+  if (is_new) listener.OnNode(path, NodeData());
+}
+
+void TreeCache::Impl::DeliverGone(const std::string& path) {
+  if (known.erase(path) > 0) listener.OnGone(path);
+}
+
+void TreeCache::Impl::DeliverEndOfWalk() {
+  std::vector<std::string> vanished;
+  for (const auto& [path, told] : known) {
+    if (told.round != round) vanished.push_back(path);
+  }
+  // Children before their parents, as the servers delete.
+  std::ranges::sort(vanished, std::greater<>());
+  for (const std::string& path : vanished) DeliverGone(path);
+  was_synced = true;
+  synced.Set();
+  listener.OnSynced();
+}
+
+TreeCache::TreeCache(Loop& loop, Client& client, std::string root, Listener& listener)
+    : impl_(std::make_unique<Impl>(loop, client, std::move(root), listener)) {}
+
+TreeCache::~TreeCache() = default;
+
+void TreeCache::Start() {
+  impl_->session_listener =
+      impl_->client.OnSession([impl = impl_.get()](SessionState state) { impl->OnState(state); });
+  if (impl_->client.state() == SessionState::kConnected) impl_->connected.Set();
+  impl_->tasks.Spawn("follow " + impl_->root, impl_->Run());
+}
+
+Task<> TreeCache::Stop() {
+  impl_->session_listener.Reset();
+  impl_->watch.reset();
+  impl_->EndRound();
+  co_await impl_->tasks.Stop();
+}
+
+bool TreeCache::synced() const { return impl_->synced.is_set(); }
+
+Task<> TreeCache::WaitSynced() { return impl_->synced.Wait(); }
+
+Task<> TreeCache::CatchUp() { return impl_->CatchUp(); }
+
+}  // namespace nodepool::zk

@@ -1,0 +1,196 @@
+#include "zk/wire/wire_connection.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/endian/conversion.hpp>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace nodepool::zk {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+constexpr std::size_t kBufferSize = 64 * 1024;
+// Of a server's end: clients are many and mostly send little.
+constexpr std::size_t kFirstBufferSize = 4 * 1024;
+// Buffers that a large record made grow beyond this are given back.
+constexpr std::size_t kKeptBufferSize = 1024 * 1024;
+
+void ThrowIf(const error_code& error) {
+  if (!error) return;
+  if (error == asio::error::operation_aborted) throw Error(Verdict::kCancelled, "cancelled");
+  if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
+    throw Error(Verdict::kRetry, "the server closed the connection");
+  }
+  throw Error(Verdict::kRetry, error.message());
+}
+
+}  // namespace
+
+std::string WireConnection::NameOf(const Endpoint& endpoint) {
+  std::string address = endpoint.address().to_string();
+  return endpoint.address().is_v6() ? fmt::format("[{}]:{}", address, endpoint.port())
+                                    : fmt::format("{}:{}", address, endpoint.port());
+}
+
+WireConnection::WireConnection(Loop& loop, asio::ssl::context* tls, Endpoint endpoint, std::size_t max_frame)
+    : loop_(loop),
+      endpoint_(std::move(endpoint)),
+      name_(NameOf(endpoint_)),
+      socket_(loop.context()),
+      max_frame_(max_frame),
+      in_(kBufferSize, '\0'),
+      last_sent_(loop.SteadyNow()),
+      last_received_(last_sent_) {
+  if (tls) tls_.emplace(socket_, *tls);
+}
+
+WireConnection::WireConnection(Loop& loop, asio::ssl::context* tls, asio::ip::tcp::socket accepted,
+                               std::size_t max_frame)
+    : loop_(loop),
+      socket_(std::move(accepted)),
+      max_frame_(max_frame),
+      in_(kFirstBufferSize, '\0'),
+      last_sent_(loop.SteadyNow()),
+      last_received_(last_sent_) {
+  error_code ignored;
+  endpoint_ = socket_.remote_endpoint(ignored);
+  name_ = NameOf(endpoint_);
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  if (tls) tls_.emplace(socket_, *tls);
+}
+
+Task<> WireConnection::Welcome() {
+  auto self = shared_from_this();
+  error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  if (tls_) co_await tls_->async_handshake(asio::ssl::stream_base::server, token);
+  if (is_closed()) throw Error(Verdict::kRetry, close_reason_);
+  ThrowIf(error);
+}
+
+Task<> WireConnection::WaitUntilSent() {
+  auto self = shared_from_this();
+  while (unsent() > 0 && !is_closed()) co_await sent_.Wait();
+  if (is_closed()) throw Error(Verdict::kRetry, close_reason_);
+}
+
+Task<> WireConnection::Open() {
+  auto self = shared_from_this();
+  error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  co_await socket_.async_connect(endpoint_, token);
+  if (!error) socket_.set_option(asio::ip::tcp::no_delay(true), error);
+  if (!error && tls_) co_await tls_->async_handshake(asio::ssl::stream_base::client, token);
+  ThrowIf(error);
+  last_sent_ = last_received_ = loop_.SteadyNow();
+}
+
+void WireConnection::Flush() {
+  if (is_flush_due_ || !being_written_.empty()) return;
+  is_flush_due_ = true;
+  asio::post(loop_.context(), [self = shared_from_this()] {
+    self->is_flush_due_ = false;
+    self->WriteOut();
+  });
+}
+
+void WireConnection::WriteOut() {
+  if (is_closed() || out_.empty()) return;
+  being_written_.swap(out_);
+  last_sent_ = loop_.SteadyNow();
+  auto on_written = [self = shared_from_this()](error_code error, std::size_t) { self->OnWritten(error); };
+  auto bytes = asio::buffer(being_written_);
+  if (tls_) {
+    asio::async_write(*tls_, bytes, std::move(on_written));
+  } else {
+    asio::async_write(socket_, bytes, std::move(on_written));
+  }
+}
+
+void WireConnection::OnWritten(error_code error) {
+  being_written_.clear();
+  if (being_written_.capacity() > kKeptBufferSize) being_written_.shrink_to_fit();
+  if (error) return Close(error.message());
+  WriteOut();
+  if (unsent() == 0) sent_.NotifyAll();
+}
+
+std::optional<std::string_view> WireConnection::TakeFrame() {
+  if (end_ - begin_ < kLengthSize) return std::nullopt;
+  std::int32_t length = boost::endian::load_big_s32(reinterpret_cast<const unsigned char*>(&in_[begin_]));
+  if (length < 0 || static_cast<std::size_t>(length) > max_frame_) {
+    throw Error(Verdict::kFail,
+                fmt::format("malformed frame: a length of {} bytes (is it a ZooKeeper port?)", length));
+  }
+  auto size = static_cast<std::size_t>(length);
+  if (end_ - begin_ < kLengthSize + size) return std::nullopt;
+  std::string_view frame(&in_[begin_ + kLengthSize], size);
+  begin_ += kLengthSize + size;
+  return frame;
+}
+
+// The buffer grows with the bytes that arrive, not with the length that a server
+// announces.
+void WireConnection::MakeRoom() {
+  std::memmove(in_.data(), &in_[begin_], end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  if (end_ == in_.size()) {
+    in_.resize(in_.size() * 2);
+  } else if (in_.size() > kKeptBufferSize && end_ < kBufferSize) {
+    in_.resize(kBufferSize);
+    in_.shrink_to_fit();
+  }
+}
+
+Task<> WireConnection::Fill() {
+  auto self = shared_from_this();
+  MakeRoom();
+  auto room = asio::buffer(&in_[end_], in_.size() - end_);
+  error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  std::size_t count = 0;
+  if (is_closed()) {
+    error = asio::error::operation_aborted;
+  } else if (tls_) {
+    count = co_await tls_->async_read_some(room, token);
+  } else {
+    count = co_await socket_.async_read_some(room, token);
+  }
+  if (is_closed()) throw Error(Verdict::kRetry, close_reason_);
+  ThrowIf(error);
+  end_ += count;
+  last_received_ = loop_.SteadyNow();
+}
+
+Task<std::string> WireConnection::ReadFrame() {
+  auto self = shared_from_this();
+  while (true) {
+    std::optional<std::string_view> frame = TakeFrame();
+    if (frame) co_return std::string(*frame);
+    co_await Fill();
+  }
+}
+
+void WireConnection::Close(std::string reason) {
+  if (is_closed()) return;
+  close_reason_ = reason.empty() ? "closed" : std::move(reason);
+  error_code ignored;
+  socket_.close(ignored);
+  sent_.NotifyAll();
+}
+
+bool WireConnection::HasUnreadBytes() {
+  error_code ignored;
+  return socket_.is_open() && socket_.available(ignored) > 0;
+}
+
+}  // namespace nodepool::zk

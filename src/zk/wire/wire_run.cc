@@ -1,0 +1,244 @@
+// The task of a WireSession: connecting, shaking hands, reading, staying alive.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "async/attempt.h"
+#include "async/deadline.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "zk/wire/wire_hosts.h"
+#include "zk/wire/wire_session.h"
+
+namespace nodepool::zk {
+
+using boost::asio::ip::tcp;
+using protocol::OpCode;
+
+namespace {
+
+// A listing of many children may be far larger than any request.
+constexpr std::size_t kMaxAnswer = 64 * 1024 * 1024;
+constexpr std::size_t kMaxSetWatches = 128 * 1024;
+constexpr std::size_t kPasswordSize = 16;
+constexpr Duration kTroubleLogInterval = std::chrono::seconds(10);
+constexpr Duration kShortestAttempt = std::chrono::seconds(1);
+
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+template <class WriteBody>
+void AppendFrame(std::string& out, WriteBody write_body) {
+  std::size_t start = out.size();
+  JuteWriter writer(out);
+  writer.Int(0);
+  write_body(writer);
+  writer.PatchInt(start, static_cast<std::int32_t>(out.size() - start - sizeof(std::int32_t)));
+}
+
+// Throws the failure of a handshake, with what it usually means.
+[[noreturn]] void ExplainRefusal(const Failure& failure, bool has_tls) {
+  if (failure.verdict() != Verdict::kRetry) failure.Rethrow();
+  throw Error(Verdict::kRetry,
+              fmt::format("{} during the handshake ({}it has no quorum, or is behind what was already read)",
+                          failure.message(), has_tls ? "" : "its port is for TLS, "));
+}
+
+}  // namespace
+
+Task<> WireSession::Run() {
+  auto self = shared_from_this();
+  while (!is_closing_) {
+    Established established = co_await Connect();
+    if (is_closing_) break;
+    bool is_expired = established.response.timeout_ms <= 0 ||
+                      (session_id_ != 0 && established.response.session_id != session_id_);
+    if (is_expired) {
+      established.connection->Close("the session has expired");
+      SessionLost();
+    } else {
+      Adopt(std::move(established));
+      std::string why = co_await Serve(connection_);
+      ConnectionLost(why);
+    }
+    if (is_closing_) break;
+    // Tasks that the loss of the session ends get this long before a new one begins.
+    co_await loop_.SleepFor(backoff_.Next());
+    if (state_ == SessionState::kLost) SetState(SessionState::kConnecting);
+  }
+}
+
+Task<WireSession::Established> WireSession::Connect() {
+  while (true) {
+    std::vector<std::string> problems;
+    std::vector<tcp::endpoint> endpoints =
+        co_await ResolveServers(loop_, random_, options_.servers, problems);
+    // The server just lost may hang; the others are quicker to answer.
+    auto is_other = [this](const tcp::endpoint& endpoint) { return endpoint != last_server_; };
+    std::stable_partition(endpoints.begin(), endpoints.end(), is_other);
+    for (const tcp::endpoint& endpoint : endpoints) {
+      SteadyTime deadline = loop_.SteadyNow() + AttemptTimeout(endpoints.size());
+      Outcome<Established> established =
+          co_await Attempt(WithDeadline(loop_, deadline, "connecting", ShakeHands(endpoint)));
+      if (is_closing_) throw Error(Verdict::kCancelled, "closing");
+      if (established) co_return std::move(*established);
+      problems.push_back(
+          fmt::format("{}: {}", WireConnection::NameOf(endpoint), established.error().message()));
+    }
+    LogTrouble(problems);
+    co_await loop_.SleepFor(backoff_.Next());
+  }
+}
+
+// While a session lives, every server is to be tried before it expires.
+Duration WireSession::AttemptTimeout(std::size_t endpoints) const {
+  if (session_id_ == 0 || endpoints < 2) return options_.connect_timeout;
+  Duration share = session_timeout_ / 3;
+  return std::min(options_.connect_timeout, std::max(share, kShortestAttempt));
+}
+
+Task<WireSession::Established> WireSession::ShakeHands(tcp::endpoint endpoint) {
+  Established established;
+  auto connection = std::make_shared<WireConnection>(loop_, tls_.get(), endpoint, kMaxAnswer);
+  established.connection = connection;
+  co_await connection->Open();
+  protocol::ConnectRequest request;
+  request.last_zxid = last_zxid_;
+  request.timeout_ms = static_cast<std::int32_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(options_.session_timeout).count());
+  request.session_id = session_id_;
+  request.password = session_id_ == 0 ? std::string(kPasswordSize, '\0') : password_;
+  AppendFrame(connection->out(), [&](JuteWriter& out) { protocol::Write(out, request); });
+  connection->Flush();
+  Outcome<std::string> frame = co_await Attempt(connection->ReadFrame());
+  if (!frame) ExplainRefusal(frame.error(), tls_ != nullptr);
+  JuteReader body(*frame);
+  established.response = protocol::ReadConnectResponse(body);
+  if (established.response.read_only) {
+    throw Error(Verdict::kRetry, "the server is read-only, cut off from the others of its ensemble");
+  }
+  co_return established;
+}
+
+void WireSession::Adopt(Established established) {
+  bool is_new = session_id_ == 0;
+  connection_ = std::move(established.connection);
+  last_server_ = connection_->endpoint();
+  session_timeout_ = std::chrono::milliseconds(established.response.timeout_ms);
+  session_id_ = established.response.session_id;
+  password_ = established.response.password;
+  if (is_new) ++generation_;
+  backoff_.Reset();
+  next_trouble_log_ = SteadyTime::min();
+  log_.Info("{} ZooKeeper at {}, session 0x{:x}, timeout {} s",
+            is_new ? "Connected to" : "Connected again to", connection_->name(),
+            static_cast<std::uint64_t>(session_id_), Seconds(session_timeout_));
+  SendAuth();
+  RearmWatches();
+  SendWaiting();
+  ping_interval_ = NextPingInterval();
+  KeepAlive();
+  SetState(SessionState::kConnected);
+}
+
+void WireSession::SendAuth() {
+  if (!options_.digest) return;
+  AppendFrame(connection_->out(), [this](JuteWriter& out) {
+    protocol::WriteHeader(out, protocol::kAuthXid, OpCode::kAuth);
+    protocol::WriteDigestAuth(out, options_.digest->user, options_.digest->password);
+  });
+}
+
+// In front of every operation, so that whatever is read from now on is watched.
+void WireSession::RearmWatches() {
+  protocol::WatchPaths paths = watches_->Paths();
+  for (const std::string& watches :
+       protocol::SetWatchesBodies(paths, options_.chroot, last_zxid_, kMaxSetWatches)) {
+    AppendFrame(connection_->out(), [&](JuteWriter& out) {
+      protocol::WriteHeader(out, protocol::kSetWatchesXid, OpCode::kSetWatches2);
+      out.Raw(watches);
+    });
+  }
+}
+
+// Ends with the reason why the connection ended.
+Task<std::string> WireSession::Serve(std::shared_ptr<WireConnection> connection) {
+  try {
+    while (true) {
+      co_await connection->Fill();
+      while (auto frame = connection->TakeFrame()) {
+        HandleFrame(*frame);
+        if (connection->is_closed()) break;
+      }
+    }
+  } catch (const std::exception& error) {
+    co_return error.what();
+  }
+}
+
+void WireSession::ConnectionLost(const std::string& why) {
+  StopKeepAlive();
+  connection_->Close(why);
+  std::string name = connection_->name();
+  connection_.reset();
+  if (!is_closing_) {
+    log_.Warning("Lost the connection to ZooKeeper at {}: {}", name, why);
+    FailSent(Verdict::kRetry, fmt::format("lost the connection to ZooKeeper at {}: {}", name, why));
+  }
+  sent_.clear();
+  if (!is_closing_) SetState(SessionState::kSuspended);
+}
+
+void WireSession::SessionLost() {
+  log_.Warning("The ZooKeeper session 0x{:x} has expired; its locks and ephemeral znodes are gone",
+               static_cast<std::uint64_t>(session_id_));
+  session_id_ = 0;
+  password_.clear();
+  last_zxid_ = 0;
+  FailWaiting(Verdict::kLostSession, "the ZooKeeper session has expired");
+  SetState(SessionState::kLost);
+}
+
+void WireSession::LogTrouble(const std::vector<std::string>& problems) {
+  if (loop_.SteadyNow() < next_trouble_log_) return;
+  next_trouble_log_ = loop_.SteadyNow() + kTroubleLogInterval;
+  log_.Warning("Retrying zookeeper connection; no server can be used: {}", Join(problems, "; "));
+}
+
+// Runs whenever a ping may be due or the server may have been silent for too long:
+// nothing heard for two thirds of the session's timeout ends the connection, and a
+// ping goes out when nothing was sent for half of that.
+void WireSession::KeepAlive() {
+  SteadyTime now = loop_.SteadyNow();
+  Duration read_timeout = session_timeout_ * 2 / 3;
+  SteadyTime dead_at = connection_->last_received() + read_timeout;
+  if (now >= dead_at) {
+    if (!connection_->HasUnreadBytes()) {
+      return connection_->Close(
+          fmt::format("it has been silent for {:.1f} s", Seconds(now - dead_at + read_timeout)));
+    }
+    // This process itself was stopped or busy; the bytes are about to be read.
+    dead_at = now + read_timeout / 10;
+  }
+  SteadyTime ping_at = connection_->last_sent() + ping_interval_;
+  if (now >= ping_at) {
+    AppendFrame(connection_->out(),
+                [](JuteWriter& out) { protocol::WriteHeader(out, protocol::kPingXid, OpCode::kPing); });
+    connection_->Flush();
+    ping_interval_ = NextPingInterval();
+    ping_at = now + ping_interval_;
+  }
+  keep_alive_timer_ = loop_.clock().CallAt(std::min(ping_at, dead_at), [this] { KeepAlive(); });
+}
+
+// Half the read timeout, less some jitter.
+Duration WireSession::NextPingInterval() {
+  double interval = Seconds(session_timeout_) / 3;
+  interval -= std::min(random_.Between(0.01, 0.40), interval / 4);
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(interval));
+}
+
+void WireSession::StopKeepAlive() {
+  if (keep_alive_timer_ != 0) loop_.clock().CancelTimer(std::exchange(keep_alive_timer_, 0));
+}
+
+}  // namespace nodepool::zk

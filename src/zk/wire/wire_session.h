@@ -1,0 +1,166 @@
+#pragma once
+
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/backoff.h"
+#include "async/event.h"
+#include "async/loop.h"
+#include "base/error.h"
+#include "base/log/logging.h"
+#include "base/subscription.h"
+#include "zk/wire/protocol.h"
+#include "zk/wire/wire_client.h"
+#include "zk/wire/wire_connection.h"
+#include "zk/wire/wire_reply.h"
+#include "zk/wire/wire_watches.h"
+
+namespace nodepool::zk {
+
+// What a server's refusal means for who asked; not for ordinary answers (see Result).
+Error RefusalOf(Code code, protocol::OpCode op, std::string_view path);
+
+// WireClient's engine: one task connects, shakes hands, re-arms watches and reads;
+// operations are appended to the connection's buffer as they are called. Shared
+// between the client and that task, which may outlive the client by a moment.
+class WireSession : public std::enable_shared_from_this<WireSession> {
+ public:
+  WireSession(Loop& loop, Random& random, WireOptions options);
+
+  void Start();
+  // Close: ends the session on the server, for at most two seconds, then the task.
+  Task<> Close();
+  // The client is destroyed: ends the task without waiting for it.
+  void Abandon();
+
+  // Sends an operation: `encode(JuteWriter&, const std::string& path)` writes its
+  // body, `decode(Code, JuteReader&)` reads the answer into a T. Both errors of the
+  // call and of the server come out of the returned task. `check()` runs first and
+  // throws what is wrong with the arguments.
+  template <class T, class Check, class Encode, class Decode>
+  Task<T> Call(protocol::OpCode op, std::string path, Check check, Encode encode, Decode decode) {
+    auto reply =
+        std::make_shared<DecodedReply<T, Decode>>(loop_.context(), op, std::move(path), std::move(decode));
+    try {
+      check(reply->path());
+      std::string& frame = BeginRequest(op, reply);
+      JuteWriter out(frame);
+      encode(out, reply->path());
+      EndRequest(frame);
+    } catch (...) {
+      reply->Fail(Failure(std::current_exception()));
+    }
+    return TakeReply<T>(ReplyHolder<T>(reply));
+  }
+
+  Subscription OnSession(std::function<void(SessionState)> listener);
+  void SetServers(std::vector<HostPort> servers) { options_.servers = std::move(servers); }
+
+  SessionState state() const { return state_; }
+  Session session() const { return {session_id_, session_id_ == 0 ? 0 : generation_}; }
+  // The transaction that the server had reached with its latest answer.
+  std::int64_t last_zxid() const { return last_zxid_; }
+  const std::string& chroot() const { return options_.chroot; }
+  WatchTable& watches() { return *watches_; }
+  WireClient::Counters counters() const { return counters_; }
+
+ private:
+  struct Established {
+    std::shared_ptr<WireConnection> connection;
+    protocol::ConnectResponse response;
+  };
+  struct WaitingRequest {
+    std::string frame;
+    std::shared_ptr<Reply> reply;
+  };
+  struct SentRequest {
+    std::int32_t xid;
+    std::shared_ptr<Reply> reply;  // none for the closing of the session
+  };
+  struct Listener {
+    std::function<void(SessionState)> call;
+    bool is_active = true;
+  };
+  using Listeners = std::list<std::shared_ptr<Listener>>;
+  struct OnRunEnd;
+
+  // Operations. BeginRequest throws when none can be taken now.
+  std::string& BeginRequest(protocol::OpCode op, std::shared_ptr<Reply> reply);
+  void EndRequest(std::string& frame);
+  void SendWaiting();
+  std::int32_t NextXid();
+  void Count(protocol::OpCode op);
+  void FailSent(Verdict verdict, const std::string& why);
+  void FailWaiting(Verdict verdict, const std::string& why);
+  void FailAll(Verdict verdict, const std::string& why);
+
+  // The task (wire_run.cc).
+  Task<> Run();
+  Task<Established> Connect();
+  Task<Established> ShakeHands(boost::asio::ip::tcp::endpoint endpoint);
+  Task<std::string> Serve(std::shared_ptr<WireConnection> connection);
+  void Adopt(Established established);
+  void SendAuth();
+  void RearmWatches();
+  void ConnectionLost(const std::string& why);
+  void SessionLost();
+  void LogTrouble(const std::vector<std::string>& problems);
+  Duration AttemptTimeout(std::size_t endpoints) const;
+
+  // Answers.
+  void HandleFrame(std::string_view frame);
+  void HandleEvent(const protocol::ReplyHeader& header, JuteReader& body);
+  void HandleReply(const protocol::ReplyHeader& header, JuteReader& body);
+  void DeliverReply(Reply& reply, Code code, JuteReader& body);
+
+  void KeepAlive();
+  Duration NextPingInterval();
+  void StopKeepAlive();
+  void SetState(SessionState state);
+  // Becomes kClosed for good and fails everything.
+  void GiveUp(const std::string& why);
+  void EndRun();
+
+  Loop& loop_;
+  Random& random_;
+  WireOptions options_;
+  log::Logger log_{"nodepool.zk.ZooKeeperClient"};
+  std::unique_ptr<boost::asio::ssl::context> tls_;
+  std::shared_ptr<WatchTable> watches_ = std::make_shared<WatchTable>();
+
+  SessionState state_ = SessionState::kConnecting;
+  std::int64_t session_id_ = 0;
+  std::uint64_t generation_ = 0;
+  std::string password_;
+  std::int64_t last_zxid_ = 0;
+  Duration session_timeout_{0};  // as the server granted it
+  std::shared_ptr<Listeners> listeners_ = std::make_shared<Listeners>();
+
+  std::shared_ptr<WireConnection> connection_;  // only while the session is connected
+  std::deque<SentRequest> sent_;
+  std::deque<WaitingRequest> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  std::shared_ptr<Reply> being_written_;  // between BeginRequest and EndRequest
+  std::size_t frame_start_ = 0;
+  std::int32_t last_xid_ = 0;
+  WireClient::Counters counters_;
+
+  Clock::TimerId keep_alive_timer_ = 0;
+  Duration ping_interval_{0};
+  Backoff backoff_;
+  boost::asio::ip::tcp::endpoint last_server_;  // tried last after its connection was lost
+  SteadyTime next_trouble_log_ = SteadyTime::min();
+
+  boost::asio::cancellation_signal cancel_run_;
+  std::optional<TaskRegistry::Entry> registry_entry_;
+  bool is_closing_ = false;
+  std::string why_closed_;
+  Event run_ended_{"the end of the connection"};
+};
+
+}  // namespace nodepool::zk
