@@ -1,6 +1,6 @@
 #pragma once
 
-#include "driver/load_config.h"
+#include "driver/loading/load_config.h"
 #include "listing/configured.h"
 
 namespace nodepool::cli {

@@ -6,7 +6,7 @@
 
 #include "listing/configured.h"
 #include "listing/listing.h"
-#include "store/image_cache.h"
+#include "store/cache/image_cache.h"
 
 namespace nodepool::listing {
 

@@ -3,9 +3,9 @@
 #include "listing/configured.h"
 #include "listing/listing.h"
 #include "model/component.h"
-#include "store/image_cache.h"
-#include "store/node_cache.h"
-#include "store/request_cache.h"
+#include "store/cache/image_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
 
 namespace nodepool::listing {
 

@@ -6,7 +6,7 @@
 #include "listing/configured.h"
 #include "listing/listing.h"
 #include "model/component.h"
-#include "store/node_cache.h"
+#include "store/cache/node_cache.h"
 
 namespace nodepool::listing {
 

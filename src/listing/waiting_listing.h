@@ -5,7 +5,7 @@
 #include <string>
 
 #include "listing/listing.h"
-#include "store/request_cache.h"
+#include "store/cache/request_cache.h"
 
 namespace nodepool::listing {
 

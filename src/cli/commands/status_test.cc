@@ -5,7 +5,7 @@
 
 #include "cli/commands/label_list.h"
 #include "cli/commands/record_listings.h"
-#include "cli/fixture_test.h"
+#include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {
 namespace {
