@@ -150,8 +150,9 @@ TEST_F(ArgumentsTest, LongOptionsMayBeShortened) {
 
 // Every command that lists something takes the same options, as far as they make sense for it.
 TEST_F(ArgumentsTest, ListingsTakeFiltersAndAreWatched) {
-  for (const char* command : {"list", "request-list", "dib-image-list", "image-list", "image-status", "info",
-                              "alien-list", "alien-image-list"}) {
+  for (const char* command :
+       {"status", "list", "request-list", "label-list", "provider-list", "dib-image-list", "image-list",
+        "image-status", "info", "alien-list", "alien-image-list"}) {
     std::vector<std::string> words = {command};
     if (words[0] == "info") words.push_back("cloud");
     auto with = [&](std::vector<std::string> more) {
@@ -159,7 +160,7 @@ TEST_F(ArgumentsTest, ListingsTakeFiltersAndAreWatched) {
       all.insert(all.end(), more.begin(), more.end());
       return all;
     };
-    EXPECT_EQ(Parse(with({"--json", "--color", "never"})), -1) << command;
+    EXPECT_EQ(Parse(with({"--json", "--wide", "--color", "never"})), -1) << command;
     EXPECT_EQ(Parse(with({"--color=sometimes"})), 2) << command;
     bool is_watched = !words[0].starts_with("alien");
     EXPECT_EQ(Parse(with({"--watch"})), is_watched ? -1 : 2) << command;
@@ -169,24 +170,28 @@ TEST_F(ArgumentsTest, ListingsTakeFiltersAndAreWatched) {
   EXPECT_EQ(Parse({"list", "--watch", "2.5", "--state", "ready"}), -1);
   EXPECT_EQ(Parse({"list", "--watch=5s"}), -1);
   EXPECT_EQ(Parse({"list", "--watch", "--det"}), -1) << "the next option is no number of seconds";
+  EXPECT_EQ(Parse({"list", "--output", "columns=ID,Public IPv4,state"}), -1);
+  EXPECT_EQ(Parse({"request-list", "--detail", "--output=columns=waits"}), -1);
   EXPECT_EQ(Parse({"dib-image-list", "--state", "paused"}), -1);
   EXPECT_EQ(Parse({"alien-list", "--provider", "a", "--provider", "b"}), -1);
 }
 
 TEST_F(ArgumentsTest, HelpOffersWhatAListCanDoAndNothingElse) {
   std::map<std::string, std::vector<std::string>> offered = {
-      {"list", {"--state", "--label", "--provider", "--watch"}},
-      {"request-list", {"--state", "--label", "--watch"}},
-      {"dib-image-list", {"--state", "--watch"}},
-      {"image-list", {"--state", "--provider", "--watch"}},
-      {"image-status", {"--watch"}},
+      {"status", {"--watch"}},
+      {"list", {"--state", "--label", "--provider", "--watch", "--output"}},
+      {"request-list", {"--state", "--label", "--watch", "--output"}},
+      {"label-list", {"--label", "--watch", "--output"}},
+      {"dib-image-list", {"--state", "--watch", "--output"}},
+      {"image-list", {"--state", "--provider", "--watch", "--output"}},
+      {"image-status", {"--watch", "--output"}},
       {"info", {"--watch"}},
-      {"job-list", {"--watch"}},
-      {"alien-list", {"--provider"}},
-      {"alien-image-list", {"--provider"}}};
+      {"job-list", {"--watch", "--output"}},
+      {"alien-list", {"--provider", "--output"}},
+      {"alien-image-list", {"--provider", "--output"}}};
   for (const auto& [command, options] : offered) {
     EXPECT_EQ(Parse({command, "--help"}), 0);
-    for (const char* option : {"--state", "--label", "--provider", "--watch"}) {
+    for (const char* option : {"--state", "--label", "--provider", "--watch", "--output"}) {
       bool is_offered = out_.str().find("  " + std::string(option) + " ") != std::string::npos;
       EXPECT_EQ(is_offered, std::ranges::find(options, option) != options.end()) << command << " " << option;
     }
@@ -207,7 +212,12 @@ TEST_F(ArgumentsTest, WhatAListingDoesNotHaveIsRefused) {
            {{"list", "--state", "ready", "used"}, "used"},
            {{"list", "--state"}, "--state"},
            {{"list", "--watch", "0.2"}, "--watch: there is at least a second between two tables"},
-           {{"list", "--watch", "soon"}, "--watch: \"soon\" is no duration"}}) {
+           {{"list", "--watch", "soon"}, "--watch: \"soon\" is no duration"},
+           {{"list", "--output", "json"}, "--output: it has the form columns=A,B"},
+           {{"list", "--output", "columns="}, "--output: it names no column"},
+           {{"list", "--output", "columns=id,tenant"},
+            "--output: there is no column \"tenant\"; there is id, "},
+           {{"info", "p", "--output", "columns=id"}, "--output"}}) {
     EXPECT_EQ(Parse(refusal.words), 2) << ::testing::PrintToString(refusal.words);
     EXPECT_THAT(LastErrorLine(), HasSubstr(refusal.message));
   }
@@ -216,8 +226,10 @@ TEST_F(ArgumentsTest, WhatAListingDoesNotHaveIsRefused) {
 // operations.md 1, 5.1: whatever is wrong is told in one line, with status 2, and does nothing.
 TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
   std::map<std::string, std::vector<std::string>> required = {
+      {"status", {}},
       {"list", {}},
       {"request-list", {}},
+      {"label-list", {}},
       {"dib-image-list", {}},
       {"image-list", {}},
       {"image-status", {}},

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/fixture_test.h"
+#include "cli/fixture_for_test.h"
 
 namespace nodepool::cli {
 namespace {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <ostream>
 
+#include "cli/page.h"
+
 namespace nodepool::cli {
 namespace {
 
@@ -18,11 +20,7 @@ bool IsDigits(std::string_view text) {
 }  // namespace
 
 void Print(Context& context, const listing::Listing& listing, Output output) {
-  if (output == Output::kJson) {
-    context.out << ToJson(listing, context.loop.Now()) << '\n';
-  } else {
-    context.out << ToTable(listing, context.loop.Now()) << '\n';
-  }
+  context.out << TextOf(listing, PageOf(context, output)) << '\n';
 }
 
 Task<> UnlockNode(std::optional<store::LockedNode>& node) {

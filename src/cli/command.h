@@ -41,11 +41,14 @@ struct Context {
   // piece takes a sixth of the time of a long list. Not set: it is freed.
   std::function<void(std::shared_ptr<void>)> abandon;
   bool is_terminal = false;  // `out` is one
+  // How many columns the terminal has now; nothing: `out` is none, or it does not say.
+  std::function<std::optional<std::size_t>()> terminal_width = [] { return std::nullopt; };
   bool wants_color = false;  // it shows colors, and nobody has forbidden them
 };
 
 enum class Output { kTable, kJson };
 
+// Prints it, in a terminal fitted to its width.
 void Print(Context& context, const listing::Listing& listing, Output output);
 
 // How long a command waits for a node's lock before it gives up (operations.md 5.5).

@@ -1,5 +1,6 @@
 #include "cli/launcher_query.h"
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <set>
 
@@ -51,6 +52,21 @@ void AddWaits(WaitsByRequest& waits, const std::string& hostname, std::string_vi
       waits[RequestId(std::string(id->as_string()))].push_back(std::move(told));
     }
   }
+}
+
+std::string WaitText(const json::array& waits) {
+  auto text_of = [](const json::object& wait, std::string_view key) {
+    const json::value* value = wait.if_contains(key);
+    return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
+  };
+  std::vector<std::string> lines;
+  for (const json::value& wait : waits) {
+    const json::object& reason = wait.as_object();
+    std::string line =
+        text_of(reason, "provider") + " " + text_of(reason, "pool") + ": " + text_of(reason, "text");
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return Join(lines, "\n");
 }
 
 Task<WaitsByRequest> AskWhyRequestsWait(Context& context) {

@@ -16,6 +16,9 @@ using WaitsByRequest = std::map<RequestId, boost::json::array>;
 // good answer is named in the log and left out.
 Task<WaitsByRequest> AskWhyRequestsWait(Context& context);
 
+// The reasons for a person: one line for each pool that said why.
+std::string WaitText(const boost::json::array& waits);
+
 // Adds what one launcher answered. Error(kInvalid): it is no such answer.
 void AddWaits(WaitsByRequest& waits, const std::string& hostname, std::string_view answer);
 

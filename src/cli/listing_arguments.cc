@@ -5,13 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/durations.h"
 #include "cli/filter_arguments.h"
+#include "listing/choose_columns.h"
 
 namespace nodepool::cli {
 namespace {
 
 constexpr const char* kWatch = "--watch";
+constexpr const char* kOutput = "--output";
 constexpr Duration kShortestWatch = std::chrono::seconds(1);
 
 // The options of a command that lists something: only those that make sense for the list.
@@ -27,6 +30,8 @@ class ListingArguments {
   FilterArguments filters_;
   std::string watch_;
   std::string color_ = "auto";
+  bool is_wide_ = false;
+  std::string columns_;
 };
 
 Duration WatchPause(const std::string& text) {
@@ -38,6 +43,16 @@ Duration WatchPause(const std::string& text) {
   return *pause;
 }
 
+// The keys of "columns=A,B".
+std::vector<std::string> ChosenColumns(const std::string& text, const std::vector<listing::Column>& columns) {
+  constexpr std::string_view kPrefix = "columns=";
+  if (!text.starts_with(kPrefix)) throw CLI::ValidationError(kOutput, "it has the form columns=A,B");
+  auto keys = KeysOf(Split(text.substr(kPrefix.size()), ','), columns);
+  if (!keys) throw CLI::ValidationError(kOutput, keys.error().message());
+  if (keys->empty()) throw CLI::ValidationError(kOutput, "it names no column");
+  return *keys;
+}
+
 Color ColorOf(const std::string& word) {
   return word == "always" ? Color::kAlways : word == "never" ? Color::kNever : Color::kAuto;
 }
@@ -45,6 +60,11 @@ Color ColorOf(const std::string& word) {
 void ListingArguments::AddTo(CLI::App& command, const ListingCommand& listing) {
   command.add_flag("--json", is_json_, "print JSON instead of a table");
   filters_.AddTo(command, listing.columns);
+  command.add_flag("--wide", is_wide_, "all columns in full, also where the terminal is narrower");
+  if (!listing.columns.empty()) {
+    command.add_option(kOutput, columns_, "these columns in this order, by key or title")
+        ->type_name("columns=A,B");
+  }
   if (listing.can_be_watched) {
     command.add_option(kWatch, watch_, "show it again after changes, at most once in SECONDS (1)")
         ->expected(0, 1)
@@ -56,7 +76,11 @@ void ListingArguments::AddTo(CLI::App& command, const ListingCommand& listing) {
 }
 
 View ListingArguments::ViewOf(const CLI::App& command, const ListingCommand& listing) const {
-  View view{output(), filters_.Filter(listing.columns), ColorOf(color_), std::nullopt};
+  View view{.output = output(),
+            .filter = filters_.Filter(listing.columns),
+            .color = ColorOf(color_),
+            .is_wide = is_wide_};
+  if (!columns_.empty()) view.columns = ChosenColumns(columns_, listing.columns);
   if (listing.can_be_watched && command.count(kWatch) > 0) view.watch = WatchPause(watch_);
   return view;
 }

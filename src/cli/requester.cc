@@ -13,6 +13,7 @@
 #include "cli/client_marks.h"
 #include "cli/interruption.h"
 #include "cli/offered_labels.h"
+#include "cli/page.h"
 #include "listing/node_listing.h"
 #include "store/cache/node_cache.h"
 #include "store/cache/request_cache.h"
@@ -187,12 +188,13 @@ Task<> Requester::SetInUse() {
 }
 
 void Requester::Print(RequestId id) {
-  listing::Listing listing{{{"id", "ID"},
-                            {"label", "Label"},
-                            {"provider", "Provider"},
-                            {"address", "Address"},
-                            {"connection_port", "Port"},
-                            {"username", "Username"}},
+  using listing::Importance;
+  listing::Listing listing{{{.key = "id", .title = "ID", .fit = {Importance::kAlways}},
+                            {.key = "label", .title = "Label", .fit = listing::kName},
+                            {.key = "provider", .title = "Provider", .fit = listing::kName},
+                            {.key = "address", .title = "Address", .fit = {Importance::kHigh}},
+                            {.key = "connection_port", .title = "Port", .fit = {Importance::kHigh}},
+                            {.key = "username", .title = "Username", .fit = listing::kName}},
                            {}};
   for (const store::LockedNode& node : held_) {
     const Node& record = node.record();
@@ -208,7 +210,7 @@ void Requester::Print(RequestId id) {
   }
   context_.out << fmt::format("Request {} fulfilled after {:.1f} s; the nodes are in use by this command.\n",
                               id, Elapsed())
-               << ToTable(listing, context_.loop.Now()) << std::endl;
+               << TextOf(listing, PageOf(context_, Output::kTable)) << std::endl;
 }
 
 Task<> Requester::HoldUntilReleased() {

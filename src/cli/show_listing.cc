@@ -5,6 +5,7 @@
 #include "async/cleanup.h"
 #include "async/event.h"
 #include "cli/interruption.h"
+#include "listing/choose_columns.h"
 
 namespace nodepool::cli {
 namespace {
@@ -13,18 +14,36 @@ constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
 using Listings = ListingCommand::Listings;
 
+Page PageOf(const Context& context, const View& view, WallTime now) {
+  Page page = PageOf(context, view.output);
+  page.now = now;
+  bool is_colored = view.color == Color::kAlways || (view.color == Color::kAuto && context.wants_color);
+  if (is_colored) page.colors = listing::Colors::kStates;
+  if (view.is_wide || !view.columns.empty()) page.width.reset();
+  return page;
+}
+
 std::string TextOf(const Context& context, const ListingCommand& command, const Listings& listings,
                    const View& view, WallTime now) {
-  if (command.layout) return command.layout(listings, view, now);
-  const listing::Listing& only = listings.front();
-  if (view.output == Output::kJson) return ToJson(only, now);
-  bool is_colored = view.color == Color::kAlways || (view.color == Color::kAuto && context.wants_color);
-  return ToTable(only, now, is_colored ? listing::Colors::kStates : listing::Colors::kNone);
+  Page page = PageOf(context, view, now);
+  return command.layout ? command.layout(listings, page) : TextOf(listings.front(), page);
+}
+
+// Scripts read the columns that a table has always had.
+bool IsReadByScripts(const Context& context, const View& view) {
+  return view.output == Output::kTable && !view.is_wide && !context.terminal_width();
 }
 
 Task<Listings> Make(Context& context, const ListingCommand& command, const View& view, const Tree& tree) {
   Listings listings = co_await command.make(context, tree);
-  for (listing::Listing& listing : listings) Keep(listing, view.filter);
+  for (listing::Listing& listing : listings) {
+    Keep(listing, view.filter);
+    if (!view.columns.empty()) {
+      KeepColumns(listing, view.columns);
+    } else if (IsReadByScripts(context, view)) {
+      DropExtraColumns(listing);
+    }
+  }
   co_return listings;
 }
 

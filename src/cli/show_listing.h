@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/subscription.h"
-#include "cli/command.h"
+#include "cli/page.h"
 #include "listing/row_filter.h"
 #include "store/cache/component_registry.h"
 #include "store/cache/image_cache.h"
@@ -58,6 +58,9 @@ struct View {
   Output output = Output::kTable;
   listing::RowFilter filter;
   Color color = Color::kAuto;
+  bool is_wide = false;  // all columns in full, also on a terminal
+  // The keys of the columns to show, in this order; none: those that the list has for its reader.
+  std::vector<std::string> columns = {};
   // Show it again after changes in ZooKeeper, with at least this time between.
   std::optional<Duration> watch;
 };
@@ -72,7 +75,7 @@ struct ListingCommand {
   // Of the tree as it is, to which the cells may refer.
   std::function<Task<Listings>(Context&, const Tree&)> make;
   // The whole output, without a line break at its end; when there is more than one listing.
-  std::function<std::string(const Listings&, const View&, WallTime now)> layout = {};
+  std::function<std::string(const Listings&, const Page&)> layout = {};
   bool can_be_watched = true;  // false: some of it changes without ZooKeeper's knowledge
 };
 

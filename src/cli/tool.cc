@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pwd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -127,6 +128,12 @@ std::string UserAtHost() {
   return name + "@" + daemon::WholeHostname();
 }
 
+std::optional<std::size_t> TerminalWidth() {
+  ::winsize size{};
+  bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? std::optional<std::size_t>(size.ws_col) : std::nullopt;
+}
+
 // Waits without holding up the loop, since the session has to live on.
 Task<std::string> ReadLine(Loop& loop) {
   constexpr std::size_t kLongest = 1000;
@@ -187,6 +194,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   context.can_ask = ::isatty(STDIN_FILENO) == 1;
   context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
   context.wants_color = context.is_terminal && !IsColorForbidden();
+  if (context.is_terminal) context.terminal_width = &TerminalWidth;
   context.read_line = [&loop] { return ReadLine(loop); };
   context.abandon = [](std::shared_ptr<void> thing) {
     static auto& abandoned = *new std::vector<std::shared_ptr<void>>;

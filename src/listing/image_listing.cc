@@ -9,10 +9,6 @@ namespace json = boost::json;
 
 constexpr std::string_view kPaused = "paused";
 
-json::value UnixTime(WallTime time) {
-  return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
-}
-
 bool HasBuilds(const store::ImageCache& images, const ImageName& image) {
   auto first = images.builds().lower_bound({image, BuildId()});
   return first != images.builds().end() && first->first.image == image;
@@ -23,30 +19,41 @@ bool HasBuilds(const store::ImageCache& images, const ImageName& image) {
 std::vector<Column> BuildColumns() {
   std::vector<std::string_view> states = ImageStateWords();
   states.push_back(kPaused);
-  return {{"id", "ID"},
-          {"image", "Image"},
-          {"builder", "Builder"},
-          {"formats", "Formats"},
-          {"state", "State", Kind::kState, std::move(states)},
-          {"age", "Age", Kind::kTime}};
+  return {{.key = "id", .title = "ID", .fit = {Importance::kAlways}},
+          {.key = "image", .title = "Image", .fit = {Importance::kLow, 12}},
+          {.key = "builder", .title = "Builder", .fit = {Importance::kMedium, 12}},
+          {.key = "formats", .title = "Formats", .fit = {Importance::kLow}},
+          {.key = "state",
+           .title = "State",
+           .kind = Kind::kState,
+           .words = std::move(states),
+           .fit = {Importance::kHigh}},
+          {.key = "age", .title = "Age", .kind = Kind::kTime, .fit = {Importance::kHigh}}};
 }
 
 std::vector<Column> UploadColumns() {
-  return {{"id", "Build ID"},
-          {"upload_id", "Upload ID"},
-          {"provider", "Provider", Kind::kProvider},
-          {"image", "Image"},
-          {"external_name", "Provider Image Name"},
-          {"external_id", "Provider Image ID"},
-          {"state", "State", Kind::kState, ImageStateWords()},
-          {"age", "Age", Kind::kTime}};
+  return {{.key = "id", .title = "Build ID", .fit = {Importance::kMedium, 9}},
+          {.key = "upload_id", .title = "Upload ID", .fit = {Importance::kAlways}},
+          {.key = "provider", .title = "Provider", .kind = Kind::kProvider, .fit = kName},
+          {.key = "image", .title = "Image", .fit = kName},
+          {.key = "external_name", .title = "Provider Image Name", .fit = {Importance::kLow, 12}},
+          {.key = "external_id", .title = "Provider Image ID", .fit = kLongId},
+          {.key = "state",
+           .title = "State",
+           .kind = Kind::kState,
+           .words = ImageStateWords(),
+           .fit = {Importance::kHigh}},
+          {.key = "age", .title = "Age", .kind = Kind::kTime, .fit = {Importance::kHigh}}};
 }
 
 std::vector<Column> ImageStatusColumns() {
-  return {{"image", "Image"},
-          {"paused", "Paused"},
-          {"build_request", "Build Request"},
-          {"build_request_age", "Build Request Age", Kind::kTime}};
+  return {{.key = "image", .title = "Image", .fit = {Importance::kAlways}},
+          {.key = "paused", .title = "Paused", .fit = {Importance::kHigh}},
+          {.key = "build_request", .title = "Build Request"},
+          {.key = "build_request_age",
+           .title = "Build Request Age",
+           .kind = Kind::kTime,
+           .fit = {Importance::kLow}}};
 }
 
 Listing ListBuilds(const store::ImageCache& images) {

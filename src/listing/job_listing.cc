@@ -15,7 +15,9 @@ std::int64_t NumberOf(const JobId& id) {
 }  // namespace
 
 std::vector<Column> JobColumns() {
-  return {{"id", "ID"}, {"name", "Name"}, {"hold_on_failure", "Hold on Failure"}};
+  return {{.key = "id", .title = "ID", .fit = {Importance::kAlways}},
+          {.key = "name", .title = "Name", .fit = kName},
+          {.key = "hold_on_failure", .title = "Hold on Failure"}};
 }
 
 Listing ListJobs(const std::map<JobId, store::StoredJobRule>& rules) {

@@ -65,6 +65,10 @@ std::vector<std::string> TitlesOf(const std::vector<Column>& columns, const std:
 
 }  // namespace
 
+boost::json::value UnixTime(WallTime time) {
+  return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
 void AppendText(std::string& out, const Cell& cell) {
   if (std::optional<std::string_view> text = cell.text()) return AppendVisible(out, *text);
   if (std::optional<std::string_view> json = cell.written()) return AppendWritten(out, *json);
@@ -97,8 +101,8 @@ void AppendTexts(AgedText& out, const std::vector<Column>& columns, const std::v
 }
 
 TableRows::TableRows(const std::vector<Column>& columns, WallTime now, Colors colors,
-                     const std::vector<std::string>& keys)
-    : table_(TitlesOf(columns, keys)), now_(now) {
+                     const std::vector<std::string>& keys, Frame frame)
+    : table_(TitlesOf(columns, keys), frame), now_(now) {
   for (const Column& column : columns) {
     columns_.push_back({IsShown(column, keys), colors == Colors::kStates && column.kind == Kind::kState});
   }
@@ -116,8 +120,8 @@ void TableRows::Append(const AgedText& row) {
   }
 }
 
-std::string ToTable(const Listing& listing, WallTime now, Colors colors) {
-  TableRows table(listing.columns, now, colors);
+std::string ToTable(const Listing& listing, WallTime now, Colors colors, Frame frame) {
+  TableRows table(listing.columns, now, colors, {}, frame);
   AgedText texts;
   for (const std::vector<Cell>& row : listing.rows) {
     texts.Clear();

@@ -21,11 +21,27 @@ enum class Kind {
   kAge,       // the same, and JSON shows how long ago, too
 };
 
+// How much a person misses a column where a terminal has no room for all.
+enum class Importance { kAlways, kHigh, kMedium, kLow };
+
+// What becomes of a column on a terminal that is too narrow (fit.h).
+struct Fit {
+  Importance importance = Importance::kMedium;
+  std::size_t least = 0;  // width to which its texts may be cut; 0: they are shown whole or not at all
+};
+
+// Of names, of ids that no command takes, and of sentences.
+inline constexpr Fit kName{Importance::kHigh, 12}, kLongId{Importance::kLow, 9},
+    kSentence{Importance::kHigh, 24};
+
 struct Column {
   std::string key;    // in JSON
   std::string title;  // in the table
   Kind kind = Kind::kPlain;
   std::vector<std::string_view> words = {};  // of a state: all that it may be
+  Fit fit = {};
+  // Not in the table that scripts read (operations.md 5.4), only where a person or an option asks for it.
+  bool is_extra = false;
 };
 
 // What a listing command found, before anybody decided how to show it. Cells may look at the
@@ -37,6 +53,9 @@ struct Listing {
 
 enum class Colors { kNone, kStates };
 
+// A time in whole seconds, for columns of times.
+boost::json::value UnixTime(WallTime time);
+
 // A row's texts as tables show them, each with a 0 at its end.
 void AppendTexts(AgedText& out, const std::vector<Column>& columns, const std::vector<Cell>& row);
 
@@ -46,7 +65,7 @@ class TableRows {
  public:
   // Shows the columns whose keys are among `keys`; all if there are none.
   TableRows(const std::vector<Column>& columns, WallTime now, Colors colors = Colors::kNone,
-            const std::vector<std::string>& keys = {});
+            const std::vector<std::string>& keys = {}, Frame frame = Frame::kBars);
 
   // `row` is made by AppendTexts().
   void Append(const AgedText& row);
@@ -64,7 +83,8 @@ class TableRows {
 };
 
 // All rows.
-std::string ToTable(const Listing& listing, WallTime now, Colors colors = Colors::kNone);
+std::string ToTable(const Listing& listing, WallTime now, Colors colors = Colors::kNone,
+                    Frame frame = Frame::kBars);
 
 // The rows of a list as JSON: one object each, keys in the order of the columns.
 class JsonRows {

@@ -10,27 +10,32 @@ namespace {
 namespace json = boost::json;
 
 const std::vector<Column>& AllColumns() {
-  static const std::vector<Column> columns = {{"id", "ID"},
-                                              {"provider", "Provider", Kind::kProvider},
-                                              {"label", "Label", Kind::kLabel},
-                                              {"server_id", "Server ID"},
-                                              {"public_ipv4", "Public IPv4"},
-                                              {"ipv6", "IPv6"},
-                                              {"state", "State", Kind::kState, NodeStateWords()},
-                                              {"age", "Age", Kind::kAge},
-                                              {"locked", "Locked"},
-                                              {"pool", "Pool"},
-                                              {"hostname", "Hostname"},
-                                              {"private_ipv4", "Private IPv4"},
-                                              {"AZ", "AZ"},
-                                              {"username", "Username"},
-                                              {"connection_port", "Port"},
-                                              {"launcher", "Launcher"},
-                                              {"allocated_to", "Allocated To"},
-                                              {"hold_job", "Hold Job"},
-                                              {"comment", "Comment"},
-                                              {"user_data", "User Data"},
-                                              {"driver_data", "Driver Data"}};
+  static const std::vector<Column> columns = {
+      {.key = "id", .title = "ID", .fit = {Importance::kAlways}},
+      {.key = "provider", .title = "Provider", .kind = Kind::kProvider, .fit = kName},
+      {.key = "label", .title = "Label", .kind = Kind::kLabel, .fit = kName},
+      {.key = "server_id", .title = "Server ID", .fit = kLongId},
+      {.key = "public_ipv4", .title = "Public IPv4"},
+      {.key = "ipv6", .title = "IPv6", .fit = {Importance::kLow}},
+      {.key = "state",
+       .title = "State",
+       .kind = Kind::kState,
+       .words = NodeStateWords(),
+       .fit = {Importance::kHigh}},
+      {.key = "age", .title = "Age", .kind = Kind::kAge, .fit = {Importance::kHigh}},
+      {.key = "locked", .title = "Locked"},
+      {.key = "pool", .title = "Pool", .fit = {Importance::kMedium, 12}},
+      {.key = "hostname", .title = "Hostname", .fit = {Importance::kMedium, 12}},
+      {.key = "private_ipv4", .title = "Private IPv4", .fit = {Importance::kLow}},
+      {.key = "AZ", .title = "AZ", .fit = {Importance::kLow, 12}},
+      {.key = "username", .title = "Username", .fit = {Importance::kLow, 12}},
+      {.key = "connection_port", .title = "Port", .fit = {Importance::kLow}},
+      {.key = "launcher", .title = "Launcher", .fit = {Importance::kLow, 12}},
+      {.key = "allocated_to", .title = "Allocated To"},
+      {.key = "hold_job", .title = "Hold Job", .fit = {Importance::kMedium, 12}},
+      {.key = "comment", .title = "Comment", .fit = {Importance::kMedium, 24}},
+      {.key = "user_data", .title = "User Data", .fit = {Importance::kLow, 12}},
+      {.key = "driver_data", .title = "Driver Data", .fit = {Importance::kLow, 12}}};
   return columns;
 }
 

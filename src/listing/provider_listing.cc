@@ -61,15 +61,19 @@ Cell WhyCell(const Served& served) {
 std::vector<Column> ProviderColumns() {
   std::vector<std::string_view> words = ProviderStateWords();
   words.push_back(kUnserved);
-  return {{"name", "Provider", Kind::kProvider},
-          {"driver", "Driver"},
-          {"launcher", "Launcher"},
-          {"state", "State", Kind::kState, std::move(words)},
-          {"since", "Since", Kind::kTime},
-          {"nodes", "Nodes"},
-          {"used", "Used"},
-          {"free", "Free"},
-          {"why", "Why"}};
+  return {{.key = "name", .title = "Provider", .kind = Kind::kProvider, .fit = {Importance::kAlways}},
+          {.key = "driver", .title = "Driver", .fit = {Importance::kLow}},
+          {.key = "launcher", .title = "Launcher", .fit = {Importance::kMedium, 12}},
+          {.key = "state",
+           .title = "State",
+           .kind = Kind::kState,
+           .words = std::move(words),
+           .fit = {Importance::kHigh}},
+          {.key = "since", .title = "Since", .kind = Kind::kTime, .fit = {Importance::kLow}},
+          {.key = "nodes", .title = "Nodes", .fit = {Importance::kHigh}},
+          {.key = "used", .title = "Used", .fit = {Importance::kMedium, 16}},
+          {.key = "free", .title = "Free", .fit = {Importance::kMedium, 16}},
+          {.key = "why", .title = "Why", .fit = kSentence}};
 }
 
 Listing ListProviders(const std::map<ProviderName, std::string>& drivers,

@@ -5,14 +5,18 @@
 namespace nodepool::listing {
 
 std::vector<Column> RequestColumns() {
-  return {{"id", "Request ID"},
-          {"relative_priority", "Priority"},
-          {"state", "State", Kind::kState, RequestStateWords()},
-          {"requestor", "Requestor"},
-          {"node_types", "Node Types", Kind::kLabel},
-          {"nodes", "Nodes"},
-          {"declined_by", "Declined By"},
-          {"event_id", "Event ID"}};
+  return {{.key = "id", .title = "Request ID", .fit = {Importance::kAlways}},
+          {.key = "relative_priority", .title = "Priority", .fit = {Importance::kLow}},
+          {.key = "state",
+           .title = "State",
+           .kind = Kind::kState,
+           .words = RequestStateWords(),
+           .fit = {Importance::kHigh}},
+          {.key = "requestor", .title = "Requestor", .fit = {Importance::kMedium, 9}},
+          {.key = "node_types", .title = "Node Types", .kind = Kind::kLabel, .fit = kName},
+          {.key = "nodes", .title = "Nodes", .fit = {Importance::kMedium, 10}},
+          {.key = "declined_by", .title = "Declined By", .fit = {Importance::kLow, 12}},
+          {.key = "event_id", .title = "Event ID", .fit = kLongId}};
 }
 
 Listing ListRequests(const std::map<RequestId, store::StoredRequest>& requests) {

@@ -1,71 +1,26 @@
 #include "listing/table.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <optional>
+#include <utility>
 
-#include "model/json.h"
+#include "listing/display_width.h"
 
 namespace nodepool::listing {
 namespace {
 
-struct Range {
-  std::uint32_t first;
-  std::uint32_t last;
+constexpr std::string_view kPlainStyle = "\x1b[0m";
+
+struct Edges {
+  std::string_view begin;    // of a line
+  std::string_view between;  // two columns
+  std::string_view end;
 };
 
-// Blocks of Unicode whose characters take two columns, and those that take none.
-constexpr std::array<Range, 17> kWide = {{{0x1100, 0x115f},
-                                          {0x2e80, 0x303e},
-                                          {0x3041, 0x33ff},
-                                          {0x3400, 0x4dbf},
-                                          {0x4e00, 0x9fff},
-                                          {0xa000, 0xa4cf},
-                                          {0xa960, 0xa97f},
-                                          {0xac00, 0xd7a3},
-                                          {0xf900, 0xfaff},
-                                          {0xfe30, 0xfe6f},
-                                          {0xff00, 0xff60},
-                                          {0xffe0, 0xffe6},
-                                          {0x1f300, 0x1f64f},
-                                          {0x1f680, 0x1f6ff},
-                                          {0x1f900, 0x1f9ff},
-                                          {0x20000, 0x2fffd},
-                                          {0x30000, 0x3fffd}}};
-constexpr std::array<Range, 12> kCombining = {{{0x0300, 0x036f},
-                                               {0x0483, 0x0489},
-                                               {0x0591, 0x05bd},
-                                               {0x0610, 0x061a},
-                                               {0x064b, 0x065f},
-                                               {0x1ab0, 0x1aff},
-                                               {0x1dc0, 0x1dff},
-                                               {0x200b, 0x200f},
-                                               {0x20d0, 0x20ff},
-                                               {0xfe00, 0xfe0f},
-                                               {0xfe20, 0xfe2f},
-                                               {0xe0100, 0xe01ef}}};
-
-template <std::size_t N>
-bool IsIn(const std::array<Range, N>& ranges, std::uint32_t character) {
-  return std::ranges::any_of(
-      ranges, [character](Range range) { return range.first <= character && character <= range.last; });
+const Edges& EdgesOf(Frame frame) {
+  static constexpr Edges kBars{"| ", " | ", " |"}, kBlanks{"", "  ", ""};
+  return frame == Frame::kBars ? kBars : kBlanks;
 }
-
-// Takes the first character off `text`; a malformed byte counts as one character.
-std::uint32_t TakeCharacter(std::string_view& text) {
-  auto lead = static_cast<unsigned char>(text.front());
-  std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 1;
-  length = std::min(length, text.size());
-  std::uint32_t character = length == 1 ? lead : lead & (0xffu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    character = character << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
-  }
-  text.remove_prefix(length);
-  return character;
-}
-
-constexpr std::string_view kPlainStyle = "\x1b[0m";
 
 // Takes the first line off; the rest is nothing after the last one.
 std::string_view TakeLine(std::optional<std::string_view>& rest) {
@@ -76,7 +31,7 @@ std::string_view TakeLine(std::optional<std::string_view>& rest) {
   return line;
 }
 
-void AppendLine(std::string& out, std::string_view text, std::string_view style, std::size_t width) {
+void AppendPadded(std::string& out, std::string_view text, std::string_view style, std::size_t width) {
   bool is_styled = !style.empty() && !text.empty();
   if (is_styled) out += style;
   out += text;
@@ -86,17 +41,13 @@ void AppendLine(std::string& out, std::string_view text, std::string_view style,
 
 }  // namespace
 
-std::size_t DisplayWidth(std::string_view text) {
-  if (IsPlain(text)) return text.size();
-  std::size_t width = 0;
-  while (!text.empty()) {
-    std::uint32_t character = TakeCharacter(text);
-    if (!IsIn(kCombining, character)) width += IsIn(kWide, character) ? 2 : 1;
-  }
-  return width;
+std::size_t LineWidth(Frame frame, std::size_t texts, std::size_t columns) {
+  const Edges& edges = EdgesOf(frame);
+  std::size_t between = columns == 0 ? 0 : (columns - 1) * edges.between.size();
+  return edges.begin.size() + texts + between + edges.end.size();
 }
 
-Table::Table(const std::vector<std::string>& header) : widths_(header.size()) {
+Table::Table(const std::vector<std::string>& header, Frame frame) : frame_(frame), widths_(header.size()) {
   AddRow();
   for (const std::string& title : header) AddCell(title);
 }
@@ -109,14 +60,34 @@ void Table::AddCell(std::string_view text, std::string_view style) {
     width = std::max(width, DisplayWidth(TakeLine(rest)));
 }
 
-std::string Table::ToString() const {
-  if (widths_.empty()) return "";
+// Ends with a line break; nothing where the frame has no rules.
+std::string Table::Rule() const {
+  if (frame_ == Frame::kBlanks) return "";
   std::string rule = "+";
   for (std::size_t width : widths_) rule += std::string(width + 2, '-') + '+';
+  return rule + '\n';
+}
+
+void Table::AppendLine(std::string& out, const Cell* cells,
+                       std::vector<std::optional<std::string_view>>& rests) const {
+  const Edges& edges = EdgesOf(frame_);
+  std::string_view before = edges.begin;
+  for (std::size_t i = 0; i < widths_.size(); ++i) {
+    out += std::exchange(before, edges.between);
+    AppendPadded(out, TakeLine(rests[i]), cells[i].style, widths_[i]);
+  }
+  out += edges.end;
+  if (edges.end.empty()) out.erase(out.find_last_not_of(' ') + 1);
+  out += '\n';
+}
+
+std::string Table::ToString() const {
+  if (widths_.empty()) return "";
+  const std::string rule = Rule();
   const std::size_t columns = widths_.size();
   std::string out;
   out.reserve((rule.size() + 1) * (rows_ + 3));
-  out += rule + '\n';
+  out += rule;
   std::vector<std::optional<std::string_view>> rests(columns);  // of a row's cells: what has no line yet
   std::size_t begin = 0;
   for (std::size_t row = 0; row < rows_; ++row) {
@@ -127,16 +98,12 @@ std::string Table::ToString() const {
       begin = end;
     }
     do {
-      for (std::size_t i = 0; i < columns; ++i) {
-        out += "| ";
-        AppendLine(out, TakeLine(rests[i]), cells[i].style, widths_[i]);
-        out += ' ';
-      }
-      out += "|\n";
+      AppendLine(out, cells, rests);
     } while (std::ranges::any_of(rests, [](const auto& rest) { return rest.has_value(); }));
-    if (row == 0) out += rule + '\n';
+    if (row == 0) out += rule;
   }
   out += rule;
+  out.pop_back();  // the last line break
   return out;
 }
 

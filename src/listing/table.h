@@ -1,17 +1,25 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace nodepool::listing {
 
-// The ASCII tables of every listing (operations.md 5.3): left-aligned columns as wide
-// as their widest line, one blank on each side. A cell with line breaks makes its row
-// taller. Scripts split these lines at the bars, so the layout is an interface.
+// What stands around the cells.
+enum class Frame {
+  kBars,    // of every listing (operations.md 5.3); scripts split its lines at the bars
+  kBlanks,  // two blanks between columns, and no rules: for screens of several tables
+};
+
+// The columns of a terminal that a line takes whose texts take `texts` in `columns` columns.
+std::size_t LineWidth(Frame frame, std::size_t texts, std::size_t columns);
+
+// Left-aligned columns as wide as their widest line. A cell with line breaks makes its row taller.
 class Table {
  public:
-  explicit Table(const std::vector<std::string>& header);
+  explicit Table(const std::vector<std::string>& header, Frame frame = Frame::kBars);
 
   // Begins a row, which takes as many cells as the header has.
   void AddRow() { ++rows_; }
@@ -27,14 +35,16 @@ class Table {
     std::string_view style;
   };
 
+  std::string Rule() const;
+  // Takes a line off each text.
+  void AppendLine(std::string& out, const Cell* cells,
+                  std::vector<std::optional<std::string_view>>& rests) const;
+
+  Frame frame_;
   std::size_t rows_ = 0;
   std::vector<std::size_t> widths_;
   std::string texts_;        // of all cells, one behind the other
   std::vector<Cell> cells_;  // row by row, the header first
 };
-
-// Terminal columns that a text of one line takes: wide characters two, combining
-// ones none. Bytes that are not UTF-8 count one each.
-std::size_t DisplayWidth(std::string_view text);
 
 }  // namespace nodepool::listing

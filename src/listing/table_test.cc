@@ -50,11 +50,21 @@ TEST(TableTest, LineBreaksMakeARowTaller) {
             "+----+-------------+-----+");
 }
 
+TEST(TableTest, AFrameOfBlanksHasNoRulesAndNoBlanksAtTheEnd) {
+  Table table({"ID", "Comment", "End"}, Frame::kBlanks);
+  AddRow(table, {"1", "first\nsecond line", ""});
+  EXPECT_EQ(table.ToString(),
+            "ID  Comment      End\n"
+            "1   first\n"
+            "    second line");
+}
+
+TEST(TableTest, TheWidthOfALine) {
+  EXPECT_EQ(LineWidth(Frame::kBars, 10, 2), std::string_view("| 12345 | 67890 |").size());
+  EXPECT_EQ(LineWidth(Frame::kBlanks, 10, 2), std::string_view("12345  67890").size());
+}
+
 TEST(TableTest, WideCharactersCountTwoAndCombiningOnesNone) {
-  EXPECT_EQ(DisplayWidth("abc"), 3u);
-  EXPECT_EQ(DisplayWidth("日本"), 4u);
-  EXPECT_EQ(DisplayWidth("e\u0301"), 1u);
-  EXPECT_EQ(DisplayWidth("é"), 1u);
   Table table({"A", "B"});
   AddRow(table, {"日本", "e\u0301"});
   AddRow(table, {"x", "y"});
@@ -65,12 +75,6 @@ TEST(TableTest, WideCharactersCountTwoAndCombiningOnesNone) {
             "| 日本 | e\u0301 |\n"
             "| x    | y |\n"
             "+------+---+");
-}
-
-TEST(TableTest, MalformedUtf8TakesOneColumnAByte) {
-  EXPECT_EQ(DisplayWidth("\xff\xfe"), 2u);
-  EXPECT_EQ(DisplayWidth("\xe6\x97"), 1u);  // cut off in the middle
-  EXPECT_EQ(DisplayWidth(""), 0u);
 }
 
 }  // namespace

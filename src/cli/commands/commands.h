@@ -9,9 +9,11 @@ namespace nodepool::cli {
 // Declares the command or commands of a file of this folder, with their options.
 using RegisterCommand = void(CLI::App& app, Invocation& invocation);
 
+RegisterCommand RegisterStatus;
 RegisterCommand RegisterNodeList;
 RegisterCommand RegisterRequestList;
 RegisterCommand RegisterProviderList;
+RegisterCommand RegisterLabelList;
 RegisterCommand RegisterImageListings;
 RegisterCommand RegisterInfo;
 RegisterCommand RegisterAliens;
@@ -37,7 +39,8 @@ struct CommandGroup {
 // In the order in which help shows them.
 inline const CommandGroup kCommandGroups[] = {
     {"Looking",
-     {&RegisterNodeList, &RegisterRequestList, &RegisterProviderList, &RegisterInfo, &RegisterAliens}},
+     {&RegisterStatus, &RegisterNodeList, &RegisterRequestList, &RegisterProviderList, &RegisterLabelList,
+      &RegisterInfo, &RegisterAliens}},
     {"Asking", {&RegisterRequest, &RegisterRelease}},
     {"Changing", {&RegisterChangeNode, &RegisterErase, &RegisterJobs}},
     {"Images",

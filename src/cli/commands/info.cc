@@ -41,15 +41,14 @@ Task<Listings> Make(ProviderName provider, const Tree& tree) {
   co_return listings;
 }
 
-std::string Layout(const ProviderName& provider, const Listings& listings, const View& view, WallTime now) {
-  const Listing& images = listings[0];
-  const Listing& nodes = listings[1];
-  if (view.output == Output::kJson) {
+std::string Layout(const ProviderName& provider, const Listings& listings, const Page& page) {
+  std::string images = TextOf(listings[0], page), nodes = TextOf(listings[1], page);
+  if (page.output == Output::kJson) {
     return fmt::format(R"({{"provider":{},"images":{},"nodes":{}}})",
-                       json::serialize(json::value(provider.value)), ToJson(images, now), ToJson(nodes, now));
+                       json::serialize(json::value(provider.value)), images, nodes);
   }
-  return fmt::format("ZooKeeper data for provider {}\n\nImage data:\n{}\n\nNodes:\n{}", provider,
-                     ToTable(images, now), ToTable(nodes, now));
+  return fmt::format("ZooKeeper data for provider {}\n\nImage data:\n{}\n\nNodes:\n{}", provider, images,
+                     nodes);
 }
 
 }  // namespace
@@ -57,8 +56,8 @@ std::string Layout(const ProviderName& provider, const Listings& listings, const
 ListingCommand InfoListing(ProviderName provider) {
   return {.needs = {.nodes = true, .images = true},
           .make = [provider](Context&, const Tree& tree) { return Make(provider, tree); },
-          .layout = [provider](const Listings& listings, const View& view,
-                               WallTime now) { return Layout(provider, listings, view, now); }};
+          .layout = [provider](const Listings& listings,
+                               const Page& page) { return Layout(provider, listings, page); }};
 }
 
 void RegisterInfo(CLI::App& app, Invocation& invocation) {

@@ -223,8 +223,10 @@ TEST_F(ListTest, BuildsAndUploads) {
             "| rocky  | True   |               |                   |\n"
             "+--------+--------+---------------+-------------------+\n");
   EXPECT_EQ(ShownAsJson(ImageStatusListing()),
-            R"([{"image":"deb-12","paused":false,"build_request":null,"build_request_age":null},)"
-            R"({"image":"rocky","paused":true,"build_request":null,"build_request_age":null}])"
+            R"([{"image":"deb-12","paused":false,"build_request":null,"build_request_age":null,)"
+            R"("last_build":"ready","last_build_age":1699999939,"no_upload_in":[],"labels_waiting":[]},)"
+            R"({"image":"rocky","paused":true,"build_request":null,"build_request_age":null,)"
+            R"("last_build":"building","last_build_age":1699999999,"no_upload_in":[],"labels_waiting":[]}])"
             "\n");
 }
 
@@ -260,6 +262,37 @@ TEST_F(ListTest, ColorsOnATerminalOrWhenToldTo) {
   EXPECT_THAT(Shown(nodes), HasSubstr("\x1b[32mready"));
   EXPECT_THAT(Shown(nodes, {.color = Color::kNever}), Not(HasSubstr("\x1b")));
   EXPECT_THAT(ShownAsJson(nodes), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(ListTest, ATableFitsTheTerminal) {
+  Node node = ReadyNode();
+  node.external_id = "4d1f0c2a-7b1e-4a0c-9d3f-0123456789ab";
+  AddNode(node);
+  ListingCommand nodes = NodeListing(listing::NodeColumns::kBrief);
+  std::string piped = Shown(nodes);
+  context_.terminal_width = [] { return 80; };
+  EXPECT_EQ(Shown(nodes),
+            "+------------+----------+-------+-----------+-------+-------------+----------+\n"
+            "| ID         | Provider | Label | Server ID | State | Age         | Locked   |\n"
+            "+------------+----------+-------+-----------+-------+-------------+----------+\n"
+            "| 0000000000 | cloud    | small | 4d1f0c2a… | ready | 00:00:00:00 | unlocked |\n"
+            "+------------+----------+-------+-----------+-------+-------------+----------+\n");
+  EXPECT_EQ(Shown(nodes, {.is_wide = true}), piped);
+  EXPECT_EQ(Shown(nodes, {.columns = {"state", "id"}}),
+            "+-------+------------+\n"
+            "| State | ID         |\n"
+            "+-------+------------+\n"
+            "| ready | 0000000000 |\n"
+            "+-------+------------+\n");
+  EXPECT_EQ(Shown(nodes, {.output = Output::kJson, .columns = {"state"}}), "[{\"state\":\"ready\"}]\n");
+  context_.terminal_width = [] { return 40; };
+  EXPECT_EQ(Shown(nodes),
+            "+------------+----------+-------+\n"
+            "| ID         | Provider | Label |\n"
+            "+------------+----------+-------+\n"
+            "| 0000000000 | cloud    | small |\n"
+            "+------------+----------+-------+\n"
+            "Left out: Server ID, State, Age, Locked\n");
 }
 
 // A command that follows changes in the background.
@@ -348,8 +381,10 @@ TEST_F(WatchTest, RequestsAndImagesAreFollowed) {
 
 TEST_F(WatchTest, ATerminalIsCleared) {
   context_.is_terminal = true;
+  context_.terminal_width = [] { return 60; };
   Watch(NodeListing(listing::NodeColumns::kBrief), {.watch = std::chrono::seconds(1)});
   EXPECT_THAT(out_.str(), ::testing::StartsWith("\x1b[H\x1b[2J+--"));
+  EXPECT_THAT(out_.str(), HasSubstr("Left out: "));
 }
 
 TEST_F(WatchTest, ALostSessionIsToldAndGottenOver) {

@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/configured.h"
 #include "cli/listing_arguments.h"
+#include "listing/image_health.h"
 #include "listing/image_listing.h"
 #include "listing/provider_listing.h"
 
@@ -38,10 +40,8 @@ ListingCommand NodeListing(listing::NodeColumns columns) {
 
 ListingCommand ProviderListing() {
   auto make = [](Context& context, const Tree& tree) {
-    std::map<ProviderName, std::string> drivers;
-    for (const config::ProviderSection& section : context.config->common.providers)
-      drivers[section.name] = section.driver;
-    return Done(listing::ListProviders(drivers, tree.components().all(), tree.nodes()));
+    return Done(
+        listing::ListProviders(ConfiguredBy(*context.config).drivers, tree.components().all(), tree.nodes()));
   };
   return {.needs = {.nodes = true, .components = true}, .columns = listing::ProviderColumns(), .make = make};
 }
@@ -49,7 +49,10 @@ ListingCommand ProviderListing() {
 ListingCommand BuildListing() { return ImageListing(listing::BuildColumns(), &listing::ListBuilds); }
 ListingCommand UploadListing() { return ImageListing(listing::UploadColumns(), &listing::ListUploads); }
 ListingCommand ImageStatusListing() {
-  return ImageListing(listing::ImageStatusColumns(), &listing::ListImageStatus);
+  auto make = [](Context& context, const Tree& tree) {
+    return Done(listing::ListImageHealth(tree.images(), ConfiguredBy(*context.config), context.loop.Now()));
+  };
+  return {.needs = {.images = true}, .columns = listing::ImageHealthColumns(), .make = make};
 }
 
 void RegisterNodeList(CLI::App& app, Invocation& invocation) {
@@ -72,7 +75,7 @@ void RegisterImageListings(CLI::App& app, Invocation& invocation) {
   };
   add("dib-image-list", "list builds of images", &BuildListing);
   add("image-list", "list uploads of images", &UploadListing);
-  add("image-status", "show what is paused or asked for", &ImageStatusListing);
+  add("image-status", "show which images are paused or asked for, and how they are", &ImageStatusListing);
 }
 
 }  // namespace nodepool::cli

@@ -1,9 +1,7 @@
 #include "cli/commands/request_list.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
-#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/launcher_query.h"
 #include "cli/listing_arguments.h"
@@ -14,30 +12,23 @@ namespace nodepool::cli {
 namespace {
 
 namespace json = boost::json;
+using listing::Column;
+using listing::Importance;
 using listing::Listing;
 
-// One line for each pool that said why.
-std::string WaitText(const json::array& waits) {
-  auto text_of = [](const json::object& wait, std::string_view key) {
-    const json::value* value = wait.if_contains(key);
-    return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
-  };
-  std::vector<std::string> lines;
-  for (const json::value& wait : waits) {
-    const json::object& reason = wait.as_object();
-    std::string line =
-        text_of(reason, "provider") + " " + text_of(reason, "pool") + ": " + text_of(reason, "text");
-    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
-  }
-  return Join(lines, "\n");
+std::vector<Column> DetailColumns() {
+  std::vector<Column> columns = listing::RequestColumns();
+  columns.insert(columns.end(),
+                 {{.key = "age", .title = "Age", .kind = listing::Kind::kTime, .fit = {Importance::kHigh}},
+                  {.key = "tenant_name", .title = "Tenant", .fit = {Importance::kMedium, 12}},
+                  {.key = "waits", .title = "Waits For", .fit = listing::kSentence}});
+  return columns;
 }
 
 // Adds the columns of --detail.
 void AddDetail(Listing& listing, const store::RequestCache& requests, const WaitsByRequest& waits,
                Output output) {
-  listing.columns.insert(
-      listing.columns.end(),
-      {{"age", "Age", listing::Kind::kTime}, {"tenant_name", "Tenant"}, {"waits", "Waits For"}});
+  listing.columns = DetailColumns();
   for (std::vector<Cell>& row : listing.rows) {
     RequestId id(std::string(*row[0].text()));
     const NodeRequest& record = requests.Find(id)->record;
@@ -66,7 +57,7 @@ Task<ListingCommand::Listings> Make(Context& context, const Tree& tree, RequestC
 
 ListingCommand RequestListing(RequestColumns columns, Output output) {
   return {.needs = {.requests = true},
-          .columns = listing::RequestColumns(),
+          .columns = columns == RequestColumns::kBrief ? listing::RequestColumns() : DetailColumns(),
           .make = [columns, output](Context& context, const Tree& tree) {
             return Make(context, tree, columns, output);
           }};

@@ -8,7 +8,7 @@
 
 #include "async/attempt.h"
 #include "base/text.h"
-#include "drivers/openstack/quota.h"
+#include "drivers/openstack/compute/quota.h"
 
 namespace nodepool::drivers::openstack {
 namespace {

@@ -1,0 +1,45 @@
+#include "cli/configured.h"
+
+namespace nodepool::cli {
+namespace {
+
+using listing::Configured;
+
+void AddPools(Configured& configured, const driver::ProviderConfig& provider) {
+  for (const auto& [name, pool] : provider.pools) {
+    configured.pools.insert({provider.name, name});
+    for (const auto& [label, settings] : pool->labels) {
+      if (!settings->diskimage) continue;
+      auto image = configured.images.find(*settings->diskimage);
+      if (image == configured.images.end()) continue;
+      auto labels = image->second.labels.find(provider.name);
+      if (labels != image->second.labels.end()) labels->second.insert(label);
+    }
+  }
+}
+
+void AddUploads(Configured& configured, const driver::ProviderConfig& provider) {
+  if (!provider.manages_images) return;
+  for (const auto& [name, settings] : provider.diskimages) {
+    auto image = configured.images.find(name);
+    if (image != configured.images.end() && !settings->is_paused) image->second.labels[provider.name];
+  }
+}
+
+}  // namespace
+
+Configured ConfiguredBy(const driver::LoadedConfig& config) {
+  Configured configured;
+  for (const config::ProviderSection& section : config.common.providers)
+    configured.drivers[section.name] = section.driver;
+  for (const auto& [name, label] : config.common.labels) configured.labels[name] = label.min_ready;
+  for (const auto& [name, image] : config.common.diskimages)
+    configured.images[name] = {image.is_paused, image.rebuild_age, {}};
+  for (const auto& [name, provider] : config.providers) {
+    AddUploads(configured, *provider);
+    AddPools(configured, *provider);
+  }
+  return configured;
+}
+
+}  // namespace nodepool::cli

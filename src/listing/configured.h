@@ -1,0 +1,27 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/clock.h"
+#include "base/ids.h"
+
+namespace nodepool::listing {
+
+struct ConfiguredImage {
+  bool is_paused = false;
+  Duration rebuild_age{};
+  // The providers that it is uploaded to, and their labels that boot from it.
+  std::map<ProviderName, std::set<LabelName>> labels;
+};
+
+// What the configuration wants, as far as lists compare the records with it.
+struct Configured {
+  std::map<ProviderName, std::string> drivers;  // every provider
+  std::set<PoolKey> pools;
+  std::map<LabelName, int> labels;  // every label with its min-ready
+  std::map<ImageName, ConfiguredImage> images;
+};
+
+}  // namespace nodepool::listing

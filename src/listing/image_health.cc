@@ -1,0 +1,126 @@
+#include "listing/image_health.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "listing/image_listing.h"
+#include "model/cell.h"
+
+namespace nodepool::listing {
+namespace {
+
+namespace json = boost::json;
+
+template <class Ids>
+std::string Names(const Ids& ids) {
+  std::vector<std::string> names;
+  for (const auto& id : ids) names.push_back(id.value);
+  return Join(names, ", ");
+}
+
+bool IsNewer(const store::StoredBuild& build, const store::StoredBuild* other) {
+  return other == nullptr || build.record.state_time > other->record.state_time;
+}
+
+const ConfiguredImage* Find(const Configured& configured, const ImageName& image) {
+  auto found = configured.images.find(image);
+  return found == configured.images.end() ? nullptr : &found->second;
+}
+
+void FindBuilds(ImageHealth& health, const store::ImageCache& images, const ImageName& image) {
+  auto build = images.builds().lower_bound({image, BuildId()});
+  for (; build != images.builds().end() && build->first.image == image; ++build) {
+    const ImageBuild& record = build->second.record;
+    if (record.state == ImageState::kDeleting) continue;
+    if (IsNewer(build->second, health.newest)) health.newest = &build->second;
+    if (record.state != ImageState::kReady) continue;
+    health.made = health.made ? std::max(*health.made, record.state_time) : record.state_time;
+  }
+}
+
+std::vector<Cell> HealthCells(const ImageHealth& health) {
+  std::vector<Cell> cells;
+  cells.push_back(health.newest == nullptr ? Cell() : StateCell(health.newest->record.state));
+  cells.push_back(health.newest == nullptr ? Cell() : Cell(UnixTime(health.newest->record.state_time)));
+  cells.emplace_back(JsonNames(health.missing));
+  cells.emplace_back(JsonNames(std::vector<LabelName>(health.labels.begin(), health.labels.end())));
+  return cells;
+}
+
+}  // namespace
+
+ImageHealth HealthOf(const store::ImageCache& images, const ImageName& image,
+                     const ConfiguredImage* configured, WallTime now) {
+  ImageHealth health;
+  FindBuilds(health, images, image);
+  if (configured == nullptr) return health;
+  bool is_paused = configured->is_paused || images.paused().contains(image);
+  health.is_old = !is_paused && health.made && now - *health.made > 2 * configured->rebuild_age;
+  for (const auto& [provider, labels] : configured->labels) {
+    if (images.NewestReadyUpload(image, provider) != nullptr) continue;
+    health.missing.push_back(provider);
+    health.labels.insert(labels.begin(), labels.end());
+  }
+  return health;
+}
+
+std::vector<std::string> TroublesOf(const ImageHealth& health, WallTime now) {
+  std::vector<std::string> troubles;
+  bool has_failed = health.newest != nullptr && health.newest->record.state == ImageState::kFailed;
+  if (has_failed) troubles.emplace_back("the newest build failed");
+  if (!health.made) troubles.emplace_back("no build is ready");
+  if (health.is_old) troubles.push_back(fmt::format("it is {} old", FormatAge(now - *health.made)));
+  if (!health.missing.empty()) troubles.push_back("no upload in " + Names(health.missing));
+  if (!health.labels.empty()) troubles.push_back("wanted by " + Names(health.labels));
+  return troubles;
+}
+
+std::map<LabelName, std::vector<std::string>> MissingImages(const store::ImageCache& images,
+                                                            const Configured& configured, WallTime now) {
+  std::map<LabelName, std::vector<std::string>> missing;
+  for (const auto& [image, settings] : configured.images) {
+    for (const ProviderName& provider : HealthOf(images, image, &settings, now).missing) {
+      for (const LabelName& label : settings.labels.at(provider))
+        missing[label].push_back(fmt::format("image {} has no upload in {}", image, provider));
+    }
+  }
+  return missing;
+}
+
+std::vector<Column> ImageHealthColumns() {
+  std::vector<Column> columns = ImageStatusColumns();
+  columns.insert(columns.end(),
+                 {{.key = "last_build", .title = "Last Build", .fit = {Importance::kHigh}, .is_extra = true},
+                  {.key = "last_build_age", .title = "Build Age", .kind = Kind::kTime, .is_extra = true},
+                  {.key = "no_upload_in", .title = "No Upload In", .fit = kName, .is_extra = true},
+                  {.key = "labels_waiting", .title = "Labels Waiting", .fit = kName, .is_extra = true}});
+  return columns;
+}
+
+Listing ListImageHealth(const store::ImageCache& images, const Configured& configured, WallTime now) {
+  Listing listing = ListImageStatus(images);
+  listing.columns = ImageHealthColumns();
+  auto row = listing.rows.begin();
+  for (const ImageName& image : images.images()) {
+    ImageHealth health = HealthOf(images, image, Find(configured, image), now);
+    for (Cell& cell : HealthCells(health)) row->push_back(std::move(cell));
+    ++row;
+  }
+  return listing;
+}
+
+std::vector<Column> ImageTroubleColumns() {
+  return {{.key = "image", .title = "Image", .fit = {Importance::kAlways}},
+          {.key = "trouble", .title = "Trouble", .fit = kSentence}};
+}
+
+Listing ListImageTroubles(const store::ImageCache& images, const Configured& configured, WallTime now) {
+  Listing listing{ImageTroubleColumns(), {}};
+  for (const auto& [image, settings] : configured.images) {
+    std::vector<std::string> troubles = TroublesOf(HealthOf(images, image, &settings, now), now);
+    if (!troubles.empty()) listing.rows.push_back({image.value, Join(troubles, "; ")});
+  }
+  return listing;
+}
+
+}  // namespace nodepool::listing

@@ -1,0 +1,60 @@
+#include "listing/pool_listing.h"
+
+#include "listing/node_counts.h"
+#include "listing/provider_listing.h"
+
+namespace nodepool::listing {
+namespace {
+
+constexpr std::string_view kServed = "up", kWaiting = "paused";
+
+struct PoolUse {
+  int launchers = 0;
+  int paused = 0;  // of them
+  NodeCounts nodes;
+};
+
+std::string_view StateOf(const PoolUse& use) {
+  if (use.launchers == 0) return kUnserved;
+  return use.paused == use.launchers ? kWaiting : kServed;
+}
+
+}  // namespace
+
+std::vector<Column> PoolColumns() {
+  std::vector<Column> columns = {
+      {.key = "provider", .title = "Provider", .kind = Kind::kProvider, .fit = kName},
+      {.key = "pool", .title = "Pool", .fit = kName},
+      {.key = "state",
+       .title = "State",
+       .kind = Kind::kState,
+       .words = {kServed, kWaiting, kUnserved},
+       .fit = {Importance::kHigh}}};
+  AppendCountColumns(columns);
+  return columns;
+}
+
+Listing ListPools(const Configured& configured, const std::map<std::string, Component>& components,
+                  const store::NodeCache& nodes) {
+  std::map<PoolKey, PoolUse> uses;
+  for (const PoolKey& pool : configured.pools) uses[pool];
+  for (const auto& [path, component] : components) {
+    if (component.kind != ComponentKind::kPool) continue;
+    PoolUse& use = uses[{component.provider_name, component.name.value_or(PoolName())}];
+    ++use.launchers;
+    use.paused += component.is_paused ? 1 : 0;
+  }
+  for (const auto& [id, node] : nodes.all())
+    uses[{node.record.provider, node.record.pool}].nodes.Add(node.record.state);
+  Listing listing{PoolColumns(), {}};
+  for (const auto& [pool, use] : uses) {
+    std::vector<Cell>& row = listing.rows.emplace_back();
+    row.emplace_back(pool.provider.value);
+    row.emplace_back(pool.pool.value);
+    row.push_back(Cell::OfText(StateOf(use)));
+    AppendCounts(row, use.nodes);
+  }
+  return listing;
+}
+
+}  // namespace nodepool::listing

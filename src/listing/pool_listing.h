@@ -1,0 +1,20 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "listing/configured.h"
+#include "listing/listing.h"
+#include "model/component.h"
+#include "store/cache/node_cache.h"
+
+namespace nodepool::listing {
+
+std::vector<Column> PoolColumns();
+
+// A row for each pool that is configured, registered or has nodes, by provider and name: whether a launcher
+// serves it, and its nodes. "paused": every launcher that serves it waits for capacity.
+Listing ListPools(const Configured& configured, const std::map<std::string, Component>& components,
+                  const store::NodeCache& nodes);
+
+}  // namespace nodepool::listing

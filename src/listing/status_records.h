@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "listing/configured.h"
+#include "listing/waiting_listing.h"
+#include "model/component.h"
+#include "store/cache/image_cache.h"
+#include "store/cache/node_cache.h"
+#include "store/cache/request_cache.h"
+
+namespace nodepool::listing {
+
+// What the status screen is made from. The caches are complete.
+struct StatusRecords {
+  const Configured& configured;
+  const std::map<std::string, Component>& components;
+  const store::NodeCache& nodes;
+  const store::RequestCache& requests;
+  const store::ImageCache& images;
+  Reasons why;  // requests wait
+  WallTime now;
+};
+
+}  // namespace nodepool::listing
