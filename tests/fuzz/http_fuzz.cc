@@ -63,8 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   net::HttpRequest request;
   if (net::ParseTarget(text, request)) {
     if (!request.path.starts_with('/')) std::abort();
-    Expected<web::Question> question = web::ReadQuestion(request, web::NodeFields().type().fields);
-    if (question && question->limit > web::Question::kMostEntries) std::abort();
+    Expected<web::Query> query = web::ReadQuery(request, web::NodeFields().type().fields);
+    if (query && query->limit > web::Query::kMaxEntries) std::abort();
   }
   web::ChooseFormat(text);
   web::ParseHttpDate(std::string(text));
