@@ -295,7 +295,7 @@ TEST_F(ArgumentsTest, TheCommandIsFoundBehindTheToolsOptions) {
 
 TEST_F(ArgumentsTest, ValidationIsNoCommandOfTheTree) {
   EXPECT_EQ(Parse({"config-validate"}), -1);
-  EXPECT_TRUE(invocation_.is_validation);
+  EXPECT_TRUE(invocation_.validation);
   EXPECT_FALSE(invocation_.command);
 }
 

@@ -50,9 +50,11 @@ Task<> Connect(Context& context, Random& random, ServerAwaiter& server, const In
   }
 }
 
-Task<int> RunConnected(Context& context, Random& random, std::string servers, const Invocation& invocation) {
-  Task<> connect = Connect(context, random, servers, invocation);
+Task<int> RunConnected(Context& context, Random& random, ServerAwaiter& server,
+                       const Invocation& invocation) {
+  Task<> connect = Connect(context, random, server, invocation);
   if (invocation.validation) {
+    std::string servers = daemon::ServerNames(daemon::EffectiveZooKeeper(context.config->common.zookeeper));
     int status = co_await CheckOnline(context, std::move(servers), std::move(connect));
     co_return status;
   }

@@ -238,7 +238,7 @@ Task<> StaticHost::UpdateRecords(Findings findings) {
   }
 }
 
-Task<> StaticHost::Check() { co_await Look(); }
+Task<> StaticHost::Check() { co_await CheckHost(); }
 
 Task<bool> StaticHost::IsAlive() {
   if (!node_.host_key_checking) co_return true;
