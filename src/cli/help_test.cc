@@ -45,7 +45,7 @@ TEST(HelpTest, CommandsAreGroupedAndThereAreExamples) {
   DescribeTool([](const CLI::App& app) {
     std::string help = app.help();
     std::size_t place = 0;
-    for (const char* words : {"\nLooking:\n  list ", "\nAsking:\n  request ", "\nChanging:\n  delete ",
+    for (const char* words : {"\nLooking:\n  status ", "\nAsking:\n  request ", "\nChanging:\n  delete ",
                               "\nImages:\n", "\nSetting up:\n", "\nExamples:\n  nodepool "}) {
       std::size_t found = help.find(words);
       EXPECT_NE(found, std::string::npos) << words;

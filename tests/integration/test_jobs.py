@@ -184,7 +184,7 @@ def test_the_commands(site):
     tree.zk.ensure_path("/nodepool/jobs")
     assert "| 0  | unit | 2               |" in site.tool("job-create", "unit", "--hold-on-failure", "2").stdout
     bad = site.tool("job-create", "^(")
-    assert bad.returncode == 2 and "no regular expression" in bad.stderr
+    assert bad.returncode == 2 and "not a regular expression" in bad.stderr
     assert site.tool("job-create", "unit", "--hold-on-failure", "many").returncode == 2
     assert tree.record("/nodepool/jobs/0000000000") == {"name": "unit", "hold_on_failure": 2}
     assert site.tool("job-delete", "5").stdout == "Job 5 not found.\n"

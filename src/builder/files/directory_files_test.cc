@@ -174,7 +174,8 @@ TEST_F(DirectoryFilesTest, TheBuildersIdIsMadeOnce) {
 
 TEST_F(DirectoryFilesTest, ImagesDirIsMade) {
   SeededRandom random(1);
-  EXPECT_EQ(ReadBuilderId(folder + "/new/images", random), Read("new/images/builder_id.txt"));
+  std::string id = ReadBuilderId(folder + "/new/images", random);
+  EXPECT_EQ(Read("new/images/builder_id.txt"), id);
   Put("file", "");
   try {
     ReadBuilderId(folder + "/file/images", random);

@@ -66,7 +66,7 @@ TEST_F(JobsCommandTest, DeletesByNumber) {
 TEST_F(JobsCommandTest, NamesThatCannotBeMeant) {
   EXPECT_THAT(RefuseBadJobName("unit"), IsEmpty());
   EXPECT_THAT(RefuseBadJobName("^unit-(a|b)$"), IsEmpty());
-  EXPECT_THAT(RefuseBadJobName("^("), HasSubstr("no regular expression"));
+  EXPECT_THAT(RefuseBadJobName("^("), HasSubstr("not a regular expression"));
   for (std::string bad : {std::string(), std::string("\xff"), std::string(256, 'a')})
     EXPECT_FALSE(RefuseBadJobName(bad).empty());
 }

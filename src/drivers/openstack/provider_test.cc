@@ -159,7 +159,7 @@ TEST_F(OpenstackTest, OldMarksNameTheirNodeByANumber) {
   };
   EXPECT_EQ(read_quota(), 7) << "the node's three servers are ours";
   EXPECT_EQ(read_quota(), 7);
-  EXPECT_EQ(capture.Count("no JSON object"), 2) << "once for each";
+  EXPECT_EQ(capture.Count("not a JSON object"), 2) << "once for each";
   EXPECT_EQ(capture.Count("Server " + unreadable), 1);
 }
 
