@@ -24,8 +24,8 @@ class Cell {
  public:
   Cell() = default;  // null
   template <class T>
-  requires(!std::same_as<std::remove_cvref_t<T>, Cell> && std::constructible_from<boost::json::value, T>)
-      Cell(T&& value)
+    requires(!std::same_as<std::remove_cvref_t<T>, Cell> && std::constructible_from<boost::json::value, T>)
+  Cell(T&& value)
       : content_(boost::json::value(std::forward<T>(value))) {}  // NOLINT: as a JSON value is made
 
   static Cell OfText(std::string_view text) { return Cell(Content(text)); }

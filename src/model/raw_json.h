@@ -16,8 +16,8 @@ class RawJson {
  public:
   RawJson() = default;  // null
   template <class T>
-  requires(!std::same_as<std::remove_cvref_t<T>, RawJson> && std::constructible_from<boost::json::value, T>)
-      RawJson(T&& value)
+    requires(!std::same_as<std::remove_cvref_t<T>, RawJson> && std::constructible_from<boost::json::value, T>)
+  RawJson(T&& value)
       : RawJson(Tag(), boost::json::value(std::forward<T>(value))) {}  // NOLINT: as a JSON value is made
 
   // Requires that `valid` is one JSON value without blanks around it.

@@ -86,7 +86,7 @@ struct StoredHoldNote {
 }  // namespace nodepool::store
 
 template <class Key>
-requires std::same_as<Key, nodepool::store::BuildKey> || std::same_as<Key, nodepool::store::UploadKey>
+  requires std::same_as<Key, nodepool::store::BuildKey> || std::same_as<Key, nodepool::store::UploadKey>
 struct fmt::formatter<Key> : fmt::formatter<std::string> {
   template <class Context>
   auto format(const Key& key, Context& context) const {

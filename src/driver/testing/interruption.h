@@ -50,14 +50,16 @@ class CountingExecutor {
   }
 
   template <class Property>
-  requires boost::asio::can_query<const Inner&, Property>::value decltype(auto) query(
-      const Property& property) const noexcept(boost::asio::is_nothrow_query<const Inner&, Property>::value) {
+    requires boost::asio::can_query<const Inner&, Property>::value
+  decltype(auto) query(const Property& property) const
+      noexcept(boost::asio::is_nothrow_query<const Inner&, Property>::value) {
     return boost::asio::query(inner_, property);
   }
 
   template <class Property>
-  requires boost::asio::can_require<const Inner&, Property>::value auto require(const Property& property)
-      const noexcept(boost::asio::is_nothrow_require<const Inner&, Property>::value) {
+    requires boost::asio::can_require<const Inner&, Property>::value
+  auto require(const Property& property) const
+      noexcept(boost::asio::is_nothrow_require<const Inner&, Property>::value) {
     using Required = std::decay_t<typename boost::asio::require_result<const Inner&, Property>::type>;
     return CountingExecutor<Required>(boost::asio::require(inner_, property), interruption_);
   }

@@ -131,7 +131,7 @@ Task<> Fill(Session& session, const ImageUploadParameters& upload, std::string i
   if (session.cloud().imports_images) {
     co_await SendFile(session, upload, "/images/" + id + "/stage");
     ApiCall import = ImageCall("POST", "/images/" + id + "/import");
-    import.body = json::object{{ "method", { { "name", "glance-direct" } } }};
+    import.body = json::object{{"method", {{"name", "glance-direct"}}}};
     co_await session.Call(std::move(import));
   } else {
     co_await SendFile(session, upload, "/images/" + id + "/file");
