@@ -22,7 +22,7 @@ void Converse(std::string_view bytes) {
   Engine engine(Engine::Limits{1 << 20, 1 << 16});
   engine.OpenSession({1, "0123456789abcdef", 1000});
   Engine::Peer peer;
-  peer.holder = 1;
+  peer.connection_id = 1;
   peer.session = 1;
   try {
     if (!bytes.empty()) ReadConnectRequest(bytes.substr(1));
@@ -42,10 +42,10 @@ void Converse(std::string_view bytes) {
       // The connection ends; another client's goes on.
     }
   }
-  // What is kept makes the same tree again.
+  // What is stored restores the same tree.
   Changes changes = engine.TakeChanges();
   Engine again(Engine::Limits{});
-  again.Restore(std::move(changes.opened), std::move(changes.kept), changes.zxid);
+  again.Restore(std::move(changes.opened), std::move(changes.stored), changes.zxid);
   if (again.tree().size() != engine.tree().size()) __builtin_trap();
 }
 
