@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/json_fields.h"
+#include "base/time_text.h"
 #include "drivers/openstack/api/catalog.h"
 #include "drivers/openstack/api/faults.h"
 #include "drivers/openstack/api/paging.h"
@@ -18,7 +19,6 @@
 #include "net/http/http_client.h"
 #include "web/api/api_fields.h"
 #include "web/api/api_question.h"
-#include "web/caching.h"
 #include "web/lists/negotiation.h"
 
 // Any bytes as the target of a web request or as the answer of a cloud: reading them
@@ -67,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (query && query->limit > web::Query::kMaxEntries) std::abort();
   }
   web::ChooseFormat(text);
-  web::ParseHttpDate(std::string(text));
+  ParseHttpDate(std::string(text));
   net::UrlForLog(std::string(text));
 
   Try([&] { openstack::ReadVersions(text); });
