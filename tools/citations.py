@@ -14,7 +14,7 @@ ID = re.compile(rf"(?<![\w.-])(?P<numbered>(?:LA|NS|CC|OT|BB|D|AWS|K8S|LV)-\d+)(
 
 
 def ids_of(match: re.Match) -> list[str]:
-    """The ids of one match of ID, a range or a continued list written out."""
+    """The ids of one match of ID, with ranges and continued lists expanded."""
     if match["numbered"]:
         kind, first = match["numbered"].rsplit("-", 1)
         return [f"{kind}-{number:0{len(first)}}" for number in range(int(first), int(match["last"] or first) + 1)]

@@ -1,11 +1,11 @@
-"""Reads what test programs leave as JUnit files."""
+"""Reads the JUnit files of test programs."""
 import fnmatch
 import pathlib
 import xml.etree.ElementTree as ElementTree
 
 
 def read_allowed(path: pathlib.Path) -> list[str]:
-    """The patterns of tests/allowed-skips.txt; each has to say why."""
+    """The patterns of tests/allowed-skips.txt; each must have a reason."""
     patterns = []
     for line in path.read_text().splitlines():
         if not line.strip() or line.startswith("#"):
@@ -18,7 +18,7 @@ def read_allowed(path: pathlib.Path) -> list[str]:
 
 
 def totals(files, allowed=()) -> tuple[int, int, list[str]]:
-    """(passed, failed, skipped): an allowed skip counts as neither, any other as failed, and is told."""
+    """(passed, failed, skipped): an allowed skip counts as neither; any other counts as failed and is listed."""
     passed = failed = 0
     skipped = []
     for file in files:

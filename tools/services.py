@@ -1,6 +1,6 @@
 """Private servers for the quick start and the integration tests.
 
-Everything listens on loopback on a free port, keeps its files in a folder given
+Every server listens on loopback on a free port, stores its files in a folder given
 by the caller, runs as the calling user and ends when the caller does.
 """
 import ctypes
@@ -19,14 +19,14 @@ BIN = pathlib.Path(os.environ.get("NODEPOOL_BIN", ROOT / "build/release/bin"))
 
 
 def free_port() -> int:
-    """A port that nobody listens on now. Ports are not handed out twice in a row by the kernel."""
+    """A free port. The kernel does not assign the same port twice in a row."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return probe.getsockname()[1]
 
 
 def wait_for(condition, what: str, seconds: float = 30.0, pause: float = 0.05):
-    """The first true value of `condition()`; AssertionError naming `what` when time is up."""
+    """The first true value of `condition()`; AssertionError naming `what` after the time-out."""
     deadline = time.monotonic() + seconds
     while True:
         if value := condition():
@@ -43,7 +43,7 @@ def is_listening(port: int) -> bool:
 
 
 def _die_with_parent():
-    # The kernel ends the child when its parent is gone, however that came about.
+    # The kernel ends the child when its parent has ended for any reason.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
@@ -92,7 +92,7 @@ class Process:
         self.child.wait(10)
 
     def stop(self, seconds: float = 10.0, number: int = signal.SIGTERM):
-        """Asks the child to end and makes it end when it does not in time."""
+        """Terminates the child, and kills it if it does not end in time."""
         self.resume()
         self.send(number)
         try:
@@ -159,7 +159,7 @@ class ZooKeeper:
 
     def start(self, wait: bool = True):
         java = shutil.which("java") or "/usr/bin/java"
-        # Durability across a power cut is of no use here, a quick start is.
+        # A quick start matters here, durability across a power failure does not.
         jars = ":".join(f"/usr/share/java/{name}.jar" for name in ("zookeeper", "netty-codec", "slf4j-log4j12", "log4j-1.2"))
         words = [java, "-cp", f"{self.folder}:{jars}", "-Xmx256m", "-XX:+UseSerialGC",
                  "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", "-Dzookeeper.extendedTypesEnabled=true",
@@ -170,7 +170,7 @@ class ZooKeeper:
         return self
 
     def command(self, word: str) -> str:
-        """The answer to a four-letter command; empty when there is none."""
+        """The answer to a four-letter command; empty if there is none."""
         try:
             with socket.create_connection((LOOPBACK, self.port), timeout=2) as connection:
                 connection.sendall(word.encode())
@@ -179,7 +179,7 @@ class ZooKeeper:
             return ""
 
     def role(self) -> str:
-        """leader, follower, standalone, or empty while there is no quorum."""
+        """leader, follower, standalone, or empty without a quorum."""
         for line in self.command("srvr").splitlines():
             if line.startswith("Mode: "):
                 return line.removeprefix("Mode: ")
@@ -205,7 +205,7 @@ class ZooKeeper:
 
 
 class EmbeddedZooKeeper(ZooKeeper):
-    """The server that `nodepool standalone` has within, as a program of its own."""
+    """The embedded server of `nodepool standalone`, as a separate program."""
 
     def __init__(self, folder: pathlib.Path, certificates: pathlib.Path | None = None, port: int | None = None,
                  options=()):
@@ -245,7 +245,7 @@ def start_ensemble(folder: pathlib.Path, size: int = 3) -> list[ZooKeeper]:
 
 
 class Sshd:
-    """An SSH server with a host key and a configuration of its own. It is only asked for its host key."""
+    """An SSH server with its own host key and configuration. Tests only read its host key."""
 
     def __init__(self, folder: pathlib.Path, port: int | None = None):
         self.folder = folder
@@ -262,12 +262,12 @@ class Sshd:
 
     @property
     def host_key(self) -> str:
-        """As it stands in a node record: "<type> <base64>"."""
+        """The key as in a node record: "<type> <base64>"."""
         return " ".join(self.key.with_suffix(".pub").read_text().split()[:2])
 
     def start(self):
         if os.getuid() == 0:
-            # The server insists on its chroot folder when it runs as root.
+            # The server requires its chroot folder when it runs as root.
             pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self.process = Process(["/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"],
                                self.folder / "sshd.log")

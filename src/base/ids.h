@@ -8,7 +8,7 @@
 
 namespace nodepool {
 
-// A string that cannot be mistaken for another kind of string. Empty means "none".
+// A string type that cannot be confused with another kind of string. Empty means "none".
 template <class Tag>
 struct StrongId {
   std::string value;
@@ -33,7 +33,7 @@ using TenantName = StrongId<struct TenantNameTag>;
 using JobId = StrongId<struct JobIdTag>;            // "0000000003", a rule about jobs
 using LauncherId = StrongId<struct LauncherIdTag>;  // identity of one pool worker (coordination.md 9.1)
 
-// A pool is identified by both names; joined text may collide (launcher.md 3.2).
+// A pool is identified by both names; the joined names may be ambiguous (launcher.md 3.2).
 struct PoolKey {
   ProviderName provider;
   PoolName pool;

@@ -6,7 +6,7 @@
 
 namespace nodepool {
 
-// The only source of randomness, so that a simulation replays from its seed.
+// The only source of randomness, so that a simulation can be replayed from its seed.
 class Random {
  public:
   virtual ~Random() = default;

@@ -86,7 +86,7 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// The argument that is where a command belongs and is none.
+// The first argument in the position of a command that is not the name of one.
 std::optional<std::string> UnknownCommand(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::size_t place = daemon::PlaceOfCommand(app, arguments);
   if (place == arguments.size()) return std::nullopt;
@@ -132,7 +132,7 @@ std::variant<Invocation, int> ParseArguments(std::vector<std::string> arguments,
     err << SuggestCommand(app, *word);
     return 2;
   }
-  std::ranges::reverse(arguments);  // the order in which CLI11 takes them
+  std::ranges::reverse(arguments);  // in the order that CLI11 expects
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {

@@ -148,7 +148,7 @@ TEST_F(ArgumentsTest, LongOptionsMayBeShortened) {
   EXPECT_EQ(Parse({"request", "a", "--prov", "--pri"}), -1) << "a value is no option";
 }
 
-// Every command that lists something takes the same options, as far as they make sense for it.
+// Every command that lists something takes the same options, where they apply to its list.
 TEST_F(ArgumentsTest, ListingsTakeFiltersAndAreWatched) {
   for (const char* command :
        {"status", "list", "request-list", "label-list", "provider-list", "dib-image-list", "image-list",
@@ -223,7 +223,7 @@ TEST_F(ArgumentsTest, WhatAListingDoesNotHaveIsRefused) {
   }
 }
 
-// operations.md 1, 5.1: whatever is wrong is told in one line, with status 2, and does nothing.
+// operations.md 1, 5.1: any usage error is reported in one line, with status 2, and nothing is done.
 TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
   std::map<std::string, std::vector<std::string>> required = {
       {"status", {}},
@@ -272,7 +272,7 @@ TEST_F(ArgumentsTest, EveryCommandRefusesWhatItDoesNotKnow) {
   }
 }
 
-// operations.13.8: the four options of today, or the one word of the first releases.
+// operations.13.8: the four options of today, or the single argument of the first releases.
 TEST_F(ArgumentsTest, WhatImageDeleteMeansIsSaidInOneOfTwoForms) {
   EXPECT_EQ(Parse({"image-delete", "42", "--force"}), -1);
   EXPECT_EQ(Parse({"image-delete", "--provider", "p", "--image", "i", "--build-id", "b"}), 2);

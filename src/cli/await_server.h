@@ -10,22 +10,22 @@
 
 namespace nodepool::cli {
 
-// For how long a command waits for its server, and how it is named in errors.
+// How long a command waits for its server, and how errors name it.
 struct ServerWait {
-  // As --wait-for-server says, Duration::max() for ever; the log then says what is waited for.
-  // None: for `usual`, without a word; for the embedded server only until it refuses.
+  // The value of --wait-for-server, Duration::max() for no limit; the wait is then logged. None: waits for
+  // `usual` without a message; for the embedded server only until it refuses.
   std::optional<Duration> asked;
   Duration usual = std::chrono::seconds(10);
   bool is_embedded = false;  // it is the server of `nodepool standalone` of this configuration
   std::string servers;       // "host:port,host:port"
 };
 
-// Waits for the session of a client. Made before the client, of whose options it sets `on_trouble`.
+// Waits for the session of a client. Created before the client, because it sets `on_trouble` of its options.
 class ServerAwaiter {
  public:
   ServerAwaiter(Loop& loop, ServerWait wait, zk::WireOptions& options);
 
-  // Error(kFail) when there is no server in time.
+  // Error(kFail) if no server answers in time.
   Task<> Await(zk::Client& client);
 
  private:
@@ -36,7 +36,7 @@ class ServerAwaiter {
 
   Loop& loop_;
   const ServerWait wait_;
-  std::string trouble_;  // why no server could be used at the latest try
+  std::string trouble_;  // why no server could be used at the latest attempt
   Event changed_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A client that finds no server, as far as `trouble` says so.
+// A client that finds no server; `trouble` is the reason.
 class AwaitServerTest : public ::testing::Test {
  protected:
   AwaitServerTest() { zk_.Disconnect(*client_); }

@@ -6,9 +6,9 @@
 
 namespace nodepool::cli {
 
-// The part of `nodepool config-validate` that asks: awaits `connect`, which connects to the
-// ZooKeeper `servers`, and asks each provider of the configuration what is wrong with it. One line
-// of the log for each of them. Status 1 when anything is wrong.
+// The online part of `nodepool config-validate`: awaits `connect`, which connects to the ZooKeeper `servers`,
+// and checks each provider of the configuration. Logs one line for each of them. Status 1 if anything is
+// wrong.
 Task<int> CheckOnline(Context& context, std::string servers, Task<> connect);
 
 }  // namespace nodepool::cli

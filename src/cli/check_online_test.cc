@@ -7,7 +7,7 @@
 namespace nodepool::cli {
 namespace {
 
-// A provider that finds what a test says, or hangs.
+// A provider that reports what a test sets, or hangs.
 class CheckedProvider : public driver::Provider {
  public:
   struct Script {

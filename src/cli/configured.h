@@ -5,7 +5,7 @@
 
 namespace nodepool::cli {
 
-// What lists compare the records with.
+// The parts of the configuration that lists compare the records with.
 listing::Configured ConfiguredBy(const driver::LoadedConfig& config);
 
 }  // namespace nodepool::cli

@@ -8,8 +8,8 @@
 
 namespace nodepool::cli {
 
-// "90", "90s", "5m", "1.5h" or "2d": a number with an optional unit, seconds when
-// there is none. Negative, endless and absurdly long ones are Error(kInvalid).
+// "90", "90s", "5m", "1.5h" or "2d": a number with an optional unit, by default seconds. Error(kInvalid) for
+// negative, infinite and excessively long ones.
 Expected<Duration> ParseDuration(std::string_view text);
 
 }  // namespace nodepool::cli

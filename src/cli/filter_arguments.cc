@@ -9,7 +9,7 @@
 namespace nodepool::cli {
 namespace {
 
-// "NAME", or the words that there are, as the parser's own choices are shown.
+// "NAME", or the allowed words in the format of the parser's own choices.
 std::string TypeOf(const listing::Column& column, std::string_view name) {
   std::string type(name);
   for (char& c : type) c = static_cast<char>(std::toupper(c));

@@ -6,18 +6,18 @@
 
 #include "listing/row_filter.h"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 has named it
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 
 namespace nodepool::cli {
 
-// The options --state, --label and --provider of a command. Outlives the parsing.
+// The options --state, --label and --provider of a command. Must outlive the parsing.
 class FilterArguments {
  public:
-  // Only those for which there is a column.
+  // Adds only the options for which there is a column.
   void AddTo(CLI::App& command, const std::vector<listing::Column>& columns);
-  // What was given. Throws CLI::ValidationError for a value that cannot be meant.
+  // The given filter. Throws CLI::ValidationError for an impossible value.
   listing::RowFilter Filter(const std::vector<listing::Column>& columns) const;
 
  private:

@@ -13,8 +13,8 @@
 
 namespace nodepool::cli {
 
-// Runs commands against a tree in memory, in virtual time. `others_` is everybody
-// else: launchers and other clients.
+// Runs commands against a tree in memory, in virtual time. `others_` is the ZooKeeper client of all other
+// processes: launchers and other clients.
 class CommandTest : public ::testing::Test {
  protected:
   CommandTest()

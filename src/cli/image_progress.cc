@@ -13,12 +13,12 @@
 namespace nodepool::cli {
 namespace {
 
-// How often a log that grows is read.
+// How often a growing log is read.
 constexpr Duration kLogPause = std::chrono::seconds(1);
-// The most of it that is shown at once; of what comes faster only the end is.
+// The maximum that is shown at once; of a larger addition only the end is shown.
 constexpr std::streamoff kMostLog = 64 * 1024;
 
-// Shows what is added to a file, whole lines only.
+// Shows the whole lines that are added to a file.
 class LogTail {
  public:
   explicit LogTail(std::string path) : path_(std::move(path)) {}
@@ -82,8 +82,7 @@ class Follower {
     changed_.Reset();
   }
 
-  // Prints what has changed since the last time; the first time, when it is not `all`, only the
-  // build in progress.
+  // Prints the changes since the last call; the first call, unless `all`, prints only the build in progress.
   void ShowChanges(bool all) {
     for (const auto& [key, build] : images_.builds()) {
       if (key.image != image_ || !build.record.state) continue;

@@ -29,7 +29,7 @@ bool Lists(const driver::ProviderConfig& provider, const ImageName& image) {
   return provider.manages_images && provider.diskimages.contains(image);
 }
 
-// The providers meant by one name, or by none; empty, after a complaint, when there are none.
+// The providers with this name, or all if none is given; empty, after an error message, if there are none.
 std::vector<ProviderName> ProvidersOf(const Context& context, const std::optional<ProviderName>& wanted,
                                       const ImageName& image) {
   std::vector<ProviderName> providers;
@@ -54,7 +54,7 @@ bool Boots(const driver::PoolConfig& pool, const ImageName& image) {
                              [&](const auto& entry) { return entry.second->diskimage == image; });
 }
 
-// Whether any node would ever boot from the image (operations.md 13.8).
+// Whether any node could boot from the image (operations.md 13.8).
 bool IsInUse(const Context& context, const ImageName& image) {
   for (const auto& [name, provider] : context.config->providers) {
     for (const auto& [pool_name, pool] : provider->pools) {
@@ -68,8 +68,8 @@ bool IsInUse(const Context& context, const ImageName& image) {
   return false;
 }
 
-// What is waited for: a ready upload in each provider, of none of these builds, and none of
-// these itself.
+// What the command waits for: a ready upload in each provider that is not of one of these builds and not one
+// of these uploads.
 struct Awaited {
   ImageName image;
   std::vector<ProviderName> providers;
@@ -93,7 +93,7 @@ Task<> FollowUploads(Context& context, Awaited awaited) {
   co_await FollowImage(context, awaited.image, is_uploaded);
 }
 
-// Marks the provider's ready uploads of the build, and prints what builders will do about it.
+// Marks the provider's ready uploads of the build, and prints what builders will do.
 Task<> ReplaceUploads(Context& context, store::BuildKey build, ProviderName provider, Awaited& awaited) {
   std::vector<store::StoredUpload> uploads = co_await context.store.images.ListUploads(build, provider);
   std::erase_if(uploads, [](const auto& upload) { return upload.record.state != ImageState::kReady; });
@@ -113,7 +113,7 @@ Task<int> RequestBuild(Context& context, ImageName image, bool wait) {
   if (!CanBeBuilt(context, image)) co_return 1;
   co_await context.store.images.RequestBuild(image);
   if (!wait) co_return 0;
-  // A build that is good takes the request away.
+  // A successful build removes the request.
   auto is_built = [image](const store::ImageCache& images) {
     return !images.build_requests().contains(image);
   };

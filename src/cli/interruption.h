@@ -4,7 +4,7 @@
 
 namespace nodepool::cli {
 
-// Awaits a task for which an interruption is a good end: does not throw kCancelled.
+// Awaits a task that may end by an interruption: does not throw kCancelled.
 Task<> UntilInterrupted(Task<> task);
 
 }  // namespace nodepool::cli

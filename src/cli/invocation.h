@@ -8,16 +8,16 @@
 #include "cli/command.h"
 #include "daemon/config_path.h"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 has named it
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 
 namespace nodepool::cli {
 
-// What config-validate is to do besides checking the file.
+// What config-validate does besides checking the file.
 struct Validation {
   bool is_strict = false;  // warnings are errors
-  bool is_online = false;  // ZooKeeper and the clouds are asked, too
+  bool is_online = false;  // also checks ZooKeeper and the clouds
 };
 
 // What a command line asks for.
@@ -27,22 +27,22 @@ struct Invocation {
   std::optional<std::string> logging_path;
   std::vector<std::string> drivers_dirs;  // as daemon::Options
   bool is_debug = false;
-  // How long to wait for a server of ZooKeeper; not set: as AwaitServer says.
+  // How long to wait for a ZooKeeper server; not set: the default of AwaitServer.
   std::optional<Duration> server_wait;
   // config-validate, which needs no valid configuration.
   std::optional<Validation> validation;
-  // The command needs zookeeper-servers, not the embedded server in their place.
+  // The command needs zookeeper-servers and cannot use the embedded server instead.
   bool needs_ensemble = false;
-  // A command that needs the configuration alone. Returns the exit status.
+  // A command that needs only the configuration. Returns the exit status.
   std::function<int(const driver::LoadedConfig&, std::ostream&)> offline_command;
-  // For programs: nothing is said when it fails.
+  // For use by programs: failures are not reported.
   bool is_silent = false;
   // Any other command.
   std::function<Task<int>(Context&)> command;
 };
 
-// Sets `invocation.command` when `command` is what the arguments ask for. `run` keeps the values
-// that the command's options are bound to; the invocation outlives the parsing.
+// Sets `invocation.command` if the arguments select `command`. `run` owns the values that the command's
+// options are bound to. The invocation must outlive the parsing.
 void OnCommand(CLI::App& command, Invocation& invocation, std::function<Task<int>(Context&)> run);
 
 }  // namespace nodepool::cli

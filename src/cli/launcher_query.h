@@ -8,18 +8,18 @@
 
 namespace nodepool::cli {
 
-// Why requests wait, as the launchers say: for each request the entries of `waits`
-// (docs/reference/api.md), each with the `launcher` that said it.
+// Why requests wait, according to the launchers: for each request the entries of `waits`
+// (docs/reference/api.md), each with the `launcher` that reported it.
 using WaitsByRequest = std::map<RequestId, boost::json::array>;
 
-// Asks the web server of every registered launcher, all at once. One that gives no
-// good answer is named in the log and left out.
+// Queries the web servers of all registered launchers concurrently. A launcher without a valid answer is
+// named in the log and left out.
 Task<WaitsByRequest> AskWhyRequestsWait(Context& context);
 
-// The reasons for a person: one line for each pool that said why.
+// The reasons as text: one line for each pool that reported one.
 std::string WaitText(const boost::json::array& waits);
 
-// Adds what one launcher answered. Error(kInvalid): it is no such answer.
+// Adds the answer of one launcher. Error(kInvalid) if it is malformed.
 void AddWaits(WaitsByRequest& waits, const std::string& hostname, std::string_view answer);
 
 }  // namespace nodepool::cli

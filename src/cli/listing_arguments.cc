@@ -17,12 +17,12 @@ constexpr const char* kWatch = "--watch";
 constexpr const char* kOutput = "--output";
 constexpr Duration kShortestWatch = std::chrono::seconds(1);
 
-// The options of a command that lists something: only those that make sense for the list.
+// The options of a command that lists something: only those that apply to the list.
 class ListingArguments {
  public:
   void AddTo(CLI::App& command, const ListingCommand& listing);
   Output output() const { return is_json_ ? Output::kJson : Output::kTable; }
-  // What was given to the command. Throws CLI::ValidationError for a value that cannot be meant.
+  // The options given to the command. Throws CLI::ValidationError for an impossible value.
   View ViewOf(const CLI::App& command, const ListingCommand& listing) const;
 
  private:

@@ -8,9 +8,8 @@
 
 namespace nodepool::cli {
 
-// Declares a command that shows what `make` returns once the arguments are known, with the options
-// of all listings that make sense for it; its columns are the same with all arguments. Returns
-// the command, for options of its own.
+// Declares a command that shows what `make` returns after parsing, with all listing options that apply to it;
+// its columns must not depend on the arguments. Returns the command, so that the caller can add options.
 CLI::App* AddListing(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& help,
                      std::function<ListingCommand(Output)> make);
 

@@ -24,16 +24,16 @@ namespace {
 
 using zk::TreeContent;
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // what the embedded server takes
+constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // the limit of the embedded server
 constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 
-// A connection to what the embedded server keeps.
+// A connection to the store of the embedded server.
 class EmbeddedStore {
  public:
   EmbeddedStore(Loop& loop, const config::ZooKeeperSettings& settings) : loop_(loop), settings_(settings) {}
 
-  // When `nodepool standalone` has it: its server is asked if it `may_run`, else Error(kConflict).
-  // Error(kInvalid): the store cannot be used.
+  // If `nodepool standalone` has the store open: connects to its server if it `may_run`, else
+  // Error(kConflict). Error(kInvalid): the store cannot be used.
   Task<> Open(bool may_run) {
     zk::server::ServerOptions options = daemon::EmbeddedServerOptions(settings_.embedded);
     options.port = 0;
@@ -96,8 +96,8 @@ struct Migration {
   std::string root;
 };
 
-// What the side has. Znodes that end with a session show that a program is at work there; those
-// of a process that was killed go away when its session has expired, which is waited for.
+// The content of one side. Ephemeral znodes show that a program is connected; those of a killed process
+// vanish when its session has expired, and Read waits for that.
 Task<TreeContent> Read(Migration& migration, Side side) {
   Loop& loop = migration.context.loop;
   SteadyTime deadline = loop.SteadyNow() + 2 * migration.context.config->common.zookeeper.timeout;
@@ -139,7 +139,7 @@ void Tell(Migration& migration, const Side& side, const TreeContent& content) {
 Task<> Copy(Migration& migration, Side from, Side to) {
   TreeContent content = co_await Read(migration, from);
   Tell(migration, from, content);
-  // Else --replace would delete the records there are.
+  // Otherwise --replace would delete the existing records.
   if (content.znodes.empty())
     throw Error(Verdict::kInvalid, fmt::format("there is nothing in {} to copy", from.name));
   fmt::print(migration.context.out, "  {} sequence numbers are used up in the copy\n",

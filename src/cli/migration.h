@@ -7,23 +7,23 @@ namespace nodepool::cli {
 enum class MigrateTo {
   kEnsemble,  // from the embedded server
   kEmbedded,  // from the ensemble
-  kChroot,    // within the ensemble, from where the Python implementation has the records (D-01)
+  kChroot,    // within the ensemble, from where the Python implementation stores the records (D-01)
 };
 
 struct MigrateOptions {
   MigrateTo to = MigrateTo::kEnsemble;
-  bool is_dry_run = false;        // only print what there is
-  bool takes_everything = false;  // also what others keep beside Nodepool's
-  bool is_forced = false;         // although a program is at work on either side
-  bool replaces = false;          // delete what the other side has
+  bool is_dry_run = false;        // only print what exists
+  bool takes_everything = false;  // also the records of other programs
+  bool is_forced = false;         // even if a program is connected to either side
+  bool replaces = false;          // delete the records of the target first
 };
 
-// Copies the records between the embedded server's store and the ensemble, both as the
-// configuration has them, or within the ensemble; then compares both sides. Only within the ensemble
-// the original is deleted then. The store is opened in this process;
-// when `nodepool standalone` has it, that is an error, but a dry run, or one that is forced, asks its server.
+// Copies the records between the embedded server's store and the ensemble, both as configured, or within the
+// ensemble; then compares both sides. Only a migration within the ensemble then deletes the original. The
+// store is opened in this process; if `nodepool standalone` has it open, that is an error, but a dry run or a
+// forced migration uses its server.
 //
-// Error(kConflict): a program is at work, or the other side has records; nothing was written.
+// Error(kConflict): a program is connected, or the target has records; nothing was written.
 Task<int> Migrate(Context& context, MigrateOptions options);
 
 }  // namespace nodepool::cli

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The embedded server, which is a real one, works in real time.
+// The embedded server is a real one and runs in real time.
 class MigrateTest : public ::testing::Test {
  protected:
   MigrateTest() {
@@ -26,7 +26,7 @@ class MigrateTest : public ::testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  // Somebody is at work: a znode of an open session.
+  // Simulates a connected client: a znode of an open session.
   void OpenSession() {
     zk_.tree().Create({"/nodepool", ""}, 0, loop_.Now());
     RunToEnd(loop_, client_->Create("/nodepool/worker", "", zk::CreateMode::kEphemeral));

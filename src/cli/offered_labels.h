@@ -8,8 +8,8 @@
 
 namespace nodepool::cli {
 
-// "no launcher offers label smal; did you mean small?" of the first label that no registered pool
-// has; empty when there is none, and while no pool is registered at all.
+// "no launcher offers label smal; did you mean small?" for the first label that no registered pool offers;
+// empty if all are offered, or if no pool is registered.
 Task<std::string> FaultOfLabels(Context& context, std::vector<LabelName> labels);
 
 }  // namespace nodepool::cli

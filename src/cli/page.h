@@ -7,19 +7,19 @@
 
 namespace nodepool::cli {
 
-// What a list is printed on.
+// How a list is printed.
 struct Page {
   Output output = Output::kTable;
-  WallTime now{};  // ages are as they are then
+  WallTime now{};  // ages are computed for this time
   listing::Colors colors = listing::Colors::kNone;
-  std::optional<std::size_t> width;  // tables are fitted to it; nothing: they are as wide as they are
+  std::optional<std::size_t> width;  // tables are fitted to it; nothing: they are not fitted
 };
 
-// As wide as the terminal, where `context.out` is one; ages as they are now.
+// The terminal's width, if `context.out` is a terminal, and the current time.
 Page PageOf(const Context& context, Output output);
 
-// The listing on the page, without a line break at its end. Below a table that is fitted a line names the
-// columns that have no room.
+// The listing as text, without a line break at its end. Below a fitted table, a line names the omitted
+// columns.
 std::string TextOf(const listing::Listing& listing, const Page& page);
 
 }  // namespace nodepool::cli

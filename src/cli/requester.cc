@@ -24,8 +24,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr Duration kNodeLockTimeout = std::chrono::seconds(30);
-// How long giving back may take while ZooKeeper is away; after that the end of the
-// session does it.
+// How long giving back may take while ZooKeeper is unreachable; after that the end of the session does it.
 constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
 
 // The client of one request, from its creation to the return of its nodes.
@@ -63,9 +62,9 @@ class Requester {
   const SteadyTime started_;
   RequestId id_;
   bool request_exists_ = false;
-  bool is_served_ = false;  // the nodes were got and printed
+  bool is_served_ = false;  // the nodes were locked and printed
   std::vector<store::LockedNode> held_;
-  Event changed_;  // something may have come about that Serve waits for
+  Event changed_;  // the condition that Serve waits for may have changed
   store::RequestCache requests_;
   store::NodeCache nodes_;
 };
@@ -104,7 +103,7 @@ Task<int> Requester::ServeAndGiveBack() {
       context_.store.tree.client().OnSession([this](zk::SessionState) { changed_.Set(); });
   auto end = [this] { return End(); };
   co_await WithCleanup(UntilInterrupted(Serve()), end);
-  // An interruption before the nodes came is a failure, one afterwards the usual end.
+  // An interruption before the nodes were ready is a failure, one afterwards the normal end.
   co_return is_served_ ? 0 : 1;
 }
 
@@ -240,7 +239,7 @@ Task<> Requester::HoldUntilReleased() {
   }
 }
 
-// A node that never was in use goes back to its pool by the mere unlocking.
+// A node that was never in use returns to its pool by unlocking alone.
 Task<> Requester::GiveBack(store::LockedNode node) {
   WallTime now = context_.loop.Now();
   auto change = [now](Node& record) {

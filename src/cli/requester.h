@@ -19,16 +19,16 @@ struct RequestOptions {
   Output output = Output::kTable;
 };
 
-// `nodepool request LABEL...`: asks for nodes as any client does (coordination.md 12.1).
+// `nodepool request LABEL...`: requests nodes as any client does (coordination.md 12.1).
 //
-// Without `wait` the request is persistent, its id is printed and that is all: the
-// nodes stay allocated to it until `nodepool release` is called.
+// Without `wait` the request is persistent; the command prints its id and ends. The nodes stay allocated to
+// it until `nodepool release` is called.
 //
-// With `wait` it is ephemeral. Once it is fulfilled every node is locked (all or
-// none), the request deleted, the nodes set in-use and printed, and kept until
-// `hold_for` has passed, a `nodepool release` asks for them or the task is cancelled;
-// then they are set used and unlocked. Status 1 when no nodes were got, at once and without a
-// request when no registered pool offers one of the labels; without `wait` that is a warning.
+// With `wait` it is ephemeral. Once it is fulfilled, the command locks all nodes or none, deletes the
+// request, sets the nodes in-use, prints them, and keeps them until `hold_for` has passed, a `nodepool
+// release` asks for them or the task is cancelled; then it sets them used and unlocks them. Status 1 if it
+// got no nodes. If no registered pool offers one of the labels, it fails at once without a request; without
+// `wait` that is a warning.
 Task<int> Request(Context& context, RequestOptions options);
 
 }  // namespace nodepool::cli

@@ -21,7 +21,7 @@ Task<> Keep(Task<int> command, std::optional<int>& status, std::exception_ptr& e
   }
 }
 
-// The command runs in the background while the test plays the launcher.
+// The command runs in the background while the test acts as the launcher.
 class RequestTest : public CommandTest {
  protected:
   ~RequestTest() override { time_.Run(tasks_.Stop()); }

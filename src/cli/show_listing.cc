@@ -47,7 +47,7 @@ Task<Listings> Make(Context& context, const ListingCommand& command, const View&
   co_return listings;
 }
 
-// Warns a person who watches a table that it does not follow any more.
+// Warns an operator who watches a table that it is no longer updated.
 Subscription WatchSession(Context& context, Event& changed) {
   return context.store.tree.client().OnSession([&context, &changed](zk::SessionState state) {
     if (state == zk::SessionState::kSuspended)
@@ -74,7 +74,7 @@ Task<> Follow(Context& context, const ListingCommand& command, const View& view,
     if (shown != ageless) {
       if (context.is_terminal) context.out << kClearScreen;
       context.out << TextOf(context, command, listings, view, context.loop.Now()) << std::endl;
-      if (!context.out) co_return;  // nobody reads it
+      if (!context.out) co_return;  // the reader has closed the output
       shown = std::move(ageless);
     }
     co_await changed.Wait();

@@ -16,7 +16,7 @@
 
 namespace nodepool::cli {
 
-// Which records a listing is made from.
+// Which records a listing needs.
 struct Needs {
   bool nodes = false;
   bool requests = false;
@@ -25,15 +25,15 @@ struct Needs {
   bool components = false;
 };
 
-// Records in memory, as they are in ZooKeeper; those that were not asked for are empty.
+// Caches of the records in ZooKeeper; those that were not requested are empty.
 class Tree {
  public:
   Tree(Context& context, Needs needs);
   void Start();
   Task<> Stop();
-  // Ends when everything asked for is complete.
+  // Returns when all requested caches are complete.
   Task<> WaitSynced();
-  // Sets `changed` at each change from now on, for as long as the registrations live.
+  // Sets `changed` at each later change, while the subscriptions live.
   std::vector<Subscription> TellOfChanges(Event& changed);
 
   const store::NodeCache& nodes() const { return nodes_; }
@@ -53,13 +53,13 @@ class Tree {
 
 enum class Color { kAuto, kAlways, kNever };  // auto: as Context::wants_color says
 
-// How a person wants to see a listing.
+// How to show a listing.
 struct View {
   Output output = Output::kTable;
   listing::RowFilter filter;
   Color color = Color::kAuto;
   bool is_wide = false;  // all columns in full, also on a terminal
-  // The keys of the columns to show, in this order; none: those that the list has for its reader.
+  // The keys of the columns to show, in this order; none: the default columns for the kind of output.
   std::vector<std::string> columns = {};
   // Show it again after changes in ZooKeeper, with at least this time between.
   std::optional<Duration> watch;
@@ -70,19 +70,19 @@ struct ListingCommand {
   using Listings = std::vector<listing::Listing>;
 
   Needs needs;
-  // What rows can be chosen by; empty: nothing.
+  // The columns that rows can be filtered by; empty: none.
   std::vector<listing::Column> columns = {};
-  // Of the tree as it is, to which the cells may refer.
+  // Makes the listings from the current tree. The cells may refer to it.
   std::function<Task<Listings>(Context&, const Tree&)> make;
-  // The whole output, without a line break at its end; when there is more than one listing.
+  // Makes the whole output, without a line break at its end, if there is more than one listing.
   std::function<std::string(const Listings&, const Page&)> layout = {};
   bool can_be_watched = true;  // false: some of it changes without ZooKeeper's knowledge
 };
 
-// Runs the command: reads what it needs, directly, and shows it. Writes nothing; malformed
-// records are reported in the log and left out. With `view.watch` it follows changes until
-// it is interrupted or nobody reads its output, which is its good end; a terminal is
-// cleared before each table. `view.filter` asks only for what the listings have.
+// Runs the command: reads the records it needs and shows the listing. Writes nothing; malformed records are
+// reported in the log and left out. With `view.watch` it follows changes until it is interrupted or the
+// reader closes its output, both with status 0; a terminal is cleared before each table. `view.filter` must
+// use only columns that the listings have.
 Task<int> ShowListing(Context& context, ListingCommand command, View view);
 
 }  // namespace nodepool::cli

@@ -36,7 +36,7 @@
 namespace nodepool::cli {
 namespace {
 
-constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells count
+constexpr int kInterrupted = 130;  // 128 + SIGINT, as in shells
 
 const log::Logger& ToolLogger() {
   static const log::Logger logger("nodepool.cmd.nodepoolcmd");
@@ -115,7 +115,7 @@ Task<std::string> AskLauncher(Loop& loop, BlockingPool& pool, int port, std::str
   co_return std::move(reply.body);
 }
 
-// By the usual signs, https://no-color.org among them.
+// By the usual environment variables, among them that of https://no-color.org.
 bool IsColorForbidden() {
   const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
@@ -123,7 +123,7 @@ bool IsColorForbidden() {
          std::string_view(terminal) == "dumb";
 }
 
-// "alice@host", as whom requests are made and released.
+// "alice@host": the user for whom requests are made and released.
 std::string UserAtHost() {
   const passwd* entry = ::getpwuid(::getuid());
   std::string name = entry != nullptr ? entry->pw_name : std::to_string(::getuid());
@@ -136,16 +136,16 @@ std::optional<std::size_t> TerminalWidth() {
   return is_known ? std::optional<std::size_t>(size.ws_col) : std::nullopt;
 }
 
-// Waits without holding up the loop, since the session has to live on.
+// Waits without blocking the loop, so that the session stays alive.
 Task<std::string> ReadLine(Loop& loop) {
   constexpr std::size_t kLongest = 1000;
   std::string line;
   char next = 0;
-  // Asio makes it non-blocking, also for the shell that has it after us.
+  // Asio makes it non-blocking, which would also affect the shell afterwards.
   ScopeExit restore([flags = ::fcntl(STDIN_FILENO, F_GETFL)] { ::fcntl(STDIN_FILENO, F_SETFL, flags); });
   boost::asio::posix::stream_descriptor input(loop.context(), ::dup(STDIN_FILENO));
   while (line.size() < kLongest) {
-    boost::system::error_code error;  // of a file: it is always ready and cannot be waited for
+    boost::system::error_code error;  // a file is always ready and cannot be waited for
     auto token = boost::asio::redirect_error(boost::asio::use_awaitable, error);
     co_await input.async_wait(boost::asio::posix::descriptor_base::wait_read, token);
     if (error == boost::asio::error::operation_aborted) throw boost::system::system_error(error);
@@ -155,7 +155,7 @@ Task<std::string> ReadLine(Loop& loop) {
   co_return line;
 }
 
-// A completion is not worth more of anybody's time.
+// A completion must not wait longer.
 constexpr Duration kSilentWait = std::chrono::seconds(1);
 
 ServerWait ServerWaitOf(const Invocation& invocation, const config::ZooKeeperSettings& settings) {

@@ -9,11 +9,10 @@
 
 namespace nodepool::cli {
 
-// The whole `nodepool` command: reads the arguments (without the program's name),
-// the configuration, connects, runs one command and returns the exit status
-// (operations.md 5.1, 5.2). Drivers of the drivers directories are added to `drivers`. Ctrl-C and SIGTERM end
-// the command in good order; a second one at once. `others` knows the schemas of drivers that are not
-// registered.
+// The whole `nodepool` command: parses the arguments (without the program's name), reads the configuration,
+// connects, runs one command and returns the exit status (operations.md 5.1, 5.2). Adds the drivers of the
+// drivers directories to `drivers`. Ctrl-C and SIGTERM end the command gracefully; a second one ends it at
+// once. `others` has the schemas of drivers that are not registered.
 int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, config::DriverSchemas others,
             std::ostream& out, std::ostream& err);
 

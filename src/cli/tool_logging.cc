@@ -7,7 +7,7 @@
 namespace nodepool::cli {
 namespace {
 
-// The tool itself speaks without time and name; lines of the libraries are those of a log.
+// The tool's own messages have no time and no logger name; lines of the libraries look as in a log.
 log::Setup UsualLogging() {
   log::Handler words;
   words.format = *log::LineFormat::Parse("nodepool: %(message)s", "", true);

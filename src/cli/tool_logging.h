@@ -4,8 +4,8 @@
 
 namespace nodepool::cli {
 
-// Where messages go, and how they look (operations.md 5.1). Error(kInvalid) that begins with the file: the
-// logging file cannot be used; then messages go where they go without one.
+// Configures where messages go, and their format (operations.md 5.1). Error(kInvalid), beginning with the
+// file name, if the logging file cannot be used; the default logging then stays in force.
 void SetUpLogging(const Invocation& invocation);
 
 }  // namespace nodepool::cli

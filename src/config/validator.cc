@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::string_view kSchemaFailed = "Schema validation failed: ";
 
-// The entries of a list under a key; none when it is no list.
+// The entries of the list under a key; none if it is not a list.
 const Value::List& Entries(const Value& map, std::string_view key) {
   static const Value::List none;
   const Value* found = map.Find(key);
   return found != nullptr && found->kind() == Value::Kind::kList ? found->list() : none;
 }
 
-// A scalar under the key, as text; none when there is none.
+// The scalar under the key, as text; nothing if there is none.
 std::optional<std::string> Text(const Value& map, std::string_view key) {
   const Value* found = map.Find(key);
   if (found == nullptr || found->is_null() || found->kind() == Value::Kind::kList ||

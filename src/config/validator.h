@@ -10,7 +10,7 @@ namespace nodepool::config {
 
 struct Finding {
   enum class Level {
-    kHint,     // of use to know; nothing is wrong
+    kHint,     // useful information; nothing is wrong
     kWarning,  // wrong or doubtful, though the Python validator accepts it
     kError,
   };
@@ -26,9 +26,9 @@ struct ValidationReport {
   int exit_status() const { return Count(Finding::Level::kError) == 0 ? 0 : 1; }
 };
 
-// The strict check of the main file alone (configuration.md 13, steps 1 to 4). The verdict, and the place of
-// the first error, are those of the Python validator; all errors of a step are listed, where that one stops
-// at the first.
+// The strict check of the main file only (configuration.md 13, steps 1 to 4). The verdict, and the place of
+// the first error, are those of the Python validator; all errors of a step are listed, while the Python
+// validator stops at the first.
 ValidationReport ValidateFile(const std::string& path, const LoadOptions& options);
 
 // The same for a document that is already parsed.

@@ -7,16 +7,16 @@
 
 namespace nodepool::listing {
 
-// "DD:HH:MM:SS" in whole seconds, each part at least two digits; a negative duration
-// borrows from the days (operations.md 5.3).
+// "DD:HH:MM:SS" in whole seconds, each part at least two digits; a negative duration borrows from the days
+// (operations.md 5.3).
 std::string FormatAge(Duration age);
 
-// A text in which ages are as they are when it is shown.
+// A text whose ages are computed when it is shown.
 class AgedText {
  public:
-  enum class Style { kSeconds, kClock };  // whole ones: 61; as FormatAge() says: 00:00:01:01
+  enum class Style { kSeconds, kClock };  // whole seconds: 61; as by FormatAge(): 00:00:01:01
 
-  // What is appended to it comes next.
+  // The text so far, to append to.
   std::string& text() { return text_; }
   void AddAge(WallTime since, Style style) { ages_.push_back({text_.size(), since, style}); }
   void Clear();

@@ -7,7 +7,7 @@
 
 namespace nodepool::listing {
 
-// What an operator should look at, what concerns most first; empty when all is well. Sentences of one line.
+// What an operator should check, the most urgent first; empty if there are no problems. Each is one line.
 std::vector<std::string> FindTroubles(const StatusRecords& records);
 
 }  // namespace nodepool::listing

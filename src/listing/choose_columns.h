@@ -8,15 +8,15 @@
 
 namespace nodepool::listing {
 
-// The keys of the columns that a person names by their keys or titles, in lower or upper case.
-// Error(kInvalid): there is no column of that name; it says which there are.
+// The keys of the columns that are given by their keys or titles, in lower or upper case. Error(kInvalid) if
+// a column does not exist; its message lists the columns.
 Expected<std::vector<std::string>> KeysOf(const std::vector<std::string>& names,
                                           const std::vector<Column>& columns);
 
-// Leaves the columns with these keys, in this order.
+// Retains only the columns with these keys, in this order.
 void KeepColumns(Listing& listing, const std::vector<std::string>& keys);
 
-// Leaves out Column::is_extra.
+// Removes the columns with Column::is_extra.
 void DropExtraColumns(Listing& listing);
 
 }  // namespace nodepool::listing

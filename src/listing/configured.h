@@ -12,11 +12,11 @@ namespace nodepool::listing {
 struct ConfiguredImage {
   bool is_paused = false;
   Duration rebuild_age{};
-  // The providers that it is uploaded to, and their labels that boot from it.
+  // The providers that the image is uploaded to, and their labels that boot from it.
   std::map<ProviderName, std::set<LabelName>> labels;
 };
 
-// What the configuration wants, as far as lists compare the records with it.
+// The parts of the configuration that lists compare the records with.
 struct Configured {
   std::map<ProviderName, std::string> drivers;  // every provider
   std::set<PoolKey> pools;

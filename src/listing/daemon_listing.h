@@ -10,7 +10,7 @@ namespace nodepool::listing {
 
 std::vector<Column> DaemonColumns();
 
-// Every launcher and builder that has announced itself: builders first, each kind by its name in ZooKeeper.
+// Every registered launcher and builder: builders first, each kind by its name in ZooKeeper.
 Listing ListDaemons(const std::map<std::string, Component>& components);
 
 }  // namespace nodepool::listing

@@ -14,7 +14,7 @@ struct Range {
   std::uint32_t last;
 };
 
-// Blocks of Unicode whose characters take two columns, and those that take none.
+// Unicode blocks whose characters take two columns, and blocks whose characters take none.
 constexpr std::array<Range, 17> kWide = {{{0x1100, 0x115f},
                                           {0x2e80, 0x303e},
                                           {0x3041, 0x33ff},
@@ -51,7 +51,7 @@ bool IsIn(const std::array<Range, N>& ranges, std::uint32_t character) {
       ranges, [character](Range range) { return range.first <= character && character <= range.last; });
 }
 
-// Takes the first character off `text`; a malformed byte counts as one character.
+// Removes and returns the first character of `text`; a malformed byte counts as one character.
 std::uint32_t TakeCharacter(std::string_view& text) {
   auto lead = static_cast<unsigned char>(text.front());
   std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 1;

@@ -9,8 +9,8 @@ namespace nodepool::listing {
 // ones none. Bytes that are not UTF-8 count one each.
 std::size_t DisplayWidth(std::string_view text);
 
-// The text of one line, when it takes more than `width` (at least 1) columns as much of its beginning as
-// fits with a `…` behind it.
+// The text of one line; if it takes more than `width` (at least 1) columns, as much of its beginning as fits,
+// followed by `…`.
 std::string CutToWidth(std::string_view text, std::size_t width);
 
 }  // namespace nodepool::listing

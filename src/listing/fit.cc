@@ -17,7 +17,7 @@ struct TextColumn {
   std::vector<std::string> texts;
 };
 
-// Amounts of resources as people write them: "cores 2, instances 1".
+// Amounts of resources in readable form: "cores 2, instances 1".
 std::optional<std::string> AmountsText(const Cell& cell) {
   if (cell.text() || cell.written() || cell.since() || !cell.value().is_object()) return std::nullopt;
   std::vector<std::string> amounts;
@@ -57,7 +57,7 @@ std::vector<TextColumn> TextsOf(const Listing& listing, WallTime now) {
   return columns;
 }
 
-// Of a list without rows all columns stay.
+// A list without rows keeps all its columns.
 bool IsEmpty(const TextColumn& column) {
   return !column.texts.empty() && column.column.fit.importance != Importance::kAlways &&
          std::ranges::all_of(column.texts, &std::string::empty);

@@ -10,31 +10,31 @@
 
 namespace nodepool::listing {
 
-// What there is of an image, beside what the configuration wants. Looks at the cache.
+// The state of an image compared with the configuration. Refers to the cache.
 struct ImageHealth {
-  const store::StoredBuild* newest = nullptr;  // of all builds that nobody deletes
-  std::optional<WallTime> made;                // when the newest ready build was
-  bool is_old = false;                // that is twice as old as rebuild-age, and the image not paused
-  std::vector<ProviderName> missing;  // providers that want it and have no ready upload
-  std::set<LabelName> labels;         // of these providers, which boot from it
+  const store::StoredBuild* newest = nullptr;  // of all builds that are not being deleted
+  std::optional<WallTime> made;                // when the newest ready build was made
+  bool is_old = false;  // the newest build is twice as old as rebuild-age, and the image is not paused
+  std::vector<ProviderName> missing;  // providers that list it and have no ready upload
+  std::set<LabelName> labels;         // the labels of these providers that boot from it
 };
 
-// `configured` is null for an image that is not.
+// `configured` is null for an image that is not configured.
 ImageHealth HealthOf(const store::ImageCache& images, const ImageName& image,
                      const ConfiguredImage* configured, WallTime now);
 
-// What is wrong with a configured image, in half sentences; nothing when it is well.
+// What is wrong with a configured image, in phrases; empty if nothing is.
 std::vector<std::string> TroublesOf(const ImageHealth& health, WallTime now);
 
-// For each label the images that providers lack which it needs: "image deb has no upload in c1".
+// For each label, the images that it needs and that providers lack: "image deb has no upload in c1".
 std::map<LabelName, std::vector<std::string>> MissingImages(const store::ImageCache& images,
                                                             const Configured& configured, WallTime now);
 
-// `image-status`: what image_listing.h lists, and with extra columns how the image is.
+// `image-status`: the columns of image_listing.h, and extra columns with the state of the image.
 std::vector<Column> ImageHealthColumns();
 Listing ListImageHealth(const store::ImageCache& images, const Configured& configured, WallTime now);
 
-// The configured images that are not well, by name, and what is wrong with each.
+// The configured images that have a problem, by name, and what is wrong with each.
 std::vector<Column> ImageTroubleColumns();
 Listing ListImageTroubles(const store::ImageCache& images, const Configured& configured, WallTime now);
 

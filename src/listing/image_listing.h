@@ -5,7 +5,7 @@
 
 namespace nodepool::listing {
 
-// What operations.md 5.4 lists of images, from a cache that is complete; keys as in operations.md 6.3.
+// The lists of images of operations.md 5.4, from a complete cache; keys as in operations.md 6.3.
 
 std::vector<Column> BuildColumns();
 std::vector<Column> UploadColumns();
@@ -17,7 +17,7 @@ Listing ListBuilds(const store::ImageCache& images);
 // Uploads, by image, build, provider and number.
 Listing ListUploads(const store::ImageCache& images);
 
-// What is paused, and what was asked for; by image.
+// Which images are paused, and which requests exist; by image.
 Listing ListImageStatus(const store::ImageCache& images);
 
 }  // namespace nodepool::listing

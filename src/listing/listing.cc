@@ -11,7 +11,7 @@
 namespace nodepool::listing {
 namespace {
 
-// Since when a cell of a column of times is.
+// The time in a cell of a column of times.
 std::optional<WallTime> TimeOf(const Cell& cell) {
   if (cell.text() || cell.written() || !cell.value().is_number()) return std::nullopt;
   return FromSeconds(cell.value().to_number<double>());

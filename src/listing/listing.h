@@ -11,26 +11,26 @@
 
 namespace nodepool::listing {
 
-// What a column is about: which filter asks it (row_filter.h), how it is shown.
+// What a column contains: decides which filter applies (row_filter.h), and how it is shown.
 enum class Kind {
   kPlain,
   kState,
   kLabel,     // one or a list
   kProvider,  // one or a list
   kTime,      // a Unix time; a table shows how long ago it was
-  kAge,       // the same, and JSON shows how long ago, too
+  kAge,       // the same, and JSON also shows how long ago
 };
 
-// How much a person misses a column where a terminal has no room for all.
+// How important a column is when a terminal is too narrow for all.
 enum class Importance { kAlways, kHigh, kMedium, kLow };
 
-// What becomes of a column on a terminal that is too narrow (fit.h).
+// How a column is shown on a terminal that is too narrow (fit.h).
 struct Fit {
   Importance importance = Importance::kMedium;
-  std::size_t least = 0;  // width to which its texts may be cut; 0: they are shown whole or not at all
+  std::size_t least = 0;  // width to which its texts may be cut; 0: they are never cut
 };
 
-// Of names, of ids that no command takes, and of sentences.
+// For names, ids that no command takes, and sentences.
 inline constexpr Fit kName{Importance::kHigh, 12}, kLongId{Importance::kLow, 9},
     kSentence{Importance::kHigh, 24};
 
@@ -38,14 +38,13 @@ struct Column {
   std::string key;    // in JSON
   std::string title;  // in the table
   Kind kind = Kind::kPlain;
-  std::vector<std::string_view> words = {};  // of a state: all that it may be
+  std::vector<std::string_view> words = {};  // for a state: all its possible values
   Fit fit = {};
-  // Not in the table that scripts read (operations.md 5.4), only where a person or an option asks for it.
+  // Not in the table that scripts read (operations.md 5.4), only on a terminal or when an option selects it.
   bool is_extra = false;
 };
 
-// What a listing command found, before anybody decided how to show it. Cells may look at the
-// records.
+// The result of a listing command, independent of how it is shown. Cells may refer to the records.
 struct Listing {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;  // as many cells as columns
@@ -56,14 +55,14 @@ enum class Colors { kNone, kStates };
 // A time in whole seconds, for columns of times.
 boost::json::value UnixTime(WallTime time);
 
-// A row's texts as tables show them, each with a 0 at its end.
+// A row's texts as tables show them, each terminated by a 0.
 void AppendTexts(AgedText& out, const std::vector<Column>& columns, const std::vector<Cell>& row);
 
-// The rows of a list as the table of operations.md 5.3, ages as they are at `now`; with the
-// escape sequences of terminals around states where colors are wanted.
+// The rows of a list as the table of operations.md 5.3, ages as of `now`; with terminal escape sequences
+// around states if colors are enabled.
 class TableRows {
  public:
-  // Shows the columns whose keys are among `keys`; all if there are none.
+  // Shows the columns whose keys are in `keys`; all columns if it is empty.
   TableRows(const std::vector<Column>& columns, WallTime now, Colors colors = Colors::kNone,
             const std::vector<std::string>& keys = {}, Frame frame = Frame::kBars);
 
@@ -79,14 +78,14 @@ class TableRows {
   std::vector<Show> columns_;
   Table table_;
   WallTime now_;
-  std::string texts_;  // of the row at hand
+  std::string texts_;  // of the current row
 };
 
 // All rows.
 std::string ToTable(const Listing& listing, WallTime now, Colors colors = Colors::kNone,
                     Frame frame = Frame::kBars);
 
-// The rows of a list as JSON: one object each, keys in the order of the columns.
+// The rows of a list as JSON: one object per row, keys in the order of the columns.
 class JsonRows {
  public:
   JsonRows(const std::vector<Column>& columns, JsonStyle style);
@@ -95,7 +94,7 @@ class JsonRows {
 
  private:
   struct Member {
-    std::string beginning;  // all that is written before the value
+    std::string beginning;  // all text before the value
     bool is_age;
   };
   std::vector<Member> members_;
@@ -106,9 +105,9 @@ class JsonRows {
 void AppendJson(std::string& out, const Listing& listing, WallTime now, JsonStyle style);
 std::string ToJson(const Listing& listing, WallTime now);  // compact
 
-// A cell as text: null empty, lists joined with a comma, True/False, mappings as
-// compact JSON (D-60). Control characters are made visible, since the records come
-// from other programs and the text goes to a terminal.
+// A cell as text: null is empty, lists are joined with a comma, True/False, mappings are compact JSON (D-60).
+// Control characters are made visible, because the records come from other programs and the text is written
+// to a terminal.
 void AppendText(std::string& out, const Cell& cell);
 
 }  // namespace nodepool::listing

@@ -110,7 +110,7 @@ TEST(NodeListingTest, DetailHasTwentyOneColumns) {
       R"("comment":null,"user_data":{"zuul_system":"x"},"driver_data":null}])");
 }
 
-// Every reader of JSON takes what is shown, and people see numbers as they are written.
+// Every JSON reader accepts the output, and tables show numbers as they were written.
 TEST(NodeListingTest, DataOfClientsIsShownAsItIsWritten) {
   store::StoredNode node = ExampleNode();
   node.record.user_data = RawJson::OfText(R"({"trace": 214933908099603316458134831733103562640, "x": NaN})");

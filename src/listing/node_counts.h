@@ -7,13 +7,13 @@
 
 namespace nodepool::listing {
 
-// How many nodes a row counts, in the groups of states that a person tells apart.
+// How many nodes a row counts, in groups of states that matter to operators.
 struct NodeCounts {
   int ready = 0;
-  int building = 0;  // init and testing among them
+  int building = 0;  // includes init and testing
   int in_use = 0;
   int held = 0;
-  int ending = 0;  // used, deleting, failed and so on: what is deleted or is to be
+  int ending = 0;  // used, deleting, failed and so on: deleted or to be deleted
 
   void Add(std::optional<NodeState> state);
 };

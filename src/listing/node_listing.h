@@ -14,15 +14,15 @@ enum class NodeColumns {
 
 std::vector<Column> ColumnsOf(NodeColumns columns);
 
-// The cells of a node, which look at it.
+// The cells of a node, which refer to it (no copies).
 std::vector<Cell> NodeRow(const store::StoredNode& node, NodeColumns columns);
 
-// Nodes as operations.md 5.4 shows them, in the order given; keys as in operations.md 6.3. The cells look at
-// the nodes.
+// Nodes as in operations.md 5.4, in the given order; keys as in operations.md 6.3. The cells refer to the
+// nodes.
 Listing ListNodes(const std::vector<const store::StoredNode*>& nodes, NodeColumns columns);
 
-// A node's port for people: "redacted" unless it is a number or a string of digits,
-// because connection data of other kinds may hold credentials.
+// A node's port for display: "redacted" unless it is a number or a string of digits, because connection data
+// of other kinds may contain credentials.
 boost::json::value ShownPort(const Node& node);
 
 }  // namespace nodepool::listing

@@ -10,7 +10,7 @@ constexpr std::string_view kServed = "up", kWaiting = "paused";
 
 struct PoolUse {
   int launchers = 0;
-  int paused = 0;  // of them
+  int paused = 0;  // launchers that wait for capacity
   NodeCounts nodes;
 };
 

@@ -9,8 +9,8 @@ namespace {
 
 namespace json = boost::json;
 
-// What is known of a provider from one launcher. Those of the Python implementation tell only that its pools
-// are served.
+// What one launcher reports about a provider. Launchers of the Python implementation report only that they
+// serve its pools.
 struct Served {
   std::string launcher;
   const ProviderReport* report = nullptr;

@@ -10,13 +10,13 @@
 
 namespace nodepool::listing {
 
-// What the state of a provider is that no launcher serves.
+// The state of a provider that no launcher serves.
 inline constexpr std::string_view kUnserved = "unserved";
 
 std::vector<Column> ProviderColumns();
 
-// A row for each provider and each launcher that serves it, for as long as that is there. `drivers` are the
-// configured providers; those that only launchers know are shown, too.
+// A row for each provider and each launcher that serves it while the launcher is registered. `drivers` are
+// the configured providers; providers that only launchers know are also shown.
 Listing ListProviders(const std::map<ProviderName, std::string>& drivers,
                       const std::map<std::string, Component>& components, const store::NodeCache& nodes);
 

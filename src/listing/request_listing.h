@@ -10,7 +10,7 @@ namespace nodepool::listing {
 
 std::vector<Column> RequestColumns();
 
-// Requests as operations.md 5.4 shows them, in the order given; keys as in operations.md 6.3.
+// Requests as in operations.md 5.4, in the given order; keys as in operations.md 6.3.
 Listing ListRequests(const std::map<RequestId, store::StoredRequest>& requests);
 
 }  // namespace nodepool::listing

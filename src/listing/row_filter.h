@@ -12,11 +12,11 @@
 
 namespace nodepool::listing {
 
-// Which rows are wanted: those whose cell of each kind named here is one of the words, or
-// lists one. Kinds that can be asked for: state, label, provider.
+// Selects the rows whose cell of each kind in the map is one of the words, or is a list that contains one.
+// The possible kinds are state, label and provider.
 using RowFilter = std::map<Kind, std::set<std::string>>;
 
-// The kinds that can be asked for and what options and parameters call them.
+// The kinds that can be filtered by, and the names of their options and parameters.
 inline constexpr std::pair<Kind, std::string_view> kFilters[] = {
     {Kind::kState, "state"}, {Kind::kLabel, "label"}, {Kind::kProvider, "provider"}};
 std::string_view NameOf(Kind kind);
@@ -24,19 +24,20 @@ std::string_view NameOf(Kind kind);
 // The first column of the kind, or null.
 const Column* Find(const std::vector<Column>& columns, Kind kind);
 
-// Why nothing can be found by a filter, for a person: a word is no state. Nothing when it can.
+// Why a filter cannot match anything, as a message: for example a word that is not a state. Nothing if it
+// can.
 struct FilterFault {
   Kind kind;
   std::string message;
   bool operator==(const FilterFault&) const = default;
 };
-// Every kind that is asked for has a column.
+// Every kind in the filter must have a column.
 std::optional<FilterFault> FaultOf(const RowFilter& filter, const std::vector<Column>& columns);
 
 // Whether the text is one of the words, or the list has one.
 bool HasOneOf(const Cell& cell, const std::set<std::string>& words);
 
-// Leaves the wanted rows; every kind that is asked for has a column.
+// Retains only the rows that match; every kind in the filter must have a column.
 void Keep(Listing& listing, const RowFilter& filter);
 
 }  // namespace nodepool::listing

@@ -12,14 +12,14 @@
 
 namespace nodepool::listing {
 
-// What the status screen is made from. The caches are complete.
+// The data of the status screen. The caches are complete.
 struct StatusRecords {
   const Configured& configured;
   const std::map<std::string, Component>& components;
   const store::NodeCache& nodes;
   const store::RequestCache& requests;
   const store::ImageCache& images;
-  Reasons why;  // requests wait
+  Reasons why;  // why requests wait
   WallTime now;
 };
 

@@ -17,7 +17,7 @@
 namespace nodepool::listing {
 namespace {
 
-// Of the parts those behind the first one; what is wrong with images is in that already.
+// The parts after the first that are shown as tables; the first one already has the problems of images.
 constexpr std::size_t kTables = 4;
 
 Listing Troubles(const StatusRecords& records) {
@@ -26,7 +26,7 @@ Listing Troubles(const StatusRecords& records) {
   return listing;
 }
 
-// Of the first part.
+// The text of the first part.
 std::string TroublesText(const Listing& part, std::optional<std::size_t> width) {
   if (part.rows.empty()) return "All is well.";
   std::string text = "Look at first:";

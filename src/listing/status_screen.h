@@ -8,18 +8,18 @@
 #include "listing/listing.h"
 #include "listing/status_records.h"
 
-// `nodepool status`: how everything is, on one screen.
+// `nodepool status`: the state of everything on one screen.
 namespace nodepool::listing {
 
-// The keys of the parts in JSON, in their order: what to look at first, and what the parts below it show.
+// The keys of the parts in JSON, in their order: the most urgent problems, then what the parts below show.
 inline constexpr std::string_view kStatusParts[] = {"look_at_first", "daemons",  "providers",
                                                     "pools",         "requests", "images"};
 
-// A listing for each part. Of requests that wait the `most` oldest ones are listed.
+// A listing for each part. Of the waiting requests, the `most` oldest ones are listed.
 std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most);
 
-// What to look at first, then a table for each other part that has rows, but for the images: what is wrong
-// with them has been said. Without a line break at the end. With a width no line is wider.
+// The most urgent problems, then a table for each other part that has rows, except the images: their problems
+// are already listed. Without a line break at the end. If a width is given, no line is wider.
 std::string ToStatusScreen(const std::vector<Listing>& parts, WallTime now, Colors colors,
                            std::optional<std::size_t> width);
 

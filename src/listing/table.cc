@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kPlainStyle = "\x1b[0m";
 
 struct Edges {
-  std::string_view begin;    // of a line
-  std::string_view between;  // two columns
+  std::string_view begin;    // at the beginning of a line
+  std::string_view between;  // between two columns
   std::string_view end;
 };
 
@@ -22,7 +22,7 @@ const Edges& EdgesOf(Frame frame) {
   return frame == Frame::kBars ? kBars : kBlanks;
 }
 
-// Takes the first line off; the rest is nothing after the last one.
+// Removes and returns the first line; `rest` is nothing after the last one.
 std::string_view TakeLine(std::optional<std::string_view>& rest) {
   if (!rest) return {};
   std::size_t end = rest->find('\n');
@@ -60,7 +60,7 @@ void Table::AddCell(std::string_view text, std::string_view style) {
     width = std::max(width, DisplayWidth(TakeLine(rest)));
 }
 
-// Ends with a line break; nothing where the frame has no rules.
+// Ends with a line break; empty if the frame has no rules.
 std::string Table::Rule() const {
   if (frame_ == Frame::kBlanks) return "";
   std::string rule = "+";
@@ -88,7 +88,7 @@ std::string Table::ToString() const {
   std::string out;
   out.reserve((rule.size() + 1) * (rows_ + 3));
   out += rule;
-  std::vector<std::optional<std::string_view>> rests(columns);  // of a row's cells: what has no line yet
+  std::vector<std::optional<std::string_view>> rests(columns);  // the remaining text of each cell of a row
   std::size_t begin = 0;
   for (std::size_t row = 0; row < rows_; ++row) {
     const Cell* cells = cells_.data() + row * columns;

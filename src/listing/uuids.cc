@@ -18,7 +18,7 @@ bool HasForm(std::string_view text, std::string_view form) {
   });
 }
 
-// The length of the UUID that the text begins with; 0 when there is none.
+// The length of the UUID at the beginning of the text; 0 if there is none.
 std::size_t UuidLength(std::string_view text) {
   for (std::string_view form : {kDashed, kPlain}) {
     std::size_t length = form.size();

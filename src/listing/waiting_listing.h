@@ -9,13 +9,13 @@
 
 namespace nodepool::listing {
 
-// Why requests wait, as far as it is known.
+// Why requests wait, where it is known.
 using Reasons = std::map<RequestId, std::string>;
 
-// Since when the request waits.
+// When the request began to wait.
 WallTime WaitsSince(const NodeRequest& request);
 
-// Requests that have no nodes yet, longest first.
+// Requests that have no nodes yet, the longest waiting first.
 std::vector<const store::StoredRequest*> WaitingRequests(const store::RequestCache& requests);
 
 std::vector<Column> WaitingColumns();

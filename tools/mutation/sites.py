@@ -1,7 +1,7 @@
 """Finds the places of a C++ source that a mutant can change, and writes the changed source.
 
-It knows the language only as clang-format leaves it: binary operators stand between blanks, and a
-statement begins a line or follows `if (...)`. What does not compile is left out by the caller.
+It relies on the layout of clang-format: binary operators are between blanks, and a
+statement begins a line or follows `if (...)`. The caller discards mutants that do not compile.
 """
 import dataclasses
 import re
@@ -12,7 +12,7 @@ COMPARISONS = {"<": ("less", "less_equal"), "<=": ("less_equal", "less"), ">": (
                "!=": ("not_equal_to", "equal_to")}
 
 UNSEEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
-# Lines in which the program does not run, or where GCC 12 does not bear a change.
+# Lines that are not executed, or that GCC 12 cannot compile when changed.
 NO_EXPRESSIONS = re.compile(r"^\s*#|\b(constexpr|static_assert|template|requires|operator|case|co_await|asm)\b|<=>")
 LOGGING = re.compile(r"\b[Ll]ogger_?\b|\bLog\(\)|\bfmt::print|\.(Debug|Info|Warning|Error)\(")
 BRANCH = re.compile(r"\b(?:if|while) \(")
@@ -30,10 +30,10 @@ PATH = re.compile(r"(?:[\w:]|\.|->|\*|<[\w:, ]+>)+")
 class Site:
     file: str
     line: int
-    start: int  # of what is changed, in characters of the file
+    start: int  # of the changed code, in characters of the file
     end: int
     kind: str
-    code: str  # what is changed, in one line
+    code: str  # the changed code, in one line
     changed: str  # the replacement, with {number} for the mutant's
 
     @property
@@ -42,12 +42,12 @@ class Site:
 
 
 def masked(text):
-    """The text with blanks in place of comments and literals, so that what is found in it is code."""
+    """The text with blanks in place of comments and literals, so that searches find only code."""
     return UNSEEN.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
 
 
 def closing(code, opening):
-    """Where the bracket at `opening` closes, or None."""
+    """The position where the bracket at `opening` closes, or None."""
     depth = 0
     for at in range(opening, len(code)):
         depth += (code[at] in "([{") - (code[at] in ")]}")
@@ -67,7 +67,7 @@ def parts(code, start, end):
 
 
 def end_of_statement(code, start):
-    """Where the `;` of the statement at `start` is, or None when it is none."""
+    """The position of the `;` of the statement at `start`, or None if there is no statement."""
     depth = 0
     for at in range(start, min(len(code), start + 800)):
         depth += (code[at] in "([{") - (code[at] in ")]}")
@@ -95,7 +95,7 @@ class Source:
         return self.text[start:end].replace("{", "{{").replace("}", "}}")
 
     def conditions(self):
-        """(start, end) of what stands in `if (...)` and `while (...)`, without what it declares."""
+        """(start, end) of the conditions in `if (...)` and `while (...)`, without declarations."""
         for found in BRANCH.finditer(self.code):
             end = closing(self.code, found.end() - 1)
             start = found.end()
@@ -164,7 +164,7 @@ class Source:
             yield at
 
     def kind_of_statement(self, start, end):
-        """What dropping the statement is called, or None where it is not to be dropped."""
+        """The kind of mutant that drops the statement, or None if it must not be dropped."""
         code = self.code[start:end]
         if not STATEMENT.match(code) or LOGGING.search(code):
             return None
@@ -202,7 +202,7 @@ def overlaps(site, others):
 
 
 def instrumented(text, mutants):
-    """The source with every (number, site) of `mutants` in it, its lines counted as before."""
+    """The source with every (number, site) of `mutants` in it, with unchanged line numbers."""
     for number, site in sorted(mutants, key=lambda mutant: mutant[1].start, reverse=True):
         text = text[:site.start] + site.changed.format(number=number) + text[site.end:]
     return '#include "mutants.h"\n#line 1\n' + text

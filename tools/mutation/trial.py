@@ -1,4 +1,4 @@
-"""Runs test programs with a mutant on, or to see which mutants each test reaches."""
+"""Runs test programs with a mutant switched on, or to find which mutants each test reaches."""
 import collections
 import ctypes
 import dataclasses
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 SEEDS = "8"  # of the simulation
 MEMORY = 4 << 30
 OUTPUT = 64 << 20
-SLOW = 0.5  # seconds of the processor, of a test that runs only when the others have not found the mutant
+SLOW = 0.5  # CPU seconds of a test that runs only if the others have not found the mutant
 CLOSEST = 10  # tests that run first
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
@@ -24,7 +24,7 @@ FAILED = re.compile(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", re.MULTILINE)
 
 def limit(cpu_seconds):
     def apply():
-        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # it does not outlive us
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # it ends with this process
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT, OUTPUT))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -34,7 +34,7 @@ def limit(cpu_seconds):
 
 @dataclasses.dataclass
 class Cost:
-    """Seconds of a processor, and of the clock."""
+    """CPU time and elapsed time, in seconds."""
     cpu: float = 0
     wall: float = 0
 
@@ -42,7 +42,7 @@ class Cost:
         return Cost(self.cpu + other.cpu, self.wall + other.wall)
 
     def limit(self):
-        """What a run may take that took this without a mutant, on a machine that does other things, too."""
+        """The limit for a run that took this without a mutant, on a machine with other load."""
         return Cost(5 + 4 * self.cpu, 60 + 4 * self.wall)
 
 
@@ -59,7 +59,7 @@ def wait(child, seconds):
 
 
 def run(program, tests, most, **environment):
-    """(whether all passed, the output, what it cost). Nothing is left of it, neither process nor file."""
+    """(whether all passed, the output, the cost). Leaves no process or file behind."""
     folder = tempfile.mkdtemp(prefix="mutants-")
     words = [str(program), "--gtest_fail_fast", "--gtest_brief=1", "--gtest_filter=" + ":".join(tests)]
     start = time.monotonic()
@@ -92,7 +92,7 @@ def tests_of(program):
 
 
 def measure(program, test):
-    """What the test costs and the numbers of the mutants that it reaches; None for a test that fails without any."""
+    """The cost of the test and the numbers of the mutants that it reaches; None if it fails without a mutant."""
     with tempfile.NamedTemporaryFile(prefix="reached-") as reached:
         is_good, text, cost = run(program, [test], Cost(300, 600), NODEPOOL_MUTANTS_REACHED=reached.name)
         if not is_good:
@@ -110,8 +110,8 @@ def cover(programs, jobs):
 
 
 def rounds(number, coverage):
-    """The runs that are to find a mutant: (program's name, tests, cost). First those tests that reach the fewest
-    mutants, since they look closest; the slow ones last."""
+    """The runs that may find a mutant: (program's name, tests, cost). Tests that reach the fewest mutants
+    are first, since they are the most specific; the slow ones are last."""
     reaching = sorted((row for row in coverage if number in row[4]), key=lambda row: len(row[4]))
     groups = collections.defaultdict(list)
     for rank, (program, test, cpu, wall, _) in enumerate(reaching):
@@ -123,7 +123,7 @@ def rounds(number, coverage):
 
 
 def try_mutant(number, coverage, folder):
-    """What becomes of it: {"outcome": "killed", "survived" or "unreached", "by": who saw it}."""
+    """The result: {"outcome": "killed", "survived" or "unreached", "by": the test that found it}."""
     runs = rounds(number, coverage)
     for program, tests, cost in runs:
         is_good, text, _ = run(folder / program, tests, cost.limit(), NODEPOOL_MUTANT=str(number))

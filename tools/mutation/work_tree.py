@@ -1,4 +1,4 @@
-"""The copy of the tree in which the mutants are: chosen, written into the sources, built once."""
+"""A copy of the tree with the mutants: chooses them, writes them into the sources, builds once."""
 import dataclasses
 import hashlib
 import json
@@ -11,7 +11,7 @@ from sites import Site, find_sites, instrumented, overlaps
 
 HERE = pathlib.Path(__file__).resolve().parent
 FOLDERS = ("src/sched", "src/launcher", "src/driver", "src/store")
-# The programs that test these folders; the simulation among them with few seeds.
+# The programs that test these folders, including the simulation with few seeds.
 PROGRAMS = ("sched_test", "store_test", "driver_test", "driver_cloud_test", "drivers_contract_test",
             "drivers_config_test", "drivers_fake_test", "drivers_static_test", "drivers_metastatic_test",
             "drivers_openstack_test", "launcher_test", "launcher_metastatic_test", "builder_test", "web_test",
@@ -35,7 +35,7 @@ def digest(root, files):
 
 
 class Plan:
-    """Which places are changed. Number N is the N-th of them."""
+    """The chosen mutants. Number N is the N-th of them."""
 
     def __init__(self, root, seed, count):
         self.lines, self.waiting = {}, {}
@@ -46,7 +46,7 @@ class Plan:
             self.waiting[folder] = sites
             self.lines[folder] = sum(text.count("\n") for text in texts.values())
         self.chosen: list[Site] = []
-        # So many of each folder as its share of the lines is.
+        # Each folder in proportion to its lines.
         for folder in self.waiting:
             for _ in range(round(count * self.lines[folder] / sum(self.lines.values()))):
                 self.chosen.append(self.next_of(folder))
@@ -59,7 +59,7 @@ class Plan:
         raise SystemExit(f"{folder} has not so many places to change")
 
     def reject(self, errors):
-        """Puts others in the place of what does not compile: `errors` are (file, line). Returns how many these were."""
+        """Replaces mutants that do not compile: `errors` are (file, line). Returns how many were replaced."""
         bad = [at for at, site in enumerate(self.chosen)
                if any(file == site.file and site.line <= line <= site.last_line for file, line in errors)]
         for at in bad:
@@ -78,7 +78,7 @@ class Plan:
 
 
 class WorkTree:
-    """`folder`/tree is the copy; its build lies where a build of the original lies, so ccache has most of it."""
+    """`folder`/tree is the copy; its build folder has the same path as in the original, so ccache has most of it."""
 
     def __init__(self, root, folder, seed, count):
         self.root, self.folder, self.tree = root, folder, folder / "tree"
@@ -98,7 +98,7 @@ class WorkTree:
         return [self.tree / "build/debug/bin" / name for name in PROGRAMS]
 
     def suite(self):
-        """Changes with the code that mutants leave as it is, tests above all."""
+        """Changes with the code that mutants do not change, mainly the tests."""
         changed = {file for group in subjects(self.root).values() for file in group}
         code = [self.root / name for name in self.tracked() if CODE.fullmatch(name)]
         return digest(self.root, [file for file in code if file not in changed])
@@ -110,7 +110,7 @@ class WorkTree:
         return [name for name in names if name and (self.root / name).is_file()]
 
     def write(self):
-        """Brings the copy up to date; a file that stays as it is keeps its time, so it is not compiled."""
+        """Brings the copy up to date; an unchanged file keeps its time, so it is not recompiled."""
         by_file: dict[str, list] = {}
         for number, site in self.plan.numbered().items():
             by_file.setdefault(site.file, []).append((number, site))
@@ -129,7 +129,7 @@ class WorkTree:
             header.write_text(text)
 
     def build(self, jobs):
-        """Builds the programs; what a mutant keeps from compiling is replaced by others."""
+        """Builds the programs; mutants that do not compile are replaced by others."""
         while True:
             self.write()
             if not (self.tree / "build/debug/build.ninja").exists():

@@ -30,13 +30,13 @@ Task<Instance> Adapter::Create(cloud::MachineReport& report, cloud::CreateParame
   machine.id = parameters.hostname;
   machine.ram = Own(*parameters.label).ram;
   machine.metadata = std::move(parameters.metadata);
-  // The id is ours to choose, so it is stored before there is a machine. Where the cloud chooses it,
-  // this comes right after the call that makes the machine.
+  // This driver chooses the id itself, so it stores the id before the machine exists. If the cloud chooses
+  // it, do this right after the call that creates the machine.
   boost::json::value id(machine.id);
   co_await report.SetExternalId(std::move(id));
 
   report.SetState("making the machine");
-  // The work runs on another thread, also when this coroutine is cancelled: it gets copies.
+  // The work runs on another thread and continues if this coroutine is cancelled, so it gets copies.
   auto make = [machines = machines_, machine] { machines.Make(machine); };
   co_await nodepool::OnBlockingPool(pool_, make);
   co_return Describe(machine);

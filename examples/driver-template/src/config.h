@@ -9,10 +9,10 @@
 
 namespace lantern_driver {
 
-// A provider's section.
+// The settings of a provider's section.
 struct Config : nodepool::driver::ProviderConfig {
-  std::string state_dir;    // has a file for each machine
-  double max_machines = 0;  // of all providers with this folder
+  std::string state_dir;    // has one file per machine
+  double max_machines = 0;  // limit for all providers that share this folder
 };
 
 // What a pool offers under a label.

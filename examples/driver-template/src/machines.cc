@@ -29,7 +29,7 @@ std::vector<Machine> Machines::List() const {
     Machine machine;
     machine.id = entry.path().filename();
     std::ifstream file(entry.path());
-    // One that is being made, or was removed just now, is not listed.
+    // Not listed: a machine that is being created, or was removed just now.
     if (machine.id.starts_with(".") || !(file >> machine.ram)) continue;
     for (std::string key, value; file >> key && std::getline(file >> std::ws, value);)
       machine.metadata[key] = value;

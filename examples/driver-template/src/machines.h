@@ -11,7 +11,7 @@ namespace lantern_driver {
 struct Machine {
   std::string id;
   double ram = 0;                               // MiB
-  std::map<std::string, std::string> metadata;  // as given when it was made
+  std::map<std::string, std::string> metadata;  // as given at its creation
 };
 
 class Machines {
@@ -19,7 +19,7 @@ class Machines {
   explicit Machines(std::string folder) : folder_(std::move(folder)) {}
 
   void Make(const Machine& machine) const;
-  void Remove(const std::string& id) const;  // one that does not exist is fine
+  void Remove(const std::string& id) const;  // succeeds if it does not exist
   std::vector<Machine> List() const;
 
  private:

@@ -18,7 +18,7 @@ std::string IdOf(const boost::json::value& external_id) {
 
 QuotaInformation Need(double ram) { return QuotaInformation::Amount({{"instances", 1}, {"ram", ram}}); }
 
-// What is wrong on this host, in the framework's words.
+// Translates faults of this host into the framework's errors.
 template <class Work>
 auto Translated(Work work) {
   return [work = std::move(work)]() mutable {
@@ -35,7 +35,7 @@ auto Translated(Work work) {
 Adapter::Adapter(nodepool::BlockingPool& pool, std::shared_ptr<const driver::ProviderConfig> config)
     : CloudAdapter(std::move(config)), pool_(pool), containers_(config_->state_dir) {}
 
-// The work gets a copy of what it uses: when its task is told to stop it goes on.
+// The work gets copies of what it uses, because it continues when its task is cancelled.
 template <class Work>
 auto Adapter::Blocking(Work work) {
   auto call = [work = std::move(work), containers = containers_]() mutable { return work(containers); };

@@ -14,7 +14,7 @@ namespace driver = nodepool::driver;
 namespace cloud = nodepool::driver::cloud;
 using nodepool::Task;
 
-// Containers of this host as nodes.
+// Containers on this host as nodes.
 class Adapter : public cloud::CloudAdapter<Config, Label> {
  public:
   Adapter(nodepool::BlockingPool& pool, std::shared_ptr<const driver::ProviderConfig> config);

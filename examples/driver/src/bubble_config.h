@@ -11,15 +11,15 @@ namespace bubble {
 
 struct Label : nodepool::driver::LabelConfig {
   std::string root;  // the directory that is the container's "/"
-  double ram = 512;  // MiB that it counts for
+  double ram = 512;  // MiB that it counts against the quota
 };
 
 struct Config : nodepool::driver::ProviderConfig {
-  std::string state_dir;       // what is known of the containers, a folder for each
+  std::string state_dir;       // the records of the containers, one folder each
   std::string network;         // the first two numbers of their addresses, in 127/8
   int port = 2222;             // of their SSH servers
   double max_containers = 0;   // of all providers that share the folder
-  std::string authorized_key;  // who may log in; empty: nobody
+  std::string authorized_key;  // for logging in; empty: logins are impossible
 };
 
 const nodepool::config::Schema& ProviderSchema();

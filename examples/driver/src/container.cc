@@ -50,10 +50,10 @@ std::string EndOf(const std::string& console) {
   return end.empty() ? "its console is empty" : end;
 }
 
-// Not a path to somewhere else.
+// Rejects ids that would be a path outside of the folder.
 bool IsId(const std::string& id) { return id.starts_with("bubble-") && id.find('/') == std::string::npos; }
 
-// Held by one of those who have made it for the same file, in whatever process.
+// A lock on a file, exclusive among all processes.
 class Exclusive {
  public:
   explicit Exclusive(const std::string& path)
@@ -93,8 +93,8 @@ void Run(std::vector<std::string> words, const std::string& log) {
   if (status != 0) throw std::runtime_error(words[0] + " failed: " + EndOf(Read(log)));
 }
 
-// The process that holds the container's processes together; 0: none (any more). Its
-// command line names the folder, so that a number that was given to another one is known.
+// The process whose end ends all of the container's processes; 0 if there is none. Its command line names the
+// folder, so that a process id that was reused is detected.
 pid_t ProcessOf(const std::string& folder) {
   pid_t pid = std::atoi(Read(folder + "/pid").c_str());
   if (pid <= 1) return 0;
@@ -102,7 +102,7 @@ pid_t ProcessOf(const std::string& folder) {
   return is_it ? pid : 0;
 }
 
-// Throws when the process has ended at once, or does not begin.
+// Throws if the process ends at once, or does not start.
 void WaitForStart(const std::string& folder, const std::string& log) {
   auto end = std::chrono::steady_clock::now() + kTimeout;
   while (true) {
@@ -154,7 +154,7 @@ std::string Containers::FreeAddress(const std::string& network) const {
 
 std::string Containers::Prepare(const Plan& plan) const {
   fs::create_directories(state_dir_);
-  Exclusive others_wait(state_dir_ + "/.lock");  // two must not take the same address
+  Exclusive others_wait(state_dir_ + "/.lock");  // two containers must not get the same address
   std::string text = "name " + plan.name + "\naddress " + FreeAddress(plan.network) + "\nram " +
                      std::to_string(plan.ram) + "\n";
   for (const auto& [key, value] : plan.metadata) text += key + " " + value + "\n";
@@ -171,7 +171,7 @@ void Containers::Start(const std::string& id, const Plan& plan) const {
   Write(folder + "/sshd_config", Settings(container, plan.port));
   Write(folder + "/authorized_keys", plan.authorized_key + "\n");
   Write(folder + "/passwd", "zuul:x:1000:1000::/tmp:/bin/sh\n");
-  // `setsid --fork` lets the container outlive this program, as a machine of a cloud does.
+  // `setsid --fork` makes the container outlive this program, as a cloud's machine does.
   Run({"setsid",
        "--fork",
        "sh",
@@ -220,7 +220,7 @@ void Containers::Remove(const std::string& id) const {
   std::string folder = FolderOf(id);
   auto end = std::chrono::steady_clock::now() + kTimeout;
   while (pid_t pid = ProcessOf(folder)) {
-    kill(-pid, SIGKILL);  // with all of its group, the first process inside among them
+    kill(-pid, SIGKILL);  // with its process group, including the first process inside
     if (std::chrono::steady_clock::now() > end) throw std::runtime_error("the container does not end");
     std::this_thread::sleep_for(kPause);
   }

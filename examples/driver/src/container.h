@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-// Containers on this host: a process tree of Debian's bubblewrap with an SSH server in it,
-// and a folder that says what is known of it. Everything here blocks, so it is called on
-// Nodepool's blocking pool; it knows nothing of Nodepool otherwise.
+// Containers on this host: a process tree of Debian's bubblewrap with an SSH server in it, and a folder with
+// its record. Everything here blocks, so it is called on Nodepool's blocking pool; otherwise it does not
+// depend on Nodepool.
 namespace bubble {
 
 struct Plan {
@@ -30,19 +30,19 @@ struct Container {
 
 class Containers {
  public:
-  // `state_dir` is made when it is not there.
+  // Creates `state_dir` if it does not exist.
   explicit Containers(std::string state_dir) : state_dir_(std::move(state_dir)) {}
 
-  // Notes down a container that is to be: from here on it is listed. Returns its id.
+  // Records a container that is about to be started: from now on it is listed. Returns its id.
   std::string Prepare(const Plan& plan) const;
-  // Starts what was prepared.
+  // Starts a container that was prepared.
   void Start(const std::string& id, const Plan& plan) const;
-  // Kills its processes and forgets it; one that does not exist is fine.
+  // Kills its processes and removes its record; succeeds if it does not exist.
   void Remove(const std::string& id) const;
 
   std::optional<Container> Find(const std::string& id) const;
   std::vector<Container> List() const;
-  // What its SSH server has said so far.
+  // The output of its SSH server so far.
   std::string Console(const std::string& id) const;
 
  private:

@@ -34,7 +34,7 @@ Task<Clouds> Ask(driver::Provider& provider, Kind kind) {
   co_return found;
 }
 
-// Empty, after a warning, when the cloud cannot be asked.
+// Empty, after a warning, if the cloud cannot be queried.
 Task<Clouds> AskProvider(Context& context, ProviderName name, Kind kind) {
   std::unique_ptr<driver::Provider> provider = context.make_provider(name);
   SteadyTime deadline = context.loop.SteadyNow() + kLimit;
@@ -66,7 +66,7 @@ std::map<ProviderName, std::set<std::string>> ReadyUploads(const store::ImageCac
   return ids;
 }
 
-// What the nodes of the provider name.
+// The machines that the provider's nodes name.
 std::set<std::string> KnownMachines(const store::NodeCache& nodes, const ProviderName& provider) {
   std::set<std::string> known;
   for (const NodeId& id : nodes.OfProvider(provider)) {

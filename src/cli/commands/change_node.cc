@@ -16,7 +16,7 @@ namespace {
 
 using LockedOrNone = std::optional<store::LockedNode>;
 
-// None when the node is gone. Throws when another client keeps the lock.
+// None if the node is gone. Throws if another client holds the lock.
 Task<LockedOrNone> LockOrExplain(Context& context, std::string text) {
   std::optional<NodeId> given = ParseNodeId(text);
   if (!given) co_return std::nullopt;
@@ -46,7 +46,7 @@ Task<std::optional<store::StoredNode>> ReadForList(Context& context, NodeId id) 
   co_return node;
 }
 
-// Those that are still there.
+// Prints those of the nodes that still exist.
 Task<> PrintNodes(Context& context, std::vector<NodeId> ids) {
   std::vector<store::StoredNode> nodes;
   for (const NodeId& id : ids) {
@@ -58,7 +58,7 @@ Task<> PrintNodes(Context& context, std::vector<NodeId> ids) {
   Print(context, ListNodes(rows, listing::NodeColumns::kBrief), Output::kTable);
 }
 
-// The whole deletion, as a launcher does it. No node is left to unlock.
+// Deletes the machine and its record as a launcher does. Afterwards `node` is empty and needs no unlocking.
 Task<> DeleteMachine(Context& context, driver::Provider& provider, LockedOrNone& node) {
   WallTime now = context.loop.Now();
   auto mark = [now](Node& record) {
@@ -73,7 +73,7 @@ Task<> DeleteMachine(Context& context, driver::Provider& provider, LockedOrNone&
   node.reset();
 }
 
-// False, after a message, when there is nothing to delete.
+// False, after a message, if there is nothing to delete.
 Task<bool> DeleteLocked(Context& context, std::string text, LockedOrNone& node) {
   if (!node) {
     context.out << "Node id " << text << " not found\n";
@@ -90,7 +90,7 @@ Task<bool> DeleteLocked(Context& context, std::string text, LockedOrNone& node) 
   co_return true;
 }
 
-// False, after a message, when there is no such node.
+// False, after a message, if the node does not exist.
 Task<bool> ChangeLocked(Context& context, std::string text, LockedOrNone& node,
                         std::function<store::Change(Node&)> change) {
   if (!node) {
@@ -101,7 +101,7 @@ Task<bool> ChangeLocked(Context& context, std::string text, LockedOrNone& node,
   co_return true;
 }
 
-// Under the node's lock. False, after a message, when there is no such node.
+// Called under the node's lock. False, after a message, if the node does not exist.
 using ChangeOne = std::function<Task<bool>(std::string text, LockedOrNone& node)>;
 
 Task<bool> LockAndChange(Context& context, std::string text, ChangeOne change) {
@@ -110,7 +110,7 @@ Task<bool> LockAndChange(Context& context, std::string text, ChangeOne change) {
   co_return is_changed;
 }
 
-// One after the other; what fails for one node leaves the others to be changed.
+// Changes the nodes one after the other; a failure for one node does not stop the others.
 Task<int> ChangeEach(Context& context, std::vector<std::string> texts, ChangeOne change) {
   std::vector<NodeId> changed;
   int status = 0;
@@ -140,7 +140,7 @@ void AddDelete(CLI::App& app, Invocation& invocation) {
                     "a launcher registers the slot of a static host again");
 }
 
-// Of what is written to a record. Empty: it can be.
+// Why the text cannot be written to a record; empty if it can.
 std::string RefuseBadText(const std::string& text) {
   constexpr std::size_t kLongest = 1000;
   if (!IsValidUtf8(text)) return "it is not UTF-8";

@@ -1,4 +1,4 @@
-// Commands that ask clouds.
+// Commands that query clouds.
 #include <gmock/gmock.h>
 
 #include "cli/commands/aliens.h"
@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What the tests say stands in a cloud.
+// The contents of the cloud of a test.
 struct FakeContents {
   std::vector<driver::ListedMachine> machines;
   std::vector<driver::ListedImage> images;
@@ -96,8 +96,8 @@ TEST_F(CloudsTest, ACloudThatCannotBeAskedIsAWarning) {
   EXPECT_EQ(log_.Count("Exception listing aliens for cloud: the cloud is down"), 1);
 }
 
-// operations.5.7. Whether the provider's configuration lists the image does not matter (here it lists
-// none): what has a record is known, and a builder's to delete.
+// operations.5.7. Whether the provider's configuration lists the image does not matter (here it lists none):
+// an image with a record is known, and a builder deletes it.
 TEST_F(CloudsTest, AlienImagesAreNoReadyUploads) {
   const std::string uploads = "/nodepool/images/debian/builds/abc/providers/cloud/images/";
   Put(uploads + "0000000001", R"({"state": "failed", "external_id": "img-1"})");

@@ -7,12 +7,12 @@
 
 namespace nodepool::cli {
 
-// What shells offer for values of a command line (cli/reference/completion.cc): labels, providers and
-// images as the configuration has them; nodes, requests, both, and builds as they are in ZooKeeper.
+// The kinds of values that shells complete (cli/reference/completion.cc): labels, providers and images from
+// the configuration; nodes, requests, both, and builds from ZooKeeper.
 std::vector<std::string> ValueKinds();
 bool IsInConfig(const std::string& kind);
 
-// One line for each value. Returns the exit status.
+// Prints one line for each value. Returns the exit status.
 int CompleteFromConfig(const std::string& kind, const driver::LoadedConfig& config, std::ostream& out);
 Task<int> CompleteFromTree(Context& context, std::string kind);
 

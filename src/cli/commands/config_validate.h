@@ -8,11 +8,11 @@
 
 namespace nodepool::cli {
 
-// Asks ZooKeeper and the clouds of a configuration, and returns the exit status.
+// Checks ZooKeeper and the clouds of a configuration, and returns the exit status.
 using AskOnline = std::function<int(std::shared_ptr<const driver::LoadedConfig>)>;
 
-// `nodepool config-validate`: reports what is wrong with the configuration through the log
-// (configuration.md 13), and returns the exit status.
+// `nodepool config-validate`: logs the faults of the configuration (configuration.md 13), and returns the
+// exit status.
 int ConfigValidate(const Invocation& invocation, const driver::Registry& drivers,
                    config::DriverSchemas others, const AskOnline& ask_online);
 

@@ -40,7 +40,7 @@ class ImageCommandTest : public CommandTest {
     EXPECT_EQ(time_.Run(std::move(command)), 0);
     return out_.str();
   }
-  // As a builder does.
+  // Removes the request, as a builder does.
   void ServeRequest() { zk_.tree().Delete({"/nodepool/images/deb-12/request-build", -1}, 0); }
   void Erase(const std::string& path) {
     zk::Result<zk::Children> children = zk_.tree().GetChildren(path);
@@ -116,7 +116,7 @@ TEST_F(ImageCommandTest, OnlyWhatIsConfiguredAndNotPausedCanBeAskedFor) {
   EXPECT_FALSE(Exists("/nodepool"));
 }
 
-// A command that waits, while the test plays the builder.
+// A command that waits, while the test acts as the builder.
 struct Waiting {
   Waiting(testing::VirtualTime& t, Task<int> command) : time(t), tasks(t.loop(), log::Logger("test")) {
     tasks.Spawn("wait", Run(std::move(command), status));
@@ -333,7 +333,7 @@ TEST_F(ImageCommandTest, ExportAndImport) {
   ASSERT_TRUE(lock);
   store::StoredUpload next = time_.Run(others_.images.CreateUpload(Key().build, Key().provider, {}, *lock));
   EXPECT_EQ(next.id.upload.value, "0000000003") << "1 was restored, 2 is the lock's directory";
-  // What is there is overwritten, and nothing else touched.
+  // Existing records are overwritten, and nothing else is changed.
   zk_.tree().Set({build_path_, "", -1}, 0, time_.clock().Now());
   EXPECT_EQ(Done(ImportImageData(context_, path, false)), "");
   EXPECT_EQ(Data(build_path_), build);

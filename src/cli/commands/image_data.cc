@@ -31,7 +31,7 @@ constexpr int kOwnerOnly = 0600;
   throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
-// Whole or not at all.
+// Writes the whole file or nothing.
 void WriteFile(const std::string& path, const std::string& text) {
   std::string part = path + ".part";
   ::unlink(part.c_str());

@@ -6,10 +6,11 @@
 
 namespace nodepool::cli {
 
-// `nodepool export-image-data FILE` and `import-image-data FILE` (operations.md 5.8): the
-// records of images as a JSON object, path to text. What was written is counted in the log.
+// `nodepool export-image-data FILE` and `import-image-data FILE` (operations.md 5.8): the records of images
+// as a JSON object, path to text. Logs how many were written.
 Task<int> ExportImageData(Context& context, std::string path);
-// Error(kConflict), unless `is_forced`: a launcher or builder is registered; nothing was written.
+// Unless `is_forced`, throws Error(kConflict) if a launcher or builder is registered; nothing is written
+// then.
 Task<int> ImportImageData(Context& context, std::string path, bool is_forced);
 
 }  // namespace nodepool::cli

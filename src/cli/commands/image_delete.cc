@@ -36,7 +36,7 @@ void AddBuildDelete(CLI::App& app, Invocation& invocation) {
   OnCommand(*command, invocation, [id](Context& context) { return DibImageDelete(context, *id); });
 }
 
-// Which upload image-delete means, in one of two forms.
+// Which upload image-delete selects, in one of two forms.
 struct DeleteValues {
   std::string id;
   std::string provider, image, build, upload;

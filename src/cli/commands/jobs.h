@@ -13,10 +13,10 @@ ListingCommand JobListing(Output output);
 // `nodepool job-create NAME [--hold-on-failure N]`: adds a rule, then lists all.
 Task<int> CreateJob(Context& context, JobRule rule);
 
-// `nodepool job-delete ID`: says so when there is no such rule, else nothing.
+// `nodepool job-delete ID`: prints a message if there is no such rule, else nothing.
 Task<int> DeleteJob(Context& context, std::string id);
 
-// Why the text is no name for a rule; empty when it is one.
+// Why the text is not a valid name for a rule; empty if it is.
 std::string RefuseBadJobName(const std::string& name);
 
 }  // namespace nodepool::cli

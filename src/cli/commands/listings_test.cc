@@ -1,4 +1,4 @@
-// What the listing commands print, to the byte.
+// The exact output of the listing commands.
 #include <gmock/gmock.h>
 
 #include "async/task_group.h"
@@ -43,7 +43,7 @@ TEST_F(ListTest, LockedNodesAreShownAsSuchWithoutAWrite) {
   time_.Run(lock->Unlock());
 }
 
-// operations.5.10: one bad record hides no other.
+// operations.5.10: one bad record does not hide the others.
 TEST_F(ListTest, UnreadableRecordsAreReportedAndLeftOut) {
   NodeId good = AddNode(ReadyNode());
   zk_.tree().Create({"/nodepool/nodes/0000000077", "{broken"}, 0, time_.clock().Now());
@@ -306,7 +306,7 @@ class WatchTest : public CommandTest {
     time_.Advance(std::chrono::milliseconds(100));
   }
   Task<> Run(Task<int> command) { status_ = co_await std::move(command); }
-  // How many tables come from before the change to so long after it.
+  // How many tables are printed between just before the change and this long after it.
   int Tables(
       Duration duration, std::function<void()> change = [] {}) {
     out_.str("");

@@ -32,7 +32,7 @@ Task<bool> IsConfirmed(Context& context, const Listing& matches, std::string ver
   co_return answer == "y" || answer == "Y";
 }
 
-// False, after a message, when it is not to be.
+// False, after a message, if the nodes must not be changed.
 Task<bool> MayChange(Context& context, const Listing& matches, bool is_confirmed, std::string verb) {
   if (is_confirmed || matches.rows.size() <= 1) co_return true;
   if (!context.can_ask) {

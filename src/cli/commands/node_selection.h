@@ -12,13 +12,13 @@ namespace nodepool::cli {
 
 // Which nodes a command is for.
 struct NodeSelection {
-  std::vector<std::string> ids;  // as they were given, if any
-  listing::RowFilter filter;     // else those with all of this
-  bool is_confirmed = false;     // several may match without a question
+  std::vector<std::string> ids;  // as given on the command line
+  listing::RowFilter filter;     // without ids: nodes that match all of this
+  bool is_confirmed = false;     // several nodes may match without a confirmation
 };
 
-// The nodes' ids; those that were given are not looked up. Nothing, after a message: several match
-// and nobody confirms it. `verb` is what happens to them: "delete".
+// The nodes' ids; given ids are not looked up. Nothing, after a message, if several match without a
+// confirmation. `verb` names the change: "delete".
 Task<std::optional<std::vector<std::string>>> SelectNodes(Context& context, NodeSelection selection,
                                                           std::string verb);
 

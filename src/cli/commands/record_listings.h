@@ -8,7 +8,7 @@ namespace nodepool::cli {
 // `nodepool list [--detail]`: every node, by id (operations.md 5.4).
 ListingCommand NodeListing(listing::NodeColumns columns);
 
-// `nodepool provider-list`: every configured provider, and what launchers report of them (D-30).
+// `nodepool provider-list`: every configured provider, and what launchers report about it (D-30).
 ListingCommand ProviderListing();
 
 // `nodepool dib-image-list`, `image-list` and `image-status`.

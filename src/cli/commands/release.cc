@@ -77,7 +77,7 @@ Task<bool> Releaser::ReleaseAll(std::vector<std::string> names) {
   co_return is_done;
 }
 
-// Requests first, which bring their nodes along; then nodes whose request is gone.
+// Requests first, which release their nodes; then nodes whose request is gone.
 Task<std::vector<std::string>> Releaser::NamesOfMine() {
   std::vector<std::string> names;
   std::vector<RequestId> requests = co_await context_.store.requests.List();
@@ -107,8 +107,8 @@ Task<bool> Releaser::ReleaseRequest(RequestId id) {
                                  request->record.requestor.value_or("unnamed")));
   }
   bool is_done = true;
-  // Nodes of a request that is not fulfilled are still the launcher's; it frees them
-  // when the request is gone.
+  // Nodes of a request that is not fulfilled still belong to the launcher, which frees them when the request
+  // is gone.
   bool has_nodes = !request || request->record.state == RequestState::kFulfilled;
   if (has_nodes) {
     for (const NodeId& node : ids) {

@@ -7,11 +7,10 @@
 
 namespace nodepool::cli {
 
-// `nodepool release [REQUEST-or-NODE...]`: without names, gives back all that requests of
-// `context.user` got. Gives back what `nodepool request` got, here
-// or in a terminal elsewhere. A request that is still waiting is withdrawn. Nodes end
-// as `used`, to be deleted. Things of other clients are refused. Status 1 when
-// something named was not released.
+// `nodepool release [REQUEST-or-NODE...]`: gives back what `nodepool request` got, in this terminal or
+// another; without names, everything that requests of `context.user` got. A request that is still waiting is
+// withdrawn. Nodes become `used`, and are then deleted. Requests and nodes of other clients are refused.
+// Status 1 if anything named was not released.
 Task<int> Release(Context& context, std::vector<std::string> names);
 
 }  // namespace nodepool::cli

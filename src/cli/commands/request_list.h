@@ -5,12 +5,12 @@
 namespace nodepool::cli {
 
 enum class RequestColumns {
-  kBrief,   // those of operations.md 5.4
-  kDetail,  // also age, tenant and, asked of the launchers, why the request waits
+  kBrief,   // the columns of operations.md 5.4
+  kDetail,  // also age, tenant and, queried from the launchers, why the request waits
 };
 
-// `nodepool request-list [--detail]`: every request, by id. For tables the reasons are
-// lines of text, for JSON what the launchers answered.
+// `nodepool request-list [--detail]`: every request, by id. The reasons are lines of text in tables, and the
+// launchers' answers in JSON.
 ListingCommand RequestListing(RequestColumns columns, Output output);
 
 }  // namespace nodepool::cli

@@ -4,7 +4,7 @@
 
 namespace nodepool::cli {
 
-// The program runs it before it comes to this parser.
+// The program handles this command before it uses this parser.
 void RegisterStandalone(CLI::App& app, Invocation&) {
   app.add_subcommand("standalone", "run everything in one process, see nodepool standalone --help");
 }

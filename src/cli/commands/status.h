@@ -4,8 +4,8 @@
 
 namespace nodepool::cli {
 
-// `nodepool status`: how everything is, and what to look at first. Asks the launchers why requests wait, when
-// some do. A table lists the ten that wait for longest.
+// `nodepool status`: the state of everything, the most urgent problems first. If requests wait, queries the
+// launchers why. A table lists the ten that have waited longest.
 ListingCommand StatusListing(Output output);
 
 }  // namespace nodepool::cli

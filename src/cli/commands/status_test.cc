@@ -1,4 +1,5 @@
-// What `nodepool status` and `label-list` say of a site, and what of an image `image-status` adds for people.
+// What `nodepool status` and `label-list` print about a site, and which columns `image-status` adds for
+// operators.
 #include "cli/commands/status.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// A launcher, a builder, a provider with a pool, and an image that is uploaded to it. It is 1,700,000,000.
+// A launcher, a builder, a provider with a pool, and an image that is uploaded to it. The time is
+// 1,700,000,000.
 class StatusTest : public CommandTest {
  protected:
   void SetUp() override {

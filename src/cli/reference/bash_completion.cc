@@ -10,7 +10,7 @@
 namespace nodepool::cli {
 namespace {
 
-// Options of the program are also taken behind its commands.
+// Options of the program are also accepted after its commands.
 std::string BashCommand(const CommandLine& program, const std::string& name) {
   return name.empty() && !program.commands.empty() ? "*" : name;
 }
@@ -31,7 +31,7 @@ std::string BashWords(const CommandLine& command) {
   return Join(words, " ");
 }
 
-// Of the values of the command's places.
+// The completions for the command's positional arguments.
 std::string BashList(const CommandLine& command) {
   auto has_list = [](const OptionLine& place) { return KindOf(place) == Kind::kList; };
   auto found = std::ranges::find_if(command.places, has_list);
@@ -40,7 +40,7 @@ std::string BashList(const CommandLine& command) {
 
 constexpr const char* kBashFiles = "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$current\"));";
 
-// What follows an option. Nothing: it takes no value.
+// The completions after an option. Nothing: it takes no value.
 std::string BashReply(const OptionLine& option) {
   constexpr const char* kWords = "COMPREPLY=($(compgen -W \"{}\" -- \"$current\"));";
   switch (KindOf(option)) {
@@ -60,7 +60,7 @@ std::string BashReply(const OptionLine& option) {
   return "";
 }
 
-// The options with one reply stand together.
+// Groups the options with the same completions.
 std::string BashReplies(const CommandLine& program) {
   std::map<std::string, std::vector<std::string>> patterns;
   ForEachCommand(program, [&](const std::string& name, const CommandLine& command) {
@@ -75,7 +75,7 @@ std::string BashReplies(const CommandLine& program) {
   return text;
 }
 
-// Prints the values of a kind, by the configuration that the command line names.
+// Prints the values of a kind, using the configuration that the command line names.
 constexpr std::string_view kBashValues = R"(_nodepool_values() {
   local i config=()
   for ((i = 1; i + 1 < COMP_CWORD; i++)); do

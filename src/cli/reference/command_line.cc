@@ -57,7 +57,7 @@ std::vector<CommandLine> AllPrograms() {
   std::vector<CommandLine> programs = {tool, Describe(*LauncherApp(launcher)), Describe(*BuilderApp(builder)),
                                        Describe(*NodepooldApp(nodepoold)),
                                        Describe(*StandaloneApp(standalone))};
-  // Its own parser reads what comes after it.
+  // The arguments after it are read by its own parser.
   for (CommandLine& command : programs.front().commands) {
     if (command.name == "standalone") command.options = programs.back().options;
   }

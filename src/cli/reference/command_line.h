@@ -3,19 +3,19 @@
 #include <string>
 #include <vector>
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 has named it
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 
 namespace nodepool::cli {
 
-// A command line as it is declared to the parser, for those who describe it.
+// A command line as declared to the parser, for documentation and completion.
 struct OptionLine {
-  std::vector<std::string> names;    // "-c", "--detail"; empty: stands by its place
-  std::string value;                 // what it takes: "FILE", or the name of a place; empty: nothing
-  std::vector<std::string> choices;  // that there are for the value, where it is one of a few
+  std::vector<std::string> names;    // "-c", "--detail"; empty: a positional argument
+  std::string value;                 // its value: "FILE", or the name of a positional argument; empty: none
+  std::vector<std::string> choices;  // the possible values, if they are limited
   std::string help;
-  std::string default_value;  // empty: none, or nothing worth telling
+  std::string default_value;  // empty: none, or not worth mentioning
   bool is_required = false;
   bool is_value_optional = false;
   bool is_repeated = false;
@@ -25,19 +25,19 @@ struct CommandLine {
   std::string name;  // "nodepool-launcher", "list"
   std::string help;
   std::vector<OptionLine> options;
-  std::vector<OptionLine> places;  // what stands by its place
+  std::vector<OptionLine> places;  // positional arguments
   std::vector<CommandLine> commands;
 };
 
-// Without what is hidden.
+// Without hidden options and commands.
 CommandLine Describe(const CLI::App& app);
 
-// The programs; `nodepool standalone` is a command of `nodepool`, and also the last.
+// All programs; `nodepool standalone` is a command of `nodepool`, and also the last program.
 std::vector<CommandLine> AllPrograms();
 
 // troff source of the manual page (man(7)).
 std::string ManPage(const CommandLine& program);
-// The section it belongs into: 1 or 8.
+// The manual section of the program: 1 or 8.
 int ManSection(const CommandLine& program);
 
 // To be sourced by the shell.

@@ -30,7 +30,7 @@ std::string_view ListOf(const OptionLine& option) {
 Kind KindOf(const OptionLine& option) {
   if (!option.choices.empty()) return Kind::kChoices;
   if (!ListOf(option).empty()) return Kind::kList;
-  // What may stand without a value is followed by anything.
+  // After an option whose value may be omitted, anything may follow.
   if (option.value.empty() || option.is_value_optional) return Kind::kNothing;
   if (option.value == "DIR") return Kind::kDirectory;
   return option.value == "FILE" || option.value == "path" ? Kind::kFile : Kind::kOther;

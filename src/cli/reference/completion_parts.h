@@ -6,31 +6,31 @@
 
 #include "cli/reference/command_line.h"
 
-// What the completions of all shells are made of.
+// What the completions of all shells have in common.
 namespace nodepool::cli {
 
-// What comes behind an option, or at a place.
+// What follows an option, or is at a positional argument.
 enum class Kind {
   kNothing,
   kFile,
   kDirectory,
   kChoices,
   kList,   // what `nodepool complete` lists
-  kOther,  // the user's business
+  kOther,  // not completed
 };
 
 Kind KindOf(const OptionLine& option);
 // The name of the list for kList.
 std::string_view ListOf(const OptionLine& option);
 
-// A name for functions of the shell.
+// A valid name for shell functions.
 std::string Identifier(std::string name);
-// Between single quotes, for any of the shells.
+// In single quotes, for any of the shells.
 std::string Quoted(std::string_view text);
-// Of the command's options.
+// The names of the command's options.
 std::vector<std::string> NamesOf(const CommandLine& command);
 
-// Calls with the program, whose name is empty then, and with each of its commands.
+// Calls the function with the program, with an empty name, and with each of its commands.
 template <class Function>
 void ForEachCommand(const CommandLine& program, Function function) {
   function(std::string(), program);

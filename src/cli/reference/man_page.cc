@@ -9,7 +9,7 @@
 namespace nodepool::cli {
 namespace {
 
-// What no declaration says, in troff.
+// What is not declared, in troff.
 constexpr std::string_view kSignals = R"(.SH SIGNALS
 .TP
 .BR SIGINT ", " SIGUSR1
@@ -126,7 +126,7 @@ std::string PageName(const std::string& name) {
   return page;
 }
 
-// As text, with hyphens that can be copied.
+// Escaped text, with hyphens that can be copied.
 std::string Escaped(std::string_view text) {
   std::string result;
   for (char c : text) {

@@ -22,7 +22,7 @@ std::string ZshAction(const OptionLine& option) {
   }
 }
 
-// `config` is set before the command's own arguments are read; behind it -c counts, too.
+// `config` is set before the command's own arguments are read; after the command, -c counts, too.
 constexpr std::string_view kZshValues = R"zsh(}
 _nodepool_values() {
   local -a values

@@ -203,7 +203,7 @@ Task<std::string> TwoAtATime(Machines& machines) {
   co_return "";
 }
 
-// Some of the awaits of an operation that has so many turns.
+// Evenly chosen awaits of an operation that has this many turns.
 std::vector<int> Points(int most, int turns) {
   std::vector<int> points;
   int wanted = most > 0 ? std::min(most, turns + 1) : turns + 1;
@@ -217,7 +217,7 @@ Task<> Interrupt(Loop& loop, std::shared_ptr<Interruption> interruption) {
   co_await EndsBy(loop, deadline, "a task that was cancelled", interruption->ended.Wait());
 }
 
-// Runs `task` to its end, cancelled after so many turns. When the caller is cancelled, so is the task.
+// Runs `task` to its end, cancelled after this many turns. If the caller is cancelled, so is the task.
 Task<std::shared_ptr<Interruption>> Interrupted(Machines& machines, Task<> task, int turns,
                                                 std::string what) {
   const Subject& subject = machines.subject();
@@ -266,7 +266,7 @@ Task<> CreateWhileStalled(Machines& machines, MachinePtr machine) {
   co_await machines.Create(std::move(machine));
 }
 
-// A cloud that does not answer: what was begun can be ended, and works again later.
+// A cloud that does not answer: calls in progress can be cancelled, and work again later.
 Task<std::string> SilentCloud(Machines& machines) {
   if (!machines.subject().stall) co_return "the cloud cannot be made to stall";
   MachinePtr machine = machines.New();
@@ -279,7 +279,7 @@ Task<std::string> SilentCloud(Machines& machines) {
   co_return "";
 }
 
-// An Error is fine: there may be no such machine.
+// An Error is accepted: the machine may not exist.
 Task<> ReadConsole(const Subject& subject, boost::json::value id) {
   SteadyTime deadline = subject.loop.SteadyNow() + subject.call_timeout;
   Task<std::optional<std::string>> read = subject.adapter.ConsoleLog(*subject.label, std::move(id));

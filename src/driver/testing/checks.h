@@ -9,7 +9,7 @@ namespace nodepool::driver::testing {
 
 struct Check {
   const char* name;
-  // Fails by throwing; a text is the reason why the check could not be made.
+  // Throws if the check fails; returns the reason if the check could not be made, else an empty text.
   Task<std::string> (*run)(Machines& machines);
 };
 

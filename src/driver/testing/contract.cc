@@ -62,7 +62,7 @@ class Contract {
     ReportLeft();
   }
 
-  // The run is cancelled in the middle of a check.
+  // Called when the run is cancelled during a check.
   Task<> RemoveInTime() {
     SteadyTime deadline = loop_.SteadyNow() + removal_timeout_;
     co_await EndsBy(loop_, deadline, "removing the machines of the check", machines_.RemoveAll());

@@ -10,8 +10,8 @@
 #include "driver/cloud/adapter.h"
 #include "driver/provider_config.h"
 
-// What the framework expects of every adapter, as checks that run against a cloud: the
-// real one, or a simulation of it. `nodepool-driver-test` runs them for any driver.
+// What the framework expects of every adapter, as checks that run against a cloud: the real one, or a
+// simulation. `nodepool-driver-test` runs them for any driver.
 namespace nodepool::driver::testing {
 
 struct CheckResult {
@@ -33,37 +33,37 @@ class ContractObserver {
   virtual ~ContractObserver() = default;
   virtual void CheckBegins(const std::string& /*check*/) {}
   virtual void CheckEnded(const CheckResult& /*result*/) {}
-  // A machine that a check made, or began to make, could not be removed: its name and how to find it.
+  // A machine that a check created, or began to create, could not be removed: its name and how to find it.
   virtual void MachineLeft(const std::string& /*machine*/) {}
 };
 
-// What is tested, and with which limits. Machines are made and deleted; those that are
-// already there are left alone.
+// What is tested, and with which limits. The checks create and delete machines; they do not change existing
+// ones.
 struct Subject {
   Loop& loop;
   cloud::Adapter& adapter;
-  // The provider named in the machines' metadata. No launcher may use the name: it
-  // would take the machines for leaked.
+  // The provider named in the machines' metadata. No launcher may use the name: it would delete the machines
+  // as leaked.
   ProviderName provider;
   std::shared_ptr<const PoolConfig> pool;
   std::shared_ptr<const LabelConfig> label;
   std::optional<std::string> image_external_id;     // of the label's disk image
   Duration call_timeout = std::chrono::minutes(5);  // of each call of the adapter
-  // How often a creation, and a deletion, is cancelled half way, each time at another
-  // await; 0: at every one.
+  // How often a creation, and a deletion, is cancelled before it has ended, each time at a different await;
+  // 0: at every await.
   int most_cancellations = 0;
   // False: the adapter lists nothing by design.
   bool lists_machines = true;
-  // Makes the cloud stop answering (true), and answer again. Null: cannot be done.
+  // Makes the cloud stop answering (true), and answer again (false). Null: not possible.
   std::function<void(bool)> stall = nullptr;
-  ContractObserver* observer = nullptr;  // null: nobody follows; outlives the run
-  // For removing the machines of the current check when the run is cancelled.
+  ContractObserver* observer = nullptr;  // null: no observer; must outlive the run
+  // The time to remove the machines of the current check when the run is cancelled.
   Duration removal_timeout = std::chrono::minutes(1);
 };
 
-// Runs every check and returns the results in their order. A check that fails does not keep the
-// others from running, unless the first creation fails. Removes what it made, as far as the adapter
-// lets it, also when it is cancelled.
+// Runs every check and returns the results in their order. The other checks run after a check has failed,
+// unless the first creation fails. Removes the machines that it created, as far as the adapter allows, also
+// when it is cancelled.
 Task<std::vector<CheckResult>> RunContract(Subject subject);
 
 }  // namespace nodepool::driver::testing

@@ -14,11 +14,11 @@
 
 namespace nodepool::driver::testing {
 
-// Tells a task to stop after so many of its turns, i.e. at one certain await.
+// Cancels a task after a number of its turns, i.e. at a certain await.
 struct Interruption {
   static constexpr int kNever = -1;
   int turns_left = kNever;  // 0: at once
-  int turns = 0;            // how many there were
+  int turns = 0;            // how many turns there were
   bool has_happened = false;
   boost::asio::cancellation_signal signal;
   Event ended{"the end of a task"};
@@ -33,7 +33,7 @@ struct Interruption {
   }
 };
 
-// An executor that counts the turns of what runs on it; else as `Inner`.
+// An executor that counts the turns of the task that runs on it; otherwise as `Inner`.
 template <class Inner>
 class CountingExecutor {
  public:
@@ -73,7 +73,7 @@ class CountingExecutor {
   std::shared_ptr<Interruption> interruption_;
 };
 
-// Starts `task`, to be told to stop after `turns` of its turns; `ended` is set at its end.
+// Starts `task`, which is cancelled after `turns` of its turns; `ended` is set at its end.
 inline std::shared_ptr<Interruption> StartInterrupted(Loop& loop, Task<> task, int turns) {
   struct OnEnd {
     using cancellation_slot_type = boost::asio::cancellation_slot;

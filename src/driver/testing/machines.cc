@@ -97,7 +97,7 @@ Task<> Machines::Remove(MachinePtr machine) {
       std::string what = fmt::format("DeleteResource of {} {}", resource.type, resource.id);
       co_await Call(what, cloud::EnsureGone(subject_.adapter.DeleteResource(std::move(resource))));
     }
-    // A cloud may take its time, as long as it ends.
+    // A cloud may be slow, as long as the call ends.
     SteadyTime deadline = subject_.loop.SteadyNow() + subject_.call_timeout;
     for (left = co_await Listed(machine); !left.empty() && subject_.loop.SteadyNow() < deadline;) {
       co_await subject_.loop.SleepFor(kDeletePause);

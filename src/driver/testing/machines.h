@@ -22,8 +22,8 @@ struct Machine {
 };
 using MachinePtr = std::shared_ptr<Machine>;
 
-// The machines of the contract's checks: makes them through the adapter, and removes them. Each
-// call of the adapter has a deadline; its errors begin with the call that failed.
+// The machines of the contract's checks: creates them through the adapter, and removes them. Each call of the
+// adapter has a deadline; an error's message begins with the call that failed.
 class Machines {
  public:
   explicit Machines(Subject subject) : subject_(std::move(subject)) {}
@@ -31,23 +31,23 @@ class Machines {
   const Subject& subject() const { return subject_; }
   bool has_created() const { return has_created_; }  // at least one creation succeeded
 
-  // A machine of the current check that is yet to be created.
+  // A machine of the current check, before its creation.
   MachinePtr New();
 
   Task<> Create(MachinePtr machine);
   Task<> CreateUnbounded(MachinePtr machine);  // without a deadline
   Task<> Delete(MachinePtr machine);
   Task<> DeleteUnbounded(MachinePtr machine);
-  // As the framework does in the end: by the id if there is one, else by what is listed. Throws
-  // when something is left.
+  // Removes the machine as the framework does: by the id if there is one, else by what is listed. Throws if
+  // anything remains.
   Task<> Remove(MachinePtr machine);
-  // What the adapter lists of the machine's node.
+  // The resources that the adapter lists for the machine's node.
   Task<std::vector<cloud::Resource>> Listed(MachinePtr machine);
   Task<std::vector<cloud::Instance>> ListInstances();
 
-  // Removes what the current check has left, as far as possible.
+  // Removes the machines of the current check that remain, as far as possible.
   Task<> RemoveAll();
-  // Begins the next check. Returns the machines that are left, in words.
+  // Begins the next check. Returns descriptions of the machines that remain.
   std::vector<std::string> TakeLeft();
 
   // A call of the adapter, with a deadline.

@@ -7,7 +7,7 @@
 
 namespace nodepool::driver::testing {
 
-// What the framework would be told about a machine, kept.
+// Records what the adapter reports to the framework about a machine.
 class Recorder : public cloud::MachineReport {
  public:
   void SetState(std::string state) override { states.push_back(std::move(state)); }

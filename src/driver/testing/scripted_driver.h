@@ -14,9 +14,9 @@
 
 namespace nodepool::testing {
 
-// What a scripted provider does and what it was asked: the fake is also the probe.
+// What a scripted provider does, and which calls it received: both a fake and a probe.
 struct Script {
-  // What a launch throws; asked once per launch with the number of launches before.
+  // What a launch throws; called once per launch with the number of earlier launches.
   std::function<std::optional<Error>(int launch)> launch_error;
   Duration launch_time{0};
   Duration delete_time{0};
@@ -26,16 +26,16 @@ struct Script {
   Resources need = {{"instances", 1}, {"cores", 2}};
   bool launches_nodes = true;
   std::set<LabelName> not_ready;
-  std::map<LabelName, Error> label_errors;  // thrown when asked what a label needs
+  std::map<LabelName, Error> label_errors;  // thrown by the quota of a label
   std::set<NodeId> not_reusable;
 
   Duration start_time{0};
-  std::function<void()> capacity_changed;  // of the provider that was made last
+  std::function<void()> capacity_changed;  // of the provider that was created last
 
   int providers = 0;
   int starts = 0;
   int stops = 0;
-  std::vector<std::string> calls;  // "start 2": of the second provider that was made
+  std::vector<std::string> calls;  // "start 2": of the second provider that was created
   int launches = 0;
   int deletions = 0;
   int most_at_once = 0;
@@ -150,8 +150,8 @@ class ScriptedProvider : public driver::Provider {
   int number_ = 0;
 };
 
-// A driver whose providers follow a script each, by provider name. The scripts
-// belong to the test and outlive the driver.
+// A driver whose providers each follow a script, selected by provider name. The scripts belong to the test
+// and outlive the driver.
 class ScriptedDriver : public driver::Driver {
  public:
   explicit ScriptedDriver(std::map<ProviderName, Script>& scripts) : scripts_(scripts) {}
