@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace nodepool::driver {
@@ -13,8 +14,9 @@ constexpr std::string_view kPools = "pools";
 
 Value With(const Value& map, std::string_view key, Value::List list) {
   Value::Map entries = map.map();
-  for (auto& [name, value] : entries) {
-    if (name == key) value = Value::MakeList(std::move(list), value.position());
+  auto entry = std::ranges::find(entries, key, &Value::Map::value_type::first);
+  if (entry != entries.end()) {
+    entry->second = Value::MakeList(std::move(list), entry->second.position());
   }
   return Value::MakeMap(std::move(entries), map.position());
 }
