@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "async/blocking_pool.h"
 #include "async/loop.h"
@@ -10,6 +12,14 @@
 namespace nodepool::driver {
 
 struct RecordsEnvironment;  // driver/records_environment.h
+
+// Why a provider cannot be used now.
+struct ProviderFault {
+  // For operators: what was tried, at which address, and what came of it. No secrets, and the same
+  // text each time for the same cause.
+  std::string cause;
+  std::optional<SteadyTime> next_attempt = std::nullopt;  // none: it is not known
+};
 
 // What a driver may use of the process. Everything outlives the provider.
 struct ProviderEnvironment {
@@ -27,6 +37,12 @@ struct ProviderEnvironment {
   // The provider lives for a few calls, in the command line: it offers nothing to other
   // processes, so it opens no port.
   bool is_for_one_command = false;
+  // To be called after each attempt to reach what the provider's machines come from, if nothing but
+  // that attempt shows whether the provider can be used: with a fault, or with none after a success.
+  // The launcher logs it once and is not ready while there is a fault. Cheap; may be called from
+  // anywhere on the loop. The cloud framework calls it for its adapters.
+  std::function<void(const std::optional<ProviderFault>&)> report_fault =
+      [](const std::optional<ProviderFault>&) {};
 };
 
 }  // namespace nodepool::driver

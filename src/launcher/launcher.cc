@@ -4,6 +4,7 @@
 
 #include "async/attempt.h"
 #include "async/deadline.h"
+#include "base/text.h"
 #include "base/version.h"
 
 namespace nodepool::launcher {
@@ -39,7 +40,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       view_(context_, providers_, scheduler_, pools_, draining_),
       deleted_nodes_(context_, providers_),
       cleanup_(context_, providers_),
-      min_ready_(context_, [this](const LabelName& label) { return IsLabelAvailable(label); }),
+      min_ready_(context_, [this](const LabelName& label) { return OfferOf(label); }),
       stats_(context_, providers_, options_.hostname),
       job_events_(context_, options_.hostname),
       tasks_(loop, logger_) {}
@@ -65,7 +66,7 @@ Task<> Launcher::Start() {
   co_await caches_.Start();
   co_await entry_.Register();
   co_await caches_.WaitSynced();
-  providers_.Start({[this](const ProviderName& name) { ProviderStarted(name); }, [this] { Announce(); },
+  providers_.Start({[this](const ProviderName& name) { ProviderStarted(name); }, [this] { HealthChanged(); },
                     [this] { CapacityChanged(); }});
   providers_.Configure(*context_.config);
   Announce();
@@ -145,6 +146,11 @@ void Launcher::CapacityChanged() {
   Announce();
 }
 
+void Launcher::HealthChanged() {
+  stats_.Wake();
+  CapacityChanged();
+}
+
 void Launcher::Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) {
   if (!is_serving_) return;
   std::shared_ptr<const driver::LoadedConfig> before = std::exchange(context_.config, std::move(config));
@@ -198,9 +204,15 @@ Task<> Launcher::DrainProvider(ProviderName name) {
   Announce();
 }
 
-bool Launcher::IsLabelAvailable(const LabelName& label) const {
-  return std::any_of(pools_.begin(), pools_.end(),
-                     [&](const auto& entry) { return entry.second->pool().IsLabelAvailable(label); });
+LabelOffer Launcher::OfferOf(const LabelName& label) const {
+  std::vector<std::string> lacking;
+  for (const auto& [key, worker] : pools_) {
+    const Pool& pool = worker->pool();
+    if (pool.IsLabelAvailable(label)) return {.is_available = true};
+    auto fault = pool.faults().find(label);
+    if (fault != pool.faults().end() && pool.ProviderFault().empty()) lacking.push_back(fault->second);
+  }
+  return {.lacks = Join(lacking, "; ")};
 }
 
 void Launcher::SessionChanged(zk::SessionState state) {
@@ -217,7 +229,7 @@ void Launcher::SessionChanged(zk::SessionState state) {
   lost_requests_.SessionLost();
 }
 
-bool Launcher::is_ready() const { return is_serving_ && providers_.all_started(); }
+bool Launcher::is_ready() const { return is_serving_ && providers_.all_up(); }
 
 Task<> Launcher::Bounded(SteadyTime deadline, std::string what, Task<> step) {
   Outcome<> ended = co_await Attempt(WithDeadline(context_.loop, deadline, what, std::move(step)));

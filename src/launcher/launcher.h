@@ -56,7 +56,7 @@ class Launcher {
   // are drained and stopped (D-31). Call after Start() has ended.
   void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config);
 
-  // Whether every configured provider is up and serving (D-64).
+  // Whether every configured provider can be used and is served (D-64).
   bool is_ready() const;
   // What is missing, for operators.
   std::string WhyNotReady() const { return view_.WhyNotReady(); }
@@ -84,6 +84,7 @@ class Launcher {
   // Announces the providers' states in ZooKeeper where they have changed.
   void Announce();
   void CapacityChanged();
+  void HealthChanged();
   std::vector<std::shared_ptr<PoolWorker>> AddMissingPools();
   void StartMissingPools();
   Task<> StartPool(std::shared_ptr<PoolWorker> worker);
@@ -91,7 +92,7 @@ class Launcher {
   Task<> DrainProvider(ProviderName name);
   bool IsDraining(const ProviderName& name) const;
   void PoolsChanged();
-  bool IsLabelAvailable(const LabelName& label) const;
+  LabelOffer OfferOf(const LabelName& label) const;
   Task<> Bounded(SteadyTime deadline, std::string what, Task<> step);
 
   Options options_;

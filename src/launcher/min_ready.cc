@@ -8,9 +8,9 @@
 
 namespace nodepool::launcher {
 
-MinReady::MinReady(Context& context, std::function<bool(const LabelName&)> is_available)
+MinReady::MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of)
     : context_(context),
-      is_available_(std::move(is_available)),
+      offer_of_(std::move(offer_of)),
       logger_("nodepool.NodePool"),
       // A burst of changes leads to one check.
       checking_(
@@ -85,11 +85,22 @@ int MinReady::UnderWay(const LabelName& label) const {
 
 void MinReady::Check(const LabelName& label, int min_ready) {
   int missing = min_ready - static_cast<int>(context_.nodes.FreeCount(label)) - UnderWay(label);
-  if (missing <= 0 || !is_available_(label)) return;
+  if (missing <= 0 || !IsAvailable(label)) return;
   for (; missing > 0; --missing) {
     ++submitting_[label];
     tasks_.Spawn("submit min-ready request", Submit(label));
   }
+}
+
+// Logs once what is lacking.
+bool MinReady::IsAvailable(const LabelName& label) {
+  LabelOffer offer = offer_of_(label);
+  if (offer.lacks.empty()) {
+    lacking_.erase(label);
+  } else if (std::exchange(lacking_[label], offer.lacks) != offer.lacks) {
+    logger_.Info("Min-ready of {} waits: {}", label, offer.lacks);
+  }
+  return offer.is_available;
 }
 
 Task<> MinReady::Submit(LabelName label) {

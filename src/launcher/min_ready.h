@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "async/task_group.h"
@@ -12,13 +13,18 @@
 
 namespace nodepool::launcher {
 
+// Whether this launcher could provide a label now.
+struct LabelOffer {
+  bool is_available = false;
+  std::string lacks;  // what its pools lack, if that concerns the label alone
+};
+
 // Keeps `min-ready` free nodes of each label by submitting ordinary requests
 // (launcher.md 14). Nodes on their way count, also those that another launcher requested, so that several
 // launchers make no surplus nodes.
 class MinReady {
  public:
-  // `is_available` says whether a pool of this launcher could provide the label now.
-  MinReady(Context& context, std::function<bool(const LabelName&)> is_available);
+  MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of);
   ~MinReady();  // call Stop() first
 
   void Start();
@@ -32,6 +38,7 @@ class MinReady {
   SteadyTime CheckAll();
   void DropVanished();
   void Check(const LabelName& label, int min_ready);
+  bool IsAvailable(const LabelName& label);
   void RequestChanged(const RequestId& id, const store::StoredRequest* before,
                       const store::StoredRequest* after);
   int UnderWay(const LabelName& label) const;
@@ -43,8 +50,9 @@ class MinReady {
   SteadyTime HeldOffUntil(const LabelName& label) const;
 
   Context& context_;
-  std::function<bool(const LabelName&)> is_available_;
+  std::function<LabelOffer(const LabelName&)> offer_of_;
   log::Logger logger_;
+  std::map<LabelName, std::string> lacking_;       // logged
   std::set<RequestId> finishing_;                  // ours, decided
   std::map<LabelName, int> submitting_;            // being created
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers; until the request is gone or failed

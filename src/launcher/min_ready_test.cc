@@ -162,13 +162,20 @@ TEST_F(MinReadyImageTest, NothingIsRequestedBeforeThereIsAnImage) {  // BB-16
             .more_pools = ", {name: disk, labels: [{name: small, diskimage: debian, min-ram: 1}]}"});
   SetLabel("small", "min-ready: 1");
   SetLabel("large", "min-ready: 1");
-  StartLauncher();
+  log::Capture log;
+  Running& running = StartLauncher();
   ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
   time_.Advance(minutes(2));
+  EXPECT_EQ(log.Count("Min-ready of small waits: image debian has no upload in cloud; "
+                      "image debian has no upload in second"),
+            1);
+  auto fault = [&] { return running.launcher->Providers().at(0).pools.at(0).labels.at(0).fault; };
+  EXPECT_EQ(fault(), "image debian has no upload in cloud");
   EXPECT_EQ(time_.Run(client_->GetChildren("/nodepool/requests"))->stat.cversion, 2)
       << "one request came and went";
   AddUpload("debian");
   EXPECT_TRUE(Await([&] { return FreeNodes() == 2; }));
+  EXPECT_EQ(fault(), std::nullopt);
 }
 
 }  // namespace

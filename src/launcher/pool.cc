@@ -73,30 +73,60 @@ sched::LabelView Pool::LabelViewOf(const driver::LabelConfig& label) const {
   // A driver's error affects that label only (D-26).
   try {
     AskDriver(label, view);
-    faults_.erase(label.name);
+    SetFault(label.name, WhyNotLaunchable(label, view));
   } catch (...) {
     Failure failure(std::current_exception());
     view.is_broken = failure.verdict() == Verdict::kInvalid;
     view.is_unknown = !view.is_broken;
-    std::string& known = faults_[label.name];
-    if (std::string message = failure.message(); known != message) {
-      logger_.Error("Label {} cannot be launched{}: {}", label.name, view.is_broken ? "" : " now", message);
-      known = std::move(message);
+    // An error that follows from the provider's fault was logged with it.
+    std::string fault = view.is_broken ? "" : ProviderFault();
+    bool is_own = fault.empty();
+    bool is_new = SetFault(label.name, is_own ? failure.message() : fault);
+    if (is_own && is_new) {
+      logger_.Error("Label {} cannot be launched{}: {}", label.name, view.is_broken ? "" : " now",
+                    failure.message());
     }
   }
   return view;
 }
 
 void Pool::AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const {
-  std::shared_ptr<driver::Provider> running = provider();
   if (label.diskimage) {
     view.is_image_ready = context_.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
-  } else {
+    if (!view.is_image_ready) return;
+  }
+  // What a cloud has is not known before it could be used.
+  view.is_unknown = !providers_.HealthOf(key_.provider).was_up;
+  if (view.is_unknown) return;
+  std::shared_ptr<driver::Provider> running = provider();
+  if (!label.diskimage) {
     driver::Readiness readiness = running->LabelReady(label);
     view.is_image_ready = readiness == driver::Readiness::kReady;
     view.is_unknown = readiness == driver::Readiness::kUnknown;
   }
   view.need = running->QuotaForLabel(label).resources();
+}
+
+// Empty: nothing is against it.
+std::string Pool::WhyNotLaunchable(const driver::LabelConfig& label, const sched::LabelView& view) const {
+  if (view.is_unknown) {
+    std::string fault = ProviderFault();
+    return fault.empty() ? "the driver cannot say now whether its image exists" : fault;
+  }
+  if (view.is_image_ready) return "";
+  return label.diskimage ? fmt::format("image {} has no upload in {}", *label.diskimage, key_.provider)
+                         : fmt::format("cloud image {} is not available in {}",
+                                       label.cloud_image.value_or(""), key_.provider);
+}
+
+// Whether it is another one than before.
+bool Pool::SetFault(const LabelName& label, std::string fault) const {
+  if (fault.empty()) return faults_.erase(label) > 0;
+  return std::exchange(faults_[label], fault) != fault;
+}
+
+std::string Pool::ProviderFault() const {
+  return provider() == nullptr ? "" : providers_.HealthOf(key_.provider).fault;
 }
 
 Resources Pool::NeedOf(const std::vector<LabelName>& labels) const {
@@ -149,6 +179,7 @@ sched::PoolView Pool::PlainView() const {
   view.is_cloud_full = context_.loop.SteadyNow() < context_.ledger.CloudFullUntil(key_.provider);
   view.max_concurrency = provider_config_->max_concurrency;
   view.launches_nodes = launches_nodes();
+  view.provider_fault = ProviderFault();
   for (const auto& [name, label] : config_->labels) view.labels.emplace(name, LabelViewOf(*label));
   if (!view.launches_nodes) return view;
   view.launches_in_progress = context_.ledger.LaunchesInProgress(key_.provider);

@@ -32,6 +32,8 @@ class Pool {
   std::shared_ptr<driver::Provider> provider() const { return providers_.Find(key_.provider); }
   // False: the pool only hands out machines that exist already.
   bool launches_nodes() const;
+  // Why the running provider cannot be used now; empty: it can, or it does not run.
+  std::string ProviderFault() const;
 
   // Another configuration is in force.
   void Configure(std::shared_ptr<const driver::ProviderConfig> provider_config,
@@ -59,7 +61,7 @@ class Pool {
   sched::Budget ProviderBudget() const;
   // Whether a node of the label could be launched, given capacity.
   bool IsLabelAvailable(const LabelName& label) const;
-  // Why labels cannot be launched, as the driver last said.
+  // Why labels cannot be launched, as it was when each was last considered.
   const std::map<LabelName, std::string>& faults() const { return faults_; }
 
   // The waiting requests. Each change is announced in ZooKeeper and may change what other requests get.
@@ -72,6 +74,8 @@ class Pool {
   void WaitingChanged();
   sched::LabelView LabelViewOf(const driver::LabelConfig& label) const;
   void AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const;
+  std::string WhyNotLaunchable(const driver::LabelConfig& label, const sched::LabelView& view) const;
+  bool SetFault(const LabelName& label, std::string fault) const;
   Resources UsedBy(const PoolKey& pool) const;
   Resources UsedByProvider() const;
   // The pool with nothing reserved for waiting requests.
@@ -88,8 +92,8 @@ class Pool {
   std::string hostname_;
   log::Logger logger_;
   WaitingRequests waiting_;
-  mutable std::map<LabelName, std::string> faults_;  // each is logged once
-  store::ComponentEntry entry_;                      // made from all of the above
+  mutable std::map<LabelName, std::string> faults_;
+  store::ComponentEntry entry_;  // made from all of the above
 };
 
 }  // namespace nodepool::launcher

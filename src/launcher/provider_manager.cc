@@ -53,9 +53,7 @@ void ProviderManager::Remove(const ProviderName& name) {
 }
 
 void ProviderManager::Bring(const ProviderName& name, std::shared_ptr<const driver::ProviderConfig> config) {
-  auto generation = std::make_shared<Generation>(context_.loop, logger_);
-  generation->config = std::move(config);
-  generation->health.since = context_.loop.Now();
+  auto generation = std::make_shared<Generation>(context_.loop, std::move(config), logger_);
   current_[name] = generation;
   generation->starting.Spawn("start provider " + name.value, KeepStarting(generation));
 }
@@ -70,27 +68,42 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
     tried_.NotifyAll();
     if (started) break;
     context_.metrics.Add(stats::kProviderStartFailures, {generation->config->name.value});
-    Duration pause = backoff.Next();
-    bool is_known = !generation->health.fault.empty();
-    WallTime since = is_known ? generation->health.since : context_.loop.Now();
-    generation->health = {false, since, started.error().message(), context_.loop.SteadyNow() + pause};
-    listener_.failed();
-    logger_.Error("Error starting provider {}: {}. Next attempt in {} s", name, started.error().message(),
-                  std::chrono::duration_cast<std::chrono::seconds>(pause).count());
+    SteadyTime next_attempt = context_.loop.SteadyNow() + backoff.Next();
+    driver::ProviderFault fault{started.error().message(), next_attempt};
+    bool is_new = generation->health.Failed("Error starting provider " + name.value, std::move(fault));
+    if (is_new) listener_.health_changed();
     co_await StopQuietly(std::exchange(generation->provider, nullptr));
-    co_await context_.loop.SleepFor(pause);
+    co_await context_.loop.SleepUntil(next_attempt);
   }
-  generation->health = {.is_up = true, .since = context_.loop.Now()};
+  generation->is_running = true;
+  Judge(*generation);
   listener_.started(name);
 }
 
 Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
+  generation->reported.reset();
   driver::ProviderEnvironment environment{
       context_.loop, context_.random, context_.blocking_pool, records_, listener_.capacity_changed,
       &observer_};
+  environment.report_fault =
+      [this, reporting = std::weak_ptr(generation)](const std::optional<driver::ProviderFault>& fault) {
+        std::shared_ptr<Generation> generation = reporting.lock();
+        if (!generation) return;
+        generation->reported = fault;
+        if (generation->is_running) Judge(*generation);
+      };
   generation->provider = driver::CreateGuarded(drivers_, std::move(environment), generation->config);
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
   co_await WithDeadline(context_.loop, deadline, "starting", generation->provider->Start());
+}
+
+// A provider that runs is as its driver last reported.
+void ProviderManager::Judge(Generation& generation) {
+  bool is_new = generation.reported ? generation.health.Failed(
+                                          fmt::format("Provider {} cannot be used", generation.config->name),
+                                          *generation.reported)
+                                    : generation.health.Succeeded();
+  if (is_new) listener_.health_changed();
 }
 
 void ProviderManager::Retire(std::shared_ptr<Generation> generation) {
@@ -134,7 +147,7 @@ Task<> ProviderManager::Stop() {
 
 std::shared_ptr<driver::Provider> ProviderManager::Find(const ProviderName& name) const {
   auto found = current_.find(name);
-  return found != current_.end() && found->second->health.is_up ? found->second->provider : nullptr;
+  return found != current_.end() && found->second->is_running ? found->second->provider : nullptr;
 }
 
 std::vector<ProviderName> ProviderManager::Managed() const {
@@ -145,14 +158,15 @@ std::vector<ProviderName> ProviderManager::Managed() const {
 
 ProviderReport ProviderManager::ReportOf(const ProviderName& name) const {
   const Generation& generation = *current_.at(name);
-  ProviderReport report{.since = generation.health.since, .fault = generation.health.fault};
-  if (generation.health.is_up) report.state = ProviderState::kUp;
+  const ProviderHealth& health = generation.health.now();
+  ProviderReport report{.since = health.since, .fault = health.fault};
+  if (health.is_up) report.state = ProviderState::kUp;
   if (!report.fault.empty()) report.state = ProviderState::kFailing;
   if (generation.draining_since) {
     report.state = ProviderState::kDraining;
     report.since = *generation.draining_since;
   }
-  if (!generation.health.is_up) return report;
+  if (!generation.is_running) return report;
   try {
     report.limit = generation.provider->AvailableQuota().resources();
   } catch (...) {
@@ -162,15 +176,15 @@ ProviderReport ProviderManager::ReportOf(const ProviderName& name) const {
   return report;
 }
 
-bool ProviderManager::all_started() const {
+bool ProviderManager::all_up() const {
   return std::all_of(current_.begin(), current_.end(),
-                     [](const auto& entry) { return entry.second->health.is_up; });
+                     [](const auto& entry) { return entry.second->health.now().is_up; });
 }
 
 std::vector<std::shared_ptr<driver::Provider>> ProviderManager::Running() const {
   std::vector<std::shared_ptr<driver::Provider>> running;
   for (const auto& [name, generation] : current_) {
-    if (generation->health.is_up) running.push_back(generation->provider);
+    if (generation->is_running) running.push_back(generation->provider);
   }
   return running;
 }

@@ -11,6 +11,7 @@
 #include "driver/provider.h"
 #include "driver/records_environment.h"
 #include "launcher/context.h"
+#include "launcher/provider_health.h"
 #include "launcher/stats/stats_observer.h"
 #include "launcher/status.h"
 
@@ -27,7 +28,7 @@ class ProviderManager {
   // Notified of changes of providers, from now on.
   struct Listener {
     std::function<void(const ProviderName&)> started;
-    std::function<void()> failed;  // a provider failed to start
+    std::function<void()> health_changed;  // a provider can be used, or not, or has another fault
     std::function<void()> capacity_changed;
   };
   void Start(Listener listener) { listener_ = std::move(listener); }
@@ -43,7 +44,8 @@ class ProviderManager {
   // Stops the provider in the background, once it has finished what it has begun.
   void Remove(const ProviderName& name);
 
-  // The running provider, or null. Hold on to the returned pointer across awaits.
+  // The running provider, or null; it runs also while it has a fault. Hold on to the returned pointer across
+  // awaits.
   std::shared_ptr<driver::Provider> Find(const ProviderName& name) const;
   // Whether this launcher is responsible for the provider's nodes.
   bool Manages(const ProviderName& name) const { return current_.contains(name); }
@@ -51,11 +53,10 @@ class ProviderManager {
   std::vector<ProviderName> Managed() const;
   // Ends when every provider has started, or has failed to at least once.
   Task<> AwaitFirstAttempts();
-  // Whether every provider is up.
-  bool all_started() const;
+  bool all_up() const;
   std::vector<std::shared_ptr<driver::Provider>> Running() const;
   // For a managed provider only.
-  const ProviderHealth& HealthOf(const ProviderName& name) const { return current_.at(name)->health; }
+  const ProviderHealth& HealthOf(const ProviderName& name) const { return current_.at(name)->health.now(); }
   // The provider's state, as announced in ZooKeeper.
   ProviderReport ReportOf(const ProviderName& name) const;
   const driver::ProviderConfig& ConfigOf(const ProviderName& name) const {
@@ -65,15 +66,18 @@ class ProviderManager {
  private:
   // A provider made from one configuration, from its first start to its stop.
   struct Generation {
-    Generation(Loop& loop, log::Logger logger) : starting(loop, std::move(logger)) {}
+    Generation(Loop& loop, std::shared_ptr<const driver::ProviderConfig> provider_config, log::Logger logger)
+        : config(std::move(provider_config)), health(loop, config->name, logger), starting(loop, logger) {}
     void Idle() {
-      health = {};
+      is_running = false;
       if (provider) provider->Idle();
     }
 
     std::shared_ptr<const driver::ProviderConfig> config;
-    std::shared_ptr<driver::Provider> provider;  // null before the first start
-    ProviderHealth health;
+    std::shared_ptr<driver::Provider> provider;     // null before the first start
+    bool is_running = false;                        // it has started, and nothing replaced it
+    std::optional<driver::ProviderFault> reported;  // by the driver, since the start began
+    HealthRecord health;
     bool is_tried = false;
     std::optional<WallTime> draining_since;
     TaskGroup starting;
@@ -82,6 +86,7 @@ class ProviderManager {
   void Bring(const ProviderName& name, std::shared_ptr<const driver::ProviderConfig> config);
   Task<> KeepStarting(std::shared_ptr<Generation> generation);
   Task<> StartOnce(std::shared_ptr<Generation> generation);
+  void Judge(Generation& generation);
   void Retire(std::shared_ptr<Generation> generation);
   Task<> StopGeneration(std::shared_ptr<Generation> generation);
   bool IsTried(const ProviderName& name) const;

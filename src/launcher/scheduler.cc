@@ -157,7 +157,7 @@ SteadyTime Scheduler::Decide() {
 }
 
 bool Scheduler::IsProviderAtFault() const {
-  auto is_fault = [](const auto& answer) { return answer.second.reason == sched::Reason::kProviderFault; };
+  auto is_fault = [](const auto& answer) { return sched::IsProviderFault(answer.second.reason); };
   return std::any_of(plan_.waiting.begin(), plan_.waiting.end(), [&](const auto& entry) {
     return std::any_of(entry.second.begin(), entry.second.end(), is_fault);
   });

@@ -18,7 +18,7 @@ struct LabelStatus {
   LabelName name;
   bool is_available = false;         // a node could be launched, given capacity
   std::size_t free_nodes = 0;        // ready, for any request
-  std::optional<std::string> fault;  // why the driver cannot launch it
+  std::optional<std::string> fault;  // why none can be launched
 };
 
 // In all amounts, a resource that a limit does not name is unlimited.
@@ -36,12 +36,13 @@ struct PoolStatus {
   std::vector<LabelStatus> labels;
 };
 
-// How a provider's start went (D-30).
+// Whether a provider can be used (D-30).
 struct ProviderHealth {
   bool is_up = false;
-  WallTime since{};   // since when it is up, failing, or being started for the first time
-  std::string fault;  // of the last start, if it failed
-  std::optional<SteadyTime> next_attempt;  // when it failed
+  bool was_up = false;  // it is, or it was before the fault
+  WallTime since{};     // since when it is up, failing, or being started for the first time
+  std::string fault;    // why it cannot be used; empty: it is up, or being started for the first time
+  std::optional<SteadyTime> next_attempt;  // to use it, when that failed
 };
 
 struct ProviderStatus {

@@ -2,15 +2,21 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace nodepool::launcher {
 
 std::string View::WhyNotReady() const {
-  std::string missing;
+  std::vector<std::string> missing;
   for (const ProviderName& name : providers_.Managed()) {
-    if (providers_.Find(name) == nullptr) missing += " " + name.value;
+    const ProviderHealth& health = providers_.HealthOf(name);
+    if (health.is_up) continue;
+    missing.push_back(health.fault.empty()
+                          ? fmt::format("Provider {} is starting.", name)
+                          : fmt::format("Provider {} cannot be used: {}.", name, health.fault));
   }
   if (missing.empty()) return "The launcher is starting or stopping.";
-  return "Providers that have not started yet:" + missing + ".";
+  return Join(missing, " ");
 }
 
 void View::ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {

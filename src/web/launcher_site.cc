@@ -36,7 +36,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
       {"GET",
        "/ready",
        Pure([&](const Request& request) { return Ready(request, launcher, loop.Now()); }),
-       {"200 once every configured provider runs.", {}, {{"text/plain", Text()}}, {503}},
+       {"200 while every configured provider can be used.", {}, {{"text/plain", Text()}}, {503}},
        true},
       {"GET",
        "/metrics",

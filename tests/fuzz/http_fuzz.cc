@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Try([&] { openstack::ReadVersions(text); });
   Try([&] { openstack::VersionUrl(std::string(text), {}, text); });
   for (int status : {200, 403, 413, 503}) openstack::ReadFault(status, text);
-  Try([&] { openstack::ReadToken({201, {{"x-subject-token", "t"}}, std::string(text)}); });
+  Try([&] { openstack::ReadToken({201, {{"x-subject-token", "t"}}, std::string(text)}, "cloud"); });
 
   boost::system::error_code malformed;
   boost::json::value value = boost::json::parse(text, malformed);

@@ -58,6 +58,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     if (prepare_cloud) prepare_cloud(*cloud);
     ProviderEnvironment environment{
         time.loop(), random, blocking_pool, records, [this] { ++capacity_changes; }, this};
+    environment.report_fault = [this](const std::optional<ProviderFault>& fault) { faults.push_back(fault); };
     provider = MakeCloudProvider(std::move(environment), config, std::move(scripted),
                                  [this](std::string, int port, bool wants_keys, SteadyTime deadline) {
                                    scanned_port = port;
@@ -160,6 +161,7 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
   ScriptedAdapter* cloud = nullptr;  // the provider's
 
   int capacity_changes = 0;
+  std::vector<std::optional<ProviderFault>> faults;  // as reported
   int scans = 0;
   int failing_scans = 0;
   int scanned_port = 0;

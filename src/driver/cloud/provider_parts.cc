@@ -13,8 +13,7 @@ ProviderParts::ProviderParts(ProviderEnvironment provider_environment,
       scan(std::move(key_scan)),
       background(environment.loop, log::Logger("nodepool.StateMachineProvider." + config->name.value)),
       needs(background, *adapter, environment.capacity_changed),
-      quota(environment.loop, environment.random, *adapter, config->name, environment.records.nodes,
-            environment.capacity_changed) {}
+      quota(environment, *adapter, config->name) {}
 
 const store::StoredUpload* ProviderParts::Image(const LabelConfig& label) const {
   if (!label.diskimage) return nullptr;

@@ -4,7 +4,7 @@
 #include "async/backoff.h"
 #include "async/deadline.h"
 #include "driver/cloud/metadata.h"
-#include "store/cache/node_cache.h"
+#include "driver/records_environment.h"
 
 namespace nodepool::driver::cloud {
 
@@ -15,58 +15,51 @@ constexpr Duration kMinAge = std::chrono::seconds(1);  // however often it is in
 constexpr Duration kReadLimit = std::chrono::seconds(120);
 constexpr Duration kFirstTryLimit = std::chrono::seconds(30);
 constexpr Duration kLabelProbeInterval = std::chrono::minutes(5);
-constexpr Backoff::Settings kRetryPauses{std::chrono::seconds(1), std::chrono::seconds(60)};
+constexpr Backoff::Settings kRetryPauses{.initial = std::chrono::seconds(1), .max = std::chrono::seconds(30)};
 
 }  // namespace
 
-QuotaCache::QuotaCache(Loop& loop, Random& random, Adapter& adapter, ProviderName provider,
-                       const store::NodeCache& nodes, std::function<void()> changed)
-    : loop_(loop),
-      random_(random),
-      adapter_(adapter),
-      provider_(std::move(provider)),
-      nodes_(nodes),
-      changed_(std::move(changed)) {}
+QuotaCache::QuotaCache(const ProviderEnvironment& environment, Adapter& adapter, ProviderName provider)
+    : environment_(environment), adapter_(adapter), provider_(std::move(provider)) {}
 
 Task<> QuotaCache::Run() {
-  Backoff pauses(kRetryPauses, random_);
+  Loop& loop = environment_.loop;
+  Backoff pauses(kRetryPauses, environment_.random);
   while (true) {
     invalidated_.Reset();
     Outcome<> read = co_await Attempt(Refresh());
-    tried_.Set();
     if (!read) {
-      Duration pause = pauses.Next();
-      logger_.Warning("The quota of provider {} could not be read; the last known one stays in use: {}",
-                      provider_, read.error().message());
-      co_await loop_.SleepFor(pause);
+      SteadyTime next_attempt = loop.SteadyNow() + pauses.Next();
+      environment_.report_fault(ProviderFault{read.error().message(), next_attempt});
+      tried_.Set();
+      co_await loop.SleepUntil(next_attempt);
     } else {
       pauses.Reset();
-      co_await loop_.SleepFor(kMinAge);
+      environment_.report_fault(std::nullopt);
+      tried_.Set();
+      co_await loop.SleepFor(kMinAge);
       co_await WaitForInvalidation();
     }
   }
 }
 
 Task<> QuotaCache::WaitForFirstTry() {
-  SteadyTime deadline = loop_.SteadyNow() + kFirstTryLimit;
-  bool is_tried = co_await EndsBy(loop_, deadline, "the first read of the quota", tried_.Wait());
-  if (!is_tried) {
-    logger_.Warning("Provider {} has not reported its quota yet; it counts as unlimited until then",
-                    provider_);
-  }
+  SteadyTime deadline = environment_.loop.SteadyNow() + kFirstTryLimit;
+  bool is_tried = co_await EndsBy(environment_.loop, deadline, "the first read of the quota", tried_.Wait());
+  if (!is_tried) environment_.report_fault(ProviderFault{"its cloud has not answered for 30 s"});
 }
 
 Task<> QuotaCache::WaitForInvalidation() {
-  SteadyTime deadline = loop_.SteadyNow() + kMaxAge;
-  co_await EndsBy(loop_, deadline, "a reason to read the quota again", invalidated_.Wait());
+  SteadyTime deadline = environment_.loop.SteadyNow() + kMaxAge;
+  co_await EndsBy(environment_.loop, deadline, "a reason to read the quota again", invalidated_.Wait());
 }
 
 Task<> QuotaCache::Refresh() {
-  SteadyTime deadline = loop_.SteadyNow() + kReadLimit;
-  QuotaInformation fresh = co_await WithDeadline(loop_, deadline, "reading the quota", Read());
+  SteadyTime deadline = environment_.loop.SteadyNow() + kReadLimit;
+  QuotaInformation fresh = co_await WithDeadline(environment_.loop, deadline, "reading the quota", Read());
   if (fresh.resources() == available_.resources()) co_return;
   available_ = std::move(fresh);
-  changed_();
+  environment_.capacity_changed();
 }
 
 Task<QuotaInformation> QuotaCache::Read() {
@@ -82,7 +75,8 @@ bool QuotaCache::IsOurs(const Instance& instance) const {
   auto owner = OwnerOf(instance.metadata);
   if (owner.provider != provider_.str() || !owner.node) return false;
   // Before the cache is complete, an unknown node proves nothing.
-  return nodes_.Find(*owner.node) != nullptr || !nodes_.synced();
+  const store::NodeCache& nodes = environment_.records.nodes;
+  return nodes.Find(*owner.node) != nullptr || !nodes.synced();
 }
 
 LabelNeeds::LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed)

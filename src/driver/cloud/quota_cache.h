@@ -7,24 +7,20 @@
 
 #include "async/event.h"
 #include "async/task_group.h"
-#include "base/random.h"
 #include "driver/cloud/adapter.h"
+#include "driver/provider_environment.h"
 #include "driver/quota_information.h"
-
-namespace nodepool::store {
-class NodeCache;
-}
 
 namespace nodepool::driver::cloud {
 
 // The quota available to this provider: the cloud's limits minus what foreign machines use, leaked ones
 // included (drivers.md 2.2, 5.11). Read in the background every 300 s and whenever it was invalidated; the
-// last value remains valid until a newer one is read.
+// last value remains valid until a newer one is read. A read that fails is the provider's fault until one
+// succeeds (ProviderEnvironment::report_fault).
 class QuotaCache {
  public:
-  // `changed` is called after a read that returned another value.
-  QuotaCache(Loop& loop, Random& random, Adapter& adapter, ProviderName provider,
-             const store::NodeCache& nodes, std::function<void()> changed);
+  // Everything outlives the cache.
+  QuotaCache(const ProviderEnvironment& environment, Adapter& adapter, ProviderName provider);
 
   // Unlimited until first known.
   const QuotaInformation& available() const { return available_; }
@@ -41,13 +37,9 @@ class QuotaCache {
   bool IsOurs(const Instance& instance) const;
   Task<> WaitForInvalidation();
 
-  Loop& loop_;
-  Random& random_;
+  const ProviderEnvironment& environment_;
   Adapter& adapter_;
   ProviderName provider_;
-  const store::NodeCache& nodes_;
-  std::function<void()> changed_;
-  log::Logger logger_{"nodepool.StateMachineProvider." + provider_.value};
   QuotaInformation available_ = QuotaInformation::Limit({});
   Event invalidated_{"the quota to be doubted"};
   Event tried_{"the cloud's quota"};

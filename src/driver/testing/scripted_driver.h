@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,7 +31,10 @@ struct Script {
   std::set<NodeId> not_reusable;
 
   Duration start_time{0};
-  std::function<void()> capacity_changed;  // of the provider that was created last
+  std::optional<driver::ProviderFault> fault_at_start;  // reported
+  // Of the provider that was created last:
+  std::function<void()> capacity_changed;
+  std::function<void(const std::optional<driver::ProviderFault>&)> report_fault;
 
   int providers = 0;
   int starts = 0;
@@ -93,6 +97,7 @@ class ScriptedProvider : public driver::Provider {
                    std::shared_ptr<const driver::ProviderConfig> config, Script& script)
       : environment_(std::move(environment)), config_(std::move(config)), script_(script) {
     script_.capacity_changed = environment_.capacity_changed;
+    script_.report_fault = environment_.report_fault;
     number_ = ++script_.providers;
   }
 
@@ -104,6 +109,7 @@ class ScriptedProvider : public driver::Provider {
     ++script_.starts;
     if (error) throw *error;
     if (script_.start_time > Duration(0)) co_await environment_.loop.SleepFor(script_.start_time);
+    if (script_.fault_at_start) environment_.report_fault(script_.fault_at_start);
     Note("started");
   }
   void Idle() override { Note("idle"); }

@@ -105,7 +105,7 @@ Task<bool> RequestRun::Step() {
     if (is_over) co_return true;
   }
   if (is_gone_ || is_draining_ || nodes_.AnyFailed()) co_return false;
-  if (decision.reason == sched::Reason::kProviderFault) {
+  if (sched::IsProviderFault(decision.reason)) {
     WakeAt(context_.loop.SteadyNow() + context_.intervals.provider_probe);
     co_return false;
   }

@@ -40,6 +40,8 @@ std::string_view CodeOf(sched::Reason reason) {
       return "launches-in-progress";
     case Reason::kProviderFault:
       return "provider-fault";
+    case Reason::kProviderUnusable:
+      return "provider-unusable";
   }
   return "none";
 }

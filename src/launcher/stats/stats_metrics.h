@@ -65,7 +65,7 @@ inline constexpr Metric kTenantLimit{Kind::kGauge, "nodepool.tenant_limits.{tena
 // --- This launcher at work -------------------------------------------------------
 inline constexpr Metric kProviderUp{
     Kind::kGauge, "nodepool.provider.{provider}.up", "nodepool_provider_up",
-    "1 while the provider runs in this launcher, 0 while it cannot be started."};
+    "1 while this launcher can use the provider, 0 while it cannot."};
 inline constexpr Metric kProviderStartFailures{Kind::kCounter, "nodepool.provider.{provider}.start_failures",
                                                "nodepool_provider_start_failures_total",
                                                "Attempts to start the provider that failed."};

@@ -114,7 +114,7 @@ void StatsWorker::ReportCluster(metrics::Sink& to) const { counts_.Report(to, co
 void StatsWorker::ReportLocal(metrics::Sink& to) const {
   ReportConfig(*context_.config, to);
   for (const ProviderName& name : providers_.Managed()) {
-    to.Set(stats::kProviderUp, {name.value}, providers_.Find(name) != nullptr ? 1 : 0);
+    to.Set(stats::kProviderUp, {name.value}, providers_.HealthOf(name).is_up ? 1 : 0);
   }
   for (const char* queue : {"client.connection_queue", "node_cache.event_queue", "node_cache.playback_queue",
                             "request_cache.event_queue", "request_cache.playback_queue",

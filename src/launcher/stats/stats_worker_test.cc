@@ -282,12 +282,25 @@ TEST_F(StatsWorkerTest, AProviderThatDoesNotStartIsSeen) {  // D-30
   Running& np01 = Start("np01");
   EXPECT_EQ(np01.recorder.Last("nodepool.provider.cloud.up"), "0|g");
   EXPECT_FALSE(np01.launcher->is_ready());
-  EXPECT_EQ(np01.launcher->WhyNotReady(), "Providers that have not started yet: cloud.");
+  EXPECT_EQ(np01.launcher->WhyNotReady(), "Provider cloud cannot be used: cloud is away.");
   time_.Advance(seconds(9));
   EXPECT_EQ(np01.recorder.With("nodepool.provider.cloud.start_failures:1|c").size(), 3u);
   EXPECT_EQ(np01.recorder.Last("nodepool.provider.cloud.up"), "1|g")
       << "reported at once, not with the next tick";
   EXPECT_TRUE(np01.launcher->is_ready());
+}
+
+TEST_F(StatsWorkerTest, AProviderThatCannotBeUsedIsNotUp) {  // D-30
+  Running& np01 = Start("np01");
+  testing::Script& script = scripts_[ProviderName("cloud")];
+  EXPECT_EQ(np01.recorder.Last("nodepool.provider.cloud.up"), "1|g");
+  script.report_fault(driver::ProviderFault{"the cloud is away"});
+  time_.Advance(milliseconds(10));
+  EXPECT_EQ(np01.recorder.Last("nodepool.provider.cloud.up"), "0|g") << "at once, not with the next tick";
+  EXPECT_THAT(Scrape(np01), HasSubstr("nodepool_provider_up{provider=\"cloud\"} 0\n"));
+  script.report_fault(std::nullopt);
+  time_.Advance(milliseconds(10));
+  EXPECT_EQ(np01.recorder.Last("nodepool.provider.cloud.up"), "1|g");
 }
 
 TEST_F(StatsWorkerTest, WhatTheCleanersRemoveIsCounted) {

@@ -28,6 +28,20 @@ bool IsLasting(CURLcode code) {
   }
 }
 
+// libcurl's message without the time that the attempt took, so that the same failure reads the same:
+// "Failed to connect to cloud port 5000 after 3 ms: Couldn't connect to server".
+std::string WithoutDuration(std::string message) {
+  constexpr std::string_view kBefore = " after ";
+  std::size_t begin = message.find(kBefore);
+  if (begin == std::string::npos) return message;
+  std::size_t unit = message.find_first_not_of("0123456789", begin + kBefore.size());
+  for (std::string_view name : {" ms", " milliseconds"}) {
+    if (unit != std::string::npos && message.compare(unit, name.size(), name) == 0)
+      return message.erase(begin, unit + name.size() - begin);
+  }
+  return message;
+}
+
 }  // namespace
 
 CurlTransfer::CurlTransfer(Loop& loop, CurlMulti& multi, std::shared_ptr<const HttpCall> call,
@@ -235,7 +249,7 @@ void CurlTransfer::ThrowFailure() const {
   std::string why = given_up_;
   if (why.empty()) {
     verdict = IsLasting(*result_) && !is_sent ? Verdict::kInvalid : Verdict::kRetry;
-    why = *error_text_ != '\0' ? error_text_ : curl_easy_strerror(*result_);
+    why = WithoutDuration(*error_text_ != '\0' ? error_text_ : curl_easy_strerror(*result_));
   }
   throw HttpError(verdict, fmt::format("{} {}: {}", call_->method, url_for_log_, why), is_sent);
 }

@@ -215,6 +215,8 @@ std::string_view ToString(Reason reason) {
       return "max-concurrency is reached";
     case Reason::kProviderFault:
       return "the provider cannot say now whether it has the label";
+    case Reason::kProviderUnusable:
+      return "the provider cannot be used";
   }
   return "";
 }
@@ -256,7 +258,10 @@ Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
   }
   if (!unavailable.empty()) return Decline(Reason::kLabelNotAvailable, JoinNames(unavailable));
   if (!without_image.empty()) return Decline(Reason::kImageNotAvailable, JoinNames(without_image));
-  if (!unknown.empty()) return {Decision::Kind::kDefer, Reason::kProviderFault, JoinNames(unknown)};
+  if (!unknown.empty()) {
+    return pool.provider_fault.empty() ? Defer(Reason::kProviderFault, JoinNames(unknown))
+                                       : Defer(Reason::kProviderUnusable, pool.provider_fault);
+  }
   if (!pool.launches_nodes) return {Decision::Kind::kAccept};
   Resources need = NeedOf(pool, request.node_types);
   Resources excess = Shortage(pool.pool.limit, {}, need);

@@ -142,6 +142,10 @@ TEST_F(ConsiderTest, DeclineReasonsInTheirOrder) {  // launcher.md 9.2
   pool.labels[LabelName("small")].is_unknown = true;
   EXPECT_EQ(Why(request), Reason::kProviderFault);
   EXPECT_EQ(Decide(request).kind, Decision::Kind::kDefer) << "D-26";
+  pool.provider_fault = "the cloud refuses the login";
+  EXPECT_EQ(Why(request), Reason::kProviderUnusable);
+  EXPECT_EQ(Decide(request).kind, Decision::Kind::kDefer) << "D-30";
+  EXPECT_EQ(Decide(request).detail, "the cloud refuses the login");
   pool.labels[LabelName("small")].is_broken = true;
   EXPECT_EQ(Why(request), Reason::kLabelNotAvailable);
   pool.is_disabled = true;

@@ -36,6 +36,7 @@ struct PoolView {
   int priority = 100;
   bool is_disabled = false;
   bool launches_nodes = true;
+  std::string provider_fault;  // why the provider cannot be used now; empty: it can
   // The limit of `provider` does not count, and requests do not queue behind others for it, unless
   // the cloud refused recently; then capacity is handed out in order.
   bool ignores_provider_quota = false;

@@ -25,6 +25,7 @@ enum class Reason {
   kCapacityReserved,     // an earlier request waits for capacity that this one would use
   kLaunchesInProgress,   // max-concurrency is reached
   kProviderFault,        // the driver cannot say now whether it can serve the label (D-26)
+  kProviderUnusable,     // the same, since the whole provider cannot be used (D-30)
 };
 
 // A sentence for operators, without the names involved; the four declines have the wording of the
@@ -34,6 +35,11 @@ std::string_view ToString(Reason reason);
 inline bool IsDecline(Reason reason) {
   return reason == Reason::kPoolDisabled || reason == Reason::kLabelNotAvailable ||
          reason == Reason::kImageNotAvailable || reason == Reason::kExceedsQuota;
+}
+
+// What no event ends: the driver has to be asked again.
+inline bool IsProviderFault(Reason reason) {
+  return reason == Reason::kProviderFault || reason == Reason::kProviderUnusable;
 }
 
 }  // namespace nodepool::sched

@@ -26,7 +26,7 @@ const FieldTable<LabelStatus>& LabelFields() {
        [](const LabelStatus& l) { return json::value(l.is_available); }},
       {{"free_nodes", Whole(), "its ready nodes that no request has"},
        [](const LabelStatus& l) { return json::value(l.free_nodes); }},
-      {{"fault", Text().OrNull(), "what the driver says against it"},
+      {{"fault", Text().OrNull(), "why no node of it can be launched"},
        [](const LabelStatus& l) { return TextCell(l.fault); }},
   });
   return fields;
@@ -88,9 +88,9 @@ const FieldTable<ProviderStatus>& ProviderFields() {
        [](const ProviderStatus& p) { return json::value(ToString(p.state)); }},
       {{"state_age", Whole(), "seconds since it came into this state"},
        [](const ProviderStatus& p) { return Cell::Since(p.since); }},
-      {{"is_up", Flag(), "it has started and serves"},
+      {{"is_up", Flag(), "it has started and can be used"},
        [](const ProviderStatus& p) { return json::value(p.health.is_up); }},
-      {{"fault", Text().OrNull(), "why it could not be started"},
+      {{"fault", Text().OrNull(), "why it cannot be used"},
        [](const ProviderStatus& p) { return TextOrNull(p.health.fault); }},
       {{"next_start", Whole().OrNull(), "seconds until it is tried again"},
        [](const ProviderStatus& p) {

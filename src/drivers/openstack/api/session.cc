@@ -70,7 +70,8 @@ Task<ApiReply> Session::Call(ApiCall call) {
   api::ApiRequest request;
   request.service = ToString(call.service);
   request.name = ApiName(call.path);
-  request.text = fmt::format("{} {} {}", call.method, request.service, call.path);
+  request.text =
+      fmt::format("{} {} {} at {}", call.method, request.service, call.path, net::UrlForLog(endpoint->url));
   request.retries = cloud_.Of(call.service).status_code_retries.value_or(request.retries);
   request.call = HttpCallFor(std::move(call), *endpoint);
   ApiReply reply = co_await client_.CallJson(std::move(request));

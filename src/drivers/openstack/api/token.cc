@@ -38,17 +38,18 @@ net::HttpCall NewCall(const CloudConfig& cloud, std::string method, std::string 
   return call;
 }
 
-Token ReadToken(const net::HttpReply& reply) {
+Token ReadToken(const net::HttpReply& reply, std::string_view where) {
   boost::system::error_code error;
   json::value body = json::parse(reply.body, error);
   const json::object* content = error ? nullptr : ObjectIn(body, "token");
   Token token;
   token.text = reply.Header("x-subject-token");
   if (content == nullptr || token.text.empty()) {
-    throw Error(Verdict::kRetry, "the identity service's answer contains no token");
+    throw Error(Verdict::kRetry, fmt::format("{}: the answer, {}, contains no token", where, reply.status));
   }
   auto expires = ParseIso8601(TextIn(*content, "expires_at"));
-  if (!expires) throw Error(Verdict::kRetry, "the identity service returned a token without expiry");
+  if (!expires)
+    throw Error(Verdict::kRetry, fmt::format("{}: the answer contains a token without expiry", where));
   token.expires = *expires;
   if (const json::object* project = ObjectIn(*content, "project")) token.project_id = TextIn(*project, "id");
   if (const json::array* catalog = ArrayIn(*content, "catalog")) token.catalog = *catalog;
@@ -75,14 +76,20 @@ Task<Token> TokenSource::Fetch() {
     call.headers.emplace_back("X-Auth-Token", cloud_.credentials.Get("token"));
   }
   call.body = json::serialize(TokenRequest(cloud_.credentials));
-  net::HttpReply reply = co_await http_.Send(std::move(call));
-  if (reply.status >= 400) {
-    throw MakeApiError("cloud " + cloud_.name + ": logging in at " + net::UrlForLog(url), reply.status,
-                       ReadFault(reply.status, reply.body));
-  }
-  Token token = ReadToken(reply);
+  net::HttpReply reply = co_await Send(std::move(call));
+  std::string where = fmt::format("cloud {}: logging in at {}", cloud_.name, net::UrlForLog(url));
+  if (reply.status >= 400) throw MakeApiError(where, reply.status, ReadFault(reply.status, reply.body));
+  Token token = ReadToken(reply, where);
   logger_.Debug("Logged in to cloud {}", cloud_.name);
   co_return token;
+}
+
+// HttpError names the call; this adds what it was for.
+Task<net::HttpReply> TokenSource::Send(net::HttpCall call) {
+  Outcome<net::HttpReply> reply = co_await Attempt(http_.Send(std::move(call)));
+  if (reply) co_return std::move(*reply);
+  throw Error(reply.error().verdict(),
+              fmt::format("cloud {}: logging in: {}", cloud_.name, reply.error().message()));
 }
 
 Task<std::string> TokenSource::TokenUrl() {
@@ -100,7 +107,7 @@ Task<std::string> TokenSource::DiscoverUrl() {
   std::string url = cloud_.credentials.Get("auth_url");
   net::HttpCall call = NewCall(cloud_, "GET", url);
   call.max_bytes = kMaxTokenBytes;
-  net::HttpReply reply = co_await http_.Send(std::move(call));
+  net::HttpReply reply = co_await Send(std::move(call));
   while (url.ends_with('/')) url.pop_back();
   std::vector<Version> versions = ReadVersions(reply.body);
   if (versions.empty()) co_return url + "/v3";

@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "async/loop.h"
 #include "base/log/logging.h"
@@ -24,8 +25,8 @@ struct Token {
 // A call with this cloud's settings: TLS, time-outs.
 net::HttpCall NewCall(const CloudConfig& cloud, std::string method, std::string url);
 
-// Error(kRetry): the answer has no token.
-Token ReadToken(const net::HttpReply& reply);
+// Error(kRetry): the answer has no token. `where` begins its message.
+Token ReadToken(const net::HttpReply& reply, std::string_view where);
 
 // Gets the session's token and adds it to calls (driver-openstack.md 4).
 class TokenSource : public driver::cloud::api::Signer {
@@ -38,6 +39,7 @@ class TokenSource : public driver::cloud::api::Signer {
 
  private:
   Task<Token> Fetch();
+  Task<net::HttpReply> Send(net::HttpCall call);
   Task<std::string> TokenUrl();
   Task<std::string> DiscoverUrl();
 

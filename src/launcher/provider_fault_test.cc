@@ -1,0 +1,152 @@
+// A provider that runs and reports that it cannot be used (D-30, D-64).
+#include "launcher/launcher_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+class ProviderFaultTest : public LauncherTest {
+ protected:
+  driver::ProviderFault Fault(std::string cause = kCause) {
+    return {std::move(cause), time_.loop().SteadyNow() + seconds(30)};
+  }
+  void Report(std::optional<driver::ProviderFault> fault) {
+    script().report_fault(fault);
+    time_.Advance(seconds(1));
+  }
+  Launcher& launcher() { return *launchers_.front()->launcher; }
+  ProviderStatus Status() { return launcher().Providers().at(0); }
+  ProviderReport Announced() {
+    std::string name = Children("/nodepool/components/launcher").at(0);
+    auto data = time_.Run(client_->Get("/nodepool/components/launcher/" + name));
+    return ParseComponent(ComponentKind::kLauncher, data->data)->providers[ProviderName("cloud")];
+  }
+  std::vector<WaitReason> WaitsOf(const RequestId& id) {
+    std::vector<WaitReason> waits;
+    launcher().ForEachRequest([&](const RequestStatus& status) {
+      if (status.id == id) waits = status.waits;
+      return true;
+    });
+    return waits;
+  }
+  static int CountErrors(const log::Capture& log) {
+    return static_cast<int>(
+        std::ranges::count(log.records(), log::Level::kError, &log::Record::level));
+  }
+
+  static constexpr const char* kCause = "logging in at http://cloud.example/v3: 401 Unauthorized";
+};
+
+TEST_F(ProviderFaultTest, IsShownUntilItEnds) {
+  StartLauncher();
+  WallTime start = time_.loop().Now();
+  EXPECT_TRUE(launcher().is_ready());
+  WallTime failure = time_.loop().Now();
+  Report(Fault());
+  EXPECT_FALSE(launcher().is_ready());
+  EXPECT_EQ(launcher().WhyNotReady(), "Provider cloud cannot be used: " + std::string(kCause) + ".");
+  EXPECT_EQ(Status().state, ProviderState::kFailing);
+  EXPECT_FALSE(Status().health.is_up);
+  EXPECT_EQ(Status().health.fault, kCause);
+  EXPECT_EQ(Status().next_start, seconds(29));
+  EXPECT_EQ(Announced(), (ProviderReport{ProviderState::kFailing, failure, kCause, {}}));
+  time_.Advance(seconds(30));
+  Report(Fault());
+  EXPECT_EQ(Announced().since, failure) << "it fails since then, however often it was tried";
+  Report(std::nullopt);
+  EXPECT_TRUE(launcher().is_ready());
+  EXPECT_EQ(Status().health.fault, "");
+  EXPECT_EQ(Announced().state, ProviderState::kUp);
+  EXPECT_GT(Announced().since, start) << "it is up since its recovery";
+}
+
+TEST_F(ProviderFaultTest, EachCauseIsLoggedOnceAndTheEndOnce) {
+  StartLauncher();
+  log::Capture log;
+  for (int i = 0; i < 3; ++i) {
+    Report(Fault());
+    Report(Fault("503 Service Unavailable"));
+  }
+  EXPECT_EQ(CountErrors(log), 2);
+  EXPECT_EQ(log.Count("Provider cloud cannot be used: " + std::string(kCause) + "; tried again in 30 s"), 3)
+      << "repetitions are for debugging";
+  Report(std::nullopt);
+  Report(std::nullopt);
+  EXPECT_EQ(log.Count("Provider cloud can be used again"), 1);
+  Report(Fault());
+  EXPECT_EQ(CountErrors(log), 3);
+}
+
+TEST_F(ProviderFaultTest, EndlesslyDifferentCausesNeedNoEndlessMemory) {
+  HealthRecord health(time_.loop(), ProviderName("cloud"), log::Logger("test"));
+  log::Capture log;
+  for (int i = 0; i < 100; ++i) health.Failed("x", Fault(std::to_string(i)));
+  health.Failed("x", Fault("99"));
+  health.Failed("x", Fault("0"));
+  EXPECT_EQ(CountErrors(log), 101) << "the last is known, the first was dropped";
+}
+
+// What the cloud has is not known: requests wait for the provider, or go elsewhere.
+TEST_F(ProviderFaultTest, RequestsWaitForAProviderThatCouldNeverBeUsed) {
+  script().fault_at_start = Fault();
+  label_config("small").min_ready = 1;
+  log::Capture log;
+  StartLauncher();
+  RequestId id = Request({"small"});
+  time_.Advance(minutes(2));
+  EXPECT_EQ(Read(id)->state, RequestState::kRequested);
+  ASSERT_EQ(WaitsOf(id).size(), 1u);
+  EXPECT_EQ(WaitsOf(id).front().code, "provider-unusable");
+  EXPECT_EQ(WaitsOf(id).front().text, "the provider cannot be used: " + std::string(kCause));
+  EXPECT_EQ(Status().pools.at(0).labels.at(0).fault, kCause);
+  EXPECT_TRUE(Nodes().empty());
+  EXPECT_EQ(CountErrors(log), 1) << "one line for all labels";
+  EXPECT_EQ(log.Count("Min-ready of"), 0);
+  Report(std::nullopt);
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(5)));
+}
+
+// The last known state of the cloud stays in use.
+TEST_F(ProviderFaultTest, AProviderThatCouldBeUsedServesOn) {
+  StartLauncher();
+  Report(Fault());
+  EXPECT_TRUE(AwaitState(Request({"small"}), RequestState::kFulfilled));
+}
+
+TEST_F(ProviderFaultTest, ErrorsOfLabelsThatFollowFromItAreNotLogged) {
+  StartLauncher();
+  script().label_errors.emplace(LabelName("small"), Error(Verdict::kRetry, "no flavors are known"));
+  log::Capture log;
+  Report(Fault());
+  RequestId id = Request({"small"});
+  time_.Advance(seconds(20));
+  EXPECT_EQ(CountErrors(log), 1);
+  EXPECT_EQ(WaitsOf(id).front().text, "the provider cannot be used: " + std::string(kCause));
+  Report(std::nullopt);
+  EXPECT_EQ(log.Count("Label small cannot be launched now: no flavors are known"), 1);
+  EXPECT_EQ(WaitsOf(id).front().code, "provider-fault");
+  script().label_errors.clear();
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(11)));
+}
+
+TEST_F(ProviderFaultTest, APredecessorsFaultIsNotTheSuccessors) {
+  StartLauncher();
+  Report(Fault());
+  auto report_of_predecessor = script().report_fault;
+  auto changed = std::make_shared<driver::LoadedConfig>(*config_);
+  auto provider = std::make_shared<driver::ProviderConfig>(provider_config());
+  provider->fingerprint = "changed";
+  changed->providers[ProviderName("cloud")] = provider;
+  launcher().Reconfigure(changed);
+  time_.Advance(seconds(1));
+  EXPECT_TRUE(launcher().is_ready());
+  report_of_predecessor(Fault());
+  time_.Advance(seconds(1));
+  EXPECT_TRUE(launcher().is_ready());
+}
+
+}  // namespace
+}  // namespace nodepool::launcher
