@@ -1,4 +1,4 @@
-// A provider that runs and reports that it cannot be used (D-30, D-64).
+// A provider that runs and reports that it cannot be used.
 #include "launcher/launcher_fixture_for_test.h"
 
 namespace nodepool::launcher {
@@ -33,14 +33,13 @@ class ProviderFaultTest : public LauncherTest {
     return waits;
   }
   static int CountErrors(const log::Capture& log) {
-    return static_cast<int>(
-        std::ranges::count(log.records(), log::Level::kError, &log::Record::level));
+    return static_cast<int>(std::ranges::count(log.records(), log::Level::kError, &log::Record::level));
   }
 
   static constexpr const char* kCause = "logging in at http://cloud.example/v3: 401 Unauthorized";
 };
 
-TEST_F(ProviderFaultTest, IsShownUntilItEnds) {
+TEST_F(ProviderFaultTest, IsShownUntilItEnds) {  // D-30, D-64
   StartLauncher();
   WallTime start = time_.loop().Now();
   EXPECT_TRUE(launcher().is_ready());
@@ -63,7 +62,7 @@ TEST_F(ProviderFaultTest, IsShownUntilItEnds) {
   EXPECT_GT(Announced().since, start) << "it is up since its recovery";
 }
 
-TEST_F(ProviderFaultTest, EachCauseIsLoggedOnceAndTheEndOnce) {
+TEST_F(ProviderFaultTest, EachCauseIsLoggedOnceAndTheEndOnce) {  // D-30
   StartLauncher();
   log::Capture log;
   for (int i = 0; i < 3; ++i) {
@@ -89,7 +88,7 @@ TEST_F(ProviderFaultTest, EndlesslyDifferentCausesNeedNoEndlessMemory) {
   EXPECT_EQ(CountErrors(log), 101) << "the last is known, the first was dropped";
 }
 
-// What the cloud has is not known: requests wait for the provider, or go elsewhere.
+// What the cloud has is not known: requests wait for the provider, or go elsewhere (D-26, D-30).
 TEST_F(ProviderFaultTest, RequestsWaitForAProviderThatCouldNeverBeUsed) {
   script().fault_at_start = Fault();
   label_config("small").min_ready = 1;

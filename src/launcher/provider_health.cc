@@ -40,11 +40,8 @@ void HealthRecord::Log(const std::string& what, const driver::ProviderFault& fau
   }
   if (logged_.size() >= kMaxCauses) logged_.clear();
   bool is_new = logged_.insert(fault.cause).second;
-  if (is_new) {
-    logger_.Error("{}: {}{}", what, fault.cause, again);
-  } else {
-    logger_.Debug("{}: {}{}", what, fault.cause, again);
-  }
+  log::Level level = is_new ? log::Level::kError : log::Level::kDebug;
+  logger_.Write(level, fmt::format("{}: {}{}", what, fault.cause, again));
 }
 
 }  // namespace nodepool::launcher

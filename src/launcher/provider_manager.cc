@@ -76,7 +76,7 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
     co_await context_.loop.SleepUntil(next_attempt);
   }
   generation->is_running = true;
-  Judge(*generation);
+  UpdateHealth(*generation);
   listener_.started(name);
 }
 
@@ -90,7 +90,7 @@ Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
         std::shared_ptr<Generation> generation = reporting.lock();
         if (!generation) return;
         generation->reported = fault;
-        if (generation->is_running) Judge(*generation);
+        if (generation->is_running) UpdateHealth(*generation);
       };
   generation->provider = driver::CreateGuarded(drivers_, std::move(environment), generation->config);
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.provider_start_timeout;
@@ -98,7 +98,7 @@ Task<> ProviderManager::StartOnce(std::shared_ptr<Generation> generation) {
 }
 
 // A provider that runs is as its driver last reported.
-void ProviderManager::Judge(Generation& generation) {
+void ProviderManager::UpdateHealth(Generation& generation) {
   bool is_new = generation.reported ? generation.health.Failed(
                                           fmt::format("Provider {} cannot be used", generation.config->name),
                                           *generation.reported)

@@ -86,7 +86,7 @@ class ProviderManager {
   void Bring(const ProviderName& name, std::shared_ptr<const driver::ProviderConfig> config);
   Task<> KeepStarting(std::shared_ptr<Generation> generation);
   Task<> StartOnce(std::shared_ptr<Generation> generation);
-  void Judge(Generation& generation);
+  void UpdateHealth(Generation& generation);
   void Retire(std::shared_ptr<Generation> generation);
   Task<> StopGeneration(std::shared_ptr<Generation> generation);
   bool IsTried(const ProviderName& name) const;

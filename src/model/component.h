@@ -22,7 +22,7 @@ std::string_view ToString(ComponentState state);
 enum class ProviderState {
   kStarting,
   kUp,
-  kFailing,   // it cannot be started; tried again
+  kFailing,   // it cannot be started or used; tried again
   kDraining,  // not configured any more: it finishes its work
 };
 

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "async/attempt.h"
 #include "async/deadline.h"
 #include "driver/cloud/leak_cleanup.h"
 #include "driver/cloud/metadata.h"
@@ -108,9 +109,11 @@ class CloudProvider : public Provider {
 
   Task<> CleanupLeakedResources() override {
     ProviderParts::Work work(context_);
-    DetectLabelChanges();
-    bool has_deleted = co_await leaks_.Run();
-    if (has_deleted) context_.quota.Invalidate();
+    if (context_.quota.is_known()) DetectLabelChanges();
+    Outcome<bool> has_deleted = co_await Attempt(leaks_.Run());
+    // After a failure, reading the quota shows whether the cloud can be used.
+    if (!has_deleted || *has_deleted) context_.quota.Invalidate();
+    if (!has_deleted) has_deleted.error().Rethrow();
     co_await missing_.Check();
   }
 

@@ -57,6 +57,7 @@ Task<> QuotaCache::WaitForInvalidation() {
 Task<> QuotaCache::Refresh() {
   SteadyTime deadline = environment_.loop.SteadyNow() + kReadLimit;
   QuotaInformation fresh = co_await WithDeadline(environment_.loop, deadline, "reading the quota", Read());
+  is_known_ = true;
   if (fresh.resources() == available_.resources()) co_return;
   available_ = std::move(fresh);
   environment_.capacity_changed();

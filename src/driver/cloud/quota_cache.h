@@ -24,6 +24,7 @@ class QuotaCache {
 
   // Unlimited until first known.
   const QuotaInformation& available() const { return available_; }
+  bool is_known() const { return is_known_; }
   void Invalidate() { invalidated_.Set(); }
 
   // Reads until it is cancelled.
@@ -41,6 +42,7 @@ class QuotaCache {
   Adapter& adapter_;
   ProviderName provider_;
   QuotaInformation available_ = QuotaInformation::Limit({});
+  bool is_known_ = false;
   Event invalidated_{"the quota to be doubted"};
   Event tried_{"the cloud's quota"};
 };

@@ -50,9 +50,15 @@ Task<> CleanupWorker::LeakedResources() {
     Outcome<> cleaned = co_await Attempt(
         WithDeadline(context_.loop, deadline, "clean-up", provider->CleanupLeakedResources()));
     if (cleaned) continue;
-    logger_.Error("Leaked resources of provider {} could not be cleaned: {}", provider->config().name,
-                  cleaned.error().message());
+    // That the provider cannot be used was logged.
+    log::Level level = HasFault(provider->config().name) ? log::Level::kDebug : log::Level::kError;
+    logger_.Write(level, fmt::format("Leaked resources of provider {} could not be cleaned: {}",
+                                     provider->config().name, cleaned.error().message()));
   }
+}
+
+bool CleanupWorker::HasFault(const ProviderName& provider) const {
+  return providers_.Manages(provider) && !providers_.HealthOf(provider).fault.empty();
 }
 
 bool CleanupWorker::IsPastReadyAge(const Node& node) const {

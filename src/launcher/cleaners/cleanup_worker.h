@@ -26,6 +26,7 @@ class CleanupWorker {
   Task<> EmptyNodes();
   Task<> NodesWithoutProvider();
   Task<> LeakedResources();
+  bool HasFault(const ProviderName& provider) const;
   bool IsPastReadyAge(const Node& node) const;
   bool IsPastHoldAge(const Node& node) const;
   bool IsUnfinished(const store::StoredNode& node) const;

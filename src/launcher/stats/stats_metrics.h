@@ -63,9 +63,8 @@ inline constexpr Metric kTenantLimit{Kind::kGauge, "nodepool.tenant_limits.{tena
                                      "Configured limit of a tenant; inf: unlimited."};
 
 // --- This launcher at work -------------------------------------------------------
-inline constexpr Metric kProviderUp{
-    Kind::kGauge, "nodepool.provider.{provider}.up", "nodepool_provider_up",
-    "1 while this launcher can use the provider, 0 while it cannot."};
+inline constexpr Metric kProviderUp{Kind::kGauge, "nodepool.provider.{provider}.up", "nodepool_provider_up",
+                                    "1 while this launcher can use the provider, 0 while it cannot."};
 inline constexpr Metric kProviderStartFailures{Kind::kCounter, "nodepool.provider.{provider}.start_failures",
                                                "nodepool_provider_start_failures_total",
                                                "Attempts to start the provider that failed."};

@@ -76,8 +76,9 @@ TEST_F(SessionTest, WrongCredentialsAreReportedButNotShown) {
   config->cloud_config.credentials.options["password"] = "wrong-password";
   Error error = Failure();
   EXPECT_EQ(error.verdict(), Verdict::kInvalid);
-  EXPECT_THAT(error.message(), AllOf(HasSubstr("cloud vendor: logging in at http://cloud.example/identity/v3: 401"),
-                                     HasSubstr("requires authentication"), Not(HasSubstr("wrong-password"))));
+  EXPECT_THAT(error.message(),
+              AllOf(HasSubstr("cloud vendor: logging in at http://cloud.example/identity/v3: 401"),
+                    HasSubstr("requires authentication"), Not(HasSubstr("wrong-password"))));
 }
 
 TEST_F(SessionTest, ALoginWithoutAnAnswerSaysWhatWasTried) {
@@ -88,11 +89,13 @@ TEST_F(SessionTest, ALoginWithoutAnAnswerSaysWhatWasTried) {
 }
 
 TEST_F(SessionTest, ALoginWithHalfAnAnswerSaysWhere) {
-  imposter.Add({.method = "POST", .path = "/identity/v3/auth/tokens", .status = 201, .body = "{\"token\": {"});
+  imposter.Add(
+      {.method = "POST", .path = "/identity/v3/auth/tokens", .status = 201, .body = "{\"token\": {"});
   Error error = Failure();
   EXPECT_EQ(error.verdict(), Verdict::kRetry);
-  EXPECT_EQ(error.message(),
-            "cloud vendor: logging in at http://cloud.example/identity/v3: the answer, 201, contains no token");
+  EXPECT_EQ(
+      error.message(),
+      "cloud vendor: logging in at http://cloud.example/identity/v3: the answer, 201, contains no token");
 }
 
 // Many callers at once must not get the account locked.
@@ -266,7 +269,8 @@ TEST_F(SessionTest, FaultsAreMappedOnceAndKeepTheirText) {
         {.method = "POST", .path = "/compute/v2.1/servers", .status = mapping.status, .body = mapping.body});
     Error error = Failure("POST", "/servers");
     EXPECT_EQ(error.verdict(), mapping.verdict) << mapping.status;
-    EXPECT_THAT(error.message(), AllOf(HasSubstr("POST compute /servers at http://cloud.example/compute"), HasSubstr(mapping.text)));
+    EXPECT_THAT(error.message(), AllOf(HasSubstr("POST compute /servers at http://cloud.example/compute"),
+                                       HasSubstr(mapping.text)));
   }
 }
 

@@ -87,9 +87,11 @@ void CloudImages::Clear() {
 
 Task<> CloudImages::Refresh() {
   Outcome<> refreshed = co_await Attempt(RefreshOnce());
-  if (!refreshed) {
+  std::string failure = refreshed ? "" : refreshed.error().message();
+  bool is_new = std::exchange(last_failure_, failure) != failure;
+  if (is_new && !failure.empty()) {
     logger_.Error("Images of cloud {} could not be listed; trying again later: {}", session_.cloud().name,
-                  refreshed.error().message());
+                  failure);
   }
 }
 

@@ -65,6 +65,7 @@ class CloudImages {
   bool is_refreshing_ = false;
   std::optional<SteadyTime> last_refresh_;  // nullopt: a new refresh may begin at once
   WaitList refreshed_once_;
+  std::string last_failure_;       // of Refresh(), logged once
   std::set<std::string> watched_;  // what the latest Watch() checks for repeatedly
   std::uint64_t watches_ = 0;
 };
