@@ -28,6 +28,13 @@ def make_certificate(folder: pathlib.Path, name: str, host: str, days: int = 30)
     return path
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, address):
+        """Clients that hang up, as during a handshake that they do not like, are no news."""
+
+
 class SmallCloud:
     """All services below one address. It listens from `start` to `stop`, each time on the same port."""
 
@@ -52,8 +59,7 @@ class SmallCloud:
         return path
 
     def start(self, certificate: pathlib.Path | None = None):
-        self.server = http.server.ThreadingHTTPServer((LOOPBACK, self.port), self._handler())
-        self.server.daemon_threads = True
+        self.server = Server((LOOPBACK, self.port), self._handler())
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)

@@ -63,6 +63,7 @@ TEST_F(ProviderFaultTest, IsShownUntilItEnds) {  // D-30, D-64
 }
 
 TEST_F(ProviderFaultTest, EachCauseIsLoggedOnceAndTheEndOnce) {  // D-30
+  log::SetLevel("nodepool.ProviderManager", log::Level::kDebug);
   StartLauncher();
   log::Capture log;
   for (int i = 0; i < 3; ++i) {
@@ -77,6 +78,7 @@ TEST_F(ProviderFaultTest, EachCauseIsLoggedOnceAndTheEndOnce) {  // D-30
   EXPECT_EQ(log.Count("Provider cloud can be used again"), 1);
   Report(Fault());
   EXPECT_EQ(CountErrors(log), 3);
+  log::SetLevel("nodepool.ProviderManager", log::Level::kInfo);
 }
 
 TEST_F(ProviderFaultTest, EndlesslyDifferentCausesNeedNoEndlessMemory) {

@@ -128,6 +128,16 @@ TEST_F(CloudProviderTest, ACloudThatCannotBeReadIsAFaultUntilItCan) {
   EXPECT_EQ(faults.back()->cause, "away again");
 }
 
+// D-30
+TEST_F(CloudProviderTest, AFailedCleanUpShowsWhetherTheCloudCanBeUsed) {
+  StartProvider();
+  cloud->list_fault = Error(Verdict::kRetry, "away");
+  EXPECT_THROW(Clean(), Error);
+  time.Advance(seconds(2));
+  ASSERT_TRUE(faults.back());
+  EXPECT_EQ(faults.back()->cause, "away");
+}
+
 TEST_F(CloudProviderTest, ACloudThatDoesNotAnswerDelaysTheStartByHalfAMinuteAndIsReported) {
   prepare_cloud = [](ScriptedAdapter& adapter) { adapter.quota_duration = std::chrono::hours(1); };
   SteadyTime before = time.loop().SteadyNow();
