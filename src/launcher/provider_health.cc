@@ -14,6 +14,8 @@ HealthRecord::HealthRecord(Loop& loop, ProviderName name, log::Logger logger)
 }
 
 bool HealthRecord::Failed(const std::string& what, driver::ProviderFault fault) {
+  // It becomes a part of sentences.
+  while (fault.cause.ends_with('.')) fault.cause.pop_back();
   Log(what, fault);
   bool was_failing = !now_.fault.empty();
   bool is_new = now_.fault != fault.cause;

@@ -34,7 +34,7 @@ class Broken:
 
 
 class WrongPassword(Broken):
-    cause = r"cloud vendor: logging in at {url}/identity/v3: 401 The request you have made requires authentication\."
+    cause = r"cloud vendor: logging in at {url}/identity/v3: 401 The request you have made requires authentication"
 
     def break_it(self):
         self.cloud.password = "another"

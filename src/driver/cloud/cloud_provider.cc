@@ -108,8 +108,9 @@ class CloudProvider : public Provider {
   }
 
   Task<> CleanupLeakedResources() override {
+    if (!context_.quota.is_known()) co_return;  // the cloud was not reached yet
     ProviderParts::Work work(context_);
-    if (context_.quota.is_known()) DetectLabelChanges();
+    DetectLabelChanges();
     Outcome<bool> has_deleted = co_await Attempt(leaks_.Run());
     // After a failure, reading the quota shows whether the cloud can be used.
     if (!has_deleted || *has_deleted) context_.quota.Invalidate();

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "async/attempt.h"
 #include "async/backoff.h"
@@ -89,13 +92,17 @@ class ListCache {
       last_end_ = loop.SteadyNow();
       last_took_ = last_end_ - begun;
       if (!list) {
-        logger_.Warning("The list of {} could not be read; it is tried again: {}", name_,
-                        list.error().message());
+        // Once for each cause.
+        bool is_new = std::exchange(last_failure_, list.error().message()) != list.error().message();
+        logger_.Write(is_new ? log::Level::kWarning : log::Level::kDebug,
+                      fmt::format("The list of {} could not be read; it is tried again: {}", name_,
+                                  list.error().message()));
         Duration pause = failure_pauses.Next();
         co_await loop.SleepFor(pause);
         continue;
       }
       failure_pauses.Reset();
+      last_failure_.clear();
       latest_ = {std::make_shared<const T>(std::move(*list)), begun};
       read_once_.NotifyAll();
       // Let the waiting tasks read the list, and perhaps wait again, before checking whether any still waits.
@@ -111,6 +118,7 @@ class ListCache {
   Listing latest_{};
   SteadyTime last_end_{};
   Duration last_took_{};
+  std::string last_failure_;  // empty: the last reading succeeded
   int waiting_ = 0;
   bool is_reading_ = false;
   WaitList read_once_;

@@ -69,8 +69,10 @@ TEST_F(ListCacheTest, AListThatBeganBeforeDoesNotCount) {
 // D-93
 TEST_F(ListCacheTest, AFailedReadIsTriedAgain) {
   failures = 3;
+  log::Capture log;
   auto listing = time.Run(cache.NotOlderThan(0s));
   EXPECT_EQ(listing.items->size(), 4u);
+  EXPECT_EQ(log.Count("could not be read; it is tried again: no answer"), 1) << "once for the same cause";
 }
 
 TEST_F(ListCacheTest, ThePausesFollowTheTimeOfReading) {

@@ -85,7 +85,8 @@ TEST_F(SessionTest, ALoginWithoutAnAnswerSaysWhatWasTried) {
   imposter.Add({.method = "POST", .path = "/identity/v3/auth/tokens", .breaks = true});
   Error error = Failure();
   EXPECT_EQ(error.verdict(), Verdict::kRetry);
-  EXPECT_THAT(error.message(), HasSubstr("cloud vendor: logging in: the connection broke"));
+  EXPECT_THAT(error.message(),
+              HasSubstr("cloud vendor: logging in: POST http://cloud.example/identity/v3/auth/tokens"));
 }
 
 TEST_F(SessionTest, ALoginWithHalfAnAnswerSaysWhere) {
