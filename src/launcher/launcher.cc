@@ -229,7 +229,10 @@ void Launcher::SessionChanged(zk::SessionState state) {
   lost_requests_.SessionLost();
 }
 
-bool Launcher::is_ready() const { return is_serving_ && providers_.all_up(); }
+bool Launcher::is_ready() const {
+  bool is_connected = store_.tree.client().state() == zk::SessionState::kConnected;
+  return is_serving_ && is_connected && providers_.all_up();
+}
 
 Task<> Launcher::Bounded(SteadyTime deadline, std::string what, Task<> step) {
   Outcome<> ended = co_await Attempt(WithDeadline(context_.loop, deadline, what, std::move(step)));

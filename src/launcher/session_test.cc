@@ -25,6 +25,17 @@ TEST_F(SessionTest, LostSessionDropsEverythingAndRecovers) {
   EXPECT_EQ(NodeOf(id).launcher, launcher_id) << "the same id";
 }
 
+TEST_F(SessionTest, TheLauncherIsNotReadyWithoutZooKeeper) {  // D-64
+  Running& running = StartLauncher();
+  ASSERT_TRUE(running.launcher->is_ready());
+  zk_.Disconnect(*running.client);
+  time_.Advance(seconds(1));
+  EXPECT_FALSE(running.launcher->is_ready());
+  EXPECT_EQ(running.launcher->WhyNotReady(), "ZooKeeper cannot be reached.");
+  zk_.Reconnect(*running.client);
+  EXPECT_TRUE(Await([&] { return running.launcher->is_ready(); }));
+}
+
 // No event announces a deletion that a lost session interrupted before it held the lock; the sweep finds the
 // node.
 TEST_F(SessionTest, InterruptedDeletionIsTakenUpAgain) {

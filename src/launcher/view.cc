@@ -15,6 +15,8 @@ std::string View::WhyNotReady() const {
                           ? fmt::format("Provider {} is starting.", name)
                           : fmt::format("Provider {} cannot be used: {}.", name, health.fault));
   }
+  bool is_connected = context_.store.tree.client().state() == zk::SessionState::kConnected;
+  if (!providers_.Managed().empty() && !is_connected) missing.emplace_back("ZooKeeper cannot be reached.");
   if (missing.empty()) return "The launcher is starting or stopping.";
   return Join(missing, " ");
 }
