@@ -53,7 +53,8 @@ void AppendVisible(std::string& out, std::string_view text, std::size_t limit, s
     if (is_shown || kept.find(written) != kept.npos) {
       out += written;
     } else {
-      out += fmt::format(character.length == 1 ? "\\x{:02x}" : "\\u{:04x}", std::uint32_t{character.code});
+      auto code = static_cast<std::uint32_t>(character.code);
+      out += character.length == 1 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{:04x}", code);
     }
     i += character.length;
   }

@@ -64,8 +64,6 @@ std::size_t WidthOf(char32_t character) {
   return IsIn(kWide, character) ? 2 : 1;
 }
 
-constexpr std::string_view kCutMark = "\u2026";  // one column wide
-
 }  // namespace
 
 std::size_t DisplayWidth(std::string_view text) {

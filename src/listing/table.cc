@@ -11,7 +11,6 @@ namespace nodepool::listing {
 namespace {
 
 constexpr std::string_view kPlainStyle = "\x1b[0m";
-constexpr std::string_view kCutMark = "\u2026";
 // Every line of a table is as wide as its widest cells: one long text would be paid for in each row.
 constexpr std::size_t kLongestCell = 512;  // bytes
 
