@@ -28,8 +28,9 @@ Task<bool> EndsBy(Loop& loop, SteadyTime deadline, std::string what, Task<> task
   asio::cancellation_slot caller = (co_await asio::this_coro::cancellation_state).slot();
   if (caller.is_connected()) caller.assign([&stop](asio::cancellation_type type) { stop.emit(type); });
   ScopeExit forget([caller]() mutable { caller.clear(); });
-  auto [error] = co_await asio::co_spawn(
-      executor, std::move(task), asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable)));
+  auto [error] =
+      co_await asio::co_spawn(executor, std::move(task),
+                              asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable)));
   if (error && is_time_up && VerdictOf(error) == Verdict::kCancelled) co_return false;
   if (error) std::rethrow_exception(error);
   co_return true;

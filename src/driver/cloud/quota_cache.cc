@@ -56,20 +56,24 @@ Task<> QuotaCache::WaitForInvalidation() {
 
 Task<> QuotaCache::Refresh() {
   SteadyTime deadline = environment_.loop.SteadyNow() + kReadLimit;
-  QuotaInformation fresh = co_await WithDeadline(environment_.loop, deadline, "reading the quota", Read());
-  is_known_ = true;
-  if (fresh.resources() == available_.resources()) co_return;
-  available_ = std::move(fresh);
-  environment_.capacity_changed();
+  co_await WithDeadline(environment_.loop, deadline, "reading the quota", Read());
 }
 
-Task<QuotaInformation> QuotaCache::Read() {
+Task<> QuotaCache::Read() {
   QuotaInformation available = co_await adapter_.QuotaLimits();
   std::vector<Instance> instances = co_await adapter_.ListInstances();
+  QuotaInformation others;
   for (const Instance& instance : instances) {
-    if (!IsOurs(instance)) available.Subtract(instance.quota);
+    if (!IsOurs(instance)) others.Add(instance.quota);
   }
-  co_return available;
+  available.Subtract(others);
+  is_known_ = true;
+  bool is_same =
+      available.resources() == available_.resources() && others.resources() == used_by_others_.resources();
+  if (is_same) co_return;
+  available_ = std::move(available);
+  used_by_others_ = std::move(others);
+  environment_.capacity_changed();
 }
 
 bool QuotaCache::IsOurs(const Instance& instance) const {

@@ -13,10 +13,10 @@
 
 namespace nodepool::driver::cloud {
 
-// The quota available to this provider: the cloud's limits minus what foreign machines use, leaked ones
-// included (drivers.md 2.2, 5.11). Read in the background every 300 s and whenever it was invalidated; the
-// last value remains valid until a newer one is read. A read that fails is the provider's fault until one
-// succeeds (ProviderEnvironment::report_fault).
+// The quota available to this provider: the cloud's limits minus what others use, which are machines that no
+// node describes, leaked ones included (drivers.md 2.2, 5.11). Read in the background every 300 s and
+// whenever it was invalidated; the last value remains valid until a newer one is read. A read that fails is
+// the provider's fault until one succeeds (ProviderEnvironment::report_fault).
 class QuotaCache {
  public:
   // Everything outlives the cache.
@@ -24,6 +24,7 @@ class QuotaCache {
 
   // Unlimited until first known.
   const QuotaInformation& available() const { return available_; }
+  const QuotaInformation& used_by_others() const { return used_by_others_; }
   bool is_known() const { return is_known_; }
   void Invalidate() { invalidated_.Set(); }
 
@@ -34,7 +35,7 @@ class QuotaCache {
 
  private:
   Task<> Refresh();
-  Task<QuotaInformation> Read();
+  Task<> Read();
   bool IsOurs(const Instance& instance) const;
   Task<> WaitForInvalidation();
 
@@ -42,6 +43,7 @@ class QuotaCache {
   Adapter& adapter_;
   ProviderName provider_;
   QuotaInformation available_ = QuotaInformation::Limit({});
+  QuotaInformation used_by_others_;
   bool is_known_ = false;
   Event invalidated_{"the quota to be doubted"};
   Event tried_{"the cloud's quota"};
