@@ -230,7 +230,7 @@ void Launcher::SessionChanged(zk::SessionState state) {
 }
 
 bool Launcher::is_ready() const {
-  bool is_connected = store_.tree.client().state() == zk::SessionState::kConnected;
+  bool is_connected = context_.store.tree.client().state() == zk::SessionState::kConnected;
   return is_serving_ && is_connected && providers_.all_up();
 }
 
