@@ -91,13 +91,13 @@ sched::LabelView Pool::LabelViewOf(const driver::LabelConfig& label) const {
 }
 
 void Pool::AskDriver(const driver::LabelConfig& label, sched::LabelView& view) const {
-  if (label.diskimage) {
+  if (label.diskimage)
     view.is_image_ready = context_.images.NewestReadyUpload(*label.diskimage, key_.provider) != nullptr;
-    if (!view.is_image_ready) return;
-  }
   // What a cloud has is not known before it could be used.
-  view.is_unknown = !providers_.HealthOf(key_.provider).was_up;
-  if (view.is_unknown) return;
+  if (!providers_.HealthOf(key_.provider).was_up) {
+    view.is_unknown = view.is_image_ready;
+    return;
+  }
   std::shared_ptr<driver::Provider> running = provider();
   if (!label.diskimage) {
     driver::Readiness readiness = running->LabelReady(label);
