@@ -70,7 +70,8 @@ Task<> ProviderManager::KeepStarting(std::shared_ptr<Generation> generation) {
     context_.metrics.Add(stats::kProviderStartFailures, {generation->config->name.value});
     SteadyTime next_attempt = context_.loop.SteadyNow() + backoff.Next();
     driver::ProviderFault fault{started.error().message(), next_attempt};
-    bool is_new = generation->health.Failed("Error starting provider " + name.value, std::move(fault));
+    bool is_new =
+        generation->health.Failed(fmt::format("Error starting provider {}", name), std::move(fault));
     if (is_new) listener_.health_changed();
     co_await StopQuietly(std::exchange(generation->provider, nullptr));
     co_await context_.loop.SleepUntil(next_attempt);
