@@ -151,7 +151,7 @@ def test_installed_it_serves_a_request(tree):
     daemon = Process(tree.words(*as_user, "nodepool", "standalone"), tree.folder / "standalone.log")
     try:
         begin = time.monotonic()
-        shown = tree.run(*as_user, "nodepool", "request", "small", "--wait", "--hold-for", "1s")
+        shown = tree.run(*as_user, "nodepool", "request", "small", "--wait-for-server", "--wait", "--hold-for", "1s")
         assert "fulfilled" in shown and time.monotonic() - begin < 60
         wait_for(lambda: "fake-cloud" not in tree.run(*as_user, "nodepool", "list"), "the node is gone again", 60)
     finally:
@@ -198,7 +198,7 @@ def test_a_container_image_of_it_serves_a_request(packages, debian, tmp_path):
     settings = tmp_path / "nodepool.yaml"
     settings.write_text(yaml.safe_dump(one_machine()))
     settings.chmod(0o644)
-    script = ("nodepool standalone >/tmp/log 2>&1 & daemon=$!; nodepool request small --wait --hold-for 1s; status=$?; "
+    script = ("nodepool standalone >/tmp/log 2>&1 & daemon=$!; nodepool request small --wait-for-server --wait --hold-for 1s; status=$?; "
               "kill $daemon; wait $daemon; exit $status")
     assert "fulfilled" in buildah("run", "-v", f"{settings}:/etc/nodepool/nodepool.yaml:ro", container, "--", "sh", "-c", script)
     shutil.rmtree(tmp_path / "store", ignore_errors=True)
