@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(not os.environ.get("NODEPOOL_TEST_FIRST_CONTACT"
 
 INSTALL = Page.read("docs/operator/install.md")
 ZUUL = Page.read("docs/zuul.md")
+(START,) = INSTALL.section("Without systemd").commands()
 CONFIGURATION = "/etc/nodepool/nodepool.yaml"
 # What the units find on a host: a ZooKeeper, here that of another Nodepool.
 ZOOKEEPER = {"embedded-zookeeper": {"state-dir": "/root/zookeeper"}, "webapp": {"port": 8006}, "labels": [], "providers": []}
@@ -37,21 +38,22 @@ def installed(newcomer, tmp_path_factory):
 
 
 @pytest.fixture
-def machine(installed):
-    with Machine(installed, "host") as booted:
-        yield booted
-        # Nothing starts by itself at the next start.
-        Shell(booted.words(), None).run(f"systemctl disable 'nodepool-*'; rm -f {CONFIGURATION}")
+def shell(installed, tmp_path):
+    """In the checkout on the machine, which has just been started."""
+    with Machine(installed, "install") as machine, Shell(machine.words("env", "-C", ROOT), tmp_path) as opened:
+        yield opened
+    # The next test's machine is configured by itself and starts nothing by itself.
+    for path in [installed.path(CONFIGURATION), *installed.path("/etc/systemd/system").glob("*/nodepool-*")]:
+        path.unlink(missing_ok=True)
 
 
 @pytest.fixture
-def shell(machine, tmp_path):
-    with Shell(machine.words("env", "-C", ROOT), tmp_path) as opened:
-        yield opened
-
-
-def state(shell, unit: str) -> str:
-    return shell.run(f"systemctl is-active {unit}").stdout.strip()
+def site(installed, shell):
+    """A configuration for the units, and the ZooKeeper that it names."""
+    installed.path("/root/zookeeper.yaml").write_text(yaml.safe_dump(ZOOKEEPER))
+    installed.path(CONFIGURATION).write_text(yaml.safe_dump(SITE))
+    shell.succeed("install -d -o nodepool -g nodepool /var/lib/nodepool/images")
+    shell.start("nodepool standalone -c /root/zookeeper.yaml")
 
 
 def units_commands() -> list[str]:
@@ -62,34 +64,29 @@ def test_units_wait_for_a_configuration(shell):
     for line in units_commands():
         shell.succeed(line)
     for unit in ("nodepool-launcher", "nodepool-builder"):
-        assert state(shell, unit) == "inactive"
-        assert shell.succeed(f"systemctl show --value -p ConditionResult {unit}").strip() == "no"
+        shown = shell.succeed(f"systemctl show -p ActiveState,ConditionResult {unit}").split()
+        assert shown == ["ActiveState=inactive", "ConditionResult=no"]
 
 
-def test_units_with_a_configuration(installed, shell):
-    installed.path("/root/zookeeper.yaml").write_text(yaml.safe_dump(ZOOKEEPER))
-    installed.path(CONFIGURATION).write_text(yaml.safe_dump(SITE))
-    shell.start("nodepool standalone -c /root/zookeeper.yaml")
-    shell.succeed("install -d -o nodepool -g nodepool /var/lib/nodepool/images")
+def test_units_with_a_configuration(shell, site):
     for line in units_commands():
         shell.succeed(line)
     for unit in ("nodepool-launcher", "nodepool-builder"):
-        assert state(shell, unit) == "active", shell.run(f"journalctl -u {unit}").stdout
+        assert shell.run(f"systemctl is-active {unit}").stdout == "active\n", shell.run(f"journalctl -u {unit}").stdout
         shell.succeed(f"systemctl reload {unit}")
     assert "fulfilled" in shell.succeed("nodepool request small --wait --hold-for 1s")
     shell.succeed("systemctl stop nodepool-launcher nodepool-builder")
 
 
-def test_without_systemd(installed, shell):
-    (line,) = INSTALL.section("Without systemd").commands()
-    refused = shell.run(line)
+def test_without_systemd_errors_are_reported_at_once(shell):
+    refused = shell.run(START)
     assert refused.returncode == 1 and CONFIGURATION in refused.stderr
-    installed.path("/root/zookeeper.yaml").write_text(yaml.safe_dump(ZOOKEEPER))
-    installed.path(CONFIGURATION).write_text(yaml.safe_dump(SITE))
-    shell.start("nodepool standalone -c /root/zookeeper.yaml")
-    shell.succeed(line)
+
+
+def test_without_systemd(shell, site):
+    shell.succeed(START)
     assert "fulfilled" in shell.succeed("nodepool request small --wait --wait-for-server --hold-for 1s")
-    shell.succeed("kill $(cat /run/nodepool/nodepool.pid) && test -s /var/log/nodepool/nodepool.log")
+    shell.succeed("test -s /var/log/nodepool/nodepool.log && kill $(cat /run/nodepool/nodepool.pid)")
 
 
 def test_completion(shell):
