@@ -107,5 +107,6 @@ class Machine:
         return ["nsenter", "-t", str(self.init), "-a", "--root", "--wdns=/", "env", "-i", *variables, *(str(word) for word in words)]
 
     def journal(self) -> str:
+        """Its last messages."""
         return subprocess.run(self.words("journalctl", "--no-pager", "-n", "60"), capture_output=True, text=True,
                               timeout=60).stdout

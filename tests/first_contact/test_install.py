@@ -42,6 +42,7 @@ def shell(installed, tmp_path):
     """In the checkout on the machine, which has just been started."""
     with Machine(installed, "install") as machine, Shell(machine.words("env", "-C", ROOT), tmp_path) as opened:
         yield opened
+        print(machine.journal())  # shown with a failure
     # The next test's machine is configured by itself and starts nothing by itself.
     for path in [installed.path(CONFIGURATION), *installed.path("/etc/systemd/system").glob("*/nodepool-*")]:
         path.unlink(missing_ok=True)
