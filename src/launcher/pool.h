@@ -49,7 +49,8 @@ class Pool {
   // The pool as an accepted request at this place in the order sees it: what earlier requests wait for is
   // reserved.
   sched::PoolView ViewFor(const sched::ServiceOrder& order) const;
-  // Whether the pool would still accept the request, e.g. after a limit was lowered.
+  // Whether the pool would still accept the request, e.g. after a limit was lowered. What others use of the
+  // cloud now makes it wait, not fail.
   sched::Decision StillAcceptable(const NodeRequest& request) const;
   // The resources that nodes of these labels need in total; all are labels of the pool.
   Resources NeedOf(const std::vector<LabelName>& labels) const;
