@@ -1,10 +1,12 @@
 #include "async/deadline.h"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/deferred.hpp>
-#include <boost/asio/experimental/parallel_group.hpp>
 
 #include "async/await_note.h"
+#include "base/scope_exit.h"
 
 namespace nodepool {
 
@@ -13,14 +15,24 @@ namespace asio = boost::asio;
 Task<bool> EndsBy(Loop& loop, SteadyTime deadline, std::string what, Task<> task) {
   auto executor = co_await asio::this_coro::executor;
   AwaitNote note(executor, what, {}, deadline);
-  auto [order, task_error, timer_error] =
-      co_await asio::experimental::make_parallel_group(
-          asio::co_spawn(executor, std::move(task), asio::deferred),
-          asio::co_spawn(executor, loop.Elapse(deadline), asio::deferred))
-          .async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
-  bool is_time_up = order[0] == 1 && !timer_error;
-  if (task_error && is_time_up && VerdictOf(task_error) == Verdict::kCancelled) co_return false;
-  if (task_error) std::rethrow_exception(task_error);
+  bool is_time_up = false;
+  asio::cancellation_signal stop;
+  auto time_is_up = [&] {
+    is_time_up = true;
+    stop.emit(asio::cancellation_type::all);
+  };
+  ScopeExit disarm([&clock = loop.clock(), timer = loop.clock().CallAt(deadline, time_is_up)] {
+    clock.CancelTimer(timer);
+  });
+  // Nothing else listens to the caller's cancellation while its task is another one.
+  asio::cancellation_slot caller = (co_await asio::this_coro::cancellation_state).slot();
+  if (caller.is_connected()) caller.assign([&stop](asio::cancellation_type type) { stop.emit(type); });
+  ScopeExit forget([caller]() mutable { caller.clear(); });
+  auto [error] =
+      co_await asio::co_spawn(executor, std::move(task),
+                              asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable)));
+  if (error && is_time_up && VerdictOf(error) == Verdict::kCancelled) co_return false;
+  if (error) std::rethrow_exception(error);
   co_return true;
 }
 

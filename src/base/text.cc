@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <numeric>
 
+#include "base/utf8.h"
+
 namespace nodepool {
 namespace {
 
@@ -22,6 +24,40 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
     }
   }
   return row[b.size()];
+}
+
+bool IsPrintable(char byte) { return byte >= ' ' && byte < '\x7f'; }
+
+// Whether a terminal or a reader would obey the character instead of seeing it.
+bool IsObeyed(char32_t character) {
+  bool is_control = character < 0x20 || (character >= 0x7f && character < 0xa0);
+  bool breaks_lines = character == 0x2028 || character == 0x2029;
+  bool turns_text = character == 0x061c || character == 0x200e || character == 0x200f ||
+                    (character >= 0x202a && character <= 0x202e) ||
+                    (character >= 0x2066 && character <= 0x2069);
+  return is_control || breaks_lines || turns_text;
+}
+
+// Appends the characters of `text` that end within its first `limit` bytes.
+void AppendVisible(std::string& out, std::string_view text, std::size_t limit, std::string_view kept) {
+  for (std::size_t i = 0; i < text.size();) {
+    const char* begin = text.data() + i;
+    const char* other = std::find_if_not(begin, text.data() + std::min(limit, text.size()), IsPrintable);
+    out.append(begin, other);
+    i = static_cast<std::size_t>(other - text.data());
+    if (i >= std::min(limit, text.size())) return;
+    Utf8Character character = FirstCharacter(text.substr(i));
+    if (i + character.length > limit) return;
+    std::string_view written = text.substr(i, character.length);
+    bool is_shown = !character.is_malformed && !IsObeyed(character.code);
+    if (is_shown || kept.find(written) != kept.npos) {
+      out += written;
+    } else {
+      auto code = static_cast<std::uint32_t>(character.code);
+      out += character.length == 1 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{:04x}", code);
+    }
+    i += character.length;
+  }
 }
 
 }  // namespace
@@ -81,45 +117,25 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
 }
 
 bool IsValidUtf8(std::string_view bytes) {
-  std::size_t i = 0;
-  while (i < bytes.size()) {
-    auto lead = static_cast<std::uint8_t>(bytes[i]);
-    std::size_t length = lead < 0x80         ? 1
-                         : lead >> 5 == 0x6  ? 2
-                         : lead >> 4 == 0xe  ? 3
-                         : lead >> 3 == 0x1e ? 4
-                                             : 0;
-    if (length == 0 || i + length > bytes.size()) return false;
-    std::uint32_t code = length == 1 ? lead : lead & (0x7f >> length);
-    for (std::size_t k = 1; k < length; ++k) {
-      auto next = static_cast<std::uint8_t>(bytes[i + k]);
-      if (next >> 6 != 0x2) return false;
-      code = code << 6 | (next & 0x3f);
-    }
-    bool overlong =
-        (length == 2 && code < 0x80) || (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-    bool surrogate = code >= 0xd800 && code <= 0xdfff;
-    if (overlong || surrogate || code > 0x10ffff) return false;
-    i += length;
+  while (!bytes.empty()) {
+    Utf8Character character = FirstCharacter(bytes);
+    if (character.is_malformed) return false;
+    bytes.remove_prefix(character.length);
   }
   return true;
 }
 
-std::string Excerpt(std::string_view text, std::size_t limit) {
-  std::string_view head = text.substr(0, limit);
-  std::string result;
-  bool utf8 = IsValidUtf8(text);
-  for (char c : head) {
-    auto byte = static_cast<std::uint8_t>(c);
-    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8)) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
-  if (head.size() == text.size()) return result;
-  while (utf8 && !result.empty() && !IsValidUtf8(result)) result.pop_back();
-  return result + "...";
+std::string Visible(std::string_view text, std::string_view kept) {
+  std::string visible;
+  visible.reserve(text.size());
+  AppendVisible(visible, text, text.size(), kept);
+  return visible;
+}
+
+std::string Excerpt(std::string_view text, std::size_t limit, std::string_view kept) {
+  std::string excerpt;
+  AppendVisible(excerpt, text, limit, kept);
+  return text.size() > limit ? excerpt + "..." : excerpt;
 }
 
 }  // namespace nodepool

@@ -25,8 +25,13 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
 
 bool IsValidUtf8(std::string_view bytes);
 
-// At most `limit` bytes of `text`, control characters made visible, for use in a
-// log line or an error message about input from outside.
-std::string Excerpt(std::string_view text, std::size_t limit = 80);
+// `text` with what a terminal or a reader would obey instead of seeing it: C0 controls, DEL and bytes that
+// are not UTF-8 as \x1b, C1 controls, line separators and controls of the writing direction as \u202e. The
+// characters in `kept` stay.
+std::string Visible(std::string_view text, std::string_view kept = {});
+
+// The same of at most `limit` bytes, for use in a log line or an error message about input from outside;
+// "..." is appended if there are more.
+std::string Excerpt(std::string_view text, std::size_t limit = 80, std::string_view kept = {});
 
 }  // namespace nodepool

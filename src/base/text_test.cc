@@ -39,11 +39,21 @@ TEST(TextTest, Utf8) {
   EXPECT_FALSE(IsValidUtf8("\xe2\x82"));      // cut short
 }
 
+TEST(TextTest, VisibleTextCannotBeObeyed) {
+  EXPECT_EQ(Visible("grüße €𝄞"), "grüße €𝄞");
+  EXPECT_EQ(Visible("a\x1b[31m\x7f"), "a\\x1b[31m\\x7f");
+  EXPECT_EQ(Visible("\xc2\x85 \xc2\xa0"), "\\u0085 \xc2\xa0");
+  EXPECT_EQ(Visible("\xe2\x80\xae\xe2\x81\xa9\xe2\x80\xa8"), "\\u202e\\u2069\\u2028");
+  EXPECT_EQ(Visible("\xe2\x82 x\xff"), "\\xe2\\x82 x\\xff");
+  EXPECT_EQ(Visible("a\n\tb\r", "\n\t"), "a\n\tb\\x0d");
+}
+
 TEST(TextTest, ExcerptIsBoundedAndPrintable) {
   EXPECT_EQ(Excerpt("a\nb"), "a\\x0ab");
   EXPECT_EQ(Excerpt("\xff"), "\\xff");
   EXPECT_EQ(Excerpt("abcdef", 3), "abc...");
-  EXPECT_TRUE(IsValidUtf8(Excerpt("aä", 2)));
+  EXPECT_EQ(Excerpt("aä", 2), "a...");
+  EXPECT_EQ(Excerpt("abc", 3), "abc");
 }
 
 }  // namespace

@@ -27,10 +27,10 @@ Task<> ServerAwaiter::AwaitQuietly(zk::Client& client) {
     if (client.state() == zk::SessionState::kClosed)
       throw Error(Verdict::kFail,
                   fmt::format("ZooKeeper at {} refused the connection for good", wait_.servers));
-    if (IsRefused()) throw Failure(wait_.usual);
+    if (IsRefused()) throw NoServer(wait_.usual);
     changed_.Reset();
     bool has_changed = co_await EndsBy(loop_, deadline, "a connection to ZooKeeper", changed_.Wait());
-    if (!has_changed) throw Failure(wait_.usual);
+    if (!has_changed) throw NoServer(wait_.usual);
   }
 }
 
@@ -43,10 +43,10 @@ Task<> ServerAwaiter::AwaitAsAsked(zk::Client& client) {
   }
   SteadyTime deadline = loop_.SteadyNow() + limit;
   bool is_there = co_await EndsBy(loop_, deadline, "a connection to ZooKeeper", std::move(connection));
-  if (!is_there) throw Failure(limit);
+  if (!is_there) throw NoServer(limit);
 }
 
-Error ServerAwaiter::Failure(Duration waited) const {
+Error ServerAwaiter::NoServer(Duration waited) const {
   std::string reason = trouble_.empty() ? wait_.servers : trouble_;
   if (wait_.is_embedded) {
     return Error(

@@ -32,7 +32,7 @@ class ServerAwaiter {
   Task<> AwaitQuietly(zk::Client& client);
   Task<> AwaitAsAsked(zk::Client& client);
   bool IsRefused() const { return wait_.is_embedded && !trouble_.empty(); }
-  Error Failure(Duration waited) const;
+  Error NoServer(Duration waited) const;
 
   Loop& loop_;
   const ServerWait wait_;

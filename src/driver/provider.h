@@ -82,6 +82,10 @@ class Provider : public ProviderNotifications {
   // have. The last known value; unlimited until first known, or for drivers without limits.
   virtual QuotaInformation AvailableQuota() { return QuotaInformation::Limit({}); }
 
+  // What those other users have: the cloud's limits are AvailableQuota() and this together. An accepted
+  // request waits for it; only the limits themselves can be too small for it.
+  virtual QuotaInformation UsedByOthers() { return {}; }
+
   // What one node of the label needs. Error(kInvalid): the label's configuration
   // can never work; the core then treats it as not available. Any other error: it is
   // not known now, and requests wait (D-26).

@@ -149,6 +149,21 @@ TEST_F(OpenstackQuotaTest, CapacityUsedByOthersIsLearntFromTheRefusal) {
   EXPECT_THAT(imposter_.servers, SizeIs(2));
 }
 
+// LA-79: the list of servers was read a moment before the others came.
+TEST_F(OpenstackQuotaTest, AnAcceptedRequestWaitsForWhatOthersUse) {
+  imposter_.limits["maxTotalInstances"] = 1;
+  StartLauncher();
+  std::string others = imposter_.AddServer({{"owner", "other"}});
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(Await([&] { return Attempts() == 1 && IsPaused(); }));
+  time_.Advance(seconds(60));
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  EXPECT_EQ(Attempts(), 1) << "one refusal is enough to know";
+  imposter_.servers.erase(others);
+  time_.Advance(seconds(300));
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+}
+
 // LA-79, O-fault-quota
 TEST_F(OpenstackQuotaTest, AServerInErrorForQuotaIsARefusal) {
   StartLauncher();

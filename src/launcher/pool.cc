@@ -159,6 +159,7 @@ sched::PoolView Pool::PlainView() const {
   view.provider.used = UsedByProvider();
   try {
     view.provider.limit = provider()->AvailableQuota().resources();
+    view.provider.others = provider()->UsedByOthers().resources();
   } catch (...) {
     for (auto& [name, label] : view.labels) label.is_unknown = true;
   }
@@ -191,7 +192,12 @@ sched::Budget Pool::ProviderBudget() const {
 
 sched::Decision Pool::StillAcceptable(const NodeRequest& request) const {
   if (provider() == nullptr) return {};
-  return sched::DeclineReason(PlainView(), request);
+  sched::PoolView view = PlainView();
+  for (auto& [resource, limit] : view.provider.limit) {
+    auto others = view.provider.others.find(resource);
+    if (others != view.provider.others.end()) limit = ExactSum(limit, others->second);
+  }
+  return sched::DeclineReason(view, request);
 }
 
 std::string Pool::WhyDeclined(const NodeRequest& request, const sched::Decision& decision) const {

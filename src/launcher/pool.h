@@ -50,7 +50,8 @@ class Pool {
   // The pool as an accepted request at this place in the order sees it: what earlier requests wait for is
   // reserved.
   sched::PoolView ViewFor(const sched::ServiceOrder& order) const;
-  // Whether the pool would still accept the request, e.g. after a limit was lowered.
+  // Whether the pool would still accept the request, e.g. after a limit was lowered. What others use of the
+  // cloud now makes it wait, not fail.
   sched::Decision StillAcceptable(const NodeRequest& request) const;
   // Why the pool declines the request, in words, without its own name.
   std::string WhyDeclined(const NodeRequest& request, const sched::Decision& decision) const;

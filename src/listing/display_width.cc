@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/utf8.h"
 #include "model/json.h"
 
 namespace nodepool::listing {
@@ -46,30 +47,22 @@ constexpr std::array<Range, 12> kCombining = {{{0x0300, 0x036f},
                                                {0xe0100, 0xe01ef}}};
 
 template <std::size_t N>
-bool IsIn(const std::array<Range, N>& ranges, std::uint32_t character) {
+bool IsIn(const std::array<Range, N>& ranges, char32_t character) {
   return std::ranges::any_of(
       ranges, [character](Range range) { return range.first <= character && character <= range.last; });
 }
 
 // Removes and returns the first character of `text`; a malformed byte counts as one character.
-std::uint32_t TakeCharacter(std::string_view& text) {
-  auto lead = static_cast<unsigned char>(text.front());
-  std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 1;
-  length = std::min(length, text.size());
-  std::uint32_t character = length == 1 ? lead : lead & (0xffu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    character = character << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
-  }
-  text.remove_prefix(length);
-  return character;
+char32_t TakeCharacter(std::string_view& text) {
+  Utf8Character first = FirstCharacter(text);
+  text.remove_prefix(first.length);
+  return first.code;
 }
 
-std::size_t WidthOf(std::uint32_t character) {
+std::size_t WidthOf(char32_t character) {
   if (IsIn(kCombining, character)) return 0;
   return IsIn(kWide, character) ? 2 : 1;
 }
-
-constexpr std::string_view kCutMark = "\u2026";  // one column wide
 
 }  // namespace
 

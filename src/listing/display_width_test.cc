@@ -14,7 +14,7 @@ TEST(DisplayWidthTest, WideCharactersCountTwoAndCombiningOnesNone) {
 
 TEST(DisplayWidthTest, MalformedUtf8TakesOneColumnAByte) {
   EXPECT_EQ(DisplayWidth("\xff\xfe"), 2u);
-  EXPECT_EQ(DisplayWidth("\xe6\x97"), 1u);  // cut off in the middle
+  EXPECT_EQ(DisplayWidth("\xe6\x97"), 2u);  // cut off in the middle
   EXPECT_EQ(DisplayWidth(""), 0u);
 }
 

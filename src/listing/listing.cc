@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "listing/state_style.h"
 
 namespace nodepool::listing {
@@ -15,22 +16,6 @@ namespace {
 std::optional<WallTime> TimeOf(const Cell& cell) {
   if (cell.text() || cell.written() || !cell.value().is_number()) return std::nullopt;
   return FromSeconds(cell.value().to_number<double>());
-}
-
-void AppendVisible(std::string& out, std::string_view text) {
-  if (IsPlain(text)) {
-    out += text;
-    return;
-  }
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    bool is_control = (byte < 0x20 && c != '\n') || byte == 0x7f;
-    if (is_control) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
 }
 
 void AppendWritten(std::string& out, std::string_view json) {
@@ -70,7 +55,10 @@ boost::json::value UnixTime(WallTime time) {
 }
 
 void AppendText(std::string& out, const Cell& cell) {
-  if (std::optional<std::string_view> text = cell.text()) return AppendVisible(out, *text);
+  if (std::optional<std::string_view> text = cell.text()) {
+    out += IsPlain(*text) ? *text : Visible(*text, "\n");
+    return;
+  }
   if (std::optional<std::string_view> json = cell.written()) return AppendWritten(out, *json);
   const boost::json::value& value = cell.value();
   if (value.is_null()) return;

@@ -4,12 +4,15 @@
 #include <optional>
 #include <utility>
 
+#include "base/utf8.h"
 #include "listing/display_width.h"
 
 namespace nodepool::listing {
 namespace {
 
 constexpr std::string_view kPlainStyle = "\x1b[0m";
+// Every line of a table is as wide as its widest cells: one long text would be paid for in each row.
+constexpr std::size_t kLongestCell = 512;  // bytes
 
 struct Edges {
   std::string_view begin;    // at the beginning of a line
@@ -39,6 +42,16 @@ void AppendPadded(std::string& out, std::string_view text, std::string_view styl
   out.append(width - DisplayWidth(text), ' ');
 }
 
+// The beginning of a text that is too long, up to the end of a character.
+std::string_view Beginning(std::string_view text) {
+  std::size_t end = 0;
+  while (true) {
+    std::size_t length = FirstCharacter(text.substr(end)).length;
+    if (end + length > kLongestCell) return text.substr(0, end);
+    end += length;
+  }
+}
+
 }  // namespace
 
 std::size_t LineWidth(Frame frame, std::size_t texts, std::size_t columns) {
@@ -54,9 +67,15 @@ Table::Table(const std::vector<std::string>& header, Frame frame) : frame_(frame
 
 void Table::AddCell(std::string_view text, std::string_view style) {
   std::size_t& width = widths_[cells_.size() - (rows_ - 1) * widths_.size()];
-  texts_ += text;
+  std::size_t begin = texts_.size();
+  if (text.size() > kLongestCell) {
+    texts_ += Beginning(text);
+    texts_ += kCutMark;
+  } else {
+    texts_ += text;
+  }
   cells_.push_back({texts_.size(), style});
-  for (std::optional<std::string_view> rest = text; rest;)
+  for (std::optional<std::string_view> rest = std::string_view(texts_).substr(begin); rest;)
     width = std::max(width, DisplayWidth(TakeLine(rest)));
 }
 

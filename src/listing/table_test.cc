@@ -50,6 +50,18 @@ TEST(TableTest, LineBreaksMakeARowTaller) {
             "+----+-------------+-----+");
 }
 
+TEST(TableTest, ALongCellIsCut) {
+  Table table({"a"});
+  table.AddRow();
+  table.AddCell("x" + std::string(900'000, 'y'));
+  table.AddRow();
+  table.AddCell(std::string(511, 'z') + "\u00e4");  // the character does not fit
+  std::string text = table.ToString();
+  EXPECT_EQ(text.find('\n'), 517u) << "as wide as 512 characters, the mark and the frame";
+  EXPECT_NE(text.find("x" + std::string(511, 'y') + "\u2026 |"), text.npos);
+  EXPECT_NE(text.find(std::string(511, 'z') + "\u2026  |"), text.npos);
+}
+
 TEST(TableTest, AFrameOfBlanksHasNoRulesAndNoBlanksAtTheEnd) {
   Table table({"ID", "Comment", "End"}, Frame::kBlanks);
   AddRow(table, {"1", "first\nsecond line", ""});

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace nodepool {
 namespace {
 
@@ -15,19 +17,11 @@ constexpr char32_t kReplacement = 0xfffd;
 
 bool IsSurrogate(char32_t c) { return c >= 0xd800 && c <= 0xdfff; }
 
-// Decodes the character at the front of `text` and removes it; U+FFFD for a byte that does not
-// begin a valid one.
+// Removes and returns the first character of `text`; U+FFFD for a byte that begins none.
 char32_t TakeCharacter(std::string_view& text) {
-  std::size_t length = CharacterLength(text);
-  char32_t character = kReplacement;
-  if (length != 0) {
-    auto first = static_cast<unsigned char>(text[0]);
-    character = length == 1 ? first : first & (0x7fu >> length);
-    for (std::size_t i = 1; i < length; ++i)
-      character = character << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
-  }
-  text.remove_prefix(length == 0 ? 1 : length);
-  return character;
+  Utf8Character first = FirstCharacter(text);
+  text.remove_prefix(first.length);
+  return first.is_malformed ? kReplacement : first.code;
 }
 
 void AppendUtf8(std::string& out, char32_t c) {

@@ -15,6 +15,10 @@
 namespace nodepool::process {
 namespace {
 
+// Besides what the caller's umask forbids. What a build puts into an image must be readable by all users of
+// the image.
+constexpr mode_t kUmask = 022;
+
 Error SystemError(const char* what) {
   return {Verdict::kFail, fmt::format("cannot go into the background: {}: {}", what, std::strerror(errno))};
 }
@@ -72,7 +76,7 @@ void Background::Enter(std::string pid_path) {
   pid_file_->Release();
   if (!IsLookedAfter()) Fork();
   if (::chdir("/") != 0) throw SystemError("chdir");
-  ::umask(0);
+  ::umask(kUmask | ::umask(kUmask));
   rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   unsigned first = static_cast<unsigned>(waiting_ < 0 ? STDERR_FILENO + 1 : waiting_ + 1);

@@ -11,7 +11,7 @@ namespace nodepool::process {
 // other functions have no effect.
 class Background {
  public:
-  // Takes the pid file, an absolute path, and goes into the background: directory /, no umask, no
+  // Takes the pid file, an absolute path, and goes into the background: directory /, umask 022, no
   // core dumps, all descriptors closed but standard error, a session of its own. Returns in the
   // process that continues. The original process waits and exits with status 0 at Started(), or 1
   // when the new process ends before that. There is no second process when the parent is process 1

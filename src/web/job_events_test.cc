@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <boost/asio/ip/host_name.hpp>
+
 #include "base/metrics/prometheus.h"
 #include "launcher/launcher_fixture_for_test.h"
 #include "web/launcher_site.h"
@@ -63,6 +65,23 @@ TEST_F(JobEventsSiteTest, OnlyFromThisHostAndOnlyAsJson) {
   for (std::string bad : {"", "{", "[]", "{}", R"({"name": "unit"})"})
     EXPECT_EQ(Post(bad).status, 400) << bad;
   EXPECT_TRUE(Children("/nodepool/jobs/holds").empty());
+}
+
+TEST_F(JobEventsSiteTest, NotFromPagesOfOthers) {
+  auto nodes = Use({"small"});
+  std::string body = Failure(nodes[0].id());
+  auto status = [&](const char* header, const char* value) {
+    return Post(body, [&](net::HttpRequest& request) { request.headers[header] = value; }).status;
+  };
+  for (const char* origin : {"http://evil.example.com", "null"})
+    EXPECT_EQ(status("origin", origin), 403) << origin;
+  for (const char* host : {"evil.example.com", "evil.example.com:8005", "127.0.0.1.example.com", "[evil]:80"})
+    EXPECT_EQ(status("host", host), 403) << host;
+  EXPECT_TRUE(Children("/nodepool/jobs/holds").empty());
+  std::string own = boost::asio::ip::host_name();
+  for (std::string host : {"localhost:8005", "LOCALHOST", "127.0.0.1:8005", "[::1]:8005", "[::1]"})
+    EXPECT_EQ(status("host", host.c_str()), 200) << host;
+  EXPECT_EQ(status("host", (own + ":8005").c_str()), 200);
 }
 
 TEST_F(JobEventsSiteTest, WithoutZooKeeperTheClientShallTryAgain) {

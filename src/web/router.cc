@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "web/lists/negotiation.h"
+#include "web/own_host.h"
 
 namespace nodepool::web {
 namespace {
@@ -62,7 +63,11 @@ Task<Response> Router::Answer(Request request) const {
     return Ready(ErrorResponse(request, 404, fmt::format("There is nothing at {}.", Excerpt(request.path))));
   }
   auto handler = methods->second.find(request.method == "HEAD" ? "GET" : request.method);
-  if (handler != methods->second.end()) return handler->second(std::move(request));
+  if (handler != methods->second.end()) {
+    if (handler->first != "GET" && !IsForThisHost(request))
+      return Ready(ErrorResponse(request, 403, "Web pages of others may change nothing here."));
+    return handler->second(std::move(request));
+  }
   if (auto any = of_any_method_.find(request.path); any != of_any_method_.end()) {
     if (!net::TakeForm(request)) return Ready(ErrorResponse(request, 400, "The form is malformed."));
     return any->second(std::move(request));

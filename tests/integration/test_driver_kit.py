@@ -180,13 +180,21 @@ def test_a_failed_first_creation_ends_the_checks_and_quotes_the_console(site, pr
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_a_stopped_test_removes_its_machines(site, prefix, key, tmp_path, number):
     config = site.config(providers=[bubble_provider(tmp_path, key)])
+    # The start of the container does not return before the test says so.
+    gate, tools = tmp_path / "gate", tmp_path / "bin"
+    os.mkfifo(gate)
+    tools.mkdir()
+    (tools / "setsid").write_text(f'#!/bin/sh\n{shutil.which("setsid")} "$@"\nread -r line < {gate}\n')
+    (tools / "setsid").chmod(0o755)
     checks = subprocess.Popen([prefix / "bin/nodepool-driver-test", "-c", config, "--provider", "local"],
-                              stdout=subprocess.PIPE, text=True)
+                              stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
     wait_for(lambda: processes_of(tmp_path / "bubbles"), "a container is there")
     checks.send_signal(number)
+    stopped = "stopped: removing the machines of the current check"
+    assert any(stopped in line for line in checks.stdout)
+    gate.write_text("go on\n")
     output = checks.communicate(timeout=100)[0]
     assert checks.returncode == 130, output
-    assert "stopped: removing the machines of the current check" in output
     assert not lines_of(output, "left") and not list((tmp_path / "bubbles").glob("bubble-*"))
     assert not processes_of(tmp_path / "bubbles")
 

@@ -56,7 +56,7 @@ class Plan:
             site = self.waiting[folder].pop(0)
             if not overlaps(site, self.chosen):
                 return site
-        raise SystemExit(f"{folder} has not so many places to change")
+        raise SystemExit(f"{folder} has too few places to change")
 
     def reject(self, errors):
         """Replaces mutants that do not compile: `errors` are (file, line). Returns how many were replaced."""
@@ -144,6 +144,6 @@ class WorkTree:
             errors = {(file, int(line)) for file, line in COMPILE_ERROR.findall(log.read_text(errors="replace"))}
             replaced = self.plan.reject(errors)
             if replaced == 0:
-                raise SystemExit(f"the changed tree does not build, and no mutant explains why: see {log}")
+                raise SystemExit(f"the changed tree does not build, and no mutant is the cause: see {log}")
             print(f"{replaced} places do not compile when changed; others take their place", flush=True)
         self.plan.save(self.plan_file)

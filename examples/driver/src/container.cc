@@ -171,12 +171,14 @@ void Containers::Start(const std::string& id, const Plan& plan) const {
   Write(folder + "/sshd_config", Settings(container, plan.port));
   Write(folder + "/authorized_keys", plan.authorized_key + "\n");
   Write(folder + "/passwd", "zuul:x:1000:1000::/tmp:/bin/sh\n");
-  // `setsid --fork` makes the container outlive this program, as a cloud's machine does.
+  // `setsid --fork` makes the container outlive this program, as a cloud's machine does. The shell stays its
+  // parent: a program that another one replaces has no command line for a moment, and would look as if it had
+  // ended.
   Run({"setsid",
        "--fork",
        "sh",
        "-c",
-       "echo $$ > \"$0/pid\"; exec \"$@\"",
+       "echo $$ > \"$0/pid\"; \"$@\"; exit",
        folder,
        "bwrap",
        "--ro-bind",

@@ -94,15 +94,18 @@ TEST_F(JournalTest, TheIdsOfARecordAreInFields) {
 TEST_F(JournalTest, AFieldCannotBeInjected) {
   Logger("nodepool.x").About({"e1\nPRIORITY=0", "", ""}).Info("a\nPRIORITY=1");
   std::string entry = Receive();
-  EXPECT_THAT(entry, HasSubstr(std::string("NODEPOOL_EVENT\n\x0d\0\0\0\0\0\0\0e1\nPRIORITY=0\n", 37)));
+  EXPECT_THAT(
+      entry, HasSubstr(std::string("MESSAGE\n\x22\0\0\0\0\0\0\0[e: e1\\x0aPRIORITY=0] a\nPRIORITY=1\n", 51)));
+  EXPECT_THAT(entry, HasSubstr("NODEPOOL_EVENT=e1\\x0aPRIORITY=0\n"));
 }
 
 TEST_F(JournalTest, LongEntriesAreSentAsAFile) {
-  std::string text(20 << 20, 'x');
+  std::string text;
+  while (text.size() < 20 << 20) text += std::string(16'000, 'x') + "\n";
   Logger("nodepool.x").Info("{}", text);
   std::string entry = Receive();
   EXPECT_GT(entry.size(), text.size());
-  EXPECT_THAT(entry.substr(0, 30), HasSubstr("MESSAGE=xxxx"));
+  EXPECT_THAT(entry.substr(0, 40), HasSubstr("xxxx"));
   Logger("nodepool.x").Info("short");
   EXPECT_THAT(Receive(), HasSubstr("MESSAGE=short\n"));
 }

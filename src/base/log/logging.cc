@@ -213,11 +213,29 @@ std::string Annotated(const Record& record) {
   return text + record.text;
 }
 
+namespace {
+
+constexpr std::size_t kLongestLine = 16 << 10;
+
+// Texts of others get into log lines: what a terminal would obey is made visible, and lines are cut.
+std::string Shown(std::string_view text) {
+  std::string shown;
+  while (true) {
+    std::size_t end = text.find('\n');
+    shown += Excerpt(text.substr(0, end), kLongestLine, "\t");
+    if (end == text.npos) return shown;
+    shown += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
 Logger::Logger(std::string_view name) : source_(Registry::Get().Find(name)) {}
 
 Logger Logger::About(Ids ids) const {
   Logger copy = *this;
-  copy.ids_ = std::move(ids);
+  copy.ids_ = {Excerpt(ids.event), Excerpt(ids.request), Excerpt(ids.node)};
   return copy;
 }
 
@@ -226,7 +244,7 @@ bool Logger::Enabled(Level level) const { return level >= source_->threshold; }
 const std::string& Logger::name() const { return source_->name; }
 
 void Logger::Write(Level level, std::string text) const {
-  if (Enabled(level)) Registry::Get().Write(*source_, Record{level, source_->name, ids_, std::move(text)});
+  if (Enabled(level)) Registry::Get().Write(*source_, Record{level, source_->name, ids_, Shown(text)});
 }
 
 void SetLevel(std::string_view prefix, Level level) { Registry::Get().SetLevel(prefix, level); }

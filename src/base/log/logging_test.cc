@@ -18,6 +18,22 @@ TEST(LoggingTest, AnnotationsComeInOrderAndOnlyWhenKnown) {
   EXPECT_EQ(Annotated({Level::kInfo, "x", {"", "200-1", ""}, "text"}), "[node_request: 200-1] text");
 }
 
+TEST(LoggingTest, TextOfOthersIsSeenNotObeyed) {
+  Capture capture;
+  Logger logger = Logger("test.shown").About({"e\x1b[2J", "", ""});
+  logger.Info("label {}", "\x1b]0;title\a\r\x7f\xc2\x9b\xe2\x80\xae\xff\tbuntu\nsecond line");
+  EXPECT_EQ(capture.Count("[e: e\\x1b[2J] label \\x1b]0;title\\x07\\x0d\\x7f\\u009b\\u202e\\xff\tbuntu\n"
+                          "second line"),
+            1);
+}
+
+TEST(LoggingTest, LongLinesAreCut) {
+  Capture capture;
+  Logger("test.long").Info("{}\n{}", std::string(800'000, 'x'), "the end");
+  EXPECT_EQ(capture.Count(std::string(16 << 10, 'x') + "...\nthe end"), 1);
+  EXPECT_EQ(capture.Count(std::string((16 << 10) + 1, 'x')), 0);
+}
+
 TEST(LoggingTest, LongestPrefixDecidesTheLevel) {
   Logger chatty("test.prefix.cache.event");
   Logger quiet("test.prefix.cache");

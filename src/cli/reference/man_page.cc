@@ -30,7 +30,7 @@ Without
 .BR \-f " or " \-d
 the program goes into the background: it works in the directory
 .IR / ,
-without a umask, and holds the pid file as long as it runs.
+with a umask of at least 022, and holds the pid file as long as it runs.
 The command that was called ends with status 0 once the configuration is read and the program runs, and with status 1
 when that fails or another process holds the pid file for ten seconds.
 A pid file that names a dead process is removed.

@@ -51,6 +51,7 @@ class CloudProvider : public Provider {
   }
 
   QuotaInformation AvailableQuota() override { return context_.quota.available(); }
+  QuotaInformation UsedByOthers() override { return context_.quota.used_by_others(); }
   QuotaInformation QuotaForLabel(const LabelConfig& label) override { return context_.needs.For(label); }
   void InvalidateQuota() override { context_.quota.Invalidate(); }
 

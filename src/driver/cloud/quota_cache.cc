@@ -63,19 +63,23 @@ Task<> QuotaCache::WaitForInvalidation() {
 
 Task<> QuotaCache::Refresh() {
   SteadyTime deadline = loop_.SteadyNow() + kReadLimit;
-  QuotaInformation fresh = co_await WithDeadline(loop_, deadline, "reading the quota", Read());
-  if (fresh.resources() == available_.resources()) co_return;
-  available_ = std::move(fresh);
-  changed_();
+  co_await WithDeadline(loop_, deadline, "reading the quota", Read());
 }
 
-Task<QuotaInformation> QuotaCache::Read() {
+Task<> QuotaCache::Read() {
   QuotaInformation available = co_await adapter_.QuotaLimits();
   std::vector<Instance> instances = co_await adapter_.ListInstances();
+  QuotaInformation others;
   for (const Instance& instance : instances) {
-    if (!IsOurs(instance)) available.Subtract(instance.quota);
+    if (!IsOurs(instance)) others.Add(instance.quota);
   }
-  co_return available;
+  available.Subtract(others);
+  bool is_same =
+      available.resources() == available_.resources() && others.resources() == used_by_others_.resources();
+  if (is_same) co_return;
+  available_ = std::move(available);
+  used_by_others_ = std::move(others);
+  changed_();
 }
 
 bool QuotaCache::IsOurs(const Instance& instance) const {

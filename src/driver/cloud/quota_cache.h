@@ -17,9 +17,9 @@ class NodeCache;
 
 namespace nodepool::driver::cloud {
 
-// The quota available to this provider: the cloud's limits minus what foreign machines use, leaked ones
-// included (drivers.md 2.2, 5.11). Read in the background every 300 s and whenever it was invalidated; the
-// last value remains valid until a newer one is read.
+// The quota available to this provider: the cloud's limits minus what others use, which are machines that no
+// node describes, leaked ones included (drivers.md 2.2, 5.11). Read in the background every 300 s and
+// whenever it was invalidated; the last value remains valid until a newer one is read.
 class QuotaCache {
  public:
   // `changed` is called after a read that returned another value.
@@ -28,6 +28,7 @@ class QuotaCache {
 
   // Unlimited until first known.
   const QuotaInformation& available() const { return available_; }
+  const QuotaInformation& used_by_others() const { return used_by_others_; }
   void Invalidate() { invalidated_.Set(); }
 
   // Reads until it is cancelled.
@@ -37,7 +38,7 @@ class QuotaCache {
 
  private:
   Task<> Refresh();
-  Task<QuotaInformation> Read();
+  Task<> Read();
   bool IsOurs(const Instance& instance) const;
   Task<> WaitForInvalidation();
 
@@ -49,6 +50,7 @@ class QuotaCache {
   std::function<void()> changed_;
   log::Logger logger_{"nodepool.StateMachineProvider." + provider_.value};
   QuotaInformation available_ = QuotaInformation::Limit({});
+  QuotaInformation used_by_others_;
   Event invalidated_{"the quota to be doubted"};
   Event tried_{"the cloud's quota"};
 };

@@ -92,6 +92,9 @@ class GuardedProvider : public Provider {
   QuotaInformation AvailableQuota() override {
     return Checked(provider_->AvailableQuota(), "AvailableQuota", true);
   }
+  QuotaInformation UsedByOthers() override {
+    return Checked(provider_->UsedByOthers(), "UsedByOthers", false);
+  }
   QuotaInformation QuotaForLabel(const LabelConfig& label) override {
     return Checked(provider_->QuotaForLabel(label), "QuotaForLabel", false);
   }

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "base/log/logging.h"
-#include "driver/section_faults.h"
+#include "driver/loading/section_faults.h"
 
 namespace nodepool::driver {
 

@@ -19,12 +19,14 @@ const log::Logger& RequestLogger() {
   return logger;
 }
 
-// Secrets may be sent to the redirection's target: the same host, and not plain after encrypted.
+// Secrets may be sent to the redirection's target: the same origin, or its host's usual encrypted port after
+// the usual plain one.
 bool IsSafeRedirect(const std::string& from, const std::string& to) {
   std::optional<Url> old_url = Url::Parse(from);
   std::optional<Url> new_url = Url::Parse(to);
   if (!old_url || !new_url || old_url->host() != new_url->host()) return false;
-  return new_url->scheme() == old_url->scheme() || new_url->scheme() == "https";
+  if (new_url->scheme() == old_url->scheme()) return new_url->port() == old_url->port();
+  return new_url->scheme() == "https" && new_url->port() == "443" && old_url->port() == "80";
 }
 
 bool IsRedirect(int status) {

@@ -77,6 +77,12 @@ class CurlClientTest : public CurlFixture {
     } else if (request.path == "/elsewhere") {
       response.status = 302;
       response.headers = {{"Location", "http://localhost:1/"}};
+    } else if (request.path == "/other-port") {
+      response.status = 302;
+      response.headers = {{"Location", "http://127.0.0.1:1/"}};
+    } else if (request.path == "/encrypted") {
+      response.status = 302;
+      response.headers = {{"Location", "https://127.0.0.1/"}};
     } else {
       response.status = request.path == "/missing" ? 404 : 200;
       response.body = request.method + " " + request.path + " " + request.Header("x-test") + " " +
@@ -128,12 +134,14 @@ TEST_F(CurlClientTest, DeletesWithoutBody) {
   EXPECT_EQ(Send(std::move(call)).body, "DELETE /thing  0 ");
 }
 
-TEST_F(CurlClientTest, FollowsRedirectionsToTheSameHostOnly) {
+TEST_F(CurlClientTest, FollowsRedirectionsToTheSameOriginOnly) {
   HttpCall call = Get(Url("/redirect/there"));
   call.method = "POST";
   call.body = "kept";
   EXPECT_EQ(Send(std::move(call)).body, "POST /there  4 kept");
-  EXPECT_EQ(Failure(Get(Url("/elsewhere"))).verdict(), Verdict::kInvalid);
+  for (const char* path : {"/elsewhere", "/other-port", "/encrypted"}) {
+    EXPECT_THAT(Failure(Get(Url(path))).message(), HasSubstr("another place, which is not followed")) << path;
+  }
   EXPECT_THAT(Failure(Get(Url("/loop"))).message(), HasSubstr("too many redirections"));
 }
 

@@ -230,8 +230,10 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
       }
     }
     bool is_large = !is_head && response.body.size() > kSmallAnswer;
-    if (is_large && unsent_bytes_ > 0 && unsent_bytes_ + response.body.size() > limits_.unsent_bytes) {
-      response = Plain(503, "Others do not take their answers; try again");
+    if (is_large && unsent_bytes_ + response.body.size() > limits_.unsent_bytes) {
+      bool is_too_large = response.body.size() > limits_.unsent_bytes;
+      response = Plain(503, is_too_large ? "The answer is too large; ask for less"
+                                         : "Others do not take their answers; try again");
       is_large = false;
     }
     std::size_t unsent = is_large ? response.body.size() : 0;

@@ -13,9 +13,9 @@ std::optional<Url> Url::Parse(const std::string& text) {
   return url;
 }
 
-std::string Url::Part(CURLUPart which) const {
+std::string Url::Part(CURLUPart which, unsigned flags) const {
   char* text = nullptr;
-  if (curl_url_get(handle_.get(), which, &text, 0) != CURLUE_OK) return "";
+  if (curl_url_get(handle_.get(), which, &text, flags) != CURLUE_OK) return "";
   std::string part(text);
   curl_free(text);
   return part;

@@ -18,7 +18,8 @@ class Url {
   // As written in the URL; empty where it is absent.
   std::string scheme() const { return Part(CURLUPART_SCHEME); }
   std::string host() const { return Part(CURLUPART_HOST); }
-  std::string port() const { return Part(CURLUPART_PORT); }
+  // The scheme's usual one where it is absent.
+  std::string port() const { return Part(CURLUPART_PORT, CURLU_DEFAULT_PORT); }
   std::string path() const { return Part(CURLUPART_PATH); }
   std::string text() const { return Part(CURLUPART_URL); }
 
@@ -31,7 +32,7 @@ class Url {
   };
 
   Url() : handle_(curl_url()) {}
-  std::string Part(CURLUPart which) const;
+  std::string Part(CURLUPart which, unsigned flags = 0) const;
 
   std::unique_ptr<CURLU, Deleter> handle_;
 };

@@ -14,10 +14,10 @@ TEST(UrlTest, HasItsParts) {
   EXPECT_EQ(url->path(), "/v3/auth");
 }
 
-TEST(UrlTest, WhatIsAbsentIsEmpty) {
+TEST(UrlTest, ThePortOfTheSchemeIsUsual) {
   std::optional<Url> url = Url::Parse("http://cloud.example");
   ASSERT_TRUE(url);
-  EXPECT_EQ(url->port(), "");
+  EXPECT_EQ(url->port(), "80");
   EXPECT_EQ(url->path(), "/");
 }
 

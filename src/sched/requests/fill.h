@@ -23,7 +23,8 @@ struct LabelView {
 // A limited amount of resources and the part in use, counting launches that have been decided but
 // have no record yet.
 struct Budget {
-  Resources limit;  // absent: unlimited
+  Resources limit;   // absent: unlimited
+  Resources others;  // what others use of the cloud's limits; `limit` is smaller by it
   Resources used;
   // Resources that an earlier request waits for: later requests may not use them (D-33).
   std::set<std::string> reserved;

@@ -103,6 +103,7 @@ Task<> WireSession::Close() {
   if (!has_ended) {
     if (connection_) connection_->Close(kClosed);
     cancel_run_.emit(asio::cancellation_type::terminal);
+    co_await EndsBy(loop_, loop_.SteadyNow() + kCloseTimeout, "the connection's end", run_ended_.Wait());
   }
   GiveUp(kClosed);
 }

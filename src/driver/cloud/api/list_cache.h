@@ -58,6 +58,9 @@ class ListCache {
     return After(since);
   }
 
+  // The first list whose reading begins from now on; also one that began at this very instant of the clock.
+  Task<Listing> Fresh() { return NotOlderThan(Duration(1)); }
+
   // The first list whose reading begins from now on and for which `is_met` is true. `is_met` is called once
   // for each list, in order; what it throws ends the wait.
   Task<Listing> Until(std::function<bool(const T&)> is_met) {

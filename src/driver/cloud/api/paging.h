@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -20,8 +22,12 @@ struct Page {
   std::string next;
 };
 
+// Lists of a cloud that are longer are a fault of the cloud.
+inline constexpr std::size_t kMaxPages = 10'000;
+inline constexpr std::size_t kMaxItems = 1'000'000;
+
 // Reads a list page by page. `read` gets the `next` of the previous page, first an empty text. Error(kFail)
-// if the pages form a cycle. `what` names the list: "servers".
+// if the pages form a cycle or there are too many. `what` names the list: "servers".
 template <class T>
 Task<std::vector<T>> ReadPages(std::string what, std::function<Task<Page<T>>(std::string next)> read) {
   std::vector<T> items;
@@ -33,6 +39,10 @@ Task<std::vector<T>> ReadPages(std::string what, std::function<Task<Page<T>>(std
     next = std::move(page.next);
     if (!next.empty() && !seen.insert(next).second) {
       throw Error(Verdict::kFail, "Endless pagination loop in the list of " + what);
+    }
+    if (seen.size() >= kMaxPages || items.size() > kMaxItems) {
+      throw Error(Verdict::kFail, fmt::format("the list of {} does not end: {} pages with {} entries", what,
+                                              seen.size(), items.size()));
     }
   } while (!next.empty());
   co_return items;

@@ -40,6 +40,24 @@ TEST(ReadPages, ACycleIsDetected) {
   }
 }
 
+Task<Page<int>> Endless(std::string next) {
+  Page<int> page;
+  page.items = {1};
+  page.next = std::to_string(next.empty() ? 1 : std::stoi(next) + 1);
+  co_return page;
+}
+
+TEST(ReadPages, AListThatDoesNotEndIsAFault) {
+  testing::VirtualTime time;
+  try {
+    time.Run(ReadPages<int>("numbers", &Endless));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.verdict(), Verdict::kFail);
+    EXPECT_EQ(error.message(), "the list of numbers does not end: 10000 pages with 10000 entries");
+  }
+}
+
 TEST(NextLink, IsFoundInTheHeader) {
   EXPECT_EQ(NextLink({{"link", "<http://x/a?m=1>; rel=\"prev\", <http://x/a?m=3>; rel=\"next\""}}),
             "http://x/a?m=3");

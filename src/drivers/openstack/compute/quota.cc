@@ -105,7 +105,8 @@ QuotaInformation NeedOf(const Flavor& flavor, const OpenstackLabel& label) {
 }
 
 Task<std::vector<Instance>> ListMachines(Cloud& cloud) {
-  auto listing = co_await cloud.servers.NotOlderThan(kListAge);
+  // An older list would not show what made the cloud refuse.
+  auto listing = co_await cloud.servers.Fresh();
   std::vector<Flavor> flavors = co_await cloud.lookups.Flavors();
   bool has_volumes =
       std::ranges::any_of(*listing.items, [](const auto& entry) { return !entry.second.volumes.empty(); });

@@ -1,4 +1,4 @@
-#include "driver/section_faults.h"
+#include "driver/loading/section_faults.h"
 
 #include <fmt/format.h>
 

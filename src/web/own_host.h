@@ -1,0 +1,11 @@
+#pragma once
+
+#include "net/http/http.h"
+
+namespace nodepool::web {
+
+// False if a web page of another site may have made the request: it has an Origin, or its Host is a name that
+// anybody can point at this host. Addresses, localhost, this host's name and requests without Host are fine.
+bool IsForThisHost(const net::HttpRequest& request);
+
+}  // namespace nodepool::web
