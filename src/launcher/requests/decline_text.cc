@@ -70,6 +70,15 @@ Resources NeedOf(const sched::PoolView& pool, const NodeRequest& request) {
   return need;
 }
 
+std::string CloudQuota(const sched::Budget& provider, const std::string& resource) {
+  double left = provider.limit.at(resource);
+  auto others = provider.others.find(resource);
+  if (others == provider.others.end() || others->second == 0)
+    return fmt::format("the quota in the cloud is {}", left);
+  return fmt::format("the quota in the cloud is {}, of which others use {}", ExactSum(left, others->second),
+                     others->second);
+}
+
 Sentences ExceededLimits(const sched::PoolView& pool, const NodeRequest& request) {
   Sentences sentences;
   Resources need = NeedOf(pool, request);
@@ -79,8 +88,8 @@ Sentences ExceededLimits(const sched::PoolView& pool, const NodeRequest& request
   }
   if (pool.ignores_provider_quota) return sentences;
   for (const auto& [resource, excess] : Shortage(pool.provider.limit, {}, need)) {
-    sentences.push_back(fmt::format("{} {} needed, the quota in the cloud is {}", need.at(resource), resource,
-                                    pool.provider.limit.at(resource)));
+    sentences.push_back(
+        fmt::format("{} {} needed, {}", need.at(resource), resource, CloudQuota(pool.provider, resource)));
   }
   return sentences;
 }
