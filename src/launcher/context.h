@@ -32,6 +32,7 @@ struct Intervals {
       std::chrono::seconds(5);  // min. pause after a failure, when capacity has changed
   Duration provider_start_timeout = std::chrono::seconds(60);
   Duration provider_probe = std::chrono::seconds(10);  // of a driver that failed to answer (D-26)
+  Duration quota_probe = std::chrono::seconds(30);  // while a request waits for what others use of the cloud
   Duration leak_cleanup_timeout = std::chrono::seconds(600);
   Duration provider_retry = std::chrono::seconds(1);
   Duration provider_retry_max = std::chrono::seconds(60);

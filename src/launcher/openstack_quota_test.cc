@@ -139,7 +139,7 @@ TEST_F(OpenstackQuotaTest, CapacityUsedByOthersIsLearntFromTheRefusal) {
   std::string others = imposter_.AddServer({{"owner", "other"}});
   RequestId id = Request({"small"});
   ASSERT_TRUE(Await([&] { return !aborted_.empty() && IsPaused(); }));
-  time_.Advance(seconds(60));
+  time_.Advance(seconds(20));
   EXPECT_EQ(Read(id)->state, RequestState::kPending);
   EXPECT_EQ(Attempts(), 2);
   EXPECT_EQ(QuotaReads(), reads + 1);
@@ -160,7 +160,7 @@ TEST_F(OpenstackQuotaTest, AnAcceptedRequestWaitsForWhatOthersUse) {
   EXPECT_EQ(Read(id)->state, RequestState::kPending);
   EXPECT_EQ(Attempts(), 1) << "one refusal is enough to know";
   imposter_.servers.erase(others);
-  time_.Advance(seconds(300));
+  time_.Advance(seconds(35));
   EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
 }
 

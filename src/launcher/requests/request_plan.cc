@@ -14,6 +14,7 @@ void RequestRun::Plan() {
   sched::PoolView view = pool_.ViewFor(order_);
   plan_ = sched::PlanFill(view, nodes_.Missing(request.node_types), request.reuse, rejected);
   PauseAfterRefusal(view);
+  AskWhatOthersUse(view);
   CarryOut(view);
   if (plan_.launch.size() < reserved) context_.ledger.CapacityChanged();
   if (refusals_.count() > 0 && nodes_.is_launching()) plan_.is_refused = true;
@@ -30,6 +31,22 @@ void RequestRun::PauseAfterRefusal(const sched::PoolView& view) {
   plan_.wait.insert(plan_.wait.begin(), plan_.launch.begin(), plan_.launch.end());
   plan_.provider_shortage = view.labels.at(plan_.launch.front()).need;
   plan_.launch.clear();
+}
+
+// Nobody tells when others free what they use of the cloud.
+void RequestRun::AskWhatOthersUse(const sched::PoolView& view) {
+  bool waits_for_others = std::ranges::any_of(plan_.provider_shortage, [&](const auto& shortage) {
+    auto others = view.provider.others.find(shortage.first);
+    return others != view.provider.others.end() && others->second > 0;
+  });
+  SteadyTime now = context_.loop.SteadyNow();
+  if (!waits_for_others) {
+    ask_at_ = SteadyTime::max();
+    return;
+  }
+  if (now >= ask_at_) driver_->provider->InvalidateQuota();
+  if (now >= ask_at_ || ask_at_ == SteadyTime::max()) ask_at_ = now + context_.intervals.quota_probe;
+  WakeAt(ask_at_);
 }
 
 // Reused nodes decide the zone of those that are launched, and locking them takes time: the launches wait for

@@ -51,6 +51,7 @@ class RequestRun {
   void Plan();
   void CarryOut(const sched::PoolView& view);
   void PauseAfterRefusal(const sched::PoolView& view);
+  void AskWhatOthersUse(const sched::PoolView& view);
   void DeleteUnusedNodes();
   bool IsMinReady() const;
   bool IsHopelessMinReady() const;
@@ -77,7 +78,8 @@ class RequestRun {
   Refusals refusals_;
   std::ptrdiff_t ready_ = 0;  // count of ready nodes, since:
   SteadyTime progress_at_{};
-  SteadyTime due_ = SteadyTime::max();  // when the next step is due, even if nothing changes
+  SteadyTime ask_at_ = SteadyTime::max();  // again for what others use
+  SteadyTime due_ = SteadyTime::max();     // when the next step is due, even if nothing changes
   bool is_gone_ = false;
   bool is_draining_ = false;
 };
