@@ -12,6 +12,7 @@
 #include "base/log/journal.h"
 #include "base/log/log_setup.h"
 #include "base/log/log_sinks.h"
+#include "base/text.h"
 
 namespace nodepool::log {
 namespace {

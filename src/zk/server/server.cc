@@ -63,6 +63,7 @@ Task<> Server::Start() {
     Listen(tls_acceptor_, options_.tls_address, options_.tls_port, tls_.get());
   tasks_.Spawn("keep the ZooKeeper tree on disk", KeepOnDisk());
   tasks_.Spawn("delete empty containers", DeleteContainers());
+  tasks_.Spawn("free watches", FreeWatches());
   AfterChange();
 }
 
