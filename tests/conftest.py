@@ -13,6 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests")]
 
+from debian_tree import MISSING, Debian  # noqa: E402
 from nodepool_helpers import Installation, Tree  # noqa: E402
 from services import Sshd, make_certificates, new_zookeeper, start_ensemble  # noqa: E402
 from statsd_listener import StatsdListener  # noqa: E402
@@ -77,3 +78,13 @@ def statsd(monkeypatch):
     monkeypatch.setenv("STATSD_PORT", str(listener.port))
     yield listener
     listener.close()
+
+
+@pytest.fixture(scope="session")
+def debian(tmp_path_factory):
+    """A fresh Debian in a folder, to be copied."""
+    if MISSING:
+        pytest.skip(MISSING)
+    fresh = Debian.bootstrap(tmp_path_factory.mktemp("debian"))
+    yield fresh
+    fresh.remove()

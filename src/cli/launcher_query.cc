@@ -7,20 +7,21 @@
 #include "async/cleanup.h"
 #include "async/task_group.h"
 #include "base/text.h"
+#include "cli/deleted_request.h"
 
 namespace nodepool::cli {
 namespace {
 
 namespace json = boost::json;
 
-Task<> AskForWaits(Context& context, std::string hostname, WaitsByRequest& waits) {
+Task<> AskForRequests(Context& context, std::string hostname, LaunchersAnswers& answers) {
   std::string target = "/api/v1/requests";
   std::string answer = co_await context.ask_launcher(hostname, std::move(target));
-  AddWaits(waits, hostname, answer);
+  AddAnswer(answers, hostname, answer, context.loop.Now());
 }
 
-Task<> AskOne(Context& context, std::string hostname, WaitsByRequest& waits) {
-  Outcome<> asked = co_await Attempt(AskForWaits(context, hostname, waits));
+Task<> AskOne(Context& context, std::string hostname, LaunchersAnswers& answers) {
+  Outcome<> asked = co_await Attempt(AskForRequests(context, hostname, answers));
   if (asked) co_return;
   context.logger.Warning("The launcher on {} is not reachable, so why its requests wait is not known: {}",
                          Excerpt(hostname), asked.error().message());
@@ -36,7 +37,8 @@ const json::array& ArrayIn(const json::object& object, std::string_view key) {
 
 }  // namespace
 
-void AddWaits(WaitsByRequest& waits, const std::string& hostname, std::string_view answer) {
+void AddAnswer(LaunchersAnswers& answers, const std::string& hostname, std::string_view answer,
+               WallTime now) {
   boost::system::error_code error;
   json::value parsed = json::parse(answer, error);
   if (error || !parsed.is_object()) throw Error(Verdict::kInvalid, "the answer is no JSON object");
@@ -45,11 +47,13 @@ void AddWaits(WaitsByRequest& waits, const std::string& hostname, std::string_vi
     const json::value* id = request == nullptr ? nullptr : request->if_contains("id");
     if (id == nullptr || !id->is_string())
       throw Error(Verdict::kInvalid, "a request of the answer has no id");
+    RequestId request_id(std::string(id->as_string()));
+    if (IsDeleted(*request)) answers.deleted.emplace(request_id, DeletedRequest(request_id, *request, now));
     for (const json::value& reason : ArrayIn(*request, "waits")) {
       if (!reason.is_object()) throw Error(Verdict::kInvalid, "a reason of the answer is no object");
       json::object told{{"launcher", hostname}};
       for (const auto& [key, value] : reason.as_object()) told[key] = value;
-      waits[RequestId(std::string(id->as_string()))].push_back(std::move(told));
+      answers.waits[request_id].push_back(std::move(told));
     }
   }
 }
@@ -69,18 +73,18 @@ std::string WaitText(const json::array& waits) {
   return Join(lines, "\n");
 }
 
-Task<WaitsByRequest> AskWhyRequestsWait(Context& context) {
+Task<LaunchersAnswers> AskAboutRequests(Context& context) {
   std::vector<Component> launchers = co_await context.store.components.List(ComponentKind::kLauncher);
   std::set<std::string> hostnames;
   for (const Component& launcher : launchers) hostnames.insert(launcher.hostname);
-  WaitsByRequest waits;
+  LaunchersAnswers answers;
   TaskGroup questions(context.loop, context.logger);
   for (const std::string& hostname : hostnames) {
-    questions.Spawn("ask the launcher on " + hostname, AskOne(context, hostname, waits));
+    questions.Spawn("ask the launcher on " + hostname, AskOne(context, hostname, answers));
   }
   auto stop = [&questions] { return questions.Stop(); };
   co_await WithCleanup(questions.Join(), stop);
-  co_return waits;
+  co_return answers;
 }
 
 }  // namespace nodepool::cli

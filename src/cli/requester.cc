@@ -10,11 +10,13 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "base/scope_exit.h"
+#include "base/text.h"
 #include "cli/client_marks.h"
 #include "cli/interruption.h"
 #include "cli/offered_labels.h"
 #include "cli/page.h"
 #include "listing/node_listing.h"
+#include "model/decline_reasons.h"
 #include "store/cache/node_cache.h"
 #include "store/cache/request_cache.h"
 
@@ -26,6 +28,14 @@ namespace json = boost::json;
 constexpr Duration kNodeLockTimeout = std::chrono::seconds(30);
 // How long giving back may take while ZooKeeper is unreachable; after that the end of the session does it.
 constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
+
+// A Python launcher writes no reasons.
+std::string WhyFailed(const NodeRequest& request) {
+  std::vector<std::string> reasons = DeclineReasons(request);
+  if (!reasons.empty()) return Join(reasons, "; ");
+  if (request.declined_by.empty()) return "no launcher offers these labels together";
+  return fmt::format("declined by {}", fmt::join(request.declined_by, ", "));
+}
 
 // The client of one request, from its creation to the return of its nodes.
 class Requester {
@@ -128,11 +138,7 @@ Task<> Requester::Serve() {
   context_.logger.Info("Request {} made; waiting for its nodes", id_);
   store::StoredRequest decided = co_await AwaitDecision();
   if (decided.record.state == RequestState::kFailed) {
-    std::vector<std::string> names;
-    for (const LauncherId& launcher : decided.record.declined_by) names.push_back(launcher.value);
-    context_.logger.Error("Request {} failed: {}", id_,
-                          names.empty() ? "no launcher offers these labels together"
-                                        : fmt::format("declined by {}", fmt::join(names, ", ")));
+    context_.logger.Error("Request {} failed: {}", id_, WhyFailed(decided.record));
     co_return;
   }
   co_await LockAll(decided.record.nodes);

@@ -6,6 +6,7 @@
 #include "cli/client_marks.h"
 #include "cli/commands/release.h"
 #include "cli/fixture_for_test.h"
+#include "model/decline_reasons.h"
 
 namespace nodepool::cli {
 namespace {
@@ -155,6 +156,23 @@ TEST_F(RequestTest, AFailedRequestTellsWhoDeclined) {
   EXPECT_EQ(status_, 1);
   EXPECT_EQ(log_.Count("declined by a-PoolWorker.x, b-PoolWorker.y"), 1);
   EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
+}
+
+TEST_F(RequestTest, AFailedRequestTellsWhyItWasDeclined) {
+  Start(Waiting({"small"}));
+  RequestId id = AwaitRequest();
+  ChangeRequest(id, [&](NodeRequest& request) {
+    request.declined_by = {LauncherId("a-PoolWorker.x"), LauncherId("b-PoolWorker.y")};
+    AddDeclineReason(request, "fake-cloud main: 6 instances needed, the pool's max-servers is 5");
+    AddDeclineReason(request, "static-hosts main: it has no label small");
+    request.SetState(RequestState::kFailed, time_.clock().Now());
+  });
+  ASSERT_TRUE(AwaitEnd());
+  EXPECT_EQ(status_, 1);
+  EXPECT_EQ(
+      log_.Count("failed: fake-cloud main: 6 instances needed, the pool's max-servers is 5; static-hosts "
+                 "main: it has no label small"),
+      1);
 }
 
 // All or none (coordination.md 12.1, step 4).

@@ -18,6 +18,7 @@
 #include "launcher/pool_worker.h"
 #include "launcher/provider_manager.h"
 #include "launcher/records.h"
+#include "launcher/requests/failed_requests.h"
 #include "launcher/scheduler.h"
 #include "launcher/stats/stats_worker.h"
 #include "launcher/view.h"
@@ -61,7 +62,8 @@ class Launcher {
   // What is missing, for operators.
   std::string WhyNotReady() const { return view_.WhyNotReady(); }
 
-  // Shows the requests of the cluster, by id, for as long as `see` wants more.
+  // Shows the requests of the cluster, and those that failed in the last hour and are deleted already, by id,
+  // for as long as `see` wants more.
   void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {
     view_.ForEachRequest(see);
   }
@@ -110,6 +112,7 @@ class Launcher {
   std::map<PoolKey, std::shared_ptr<PoolWorker>> pools_;
   std::set<std::shared_ptr<PoolWorker>> draining_;
   WaitList drained_;
+  FailedRequests failed_requests_;
   View view_;
   DeletedNodeWorker deleted_nodes_;
   CleanupWorker cleanup_;

@@ -57,13 +57,18 @@ class LauncherFixture : public ::testing::Test {
 
   // --- Launchers ------------------------------------------------------------
   virtual Running& StartLauncher(std::string hostname = "np01") {
+    Running& running = AddLauncher(hostname);
+    time_.Run(running.launcher->Start());
+    return running;
+  }
+  // One that is not started yet.
+  Running& AddLauncher(std::string hostname) {
     auto running = std::make_unique<Running>();
     running->client = zk_.Connect();
     running->recorder = std::make_unique<testing::FaultyZk>(*running->client);
     Launcher::Options options{hostname, hostname + ".example.org", intervals_, duties_};
     running->launcher = std::make_unique<Launcher>(time_.loop(), random_, pool_, metrics_, *running->recorder,
                                                    drivers_, config_, std::move(options));
-    time_.Run(running->launcher->Start());
     launchers_.push_back(std::move(running));
     return *launchers_.back();
   }

@@ -7,11 +7,17 @@
 #include "base/scope_exit.h"
 
 namespace nodepool::launcher {
+namespace {
+
+constexpr std::size_t kMaxAtOnce = 200;  // requests in a transaction, which a server limits to 1 MB
+
+}  // namespace
 
 MinReady::MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of)
     : context_(context),
       offer_of_(std::move(offer_of)),
       logger_("nodepool.NodePool"),
+      requests_(context.store.tree),
       // A burst of changes leads to one check.
       checking_(
           context.loop, "ready nodes", {.settle = std::chrono::milliseconds(10)},
@@ -59,13 +65,12 @@ SteadyTime MinReady::CheckAll() {
   }
   SteadyTime next = next_sweep_;
   for (const auto& [name, label] : context_.config->common.labels) {
-    if (label.min_ready <= 0) continue;
     SteadyTime held_off_until = HeldOffUntil(name);
-    if (now < held_off_until) {
-      next = std::min(next, held_off_until);
-    } else {
-      Check(name, label.min_ready);
-    }
+    if (label.min_ready > 0 && now < held_off_until) next = std::min(next, held_off_until);
+  }
+  if (!is_submitting_ && !Missing().empty()) {
+    is_submitting_ = true;
+    tasks_.Spawn("submit min-ready requests", Submit());
   }
   return next;
 }
@@ -78,18 +83,7 @@ void MinReady::DropVanished() {
 
 int MinReady::UnderWay(const LabelName& label) const {
   auto open = open_.find(label);
-  auto submitting = submitting_.find(label);
-  return (open == open_.end() ? 0 : static_cast<int>(open->second.size())) +
-         (submitting == submitting_.end() ? 0 : submitting->second);
-}
-
-void MinReady::Check(const LabelName& label, int min_ready) {
-  int missing = min_ready - static_cast<int>(context_.nodes.FreeCount(label)) - UnderWay(label);
-  if (missing <= 0 || !IsAvailable(label)) return;
-  for (; missing > 0; --missing) {
-    ++submitting_[label];
-    tasks_.Spawn("submit min-ready request", Submit(label));
-  }
+  return open == open_.end() ? 0 : static_cast<int>(open->second.size());
 }
 
 // Logs once what is lacking.
@@ -103,20 +97,66 @@ bool MinReady::IsAvailable(const LabelName& label) {
   return offer.is_available;
 }
 
-Task<> MinReady::Submit(LabelName label) {
-  ScopeExit done([&] { --submitting_[label]; });
+std::vector<LabelName> MinReady::Missing() {
+  SteadyTime now = context_.loop.SteadyNow();
+  std::vector<LabelName> missing;
+  for (const auto& [name, label] : context_.config->common.labels) {
+    if (label.min_ready <= 0 || now < HeldOffUntil(name)) continue;
+    int lacking = label.min_ready - static_cast<int>(context_.nodes.FreeCount(name)) - UnderWay(name);
+    if (lacking <= 0 || !IsAvailable(name)) continue;
+    missing.insert(missing.end(), static_cast<std::size_t>(lacking), name);
+  }
+  return missing;
+}
+
+Task<> MinReady::Submit() {
+  ScopeExit done([this] {
+    is_submitting_ = false;
+    checking_.Wake();
+  });
+  Backoff backoff({}, context_.random);
+  while (true) {
+    Outcome<bool> submitted = co_await Attempt(TrySubmit());
+    if (submitted && *submitted) co_return;
+    if (!submitted) {
+      logger_.Warning("Min-ready nodes could not be requested, trying again: {}",
+                      submitted.error().message());
+    }
+    co_await context_.loop.SleepFor(backoff.Next());
+  }
+}
+
+// False: another launcher has requested min-ready nodes meanwhile.
+Task<bool> MinReady::TrySubmit() {
+  std::int32_t version = co_await requests_.Version();
+  co_await context_.requests.CatchUp();
+  co_await context_.nodes.CatchUp();
+  std::vector<LabelName> missing = Missing();
+  if (missing.empty()) co_return true;
+  if (missing.size() > kMaxAtOnce) missing.resize(kMaxAtOnce);
+  std::vector<NodeRequest> requests;
+  for (const LabelName& label : missing) requests.push_back(RequestFor(label));
+  auto ids = co_await requests_.Create(requests, version);
+  if (!ids) co_return false;
+  for (std::size_t i = 0; i < ids->size(); ++i) {
+    const RequestId& id = (*ids)[i];
+    // Until the cache shows the request, its node must not count as missing.
+    open_[missing[i]].insert(id);
+    logger_.About({*requests[i].event_id, "", ""})
+        .Info("Requested a min-ready node of {}: {}", missing[i], id);
+    if (const store::StoredRequest* cached = context_.requests.Find(id)) RequestChanged(id, nullptr, cached);
+  }
+  co_return true;
+}
+
+NodeRequest MinReady::RequestFor(const LabelName& label) const {
   NodeRequest request;
   request.SetState(RequestState::kRequested, context_.loop.Now());
   request.node_types = {label};
   request.reuse = false;
   request.requestor = std::string(kMinReadyRequestor);
   request.event_id = context_.random.UuidHex();
-  log::Logger logger = logger_.About({*request.event_id, "", ""});
-  RequestId id = co_await context_.store.requests.Create("900", std::move(request), true);
-  // Until the cache shows the request, its node must not count as missing.
-  open_[label].insert(id);
-  logger.Info("Requested a min-ready node of {}: {}", label, id);
-  if (const store::StoredRequest* cached = context_.requests.Find(id)) RequestChanged(id, nullptr, cached);
+  return request;
 }
 
 void MinReady::RequestChanged(const RequestId& id, const store::StoredRequest* before,

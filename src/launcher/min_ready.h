@@ -10,6 +10,7 @@
 #include "async/wake_loop.h"
 #include "base/subscription.h"
 #include "launcher/context.h"
+#include "store/min_ready_requests.h"
 
 namespace nodepool::launcher {
 
@@ -20,8 +21,8 @@ struct LabelOffer {
 };
 
 // Keeps `min-ready` free nodes of each label by submitting ordinary requests
-// (launcher.md 14). Nodes on their way count, also those that another launcher requested, so that several
-// launchers make no surplus nodes.
+// (launcher.md 14). Nodes on their way count, also those that another launcher requested, and no two
+// launchers decide on the same records, so that several of them make no surplus nodes.
 class MinReady {
  public:
   MinReady(Context& context, std::function<LabelOffer(const LabelName&)> offer_of);
@@ -37,12 +38,15 @@ class MinReady {
   // Returns when to check again at the latest.
   SteadyTime CheckAll();
   void DropVanished();
-  void Check(const LabelName& label, int min_ready);
   bool IsAvailable(const LabelName& label);
   void RequestChanged(const RequestId& id, const store::StoredRequest* before,
                       const store::StoredRequest* after);
+  // The labels to request now, one for each node.
+  std::vector<LabelName> Missing();
   int UnderWay(const LabelName& label) const;
-  Task<> Submit(LabelName label);
+  Task<> Submit();
+  Task<bool> TrySubmit();
+  NodeRequest RequestFor(const LabelName& label) const;
   bool IsOurs(const store::StoredRequest& request) const;
   Task<> Finish(RequestId id, NodeRequest request);
   Task<> FinishOnce(RequestId id, NodeRequest request);
@@ -52,9 +56,10 @@ class MinReady {
   Context& context_;
   std::function<LabelOffer(const LabelName&)> offer_of_;
   log::Logger logger_;
+  store::MinReadyRequests requests_;
+  bool is_submitting_ = false;
   std::map<LabelName, std::string> lacking_;       // logged
   std::set<RequestId> finishing_;                  // ours, decided
-  std::map<LabelName, int> submitting_;            // being created
   std::map<LabelName, std::set<RequestId>> open_;  // of all launchers; until the request is gone or failed
   std::map<LabelName, SteadyTime> failures_;       // when the last request failed (D-27)
   SteadyTime capacity_changed_{};                  // the last time

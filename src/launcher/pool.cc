@@ -2,6 +2,7 @@
 
 #include "async/attempt.h"
 #include "base/version.h"
+#include "launcher/requests/decline_text.h"
 #include "model/resources.h"
 
 namespace nodepool::launcher {
@@ -228,6 +229,16 @@ sched::Decision Pool::StillAcceptable(const NodeRequest& request) const {
     if (others != view.provider.others.end()) limit = ExactSum(limit, others->second);
   }
   return sched::DeclineReason(view, request);
+}
+
+std::string Pool::WhyDeclined(const NodeRequest& request, const sched::Decision& decision) const {
+  if (provider() == nullptr) return std::string(ToString(decision.reason));
+  sched::PoolView view = PlainView();
+  return DeclineText({view, *config_, faults_}, request, decision);
+}
+
+sched::Decliner Pool::DeclineFor(const std::string& why) const {
+  return {launcher_id_, fmt::format("{} {}: {}", key_.provider, key_.pool, why)};
 }
 
 }  // namespace nodepool::launcher

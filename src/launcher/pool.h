@@ -10,6 +10,7 @@
 #include "launcher/context.h"
 #include "launcher/provider_manager.h"
 #include "launcher/requests/waiting_requests.h"
+#include "sched/requests/decline.h"
 #include "store/cache/component_registry.h"
 
 namespace nodepool::launcher {
@@ -54,6 +55,10 @@ class Pool {
   // Whether the pool would still accept the request, e.g. after a limit was lowered. What others use of the
   // cloud now makes it wait, not fail.
   sched::Decision StillAcceptable(const NodeRequest& request) const;
+  // Why the pool declines the request, in words, without its own name.
+  std::string WhyDeclined(const NodeRequest& request, const sched::Decision& decision) const;
+  // Its decline, for the request's record.
+  sched::Decliner DeclineFor(const std::string& why) const;
   // The resources that nodes of these labels need in total; all are labels of the pool.
   Resources NeedOf(const std::vector<LabelName>& labels) const;
   // The resources in use, including launches that were decided.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "async/attempt.h"
-#include "sched/requests/decline.h"
 
 namespace nodepool::launcher {
 namespace {
@@ -215,14 +214,16 @@ Task<> Scheduler::Decline(RequestId id, sched::Answers by) {
 }
 
 Task<> Scheduler::TryDecline(RequestId id, sched::Answers by) {
-  std::vector<LauncherId> decliners;
-  for (const auto& [key, decision] : by) {
-    for (const PoolWorker* pool : pools_) {
-      if (pool->key() == key) decliners.push_back(pool->pool().launcher_id());
-    }
-  }
   auto request = co_await context_.store.requests.TryLock(id);
   if (!request) co_return;
+  std::vector<sched::Decliner> decliners;
+  for (const auto& [key, decision] : by) {
+    for (const PoolWorker* worker : pools_) {
+      const Pool& pool = worker->pool();
+      if (pool.key() == key)
+        decliners.push_back(pool.DeclineFor(pool.WhyDeclined(request->record(), decision)));
+    }
+  }
   log::Logger logger = logger_.About({request->record().event_id.value_or(""), id.value, ""});
   for (const auto& [key, decision] : by) {
     logger.Info("Declining in pool {} of provider {}: {}{}{}", key.pool, key.provider,

@@ -3,9 +3,48 @@
 namespace nodepool::launcher {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class SeveralLaunchersTest : public LauncherTest {};
+class SeveralLaunchersTest : public LauncherTest {
+ protected:
+  void StartTogether(const std::vector<std::string>& hostnames) {
+    TaskGroup starting(time_.loop(), log::Logger("test.start"));
+    for (const std::string& hostname : hostnames)
+      starting.Spawn("start " + hostname, AddLauncher(hostname).launcher->Start());
+    time_.Run(starting.Join());
+  }
+};
+
+TEST_F(SeveralLaunchersTest, ThatStartTogetherMakeNoSurplusMinReadyNodes) {  // LA-30
+  for (Duration latency : {milliseconds(0), milliseconds(1), milliseconds(20)}) {
+    zk_.SetLatency(latency);
+    label_config("small").min_ready = 2;
+    label_config("large").min_ready = 1;
+    script().launches = 0;
+    StartTogether({"np01", "np02", "np03"});
+    ASSERT_TRUE(Await([&] { return FreeNodes() == 3; }));
+    time_.Advance(std::chrono::minutes(5));
+    EXPECT_EQ(script().launches, 3);
+    EXPECT_EQ(Nodes().size(), 3u);
+    for (auto& launcher : launchers_) StopLauncher(*launcher);
+    for (const NodeId& id : Nodes()) time_.Run(zk::DeleteRecursive(*client_, "/nodepool/nodes/" + id.value));
+  }
+}
+
+TEST_F(SeveralLaunchersTest, ReplaceAMinReadyNodeOnce) {  // LA-30
+  zk_.SetLatency(milliseconds(5));
+  label_config("small").min_ready = 2;
+  StartTogether({"np01", "np02", "np03"});
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 2; }));
+  for (int used = 1; used <= 5; ++used) {
+    auto nodes = Use({"small"});
+    EXPECT_TRUE(Await([&] { return FreeNodes() == 2; }));
+    time_.Advance(seconds(10));
+    EXPECT_EQ(script().launches, 2 + used);
+    Return(nodes);
+  }
+}
 
 TEST_F(SeveralLaunchersTest, AnotherLauncherTakesOverFromADeadOne) {  // coordination.17.39
   script().launch_time = seconds(20);

@@ -22,8 +22,18 @@ std::string View::WhyNotReady() const {
 }
 
 void View::ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const {
+  const std::map<RequestId, store::StoredRequest>& deleted = failed_.Deleted();
+  auto next = deleted.begin();
+  auto see_deleted = [&] { return see({next->first, &next->second.record, std::nullopt, {}, true}); };
   for (const auto& [id, request] : context_.requests.all()) {
+    for (; next != deleted.end() && next->first < id; ++next) {
+      if (!see_deleted()) return;
+    }
+    if (next != deleted.end() && next->first == id) ++next;
     if (!see(StatusOf(request))) return;
+  }
+  for (; next != deleted.end(); ++next) {
+    if (!see_deleted()) return;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/requests/failed_requests.h"
 #include "launcher/requests/wait_reasons.h"
 #include "launcher/scheduler.h"
 #include "launcher/status.h"
@@ -21,12 +22,18 @@ class View {
 
   // All arguments outlive it.
   View(const Context& context, const ProviderManager& providers, const Scheduler& scheduler,
-       const Pools& pools, const DrainingPools& draining)
-      : context_(context), providers_(providers), scheduler_(scheduler), pools_(pools), draining_(draining) {}
+       FailedRequests& failed, const Pools& pools, const DrainingPools& draining)
+      : context_(context),
+        providers_(providers),
+        scheduler_(scheduler),
+        failed_(failed),
+        pools_(pools),
+        draining_(draining) {}
 
   // What is missing when not every provider is up and serving, for a person.
   std::string WhyNotReady() const;
-  // Shows the requests of the cluster, by id, for as long as `see` wants more.
+  // Shows the requests of the cluster, and those that failed in the last hour and are deleted already, by id,
+  // for as long as `see` wants more.
   void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const;
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const;
@@ -39,6 +46,7 @@ class View {
   const Context& context_;
   const ProviderManager& providers_;
   const Scheduler& scheduler_;
+  FailedRequests& failed_;
   const Pools& pools_;
   const DrainingPools& draining_;
 };

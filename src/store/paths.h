@@ -17,6 +17,7 @@ inline constexpr std::string_view kImages = "/nodepool/images";
 inline constexpr std::string_view kComponents = "/nodepool/components";
 inline constexpr std::string_view kNamedLocks = "/nodepool/locks";
 inline constexpr std::string_view kElections = "/nodepool/elections";
+inline constexpr std::string_view kMinReady = "/nodepool/min-ready";
 inline constexpr std::string_view kJobs = "/nodepool/jobs";
 inline constexpr std::string_view kHoldNotes = "/nodepool/jobs/holds";
 

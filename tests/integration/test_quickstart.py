@@ -1,7 +1,6 @@
 """The commands of README.md."""
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
@@ -10,6 +9,8 @@ import pytest
 
 from nodepool_helpers import BIN, ROOT
 from services import Process, wait_for
+from shell import Shell
+from tour import play_tour
 
 RUN = ROOT / "tools/run-nodepool"  # ./run without installing and building
 ENV = {"NODEPOOL_BIN": str(BIN)}
@@ -87,53 +88,14 @@ def checkout(tmp_path):
     return copy
 
 
-def tour_commands() -> list[str]:
-    """What the tour of README.md tells to type, after ./run itself."""
-    readme = (ROOT / "README.md").read_text()
-    tour = readme[readme.index("## A tour"):readme.index("## Going on")]
-    return [line.strip() for line in tour.splitlines() if line.startswith("    ./run ")]
-
-
 def test_the_tour(checkout):
     """Word for word as README.md has it."""
-    environment = {"PATH": f"{checkout}/path:{os.environ['PATH']}", "NODEPOOL_BIN": f"{checkout}/build/release/bin"}
-    commands = tour_commands()
-    assert commands[0] == "./run nodepool request small large --wait" and "./run nodepool release" in commands
-
-    def play(command):
-        return subprocess.run(command, shell=True, cwd=checkout, capture_output=True, text=True, timeout=90,
-                              env={**os.environ, **environment})
-
-    started = []
-
-    def begin(command, name):
-        started.append(Process(["sh", "-c", f"cd {checkout} && exec {command}"], checkout / name, env=environment))
-        return started[-1]
-
-    try:
-        run = begin("./run", "run.log")
-        wait_for(lambda: "The launcher runs until Ctrl-C" in run.output() or not run.is_running(), "the pool is full", 90)
-        assert all(command in run.output() for command in (commands[0], "./run nodepool list"))
-        client = begin(commands[0], "request.log")
-        wait_for(lambda: "fulfilled" in client.output(), "the request is fulfilled", 60)
-        for command in commands[1:]:
-            done = play(command)
-            assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-            if command == "./run nodepool release":
-                assert len(re.findall(r"^Node \d+ released$", done.stdout, re.MULTILINE)) == 2
-                assert client.wait(20) == 0, "as the tour says, the second terminal's command ends"
-        again = play("./run")
-        assert again.returncode == 1 and "going on already" in again.stderr
-        stopped = play("./run stop")
-        assert stopped.returncode == 0 and "Stopped" in stopped.stdout
-        assert run.wait(10) == 0
-    finally:
-        for process in reversed(started):
-            process.stop(20)
-    children = [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if str(checkout).encode() in _read(path)]
-    assert children == [], "no process is left"
-    nothing = play("./run stop")
-    assert nothing.returncode == 0 and "Nothing is running" in nothing.stdout
+    environment = ["env", "-C", checkout, f"PATH={checkout}/path:{os.environ['PATH']}", f"NODEPOOL_BIN={checkout}/build/release/bin"]
+    with Shell(environment, checkout) as shell:
+        play_tour(shell)
+        children = [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if str(checkout).encode() in _read(path)]
+        assert children == [], "no process is left"
+        assert "Nothing is running" in shell.succeed("./run stop")
 
 
 def _read(path):

@@ -102,7 +102,7 @@ def test_state_that_cannot_be_used_ends_it(standalone, tmp_path):
     second = Standalone(other, **{"embedded-zookeeper": {"state-dir": str(tmp_path / "state"), "port": free_port()}})
     second.start()
     assert second.process.wait(20) == 1
-    assert "is in use by another process" in second.process.output()
+    assert f"is in use by process {standalone.process.pid}\n" in second.process.output()
 
 
 def test_runs_on_an_ensemble_when_there_is_one(site):

@@ -1,27 +1,24 @@
 """docs/zuul.md, played: its certificates, its configurations, and a client that connects as Zuul's section says."""
-import configparser
-import re
 import subprocess
 
 import yaml
 
-from nodepool_helpers import BIN, ROOT, Tree
+from nodepool_helpers import BIN
+from pages import Page
 from services import Process, Sshd, free_port, wait_for
+from zuul_job import run_job
 
-PAGE = (ROOT / "docs/zuul.md").read_text()
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.M | re.S)
+PAGE = Page.read("docs/zuul.md")
 
 
 def test_a_client_with_the_section_of_the_page_gets_the_node_of_the_page(tmp_path):
     folder = tmp_path / "zk"
-    (certificates,) = blocks("sh")
+    (certificates,) = PAGE.blocks("sh")
     subprocess.run(["sh", "-euc", certificates.replace("/etc/nodepool/zk", str(folder))], check=True,
                    capture_output=True, timeout=60)
 
-    configuration, job = (yaml.safe_load(block.replace("/etc/nodepool/zk", str(folder))) for block in blocks("yaml"))
+    configuration, job = PAGE.blocks("yaml")
+    configuration = yaml.safe_load(configuration.replace("/etc/nodepool/zk", str(folder)))
     tls_port = free_port()
     server = configuration["embedded-zookeeper"]
     assert server["state-dir"] == "/var/lib/nodepool"
@@ -39,22 +36,11 @@ def test_a_client_with_the_section_of_the_page_gets_the_node_of_the_page(tmp_pat
                                  timeout=60)
         assert checked.returncode == 0, checked.stderr
 
-        zuul = configparser.ConfigParser()
-        (section,) = blocks("ini")
-        zuul.read_string(section.replace("/etc/zuul/zk", str(folder)))
-        settings = zuul["zookeeper"]
-        assert settings["hosts"] == "nodepool.example.org:2281"
+        (section,) = PAGE.blocks("ini")
+        assert "hosts=nodepool.example.org:2281" in section.splitlines()
         wait_for(lambda: "ready" in subprocess.run([BIN / "nodepool", "-c", path, "list"], capture_output=True,
                                                    text=True, timeout=60).stdout, "the host is registered")
-        tree = Tree(f"127.0.0.1:{tls_port}", use_ssl=True, certfile=settings["tls_cert"],
-                    keyfile=settings["tls_key"], ca=settings["tls_ca"])
-        try:
-            (node,) = job[0]["job"]["nodeset"]["nodes"]
-            held = tree.use(tree.add_request([node["label"]]))
-            assert len(held) == 1
-            tree.give_back(held)
-        finally:
-            tree.close()
+        assert run_job(section.replace("/etc/zuul/zk", str(folder)), job, f"127.0.0.1:{tls_port}") == ["127.0.0.1"]
     finally:
         standalone.stop()
         sshd.stop()

@@ -1,6 +1,6 @@
 """The Debian packages, built and installed into a tree of a fresh Debian (./test --package).
 
-The tree is made by debootstrap, from the mirror of this machine.
+The tree is made by debootstrap (debian_tree.py).
 """
 import json
 import os
@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from nodepool_helpers import BIN, ROOT, fake_provider, run
+from pages import Page
 from services import Process, free_port, wait_for
 
 pytestmark = pytest.mark.skipif(not os.environ.get("NODEPOOL_TEST_PACKAGE"), reason="only with ./test --package")
@@ -25,9 +26,7 @@ def packages():
     folder = ROOT / "build/package"
     for old in folder.glob("*.deb"):
         old.unlink()
-    page = (ROOT / "docs/operator/install.md").read_text()
-    section = page.split("## The package\n")[1]
-    commands = re.search(r"(?:^    .*\n)+", section, re.M)[0].splitlines()
+    commands = Page.read("docs/operator/install.md").section("The package").commands()
     assert "install-packages" in commands[0] and "apt install" in commands[-1]
     for command in commands[1:-1]:
         run("sh", "-c", command, cwd=ROOT)
@@ -95,49 +94,12 @@ def one_machine() -> dict:
 
 
 @pytest.fixture(scope="module")
-def debian(tmp_path_factory):
-    """A fresh Debian in a folder, to be copied."""
-    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-        pytest.skip("a tree is made by root, with debootstrap")
-    folder = tmp_path_factory.mktemp("debian")
-    run("debootstrap", "--variant=minbase", "bookworm", folder)
-    folder.chmod(0o755)  # the root directory of everybody in it
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-class Tree:
-    """A Debian in a folder, whose network is ours."""
-
-    def __init__(self, folder: pathlib.Path):
-        self.folder = folder
-
-    def words(self, *words) -> list[str]:
-        # Its own process ids: whoever became another user is ended with the rest all the same.
-        return ["bwrap", "--die-with-parent", "--unshare-pid", "--bind", str(self.folder), "/", "--dev", "/dev",
-                "--proc", "/proc", "--ro-bind", "/etc/resolv.conf", "/etc/resolv.conf", "--cap-add", "ALL",
-                "--setenv", "DEBIAN_FRONTEND", "noninteractive", "--setenv", "PATH", "/usr/sbin:/usr/bin:/sbin:/bin",
-                "--chdir", "/", *(str(word) for word in words)]
-
-    def run(self, *words) -> str:
-        return run(*self.words(*words))
-
-    def install(self, package: pathlib.Path):
-        shutil.copy(package, self.folder / "tmp")
-        self.run("apt-get", "-o", "APT::Sandbox::User=root", "install", "-y", "-q", "--no-install-recommends",
-                 f"/tmp/{package.name}")
-
-
-@pytest.fixture(scope="module")
 def tree(tmp_path_factory, packages, debian):
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap changes into the tree")
-    folder = tmp_path_factory.mktemp("tree")
-    run("cp", "-a", f"{debian}/.", folder)
-    fresh = Tree(folder)
-    fresh.install(packages["nodepool"])
+    fresh = debian.copy(tmp_path_factory.mktemp("tree"))
+    shutil.copy(packages["nodepool"], fresh.path("/tmp"))
+    fresh.install(f"/tmp/{packages['nodepool'].name}")
     yield fresh
-    shutil.rmtree(fresh.folder, ignore_errors=True)
+    fresh.remove()
 
 
 def test_installed_it_serves_a_request(tree):
@@ -151,7 +113,7 @@ def test_installed_it_serves_a_request(tree):
     daemon = Process(tree.words(*as_user, "nodepool", "standalone"), tree.folder / "standalone.log")
     try:
         begin = time.monotonic()
-        shown = tree.run(*as_user, "nodepool", "request", "small", "--wait", "--hold-for", "1s")
+        shown = tree.run(*as_user, "nodepool", "request", "small", "--wait-for-server", "--wait", "--hold-for", "1s")
         assert "fulfilled" in shown and time.monotonic() - begin < 60
         wait_for(lambda: "fake-cloud" not in tree.run(*as_user, "nodepool", "list"), "the node is gone again", 60)
     finally:
@@ -185,7 +147,7 @@ def test_a_container_image_of_it_serves_a_request(packages, debian, tmp_path):
 
     recipe = ROOT / "packaging/container/Containerfile"
     base = buildah("from", "scratch")
-    buildah("add", "-q", base, debian, "/")
+    buildah("add", "-q", base, debian.folder, "/")
     buildah("commit", "-q", "--rm", base, re.search(r"^FROM (\S+)$", recipe.read_text(), re.M)[1])
     package = packages["nodepool"]
     buildah("build", "-q", "--pull=never", "-f", recipe, "--build-arg", f"PACKAGE={package.name}", "-t", "nodepool", package.parent)
@@ -198,7 +160,7 @@ def test_a_container_image_of_it_serves_a_request(packages, debian, tmp_path):
     settings = tmp_path / "nodepool.yaml"
     settings.write_text(yaml.safe_dump(one_machine()))
     settings.chmod(0o644)
-    script = ("nodepool standalone >/tmp/log 2>&1 & daemon=$!; nodepool request small --wait --hold-for 1s; status=$?; "
+    script = ("nodepool standalone >/tmp/log 2>&1 & daemon=$!; nodepool request small --wait-for-server --wait --hold-for 1s; status=$?; "
               "kill $daemon; wait $daemon; exit $status")
     assert "fulfilled" in buildah("run", "-v", f"{settings}:/etc/nodepool/nodepool.yaml:ro", container, "--", "sh", "-c", script)
     shutil.rmtree(tmp_path / "store", ignore_errors=True)

@@ -7,11 +7,13 @@
 #include "cli/commands/record_listings.h"
 #include "cli/commands/request_list.h"
 #include "cli/fixture_for_test.h"
+#include "model/decline_reasons.h"
 
 namespace nodepool::cli {
 namespace {
 
 using listing::Kind;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class ListTest : public CommandTest {};
@@ -450,8 +452,10 @@ TEST_F(RequestDetailTest, SaysWhyARequestWaits) {
       id_);
   Shown(RequestListing(RequestColumns::kDetail, Output::kTable));
   EXPECT_THAT(asked_, ::testing::UnorderedElementsAre("np01", "np02"));
-  EXPECT_THAT(out_.str(),
-              HasSubstr("| Age         | Tenant | Waits For                                        |"));
+  EXPECT_THAT(
+      out_.str(),
+      HasSubstr("| Age         | Tenant | Waits For                                        | Declined "
+                "Because |"));
   EXPECT_THAT(out_.str(), HasSubstr("| t1     | cloud main: the tenant's limit is reached: cores |"));
   EXPECT_EQ(
       log_.Count("The launcher on np02 is not reachable, so why its requests wait is not known: timed out"),
@@ -459,6 +463,36 @@ TEST_F(RequestDetailTest, SaysWhyARequestWaits) {
   EXPECT_THAT(ShownAsJson(RequestListing(RequestColumns::kDetail, Output::kJson)),
               HasSubstr(R"("waits":[{"launcher":"np01","provider":"cloud","pool":"main",)"
                         R"("reason":"tenant-limit","text":"the tenant's limit is reached: cores"}])"));
+}
+
+TEST_F(RequestDetailTest, SaysWhyARequestFailed) {
+  NodeRequest request;
+  request.SetState(RequestState::kFailed, FromSeconds(1'699'999'940));
+  request.node_types = {LabelName("smal")};
+  AddDeclineReason(request, "cloud main: it has no label smal; did you mean small?");
+  AddDeclineReason(request, "hosts main: it has no label smal");
+  time_.Run(others_.requests.Create("200", std::move(request), false));
+  EXPECT_THAT(Shown(RequestListing(RequestColumns::kDetail, Output::kTable)),
+              AllOf(HasSubstr("| cloud main: it has no label smal; did you mean small? |"),
+                    HasSubstr("| hosts main: it has no label smal                      |")));
+  EXPECT_THAT(ShownAsJson(RequestListing(RequestColumns::kDetail, Output::kJson)),
+              HasSubstr(R"("decline_reasons":["cloud main: it has no label smal; did you mean small?",)"
+                        R"("hosts main: it has no label smal"])"));
+}
+
+TEST_F(RequestDetailTest, RequestsThatFailedAndAreDeletedFollow) {
+  answers_["np01"] = R"({"requests":[{"id":"100-0000000042","state":"failed","age":90,"labels":["large"],)"
+                     R"("requestor":"zuul","tenant":"t2","priority":3,"event_id":"e1","nodes":[],)"
+                     R"("declined_by":["np01-x"],"waits":[],"decline_reasons":["cloud main: it is full"],)"
+                     R"("is_deleted":true}]})";
+  answers_["np02"] = answers_["np01"];
+  std::string json = ShownAsJson(RequestListing(RequestColumns::kDetail, Output::kJson));
+  EXPECT_THAT(json, HasSubstr(R"({"id":"100-0000000042","relative_priority":3,"state":"failed",)"
+                              R"("requestor":"zuul","node_types":["large"],"nodes":[],)"
+                              R"("declined_by":["np01-x"],"event_id":"e1",)"));
+  EXPECT_THAT(json, HasSubstr(R"("decline_reasons":["cloud main: it is full"])"));
+  EXPECT_LT(json.find(id_.value), json.find("100-0000000042"));
+  EXPECT_EQ(json.find("100-0000000042"), json.rfind("100-0000000042")) << "both launchers remember it";
 }
 
 TEST_F(RequestDetailTest, TheListStandsWhateverLaunchersAnswer) {

@@ -1,12 +1,15 @@
 #include "cli/commands/request_list.h"
 
 #include <CLI/CLI.hpp>
+#include <boost/json/value_from.hpp>
 
+#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/launcher_query.h"
 #include "cli/listing_arguments.h"
 #include "listing/request_listing.h"
 #include "model/cell.h"
+#include "model/decline_reasons.h"
 
 namespace nodepool::cli {
 namespace {
@@ -21,22 +24,40 @@ std::vector<Column> DetailColumns() {
   columns.insert(columns.end(),
                  {{.key = "age", .title = "Age", .kind = listing::Kind::kTime, .fit = {Importance::kHigh}},
                   {.key = "tenant_name", .title = "Tenant", .fit = {Importance::kMedium, 12}},
-                  {.key = "waits", .title = "Waits For", .fit = listing::kSentence}});
+                  {.key = "waits", .title = "Waits For", .fit = listing::kSentence},
+                  {.key = "decline_reasons", .title = "Declined Because", .fit = listing::kSentence}});
   return columns;
 }
 
-// Adds the columns of --detail.
-void AddDetail(Listing& listing, const store::RequestCache& requests, const WaitsByRequest& waits,
-               Output output) {
+// Lists the requests with the columns of --detail.
+Listing ListInDetail(const std::map<RequestId, store::StoredRequest>& requests, const WaitsByRequest& waits,
+                     Output output) {
+  Listing listing = listing::ListRequests(requests);
   listing.columns = DetailColumns();
   for (std::vector<Cell>& row : listing.rows) {
     RequestId id(std::string(*row[0].text()));
-    const NodeRequest& record = requests.Find(id)->record;
+    const NodeRequest& record = requests.at(id).record;
     row.push_back(ToSeconds(record.created_time.value_or(record.state_time)));
     row.push_back(TextCell(record.tenant_name));
     auto found = waits.find(id);
     json::array reasons = found == waits.end() ? json::array() : found->second;
-    row.push_back(output == Output::kJson ? json::value(std::move(reasons)) : json::value(WaitText(reasons)));
+    std::vector<std::string> declines = DeclineReasons(record);
+    if (output == Output::kJson) {
+      row.push_back(json::value(std::move(reasons)));
+      row.push_back(json::value_from(declines));
+    } else {
+      row.push_back(json::value(WaitText(reasons)));
+      row.push_back(json::value(Join(declines, "\n")));
+    }
+  }
+  return listing;
+}
+
+// Adds the rows of `more`, which outlive its records.
+void AddRows(Listing& listing, const Listing& more) {
+  for (const std::vector<Cell>& row : more.rows) {
+    std::vector<Cell>& added = listing.rows.emplace_back();
+    for (const Cell& cell : row) added.emplace_back(cell.Copy());
   }
 }
 
@@ -46,9 +67,10 @@ Task<ListingCommand::Listings> Make(Context& context, const Tree& tree, RequestC
   if (columns == RequestColumns::kBrief) {
     listings.push_back(listing::ListRequests(tree.requests().all()));
   } else {
-    WaitsByRequest waits = co_await AskWhyRequestsWait(context);
-    listings.push_back(listing::ListRequests(tree.requests().all()));
-    AddDetail(listings.front(), tree.requests(), waits, output);
+    LaunchersAnswers answers = co_await AskAboutRequests(context);
+    std::erase_if(answers.deleted, [&](const auto& entry) { return tree.requests().Find(entry.first); });
+    listings.push_back(ListInDetail(tree.requests().all(), answers.waits, output));
+    AddRows(listings.front(), ListInDetail(answers.deleted, answers.waits, output));
   }
   co_return listings;
 }
@@ -69,7 +91,8 @@ void RegisterRequestList(CLI::App& app, Invocation& invocation) {
     return RequestListing(*is_detailed ? RequestColumns::kDetail : RequestColumns::kBrief, output);
   };
   AddListing(app, invocation, "request-list", "list node requests", make)
-      ->add_flag("--detail", *is_detailed, "also say why requests wait; asks the launchers");
+      ->add_flag("--detail", *is_detailed,
+                 "also say why requests wait, and why they have failed in the last hour; asks the launchers");
 }
 
 }  // namespace nodepool::cli

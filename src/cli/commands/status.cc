@@ -19,8 +19,8 @@ constexpr std::size_t kMostRequests = 10;
 Task<listing::Reasons> AskWhy(Context& context, const Tree& tree) {
   listing::Reasons reasons;
   if (listing::WaitingRequests(tree.requests()).empty()) co_return reasons;
-  WaitsByRequest waits = co_await AskWhyRequestsWait(context);
-  for (const auto& [id, entries] : waits) reasons[id] = WaitText(entries);
+  LaunchersAnswers answers = co_await AskAboutRequests(context);
+  for (const auto& [id, entries] : answers.waits) reasons[id] = WaitText(entries);
   co_return reasons;
 }
 

@@ -89,7 +89,7 @@ Task<> Launch::Run() {
     if (step_ == Step::kScan && !IsFinal(failure)) co_await DiagnoseFailedScan();
     if (is_final) failure.Rethrow();
     last_refusal_ = verdict == Verdict::kInvalid ? failure.message() : "";
-    if (verdict == Verdict::kRateLimited) co_await context_.loop().SleepFor(pauses.Next());
+    co_await context_.loop().SleepFor(pauses.Next());
   }
 }
 

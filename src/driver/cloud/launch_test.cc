@@ -6,6 +6,7 @@
 namespace nodepool::driver::cloud {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 
@@ -142,6 +143,22 @@ TEST_F(LaunchTest, GivesUpAfterTheConfiguredAttempts) {
   EXPECT_EQ(launched_record.state, NodeState::kBuilding);
   EXPECT_EQ(launched_record.external_id, "machine-3");
   EXPECT_EQ(cloud->machines.size(), 1u);
+}
+
+// drivers.md 5.4: 1 s, then 2 s, each varied by 40 %.
+TEST_F(LaunchTest, AttemptsThatFailAtOnceAreSecondsApart) {
+  StartProvider();
+  ScriptedAdapter::Creation broken;
+  broken.before_id = Duration(0);
+  broken.fault_before_id = Error(Verdict::kFail, "no luck");
+  cloud->creations = {broken};
+  EXPECT_EQ(LaunchFails(), Verdict::kFail);
+  ASSERT_EQ(outcomes.size(), 3u);
+  EXPECT_EQ(outcomes[0].duration, Duration(0));
+  EXPECT_GE(outcomes[1].duration, milliseconds(600));
+  EXPECT_LE(outcomes[1].duration, milliseconds(1400));
+  EXPECT_GE(outcomes[2].duration - outcomes[1].duration, milliseconds(1200));
+  EXPECT_LE(outcomes[2].duration - outcomes[1].duration, milliseconds(2800));
 }
 
 TEST_F(LaunchTest, ZeroRetriesStillMeanOneAttempt) {

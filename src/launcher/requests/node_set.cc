@@ -30,6 +30,10 @@ bool NodeSet::AnyFailed() const {
   return std::ranges::any_of(slots_, [](const auto& slot) { return slot->state == Slot::State::kFailed; });
 }
 
+std::string NodeSet::LastFault() const {
+  return last_fault_.empty() ? "a node failed to launch" : last_fault_;
+}
+
 std::ptrdiff_t NodeSet::ready_count() const {
   return std::ranges::count_if(slots_, [](const auto& slot) { return slot->state == Slot::State::kReady; });
 }

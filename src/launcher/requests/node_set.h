@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "async/attempt.h"
@@ -32,6 +33,8 @@ class NodeSet {
   std::vector<LabelName> Missing(const std::vector<LabelName>& wanted) const;
   bool IsComplete(const std::vector<LabelName>& wanted) const;
   bool AnyFailed() const;
+  // Why the last launch failed, for operators.
+  std::string LastFault() const;
   std::ptrdiff_t ready_count() const;
   bool is_launching() const { return launches_.size() > 0; }
   // The nodes in the order of `labels`; every label must have one.
@@ -98,6 +101,7 @@ class NodeSet {
   std::vector<Reservation> ended_;      // of former slots
   std::map<NodeId, NodeClaim> claims_;  // free nodes about to be tried
   RejectedNodes rejected_;
+  std::string last_fault_;
   TaskGroup launches_;
 };
 

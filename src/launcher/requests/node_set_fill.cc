@@ -115,8 +115,9 @@ void NodeSet::LaunchEnded(Slot& slot) {
 
 // Writes the failure of a launch to the node's record (D-11).
 Task<> NodeSet::Failed(std::shared_ptr<Slot> slot, Failure failure) {
-  if (failure.verdict() == Verdict::kLostSession) co_return;
   bool is_refused = failure.verdict() == Verdict::kQuota;
+  if (!is_refused) last_fault_ = fmt::format("the launch of {} failed: {}", slot->label, failure.message());
+  if (failure.verdict() == Verdict::kLostSession) co_return;
   std::optional<NodeId> id;
   if (slot->node) id = slot->node->id();
   About(id).Warning("Launch of {} {}: {}", slot->label, is_refused ? "refused for quota" : "failed",

@@ -1,5 +1,4 @@
 #include "launcher/requests/request_run.h"
-#include "sched/requests/decline.h"
 
 // How a request ends: fulfilled, declined or given back (launcher.md 9, 11).
 
@@ -33,7 +32,7 @@ Task<> RequestRun::RequestIsGone() {
 Task<> RequestRun::Decline(std::string reason) {
   logger_.Info("Declining: {}", reason);
   co_await nodes_.Release(id());
-  std::vector<LauncherId> self{pool_.launcher_id()};
+  std::vector<sched::Decliner> self{pool_.DeclineFor(reason)};
   WallTime now = context_.loop.Now();
   const sched::Registry* registry = &pool_.cluster().registry;
   auto decline = [self, now, registry](NodeRequest& request) {

@@ -132,11 +132,11 @@ Task<bool> RequestRun::GiveUpIfPointless(sched::Decision decision) {
   if (is_gone_) {
     co_await RequestIsGone();
   } else if (nodes_.AnyFailed()) {
-    co_await Decline("a node failed to launch");
+    co_await Decline(nodes_.LastFault());
   } else if (is_draining_) {
     co_await GiveBack();
   } else if (decision.kind == sched::Decision::Kind::kDecline) {
-    co_await Decline(std::string(ToString(decision.reason)));
+    co_await Decline(pool_.WhyDeclined(request_->record(), decision));
   } else {
     co_return false;
   }

@@ -31,6 +31,7 @@ struct RequestStatus {
   const NodeRequest* record = nullptr;  // the cache's
   std::optional<PoolKey> accepted_by;   // the pool of this launcher that works on it
   std::vector<WaitReason> waits;        // empty: it waits for nothing of this launcher
+  bool is_deleted = false;              // it failed, and its client has deleted it since
 };
 
 }  // namespace nodepool::launcher

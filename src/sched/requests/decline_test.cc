@@ -1,6 +1,8 @@
 #include "sched/requests/decline.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include "model/decline_reasons.h"
 
 namespace nodepool::sched {
 namespace {
@@ -21,17 +23,18 @@ RegisteredPool PoolOf(const std::string& launcher) {
 TEST(DeclineTest, OtherPoolsMayStillServeIt) {
   Registry registry({PoolOf("a"), PoolOf("b")});
   NodeRequest request = Pending();
-  Decline(request, {LauncherId("a")}, registry, kDeclinedAt);
+  Decline(request, {{LauncherId("a"), "cloud main: it is full"}}, registry, kDeclinedAt);
   EXPECT_EQ(request.state, RequestState::kRequested);
   EXPECT_EQ(request.declined_by, std::vector<LauncherId>{LauncherId("a")});
   EXPECT_EQ(request.state_time, kDeclinedAt);
+  EXPECT_THAT(DeclineReasons(request), ::testing::ElementsAre("cloud main: it is full"));
 }
 
 TEST(DeclineTest, TheLastDeclineFailsIt) {
   Registry registry({PoolOf("a"), PoolOf("b")});
   NodeRequest request = Pending();
   request.declined_by = {LauncherId("b")};
-  Decline(request, {LauncherId("a")}, registry, kDeclinedAt);
+  Decline(request, {{LauncherId("a"), "cloud main: it is full"}}, registry, kDeclinedAt);
   EXPECT_EQ(request.state, RequestState::kFailed);
 }
 
@@ -39,14 +42,14 @@ TEST(DeclineTest, EachIsNotedOnce) {
   Registry registry({PoolOf("a")});
   NodeRequest request = Pending();
   request.declined_by = {LauncherId("a")};
-  Decline(request, {LauncherId("a")}, registry, kDeclinedAt);
+  Decline(request, {{LauncherId("a"), "cloud main: it is full"}}, registry, kDeclinedAt);
   EXPECT_EQ(request.declined_by.size(), 1u);
   EXPECT_EQ(request.state, RequestState::kFailed);
 }
 
 TEST(DeclineTest, AnEmptyRegistryFailsNothing) {
   NodeRequest request = Pending();
-  Decline(request, {LauncherId("a")}, Registry(), kDeclinedAt);
+  Decline(request, {{LauncherId("a"), "cloud main: it is full"}}, Registry(), kDeclinedAt);
   EXPECT_EQ(request.state, RequestState::kRequested);
 }
 

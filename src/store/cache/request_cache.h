@@ -28,6 +28,8 @@ class RequestCache : private zk::TreeCache::Listener {
   Task<> Stop() { return tree_.Stop(); }
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
+  // Ends when every change made so far by anybody is in the cache.
+  Task<> CatchUp() { return tree_.CatchUp(); }
 
   Subscription OnChange(Listener listener);
 

@@ -1,3 +1,6 @@
+#include <boost/json/value_from.hpp>
+
+#include "model/decline_reasons.h"
 #include "model/json.h"
 #include "web/api/api_fields.h"
 
@@ -74,6 +77,10 @@ const FieldTable<RequestStatus>& RequestFields() {
        [](const RequestStatus& r) { return JsonNames(r.record->declined_by); }},
       {{"accepted_by", PoolType().OrNull(), "the pool of this launcher that works on it"}, &AcceptedBy},
       {{"waits", ListOf(WaitFields().type()), "why it waits, as each pool of this launcher says"}, &Waits},
+      {{"decline_reasons", ListOf(Text()), "why pools of any launcher declined it, for operators"},
+       [](const RequestStatus& r) { return json::value_from(DeclineReasons(*r.record)); }},
+      {{"is_deleted", Flag(), "it failed and its client has deleted it; listed for an hour after that"},
+       [](const RequestStatus& r) { return json::value(r.is_deleted); }},
   });
   return fields;
 }

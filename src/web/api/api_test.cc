@@ -82,6 +82,23 @@ TEST_F(ApiTest, NodesAndRequests) {
   EXPECT_EQ(List("requests")[0].at("nodes"), json::array({node.value}));
 }
 
+TEST_F(ApiTest, AFailedRequestSaysWhyAlsoWhenItIsDeleted) {
+  StartSite();
+  RequestId request = Request({"smal"});
+  ASSERT_TRUE(AwaitState(request, RequestState::kFailed));
+  json::value failed = List("requests")[0];
+  EXPECT_EQ(failed.at("decline_reasons"),
+            json::array({"cloud main: it has no label smal; did you mean small?"}));
+  EXPECT_FALSE(failed.at("is_deleted").as_bool());
+  DeleteRequest(request);
+  time_.Advance(std::chrono::seconds(2));
+  json::value deleted = List("requests")[0];
+  EXPECT_EQ(deleted.at("id").as_string(), request.value);
+  EXPECT_EQ(deleted.at("state").as_string(), "failed");
+  EXPECT_EQ(deleted.at("decline_reasons"), failed.at("decline_reasons"));
+  EXPECT_TRUE(deleted.at("is_deleted").as_bool());
+}
+
 TEST_F(ApiTest, QueriesSelectEntries) {
   StartSite();
   auto held = [&](std::string label, std::string provider) {

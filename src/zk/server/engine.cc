@@ -39,24 +39,6 @@ Acl WithoutDigests(Acl acl) {
   return acl;
 }
 
-// How many znodes are below `path`.
-std::int32_t CountDescendants(const DataTree& tree, const std::string& path) {
-  Result<Children> children = tree.GetChildren(path);
-  if (!children) return 0;
-  std::int32_t count = 0;
-  std::vector<std::string> open{path};
-  while (!open.empty()) {
-    std::string parent = std::move(open.back());
-    open.pop_back();
-    Result<Children> found = tree.GetChildren(parent);
-    for (const std::string& name : found->names) {
-      ++count;
-      open.push_back((parent == "/" ? "" : parent) + "/" + name);
-    }
-  }
-  return count;
-}
-
 }  // namespace
 
 Engine::Engine(Limits limits) : limits_(limits) {
@@ -162,17 +144,21 @@ Code Engine::Answer(const Request& request, Peer& peer, WallTime now, JuteWriter
       return SetAcl(std::get<SetAclRequest>(request.body), peer, out);
     case OpCode::kGetEphemerals: {
       std::vector<std::string> found;
+      std::size_t bytes = 0;
       for (const std::string& path : tree_.Ephemerals(peer.session)) {
-        if (path.starts_with(std::get<PathRequest>(request.body).path)) found.push_back(path);
+        if (!path.starts_with(std::get<PathRequest>(request.body).path)) continue;
+        found.push_back(path);
+        CheckAnswer(bytes += path.size());
       }
       WriteNames(out, found);
       return Code::kOk;
     }
     case OpCode::kCountDescendants: {
       const std::string& path = std::get<PathRequest>(request.body).path;
-      if (!tree_.Exists(path)) return Code::kNoNode;
+      Result<std::size_t> count = tree_.CountBelow(path);
+      if (!count) return Code::kNoNode;
       if (!MayRead(path, peer)) return Code::kNoAuth;
-      out.Int(CountDescendants(tree_, path));
+      out.Int(static_cast<std::int32_t>(*count));
       return Code::kOk;
     }
     case OpCode::kAddWatch: {
@@ -286,7 +272,15 @@ Code Engine::GetChildren(const std::string& path, OpCode op, const Peer& peer, J
   return Code::kOk;
 }
 
+// A short request must not lead to an answer that fills the memory.
+void Engine::CheckAnswer(std::size_t bytes) const {
+  if (bytes <= limits_.answer_bytes) return;
+  throw Error(Verdict::kFail,
+              fmt::format("the answer to its request would be larger than {} bytes", limits_.answer_bytes));
+}
+
 Code Engine::MultiRead(const MultiReadRequest& request, const Peer& peer, JuteWriter& out) const {
+  std::size_t bytes = 0;
   for (const MultiReadRequest::Part& part : request.parts) {
     std::string body;
     JuteWriter writer(body);
@@ -294,6 +288,7 @@ Code Engine::MultiRead(const MultiReadRequest& request, const Peer& peer, JuteWr
                                             : GetChildren(part.path, part.op, peer, writer);
     bool is_ok = code == Code::kOk;
     WritePartHead(out, is_ok ? static_cast<std::int32_t>(part.op) : -1, static_cast<std::int32_t>(code));
+    CheckAnswer(bytes += body.size());
     if (is_ok) {
       out.Raw(body);
     } else {
@@ -305,7 +300,7 @@ Code Engine::MultiRead(const MultiReadRequest& request, const Peer& peer, JuteWr
 }
 
 Code Engine::Read(const PathRequest& request, OpCode op, const Peer& peer, JuteWriter& out) {
-  if (request.watch) CheckRoomForWatch(peer, request.path.size());
+  if (request.watch) CheckRoomForWatch(peer, ServerWatches::BytesOf(request.path));
   Code code = Code::kOk;
   if (op == OpCode::kExists) {
     Result<Stat> stat = tree_.Exists(request.path);
@@ -359,7 +354,7 @@ Code Engine::AddWatch(const AddWatchRequest& request, const Peer& peer) {
   bool is_mode = request.mode == static_cast<std::int32_t>(WatchMode::kPersistent) ||
                  request.mode == static_cast<std::int32_t>(WatchMode::kPersistentRecursive);
   if (!is_mode || !IsValidPath(request.path)) return Code::kBadArguments;
-  CheckRoomForWatch(peer, request.path.size());
+  CheckRoomForWatch(peer, ServerWatches::BytesOf(request.path));
   watches_.AddStaying(request.path, static_cast<WatchMode>(request.mode), peer.connection_id);
   return Code::kOk;
 }
@@ -382,7 +377,7 @@ void Engine::RestoreWatches(const RestoreWatchesRequest& request, const Peer& pe
       if (!IsValidPath(path)) {
         throw Error(Verdict::kFail, fmt::format("it watches \"{}\", which is not a path", Excerpt(path)));
       }
-      bytes += path.size();
+      bytes += ServerWatches::BytesOf(path);
     }
   }
   CheckRoomForWatch(peer, bytes);

@@ -47,6 +47,8 @@ class Engine {
   struct Limits {
     std::size_t tree_bytes = std::size_t{1} << 30;
     std::size_t watch_bytes = std::size_t{64} << 20;  // of one connection
+    // Of a request for many znodes at once. A message of a cache (TreeCache) reads 32 of up to 1 MiB.
+    std::size_t answer_bytes = std::size_t{48} << 20;
   };
 
   explicit Engine(Limits limits);
@@ -68,6 +70,8 @@ class Engine {
   // `out`. Error(kFail): the connection is to be closed; nothing was done.
   Next Execute(const Request& request, Peer& peer, WallTime now, std::string& out);
   void RemoveWatches(ServerWatches::ConnectionId connection_id) { watches_.RemoveAll(connection_id); }
+  // Frees the memory of removed watches piece by piece; whether there is more.
+  bool FreeWatches() { return watches_.Free(kWatchesAtOnce); }
 
   // Deletes containers that had children and have none now; returns how many.
   int DeleteEmptyContainers();
@@ -87,6 +91,7 @@ class Engine {
 
  private:
   using OpCode = protocol::OpCode;
+  static constexpr std::size_t kWatchesAtOnce = 2000;
 
   void Changed(const WatchEvent& change);
   void MarkPath(std::string path);
@@ -108,6 +113,7 @@ class Engine {
   void RestoreWatches(const RestoreWatchesRequest& request, const Peer& peer);
   bool MayRead(const std::string& path, const Peer& peer) const;
   void CheckRoomForWatch(const Peer& peer, std::size_t bytes) const;
+  void CheckAnswer(std::size_t bytes) const;
 
   Limits limits_;
   DataTree tree_;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "base/error.h"
 #include "zk/server/free_space.h"
@@ -39,15 +40,34 @@ class FileLock {
     if (file_ < 0) {
       throw Error(Verdict::kInvalid, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
     }
-    if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+    if (flock(file_, LOCK_EX | LOCK_NB) == 0) {
+      WriteOwner();
+      return;
+    }
+    std::string owner = Owner();
     close(file_);
-    throw Error(Verdict::kConflict, fmt::format("{} is in use by another process", path));
+    throw Error(Verdict::kConflict, fmt::format("{} is in use by {}", path, owner));
   }
   ~FileLock() { close(file_); }
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
  private:
+  void WriteOwner() {
+    std::string text = fmt::format("{}\n", getpid());
+    // For messages only, so it may be missing when the disk is full.
+    if (ftruncate(file_, 0) == 0) [[maybe_unused]]
+      ssize_t written = pwrite(file_, text.data(), text.size(), 0);
+  }
+
+  std::string Owner() const {
+    char text[16];
+    ssize_t length = pread(file_, text, sizeof text, 0);
+    std::string_view line(text, length > 0 ? static_cast<std::size_t>(length) : 0);
+    if (!line.ends_with('\n')) return "another process";
+    return fmt::format("process {}", line.substr(0, line.size() - 1));
+  }
+
   int file_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "async/cleanup.h"
 #include "base/error.h"
+#include "zk/server/free_space.h"
 #include "zk/wire/wire_tls.h"
 
 namespace nodepool::zk::server {
@@ -62,6 +63,7 @@ Task<> Server::Start() {
     Listen(tls_acceptor_, options_.tls_address, options_.tls_port, tls_.get());
   tasks_.Spawn("keep the ZooKeeper tree on disk", KeepOnDisk());
   tasks_.Spawn("delete empty containers", DeleteContainers());
+  tasks_.Spawn("free watches", FreeWatches());
   AfterChange();
 }
 
@@ -77,8 +79,10 @@ void Server::Listen(std::optional<Acceptor>& acceptor, const std::string& addres
     acceptor->bind(endpoint);
     acceptor->listen();
   } catch (const boost::system::system_error& fault) {
-    throw Error(Verdict::kInvalid, fmt::format("the embedded ZooKeeper server cannot listen on {}: {}", place,
-                                               fault.code().message()));
+    throw Error(
+        Verdict::kInvalid,
+        fmt::format("the embedded ZooKeeper server cannot listen on {}: {}; set embedded-zookeeper.{}port",
+                    place, fault.code().message(), tls != nullptr ? "tls." : ""));
   }
   logger_.Info("The embedded ZooKeeper server listens on {} port {}{}", address,
                acceptor->local_endpoint().port(), tls != nullptr ? " with TLS" : "");
@@ -146,8 +150,8 @@ Task<> Server::Write() {
     Outcome<> written = co_await Attempt(OnBlockingPool(pool_, write));
     if (written) break;
     if (failures % kRetriesPerLogLine == 0) {
-      logger_.Error("The state in {} cannot be written, so no ZooKeeper client is answered: {}",
-                    options_.journal, written.error().message());
+      logger_.Error("The state in {} cannot be written, so no ZooKeeper client is answered: {}{}",
+                    options_.journal, written.error().message(), ShortageNear(options_.journal));
     }
     if (tasks_.stopping()) written.error().Rethrow();
     co_await loop_.SleepFor(kDiskRetry);

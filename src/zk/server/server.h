@@ -77,6 +77,8 @@ class Server {
 
   void Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl);
   void Send(Connection& connection, std::string_view frames);
+  void BoundBacklogs();
+  void HangUpOnSlow(Connection& connection);
   void AfterChange();
   void Expire(std::int64_t session);
   void Detach(std::int64_t session, const std::string& why);
@@ -84,6 +86,7 @@ class Server {
   Task<> KeepOnDisk();
   Task<> Write();
   Task<> DeleteContainers();
+  Task<> FreeWatches();
   std::uint64_t durable() const;
 
   Loop& loop_;
@@ -100,8 +103,9 @@ class Server {
   std::map<ServerWatches::ConnectionId, Connection*> connections_;
   std::map<std::int64_t, Connection*> by_session_;
   std::set<ServerWatches::ConnectionId> holding_back_;
-  Event changed_, container_emptied_;
-  Changes writing_;  // being written to disk
+  Event changed_, container_emptied_, watches_removed_;
+  std::size_t sent_since_check_ = 0;  // bytes, to all clients
+  Changes writing_;                   // being written to disk
   std::uint64_t durable_ = 0;
   Traffic traffic_;
   TaskGroup tasks_;

@@ -2,8 +2,10 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <functional>
 
 #include "async/attempt.h"
 #include "base/error.h"
@@ -25,7 +27,12 @@ constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
 // A client with more unread bytes than the first has no further requests executed; one with more
 // than the second, which events can lead to, is disconnected.
 constexpr std::size_t kBacklogToPause = 1 << 20;
-constexpr std::size_t kBacklogToClose = std::size_t{128} << 20;
+constexpr std::size_t kBacklogToClose = std::size_t{64} << 20;
+// When all clients together have more, those with the most are disconnected.
+constexpr std::size_t kAllBacklogs = std::size_t{192} << 20;
+constexpr std::size_t kSentBetweenChecks = 4 << 20;  // of all backlogs
+// A client's requests are answered for so long at a time; then it is the turn of others.
+constexpr Duration kTurn = std::chrono::milliseconds(5);
 
 std::string NewPassword() {
   std::string password(kPasswordSize, '\0');
@@ -67,6 +74,7 @@ struct Server::Enlisted {
     auto own = server.by_session_.find(peer.session);
     if (own != server.by_session_.end() && own->second == &connection) server.by_session_.erase(own);
     server.engine_.RemoveWatches(peer.connection_id);
+    server.watches_removed_.Set();
     server.holding_back_.erase(peer.connection_id);
     server.connections_.erase(peer.connection_id);
   }
@@ -186,6 +194,7 @@ Task<> Server::AnswerRequests(Connection& connection) {
   Engine::Peer& peer = connection.peer();
   std::string answer;
   while (true) {
+    SteadyTime turn_ends = loop_.SteadyNow() + kTurn;
     while (std::optional<std::string_view> frame = wire.TakeFrame()) {
       if (wire.is_closed()) break;
       ++traffic_.received;
@@ -199,6 +208,10 @@ Task<> Server::AnswerRequests(Connection& connection) {
         co_return;
       }
       if (connection.backlog() > kBacklogToPause) co_await connection.WaitUntilSent();
+      if (loop_.SteadyNow() > turn_ends) {
+        co_await asio::post(loop_.context(), asio::use_awaitable);
+        turn_ends = loop_.SteadyNow() + kTurn;
+      }
     }
     co_await wire.Fill();
     clock_.Heard(peer.session);
@@ -216,6 +229,40 @@ void Server::Send(Connection& connection, std::string_view frames) {
   if (connection.Send(frames, engine_.change_count(), durable())) {
     holding_back_.insert(connection.peer().connection_id);
   }
+  sent_since_check_ += frames.size();
+  if (sent_since_check_ > kSentBetweenChecks) BoundBacklogs();
+}
+
+void Server::BoundBacklogs() {
+  sent_since_check_ = 0;
+  std::vector<Connection*> behind;
+  std::size_t all = 0;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->wire().is_closed() || connection->backlog() == 0) continue;
+    all += connection->backlog();
+    behind.push_back(connection);
+  }
+  std::ranges::sort(behind, std::ranges::greater(), &Connection::backlog);
+  for (Connection* connection : behind) {
+    if (all <= kAllBacklogs) return;
+    all -= connection->backlog();
+    HangUpOnSlow(*connection);
+  }
+}
+
+void Server::HangUpOnSlow(Connection& connection) {
+  logger_.Warning("The ZooKeeper client {} does not read what it is sent; closing its connection",
+                  connection.wire().name());
+  connection.wire().Close("it does not read what it is sent");
+}
+
+// Frees what clients with many watches leave, in turns with other work.
+Task<> Server::FreeWatches() {
+  while (true) {
+    co_await watches_removed_.Wait();
+    watches_removed_.Reset();
+    while (engine_.FreeWatches()) co_await asio::post(loop_.context(), asio::use_awaitable);
+  }
 }
 
 void Server::Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl) {
@@ -226,11 +273,7 @@ void Server::Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent
   std::string frame;
   AppendEvent(frame, event);
   Send(connection, frame);
-  if (connection.backlog() > kBacklogToClose) {
-    logger_.Warning("The ZooKeeper client {} does not read its events; closing its connection",
-                    connection.wire().name());
-    connection.wire().Close("it does not read its events");
-  }
+  if (connection.backlog() > kBacklogToClose) HangUpOnSlow(connection);
 }
 
 void Server::Expire(std::int64_t session) {

@@ -18,6 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 
 class Folder {
  public:
@@ -119,6 +120,27 @@ class BrokenDisk {
  private:
   Sqlite database_;
 };
+
+TEST_F(ServerTest, TheMessageOfAStartThatFailsSaysWhatIsInTheWay) {
+  BlockingPool disk(1);
+  Server server(loop, disk, Options());
+  Await(server.Start());
+  auto message = [&](const ServerOptions& options) -> std::string {
+    try {
+      Server second(loop, disk, options);
+      Await(second.Start());
+      return "it has started";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_THAT(message(Options()), EndsWith(fmt::format("is in use by process {}", getpid())));
+  ServerOptions same_port = Options();
+  same_port.journal = folder.File("other.sqlite");
+  same_port.port = server.port();
+  EXPECT_THAT(message(same_port), EndsWith("Address already in use; set embedded-zookeeper.port"));
+  Await(server.Stop());
+}
 
 TEST_F(ServerTest, NoClientIsAnsweredUntilTheDiskWorksAgain) {
   BlockingPool disk(1);

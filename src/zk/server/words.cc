@@ -5,6 +5,8 @@
 namespace nodepool::zk::server {
 namespace {
 
+constexpr std::size_t kLongestDump = 1 << 20;
+
 // The version that clients see; the protocol is that of this version.
 constexpr std::string_view kVersion = "3.8.0-embedded";
 
@@ -39,10 +41,14 @@ std::string Dump(const Engine& engine) {
   for (const auto& [id, session] : engine.sessions()) {
     std::string name = fmt::format("0x{:x}", static_cast<std::uint64_t>(id));
     text += fmt::format("\t{}\n", name);
-    std::set<std::string> paths = engine.tree().Ephemerals(id);
+    const std::set<std::string>& paths = engine.tree().Ephemerals(id);
     if (paths.empty()) continue;
     ephemerals += name + ":\n";
-    for (const std::string& path : paths) ephemerals += "\t" + path + "\n";
+    for (const std::string& path : paths) {
+      ephemerals += "\t" + path + "\n";
+      if (ephemerals.size() > kLongestDump)
+        return text + "ephemeral nodes dump, the beginning:\n" + ephemerals;
+    }
   }
   return text + "ephemeral nodes dump:\n" + ephemerals;
 }

@@ -18,6 +18,12 @@ bool IsDigestId(std::string_view id) { return !id.empty() && std::count(id.begin
 
 }  // namespace
 
+std::size_t BytesOf(const Acl& acl) {
+  std::size_t bytes = 64;
+  for (const AclEntry& entry : acl) bytes += sizeof(AclEntry) + entry.scheme.size() + entry.id.size();
+  return bytes;
+}
+
 bool Permits(const Acl* acl, std::int32_t wanted, const Identity& who) {
   if (acl == nullptr) return true;
   return std::any_of(acl->begin(), acl->end(), [&](const AclEntry& entry) {

@@ -26,6 +26,9 @@ struct Identity {
   std::vector<std::pair<std::string, std::string>> names;
 };
 
+// Roughly the memory that it takes.
+std::size_t BytesOf(const Acl& acl);
+
 // Whether `acl` (null: open to everybody) grants one of the `wanted` permissions.
 bool Permits(const Acl* acl, std::int32_t wanted, const Identity& who);
 

@@ -1,31 +1,54 @@
 #include "zk/tree/server_watches.h"
 
+#include <algorithm>
+#include <array>
+
 #include "zk/client.h"
 
 namespace nodepool::zk {
 
 void ServerWatches::Index::Add(const std::string& path, ConnectionId connection_id) {
-  by_path_[path].insert(connection_id);
   Own& own = by_connection_[connection_id];
-  if (own.paths.insert(path).second) own.bytes += path.size();
+  if (!own.paths.insert(path).second) return;
+  own.bytes += ServerWatches::BytesOf(path);
+  by_path_[path].insert(connection_id);
+  ++size_;
 }
 
 bool ServerWatches::Index::Remove(const std::string& path, ConnectionId connection_id) {
-  auto at = by_path_.find(path);
-  if (at == by_path_.end() || at->second.erase(connection_id) == 0) return false;
-  if (at->second.empty()) by_path_.erase(at);
   auto own = by_connection_.find(connection_id);
-  own->second.bytes -= path.size();
-  own->second.paths.erase(path);
+  if (own == by_connection_.end() || own->second.paths.erase(path) == 0) return false;
+  own->second.bytes -= ServerWatches::BytesOf(path);
   if (own->second.paths.empty()) by_connection_.erase(own);
+  RemoveFromPath(path, connection_id);
+  --size_;
   return true;
+}
+
+void ServerWatches::Index::RemoveFromPath(const std::string& path, ConnectionId connection_id) {
+  auto at = by_path_.find(path);
+  if (at == by_path_.end()) return;
+  at->second.erase(connection_id);
+  if (at->second.empty()) by_path_.erase(at);
 }
 
 void ServerWatches::Index::RemoveAll(ConnectionId connection_id) {
   auto own = by_connection_.find(connection_id);
   if (own == by_connection_.end()) return;
-  std::set<std::string> paths = own->second.paths;
-  for (const std::string& path : paths) Remove(path, connection_id);
+  size_ -= own->second.paths.size();
+  ended_.emplace(connection_id, std::move(own->second.paths));
+  by_connection_.erase(own);
+}
+
+void ServerWatches::Index::Free(std::size_t& count) {
+  while (count > 0 && !ended_.empty()) {
+    auto& [connection_id, paths] = *ended_.begin();
+    for (; count > 0 && !paths.empty(); --count) {
+      RemoveFromPath(*paths.begin(), connection_id);
+      paths.erase(paths.begin());
+    }
+    if (paths.empty()) ended_.erase(ended_.begin());
+  }
 }
 
 bool ServerWatches::Index::Has(const std::string& path, ConnectionId connection_id) const {
@@ -40,21 +63,19 @@ std::size_t ServerWatches::Index::BytesOf(ConnectionId connection_id) const {
 
 void ServerWatches::Index::Collect(std::string_view path, std::set<ConnectionId>& to) const {
   auto at = by_path_.find(path);
-  if (at != by_path_.end()) to.insert(at->second.begin(), at->second.end());
+  if (at == by_path_.end()) return;
+  for (ConnectionId connection_id : at->second) {
+    if (!ended_.contains(connection_id)) to.insert(connection_id);
+  }
 }
 
 void ServerWatches::Index::Take(const std::string& path, std::set<ConnectionId>& to) {
   auto at = by_path_.find(path);
   if (at == by_path_.end()) return;
   std::set<ConnectionId> connection_ids = at->second;
-  for (ConnectionId connection_id : connection_ids) Remove(path, connection_id);
-  to.insert(connection_ids.begin(), connection_ids.end());
-}
-
-std::size_t ServerWatches::Index::size() const {
-  std::size_t total = 0;
-  for (const auto& [path, connection_ids] : by_path_) total += connection_ids.size();
-  return total;
+  for (ConnectionId connection_id : connection_ids) {
+    if (Remove(path, connection_id)) to.insert(connection_id);
+  }
 }
 
 void ServerWatches::AddStaying(const std::string& path, WatchMode mode, ConnectionId connection_id) {
@@ -67,6 +88,12 @@ bool ServerWatches::RemoveStaying(const std::string& path, WatchMode mode, Conne
 
 void ServerWatches::RemoveAll(ConnectionId connection_id) {
   for (Index* index : {&data_, &children_, &persistent_, &recursive_}) index->RemoveAll(connection_id);
+}
+
+bool ServerWatches::Free(std::size_t count) {
+  std::array<Index*, 4> indexes{&data_, &children_, &persistent_, &recursive_};
+  for (Index* index : indexes) index->Free(count);
+  return std::ranges::any_of(indexes, &Index::has_ended);
 }
 
 bool ServerWatches::Has(const std::string& path, ConnectionId connection_id, bool data, bool children) const {

@@ -47,7 +47,11 @@ class ServerWatches {
     return children_.Remove(path, connection_id);
   }
   bool RemoveStaying(const std::string& path, WatchMode mode, ConnectionId connection_id);
+  // The watches of a connection that has ended and whose number is not used again. They fire no more; their
+  // memory is freed by Free().
   void RemoveAll(ConnectionId connection_id);
+  // Frees up to `count` removed watches; whether there are more.
+  bool Free(std::size_t count);
   // These concern the one-shot watches of the chosen kinds and all persistent ones, as the
   // protocol's removeWatches means them. Both return whether there was one.
   bool Has(const std::string& path, ConnectionId connection_id, bool data, bool children) const;
@@ -64,8 +68,9 @@ class ServerWatches {
                                   const protocol::WatchPaths& paths);
 
   std::size_t size() const;
-  // The length of all paths that the connection watches.
+  // Roughly the memory that the connection's watches take, and that one takes.
   std::size_t BytesOf(ConnectionId connection_id) const;
+  static std::size_t BytesOf(std::string_view path) { return path.size() + 200; }
 
  private:
   class Index {
@@ -73,6 +78,9 @@ class ServerWatches {
     void Add(const std::string& path, ConnectionId connection_id);
     bool Remove(const std::string& path, ConnectionId connection_id);
     void RemoveAll(ConnectionId connection_id);
+    // Lowers `count` by the number of freed watches.
+    void Free(std::size_t& count);
+    bool has_ended() const { return !ended_.empty(); }
     bool Has(const std::string& path, ConnectionId connection_id) const;
     std::size_t BytesOf(ConnectionId connection_id) const;
     // Adds the connections that watch `path` to `to`.
@@ -80,15 +88,19 @@ class ServerWatches {
     // The same, and removes them.
     void Take(const std::string& path, std::set<ConnectionId>& to);
     bool empty() const { return by_path_.empty(); }
-    std::size_t size() const;
+    std::size_t size() const { return size_; }
 
    private:
+    void RemoveFromPath(const std::string& path, ConnectionId connection_id);
+
     std::map<std::string, std::set<ConnectionId>, std::less<>> by_path_;
     struct Own {
       std::set<std::string> paths;
       std::size_t bytes = 0;
     };
     std::map<ConnectionId, Own> by_connection_;
+    std::map<ConnectionId, std::set<std::string>> ended_;  // still in `by_path_`
+    std::size_t size_ = 0;                                 // without those
   };
 
   void CollectRecursive(std::string_view path, std::set<ConnectionId>& to) const;

@@ -32,6 +32,26 @@ TEST(ServerWatchesTest, DataWatchFiresOnce) {
   EXPECT_EQ(watches.size(), 0u);
 }
 
+TEST(ServerWatchesTest, WatchesOfAnEndedConnectionFireNoMoreAndAreFreedInPieces) {
+  ServerWatches watches;
+  for (int i = 0; i < 10; ++i) watches.AddData(fmt::format("/a{}", i), 1);
+  watches.AddStaying("/a5", WatchMode::kPersistent, 1);
+  watches.AddStaying("/", WatchMode::kPersistentRecursive, 1);
+  watches.AddData("/a5", 2);
+  EXPECT_EQ(watches.BytesOf(1), 10 * ServerWatches::BytesOf("/a0") + ServerWatches::BytesOf("/a5") +
+                                    ServerWatches::BytesOf("/"));
+  watches.RemoveAll(1);
+  EXPECT_EQ(watches.size(), 1u);
+  EXPECT_EQ(watches.BytesOf(1), 0u);
+  EXPECT_FALSE(watches.Has("/a1", 1, true, true));
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a5"), ElementsAre("2 3 /a5"));
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a6"), IsEmpty());
+  EXPECT_TRUE(watches.Free(7));
+  EXPECT_THAT(Trigger(watches, EventType::kDataChanged, "/a7"), IsEmpty());
+  EXPECT_FALSE(watches.Free(7));
+  EXPECT_FALSE(watches.Free(7));
+}
+
 TEST(ServerWatchesTest, ChildWatchFiresForChildrenAndForItsDeletion) {
   ServerWatches watches;
   watches.AddChildren("/a", 1);

@@ -10,6 +10,9 @@
 namespace nodepool::zk {
 namespace {
 
+// Every level of a path costs time in each request that names it.
+constexpr std::size_t kLongestPath = 64 << 10;
+
 // The owner that a server stores for a container znode and never shows to clients.
 constexpr std::int64_t kContainerOwner = std::numeric_limits<std::int64_t>::min();
 
@@ -102,7 +105,7 @@ Result<Created> DataTree::Transaction::Create(const CreateOp& op) {
   if (!MayDo(permission::kCreate, *parent)) return std::unexpected(Code::kNoAuth);
   std::string path = op.path;
   if (IsSequential(op.mode)) path += fmt::format("{:010}", parent->created);
-  if (!IsValidPath(path)) return std::unexpected(Code::kBadArguments);
+  if (!IsValidPath(path) || path.size() > kLongestPath) return std::unexpected(Code::kBadArguments);
   std::string name = BaseName(path);
   if (name.empty() || parent->children.contains(name)) return std::unexpected(Code::kNodeExists);
   bool parent_is_ephemeral =
@@ -112,15 +115,13 @@ Result<Created> DataTree::Transaction::Create(const CreateOp& op) {
   auto node = std::make_unique<Node>();
   node->data = op.data;
   node->acl = op.acl;
-  std::size_t bytes = BytesOf(name, *node);
+  if (op.mode == CreateMode::kContainer) node->stat.ephemeral_owner = kContainerOwner;
+  if (IsEphemeral(op.mode)) node->stat.ephemeral_owner = session_;
+  std::size_t bytes = BytesOf(path, *node);
   if (!HasRoomFor(bytes)) return std::unexpected(Code::kQuotaExceeded);
   node->stat.czxid = node->stat.mzxid = node->stat.pzxid = zxid_;
   node->stat.ctime = node->stat.mtime = now_;
-  if (op.mode == CreateMode::kContainer) node->stat.ephemeral_owner = kContainerOwner;
-  if (IsEphemeral(op.mode)) {
-    node->stat.ephemeral_owner = session_;
-    tree_.ephemerals_[session_].insert(path);
-  }
+  if (IsEphemeral(op.mode)) tree_.ephemerals_[session_].insert(path);
   Created created{path, StatOf(*node)};
   undo_.push_back(
       [this, parent, path, name, bytes, pzxid = parent->stat.pzxid, owner = node->stat.ephemeral_owner] {
@@ -177,7 +178,7 @@ Result<> DataTree::Transaction::Delete(const DeleteOp& op) {
   if (VersionDiffers(op.version, node->stat)) return std::unexpected(Code::kBadVersion);
   if (!node->children.empty()) return std::unexpected(Code::kNotEmpty);
 
-  std::size_t bytes = BytesOf(BaseName(op.path), *node);
+  std::size_t bytes = BytesOf(op.path, *node);
   changes_.push_back({WatchEvent{EventType::kDeleted, op.path, zxid_}, node->acl});
   auto taken_out = parent->children.extract(BaseName(op.path));
   auto own = tree_.ephemerals_.find(node->stat.ephemeral_owner);
@@ -251,9 +252,12 @@ const DataTree::Node* DataTree::Find(std::string_view path) const {
   return node;
 }
 
-// A map's entry, the node and its strings, rounded up.
-std::size_t DataTree::BytesOf(std::string_view name, const Node& node) {
-  return sizeof(Node) + 120 + name.size() + node.data.size();
+// A map's entry, the node and its strings, rounded up. The path of an ephemeral znode is stored whole, too.
+std::size_t DataTree::BytesOf(std::string_view path, const Node& node) {
+  std::size_t bytes = sizeof(Node) + 120 + BaseName(path).size() + node.data.size();
+  if (node.acl != nullptr) bytes += zk::BytesOf(*node.acl);
+  bool is_ephemeral = node.stat.ephemeral_owner != 0 && node.stat.ephemeral_owner != kContainerOwner;
+  return is_ephemeral ? bytes + 80 + path.size() : bytes;
 }
 
 // A server counts creations and reports creations plus deletions.
@@ -282,9 +286,10 @@ void DataTree::CloseSession(std::int64_t session) {
   transaction.Commit();
 }
 
-std::set<std::string> DataTree::Ephemerals(std::int64_t session) const {
+const std::set<std::string>& DataTree::Ephemerals(std::int64_t session) const {
+  static const std::set<std::string> none;
   auto own = ephemerals_.find(session);
-  return own == ephemerals_.end() ? std::set<std::string>() : own->second;
+  return own == ephemerals_.end() ? none : own->second;
 }
 
 Result<NodeData> DataTree::Get(std::string_view path) const {
@@ -310,6 +315,23 @@ Result<Children> DataTree::GetChildren(std::string_view path) const {
   children.names.reserve(node->children.size());
   for (const auto& [name, child] : node->children) children.names.push_back(name);
   return children;
+}
+
+Result<std::size_t> DataTree::CountBelow(std::string_view path) const {
+  if (!IsValidPath(path)) return std::unexpected(Code::kBadArguments);
+  const Node* node = Find(path);
+  if (node == nullptr) return std::unexpected(Code::kNoNode);
+  std::size_t count = 0;
+  std::vector<const Node*> open{node};
+  while (!open.empty()) {
+    const Node* parent = open.back();
+    open.pop_back();
+    count += parent->children.size();
+    for (const auto& [name, child] : parent->children) {
+      if (!child->children.empty()) open.push_back(child.get());
+    }
+  }
+  return count;
 }
 
 Result<Created> DataTree::Create(const CreateOp& op, std::int64_t session, WallTime now,
@@ -350,7 +372,14 @@ Result<Stat> DataTree::SetAcl(std::string_view path, std::shared_ptr<const Acl> 
     return std::unexpected(Code::kNoAuth);
   }
   if (version != -1 && version != node->stat.aversion) return std::unexpected(Code::kBadVersion);
-  node->acl = std::move(acl);
+  std::size_t former = BytesOf(path, *node);
+  std::swap(node->acl, acl);
+  std::size_t bytes = bytes_ - former + BytesOf(path, *node);
+  if (bytes > limit_ && bytes > bytes_) {
+    std::swap(node->acl, acl);
+    return std::unexpected(Code::kQuotaExceeded);
+  }
+  bytes_ = bytes;
   ++node->stat.aversion;
   return StatOf(*node);
 }
@@ -376,13 +405,13 @@ bool DataTree::Restore(Snapshot znode) {
     node = parent->children.emplace(name, std::make_unique<Node>()).first->second.get();
     ++size_;
   } else if (node != &root_) {
-    bytes_ -= BytesOf(name, *node);
+    bytes_ -= BytesOf(znode.path, *node);
   }
   node->data = std::move(znode.data);
   node->stat = znode.stat;
   node->created = znode.created;
   node->acl = std::move(znode.acl);
-  if (node != &root_) bytes_ += BytesOf(name, *node);
+  if (node != &root_) bytes_ += BytesOf(znode.path, *node);
   std::int64_t owner = node->stat.ephemeral_owner;
   if (owner == 0 || owner == kContainerOwner) return true;
   auto own = ephemerals_.find(owner);

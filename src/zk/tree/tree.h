@@ -46,6 +46,8 @@ class DataTree {
   Result<NodeData> Get(std::string_view path) const;
   Result<Stat> Exists(std::string_view path) const;
   Result<Children> GetChildren(std::string_view path) const;
+  // How many znodes are below it.
+  Result<std::size_t> CountBelow(std::string_view path) const;
 
   // Writes, by `session` at `now`. Besides the ordinary answers: kBadArguments,
   // kSessionExpired for a session that is not open, kUnimplemented for znodes with
@@ -92,7 +94,7 @@ class DataTree {
   std::int64_t last_zxid() const { return zxid_; }
   std::size_t ephemeral_count() const;
   // The ephemeral znodes of a session.
-  std::set<std::string> Ephemerals(std::int64_t session) const;
+  const std::set<std::string>& Ephemerals(std::int64_t session) const;
   std::size_t size() const { return size_; }  // number of znodes, the server's own included
 
  private:
@@ -110,7 +112,7 @@ class DataTree {
     std::map<std::string, std::unique_ptr<Node>, std::less<>> children;
   };
   static Stat StatOf(const Node& node);
-  static std::size_t BytesOf(std::string_view name, const Node& node);
+  static std::size_t BytesOf(std::string_view path, const Node& node);
 
   Node root_;
   std::size_t size_ = 1;
