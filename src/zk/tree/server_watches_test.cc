@@ -38,8 +38,8 @@ TEST(ServerWatchesTest, WatchesOfAnEndedConnectionFireNoMoreAndAreFreedInPieces)
   watches.AddStaying("/a5", WatchMode::kPersistent, 1);
   watches.AddStaying("/", WatchMode::kPersistentRecursive, 1);
   watches.AddData("/a5", 2);
-  EXPECT_EQ(watches.BytesOf(1), 10 * ServerWatches::BytesOf("/a0") + ServerWatches::BytesOf("/a5") +
-                                    ServerWatches::BytesOf("/"));
+  EXPECT_EQ(watches.BytesOf(1),
+            10 * ServerWatches::BytesOf("/a0") + ServerWatches::BytesOf("/a5") + ServerWatches::BytesOf("/"));
   watches.RemoveAll(1);
   EXPECT_EQ(watches.size(), 1u);
   EXPECT_EQ(watches.BytesOf(1), 0u);
