@@ -90,11 +90,7 @@ void CheckDatabase(Sqlite& database) {
                             kSchemaVersion));
   }
   std::string verdict = database.Text("PRAGMA integrity_check(1)");
-  if (verdict != "ok") {
-    throw Error(
-        Verdict::kInvalid,
-        fmt::format("it is damaged; put a back-up in its place, or move it away to begin anew: {}", verdict));
-  }
+  if (verdict != "ok") throw Error(Verdict::kInvalid, DamageText(verdict));
 }
 
 std::int32_t Narrow(std::int64_t number) { return static_cast<std::int32_t>(number); }

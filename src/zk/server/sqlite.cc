@@ -1,6 +1,12 @@
 #include "zk/server/sqlite.h"
 
+#include <fmt/format.h>
+
 namespace nodepool::zk::server {
+
+std::string DamageText(std::string_view detail) {
+  return fmt::format("it is damaged; put a back-up in its place, or move it away to begin anew: {}", detail);
+}
 
 Sqlite::Sqlite(const std::string& path) {
   sqlite3* handle = nullptr;
@@ -11,6 +17,13 @@ Sqlite::Sqlite(const std::string& path) {
 
 void Sqlite::Execute(const char* sql) {
   if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) Fail();
+}
+
+void Sqlite::Fail() const {
+  int code = sqlite3_errcode(handle_.get());
+  std::string message = sqlite3_errmsg(handle_.get());
+  bool is_damaged = code == SQLITE_NOTADB || code == SQLITE_CORRUPT;
+  throw Error(Verdict::kRetry, is_damaged ? DamageText(message) : message);
 }
 
 std::int64_t Sqlite::Number(const char* sql) {

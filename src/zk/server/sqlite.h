@@ -11,6 +11,9 @@
 
 namespace nodepool::zk::server {
 
+// What to do about a damaged database.
+std::string DamageText(std::string_view detail);
+
 // SQLite's handles as objects. Failures throw Error(kRetry) with SQLite's message.
 class Sqlite {
  public:
@@ -22,7 +25,7 @@ class Sqlite {
   std::string Text(const char* sql);
 
   sqlite3* get() const { return handle_.get(); }
-  [[noreturn]] void Fail() const { throw Error(Verdict::kRetry, sqlite3_errmsg(handle_.get())); }
+  [[noreturn]] void Fail() const;
 
  private:
   struct Close {
