@@ -317,7 +317,7 @@ def test_state_that_cannot_be_used_is_refused(tmp_path, server):
     refused = start_fails(tmp_path / "fourth", damaged)
     assert "cannot be used: it is damaged; put a back-up in its place, or move it away to begin anew" in refused
     damaged.write_bytes(b"no database" * 1000)
-    refused = start_fails(tmp_path / "fifth", damaged)
+    refused = start_fails(tmp_path / "no-database", damaged)
     assert "cannot be used: it is damaged; put a back-up in its place, or move it away to begin anew: file is not a" in refused
     orphan = tmp_path / "orphan.sqlite"
     orphan.write_bytes(server.journal.read_bytes())
