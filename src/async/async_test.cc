@@ -199,6 +199,31 @@ TEST_F(VirtualTimeTest, AWaitPassesOnErrors) {
   EXPECT_FALSE(has_ended);
 }
 
+TEST_F(VirtualTimeTest, DeadlinesOfTheSameMomentDoNotDisturbEachOther) {
+  Event event;
+  std::optional<bool> outer, inner;
+  Task<> waits = RecordWhetherItEnds(loop, seconds(10), event.Wait(), inner);
+  group.Spawn("nested", RecordWhetherItEnds(loop, seconds(10), std::move(waits), outer));
+  loop.RunReady();
+  clock.AdvanceTo(clock.SteadyNow() + seconds(10));  // both before any task runs
+  loop.RunReady();
+  EXPECT_NE(inner, true);
+  EXPECT_TRUE(outer);
+  EXPECT_EQ(group.size(), 0u);
+}
+
+TEST_F(VirtualTimeTest, AWaitIsCancelledOnlyOnce) {
+  Event event;
+  std::optional<bool> has_ended;
+  group.Spawn("waits", RecordWhetherItEnds(loop, seconds(10), event.Wait(), has_ended));
+  Advance(seconds(9));
+  group.CancelAll();
+  clock.AdvanceTo(clock.SteadyNow() + seconds(1));
+  Advance(seconds(1));
+  EXPECT_FALSE(has_ended);
+  EXPECT_EQ(group.size(), 0u);
+}
+
 TEST_F(VirtualTimeTest, ATimeOutHasAVerdictOfItsOwn) {
   Event event;
   std::optional<Verdict> verdict;

@@ -15,9 +15,10 @@ namespace asio = boost::asio;
 Task<bool> EndsBy(Loop& loop, SteadyTime deadline, std::string what, Task<> task) {
   auto executor = co_await asio::this_coro::executor;
   AwaitNote note(executor, what, {}, deadline);
-  bool is_time_up = false;
+  bool is_time_up = false, is_cancelled = false;
   asio::cancellation_signal stop;
   auto time_is_up = [&] {
+    if (is_cancelled) return;
     is_time_up = true;
     stop.emit(asio::cancellation_type::all);
   };
@@ -26,7 +27,12 @@ Task<bool> EndsBy(Loop& loop, SteadyTime deadline, std::string what, Task<> task
   });
   // Nothing else listens to the caller's cancellation while its task is another one.
   asio::cancellation_slot caller = (co_await asio::this_coro::cancellation_state).slot();
-  if (caller.is_connected()) caller.assign([&stop](asio::cancellation_type type) { stop.emit(type); });
+  if (caller.is_connected()) {
+    caller.assign([&](asio::cancellation_type type) {
+      is_cancelled = true;
+      if (!is_time_up) stop.emit(type);
+    });
+  }
   ScopeExit forget([caller]() mutable { caller.clear(); });
   auto [error] =
       co_await asio::co_spawn(executor, std::move(task),

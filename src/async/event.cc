@@ -33,9 +33,11 @@ struct WaitList::State : std::enable_shared_from_this<WaitList::State> {
     if (!slot.is_connected()) return;
     slot.assign([weak = weak_from_this(), position](asio::cancellation_type) {
       if (auto state = weak.lock()) {
-        auto abort = std::move(position->complete);
+        Waiter waiter = std::move(*position);
         state->waiters.erase(position);
-        abort(asio::error::operation_aborted);
+        // A second cancellation must not find the position. This destroys the function that runs.
+        waiter.slot.clear();
+        waiter.complete(asio::error::operation_aborted);
       }
     });
   }

@@ -88,7 +88,7 @@ def test_it_leaves_the_terminal_and_its_files(daemon, number):
     assert stat.S_IMODE(daemon.pid_file.stat().st_mode) == 0o644
     assert os.readlink(process / "cwd") == "/"
     assert [os.readlink(process / "fd" / name) for name in "012"] == ["/dev/null"] * 3
-    assert "\nUmask:\t0000\n" in (process / "status").read_text()
+    assert "\nUmask:\t0022\n" in (process / "status").read_text()
     assert resource.prlimit(pid, resource.RLIMIT_CORE)[0] == 0
     assert os.getsid(pid) not in (os.getsid(0), pid), "its session is its own, and it does not lead it"
     daemon.logged(STARTED[daemon.program.name])
@@ -162,7 +162,7 @@ def test_its_log_is_where_it_always_was(daemon):
     pid = int(pid_file.read_text())
     daemon.seen.add(pid)
     wait_for(lambda: STARTED[daemon.program.name] in log_file.read_text(), "it logs")
-    assert stat.S_IMODE(log_file.stat().st_mode) == 0o666
+    assert stat.S_IMODE(log_file.stat().st_mode) == 0o644
     log_file.rename(log / "old")
     os.kill(pid, signal.SIGHUP)
     wait_for(log_file.exists, "the log is opened anew")

@@ -301,7 +301,7 @@ def start_fails(folder, journal) -> str:
 
 
 def test_state_that_cannot_be_used_is_refused(tmp_path, server):
-    assert "in use by another process" in start_fails(tmp_path / "second", server.journal)
+    assert "in use by process" in start_fails(tmp_path / "second", server.journal)
     client = RawClient(server.port)
     client.ask(raw.CREATE, raw.create("/a", b"x" * 100_000))
     server.stop()

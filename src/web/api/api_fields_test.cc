@@ -33,7 +33,8 @@ TEST(RequestFieldsTest, AWaitingRequest) {
       R"({"id":"200-0000000012","state":"requested","age":61,"labels":["small","large"],"requestor":"zuul",)"
       R"("tenant":null,"provider":null,"priority":0,"event_id":"e1","nodes":[],"declined_by":["l1"],)"
       R"("accepted_by":null,"waits":[{"provider":"cloud","pool":"main","reason":"capacity-reserved",)"
-      R"("text":"an earlier request waits for the same capacity: instances"}]})");
+      R"("text":"an earlier request waits for the same capacity: instances"}],)"
+      R"("decline_reasons":[],"is_deleted":false})");
 }
 
 TEST(RequestFieldsTest, AnAcceptedRequestThatMissesCapacity) {
@@ -52,7 +53,8 @@ TEST(RequestFieldsTest, AnAcceptedRequestThatMissesCapacity) {
             R"("tenant":"t1","provider":"cloud","priority":0,"event_id":null,"nodes":[],"declined_by":[],)"
             R"("accepted_by":{"provider":"cloud","pool":"main"},"waits":[{"provider":"cloud","pool":"main",)"
             R"("reason":"capacity","text":"not enough capacity, missing 1 instances in the pool",)"
-            R"("labels":["small"],"missing":{"pool":{"instances":1},"provider":{}}}]})");
+            R"("labels":["small"],"missing":{"pool":{"instances":1},"provider":{}}}],)"
+            R"("decline_reasons":[],"is_deleted":false})");
 }
 
 }  // namespace
