@@ -19,8 +19,8 @@ namespace nodepool::driver::cloud::api {
 
 // A list of the cloud, shared by all tasks that wait for a change of it: it is read repeatedly while at least
 // one of them waits, and not at all otherwise. However many wait, there is one call at a time; the pause
-// between calls is as long as the last call took, but one to five seconds. If the list cannot be read, it is
-// tried again after a pause, and the tasks continue to wait.
+// between calls is as long as the last call took, but at least `pause` and at most five seconds. If the list
+// cannot be read, it is tried again after a pause, and the tasks continue to wait.
 template <class T>
 class ListCache {
  public:
@@ -32,12 +32,14 @@ class ListCache {
 
   // The tasks that read belong to `tasks`; everything outlives the cache. `name` is for log lines:
   // "servers of provider x".
-  ListCache(TaskGroup& tasks, Random& random, log::Logger logger, std::string name, Read read)
+  ListCache(TaskGroup& tasks, Random& random, log::Logger logger, std::string name, Read read,
+            Duration pause = std::chrono::seconds(1))
       : tasks_(tasks),
         random_(random),
         logger_(std::move(logger)),
         name_(std::move(name)),
-        read_(std::move(read)) {}
+        read_(std::move(read)),
+        pause_(pause) {}
 
   // The first list whose reading began after `since`.
   Task<Listing> After(SteadyTime since) {
@@ -76,7 +78,6 @@ class ListCache {
   }
 
  private:
-  static constexpr Duration kPause = std::chrono::seconds(1);
   static constexpr Duration kMaxPause = std::chrono::seconds(5);
   static constexpr Backoff::Settings kFailurePauses{std::chrono::seconds(1), std::chrono::seconds(60)};
 
@@ -88,7 +89,7 @@ class ListCache {
     Loop& loop = tasks_.loop();
     Backoff failure_pauses(kFailurePauses, random_);
     while (waiting_ > 0) {
-      SteadyTime rested = last_end_ + std::clamp<Duration>(last_took_, kPause, kMaxPause);
+      SteadyTime rested = last_end_ + std::clamp<Duration>(last_took_, pause_, kMaxPause);
       if (latest_.items != nullptr && loop.SteadyNow() < rested) co_await loop.SleepUntil(rested);
       SteadyTime begun = loop.SteadyNow();
       Outcome<T> list = co_await Attempt(read_());
@@ -118,6 +119,7 @@ class ListCache {
   log::Logger logger_;
   std::string name_;
   Read read_;
+  Duration pause_;
   Listing latest_{};
   SteadyTime last_end_{};
   Duration last_took_{};
