@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "drivers/libvirt_schema.h"
 #include "drivers/schemas/tables.h"
 
 namespace nodepool::drivers {
@@ -10,14 +11,9 @@ namespace {
 const std::map<std::string_view, config::Schema>& Schemas() {
   using config::Schema;
   static const std::map<std::string_view, Schema> schemas = {
-      {"aws", AwsSchema()},
-      {"azure", Schema::Any()},
-      {"gce", GceSchema()},
-      {"ibmvpc", Schema::Any()},
-      {"kubernetes", KubernetesSchema()},
-      {"openshift", Schema::Any()},
-      {"openshiftpods", Schema::Any()},
-      {"test", TestSchema()},
+      {"aws", AwsSchema()},         {"azure", Schema::Any()},           {"gce", GceSchema()},
+      {"ibmvpc", Schema::Any()},    {"kubernetes", KubernetesSchema()}, {"libvirt", LibvirtSchema()},
+      {"openshift", Schema::Any()}, {"openshiftpods", Schema::Any()},   {"test", TestSchema()},
   };
   return schemas;
 }

@@ -1,0 +1,134 @@
+#include "drivers/libvirt_schema.h"
+
+#include "driver/cloud/section.h"
+#include "drivers/provider_section.h"
+
+namespace nodepool::drivers {
+
+namespace cloud = driver::cloud;
+using config::Schema;
+using config::Setting;
+
+namespace {
+
+Schema Texts() { return Schema::List(Schema::String()); }
+
+// A number, or a percentage: "150%".
+Schema Share() { return Schema::OneOf({Schema::Int(), Schema::String()}); }
+
+Setting AuthorizedKeys(const char* help) { return Setting("authorized-keys", Texts(), help); }
+
+// What a host may have of its own and otherwise takes from the provider.
+std::vector<Setting> HostDefaults() {
+  return {
+      Setting("storage-pool", Schema::String(), "The storage pool for images and machines."),
+      Setting("network", Schema::String(), "The libvirt network of the machines."),
+      Setting("accelerator", Schema::String(), "auto, kvm or tcg. auto: kvm where the host offers it."),
+  };
+}
+
+Schema HostSchema() {
+  Schema host = Schema::Map({
+      Setting("name", Schema::String(), "Part of external ids: renaming a host orphans its nodes.")
+          .Required(),
+      Setting("uri", Schema::String(), "The libvirt connection, e.g. qemu+ssh://user@host/system.")
+          .Required()
+          .Secret(),
+      Setting("cores", Share(), "CPUs that machines may have together, or a percentage of the host's.")
+          .Default("100%"),
+      Setting("memory", Share(),
+              "Memory that machines may have together, or a percentage of the host's; default: all but the "
+              "larger of 1024 MiB and 10%.")
+          .Unit("MiB"),
+      Setting("disk", Share(),
+              "Sum of the disks' virtual sizes, or a percentage of the storage pool's capacity.")
+          .Default("90%")
+          .Unit("GiB"),
+      Setting("instances", Schema::Int(), "Machines at a time; default: unlimited."),
+      Setting("min-free-disk", Schema::Int(), "Nothing is created while the storage pool has less.")
+          .Default(5)
+          .Unit("GiB"),
+      Setting("paused", Schema::Bool(), "No new machines here; those that run continue.").Default(false),
+  });
+  return host.With(HostDefaults());
+}
+
+Schema CloudImageSchema() {
+  Schema image = Schema::Map({
+      Setting("name", Schema::String(), "What labels call the image.").Required(),
+      Setting("volume", Schema::String(), "A volume of the storage pool; default: the image's name."),
+      Setting("path", Schema::String(), "A file on the host; it is never written or deleted."),
+      Setting("format", Schema::String(), "qcow2 or raw; needed with path, default: as the volume says."),
+      Setting("username", Schema::String(), "User for logging in."),
+      Setting("python-path", Schema::String(), "Python interpreter on the node.").Default("auto"),
+      Setting("shell-type", Schema::String(), "Shell of the user, as Ansible names it."),
+  });
+  return image.With(ConnectionTypeSettings()).Exclusive({"volume", "path"});
+}
+
+// Settings of pools that are defaults for their labels.
+std::vector<Setting> MachineSettings() {
+  return {
+      Setting("network", Schema::String(), "A libvirt network instead of the host's."),
+      Setting("security-filter", Schema::OneOf({Schema::Bool(), Schema::String()}),
+              "libvirt's network filter for the machines; false: none."),
+      AuthorizedKeys("More public keys for the machines."),
+      Setting("userdata", Schema::String(), "User data for cloud-init.").Secret(),
+  };
+}
+
+Schema LabelSchema() {
+  Schema label = cloud::LabelSchema().With({
+      Setting("vcpus", Schema::Int(), "Virtual CPUs.").Default(1),
+      Setting("memory", Schema::Int(), "Memory.").Default(1024).Unit("MiB"),
+      Setting("disk", Schema::Int(), "Size of the disk; default: the image's virtual size.").Unit("GiB"),
+      Setting("machine", Schema::String(), "QEMU's machine type; pc for old images.").Default("q35"),
+      Setting("cpu", Schema::String(),
+              "host-passthrough, host-model, maximum, or a model's name; default: host-passthrough with kvm, "
+              "maximum without."),
+      Setting("disk-bus", Schema::String(), "virtio, scsi or sata.").Default("virtio"),
+      Setting("seed", Schema::String(),
+              "How keys and user data reach the machine: nocloud, config-drive, both "
+              "or none.")
+          .Default("both"),
+      Setting("host", Schema::String(), "Only this host."),
+  });
+  return label.With(MachineSettings()).RequireOneOf({"diskimage", "cloud-image"});
+}
+
+Schema PoolSchema() {
+  return cloud::PoolSchema(LabelSchema())
+      .With({Setting("hosts", Texts(), "Only these hosts; default: all.")})
+      .With(MachineSettings());
+}
+
+Schema MakeSchema() {
+  Schema provider = Schema::Map({
+      Setting("uri", Schema::String(), "The libvirt connection of the only host.")
+          .Default("qemu:///system")
+          .Secret(),
+      Setting("hosts", Schema::List(HostSchema()), "Hosts; default: one named local, at uri."),
+      AuthorizedKeys("Public keys for every machine."),
+      Setting("placement", Schema::String(),
+              "spread: the host that is used least; pack: the one used most that has room.")
+          .Default("spread"),
+      Setting("call-timeout", Schema::Int(), "Time for one call of libvirt.").Default(30).Unit("seconds"),
+      cloud::BootTimeout(),
+      cloud::LaunchTimeout(600),
+      cloud::LaunchRetries(),
+      Setting("cloud-images", Schema::List(CloudImageSchema()), "Images that exist on the hosts."),
+      Setting("diskimages", Schema::List(cloud::DiskImageSchema()), "Images of the builder to upload here."),
+      Setting("image-format", Schema::String(), "Format of uploads: qcow2 or raw.").Default("qcow2"),
+      Setting("pools", Schema::List(PoolSchema()), "Groups of nodes."),
+  });
+  return provider.With(HostDefaults()).With(cloud::UploadSettings()).Exclusive({"uri", "hosts"});
+}
+
+}  // namespace
+
+const Schema& LibvirtSchema() {
+  static const Schema schema = MakeSchema();
+  return schema;
+}
+
+}  // namespace nodepool::drivers
