@@ -1,0 +1,171 @@
+#include "drivers/libvirt/config/libvirt_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "drivers/libvirt/config/words.h"
+#include "drivers/libvirt_schema.h"
+#include "drivers/provider_section.h"
+
+namespace nodepool::drivers::libvirt {
+
+namespace cloud = driver::cloud;
+using config::Section;
+
+namespace {
+
+constexpr const char* kDefaultFilter = "clean-traffic";
+
+void CheckFormat(const Section& section, std::string_view key, const std::string& format) {
+  if (format != "qcow2" && format != "raw") throw section.Fail(key, "expected qcow2 or raw");
+}
+
+// A count that is at least 1.
+int ReadSize(const Section& section, std::string_view key) {
+  int size = ReadCount(section, key);
+  if (size < 1) throw section.Fail(key, "expected a positive number");
+  return size;
+}
+
+void CheckHostName(const Section& section, std::string_view key, const std::string& name,
+                   const LibvirtConfig& provider) {
+  if (std::ranges::find(provider.hosts, name, &HostConfig::name) != provider.hosts.end()) return;
+  throw section.Fail(
+      key, fmt::format("'{}' is not one of the hosts of provider {}", Excerpt(name), provider.name));
+}
+
+// --- Images --------------------------------------------------------------------
+
+LibvirtCloudImage ReadImage(const Section& section) {
+  LibvirtCloudImage image;
+  image.name = section.Text("name");
+  image.external_name = section.OptionalText("volume").value_or(image.name);
+  image.path = section.OptionalText("path");
+  image.format = section.OptionalText("format");
+  if (image.format) CheckFormat(section, "format", *image.format);
+  if (image.path && section.Has("volume")) throw section.Fail("path", "cannot be set beside volume");
+  if (image.path && !image.format) {
+    throw section.Fail("path", "needs format: a file's format is never guessed from its contents");
+  }
+  ReadConnectionType(section, image.connection);
+  image.connection.username = section.OptionalText("username");
+  image.connection.python_path = section.Text("python-path");
+  image.connection.shell_type = section.OptionalText("shell-type");
+  return image;
+}
+
+void ReadImages(const Section& provider, config::Config& config, LibvirtConfig& result) {
+  result.manages_images = true;
+  result.image_format = provider.Text("image-format");
+  CheckFormat(provider, "image-format", result.image_format);
+  cloud::ReadUploadSettings(provider, result);
+  for (const Section& entry : provider.Sections("diskimages")) {
+    auto image = std::make_shared<driver::ProviderDiskImage>();
+    cloud::ReadDiskImage(entry, config, result, *image);
+    result.diskimages[image->name] = image;
+  }
+  for (const Section& entry : provider.Sections("cloud-images")) {
+    LibvirtCloudImage image = ReadImage(entry);
+    result.cloud_images[image.name] = std::move(image);
+  }
+}
+
+// --- Pools and labels ------------------------------------------------------------
+
+std::vector<SeedFormat> ReadSeeds(const Section& section) {
+  static const Words<std::vector<SeedFormat>> words = {
+      {"nocloud", {SeedFormat::kNoCloud}},
+      {"config-drive", {SeedFormat::kConfigDrive}},
+      {"both", {SeedFormat::kNoCloud, SeedFormat::kConfigDrive}},
+      {"none", {}}};
+  return ReadWord(section, "seed", words, {SeedFormat::kNoCloud, SeedFormat::kConfigDrive});
+}
+
+std::vector<std::string> ReadKeys(std::initializer_list<const Section*> sections) {
+  std::vector<std::string> keys;
+  for (const Section* section : sections) {
+    for (std::string& key : section->TextList("authorized-keys")) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(std::move(key));
+    }
+  }
+  return keys;
+}
+
+std::optional<std::string> ReadFilter(const Section& label, const Section& pool) {
+  std::optional<std::string> text = label.OptionalText("security-filter");
+  if (!text) text = pool.OptionalText("security-filter");
+  if (!text || Lower(*text) == "true") return kDefaultFilter;
+  if (Lower(*text) == "false") return std::nullopt;
+  return text;
+}
+
+// Only the size of a volume that exists is known before a machine is made.
+void CheckDisk(const Section& section, const LibvirtConfig& provider, const LibvirtLabel& label) {
+  bool is_known = label.cloud_image && !provider.cloud_images.at(*label.cloud_image).path;
+  if (label.disk || is_known) return;
+  throw section.Fail(
+      "disk", fmt::format("label {} needs disk: {}", label.name,
+                          label.diskimage ? "it boots a diskimage" : "its image is a file, not a volume"));
+}
+
+std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Section& pool,
+                                              const Section& provider_section, const config::Config& config,
+                                              LibvirtConfig& provider) {
+  static const Words<std::string> buses = {{"virtio", "virtio"}, {"scsi", "scsi"}, {"sata", "sata"}};
+  auto label = std::make_shared<LibvirtLabel>();
+  cloud::ReadLabel(section, pool, config, cloud::FindIn(provider.cloud_images), provider, *label);
+  label->vcpus = ReadSize(section, "vcpus");
+  label->memory = ReadSize(section, "memory");
+  if (section.Has("disk")) label->disk = ReadSize(section, "disk");
+  CheckDisk(section, provider, *label);
+  label->machine = section.Text("machine");
+  label->cpu = section.OptionalText("cpu");
+  label->disk_bus = ReadWord(section, "disk-bus", buses, std::string("virtio"));
+  label->seeds = ReadSeeds(section);
+  label->authorized_keys = ReadKeys({&provider_section, &pool, &section});
+  label->userdata = section.OptionalText("userdata");
+  if (!label->userdata) label->userdata = pool.OptionalText("userdata");
+  label->network = section.OptionalText("network");
+  if (!label->network) label->network = pool.OptionalText("network");
+  label->security_filter = ReadFilter(section, pool);
+  label->host = section.OptionalText("host");
+  if (label->host) CheckHostName(section, "host", *label->host, provider);
+  return label;
+}
+
+std::shared_ptr<const LibvirtPool> ReadOnePool(const Section& section, const Section& provider_section,
+                                               const config::Config& config, LibvirtConfig& provider) {
+  auto pool = std::make_shared<LibvirtPool>();
+  cloud::ReadCloudPool(section, provider_section, *pool);
+  pool->hosts = section.TextList("hosts");
+  for (const std::string& host : pool->hosts) CheckHostName(section, "hosts", host, provider);
+  for (const Section& entry : section.Sections("labels")) {
+    std::shared_ptr<const LibvirtLabel> label = ReadOffer(entry, section, provider_section, config, provider);
+    pool->labels[label->name] = label;
+  }
+  return pool;
+}
+
+}  // namespace
+
+std::shared_ptr<const LibvirtConfig> LoadLibvirtConfig(const config::ProviderSection& section,
+                                                       config::Config& config) {
+  static const Words<Placement> placements = {{"spread", Placement::kSpread}, {"pack", Placement::kPack}};
+  Section provider = OpenProvider(section, LibvirtSchema());
+  auto result = std::make_shared<LibvirtConfig>();
+  ReadProvider(section, provider, *result);
+  cloud::ReadLaunchSettings(provider, *result);
+  result->hosts = ReadHosts(provider);
+  result->placement = ReadWord(provider, "placement", placements, Placement::kSpread);
+  result->call_timeout = provider.Seconds("call-timeout");
+  ReadImages(provider, config, *result);
+  for (const Section& entry : provider.Sections("pools")) {
+    std::shared_ptr<const LibvirtPool> pool = ReadOnePool(entry, provider, config, *result);
+    result->pools[pool->name] = pool;
+  }
+  return result;
+}
+
+}  // namespace nodepool::drivers::libvirt

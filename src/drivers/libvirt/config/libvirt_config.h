@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "driver/cloud/section.h"
+#include "driver/provider_config.h"
+#include "drivers/libvirt/config/host_config.h"
+
+namespace nodepool::drivers::libvirt {
+
+enum class Placement { kSpread, kPack };
+enum class SeedFormat { kNoCloud, kConfigDrive };
+
+// An entry of `cloud-images`: a volume of the host's storage pool (external_name), or a file of the host.
+struct LibvirtCloudImage : driver::cloud::CloudImage {
+  std::optional<std::string> path;    // the file; none: a volume
+  std::optional<std::string> format;  // qcow2 or raw; none: as the volume says
+};
+
+struct LibvirtLabel : driver::LabelConfig {
+  int vcpus = 1;
+  int memory = 1024;        // MiB
+  std::optional<int> disk;  // GiB; none: the image's virtual size
+  std::string machine;
+  std::optional<std::string> cpu;
+  std::string disk_bus;
+  std::vector<SeedFormat> seeds;             // a disk each
+  std::optional<std::string> userdata;       // may contain secrets
+  std::vector<std::string> authorized_keys;  // of provider, pool and label, each once
+  std::optional<std::string> network;        // none: the host's
+  std::optional<std::string> security_filter;
+  std::optional<std::string> host;  // none: any of the pool's
+};
+
+struct LibvirtPool : driver::PoolConfig {
+  std::vector<std::string> hosts;  // empty: all
+};
+
+// A provider of driver `libvirt` (driver-libvirt.md 2). Its pools are LibvirtPool, their labels LibvirtLabel.
+struct LibvirtConfig : driver::ProviderConfig {
+  std::vector<HostConfig> hosts;  // at least one, names differ
+  Placement placement = Placement::kSpread;
+  Duration call_timeout = std::chrono::seconds(30);
+  std::map<std::string, LibvirtCloudImage> cloud_images;
+};
+
+// Reads the section and adds the provider's image format to the disk images that it lists; contacts no host.
+// Error(kInvalid) names line and column.
+std::shared_ptr<const LibvirtConfig> LoadLibvirtConfig(const config::ProviderSection& section,
+                                                       config::Config& config);
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,158 @@
+#include "drivers/libvirt/config/libvirt_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/yaml/yaml_reader.h"
+#include "drivers/libvirt_schema.h"
+
+namespace nodepool::drivers::libvirt {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kSmallest =
+    "name: here\ncloud-images: [{name: debian, username: debian}]\n"
+    "pools: [{name: main, labels: [{name: l, cloud-image: debian}]}]\n";
+
+class LibvirtConfigTest : public ::testing::Test {
+ protected:
+  LibvirtConfigTest() {
+    config_.labels[LabelName("l")].name = LabelName("l");
+    config::DiskImage& image = config_.diskimages[ImageName("d")];
+    image.name = ImageName("d");
+    image.username = "zuul";
+  }
+
+  std::shared_ptr<const LibvirtConfig> Load(const std::string& text) {
+    return LoadLibvirtConfig({ProviderName("here"), "libvirt", *config::ParseYaml(text)}, config_);
+  }
+  std::string ErrorOf(const std::string& text) {
+    try {
+      Load(text);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "no error";
+  }
+  // A provider with one label, which has these settings besides its name.
+  static std::string WithLabel(const std::string& settings, const std::string& provider = "",
+                               const std::string& pool = "") {
+    return "name: here\n" + provider + "\ndiskimages: [{name: d}]\n" +
+           "cloud-images: [{name: debian}, {name: file, path: /i.qcow2, format: qcow2}]\n" +
+           "pools: [{name: main, " + pool + " labels: [{name: l, " + settings + "}]}]\n";
+  }
+  const LibvirtLabel& LoadLabel(const std::string& settings, const std::string& provider = "",
+                                const std::string& pool = "") {
+    loaded_ = Load(WithLabel(settings, provider, pool));
+    return dynamic_cast<const LibvirtLabel&>(*loaded_->pools.at(PoolName("main"))->labels.at(LabelName("l")));
+  }
+
+  config::Config config_;
+  std::shared_ptr<const LibvirtConfig> loaded_;
+};
+
+// LV-1
+TEST_F(LibvirtConfigTest, TheSmallestSection) {
+  auto config = Load(kSmallest);
+  ASSERT_EQ(config->hosts.size(), 1u);
+  EXPECT_EQ(config->hosts[0].name, "local");
+  EXPECT_EQ(config->hosts[0].uri, "qemu:///system");
+  EXPECT_EQ(config->hosts[0].storage_pool, "nodepool");
+  EXPECT_EQ(config->hosts[0].network, "default");
+  EXPECT_EQ(config->launch_timeout, std::chrono::seconds(600));
+  EXPECT_TRUE(config->manages_images);
+  EXPECT_EQ(config->image_format, "qcow2");
+  EXPECT_EQ(config->cloud_images.at("debian").external_name, "debian");
+  EXPECT_THAT(config::Validate(*config::ParseYaml(kSmallest),
+                               LibvirtSchema().With({config::Setting("name", config::Schema::String(), "")})),
+              IsEmpty());
+}
+
+TEST_F(LibvirtConfigTest, HostsTakeWhatTheyLackFromTheProvider) {
+  auto config = Load(
+      "name: here\nstorage-pool: fast\naccelerator: tcg\nhosts:\n"
+      "- {name: a, uri: 'qemu+ssh://a/system', cores: 150%, memory: 4096, disk: 100, instances: 7}\n"
+      "- {name: b, uri: 'qemu+ssh://b/system', storage-pool: slow, network: lan, paused: true, accelerator: "
+      "kvm}\n");
+  const HostConfig& a = config->hosts[0];
+  EXPECT_EQ(a.storage_pool, "fast");
+  EXPECT_EQ(a.accelerator, Accelerator::kTcg);
+  EXPECT_EQ(a.cores.Of(8), 12);
+  EXPECT_EQ(a.memory->Of(1e6), 4096);
+  EXPECT_EQ(a.disk.Of(1e6), 100);
+  EXPECT_EQ(a.instances, 7);
+  const HostConfig& b = config->hosts[1];
+  EXPECT_EQ(b.storage_pool, "slow");
+  EXPECT_EQ(b.network, "lan");
+  EXPECT_EQ(b.accelerator, Accelerator::kKvm);
+  EXPECT_TRUE(b.is_paused);
+  EXPECT_EQ(b.disk.Of(200), 180);
+}
+
+TEST_F(LibvirtConfigTest, Labels) {
+  const LibvirtLabel& usual = LoadLabel("cloud-image: debian");
+  EXPECT_EQ(usual.vcpus, 1);
+  EXPECT_EQ(usual.memory, 1024);
+  EXPECT_EQ(usual.disk, std::nullopt);
+  EXPECT_THAT(usual.seeds, ElementsAre(SeedFormat::kNoCloud, SeedFormat::kConfigDrive));
+  EXPECT_EQ(usual.security_filter, "clean-traffic");
+  const LibvirtLabel& label =
+      LoadLabel("diskimage: d, disk: 20, vcpus: 4, seed: none, userdata: own, network: lan", "",
+                "security-filter: false, userdata: the pool's,");
+  EXPECT_EQ(label.disk, 20);
+  EXPECT_THAT(label.seeds, IsEmpty());
+  EXPECT_EQ(label.userdata, "own");
+  EXPECT_EQ(label.network, "lan");
+  EXPECT_EQ(label.security_filter, std::nullopt);
+  EXPECT_EQ(label.connection.username, "zuul");
+}
+
+// LV-9
+TEST_F(LibvirtConfigTest, KeysOfProviderPoolAndLabelEachOnce) {
+  const LibvirtLabel& label = LoadLabel("cloud-image: debian, authorized-keys: [c, a]",
+                                        "authorized-keys: [a]", "authorized-keys: [b, a],");
+  EXPECT_THAT(label.authorized_keys, ElementsAre("a", "b", "c"));
+}
+
+// LV-1
+TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"name: here\nuri: a\nhosts: [{name: a, uri: b}]", "cannot be set beside hosts"},
+      {"name: here\nhosts: []", "at least one host"},
+      {"name: here\nhosts: [{name: a, uri: b}, {name: a, uri: c}]", "two hosts have this name"},
+      {"name: here\nhosts: [{name: a/b, uri: b}]", "letters, digits, - and _"},
+      {"name: here\nhosts: [{name: a, uri: b, cores: many}]", "a number or a percentage"},
+      {"name: here\naccelerator: xen", "expected one of auto, kvm, tcg, found xen"},
+      {"name: here\nimage-format: vhd", "expected qcow2 or raw"},
+      {"name: here\ncloud-images: [{name: i, path: /i}]", "needs format"},
+      {"name: here\ncloud-images: [{name: i, path: /i, volume: v, format: raw}]",
+       "cannot be set beside volume"},
+      {WithLabel("cloud-image: file"), "label l needs disk: its image is a file"},
+      {WithLabel("diskimage: d"), "label l needs disk: it boots a diskimage"},
+      {WithLabel("cloud-image: debian, vcpus: 0"), "expected a positive number"},
+      {WithLabel("cloud-image: debian, seed: floppy"), "expected one of nocloud, config-drive, both, none"},
+      {WithLabel("cloud-image: debian, disk-bus: ide"), "expected one of virtio, scsi, sata"},
+      {WithLabel("cloud-image: debian, host: x"), "'x' is not one of the hosts of provider here"},
+      {WithLabel("cloud-image: debian", "", "hosts: [x],"), "'x' is not one of the hosts of provider here"},
+  };
+  for (const auto& [text, message] : cases) EXPECT_THAT(ErrorOf(text), HasSubstr(message)) << text;
+}
+
+// LV-1
+TEST_F(LibvirtConfigTest, UnknownKeysAreNamedWithTheirNearestSpelling) {
+  auto problems = config::Validate(*config::ParseYaml("storage-pol: x"), LibvirtSchema());
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].ToString(), HasSubstr("storage-pool"));
+}
+
+TEST(Shares, AreAmountsOrPercentages) {
+  EXPECT_EQ(ParseShare("8")->Of(100), 8);
+  EXPECT_EQ(ParseShare("50%")->Of(10), 5);
+  for (const char* text : {"", "%", "-1", "1.5", "5 %", "x%", "5%%"}) EXPECT_FALSE(ParseShare(text)) << text;
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "drivers/libvirt/config/libvirt_config.h"
+#include "drivers/libvirt/host/handles.h"
+
+namespace nodepool::drivers::libvirt {
+
+// An open connection to a host's libvirt, and its storage pool. Everything here blocks and is called on the
+// host's threads, also the destructor. May be used by several threads at a time.
+class Connection {
+ public:
+  // Called on other threads.
+  struct Events {
+    std::function<void(std::string why)> lost;
+    std::function<void(std::string uuid)> domain_ended;
+  };
+
+  // Opens the connection and checks what machines need there: pool and network exist and run. kRetry: the
+  // host cannot be reached. kInvalid: something has to be mended there.
+  static std::shared_ptr<Connection> Open(const HostConfig& host, Events events);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  virConnectPtr get() const { return connection_; }
+  virStoragePoolPtr pool() const { return pool_.get(); }
+  // kNotFound: there is none.
+  VolumeHandle FindVolume(const std::string& name) const;
+
+ private:
+  explicit Connection(virConnectPtr connection) : connection_(connection) {}
+  void Follow(Events events);
+  void OpenPool(const std::string& name);
+  void CheckNetwork(const std::string& name) const;
+
+  virConnectPtr connection_;
+  PoolHandle pool_;
+  int domain_events_ = -1;  // the registration; negative: none
+};
+
+}  // namespace nodepool::drivers::libvirt

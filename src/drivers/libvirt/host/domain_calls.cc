@@ -1,0 +1,89 @@
+#include "drivers/libvirt/host/domain_calls.h"
+
+#include <fmt/format.h>
+#include <libvirt/virterror.h>
+
+#include "base/text.h"
+#include "drivers/libvirt/host/faults.h"
+
+namespace nodepool::drivers::libvirt::calls {
+
+namespace {
+
+constexpr double kKibibytesInMebibyte = 1024;
+
+bool OffersKvm(const Connection& connection) {
+  Allocated<char> capabilities(
+      virConnectGetDomainCapabilities(connection.get(), nullptr, nullptr, nullptr, "kvm", 0));
+  return capabilities != nullptr;
+}
+
+// A domain that an operator has defined by hand under our UUID stays otherwise.
+void Undefine(virDomainPtr domain, const std::string& what) {
+  if (virDomainIsPersistent(domain) != 1) return;
+  unsigned flags = VIR_DOMAIN_UNDEFINE_MANAGED_SAVE | VIR_DOMAIN_UNDEFINE_NVRAM;
+  if (virDomainUndefineFlags(domain, flags) < 0 && LastCode() != VIR_ERR_NO_DOMAIN) throw LastFault(what);
+}
+
+}  // namespace
+
+HostSize ReadSize(const Connection& connection) {
+  virNodeInfo info{};
+  if (virNodeGetInfo(connection.get(), &info) < 0) throw LastFault("reading the host's size");
+  return {static_cast<int>(info.cpus), static_cast<double>(info.memory) / kKibibytesInMebibyte,
+          OffersKvm(connection)};
+}
+
+std::vector<std::string> ListDomains(const Connection& connection) {
+  virDomainPtr* list = nullptr;
+  int count = virConnectListAllDomains(connection.get(), &list, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+  if (count < 0) throw LastFault("listing domains");
+  Allocated<virDomainPtr> freed(list);
+  std::vector<DomainHandle> handles(list, list + count);
+  std::vector<std::string> domains;
+  for (const DomainHandle& domain : handles) {
+    Allocated<char> xml(virDomainGetXMLDesc(domain.get(), 0));
+    // It has ended meanwhile.
+    if (xml) domains.emplace_back(xml.get());
+  }
+  return domains;
+}
+
+void StartDomain(const Connection& connection, const std::string& xml) {
+  DomainHandle domain(virDomainCreateXML(connection.get(), xml.c_str(), 0));
+  if (!domain) throw LastFault("starting the machine");
+}
+
+void DestroyDomain(const Connection& connection, const std::string& uuid) {
+  std::string what = fmt::format("ending domain {}", uuid);
+  DomainHandle domain(virDomainLookupByUUIDString(connection.get(), uuid.c_str()));
+  if (!domain) {
+    if (LastCode() == VIR_ERR_NO_DOMAIN) return;
+    throw LastFault(what);
+  }
+  if (virDomainDestroy(domain.get()) < 0) {
+    int code = LastCode();
+    bool is_ended = code == VIR_ERR_NO_DOMAIN || code == VIR_ERR_OPERATION_INVALID;
+    if (!is_ended) throw LastFault(what);
+  }
+  Undefine(domain.get(), what);
+}
+
+std::vector<Lease> ReadLeases(const Connection& connection, const std::string& network) {
+  std::string what = fmt::format("reading the leases of network {}", network);
+  NetworkHandle found(virNetworkLookupByName(connection.get(), network.c_str()));
+  if (!found) throw LastFault(what);
+  virNetworkDHCPLeasePtr* list = nullptr;
+  int count = virNetworkGetDHCPLeases(found.get(), nullptr, &list, 0);
+  if (count < 0) throw LastFault(what);
+  Allocated<virNetworkDHCPLeasePtr> freed(list);
+  std::vector<LeaseHandle> handles(list, list + count);
+  std::vector<Lease> leases;
+  for (const LeaseHandle& lease : handles) {
+    if (lease->mac == nullptr || lease->ipaddr == nullptr) continue;
+    leases.push_back({Lower(lease->mac), lease->ipaddr, lease->type == VIR_IP_ADDR_TYPE_IPV6});
+  }
+  return leases;
+}
+
+}  // namespace nodepool::drivers::libvirt::calls

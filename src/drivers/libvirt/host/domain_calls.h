@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "drivers/libvirt/host/connection.h"
+#include "drivers/libvirt/host/hypervisor.h"
+
+// Calls for the host, its domains and networks; they block (connection.h). Errors are libvirt's, by FaultOf.
+namespace nodepool::drivers::libvirt::calls {
+
+HostSize ReadSize(const Connection& connection);
+// The XML of active domains.
+std::vector<std::string> ListDomains(const Connection& connection);
+void StartDomain(const Connection& connection, const std::string& xml);
+void DestroyDomain(const Connection& connection, const std::string& uuid);
+std::vector<Lease> ReadLeases(const Connection& connection, const std::string& network);
+
+}  // namespace nodepool::drivers::libvirt::calls

@@ -1,0 +1,116 @@
+#include "drivers/libvirt/host/host.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "async/attempt.h"
+#include "async/backoff.h"
+
+namespace nodepool::drivers::libvirt {
+
+namespace {
+
+constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::seconds(60)};
+
+}  // namespace
+
+Host::Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<Hypervisor> hypervisor,
+           log::Logger logger, std::function<void()> changed)
+    : tasks_(tasks),
+      random_(random),
+      config_(std::move(config)),
+      hypervisor_(std::move(hypervisor)),
+      logger_(std::move(logger)),
+      changed_(std::move(changed)),
+      work_(tasks),
+      addresses_(tasks, random, logger_, *hypervisor_) {
+  hypervisor_->connection_lost = [this](std::string why) {
+    Report(Error(Verdict::kRetry, std::move(why)));
+    lost_.Set();
+  };
+  hypervisor_->domain_ended = [this](std::string uuid) {
+    auto machine = has_ended_.find(uuid);
+    if (machine != has_ended_.end()) machine->second = true;
+  };
+}
+
+void Host::Start() {
+  if (std::exchange(is_started_, true)) return;
+  tasks_.Spawn("connection to host " + name(), KeepConnected());
+}
+
+Task<> Host::Tried() { return tried_.Wait(); }
+
+bool Host::uses_kvm() const {
+  return config_.accelerator == Accelerator::kKvm ||
+         (config_.accelerator == Accelerator::kAuto && size_.offers_kvm);
+}
+
+Hypervisor& Host::Use() {
+  if (fault_) throw fault_->In("host " + name());
+  return *hypervisor_;
+}
+
+Task<std::vector<DomainInfo>> Host::Domains() {
+  if (fault_) co_return domains_;
+  co_return co_await ReadDomains();
+}
+
+Task<std::vector<DomainInfo>> Host::ReadDomains() {
+  std::vector<std::string> list = co_await hypervisor_->Domains();
+  std::vector<DomainInfo> domains;
+  for (const std::string& xml : list) domains.push_back(ParseDomain(xml));
+  domains_ = domains;
+  co_return domains;
+}
+
+Task<> Host::Stop() { return hypervisor_->Stop(); }
+
+Task<> Host::KeepConnected() {
+  Backoff pauses(kPauses, random_);
+  while (true) {
+    lost_.Reset();
+    Outcome<> opened = co_await Attempt(Open());
+    Report(opened ? std::nullopt : std::optional(Error(opened.error().verdict(), opened.error().message())));
+    tried_.Set();
+    if (opened) {
+      pauses.Reset();
+      co_await lost_.Wait();
+    }
+    co_await tasks_.loop().SleepFor(pauses.Next());
+  }
+}
+
+Task<> Host::Open() {
+  co_await hypervisor_->Connect();
+  size_ = co_await hypervisor_->Size();
+  co_await ReadDomains();
+  NoteWhatEnded();
+  if (config_.accelerator == Accelerator::kKvm && !size_.offers_kvm) {
+    throw Error(Verdict::kInvalid, "it offers no KVM; set accelerator to tcg, or enable KVM there");
+  }
+}
+
+// Nothing announces what happened while the connection was down.
+void Host::NoteWhatEnded() {
+  std::set<std::string> running;
+  for (const DomainInfo& domain : domains_) running.insert(domain.uuid);
+  for (auto& [uuid, has_ended] : has_ended_) has_ended = has_ended || !running.contains(uuid);
+}
+
+// Once for each cause.
+void Host::Report(std::optional<Error> fault) {
+  bool is_same = fault_.has_value() == fault.has_value() && (!fault || fault_->message() == fault->message());
+  fault_ = std::move(fault);
+  if (is_same) return;
+  if (fault_) {
+    logger_.Warning("Host {} cannot be used, and is tried again: {}", name(), fault_->message());
+  } else {
+    logger_.Info("Host {} is connected: {} cores, {:.0f} MiB of memory, machines run {} KVM", name(),
+                 size_.cores, size_.memory, uses_kvm() ? "with" : "without");
+  }
+  changed_();
+}
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "base/random.h"
+#include "drivers/libvirt/config/libvirt_config.h"
+#include "drivers/libvirt/host/hypervisor.h"
+#include "drivers/libvirt/host/machine_work.h"
+#include "drivers/libvirt/network/addresses.h"
+#include "drivers/libvirt/xml/domain_xml.h"
+
+namespace nodepool::drivers::libvirt {
+
+// One host of a provider: keeps its connection open, and knows whether it can be used.
+class Host {
+ public:
+  // The host's tasks belong to `tasks`; that, `random` and what `changed` uses outlive the host. `changed` is
+  // called when the host can be used, or no longer.
+  Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<Hypervisor> hypervisor,
+       log::Logger logger, std::function<void()> changed);
+
+  // Begins to connect, unless it has begun.
+  void Start();
+  // Ends when the first attempt to connect has ended.
+  Task<> Tried();
+
+  const std::string& name() const { return config_.name; }
+  const HostConfig& config() const { return config_; }
+  // Why it cannot be used; nullopt: it can.
+  const std::optional<Error>& fault() const { return fault_; }
+  // Of the last connection.
+  const HostSize& size() const { return size_; }
+  bool uses_kvm() const;
+
+  // Throws fault() with the host's name where there is one.
+  Hypervisor& Use();
+  MachineWork& work() { return work_; }
+  Addresses& addresses() { return addresses_; }
+
+  // Active domains, also foreign ones. Of a host that cannot be used now its last list.
+  Task<std::vector<DomainInfo>> Domains();
+  // From now on the host notes whether the machine ends.
+  void Watch(const std::string& uuid) { has_ended_[uuid] = false; }
+  void Unwatch(const std::string& uuid) { has_ended_.erase(uuid); }
+  bool HasEnded(const std::string& uuid) const {
+    auto machine = has_ended_.find(uuid);
+    return machine != has_ended_.end() && machine->second;
+  }
+
+  Task<> Stop();
+
+ private:
+  Task<> KeepConnected();
+  Task<> Open();
+  Task<std::vector<DomainInfo>> ReadDomains();
+  void NoteWhatEnded();
+  void Report(std::optional<Error> fault);
+
+  TaskGroup& tasks_;
+  Random& random_;
+  HostConfig config_;
+  std::unique_ptr<Hypervisor> hypervisor_;
+  log::Logger logger_;
+  std::function<void()> changed_;
+  std::optional<Error> fault_ = Error(Verdict::kRetry, "it was not connected to yet");
+  HostSize size_;
+  std::vector<DomainInfo> domains_;        // the last list
+  std::map<std::string, bool> has_ended_;  // machines that are watched, by UUID
+  MachineWork work_;
+  Addresses addresses_;
+  bool is_started_ = false;
+  Event tried_{"the first connection to a host"};
+  Event lost_{"the connection to a host to break"};
+};
+
+}  // namespace nodepool::drivers::libvirt

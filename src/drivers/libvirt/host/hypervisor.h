@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "async/task.h"
+#include "base/clock.h"
+#include "drivers/libvirt/xml/volume_xml.h"
+
+namespace nodepool::drivers::libvirt {
+
+// What a host has, without regard to what is in use.
+struct HostSize {
+  int cores = 0;
+  double memory = 0;  // MiB
+  bool offers_kvm = false;
+};
+
+// A storage pool's space in bytes.
+struct PoolSpace {
+  std::uint64_t capacity = 0;
+  std::uint64_t available = 0;
+};
+
+struct Lease {
+  std::string mac;  // lower case
+  std::string address;
+  bool is_ipv6 = false;
+};
+
+// A host's libvirt, with one storage pool: strings and numbers in place of libvirt's types. Every call ends:
+// with kRetry when the host does not answer in time. A call that was cancelled may still be carried out.
+// Calls may run at the same time.
+class Hypervisor {
+ public:
+  virtual ~Hypervisor() = default;
+
+  // (Re)connects. kRetry: the host cannot be reached. kInvalid: an operator has to mend something there.
+  virtual Task<> Connect() = 0;
+  // Set by the owner; called on the loop when an open connection was lost.
+  std::function<void(std::string why)> connection_lost = [](std::string) {};
+  // Set by the owner; called on the loop when a domain, ours or not, has ended.
+  std::function<void(std::string uuid)> domain_ended = [](std::string) {};
+
+  virtual Task<HostSize> Size() = 0;
+  virtual Task<PoolSpace> Space() = 0;
+
+  // The XML of every active domain.
+  virtual Task<std::vector<std::string>> Domains() = 0;
+  // Returns when the machine runs. kConflict: a domain with this name or UUID exists.
+  virtual Task<> StartDomain(std::string xml) = 0;
+  // Ends the domain at once; none with this UUID is success.
+  virtual Task<> DestroyDomain(std::string uuid) = 0;
+
+  // Of the storage pool, read anew.
+  virtual Task<std::vector<VolumeInfo>> Volumes() = 0;
+  // kNotFound: there is none.
+  virtual Task<VolumeInfo> Volume(std::string name) = 0;
+  // Returns its path. kConflict: the name is in use.
+  virtual Task<std::string> CreateVolume(NewVolume volume) = 0;
+  // Writes the bytes to the beginning of a volume.
+  virtual Task<> WriteVolume(std::string name, std::string bytes) = 0;
+  // Writes a local file into a volume of its length, without the file's holes; returns the file's SHA-256 in
+  // hex. Ends within `limit`. Works beside other calls, however long it takes.
+  virtual Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) = 0;
+  // The last `most` bytes of a raw volume.
+  virtual Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) = 0;
+  // A volume that does not exist is success.
+  virtual Task<> DeleteVolume(std::string name) = 0;
+
+  // What the network's DHCP server has handed out and has not expired.
+  virtual Task<std::vector<Lease>> Leases(std::string network) = 0;
+
+  // Ends calls in progress as far as possible. Nothing may be called afterwards.
+  virtual Task<> Stop() = 0;
+};
+
+}  // namespace nodepool::drivers::libvirt

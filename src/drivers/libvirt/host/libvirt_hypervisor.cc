@@ -1,0 +1,161 @@
+#include "drivers/libvirt/host/libvirt_hypervisor.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <utility>
+
+#include "base/scope_exit.h"
+#include "drivers/libvirt/host/domain_calls.h"
+#include "drivers/libvirt/host/upload.h"
+#include "drivers/libvirt/host/volume_calls.h"
+
+namespace nodepool::drivers::libvirt {
+
+namespace {
+
+// libvirtd works on five calls of a connection at a time (max_client_requests).
+constexpr std::size_t kThreads = 4;
+constexpr std::size_t kBulkThreads = 2;
+constexpr Duration kConnectLimit = std::chrono::seconds(20);
+constexpr Duration kStopLimit = std::chrono::seconds(10);
+
+}  // namespace
+
+LibvirtHypervisor::LibvirtHypervisor(Loop& loop, HostConfig host, Duration call_timeout)
+    : loop_(loop),
+      host_(std::move(host)),
+      call_timeout_(call_timeout),
+      port_(std::make_shared<LoopPort>(loop)),
+      threads_(loop, kThreads),
+      bulk_threads_(loop, kBulkThreads) {}
+
+LibvirtHypervisor::~LibvirtHypervisor() {
+  port_->Close();
+  CloseConnection();
+}
+
+Task<> LibvirtHypervisor::Connect() {
+  CloseConnection();
+  int generation = ++generation_;
+  Connection::Events events;
+  events.lost = [this, generation, port = port_](std::string why) {
+    port->Post([this, generation, why] { Lose(generation, why); });
+  };
+  events.domain_ended = [this, port = port_](std::string uuid) {
+    port->Post([this, uuid] { domain_ended(uuid); });
+  };
+  auto open = [host = host_, events] { return Connection::Open(host, events); };
+  std::shared_ptr<Connection> connection = co_await threads_.Run("connecting", kConnectLimit, open);
+  if (generation != generation_) throw Error(Verdict::kRetry, "the connection was lost at once");
+  connection_ = std::move(connection);
+}
+
+void LibvirtHypervisor::Lose(int generation, std::string why) {
+  if (generation != generation_) return;
+  ++generation_;
+  CloseConnection();
+  connection_lost(std::move(why));
+}
+
+void LibvirtHypervisor::CloseConnection() {
+  if (!connection_) return;
+  threads_.Post([connection = std::exchange(connection_, nullptr)] {});
+}
+
+template <class Work, class Result>
+Task<Result> LibvirtHypervisor::Call(std::string what, Work work) {
+  if (!connection_) throw Error(Verdict::kRetry, "the host is not connected");
+  auto run = [connection = connection_, work = std::move(work)] { return work(*connection); };
+  co_return co_await threads_.Run(std::move(what), call_timeout_, std::move(run));
+}
+
+Task<HostSize> LibvirtHypervisor::Size() { return Call("reading the host's size", &calls::ReadSize); }
+
+Task<PoolSpace> LibvirtHypervisor::Space() {
+  return Call("reading the storage pool's size", &calls::ReadSpace);
+}
+
+Task<std::vector<std::string>> LibvirtHypervisor::Domains() {
+  return Call("listing domains", &calls::ListDomains);
+}
+
+Task<> LibvirtHypervisor::StartDomain(std::string xml) {
+  auto start = [xml = std::move(xml)](const Connection& host) { calls::StartDomain(host, xml); };
+  return Call("starting a machine", std::move(start));
+}
+
+Task<> LibvirtHypervisor::DestroyDomain(std::string uuid) {
+  std::string what = fmt::format("ending domain {}", uuid);
+  auto destroy = [uuid = std::move(uuid)](const Connection& host) { calls::DestroyDomain(host, uuid); };
+  return Call(std::move(what), std::move(destroy));
+}
+
+Task<std::vector<VolumeInfo>> LibvirtHypervisor::Volumes() {
+  return Call("listing volumes", &calls::ListVolumes);
+}
+
+Task<VolumeInfo> LibvirtHypervisor::Volume(std::string name) {
+  std::string what = fmt::format("reading volume {}", name);
+  auto read = [name = std::move(name)](const Connection& host) { return calls::ReadVolume(host, name); };
+  return Call(std::move(what), std::move(read));
+}
+
+Task<std::string> LibvirtHypervisor::CreateVolume(NewVolume volume) {
+  std::string what = fmt::format("making volume {}", volume.name);
+  auto create = [volume = std::move(volume)](const Connection& host) {
+    return calls::CreateVolume(host, volume);
+  };
+  return Call(std::move(what), std::move(create));
+}
+
+Task<> LibvirtHypervisor::WriteVolume(std::string name, std::string bytes) {
+  std::string what = fmt::format("writing volume {}", name);
+  auto write = [name = std::move(name), bytes = std::move(bytes)](const Connection& host) {
+    calls::WriteVolume(host, name, bytes);
+  };
+  return Call(std::move(what), std::move(write));
+}
+
+Task<std::string> LibvirtHypervisor::UploadVolume(std::string name, std::string path, Duration limit) {
+  auto stop = std::make_shared<std::atomic<bool>>(false);
+  ScopeExit end([stop] { *stop = true; });
+  std::string what = fmt::format("uploading {} to volume {}", path, name);
+  auto upload = [host = host_, name = std::move(name), path = std::move(path), stop] {
+    auto connection = Connection::Open(host, {[](std::string) {}, [](std::string) {}});
+    return calls::UploadFile(*connection, name, path, stop);
+  };
+  co_return co_await bulk_threads_.Run(std::move(what), limit, std::move(upload));
+}
+
+Task<std::string> LibvirtHypervisor::ReadVolumeEnd(std::string name, std::uint64_t most) {
+  std::string what = fmt::format("reading volume {}", name);
+  auto read = [name = std::move(name), most](const Connection& host) {
+    return calls::ReadVolumeEnd(host, name, most);
+  };
+  return Call(std::move(what), std::move(read));
+}
+
+Task<> LibvirtHypervisor::DeleteVolume(std::string name) {
+  std::string what = fmt::format("deleting volume {}", name);
+  auto erase = [name = std::move(name)](const Connection& host) { calls::DeleteVolume(host, name); };
+  return Call(std::move(what), std::move(erase));
+}
+
+Task<std::vector<Lease>> LibvirtHypervisor::Leases(std::string network) {
+  std::string what = fmt::format("reading the leases of network {}", network);
+  auto read = [network = std::move(network)](const Connection& host) {
+    return calls::ReadLeases(host, network);
+  };
+  return Call(std::move(what), std::move(read));
+}
+
+Task<> LibvirtHypervisor::Stop() {
+  ++generation_;
+  CloseConnection();
+  SteadyTime deadline = loop_.SteadyNow() + kStopLimit;
+  co_await threads_.Drain(deadline);
+  co_await bulk_threads_.Drain(deadline);
+}
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "drivers/libvirt/host/call_threads.h"
+#include "drivers/libvirt/host/connection.h"
+#include "drivers/libvirt/host/hypervisor.h"
+
+namespace nodepool::drivers::libvirt {
+
+// A host by libvirt's C API. Each call runs on one of the host's threads.
+class LibvirtHypervisor : public Hypervisor {
+ public:
+  LibvirtHypervisor(Loop& loop, HostConfig host, Duration call_timeout);
+  ~LibvirtHypervisor() override;
+
+  Task<> Connect() override;
+  Task<HostSize> Size() override;
+  Task<PoolSpace> Space() override;
+  Task<std::vector<std::string>> Domains() override;
+  Task<> StartDomain(std::string xml) override;
+  Task<> DestroyDomain(std::string uuid) override;
+  Task<std::vector<VolumeInfo>> Volumes() override;
+  Task<VolumeInfo> Volume(std::string name) override;
+  Task<std::string> CreateVolume(NewVolume volume) override;
+  Task<> WriteVolume(std::string name, std::string bytes) override;
+  Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) override;
+  Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
+  Task<> DeleteVolume(std::string name) override;
+  Task<std::vector<Lease>> Leases(std::string network) override;
+  Task<> Stop() override;
+
+ private:
+  // Runs work(connection) on a thread.
+  template <class Work, class Result = std::invoke_result_t<Work, const Connection&>>
+  Task<Result> Call(std::string what, Work work);
+  void Lose(int generation, std::string why);
+  // On a thread: closing blocks.
+  void CloseConnection();
+
+  Loop& loop_;
+  HostConfig host_;
+  Duration call_timeout_;
+  std::shared_ptr<LoopPort> port_;
+  CallThreads threads_;
+  CallThreads bulk_threads_;                // for uploads, on connections of their own
+  std::shared_ptr<Connection> connection_;  // null: none is open
+  int generation_ = 0;                      // of connections
+};
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,128 @@
+// libvirt's own test driver, test:///default: a host in the process, without a daemon. It has one domain
+// (test), a network (default) and a storage pool (default-pool).
+#include "drivers/libvirt/host/libvirt_hypervisor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "drivers/libvirt/host/faults.h"
+#include "drivers/libvirt/xml/domain_xml.h"
+
+namespace nodepool::drivers::libvirt {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kUuid = "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d";
+constexpr Duration kLimit = std::chrono::seconds(60);
+
+HostConfig TestHost() {
+  HostConfig host;
+  host.name = "test";
+  host.uri = "test:///default";
+  host.storage_pool = "default-pool";
+  host.network = "default";
+  return host;
+}
+
+class LibvirtHypervisorTest : public ::testing::Test {
+ protected:
+  void SetUp() override { RunToEnd(loop, hypervisor.Connect()); }
+  void TearDown() override { RunToEnd(loop, hypervisor.Stop()); }
+
+  std::vector<std::string> Uuids() {
+    std::vector<std::string> uuids;
+    for (const std::string& xml : RunToEnd(loop, hypervisor.Domains()))
+      uuids.push_back(ParseDomain(xml).uuid);
+    return uuids;
+  }
+  Failure ConnectFails(HostConfig host) {
+    LibvirtHypervisor other(loop, std::move(host), kLimit);
+    Outcome<> outcome = RunToEnd(loop, Attempt(other.Connect()));
+    EXPECT_FALSE(outcome);
+    RunToEnd(loop, other.Stop());
+    return outcome.error();
+  }
+
+  Loop loop;
+  LibvirtHypervisor hypervisor{loop, TestHost(), kLimit};
+};
+
+TEST_F(LibvirtHypervisorTest, TellsTheHostsSize) {
+  HostSize size = RunToEnd(loop, hypervisor.Size());
+  EXPECT_GT(size.cores, 0);
+  EXPECT_GT(size.memory, 0);
+  EXPECT_GT(RunToEnd(loop, hypervisor.Space()).capacity, 0u);
+}
+
+TEST_F(LibvirtHypervisorTest, VolumesComeAndGo) {
+  NewVolume volume{"np.here.node.1.0a1b2c3d.root", "raw", 1 << 20};
+  std::string path = RunToEnd(loop, hypervisor.CreateVolume(volume));
+  EXPECT_THAT(path, HasSubstr(volume.name));
+  EXPECT_EQ(RunToEnd(loop, hypervisor.Volume(volume.name)).capacity, 1u << 20);
+  EXPECT_EQ(RunToEnd(loop, hypervisor.Volumes()).size(), 1u);
+  auto again = RunToEnd(loop, Attempt(hypervisor.CreateVolume(volume)));
+  EXPECT_FALSE(again) << "the name is in use";
+  RunToEnd(loop, hypervisor.DeleteVolume(volume.name));
+  RunToEnd(loop, hypervisor.DeleteVolume(volume.name));
+  EXPECT_THAT(RunToEnd(loop, hypervisor.Volumes()), IsEmpty());
+  auto gone = RunToEnd(loop, Attempt(hypervisor.Volume(volume.name)));
+  EXPECT_TRUE(FailedWith(gone, Verdict::kNotFound));
+}
+
+TEST_F(LibvirtHypervisorTest, DomainsComeAndGo) {
+  std::string xml = fmt::format(
+      "<domain "
+      "type='test'><name>np</name><uuid>{}</uuid><memory>1024</memory><os><type>hvm</type></os></domain>",
+      kUuid);
+  RunToEnd(loop, hypervisor.StartDomain(xml));
+  EXPECT_THAT(Uuids(), ::testing::Contains(kUuid));
+  EXPECT_FALSE(RunToEnd(loop, Attempt(hypervisor.StartDomain(xml))));
+  RunToEnd(loop, hypervisor.DestroyDomain(kUuid));
+  EXPECT_THAT(Uuids(), ::testing::Not(::testing::Contains(kUuid)));
+  RunToEnd(loop, hypervisor.DestroyDomain(kUuid));
+}
+
+TEST_F(LibvirtHypervisorTest, WhatIsNotThereIsNamed) {
+  HostConfig host = TestHost();
+  host.storage_pool = "nowhere";
+  Failure failure = ConnectFails(host);
+  EXPECT_EQ(failure.verdict(), Verdict::kInvalid);
+  EXPECT_THAT(failure.message(), HasSubstr("opening storage pool nowhere"));
+  EXPECT_THAT(failure.message(), HasSubstr("storage-pool"));
+  host = TestHost();
+  host.network = "nowhere";
+  EXPECT_THAT(ConnectFails(host).message(), HasSubstr("finding network nowhere"));
+  EXPECT_TRUE(FailedWith(RunToEnd(loop, Attempt(hypervisor.Leases("nowhere"))), Verdict::kInvalid));
+}
+
+// LV-31
+TEST_F(LibvirtHypervisorTest, AHostThatCannotBeReachedIsTriedAgain) {
+  HostConfig host = TestHost();
+  host.uri = "qemu+unix:///system?socket=/nowhere/libvirt-sock";
+  EXPECT_EQ(ConnectFails(host).verdict(), Verdict::kRetry);
+}
+
+TEST(LibvirtHypervisors, RefuseCallsBeforeTheyAreConnected) {
+  Loop loop;
+  LibvirtHypervisor hypervisor(loop, TestHost(), kLimit);
+  EXPECT_TRUE(FailedWith(RunToEnd(loop, Attempt(hypervisor.Domains())), Verdict::kRetry));
+}
+
+TEST(Faults, SayWhatToDo) {
+  EXPECT_EQ(FaultOf("x", VIR_ERR_NO_DOMAIN, "m").verdict(), Verdict::kNotFound);
+  EXPECT_EQ(FaultOf("x", VIR_ERR_STORAGE_VOL_EXIST, "m").verdict(), Verdict::kConflict);
+  EXPECT_EQ(FaultOf("x", VIR_ERR_XML_ERROR, "m").verdict(), Verdict::kInvalid);
+  EXPECT_EQ(FaultOf("x", VIR_ERR_RPC, "m").verdict(), Verdict::kRetry);
+  EXPECT_EQ(FaultOf("x", VIR_ERR_INTERNAL_ERROR, "m").verdict(), Verdict::kFail);
+  // LV-35
+  Error full = FaultOf("making volume v", VIR_ERR_SYSTEM_ERROR, "cannot write: No space left on device");
+  EXPECT_EQ(full.verdict(), Verdict::kQuota);
+  EXPECT_EQ(full.message(), "making volume v: cannot write: No space left on device");
+  EXPECT_THAT(FaultOf("x", VIR_ERR_INTERNAL_ERROR, "Permission denied").message(),
+              HasSubstr("right to search"));
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,48 @@
+#include "drivers/libvirt/host/site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nodepool::drivers::libvirt {
+
+Site::Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const LibvirtConfig> provider,
+           const MakeHypervisor& make)
+    : environment(std::move(for_environment)),
+      config(std::move(provider)),
+      tasks(environment.loop, logger),
+      image_sizes(*config) {
+  for (const HostConfig& host : config->hosts) {
+    hosts.push_back(std::make_unique<Host>(tasks, environment.random, host, make(host), logger,
+                                           [this] { environment.capacity_changed(); }));
+  }
+}
+
+Task<> Site::Connected() {
+  for (const auto& host : hosts) host->Start();
+  for (const auto& host : hosts) co_await host->Tried();
+}
+
+Host& Site::At(const std::string& name) {
+  auto found = std::ranges::find_if(hosts, [&](const auto& host) { return host->name() == name; });
+  if (found != hosts.end()) return **found;
+  throw Error(Verdict::kFail,
+              fmt::format("provider {} no longer has the host {}; add it again to its section, or "
+                          "remove what is left there by hand",
+                          config->name, name));
+}
+
+std::vector<Host*> Site::Usable() {
+  std::vector<Host*> usable;
+  for (const auto& host : hosts) {
+    if (!host->fault()) usable.push_back(host.get());
+  }
+  return usable;
+}
+
+Task<> Site::Stop() {
+  co_await tasks.Stop();
+  for (const auto& host : hosts) co_await host->Stop();
+}
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/provider_environment.h"
+#include "drivers/libvirt/host/host.h"
+#include "drivers/libvirt/placement/ledger.h"
+#include "drivers/libvirt/storage/image_sizes.h"
+
+namespace nodepool::drivers::libvirt {
+
+using MakeHypervisor = std::function<std::unique_ptr<Hypervisor>(const HostConfig&)>;
+
+// What creations, deletions and lists of one provider share: its hosts, and what is under way on them.
+struct Site {
+  Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const LibvirtConfig> provider,
+       const MakeHypervisor& make);
+
+  driver::ProviderEnvironment environment;
+  std::shared_ptr<const LibvirtConfig> config;
+  log::Logger logger{"nodepool.driver.libvirt." + config->name.value};
+  TaskGroup tasks;
+  std::vector<std::unique_ptr<Host>> hosts;
+  Ledger ledger;
+  ImageSizes image_sizes;
+
+  // Connects to every host unless that has begun; ends when each was tried once. To be awaited before hosts
+  // are used. No host is contacted before.
+  Task<> Connected();
+  // Error(kFail): the configuration no longer has this host.
+  Host& At(const std::string& name);
+  std::vector<Host*> Usable();
+  Task<> Stop();
+};
+
+}  // namespace nodepool::drivers::libvirt

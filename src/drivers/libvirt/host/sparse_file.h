@@ -1,0 +1,45 @@
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace nodepool::drivers::libvirt {
+
+// A file read from its beginning to its end, data and holes apart, and hashed on the way.
+class SparseFile {
+ public:
+  // Error(kFail): it cannot be read.
+  explicit SparseFile(const std::string& path);
+  ~SparseFile();
+  SparseFile(const SparseFile&) = delete;
+  SparseFile& operator=(const SparseFile&) = delete;
+
+  std::uint64_t size() const { return size_; }
+
+  // What begins at the current place; length 0 at the end of the file.
+  struct Section {
+    bool is_data = false;
+    std::uint64_t length = 0;
+  };
+  Section Next() const;
+  // Up to `most` bytes from the current place; 0 at the end. Negative: the file cannot be read.
+  std::int64_t Read(char* buffer, std::size_t most);
+  // Over a hole.
+  void Skip(std::uint64_t length);
+
+  // Of everything that was read or skipped, in hex. To be called once.
+  std::string Sha256();
+
+ private:
+  void Hash(const char* bytes, std::size_t count);
+
+  int file_ = -1;
+  std::uint64_t size_ = 0;
+  std::uint64_t place_ = 0;
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> hash_{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
+};
+
+}  // namespace nodepool::drivers::libvirt

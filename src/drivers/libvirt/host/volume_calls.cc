@@ -1,0 +1,120 @@
+#include "drivers/libvirt/host/volume_calls.h"
+
+#include <fmt/format.h>
+#include <libvirt/virterror.h>
+
+#include <algorithm>
+
+#include "drivers/libvirt/host/faults.h"
+
+namespace nodepool::drivers::libvirt::calls {
+
+namespace {
+
+constexpr std::size_t kPiece = 256 * 1024;
+
+VolumeInfo Describe(virStorageVolPtr volume) {
+  Allocated<char> xml(virStorageVolGetXMLDesc(volume, 0));
+  if (!xml) throw LastFault("describing a volume");
+  return ParseVolume(xml.get());
+}
+
+StreamHandle NewStream(const Connection& connection) {
+  StreamHandle stream(virStreamNew(connection.get(), 0));
+  if (!stream) throw LastFault("opening a stream");
+  return stream;
+}
+
+// A stream that failed, or is not to be finished, has to be aborted before it is freed.
+[[noreturn]] void Abort(const StreamHandle& stream, const std::string& what) {
+  Error fault = LastFault(what);
+  virStreamAbort(stream.get());
+  throw fault;
+}
+
+void Finish(const StreamHandle& stream, const std::string& what) {
+  if (virStreamFinish(stream.get()) < 0) throw LastFault(what);
+}
+
+}  // namespace
+
+PoolSpace ReadSpace(const Connection& connection) {
+  virStoragePoolInfo info{};
+  if (virStoragePoolGetInfo(connection.pool(), &info) < 0) throw LastFault("reading the storage pool's size");
+  return {info.capacity, info.available};
+}
+
+std::vector<VolumeInfo> ListVolumes(const Connection& connection) {
+  // Refused while a stream is open in the pool; the list is then as old as the last one.
+  virStoragePoolRefresh(connection.pool(), 0);
+  virStorageVolPtr* list = nullptr;
+  int count = virStoragePoolListAllVolumes(connection.pool(), &list, 0);
+  if (count < 0) throw LastFault("listing volumes");
+  Allocated<virStorageVolPtr> freed(list);
+  std::vector<VolumeHandle> handles(list, list + count);
+  std::vector<VolumeInfo> volumes;
+  for (const VolumeHandle& volume : handles) {
+    Allocated<char> xml(virStorageVolGetXMLDesc(volume.get(), 0));
+    // It was deleted meanwhile.
+    if (xml) volumes.push_back(ParseVolume(xml.get()));
+  }
+  return volumes;
+}
+
+VolumeInfo ReadVolume(const Connection& connection, const std::string& name) {
+  return Describe(connection.FindVolume(name).get());
+}
+
+std::string CreateVolume(const Connection& connection, const NewVolume& volume) {
+  VolumeHandle made(virStorageVolCreateXML(connection.pool(), VolumeXml(volume).c_str(), 0));
+  if (!made) throw LastFault(fmt::format("making volume {}", volume.name));
+  Allocated<char> path(virStorageVolGetPath(made.get()));
+  if (!path) throw LastFault(fmt::format("finding the path of volume {}", volume.name));
+  return path.get();
+}
+
+void WriteVolume(const Connection& connection, const std::string& name, const std::string& bytes) {
+  std::string what = fmt::format("writing volume {}", name);
+  VolumeHandle volume = connection.FindVolume(name);
+  StreamHandle stream = NewStream(connection);
+  if (virStorageVolUpload(volume.get(), stream.get(), 0, bytes.size(), 0) < 0) throw LastFault(what);
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    std::size_t piece = std::min(kPiece, bytes.size() - sent);
+    int taken = virStreamSend(stream.get(), bytes.data() + sent, piece);
+    if (taken <= 0) Abort(stream, what);
+    sent += static_cast<std::size_t>(taken);
+  }
+  Finish(stream, what);
+}
+
+std::string ReadVolumeEnd(const Connection& connection, const std::string& name, std::uint64_t most) {
+  std::string what = fmt::format("reading volume {}", name);
+  VolumeHandle volume = connection.FindVolume(name);
+  virStorageVolInfo info{};
+  if (virStorageVolGetInfo(volume.get(), &info) < 0) throw LastFault(what);
+  std::uint64_t size = std::min<std::uint64_t>(info.capacity, most);
+  if (size == 0) return "";
+  StreamHandle stream = NewStream(connection);
+  std::uint64_t offset = info.capacity - size;
+  if (virStorageVolDownload(volume.get(), stream.get(), offset, size, 0) < 0) throw LastFault(what);
+  std::string bytes(size, '\0');
+  std::size_t got = 0;
+  while (got < size) {
+    int taken = virStreamRecv(stream.get(), bytes.data() + got, std::min(kPiece, bytes.size() - got));
+    if (taken < 0) Abort(stream, what);
+    if (taken == 0) break;
+    got += static_cast<std::size_t>(taken);
+  }
+  Finish(stream, what);
+  bytes.resize(got);
+  return bytes;
+}
+
+void DeleteVolume(const Connection& connection, const std::string& name) {
+  VolumeHandle volume(virStorageVolLookupByName(connection.pool(), name.c_str()));
+  bool is_gone = volume ? virStorageVolDelete(volume.get(), 0) == 0 : false;
+  if (!is_gone && LastCode() != VIR_ERR_NO_STORAGE_VOL)
+    throw LastFault(fmt::format("deleting volume {}", name));
+}
+
+}  // namespace nodepool::drivers::libvirt::calls

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "drivers/libvirt/host/connection.h"
+#include "drivers/libvirt/host/hypervisor.h"
+
+// Calls for storage; they block (connection.h). Errors are libvirt's, by FaultOf.
+namespace nodepool::drivers::libvirt::calls {
+
+PoolSpace ReadSpace(const Connection& connection);
+// After the pool was read anew, as far as that is possible now.
+std::vector<VolumeInfo> ListVolumes(const Connection& connection);
+VolumeInfo ReadVolume(const Connection& connection, const std::string& name);
+std::string CreateVolume(const Connection& connection, const NewVolume& volume);
+void WriteVolume(const Connection& connection, const std::string& name, const std::string& bytes);
+std::string ReadVolumeEnd(const Connection& connection, const std::string& name, std::uint64_t most);
+void DeleteVolume(const Connection& connection, const std::string& name);
+
+}  // namespace nodepool::drivers::libvirt::calls

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/testing/virtual_time.h"
+#include "driver/cloud/metadata.h"
+#include "driver/records_environment.h"
+#include "driver/testing/recorder.h"
+#include "drivers/libvirt/libvirt_adapter.h"
+#include "drivers/libvirt/testing/fake_hypervisor.h"
+#include "zk/testing/memory_zk.h"
+
+namespace nodepool::drivers::libvirt {
+
+constexpr Duration kLong = std::chrono::hours(1000);
+
+// The adapter on hosts in memory, in virtual time.
+class MachineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    label = std::make_shared<LibvirtLabel>();
+    label->name = LabelName("small");
+    label->cloud_image = "debian";
+    label->vcpus = 2;
+    label->machine = "q35";
+    label->disk_bus = "virtio";
+    label->seeds = {SeedFormat::kNoCloud, SeedFormat::kConfigDrive};
+    label->authorized_keys = {"ssh-ed25519 AAAA"};
+    pool = std::make_shared<LibvirtPool>();
+    pool->name = PoolName("main");
+    pool->labels[label->name] = label;
+    config->name = ProviderName("here");
+    config->pools[pool->name] = pool;
+    config->cloud_images["debian"] = {{.name = "debian", .external_name = "debian.qcow2"}};
+    AddHost("a");
+  }
+  void TearDown() override {
+    if (adapter) time.Run(adapter->Stop(), kLong);
+    time.Run(client->Close());
+  }
+
+  void AddHost(const std::string& name) {
+    HostConfig host;
+    host.name = name;
+    host.network = "default";
+    config->hosts.push_back(host);
+  }
+  // Prepares the hosts before the adapter contacts them.
+  void Start() {
+    driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, records,
+                                            [this] { ++capacity_changes; }};
+    auto make = [this](const HostConfig& host) {
+      auto fake = std::make_unique<testing::FakeHypervisor>(time.loop());
+      fake->AddVolume({"debian.qcow2", "/pool/debian.qcow2", "qcow2", 2 * kGibibyte, kGibibyte, ""});
+      fakes[host.name] = fake.get();
+      if (prepare) prepare(*fake);
+      return fake;
+    };
+    adapter = std::make_unique<LibvirtAdapter>(environment, config, make);
+    time.Run(adapter->QuotaLimits());
+  }
+  driver::cloud::CreateParameters Parameters(const std::string& node) {
+    driver::cloud::CreateParameters parameters;
+    parameters.hostname = "np" + node;
+    parameters.label = label;
+    parameters.pool = pool;
+    parameters.metadata = driver::cloud::MetadataOf(NodeId(node), pool->name, config->name);
+    return parameters;
+  }
+  driver::cloud::Instance Create(driver::testing::Recorder& machine, const std::string& node = "0000000042") {
+    return time.Run(adapter->Create(machine, Parameters(node)), kLong);
+  }
+  Error CreateFails(const std::string& node = "0000000042") {
+    driver::testing::Recorder machine;
+    try {
+      Create(machine, node);
+    } catch (const Error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "the creation succeeded";
+    return Error(Verdict::kFail, "");
+  }
+  static Task<> Keep(Task<Outcome<driver::cloud::Instance>> creation, Outcome<driver::cloud::Instance>& end) {
+    end = co_await std::move(creation);
+  }
+  void Delete(driver::testing::Recorder& machine) {
+    time.Run(adapter->Delete(machine, machine.external_id), kLong);
+  }
+  testing::FakeHypervisor& Fake(const std::string& name = "a") { return *fakes.at(name); }
+
+  nodepool::testing::VirtualTime time;
+  nodepool::testing::MemoryZk zk{time.loop()};
+  std::unique_ptr<zk::Client> client = zk.Connect();
+  SeededRandom random{1};
+  BlockingPool blocking_pool{1};
+  store::Store store{time.loop(), *client, random};
+  store::NodeCache nodes{time.loop(), *client};
+  store::ImageCache images{time.loop(), *client};
+  driver::RecordsEnvironment records{store, nodes, images};
+  std::shared_ptr<LibvirtConfig> config = std::make_shared<LibvirtConfig>();
+  std::shared_ptr<LibvirtLabel> label;
+  std::shared_ptr<LibvirtPool> pool;
+  std::map<std::string, testing::FakeHypervisor*> fakes;
+  std::function<void(testing::FakeHypervisor&)> prepare;
+  std::unique_ptr<LibvirtAdapter> adapter;
+  int capacity_changes = 0;
+};
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,162 @@
+#include "async/task_group.h"
+#include "driver/testing/contract.h"
+#include "drivers/libvirt/machine/console.h"
+#include "drivers/libvirt/machine/machine_fixture_for_test.h"
+
+namespace nodepool::drivers::libvirt {
+namespace {
+
+using driver::cloud::Instance;
+using driver::testing::Recorder;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+// LV-4
+TEST_F(MachineTest, KeepsTheContract) {
+  Start();
+  namespace contract = driver::testing;
+  contract::Subject subject{time.loop(), *adapter, config->name, pool, label};
+  subject.stall = [this](bool is_stalled) { is_stalled ? Fake().Stall() : Fake().GoOn(); };
+  for (const contract::CheckResult& result : time.Run(contract::RunContract(std::move(subject)), kLong)) {
+    EXPECT_EQ(result.status, contract::CheckResult::Status::kPassed) << result.check << ": " << result.detail;
+  }
+  EXPECT_THAT(Fake().domains, IsEmpty());
+  EXPECT_EQ(Fake().volumes.size(), 1u) << "only the image is left";
+}
+
+// LV-3
+TEST_F(MachineTest, AMachineIsADomainWithItsVolumes) {
+  Start();
+  Recorder machine;
+  Instance instance = Create(machine);
+  EXPECT_EQ(instance.interface_ip, "192.0.2.10");
+  EXPECT_EQ(instance.private_ipv4, "192.0.2.10");
+  EXPECT_EQ(instance.host_id, "a");
+  EXPECT_EQ(instance.quota.Get("cores"), 2);
+  EXPECT_EQ(instance.quota.Get("volume-gb"), 2) << "the image's virtual size";
+  std::string id(machine.external_id.as_string());
+  EXPECT_THAT(id, StartsWith("a/"));
+  std::string prefix = "np.here.node.0000000042." + id.substr(2, 8);
+  std::vector<std::string> names;
+  for (const auto& [name, volume] : Fake().volumes) names.push_back(name);
+  EXPECT_THAT(names, UnorderedElementsAre("debian.qcow2", prefix + ".root", prefix + ".console",
+                                          prefix + ".nocloud", prefix + ".config-drive"));
+  EXPECT_EQ(Fake().volumes.at(prefix + ".root").backing_path, "/pool/debian.qcow2");
+  EXPECT_EQ(Fake().volumes.at(prefix + ".root").capacity, 2 * kGibibyte);
+  ASSERT_EQ(Fake().domains.size(), 1u);
+  EXPECT_EQ(ParseDomain(Fake().domains.begin()->second).name, "np0000000042-" + id.substr(2, 8));
+  Delete(machine);
+  EXPECT_THAT(Fake().domains, IsEmpty());
+  EXPECT_EQ(Fake().volumes.size(), 1u);
+}
+
+// LV-5
+TEST_F(MachineTest, TheIdIsStoredBeforeAnythingExists) {
+  Start();
+  class Observer : public Recorder {
+   public:
+    explicit Observer(testing::FakeHypervisor& host) : host_(host) {}
+    Task<> SetExternalId(boost::json::value id) override {
+      volumes = host_.volumes.size();
+      co_await Recorder::SetExternalId(std::move(id));
+    }
+    std::size_t volumes = 0;
+
+   private:
+    testing::FakeHypervisor& host_;
+  } machine(Fake());
+  Create(machine);
+  EXPECT_EQ(machine.volumes, 1u);
+}
+
+// LV-8
+TEST_F(MachineTest, ADiskMayBeLargerThanItsImageButNotSmaller) {
+  Start();
+  label->disk = 1;
+  Error error = CreateFails();
+  EXPECT_EQ(error.verdict(), Verdict::kInvalid);
+  EXPECT_THAT(error.message(), HasSubstr("label small has a disk of 1 GiB; its image has 2.0 GiB"));
+  EXPECT_EQ(Fake().volumes.size(), 1u);
+}
+
+// LV-37
+TEST_F(MachineTest, AnImageWithABackingFileIsRefused) {
+  prepare = [](testing::FakeHypervisor& host) { host.volumes["debian.qcow2"].backing_path = "/etc/shadow"; };
+  Start();
+  EXPECT_THAT(CreateFails().message(), HasSubstr("an image must be complete"));
+}
+
+// LV-14
+TEST_F(MachineTest, APowerOffWhileBootingEndsTheAttempt) {
+  prepare = [](testing::FakeHypervisor& host) { host.boot_time = std::chrono::hours(1); };
+  Start();
+  Recorder machine;
+  Outcome<Instance> outcome = std::unexpected(Failure(Error(Verdict::kFail, "")));
+  TaskGroup group(time.loop(), log::Logger("test"));
+  group.Spawn("creation", Keep(Attempt(adapter->Create(machine, Parameters("0000000042"))), outcome));
+  ASSERT_TRUE(time.RunUntil([&] { return Fake().lease_calls > 1; }));
+  SteadyTime before = time.loop().SteadyNow();
+  Fake().EndDomain(Fake().domains.begin()->first);
+  ASSERT_TRUE(time.RunUntil([&] { return group.size() == 0; }));
+  EXPECT_LE(time.loop().SteadyNow() - before, std::chrono::seconds(2));
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("ended before it had an address"));
+}
+
+// LV-30
+TEST_F(MachineTest, ALaunchSurvivesALostConnectionUnlessItsMachineEnded) {
+  prepare = [](testing::FakeHypervisor& host) { host.boot_time = std::chrono::minutes(2); };
+  Start();
+  for (bool has_ended : {false, true}) {
+    Recorder machine;
+    Outcome<Instance> outcome = std::unexpected(Failure(Error(Verdict::kFail, "")));
+    TaskGroup group(time.loop(), log::Logger("test"));
+    group.Spawn("creation", Keep(Attempt(adapter->Create(machine, Parameters("0000000042"))), outcome));
+    ASSERT_TRUE(time.RunUntil([&] { return !Fake().domains.empty(); }));
+    time.Advance(std::chrono::seconds(5));
+    std::string uuid = Fake().domains.begin()->first;
+    Fake().Break("libvirtd has closed the connection");
+    if (has_ended) Fake().domains.erase(uuid);
+    time.Advance(std::chrono::seconds(10));
+    Fake().is_reachable = true;
+    ASSERT_TRUE(time.RunUntil([&] { return group.size() == 0; }, std::chrono::minutes(5)));
+    EXPECT_EQ(outcome.has_value(), !has_ended);
+    Delete(machine);
+  }
+}
+
+// LV-43
+TEST_F(MachineTest, LeasesAreReadOnceForAllThatWait) {
+  Start();
+  std::vector<Recorder> machines(4);
+  TaskGroup group(time.loop(), log::Logger("test"));
+  auto drop = [](Task<Instance> creation) -> Task<> { co_await std::move(creation); };
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    group.Spawn("creation", drop(adapter->Create(machines[i], Parameters(fmt::format("000000000{}", i)))));
+  }
+  SteadyTime begun = time.loop().SteadyNow();
+  ASSERT_TRUE(time.RunUntil([&] { return group.size() == 0; }));
+  double seconds = std::chrono::duration<double>(time.loop().SteadyNow() - begun).count();
+  EXPECT_LE(Fake().lease_calls, seconds * 4 + 1);
+  time.Run(group.Stop());
+}
+
+// LV-15
+TEST_F(MachineTest, TheConsoleIsReadFromItsVolume) {
+  Start();
+  Recorder machine;
+  Create(machine);
+  EXPECT_THAT(*time.Run(adapter->ConsoleLog(*label, machine.external_id)), HasSubstr("the console is empty"));
+  std::string id(machine.external_id.as_string());
+  Fake().contents["np.here.node.0000000042." + id.substr(2, 8) + ".console"] = "one\r\n\x1b[1mtwo\x1b[0m\n";
+  EXPECT_EQ(time.Run(adapter->ConsoleLog(*label, machine.external_id)), "one\ntwo\n");
+}
+
+TEST(Consoles, ShowNothingThatATerminalWouldObey) {
+  EXPECT_EQ(ConsoleText("\x1b[2J\x1b]0;title\a text"), "\\x1b]0;title\\x07 text");
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::libvirt

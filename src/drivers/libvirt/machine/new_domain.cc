@@ -1,0 +1,33 @@
+#include "drivers/libvirt/machine/new_domain.h"
+
+namespace nodepool::drivers::libvirt {
+
+std::string DomainName(const MachineId& id, const std::string& hostname) {
+  return hostname + "-" + id.digits();
+}
+
+NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
+                         const driver::cloud::CreateParameters& parameters, DomainDisks disks) {
+  NewDomain domain;
+  domain.name = DomainName(id, parameters.hostname);
+  domain.uuid = id.uuid;
+  domain.metadata = parameters.metadata;
+  domain.metadata["request_id"] = parameters.request_id.str();
+  domain.metadata["label"] = label.name.str();
+  domain.metadata["image"] = label.diskimage ? label.diskimage->str() : label.cloud_image.value_or("");
+  domain.vcpus = label.vcpus;
+  domain.memory = label.memory;
+  domain.machine = label.machine;
+  domain.cpu = label.cpu;
+  domain.root_path = std::move(disks.root_path);
+  domain.image = std::move(disks.image);
+  domain.disk_bus = label.disk_bus;
+  domain.seed_paths = std::move(disks.seed_paths);
+  domain.console_path = std::move(disks.console_path);
+  domain.mac = MacAddressOf(id);
+  domain.network = label.network.value_or("");
+  domain.security_filter = label.security_filter;
+  return domain;
+}
+
+}  // namespace nodepool::drivers::libvirt

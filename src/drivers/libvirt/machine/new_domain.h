@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driver/cloud/adapter.h"
+#include "drivers/libvirt/config/libvirt_config.h"
+#include "drivers/libvirt/names/machine_id.h"
+#include "drivers/libvirt/xml/domain_xml.h"
+
+namespace nodepool::drivers::libvirt {
+
+// Files on the host that a machine is started with.
+struct DomainDisks {
+  std::string root_path;
+  DiskFile image;
+  std::vector<std::string> seed_paths;
+  std::string console_path;
+};
+
+// With a part of the UUID: what is left of an earlier attempt for the same node has another name.
+std::string DomainName(const MachineId& id, const std::string& hostname);
+
+// The machine as its label wants it; what its host decides (KVM, the network where the label has none) is
+// left as it is by default.
+NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
+                         const driver::cloud::CreateParameters& parameters, DomainDisks disks);
+
+}  // namespace nodepool::drivers::libvirt

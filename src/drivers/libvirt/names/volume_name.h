@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+
+namespace nodepool::drivers::libvirt {
+
+// What a volume of a machine is for; the last field of its name.
+inline constexpr const char* kRootPart = "root";
+inline constexpr const char* kConsolePart = "console";
+inline constexpr const char* kNoCloudPart = "nocloud";
+inline constexpr const char* kConfigDrivePart = "config-drive";
+
+// A volume that belongs to a machine. Volumes have no metadata, so their names say whose they are
+// (driver-libvirt.md 5.2).
+struct MachineVolume {
+  std::string provider;
+  std::string node;     // its id
+  std::string machine;  // the first 8 digits of the machine's UUID
+  std::string part;     // kRootPart ..., or "console.0" and so on, which libvirt's log daemon makes
+
+  bool operator==(const MachineVolume&) const = default;
+};
+
+std::string NameOf(const MachineVolume& volume);
+// nullopt: not the name of such a volume.
+std::optional<MachineVolume> ParseMachineVolume(std::string_view name);
+// As metadata that says whose the volume is (driver/cloud/metadata.h).
+std::map<std::string, std::string> MetadataOf(const MachineVolume& volume);
+
+// A volume that the builder has uploaded.
+struct ImageVolume {
+  std::string provider;
+  std::string build;
+  std::string upload;
+  std::string format;
+
+  bool operator==(const ImageVolume&) const = default;
+};
+
+std::string NameOf(const ImageVolume& volume);
+std::optional<ImageVolume> ParseImageVolume(std::string_view name);
+std::map<std::string, std::string> MetadataOf(const ImageVolume& volume);
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,136 @@
+#include "drivers/libvirt/placement/capacity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "async/attempt.h"
+#include "base/find_or_empty.h"
+#include "drivers/libvirt/storage/boot_image.h"
+
+namespace nodepool::drivers::libvirt {
+
+namespace {
+
+// What a host keeps for itself.
+constexpr double kReservedMemory = 1024;  // MiB
+constexpr double kReservedShare = 0.1;
+
+double ReadNumber(const std::string& text) {
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Everything on the host, and what this process is about to add to it.
+Need UsedOn(const Site& site, const Host& host, const std::vector<DomainInfo>& domains) {
+  Need used{.instances = 0};
+  std::set<std::string> listed;
+  for (const DomainInfo& domain : domains) {
+    used.Add(NeedOf(domain));
+    listed.insert(domain.uuid);
+  }
+  for (const auto& [uuid, entry] : site.ledger.entries()) {
+    if (entry.host == host.name() && !listed.contains(uuid)) used.Add(entry.need);
+  }
+  return used;
+}
+
+// Why the host is not asked; empty: it is.
+std::string WhyNot(const Host& host, const LibvirtPool& pool, const LibvirtLabel& label) {
+  bool is_of_pool = pool.hosts.empty() || std::ranges::find(pool.hosts, host.name()) != pool.hosts.end();
+  if (!is_of_pool) return "the pool does not use it";
+  if (label.host && *label.host != host.name()) return "the label names another host";
+  if (host.config().is_paused) return "it is paused";
+  return host.fault() ? host.fault()->message() : "";
+}
+
+Task<HostRoom> ReadRoom(Site& site, Host& host, const LibvirtPool& pool, const LibvirtLabel& label) {
+  HostRoom room;
+  room.name = host.name();
+  room.unusable = WhyNot(host, pool, label);
+  if (!room.unusable.empty()) co_return room;
+  PoolSpace space = co_await host.Use().Space();
+  std::vector<DomainInfo> domains = co_await host.Domains();
+  room.limit = LimitOf(host.config(), host.size(), space.capacity);
+  room.used = UsedOn(site, host, domains);
+  double free = static_cast<double>(space.available) / double(kGibibyte);
+  if (free < host.config().min_free_disk) {
+    room.unusable = fmt::format("its storage pool has {:.1f} GiB free, less than min-free-disk", free);
+  }
+  co_return room;
+}
+
+// An upload is asked for; where the cloud images are is known.
+Task<bool> HasVolume(Site& site, Host& host, const LibvirtLabel& label, std::string volume) {
+  if (label.cloud_image) co_return site.image_sizes.IsOn(host.name(), volume);
+  if (host.fault()) co_return false;
+  Outcome<VolumeInfo> found = co_await Attempt(host.Use().Volume(std::move(volume)));
+  co_return found.has_value();
+}
+
+}  // namespace
+
+Need NeedOf(const Site& site, const LibvirtLabel& label) {
+  Need need{1, static_cast<double>(label.vcpus), static_cast<double>(label.memory), 0};
+  if (label.disk) {
+    need.disk = *label.disk;
+    return need;
+  }
+  std::optional<std::string> volume = VolumeOf(*site.config, label, std::nullopt);
+  std::optional<std::uint64_t> size = volume ? site.image_sizes.Find(*volume) : std::nullopt;
+  if (!size)
+    throw Error(Verdict::kRetry, fmt::format("no host has shown volume {} yet", volume.value_or("")));
+  need.disk = std::ceil(static_cast<double>(*size) / double(kGibibyte));
+  return need;
+}
+
+Need NeedOf(const DomainInfo& domain) {
+  return {1, static_cast<double>(domain.vcpus), domain.memory,
+          ReadNumber(FindOrEmpty(domain.metadata, kDiskKey))};
+}
+
+driver::QuotaInformation ToQuota(const Need& need) {
+  return driver::QuotaInformation::Amount(
+      {{"instances", need.instances}, {"cores", need.cores}, {"ram", need.memory}, {"volume-gb", need.disk}});
+}
+
+Need LimitOf(const HostConfig& config, const HostSize& size, std::uint64_t capacity) {
+  Need limit;
+  limit.instances = config.instances ? *config.instances : driver::kUnlimited;
+  limit.cores = config.cores.Of(size.cores);
+  double reserve = std::max(kReservedMemory, size.memory * kReservedShare);
+  limit.memory = config.memory ? config.memory->Of(size.memory) : std::max(size.memory - reserve, 0.0);
+  limit.disk = config.disk.Of(static_cast<double>(capacity) / double(kGibibyte));
+  return limit;
+}
+
+Task<std::vector<HostRoom>> ReadRooms(Site& site, const LibvirtPool& pool, const LibvirtLabel& label,
+                                      std::optional<std::string> image_external_id) {
+  std::optional<std::string> volume = VolumeOf(*site.config, label, image_external_id);
+  std::vector<HostRoom> rooms;
+  for (const auto& host : site.hosts) {
+    Outcome<HostRoom> room = co_await Attempt(ReadRoom(site, *host, pool, label));
+    if (!room) room = HostRoom{.name = host->name(), .unusable = room.error().message()};
+    if (volume) room->has_image = co_await HasVolume(site, *host, label, *volume);
+    rooms.push_back(std::move(*room));
+  }
+  co_return rooms;
+}
+
+Task<Need> SumOfLimits(Site& site) {
+  std::vector<Host*> hosts = site.Usable();
+  if (hosts.empty()) site.hosts.front()->Use();
+  Need sum{.instances = 0};
+  for (Host* host : hosts) {
+    if (host->config().is_paused || host->fault()) continue;
+    PoolSpace space = co_await host->Use().Space();
+    sum.Add(LimitOf(host->config(), host->size(), space.capacity));
+  }
+  co_return sum;
+}
+
+}  // namespace nodepool::drivers::libvirt

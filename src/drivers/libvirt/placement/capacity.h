@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "driver/quota_information.h"
+#include "drivers/libvirt/host/site.h"
+
+namespace nodepool::drivers::libvirt {
+
+// Metadata of a domain: the virtual size of its disk in GiB.
+inline constexpr const char* kDiskKey = "nodepool_disk";
+
+// What a machine of the label takes. Error(kRetry): the size of its image is not known yet.
+Need NeedOf(const Site& site, const LibvirtLabel& label);
+// What a domain takes. The disk of a foreign one is not known.
+Need NeedOf(const DomainInfo& domain);
+driver::QuotaInformation ToQuota(const Need& need);
+
+// What machines may take of the host together; `capacity` is its storage pool's, in bytes.
+Need LimitOf(const HostConfig& config, const HostSize& size, std::uint64_t capacity);
+
+// Each host as placement sees it for a machine of the label.
+Task<std::vector<HostRoom>> ReadRooms(Site& site, const LibvirtPool& pool, const LibvirtLabel& label,
+                                      std::optional<std::string> image_external_id);
+
+// The sum of the limits of all usable hosts. Throws the first host's fault where none is usable.
+Task<Need> SumOfLimits(Site& site);
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,118 @@
+// Which host a machine goes to, and what is said of those that cannot be used.
+#include "drivers/libvirt/machine/machine_fixture_for_test.h"
+
+namespace nodepool::drivers::libvirt {
+namespace {
+
+using driver::cloud::Instance;
+using driver::testing::Recorder;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// LV-24, LV-25
+TEST_F(MachineTest, LimitsAreTheSumOfUsableHosts) {
+  AddHost("b");
+  AddHost("c");
+  config->hosts[2].is_paused = true;
+  prepare = [](testing::FakeHypervisor& host) { host.size = {8, 16384, false}; };
+  Start();
+  EXPECT_EQ(time.Run(adapter->QuotaLimits()).Get("cores"), 16);
+  Fake("b").Break("libvirtd has closed the connection");
+  EXPECT_EQ(time.Run(adapter->QuotaLimits()).Get("cores"), 8);
+  Fake("b").is_reachable = true;
+  time.Advance(std::chrono::minutes(3));
+  EXPECT_EQ(time.Run(adapter->QuotaLimits()).Get("cores"), 16);
+}
+
+// LV-24
+TEST_F(MachineTest, WithoutAUsableHostRequestsWait) {
+  Start();
+  Fake().Break("libvirtd has closed the connection");
+  Error error = CreateFails();
+  EXPECT_EQ(error.verdict(), Verdict::kQuota);
+  EXPECT_THAT(error.message(), HasSubstr("a: libvirtd has closed the connection"));
+  auto limits = time.Run(Attempt(adapter->QuotaLimits()));
+  ASSERT_FALSE(limits);
+  EXPECT_THAT(limits.error().message(), HasSubstr("host a: libvirtd has closed the connection"));
+}
+
+// LV-25
+TEST_F(MachineTest, ForeignDomainsTakeRoom) {
+  Start();
+  time.Run(Fake().StartDomain(
+      "<domain><name>x</name><uuid>u</uuid><memory unit='GiB'>1</memory><vcpu>7</vcpu></domain>"));
+  std::vector<Instance> instances = time.Run(adapter->ListInstances());
+  ASSERT_EQ(instances.size(), 1u);
+  EXPECT_EQ(instances[0].quota.Get("cores"), 7);
+  EXPECT_EQ(instances[0].quota.Get("ram"), 1024);
+  EXPECT_THAT(CreateFails().message(), HasSubstr("a: 1 of 8 cores free, needs 2"));
+}
+
+// LV-27
+TEST_F(MachineTest, MachinesSpreadOverTheHosts) {
+  AddHost("b");
+  Start();
+  Recorder first, second;
+  EXPECT_EQ(Create(first, "0000000001").host_id, "a");
+  EXPECT_EQ(Create(second, "0000000002").host_id, "b");
+}
+
+// LV-26
+TEST_F(MachineTest, AHostIsNeverOverbooked) {
+  Start();
+  label->vcpus = 8;
+  Recorder machine;
+  Create(machine, "0000000001");
+  Error error = CreateFails("0000000002");
+  EXPECT_EQ(error.verdict(), Verdict::kQuota);
+  EXPECT_THAT(error.message(), HasSubstr("a: 0 of 8 cores free, needs 8"));
+  Delete(machine);
+  Recorder again;
+  Create(again, "0000000002");
+  label->vcpus = 9;
+  EXPECT_EQ(CreateFails("0000000003").verdict(), Verdict::kInvalid);
+}
+
+// LV-29
+TEST_F(MachineTest, VolumesWithoutADomainAreListedByTheirNames) {
+  Start();
+  Fake().AddVolume({"np.here.node.0000000007.0a1b2c3d.root", "/p", "qcow2", 1, 1, ""});
+  Fake().AddVolume({"np.here.image.0000000003.0000000001.qcow2", "/p", "qcow2", 1, 1, ""});
+  Fake().AddVolume({"np.here.other", "/p", "qcow2", 1, 1, ""});
+  auto resources = time.Run(adapter->ListResources());
+  ASSERT_EQ(resources.size(), 2u);
+  EXPECT_EQ(resources[0].type, "image");
+  EXPECT_EQ(resources[0].metadata.at("nodepool_build_id"), "0000000003");
+  EXPECT_EQ(resources[1].type, "volume");
+  EXPECT_EQ(resources[1].metadata.at("nodepool_node_id"), "0000000007");
+  EXPECT_TRUE(resources[1].outlives_machine);
+  time.Run(adapter->DeleteResource(resources[1]));
+  EXPECT_FALSE(Fake().volumes.contains("np.here.node.0000000007.0a1b2c3d.root"));
+}
+
+// LV-31
+TEST_F(MachineTest, MachinesOfAHostThatIsDownAreNotMissing) {
+  Start();
+  Recorder machine;
+  Create(machine);
+  Fake().Break("libvirtd has closed the connection");
+  EXPECT_THAT(time.Run(adapter->MissingMachines({machine.external_id})), IsEmpty());
+  EXPECT_EQ(time.Run(adapter->ListInstances()).size(), 0u) << "none was listed before";
+  Recorder deletion;
+  auto deleted = time.Run(Attempt(adapter->Delete(deletion, machine.external_id)));
+  EXPECT_TRUE(FailedWith(deleted, Verdict::kRetry));
+}
+
+TEST_F(MachineTest, ImagesDecideWhetherALabelIsReady) {
+  prepare = [](testing::FakeHypervisor& host) { host.volumes.clear(); };
+  Start();
+  EXPECT_EQ(adapter->LabelReady(*label), driver::Readiness::kNotReady);
+  Fake().AddVolume({"debian.qcow2", "/pool/debian.qcow2", "qcow2", kGibibyte, 1, ""});
+  capacity_changes = 0;
+  time.Run(adapter->QuotaLimits());
+  EXPECT_EQ(adapter->LabelReady(*label), driver::Readiness::kReady);
+  EXPECT_EQ(capacity_changes, 1);
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::libvirt

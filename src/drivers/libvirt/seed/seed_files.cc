@@ -1,0 +1,66 @@
+#include "drivers/libvirt/seed/seed_files.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "drivers/libvirt/names/volume_name.h"
+
+namespace nodepool::drivers::libvirt {
+
+namespace json = boost::json;
+
+namespace {
+
+// A list of YAML whose items are quoted as JSON, which YAML understands.
+std::string YamlList(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += "\n  - " + json::serialize(json::string(item));
+  return text.empty() ? " []" : text;
+}
+
+std::string UserData(const SeedContent& content) {
+  if (content.userdata) return *content.userdata;
+  return fmt::format("#cloud-config\nssh_authorized_keys:{}\n", YamlList(content.authorized_keys));
+}
+
+Seed NoCloud(const SeedContent& content) {
+  std::string meta_data = fmt::format("instance-id: {}\nlocal-hostname: {}\npublic-keys:{}\n", content.uuid,
+                                      content.hostname, YamlList(content.authorized_keys));
+  return {"cidata", {{"meta-data", std::move(meta_data)}, {"user-data", UserData(content)}}};
+}
+
+json::object NetworkData(const SeedContent& content) {
+  json::object link = {{"id", "nic0"}, {"type", "phy"}, {"ethernet_mac_address", content.mac}};
+  json::object network = {{"id", "network0"}, {"link", "nic0"}, {"type", "ipv4_dhcp"}};
+  return {{"links", json::array{std::move(link)}},
+          {"networks", json::array{std::move(network)}},
+          {"services", json::array()}};
+}
+
+Seed ConfigDrive(const SeedContent& content) {
+  json::object keys;
+  for (const std::string& key : content.authorized_keys) keys[fmt::format("key-{}", keys.size())] = key;
+  json::object meta_data = {{"uuid", content.uuid},
+                            {"hostname", content.hostname},
+                            {"name", content.hostname},
+                            {"public_keys", std::move(keys)}};
+  return {"config-2",
+          {{"openstack/latest/meta_data.json", json::serialize(meta_data) + "\n"},
+           {"openstack/latest/network_data.json", json::serialize(NetworkData(content)) + "\n"},
+           {"openstack/latest/user_data", UserData(content)}}};
+}
+
+}  // namespace
+
+Seed MakeSeed(SeedFormat format, const SeedContent& content) {
+  return format == SeedFormat::kNoCloud ? NoCloud(content) : ConfigDrive(content);
+}
+
+const char* PartOf(SeedFormat format) {
+  return format == SeedFormat::kNoCloud ? kNoCloudPart : kConfigDrivePart;
+}
+
+}  // namespace nodepool::drivers::libvirt

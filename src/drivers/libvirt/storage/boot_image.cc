@@ -1,0 +1,52 @@
+#include "drivers/libvirt/storage/boot_image.h"
+
+#include <fmt/format.h>
+
+#include "drivers/libvirt/names/volume_name.h"
+
+namespace nodepool::drivers::libvirt {
+
+namespace {
+
+// A guest or an image's author could otherwise have QEMU open any file of the host.
+void CheckBootable(const VolumeInfo& volume, const std::string& format) {
+  if (!volume.backing_path.empty()) {
+    throw Error(Verdict::kInvalid,
+                fmt::format("volume {} has a backing file; an image must be complete", volume.name));
+  }
+  if (format == "qcow2" || format == "raw") return;
+  throw Error(Verdict::kInvalid,
+              fmt::format("volume {} has the format {}; expected qcow2 or raw", volume.name, format));
+}
+
+// As it was uploaded: what a raw image begins with does not make it something else.
+std::string FormatOfUpload(const VolumeInfo& volume) {
+  std::optional<ImageVolume> upload = ParseImageVolume(volume.name);
+  return upload ? upload->format : volume.format;
+}
+
+}  // namespace
+
+std::optional<std::string> VolumeOf(const LibvirtConfig& config, const driver::LabelConfig& label,
+                                    const std::optional<std::string>& image_external_id) {
+  if (label.diskimage) return image_external_id;
+  const LibvirtCloudImage& image = config.cloud_images.at(*label.cloud_image);
+  return image.path ? std::nullopt : std::optional(image.external_name);
+}
+
+Task<BootImage> FindBootImage(Hypervisor& host, const LibvirtConfig& config,
+                              const driver::cloud::CreateParameters& parameters) {
+  const driver::LabelConfig& label = *parameters.label;
+  const LibvirtCloudImage* image = label.cloud_image ? &config.cloud_images.at(*label.cloud_image) : nullptr;
+  std::optional<std::string> name = VolumeOf(config, label, parameters.image_external_id);
+  if (!name) {
+    if (image == nullptr) throw Error(Verdict::kNotFound, "the label's image has no upload");
+    co_return BootImage{{*image->path, *image->format}, 0};
+  }
+  VolumeInfo volume = co_await host.Volume(*name);
+  std::string format = image != nullptr ? image->format.value_or(volume.format) : FormatOfUpload(volume);
+  CheckBootable(volume, format);
+  co_return BootImage{{volume.path, format}, volume.capacity};
+}
+
+}  // namespace nodepool::drivers::libvirt

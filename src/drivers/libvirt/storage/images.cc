@@ -1,0 +1,131 @@
+#include "drivers/libvirt/storage/images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "async/cleanup.h"
+#include "async/deadline.h"
+#include "base/text.h"
+#include "driver/cloud/metadata.h"
+#include "drivers/libvirt/names/volume_name.h"
+
+namespace nodepool::drivers::libvirt {
+
+using driver::ImageUploadParameters;
+using driver::ListedImage;
+
+namespace {
+
+constexpr Duration kRemoveLimit = std::chrono::seconds(30);
+
+std::string VolumeNameOf(const Site& site, const ImageUploadParameters& upload) {
+  auto text = [&](const char* key) {
+    const boost::json::value* value = upload.metadata.if_contains(key);
+    return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
+  };
+  ImageVolume volume{site.config->name.str(), text(driver::cloud::kBuildKey), text(driver::cloud::kUploadKey),
+                     upload.format};
+  if (volume.build.empty() || volume.upload.empty()) {
+    throw Error(Verdict::kInvalid,
+                "the upload has no build and upload in its metadata, of which its volume's name "
+                "is made");
+  }
+  return NameOf(volume);
+}
+
+std::uint64_t SizeOf(const std::string& path) {
+  std::error_code fault;
+  std::uintmax_t size = std::filesystem::file_size(path, fault);
+  if (fault) throw Error(Verdict::kFail, fmt::format("{} cannot be read: {}", path, fault.message()));
+  return size;
+}
+
+// The volume is raw while it is written, whatever the file is: libvirt would write a header of its own
+// otherwise.
+Task<> UploadTo(Host& host, const ImageUploadParameters& upload, std::string name) {
+  co_await host.Use().DeleteVolume(name);  // what an earlier try has left
+  NewVolume volume{.name = name, .capacity = SizeOf(upload.filename)};
+  co_await host.Use().CreateVolume(std::move(volume));
+  std::string sha256 = co_await host.Use().UploadVolume(name, upload.filename, upload.timeout);
+  if (!upload.sha256 || *upload.sha256 == sha256) co_return;
+  throw Error(Verdict::kFail, fmt::format("{} has the SHA-256 {}, but its build has {}", upload.filename,
+                                          sha256, *upload.sha256));
+}
+
+Task<> UploadToAll(std::vector<Host*> hosts, const ImageUploadParameters& upload, std::string name) {
+  co_await upload.announce(name);
+  for (Host* host : hosts) co_await UploadTo(*host, upload, name);
+}
+
+Task<> RemoveFrom(Host& host, std::string name) { co_await host.Use().DeleteVolume(std::move(name)); }
+
+Task<> Remove(Site& site, std::vector<Host*> hosts, std::string name) {
+  for (Host* host : hosts) {
+    SteadyTime deadline = site.environment.loop.SteadyNow() + kRemoveLimit;
+    Task<> removal =
+        WithDeadline(site.environment.loop, deadline, "removing the image", RemoveFrom(*host, name));
+    Outcome<> removed = co_await Attempt(std::move(removal));
+    if (!removed) {
+      site.logger.Error("Volume {}, whose upload failed, is left on host {}: {}", name, host->name(),
+                        removed.error().message());
+    }
+  }
+}
+
+void WarnOfOthers(const Site& site, const std::string& name) {
+  for (const auto& host : site.hosts) {
+    if (!host->fault()) continue;
+    site.logger.Warning("Host {} did not get image {} and makes no machines of it: {}", host->name(), name,
+                        host->fault()->message());
+  }
+}
+
+}  // namespace
+
+Task<std::string> UploadImage(Site& site, ImageUploadParameters upload) {
+  co_await site.Connected();
+  std::vector<Host*> hosts = site.Usable();
+  if (hosts.empty()) site.hosts.front()->Use();
+  std::string name = VolumeNameOf(site, upload);
+  auto remove = [&](const Failure&) { return Remove(site, hosts, name); };
+  co_await OnFailure(UploadToAll(hosts, upload, name), remove);
+  WarnOfOthers(site, name);
+  co_return name;
+}
+
+Task<> DeleteImageOn(Host& host, std::string volume) {
+  std::vector<VolumeInfo> volumes = co_await host.Use().Volumes();
+  auto found = std::ranges::find(volumes, volume, &VolumeInfo::name);
+  if (found == volumes.end()) co_return;
+  auto user = std::ranges::find(volumes, found->path, &VolumeInfo::backing_path);
+  if (user != volumes.end()) {
+    throw Error(Verdict::kRetry,
+                fmt::format("image {} on host {} is in use by {}", volume, host.name(), Excerpt(user->name)));
+  }
+  co_await host.Use().DeleteVolume(std::move(volume));
+}
+
+Task<> DeleteImage(Site& site, std::string volume) {
+  if (!ParseImageVolume(volume)) co_return;
+  co_await site.Connected();
+  for (const auto& host : site.hosts) co_await DeleteImageOn(*host, volume);
+}
+
+Task<std::vector<ListedImage>> ListUploads(Site& site) {
+  co_await site.Connected();
+  std::map<std::string, ListedImage> images;
+  for (Host* host : site.Usable()) {
+    std::vector<VolumeInfo> volumes = co_await host->Use().Volumes();
+    for (const VolumeInfo& volume : volumes) {
+      std::optional<ImageVolume> image = ParseImageVolume(volume.name);
+      if (image) images[volume.name] = {volume.name, volume.name, MetadataOf(*image)};
+    }
+  }
+  std::vector<ListedImage> list;
+  for (auto& [name, image] : images) list.push_back(std::move(image));
+  co_return list;
+}
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "driver/cloud/adapter.h"
+#include "drivers/libvirt/host/site.h"
+
+namespace nodepool::drivers::libvirt {
+
+// Sends the builder's file to every usable host, in turn, into a volume of one name, which it returns. When
+// it fails or is cancelled, the volumes are removed. Error(kRetry): no host can be used.
+Task<std::string> UploadImage(Site& site, driver::ImageUploadParameters upload);
+
+// Deletes the uploaded volume on every host. Error(kRetry): something is backed by it, which libvirt would
+// not notice, or a host cannot be used now. What this driver has not uploaded is left alone.
+Task<> DeleteImage(Site& site, std::string volume);
+
+// The same on one host.
+Task<> DeleteImageOn(Host& host, std::string volume);
+
+// Uploads of any Nodepool on the usable hosts, each name once.
+Task<std::vector<driver::ListedImage>> ListUploads(Site& site);
+
+}  // namespace nodepool::drivers::libvirt

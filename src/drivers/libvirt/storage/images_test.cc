@@ -1,0 +1,112 @@
+#include "drivers/libvirt/storage/images.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "drivers/libvirt/machine/machine_fixture_for_test.h"
+
+namespace nodepool::drivers::libvirt {
+namespace {
+
+using driver::testing::Recorder;
+using ::testing::HasSubstr;
+
+class UploadTest : public MachineTest {
+ protected:
+  void SetUp() override {
+    MachineTest::SetUp();
+    file_ = ::testing::TempDir() + "libvirt_upload_" + std::to_string(getpid());
+    std::ofstream(file_) << "image";
+  }
+  void TearDown() override {
+    std::filesystem::remove(file_);
+    MachineTest::TearDown();
+  }
+  Task<std::string> Upload(std::string sha256 = "5e") {
+    driver::ImageUploadParameters upload;
+    upload.filename = file_;
+    upload.format = "raw";
+    upload.sha256 = std::move(sha256);
+    upload.metadata = {{"nodepool_build_id", "0000000003"}, {"nodepool_upload_id", "0000000001"}};
+    upload.announce = [this](std::string id) { return Note(std::move(id)); };
+    return adapter->UploadImage(std::move(upload));
+  }
+  Task<> Note(std::string id) {
+    announced_ = std::move(id);
+    volumes_then_ = Fake().volumes.size();
+    co_return;
+  }
+
+  std::string file_;
+  std::string announced_;
+  std::size_t volumes_then_ = 0;
+};
+
+constexpr const char* kUpload = "np.here.image.0000000003.0000000001.raw";
+
+// LV-18
+TEST_F(UploadTest, AnImageGoesToEveryHostUnderOneName) {
+  AddHost("b");
+  Start();
+  EXPECT_EQ(time.Run(Upload()), kUpload);
+  EXPECT_EQ(announced_, kUpload);
+  EXPECT_EQ(volumes_then_, 1u) << "the id is known before the volume exists";
+  for (const char* host : {"a", "b"}) {
+    EXPECT_EQ(Fake(host).volumes.at(kUpload).capacity, 5u) << host;
+    EXPECT_EQ(Fake(host).contents.at(kUpload), file_) << host;
+  }
+  EXPECT_EQ(time.Run(adapter->ListImages()).size(), 1u);
+}
+
+// LV-18, LV-19
+TEST_F(UploadTest, AWrongChecksumFailsAndLeavesNothing) {
+  Start();
+  auto outcome = time.Run(Attempt(Upload("00")));
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("has the SHA-256 5e, but its build has 00"));
+  EXPECT_FALSE(Fake().volumes.contains(kUpload));
+}
+
+// LV-19
+TEST_F(UploadTest, WhatAnEarlierTryHasLeftIsReplaced) {
+  Start();
+  Fake().AddVolume({kUpload, "/p", "raw", 1, 1, ""});
+  time.Run(Upload());
+  EXPECT_EQ(Fake().volumes.at(kUpload).capacity, 5u);
+}
+
+// LV-37
+TEST_F(UploadTest, AMachineOfARawImageIsRawWhateverItBeginsWith) {
+  Start();
+  time.Run(Upload());
+  Fake().volumes.at(kUpload).format = "qcow2";
+  label->cloud_image = std::nullopt;
+  label->diskimage = ImageName("d");
+  label->disk = 10;
+  Recorder machine;
+  auto parameters = Parameters("0000000042");
+  parameters.image_external_id = kUpload;
+  time.Run(adapter->Create(machine, std::move(parameters)));
+  EXPECT_THAT(Fake().domains.begin()->second, HasSubstr("<format type=\"raw\" />"));
+}
+
+// LV-20
+TEST_F(UploadTest, AnImageIsNotDeletedWhileSomethingIsBackedByIt) {
+  Start();
+  time.Run(Upload());
+  Fake().AddVolume({"by-hand.qcow2", "/p", "qcow2", 1, 1, "/pool/" + std::string(kUpload)});
+  auto outcome = time.Run(Attempt(adapter->DeleteImage(kUpload)));
+  EXPECT_TRUE(FailedWith(outcome, Verdict::kRetry));
+  EXPECT_THAT(outcome.error().message(), HasSubstr("is in use by by-hand.qcow2"));
+  Fake().volumes.erase("by-hand.qcow2");
+  time.Run(adapter->DeleteImage(kUpload));
+  time.Run(adapter->DeleteImage(kUpload));
+  time.Run(adapter->DeleteImage("debian.qcow2"));
+  EXPECT_FALSE(Fake().volumes.contains(kUpload));
+  EXPECT_TRUE(Fake().volumes.contains("debian.qcow2")) << "not uploaded by us";
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::libvirt

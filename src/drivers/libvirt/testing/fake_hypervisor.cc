@@ -1,0 +1,141 @@
+#include "drivers/libvirt/testing/fake_hypervisor.h"
+
+#include <fmt/format.h>
+
+#include "async/deadline.h"
+#include "base/error.h"
+#include "drivers/libvirt/xml/domain_xml.h"
+
+namespace nodepool::drivers::libvirt::testing {
+
+namespace {
+
+constexpr Duration kCallLimit = std::chrono::seconds(30);
+
+}  // namespace
+
+Task<> FakeHypervisor::Call() {
+  if (is_stalled_) {
+    SteadyTime deadline = loop_.SteadyNow() + kCallLimit;
+    bool goes_on = co_await EndsBy(loop_, deadline, "a stalled host", stalled_.Wait());
+    if (!goes_on) throw Error(Verdict::kRetry, "the host has not answered in time");
+  }
+  co_await loop_.SleepFor(call_time);
+  if (!is_connected_) throw Error(Verdict::kRetry, "the host is not connected");
+}
+
+void FakeHypervisor::GoOn() {
+  is_stalled_ = false;
+  stalled_.NotifyAll();
+}
+
+void FakeHypervisor::Break(const std::string& why) {
+  is_connected_ = false;
+  is_reachable = false;
+  connection_lost(why);
+}
+
+void FakeHypervisor::EndDomain(std::string uuid) {
+  auto domain = domains.find(uuid);
+  for (const std::string& mac : MacAddressesIn(domain->second)) started_.erase(mac);
+  domains.erase(domain);
+  domain_ended(uuid);
+}
+
+Task<> FakeHypervisor::Connect() {
+  co_await loop_.SleepFor(call_time);
+  if (!is_reachable) throw Error(Verdict::kRetry, "connecting to libvirt: no route to host");
+  is_connected_ = true;
+}
+
+Task<HostSize> FakeHypervisor::Size() {
+  co_await Call();
+  co_return size;
+}
+
+Task<PoolSpace> FakeHypervisor::Space() {
+  co_await Call();
+  co_return space;
+}
+
+Task<std::vector<std::string>> FakeHypervisor::Domains() {
+  co_await Call();
+  std::vector<std::string> list;
+  for (const auto& [uuid, xml] : domains) list.push_back(xml);
+  co_return list;
+}
+
+Task<> FakeHypervisor::StartDomain(std::string xml) {
+  co_await Call();
+  DomainInfo domain = ParseDomain(xml);
+  if (domains.contains(domain.uuid)) throw Error(Verdict::kConflict, "the domain exists");
+  for (const std::string& mac : MacAddressesIn(xml)) started_[mac] = loop_.SteadyNow();
+  domains[domain.uuid] = std::move(xml);
+}
+
+Task<> FakeHypervisor::DestroyDomain(std::string uuid) {
+  co_await Call();
+  if (domains.contains(uuid)) EndDomain(uuid);
+}
+
+Task<std::vector<VolumeInfo>> FakeHypervisor::Volumes() {
+  co_await Call();
+  std::vector<VolumeInfo> list;
+  for (const auto& [name, volume] : volumes) list.push_back(volume);
+  co_return list;
+}
+
+Task<VolumeInfo> FakeHypervisor::Volume(std::string name) {
+  co_await Call();
+  auto found = volumes.find(name);
+  if (found == volumes.end()) throw Error(Verdict::kNotFound, "no volume " + name);
+  co_return found->second;
+}
+
+Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
+  co_await Call();
+  if (volumes.contains(volume.name)) throw Error(Verdict::kConflict, "the volume exists");
+  VolumeInfo made = ParseVolume(VolumeXml(volume));
+  made.path = "/pool/" + made.name;
+  volumes[made.name] = made;
+  co_return made.path;
+}
+
+Task<> FakeHypervisor::WriteVolume(std::string name, std::string bytes) {
+  co_await Call();
+  if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
+  contents[name] = std::move(bytes);
+}
+
+Task<std::string> FakeHypervisor::UploadVolume(std::string name, std::string path, Duration) {
+  co_await Call();
+  if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
+  contents[name] = std::move(path);
+  co_return sha256;
+}
+
+Task<std::string> FakeHypervisor::ReadVolumeEnd(std::string name, std::uint64_t most) {
+  co_await Call();
+  const std::string& bytes = contents[name];
+  co_return bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), most));
+}
+
+Task<> FakeHypervisor::DeleteVolume(std::string name) {
+  co_await Call();
+  volumes.erase(name);
+}
+
+Task<std::vector<Lease>> FakeHypervisor::Leases(std::string) {
+  ++lease_calls;
+  co_await Call();
+  std::vector<Lease> leases;
+  for (const auto& [mac, started] : started_) {
+    if (loop_.SteadyNow() < started + boot_time) continue;
+    leases.push_back({mac, fmt::format("192.0.2.{}", leases.size() + 10), false});
+  }
+  co_return leases;
+}
+
+Task<> FakeHypervisor::Stop() { co_return; }
+
+}  // namespace nodepool::drivers::libvirt::testing

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "async/event.h"
+#include "async/loop.h"
+#include "drivers/libvirt/host/hypervisor.h"
+
+namespace nodepool::drivers::libvirt::testing {
+
+// A host in memory, in virtual time: what it was made of is read from the same XML that a real host gets.
+// Every call takes a while; machines get an address some time after their start.
+class FakeHypervisor : public Hypervisor {
+ public:
+  explicit FakeHypervisor(Loop& loop) : loop_(loop) {}
+
+  Task<> Connect() override;
+  Task<HostSize> Size() override;
+  Task<PoolSpace> Space() override;
+  Task<std::vector<std::string>> Domains() override;
+  Task<> StartDomain(std::string xml) override;
+  Task<> DestroyDomain(std::string uuid) override;
+  Task<std::vector<VolumeInfo>> Volumes() override;
+  Task<VolumeInfo> Volume(std::string name) override;
+  Task<std::string> CreateVolume(NewVolume volume) override;
+  Task<> WriteVolume(std::string name, std::string bytes) override;
+  Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) override;
+  Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
+  Task<> DeleteVolume(std::string name) override;
+  Task<std::vector<Lease>> Leases(std::string network) override;
+  Task<> Stop() override;
+
+  // Adds a volume that is not ours.
+  void AddVolume(VolumeInfo volume) { volumes[volume.name] = std::move(volume); }
+  // A machine powers off.
+  void EndDomain(std::string uuid);
+  // The connection breaks; the next attempts to connect fail until `is_reachable` is set.
+  void Break(const std::string& why);
+  // Calls made before wait until the host is let go on.
+  void Stall() { is_stalled_ = true; }
+  void GoOn();
+
+  HostSize size{8, 16384, false};
+  PoolSpace space{std::uint64_t{200} << 30, std::uint64_t{150} << 30};
+  Duration call_time = std::chrono::milliseconds(20);
+  std::string sha256 = "5e";                     // of whatever is uploaded
+  Duration boot_time = std::chrono::seconds(5);  // to the lease
+  bool is_reachable = true;
+  std::map<std::string, std::string> domains;  // XML by UUID
+  std::map<std::string, VolumeInfo> volumes;
+  std::map<std::string, std::string> contents;  // of volumes that were written
+  int lease_calls = 0;
+
+ private:
+  Task<> Call();
+
+  Loop& loop_;
+  std::map<std::string, SteadyTime> started_;  // machines, by MAC
+  bool is_connected_ = false;
+  bool is_stalled_ = false;
+  WaitList stalled_;
+};
+
+}  // namespace nodepool::drivers::libvirt::testing

@@ -1,0 +1,179 @@
+#include "drivers/libvirt/xml/domain_xml.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "drivers/libvirt/xml/xml.h"
+
+namespace nodepool::drivers::libvirt {
+
+namespace {
+
+constexpr const char* kNamespace = "urn:nodepool:machine:1";
+
+void AddMetadata(pugi::xml_node root, const NewDomain& domain) {
+  pugi::xml_node machine = root.append_child("metadata").append_child("np:machine");
+  With(machine, {{"xmlns:np", kNamespace}});
+  for (const auto& [name, value] : domain.metadata) {
+    With(Add(machine, "np:property", value), {{"name", name}});
+  }
+}
+
+void AddCpu(pugi::xml_node root, const NewDomain& domain) {
+  std::string model = domain.cpu.value_or(domain.uses_kvm ? "host-passthrough" : "maximum");
+  pugi::xml_node cpu = root.append_child("cpu");
+  if (model == "host-passthrough" || model == "host-model" || model == "maximum") {
+    With(cpu, {{"mode", model}});
+  } else {
+    With(cpu, {{"mode", "custom"}, {"match", "exact"}});
+    With(Add(cpu, "model", model), {{"fallback", "forbid"}});
+  }
+}
+
+void AddPlatform(pugi::xml_node root, const NewDomain& domain) {
+  With(Add(root, "memory", std::to_string(domain.memory)), {{"unit", "MiB"}});
+  Add(root, "vcpu", std::to_string(domain.vcpus));
+  pugi::xml_node os = root.append_child("os");
+  With(Add(os, "type", "hvm"), {{"machine", domain.machine}});
+  pugi::xml_node features = root.append_child("features");
+  features.append_child("acpi");
+  features.append_child("apic");
+  AddCpu(root, domain);
+  pugi::xml_node clock = With(root.append_child("clock"), {{"offset", "utc"}});
+  With(clock.append_child("timer"), {{"name", "rtc"}, {"tickpolicy", "catchup"}});
+  With(clock.append_child("timer"), {{"name", "hpet"}, {"present", "no"}});
+  Add(root, "on_poweroff", "destroy");
+  Add(root, "on_reboot", "restart");
+  Add(root, "on_crash", "destroy");
+}
+
+// "vda", or as the bus calls it.
+std::string DeviceName(const std::string& bus, int index) {
+  return std::string(bus == "virtio" ? "vd" : "sd") + static_cast<char>('a' + index);
+}
+
+// The whole chain of files is spelled out: libvirt would open them to find out otherwise.
+void AddRootDisk(pugi::xml_node devices, const NewDomain& domain) {
+  pugi::xml_node disk = With(devices.append_child("disk"), {{"type", "file"}, {"device", "disk"}});
+  With(disk.append_child("driver"),
+       {{"name", "qemu"}, {"type", "qcow2"}, {"cache", "unsafe"}, {"discard", "unmap"}});
+  With(disk.append_child("source"), {{"file", domain.root_path}});
+  pugi::xml_node backing = With(disk.append_child("backingStore"), {{"type", "file"}});
+  With(backing.append_child("format"), {{"type", domain.image.format}});
+  With(backing.append_child("source"), {{"file", domain.image.path}});
+  backing.append_child("backingStore");
+  With(disk.append_child("target"), {{"dev", DeviceName(domain.disk_bus, 0)}, {"bus", domain.disk_bus}});
+}
+
+// A disk, not a CD-ROM, whose drivers kernels for clouds may lack.
+void AddSeedDisk(pugi::xml_node devices, const NewDomain& domain, int index) {
+  pugi::xml_node disk = With(devices.append_child("disk"), {{"type", "file"}, {"device", "disk"}});
+  With(disk.append_child("driver"), {{"name", "qemu"}, {"type", "raw"}});
+  With(disk.append_child("source"), {{"file", domain.seed_paths[static_cast<std::size_t>(index)]}});
+  disk.append_child("backingStore");
+  With(disk.append_child("target"),
+       {{"dev", DeviceName(domain.disk_bus, index + 1)}, {"bus", domain.disk_bus}});
+  disk.append_child("readonly");
+}
+
+void AddInterface(pugi::xml_node devices, const NewDomain& domain) {
+  pugi::xml_node interface = With(devices.append_child("interface"), {{"type", "network"}});
+  With(interface.append_child("mac"), {{"address", domain.mac}});
+  With(interface.append_child("source"), {{"network", domain.network}});
+  With(interface.append_child("model"), {{"type", "virtio"}});
+  if (domain.security_filter) {
+    With(interface.append_child("filterref"), {{"filter", *domain.security_filter}});
+  }
+}
+
+void AddDevices(pugi::xml_node root, const NewDomain& domain) {
+  pugi::xml_node devices = root.append_child("devices");
+  AddRootDisk(devices, domain);
+  for (int i = 0; i < static_cast<int>(domain.seed_paths.size()); ++i) AddSeedDisk(devices, domain, i);
+  if (domain.disk_bus == "scsi") {
+    With(devices.append_child("controller"), {{"type", "scsi"}, {"model", "virtio-scsi"}});
+  }
+  AddInterface(devices, domain);
+  pugi::xml_node serial = With(devices.append_child("serial"), {{"type", "pty"}});
+  With(serial.append_child("log"), {{"file", domain.console_path}, {"append", "off"}});
+  With(serial.append_child("target"), {{"port", "0"}});
+  pugi::xml_node agent = With(devices.append_child("channel"), {{"type", "unix"}});
+  With(agent.append_child("target"), {{"type", "virtio"}, {"name", "org.qemu.guest_agent.0"}});
+  pugi::xml_node random = With(devices.append_child("rng"), {{"model", "virtio"}});
+  With(Add(random, "backend", "/dev/urandom"), {{"model", "random"}});
+  pugi::xml_node video = devices.append_child("video");
+  With(video.append_child("model"), {{"type", "none"}});
+  With(devices.append_child("memballoon"), {{"model", "none"}});
+}
+
+// The tag without its prefix, which whoever wrote the metadata was free to choose.
+bool IsNamed(pugi::xml_node node, const char* name) {
+  const char* colon = std::strchr(node.name(), ':');
+  return std::strcmp(colon == nullptr ? node.name() : colon + 1, name) == 0;
+}
+
+bool HasOurNamespace(pugi::xml_node node) {
+  for (pugi::xml_attribute attribute : node.attributes()) {
+    if (std::strcmp(attribute.value(), kNamespace) == 0) return true;
+  }
+  return false;
+}
+
+std::map<std::string, std::string> MetadataIn(pugi::xml_node root) {
+  std::map<std::string, std::string> metadata;
+  for (pugi::xml_node machine : root.child("metadata").children()) {
+    if (!IsNamed(machine, "machine") || !HasOurNamespace(machine)) continue;
+    for (pugi::xml_node property : machine.children()) {
+      if (IsNamed(property, "property"))
+        metadata[property.attribute("name").value()] = property.child_value();
+    }
+  }
+  return metadata;
+}
+
+// libvirt writes KiB, whatever it was given.
+double MebibytesIn(pugi::xml_node memory) {
+  std::string unit = memory.attribute("unit").as_string("KiB");
+  double amount = memory.text().as_double();
+  if (unit == "GiB") return amount * 1024;
+  return unit == "MiB" ? amount : amount / 1024;
+}
+
+}  // namespace
+
+std::string DomainXml(const NewDomain& domain) {
+  pugi::xml_document document;
+  pugi::xml_node root = With(document.append_child("domain"), {{"type", domain.uses_kvm ? "kvm" : "qemu"}});
+  Add(root, "name", domain.name);
+  Add(root, "uuid", domain.uuid);
+  AddMetadata(root, domain);
+  AddPlatform(root, domain);
+  AddDevices(root, domain);
+  return TextOf(document);
+}
+
+DomainInfo ParseDomain(std::string_view xml) {
+  pugi::xml_document document;
+  Parse(xml, "a domain", document);
+  pugi::xml_node root = document.child("domain");
+  DomainInfo domain;
+  domain.uuid = root.child_value("uuid");
+  if (domain.uuid.empty()) throw Error(Verdict::kFail, "the host's description of a domain has no UUID");
+  domain.name = root.child_value("name");
+  domain.metadata = MetadataIn(root);
+  domain.vcpus = root.child("vcpu").text().as_int();
+  domain.memory = MebibytesIn(root.child("memory"));
+  return domain;
+}
+
+std::vector<std::string> MacAddressesIn(std::string_view domain_xml) {
+  pugi::xml_document document;
+  Parse(domain_xml, "a domain", document);
+  std::vector<std::string> addresses;
+  for (pugi::xml_node interface : document.child("domain").child("devices").children("interface")) {
+    addresses.emplace_back(interface.child("mac").attribute("address").value());
+  }
+  return addresses;
+}
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drivers/libvirt/xml/volume_xml.h"
+
+namespace nodepool::drivers::libvirt {
+
+// A machine to be started, as plain values; driver-libvirt.md 7 says what each is for.
+struct NewDomain {
+  std::string name;
+  std::string uuid;
+  std::map<std::string, std::string> metadata;
+  bool uses_kvm = false;
+  int vcpus = 1;
+  int memory = 0;  // MiB
+  std::string machine = "q35";
+  std::optional<std::string> cpu;  // none: the host's with KVM, everything that QEMU can do without
+  std::string root_path;           // a qcow2 volume
+  DiskFile image;                  // its backing file
+  std::string disk_bus = "virtio";
+  std::vector<std::string> seed_paths;  // raw, read-only
+  std::string console_path;
+  std::string mac;
+  std::string network;
+  std::optional<std::string> security_filter;
+};
+
+std::string DomainXml(const NewDomain& domain);
+
+// A domain as its host describes it; not only ours.
+struct DomainInfo {
+  std::string uuid;
+  std::string name;
+  std::map<std::string, std::string> metadata;  // empty: not made by Nodepool
+  int vcpus = 0;
+  double memory = 0;  // MiB
+};
+
+// Error(kFail): the text does not describe a domain.
+DomainInfo ParseDomain(std::string_view xml);
+
+// The MAC addresses of the domain's interfaces.
+std::vector<std::string> MacAddressesIn(std::string_view domain_xml);
+
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,130 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <pugixml.hpp>
+
+#include "base/error.h"
+#include "drivers/libvirt/xml/domain_xml.h"
+#include "drivers/libvirt/xml/volume_xml.h"
+
+namespace nodepool::drivers::libvirt {
+namespace {
+
+using ::testing::ElementsAre;
+
+NewDomain Small() {
+  NewDomain domain;
+  domain.name = "np0000000042-0a1b2c3d";
+  domain.uuid = "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d";
+  domain.metadata = {{"nodepool_node_id", "0000000042"}, {"label", "a<b>&\"c\""}};
+  domain.vcpus = 2;
+  domain.memory = 512;
+  domain.root_path = "/pool/root";
+  domain.image = {"/pool/debian.qcow2", "qcow2"};
+  domain.seed_paths = {"/pool/nocloud", "/pool/config-drive"};
+  domain.console_path = "/pool/console";
+  domain.mac = "52:54:00:0a:1b:2c";
+  domain.network = "default";
+  domain.security_filter = "clean-traffic";
+  return domain;
+}
+
+class DomainXmlTest : public ::testing::Test {
+ protected:
+  pugi::xml_node Document(const NewDomain& domain) {
+    document_.load_string(DomainXml(domain).c_str());
+    return document_.child("domain");
+  }
+  std::string At(const NewDomain& domain, const char* path) {
+    return Document(domain).select_node(path).attribute().value();
+  }
+  pugi::xml_document document_;
+};
+
+// LV-6
+TEST_F(DomainXmlTest, ComesBackWithItsMetadata) {
+  DomainInfo domain = ParseDomain(DomainXml(Small()));
+  EXPECT_EQ(domain.uuid, Small().uuid);
+  EXPECT_EQ(domain.name, Small().name);
+  EXPECT_EQ(domain.metadata, Small().metadata);
+  EXPECT_EQ(domain.vcpus, 2);
+  EXPECT_EQ(domain.memory, 512);
+  EXPECT_THAT(MacAddressesIn(DomainXml(Small())), ElementsAre("52:54:00:0a:1b:2c"));
+}
+
+TEST_F(DomainXmlTest, ForeignDomainsHaveNoMetadataOfOurs) {
+  DomainInfo domain = ParseDomain(
+      "<domain><name>x</name><uuid>u</uuid><metadata><a:machine xmlns:a='urn:other'><a:property "
+      "name='nodepool_node_id'>1</a:property></a:machine></metadata><memory>2097152</memory><vcpu>4</vcpu></"
+      "domain>");
+  EXPECT_TRUE(domain.metadata.empty());
+  EXPECT_EQ(domain.memory, 2048);
+  EXPECT_EQ(domain.vcpus, 4);
+}
+
+// LV-36
+TEST_F(DomainXmlTest, OnlyTheCloneCanBeWrittenAndEveryFormatIsNamed) {
+  NewDomain small = Small();
+  auto disks = Document(small).select_nodes("devices/disk");
+  ASSERT_EQ(disks.size(), 3u);
+  for (const pugi::xpath_node& disk : disks) {
+    std::string file = disk.node().child("source").attribute("file").value();
+    EXPECT_EQ(bool(disk.node().child("readonly")), file != "/pool/root") << file;
+    EXPECT_STRNE(disk.node().child("driver").attribute("type").value(), "") << file;
+    EXPECT_TRUE(disk.node().child("backingStore")) << file << ": the chain has an end";
+  }
+  pugi::xml_node backing = document_.child("domain").child("devices").child("disk").child("backingStore");
+  EXPECT_STREQ(backing.child("format").attribute("type").value(), "qcow2");
+  EXPECT_STREQ(backing.child("source").attribute("file").value(), "/pool/debian.qcow2");
+  EXPECT_TRUE(backing.child("backingStore"));
+  for (const char* element : {"filesystem", "hostdev", "redirdev", "shmem", "graphics", "sound"}) {
+    EXPECT_FALSE(document_.child("domain").child("devices").child(element)) << element;
+  }
+}
+
+TEST_F(DomainXmlTest, WithAndWithoutKvm) {
+  NewDomain domain = Small();
+  EXPECT_EQ(At(domain, "@type"), "qemu");
+  EXPECT_EQ(At(domain, "cpu/@mode"), "maximum");
+  domain.uses_kvm = true;
+  EXPECT_EQ(At(domain, "@type"), "kvm");
+  EXPECT_EQ(At(domain, "cpu/@mode"), "host-passthrough");
+  domain.cpu = "Skylake-Server";
+  EXPECT_EQ(At(domain, "cpu/@mode"), "custom");
+  EXPECT_STREQ(Document(domain).child("cpu").child_value("model"), "Skylake-Server");
+}
+
+// LV-39
+TEST_F(DomainXmlTest, TheFilterIsOnTheInterface) {
+  NewDomain domain = Small();
+  EXPECT_EQ(At(domain, "devices/interface/filterref/@filter"), "clean-traffic");
+  domain.security_filter = std::nullopt;
+  EXPECT_FALSE(Document(domain).child("devices").child("interface").child("filterref"));
+}
+
+TEST_F(DomainXmlTest, OtherBusesNameTheirDisksDifferently) {
+  NewDomain domain = Small();
+  domain.disk_bus = "scsi";
+  EXPECT_EQ(At(domain, "devices/disk[3]/target/@dev"), "sdc");
+  EXPECT_EQ(At(domain, "devices/controller/@model"), "virtio-scsi");
+}
+
+TEST(VolumeXml, ComesBack) {
+  NewVolume volume{"np.here.node.1.0a1b2c3d.root", "qcow2", 1 << 20, DiskFile{"/pool/a&b", "raw"}, true};
+  VolumeInfo info = ParseVolume(VolumeXml(volume));
+  EXPECT_EQ(info.name, volume.name);
+  EXPECT_EQ(info.format, "qcow2");
+  EXPECT_EQ(info.capacity, 1u << 20);
+  EXPECT_EQ(info.backing_path, "/pool/a&b");
+  EXPECT_THAT(VolumeXml(volume), ::testing::HasSubstr("<mode>0600</mode>"));
+}
+
+TEST(Xml, WhatIsNoneIsAnErrorThatQuotesIt) {
+  for (const char* text : {"", "<domain>", "no XML", "<volume></volume>", "<domain></domain>"}) {
+    EXPECT_THROW(ParseDomain(text), Error) << text;
+    EXPECT_THROW(ParseVolume(text), Error) << text;
+  }
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::libvirt

@@ -1,0 +1,43 @@
+"""A real libvirt for the tests, started once for each worker process.
+
+The environment variable NODEPOOL_TEST_LIBVIRT names the folder that holds the commands `libvirt-up` and
+`libvirt-down`; without it these tests are skipped. NODEPOOL_TEST_LIBVIRT_STATE names the state folder of one that is
+left running.
+"""
+import os
+import pathlib
+
+import pytest
+
+from libvirt_host import LibvirtHost, LibvirtSite
+
+
+def pytest_collection_modifyitems(items):
+    if "NODEPOOL_TEST_LIBVIRT" in os.environ:
+        return
+    for item in items:
+        if "tests/libvirt" in str(item.path):
+            item.add_marker(pytest.mark.skip(reason="NODEPOOL_TEST_LIBVIRT names no libvirt to start"))
+
+
+@pytest.fixture(scope="session")
+def libvirt_host(tmp_path_factory):
+    commands = pathlib.Path(os.environ["NODEPOOL_TEST_LIBVIRT"])
+    kept = os.environ.get("NODEPOOL_TEST_LIBVIRT_STATE")
+    # A short path: libvirt's sockets are in it.
+    state = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("virt")
+    host = LibvirtHost(state, commands)
+    host.up()
+    yield host
+    if not kept:
+        host.down("--remove")
+
+
+@pytest.fixture
+def libvirt_site(tmp_path, shared_zookeeper, libvirt_host):
+    """An empty tree, and a host without machines of ours."""
+    libvirt_host.clear()
+    site = LibvirtSite(tmp_path, shared_zookeeper.hosts, libvirt_host)
+    yield site
+    site.stop()
+    libvirt_host.clear()

@@ -1,0 +1,101 @@
+"""What the tests do with a real libvirt, by its command line, and Nodepool with a provider on it."""
+import pathlib
+import shlex
+import subprocess
+import uuid
+import xml.etree.ElementTree as ElementTree
+
+from nodepool_helpers import BIN, Installation
+
+DRIVERS = BIN.parent / "drivers"
+NAMESPACE = "{urn:nodepool:machine:1}"
+# Without KVM a machine takes its time.
+BOOT_SECONDS = 400
+
+
+class LibvirtHost:
+    """A libvirt whose state is in a folder; `libvirt-up` resumes what was stopped."""
+
+    def __init__(self, state: pathlib.Path, commands: pathlib.Path):
+        self.state = state
+        self.commands = commands
+        self.key = state / "ci-key"
+
+    def up(self):
+        self._run(self.commands / "libvirt-up", self.state)
+        self.settings = dict(word.split("=", 1) for line in (self.state / "settings.sh").read_text().splitlines()
+                             for word in shlex.split(line) if "=" in word)
+
+    def down(self, *words):
+        self._run(self.commands / "libvirt-down", self.state, *words)
+
+    @staticmethod
+    def _run(*words, timeout=900) -> str:
+        done = subprocess.run(words, timeout=timeout, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return done.stdout
+
+    @property
+    def uri(self) -> str:
+        return f"qemu+unix:///system?socket={self.state}/run/libvirt-sock"
+
+    @property
+    def public_key(self) -> str:
+        return self.key.with_suffix(".pub").read_text().strip()
+
+    def virsh(self, *words) -> str:
+        return self._run("virsh", "-c", self.uri, *words, timeout=60)
+
+    def domains(self) -> list[str]:
+        return self.virsh("list", "--name").split()
+
+    def domain(self, name: str) -> ElementTree.Element:
+        return ElementTree.fromstring(self.virsh("dumpxml", name))
+
+    def metadata(self, name: str) -> dict[str, str]:
+        return {item.get("name"): item.text or "" for item in self.domain(name).iter(f"{NAMESPACE}property")}
+
+    def volumes(self) -> list[str]:
+        """Those of machines and uploads, after a new reading of the pool."""
+        self.virsh("pool-refresh", "nodepool")
+        names = [line.split()[0] for line in self.virsh("vol-list", "nodepool").splitlines()[2:] if line.strip()]
+        return sorted(name for name in names if name.startswith("np."))
+
+    def clear(self):
+        for name in self.domains():
+            self.virsh("destroy", name)
+        for name in self.volumes():
+            self.virsh("vol-delete", name, "nodepool")
+
+    def ssh(self, address: str, known_hosts: pathlib.Path, *command) -> str:
+        return self._run("ssh", "-F", "none", "-i", self.key, "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes",
+                         "-o", f"UserKnownHostsFile={known_hosts}", "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=60",
+                         f"zuul@{address}", *command, timeout=240)
+
+
+class LibvirtSite(Installation):
+    """Nodepool with one provider on the host."""
+
+    def __init__(self, folder: pathlib.Path, hosts: str, host: LibvirtHost):
+        super().__init__(folder, hosts, chroot=f"/libvirt-{uuid.uuid4().hex}")
+        self.host = host
+        self.settings["providers"] = [self.provider()]
+
+    def provider(self, label: dict | None = None, **settings) -> dict:
+        return {
+            "name": "here", "driver": "libvirt", "uri": self.host.uri, "network": "nodepool",
+            "accelerator": self.host.settings["accel"], "authorized-keys": [self.host.public_key],
+            "boot-timeout": BOOT_SECONDS, "launch-timeout": BOOT_SECONDS,
+            "cloud-images": [{"name": "tiny", "volume": "guest.qcow2", "username": "zuul"}],
+            "pools": [{"name": "main", "security-filter": False,
+                       "labels": [{"name": "small", "cloud-image": "tiny", "memory": 512, **(label or {})}]}],
+            **settings,
+        }
+
+    def launcher(self, *arguments, options=(), **named):
+        return super().launcher(*arguments, options=["--drivers-dir", DRIVERS, *options], **named)
+
+    def tree(self, **kazoo_options):
+        tree = super().tree(**kazoo_options)
+        tree.fulfil_timeout = 2 * BOOT_SECONDS
+        return tree
