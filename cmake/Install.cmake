@@ -2,6 +2,9 @@
 # the programs, and what hosts want of them.
 install(TARGETS nodepool nodepool-launcher nodepool-builder nodepoold RUNTIME COMPONENT programs)
 
+# A driver of its own, where the programs look for drivers; not part of the Debian packages yet.
+install(TARGETS nodepool_driver_libvirt LIBRARY DESTINATION ${NODEPOOL_DRIVERS_DIR} COMPONENT libvirt OPTIONAL)
+
 set(units ${PROJECT_SOURCE_DIR}/packaging/systemd)
 install(FILES ${units}/nodepool-launcher.service ${units}/nodepool-builder.service ${units}/nodepool-standalone.service
   DESTINATION lib/systemd/system COMPONENT programs)

@@ -56,7 +56,7 @@ void Print() {
     const config::Schema* schema = drivers::KnownDriverSchema(name);
     if (drivers.Find(name) != nullptr || !config::IsFullyKnown(*schema)) continue;
     PrintSection("Provider section, driver " + std::string(name),
-                 "An entry of `providers`. The section is checked; the driver is not part of this version.",
+                 "An entry of `providers`. The section is checked; the driver is not part of the programs.",
                  config::WithCommonSettings(*schema));
   }
   std::cout << kTimeouts;

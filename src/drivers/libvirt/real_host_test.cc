@@ -1,5 +1,6 @@
-// The adapter on a real libvirt, in the process: NODEPOOL_TEST_LIBVIRT_STATE names the state folder of one
+// The driver on a real libvirt, in the process: NODEPOOL_TEST_LIBVIRT_STATE names the state folder of one
 // that libvirt-up has started, with its guest image. Without it these tests are skipped.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,101 +8,117 @@
 #include <filesystem>
 #include <fstream>
 
-#include "driver/cloud/metadata.h"
+#include "config/yaml/yaml_reader.h"
+#include "driver/provider.h"
 #include "driver/records_environment.h"
 #include "driver/testing/contract.h"
-#include "driver/testing/recorder.h"
 #include "drivers/libvirt/host/libvirt_hypervisor.h"
-#include "drivers/libvirt/libvirt_adapter.h"
-#include "net/tcp_probe.h"
+#include "drivers/libvirt/libvirt_driver.h"
 #include "zk/testing/memory_zk.h"
 
 namespace nodepool::drivers::libvirt {
 namespace {
 
-using driver::testing::Recorder;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr Duration kBootLimit = std::chrono::minutes(10);  // without KVM, on a busy computer
+
+constexpr const char* kSection = R"(
+name: real
+accelerator: tcg
+network: nodepool
+boot-timeout: 600
+launch-timeout: 900
+cloud-images: [{{name: tiny, volume: guest.qcow2, username: zuul}}]
+pools:
+- name: main
+  security-filter: false
+  labels: [{{name: small, cloud-image: tiny, memory: 512}}]
+uri: qemu+unix:///system?socket={}/run/libvirt-sock
+)";
 
 class RealHostTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* state = std::getenv("NODEPOOL_TEST_LIBVIRT_STATE");
     if (state == nullptr) GTEST_SKIP() << "NODEPOOL_TEST_LIBVIRT_STATE names no libvirt";
-    auto shape = std::make_shared<LibvirtLabel>();
-    shape->name = LabelName("small");
-    shape->cloud_image = "tiny";
-    shape->memory = 512;
-    shape->machine = "q35";
-    shape->disk_bus = "virtio";
-    shape->seeds = {SeedFormat::kNoCloud, SeedFormat::kConfigDrive};
-    label = shape;
-    pool = std::make_shared<LibvirtPool>();
-    pool->name = PoolName("main");
-    pool->labels[label->name] = label;
-    config->name = ProviderName("real");
-    config->pools[pool->name] = pool;
-    config->cloud_images["tiny"] = {{.name = "tiny", .external_name = "guest.qcow2"}};
-    HostConfig host;
-    host.name = "local";
-    host.uri = std::string("qemu+unix:///system?socket=") + state + "/run/libvirt-sock";
-    host.storage_pool = "nodepool";
-    host.network = "nodepool";
-    host.accelerator = Accelerator::kTcg;
-    host.min_free_disk = 1;
-    config->hosts = {host};
-    auto make = [this](const HostConfig& made) -> std::unique_ptr<Hypervisor> {
-      return std::make_unique<LibvirtHypervisor>(loop, made, config->call_timeout);
-    };
-    adapter = std::make_unique<LibvirtAdapter>(
-        driver::ProviderEnvironment{loop, random, blocking_pool, records, [] {}}, config, make);
+    global.labels[LabelName("small")].name = LabelName("small");
+    std::string text = fmt::format(kSection, state);
+    config = LoadLibvirtConfig({ProviderName("real"), "libvirt", *config::ParseYaml(text)}, global);
+    pool = config->pools.at(PoolName("main"));
+    label = pool->labels.at(LabelName("small"));
+    adapter = driver.CreateAdapter(environment, config);
   }
   void TearDown() override {
     if (adapter) RunToEnd(loop, adapter->Stop());
     RunToEnd(loop, client->Close());
   }
 
-  driver::cloud::CreateParameters Parameters() {
-    driver::cloud::CreateParameters parameters;
-    parameters.hostname = "np0000000042";
-    parameters.label = label;
-    parameters.pool = pool;
-    parameters.metadata = driver::cloud::MetadataOf(NodeId("0000000042"), pool->name, config->name);
-    return parameters;
+  // A launch as the launcher does it, with the node's record.
+  Task<store::LockedNode> Launch(driver::Provider& provider) {
+    store::StoredRequest request;
+    request.id = RequestId("100-0000000001");
+    std::unique_ptr<driver::NodeRequestHandler> handler = provider.RequestHandler(pool, request);
+    Node fresh;
+    fresh.SetState(NodeState::kInit, loop.Now());
+    fresh.provider = config->name;
+    fresh.pool = pool->name;
+    fresh.type = {label->name};
+    co_await handler->SetNodeMetadata(fresh);
+    auto change = [this](Node& record) {
+      record.SetState(NodeState::kBuilding, loop.Now());
+      return store::Change::kWrite;
+    };
+    store::LockedNode node = co_await store.nodes.CreateLocked(std::move(fresh), change);
+    co_await handler->Launch(node);
+    co_return node;
   }
 
   Loop loop;
   nodepool::testing::MemoryZk zk{loop};
   std::unique_ptr<zk::Client> client = zk.Connect();
   SystemRandom random;
-  BlockingPool blocking_pool{1};
+  BlockingPool blocking_pool{2};
   store::Store store{loop, *client, random};
   store::NodeCache nodes{loop, *client};
   store::ImageCache images{loop, *client};
   driver::RecordsEnvironment records{store, nodes, images};
-  std::shared_ptr<LibvirtConfig> config = std::make_shared<LibvirtConfig>();
-  std::shared_ptr<LibvirtLabel> label;
-  std::shared_ptr<LibvirtPool> pool;
-  std::unique_ptr<LibvirtAdapter> adapter;
+  driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
+  config::Config global;
+  std::shared_ptr<const LibvirtConfig> config;
+  std::shared_ptr<const driver::LabelConfig> label;
+  std::shared_ptr<const driver::PoolConfig> pool;
+  Driver driver;
+  std::unique_ptr<driver::cloud::Adapter> adapter;
 };
 
-// LV-3
-TEST_F(RealHostTest, AMachineBootsIsReachedAndGoes) {
-  EXPECT_GE(RunToEnd(loop, adapter->QuotaLimits()).Get("cores"), 1);
-  EXPECT_EQ(adapter->LabelReady(*label), driver::Readiness::kReady);
-  Recorder machine;
-  driver::cloud::Instance instance = RunToEnd(loop, adapter->Create(machine, Parameters()));
-  ASSERT_TRUE(instance.interface_ip);
-  std::vector<std::string> addresses = {*instance.interface_ip};
-  auto open = RunToEnd(loop, net::FirstToAccept(loop, addresses, 22, loop.SteadyNow() + kBootLimit));
-  EXPECT_EQ(open, instance.interface_ip);
-  EXPECT_THAT(*RunToEnd(loop, adapter->ConsoleLog(*label, machine.external_id)), HasSubstr("Linux version"));
-  EXPECT_EQ(RunToEnd(loop, adapter->ListInstances()).size(), 1u);
-  RunToEnd(loop, adapter->Delete(machine, machine.external_id));
+// LV-3, LV-5
+TEST_F(RealHostTest, ANodeIsReadyWithItsMachinesHostKeysAndIsDeleted) {
+  nodes.Start();
+  images.Start();
+  RunToEnd(loop, nodes.WaitSynced());
+  RunToEnd(loop, images.WaitSynced());
+  std::unique_ptr<driver::Provider> provider = driver.CreateProvider(environment, config);
+  RunToEnd(loop, provider->Start());
+  store::LockedNode node = RunToEnd(loop, Launch(*provider));
+  const Node record = node.record();
+  EXPECT_EQ(record.state, NodeState::kReady);
+  EXPECT_THAT(record.host_keys, ::testing::Contains(::testing::StartsWith("ssh-ed25519 ")));
+  EXPECT_EQ(record.username, "zuul");
+  EXPECT_EQ(record.host_id, "local");
+  Resources resources = {{"cores", 1}, {"instances", 1}, {"ram", 512}, {"volume-gb", 1}};
+  EXPECT_EQ(record.resources, resources);
+  std::string console = RunToEnd(loop, adapter->ConsoleLog(*label, record.external_id)).value_or("");
+  EXPECT_THAT(console, HasSubstr("Linux version"));
+  EXPECT_THAT(console, HasSubstr("node-seed: cidata"));
+  RunToEnd(loop, provider->DeleteResources(node.id(), record));
   EXPECT_THAT(RunToEnd(loop, adapter->ListInstances()), IsEmpty());
   EXPECT_THAT(RunToEnd(loop, adapter->ListResources()), IsEmpty());
+  RunToEnd(loop, node.Unlock());
+  RunToEnd(loop, provider->Stop());
+  RunToEnd(loop, nodes.Stop());
+  RunToEnd(loop, images.Stop());
 }
 
 // LV-4
