@@ -27,6 +27,8 @@ class Connection {
   bool holds_back() const { return !held_.empty(); }
   // Bytes held back or not yet taken by the client.
   std::size_t backlog() const { return held_bytes_ + wire_->unsent(); }
+  // The backlog, and the memory for requests that have not been executed.
+  std::size_t bytes() const { return backlog() + wire_->received_capacity(); }
   // Ends when the backlog is empty. Error(kRetry) when the connection has ended.
   Task<> WaitUntilSent();
 

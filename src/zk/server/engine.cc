@@ -346,8 +346,15 @@ Code Engine::SetAcl(const SetAclRequest& request, const Peer& peer, JuteWriter& 
 }
 
 void Engine::CheckRoomForWatch(const Peer& peer, std::size_t bytes) const {
-  if (watches_.BytesOf(peer.connection_id) + bytes <= limits_.watch_bytes) return;
-  throw Error(Verdict::kFail, fmt::format("its watches would take more than {} bytes", limits_.watch_bytes));
+  std::size_t own = watches_.BytesOf(peer.connection_id) + bytes;
+  if (own > limits_.watch_bytes) {
+    throw Error(Verdict::kFail,
+                fmt::format("its watches would take more than {} bytes", limits_.watch_bytes));
+  }
+  if (own > limits_.few_watch_bytes && watches_.bytes() + bytes > limits_.all_watch_bytes) {
+    throw Error(Verdict::kFail, fmt::format("the watches of all clients would take more than {} bytes",
+                                            limits_.all_watch_bytes));
+  }
 }
 
 Code Engine::AddWatch(const AddWatchRequest& request, const Peer& peer) {

@@ -11,6 +11,7 @@
 
 #include "async/blocking_pool.h"
 #include "async/event.h"
+#include "async/gate.h"
 #include "async/task_group.h"
 #include "zk/server/connection.h"
 #include "zk/server/engine.h"
@@ -73,10 +74,12 @@ class Server {
   bool Admit(Connection& connection, const ConnectRequestFrame& connect);
   const SessionRecord* SessionFor(const protocol::ConnectRequest& request);
   Task<> AnswerRequests(Connection& connection);
+  Engine::Next Answer(Connection& connection, const Request& request);
   Task<> Linger(Connection& connection);
 
   void Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl);
   void Send(Connection& connection, std::string_view frames);
+  void NoteTraffic(std::size_t bytes);
   void BoundBacklogs();
   void HangUpOnSlow(Connection& connection);
   void AfterChange();
@@ -104,8 +107,9 @@ class Server {
   std::map<std::int64_t, Connection*> by_session_;
   std::set<ServerWatches::ConnectionId> holding_back_;
   Event changed_, container_emptied_, watches_removed_;
-  std::size_t sent_since_check_ = 0;  // bytes, to all clients
-  Changes writing_;                   // being written to disk
+  Gate turns_{1};
+  std::size_t bytes_since_check_ = 0;  // to and from all clients
+  Changes writing_;                    // being written to disk
   std::uint64_t durable_ = 0;
   Traffic traffic_;
   TaskGroup tasks_;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "zk/server/answer.h"
 #include "zk/server/server.h"
+#include "zk/server/turn.h"
 
 namespace nodepool::zk::server {
 
@@ -28,11 +29,12 @@ constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
 // than the second, which events can lead to, is disconnected.
 constexpr std::size_t kBacklogToPause = 1 << 20;
 constexpr std::size_t kBacklogToClose = std::size_t{64} << 20;
-// When all clients together have more, those with the most are disconnected.
-constexpr std::size_t kAllBacklogs = std::size_t{192} << 20;
-constexpr std::size_t kSentBetweenChecks = 4 << 20;  // of all backlogs
-// A client's requests are answered for so long at a time; then it is the turn of others.
-constexpr Duration kTurn = std::chrono::milliseconds(5);
+// When all clients together have more, with the requests that they have not finished, those with the most are
+// disconnected.
+constexpr std::size_t kAllBacklogs = std::size_t{128} << 20;
+constexpr std::size_t kBytesBetweenChecks = 4 << 20;  // sent and received, between checks of all backlogs
+constexpr std::size_t kLongestGreeting = 4096;
+constexpr std::size_t kShortRequest = 16 << 10;
 
 std::string NewPassword() {
   std::string password(kPasswordSize, '\0');
@@ -40,6 +42,13 @@ std::string NewPassword() {
     throw Error(Verdict::kFail, "the system gives no random numbers");
   }
   return password;
+}
+
+// Whether a request may take more than a millisecond.
+bool MayTakeLong(std::string_view frame) {
+  using enum protocol::OpCode;
+  protocol::OpCode op = OperationOf(frame);
+  return frame.size() > kShortRequest || op == kMultiRead || op == kGetEphemerals || op == kCountDescendants;
 }
 
 std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
@@ -138,8 +147,15 @@ Task<bool> Server::Greet(Connection& connection) {
     wire.Flush();
     co_return false;
   }
-  std::string frame = co_await wire.ReadFrame();
-  co_return Admit(connection, ReadConnectRequest(frame));
+  std::optional<std::string_view> frame = wire.TakeFrame();
+  while (!frame) {
+    if (wire.unread().size() > kLongestGreeting) {
+      throw Error(Verdict::kFail, "malformed frame: it is too long to ask for a session");
+    }
+    co_await wire.Fill();
+    frame = wire.TakeFrame();
+  }
+  co_return Admit(connection, ReadConnectRequest(*frame));
 }
 
 bool Server::Admit(Connection& connection, const ConnectRequestFrame& connect) {
@@ -191,31 +207,35 @@ const SessionRecord* Server::SessionFor(const protocol::ConnectRequest& request)
 
 Task<> Server::AnswerRequests(Connection& connection) {
   WireConnection& wire = connection.wire();
-  Engine::Peer& peer = connection.peer();
-  std::string answer;
   while (true) {
-    SteadyTime turn_ends = loop_.SteadyNow() + kTurn;
+    Turn turn(loop_, turns_);
     while (std::optional<std::string_view> frame = wire.TakeFrame()) {
+      if (!turn.Covers(MayTakeLong(*frame))) co_await turn.Begin();
       if (wire.is_closed()) break;
-      ++traffic_.received;
-      Request request = ReadRequest(*frame);
-      answer.clear();
-      Engine::Next next = engine_.Execute(request, peer, loop_.Now(), answer);
-      Send(connection, answer);
-      AfterChange();
-      if (next == Engine::Next::kClose) {
-        if (engine_.FindSession(peer.session) == nullptr) clock_.Stop(peer.session);
-        co_return;
-      }
-      if (connection.backlog() > kBacklogToPause) co_await connection.WaitUntilSent();
-      if (loop_.SteadyNow() > turn_ends) {
-        co_await asio::post(loop_.context(), asio::use_awaitable);
-        turn_ends = loop_.SteadyNow() + kTurn;
+      if (Answer(connection, ReadRequest(*frame)) == Engine::Next::kClose) co_return;
+      if (connection.backlog() > kBacklogToPause) {
+        turn.End();
+        co_await connection.WaitUntilSent();
       }
     }
+    turn.End();
+    std::size_t unfinished = wire.unread().size();
     co_await wire.Fill();
-    clock_.Heard(peer.session);
+    NoteTraffic(wire.unread().size() - unfinished);
+    clock_.Heard(connection.peer().session);
   }
+}
+
+Engine::Next Server::Answer(Connection& connection, const Request& request) {
+  Engine::Peer& peer = connection.peer();
+  ++traffic_.received;
+  std::string answer;
+  Engine::Next next = engine_.Execute(request, peer, loop_.Now(), answer);
+  Send(connection, answer);
+  AfterChange();
+  bool is_end = next == Engine::Next::kClose && engine_.FindSession(peer.session) == nullptr;
+  if (is_end) clock_.Stop(peer.session);
+  return next;
 }
 
 // Gives the client time to take the last frames.
@@ -229,31 +249,37 @@ void Server::Send(Connection& connection, std::string_view frames) {
   if (connection.Send(frames, engine_.change_count(), durable())) {
     holding_back_.insert(connection.peer().connection_id);
   }
-  sent_since_check_ += frames.size();
-  if (sent_since_check_ > kSentBetweenChecks) BoundBacklogs();
+  NoteTraffic(frames.size());
+}
+
+void Server::NoteTraffic(std::size_t bytes) {
+  bytes_since_check_ += bytes;
+  if (bytes_since_check_ > kBytesBetweenChecks) BoundBacklogs();
 }
 
 void Server::BoundBacklogs() {
-  sent_since_check_ = 0;
-  std::vector<Connection*> behind;
+  bytes_since_check_ = 0;
+  std::vector<Connection*> open;
   std::size_t all = 0;
   for (const auto& [id, connection] : connections_) {
-    if (connection->wire().is_closed() || connection->backlog() == 0) continue;
-    all += connection->backlog();
-    behind.push_back(connection);
+    if (connection->wire().is_closed()) continue;
+    all += connection->bytes();
+    open.push_back(connection);
   }
-  std::ranges::sort(behind, std::ranges::greater(), &Connection::backlog);
-  for (Connection* connection : behind) {
+  if (all <= kAllBacklogs) return;
+  std::ranges::sort(open, std::ranges::greater(), &Connection::bytes);
+  for (Connection* connection : open) {
     if (all <= kAllBacklogs) return;
-    all -= connection->backlog();
+    all -= connection->bytes();
     HangUpOnSlow(*connection);
   }
 }
 
 void Server::HangUpOnSlow(Connection& connection) {
-  logger_.Warning("The ZooKeeper client {} does not read what it is sent; closing its connection",
-                  connection.wire().name());
-  connection.wire().Close("it does not read what it is sent");
+  bool is_reading = connection.backlog() < connection.bytes() / 2;
+  std::string_view fault = is_reading ? "does not finish its request" : "does not read what it is sent";
+  logger_.Warning("The ZooKeeper client {} {}; closing its connection", connection.wire().name(), fault);
+  connection.wire().Close(fmt::format("it {}", fault));
 }
 
 // Frees what clients with many watches leave, in turns with other work.

@@ -1,0 +1,166 @@
+"""Clouds that answer with what a launcher must not take."""
+import contextlib
+import http.server
+import json
+import threading
+import time
+
+import pytest
+
+from bounds import scaled
+from nodepool_helpers import fake_provider
+from services import LOOPBACK, wait_for
+from small_cloud import SmallCloud, provider
+
+FLAVORS = "/compute/v2.1/flavors/detail"
+
+
+@pytest.fixture
+def cloud(tmp_path, monkeypatch):
+    cloud = SmallCloud(tmp_path / "cloud")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(cloud.clouds_yaml()))
+    for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    cloud.start()
+    yield cloud
+    cloud.stop()
+
+
+@pytest.fixture
+def start(site):
+    """Starts a launcher of the cloud and of another one."""
+    def start():
+        return site.start(wait=False, labels=[{"name": "small"}, {"name": "other"}],
+                          providers=[provider(labels=["small"]), fake_provider(labels=["other"])])
+
+    return start
+
+
+def serve_other_cloud(site):
+    tree = site.observer()
+    tree.use(tree.add_request(["other"]))
+
+
+class Asked:
+    """Counts the requests for the flavors, and answers them with `answer(handler, number)` once it has begun."""
+
+    def __init__(self, cloud: SmallCloud, answer):
+        self.count = 0
+        self.answer = answer
+        self.begin = threading.Event()
+        cloud.misbehave_at[FLAVORS] = self
+
+    def __call__(self, handler):
+        self.begin.wait(30)
+        self.count += 1
+        with contextlib.suppress(OSError):
+            self.answer(handler, self.count)
+
+
+def pages(url: str, flavors: list[dict]):
+    """An answer to each request for a page: `flavors`, and that there are more."""
+    entries = json.dumps(flavors)
+
+    def answer(handler, number):
+        link = f'[{{"rel": "next", "href": "{url}{FLAVORS}?marker={number}"}}]'
+        handler.send(200, f'{{"flavors": {entries}, "flavors_links": {link}}}'.encode())
+
+    return answer
+
+
+@pytest.mark.parametrize("name, flavors", [
+    ("short pages", [{"id": "1", "name": "m1.small", "vcpus": 1, "ram": 2048}]),
+    ("pages of many entries", [{"id": "1", "name": "m1.small", "vcpus": 1, "ram": 2048}] * 2000),
+    ("pages of large entries", [{"id": "1", "name": "x" * 1_000_000, "vcpus": 1, "ram": 2048}]),
+], ids=["short", "many", "large"])
+def test_lists_without_end(site, cloud, start, measured, name, flavors):
+    asked = Asked(cloud, pages(cloud.url, flavors))
+    launcher = start()
+    with measured(f"lists without end: {name}", launcher):
+        asked.begin.set()
+        wait_for(lambda: asked.count > scaled(600, 9_000) or "does not end" in launcher.process.output(),
+                 "more pages are read", 120)
+        serve_other_cloud(site)
+
+
+def send_without_end(handler, _):
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b"x" * 1_000_000)
+
+
+def send_drop_by_drop(handler, _):
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b" ")
+        time.sleep(0.02)
+
+
+def send_many_headers(handler, _):
+    handler.send_response(200)
+    for number in range(20_000):
+        handler.send_header(f"X-{number}", "x" * 1000)
+    handler.end_headers()
+
+
+def send_deep(handler, _):
+    handler.send(200, b'{"flavors": ' + b"[" * 1_000_000)
+
+
+def send_numbers(handler, _):
+    handler.send(200, b'{"flavors": [{"id": -1e308, "name": 7, "vcpus": 1e400, "ram": "NaN", "disk": null}, 3, null]}')
+
+
+@pytest.mark.parametrize("name, answer, is_refused", [
+    ("without end", send_without_end, True), ("drop by drop", send_drop_by_drop, False),
+    ("20,000 headers", send_many_headers, True), ("JSON with a million levels", send_deep, True),
+    ("odd numbers", send_numbers, False),
+], ids=["endless", "drops", "headers", "deep", "numbers"])
+def test_answers_that_are_none(site, cloud, start, measured, name, answer, is_refused):
+    asked = Asked(cloud, answer)
+    launcher = start()
+    with measured(f"a cloud's answers: {name}", launcher):
+        asked.begin.set()
+        wait_for(lambda: asked.count > 0, "the cloud is asked")
+        serve_other_cloud(site)
+        if is_refused:
+            wait_for(lambda: asked.count > 1, "the answer is refused, and asked for again", 60)
+
+
+class Thief(http.server.BaseHTTPRequestHandler):
+    """Another service on the same host."""
+
+    seen: list[str] = []
+
+    def do_GET(self):
+        self.seen.extend(f"{name}: {value}" for name, value in self.headers.items())
+        self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_tokens_stay_with_their_cloud(site, cloud, start, measured):
+    thief = http.server.ThreadingHTTPServer((LOOPBACK, 0), Thief)
+    threading.Thread(target=thief.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def redirect(handler, _):
+        handler.send_response(302)
+        handler.send_header("Location", f"http://{LOOPBACK}:{thief.server_port}/steal")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    asked = Asked(cloud, redirect)
+    try:
+        launcher = start()
+        with measured("a redirection to another port", launcher):
+            asked.begin.set()
+            wait_for(lambda: asked.count > 1, "the redirection is seen twice", 60)
+            serve_other_cloud(site)
+        assert not [line for line in Thief.seen if "token" in line.lower()]
+    finally:
+        thief.shutdown()
+        thief.server_close()
