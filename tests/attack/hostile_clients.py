@@ -1,9 +1,11 @@
 """What hostile ZooKeeper clients do: many connections, requests without end, answers that are not read."""
 import contextlib
+import select
 import socket
 import threading
 
-from zk_raw import CREATE, EXISTS, MULTI, Closed, RawClient, create, integer, multi, text, word
+from services import wait_for
+from zk_raw import CREATE, MULTI, Closed, RawClient, create, integer, multi, word
 
 MOST_BYTES = 900_000  # of a frame
 
@@ -67,13 +69,12 @@ def is_admitted(port: int) -> bool:
         return False
 
 
-def was_answered(port: int):
-    """Returns when what has arrived before has been executed."""
-    for _ in range(3):
-        client = RawClient(port)
-        client.socket.settimeout(60)
-        client.ask(EXISTS, text("/") + b"\0")
-        client.close()
+def wait_answered(clients: list[RawClient]):
+    """Returns when each client has got something to read, or has been hung up on."""
+    waiting = select.poll()
+    for client in clients:
+        waiting.register(client.socket, select.POLLIN)
+    wait_for(lambda: len(waiting.poll(0)) == len(clients), "all clients have answers", 60)
 
 
 def statistics(port: int) -> dict[str, int]:

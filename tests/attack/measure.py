@@ -14,7 +14,7 @@ from figures import Figures
 # A daemon that takes more is killed, since others need the machine.
 MOST_MEMORY = 4096  # MiB
 # And one that has not ended so long after SIGINT.
-LONGEST_STOP = 60  # s
+LONGEST_STOP = 25  # s
 
 
 def memory(pid: int, field: str) -> float:

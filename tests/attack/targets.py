@@ -5,7 +5,7 @@ import pathlib
 from nodepool_helpers import BIN, Installation
 from services import EmbeddedZooKeeper, Process, free_port
 from standalone import Standalone
-from web_client import first_answer, web_config
+from web_client import web_config
 
 
 @dataclasses.dataclass
@@ -35,11 +35,10 @@ class LauncherSite(Installation):
         self.zookeeper = EmbeddedZooKeeper(folder / "zookeeper").start()
         super().__init__(folder, self.zookeeper.hosts)
 
-    def start(self, wait: bool = True, **settings) -> Target:
-        """With `wait`, a launcher whose pools are registered; else one that serves the web."""
+    def start(self, **settings) -> Target:
+        """A launcher whose pools are registered."""
         port = free_port()
-        process = self.launcher(web_config(self, port, **settings), wait=wait, seconds_between_sweeps=60)
-        first_answer(port, "/ready")
+        process = self.launcher(web_config(self, port, **settings), seconds_between_sweeps=60)
         return Target(BIN / "nodepool-launcher", process, web_port=port)
 
     def stop(self):

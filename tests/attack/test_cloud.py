@@ -11,6 +11,7 @@ from bounds import scaled
 from nodepool_helpers import fake_provider
 from services import LOOPBACK, wait_for
 from small_cloud import SmallCloud, provider
+from web_client import web_config
 
 FLAVORS = "/compute/v2.1/flavors/detail"
 
@@ -26,14 +27,18 @@ def cloud(tmp_path, monkeypatch):
     cloud.stop()
 
 
-@pytest.fixture
-def start(site):
-    """Starts a launcher of the cloud and of another one."""
-    def start():
-        return site.start(wait=False, labels=[{"name": "small"}, {"name": "other"}],
-                          providers=[provider(labels=["small"]), fake_provider(labels=["other"])])
+LABELS = [{"name": "small"}, {"name": "other"}]
+OTHER = fake_provider(labels=["other"])
 
-    return start
+
+@pytest.fixture
+def launcher(site, cloud):
+    """It knows the variables that name the cloud, and only another cloud."""
+    return site.start(labels=LABELS, providers=[OTHER])
+
+
+def add_cloud(site, launcher):
+    web_config(site, launcher.web_port, labels=LABELS, providers=[OTHER, provider(labels=["small"])])
 
 
 def serve_other_cloud(site):
@@ -42,16 +47,14 @@ def serve_other_cloud(site):
 
 
 class Asked:
-    """Counts the requests for the flavors, and answers them with `answer(handler, number)` once it has begun."""
+    """Counts the requests for the flavors, and answers them with `answer(handler, number)`."""
 
     def __init__(self, cloud: SmallCloud, answer):
         self.count = 0
         self.answer = answer
-        self.begin = threading.Event()
         cloud.misbehave_at[FLAVORS] = self
 
     def __call__(self, handler):
-        self.begin.wait(30)
         self.count += 1
         with contextlib.suppress(OSError):
             self.answer(handler, self.count)
@@ -73,11 +76,10 @@ def pages(url: str, flavors: list[dict]):
     ("pages of many entries", [{"id": "1", "name": "m1.small", "vcpus": 1, "ram": 2048}] * 2000),
     ("pages of large entries", [{"id": "1", "name": "x" * 1_000_000, "vcpus": 1, "ram": 2048}]),
 ], ids=["short", "many", "large"])
-def test_lists_without_end(site, cloud, start, measured, name, flavors):
+def test_lists_without_end(site, cloud, launcher, measured, name, flavors):
     asked = Asked(cloud, pages(cloud.url, flavors))
-    launcher = start()
     with measured(f"lists without end: {name}", launcher):
-        asked.begin.set()
+        add_cloud(site, launcher)
         wait_for(lambda: asked.count > scaled(600, 9_000) or "does not end" in launcher.process.output(),
                  "more pages are read", 120)
         serve_other_cloud(site)
@@ -119,11 +121,10 @@ def send_numbers(handler, _):
     ("20,000 headers", send_many_headers, True), ("JSON with a million levels", send_deep, True),
     ("odd numbers", send_numbers, False),
 ], ids=["endless", "drops", "headers", "deep", "numbers"])
-def test_answers_that_are_none(site, cloud, start, measured, name, answer, is_refused):
+def test_answers_that_are_none(site, cloud, launcher, measured, name, answer, is_refused):
     asked = Asked(cloud, answer)
-    launcher = start()
     with measured(f"a cloud's answers: {name}", launcher):
-        asked.begin.set()
+        add_cloud(site, launcher)
         wait_for(lambda: asked.count > 0, "the cloud is asked")
         serve_other_cloud(site)
         if is_refused:
@@ -143,7 +144,7 @@ class Thief(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_tokens_stay_with_their_cloud(site, cloud, start, measured):
+def test_tokens_stay_with_their_cloud(site, cloud, launcher, measured):
     thief = http.server.ThreadingHTTPServer((LOOPBACK, 0), Thief)
     threading.Thread(target=thief.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
@@ -155,9 +156,8 @@ def test_tokens_stay_with_their_cloud(site, cloud, start, measured):
 
     asked = Asked(cloud, redirect)
     try:
-        launcher = start()
         with measured("a redirection to another port", launcher):
-            asked.begin.set()
+            add_cloud(site, launcher)
             wait_for(lambda: asked.count > 1, "the redirection is seen twice", 60)
             serve_other_cloud(site)
         assert not [line for line in Thief.seen if "token" in line.lower()]

@@ -19,9 +19,9 @@ class Connection {
     peer_.connection_id = connection_id;
   }
 
-  // Sends `frames`, which show all changes up to number `change`; `durable` is the number of the
-  // last change on disk. Returns whether the frames were held back.
-  bool Send(std::string_view frames, std::uint64_t change, std::uint64_t durable);
+  // Sends `frames`, which may be large and show all changes up to number `change`; `durable` is the number of
+  // the last change on disk. Returns whether the frames were held back.
+  bool Send(std::string frames, std::uint64_t change, std::uint64_t durable);
   // Sends the frames that waited for changes up to `durable`.
   void Release(std::uint64_t durable);
   bool holds_back() const { return !held_.empty(); }

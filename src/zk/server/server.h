@@ -11,12 +11,12 @@
 
 #include "async/blocking_pool.h"
 #include "async/event.h"
-#include "async/gate.h"
 #include "async/task_group.h"
 #include "zk/server/connection.h"
 #include "zk/server/engine.h"
 #include "zk/server/journal.h"
 #include "zk/server/session_clock.h"
+#include "zk/server/turn.h"
 #include "zk/server/words.h"
 #include "zk/wire/wire_client.h"
 
@@ -78,7 +78,7 @@ class Server {
   Task<> Linger(Connection& connection);
 
   void Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl);
-  void Send(Connection& connection, std::string_view frames);
+  void Send(Connection& connection, std::string frames);
   void NoteTraffic(std::size_t bytes);
   void BoundBacklogs();
   void HangUpOnSlow(Connection& connection);
@@ -107,7 +107,7 @@ class Server {
   std::map<std::int64_t, Connection*> by_session_;
   std::set<ServerWatches::ConnectionId> holding_back_;
   Event changed_, container_emptied_, watches_removed_;
-  Gate turns_{1};
+  Turns turns_;
   std::size_t bytes_since_check_ = 0;  // to and from all clients
   Changes writing_;                    // being written to disk
   std::uint64_t durable_ = 0;

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "zk/server/answer.h"
 #include "zk/server/server.h"
-#include "zk/server/turn.h"
 
 namespace nodepool::zk::server {
 
@@ -31,7 +30,7 @@ constexpr std::size_t kBacklogToPause = 1 << 20;
 constexpr std::size_t kBacklogToClose = std::size_t{64} << 20;
 // When all clients together have more, with the requests that they have not finished, those with the most are
 // disconnected.
-constexpr std::size_t kAllBacklogs = std::size_t{128} << 20;
+constexpr std::size_t kAllBacklogs = std::size_t{96} << 20;
 constexpr std::size_t kBytesBetweenChecks = 4 << 20;  // sent and received, between checks of all backlogs
 constexpr std::size_t kLongestGreeting = 4096;
 constexpr std::size_t kShortRequest = 16 << 10;
@@ -181,7 +180,7 @@ bool Server::Admit(Connection& connection, const ConnectRequestFrame& connect) {
   }
   std::string frame;
   AppendConnectResponse(frame, response, connect.is_read_only_known);
-  Send(connection, frame);
+  Send(connection, std::move(frame));
   AfterChange();
   return session != nullptr;
 }
@@ -231,7 +230,7 @@ Engine::Next Server::Answer(Connection& connection, const Request& request) {
   ++traffic_.received;
   std::string answer;
   Engine::Next next = engine_.Execute(request, peer, loop_.Now(), answer);
-  Send(connection, answer);
+  Send(connection, std::move(answer));
   AfterChange();
   bool is_end = next == Engine::Next::kClose && engine_.FindSession(peer.session) == nullptr;
   if (is_end) clock_.Stop(peer.session);
@@ -244,12 +243,13 @@ Task<> Server::Linger(Connection& connection) {
   co_await connection.WaitUntilSent();
 }
 
-void Server::Send(Connection& connection, std::string_view frames) {
+void Server::Send(Connection& connection, std::string frames) {
   ++traffic_.sent;
-  if (connection.Send(frames, engine_.change_count(), durable())) {
+  std::size_t bytes = frames.size();
+  if (connection.Send(std::move(frames), engine_.change_count(), durable())) {
     holding_back_.insert(connection.peer().connection_id);
   }
-  NoteTraffic(frames.size());
+  NoteTraffic(bytes);
 }
 
 void Server::NoteTraffic(std::size_t bytes) {
@@ -298,7 +298,7 @@ void Server::Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent
   if (!Permits(acl, permission::kRead, connection.peer().who)) return;
   std::string frame;
   AppendEvent(frame, event);
-  Send(connection, frame);
+  Send(connection, std::move(frame));
   if (connection.backlog() > kBacklogToClose) HangUpOnSlow(connection);
 }
 

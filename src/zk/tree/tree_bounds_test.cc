@@ -1,7 +1,6 @@
 // What keeps clients from filling the memory through the tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <pthread.h>
 
 #include "zk/tree/tree.h"

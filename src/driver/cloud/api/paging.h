@@ -45,9 +45,8 @@ Task<std::vector<T>> ReadPages(std::string what, std::function<Task<Page<T>>(std
       throw Error(Verdict::kFail, "Endless pagination loop in the list of " + what);
     }
     if (seen.size() >= kMaxPages || items.size() > kMaxItems || bytes > kMaxBytes) {
-      throw Error(Verdict::kFail,
-                  fmt::format("the list of {} does not end: {} pages with {} entries, {} MiB", what,
-                              seen.size(), items.size(), bytes >> 20));
+      throw Error(Verdict::kFail, fmt::format("the list of {} does not end: {} pages with {} entries, {} MiB",
+                                              what, seen.size(), items.size(), bytes >> 20));
     }
   } while (!next.empty());
   co_return items;
