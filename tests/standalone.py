@@ -20,8 +20,9 @@ class Standalone:
         self.config.write_text(yaml.safe_dump(content))
         self.process = None
 
-    def start(self):
-        self.process = Process([BIN / "nodepool", "standalone", "-c", self.config], self.folder / "standalone.log")
+    def start(self, *options):
+        self.process = Process([BIN / "nodepool", "standalone", "-c", self.config, *options],
+                               self.folder / "standalone.log")
         return self
 
     def tool(self, *words) -> subprocess.CompletedProcess:

@@ -15,6 +15,7 @@
 #include "debug/watchdog.h"
 #include "driver/loading/config_follower.h"
 #include "net/statsd.h"
+#include "zk/server/server_thread.h"
 
 namespace nodepool::daemon {
 
@@ -34,8 +35,10 @@ struct Runtime {
   driver::ConfigFollower follower;
   std::shared_ptr<const driver::LoadedConfig> config;  // the first one
   SystemRandom random;
+  std::optional<zk::server::ServerThread> server;  // where the program contains ZooKeeper
   debug::StackDump stack_dump;
   debug::Watchdog watchdog;
+  std::optional<debug::Watchdog> server_watchdog;
   BlockingPool blocking_pool;
 };
 
