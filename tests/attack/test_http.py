@@ -88,25 +88,23 @@ def test_pipelined_requests(site, launcher, measured):
         client.close()
 
 
-@pytest.mark.parametrize("head", [
-    asking("/ready", "Host: x", "Content-Length: 4", "Transfer-Encoding: chunked"),
-    asking("/ready", "Host: x", "Content-Length: 4", "Content-Length: 40"),
-    asking("/ready", "Host: x", "Transfer-Encoding: xchunked"),
-], ids=["length-and-chunked", "two-lengths", "unknown-coding"])
-def test_a_hidden_request_is_not_answered(launcher, measured, head):
+AMBIGUOUS = [["Content-Length: 4", "Transfer-Encoding: chunked"], ["Content-Length: 4", "Content-Length: 40"],
+             ["Transfer-Encoding: xchunked"]]
+
+
+def test_a_hidden_request_is_not_answered(launcher, measured):
     hidden = asking("/node-list", "Host: x", "Connection: close")
-    with measured(f"ambiguous framing ({head.split()[-1].decode()})", launcher):
-        received = exchange(launcher.web_port, head + b"0\r\n\r\n" + hidden)
-        assert answers(received) <= 1
-        assert received == b"" or b" 400 " in received[:20]
+    with measured("requests hidden behind an ambiguous length", launcher):
+        for headers in AMBIGUOUS:
+            received = exchange(launcher.web_port, asking("/ready", "Host: x", *headers) + b"0\r\n\r\n" + hidden)
+            assert answers(received) <= 1, headers
+            assert received == b"" or b" 400 " in received[:20], headers
 
 
-@pytest.mark.parametrize("header", ["Host: evil.example.com", "Origin: http://evil.example.com"])
-def test_pages_of_others_change_nothing(launcher, measured, header):
+def test_pages_of_others_change_nothing(launcher, measured):
     body = '{"name": "j", "build": {"node_name": "1", "status": "FAILURE"}}'
-    headers = [header, "Content-Type: application/json", f"Content-Length: {len(body)}", "Connection: close"]
-    if not header.startswith("Host"):
-        headers.append("Host: localhost")
-    with measured(f"a foreign {header.split(':', maxsplit=1)[0]}", launcher):
-        received = exchange(launcher.web_port, asking("/api/v1/job-events", *headers, method="POST") + body.encode())
-        assert received.startswith(b"HTTP/1.1 403 ")
+    headers = ["Content-Type: application/json", f"Content-Length: {len(body)}", "Connection: close"]
+    with measured("requests of other sites' pages", launcher):
+        for foreign in (["Host: evil.example.com"], ["Host: localhost", "Origin: http://evil.example.com"]):
+            request = asking("/api/v1/job-events", *foreign, *headers, method="POST") + body.encode()
+            assert exchange(launcher.web_port, request).startswith(b"HTTP/1.1 403 "), foreign

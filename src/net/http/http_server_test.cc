@@ -209,6 +209,21 @@ TEST_F(HttpServerTest, UnreadAnswersDoNotFillTheMemory) {
   }
 }
 
+TEST_F(HttpServerTest, AnAnswerThatIsTooLargeIsNotSent) {
+  HttpLimits limits;
+  limits.unsent_bytes = 100'000;
+  int large = 0;
+  server_ = std::make_unique<HttpServer>(
+      loop_, [&large](HttpRequest request) { return Huge(large, std::move(request)); }, limits);
+  server_->Listen("127.0.0.1", 0);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Exchange("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+                AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("The answer is too large; ask for less")));
+  }
+  EXPECT_THAT(Exchange("HEAD /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 "));
+}
+
 TEST_F(HttpServerTest, APortInUseIsAClearError) {  // operations.3.2
   HttpServer& first = Start();
   HttpServer second(loop_, Echo);
