@@ -55,7 +55,8 @@ def test_large_answers_that_nobody_reads(server, large, measured):
 def test_many_answers_that_nobody_reads(server, large, measured):
     clients = connect(server.zookeeper_port, scaled(200, 1500), SMALL_BUFFER)
     request = frame(GET, text(large) + b"\0")
-    with measured("answers to many clients that do not read", server):
+    # 1500 answers of 1 MB, each of which is due at once, take longer than one turn.
+    with measured("answers to many clients that do not read", server, probe=scaled(250, 1000)):
         for client in clients:
             send_all(client, request * 10)
         wait_answered(clients)
@@ -77,10 +78,11 @@ def test_requests_that_take_long(server, client, measured):
     create_all(client, ["/many"] + [f"/many/{i}" for i in range(scaled(5_000, 100_000))])
     clients = connect(server.zookeeper_port, 4)
     count = frame(COUNT, text("/many"))
+    own = scaled(3000, 500)
     with measured("pipelined counts of descendants", server):
-        send_all(client, count * 3000)
+        send_all(client, count * own)
         floods = [Flood(each, count * 1000) for each in clients]
-        for _ in range(3000):
+        for _ in range(own):
             client.receive()
     assert len(floods) == len(clients)
 
@@ -145,6 +147,18 @@ def test_requests_that_are_not_finished(server, measured):
         for client in clients:
             send_all(client, integer(1_000_000) + bytes(999_000))
         assert is_admitted(server.zookeeper_port)
+
+
+def test_greetings_that_are_not_finished(server, measured):
+    """A client that has no session yet may send little."""
+    with measured("1 MB in place of a greeting", server):
+        connections = [socket.create_connection((LOOPBACK, server.zookeeper_port)) for _ in range(scaled(400, 1500))]
+        for connection in connections:
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(integer(1_000_000) + bytes(999_000))
+        assert is_admitted(server.zookeeper_port)
+    for connection in connections:
+        connection.close()
 
 
 def test_connections_that_once_carried_much(server, large, measured):

@@ -16,6 +16,7 @@ void Append(std::string& out, std::string frames) {
 }  // namespace
 
 bool Connection::Send(std::string frames, std::uint64_t change, std::uint64_t durable) {
+  if (wire_->is_closed()) return false;
   if (held_.empty() && change <= durable) {
     Append(wire_->out(), std::move(frames));
     wire_->Flush();
@@ -35,6 +36,13 @@ void Connection::Release(std::uint64_t durable) {
   }
   wire_->Flush();
   if (held_.empty()) released_.NotifyAll();
+}
+
+void Connection::Close(std::string reason) {
+  wire_->Close(std::move(reason));
+  held_.clear();
+  held_bytes_ = 0;
+  released_.NotifyAll();
 }
 
 Task<> Connection::WaitUntilSent() {

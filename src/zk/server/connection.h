@@ -20,10 +20,12 @@ class Connection {
   }
 
   // Sends `frames`, which may be large and show all changes up to number `change`; `durable` is the number of
-  // the last change on disk. Returns whether the frames were held back.
+  // the last change on disk. Returns whether the frames were held back. Does nothing after Close().
   bool Send(std::string frames, std::uint64_t change, std::uint64_t durable);
   // Sends the frames that waited for changes up to `durable`.
   void Release(std::uint64_t durable);
+  // Ends the connection and drops what is not sent.
+  void Close(std::string reason);
   bool holds_back() const { return !held_.empty(); }
   // Bytes held back or not yet taken by the client.
   std::size_t backlog() const { return held_bytes_ + wire_->unsent(); }

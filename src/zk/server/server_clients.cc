@@ -279,7 +279,7 @@ void Server::HangUpOnSlow(Connection& connection) {
   bool is_reading = connection.backlog() < connection.bytes() / 2;
   std::string_view fault = is_reading ? "does not finish its request" : "does not read what it is sent";
   logger_.Warning("The ZooKeeper client {} {}; closing its connection", connection.wire().name(), fault);
-  connection.wire().Close(fmt::format("it {}", fault));
+  connection.Close(fmt::format("it {}", fault));
 }
 
 // Frees what clients with many watches leave, in turns with other work.

@@ -57,7 +57,7 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   // TakeFrame and Fill together: waits for a whole frame.
   Task<std::string> ReadFrame();
 
-  // Ends the connection: the task in Fill() gets Error(kRetry, reason).
+  // Ends the connection: the task in Fill() gets Error(kRetry, reason). What is not sent is dropped.
   void Close(std::string reason);
   bool is_closed() const { return !close_reason_.empty(); }
 
