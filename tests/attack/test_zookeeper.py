@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bounds import IS_WHOLE, scaled
+from bounds import scaled
 from hostile_clients import (Flood, connect, create_all, frame, is_admitted, is_hung_up, send_all, statistics,
                              wait_answered)
 from measure import memory
@@ -222,8 +222,8 @@ def test_requests_byte_by_byte(server, client, measured):
 
 def test_a_deep_tree(server, client, measured):
     """Nothing recurses over it, least of all the end of the process."""
-    levels = scaled(4_000, 30_000)
+    levels = scaled(4_000, 10_000)
     paths = ["/a" * depth for depth in range(1, levels)]
-    with measured("a tree of many levels", server, memory=512 if IS_WHOLE else 256):
+    with measured("a tree of many levels", server):
         create_all(client, paths)
         client.ask(COUNT, text("/"))

@@ -209,7 +209,10 @@ Task<> Server::AnswerRequests(Connection& connection) {
   while (true) {
     Turn turn(loop_, turns_);
     while (std::optional<std::string_view> frame = wire.TakeFrame()) {
-      if (!turn.Covers(MayTakeLong(*frame))) co_await turn.Begin();
+      if (!turn.Covers(MayTakeLong(*frame))) {
+        co_await turn.Begin();
+        clock_.Heard(connection.peer().session);  // it is not to blame for the time that it waited
+      }
       if (wire.is_closed()) break;
       if (Answer(connection, ReadRequest(*frame)) == Engine::Next::kClose) co_return;
       if (connection.backlog() > kBacklogToPause) {

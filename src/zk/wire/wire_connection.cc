@@ -187,7 +187,7 @@ Task<std::string> WireConnection::ReadFrame() {
 void WireConnection::Close(std::string reason) {
   if (is_closed()) return;
   close_reason_ = reason.empty() ? "closed" : std::move(reason);
-  out_ = std::string();
+  std::string().swap(out_);  // an assignment would keep its memory
   error_code ignored;
   socket_.close(ignored);
   sent_.NotifyAll();
