@@ -5,12 +5,14 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "zk/server/password.h"
 
 namespace nodepool::daemon {
 
 zk::server::ServerOptions EmbeddedServerOptions(const config::EmbeddedZooKeeper& embedded) {
   zk::server::ServerOptions options;
   options.port = embedded.port;
+  options.own_password = zk::server::NewPassword();
   options.journal = embedded.state_dir + "/zookeeper.sqlite";
   if (embedded.tls) {
     options.tls_address = embedded.tls->listen_address;

@@ -16,11 +16,11 @@ using LoadedConfigPtr = std::shared_ptr<const driver::LoadedConfig>;
 // The client and the parts that use it.
 class Session {
  public:
-  Session(const Program& program, Runtime& runtime)
+  // `own_password` opens a session of the embedded server's own process; empty without one.
+  Session(const Program& program, Runtime& runtime, std::string own_password)
       : runtime_(runtime),
         has_zookeeper_(program.has_zookeeper),
-        client_(runtime.loop, runtime.random,
-                ConnectionOptions(ZooKeeperOf(runtime.config->common.zookeeper))),
+        client_(runtime.loop, runtime.random, ClientOptions(std::move(own_password))),
         parts_(program.make_parts(runtime, client_)) {}
   ~Session() {
     while (!parts_.empty()) parts_.pop_back();
@@ -36,6 +36,12 @@ class Session {
   void Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& after);
   config::ZooKeeperSettings ZooKeeperOf(const config::ZooKeeperSettings& settings) const {
     return has_zookeeper_ ? EffectiveZooKeeper(settings) : settings;
+  }
+
+  zk::WireOptions ClientOptions(std::string own_password) const {
+    zk::WireOptions options = ConnectionOptions(ZooKeeperOf(runtime_.config->common.zookeeper));
+    if (!own_password.empty()) options.opening_password = std::move(own_password);
+    return options;
   }
 
   Runtime& runtime_;
@@ -103,14 +109,15 @@ Task<> Session::Run() {
   if (failure) failure->Rethrow();
 }
 
-Task<> RunSession(const Program& program, Runtime& runtime) {
-  Session session(program, runtime);
+Task<> RunSession(const Program& program, Runtime& runtime, std::string own_password = "") {
+  Session session(program, runtime, std::move(own_password));
   co_await session.Run();
 }
 
-Task<> RunWithServer(const Program& program, Runtime& runtime, zk::server::Server& server) {
+Task<> RunWithServer(const Program& program, Runtime& runtime, zk::server::Server& server,
+                     std::string own_password) {
   co_await server.Start();
-  co_await RunSession(program, runtime);
+  co_await RunSession(program, runtime, std::move(own_password));
 }
 
 }  // namespace
@@ -124,9 +131,11 @@ Task<> RunParts(const Program& program, Runtime& runtime) {
   // A thread of its own, so that other blocking calls do not delay writes.
   BlockingPool disk(1);
   MakeStateDirectory(zookeeper.embedded);
-  zk::server::Server server(runtime.loop, disk, EmbeddedServerOptions(zookeeper.embedded));
+  zk::server::ServerOptions options = EmbeddedServerOptions(zookeeper.embedded);
+  std::string own_password = options.own_password;
+  zk::server::Server server(runtime.loop, disk, std::move(options));
   auto stop = [&server] { return server.Stop(); };
-  co_await WithCleanup(RunWithServer(program, runtime, server), stop);
+  co_await WithCleanup(RunWithServer(program, runtime, server, std::move(own_password)), stop);
 }
 
 }  // namespace nodepool::daemon

@@ -87,6 +87,26 @@ def test_killed_and_started_again_it_goes_on(standalone):
     assert standalone.wait_ready()
 
 
+def test_killed_it_takes_up_a_request_at_once(tmp_path):
+    running = Standalone(tmp_path, providers=[fake_provider(simulation={"create-latency": 2.0})],
+                         labels=[{"name": "small"}], **{"zookeeper-timeout": 60.0}).start()
+    tree = None
+    try:
+        wait_for(lambda: running.tool("list", "--wait-for-server").returncode == 0, "the server answers")
+        tree = Tree(f"127.0.0.1:{running.port}")
+        request = tree.add_request(["small"])
+        tree.wait_request(request, "pending")
+        running.process.kill()
+        running.start()
+        # Far less than the time-out of the session that had the locks.
+        tree.wait_request(request, "fulfilled", seconds=30)
+        assert "of the process that served" in running.process.output()
+    finally:
+        if tree:
+            tree.close()
+        running.process.stop()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stops(standalone, number):
     standalone.wait_ready()

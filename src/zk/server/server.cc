@@ -57,6 +57,7 @@ Task<> Server::Start() {
     clock_.Start(id, std::chrono::milliseconds(session.timeout_ms));
   }
   durable_ = engine_.change_count();
+  CloseOwnSessions();
   if (options_.tls) tls_ = MakeServerTlsContext(*options_.tls);
   if (options_.port >= 0) Listen(plain_acceptor_, options_.address, options_.port, nullptr);
   if (tls_ && options_.tls_port >= 0)
@@ -65,6 +66,20 @@ Task<> Server::Start() {
   tasks_.Spawn("delete empty containers", DeleteContainers());
   tasks_.Spawn("free watches", FreeWatches());
   AfterChange();
+}
+
+// Those of the process that had the journal before this one and was killed: nobody can continue them.
+void Server::CloseOwnSessions() {
+  std::vector<std::int64_t> left;
+  for (const auto& [id, session] : engine_.sessions()) {
+    if (session.is_own) left.push_back(id);
+  }
+  for (std::int64_t id : left) {
+    logger_.Info("Closing the ZooKeeper session 0x{:x} of the process that served {} before and was killed",
+                 static_cast<std::uint64_t>(id), options_.journal);
+    clock_.Stop(id);
+    engine_.CloseSession(id);
+  }
 }
 
 void Server::Listen(std::optional<Acceptor>& acceptor, const std::string& address, int port,

@@ -27,7 +27,10 @@ struct ServerOptions {
   std::string tls_address = "::";
   int tls_port = -1;            // with `tls`; the same
   std::optional<TlsFiles> tls;  // clients need a certificate that `ca` signed
-  std::string journal;          // file; empty: everything is in memory alone
+  // The password with which clients in the server's own process open a session: 16 random bytes, a
+  // secret. Such a session ends with the process: the next start closes it. Empty: there are none.
+  std::string own_password;
+  std::string journal;  // file; empty: everything is in memory alone
   Duration min_session_timeout = std::chrono::seconds(1);
   Duration max_session_timeout = std::chrono::minutes(5);
   Duration container_check = std::chrono::seconds(60);  // how long an empty container may remain
@@ -71,6 +74,7 @@ class Server {
   Task<> Converse(Connection& connection);
   Task<bool> Greet(Connection& connection);
   bool Admit(Connection& connection, const ConnectRequestFrame& connect);
+  bool IsOwn(const protocol::ConnectRequest& request) const;
   const SessionRecord* SessionFor(const protocol::ConnectRequest& request);
   Task<> AnswerRequests(Connection& connection);
   Task<> Linger(Connection& connection);
@@ -82,6 +86,8 @@ class Server {
   void AfterChange();
   void Expire(std::int64_t session);
   void Detach(std::int64_t session, const std::string& why);
+
+  void CloseOwnSessions();
 
   Task<> KeepOnDisk();
   Task<> Write();

@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <openssl/rand.h>
+#include <openssl/crypto.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "zk/server/answer.h"
+#include "zk/server/password.h"
 #include "zk/server/server.h"
 
 namespace nodepool::zk::server {
@@ -20,7 +21,6 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr std::size_t kPasswordSize = 16;
 constexpr std::size_t kWordSize = 4;
 // For the time from the connection to a session, and for the client to take the last bytes.
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
@@ -33,14 +33,6 @@ constexpr std::size_t kAllBacklogs = std::size_t{192} << 20;
 constexpr std::size_t kSentBetweenChecks = 4 << 20;  // of all backlogs
 // A client's requests are answered for so long at a time; then it is the turn of others.
 constexpr Duration kTurn = std::chrono::milliseconds(5);
-
-std::string NewPassword() {
-  std::string password(kPasswordSize, '\0');
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(password.data()), kPasswordSize) != 1) {
-    throw Error(Verdict::kFail, "the system gives no random numbers");
-  }
-  return password;
-}
 
 std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
 
@@ -184,9 +176,20 @@ const SessionRecord* Server::SessionFor(const protocol::ConnectRequest& request)
   Duration timeout = std::clamp(asked, options_.min_session_timeout, options_.max_session_timeout);
   auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
   std::int64_t id = ++last_session_;
-  engine_.OpenSession({id, NewPassword(), static_cast<std::int32_t>(timeout_ms)});
+  engine_.OpenSession({id, NewPassword(), static_cast<std::int32_t>(timeout_ms), IsOwn(request)});
   clock_.Start(id, timeout);
   return engine_.FindSession(id);
+}
+
+// Whether a client in this process opens or continues a session.
+bool Server::IsOwn(const protocol::ConnectRequest& request) const {
+  if (request.session_id != 0) {
+    const SessionRecord* session = engine_.FindSession(request.session_id);
+    return session != nullptr && session->is_own;
+  }
+  const std::string& own = options_.own_password;
+  return !own.empty() && request.password.size() == own.size() &&
+         CRYPTO_memcmp(request.password.data(), own.data(), own.size()) == 0;
 }
 
 Task<> Server::AnswerRequests(Connection& connection) {

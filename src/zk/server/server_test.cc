@@ -9,6 +9,7 @@
 #include <future>
 
 #include "base/random.h"
+#include "zk/server/password.h"
 #include "zk/server/sqlite.h"
 #include "zk/wire/wire_for_test.h"
 
@@ -189,6 +190,36 @@ TEST_F(ServerTest, FailedWritesAreRepeatedAtTheEndOrMissingAsAWhole) {
     }
     Await(server->Stop());
   }
+}
+
+TEST_F(ServerTest, SessionsOfItsOwnProcessEndWithTheProcess) {
+  BlockingPool disk(1);
+  ServerOptions options = Options();
+  options.own_password = NewPassword();
+  std::optional<Server> server(std::in_place, loop, disk, options);
+  Await(server->Start());
+  auto left = [&](const WireOptions& how, const std::string& path) {
+    auto client = std::make_unique<WireClient>(loop, random, how);
+    EXPECT_TRUE(Await(client->Create(path, "", CreateMode::kEphemeral)));
+    return client;
+  };
+  WireOptions own = OptionsFor(*server);
+  own.opening_password = options.own_password;
+  auto own_client = left(own, "/own");
+  auto other_client = left(OptionsFor(*server), "/other");
+  // As by SIGKILL: nobody closes a session.
+  own_client.reset();
+  other_client.reset();
+  Await(server->Stop());
+  options.own_password = NewPassword();
+  server.emplace(loop, disk, options);
+  Await(server->Start());
+  {
+    TestClient client(*this, OptionsFor(*server));
+    EXPECT_EQ(Await(client->Exists("/own")).error(), Code::kNoNode);
+    EXPECT_TRUE(Await(client->Exists("/other")));
+  }
+  Await(server->Stop());
 }
 
 TEST_F(ServerTest, SessionsAreLimited) {
