@@ -32,6 +32,13 @@ Server::Server(Loop& loop, BlockingPool& pool, ServerOptions options)
       pool_(pool),
       options_(std::move(options)),
       logger_("nodepool.zk.Server"),
+      client_warnings_(loop,
+                       [this](std::uint64_t more) {
+                         logger_.Warning(
+                             "{} more ZooKeeper clients were refused or disconnected in the last "
+                             "minute; the level DEBUG shows each",
+                             more);
+                       }),
       engine_(options_.limits),
       clock_(loop, [this](std::int64_t session) { Expire(session); }),
       last_session_(FirstSession(loop.Now())),
@@ -66,20 +73,6 @@ Task<> Server::Start() {
   tasks_.Spawn("delete empty containers", DeleteContainers());
   tasks_.Spawn("free watches", FreeWatches());
   AfterChange();
-}
-
-// Those of the process that had the journal before this one and was killed: nobody can continue them.
-void Server::CloseOwnSessions() {
-  std::vector<std::int64_t> left;
-  for (const auto& [id, session] : engine_.sessions()) {
-    if (session.is_own) left.push_back(id);
-  }
-  for (std::int64_t id : left) {
-    logger_.Info("Closing the ZooKeeper session 0x{:x} of the process that served {} before and was killed",
-                 static_cast<std::uint64_t>(id), options_.journal);
-    clock_.Stop(id);
-    engine_.CloseSession(id);
-  }
 }
 
 void Server::Listen(std::optional<Acceptor>& acceptor, const std::string& address, int port,

@@ -11,6 +11,7 @@
 
 #include "async/blocking_pool.h"
 #include "async/event.h"
+#include "async/log_throttle.h"
 #include "async/task_group.h"
 #include "zk/server/connection.h"
 #include "zk/server/engine.h"
@@ -35,8 +36,10 @@ struct ServerOptions {
   Duration max_session_timeout = std::chrono::minutes(5);
   Duration container_check = std::chrono::seconds(60);  // how long an empty container may remain
   std::size_t max_packet = 1'048'575;                   // larger requests end the connection
-  std::size_t connections = 2000;                       // further ones are closed at once
-  std::size_t sessions = 100'000;                       // with those whose clients are away; likewise
+  // Clients with sessions; further ones are disconnected, except those of the server's own process.
+  std::size_t connections = 2000;
+  // With those whose clients are away; for a further one, abandoned ones are closed.
+  std::size_t sessions = 100'000;
   Engine::Limits limits;
 };
 
@@ -70,11 +73,14 @@ class Server {
   void Listen(std::optional<Acceptor>& acceptor, const std::string& address, int port,
               boost::asio::ssl::context* tls);
   Task<> Accept(Acceptor& acceptor, boost::asio::ssl::context* tls);
+  void WarnOfClient(std::string text);
+  bool HangUpOnSilent();
   Task<> Serve(std::shared_ptr<WireConnection> wire);
   Task<> Converse(Connection& connection);
   Task<bool> Greet(Connection& connection);
   bool Admit(Connection& connection, const ConnectRequestFrame& connect);
   bool IsOwn(const protocol::ConnectRequest& request) const;
+  void CloseAbandonedSessions();
   const SessionRecord* SessionFor(const protocol::ConnectRequest& request);
   Task<> AnswerRequests(Connection& connection);
   Task<> Linger(Connection& connection);
@@ -99,6 +105,7 @@ class Server {
   BlockingPool& pool_;
   ServerOptions options_;
   log::Logger logger_;
+  LogThrottle client_warnings_;
   Engine engine_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<boost::asio::ssl::context> tls_;
