@@ -16,11 +16,10 @@ using LoadedConfigPtr = std::shared_ptr<const driver::LoadedConfig>;
 // The client and the parts that use it.
 class Session {
  public:
-  // `own_password` opens a session of the embedded server's own process; empty without one.
-  Session(const Program& program, Runtime& runtime, std::string own_password)
+  Session(const Program& program, Runtime& runtime)
       : runtime_(runtime),
         has_zookeeper_(program.has_zookeeper),
-        client_(runtime.loop, runtime.random, ClientOptions(std::move(own_password))),
+        client_(runtime.loop, runtime.random, ClientOptions()),
         parts_(program.make_parts(runtime, client_)) {}
   ~Session() {
     while (!parts_.empty()) parts_.pop_back();
@@ -38,9 +37,10 @@ class Session {
     return has_zookeeper_ ? EffectiveZooKeeper(settings) : settings;
   }
 
-  zk::WireOptions ClientOptions(std::string own_password) const {
-    zk::WireOptions options = ConnectionOptions(ZooKeeperOf(runtime_.config->common.zookeeper));
-    if (!own_password.empty()) options.opening_password = std::move(own_password);
+  zk::WireOptions ClientOptions() const {
+    const config::ZooKeeperSettings& settings = runtime_.config->common.zookeeper;
+    zk::WireOptions options = ConnectionOptions(ZooKeeperOf(settings));
+    if (has_zookeeper_ && settings.servers.empty()) options.opening_password = runtime_.own_password;
     return options;
   }
 
@@ -109,15 +109,14 @@ Task<> Session::Run() {
   if (failure) failure->Rethrow();
 }
 
-Task<> RunSession(const Program& program, Runtime& runtime, std::string own_password = "") {
-  Session session(program, runtime, std::move(own_password));
+Task<> RunSession(const Program& program, Runtime& runtime) {
+  Session session(program, runtime);
   co_await session.Run();
 }
 
-Task<> RunWithServer(const Program& program, Runtime& runtime, zk::server::Server& server,
-                     std::string own_password) {
+Task<> RunWithServer(const Program& program, Runtime& runtime, zk::server::Server& server) {
   co_await server.Start();
-  co_await RunSession(program, runtime, std::move(own_password));
+  co_await RunSession(program, runtime);
 }
 
 }  // namespace
@@ -131,11 +130,9 @@ Task<> RunParts(const Program& program, Runtime& runtime) {
   // A thread of its own, so that other blocking calls do not delay writes.
   BlockingPool disk(1);
   MakeStateDirectory(zookeeper.embedded);
-  zk::server::ServerOptions options = EmbeddedServerOptions(zookeeper.embedded);
-  std::string own_password = options.own_password;
-  zk::server::Server server(runtime.loop, disk, std::move(options));
+  zk::server::Server server(runtime.loop, disk, OwnServerOptions(zookeeper.embedded, runtime));
   auto stop = [&server] { return server.Stop(); };
-  co_await WithCleanup(RunWithServer(program, runtime, server, std::move(own_password)), stop);
+  co_await WithCleanup(RunWithServer(program, runtime, server), stop);
 }
 
 }  // namespace nodepool::daemon

@@ -153,18 +153,24 @@ Task<> Server::KeepOnDisk() {
 
 // Tries until it succeeds: until then no client is sent the changes.
 Task<> Server::Write() {
-  for (int failures = 0;; ++failures) {
+  int failures = 0;
+  while (true) {
     auto write = [this] { journal_->Write(writing_); };
     Outcome<> written = co_await Attempt(OnBlockingPool(pool_, write));
     if (written) break;
+    std::string cause = written.error().message() + ShortageNear(options_.journal);
     if (failures % kRetriesPerLogLine == 0) {
-      logger_.Error("The state in {} cannot be written, so no ZooKeeper client is answered: {}{}",
-                    options_.journal, written.error().message(), ShortageNear(options_.journal));
+      logger_.Error("The state in {} cannot be written, so no ZooKeeper client is answered: {}",
+                    options_.journal, cause);
     }
+    if (failures++ == 0) options_.on_disk_trouble(cause);
     if (tasks_.stopping()) written.error().Rethrow();
     co_await loop_.SleepFor(kDiskRetry);
   }
   ++traffic_.commits;
+  if (failures == 0) co_return;
+  logger_.Info("The state in {} is written again", options_.journal);
+  options_.on_disk_trouble("");
 }
 
 Task<> Server::DeleteContainers() {

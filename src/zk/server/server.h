@@ -2,6 +2,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -41,6 +42,9 @@ struct ServerOptions {
   // With those whose clients are away; for a further one, abandoned ones are closed.
   std::size_t sessions = 100'000;
   Engine::Limits limits;
+  // Called on the server's loop with the cause when the state cannot be written, so that no client is
+  // answered, and with "" when it can be written again.
+  std::function<void(const std::string& cause)> on_disk_trouble = [](const std::string&) {};
 };
 
 // A ZooKeeper server for one machine: the client protocol over a tree in memory that is stored on

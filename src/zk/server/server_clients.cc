@@ -268,8 +268,8 @@ void Server::BoundBacklogs() {
 }
 
 void Server::HangUpOnSlow(Connection& connection) {
-  logger_.Warning("The ZooKeeper client {} does not read what it is sent; closing its connection",
-                  connection.wire().name());
+  WarnOfClient(fmt::format("The ZooKeeper client {} does not read what it is sent; closing its connection",
+                           connection.wire().name()));
   connection.wire().Close("it does not read what it is sent");
 }
 

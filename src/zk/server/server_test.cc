@@ -147,19 +147,26 @@ TEST_F(ServerTest, TheMessageOfAStartThatFailsSaysWhatIsInTheWay) {
 
 TEST_F(ServerTest, NoClientIsAnsweredUntilTheDiskWorksAgain) {
   BlockingPool disk(1);
-  Server server(loop, disk, Options());
+  ServerOptions options = Options();
+  std::vector<std::string> troubles;
+  options.on_disk_trouble = [&](const std::string& cause) { troubles.push_back(cause); };
+  Server server(loop, disk, options);
   Await(server.Start());
   {
+    log::Capture log;
     TestClient client(*this, OptionsFor(server));
     ASSERT_TRUE(client.WaitFor(SessionState::kConnected));
     BrokenDisk broken(Options().journal);
     bool is_written = false;
     TaskGroup tasks(loop, log::Logger("test"));
     tasks.Spawn("write", CreateAndNote(*client, "/a", is_written));
+    EXPECT_TRUE(Until([&] { return !troubles.empty(); }));
     EXPECT_FALSE(Until([&] { return is_written; }, milliseconds(200)));
     broken.Repair();
     EXPECT_TRUE(Until([&] { return is_written; }));
     Await(tasks.Join());
+    EXPECT_THAT(troubles, ElementsAre("database is locked", ""));
+    EXPECT_EQ(log.Count("is written again"), 1);
   }
   Await(server.Stop());
 }
