@@ -4,6 +4,7 @@
 #include "async/task_group.h"
 #include "daemon/connection.h"
 #include "daemon/embedded_server.h"
+#include "daemon/memory.h"
 #include "daemon/signals.h"
 #include "zk/server/server.h"
 #include "zk/wire/wire_client.h"
@@ -94,6 +95,7 @@ Task<> Session::Run() {
   TaskGroup tasks(runtime_.loop, runtime_.logger);
   tasks.Spawn("wait for a signal", AwaitSignal(runtime_, ending));
   tasks.Spawn("wait for a reload", AwaitReload(runtime_));
+  tasks.Spawn("return unused memory", ReturnUnusedMemory(runtime_.loop, runtime_.blocking_pool));
   tasks.Spawn("do the daemon's work", Serve(ending));
   co_await ending.reached.Wait();
   std::optional<Failure> failure = ending.failure;
