@@ -17,6 +17,7 @@
 #include "driver/loading/config_follower.h"
 #include "net/statsd.h"
 #include "zk/server/password.h"
+#include "zk/server/server_thread.h"
 
 namespace nodepool::daemon {
 
@@ -38,8 +39,10 @@ struct Runtime {
   const std::string own_password = zk::server::NewPassword();  // for sessions of the embedded server
   std::string state_fault;  // why the embedded server cannot write its state; empty: it can, or there is none
   SystemRandom random;
+  std::optional<zk::server::ServerThread> server;  // where the program contains ZooKeeper
   debug::StackDump stack_dump;
   debug::Watchdog watchdog;
+  std::optional<debug::Watchdog> server_watchdog;
   BlockingPool blocking_pool;
 };
 
