@@ -39,7 +39,7 @@ class Descriptor {
   int number_;
 };
 
-[[noreturn]] void FailAt(const std::string& path, int code) {
+[[noreturn]] void FailToDetach(const std::string& path, int code) {
   throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(code)));
 }
 
@@ -83,7 +83,7 @@ void DetachLoopDevices(const std::string& directory) {
     // ENXIO: detached by another process meanwhile.
     bool is_detached =
         device.number() >= 0 && (::ioctl(device.number(), LOOP_CLR_FD, 0) == 0 || errno == ENXIO);
-    if (!is_detached) FailAt(path, errno);
+    if (!is_detached) FailToDetach(path, errno);
   }
 }
 
@@ -113,7 +113,7 @@ void UndoMounts(const std::string& directory) {
   }
   std::ranges::reverse(places);
   for (const std::string& place : places) {
-    if (::umount2(place.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0) FailAt(place, errno);
+    if (::umount2(place.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0) FailToDetach(place, errno);
   }
 }
 
