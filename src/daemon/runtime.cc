@@ -38,7 +38,8 @@ Runtime::Runtime(const Program& program, const Options& options, process::Backgr
       follower(loop, options.config_path, options.secure_path, drivers, program.other_drivers),
       config(LoadDriversAndConfig(program, options, drivers)),
       stack_dump(loop, ProfileFolder()),
-      watchdog(loop, drivers.NamesByFile()) {
+      watchdog(loop, drivers.NamesByFile()),
+      clock_watch(loop) {
   follower.OnLoadFailure([this](const std::string& why) { service.Refused(why); });
   for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);
   if (options.wants_repl) {

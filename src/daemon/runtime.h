@@ -8,6 +8,7 @@
 #include "base/metrics/metrics.h"
 #include "base/metrics/prometheus.h"
 #include "base/random.h"
+#include "daemon/clock_watch.h"
 #include "daemon/options.h"
 #include "daemon/program.h"
 #include "daemon/service.h"
@@ -36,6 +37,7 @@ struct Runtime {
   SystemRandom random;
   debug::StackDump stack_dump;
   debug::Watchdog watchdog;
+  ClockWatch clock_watch;
   BlockingPool blocking_pool;
 };
 

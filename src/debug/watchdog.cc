@@ -39,7 +39,16 @@ void Watchdog::Run() {
   std::uint64_t seen = beats_;
   auto last_beat = now();
   Duration next_report = limits_.first;
-  while (!ending_.try_acquire_for(limits_.first / 4)) {
+  auto asleep = now();
+  for (; !ending_.try_acquire_for(limits_.first / 4); asleep = now()) {
+    if (Duration pause = now() - asleep; pause >= limits_.first) {
+      logger_.Warning(
+          "This process did not run for about {:.0f} s: it was stopped, or the machine was suspended or "
+          "overloaded",
+          Seconds(pause));
+      last_beat = now();
+      continue;
+    }
     Duration silence = now() - last_beat;
     if (std::uint64_t beats = beats_; beats != seen) {
       if (next_report != limits_.first)
