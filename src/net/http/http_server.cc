@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "net/http/framing.h"
 #include "net/http/hang_up.h"
 
 namespace nodepool::net {
@@ -222,6 +223,8 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
       std::optional<HttpResponse> answer = AnswerTo(error);
       if (!answer) co_return;
       response = std::move(*answer);
+    } else if (std::optional<std::string_view> fault = FramingFault(parser.get())) {
+      response = Plain(400, fmt::format("Bad Request: {}", *fault));
     } else {
       is_head = parser.get().method() == http::verb::head;
       keeps_alive = parser.get().keep_alive() && served < limits_.requests_per_connection;
