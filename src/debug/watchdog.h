@@ -14,8 +14,8 @@ namespace nodepool::debug {
 
 // Notices, on a thread of its own, when the loop is blocked, most likely by a driver, while
 // everything in the program waits. While that lasts, it logs the stack of the loop's thread and,
-// where the stack shows it, the name of the driver; at the end, how long it took. It also reports when the whole
-// process did not run.
+// where the stack shows it, the name of the driver; at the end, how long it took. It also reports when the
+// whole process did not run.
 class Watchdog {
  public:
   struct Limits {

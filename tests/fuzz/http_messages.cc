@@ -79,7 +79,7 @@ std::optional<std::string> TakeChunks(std::string_view& bytes) {
   return std::nullopt;
 }
 
-// RFC 9112, section 6.3.
+// As in RFC 9112, 6.3.
 std::optional<std::string> TakeBody(std::string_view& bytes, const Headers& headers) {
   auto [coding, codings_end] = headers.equal_range("transfer-encoding");
   auto [length, lengths_end] = headers.equal_range("content-length");

@@ -60,7 +60,8 @@ struct TreeCache::Impl {
     }
   };
 
-  // What was reported to the listener. A listener that fails, for lack of memory, gets it in the next round again.
+  // What was reported to the listener. A listener that fails, for lack of memory, gets it in the next round
+  // again.
   struct Known {
     std::int64_t mzxid;   // 0 for an unwanted path
     std::uint64_t round;  // in which it was last seen
