@@ -10,8 +10,8 @@ import urllib.request
 import pytest
 
 from images import ImageSite, image
-from nodepool_helpers import Tree, fake_provider
-from services import Process, free_port, wait_for
+from nodepool_helpers import Installation, Tree, fake_provider
+from services import EmbeddedZooKeeper, Process, free_port, wait_for
 from test_standalone import Standalone
 
 EXHAUSTED = "Too many open files"
@@ -130,12 +130,22 @@ def test_standalone_without_descriptors(tmp_path, connections):
 # --- Memory ---------------------------------------------------------------------------
 
 
-def test_a_launcher_without_memory(site):
+@pytest.fixture
+def roomy_site(tmp_path):
+    """An installation on a server that holds large records."""
+    server = EmbeddedZooKeeper(tmp_path / "zookeeper").start()
+    installation = Installation(tmp_path, server.hosts)
+    yield installation
+    installation.stop()
+    server.stop()
+
+
+def test_a_launcher_without_memory(roomy_site):
     """It cannot hold all records, tries again and again, and has all of them in the end."""
     port = free_port()
-    launcher = site.launcher(site.config(providers=[provider()],
-                                         webapp={"listen_address": "127.0.0.1", "port": port}))
-    tree = site.tree()
+    web = {"listen_address": "127.0.0.1", "port": port}
+    launcher = roomy_site.launcher(roomy_site.config(providers=[provider()], webapp=web))
+    tree = roomy_site.tree()
     clouds = ["one", "two"]  # the web server answers with at most 64 MiB, hence two lists
     with little_memory(launcher, 8 * MIB):
         held = {cloud: {tree.add_node(state="hold", provider=cloud, comment="x" * 900_000) for _ in range(60)}
