@@ -11,8 +11,8 @@
 
 namespace nodepool {
 
-// The one thread on which all state lives. All code outside the blocking pool runs here, so the
-// program needs no locks.
+// A thread's loop, and all state that lives on it: nothing else touches that, so it needs no locks.
+// A program has one; the embedded ZooKeeper server has its own (loop_thread.h).
 class Loop {
  public:
   // Runs on the system's clocks.

@@ -2,10 +2,13 @@
 
 #include <cstdlib>
 
+#include "daemon/embedded_server.h"
 #include "daemon/outside_drivers.h"
 
 namespace nodepool::daemon {
 namespace {
+
+constexpr const char* kServersLoop = "The embedded ZooKeeper server's loop";
 
 std::optional<std::string> ProfileFolder() {
   const char* folder = std::getenv("NODEPOOL_PROFILE_DIR");
@@ -29,6 +32,19 @@ std::shared_ptr<const driver::LoadedConfig> LoadDriversAndConfig(const Program& 
   return *config;
 }
 
+// Null: the program uses the servers that the configuration names.
+zk::server::ServerThread* MakeServer(const Program& program, const config::ZooKeeperSettings& zookeeper,
+                                     std::optional<zk::server::ServerThread>& server) {
+  if (!program.has_zookeeper || !zookeeper.servers.empty()) return nullptr;
+  return &server.emplace(EmbeddedServerOptions(zookeeper.embedded));
+}
+
+std::vector<debug::StackDump::Dumped> LoopsOf(Loop& loop, zk::server::ServerThread* server) {
+  std::vector<debug::StackDump::Dumped> loops = {{loop, "The loop"}};
+  if (server != nullptr) loops.push_back({server->loop(), kServersLoop});
+  return loops;
+}
+
 }  // namespace
 
 Runtime::Runtime(const Program& program, const Options& options, process::Background& background)
@@ -37,9 +53,12 @@ Runtime::Runtime(const Program& program, const Options& options, process::Backgr
       metrics(OpenStatsd(loop, statsd), &prometheus),
       follower(loop, options.config_path, options.secure_path, drivers, program.other_drivers),
       config(LoadDriversAndConfig(program, options, drivers)),
-      stack_dump(loop, ProfileFolder()),
-      watchdog(loop, drivers.NamesByFile()),
+      stack_dump(LoopsOf(loop, MakeServer(program, config->common.zookeeper, server)), ProfileFolder()),
+      watchdog({loop, "The loop", "every request and node of this process"}, drivers.NamesByFile()),
       clock_watch(loop) {
+  if (server)
+    server_watchdog.emplace(debug::Watchdog::Watched{server->loop(), kServersLoop, "every client of it"},
+                            debug::Watchdog::Owners());
   follower.OnLoadFailure([this](const std::string& why) { service.Refused(why); });
   for (const std::string& warning : config->common.warnings) logger.Warning("{}", warning);
   if (options.wants_repl) {

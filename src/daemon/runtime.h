@@ -16,6 +16,7 @@
 #include "debug/watchdog.h"
 #include "driver/loading/config_follower.h"
 #include "net/statsd.h"
+#include "zk/server/server_thread.h"
 
 namespace nodepool::daemon {
 
@@ -35,8 +36,10 @@ struct Runtime {
   driver::ConfigFollower follower;
   std::shared_ptr<const driver::LoadedConfig> config;  // the first one
   SystemRandom random;
+  std::optional<zk::server::ServerThread> server;  // where the program contains ZooKeeper
   debug::StackDump stack_dump;
   debug::Watchdog watchdog;
+  std::optional<debug::Watchdog> server_watchdog;
   ClockWatch clock_watch;
   BlockingPool blocking_pool;
 };

@@ -5,7 +5,6 @@
 #include "daemon/connection.h"
 #include "daemon/embedded_server.h"
 #include "daemon/signals.h"
-#include "zk/server/server.h"
 #include "zk/wire/wire_client.h"
 
 namespace nodepool::daemon {
@@ -108,25 +107,21 @@ Task<> RunSession(const Program& program, Runtime& runtime) {
   co_await session.Run();
 }
 
-Task<> RunWithServer(const Program& program, Runtime& runtime, zk::server::Server& server) {
-  co_await server.Start();
+Task<> RunWithServer(const Program& program, Runtime& runtime) {
+  MakeStateDirectory(runtime.config->common.zookeeper.embedded);
+  co_await runtime.server->Start();
   co_await RunSession(program, runtime);
 }
 
 }  // namespace
 
 Task<> RunParts(const Program& program, Runtime& runtime) {
-  const config::ZooKeeperSettings& zookeeper = runtime.config->common.zookeeper;
-  if (!program.has_zookeeper || !zookeeper.servers.empty()) {
+  if (!runtime.server) {
     co_await RunSession(program, runtime);
     co_return;
   }
-  // A thread of its own, so that other blocking calls do not delay writes.
-  BlockingPool disk(1);
-  MakeStateDirectory(zookeeper.embedded);
-  zk::server::Server server(runtime.loop, disk, EmbeddedServerOptions(zookeeper.embedded));
-  auto stop = [&server] { return server.Stop(); };
-  co_await WithCleanup(RunWithServer(program, runtime, server), stop);
+  auto stop = [&runtime] { return runtime.server->Stop(); };
+  co_await WithCleanup(RunWithServer(program, runtime), stop);
 }
 
 }  // namespace nodepool::daemon

@@ -53,7 +53,8 @@ TEST(WatchdogTest, ReportsABlockedLoopAndItsEnd) {
     return text.str();
   };
   Loop loop;
-  Watchdog watchdog(loop, {}, {std::chrono::milliseconds(200), std::chrono::seconds(30)});
+  Watchdog watchdog({loop, "The loop", "everything"}, {},
+                    {std::chrono::milliseconds(200), std::chrono::seconds(30)});
   auto has_logged = [&](const char* text) { return logged().find(text) != std::string::npos; };
   SteadyTime deadline = loop.SteadyNow() + std::chrono::minutes(2);
   // Blocks like a driver's function that does not return, until the watchdog has noticed.
@@ -96,7 +97,7 @@ TEST(StackDumpTest, ABlockedLoopIsReported) {
   };
   Loop loop;  // never run
   {
-    StackDump stack_dump(loop, std::nullopt);
+    StackDump stack_dump({{loop, "The loop"}}, std::nullopt);
     kill(getpid(), SIGUSR2);
     auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (logged().find("End debug handler") == std::string::npos &&

@@ -29,8 +29,8 @@ void StackDump::BlockSignal() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-StackDump::StackDump(Loop& loop, std::optional<std::string> profile_folder)
-    : loop_(loop),
+StackDump::StackDump(std::vector<Dumped> loops, std::optional<std::string> profile_folder)
+    : loops_(std::move(loops)),
       logger_("nodepool.stack_dump"),
       profile_(std::move(profile_folder)),
       thread_([this] { Run(); }) {
@@ -53,23 +53,23 @@ void StackDump::Run() {
 void StackDump::Dump() {
   logger_.Debug("Beginning debug handler");
   logger_.Debug("{}", ToText(NativeStacks()));
-  LogTasks();
+  for (const Dumped& dumped : loops_) LogTasks(dumped);
   ToggleProfile();
   logger_.Debug("End debug handler");
 }
 
-// The tasks belong to the loop's thread, which is asked to log them.
-void StackDump::LogTasks() {
+// The tasks belong to the loop's thread, which is asked to describe them.
+void StackDump::LogTasks(const Dumped& dumped) {
   auto answer = std::make_shared<std::promise<std::string>>();
   std::future<std::string> text = answer->get_future();
-  boost::asio::post(loop_.context(), [&loop = loop_, answer] {
+  boost::asio::post(dumped.loop.context(), [&loop = dumped.loop, answer] {
     answer->set_value(DescribeTasks(loop.tasks(), loop.SteadyNow()));
   });
   if (text.wait_for(kLoopTimeout) == std::future_status::ready) {
-    logger_.Debug("{}", text.get());
+    logger_.Debug("{} has {}", dumped.name, text.get());
   } else {
-    logger_.Debug(
-        "The loop does not turn; its tasks are not known. The first thread's stack shows what it does.");
+    logger_.Debug("{} does not turn; its tasks are not known. The stack of its thread shows what it does.",
+                  dumped.name);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "async/loop.h"
 #include "base/log/logging.h"
@@ -11,7 +12,7 @@
 
 namespace nodepool::debug {
 
-// Answers SIGUSR2 (operations.md 2.4): the stacks of all threads and the tasks of the loop are
+// Answers SIGUSR2 (operations.md 2.4): the stacks of all threads and the tasks of the loops are
 // logged to nodepool.stack_dump at debug level, and the CPU profiler is switched on, or off with
 // its result.
 //
@@ -23,17 +24,23 @@ class StackDump {
   // the start of main.
   static void BlockSignal();
 
-  // The files of profiles remain in `profile_folder`, if there is one. `loop` outlives this.
-  StackDump(Loop& loop, std::optional<std::string> profile_folder);
+  // A loop, as sentences name it.
+  struct Dumped {
+    Loop& loop;
+    std::string name;
+  };
+
+  // The files of profiles remain in `profile_folder`, if there is one. The loops outlive this.
+  StackDump(std::vector<Dumped> loops, std::optional<std::string> profile_folder);
   ~StackDump();
 
  private:
   void Run();
   void Dump();
-  void LogTasks();
+  void LogTasks(const Dumped& dumped);
   void ToggleProfile();
 
-  Loop& loop_;
+  std::vector<Dumped> loops_;
   log::Logger logger_;
   CpuProfile profile_;
   std::atomic<bool> is_ending_{false};

@@ -1,6 +1,7 @@
 """Everything in one process, with the embedded ZooKeeper server."""
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -24,8 +25,9 @@ class Standalone:
         self.config.write_text(yaml.safe_dump(content))
         self.process = None
 
-    def start(self):
-        self.process = Process([BIN / "nodepool", "standalone", "-c", self.config], self.folder / "standalone.log")
+    def start(self, *options):
+        self.process = Process([BIN / "nodepool", "standalone", "-c", self.config, *options],
+                               self.folder / "standalone.log")
         return self
 
     def tool(self, *words) -> subprocess.CompletedProcess:
@@ -60,6 +62,21 @@ def test_serves_requests_and_other_clients(standalone):
     finally:
         tree.close()
     assert "standalone" in standalone.tool("--help").stdout
+
+
+# operations.md 2.4: the server has a loop of its own, and its tasks are shown, too.
+def test_the_stack_dump_shows_both_loops(tmp_path):
+    running = Standalone(tmp_path).start("-d")
+    try:
+        running.wait_ready()
+        os.kill(running.process.pid, signal.SIGUSR2)
+        wait_for(lambda: "End debug handler" in running.process.output(), "the dump is complete")
+        output = running.process.output()
+        assert "The embedded ZooKeeper server's loop has" in output and "keep the ZooKeeper tree on disk" in output
+        assert "The loop has" in output and "wait for a signal" in output
+        assert re.search(r"Thread: \d+ zookeeper d: True", output)
+    finally:
+        running.process.stop()
 
 
 def test_builds_images_too(tmp_path):

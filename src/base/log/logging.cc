@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <map>
 #include <mutex>
@@ -72,12 +73,12 @@ std::shared_ptr<Output> OpenStream(Handler::Kind kind) {
 
 struct Logger::Source {
   std::string name;
-  Level threshold = Level::kInfo;
+  std::atomic<Level> threshold = Level::kInfo;
   Outputs outputs;
 };
 
-// The process-wide part. Log lines come from the loop's thread and from the
-// blocking pool, hence the one lock of the program.
+// The process-wide part. Log lines come from the threads of the loops and of
+// the blocking pools, hence the one lock of the program.
 struct Registry {
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_ptr<Logger::Source>> sources;

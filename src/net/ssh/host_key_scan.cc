@@ -1,5 +1,7 @@
 #include "net/ssh/host_key_scan.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
@@ -11,7 +13,6 @@
 #include "async/deadline.h"
 #include "base/text.h"
 #include "net/resolve.h"
-#include "net/ssh/ssh_host_key.h"
 
 namespace nodepool::net {
 
@@ -38,6 +39,8 @@ constexpr std::array<Algorithm, 7> kAlgorithms = {{{"ssh-ed25519", "ssh-ed25519"
 // RFC 4253, 4.2: lines may precede the identification.
 constexpr int kMaxLinesBeforeGreeting = 50;
 constexpr std::size_t kMaxGreetingBytes = 16384;
+// Of a key exchange, which takes about five; more when its few kilobytes arrive in small pieces.
+constexpr int kMaxSteps = 10'000;
 
 Task<> AwaitGreeting(tcp::socket& socket) {
   asio::streambuf buffer(kMaxGreetingBytes);
@@ -50,6 +53,24 @@ Task<> AwaitGreeting(tcp::socket& socket) {
     if (line.starts_with("SSH-")) break;
   }
   throw Error(Verdict::kRetry, "the answer is not that of an SSH server");
+}
+
+// Where the machine has accepted a connection.
+Task<tcp::endpoint> Reach(std::string host, int port, bool wants_greeting) {
+  auto executor = co_await asio::this_coro::executor;
+  asio::ip::address address = co_await Resolve(std::move(host));
+  tcp::endpoint endpoint(address, static_cast<std::uint16_t>(port));
+  tcp::socket socket(executor);
+  co_await socket.async_connect(endpoint, asio::use_awaitable);
+  if (wants_greeting) co_await AwaitGreeting(socket);
+  co_return endpoint;
+}
+
+// Another descriptor of the socket, for a library that closes the one it works with.
+int Duplicate(tcp::socket& socket) {
+  int descriptor = fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 0);
+  if (descriptor < 0) throw Error(Verdict::kRetry, "no descriptor is left for a key exchange");
+  return descriptor;
 }
 
 }  // namespace
@@ -82,43 +103,28 @@ Task<std::vector<std::string>> HostKeyScanner::ScanNow(std::string host, int por
 Task<std::vector<std::string>> HostKeyScanner::ScanOnce(std::string host, int port, bool wants_keys,
                                                         SteadyTime deadline) {
   SteadyTime try_deadline = std::min(deadline, loop_.SteadyNow() + options_.try_limit);
-  std::string address =
+  tcp::endpoint machine =
       co_await WithDeadline(loop_, try_deadline, "the connection", Reach(host, port, wants_keys));
   std::vector<std::string> keys;
-  if (wants_keys) keys = co_await CollectKeys(std::move(address), port);
+  if (wants_keys) keys = co_await CollectKeys(machine);
   co_return keys;
 }
 
-// The numeric address at which the machine accepted a connection.
-Task<std::string> HostKeyScanner::Reach(std::string host, int port, bool wants_greeting) {
-  auto executor = co_await asio::this_coro::executor;
-  asio::ip::address address = co_await Resolve(std::move(host));
-  tcp::endpoint endpoint(address, static_cast<std::uint16_t>(port));
-  tcp::socket socket(executor);
-  co_await socket.async_connect(endpoint, asio::use_awaitable);
-  if (wants_greeting) co_await AwaitGreeting(socket);
-  co_return address.to_string();
-}
-
-Task<std::vector<std::string>> HostKeyScanner::CollectKeys(std::string address, int port) {
+Task<std::vector<std::string>> HostKeyScanner::CollectKeys(tcp::endpoint machine) {
   std::map<std::string, std::string> line_of_type;
-  Duration limit = options_.try_limit;
   // Any successful exchange shows that the server works; a failure starts over.
-  auto read_any = [address, port, limit] { return ReadHostKey(address, port, "", limit); };
-  Expected<HostKey> any = co_await OnBlockingPool(pool_, read_any);
-  if (!any && any.error().verdict() != Verdict::kNotFound) throw any.error();
+  std::optional<HostKey> any = co_await ReadKey(machine, "");
   if (any) line_of_type[any->type] = any->Line();
 
   for (const Algorithm& algorithm : kAlgorithms) {
     if (line_of_type.contains(std::string(algorithm.key_type))) continue;
-    std::string name(algorithm.name);
-    auto read = [address, port, name, limit] { return ReadHostKey(address, port, name, limit); };
-    Expected<HostKey> key = co_await OnBlockingPool(pool_, read);
-    if (key) {
-      line_of_type[key->type] = key->Line();
-    } else if (key.error().verdict() != Verdict::kNotFound) {
-      logger_.Info("No {} key from {} on port {}: {}", name, address, port, key.error().message());
-    }
+    Outcome<std::optional<HostKey>> key = co_await Attempt(ReadKey(machine, std::string(algorithm.name)));
+    if (key && *key) line_of_type[(*key)->type] = (*key)->Line();
+    if (key) continue;
+    logger_.Info("No {} key from {} on port {}: {}", algorithm.name, machine.address().to_string(),
+                 machine.port(), key.error().message());
+    // A server that hangs once would hang with every other algorithm, too.
+    if (FailedWith(key, Verdict::kTimedOut)) break;
   }
   std::vector<std::string> lines;
   for (const Algorithm& algorithm : kAlgorithms) {
@@ -127,6 +133,31 @@ Task<std::vector<std::string>> HostKeyScanner::CollectKeys(std::string address, 
   }
   for (auto& [type, line] : line_of_type) lines.push_back(std::move(line));
   co_return lines;
+}
+
+// nullopt: the machine has no key for the algorithm.
+Task<std::optional<HostKey>> HostKeyScanner::ReadKey(tcp::endpoint machine, std::string algorithm) {
+  SteadyTime deadline = loop_.SteadyNow() + options_.try_limit;
+  std::optional<HostKey> key =
+      co_await WithDeadline(loop_, deadline, "the key exchange", Exchange(machine, std::move(algorithm)));
+  co_return key;
+}
+
+Task<std::optional<HostKey>> HostKeyScanner::Exchange(tcp::endpoint machine, std::string algorithm) {
+  auto executor = co_await asio::this_coro::executor;
+  tcp::socket socket(executor);
+  co_await socket.async_connect(machine, asio::use_awaitable);
+  socket.native_non_blocking(true);
+  auto exchange = std::make_shared<KeyExchange>(Duplicate(socket), std::move(algorithm));
+  auto step = [exchange] { return exchange->Step(); };
+  for (int steps = 0; steps < kMaxSteps; ++steps) {
+    Expected<std::optional<HostKey>> key = co_await OnBlockingPool(pool_, step);
+    if (!key && key.error().verdict() == Verdict::kNotFound) co_return std::nullopt;
+    if (!key) throw key.error();
+    if (*key) co_return std::move(*key);
+    co_await socket.async_wait(tcp::socket::wait_read, asio::use_awaitable);
+  }
+  throw Error(Verdict::kRetry, "the server sends too much for a key exchange");
 }
 
 }  // namespace nodepool::net

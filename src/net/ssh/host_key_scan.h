@@ -1,5 +1,7 @@
 #pragma once
 
+#include <boost/asio/ip/tcp.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,18 +9,19 @@
 #include "async/gate.h"
 #include "async/loop.h"
 #include "base/log/logging.h"
+#include "net/ssh/key_exchange.h"
 
 namespace nodepool::net {
 
 // Reads the host keys of machines over the network (drivers.md 6.1).
 //
-// Connecting to the machine and waiting for its SSH greeting is asynchronous; only the key
-// exchanges with a machine that has greeted run on the blocking pool, each for at most `try_limit`.
+// All waiting is asynchronous: machines that do not answer cost neither a thread nor time when the
+// scan is cancelled. Only the arithmetic of the key exchanges runs on the blocking pool.
 class HostKeyScanner {
  public:
   struct Options {
     int max_active = 100;                             // further scans wait in a queue
-    Duration try_limit = std::chrono::seconds(10);    // of one connection
+    Duration try_limit = std::chrono::seconds(10);    // of one connection and of one key exchange
     Duration pause = std::chrono::milliseconds(500);  // between tries
   };
 
@@ -33,10 +36,13 @@ class HostKeyScanner {
   Task<std::vector<std::string>> Scan(std::string host, int port, bool wants_keys, SteadyTime deadline);
 
  private:
+  using Endpoint = boost::asio::ip::tcp::endpoint;
+
   Task<std::vector<std::string>> ScanNow(std::string host, int port, bool wants_keys, SteadyTime deadline);
   Task<std::vector<std::string>> ScanOnce(std::string host, int port, bool wants_keys, SteadyTime deadline);
-  Task<std::string> Reach(std::string host, int port, bool wants_greeting);
-  Task<std::vector<std::string>> CollectKeys(std::string address, int port);
+  Task<std::vector<std::string>> CollectKeys(Endpoint machine);
+  Task<std::optional<HostKey>> ReadKey(Endpoint machine, std::string algorithm);
+  Task<std::optional<HostKey>> Exchange(Endpoint machine, std::string algorithm);
 
   Loop& loop_;
   BlockingPool& pool_;

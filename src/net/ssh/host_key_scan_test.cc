@@ -47,18 +47,21 @@ class Listener {
   std::vector<tcp::socket> sockets_;
 };
 
-// Passes everything on to another port of this machine, with a delay.
+// Passes everything on to another port of this machine, with a delay. Connections beyond `passed_on`
+// are accepted and never answered.
 class SlowRelay {
  public:
-  SlowRelay(Loop& loop, int to_port, Duration delay)
+  SlowRelay(Loop& loop, int to_port, Duration delay, int passed_on = 1000)
       : loop_(loop),
         acceptor_(loop.context(), {asio::ip::address_v4::loopback(), 0}),
         to_port_(to_port),
         delay_(delay),
+        passed_on_(passed_on),
         group_(loop, log::Logger("test.relay")) {
     group_.Spawn("accept", Accept());
   }
   int port() const { return acceptor_.local_endpoint().port(); }
+  std::size_t unanswered() const { return unanswered_.size(); }
   Task<> Stop() { return group_.Stop(); }
 
  private:
@@ -67,12 +70,17 @@ class SlowRelay {
   Task<> Accept() {
     while (true) {
       auto from = std::make_shared<tcp::socket>(co_await acceptor_.async_accept(asio::use_awaitable));
+      if (passed_on_ == 0) {
+        unanswered_.push_back(std::move(from));
+        continue;
+      }
       auto to = std::make_shared<tcp::socket>(loop_.context());
       tcp::endpoint server(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(to_port_));
       boost::system::error_code refused;
       auto connected = asio::redirect_error(asio::use_awaitable, refused);
       co_await to->async_connect(server, connected);
       if (refused) continue;  // the server is not up yet; the client finds a closed connection
+      --passed_on_;
       group_.Spawn("there", Pass(from, to));
       group_.Spawn("back", Pass(to, from));
     }
@@ -97,6 +105,8 @@ class SlowRelay {
   tcp::acceptor acceptor_;
   int to_port_;
   Duration delay_;
+  int passed_on_;
+  std::vector<Socket> unanswered_;
   TaskGroup group_;
 };
 
@@ -217,6 +227,43 @@ Task<> ScanInto(HostKeyScanner& scanner, Loop& loop, int port, std::vector<Keys>
 }
 
 Task<> JoinGroup(TaskGroup& group) { co_await group.Join(); }
+
+Task<> UntilAccepted(Loop& loop, Listener& listener, std::size_t count) {
+  while (listener.accepted() < count) co_await loop.SleepFor(milliseconds(10));
+}
+
+// Machines that greet and then say nothing hold up neither other machines nor the end.
+TEST_F(HostKeyScanTest, MachinesThatHangOccupyNoThread) {
+  Listener hanging(loop, "SSH-2.0-silence\r\n");
+  SshServerForTest server({"ed25519"});
+  server.Start();
+  BlockingPool one_thread{1};
+  HostKeyScanner::Options options;
+  options.try_limit = std::chrono::hours(1);
+  HostKeyScanner patient(loop, one_thread, options);
+  TaskGroup group(loop, log::Logger("test.scan"));
+  std::vector<Keys> results;
+  for (int i = 0; i < 20; ++i) group.Spawn("scan", ScanInto(patient, loop, hanging.port(), results));
+  RunToEnd(loop, UntilAccepted(loop, hanging, 40));  // each to be greeted and for its key exchange
+  EXPECT_EQ(RunToEnd(loop, patient.Scan("127.0.0.1", server.port(), true, loop.SteadyNow() + seconds(20))),
+            Keys{server.public_key("ed25519")});
+  RunToEnd(loop, group.Stop());
+  EXPECT_TRUE(results.empty());
+  RunToEnd(loop, hanging.Stop());
+}
+
+TEST_F(HostKeyScanTest, AServerThatHangsIsNotAskedForMoreKeys) {
+  SshServerForTest server({"ed25519", "ecdsa-256", "rsa-2048"});
+  server.Start();
+  SlowRelay relay(loop, server.port(), milliseconds(0), 2);  // the greeting, the first exchange
+  HostKeyScanner::Options options;
+  options.try_limit = seconds(1);
+  HostKeyScanner scanner(loop, pool, options);
+  EXPECT_EQ(RunToEnd(loop, scanner.Scan("127.0.0.1", relay.port(), true, loop.SteadyNow() + seconds(20))),
+            Keys{server.public_key("ed25519")});
+  EXPECT_EQ(relay.unanswered(), 1u);
+  RunToEnd(loop, relay.Stop());
+}
 
 // NS-4, F-scan-queue
 TEST_F(HostKeyScanTest, MoreScansThanTheLimitAllSucceed) {

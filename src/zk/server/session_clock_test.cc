@@ -29,6 +29,8 @@ class SessionClockTest : public ::testing::Test {
 TEST_F(SessionClockTest, ASilentSessionExpiresOneTimeoutAfterItsLastMessage) {
   clock_.Start(1, seconds(10));
   clock_.Start(2, seconds(10));
+  clock_.Start(3, seconds(1));
+  clock_.Stop(3);
   time_.Advance(seconds(6));
   clock_.Heard(2);
   time_.Advance(seconds(6));
