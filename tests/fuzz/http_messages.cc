@@ -89,8 +89,10 @@ std::optional<std::string> TakeBody(std::string_view& bytes, const Headers& head
     return is_chunked ? TakeChunks(bytes) : std::nullopt;
   }
   if (length == lengths_end) return std::string();
-  bool is_one = std::next(length) == lengths_end;
-  std::optional<std::size_t> count = is_one ? Number(length->second, 10) : std::nullopt;
+  // Several are no fault while they are the same.
+  bool is_clear =
+      std::all_of(length, lengths_end, [&](const auto& header) { return header.second == length->second; });
+  std::optional<std::size_t> count = is_clear ? Number(length->second, 10) : std::nullopt;
   return count ? TakeBytes(bytes, *count) : std::nullopt;
 }
 
