@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "async/testing/virtual_time.h"
-
 namespace nodepool::zk::server {
 namespace {
 
@@ -13,41 +11,52 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class SessionClockTest : public ::testing::Test {
- protected:
-  // As a process that is stopped: no timer fires meanwhile.
-  void Suspend(Duration duration) {
-    time_.clock().AdvanceTo(time_.clock().SteadyNow() + duration);
-    time_.loop().RunReady();
+// A process that can be stopped: time goes on, timers run late.
+class StoppableClock : public ManualClock {
+ public:
+  SteadyTime SteadyNow() const override { return ManualClock::SteadyNow() + stopped_; }
+  TimerId CallAt(SteadyTime when, std::move_only_function<void()> callback) override {
+    return ManualClock::CallAt(when - stopped_, std::move(callback));
   }
+  void Run(Duration duration) { AdvanceTo(ManualClock::SteadyNow() + duration); }
+  void Stop(Duration duration) { stopped_ += duration; }
 
-  testing::VirtualTime time_;
-  std::vector<std::int64_t> expired_;
-  SessionClock clock_{time_.loop(), [this](std::int64_t session) { expired_.push_back(session); }};
+ private:
+  Duration stopped_{0};
 };
 
-TEST_F(SessionClockTest, ASilentSessionExpiresOneTimeoutAfterItsLastMessage) {
-  clock_.Start(1, seconds(10));
-  clock_.Start(2, seconds(10));
-  clock_.Start(3, seconds(1));
-  clock_.Stop(3);
-  time_.Advance(seconds(6));
-  clock_.Heard(2);
-  time_.Advance(seconds(6));
+class SessionClockTest : public ::testing::Test {
+ protected:
+  StoppableClock clock_;
+  Loop loop_{clock_};
+  std::vector<std::int64_t> expired_;
+  SessionClock sessions_{loop_, [this](std::int64_t session) { expired_.push_back(session); }};
+};
+
+TEST_F(SessionClockTest, ExpiresOneTimeoutAfterTheLastMessage) {
+  sessions_.Start(1, seconds(4));
+  sessions_.Start(2, seconds(10));
+  sessions_.Start(3, seconds(1));
+  sessions_.Stop(3);
+  clock_.Run(seconds(3));
+  sessions_.Heard(1);
+  clock_.Run(std::chrono::milliseconds(3999));
+  EXPECT_THAT(expired_, IsEmpty());
+  clock_.Run(std::chrono::milliseconds(1));
   EXPECT_THAT(expired_, ElementsAre(1));
-  time_.Advance(seconds(6));
+  clock_.Run(seconds(3));
   EXPECT_THAT(expired_, ElementsAre(1, 2));
 }
 
 TEST_F(SessionClockTest, AfterASuspensionEachSessionHasItsTimeoutAnew) {
-  clock_.Start(1, seconds(10));
-  clock_.Start(2, seconds(10));
-  Suspend(minutes(10));
+  sessions_.Start(1, seconds(10));
+  sessions_.Start(2, seconds(10));
+  clock_.Stop(minutes(10));
+  clock_.Run(seconds(10));
   EXPECT_THAT(expired_, IsEmpty());
-  clock_.Heard(2);
-  time_.Advance(seconds(9));
-  clock_.Heard(2);
-  time_.Advance(seconds(2));
+  clock_.Run(seconds(9));
+  sessions_.Heard(2);
+  clock_.Run(seconds(2));
   EXPECT_THAT(expired_, ElementsAre(1));
 }
 
