@@ -263,6 +263,7 @@ def test_standalone_starts_again_before_its_last_start(standalone, clock):
     held = tree.use(tree.add_request(["small"]))
     session, last_zxid = tree.zk.client_id, tree.zk.last_zxid
     standalone.process.kill()
+    wait_for(lambda: not tree.zk.connected, "our client notices it")
     clock.move(-HOUR)
     standalone.start()
     wait_for(lambda: tree.zk.connected, "our client is back")

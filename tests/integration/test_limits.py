@@ -173,6 +173,7 @@ def test_standalone_without_memory(tmp_path):
         serves_one_more(tree)
         assert acknowledged <= set(tree.children("/large"))
         running.process.kill()
+        wait_for(lambda: not tree.zk.connected, "our client notices it")
         running.start()
         wait_for(lambda: tree.zk.connected, "our client is back")
         assert acknowledged <= set(tree.children("/large"))
