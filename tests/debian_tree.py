@@ -9,6 +9,7 @@ from services import Process, wait_for
 
 MISSING = next((f"{tool} is missing" for tool in ("debootstrap", "bwrap") if shutil.which(tool) is None),
                None if os.geteuid() == 0 else "only root makes a Debian")
+CHECKOUT = pathlib.Path("/srv/nodepool")  # of a newcomer; not below /tmp, which systemd makes empty
 ENVIRONMENT = {"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 
 
@@ -40,12 +41,11 @@ class Debian:
         """Where a file in it is for us."""
         return self.folder / str(inside).lstrip("/")
 
-    def enter(self, *options, tmpfs=()) -> list[str]:
-        """The words before a command that runs in it; the options are bwrap's. Mounts may lie in a folder of `tmpfs`."""
-        empty = [word for folder in tmpfs for word in ("--tmpfs", folder)]
+    def enter(self, *options) -> list[str]:
+        """The words before a command that runs in it; the options are bwrap's."""
         variables = [word for name, value in self.environment.items() for word in ("--setenv", name, value)]
         return [str(word) for word in ["bwrap", "--die-with-parent", "--unshare-pid", "--bind", self.folder, "/", "--dev", "/dev",
-                                       "--proc", "/proc", *empty, *self.mounts, "--cap-add", "ALL", "--clearenv", *variables, *options]]
+                                       "--proc", "/proc", *self.mounts, "--cap-add", "ALL", "--clearenv", *variables, *options]]
 
     def words(self, *words) -> list[str]:
         return [*self.enter("--chdir", "/"), *(str(word) for word in words)]
@@ -74,7 +74,7 @@ class Machine:
         # What changes the kernel itself is not the machine's.
         dropped = [word for name in ("RAWIO", "MODULE", "BOOT", "TIME") for word in ("--cap-drop", f"CAP_SYS_{name}")]
         boot = self.debian.enter(*namespaces, "--as-pid-1", "--ro-bind", "/sys", "/sys", "--bind", self.group, "/sys/fs/cgroup",
-                                 *dropped, "--setenv", "container", "bwrap", tmpfs=("/run", "/tmp"))
+                                 "--tmpfs", "/run", "--tmpfs", "/tmp", *dropped, "--setenv", "container", "bwrap")
         self.process = Process(["sh", "-c", 'echo $$ >"$0" && exec "$@"', self.group / "cgroup.procs", *boot, "/sbin/init"],
                                self.debian.folder.with_name(f"{self.name}.log"))
         try:

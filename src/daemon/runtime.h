@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "async/blocking_pool.h"
 #include "async/loop.h"
@@ -16,6 +17,7 @@
 #include "debug/watchdog.h"
 #include "driver/loading/config_follower.h"
 #include "net/statsd.h"
+#include "zk/server/password.h"
 #include "zk/server/server_thread.h"
 
 namespace nodepool::daemon {
@@ -34,7 +36,9 @@ struct Runtime {
   metrics::Metrics metrics;
   driver::Registry drivers;
   driver::ConfigFollower follower;
-  std::shared_ptr<const driver::LoadedConfig> config;  // the first one
+  std::shared_ptr<const driver::LoadedConfig> config;          // the first one
+  const std::string own_password = zk::server::NewPassword();  // for sessions of the embedded server
+  std::string state_fault;  // why the embedded server cannot write its state; empty: it can, or there is none
   SystemRandom random;
   std::optional<zk::server::ServerThread> server;  // where the program contains ZooKeeper
   debug::StackDump stack_dump;

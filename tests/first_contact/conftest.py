@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from debian_tree import Debian
+from debian_tree import CHECKOUT, Debian
 from nodepool_helpers import ROOT, run
 
 # What an installed Debian has and debootstrap's smallest one has not.
@@ -46,7 +46,7 @@ def newcomer(installed_debian, downloads, tmp_path_factory) -> Debian:
     cache.mkdir(parents=True, exist_ok=True)
     machine.mounts += ["--bind", downloads, "/var/cache/apt/archives", "--bind", cache, "/root/.cache/ccache"]
     machine.environment["CCACHE_MAXSIZE"] = run("ccache", "--get-config", "max_size").strip()
-    checkout = machine.path(ROOT)
+    checkout = machine.path(CHECKOUT)
     checkout.parent.mkdir(parents=True, exist_ok=True)
     run("git", "clone", "-q", "--no-hardlinks", ROOT, checkout)
     yield machine

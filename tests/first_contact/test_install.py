@@ -8,8 +8,8 @@ import os
 import pytest
 import yaml
 
-from debian_tree import Machine
-from nodepool_helpers import ROOT, fake_provider
+from debian_tree import CHECKOUT, Machine
+from nodepool_helpers import fake_provider
 from pages import Page
 from services import wait_for
 from shell import Shell
@@ -30,7 +30,7 @@ SITE = {"zookeeper-servers": [{"host": "localhost", "port": 2181}], "images-dir"
 def installed(newcomer, tmp_path_factory):
     """The newcomer's machine with the package in it, and with what the pages need of the network later."""
     needed = [line for line in INSTALL.section("Units").commands() if line.startswith("apt ")]
-    with Shell(newcomer.words("env", "-C", ROOT), tmp_path_factory.mktemp("log")) as shell:
+    with Shell(newcomer.words("env", "-C", CHECKOUT), tmp_path_factory.mktemp("log")) as shell:
         for line in [*INSTALL.section("The package").commands(), *needed]:
             shell.succeed(line, seconds=1800)
     newcomer.install("python3-kazoo", "python3-yaml")  # for the part of Zuul
@@ -40,7 +40,7 @@ def installed(newcomer, tmp_path_factory):
 @pytest.fixture
 def shell(installed, tmp_path):
     """In the checkout on the machine, which has just been started."""
-    with Machine(installed, "install") as machine, Shell(machine.words("env", "-C", ROOT), tmp_path) as opened:
+    with Machine(installed, "install") as machine, Shell(machine.words("env", "-C", CHECKOUT), tmp_path) as opened:
         yield opened
         print(machine.journal())  # shown with a failure
     # The next test's machine is configured by itself and starts nothing by itself.

@@ -49,6 +49,8 @@ void PutRow(FuzzedDataProvider& in, Sqlite& database) {
       .BindBytes(1, acl)
       .Bind(2, in.ConsumeIntegral<std::int64_t>());
   if (in.ConsumeBool()) session.Run();
+  Statement own(database, "INSERT OR REPLACE INTO own_session VALUES (?)");
+  own.Bind(0, in.ConsumeIntegralInRange(0, 2)).Run();
 }
 
 void Damage(FuzzedDataProvider& in, const fs::path& path) {

@@ -1,8 +1,10 @@
 """Everything in one process, with the embedded ZooKeeper server."""
+import contextlib
 import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -11,6 +13,7 @@ import yaml
 from images import image
 from nodepool_helpers import BIN, Tree, fake_provider
 from services import Process, free_port, wait_for
+from web_client import get
 
 
 class Standalone:
@@ -102,6 +105,42 @@ def test_killed_and_started_again_it_goes_on(standalone):
     # The simulated cloud is gone with the process; the record has stayed.
     assert node["id"] in [found["id"] for found in standalone.nodes()]
     assert standalone.wait_ready()
+
+
+def test_killed_it_takes_up_a_request_at_once(tmp_path):
+    running = Standalone(tmp_path, providers=[fake_provider(simulation={"create-latency": 2.0})],
+                         labels=[{"name": "small"}], **{"zookeeper-timeout": 60.0}).start()
+    tree = None
+    try:
+        wait_for(lambda: running.tool("list", "--wait-for-server").returncode == 0, "the server answers")
+        tree = Tree(f"127.0.0.1:{running.port}")
+        request = tree.add_request(["small"])
+        tree.wait_request(request, "pending")
+        running.process.kill()
+        running.start()
+        # Far less than the time-out of the session that had the locks.
+        tree.wait_request(request, "fulfilled", seconds=30)
+        assert "of the process that served" in running.process.output()
+    finally:
+        if tree:
+            tree.close()
+        running.process.stop()
+
+
+def test_ready_says_that_the_state_cannot_be_written(standalone):
+    standalone.wait_ready()
+    tree = Tree(f"127.0.0.1:{standalone.port}")
+    try:
+        # As on a full disk: nothing can be written to the database until the transaction ends.
+        with contextlib.closing(sqlite3.connect(standalone.folder / "state/zookeeper.sqlite")) as database:
+            database.execute("BEGIN IMMEDIATE")
+            tree.zk.create_async("/a")
+            wait_for(lambda: get(standalone.web_port, "/ready")[0] == 503, "it is not ready")
+            assert "cannot write its state: database is locked" in get(standalone.web_port, "/ready")[2]
+        wait_for(lambda: get(standalone.web_port, "/ready")[0] == 200, "it is ready again")
+    finally:
+        tree.close()
+    assert standalone.process.output().count("is written again") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "builder/files/remove_tree.h"
 
 namespace nodepool::builder {
 namespace {
@@ -134,13 +135,25 @@ std::vector<std::string> TemporaryDirectories(std::string_view log) {
 
 bool IsAbandonedLog(const std::string& path) { return !EndsWell(path) && !IsOpenElsewhere(path); }
 
+std::optional<std::string> RealPlace(const std::string& directory, const std::set<std::string>& folders) {
+  fs::path path(directory);
+  std::error_code error;
+  fs::path parent = fs::canonical(path.parent_path(), error);
+  if (error) return std::nullopt;
+  auto is_parent = [&](const std::string& folder) {
+    std::error_code missing;
+    return fs::canonical(folder, missing) == parent && !missing;
+  };
+  if (std::ranges::none_of(folders, is_parent)) return std::nullopt;
+  return (parent / path.filename()).string();
+}
+
 bool RemoveTemporaryDirectory(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(fs::symlink_status(path, error))) return false;
   DetachLoopDevices(path);
   UndoMounts(path);
-  fs::remove_all(path, error);
-  if (error) throw Error(Verdict::kFail, fmt::format("{}: {}", path, error.message()));
+  RemoveTree(path);
   return true;
 }
 

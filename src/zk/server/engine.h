@@ -18,6 +18,7 @@ struct SessionRecord {
   std::int64_t id = 0;
   std::string password;  // 16 bytes; a secret
   std::int32_t timeout_ms = 0;
+  bool is_own = false;  // of the process that the server is part of
 };
 
 // What has to be written to disk so that the tree can be restored.

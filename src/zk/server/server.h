@@ -2,6 +2,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "async/blocking_pool.h"
 #include "async/event.h"
+#include "async/log_throttle.h"
 #include "async/task_group.h"
 #include "zk/server/connection.h"
 #include "zk/server/engine.h"
@@ -27,14 +29,22 @@ struct ServerOptions {
   std::string tls_address = "::";
   int tls_port = -1;            // with `tls`; the same
   std::optional<TlsFiles> tls;  // clients need a certificate that `ca` signed
-  std::string journal;          // file; empty: everything is in memory alone
+  // The password with which clients in the server's own process open a session: 16 random bytes, a
+  // secret. Such a session ends with the process: the next start closes it. Empty: there are none.
+  std::string own_password;
+  std::string journal;  // file; empty: everything is in memory alone
   Duration min_session_timeout = std::chrono::seconds(1);
   Duration max_session_timeout = std::chrono::minutes(5);
   Duration container_check = std::chrono::seconds(60);  // how long an empty container may remain
   std::size_t max_packet = 1'048'575;                   // larger requests end the connection
-  std::size_t connections = 2000;                       // further ones are closed at once
-  std::size_t sessions = 100'000;                       // with those whose clients are away; likewise
+  // Clients with sessions; further ones are disconnected, except those of the server's own process.
+  std::size_t connections = 2000;
+  // With those whose clients are away; for a further one, abandoned ones are closed.
+  std::size_t sessions = 100'000;
   Engine::Limits limits;
+  // Called on the server's loop with the cause when the state cannot be written, so that no client is
+  // answered, and with "" when it can be written again.
+  std::function<void(const std::string& cause)> on_disk_trouble = [](const std::string&) {};
 };
 
 // A ZooKeeper server for one machine: the client protocol over a tree in memory that is stored on
@@ -67,10 +77,14 @@ class Server {
   void Listen(std::optional<Acceptor>& acceptor, const std::string& address, int port,
               boost::asio::ssl::context* tls);
   Task<> Accept(Acceptor& acceptor, boost::asio::ssl::context* tls);
+  void WarnOfClient(std::string text);
+  bool HangUpOnSilent();
   Task<> Serve(std::shared_ptr<WireConnection> wire);
   Task<> Converse(Connection& connection);
   Task<bool> Greet(Connection& connection);
   bool Admit(Connection& connection, const ConnectRequestFrame& connect);
+  bool IsOwn(const protocol::ConnectRequest& request) const;
+  void CloseAbandonedSessions();
   const SessionRecord* SessionFor(const protocol::ConnectRequest& request);
   Task<> AnswerRequests(Connection& connection);
   Task<> Linger(Connection& connection);
@@ -83,6 +97,8 @@ class Server {
   void Expire(std::int64_t session);
   void Detach(std::int64_t session, const std::string& why);
 
+  void CloseOwnSessions();
+
   Task<> KeepOnDisk();
   Task<> Write();
   Task<> DeleteContainers();
@@ -93,6 +109,7 @@ class Server {
   BlockingPool& pool_;
   ServerOptions options_;
   log::Logger logger_;
+  LogThrottle client_warnings_;
   Engine engine_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<boost::asio::ssl::context> tls_;

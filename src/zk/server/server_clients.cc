@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "zk/server/answer.h"
+#include "zk/server/password.h"
 #include "zk/server/server.h"
 
 namespace nodepool::zk::server {
@@ -20,7 +20,6 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr std::size_t kPasswordSize = 16;
 constexpr std::size_t kWordSize = 4;
 // For the time from the connection to a session, and for the client to take the last bytes.
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
@@ -31,16 +30,10 @@ constexpr std::size_t kBacklogToClose = std::size_t{64} << 20;
 // When all clients together have more, those with the most are disconnected.
 constexpr std::size_t kAllBacklogs = std::size_t{192} << 20;
 constexpr std::size_t kSentBetweenChecks = 4 << 20;  // of all backlogs
+// How many connections may be without a session, besides those that sessions leave free.
+constexpr std::size_t kNewcomers = 100;
 // A client's requests are answered for so long at a time; then it is the turn of others.
 constexpr Duration kTurn = std::chrono::milliseconds(5);
-
-std::string NewPassword() {
-  std::string password(kPasswordSize, '\0');
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(password.data()), kPasswordSize) != 1) {
-    throw Error(Verdict::kFail, "the system gives no random numbers");
-  }
-  return password;
-}
 
 std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
 
@@ -99,13 +92,26 @@ Task<> Server::Accept(Acceptor& acceptor, asio::ssl::context* tls) {
       co_await loop_.SleepFor(std::chrono::seconds(1));
       continue;
     }
-    if (connections_.size() >= options_.connections) {
-      logger_.Warning("Refusing a ZooKeeper client: {} are already connected", connections_.size());
+    if (connections_.size() >= options_.connections + kNewcomers && !HangUpOnSilent()) {
+      WarnOfClient(fmt::format("Refusing a ZooKeeper client: {} are already connected", connections_.size()));
       continue;
     }
     auto wire = std::make_shared<WireConnection>(loop_, tls, std::move(socket), options_.max_packet);
     tasks_.Spawn("ZooKeeper client", Serve(std::move(wire)));
   }
+}
+
+// Disconnects the client that has been silent without a session for the longest time, for another one that
+// may have more to say; false: there is none.
+bool Server::HangUpOnSilent() {
+  Connection* silent = nullptr;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->peer().session != 0 || connection->wire().is_closed()) continue;
+    bool is_longer = silent == nullptr || connection->wire().last_received() < silent->wire().last_received();
+    if (is_longer) silent = connection;
+  }
+  if (silent != nullptr) silent->wire().Close("its place is needed for a client that speaks");
+  return silent != nullptr;
 }
 
 Task<> Server::Serve(std::shared_ptr<WireConnection> wire) {
@@ -117,9 +123,15 @@ Task<> Server::Serve(std::shared_ptr<WireConnection> wire) {
     logger_.Debug("The ZooKeeper client {} ({}) has disconnected: {}", wire->name(), session,
                   end.error().message());
   } else {
-    logger_.Warning("Closing the connection to ZooKeeper client {} ({}): {}", wire->name(), session,
-                    end.error().message());
+    WarnOfClient(fmt::format("Closing the connection to ZooKeeper client {} ({}): {}", wire->name(), session,
+                             end.error().message()));
   }
+}
+
+// A client can cause any number of these lines.
+void Server::WarnOfClient(std::string text) {
+  log::Level level = client_warnings_.Admits() ? log::Level::kWarning : log::Level::kDebug;
+  if (logger_.Enabled(level)) logger_.Write(level, std::move(text));
 }
 
 Task<> Server::Converse(Connection& connection) {
@@ -148,6 +160,9 @@ Task<bool> Server::Greet(Connection& connection) {
 
 bool Server::Admit(Connection& connection, const ConnectRequestFrame& connect) {
   const protocol::ConnectRequest& request = connect.request;
+  bool has_place = by_session_.size() < options_.connections || by_session_.contains(request.session_id);
+  if (!has_place && !IsOwn(request))
+    throw Error(Verdict::kFail, fmt::format("{} clients have sessions already", by_session_.size()));
   const SessionRecord* session = SessionFor(request);
   protocol::ConnectResponse response;
   response.password = std::string(kPasswordSize, '\0');
@@ -181,14 +196,16 @@ const SessionRecord* Server::SessionFor(const protocol::ConnectRequest& request)
     bool is_owner = session != nullptr && session->password == request.password;
     return is_owner ? session : nullptr;
   }
-  if (engine_.sessions().size() >= options_.sessions) {
+  bool is_own = IsOwn(request);
+  if (engine_.sessions().size() >= options_.sessions) CloseAbandonedSessions();
+  if (engine_.sessions().size() >= options_.sessions && !is_own) {
     throw Error(Verdict::kFail, fmt::format("there are {} sessions already", options_.sessions));
   }
   Duration asked = std::chrono::milliseconds(request.timeout_ms);
   Duration timeout = std::clamp(asked, options_.min_session_timeout, options_.max_session_timeout);
   auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
   std::int64_t id = ++last_session_;
-  engine_.OpenSession({id, NewPassword(), static_cast<std::int32_t>(timeout_ms)});
+  engine_.OpenSession({id, NewPassword(), static_cast<std::int32_t>(timeout_ms), is_own});
   clock_.Start(id, timeout);
   return engine_.FindSession(id);
 }
@@ -255,8 +272,8 @@ void Server::BoundBacklogs() {
 }
 
 void Server::HangUpOnSlow(Connection& connection) {
-  logger_.Warning("The ZooKeeper client {} does not read what it is sent; closing its connection",
-                  connection.wire().name());
+  WarnOfClient(fmt::format("The ZooKeeper client {} does not read what it is sent; closing its connection",
+                           connection.wire().name()));
   connection.wire().Close("it does not read what it is sent");
 }
 

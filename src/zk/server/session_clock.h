@@ -24,6 +24,8 @@ class SessionClock {
   void Start(std::int64_t session, Duration timeout);
   void Heard(std::int64_t session);
   void Stop(std::int64_t session);
+  // Of a session that is timed.
+  SteadyTime LastHeard(std::int64_t session) const { return timed_.at(session).heard; }
 
  private:
   struct Timed {
