@@ -238,7 +238,7 @@ Task<> BuildWorker::End(Job& job) {
 Task<> BuildWorker::Record(Job& job) {
   auto change = [&](ImageBuild& record) {
     record.state = job.result.is_ready ? ImageState::kReady : ImageState::kFailed;
-    record.state_time = context_.loop.Now();
+    record.state_time = EndOfBuild(ViewOf(context_, job.build.id.image), context_.loop.Now());
     record.username = job.image.username;
     record.python_path = job.image.python_path;
     record.shell_type = job.image.shell_type;

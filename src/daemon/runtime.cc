@@ -54,7 +54,8 @@ Runtime::Runtime(const Program& program, const Options& options, process::Backgr
       follower(loop, options.config_path, options.secure_path, drivers, program.other_drivers),
       config(LoadDriversAndConfig(program, options, drivers)),
       stack_dump(LoopsOf(loop, MakeServer(program, *this)), ProfileFolder()),
-      watchdog({loop, "The loop", "every request and node of this process"}, drivers.NamesByFile()) {
+      watchdog({loop, "The loop", "every request and node of this process"}, drivers.NamesByFile()),
+      clock_watch(loop) {
   if (server)
     server_watchdog.emplace(debug::Watchdog::Watched{server->loop(), kServersLoop, "every client of it"},
                             debug::Watchdog::Owners());

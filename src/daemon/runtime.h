@@ -9,6 +9,7 @@
 #include "base/metrics/metrics.h"
 #include "base/metrics/prometheus.h"
 #include "base/random.h"
+#include "daemon/clock_watch.h"
 #include "daemon/options.h"
 #include "daemon/program.h"
 #include "daemon/service.h"
@@ -43,6 +44,7 @@ struct Runtime {
   debug::StackDump stack_dump;
   debug::Watchdog watchdog;
   std::optional<debug::Watchdog> server_watchdog;
+  ClockWatch clock_watch;
   BlockingPool blocking_pool;
 };
 

@@ -164,14 +164,18 @@ bool HttpServer::MakeRoom() {
 }
 
 Task<> HttpServer::Accept() {
+  boost::system::error_code reported;
   while (true) {
     auto socket = std::make_shared<Socket>(loop_.context());
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
     co_await acceptor_.async_accept(*socket, token);
     if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
+    if (error && error != reported) {
+      logger_.Warning("Web connections cannot be accepted at present: {}", error.message());
+    }
+    reported = error;
     if (error) {
-      logger_.Warning("A web connection could not be accepted: {}", error.message());
       co_await loop_.SleepFor(std::chrono::seconds(1));
       continue;
     }

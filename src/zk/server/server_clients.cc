@@ -85,14 +85,18 @@ struct Server::Enlisted {
 };
 
 Task<> Server::Accept(Acceptor& acceptor, asio::ssl::context* tls) {
+  boost::system::error_code reported;
   while (true) {
     tcp::socket socket(loop_.context());
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
     co_await acceptor.async_accept(socket, token);
     if (!acceptor.is_open()) co_return;
+    if (error && error != reported) {
+      logger_.Warning("ZooKeeper clients cannot be accepted at present: {}", error.message());
+    }
+    reported = error;
     if (error) {
-      logger_.Warning("A ZooKeeper client could not be accepted: {}", error.message());
       co_await loop_.SleepFor(std::chrono::seconds(1));
       continue;
     }

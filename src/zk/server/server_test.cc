@@ -404,24 +404,5 @@ TEST_F(ServerTest, JournalRestoresTheSameTree) {
   }
 }
 
-TEST(SessionClockTest, ExpiresOneTimeoutAfterTheLastMessage) {
-  ManualClock clock;
-  Loop loop(clock);
-  std::vector<std::int64_t> expired;
-  SessionClock sessions(loop, [&](std::int64_t session) { expired.push_back(session); });
-  sessions.Start(1, seconds(4));
-  sessions.Start(2, seconds(10));
-  sessions.Start(3, seconds(1));
-  sessions.Stop(3);
-  clock.AdvanceTo(clock.SteadyNow() + seconds(3));
-  sessions.Heard(1);
-  clock.AdvanceTo(clock.SteadyNow() + milliseconds(3999));
-  EXPECT_THAT(expired, ElementsAre());
-  clock.AdvanceTo(clock.SteadyNow() + milliseconds(1));
-  EXPECT_THAT(expired, ElementsAre(1));
-  clock.AdvanceTo(clock.SteadyNow() + seconds(3));
-  EXPECT_THAT(expired, ElementsAre(1, 2));
-}
-
 }  // namespace
 }  // namespace nodepool::zk::server
