@@ -124,7 +124,7 @@ class Server {
   std::map<std::int64_t, Connection*> by_session_;
   std::set<ServerWatches::ConnectionId> holding_back_;
   Event changed_, container_emptied_, watches_removed_;
-  Turns turns_;
+  Gate turns_{1};                      // of clients
   std::size_t bytes_since_check_ = 0;  // to and from all clients
   Changes writing_;                    // being written to disk
   std::uint64_t durable_ = 0;

@@ -7,8 +7,6 @@ namespace nodepool::zk::server {
 namespace {
 
 constexpr Duration kTurn = std::chrono::milliseconds(5);
-constexpr Duration kShortestPause = std::chrono::milliseconds(1);
-constexpr Duration kLongestPause = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -18,21 +16,14 @@ bool Turn::Covers(bool is_long) {
 }
 
 void Turn::End() {
-  if (!ends_) return;
-  turns_.overrun = std::max(Duration(), loop_.SteadyNow() - *ends_);
   ends_.reset();
   pass_ = {};
 }
 
 Task<> Turn::Begin() {
   End();
-  pass_ = co_await turns_.gate.Enter();
-  Duration pause = std::min(std::exchange(turns_.overrun, {}), kLongestPause);
-  if (pause >= kShortestPause) {
-    co_await loop_.SleepFor(pause);
-  } else {
-    co_await boost::asio::post(loop_.context(), boost::asio::use_awaitable);
-  }
+  pass_ = co_await gate_.Enter();
+  co_await boost::asio::post(loop_.context(), boost::asio::use_awaitable);
   ends_ = loop_.SteadyNow() + kTurn;
 }
 

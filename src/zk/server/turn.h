@@ -7,20 +7,13 @@
 
 namespace nodepool::zk::server {
 
-// What the turns of all clients share.
-struct Turns {
-  Gate gate{1};
-  Duration overrun{};  // how much longer than intended the last turn was
-};
-
 // A client's right to have what it has sent at once executed. The first request needs none, unless it may
-// take long; for everything else one client at a time has a turn of a few milliseconds. After a turn the loop
-// does its other work, and after one that was longer it has as much time for that. So a client that sends
-// little waits for one turn or two, whatever the others send.
+// take long; for everything else one client at a time has a turn of a few milliseconds, after which the loop
+// does what else it has to do. So a client that sends little waits for one turn, whatever the others send.
 class Turn {
  public:
-  // Both outlive it.
-  Turn(Loop& loop, Turns& turns) : loop_(loop), turns_(turns) {}
+  // `gate` lets one turn at a time pass. Both outlive it.
+  Turn(Loop& loop, Gate& gate) : loop_(loop), gate_(gate) {}
   ~Turn() { End(); }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -33,7 +26,7 @@ class Turn {
 
  private:
   Loop& loop_;
-  Turns& turns_;
+  Gate& gate_;
   Gate::Pass pass_;
   bool is_first_ = true;
   std::optional<SteadyTime> ends_;  // while it has begun
