@@ -1,7 +1,6 @@
 #include "builder/files/temporary_files.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -10,12 +9,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
 #include "base/text.h"
+#include "builder/files/fail_at.h"
 #include "builder/files/remove_tree.h"
 
 namespace nodepool::builder {
@@ -38,10 +36,6 @@ class Descriptor {
  private:
   int number_;
 };
-
-[[noreturn]] void FailAt(const std::string& path, int code) {
-  throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(code)));
-}
 
 // Whether this is an absolute path whose last part is made by dib with mktemp.
 bool IsTemporaryDirectory(const std::string& path) {
