@@ -166,8 +166,9 @@ def test_standalone_without_memory(tmp_path):
     acknowledged = set()
     try:
         tree.zk.create("/large")
-        with little_memory(running.process, 64 * MIB):
-            wait_for(lambda: fill(tree, acknowledged) and said(running.process, "std::bad_alloc"), "memory is used up")
+        with little_memory(running.process, 8 * MIB):
+            wait_for(lambda: fill(tree, acknowledged) and said(running.process, "std::bad_alloc"), "memory is used up",
+                     seconds=120, pause=0)
             assert running.process.is_running()
         wait_for(lambda: tree.zk.connected, "our client is back")
         serves_one_more(tree)

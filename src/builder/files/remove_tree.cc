@@ -9,20 +9,16 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "base/error.h"
+#include "builder/files/fail_at.h"
 
 namespace nodepool::builder {
 namespace {
 
 using Directory = std::unique_ptr<DIR, decltype([](DIR* directory) { ::closedir(directory); })>;
-
-[[noreturn]] void FailAt(const std::string& path, int code) {
-  throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(code)));
-}
 
 // Null with errno ENOTDIR or ELOOP: it is no directory.
 Directory Open(int parent, const char* name) {

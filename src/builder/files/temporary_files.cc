@@ -1,7 +1,6 @@
 #include "builder/files/temporary_files.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -10,12 +9,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
 #include "base/text.h"
+#include "builder/files/fail_at.h"
 #include "builder/files/remove_tree.h"
 
 namespace nodepool::builder {
@@ -38,10 +36,6 @@ class Descriptor {
  private:
   int number_;
 };
-
-[[noreturn]] void FailToDetach(const std::string& path, int code) {
-  throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(code)));
-}
 
 // Whether this is an absolute path whose last part is made by dib with mktemp.
 bool IsTemporaryDirectory(const std::string& path) {
@@ -83,7 +77,7 @@ void DetachLoopDevices(const std::string& directory) {
     // ENXIO: detached by another process meanwhile.
     bool is_detached =
         device.number() >= 0 && (::ioctl(device.number(), LOOP_CLR_FD, 0) == 0 || errno == ENXIO);
-    if (!is_detached) FailToDetach(path, errno);
+    if (!is_detached) FailAt(path, errno);
   }
 }
 
@@ -113,7 +107,7 @@ void UndoMounts(const std::string& directory) {
   }
   std::ranges::reverse(places);
   for (const std::string& place : places) {
-    if (::umount2(place.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0) FailToDetach(place, errno);
+    if (::umount2(place.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0) FailAt(place, errno);
   }
 }
 
