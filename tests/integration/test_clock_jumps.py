@@ -16,7 +16,7 @@ from images import ImageSite, image
 from moved_clock import MovedClock
 from nodepool_helpers import BIN, Tree, fake_provider
 from services import Process, free_port, wait_for
-from test_standalone import Standalone
+from standalone import Standalone
 
 HOUR = 3600
 SUSPENSION = 600

@@ -12,7 +12,7 @@ import pytest
 from images import ImageSite, image
 from nodepool_helpers import Installation, Tree, fake_provider
 from services import EmbeddedZooKeeper, Process, free_port, wait_for
-from test_standalone import Standalone
+from standalone import Standalone
 
 EXHAUSTED = "Too many open files"
 MIB = 2 ** 20
