@@ -26,9 +26,9 @@ def is_sanitized(program: pathlib.Path) -> bool:
 
 
 def slowness(program: pathlib.Path) -> float:
-    """How many times longer everything takes than in a release build on idle cores. The bounds of times, and of
-    memory in a sanitizer's build, are multiplied by it."""
-    busy = min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), 4.0)
+    """How many times longer things may take than on an idle machine; the bounds of times are multiplied by it. Attacks of
+    full size are measured on a machine that has little else to do; otherwise others' load must not fail a test."""
+    busy = min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), 4.0) if IS_WHOLE else 4.0
     return busy * (5 if is_sanitized(program) else 1)
 
 
