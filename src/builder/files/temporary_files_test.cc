@@ -94,8 +94,9 @@ TEST_F(LeftoversTest, OfABuildThatRunsAreNot) {
 
 TEST_F(LeftoversTest, OutsideTheFoldersOfBuildsAreNot) {
   WriteLog("");
-  for (std::string folder : {"/", "/var", (folder_ / "missing").c_str(), folder_.parent_path().c_str()}) {
-    temporary_folder_ = folder;
+  for (const fs::path& folder :
+       {fs::path("/"), fs::path("/var"), folder_ / "missing", folder_.parent_path()}) {
+    temporary_folder_ = folder.string();
     EXPECT_EQ(Remove(), Paths{}) << folder;
   }
   EXPECT_TRUE(fs::exists(left_ / "mnt/dev/file"));
