@@ -22,8 +22,7 @@ void ClockWatch::Check() {
   if (std::chrono::abs(jump) < kJump) return;
   logger_.Warning(
       "The system's clock was set {} by {:.0f} s. Ages of nodes and images are computed with the new time; "
-      "check "
-      "the time synchronization of this machine",
+      "check the time synchronization of this machine",
       jump > Duration(0) ? "forward" : "back", std::chrono::duration<double>(std::chrono::abs(jump)).count());
 }
 
