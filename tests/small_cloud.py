@@ -14,6 +14,14 @@ from services import LOOPBACK, free_port, make_certificates
 PASSWORD = "correct-horse"
 
 
+def provider(name="cloud", labels=("small", "large", "other")):
+    """A provider of this cloud."""
+    return {"name": name, "driver": "openstack", "cloud": "vendor",
+            "cloud-images": [{"name": "debian", "image-name": "debian"}],
+            "pools": [{"name": "main", "labels": [
+                {"name": label, "cloud-image": "debian", "flavor-name": "m1.small"} for label in labels]}]}
+
+
 def make_certificate(folder: pathlib.Path, name: str, host: str, days: int = 30) -> pathlib.Path:
     """A certificate with key for `host`, signed by the authority in `folder`; with negative `days` it has expired."""
     def openssl(*words):
@@ -44,6 +52,7 @@ class SmallCloud:
         self.url = f"{scheme}://{LOOPBACK}:{self.port}"
         self.password = PASSWORD  # the one that it takes
         self.misbehave = None     # called with each request in place of an answer
+        self.misbehave_at = {}    # the same by path
         self.server = None
         folder.mkdir(parents=True)
         if scheme == "https":
@@ -86,8 +95,9 @@ class SmallCloud:
 
             def answer(self, reply):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                if cloud.misbehave:
-                    cloud.misbehave(self)
+                misbehave = cloud.misbehave or cloud.misbehave_at.get(self.path.split("?")[0])
+                if misbehave:
+                    misbehave(self)
                     return
                 status, value = reply(body)
                 self.send(status, json.dumps(value).encode())

@@ -1,4 +1,5 @@
 """What tests ask of a launcher's web server."""
+import socket
 import urllib.error
 import urllib.request
 
@@ -14,6 +15,29 @@ def get(port: int, path: str, **headers) -> tuple[int, dict, str]:
             return answer.status, dict(answer.headers), answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, dict(error.headers), error.read().decode()
+
+
+def connect(port: int, sent: bytes = b"", receive_buffer: int | None = None) -> socket.socket:
+    connection = socket.socket()
+    if receive_buffer:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    connection.settimeout(20)
+    connection.connect(("127.0.0.1", port))
+    connection.sendall(sent)
+    return connection
+
+
+def exchange(port: int, sent: bytes) -> bytes:
+    """Everything that the server answers until it hangs up."""
+    with connect(port) as connection:
+        parts = []
+        try:
+            connection.sendall(sent)
+            while part := connection.recv(1 << 20):
+                parts.append(part)
+        except (ConnectionResetError, BrokenPipeError):
+            pass  # it did not want to hear all of it
+        return b"".join(parts)
 
 
 def first_answer(port: int, path: str):

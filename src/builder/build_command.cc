@@ -47,6 +47,21 @@ std::vector<std::string> Words(const std::vector<std::string>& elements) {
 
 }  // namespace
 
+std::set<std::string> TemporaryFolders(const config::Config& config,
+                                       const process::Environment& environment) {
+  auto folder_in = [](const process::Environment& variables) -> std::string {
+    for (const char* name : {"TMPDIR", "TMP_DIR"}) {
+      auto found = variables.find(name);
+      if (found != variables.end() && !found->second.empty()) return found->second;
+    }
+    return "/tmp";
+  };
+  std::set<std::string> folders{folder_in(environment)};
+  for (const auto& [name, image] : config.diskimages)
+    folders.insert(folder_in(EnvironmentOf(config, image, "", environment)));
+  return folders;
+}
+
 std::string LocalBase(const std::string& images_dir, const store::BuildKey& build) {
   return fmt::format("{}/{}", images_dir, build.str());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct BuildContext {
   process::Environment environment;  // the daemon's
   std::string helpers;               // replaces %p in dib-cmd (D-43)
 };
+
+// In which directories disk-image-create makes its temporary ones (builder.md 20.2), with the daemon's
+// environment and that of each image.
+std::set<std::string> TemporaryFolders(const config::Config& config, const process::Environment& environment);
 
 // The common beginning of a build's files: <images-dir>/<image>-<build id>.
 std::string LocalBase(const std::string& images_dir, const store::BuildKey& build);

@@ -52,6 +52,16 @@ TEST_F(BuildCommandTest, TheCommandMayHaveItsOwnArguments) {
   }
 }
 
+// D-41
+TEST_F(BuildCommandTest, TemporaryFoldersAreThoseOfTheEnvironments) {
+  EXPECT_THAT(TemporaryFolders(config, {}), ElementsAre("/tmp"));
+  EXPECT_THAT(TemporaryFolders(config, {{"TMP_DIR", "/two"}}), ElementsAre("/two"));
+  EXPECT_THAT(TemporaryFolders(config, {{"TMPDIR", "/one"}, {"TMP_DIR", "/two"}}), ElementsAre("/one"));
+  image.env_vars = {{"TMPDIR", "/srv/tmp"}};
+  config.diskimages[image.name] = image;
+  EXPECT_THAT(TemporaryFolders(config, {}), ElementsAre("/srv/tmp", "/tmp"));
+}
+
 // B-env
 TEST_F(BuildCommandTest, TheEnvironment) {
   EXPECT_EQ(Plan().commands[0].environment,

@@ -10,6 +10,7 @@
 #include "builder/stats_metrics.h"
 #include "builder/view.h"
 #include "config/disk_images.h"
+#include "config/image_name.h"
 
 namespace nodepool::builder {
 
@@ -83,6 +84,8 @@ Task<> BuildWorker::Build(ImageName image, std::string circumstances) {
 }
 
 Task<bool> BuildWorker::BuildOnce(ImageName image) {
+  if (std::optional<std::string_view> fault = config::ImageNameFault(image))
+    throw Error(Verdict::kInvalid, fmt::format("its name {}; rename it", *fault));
   std::optional<zk::HeldLock> lock = co_await context_.store.images.TryLock(image);
   if (!lock) co_return false;
   Task<bool> work = BuildLocked(image, *lock);
@@ -235,7 +238,7 @@ Task<> BuildWorker::End(Job& job) {
 Task<> BuildWorker::Record(Job& job) {
   auto change = [&](ImageBuild& record) {
     record.state = job.result.is_ready ? ImageState::kReady : ImageState::kFailed;
-    record.state_time = context_.loop.Now();
+    record.state_time = EndOfBuild(ViewOf(context_, job.build.id.image), context_.loop.Now());
     record.username = job.image.username;
     record.python_path = job.image.python_path;
     record.shell_type = job.image.shell_type;

@@ -39,6 +39,18 @@ TEST_F(BuilderTest, AnImageThatIsAddedIsBuiltAndUploaded) {
   EXPECT_THAT(Built(host), ElementsAre("debian", "fedora"));
 }
 
+// D-101
+TEST_F(BuilderTest, AnImageWhoseNameIsAPathIsNotBuilt) {
+  diskimages_ = "[{name: ../evil}, {name: debian}]";
+  providers_ = Provider("cloud", "{name: ../evil}, {name: debian}");
+  Load();
+  log::Capture log;
+  Host& host = Start();
+  ASSERT_TRUE(AwaitUploads(1));
+  EXPECT_THAT(Built(host), ElementsAre("debian"));
+  EXPECT_GE(log.Count("Building image ../evil: its name contains '/'; rename it"), 1);
+}
+
 // B-username
 TEST_F(BuilderTest, TheUsernameIsInBothRecords) {
   diskimages_ = "[{name: debian, username: admin, python-path: /py, shell-type: sh}]";

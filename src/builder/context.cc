@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "builder/build_command.h"
 
 namespace nodepool::builder {
 
@@ -18,8 +19,10 @@ Task<> RefreshLocal(Context& context) {
 Task<> RemoveTemporary(Context& context) {
   static const log::Logger logger("nodepool.builder.CleanupWorker.0");
   std::string logs = context.config->common.build_log_dir;
+  std::set<std::string> folders = TemporaryFolders(context.config->common, context.environment);
   try {
-    Task<std::vector<std::string>> remove = context.files.RemoveTemporary(std::move(logs));
+    Task<std::vector<std::string>> remove =
+        context.files.RemoveTemporary(std::move(logs), std::move(folders));
     std::vector<std::string> removed = co_await std::move(remove);
     for (const std::string& path : removed) logger.Info("Removed {}, left behind by a build", path);
   } catch (const Error& error) {

@@ -70,7 +70,7 @@ struct Context {
 // Scans images-dir again, and notifies when something has changed there.
 Task<> RefreshLocal(Context& context);
 
-// Removes what killed builds left outside of images-dir (D-41).
+// Removes what killed builds left in their temporary folders (D-41).
 Task<> RemoveTemporary(Context& context);
 
 }  // namespace nodepool::builder

@@ -63,7 +63,7 @@ class MemoryFiles : public LocalFiles {
     co_return;
   }
 
-  Task<std::vector<std::string>> RemoveTemporary(std::string) override {
+  Task<std::vector<std::string>> RemoveTemporary(std::string, std::set<std::string>) override {
     co_return std::exchange(temporary, {});
   }
 

@@ -236,7 +236,8 @@ Task<> UploadWorker::Record(const Job& job, store::StoredUpload& upload) {
   auto change = [&](ImageUpload& record) {
     ImageUpload end;
     end.state = is_ready ? ImageState::kReady : ImageState::kFailed;
-    end.state_time = context_.loop.Now();
+    end.state_time =
+        EndOfUpload(ViewOf(context_, job.build.id.image), job.provider->config().name, context_.loop.Now());
     end.username = end.python_path = std::nullopt;
     if (is_ready) {
       end.external_id = job.external_id;

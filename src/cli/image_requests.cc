@@ -8,6 +8,7 @@
 
 #include "cli/commands/image_delete.h"
 #include "cli/image_progress.h"
+#include "config/image_name.h"
 
 namespace nodepool::cli {
 namespace {
@@ -16,6 +17,10 @@ bool CanBeBuilt(const Context& context, const ImageName& image) {
   auto found = context.config->common.diskimages.find(image);
   if (found == context.config->common.diskimages.end()) {
     context.logger.Error("{} is not one of the configured diskimages", image);
+    return false;
+  }
+  if (std::optional<std::string_view> fault = config::ImageNameFault(image)) {
+    context.logger.Error("No builder builds the image {}: its name {}", image, *fault);
     return false;
   }
   if (found->second.is_paused) {

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "config/disk_images.h"
+#include "config/image_name.h"
 #include "config/main_schema.h"
 #include "config/schema/section.h"
 
@@ -245,6 +246,16 @@ void ReadProviders(const Section& root, const LoadOptions& options, Config& conf
   }
 }
 
+void WarnAboutImageNames(const Section& root, Config& config) {
+  for (const Section& entry : root.Sections("diskimages")) {
+    ImageName name(entry.Text("name"));
+    std::optional<std::string_view> fault = ImageNameFault(name);
+    if (entry.Bool("abstract") || !fault) continue;
+    config.warnings.push_back(fmt::format("{}: no builder builds the diskimage '{}': its name {}",
+                                          At(entry.value()), Excerpt(name.value), *fault));
+  }
+}
+
 void ReadSecureImages(const Section& root, Config& config) {
   for (const Section& section : root.Sections("diskimages")) {
     ImageName name(section.Text("name"));
@@ -283,6 +294,7 @@ void ReadMainFile(const Value& value, const LoadOptions& options, SectionReader 
   in_main([&] { ReadZooKeeper(root, config.zookeeper); });
   in_main([&] { ReadEmbeddedZooKeeper(root, config.zookeeper.embedded); });
   in_main([&] { config.diskimages = ReadDiskImages(root); });
+  in_main([&] { WarnAboutImageNames(root, config); });
   in_main([&] { ReadLabels(root, config); });
   in_main([&] { ReadProviders(root, options, config); });
   in_main([&] { ReadTenantLimits(root, config); });

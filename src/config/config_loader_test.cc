@@ -242,6 +242,23 @@ TEST_F(LoaderTest, TheDriverOfAProvider) {
   EXPECT_THAT(ErrorOf("providers: [{driver: static}]"), HasSubstr("name: is required"));
 }
 
+// D-101
+TEST_F(LoaderTest, ImagesWithUnusableNamesAreReported) {
+  Config config = MustLoad(
+      "diskimages:\n- {name: ../../evil}\n- {name: -o}\n- {name: ..}\n- {name: \"a\\nb\"}\n- {name: "
+      "\"a\\x9Bb\"}\n"
+      "- {name: /abstract, abstract: true}\n- {name: good..name-1}\n");
+  EXPECT_THAT(
+      config.warnings,
+      ElementsAre(HasSubstr("line 2, column 3: no builder builds the diskimage '../../evil': its name "
+                            "contains '/'"),
+                  HasSubstr("'-o': its name begins with '-'"),
+                  HasSubstr("'..': its name is that of a directory"),
+                  HasSubstr("its name contains a control character"),
+                  HasSubstr("its name contains a control character")));
+  EXPECT_EQ(config.diskimages.size(), 6U) << "as in the Python implementation";
+}
+
 // D-54
 TEST_F(LoaderTest, SectionsOfDriversWithUnknownKeysAreReported) {
   Config config = MustLoad("providers: [{name: a, driver: azure, anything: 1}]");

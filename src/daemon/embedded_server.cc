@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/post.hpp>
 #include <filesystem>
 
 #include "base/error.h"
+#include "daemon/runtime.h"
 
 namespace nodepool::daemon {
 
@@ -18,6 +20,15 @@ zk::server::ServerOptions EmbeddedServerOptions(const config::EmbeddedZooKeeper&
     const config::ZooKeeperTls& files = embedded.tls->files;
     options.tls = zk::TlsFiles{files.cert, files.key, files.ca};
   }
+  return options;
+}
+
+zk::server::ServerOptions OwnServerOptions(const config::EmbeddedZooKeeper& embedded, Runtime& runtime) {
+  zk::server::ServerOptions options = EmbeddedServerOptions(embedded);
+  options.own_password = runtime.own_password;
+  options.on_disk_trouble = [&runtime](const std::string& cause) {
+    boost::asio::post(runtime.loop.context(), [&runtime, cause] { runtime.state_fault = cause; });
+  };
   return options;
 }
 

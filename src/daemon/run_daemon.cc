@@ -7,6 +7,7 @@
 #include "base/log/journal.h"
 #include "base/log/log_setup.h"
 #include "config/logging/log_file.h"
+#include "daemon/memory.h"
 #include "daemon/session.h"
 #include "daemon/signals.h"
 #include "process/background.h"
@@ -34,6 +35,7 @@ void SetUpLogging(const Options& options) {
 }  // namespace
 
 int RunDaemon(const Program& program, const Options& options) {
+  LimitArenas();
   PrepareSignals();
   process::Background background;
   bool has_log = false;

@@ -33,10 +33,10 @@ std::shared_ptr<const driver::LoadedConfig> LoadDriversAndConfig(const Program& 
 }
 
 // Null: the program uses the servers that the configuration names.
-zk::server::ServerThread* MakeServer(const Program& program, const config::ZooKeeperSettings& zookeeper,
-                                     std::optional<zk::server::ServerThread>& server) {
+zk::server::ServerThread* MakeServer(const Program& program, Runtime& runtime) {
+  const config::ZooKeeperSettings& zookeeper = runtime.config->common.zookeeper;
   if (!program.has_zookeeper || !zookeeper.servers.empty()) return nullptr;
-  return &server.emplace(EmbeddedServerOptions(zookeeper.embedded));
+  return &runtime.server.emplace(OwnServerOptions(zookeeper.embedded, runtime));
 }
 
 std::vector<debug::StackDump::Dumped> LoopsOf(Loop& loop, zk::server::ServerThread* server) {
@@ -53,8 +53,9 @@ Runtime::Runtime(const Program& program, const Options& options, process::Backgr
       metrics(OpenStatsd(loop, statsd), &prometheus),
       follower(loop, options.config_path, options.secure_path, drivers, program.other_drivers),
       config(LoadDriversAndConfig(program, options, drivers)),
-      stack_dump(LoopsOf(loop, MakeServer(program, config->common.zookeeper, server)), ProfileFolder()),
-      watchdog({loop, "The loop", "every request and node of this process"}, drivers.NamesByFile()) {
+      stack_dump(LoopsOf(loop, MakeServer(program, *this)), ProfileFolder()),
+      watchdog({loop, "The loop", "every request and node of this process"}, drivers.NamesByFile()),
+      clock_watch(loop) {
   if (server)
     server_watchdog.emplace(debug::Watchdog::Watched{server->loop(), kServersLoop, "every client of it"},
                             debug::Watchdog::Owners());

@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "async/blocking_pool.h"
 #include "async/loop.h"
 #include "base/metrics/metrics.h"
 #include "base/metrics/prometheus.h"
 #include "base/random.h"
+#include "daemon/clock_watch.h"
 #include "daemon/options.h"
 #include "daemon/program.h"
 #include "daemon/service.h"
@@ -15,6 +17,7 @@
 #include "debug/watchdog.h"
 #include "driver/loading/config_follower.h"
 #include "net/statsd.h"
+#include "zk/server/password.h"
 #include "zk/server/server_thread.h"
 
 namespace nodepool::daemon {
@@ -33,12 +36,15 @@ struct Runtime {
   metrics::Metrics metrics;
   driver::Registry drivers;
   driver::ConfigFollower follower;
-  std::shared_ptr<const driver::LoadedConfig> config;  // the first one
+  std::shared_ptr<const driver::LoadedConfig> config;          // the first one
+  const std::string own_password = zk::server::NewPassword();  // for sessions of the embedded server
+  std::string state_fault;  // why the embedded server cannot write its state; empty: it can, or there is none
   SystemRandom random;
   std::optional<zk::server::ServerThread> server;  // where the program contains ZooKeeper
   debug::StackDump stack_dump;
   debug::Watchdog watchdog;
   std::optional<debug::Watchdog> server_watchdog;
+  ClockWatch clock_watch;
   BlockingPool blocking_pool;
 };
 

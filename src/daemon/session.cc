@@ -4,6 +4,7 @@
 #include "async/task_group.h"
 #include "daemon/connection.h"
 #include "daemon/embedded_server.h"
+#include "daemon/memory.h"
 #include "daemon/signals.h"
 #include "zk/wire/wire_client.h"
 
@@ -18,8 +19,7 @@ class Session {
   Session(const Program& program, Runtime& runtime)
       : runtime_(runtime),
         has_zookeeper_(program.has_zookeeper),
-        client_(runtime.loop, runtime.random,
-                ConnectionOptions(ZooKeeperOf(runtime.config->common.zookeeper))),
+        client_(runtime.loop, runtime.random, ClientOptions()),
         parts_(program.make_parts(runtime, client_)) {}
   ~Session() {
     while (!parts_.empty()) parts_.pop_back();
@@ -35,6 +35,12 @@ class Session {
   void Reconfigure(const LoadedConfigPtr& before, const LoadedConfigPtr& after);
   config::ZooKeeperSettings ZooKeeperOf(const config::ZooKeeperSettings& settings) const {
     return has_zookeeper_ ? EffectiveZooKeeper(settings) : settings;
+  }
+
+  zk::WireOptions ClientOptions() const {
+    zk::WireOptions options = ConnectionOptions(ZooKeeperOf(runtime_.config->common.zookeeper));
+    if (runtime_.server) options.opening_password = runtime_.own_password;
+    return options;
   }
 
   Runtime& runtime_;
@@ -87,6 +93,7 @@ Task<> Session::Run() {
   TaskGroup tasks(runtime_.loop, runtime_.logger);
   tasks.Spawn("wait for a signal", AwaitSignal(runtime_, ending));
   tasks.Spawn("wait for a reload", AwaitReload(runtime_));
+  tasks.Spawn("return unused memory", ReturnUnusedMemory(runtime_.loop, runtime_.blocking_pool));
   tasks.Spawn("do the daemon's work", Serve(ending));
   co_await ending.reached.Wait();
   std::optional<Failure> failure = ending.failure;

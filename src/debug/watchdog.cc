@@ -15,6 +15,12 @@ constexpr std::string_view kBuiltInDrivers = "nodepool::drivers::";
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+// Whether no other watchdog has noticed the pause, which was between these times.
+bool IsFirstToNotice(SteadyTime before, SteadyTime after) {
+  static std::atomic<SteadyTime> last_end{SteadyTime()};
+  return last_end.exchange(after) < before;
+}
+
 }  // namespace
 
 Watchdog::Watchdog(Watched watched, Owners owners, Limits limits)
@@ -44,7 +50,18 @@ void Watchdog::Run() {
   std::uint64_t seen = beats_;
   auto last_beat = now();
   Duration next_report = limits_.first;
-  while (!ending_.try_acquire_for(limits_.first / 4)) {
+  SteadyTime asleep = now();
+  for (; !ending_.try_acquire_for(limits_.first / 4); asleep = now()) {
+    if (Duration pause = now() - asleep; pause >= limits_.first) {
+      if (IsFirstToNotice(asleep, now())) {
+        logger_.Warning(
+            "This process did not run for about {:.0f} s: it was stopped, or the machine was suspended or "
+            "overloaded",
+            Seconds(pause));
+      }
+      last_beat = now();
+      continue;
+    }
     Duration silence = now() - last_beat;
     if (std::uint64_t beats = beats_; beats != seen) {
       if (next_report != limits_.first)

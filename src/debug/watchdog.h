@@ -14,7 +14,8 @@ namespace nodepool::debug {
 
 // Notices, on a thread of its own, when a loop is blocked, most likely by a driver, while everything
 // on that loop waits. While that lasts, it logs the stack of the loop's thread and, where the stack
-// shows it, the name of the driver; at the end, how long it took.
+// shows it, the name of the driver; at the end, how long it took. The first of several watchdogs also
+// reports when the whole process did not run.
 class Watchdog {
  public:
   // As sentences name them: "The loop has been blocked ...; every request ... waits".

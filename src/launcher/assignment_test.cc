@@ -47,6 +47,13 @@ TEST_F(AssignmentTest, ServesARequestFromCreationToDeletion) {  // coordination.
   EXPECT_TRUE(Children("/nodepool/launchers").empty());
 }
 
+TEST_F(AssignmentTest, ServesRequestsWithANegativeNumber) {  // D-100
+  StartLauncher();
+  RequestId id = Request({"small"}, {}, "200-");
+  EXPECT_EQ(id.value, "200--0000000000");
+  EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+}
+
 // The budget of ZooKeeper operations for a request of one node, its use and its
 // deletion. The scripted driver itself writes twice (instance, ready).
 TEST_F(AssignmentTest, ZooKeeperOperationsPerNodeLife) {

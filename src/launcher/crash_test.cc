@@ -180,6 +180,9 @@ TEST_F(CrashTest, ReadyNodeOfAVanishedRequestIsFreeAtOnce) {
   ASSERT_FALSE(Read(ready)->is_free());
   StartLauncher("np02");
   EXPECT_TRUE(Await([&] { return Read(ready)->is_free(); }, std::chrono::milliseconds(200)));
+  RequestId next = Request({"small"});
+  ASSERT_TRUE(AwaitState(next, RequestState::kFulfilled));
+  EXPECT_THAT(NodesOf(next), ::testing::ElementsAre(ready)) << "it is not deleted, but used";
 }
 
 TEST_F(CrashTest, LockDirectoryOfAVanishedRequestIsRemovedWithinTwoMinutes) {  // D-06

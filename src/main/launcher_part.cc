@@ -21,7 +21,7 @@ LauncherPart::LauncherPart(daemon::Runtime& runtime, zk::Client& client, const d
 
 WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
     : settings_(runtime.config->common.webapp),
-      router_(web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus)),
+      router_(web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus, runtime.state_fault)),
       server_(runtime.loop, [this](net::HttpRequest request) { return router_.Answer(std::move(request)); }) {
 }
 

@@ -24,6 +24,11 @@ struct PriorityCodec {
   static void Write(std::string& out, double priority) { codec::WriteNumber(out, priority); }
 };
 
+bool IsNegativeNumber(std::string_view text) {
+  if (!text.starts_with('-') || text.size() == 1) return false;
+  return text.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
 }  // namespace
 
 template <class Fields, RecordOf<NodeRequest> T>
@@ -57,9 +62,11 @@ std::string ToJson(const NodeRequest& request) { return WriteRecord(request); }
 
 std::optional<RequestIdParts> ParseRequestId(const RequestId& id) {
   std::size_t dash = id.value.find('-');
-  if (dash == std::string::npos || dash != id.value.rfind('-')) return std::nullopt;
+  if (dash == std::string::npos) return std::nullopt;
   RequestIdParts parts{id.value.substr(0, dash), id.value.substr(dash + 1)};
   if (parts.precedence.empty() || parts.sequence.empty()) return std::nullopt;
+  bool has_another_dash = parts.sequence.find('-') != std::string::npos;
+  if (has_another_dash && !IsNegativeNumber(parts.sequence)) return std::nullopt;
   return parts;
 }
 

@@ -41,10 +41,10 @@ struct NodeRequest {
 Expected<NodeRequest> ParseNodeRequest(std::string_view json, WallTime now);
 std::string ToJson(const NodeRequest& request);
 
-// A request id is "<precedence>-<sequence>" with exactly one dash (launcher.md 8).
+// A request id is "<precedence>-<sequence>"; the sequence may be a negative number (launcher.md 8).
 struct RequestIdParts {
   std::string precedence;  // compared as text
-  std::string sequence;    // compared as text
+  std::string sequence;    // usually ten digits
 };
 std::optional<RequestIdParts> ParseRequestId(const RequestId& id);
 

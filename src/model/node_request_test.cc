@@ -105,15 +105,16 @@ TEST(NodeRequest, KnowsWhoDeclined) {
   EXPECT_FALSE(request.WasDeclinedBy(LauncherId("b")));
 }
 
-// coordination.md 3.2: exactly one dash.
-TEST(RequestId, IsSplitAtItsOnlyDash) {
+// coordination.md 3.2
+TEST(RequestId, IsSplitAtItsFirstDash) {
   std::optional<RequestIdParts> parts = ParseRequestId(RequestId("200-0000000012"));
   ASSERT_TRUE(parts);
   EXPECT_EQ(parts->precedence, "200");
   EXPECT_EQ(parts->sequence, "0000000012");
-  for (std::string_view id : {"", "200", "-", "200-", "-1", "200-1-2", "200--2147483648"}) {
+  for (std::string_view id : {"", "200", "-", "200-", "-1", "200-1-2", "200--", "200--1-", "200--x"}) {
     EXPECT_FALSE(ParseRequestId(RequestId(std::string(id)))) << id;
   }
+  EXPECT_EQ(ParseRequestId(RequestId("200--2147483648"))->sequence, "-2147483648") << "after 2147483647";
 }
 
 }  // namespace

@@ -14,7 +14,9 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/scope_exit.h"
 #include "base/text.h"
+#include "process/lock_holder.h"
 
 namespace nodepool::process {
 namespace {
@@ -59,20 +61,37 @@ std::string OwnerOf(const std::string& path) {
   return Excerpt(line);
 }
 
+// Any user who may read the file can lock it, so the wait has an end. False: the system cannot lock it.
+bool LockWithin(std::chrono::seconds timeout, int file, const std::string& path) {
+  constexpr auto kPause = std::chrono::milliseconds(50);
+  auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    if (std::chrono::steady_clock::now() >= deadline) {
+      std::optional<pid_t> holder = LockHolder(file);
+      std::string who = holder ? fmt::format("process {}", *holder) : "another process";
+      throw Error(Verdict::kConflict,
+                  fmt::format("the pid file {} is locked by {}; end it or use -p FILE", path, who));
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
 }  // namespace
 
-void PidFile::RemoveStale() const {
+void PidFile::RemoveStale(std::chrono::seconds timeout) const {
   int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return;
+  ScopeExit close([file] { ::close(file); });
   // Of several concurrent starts one removes the file, and none removes a file that another has
   // created in its place.
   struct stat opened {
   }, named{};
-  bool is_same = ::flock(file, LOCK_EX) == 0 && ::fstat(file, &opened) == 0 &&
+  bool is_same = LockWithin(timeout, file, path_) && ::fstat(file, &opened) == 0 &&
                  ::stat(path_.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
                  opened.st_ino == named.st_ino;
   if (is_same && IsDeadProcess(FirstLine(file))) ::unlink(path_.c_str());
-  ::close(file);
 }
 
 bool PidFile::TryClaim() {

@@ -16,8 +16,9 @@ class PidFile {
   PidFile(const PidFile&) = delete;
   PidFile& operator=(const PidFile&) = delete;
 
-  // Removes the file when its first line is the number of a process that does not run.
-  void RemoveStale() const;
+  // Removes the file when its first line is the number of a process that does not run. Error(kConflict) when
+  // another process has the file locked for `timeout`.
+  void RemoveStale(std::chrono::seconds timeout = std::chrono::seconds(10)) const;
 
   // Creates the file, with the number of this process in it. While one exists, it tries again every
   // second; Error(kConflict) that names its process after `timeout`. Error(kFail) at once when the

@@ -1,7 +1,9 @@
 #include "process/pid_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,6 +85,23 @@ TEST_F(PidFileTest, OtherFilesAreLeftAlone) {
     PidFile(path()).RemoveStale();
     EXPECT_EQ(Text(), text);
   }
+}
+
+TEST_F(PidFileTest, ALockOfAnotherProcessIsNotWaitedForForEver) {
+  Write(std::to_string(DeadProcess()) + "\n");
+  int file = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(file, LOCK_SH), 0);
+  try {
+    PidFile(path()).RemoveStale(seconds(0));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.verdict(), Verdict::kConflict);
+    EXPECT_THAT(error.message(), HasSubstr("x.pid is locked by "));
+    EXPECT_THAT(error.message(), HasSubstr("; end it or use -p FILE"));
+  }
+  ::close(file);
+  PidFile(path()).RemoveStale(seconds(0));
+  EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
 TEST_F(PidFileTest, TheErrorNamesTheRunningProcess) {

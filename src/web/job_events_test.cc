@@ -17,7 +17,7 @@ class JobEventsSiteTest : public launcher::LauncherTest {
     LauncherTest::SetUp();
     time_.Run(client_store_->jobs.CreateRule({"unit", 1, {}}));
     running_ = &StartLauncher();
-    router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_));
+    router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_));
   }
   Response Post(std::string body, std::function<void(net::HttpRequest&)> adjust = {}) {
     net::HttpRequest request;
@@ -35,6 +35,7 @@ class JobEventsSiteTest : public launcher::LauncherTest {
 
   Running* running_ = nullptr;
   metrics::Prometheus prometheus_;
+  std::string state_fault_;
   std::optional<Router> router_;
 };
 

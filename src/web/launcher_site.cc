@@ -13,7 +13,11 @@
 namespace nodepool::web {
 namespace {
 
-Response Ready(const Request& request, const launcher::Launcher& launcher, WallTime now) {
+Response Ready(const Request& request, const launcher::Launcher& launcher, const std::string& state_fault,
+               WallTime now) {
+  if (!state_fault.empty())
+    return ErrorResponse(request, 503,
+                         "The embedded ZooKeeper server cannot write its state: " + state_fault);
   if (!launcher.is_ready()) return ErrorResponse(request, 503, launcher.WhyNotReady());
   Response response;
   response.body = "OK";
@@ -31,11 +35,12 @@ Response Metrics(const launcher::Launcher& launcher, const metrics::Prometheus& 
 }  // namespace
 
 std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher,
-                                        const metrics::Prometheus& prometheus) {
+                                        const metrics::Prometheus& prometheus,
+                                        const std::string& state_fault) {
   std::vector<Endpoint> endpoints = {
       {"GET",
        "/ready",
-       Pure([&](const Request& request) { return Ready(request, launcher, loop.Now()); }),
+       Pure([&](const Request& request) { return Ready(request, launcher, state_fault, loop.Now()); }),
        {"200 while every configured provider can be used.", {}, {{"text/plain", Text()}}, {503}},
        true},
       {"GET",

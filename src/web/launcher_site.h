@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "async/loop.h"
@@ -9,14 +10,16 @@
 
 namespace nodepool::web {
 
-// The endpoints of a launcher's web server. All arguments outlive them.
+// The endpoints of a launcher's web server. All arguments outlive them. `state_fault` says why the embedded
+// server cannot write its state; empty: it can, or there is none.
 //
 //   the lists of lists.h
 // the resources under /api/v1 (api.h), and their description, /api/v1/openapi.json
 //   POST /api/v1/job-events, from this host only (job_events.h)
-//   GET /ready            200 "OK" once every provider runs, before that 503 (D-64)
-//   GET /metrics          Prometheus' text format
+//   GET /ready            200 "OK" once every provider runs, before that 503 (D-64); also 503 for a
+//   `state_fault` GET /metrics          Prometheus' text format
 std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher,
-                                        const metrics::Prometheus& prometheus);
+                                        const metrics::Prometheus& prometheus,
+                                        const std::string& state_fault);
 
 }  // namespace nodepool::web

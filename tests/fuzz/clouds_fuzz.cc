@@ -1,16 +1,18 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "drivers/openstack/config/cloud_config.h"
 #include "drivers/openstack/config/cloud_files.h"
 
-// Any text as clouds.yaml, as the secure file laid over it and as the vendors' profiles:
-// every cloud in it is resolved, or refused with Error.
+// Any texts, separated by a line "----", as clouds.yaml, as the secure file laid over it and as the vendors'
+// profiles: every cloud in them is resolved, or refused with Error.
 
 namespace {
 
@@ -30,13 +32,13 @@ void Resolve(const openstack::CloudFiles& files, std::optional<std::string> name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::filesystem::path folder = "/dev/shm/clouds_fuzz." + std::to_string(getpid());
   std::filesystem::create_directories(folder / "openstack");
-  auto write = [&](const char* name) {
-    std::ofstream(folder / "openstack" / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
-  };
-  write("clouds.yaml");
-  if (size % 2 == 1) write("secure.yaml");
-  if (size % 3 == 1) write("clouds-public.yaml");
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  for (const char* name : {"clouds.yaml", "secure.yaml", "clouds-public.yaml"}) {
+    std::size_t end = std::min(rest.find("\n----\n"), rest.size());
+    std::ofstream(folder / "openstack" / name, std::ios::binary) << rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 6, rest.size()));
+    if (rest.empty()) break;
+  }
   openstack::Variables variables = {{"XDG_CONFIG_HOME", folder}, {"HOME", folder}};
   if (size % 5 == 1) variables["OS_AUTH_URL"] = "http://cloud.example/{x}";
   std::optional<openstack::CloudFiles> files;

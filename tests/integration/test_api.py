@@ -6,7 +6,7 @@ import pytest
 
 from images import ImageSite, image
 from services import free_port, wait_for
-from test_standalone import Standalone
+from standalone import Standalone
 from web_client import first_answer, get, web_config, web_config_without_zookeeper
 
 RESOURCES = ["nodes", "requests", "images", "builds", "uploads", "providers", "components"]

@@ -1,4 +1,5 @@
 """Daemons in the background, with real processes (operations.md 2.2)."""
+import fcntl
 import json
 import os
 import pathlib
@@ -108,6 +109,16 @@ def test_it_does_not_run_twice(daemon):
     wait_for(lambda: not is_running(daemon.pid()), "it is killed")
     assert daemon.start().returncode == 0, "what a killed one leaves behind is in nobody's way"
     daemon.end(signal.SIGINT)
+
+
+# operations.2.2
+def test_a_lock_on_its_pid_file_is_not_waited_for_for_ever(daemon):
+    daemon.pid_file.write_text("99999999999\n")
+    with open(daemon.pid_file) as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        done = daemon.start()
+    assert done.returncode == 1
+    assert f"the pid file {daemon.pid_file} is locked by process {os.getpid()}; end it or use -p FILE" in done.stderr
 
 
 # operations.2.2

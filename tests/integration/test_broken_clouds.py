@@ -5,16 +5,9 @@ import re
 import pytest
 
 from services import free_port, wait_for
-from small_cloud import SmallCloud, make_certificate
+from small_cloud import SmallCloud, make_certificate, provider
 from test_metrics import families
 from web_client import get, web_config
-
-
-def provider(name="cloud", labels=("small", "large", "other")):
-    return {"name": name, "driver": "openstack", "cloud": "vendor",
-            "cloud-images": [{"name": "debian", "image-name": "debian"}],
-            "pools": [{"name": "main", "labels": [
-                {"name": label, "cloud-image": "debian", "flavor-name": "m1.small"} for label in labels]}]}
 
 
 class Broken:

@@ -40,6 +40,16 @@ def test_what_only_the_daemons_refuse_is_a_warning_and_with_strict_an_error(site
     assert "there is no cloud nowhere" in launcher.output()
 
 
+# D-101
+def test_an_image_whose_name_is_a_path_is_a_warning_and_with_strict_an_error(site):
+    config = site.config(diskimages=[{"name": "../../evil", "formats": ["qcow2"]}], **{"images-dir": str(site.folder)})
+    done = site.tool("config-validate", config=config)
+    assert done.returncode == 0
+    (warning,) = words(done, "WARNING")
+    assert "no builder builds the diskimage '../../evil': its name contains '/'" in warning
+    assert site.tool("config-validate", "--strict", config=config).returncode == 1
+
+
 def test_the_secure_file_is_read_too(site):
     secure = site.folder / "secure.yaml"
     secure.write_text("diskimages: [{name: unheard-of, env-vars: {A: b}}]\n")

@@ -8,7 +8,7 @@ import yaml
 
 from nodepool_helpers import BIN
 from services import Process, free_port, wait_for
-from test_standalone import Standalone
+from standalone import Standalone
 
 TIME_STAMP = re.compile(r"\d{4}-\d\d-\d\d ")
 

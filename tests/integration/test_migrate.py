@@ -8,7 +8,7 @@ from kazoo.client import KazooClient
 
 from nodepool_helpers import BIN, Tree
 from services import EmbeddedZooKeeper, ZooKeeper, free_port
-from test_standalone import Standalone
+from standalone import Standalone
 from zk_raw import RawClient, CREATE, create
 
 

@@ -12,9 +12,9 @@ import subprocess
 import pytest
 
 from images import image
-from nodepool_helpers import BIN, ROOT
+from nodepool_helpers import BIN, ROOT, fake_provider
 from services import wait_for
-from test_standalone import Standalone, fake_provider
+from standalone import Standalone
 
 PAGES = sorted((ROOT / "docs/operator").glob("*.md"))
 COMMAND = re.compile(r"^ +\$ (.*)$", re.M)

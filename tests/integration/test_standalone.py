@@ -1,46 +1,18 @@
 """Everything in one process, with the embedded ZooKeeper server."""
+import contextlib
 import json
 import os
 import re
 import signal
-import subprocess
+import sqlite3
 
 import pytest
-import yaml
 
 from images import image
 from nodepool_helpers import BIN, Tree, fake_provider
 from services import Process, free_port, wait_for
-
-
-class Standalone:
-    def __init__(self, folder, **settings):
-        self.folder = folder
-        self.port = free_port()
-        self.web_port = free_port()
-        self.config = folder / "nodepool.yaml"
-        content = {"embedded-zookeeper": {"state-dir": str(folder / "state"), "port": self.port},
-                   "webapp": {"listen_address": "127.0.0.1", "port": self.web_port}, "zookeeper-timeout": 4.0,
-                   "labels": [{"name": "small", "min-ready": 1}], "providers": [fake_provider()], **settings}
-        self.config.write_text(yaml.safe_dump(content))
-        self.process = None
-
-    def start(self, *options):
-        self.process = Process([BIN / "nodepool", "standalone", "-c", self.config, *options],
-                               self.folder / "standalone.log")
-        return self
-
-    def tool(self, *words) -> subprocess.CompletedProcess:
-        return subprocess.run([BIN / "nodepool", "-c", self.config, *words], capture_output=True, text=True, timeout=60)
-
-    def nodes(self) -> list[dict]:
-        done = self.tool("list", "--json", "--wait-for-server")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def wait_ready(self) -> dict:
-        return wait_for(lambda: next((node for node in self.nodes() if node["state"] == "ready"), None),
-                        "a node is ready")
+from standalone import Standalone
+from web_client import get
 
 
 @pytest.fixture
@@ -102,6 +74,42 @@ def test_killed_and_started_again_it_goes_on(standalone):
     # The simulated cloud is gone with the process; the record has stayed.
     assert node["id"] in [found["id"] for found in standalone.nodes()]
     assert standalone.wait_ready()
+
+
+def test_killed_it_takes_up_a_request_at_once(tmp_path):
+    running = Standalone(tmp_path, providers=[fake_provider(simulation={"create-latency": 2.0})],
+                         labels=[{"name": "small"}], **{"zookeeper-timeout": 60.0}).start()
+    tree = None
+    try:
+        wait_for(lambda: running.tool("list", "--wait-for-server").returncode == 0, "the server answers")
+        tree = Tree(f"127.0.0.1:{running.port}")
+        request = tree.add_request(["small"])
+        tree.wait_request(request, "pending")
+        running.process.kill()
+        running.start()
+        # Far less than the time-out of the session that had the locks.
+        tree.wait_request(request, "fulfilled", seconds=30)
+        assert "of the process that served" in running.process.output()
+    finally:
+        if tree:
+            tree.close()
+        running.process.stop()
+
+
+def test_ready_says_that_the_state_cannot_be_written(standalone):
+    standalone.wait_ready()
+    tree = Tree(f"127.0.0.1:{standalone.port}")
+    try:
+        # As on a full disk: nothing can be written to the database until the transaction ends.
+        with contextlib.closing(sqlite3.connect(standalone.folder / "state/zookeeper.sqlite")) as database:
+            database.execute("BEGIN IMMEDIATE")
+            tree.zk.create_async("/a")
+            wait_for(lambda: get(standalone.web_port, "/ready")[0] == 503, "it is not ready")
+            assert "cannot write its state: database is locked" in get(standalone.web_port, "/ready")[2]
+        wait_for(lambda: get(standalone.web_port, "/ready")[0] == 200, "it is ready again")
+    finally:
+        tree.close()
+    assert standalone.process.output().count("is written again") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,12 +1,11 @@
 """Clients of the web server that misbehave: each is told so, or hung up on, and nobody else notices."""
 import resource
-import socket
 import time
 
 import pytest
 
 from services import free_port, wait_for
-from web_client import get, web_config
+from web_client import connect, exchange, get, web_config
 
 END = b"Host: x\r\nConnection: close\r\n\r\n"
 
@@ -25,29 +24,6 @@ def many_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4096), hard), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def connect(port: int, sent: bytes = b"", receive_buffer: int | None = None) -> socket.socket:
-    connection = socket.socket()
-    if receive_buffer:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    connection.settimeout(20)
-    connection.connect(("127.0.0.1", port))
-    connection.sendall(sent)
-    return connection
-
-
-def exchange(port: int, sent: bytes) -> bytes:
-    """Everything that the server answers until it hangs up."""
-    with connect(port) as connection:
-        answer = b""
-        try:
-            connection.sendall(sent)
-            while part := connection.recv(65536):
-                answer += part
-        except (ConnectionResetError, BrokenPipeError):
-            pass  # it did not want to hear all of it
-        return answer
 
 
 def assert_serves(port: int):

@@ -154,7 +154,8 @@ std::string ReadBeginning(const std::string& path) {
   return text;
 }
 
-std::vector<std::string> RemoveLeftovers(const std::string& log_directory) {
+std::vector<std::string> RemoveLeftovers(const std::string& log_directory,
+                                         const std::set<std::string>& folders) {
   std::vector<std::string> removed;
   std::error_code error;
   if (!fs::exists(log_directory, error)) return removed;
@@ -162,7 +163,8 @@ std::vector<std::string> RemoveLeftovers(const std::string& log_directory) {
     std::optional<LocalName> name = ParseLocalName(entry.path().filename().string());
     if (!name || name->rest != "log" || !IsAbandonedLog(entry.path().string())) continue;
     for (const std::string& directory : TemporaryDirectories(ReadBeginning(entry.path().string()))) {
-      if (RemoveTemporaryDirectory(directory)) removed.push_back(directory);
+      std::optional<std::string> place = RealPlace(directory, folders);
+      if (place && RemoveTemporaryDirectory(*place)) removed.push_back(*place);
     }
   }
   return removed;
@@ -263,8 +265,9 @@ Task<> DirectoryFiles::AppendToLog(std::string path, std::string text) {
   co_await std::move(write);
 }
 
-Task<std::vector<std::string>> DirectoryFiles::RemoveTemporary(std::string log_directory) {
-  auto work = [log_directory] { return RemoveLeftovers(log_directory); };
+Task<std::vector<std::string>> DirectoryFiles::RemoveTemporary(std::string log_directory,
+                                                               std::set<std::string> folders) {
+  auto work = [log_directory, folders] { return RemoveLeftovers(log_directory, folders); };
   Task<std::vector<std::string>> remove = OnBlockingPool(pool_, std::move(work));
   std::vector<std::string> removed = co_await std::move(remove);
   co_return removed;

@@ -18,7 +18,8 @@ class DirectoryFiles : public LocalFiles {
   Task<std::uint64_t> AllocatedSize(std::string path) override;
   Task<std::string> StartLog(std::string directory, store::BuildKey build, int retention) override;
   Task<> AppendToLog(std::string path, std::string text) override;
-  Task<std::vector<std::string>> RemoveTemporary(std::string log_directory) override;
+  Task<std::vector<std::string>> RemoveTemporary(std::string log_directory,
+                                                 std::set<std::string> folders) override;
 
  private:
   BlockingPool& pool_;

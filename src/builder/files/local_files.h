@@ -49,9 +49,9 @@ class LocalFiles {
   // least one; less than 0: all.
   virtual Task<std::string> StartLog(std::string directory, store::BuildKey build, int retention) = 0;
   virtual Task<> AppendToLog(std::string path, std::string text) = 0;
-  // Removes what failed or killed builds left outside of `images-dir`, according to their logs. Returns the
-  // paths.
-  virtual Task<std::vector<std::string>> RemoveTemporary(std::string log_directory) = 0;
+  // Removes what failed or killed builds left in `folders`, according to their logs. Returns the paths.
+  virtual Task<std::vector<std::string>> RemoveTemporary(std::string log_directory,
+                                                         std::set<std::string> folders) = 0;
 };
 
 // The build in a file's name, and what follows the dot.

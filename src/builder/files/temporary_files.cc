@@ -1,7 +1,6 @@
 #include "builder/files/temporary_files.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -10,12 +9,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
 #include "base/text.h"
+#include "builder/files/fail_at.h"
+#include "builder/files/remove_tree.h"
 
 namespace nodepool::builder {
 namespace {
@@ -37,10 +36,6 @@ class Descriptor {
  private:
   int number_;
 };
-
-[[noreturn]] void FailAt(const std::string& path, int code) {
-  throw Error(Verdict::kFail, fmt::format("{}: {}", path, std::strerror(code)));
-}
 
 // Whether this is an absolute path whose last part is made by dib with mktemp.
 bool IsTemporaryDirectory(const std::string& path) {
@@ -134,13 +129,25 @@ std::vector<std::string> TemporaryDirectories(std::string_view log) {
 
 bool IsAbandonedLog(const std::string& path) { return !EndsWell(path) && !IsOpenElsewhere(path); }
 
+std::optional<std::string> RealPlace(const std::string& directory, const std::set<std::string>& folders) {
+  fs::path path(directory);
+  std::error_code error;
+  fs::path parent = fs::canonical(path.parent_path(), error);
+  if (error) return std::nullopt;
+  auto is_parent = [&](const std::string& folder) {
+    std::error_code missing;
+    return fs::canonical(folder, missing) == parent && !missing;
+  };
+  if (std::ranges::none_of(folders, is_parent)) return std::nullopt;
+  return (parent / path.filename()).string();
+}
+
 bool RemoveTemporaryDirectory(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(fs::symlink_status(path, error))) return false;
   DetachLoopDevices(path);
   UndoMounts(path);
-  fs::remove_all(path, error);
-  if (error) throw Error(Verdict::kFail, fmt::format("{}: {}", path, error.message()));
+  RemoveTree(path);
   return true;
 }
 

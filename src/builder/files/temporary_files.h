@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +18,13 @@ std::vector<std::string> TemporaryDirectories(std::string_view log);
 // open. Blocks.
 bool IsAbandonedLog(const std::string& path);
 
-// Detaches loop devices whose files are in the directory, unmounts what is mounted there, and removes it. A
-// missing directory is no error; a symbolic link is not followed or removed. Throws Error(kFail). Blocks.
-// Returns whether there was anything.
+// The real path of such a directory; nullopt unless it is directly in one of `folders`, so that a log cannot
+// name anything else, by symbolic links either. Blocks.
+std::optional<std::string> RealPlace(const std::string& directory, const std::set<std::string>& folders);
+
+// Detaches loop devices whose files are in the directory, unmounts what is mounted there, and removes it. The
+// path has to be real. A missing directory is no error; a symbolic link is not followed or removed. Throws
+// Error(kFail). Blocks. Returns whether there was anything.
 bool RemoveTemporaryDirectory(const std::string& path);
 
 }  // namespace nodepool::builder

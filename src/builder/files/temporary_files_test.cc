@@ -40,6 +40,7 @@ class LeftoversTest : public ::testing::Test {
   LeftoversTest() {
     std::string folder = (fs::temp_directory_path() / "nodepool-leftovers-XXXXXX").string();
     folder_ = ::mkdtemp(folder.data());
+    temporary_folder_ = folder_.string();
     left_ = folder_ / "dib_build.aB3dEf7h";
     fs::create_directories(left_ / "mnt/dev");
     std::ofstream(left_ / "mnt/dev/file") << "x";
@@ -53,13 +54,16 @@ class LeftoversTest : public ::testing::Test {
     std::ofstream(path) << "+ TMP_BUILD_DIR=" << left_.string() << "\nmore\n" << end;
     return path;
   }
-  Paths Remove() { return RunToEnd(loop_, files_.RemoveTemporary((folder_ / "logs").string())); }
+  Paths Remove() {
+    return RunToEnd(loop_, files_.RemoveTemporary((folder_ / "logs").string(), {temporary_folder_}));
+  }
 
   Loop loop_;
   BlockingPool pool_{1};
   DirectoryFiles files_{pool_};
   fs::path folder_;
   fs::path left_;
+  std::string temporary_folder_;
 };
 
 TEST_F(LeftoversTest, OfBuildsThatDidNotEndWellAreRemoved) {  // D-41
@@ -86,6 +90,38 @@ TEST_F(LeftoversTest, OfABuildThatRunsAreNot) {
   EXPECT_EQ(Remove(), Paths{});
   writer.close();
   EXPECT_EQ(Remove(), Paths{left_.string()});
+}
+
+TEST_F(LeftoversTest, OutsideTheFoldersOfBuildsAreNot) {
+  WriteLog("");
+  for (const fs::path& folder :
+       {fs::path("/"), fs::path("/var"), folder_ / "missing", folder_.parent_path()}) {
+    temporary_folder_ = folder.string();
+    EXPECT_EQ(Remove(), Paths{}) << folder;
+  }
+  EXPECT_TRUE(fs::exists(left_ / "mnt/dev/file"));
+}
+
+TEST_F(LeftoversTest, BehindALinkAreNot) {
+  fs::path temporary = folder_ / "tmp";
+  fs::create_directory(temporary);
+  fs::create_directory_symlink(folder_, temporary / "link");
+  temporary_folder_ = temporary.string();
+  left_ = temporary / "link" / left_.filename();
+  WriteLog("");
+  EXPECT_EQ(Remove(), Paths{});
+  EXPECT_TRUE(fs::exists(left_));
+}
+
+TEST_F(LeftoversTest, AreRemovedWhereTheFolderItselfIsALink) {
+  fs::path link = folder_.string() + "-link";
+  fs::create_directory_symlink(folder_, link);
+  temporary_folder_ = link.string();
+  fs::path real = left_;
+  left_ = link / left_.filename();
+  WriteLog("");
+  EXPECT_EQ(Remove(), Paths{fs::canonical(folder_) / real.filename()});
+  fs::remove(link);
 }
 
 TEST_F(LeftoversTest, ALinkIsNotFollowed) {

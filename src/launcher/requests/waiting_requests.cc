@@ -45,7 +45,7 @@ std::set<std::string> WaitingRequests::Missing(const sched::ServiceOrder* before
 
 bool WaitingRequests::AnyTakes(const store::StoredNode& node) const {
   return std::ranges::any_of(node.record.type, [&](const LabelName& label) {
-    const sched::ServiceOrder first{"", -std::numeric_limits<double>::infinity(), ""};
+    const sched::ServiceOrder first{"", -std::numeric_limits<double>::infinity(), 0, ""};
     auto taker = takers_.lower_bound({label, first});
     for (; taker != takers_.end() && taker->first == label; ++taker) {
       if (!requests_.at(taker->second).rejected->Contains(node.id)) return true;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "net/http/framing.h"
 #include "net/http/hang_up.h"
 
 namespace nodepool::net {
@@ -163,14 +164,18 @@ bool HttpServer::MakeRoom() {
 }
 
 Task<> HttpServer::Accept() {
+  boost::system::error_code reported;
   while (true) {
     auto socket = std::make_shared<Socket>(loop_.context());
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
     co_await acceptor_.async_accept(*socket, token);
     if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
+    if (error && error != reported) {
+      logger_.Warning("Web connections cannot be accepted at present: {}", error.message());
+    }
+    reported = error;
     if (error) {
-      logger_.Warning("A web connection could not be accepted: {}", error.message());
       co_await loop_.SleepFor(std::chrono::seconds(1));
       continue;
     }
@@ -218,6 +223,8 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
       std::optional<HttpResponse> answer = AnswerTo(error);
       if (!answer) co_return;
       response = std::move(*answer);
+    } else if (std::optional<std::string_view> fault = FramingFault(parser.get())) {
+      response = Plain(400, fmt::format("Bad Request: {}", *fault));
     } else {
       is_head = parser.get().method() == http::verb::head;
       keeps_alive = parser.get().keep_alive() && served < limits_.requests_per_connection;

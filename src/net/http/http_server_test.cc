@@ -121,6 +121,26 @@ TEST_F(HttpServerTest, GarbageIsRefused) {
               StartsWith("HTTP/1.1 400 "));
 }
 
+// RFC 9112, 3.2 and 6.3
+TEST_F(HttpServerTest, RequestsThatAProxyMayUnderstandDifferentlyAreRefused) {
+  Start();
+  const std::string kNext = "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  for (std::string head : {"GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n",
+                           "GET / HTTP/1.0\r\nHost: x\r\nHost: y\r\n",
+                           "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n",
+                           "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n",
+                           "POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: identity\r\n"}) {
+    std::string answer = Exchange(head + "\r\n" + kNext);
+    EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("Connection: close\r\n"),
+                              HasSubstr("Bad Request: it"), Not(HasSubstr("/next"))))
+        << head;
+  }
+  EXPECT_THAT(Exchange("GET /old HTTP/1.0\r\n\r\n"), HasSubstr("GET /old"));
+  EXPECT_THAT(Exchange("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\nConnection: close\r\n\r\n"
+                       "2\r\nok\r\n0\r\n\r\n"),
+              HasSubstr("POST / a= ok"));
+}
+
 TEST_F(HttpServerTest, TooLongRequestsAreRefused) {
   HttpLimits limits;
   limits.header_bytes = 200;
@@ -207,6 +227,21 @@ TEST_F(HttpServerTest, UnreadAnswersDoNotFillTheMemory) {
   while (
       !Exchange("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").starts_with("HTTP/1.1 200 ")) {
   }
+}
+
+TEST_F(HttpServerTest, AnAnswerThatIsTooLargeIsNotSent) {
+  HttpLimits limits;
+  limits.unsent_bytes = 100'000;
+  int large = 0;
+  server_ = std::make_unique<HttpServer>(
+      loop_, [&large](HttpRequest request) { return Huge(large, std::move(request)); }, limits);
+  server_->Listen("127.0.0.1", 0);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Exchange("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+                AllOf(StartsWith("HTTP/1.1 503 "), EndsWith("The answer is too large; ask for less")));
+  }
+  EXPECT_THAT(Exchange("HEAD /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(HttpServerTest, APortInUseIsAClearError) {  // operations.3.2

@@ -24,6 +24,9 @@ bool LostFiles(const BuildView& build, const ImageSpec& spec) {
 // Whole seconds, rounded down, as the Python implementation compares them (builder.md 6.1).
 WallTime WholeSeconds(WallTime time) { return std::chrono::floor<std::chrono::seconds>(time); }
 
+// Between ends that the clock would put into another order.
+constexpr Duration kBetweenEnds = std::chrono::seconds(1);
+
 }  // namespace
 
 std::string_view ToString(BuildReason reason) {
@@ -49,6 +52,22 @@ const BuildView* CurrentBuild(const ImageView& image) {
     if (current == nullptr || build.state_time > current->state_time) current = &build;
   }
   return current;
+}
+
+WallTime EndOfBuild(const ImageView& image, WallTime now) {
+  const BuildView* last = CurrentBuild(image);
+  return last == nullptr ? now : std::max(now, last->state_time + kBetweenEnds);
+}
+
+WallTime EndOfUpload(const ImageView& image, const ProviderName& provider, WallTime now) {
+  WallTime end = now;
+  for (const BuildView& build : image.builds) {
+    for (const UploadView& upload : build.uploads) {
+      bool counts = upload.provider == provider && upload.state == ImageState::kReady;
+      if (counts) end = std::max(end, upload.state_time + kBetweenEnds);
+    }
+  }
+  return end;
 }
 
 bool IsUploaded(const BuildView& build, const ProviderName& provider) {

@@ -110,6 +110,16 @@ TEST_F(ImageLifeTest, LostFilesMatterWhereAProviderLacksTheImage) {
   EXPECT_EQ(Decide().reason, std::nullopt);
 }
 
+TEST_F(ImageLifeTest, WhatEndsAfterTheClockWasSetBackEndedLast) {
+  AddUpload(AddBuild("a", ImageState::kReady, -1h), "1");
+  BuildView& fresh = AddBuild("b");
+  fresh.state_time = EndOfBuild(image, kNow);
+  EXPECT_EQ(CurrentBuild(image)->id, BuildId("b"));
+  EXPECT_GT(EndOfUpload(image, kCloud, kNow), kNow + 1h);
+  EXPECT_EQ(EndOfUpload(image, kOther, kNow), kNow);
+  EXPECT_EQ(EndOfBuild(image, kNow + 2h), kNow + 2h);
+}
+
 TEST_F(ImageLifeTest, OnlyTheCurrentBuildIsUploaded) {
   AddBuild("old", ImageState::kReady, 2h);
   AddBuild("new", ImageState::kReady, 1h);

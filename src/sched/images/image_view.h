@@ -62,6 +62,11 @@ struct ImageSpec {
 // The ready build that ended last, or null: the only one that is uploaded.
 const BuildView* CurrentBuild(const ImageView& image);
 
+// The time of a build, or of an upload to the provider, that ends at `now`: after all others, so that it is
+// the one that ended last although the clock was set back meanwhile.
+WallTime EndOfBuild(const ImageView& image, WallTime now);
+WallTime EndOfUpload(const ImageView& image, const ProviderName& provider, WallTime now);
+
 // Whether the provider has a ready upload of the build.
 bool IsUploaded(const BuildView& build, const ProviderName& provider);
 

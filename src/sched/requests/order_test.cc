@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace nodepool::sched {
 namespace {
 
@@ -17,6 +20,16 @@ TEST(ServiceOrderTest, PrecedenceAsTextThenRelativePriorityThenAge) {
   EXPECT_LT(order("200-0000000001", 1), order("200-0000000002", 1));
   EXPECT_LT(order("200-0000000002", 1), order("200-0000000001", 1.5));
   EXPECT_LT(order("200-0000000002", 1.5), order("200-0000000001", 2));
+}
+
+// coordination.md 3.2
+TEST(ServiceOrderTest, RequestsBeyond31BitsFollow) {
+  auto order = [](std::string id) { return *OrderOf(RequestId(std::move(id)), {}); };
+  std::vector<std::string> by_age{"0000000009", "2147483647", "-2147483648", "-2147483647",
+                                  "-000000001", "4294967296", "10000000000", "word"};
+  for (std::size_t i = 1; i < by_age.size(); ++i) {
+    EXPECT_LT(order("200-" + by_age[i - 1]), order("200-" + by_age[i])) << by_age[i];
+  }
 }
 
 TEST(ServiceOrderTest, OtherIdsHaveNoPlace) {

@@ -29,7 +29,7 @@ class ApiTest : public launcher::LauncherTest {
  protected:
   void StartSite() {
     running_ = &StartLauncher();
-    router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_));
+    router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_));
   }
   Response Ask(const std::string& target, std::string method = "GET",
                std::map<std::string, std::string> headers = {{"accept", "application/json"}}) {
@@ -55,6 +55,7 @@ class ApiTest : public launcher::LauncherTest {
 
   Running* running_ = nullptr;
   metrics::Prometheus prometheus_;
+  std::string state_fault_;
   std::optional<Router> router_;
 };
 
@@ -217,6 +218,17 @@ TEST_F(ApiTest, ReadyOnceEveryProviderHasStarted) {
   EXPECT_EQ(ready.body, "OK");
 }
 
+TEST_F(ApiTest, NotReadyWhileTheEmbeddedServerCannotWriteItsState) {
+  StartSite();
+  ASSERT_EQ(Ask("/ready", "GET", {}).status, 200);
+  state_fault_ = "database or disk is full";
+  Response response = Ask("/ready", "GET", {});
+  EXPECT_EQ(response.status, 503);
+  EXPECT_THAT(response.body, HasSubstr("cannot write its state: database or disk is full"));
+  state_fault_.clear();
+  EXPECT_EQ(Ask("/ready", "GET", {}).status, 200);
+}
+
 TEST_F(ApiTest, Components) {
   StartSite();
   AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("rare")}; });
@@ -282,7 +294,8 @@ TEST_F(ApiTest, WithoutZooKeeperOnlyProvidersAreKnown) {
 
 TEST_F(ApiTest, TheDocumentDescribesTheEndpoints) {
   StartSite();
-  std::vector<Endpoint> endpoints = LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_);
+  std::vector<Endpoint> endpoints =
+      LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_);
   json::value document = json::parse(Ask("/api/v1/openapi.json").body);
   std::size_t operations = 0;
   for (const auto& [path, methods] : document.at("paths").as_object()) {
@@ -316,7 +329,7 @@ TEST_F(ApiTest, ThePageIsUpToDate) {
       "is not, and 503 until the records are read and while ZooKeeper is away; errors are JSON "
       "(`message`, `code`, `title`)\n"
       "for who accepts only `application/json`, else text. Fields may be added, never taken away.\n\n" +
-      ApiReference(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_));
+      ApiReference(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_));
   if (std::getenv("NODEPOOL_WRITE_REFERENCE") != nullptr) std::ofstream(path) << page;
   std::ostringstream found;
   found << std::ifstream(path).rdbuf();

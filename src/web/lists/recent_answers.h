@@ -24,6 +24,7 @@ class RecentAnswers {
  private:
   struct Made {
     WallTime at;
+    SteadyTime stale;  // from then on; the wall clock may be set back
     std::string body;
   };
 

@@ -60,7 +60,8 @@ struct TreeCache::Impl {
     }
   };
 
-  // What was reported to the listener.
+  // What was reported to the listener. A listener that fails, for lack of memory, gets it in the next round
+  // again.
   struct Known {
     std::int64_t mzxid;   // 0 for an unwanted path
     std::uint64_t round;  // in which it was last seen
@@ -372,21 +373,22 @@ void TreeCache::Impl::DeliverData(Item& item) {
   if (is_overtaken) return;
   if (!item.answer) return DeliverGone(item.path);
   std::int64_t mzxid = item.answer->stat.mzxid;
-  auto [entry, is_new] = known.try_emplace(item.path, Known{mzxid, round});
-  entry->second.round = round;
-  if (!is_new && mzxid <= entry->second.mzxid) return;
-  entry->second.mzxid = mzxid;
-  listener.OnNode(item.path, *item.answer);
+  auto entry = known.find(item.path);
+  bool is_known = entry != known.end() && mzxid <= entry->second.mzxid;
+  if (!is_known) listener.OnNode(item.path, *item.answer);
+  known.insert_or_assign(item.path, Known{is_known ? entry->second.mzxid : mzxid, round});
 }
 
 void TreeCache::Impl::DeliverPresent(const std::string& path) {
-  auto [entry, is_new] = known.try_emplace(path, Known{0, round});
-  entry->second.round = round;
-  if (is_new) listener.OnNode(path, NodeData());
+  auto entry = known.find(path);
+  bool is_known = entry != known.end();
+  if (!is_known) listener.OnNode(path, NodeData());
+  known.insert_or_assign(path, Known{is_known ? entry->second.mzxid : 0, round});
 }
 
 void TreeCache::Impl::DeliverGone(const std::string& path) {
-  if (known.erase(path) > 0) listener.OnGone(path);
+  if (known.contains(path)) listener.OnGone(path);
+  known.erase(path);
 }
 
 void TreeCache::Impl::DeliverEndOfWalk() {

@@ -28,6 +28,7 @@ class View : public TreeCache::Listener {
     return path.find("/lock") == std::string_view::npos;
   }
   void OnNode(const std::string& path, const NodeData& node) override {
+    if (failures > 0 && failures-- > 0) throw std::bad_alloc();
     log.push_back("+" + path + (node.data.empty() ? "" : "=" + node.data));
     if (WantsData(path)) {
       EXPECT_GT(node.stat.mzxid, last_mzxid[path]) << path << " went back or was reported twice";
@@ -49,6 +50,7 @@ class View : public TreeCache::Listener {
   std::map<std::string, std::int64_t> last_mzxid;
   std::vector<std::string> log;
   int times_synced = 0;
+  int failures = 0;  // of the next calls
 };
 
 class TreeCacheTest : public ::testing::Test {
@@ -89,6 +91,17 @@ class TreeCacheTest : public ::testing::Test {
   View view;
   TreeCache cache{time.loop(), faulty, "/r", view};
 };
+
+TEST_F(TreeCacheTest, WhatAListenerHadNoMemoryForIsReportedAgain) {
+  for (const char* path : {"/r", "/r/a", "/r/a/lock", "/r/b"}) Create(path, "1");
+  view.failures = 2;
+  Start();
+  EXPECT_EQ(view.nodes, Truth());
+  view.failures = 1;
+  Set("/r/b", "2");
+  Settle();
+  EXPECT_EQ(view.nodes, Truth());
+}
 
 TEST_F(TreeCacheTest, ReportsWhatExistsThenFollows) {
   Create("/r");

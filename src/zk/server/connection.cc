@@ -2,26 +2,47 @@
 
 namespace nodepool::zk::server {
 
-bool Connection::Send(std::string_view frames, std::uint64_t change, std::uint64_t durable) {
+namespace {
+
+// Without a copy where that is possible.
+void Append(std::string& out, std::string frames) {
+  if (out.empty() && frames.size() > out.capacity()) {
+    out = std::move(frames);
+  } else {
+    out.append(frames);
+  }
+}
+
+}  // namespace
+
+bool Connection::Send(std::string frames, std::uint64_t change, std::uint64_t durable) {
+  if (wire_->is_closed()) return false;
   if (held_.empty() && change <= durable) {
-    wire_->out().append(frames);
+    Append(wire_->out(), std::move(frames));
     wire_->Flush();
     return false;
   }
   if (held_.empty() || held_.back().change != change) held_.push_back({change, ""});
-  held_.back().frames.append(frames);
   held_bytes_ += frames.size();
+  Append(held_.back().frames, std::move(frames));
   return true;
 }
 
 void Connection::Release(std::uint64_t durable) {
   while (!held_.empty() && held_.front().change <= durable) {
     held_bytes_ -= held_.front().frames.size();
-    wire_->out().append(held_.front().frames);
+    Append(wire_->out(), std::move(held_.front().frames));
     held_.pop_front();
   }
   wire_->Flush();
   if (held_.empty()) released_.NotifyAll();
+}
+
+void Connection::Close(std::string reason) {
+  wire_->Close(std::move(reason));
+  held_.clear();
+  held_bytes_ = 0;
+  released_.NotifyAll();
 }
 
 Task<> Connection::WaitUntilSent() {

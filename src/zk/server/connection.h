@@ -19,14 +19,18 @@ class Connection {
     peer_.connection_id = connection_id;
   }
 
-  // Sends `frames`, which show all changes up to number `change`; `durable` is the number of the
-  // last change on disk. Returns whether the frames were held back.
-  bool Send(std::string_view frames, std::uint64_t change, std::uint64_t durable);
+  // Sends `frames`, which may be large and show all changes up to number `change`; `durable` is the number of
+  // the last change on disk. Returns whether the frames were held back. Does nothing after Close().
+  bool Send(std::string frames, std::uint64_t change, std::uint64_t durable);
   // Sends the frames that waited for changes up to `durable`.
   void Release(std::uint64_t durable);
+  // Ends the connection and drops what is not sent.
+  void Close(std::string reason);
   bool holds_back() const { return !held_.empty(); }
   // Bytes held back or not yet taken by the client.
   std::size_t backlog() const { return held_bytes_ + wire_->unsent(); }
+  // The backlog, and the memory for requests that have not been executed.
+  std::size_t bytes() const { return backlog() + wire_->received_capacity(); }
   // Ends when the backlog is empty. Error(kRetry) when the connection has ended.
   Task<> WaitUntilSent();
 

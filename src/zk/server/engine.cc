@@ -97,14 +97,18 @@ const SessionRecord* Engine::FindSession(std::int64_t id) const {
 }
 
 Engine::Next Engine::Execute(const Request& request, Peer& peer, WallTime now, std::string& out) {
-  std::string body;
-  JuteWriter writer(body);
-  Code code = Answer(request, peer, now, writer);
-  if (code != Code::kOk) body.clear();
-  std::int64_t zxid = request.op == OpCode::kAuth ? 0 : tree_.last_zxid();
+  Code code = Code::kOk;
   AppendFrame(out, [&](JuteWriter& frame) {
-    WriteReplyHeader(frame, {request.xid, zxid, code});
-    frame.Raw(body);
+    std::size_t start = out.size();
+    WriteReplyHeader(frame, {request.xid, 0, code});
+    std::size_t body = out.size();
+    code = Answer(request, peer, now, frame);
+    if (code != Code::kOk) out.resize(body);
+    std::int64_t zxid = request.op == OpCode::kAuth ? 0 : tree_.last_zxid();
+    std::string header;
+    JuteWriter header_writer(header);
+    WriteReplyHeader(header_writer, {request.xid, zxid, code});
+    out.replace(start, header.size(), header);
   });
   bool is_end = request.op == OpCode::kCloseSession || code == Code::kAuthFailed;
   return is_end ? Next::kClose : Next::kContinue;
@@ -346,8 +350,15 @@ Code Engine::SetAcl(const SetAclRequest& request, const Peer& peer, JuteWriter& 
 }
 
 void Engine::CheckRoomForWatch(const Peer& peer, std::size_t bytes) const {
-  if (watches_.BytesOf(peer.connection_id) + bytes <= limits_.watch_bytes) return;
-  throw Error(Verdict::kFail, fmt::format("its watches would take more than {} bytes", limits_.watch_bytes));
+  std::size_t own = watches_.BytesOf(peer.connection_id) + bytes;
+  if (own > limits_.watch_bytes) {
+    throw Error(Verdict::kFail,
+                fmt::format("its watches would take more than {} bytes", limits_.watch_bytes));
+  }
+  if (own > limits_.few_watch_bytes && watches_.bytes() + bytes > limits_.all_watch_bytes) {
+    throw Error(Verdict::kFail, fmt::format("the watches of all clients would take more than {} bytes",
+                                            limits_.all_watch_bytes));
+  }
 }
 
 Code Engine::AddWatch(const AddWatchRequest& request, const Peer& peer) {

@@ -18,6 +18,7 @@ struct SessionRecord {
   std::int64_t id = 0;
   std::string password;  // 16 bytes; a secret
   std::int32_t timeout_ms = 0;
+  bool is_own = false;  // of the process that the server is part of
 };
 
 // What has to be written to disk so that the tree can be restored.
@@ -47,6 +48,9 @@ class Engine {
   struct Limits {
     std::size_t tree_bytes = std::size_t{1} << 30;
     std::size_t watch_bytes = std::size_t{64} << 20;  // of one connection
+    // Of all connections. When they take more, only those that have few may set further ones.
+    std::size_t all_watch_bytes = std::size_t{128} << 20;
+    std::size_t few_watch_bytes = std::size_t{64} << 10;
     // Of a request for many znodes at once. A message of a cache (TreeCache) reads 32 of up to 1 MiB.
     std::size_t answer_bytes = std::size_t{48} << 20;
   };

@@ -31,6 +31,8 @@ constexpr const char* kSchema = R"(
   PRAGMA application_id = 1313888843;
   PRAGMA user_version = 1;
 )";
+// Beside the schema, since earlier versions, which do not know it, may use the same file.
+constexpr const char* kOwnSessions = "CREATE TABLE IF NOT EXISTS own_session (id INTEGER PRIMARY KEY)";
 static_assert(kApplicationId == 1313888843 && kSchemaVersion == 1, "as in the schema");
 
 // Held while the database is in use, so that no second server writes to it.
@@ -108,11 +110,24 @@ struct Journal::Database {
       sqlite.Execute("COMMIT");
     }
     CheckDatabase(sqlite);
+    sqlite.Execute(kOwnSessions);
     put_znode.emplace(sqlite, "INSERT OR REPLACE INTO znode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     remove_znode.emplace(sqlite, "DELETE FROM znode WHERE path = ?");
     put_session.emplace(sqlite, "INSERT OR REPLACE INTO session VALUES (?, ?, ?)");
     remove_session.emplace(sqlite, "DELETE FROM session WHERE id = ?");
+    put_own_session.emplace(sqlite, "INSERT OR REPLACE INTO own_session VALUES (?)");
+    remove_own_session.emplace(sqlite, "DELETE FROM own_session WHERE id = ?");
     put_counter.emplace(sqlite, "UPDATE counter SET zxid = ?");
+  }
+
+  void Put(const SessionRecord& session) {
+    put_session->Bind(0, session.id).BindBytes(1, session.password).Bind(2, session.timeout_ms).Run();
+    if (session.is_own) put_own_session->Bind(0, session.id).Run();
+  }
+
+  void RemoveSession(std::int64_t id) {
+    remove_session->Bind(0, id).Run();
+    remove_own_session->Bind(0, id).Run();
   }
 
   static Sqlite Open(const std::string& path) {
@@ -140,7 +155,8 @@ struct Journal::Database {
 
   FileLock lock;
   Sqlite sqlite;
-  std::optional<Statement> put_znode, remove_znode, put_session, remove_session, put_counter;
+  std::optional<Statement> put_znode, remove_znode, put_session, remove_session, put_own_session,
+      remove_own_session, put_counter;
 };
 
 Journal::Journal(std::string path) {
@@ -157,9 +173,11 @@ Journal::~Journal() = default;
 
 Journal::Contents Journal::Load() {
   Contents contents;
-  Statement sessions(database_->sqlite, "SELECT id, password, timeout_ms FROM session");
+  Statement sessions(database_->sqlite,
+                     "SELECT id, password, timeout_ms, id IN (SELECT id FROM own_session) FROM session");
   while (sessions.Next()) {
-    contents.sessions.push_back({sessions.Number(0), sessions.Bytes(1), Narrow(sessions.Number(2))});
+    contents.sessions.push_back(
+        {sessions.Number(0), sessions.Bytes(1), Narrow(sessions.Number(2)), sessions.Number(3) != 0});
   }
   Statement znodes(database_->sqlite, "SELECT * FROM znode ORDER BY path");
   while (znodes.Next()) {
@@ -195,11 +213,8 @@ void Journal::Write(const Changes& changes) {
   try {
     for (const DataTree::Snapshot& znode : changes.stored) database_->Put(znode);
     for (const std::string& path : changes.removed) database_->remove_znode->BindText(0, path).Run();
-    for (const SessionRecord& session : changes.opened) {
-      Statement& put = *database_->put_session;
-      put.Bind(0, session.id).BindBytes(1, session.password).Bind(2, session.timeout_ms).Run();
-    }
-    for (std::int64_t id : changes.closed) database_->remove_session->Bind(0, id).Run();
+    for (const SessionRecord& session : changes.opened) database_->Put(session);
+    for (std::int64_t id : changes.closed) database_->RemoveSession(id);
     database_->put_counter->Bind(0, changes.zxid).Run();
     sqlite.Execute("COMMIT");
   } catch (const Error&) {

@@ -201,6 +201,13 @@ void ReadBody(JuteReader& in, Request& request) {
 
 }  // namespace
 
+protocol::OpCode OperationOf(std::string_view frame) {
+  if (frame.size() < 2 * sizeof(std::int32_t)) return {};
+  JuteReader in(frame);
+  in.Int();
+  return static_cast<OpCode>(in.Int());
+}
+
 Request ReadRequest(std::string_view frame) {
   JuteReader in(frame);
   Request request;

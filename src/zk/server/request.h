@@ -79,6 +79,9 @@ struct Request {
 // The frame without its length. Throws Error(kFail) for malformed bytes.
 Request ReadRequest(std::string_view frame);
 
+// The operation of such a frame; 0 for one that is malformed.
+protocol::OpCode OperationOf(std::string_view frame);
+
 // The first frame of a connection. Throws the same.
 struct ConnectRequestFrame {
   protocol::ConnectRequest request;

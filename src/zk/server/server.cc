@@ -32,6 +32,13 @@ Server::Server(Loop& loop, BlockingPool& pool, ServerOptions options)
       pool_(pool),
       options_(std::move(options)),
       logger_("nodepool.zk.Server"),
+      client_warnings_(loop,
+                       [this](std::uint64_t more) {
+                         logger_.Warning(
+                             "{} more ZooKeeper clients were refused or disconnected in the last "
+                             "minute; the level DEBUG shows each",
+                             more);
+                       }),
       engine_(options_.limits),
       clock_(loop, [this](std::int64_t session) { Expire(session); }),
       last_session_(FirstSession(loop.Now())),
@@ -57,6 +64,7 @@ Task<> Server::Start() {
     clock_.Start(id, std::chrono::milliseconds(session.timeout_ms));
   }
   durable_ = engine_.change_count();
+  CloseOwnSessions();
   if (options_.tls) tls_ = MakeServerTlsContext(*options_.tls);
   if (options_.port >= 0) Listen(plain_acceptor_, options_.address, options_.port, nullptr);
   if (tls_ && options_.tls_port >= 0)
@@ -145,18 +153,24 @@ Task<> Server::KeepOnDisk() {
 
 // Tries until it succeeds: until then no client is sent the changes.
 Task<> Server::Write() {
-  for (int failures = 0;; ++failures) {
+  int failures = 0;
+  while (true) {
     auto write = [this] { journal_->Write(writing_); };
     Outcome<> written = co_await Attempt(OnBlockingPool(pool_, write));
     if (written) break;
+    std::string cause = written.error().message() + ShortageNear(options_.journal);
     if (failures % kRetriesPerLogLine == 0) {
-      logger_.Error("The state in {} cannot be written, so no ZooKeeper client is answered: {}{}",
-                    options_.journal, written.error().message(), ShortageNear(options_.journal));
+      logger_.Error("The state in {} cannot be written, so no ZooKeeper client is answered: {}",
+                    options_.journal, cause);
     }
+    if (failures++ == 0) options_.on_disk_trouble(cause);
     if (tasks_.stopping()) written.error().Rethrow();
     co_await loop_.SleepFor(kDiskRetry);
   }
   ++traffic_.commits;
+  if (failures == 0) co_return;
+  logger_.Info("The state in {} is written again", options_.journal);
+  options_.on_disk_trouble("");
 }
 
 Task<> Server::DeleteContainers() {

@@ -2,6 +2,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -11,11 +12,13 @@
 
 #include "async/blocking_pool.h"
 #include "async/event.h"
+#include "async/log_throttle.h"
 #include "async/task_group.h"
 #include "zk/server/connection.h"
 #include "zk/server/engine.h"
 #include "zk/server/journal.h"
 #include "zk/server/session_clock.h"
+#include "zk/server/turn.h"
 #include "zk/server/words.h"
 #include "zk/wire/wire_client.h"
 
@@ -27,14 +30,22 @@ struct ServerOptions {
   std::string tls_address = "::";
   int tls_port = -1;            // with `tls`; the same
   std::optional<TlsFiles> tls;  // clients need a certificate that `ca` signed
-  std::string journal;          // file; empty: everything is in memory alone
+  // The password with which clients in the server's own process open a session: 16 random bytes, a
+  // secret. Such a session ends with the process: the next start closes it. Empty: there are none.
+  std::string own_password;
+  std::string journal;  // file; empty: everything is in memory alone
   Duration min_session_timeout = std::chrono::seconds(1);
   Duration max_session_timeout = std::chrono::minutes(5);
   Duration container_check = std::chrono::seconds(60);  // how long an empty container may remain
   std::size_t max_packet = 1'048'575;                   // larger requests end the connection
-  std::size_t connections = 2000;                       // further ones are closed at once
-  std::size_t sessions = 100'000;                       // with those whose clients are away; likewise
+  // Clients with sessions; further ones are disconnected, except those of the server's own process.
+  std::size_t connections = 2000;
+  // With those whose clients are away; for a further one, abandoned ones are closed.
+  std::size_t sessions = 100'000;
   Engine::Limits limits;
+  // Called on the server's loop with the cause when the state cannot be written, so that no client is
+  // answered, and with "" when it can be written again.
+  std::function<void(const std::string& cause)> on_disk_trouble = [](const std::string&) {};
 };
 
 // A ZooKeeper server for one machine: the client protocol over a tree in memory that is stored on
@@ -67,21 +78,29 @@ class Server {
   void Listen(std::optional<Acceptor>& acceptor, const std::string& address, int port,
               boost::asio::ssl::context* tls);
   Task<> Accept(Acceptor& acceptor, boost::asio::ssl::context* tls);
+  void WarnOfClient(std::string text);
+  bool HangUpOnSilent();
   Task<> Serve(std::shared_ptr<WireConnection> wire);
   Task<> Converse(Connection& connection);
   Task<bool> Greet(Connection& connection);
   bool Admit(Connection& connection, const ConnectRequestFrame& connect);
+  bool IsOwn(const protocol::ConnectRequest& request) const;
+  void CloseAbandonedSessions();
   const SessionRecord* SessionFor(const protocol::ConnectRequest& request);
   Task<> AnswerRequests(Connection& connection);
+  Engine::Next Answer(Connection& connection, const Request& request);
   Task<> Linger(Connection& connection);
 
   void Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent& event, const Acl* acl);
-  void Send(Connection& connection, std::string_view frames);
+  void Send(Connection& connection, std::string frames);
+  void NoteTraffic(std::size_t bytes);
   void BoundBacklogs();
   void HangUpOnSlow(Connection& connection);
   void AfterChange();
   void Expire(std::int64_t session);
   void Detach(std::int64_t session, const std::string& why);
+
+  void CloseOwnSessions();
 
   Task<> KeepOnDisk();
   Task<> Write();
@@ -93,6 +112,7 @@ class Server {
   BlockingPool& pool_;
   ServerOptions options_;
   log::Logger logger_;
+  LogThrottle client_warnings_;
   Engine engine_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<boost::asio::ssl::context> tls_;
@@ -104,8 +124,9 @@ class Server {
   std::map<std::int64_t, Connection*> by_session_;
   std::set<ServerWatches::ConnectionId> holding_back_;
   Event changed_, container_emptied_, watches_removed_;
-  std::size_t sent_since_check_ = 0;  // bytes, to all clients
-  Changes writing_;                   // being written to disk
+  Gate turns_{1};                      // of clients
+  std::size_t bytes_since_check_ = 0;  // to and from all clients
+  Changes writing_;                    // being written to disk
   std::uint64_t durable_ = 0;
   Traffic traffic_;
   TaskGroup tasks_;

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "zk/server/answer.h"
+#include "zk/server/password.h"
 #include "zk/server/server.h"
 
 namespace nodepool::zk::server {
@@ -20,7 +20,6 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr std::size_t kPasswordSize = 16;
 constexpr std::size_t kWordSize = 4;
 // For the time from the connection to a session, and for the client to take the last bytes.
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
@@ -28,18 +27,20 @@ constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
 // than the second, which events can lead to, is disconnected.
 constexpr std::size_t kBacklogToPause = 1 << 20;
 constexpr std::size_t kBacklogToClose = std::size_t{64} << 20;
-// When all clients together have more, those with the most are disconnected.
-constexpr std::size_t kAllBacklogs = std::size_t{192} << 20;
-constexpr std::size_t kSentBetweenChecks = 4 << 20;  // of all backlogs
-// A client's requests are answered for so long at a time; then it is the turn of others.
-constexpr Duration kTurn = std::chrono::milliseconds(5);
+// When all clients together have more, with the requests that they have not finished, those with the most are
+// disconnected.
+constexpr std::size_t kAllBacklogs = std::size_t{96} << 20;
+constexpr std::size_t kBytesBetweenChecks = 4 << 20;  // sent and received, between checks of all backlogs
+// How many connections may be without a session, besides those that sessions leave free.
+constexpr std::size_t kNewcomers = 100;
+constexpr std::size_t kLongestGreeting = 4096;
+constexpr std::size_t kShortRequest = 16 << 10;
 
-std::string NewPassword() {
-  std::string password(kPasswordSize, '\0');
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(password.data()), kPasswordSize) != 1) {
-    throw Error(Verdict::kFail, "the system gives no random numbers");
-  }
-  return password;
+// Whether a request may take more than a millisecond.
+bool MayTakeLong(std::string_view frame) {
+  using enum protocol::OpCode;
+  protocol::OpCode op = OperationOf(frame);
+  return frame.size() > kShortRequest || op == kMultiRead || op == kGetEphemerals || op == kCountDescendants;
 }
 
 std::uint64_t Hex(std::int64_t id) { return static_cast<std::uint64_t>(id); }
@@ -84,24 +85,41 @@ struct Server::Enlisted {
 };
 
 Task<> Server::Accept(Acceptor& acceptor, asio::ssl::context* tls) {
+  boost::system::error_code reported;
   while (true) {
     tcp::socket socket(loop_.context());
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
     co_await acceptor.async_accept(socket, token);
     if (!acceptor.is_open()) co_return;
+    if (error && error != reported) {
+      logger_.Warning("ZooKeeper clients cannot be accepted at present: {}", error.message());
+    }
+    reported = error;
     if (error) {
-      logger_.Warning("A ZooKeeper client could not be accepted: {}", error.message());
       co_await loop_.SleepFor(std::chrono::seconds(1));
       continue;
     }
-    if (connections_.size() >= options_.connections) {
-      logger_.Warning("Refusing a ZooKeeper client: {} are already connected", connections_.size());
+    if (connections_.size() >= options_.connections + kNewcomers && !HangUpOnSilent()) {
+      WarnOfClient(fmt::format("Refusing a ZooKeeper client: {} are already connected", connections_.size()));
       continue;
     }
     auto wire = std::make_shared<WireConnection>(loop_, tls, std::move(socket), options_.max_packet);
     tasks_.Spawn("ZooKeeper client", Serve(std::move(wire)));
   }
+}
+
+// Disconnects the client that has been silent without a session for the longest time, for another one that
+// may have more to say; false: there is none.
+bool Server::HangUpOnSilent() {
+  Connection* silent = nullptr;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->peer().session != 0 || connection->wire().is_closed()) continue;
+    bool is_longer = silent == nullptr || connection->wire().last_received() < silent->wire().last_received();
+    if (is_longer) silent = connection;
+  }
+  if (silent != nullptr) silent->wire().Close("its place is needed for a client that speaks");
+  return silent != nullptr;
 }
 
 Task<> Server::Serve(std::shared_ptr<WireConnection> wire) {
@@ -113,9 +131,15 @@ Task<> Server::Serve(std::shared_ptr<WireConnection> wire) {
     logger_.Debug("The ZooKeeper client {} ({}) has disconnected: {}", wire->name(), session,
                   end.error().message());
   } else {
-    logger_.Warning("Closing the connection to ZooKeeper client {} ({}): {}", wire->name(), session,
-                    end.error().message());
+    WarnOfClient(fmt::format("Closing the connection to ZooKeeper client {} ({}): {}", wire->name(), session,
+                             end.error().message()));
   }
+}
+
+// A client can cause any number of these lines.
+void Server::WarnOfClient(std::string text) {
+  log::Level level = client_warnings_.Admits() ? log::Level::kWarning : log::Level::kDebug;
+  if (logger_.Enabled(level)) logger_.Write(level, std::move(text));
 }
 
 Task<> Server::Converse(Connection& connection) {
@@ -138,12 +162,22 @@ Task<bool> Server::Greet(Connection& connection) {
     wire.Flush();
     co_return false;
   }
-  std::string frame = co_await wire.ReadFrame();
-  co_return Admit(connection, ReadConnectRequest(frame));
+  std::optional<std::string_view> frame = wire.TakeFrame();
+  while (!frame) {
+    if (wire.unread().size() > kLongestGreeting) {
+      throw Error(Verdict::kFail, "malformed frame: it is too long to ask for a session");
+    }
+    co_await wire.Fill();
+    frame = wire.TakeFrame();
+  }
+  co_return Admit(connection, ReadConnectRequest(*frame));
 }
 
 bool Server::Admit(Connection& connection, const ConnectRequestFrame& connect) {
   const protocol::ConnectRequest& request = connect.request;
+  bool has_place = by_session_.size() < options_.connections || by_session_.contains(request.session_id);
+  if (!has_place && !IsOwn(request))
+    throw Error(Verdict::kFail, fmt::format("{} clients have sessions already", by_session_.size()));
   const SessionRecord* session = SessionFor(request);
   protocol::ConnectResponse response;
   response.password = std::string(kPasswordSize, '\0');
@@ -165,7 +199,7 @@ bool Server::Admit(Connection& connection, const ConnectRequestFrame& connect) {
   }
   std::string frame;
   AppendConnectResponse(frame, response, connect.is_read_only_known);
-  Send(connection, frame);
+  Send(connection, std::move(frame));
   AfterChange();
   return session != nullptr;
 }
@@ -177,45 +211,54 @@ const SessionRecord* Server::SessionFor(const protocol::ConnectRequest& request)
     bool is_owner = session != nullptr && session->password == request.password;
     return is_owner ? session : nullptr;
   }
-  if (engine_.sessions().size() >= options_.sessions) {
+  bool is_own = IsOwn(request);
+  if (engine_.sessions().size() >= options_.sessions) CloseAbandonedSessions();
+  if (engine_.sessions().size() >= options_.sessions && !is_own) {
     throw Error(Verdict::kFail, fmt::format("there are {} sessions already", options_.sessions));
   }
   Duration asked = std::chrono::milliseconds(request.timeout_ms);
   Duration timeout = std::clamp(asked, options_.min_session_timeout, options_.max_session_timeout);
   auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count();
   std::int64_t id = ++last_session_;
-  engine_.OpenSession({id, NewPassword(), static_cast<std::int32_t>(timeout_ms)});
+  engine_.OpenSession({id, NewPassword(), static_cast<std::int32_t>(timeout_ms), is_own});
   clock_.Start(id, timeout);
   return engine_.FindSession(id);
 }
 
 Task<> Server::AnswerRequests(Connection& connection) {
   WireConnection& wire = connection.wire();
-  Engine::Peer& peer = connection.peer();
-  std::string answer;
   while (true) {
-    SteadyTime turn_ends = loop_.SteadyNow() + kTurn;
+    Turn turn(loop_, turns_);
     while (std::optional<std::string_view> frame = wire.TakeFrame()) {
-      if (wire.is_closed()) break;
-      ++traffic_.received;
-      Request request = ReadRequest(*frame);
-      answer.clear();
-      Engine::Next next = engine_.Execute(request, peer, loop_.Now(), answer);
-      Send(connection, answer);
-      AfterChange();
-      if (next == Engine::Next::kClose) {
-        if (engine_.FindSession(peer.session) == nullptr) clock_.Stop(peer.session);
-        co_return;
+      if (!turn.Covers(MayTakeLong(*frame))) {
+        co_await turn.Begin();
+        clock_.Heard(connection.peer().session);  // it is not to blame for the time that it waited
       }
-      if (connection.backlog() > kBacklogToPause) co_await connection.WaitUntilSent();
-      if (loop_.SteadyNow() > turn_ends) {
-        co_await asio::post(loop_.context(), asio::use_awaitable);
-        turn_ends = loop_.SteadyNow() + kTurn;
+      if (wire.is_closed()) break;
+      if (Answer(connection, ReadRequest(*frame)) == Engine::Next::kClose) co_return;
+      if (connection.backlog() > kBacklogToPause) {
+        turn.End();
+        co_await connection.WaitUntilSent();
       }
     }
+    turn.End();
+    std::size_t unfinished = wire.unread().size();
     co_await wire.Fill();
-    clock_.Heard(peer.session);
+    NoteTraffic(wire.unread().size() - unfinished);
+    clock_.Heard(connection.peer().session);
   }
+}
+
+Engine::Next Server::Answer(Connection& connection, const Request& request) {
+  Engine::Peer& peer = connection.peer();
+  ++traffic_.received;
+  std::string answer;
+  Engine::Next next = engine_.Execute(request, peer, loop_.Now(), answer);
+  Send(connection, std::move(answer));
+  AfterChange();
+  bool is_end = next == Engine::Next::kClose && engine_.FindSession(peer.session) == nullptr;
+  if (is_end) clock_.Stop(peer.session);
+  return next;
 }
 
 // Gives the client time to take the last frames.
@@ -224,36 +267,44 @@ Task<> Server::Linger(Connection& connection) {
   co_await connection.WaitUntilSent();
 }
 
-void Server::Send(Connection& connection, std::string_view frames) {
+void Server::Send(Connection& connection, std::string frames) {
   ++traffic_.sent;
-  if (connection.Send(frames, engine_.change_count(), durable())) {
+  std::size_t bytes = frames.size();
+  if (connection.Send(std::move(frames), engine_.change_count(), durable())) {
     holding_back_.insert(connection.peer().connection_id);
   }
-  sent_since_check_ += frames.size();
-  if (sent_since_check_ > kSentBetweenChecks) BoundBacklogs();
+  NoteTraffic(bytes);
+}
+
+void Server::NoteTraffic(std::size_t bytes) {
+  bytes_since_check_ += bytes;
+  if (bytes_since_check_ > kBytesBetweenChecks) BoundBacklogs();
 }
 
 void Server::BoundBacklogs() {
-  sent_since_check_ = 0;
-  std::vector<Connection*> behind;
+  bytes_since_check_ = 0;
+  std::vector<Connection*> open;
   std::size_t all = 0;
   for (const auto& [id, connection] : connections_) {
-    if (connection->wire().is_closed() || connection->backlog() == 0) continue;
-    all += connection->backlog();
-    behind.push_back(connection);
+    if (connection->wire().is_closed()) continue;
+    all += connection->bytes();
+    open.push_back(connection);
   }
-  std::ranges::sort(behind, std::ranges::greater(), &Connection::backlog);
-  for (Connection* connection : behind) {
+  if (all <= kAllBacklogs) return;
+  std::ranges::sort(open, std::ranges::greater(), &Connection::bytes);
+  for (Connection* connection : open) {
     if (all <= kAllBacklogs) return;
-    all -= connection->backlog();
+    all -= connection->bytes();
     HangUpOnSlow(*connection);
   }
 }
 
 void Server::HangUpOnSlow(Connection& connection) {
-  logger_.Warning("The ZooKeeper client {} does not read what it is sent; closing its connection",
-                  connection.wire().name());
-  connection.wire().Close("it does not read what it is sent");
+  bool is_reading = connection.backlog() < connection.bytes() / 2;
+  std::string_view fault = is_reading ? "does not finish its request" : "does not read what it is sent";
+  WarnOfClient(
+      fmt::format("The ZooKeeper client {} {}; closing its connection", connection.wire().name(), fault));
+  connection.Close(fmt::format("it {}", fault));
 }
 
 // Frees what clients with many watches leave, in turns with other work.
@@ -272,7 +323,7 @@ void Server::Deliver(ServerWatches::ConnectionId connection_id, const WatchEvent
   if (!Permits(acl, permission::kRead, connection.peer().who)) return;
   std::string frame;
   AppendEvent(frame, event);
-  Send(connection, frame);
+  Send(connection, std::move(frame));
   if (connection.backlog() > kBacklogToClose) HangUpOnSlow(connection);
 }
 

@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <boost/asio/write.hpp>
 #include <filesystem>
 #include <future>
+#include <list>
 
 #include "base/random.h"
+#include "zk/server/password.h"
 #include "zk/server/sqlite.h"
 #include "zk/wire/wire_for_test.h"
 
@@ -144,19 +147,26 @@ TEST_F(ServerTest, TheMessageOfAStartThatFailsSaysWhatIsInTheWay) {
 
 TEST_F(ServerTest, NoClientIsAnsweredUntilTheDiskWorksAgain) {
   BlockingPool disk(1);
-  Server server(loop, disk, Options());
+  ServerOptions options = Options();
+  std::vector<std::string> troubles;
+  options.on_disk_trouble = [&](const std::string& cause) { troubles.push_back(cause); };
+  Server server(loop, disk, options);
   Await(server.Start());
   {
+    log::Capture log;
     TestClient client(*this, OptionsFor(server));
     ASSERT_TRUE(client.WaitFor(SessionState::kConnected));
     BrokenDisk broken(Options().journal);
     bool is_written = false;
     TaskGroup tasks(loop, log::Logger("test"));
     tasks.Spawn("write", CreateAndNote(*client, "/a", is_written));
+    EXPECT_TRUE(Until([&] { return !troubles.empty(); }));
     EXPECT_FALSE(Until([&] { return is_written; }, milliseconds(200)));
     broken.Repair();
     EXPECT_TRUE(Until([&] { return is_written; }));
     Await(tasks.Join());
+    EXPECT_THAT(troubles, ElementsAre("database is locked", ""));
+    EXPECT_EQ(log.Count("is written again"), 1);
   }
   Await(server.Stop());
 }
@@ -191,6 +201,114 @@ TEST_F(ServerTest, FailedWritesAreRepeatedAtTheEndOrMissingAsAWhole) {
   }
 }
 
+TEST_F(ServerTest, SessionsOfItsOwnProcessEndWithTheProcess) {
+  BlockingPool disk(1);
+  ServerOptions options = Options();
+  options.own_password = NewPassword();
+  std::optional<Server> server(std::in_place, loop, disk, options);
+  Await(server->Start());
+  auto left = [&](const WireOptions& how, const std::string& path) {
+    auto client = std::make_unique<WireClient>(loop, random, how);
+    EXPECT_TRUE(Await(client->Create(path, "", CreateMode::kEphemeral)));
+    return client;
+  };
+  WireOptions own = OptionsFor(*server);
+  own.opening_password = options.own_password;
+  auto own_client = left(own, "/own");
+  auto other_client = left(OptionsFor(*server), "/other");
+  // As by SIGKILL: nobody closes a session.
+  own_client.reset();
+  other_client.reset();
+  Await(server->Stop());
+  options.own_password = NewPassword();
+  server.emplace(loop, disk, options);
+  Await(server->Start());
+  {
+    TestClient client(*this, OptionsFor(*server));
+    EXPECT_EQ(Await(client->Exists("/own")).error(), Code::kNoNode);
+    EXPECT_TRUE(Await(client->Exists("/other")));
+  }
+  Await(server->Stop());
+}
+
+// A client that connects and says nothing, or `said`.
+class RawClient {
+ public:
+  RawClient(Loop& loop, const Server& server, const std::string& said = "") : socket_(loop.context()) {
+    auto port = static_cast<std::uint16_t>(server.port());
+    socket_.connect({boost::asio::ip::address_v4::loopback(), port});
+    boost::asio::write(socket_, boost::asio::buffer(said));
+    socket_.non_blocking(true);
+  }
+  // Whether the server has closed the connection.
+  bool is_closed() {
+    boost::system::error_code error;
+    char bytes[256];
+    while (!error) socket_.read_some(boost::asio::buffer(bytes), error);
+    return error != boost::asio::error::would_block;
+  }
+
+ private:
+  boost::asio::ip::tcp::socket socket_;
+};
+
+TEST_F(ServerTest, WarningsAboutClientsAreLimited) {
+  log::Capture log;
+  BlockingPool disk(1);
+  std::optional<Server> server(std::in_place, loop, disk, Options());
+  Await(server->Start());
+  for (int i = 0; i < 25; ++i) {
+    RawClient client(loop, *server, "GET / HTTP/1.1\r\n\r\n");
+    EXPECT_TRUE(Until([&] { return client.is_closed(); }));
+  }
+  Await(server->Stop());
+  server.reset();
+  EXPECT_EQ(log.Count("Closing the connection to ZooKeeper client"), 10);
+  EXPECT_EQ(log.Count("15 more ZooKeeper clients were refused or disconnected"), 1);
+}
+
+TEST_F(ServerTest, SilentConnectionsGiveTheirPlaceToClientsThatSpeak) {
+  BlockingPool disk(1);
+  ServerOptions options = Options();
+  options.connections = 1;
+  Server server(loop, disk, options);
+  Await(server.Start());
+  {
+    std::list<RawClient> silent;
+    for (int i = 0; i < 110; ++i) {
+      silent.emplace_back(loop, server);
+      Until([] { return true; });
+    }
+    EXPECT_TRUE(Until([&] { return silent.front().is_closed(); })) << "the longest silent one";
+    EXPECT_FALSE(silent.back().is_closed());
+    TestClient client(*this, OptionsFor(server));
+    EXPECT_TRUE(client.WaitFor(SessionState::kConnected, seconds(5))) << "before any silent one times out";
+  }
+  Await(server.Stop());
+}
+
+TEST_F(ServerTest, ClientsOfItsOwnProcessAlwaysFindAPlace) {
+  BlockingPool disk(1);
+  ServerOptions options = Options();
+  options.connections = 1;
+  options.sessions = 1;
+  options.own_password = NewPassword();
+  Server server(loop, disk, options);
+  Await(server.Start());
+  {
+    TestClient first(*this, OptionsFor(server));
+    ASSERT_TRUE(first.WaitFor(SessionState::kConnected));
+    TestClient other(*this, OptionsFor(server));
+    EXPECT_FALSE(other.WaitFor(SessionState::kConnected, milliseconds(300)));
+    WireOptions own = OptionsFor(server);
+    own.opening_password = options.own_password;
+    TestClient own_client(*this, own);
+    EXPECT_TRUE(own_client.WaitFor(SessionState::kConnected));
+    EXPECT_EQ(first->state(), SessionState::kConnected);
+  }
+  Await(server.Stop());
+}
+
 TEST_F(ServerTest, SessionsAreLimited) {
   ServerOptions options = Options();
   options.sessions = 1;
@@ -203,6 +321,25 @@ TEST_F(ServerTest, SessionsAreLimited) {
     TestClient second(*this, OptionsFor(server));
     EXPECT_FALSE(Until([&] { return second->state() == SessionState::kConnected; }, milliseconds(300)));
     EXPECT_EQ(first->state(), SessionState::kConnected);
+  }
+  Await(server.Stop());
+}
+
+TEST_F(ServerTest, AbandonedSessionsGiveTheirPlaceToNewOnes) {
+  ServerOptions options = Options();
+  options.sessions = 2;
+  BlockingPool disk(1);
+  Server server(loop, disk, options);
+  Await(server.Start());
+  {
+    TestClient holder(*this, OptionsFor(server));
+    EXPECT_TRUE(Await(holder->Create("/held", "", CreateMode::kEphemeral)));
+    auto leaving = std::make_unique<WireClient>(loop, random, OptionsFor(server));
+    ASSERT_TRUE(Until([&] { return leaving->state() == SessionState::kConnected; }));
+    leaving.reset();
+    TestClient next(*this, OptionsFor(server));
+    EXPECT_TRUE(next.WaitFor(SessionState::kConnected, seconds(5))) << "before the other's time-out";
+    EXPECT_TRUE(Await(next->Exists("/held")));
   }
   Await(server.Stop());
 }
@@ -265,25 +402,6 @@ TEST_F(ServerTest, JournalRestoresTheSameTree) {
     ASSERT_EQ(again.tree().size(), engine.tree().size());
     ASSERT_EQ(again.sessions().size(), engine.sessions().size());
   }
-}
-
-TEST(SessionClockTest, ExpiresOneTimeoutAfterTheLastMessage) {
-  ManualClock clock;
-  Loop loop(clock);
-  std::vector<std::int64_t> expired;
-  SessionClock sessions(loop, [&](std::int64_t session) { expired.push_back(session); });
-  sessions.Start(1, seconds(4));
-  sessions.Start(2, seconds(10));
-  sessions.Start(3, seconds(1));
-  sessions.Stop(3);
-  clock.AdvanceTo(clock.SteadyNow() + seconds(3));
-  sessions.Heard(1);
-  clock.AdvanceTo(clock.SteadyNow() + milliseconds(3999));
-  EXPECT_THAT(expired, ElementsAre());
-  clock.AdvanceTo(clock.SteadyNow() + milliseconds(1));
-  EXPECT_THAT(expired, ElementsAre(1));
-  clock.AdvanceTo(clock.SteadyNow() + seconds(3));
-  EXPECT_THAT(expired, ElementsAre(1, 2));
 }
 
 }  // namespace

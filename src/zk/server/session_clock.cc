@@ -1,6 +1,12 @@
 #include "zk/server/session_clock.h"
 
 namespace nodepool::zk::server {
+namespace {
+
+// A check that comes later than this follows a time in which no message was read.
+constexpr Duration kLate = std::chrono::seconds(1);
+
+}  // namespace
 
 SessionClock::~SessionClock() {
   for (auto& [session, timed] : timed_) loop_.clock().CancelTimer(timed.timer);
@@ -32,7 +38,10 @@ void SessionClock::Arm(std::int64_t session, Timed& timed) {
 
 void SessionClock::Check(std::int64_t session) {
   auto found = timed_.find(session);
-  if (found->second.heard + found->second.timeout > loop_.SteadyNow()) return Arm(session, found->second);
+  Timed& timed = found->second;
+  Duration late = loop_.SteadyNow() - (timed.heard + timed.timeout);
+  if (late > kLate) timed.heard = loop_.SteadyNow();
+  if (late < Duration(0) || late > kLate) return Arm(session, timed);
   timed_.erase(found);
   expire_(session);
 }

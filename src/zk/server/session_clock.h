@@ -8,8 +8,9 @@
 
 namespace nodepool::zk::server {
 
-// When sessions expire: each one time-out after the last message of its client. One timer per
-// session, which is restarted only when it fires.
+// When sessions expire: each one time-out after the last message of its client, which starts anew when this
+// process could not read messages meanwhile, because it was stopped or busy. One timer per session, which is
+// restarted only when it fires.
 class SessionClock {
  public:
   using Expire = std::function<void(std::int64_t session)>;
@@ -23,6 +24,8 @@ class SessionClock {
   void Start(std::int64_t session, Duration timeout);
   void Heard(std::int64_t session);
   void Stop(std::int64_t session);
+  // Of a session that is timed.
+  SteadyTime LastHeard(std::int64_t session) const { return timed_.at(session).heard; }
 
  private:
   struct Timed {

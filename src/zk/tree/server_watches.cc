@@ -11,6 +11,7 @@ void ServerWatches::Index::Add(const std::string& path, ConnectionId connection_
   Own& own = by_connection_[connection_id];
   if (!own.paths.insert(path).second) return;
   own.bytes += ServerWatches::BytesOf(path);
+  bytes_ += ServerWatches::BytesOf(path);
   by_path_[path].insert(connection_id);
   ++size_;
 }
@@ -19,6 +20,7 @@ bool ServerWatches::Index::Remove(const std::string& path, ConnectionId connecti
   auto own = by_connection_.find(connection_id);
   if (own == by_connection_.end() || own->second.paths.erase(path) == 0) return false;
   own->second.bytes -= ServerWatches::BytesOf(path);
+  bytes_ -= ServerWatches::BytesOf(path);
   if (own->second.paths.empty()) by_connection_.erase(own);
   RemoveFromPath(path, connection_id);
   --size_;
@@ -44,6 +46,7 @@ void ServerWatches::Index::Free(std::size_t& count) {
   while (count > 0 && !ended_.empty()) {
     auto& [connection_id, paths] = *ended_.begin();
     for (; count > 0 && !paths.empty(); --count) {
+      bytes_ -= ServerWatches::BytesOf(*paths.begin());
       RemoveFromPath(*paths.begin(), connection_id);
       paths.erase(paths.begin());
     }
@@ -179,6 +182,10 @@ std::vector<WatchEvent> ServerWatches::Restore(const DataTree& tree, ConnectionI
 
 std::size_t ServerWatches::size() const {
   return data_.size() + children_.size() + persistent_.size() + recursive_.size();
+}
+
+std::size_t ServerWatches::bytes() const {
+  return data_.bytes() + children_.bytes() + persistent_.bytes() + recursive_.bytes();
 }
 
 }  // namespace nodepool::zk

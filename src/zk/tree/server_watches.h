@@ -71,6 +71,8 @@ class ServerWatches {
   // Roughly the memory that the connection's watches take, and that one takes.
   std::size_t BytesOf(ConnectionId connection_id) const;
   static std::size_t BytesOf(std::string_view path) { return path.size() + 200; }
+  // Of all connections, with what is not freed yet of those that have ended.
+  std::size_t bytes() const;
 
  private:
   class Index {
@@ -89,6 +91,7 @@ class ServerWatches {
     void Take(const std::string& path, std::set<ConnectionId>& to);
     bool empty() const { return by_path_.empty(); }
     std::size_t size() const { return size_; }
+    std::size_t bytes() const { return bytes_; }
 
    private:
     void RemoveFromPath(const std::string& path, ConnectionId connection_id);
@@ -101,6 +104,7 @@ class ServerWatches {
     std::map<ConnectionId, Own> by_connection_;
     std::map<ConnectionId, std::set<std::string>> ended_;  // still in `by_path_`
     std::size_t size_ = 0;                                 // without those
+    std::size_t bytes_ = 0;                                // with those
   };
 
   void CollectRecursive(std::string_view path, std::set<ConnectionId>& to) const;

@@ -235,6 +235,20 @@ DataTree::DataTree() {
   for (std::string_view name : {"zookeeper", "config", "quota"}) bytes_ += BytesOf(name, Node());
 }
 
+// Level by level: a tree may have too many levels for the stack.
+DataTree::~DataTree() {
+  std::vector<std::unique_ptr<Node>> level;
+  auto take_children = [](Node& node, std::vector<std::unique_ptr<Node>>& to) {
+    for (auto& [name, child] : node.children) to.push_back(std::move(child));
+  };
+  take_children(root_, level);
+  while (!level.empty()) {
+    std::vector<std::unique_ptr<Node>> next;
+    for (const std::unique_ptr<Node>& node : level) take_children(*node, next);
+    level = std::move(next);
+  }
+}
+
 DataTree::Node* DataTree::Find(std::string_view path) {
   return const_cast<Node*>(static_cast<const DataTree*>(this)->Find(path));
 }

@@ -32,6 +32,9 @@ class DataTree {
 
   // Starts with "/", "/zookeeper" and the znodes that a server keeps there.
   DataTree();
+  ~DataTree();
+  DataTree(const DataTree&) = delete;
+  DataTree& operator=(const DataTree&) = delete;
 
   void OnChange(ChangeListener listener) { listener_ = std::move(listener); }
   // While the listener is called: the access list that the znode has, or had when deleted.

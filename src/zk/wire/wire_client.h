@@ -34,6 +34,8 @@ struct WireOptions {
   std::vector<HostPort> servers;
   std::string chroot;  // "" or "/x/y"
   Duration session_timeout = std::chrono::seconds(10);
+  // Sent when a session is opened; only the embedded server reads it (ServerOptions::own_password).
+  std::string opening_password = std::string(16, '\0');
   std::optional<TlsFiles> tls;  // none: plain TCP
   std::optional<DigestAuth> digest;
   Duration connect_timeout = std::chrono::seconds(5);  // TCP, TLS and session handshake of one attempt

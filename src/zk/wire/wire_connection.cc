@@ -21,7 +21,8 @@ constexpr std::size_t kBufferSize = 64 * 1024;
 // Small on a server, where clients are many and mostly send little.
 constexpr std::size_t kFirstBufferSize = 4 * 1024;
 // Buffers that a large record made larger than this are shrunk afterwards.
-constexpr std::size_t kRetainedBufferSize = 1024 * 1024;
+constexpr std::size_t kRetained = 1024 * 1024;
+constexpr std::size_t kRetainedOnServer = 16 * 1024;
 
 }  // namespace
 
@@ -47,6 +48,7 @@ WireConnection::WireConnection(Loop& loop, asio::ssl::context* tls, Endpoint end
       name_(NameOf(endpoint_)),
       socket_(loop.context()),
       max_frame_(max_frame),
+      retained_(kRetained),
       in_(kBufferSize, '\0'),
       last_sent_(loop.SteadyNow()),
       last_received_(last_sent_) {
@@ -58,6 +60,7 @@ WireConnection::WireConnection(Loop& loop, asio::ssl::context* tls, asio::ip::tc
     : loop_(loop),
       socket_(std::move(accepted)),
       max_frame_(max_frame),
+      retained_(kRetainedOnServer),
       in_(kFirstBufferSize, '\0'),
       last_sent_(loop.SteadyNow()),
       last_received_(last_sent_) {
@@ -118,7 +121,7 @@ void WireConnection::WriteOut() {
 
 void WireConnection::OnWritten(error_code error) {
   being_written_.clear();
-  if (being_written_.capacity() > kRetainedBufferSize) being_written_.shrink_to_fit();
+  if (being_written_.capacity() > retained_) being_written_.shrink_to_fit();
   if (error) return Close(error.message());
   WriteOut();
   if (unsent() == 0) sent_.NotifyAll();
@@ -146,8 +149,8 @@ void WireConnection::MakeRoom() {
   begin_ = 0;
   if (end_ == in_.size()) {
     in_.resize(in_.size() * 2);
-  } else if (in_.size() > kRetainedBufferSize && end_ < kBufferSize) {
-    in_.resize(kBufferSize);
+  } else if (std::size_t small = std::min(kBufferSize, retained_); in_.size() > retained_ && end_ < small) {
+    in_.resize(small);
     in_.shrink_to_fit();
   }
 }
@@ -184,6 +187,7 @@ Task<std::string> WireConnection::ReadFrame() {
 void WireConnection::Close(std::string reason) {
   if (is_closed()) return;
   close_reason_ = reason.empty() ? "closed" : std::move(reason);
+  std::string().swap(out_);  // an assignment would keep its memory
   error_code ignored;
   socket_.close(ignored);
   sent_.NotifyAll();

@@ -47,6 +47,8 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
 
   // Bytes received and not taken yet.
   std::string_view unread() const { return {in_.data() + begin_, end_ - begin_}; }
+  // The memory that holds them, and frames that were taken since the last Fill().
+  std::size_t received_capacity() const { return in_.size(); }
   // The next frame received so far, without its length; its bytes live until the
   // next Fill(). Throws Error(kFail) for a length that no server would send.
   std::optional<std::string_view> TakeFrame();
@@ -55,7 +57,7 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   // TakeFrame and Fill together: waits for a whole frame.
   Task<std::string> ReadFrame();
 
-  // Ends the connection: the task in Fill() gets Error(kRetry, reason).
+  // Ends the connection: the task in Fill() gets Error(kRetry, reason). What is not sent is dropped.
   void Close(std::string reason);
   bool is_closed() const { return !close_reason_.empty(); }
 
@@ -84,6 +86,7 @@ class WireConnection : public std::enable_shared_from_this<WireConnection> {
   boost::asio::ip::tcp::socket socket_;
   std::optional<boost::asio::ssl::stream<boost::asio::ip::tcp::socket&>> tls_;
   const std::size_t max_frame_;
+  const std::size_t retained_;  // bytes that a buffer may keep although it is empty
 
   std::string out_;
   std::string being_written_;

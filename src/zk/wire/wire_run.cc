@@ -21,7 +21,6 @@ namespace {
 // A listing of many children may be far larger than any request.
 constexpr std::size_t kMaxAnswer = 64 * 1024 * 1024;
 constexpr std::size_t kMaxSetWatches = 128 * 1024;
-constexpr std::size_t kPasswordSize = 16;
 constexpr Duration kTroubleLogInterval = std::chrono::seconds(10);
 constexpr Duration kShortestAttempt = std::chrono::seconds(1);
 
@@ -119,7 +118,7 @@ Task<WireSession::Established> WireSession::ShakeHands(tcp::endpoint endpoint) {
   request.timeout_ms = static_cast<std::int32_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(options_.session_timeout).count());
   request.session_id = session_id_;
-  request.password = session_id_ == 0 ? std::string(kPasswordSize, '\0') : password_;
+  request.password = session_id_ == 0 ? options_.opening_password : password_;
   AppendFrame(connection->out(), [&](JuteWriter& out) { protocol::Write(out, request); });
   connection->Flush();
   Outcome<std::string> frame = co_await Attempt(connection->ReadFrame());

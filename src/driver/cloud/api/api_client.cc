@@ -97,6 +97,7 @@ Task<ApiReply> ApiClient::CallJson(ApiRequest request) {
   ApiReply result;
   result.status = reply.status;
   result.headers = std::move(reply.headers);
+  result.bytes = reply.body.size();
   if (!reply.body.empty()) {
     result.body = co_await ParseAnswer(pool_, std::move(reply.body), std::move(text));
   }

@@ -35,6 +35,7 @@ struct ApiReply {
   int status = 0;
   net::HttpHeaders headers;
   boost::json::value body;  // null: the answer has none
+  std::size_t bytes = 0;    // of the body's text
 };
 
 // Where calls are counted, and for which provider.

@@ -20,29 +20,33 @@ template <class T>
 struct Page {
   std::vector<T> items;
   std::string next;
+  std::size_t bytes = 0;  // of the cloud's answer
 };
 
 // Lists of a cloud that are longer are a fault of the cloud.
 inline constexpr std::size_t kMaxPages = 10'000;
 inline constexpr std::size_t kMaxItems = 1'000'000;
+inline constexpr std::size_t kMaxBytes = std::size_t{128} << 20;
 
 // Reads a list page by page. `read` gets the `next` of the previous page, first an empty text. Error(kFail)
-// if the pages form a cycle or there are too many. `what` names the list: "servers".
+// if the pages form a cycle, or there are too many or too large ones. `what` names the list: "servers".
 template <class T>
 Task<std::vector<T>> ReadPages(std::string what, std::function<Task<Page<T>>(std::string next)> read) {
   std::vector<T> items;
   std::set<std::string> seen;
   std::string next;
+  std::size_t bytes = 0;
   do {
     Page<T> page = co_await read(next);
+    bytes += page.bytes;
     std::ranges::move(page.items, std::back_inserter(items));
     next = std::move(page.next);
     if (!next.empty() && !seen.insert(next).second) {
       throw Error(Verdict::kFail, "Endless pagination loop in the list of " + what);
     }
-    if (seen.size() >= kMaxPages || items.size() > kMaxItems) {
-      throw Error(Verdict::kFail, fmt::format("the list of {} does not end: {} pages with {} entries", what,
-                                              seen.size(), items.size()));
+    if (seen.size() >= kMaxPages || items.size() > kMaxItems || bytes > kMaxBytes) {
+      throw Error(Verdict::kFail, fmt::format("the list of {} does not end: {} pages with {} entries, {} MiB",
+                                              what, seen.size(), items.size(), bytes >> 20));
     }
   } while (!next.empty());
   co_return items;

@@ -54,7 +54,24 @@ TEST(ReadPages, AListThatDoesNotEndIsAFault) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.verdict(), Verdict::kFail);
-    EXPECT_EQ(error.message(), "the list of numbers does not end: 10000 pages with 10000 entries");
+    EXPECT_EQ(error.message(), "the list of numbers does not end: 10000 pages with 10000 entries, 0 MiB");
+  }
+}
+
+Task<Page<int>> EndlessOfLargePages(std::string next) {
+  Page<int> page = co_await Endless(std::move(next));
+  page.bytes = 50 << 20;
+  co_return page;
+}
+
+TEST(ReadPages, AListOfTooManyBytesIsAFault) {
+  testing::VirtualTime time;
+  try {
+    time.Run(ReadPages<int>("numbers", &EndlessOfLargePages));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.verdict(), Verdict::kFail);
+    EXPECT_EQ(error.message(), "the list of numbers does not end: 3 pages with 3 entries, 150 MiB");
   }
 }
 

@@ -22,6 +22,7 @@ Task<driver::cloud::api::Page<T>> ReadPage(Session& session, ApiCall call, std::
     throw Error(Verdict::kRetry, "the list of " + collection + " has an unknown form");
   }
   driver::cloud::api::Page<T> page;
+  page.bytes = reply.bytes;
   for (const boost::json::value& entry : *entries) {
     if (entry.is_object()) page.items.push_back(read(entry.as_object()));
   }

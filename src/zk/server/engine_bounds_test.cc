@@ -1,0 +1,142 @@
+// What keeps clients from filling the memory through requests, answers and watches.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "zk/server/engine.h"
+
+namespace nodepool::zk::server {
+namespace {
+
+using protocol::OpCode;
+using ::testing::HasSubstr;
+
+class EngineBoundsTest : public ::testing::Test {
+ protected:
+  explicit EngineBoundsTest(Engine::Limits limits = {}) : engine(limits) {
+    engine.OpenSession({1, std::string(16, 'p'), 5000});
+  }
+
+  Engine::Peer& Client(ServerWatches::ConnectionId connection_id) {
+    Engine::Peer& peer = peers[connection_id];
+    peer.connection_id = connection_id;
+    peer.session = 1;
+    return peer;
+  }
+  // The size of the frame of the answer.
+  template <class Body>
+  std::size_t Execute(OpCode op, Body body, ServerWatches::ConnectionId connection_id = 1) {
+    Request request;
+    request.op = op;
+    request.body = std::move(body);
+    std::string answer;
+    engine.Execute(request, Client(connection_id), FromSeconds(1), answer);
+    return answer.size();
+  }
+  // What the log says of a client whose request ends its connection; "answered" if it does not.
+  template <class Body>
+  std::string FaultOf(OpCode op, Body body, ServerWatches::ConnectionId connection_id = 1) {
+    try {
+      Execute(op, std::move(body), connection_id);
+      return "answered";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.verdict(), Verdict::kFail);
+      return error.what();
+    }
+  }
+  void Create(const std::string& path, std::string data, CreateMode mode = CreateMode::kPersistent) {
+    CreateRequest create;
+    create.op = CreateOp{path, std::move(data), mode};
+    create.acl = {{permission::kAll, "world", "anyone"}};
+    Execute(OpCode::kCreate, create);
+  }
+
+  Engine engine;
+  std::map<ServerWatches::ConnectionId, Engine::Peer> peers;
+};
+
+class EngineAnswersTest : public EngineBoundsTest {
+ protected:
+  EngineAnswersTest() : EngineBoundsTest(LimitsOfAnswers()) {}
+  static Engine::Limits LimitsOfAnswers() {
+    Engine::Limits limits;
+    limits.answer_bytes = 10'000;
+    return limits;
+  }
+  static MultiReadRequest Reads(const std::string& path, OpCode op, int count) {
+    MultiReadRequest request;
+    for (int i = 0; i < count; ++i) request.parts.push_back({op, path});
+    return request;
+  }
+};
+
+TEST_F(EngineAnswersTest, SeveralReadsAreBoundedTogether) {
+  Create("/a", std::string(3000, 'x'));
+  EXPECT_GT(Execute(OpCode::kMultiRead, Reads("/a", OpCode::kGetData, 3)), 9000u);
+  EXPECT_THAT(FaultOf(OpCode::kMultiRead, Reads("/a", OpCode::kGetData, 4)),
+              HasSubstr("the answer to its request would be larger than 10000 bytes"));
+}
+
+TEST_F(EngineAnswersTest, SeveralListsAreBoundedTogether) {
+  Create("/a", "");
+  for (int i = 0; i < 10; ++i) Create(fmt::format("/a/{}{}", std::string(300, 'x'), i), "");
+  EXPECT_GT(Execute(OpCode::kMultiRead, Reads("/a", OpCode::kGetChildren, 3)), 9000u);
+  EXPECT_THAT(FaultOf(OpCode::kMultiRead, Reads("/a", OpCode::kGetChildren, 4)),
+              HasSubstr("larger than 10000 bytes"));
+}
+
+TEST_F(EngineAnswersTest, TheListOfEphemeralsIsBounded) {
+  Create("/a", "");
+  for (int i = 0; i < 9; ++i)
+    Create(fmt::format("/a/{}{}", std::string(1000, 'x'), i), "", CreateMode::kEphemeral);
+  EXPECT_GT(Execute(OpCode::kGetEphemerals, PathRequest{"/"}), 9000u);
+  Create("/a/" + std::string(1000, 'y'), "", CreateMode::kEphemeral);
+  EXPECT_THAT(FaultOf(OpCode::kGetEphemerals, PathRequest{"/"}), HasSubstr("larger than 10000 bytes"));
+  EXPECT_EQ(FaultOf(OpCode::kGetEphemerals, PathRequest{"/b"}), "answered");
+}
+
+class EngineWatchesTest : public EngineBoundsTest {
+ protected:
+  EngineWatchesTest() : EngineBoundsTest(LimitsOfWatches()) {}
+  static Engine::Limits LimitsOfWatches() {
+    Engine::Limits limits;
+    limits.watch_bytes = 10 * ServerWatches::BytesOf("/00");
+    limits.all_watch_bytes = 25 * ServerWatches::BytesOf("/00");
+    limits.few_watch_bytes = 2 * ServerWatches::BytesOf("/00");
+    return limits;
+  }
+  // Sets watches of "/00", "/01", ... until the connection is to end; how many it set.
+  int Watch(OpCode op, ServerWatches::ConnectionId connection_id) {
+    for (int i = 0; i < 100; ++i) {
+      std::string path = fmt::format("/{:02}", i);
+      std::string fault = op == OpCode::kAddWatch ? FaultOf(op, AddWatchRequest{path, 0}, connection_id)
+                                                  : FaultOf(op, PathRequest{path, true}, connection_id);
+      if (fault == "answered") continue;
+      EXPECT_THAT(fault, HasSubstr("watches"));
+      return i;
+    }
+    return 100;
+  }
+};
+
+TEST_F(EngineWatchesTest, TheWatchesOfAConnectionAreBounded) {
+  EXPECT_EQ(Watch(OpCode::kExists, 1), 10);
+  EXPECT_EQ(Watch(OpCode::kAddWatch, 2), 10);
+  RestoreWatchesRequest restore;
+  restore.paths.exist = std::vector<std::string>(11, "/00");
+  EXPECT_THAT(FaultOf(OpCode::kSetWatches, restore, 3), HasSubstr("its watches would take more than"));
+}
+
+TEST_F(EngineWatchesTest, TheWatchesOfAllConnectionsAreBoundedTogether) {
+  EXPECT_EQ(Watch(OpCode::kExists, 1), 10);
+  EXPECT_EQ(Watch(OpCode::kExists, 2), 10);
+  EXPECT_EQ(Watch(OpCode::kAddWatch, 3), 5);
+  engine.RemoveWatches(1);
+  EXPECT_EQ(Watch(OpCode::kExists, 4), 2) << "a client may always set a few; the memory is not free yet";
+  while (engine.FreeWatches()) {
+  }
+  EXPECT_EQ(Watch(OpCode::kExists, 4), 10);
+}
+
+}  // namespace
+}  // namespace nodepool::zk::server

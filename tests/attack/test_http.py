@@ -1,0 +1,110 @@
+"""Hostile clients of the web server, and records that make its answers large."""
+import contextlib
+
+import pytest
+
+from bounds import scaled
+from services import wait_for
+from web_client import connect, exchange, get
+
+SMALL_BUFFER = 4096
+
+
+def asking(path: str, *headers: str, method: str = "GET") -> bytes:
+    return "\r\n".join([f"{method} {path} HTTP/1.1", *headers, "", ""]).encode()
+
+
+def answers(received: bytes) -> int:
+    return received.count(b"HTTP/1.1 ")
+
+
+@pytest.fixture
+def launcher(site):
+    return site.start()
+
+
+def plant_nodes(site, port: int, count: int, **fields):
+    """Nodes on hold of another provider; ends when the web server knows them."""
+    tree = site.observer()
+    before = get(port, "/node-list")[2].count("elsewhere")
+    for _ in range(count):
+        tree.add_node(state="hold", provider="elsewhere", **fields)
+    wait_for(lambda: get(port, "/node-list")[2].count("elsewhere") >= before + count, "the nodes are known", 60)
+
+
+def test_one_long_field(site, launcher, measured):
+    port = launcher.web_port
+    plant_nodes(site, port, scaled(300, 600))
+    with measured("tables with one field of 900 kB", launcher):
+        site.observer().add_node(state="hold", provider="elsewhere", comment="x" * 900_000)
+        wait_for(lambda: b"xxx" in exchange(port, asking("/node-list", "Host: x", "Connection: close")), "it is shown")
+        for _ in range(scaled(3, 50)):
+            assert len(exchange(port, asking("/node-list", "Host: x", "Connection: close"))) < 4 << 20
+
+
+def test_answers_that_are_too_large(site, launcher, measured):
+    port = launcher.web_port
+    plant_nodes(site, port, 80, comment="x" * 900_000)
+    with measured("lists of 72 MB", launcher):
+        for _ in range(scaled(3, 20)):
+            assert b" 503 " in exchange(port, asking("/api/v1/nodes", "Host: x", "Connection: close"))[:20]
+
+
+def test_large_answers_that_nobody_reads(site, launcher, measured):
+    port = launcher.web_port
+    plant_nodes(site, port, 20, comment="x" * 400_000)
+    with measured("answers of 8 MB that nobody reads", launcher):
+        greedy = [connect(port, asking("/api/v1/nodes", "Host: x"), SMALL_BUFFER) for _ in range(150)]
+        assert answers(exchange(port, asking("/ready", "Host: x", "Connection: close"))) == 1
+    for connection in greedy:
+        connection.close()
+
+
+def test_requests_without_end(launcher, measured):
+    port = launcher.web_port
+    with measured("requests that never end", launcher):
+        slow = [connect(port, b"GET /ready HTTP/1.1\r\nX: ") for _ in range(scaled(400, 2000))]
+        for _ in range(20):
+            for connection in slow:
+                with contextlib.suppress(ConnectionError):
+                    connection.sendall(b"x")
+    for connection in slow:
+        connection.close()
+
+
+def test_pipelined_requests(site, launcher, measured):
+    port = launcher.web_port
+    plant_nodes(site, port, 100)
+    request = asking("/node-list", "Host: x")
+    with measured("pipelined requests whose answers nobody reads", launcher):
+        clients = [connect(port, b"", SMALL_BUFFER) for _ in range(scaled(50, 190))]
+        for client in clients:
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError, ConnectionError):
+                client.send(request * 1000)
+        for _ in range(10):
+            assert answers(exchange(port, asking("/ready", "Host: x", "Connection: close"))) == 1
+    for client in clients:
+        client.close()
+
+
+AMBIGUOUS = [["Content-Length: 4", "Transfer-Encoding: chunked"], ["Content-Length: 4", "Content-Length: 40"],
+             ["Transfer-Encoding: xchunked"]]
+
+
+def test_a_hidden_request_is_not_answered(launcher, measured):
+    hidden = asking("/node-list", "Host: x", "Connection: close")
+    with measured("requests hidden behind an ambiguous length", launcher):
+        for headers in AMBIGUOUS:
+            received = exchange(launcher.web_port, asking("/ready", "Host: x", *headers) + b"0\r\n\r\n" + hidden)
+            assert answers(received) <= 1, headers
+            assert received == b"" or b" 400 " in received[:20], headers
+
+
+def test_pages_of_others_change_nothing(launcher, measured):
+    body = '{"name": "j", "build": {"node_name": "1", "status": "FAILURE"}}'
+    headers = ["Content-Type: application/json", f"Content-Length: {len(body)}", "Connection: close"]
+    with measured("requests of other sites' pages", launcher):
+        for foreign in (["Host: evil.example.com"], ["Host: localhost", "Origin: http://evil.example.com"]):
+            request = asking("/api/v1/job-events", *foreign, *headers, method="POST") + body.encode()
+            assert exchange(launcher.web_port, request).startswith(b"HTTP/1.1 403 "), foreign

@@ -1,0 +1,76 @@
+"""Records that others than Nodepool have written."""
+import json
+
+import pytest
+
+from bounds import scaled
+from services import wait_for
+from web_client import get
+
+CONTROL = "\x1b[2J\x1b[31mOWNED\x1b]0;title\x07\r\x00\x7f\x9b\u202e\u2066"
+RAW = [CONTROL[0], "\r", "\x00", "\x7f", "\x9b", "\u202e", "\u2066"]
+
+
+@pytest.fixture
+def launcher(site):
+    return site.start()
+
+
+def serves(site, launcher) -> bool:
+    """A request is fulfilled, and all lists are what they should be."""
+    tree = site.observer()
+    tree.use(tree.add_request(["small"]))
+    json.loads(get(launcher.web_port, "/api/v1/nodes")[2])
+    json.loads(get(launcher.web_port, "/api/v1/requests")[2])
+    return get(launcher.web_port, "/node-list")[0] == 200
+
+
+def test_texts_for_terminals(site, launcher, measured):
+    tree = site.observer()
+    with measured("control characters in records", launcher):
+        tree.add_request([CONTROL], requestor=CONTROL)
+        tree.add_node(state="hold", provider=CONTROL, comment=CONTROL, hostname=CONTROL, type=[CONTROL])
+        wait_for(lambda: "OWNED" in launcher.process.output(), "the log names the label")
+        wait_for(lambda: "OWNED" in get(launcher.web_port, "/node-list")[2], "the node is listed")
+        assert serves(site, launcher)
+        for shown in (launcher.process.log.read_text(errors="surrogateescape"), get(launcher.web_port, "/node-list")[2]):
+            assert not [character for character in RAW if character in shown]
+
+
+def test_long_texts(site, launcher, measured):
+    tree = site.observer()
+    with measured("labels of 800 kB", launcher):
+        before = launcher.process.log.stat().st_size
+        requests = [tree.add_request(["l" * 800_000]) for _ in range(scaled(10, 50))]
+        for request in requests:
+            tree.wait_request(request, "failed")
+        assert serves(site, launcher)
+        assert launcher.process.log.stat().st_size - before < 2_000_000 * scaled(1, 5)
+
+
+def test_values(site, launcher, measured):
+    """In every field of a request and of a node, one after the other."""
+    tree = site.observer()
+    values = [float("nan"), 1e308, -1e308, 10**30, -1, "../../../etc/passwd", "x" * 5000, None, [], {}, True]
+    request = {"node_types": ["small"], "requestor": "r", "state": "requested", "state_time": 1.0, "priority": 1,
+               "declined_by": [], "nodes": [], "relative_priority": 0, "tenant_name": "t", "provider": None}
+    node = {"state": "hold", "state_time": 1.0, "provider": "elsewhere", "pool": "main", "type": ["small"], "resources": {"cores": 1},
+            "hold_expiration": 1, "created_time": 1.0, "allocated_to": None, "hostname": "h", "connection_port": 22, "attributes": {}}
+    with measured("records with odd values", launcher):
+        for value in values:
+            requests = [tree.add_raw_request(json.dumps({**request, field: value}).encode()) for field in request]
+            for field in node:
+                tree.add_raw_node(json.dumps({**node, field: value}).encode())
+            assert serves(site, launcher), value
+            for request_id in requests:
+                tree.zk.delete(f"/nodepool/requests/{request_id}", recursive=True)
+
+
+def test_what_is_no_record(site, launcher, measured):
+    tree = site.observer()
+    with measured("records that are none", launcher):
+        for data in (b"", b"{", b"null", b"[" * 900_000, b"\xff" * 1000, b'"' + b"x" * 900_000 + b'"', b"{}",
+                     b'{"a":' * 100_000, b"\x00" * 900_000):
+            tree.add_raw_request(data)
+            tree.add_raw_node(data)
+        assert serves(site, launcher)

@@ -1,0 +1,59 @@
+"""Runs the fuzzers that the preset asan builds, for `./test` and tools/fuzz-for."""
+import dataclasses
+import pathlib
+import re
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SEEDS = ROOT / "tests/fuzz/corpus"
+LIMITS = ["-timeout=10", "-rss_limit_mb=2048"]
+# The entropic schedule takes most of the time where an input reaches thousands of templates.
+OPTIONS = ["-entropic=0", "-print_final_stats=1", *LIMITS]
+
+
+@dataclasses.dataclass
+class Result:
+    fuzzer: pathlib.Path
+    is_good: bool
+    runs: int
+    coverage: int            # edges of the program's control flow
+    new_inputs: int          # added to the corpus
+    crashes: list[pathlib.Path]
+    output: str
+
+    @property
+    def name(self) -> str:
+        return self.fuzzer.name
+
+
+def find(build: pathlib.Path) -> list[pathlib.Path]:
+    return sorted((build / "bin").glob("*_fuzz"))
+
+
+def run(fuzzer: pathlib.Path, seconds: int, corpus: pathlib.Path, crashes: pathlib.Path) -> Result:
+    """Runs one fuzzer until the time is over or an input crashes it. `corpus` keeps what it finds in a folder of its name,
+    `crashes` the inputs that crash it."""
+    inputs = corpus / fuzzer.name
+    for folder in (inputs, crashes):
+        folder.mkdir(parents=True, exist_ok=True)
+    known = len(list(inputs.iterdir()))
+    crashed = set(crashes.glob(f"{fuzzer.name}-*"))
+    seeds = [SEEDS / fuzzer.name] if (SEEDS / fuzzer.name).is_dir() else []
+    words = [fuzzer, f"-max_total_time={seconds}", *OPTIONS, f"-artifact_prefix={crashes}/{fuzzer.name}-", inputs, *seeds]
+    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    output = done.stdout.decode(errors="replace")
+    coverage = re.findall(r" cov: (\d+)", output)
+    runs = re.findall(r"stat::number_of_executed_units: +(\d+)", output)
+    return Result(fuzzer, done.returncode == 0, int(runs[-1]) if runs else 0, int(coverage[-1]) if coverage else 0,
+                  len(list(inputs.iterdir())) - known, sorted(set(crashes.glob(f"{fuzzer.name}-*")) - crashed), output)
+
+
+def run_all(fuzzers: list[pathlib.Path], seconds: int, jobs: int, corpus: pathlib.Path,
+            crashes: pathlib.Path) -> Iterator[Result]:
+    """Runs each for so many seconds, `jobs` at a time; yields results as they come."""
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = [pool.submit(run, fuzzer, seconds, corpus, crashes) for fuzzer in fuzzers]
+        for done in as_completed(waiting):
+            yield done.result()
