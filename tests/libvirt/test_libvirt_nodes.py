@@ -63,7 +63,8 @@ def test_a_machine_that_ends_while_it_boots_fails_its_attempt(libvirt_site):
     launcher = libvirt_site.launcher(libvirt_site.config(providers=[
         libvirt_site.provider(**{"launch-retries": 1})]))
     request = tree.add_request(["small"])
-    name, = wait_for(host.domains, "the machine is started", 60)
+    wait_for(lambda: "waiting for an address" in launcher.output(), "the machine is started", 60)
+    name, = host.domains()
     host.virsh("destroy", name)
     wait_for(lambda: "ended before it had an address" in launcher.output(), "the attempt fails", 10)
     tree.wait_request(request, "failed", 30)

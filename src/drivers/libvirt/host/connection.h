@@ -26,6 +26,8 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // Whether it has not broken; does not block.
+  bool IsAlive() const { return virConnectIsAlive(connection_) == 1; }
   virConnectPtr get() const { return connection_; }
   virStoragePoolPtr pool() const { return pool_.get(); }
   // kNotFound: there is none.

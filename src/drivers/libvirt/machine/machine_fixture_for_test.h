@@ -47,7 +47,7 @@ class MachineTest : public ::testing::Test {
     config->hosts.push_back(host);
   }
   // Prepares the hosts before the adapter contacts them.
-  void Start() {
+  void Start(bool reads_quota = true) {
     driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, records,
                                             [this] { ++capacity_changes; }};
     auto make = [this](const HostConfig& host) {
@@ -58,7 +58,7 @@ class MachineTest : public ::testing::Test {
       return fake;
     };
     adapter = std::make_unique<LibvirtAdapter>(environment, config, make);
-    time.Run(adapter->QuotaLimits());
+    if (reads_quota) time.Run(adapter->QuotaLimits());
   }
   driver::cloud::CreateParameters Parameters(const std::string& node) {
     driver::cloud::CreateParameters parameters;

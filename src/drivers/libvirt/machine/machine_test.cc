@@ -127,6 +127,36 @@ TEST_F(MachineTest, ALaunchSurvivesALostConnectionUnlessItsMachineEnded) {
   }
 }
 
+// LV-30
+TEST_F(MachineTest, AStepIsRepeatedWhoseCallTheLossOfTheConnectionKeptFromTheHost) {
+  Start();
+  Fake().loss = testing::FakeHypervisor::Loss::kBefore;
+  Recorder machine;
+  Create(machine);
+  EXPECT_EQ(Fake().losses, 5) << "four volumes and the start";
+  Delete(machine);
+  EXPECT_EQ(Fake().volumes.size(), 1u);
+}
+
+// LV-30
+TEST_F(MachineTest, AStepIsNotTakenTwiceBecauseItsAnswerWasLost) {
+  Start();
+  Fake().loss = testing::FakeHypervisor::Loss::kAfter;
+  Recorder machine;
+  Create(machine);
+  EXPECT_EQ(Fake().losses, 7) << "four volumes, the content of two, and the start";
+  EXPECT_EQ(Fake().domains.size(), 1u);
+  Delete(machine);
+  EXPECT_EQ(Fake().volumes.size(), 1u);
+}
+
+// LV-4
+TEST_F(MachineTest, ACreationNeedsNoReadingOfTheQuotaBeforeIt) {
+  Start(false);
+  Recorder machine;
+  EXPECT_EQ(Create(machine).quota.Get("volume-gb"), 2);
+}
+
 // LV-43
 TEST_F(MachineTest, LeasesAreReadOnceForAllThatWait) {
   Start();
