@@ -109,6 +109,15 @@ Schema MakeSchema() {
           .Secret(),
       Setting("hosts", Schema::List(HostSchema()), "Hosts; default: one named local, at uri."),
       AuthorizedKeys("Public keys for every machine."),
+      Setting(
+          "key", Schema::OneOf({Schema::Bool(), Schema::String()}),
+          "File with the private SSH key whose public half every machine gets; made where there is none. "
+          "Default where there are no authorized-keys: libvirt/<provider> in the state-dir; false: none."),
+      Setting(
+          "host-keys", Schema::String(),
+          "scan: the keys that a machine shows first are its keys; inject: each machine is given one, and "
+          "has to show it, which needs cloud-init.")
+          .Default("scan"),
       Setting("placement", Schema::String(),
               "spread: the host that is used least; pack: the one used most that has room.")
           .Default("spread"),

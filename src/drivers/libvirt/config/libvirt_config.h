@@ -47,6 +47,8 @@ struct LibvirtConfig : driver::ProviderConfig {
   std::vector<HostConfig> hosts;  // at least one, names differ
   Placement placement = Placement::kSpread;
   Duration call_timeout = std::chrono::seconds(30);
+  std::optional<std::string> key;  // path of the private key whose public half every machine gets
+  bool has_own_host_keys = false;  // machines get host keys that the driver makes
   std::map<std::string, LibvirtCloudImage> cloud_images;
 };
 

@@ -118,6 +118,17 @@ TEST_F(LibvirtConfigTest, KeysOfProviderPoolAndLabelEachOnce) {
 }
 
 // LV-1
+// LV-1
+TEST_F(LibvirtConfigTest, AKeyIsMadeWhereMachinesWouldHaveNone) {
+  const std::string smallest = kSmallest;
+  EXPECT_EQ(Load(smallest)->key, "/var/lib/nodepool/libvirt/here");
+  EXPECT_EQ(Load("name: here\n")->key, std::nullopt) << "no label";
+  EXPECT_EQ(Load("authorized-keys: [k]\n" + smallest)->key, std::nullopt);
+  EXPECT_EQ(Load("key: true\nauthorized-keys: [k]\n" + smallest)->key, "/var/lib/nodepool/libvirt/here");
+  EXPECT_EQ(Load("key: /k\n" + smallest)->key, "/k");
+  EXPECT_EQ(Load("key: false\n" + smallest)->key, std::nullopt);
+}
+
 TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
   const std::pair<std::string, const char*> cases[] = {
       {"name: here\nuri: a\nhosts: [{name: a, uri: b}]", "cannot be set beside hosts"},
@@ -126,6 +137,10 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {"name: here\nhosts: [{name: a/b, uri: b}]", "letters, digits, - and _"},
       {"name: here\nhosts: [{name: a, uri: b, cores: many}]", "a number or a percentage"},
       {"name: here\naccelerator: xen", "expected one of auto, kvm, tcg, found xen"},
+      {"name: here\nhost-keys: trust", "expected one of scan, inject, found trust"},
+      {"name: here\nhost-keys: inject\ncloud-images: [{name: i}]\npools: [{name: p, labels: [{name: l, "
+       "cloud-image: i, seed: none}]}]",
+       "the seed carries the host key"},
       {"name: here\nimage-format: vhd", "expected qcow2 or raw"},
       {"name: here\ncloud-images: [{name: i, path: /i}]", "needs format"},
       {"name: here\ncloud-images: [{name: i, path: /i, volume: v, format: raw}]",

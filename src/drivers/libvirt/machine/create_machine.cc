@@ -19,6 +19,13 @@ const LibvirtLabel& LabelOf(const CreateParameters& parameters) {
   return dynamic_cast<const LibvirtLabel&>(*parameters.label);
 }
 
+// Without a host that can be used the launch waits, like without room.
+void CheckUsable(Site& site) {
+  if (!site.Usable().empty()) return;
+  throw Error(Verdict::kQuota, fmt::format("no host can be used; host {}: {}", site.hosts.front()->name(),
+                                           site.hosts.front()->fault()->message()));
+}
+
 Task<Host*> Choose(Site& site, const CreateParameters& parameters, const Need& need) {
   const auto& pool = dynamic_cast<const LibvirtPool&>(*parameters.pool);
   std::vector<HostRoom> rooms =
@@ -77,6 +84,7 @@ Instance DescribeNew(const Creation& creation, const std::string& address) {
   instance.host_id = creation.host.name();
   instance.metadata = creation.parameters.metadata;
   instance.quota = ToQuota(creation.need);
+  if (creation.host_key) instance.host_keys = {creation.host_key->public_key};
   return instance;
 }
 
@@ -100,6 +108,7 @@ Task<Instance> Make(Creation& creation, MachineReport& machine) {
 Task<Instance> CreateMachine(Site& site, MachineReport& machine, CreateParameters parameters) {
   machine.SetState("choosing a host");
   co_await site.Connected();
+  CheckUsable(site);
   co_await site.image_sizes.Known(site.Usable());
   Need need = NeedOf(site, LabelOf(parameters));
   Host* host = co_await Choose(site, parameters, need);
@@ -110,7 +119,8 @@ Task<Instance> CreateMachine(Site& site, MachineReport& machine, CreateParameter
   boost::json::value external_id(id.ToText());
   Task<> storing = machine.SetExternalId(std::move(external_id));
   co_await OnFailure(std::move(storing), give_back);
-  Creation creation{site, *host, id, LabelOf(parameters), parameters, need};
+  Creation creation{site, *host, id, LabelOf(parameters), parameters, need, std::nullopt};
+  if (site.config->has_own_host_keys) creation.host_key = MakeSshKey();
   co_return co_await Make(creation, machine);
 }
 

@@ -18,6 +18,7 @@ struct Creation {
   const LibvirtLabel& label;
   const driver::cloud::CreateParameters& parameters;
   Need need;
+  std::optional<SshKey> host_key;  // that the machine gets; none: it makes its own
 
   std::string VolumeName(const char* part) const {
     std::string node = FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey);

@@ -88,6 +88,20 @@ TEST_F(MachineTest, AnImageWithABackingFileIsRefused) {
   EXPECT_THAT(CreateFails().message(), HasSubstr("an image must be complete"));
 }
 
+// LV-10
+TEST_F(MachineTest, AMachineIsGivenTheHostKeyThatItHasToShow) {
+  config->has_own_host_keys = true;
+  Start();
+  Recorder machine;
+  Instance instance = Create(machine);
+  ASSERT_TRUE(instance.host_keys);
+  ASSERT_EQ(instance.host_keys->size(), 1u);
+  for (const auto& [name, content] : Fake().contents) {
+    EXPECT_THAT(content, HasSubstr("ed25519_public: " + instance.host_keys->front())) << name;
+    EXPECT_THAT(content, HasSubstr("BEGIN OPENSSH PRIVATE KEY")) << name;
+  }
+}
+
 // LV-14
 TEST_F(MachineTest, APowerOffWhileBootingEndsTheAttempt) {
   prepare = [](testing::FakeHypervisor& host) { host.boot_time = std::chrono::hours(1); };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "drivers/libvirt/seed/iso_image.h"
 #include "drivers/libvirt/seed/seed_files.h"
 #include "drivers/libvirt/storage/boot_image.h"
@@ -37,9 +39,16 @@ Task<std::string> MakeRoot(Creation& creation, const BootImage& image) {
   co_return co_await MakeVolume(creation, std::move(volume));
 }
 
+std::vector<std::string> KeysFor(Creation& creation) {
+  std::vector<std::string> keys = creation.label.authorized_keys;
+  const std::optional<std::string>& own = creation.site.key.PublicKey();
+  if (own && std::ranges::find(keys, *own) == keys.end()) keys.push_back(*own);
+  return keys;
+}
+
 Task<std::string> MakeSeedDisk(Creation& creation, SeedFormat format) {
-  SeedContent content{creation.id.uuid, creation.parameters.hostname, MacAddressOf(creation.id),
-                      creation.label.authorized_keys, creation.label.userdata};
+  SeedContent content{creation.id.uuid,  creation.parameters.hostname, MacAddressOf(creation.id),
+                      KeysFor(creation), creation.label.userdata,      creation.host_key};
   Seed seed = MakeSeed(format, content);
   std::string bytes = IsoImage(seed.label, seed.files);
   std::string name = creation.VolumeName(PartOf(format));
