@@ -134,6 +134,7 @@ std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Sect
   label->network = section.OptionalText("network");
   if (!label->network) label->network = pool.OptionalText("network");
   label->security_filter = ReadFilter(section, pool);
+  label->is_started_warm = section.Bool("warm-start");
   label->host = section.OptionalText("host");
   if (label->host) CheckHostName(section, "host", *label->host, provider);
   return label;

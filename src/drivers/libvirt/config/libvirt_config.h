@@ -36,6 +36,7 @@ struct LibvirtLabel : driver::LabelConfig {
   std::optional<std::string> network;        // none: the host's
   std::optional<std::string> security_filter;
   std::optional<std::string> host;  // none: any of the pool's
+  bool is_started_warm = false;     // from the saved memory of a booted machine
 };
 
 struct LibvirtPool : driver::PoolConfig {

@@ -1,6 +1,7 @@
 #include "drivers/libvirt/host/domain_calls.h"
 
 #include <fmt/format.h>
+#include <libvirt/libvirt-qemu.h>
 #include <libvirt/virterror.h>
 
 #include "base/text.h"
@@ -10,12 +11,25 @@ namespace nodepool::drivers::libvirt::calls {
 
 namespace {
 
+constexpr int kAgentSeconds = 10;
 constexpr double kKibibytesInMebibyte = 1024;
 
 bool OffersKvm(const Connection& connection) {
   Allocated<char> capabilities(
       virConnectGetDomainCapabilities(connection.get(), nullptr, nullptr, nullptr, "kvm", 0));
   return capabilities != nullptr;
+}
+
+DomainHandle FindDomain(const Connection& connection, const std::string& uuid, const std::string& what) {
+  DomainHandle domain(virDomainLookupByUUIDString(connection.get(), uuid.c_str()));
+  if (!domain) throw LastFault(what);
+  return domain;
+}
+
+std::string PathOf(const Connection& connection, const std::string& volume) {
+  Allocated<char> path(virStorageVolGetPath(connection.FindVolume(volume).get()));
+  if (!path) throw LastFault(fmt::format("finding the path of volume {}", volume));
+  return path.get();
 }
 
 // A domain that an operator has defined by hand under our UUID stays otherwise.
@@ -67,6 +81,27 @@ void DestroyDomain(const Connection& connection, const std::string& uuid) {
     if (!is_ended) throw LastFault(what);
   }
   Undefine(domain.get(), what);
+}
+
+void SaveDomain(const Connection& connection, const std::string& uuid, const std::string& volume) {
+  std::string what = fmt::format("saving the memory of domain {}", uuid);
+  DomainHandle domain = FindDomain(connection, uuid, what);
+  if (virDomainSave(domain.get(), PathOf(connection, volume).c_str()) < 0) throw LastFault(what);
+}
+
+void RestoreDomain(const Connection& connection, const std::string& volume) {
+  std::string path = PathOf(connection, volume);
+  if (virDomainRestore(connection.get(), path.c_str()) < 0) {
+    throw LastFault(fmt::format("restoring a machine from {}", path));
+  }
+}
+
+std::string AskAgent(const Connection& connection, const std::string& uuid, const std::string& command) {
+  std::string what = fmt::format("asking the agent of domain {}", uuid);
+  DomainHandle domain = FindDomain(connection, uuid, what);
+  Allocated<char> answer(virDomainQemuAgentCommand(domain.get(), command.c_str(), kAgentSeconds, 0));
+  if (!answer) throw LastFault(what);
+  return answer.get();
 }
 
 std::vector<Lease> ReadLeases(const Connection& connection, const std::string& network) {

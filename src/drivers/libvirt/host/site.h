@@ -10,6 +10,7 @@
 #include "drivers/libvirt/keys/provider_key.h"
 #include "drivers/libvirt/placement/ledger.h"
 #include "drivers/libvirt/storage/image_sizes.h"
+#include "drivers/libvirt/warm/warm_start.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -28,6 +29,7 @@ struct Site {
   Ledger ledger;
   ImageSizes image_sizes;
   ProviderKey key;
+  WarmTemplates warm_templates;
 
   // Connects to every host unless that has begun; ends when each was tried once. To be awaited before hosts
   // are used. No host is contacted before.

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "async/cleanup.h"
+#include "drivers/libvirt/machine/boot.h"
 #include "drivers/libvirt/machine/make_disks.h"
 #include "drivers/libvirt/placement/capacity.h"
+#include "drivers/libvirt/warm/warm_start.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -38,26 +40,6 @@ Task<Host*> Choose(Site& site, const CreateParameters& parameters, const Need& n
   }
   throw Error(Verdict::kQuota, fmt::format("no host has room for label {} ({})", parameters.label->name,
                                            chosen.error().reasons));
-}
-
-// An earlier try may have started the machine although its answer was lost.
-Task<> StartUnlessRunning(Creation& creation, Hypervisor& host, std::string xml) {
-  if (creation.host.IsListed(creation.id.uuid)) co_return;
-  creation.host.Watch(creation.id.uuid);
-  co_await host.StartDomain(std::move(xml));
-}
-
-Task<> Boot(Creation& creation, DomainDisks disks) {
-  const Host& host = creation.host;
-  NewDomain domain = DescribeDomain(creation.id, creation.label, creation.parameters, std::move(disks));
-  domain.uses_kvm = host.uses_kvm();
-  domain.metadata[kDiskKey] = fmt::format("{}", creation.need.disk);
-  if (domain.network.empty()) domain.network = host.config().network;
-  std::string xml = DomainXml(domain);
-  auto start = [&creation, &xml](Hypervisor& hypervisor) {
-    return StartUnlessRunning(creation, hypervisor, xml);
-  };
-  co_await creation.Do(start);
 }
 
 Task<std::string> WaitForAddress(Creation& creation) {
@@ -94,10 +76,14 @@ Task<> GiveBack(Ledger& ledger, MachineId id) {
 }
 
 Task<Instance> Make(Creation& creation, MachineReport& machine) {
-  machine.SetState("making volumes");
-  DomainDisks disks = co_await MakeDisks(creation);
-  machine.SetState("starting");
-  co_await Boot(creation, std::move(disks));
+  machine.SetState("restoring");
+  bool is_started = creation.label.is_started_warm && co_await StartWarm(creation);
+  if (!is_started) {
+    machine.SetState("making volumes");
+    DomainDisks disks = co_await MakeDisks(creation);
+    machine.SetState("starting");
+    co_await Boot(creation, std::move(disks));
+  }
   machine.SetState("waiting for an address");
   std::string address = co_await WaitForAddress(creation);
   co_return DescribeNew(creation, address);

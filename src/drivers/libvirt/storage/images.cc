@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/libvirt/names/volume_name.h"
+#include "drivers/libvirt/warm/delete_templates.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -98,6 +99,10 @@ Task<std::string> UploadImage(Site& site, ImageUploadParameters upload) {
 Task<> DeleteImageOn(Host& host, std::string volume) {
   std::vector<VolumeInfo> volumes = co_await host.Use().Volumes();
   auto found = std::ranges::find(volumes, volume, &VolumeInfo::name);
+  if (found == volumes.end()) co_return;
+  co_await DeleteTemplatesOn(host, found->path);
+  volumes = co_await host.Use().Volumes();
+  found = std::ranges::find(volumes, volume, &VolumeInfo::name);
   if (found == volumes.end()) co_return;
   auto user = std::ranges::find(volumes, found->path, &VolumeInfo::backing_path);
   if (user != volumes.end()) {
