@@ -52,10 +52,30 @@ start_network() {
 }
 )sh";
 
+// Without this all machines from one memory would draw the same random numbers: RNDADDENTROPY mixes the bytes
+// in, RNDRESEEDCRNG makes the kernel use them at once.
+constexpr const char* kRandom = R"sh(
+renew_random() {
+  if command -v perl >/dev/null; then
+    perl -e '
+      open(my $random, ">", "/dev/random") or die "$!\n";
+      my $bytes = pack("H*", $ARGV[0]);
+      ioctl($random, 0x40085203, pack("ii", 8 * length $bytes, length $bytes) . $bytes) or die "$!\n";
+      ioctl($random, 0x5207, 0) or die "$!\n";' "$1"
+  else
+    python3 -c '
+import fcntl, struct, sys
+data = bytes.fromhex(sys.argv[1])
+with open("/dev/random", "wb") as random:
+    fcntl.ioctl(random, 0x40085203, struct.pack("ii", 8 * len(data), len(data)) + data)
+    fcntl.ioctl(random, 0x5207)' "$1"
+  fi
+}
+)sh";
+
 constexpr const char* kPrepare = R"sh(
-modprobe -q vmgenid
-if ! [ -d /sys/bus/acpi/drivers/vmgenid ]; then
-  echo "the guest's kernel has no driver vmgenid (Linux 5.18 or newer)"
+if ! command -v perl >/dev/null && ! command -v python3 >/dev/null; then
+  echo "the guest has neither perl nor python3 to renew its kernel's random numbers"
   exit 1
 fi
 manager=$(manager)
@@ -73,7 +93,7 @@ sync
 constexpr const char* kIdentity = R"sh(
 set -e
 umask 077
-echo "$random" | base64 -d >/dev/urandom
+renew_random "$random"
 date -u -s "@$now" >/dev/null
 old=$(cat /etc/hostname 2>/dev/null || true)
 hostname "$name"
@@ -130,8 +150,8 @@ std::string IdentityScript(const Identity& identity, std::chrono::system_clock::
   auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   return Port(identity.ssh_port) + Set("name", identity.hostname) + Set("machine_id", identity.machine_id) +
          Set("mac", identity.mac) + Set("host_key", Base64(identity.host_key)) +
-         Set("public_host_key", identity.public_host_key) + Set("random", Base64(identity.random)) +
-         Set("now", std::to_string(seconds)) + kSockets + kNetwork + kIdentity;
+         Set("public_host_key", identity.public_host_key) + Set("random", Hex(identity.random)) +
+         Set("now", std::to_string(seconds)) + kSockets + kNetwork + kRandom + kIdentity;
 }
 
 }  // namespace nodepool::drivers::libvirt

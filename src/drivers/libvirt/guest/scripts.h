@@ -6,14 +6,14 @@
 namespace nodepool::drivers::libvirt {
 
 // Shell scripts for a machine whose memory is saved once and restored often (driver-libvirt.md 17.3). They
-// need /bin/sh, ip, hostname, date, base64 and sshd in the guest.
+// need /bin/sh, ip, hostname, date, base64, perl or python3, and sshd in the guest.
 
 // Ends with 0 when the machine has booted and its sshd listens on the port.
 std::string HasBootedScript(int ssh_port);
 
 // Makes a machine that has booted ready to be saved: without network, without SSH host keys. Ends with 1 and
-// a sentence where its kernel would use the same random numbers in all restored machines, or where it is not
-// known how its network is stopped.
+// a sentence where the random numbers of restored machines could not be made differ, or where it is not known
+// how the network is stopped.
 std::string PrepareScript();
 
 // What makes a restored machine another one.

@@ -85,7 +85,7 @@ TEST_F(WarmStartTest, MachinesThatAreMadeAtATimeShareOneBoot) {
 TEST_F(WarmStartTest, AMachineThatCannotBeSavedIsBooted) {
   Start();
   Fake().run_script = [](const std::string&, const std::string& script) {
-    return script.find("vmgenid") == std::string::npos ? 0 : 1;
+    return script.find("manager=$(manager)") == std::string::npos ? 0 : 1;
   };
   Recorder first, second;
   Create(first);
