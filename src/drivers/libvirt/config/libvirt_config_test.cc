@@ -129,6 +129,18 @@ TEST_F(LibvirtConfigTest, AKeyIsMadeWhereMachinesWouldHaveNone) {
   EXPECT_EQ(Load("key: false\n" + smallest)->key, std::nullopt);
 }
 
+TEST_F(LibvirtConfigTest, AnImageMayBeStartedWithAKernelOfTheHost) {
+  auto config = Load(
+      "name: here\ncloud-images: [{name: i, kernel: /k, initrd: /r, kernel-args: quiet}]\n"
+      "pools: [{name: main, labels: [{name: l, cloud-image: i}]}]\n");
+  const auto& label =
+      dynamic_cast<const LibvirtLabel&>(*config->pools.at(PoolName("main"))->labels.at(LabelName("l")));
+  ASSERT_TRUE(label.kernel);
+  EXPECT_EQ(label.kernel->kernel, "/k");
+  EXPECT_EQ(label.kernel->initrd, "/r");
+  EXPECT_EQ(label.kernel->arguments, "quiet");
+}
+
 TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
   const std::pair<std::string, const char*> cases[] = {
       {"name: here\nuri: a\nhosts: [{name: a, uri: b}]", "cannot be set beside hosts"},
@@ -141,6 +153,7 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {"name: here\nhost-keys: inject\ncloud-images: [{name: i}]\npools: [{name: p, labels: [{name: l, "
        "cloud-image: i, seed: none}]}]",
        "the seed carries the host key"},
+      {"name: here\ncloud-images: [{name: i, initrd: /r}]", "needs kernel beside it"},
       {"name: here\nimage-format: vhd", "expected qcow2 or raw"},
       {"name: here\ncloud-images: [{name: i, path: /i}]", "needs format"},
       {"name: here\ncloud-images: [{name: i, path: /i, volume: v, format: raw}]",

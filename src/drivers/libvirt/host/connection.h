@@ -40,6 +40,7 @@ class Connection {
   void CheckNetwork(const std::string& name) const;
 
   virConnectPtr connection_;
+  std::unique_ptr<Events> for_end_;
   PoolHandle pool_;
   int domain_events_ = -1;  // the registration; negative: none
 };
