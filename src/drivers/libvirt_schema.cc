@@ -21,8 +21,15 @@ Setting AuthorizedKeys(const char* help) { return Setting("authorized-keys", Tex
 // What a host may have of its own and otherwise takes from the provider.
 std::vector<Setting> HostDefaults() {
   return {
-      Setting("storage-pool", Schema::String(), "The storage pool for images and machines."),
-      Setting("network", Schema::String(), "The libvirt network of the machines."),
+      Setting(
+          "storage-pool", Schema::OneOf({Schema::String(), StoragePoolSchema()}),
+          "The storage pool for images and machines: the name of one that exists, or the name and path of "
+          "one that is made where there is none. Default: nodepool, made in "
+          "/var/lib/libvirt/images/nodepool."),
+      Setting(
+          "network", Schema::OneOf({Schema::String(), NetworkSchema()}),
+          "The libvirt network of the machines: the name of one that exists, or the name and subnet of one "
+          "that is made where there is none. Default: default."),
       Setting("accelerator", Schema::String(), "auto, kvm or tcg. auto: kvm where the host offers it."),
   };
 }
@@ -137,6 +144,26 @@ Schema MakeSchema() {
 }
 
 }  // namespace
+
+const Schema& StoragePoolSchema() {
+  static const Schema schema = Schema::Map({
+      Setting("name", Schema::String(), "The storage pool.").Required(),
+      Setting("path", Schema::String(), "The folder on the host in which it is made.").Required(),
+  });
+  return schema;
+}
+
+const Schema& NetworkSchema() {
+  static const Schema schema = Schema::Map({
+      Setting("name", Schema::String(), "The libvirt network.").Required(),
+      Setting("subnet", Schema::String(),
+              "Its IPv4 addresses, e.g. 192.168.150.0/24: the first is the host's, machines get the rest by "
+              "DHCP.")
+          .Required(),
+      Setting("isolated", Schema::Bool(), "Machines cannot reach each other.").Default(false),
+  });
+  return schema;
+}
 
 const Schema& LibvirtSchema() {
   static const Schema schema = MakeSchema();
