@@ -21,8 +21,15 @@ Setting AuthorizedKeys(const char* help) { return Setting("authorized-keys", Tex
 // What a host may have of its own and otherwise takes from the provider.
 std::vector<Setting> HostDefaults() {
   return {
-      Setting("storage-pool", Schema::String(), "The storage pool for images and machines."),
-      Setting("network", Schema::String(), "The libvirt network of the machines."),
+      Setting(
+          "storage-pool", Schema::OneOf({Schema::String(), StoragePoolSchema()}),
+          "The storage pool for images and machines: the name of one that exists, or the name and path of "
+          "one that is made where there is none. Default: nodepool, made in "
+          "/var/lib/libvirt/images/nodepool."),
+      Setting(
+          "network", Schema::OneOf({Schema::String(), NetworkSchema()}),
+          "The libvirt network of the machines: the name of one that exists, or the name and subnet of one "
+          "that is made where there is none. Default: default."),
       Setting("accelerator", Schema::String(), "auto, kvm or tcg. auto: kvm where the host offers it."),
   };
 }
@@ -59,6 +66,9 @@ Schema CloudImageSchema() {
       Setting("volume", Schema::String(), "A volume of the storage pool; default: the image's name."),
       Setting("path", Schema::String(), "A file on the host; it is never written or deleted."),
       Setting("format", Schema::String(), "qcow2 or raw; needed with path, default: as the volume says."),
+      Setting("kernel", Schema::String(), "A kernel of the host to start in place of the boot loader's."),
+      Setting("initrd", Schema::String(), "The initrd beside the kernel."),
+      Setting("kernel-args", Schema::String(), "The command line of the kernel."),
       Setting("username", Schema::String(), "User for logging in."),
       Setting("python-path", Schema::String(), "Python interpreter on the node.").Default("auto"),
       Setting("shell-type", Schema::String(), "Shell of the user, as Ansible names it."),
@@ -137,6 +147,26 @@ Schema MakeSchema() {
 }
 
 }  // namespace
+
+const Schema& StoragePoolSchema() {
+  static const Schema schema = Schema::Map({
+      Setting("name", Schema::String(), "The storage pool.").Required(),
+      Setting("path", Schema::String(), "The folder on the host in which it is made.").Required(),
+  });
+  return schema;
+}
+
+const Schema& NetworkSchema() {
+  static const Schema schema = Schema::Map({
+      Setting("name", Schema::String(), "The libvirt network.").Required(),
+      Setting("subnet", Schema::String(),
+              "Its IPv4 addresses, e.g. 192.168.150.0/24: the first is the host's, machines get the rest by "
+              "DHCP.")
+          .Required(),
+      Setting("isolated", Schema::Bool(), "Machines cannot reach each other.").Default(false),
+  });
+  return schema;
+}
 
 const Schema& LibvirtSchema() {
   static const Schema schema = MakeSchema();

@@ -155,5 +155,33 @@ TEST_F(RealHostTest, AnUploadedImageHasTheSizeOfItsDataAndIsDeleted) {
   RunToEnd(loop, host.Stop());
 }
 
+// LV-46
+TEST_F(RealHostTest, PoolAndNetworkAreMadeOnce) {
+  std::string folder = ::testing::TempDir() + "libvirt_real_pool";
+  HostConfig wanted = config->hosts[0];
+  wanted.storage_pool = {"made-by-test", folder};
+  wanted.network = "made-by-test";
+  wanted.new_network = {"made-by-test", boost::asio::ip::make_network_v4("192.168.199.0/28"), true};
+  for (int time = 0; time < 2; ++time) {
+    LibvirtHypervisor host(loop, wanted, kBootLimit);
+    RunToEnd(loop, host.Connect());
+    RunToEnd(loop, host.CreateVolume({.name = fmt::format("volume-{}", time)}));
+    EXPECT_EQ(RunToEnd(loop, host.Volumes()).size(), static_cast<std::size_t>(time + 1));
+    EXPECT_THAT(RunToEnd(loop, host.Leases("made-by-test")), IsEmpty());
+    RunToEnd(loop, host.Stop());
+  }
+  virConnectPtr connection = virConnectOpen(wanted.uri.c_str());
+  {
+    NetworkHandle network(virNetworkLookupByName(connection, "made-by-test"));
+    EXPECT_EQ(virNetworkDestroy(network.get()), 0);
+    EXPECT_EQ(virNetworkUndefine(network.get()), 0);
+    PoolHandle pool(virStoragePoolLookupByName(connection, "made-by-test"));
+    EXPECT_EQ(virStoragePoolDestroy(pool.get()), 0);
+    EXPECT_EQ(virStoragePoolUndefine(pool.get()), 0);
+  }
+  virConnectClose(connection);
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace nodepool::drivers::libvirt

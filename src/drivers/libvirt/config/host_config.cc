@@ -13,7 +13,11 @@ using config::Section;
 
 namespace {
 
-constexpr const char* kDefaultPool = "nodepool";
+const StoragePool& DefaultPool() {
+  static const StoragePool pool = {"nodepool", "/var/lib/libvirt/images/nodepool"};
+  return pool;
+}
+
 constexpr const char* kDefaultNetwork = "default";
 
 Accelerator ReadAccelerator(const Section& section, Accelerator otherwise) {
@@ -30,9 +34,19 @@ std::optional<Share> ReadShare(const Section& section, std::string_view key) {
   return share;
 }
 
+void ReadNetwork(const Section& section, const HostConfig& defaults, HostConfig& host) {
+  if (!section.Has("network")) {
+    host.network = defaults.network;
+    host.new_network = defaults.new_network;
+    return;
+  }
+  host.new_network = ReadNewNetwork(section);
+  host.network = host.new_network ? host.new_network->name : section.Text("network");
+}
+
 void ReadHostDefaults(const Section& section, const HostConfig& defaults, HostConfig& host) {
-  host.storage_pool = section.OptionalText("storage-pool").value_or(defaults.storage_pool);
-  host.network = section.OptionalText("network").value_or(defaults.network);
+  host.storage_pool = ReadStoragePool(section, defaults.storage_pool);
+  ReadNetwork(section, defaults, host);
   host.accelerator = ReadAccelerator(section, defaults.accelerator);
 }
 
@@ -60,7 +74,7 @@ std::vector<HostConfig> ReadHosts(const Section& provider) {
   HostConfig only;
   only.name = "local";
   only.uri = provider.Text("uri");
-  ReadHostDefaults(provider, HostConfig{.storage_pool = kDefaultPool, .network = kDefaultNetwork}, only);
+  ReadHostDefaults(provider, HostConfig{.storage_pool = DefaultPool(), .network = kDefaultNetwork}, only);
   if (!provider.Has("hosts")) return {only};
   if (provider.Has("uri")) throw provider.Fail("uri", "cannot be set beside hosts: each host has its own");
   std::vector<HostConfig> hosts;

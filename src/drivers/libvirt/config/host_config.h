@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/schema/section.h"
+#include "drivers/libvirt/config/host_place.h"
 #include "drivers/libvirt/config/share.h"
 
 namespace nodepool::drivers::libvirt {
@@ -15,8 +16,9 @@ enum class Accelerator { kAuto, kKvm, kTcg };
 struct HostConfig {
   std::string name;
   std::string uri;  // may contain a password
-  std::string storage_pool;
+  StoragePool storage_pool;
   std::string network;
+  std::optional<NewNetwork> new_network;  // `network` where it may have to be made
   Accelerator accelerator = Accelerator::kAuto;
   Share cores{100, true};
   std::optional<Share> memory;  // MiB; none: all but a reserve for the host itself

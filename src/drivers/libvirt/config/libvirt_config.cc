@@ -39,6 +39,17 @@ void CheckHostName(const Section& section, std::string_view key, const std::stri
 
 // --- Images --------------------------------------------------------------------
 
+std::optional<DirectKernel> ReadKernel(const Section& section) {
+  if (section.Has("kernel")) {
+    return DirectKernel{section.Text("kernel"), section.OptionalText("initrd").value_or(""),
+                        section.OptionalText("kernel-args").value_or("")};
+  }
+  for (const char* key : {"initrd", "kernel-args"}) {
+    if (section.Has(key)) throw section.Fail(key, "needs kernel beside it");
+  }
+  return std::nullopt;
+}
+
 LibvirtCloudImage ReadImage(const Section& section) {
   LibvirtCloudImage image;
   image.name = section.Text("name");
@@ -50,6 +61,7 @@ LibvirtCloudImage ReadImage(const Section& section) {
   if (image.path && !image.format) {
     throw section.Fail("path", "needs format: a file's format is never guessed from its contents");
   }
+  image.kernel = ReadKernel(section);
   ReadConnectionType(section, image.connection);
   image.connection.username = section.OptionalText("username");
   image.connection.python_path = section.Text("python-path");
@@ -136,6 +148,7 @@ std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Sect
   label->security_filter = ReadFilter(section, pool);
   label->is_started_warm = section.Bool("warm-start");
   label->host = section.OptionalText("host");
+  if (label->cloud_image) label->kernel = provider.cloud_images.at(*label->cloud_image).kernel;
   if (label->host) CheckHostName(section, "host", *label->host, provider);
   return label;
 }

@@ -60,7 +60,8 @@ TEST_F(LibvirtConfigTest, TheSmallestSection) {
   ASSERT_EQ(config->hosts.size(), 1u);
   EXPECT_EQ(config->hosts[0].name, "local");
   EXPECT_EQ(config->hosts[0].uri, "qemu:///system");
-  EXPECT_EQ(config->hosts[0].storage_pool, "nodepool");
+  EXPECT_EQ(config->hosts[0].storage_pool.name, "nodepool");
+  EXPECT_EQ(config->hosts[0].storage_pool.path, "/var/lib/libvirt/images/nodepool");
   EXPECT_EQ(config->hosts[0].network, "default");
   EXPECT_EQ(config->launch_timeout, std::chrono::seconds(600));
   EXPECT_TRUE(config->manages_images);
@@ -78,18 +79,38 @@ TEST_F(LibvirtConfigTest, HostsTakeWhatTheyLackFromTheProvider) {
       "- {name: b, uri: 'qemu+ssh://b/system', storage-pool: slow, network: lan, paused: true, accelerator: "
       "kvm}\n");
   const HostConfig& a = config->hosts[0];
-  EXPECT_EQ(a.storage_pool, "fast");
+  EXPECT_EQ(a.storage_pool.name, "fast");
+  EXPECT_EQ(a.storage_pool.path, std::nullopt);
   EXPECT_EQ(a.accelerator, Accelerator::kTcg);
   EXPECT_EQ(a.cores.Of(8), 12);
   EXPECT_EQ(a.memory->Of(1e6), 4096);
   EXPECT_EQ(a.disk.Of(1e6), 100);
   EXPECT_EQ(a.instances, 7);
   const HostConfig& b = config->hosts[1];
-  EXPECT_EQ(b.storage_pool, "slow");
+  EXPECT_EQ(b.storage_pool.name, "slow");
   EXPECT_EQ(b.network, "lan");
   EXPECT_EQ(b.accelerator, Accelerator::kKvm);
   EXPECT_TRUE(b.is_paused);
   EXPECT_EQ(b.disk.Of(200), 180);
+}
+
+TEST_F(LibvirtConfigTest, PoolsAndNetworksThatMayHaveToBeMade) {
+  auto config = Load(
+      "name: here\nstorage-pool: {name: jobs, path: /srv/jobs}\n"
+      "network: {name: jobs, subnet: 192.168.150.7/24, isolated: true}\nhosts:\n"
+      "- {name: a, uri: 'qemu+ssh://a/system'}\n"
+      "- {name: b, uri: 'qemu+ssh://b/system', storage-pool: fast, network: lan}\n");
+  const HostConfig& a = config->hosts[0];
+  EXPECT_EQ(a.storage_pool.name, "jobs");
+  EXPECT_EQ(a.storage_pool.path, "/srv/jobs");
+  EXPECT_EQ(a.network, "jobs");
+  ASSERT_TRUE(a.new_network);
+  EXPECT_EQ(a.new_network->subnet.to_string(), "192.168.150.0/24");
+  EXPECT_TRUE(a.new_network->is_isolated);
+  const HostConfig& b = config->hosts[1];
+  EXPECT_EQ(b.storage_pool.path, std::nullopt);
+  EXPECT_EQ(b.network, "lan");
+  EXPECT_FALSE(b.new_network);
 }
 
 TEST_F(LibvirtConfigTest, Labels) {
@@ -129,6 +150,18 @@ TEST_F(LibvirtConfigTest, AKeyIsMadeWhereMachinesWouldHaveNone) {
   EXPECT_EQ(Load("key: false\n" + smallest)->key, std::nullopt);
 }
 
+TEST_F(LibvirtConfigTest, AnImageMayBeStartedWithAKernelOfTheHost) {
+  auto config = Load(
+      "name: here\ncloud-images: [{name: i, kernel: /k, initrd: /r, kernel-args: quiet}]\n"
+      "pools: [{name: main, labels: [{name: l, cloud-image: i}]}]\n");
+  const auto& label =
+      dynamic_cast<const LibvirtLabel&>(*config->pools.at(PoolName("main"))->labels.at(LabelName("l")));
+  ASSERT_TRUE(label.kernel);
+  EXPECT_EQ(label.kernel->kernel, "/k");
+  EXPECT_EQ(label.kernel->initrd, "/r");
+  EXPECT_EQ(label.kernel->arguments, "quiet");
+}
+
 TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
   const std::pair<std::string, const char*> cases[] = {
       {"name: here\nuri: a\nhosts: [{name: a, uri: b}]", "cannot be set beside hosts"},
@@ -141,6 +174,11 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {"name: here\nhost-keys: inject\ncloud-images: [{name: i}]\npools: [{name: p, labels: [{name: l, "
        "cloud-image: i, seed: none}]}]",
        "the seed carries the host key"},
+      {"name: here\ncloud-images: [{name: i, initrd: /r}]", "needs kernel beside it"},
+      {"name: here\nstorage-pool: {name: p}", "path"},
+      {"name: here\nnetwork: {name: n}", "subnet"},
+      {"name: here\nnetwork: {name: n, subnet: 192.168.1.0}", "expected an IPv4 subnet"},
+      {"name: here\nnetwork: {name: n, subnet: 192.168.1.0/30}", "too few addresses"},
       {"name: here\nimage-format: vhd", "expected qcow2 or raw"},
       {"name: here\ncloud-images: [{name: i, path: /i}]", "needs format"},
       {"name: here\ncloud-images: [{name: i, path: /i, volume: v, format: raw}]",

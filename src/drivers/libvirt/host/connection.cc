@@ -5,6 +5,8 @@
 
 #include "drivers/libvirt/host/event_thread.h"
 #include "drivers/libvirt/host/faults.h"
+#include "drivers/libvirt/host/networks.h"
+#include "drivers/libvirt/host/pools.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -58,8 +60,8 @@ std::shared_ptr<Connection> Connection::Open(const HostConfig& host, Events even
   // Drivers without a daemon, such as test:///, have no need of it.
   virConnectSetKeepAlive(opened, kKeepAliveInterval, kKeepAliveMisses);
   connection->Follow(std::move(events));
-  connection->OpenPool(host.storage_pool);
-  connection->CheckNetwork(host.network);
+  connection->pool_ = OpenPool(opened, host.storage_pool);
+  OpenNetwork(opened, host.network, host.new_network);
   return connection;
 }
 
@@ -70,36 +72,17 @@ Connection::~Connection() {
   virConnectClose(connection_);
 }
 
-// libvirt deletes what it was given when the connection is closed. A driver that has no events, such as
-// test:///, refuses; then the lists show what has happened.
+// A driver that has no events, such as test:///, refuses; then the lists show what has happened.
 void Connection::Follow(Events events) {
-  auto* for_end = new Events(events);
-  if (virConnectRegisterCloseCallback(connection_, &ReportLost, for_end, &DeleteEvents) < 0) {
-    DeleteEvents(for_end);
-  }
+  // Ours, since such a driver takes it without an error and never deletes it. Unregistering waits for a call.
+  for_end_ = std::make_unique<Events>(events);
+  virConnectRegisterCloseCallback(connection_, &ReportLost, for_end_.get(), nullptr);
   auto* for_domains = new Events(std::move(events));
   int id =
       virConnectDomainEventRegisterAny(connection_, nullptr, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
                                        VIR_DOMAIN_EVENT_CALLBACK(&ReportDomain), for_domains, &DeleteEvents);
   if (id < 0) DeleteEvents(for_domains);
   domain_events_ = id;
-}
-
-void Connection::OpenPool(const std::string& name) {
-  std::string what = fmt::format("opening storage pool {}", name);
-  pool_.reset(virStoragePoolLookupByName(connection_, name.c_str()));
-  if (!pool_) throw LastFault(what);
-  if (virStoragePoolIsActive(pool_.get()) == 1) return;
-  if (virStoragePoolCreate(pool_.get(), 0) < 0) throw LastFault(what);
-}
-
-void Connection::CheckNetwork(const std::string& name) const {
-  std::string what = fmt::format("finding network {}", name);
-  NetworkHandle network(virNetworkLookupByName(connection_, name.c_str()));
-  if (!network) throw LastFault(what);
-  if (virNetworkIsActive(network.get()) == 1) return;
-  throw Error(Verdict::kInvalid,
-              fmt::format("{}: it is not active; start it with virsh net-start {}", what, name));
 }
 
 VolumeHandle Connection::FindVolume(const std::string& name) const {

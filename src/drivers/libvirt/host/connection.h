@@ -19,8 +19,8 @@ class Connection {
     std::function<void(std::string uuid)> domain_ended;
   };
 
-  // Opens the connection and checks what machines need there: pool and network exist and run. kRetry: the
-  // host cannot be reached. kInvalid: something has to be mended there.
+  // Opens the connection and sees that pool and network, which machines need, exist and run; makes them if
+  // configured so. kRetry: the host cannot be reached. kInvalid: something has to be mended there.
   static std::shared_ptr<Connection> Open(const HostConfig& host, Events events);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -36,10 +36,9 @@ class Connection {
  private:
   explicit Connection(virConnectPtr connection) : connection_(connection) {}
   void Follow(Events events);
-  void OpenPool(const std::string& name);
-  void CheckNetwork(const std::string& name) const;
 
   virConnectPtr connection_;
+  std::unique_ptr<Events> for_end_;
   PoolHandle pool_;
   int domain_events_ = -1;  // the registration; negative: none
 };

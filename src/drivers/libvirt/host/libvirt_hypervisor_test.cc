@@ -21,7 +21,7 @@ HostConfig TestHost() {
   HostConfig host;
   host.name = "test";
   host.uri = "test:///default";
-  host.storage_pool = "default-pool";
+  host.storage_pool.name = "default-pool";
   host.network = "default";
   return host;
 }
@@ -86,7 +86,7 @@ TEST_F(LibvirtHypervisorTest, DomainsComeAndGo) {
 
 TEST_F(LibvirtHypervisorTest, WhatIsNotThereIsNamed) {
   HostConfig host = TestHost();
-  host.storage_pool = "nowhere";
+  host.storage_pool.name = "nowhere";
   Failure failure = ConnectFails(host);
   EXPECT_EQ(failure.verdict(), Verdict::kInvalid);
   EXPECT_THAT(failure.message(), HasSubstr("opening storage pool nowhere"));

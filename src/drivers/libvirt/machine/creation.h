@@ -6,6 +6,7 @@
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/libvirt/host/site.h"
+#include "drivers/libvirt/keys/ssh_key.h"
 #include "drivers/libvirt/names/volume_name.h"
 
 namespace nodepool::drivers::libvirt {

@@ -81,8 +81,9 @@ class MachineTest : public ::testing::Test {
     ADD_FAILURE() << "the creation succeeded";
     return Error(Verdict::kFail, "");
   }
-  static Task<> Keep(Task<Outcome<driver::cloud::Instance>> creation, Outcome<driver::cloud::Instance>& end) {
-    end = co_await std::move(creation);
+  template <class T>
+  static Task<> Keep(Task<Outcome<T>> task, Outcome<T>& end) {
+    end = co_await std::move(task);
   }
   void Delete(driver::testing::Recorder& machine) {
     time.Run(adapter->Delete(machine, machine.external_id), kLong);

@@ -164,6 +164,28 @@ TEST_F(MachineTest, AStepIsNotTakenTwiceBecauseItsAnswerWasLost) {
   EXPECT_EQ(Fake().volumes.size(), 1u);
 }
 
+// LV-30
+TEST_F(MachineTest, ALostConnectionKeepsWhatIsReadyAndWhatIsBeingDeleted) {
+  Start();
+  Recorder ready, used;
+  Create(ready, "0000000001");
+  Create(used, "0000000002");
+  TaskGroup group(time.loop(), log::Logger("test"));
+  Outcome<> deleted;
+  auto note = [&deleted](Task<Outcome<>> deletion) { return Keep(std::move(deletion), deleted); };
+  group.Spawn("deletion", note(Attempt(adapter->Delete(used, used.external_id))));
+  time.Advance(Fake().call_time / 2);
+  Fake().Break("libvirtd has closed the connection");
+  ASSERT_TRUE(time.RunUntil([&] { return group.size() == 0; }));
+  EXPECT_TRUE(FailedWith(deleted, Verdict::kRetry)) << "the launcher deletes it again";
+  EXPECT_THAT(time.Run(adapter->MissingMachines({ready.external_id})), IsEmpty());
+  Fake().is_reachable = true;
+  time.Advance(std::chrono::minutes(2));
+  EXPECT_THAT(time.Run(adapter->MissingMachines({ready.external_id})), IsEmpty());
+  Delete(used);
+  EXPECT_EQ(Fake().domains.size(), 1u);
+}
+
 // LV-4
 TEST_F(MachineTest, ACreationNeedsNoReadingOfTheQuotaBeforeIt) {
   Start(false);

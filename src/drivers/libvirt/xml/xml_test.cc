@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "drivers/libvirt/xml/domain_xml.h"
+#include "drivers/libvirt/xml/network_xml.h"
+#include "drivers/libvirt/xml/pool_xml.h"
 #include "drivers/libvirt/xml/volume_xml.h"
 
 namespace nodepool::drivers::libvirt {
@@ -94,6 +96,16 @@ TEST_F(DomainXmlTest, WithAndWithoutKvm) {
   EXPECT_STREQ(Document(domain).child("cpu").child_value("model"), "Skylake-Server");
 }
 
+TEST_F(DomainXmlTest, AKernelOfTheHostIsStartedInPlaceOfTheBootLoader) {
+  NewDomain domain = Small();
+  domain.kernel = DirectKernel{"/boot/vmlinuz", "", "root=/dev/vda1 console=ttyS0"};
+  pugi::xml_node os = Document(domain).child("os");
+  EXPECT_STREQ(os.child_value("kernel"), "/boot/vmlinuz");
+  EXPECT_STREQ(os.child_value("cmdline"), "root=/dev/vda1 console=ttyS0");
+  EXPECT_FALSE(os.child("initrd"));
+  EXPECT_FALSE(Document(Small()).child("os").child("kernel"));
+}
+
 // LV-39
 TEST_F(DomainXmlTest, TheFilterIsOnTheInterface) {
   NewDomain domain = Small();
@@ -124,6 +136,35 @@ TEST(Xml, WhatIsNoneIsAnErrorThatQuotesIt) {
     EXPECT_THROW(ParseDomain(text), Error) << text;
     EXPECT_THROW(ParseVolume(text), Error) << text;
   }
+}
+
+TEST(PlaceXml, ANetworkGivesItsFirstAddressToTheHostAndTheOthersToMachines) {
+  pugi::xml_document document;
+  NewNetwork network{"jobs", boost::asio::ip::make_network_v4("10.1.2.0/25"), false};
+  document.load_string(NetworkXml(network).c_str());
+  pugi::xml_node root = document.child("network");
+  EXPECT_STREQ(root.child_value("name"), "jobs");
+  EXPECT_STREQ(root.child("forward").attribute("mode").value(), "nat");
+  EXPECT_FALSE(root.child("bridge").attribute("name")) << "libvirt finds a free one";
+  EXPECT_FALSE(root.child("port"));
+  pugi::xml_node ip = root.child("ip");
+  EXPECT_STREQ(ip.attribute("address").value(), "10.1.2.1");
+  EXPECT_STREQ(ip.attribute("netmask").value(), "255.255.255.128");
+  pugi::xml_node range = ip.child("dhcp").child("range");
+  EXPECT_STREQ(range.attribute("start").value(), "10.1.2.2");
+  EXPECT_STREQ(range.attribute("end").value(), "10.1.2.126");
+  EXPECT_STREQ(range.child("lease").attribute("expiry").value(), "10");
+  network.is_isolated = true;
+  document.load_string(NetworkXml(network).c_str());
+  EXPECT_STREQ(document.child("network").child("port").attribute("isolated").value(), "yes");
+}
+
+TEST(PlaceXml, APoolIsAFolder) {
+  pugi::xml_document document;
+  document.load_string(PoolXml("jobs", "/srv/a & b").c_str());
+  EXPECT_STREQ(document.child("pool").attribute("type").value(), "dir");
+  EXPECT_STREQ(document.child("pool").child_value("name"), "jobs");
+  EXPECT_STREQ(document.child("pool").child("target").child_value("path"), "/srv/a & b");
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+#include "drivers/libvirt/config/host_place.h"
+
+#include <fmt/format.h>
+
+#include "drivers/libvirt_schema.h"
+
+namespace nodepool::drivers::libvirt {
+
+using config::Section;
+using config::Value;
+
+namespace {
+
+constexpr int kLongestPrefix = 29;
+
+bool IsMapping(const Section& section, std::string_view key) {
+  const Value* value = section.Raw(key);
+  return value != nullptr && value->kind() == Value::Kind::kMap;
+}
+
+Section Mapping(const Section& section, std::string_view key, const config::Schema& schema) {
+  return Section(*section.Raw(key), schema, fmt::format("{}.{}", section.place(), key));
+}
+
+boost::asio::ip::network_v4 ReadSubnet(const Section& section) {
+  boost::system::error_code error;
+  auto subnet = boost::asio::ip::make_network_v4(section.Text("subnet"), error);
+  if (error) throw section.Fail("subnet", "expected an IPv4 subnet such as 192.168.150.0/24");
+  if (subnet.prefix_length() > kLongestPrefix) {
+    throw section.Fail("subnet",
+                       fmt::format("too few addresses: the prefix has more than {} bits", kLongestPrefix));
+  }
+  return subnet.canonical();
+}
+
+}  // namespace
+
+StoragePool ReadStoragePool(const Section& section, const StoragePool& otherwise) {
+  if (!IsMapping(section, "storage-pool")) {
+    std::optional<std::string> name = section.OptionalText("storage-pool");
+    return name ? StoragePool{*name, std::nullopt} : otherwise;
+  }
+  Section pool = Mapping(section, "storage-pool", StoragePoolSchema());
+  return {pool.Text("name"), pool.Text("path")};
+}
+
+std::optional<NewNetwork> ReadNewNetwork(const Section& section) {
+  if (!IsMapping(section, "network")) return std::nullopt;
+  Section network = Mapping(section, "network", NetworkSchema());
+  return NewNetwork{network.Text("name"), ReadSubnet(network), network.Bool("isolated")};
+}
+
+}  // namespace nodepool::drivers::libvirt

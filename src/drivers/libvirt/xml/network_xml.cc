@@ -1,0 +1,38 @@
+#include "drivers/libvirt/xml/network_xml.h"
+
+#include "drivers/libvirt/xml/xml.h"
+
+namespace nodepool::drivers::libvirt {
+
+namespace {
+
+// A machine's lease outlives it, so a range has to hold all machines of one lease time.
+constexpr const char* kLeaseMinutes = "10";
+
+using boost::asio::ip::address_v4;
+
+void AddAddresses(pugi::xml_node root, const boost::asio::ip::network_v4& subnet) {
+  address_v4 host(subnet.network().to_uint() + 1);
+  address_v4 first_machine(host.to_uint() + 1);
+  address_v4 last_machine(subnet.broadcast().to_uint() - 1);
+  pugi::xml_node ip = With(root.append_child("ip"),
+                           {{"address", host.to_string()}, {"netmask", subnet.netmask().to_string()}});
+  pugi::xml_node range = With(ip.append_child("dhcp").append_child("range"),
+                              {{"start", first_machine.to_string()}, {"end", last_machine.to_string()}});
+  With(range.append_child("lease"), {{"expiry", kLeaseMinutes}, {"unit", "minutes"}});
+}
+
+}  // namespace
+
+std::string NetworkXml(const NewNetwork& network) {
+  pugi::xml_document document;
+  pugi::xml_node root = document.append_child("network");
+  Add(root, "name", network.name);
+  With(root.append_child("forward"), {{"mode", "nat"}});
+  With(root.append_child("bridge"), {{"stp", "off"}, {"delay", "0"}});
+  if (network.is_isolated) With(root.append_child("port"), {{"isolated", "yes"}});
+  AddAddresses(root, network.subnet);
+  return TextOf(document);
+}
+
+}  // namespace nodepool::drivers::libvirt
