@@ -5,7 +5,7 @@
 
 namespace nodepool::drivers::libvirt {
 
-// Shell scripts for a machine whose memory is saved once and restored often (driver-libvirt.md 17.3). They
+// Shell scripts for a machine whose memory is saved once and restored often (driver-libvirt.md 6.2). They
 // need /bin/sh, ip, hostname, date, base64, perl or python3, and sshd in the guest.
 
 // Ends with 0 when the machine has booted and its sshd listens on the port.

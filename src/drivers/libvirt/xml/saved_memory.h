@@ -9,7 +9,7 @@ namespace nodepool::drivers::libvirt {
 
 // A file that libvirt has saved a machine's memory to begins with a header and the machine's description, for
 // which it keeps a fixed room; QEMU's own data follow. libvirt does not restore a machine under another name
-// or UUID, so the description is replaced in the file (driver-libvirt.md 17.4).
+// or UUID, so the description is replaced in the file (driver-libvirt.md 6.2).
 
 // The description ends within so many bytes of the file's start.
 inline constexpr std::size_t kMostOfSavedMemory = std::size_t{1} << 20;
