@@ -113,7 +113,8 @@ class LibvirtSite(Installation):
         known_hosts.write_text("".join(f"{shown} {key}\n" for key in node["host_keys"]))
         options = ["BatchMode=yes", "StrictHostKeyChecking=yes", "LogLevel=ERROR", "ConnectTimeout=60",
                    f"UserKnownHostsFile={known_hosts}"]
-        return run("ssh", "-F", "none", "-p", port, "-i", key or self.host.key, *(word for option in options for word in ("-o", option)),
+        words = [word for option in options for word in ("-o", option)]
+        return run("ssh", "-F", "none", "-p", port, "-i", key or self.host.key, *words,
                    f"{node['username']}@{node['interface_ip']}", *command).strip()
 
     def tree(self, **kazoo_options):
