@@ -17,6 +17,8 @@ void DestroyDomain(const Connection& connection, const std::string& uuid);
 void SaveDomain(const Connection& connection, const std::string& uuid, const std::string& volume);
 void RestoreDomain(const Connection& connection, const std::string& volume);
 std::string AskAgent(const Connection& connection, const std::string& uuid, const std::string& command);
-std::vector<Lease> ReadLeases(const Connection& connection, const std::string& network);
+std::vector<KnownAddress> ReadLeases(const Connection& connection, const std::string& network);
+std::vector<KnownAddress> ReadAddresses(const Connection& connection, const std::string& uuid,
+                                        AddressSource source);
 
 }  // namespace nodepool::drivers::libvirt::calls

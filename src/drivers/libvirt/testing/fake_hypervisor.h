@@ -33,7 +33,8 @@ class FakeHypervisor : public Hypervisor {
   Task<std::string> ReadVolumeStart(std::string name, std::uint64_t most) override;
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
   Task<> DeleteVolume(std::string name) override;
-  Task<std::vector<Lease>> Leases(std::string network) override;
+  Task<std::vector<KnownAddress>> Leases(std::string network) override;
+  Task<std::vector<KnownAddress>> Addresses(std::string uuid, AddressSource source) override;
   Task<> Stop() override;
 
   // Adds a volume that is not ours.
@@ -65,6 +66,9 @@ class FakeHypervisor : public Hypervisor {
   // The exit status of a script in a guest. The agent is there with the lease, at once after a restoration.
   std::function<int(const std::string& uuid, const std::string& script)> run_script =
       [](const std::string&, const std::string&) { return 0; };
+  // What agents and the ARP table know of any domain's interface: an address each.
+  std::map<AddressSource, std::string> addresses;
+  std::set<int> taken_ports;  // of the host, by others
 
  private:
   Task<> Call();
