@@ -111,8 +111,17 @@ Task<> GiveBack(Ledger& ledger, MachineId id) {
   co_return;
 }
 
+// Cloud images are where their operator has put them.
+Task<> GetImage(Creation& creation, MachineReport& machine) {
+  const std::optional<std::string>& image = creation.parameters.image_external_id;
+  if (!creation.label.diskimage || !image) co_return;
+  machine.SetState("waiting for the image on " + creation.host.name());
+  co_await creation.site.image_copies.Ensure(creation.host, *image);
+}
+
 Task<Instance> Make(Creation& creation, MachineReport& machine) {
   SteadyTime begun = creation.site.environment.loop.SteadyNow();
+  co_await GetImage(creation, machine);
   machine.SetState("making volumes");
   DomainDisks disks = co_await MakeDisks(creation);
   machine.SetState("starting");
