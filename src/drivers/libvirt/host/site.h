@@ -9,6 +9,7 @@
 #include "drivers/libvirt/host/host.h"
 #include "drivers/libvirt/keys/provider_key.h"
 #include "drivers/libvirt/placement/ledger.h"
+#include "drivers/libvirt/storage/image_copies.h"
 #include "drivers/libvirt/storage/image_sizes.h"
 #include "drivers/libvirt/warm/warm_start.h"
 
@@ -28,6 +29,7 @@ struct Site {
   std::vector<std::unique_ptr<Host>> hosts;
   Ledger ledger;
   ImageSizes image_sizes;
+  ImageCopies image_copies;
   ProviderKey key;
   WarmTemplates warm_templates;
 

@@ -112,8 +112,17 @@ Task<> GiveBack(Ledger& ledger, MachineId id) {
   co_return;
 }
 
+// Cloud images are where their operator has put them.
+Task<> GetImage(Creation& creation, MachineReport& machine) {
+  const std::optional<std::string>& image = creation.parameters.image_external_id;
+  if (!creation.label.diskimage || !image) co_return;
+  machine.SetState("waiting for the image on " + creation.host.name());
+  co_await creation.site.image_copies.Ensure(creation.host, *image);
+}
+
 // Returns the port of the host that is forwarded to it; none: it has an address of its own.
 Task<std::optional<int>> StartMachine(Creation& creation, MachineReport& machine) {
+  co_await GetImage(creation, machine);
   if (creation.label.is_started_warm) {
     machine.SetState("restoring");
     bool is_started = co_await StartWarm(creation);

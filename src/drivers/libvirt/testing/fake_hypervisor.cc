@@ -163,6 +163,7 @@ Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
   contents.erase(volume.name);
   VolumeInfo made = ParseVolume(VolumeXml(volume));
   made.path = "/pool/" + made.name;
+  made.length = made.capacity;
   volumes[made.name] = made;
   MayBreak(Loss::kAfter, "make " + made.name);
   co_return made.path;
@@ -181,6 +182,7 @@ Task<std::string> FakeHypervisor::UploadVolume(std::string name, std::string pat
   co_await Call();
   if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
   contents[name] = std::move(path);
+  if (fails_transfers) throw Error(Verdict::kRetry, "the connection broke");
   co_return sha256;
 }
 
@@ -188,6 +190,18 @@ Task<std::string> FakeHypervisor::ReadVolumeStart(std::string name, std::uint64_
   co_await Call();
   if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
   co_return contents[name].substr(0, most);
+}
+
+Task<> FakeHypervisor::CopyVolume(HostConfig source, std::string name, Duration) {
+  co_await Call();
+  ++copies;
+  const FakeHypervisor& from = *peers->at(source.name);
+  if (!volumes.contains(name) || !from.contents.contains(name)) {
+    throw Error(Verdict::kNotFound, "no volume " + name);
+  }
+  co_await loop_.SleepFor(copy_time);
+  if (fails_transfers) throw Error(Verdict::kRetry, "the connection broke");
+  contents[name] = from.contents.at(name);
 }
 
 Task<std::string> FakeHypervisor::ReadVolumeEnd(std::string name, std::uint64_t most) {

@@ -42,11 +42,13 @@ Task<> Delete(Host& host, Volumes of_template) {
 
 }  // namespace
 
-Task<> DeleteTemplatesOn(Host& host, std::string image_path) {
+Task<> DeleteTemplatesOn(Host& host, std::string image) {
   Volumes volumes = co_await host.Use().Volumes();
+  auto found = std::ranges::find(volumes, image, &VolumeInfo::name);
+  if (found == volumes.end()) co_return;
   for (auto& [id, of_template] : TemplatesIn(volumes)) {
     bool is_on_image =
-        std::ranges::find(of_template, image_path, &VolumeInfo::backing_path) != of_template.end();
+        std::ranges::find(of_template, found->path, &VolumeInfo::backing_path) != of_template.end();
     if (is_on_image && !HasUsers(of_template, volumes)) co_await Delete(host, std::move(of_template));
   }
 }

@@ -6,6 +6,7 @@
 
 #include "async/cleanup.h"
 #include "async/deadline.h"
+#include "base/text.h"
 #include "drivers/libvirt/guest/agent.h"
 #include "drivers/libvirt/guest/scripts.h"
 #include "drivers/libvirt/machine/boot.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "drivers/libvirt/guest/agent.h"
 #include "drivers/libvirt/guest/scripts.h"
 #include "drivers/libvirt/machine/boot.h"
