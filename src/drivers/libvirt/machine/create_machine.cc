@@ -10,6 +10,7 @@
 #include "drivers/libvirt/machine/console.h"
 #include "drivers/libvirt/machine/make_disks.h"
 #include "drivers/libvirt/placement/capacity.h"
+#include "drivers/libvirt/storage/copy_image.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -116,7 +117,7 @@ Task<> GetImage(Creation& creation, MachineReport& machine) {
   const std::optional<std::string>& image = creation.parameters.image_external_id;
   if (!creation.label.diskimage || !image) co_return;
   machine.SetState("waiting for the image on " + creation.host.name());
-  co_await creation.site.image_copies.Ensure(creation.host, *image);
+  co_await EnsureUpload(creation.site, creation.host, *image);
 }
 
 Task<Instance> Make(Creation& creation, MachineReport& machine) {
