@@ -227,6 +227,7 @@ std::shared_ptr<const LibvirtConfig> LoadLibvirtConfig(const config::ProviderSec
   auto result = std::make_shared<LibvirtConfig>();
   ReadProvider(section, provider, *result);
   cloud::ReadLaunchSettings(provider, *result);
+  if (provider.Has("boot-timeout")) result->slow_boot_timeout = result->boot_timeout;
   result->hosts = ReadHosts(provider);
   result->placement = ReadWord(provider, "placement", placements, Placement::kSpread);
   result->has_own_host_keys = ReadWord(provider, "host-keys", {{"scan", false}, {"inject", true}}, false);

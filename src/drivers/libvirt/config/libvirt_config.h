@@ -57,6 +57,8 @@ struct LibvirtPool : driver::PoolConfig {
 struct LibvirtConfig : driver::ProviderConfig {
   std::vector<HostConfig> hosts;  // at least one, names differ
   Placement placement = Placement::kSpread;
+  // boot-timeout of machines without KVM.
+  Duration slow_boot_timeout = std::chrono::seconds(300);
   Duration call_timeout = std::chrono::seconds(30);
   std::optional<std::string> key;  // path of the private key whose public half every machine gets
   bool has_own_host_keys = false;  // machines get host keys that the driver makes

@@ -103,6 +103,7 @@ Instance DescribeNew(const Creation& creation) {
   instance.host_id = creation.host.name();
   instance.metadata = creation.parameters.metadata;
   instance.quota = ToQuota(creation.need);
+  if (!creation.host.uses_kvm()) instance.boot_timeout = creation.site.config->slow_boot_timeout;
   if (creation.host_key) instance.host_keys = {creation.host_key->public_key};
   return instance;
 }
