@@ -1,0 +1,80 @@
+"""A libvirt on this computer, with a pool and a network of ./run's own, which the driver makes."""
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+SYSTEM_URI = "qemu:///system"
+SYSTEM_POOLS = pathlib.Path("/var/lib/libvirt/images")
+
+
+def own_name(folder: pathlib.Path) -> str:
+    """Of pool, network and provider: another checkout's ./run must not take its machines for leaked ones."""
+    return "this-computer-" + hashlib.sha256(str(folder).encode()).hexdigest()[:6]
+
+
+@dataclasses.dataclass
+class LibvirtHost:
+    """The system's libvirt. What is made there is noted in the folder before, so that it is removed after a kill, too."""
+
+    folder: pathlib.Path
+    uri: str = SYSTEM_URI
+    security_filter: str = "clean-traffic"
+    kind = "system"
+
+    @property
+    def name(self) -> str:
+        return own_name(self.folder)
+
+    @property
+    def pool(self) -> pathlib.Path:
+        return SYSTEM_POOLS / self.name
+
+    @property
+    def note(self) -> pathlib.Path:
+        return self.folder / "host.json"
+
+    def start(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.note.write_text(json.dumps({"kind": self.kind}))
+
+    def remove(self):
+        """Removes machines, volumes, pool and network, whether or not they are there."""
+        self.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def clear(self):
+        for domain in self.virsh("list", "--uuid").split():
+            if f"{self.pool}/" in self.virsh("dumpxml", domain):
+                self.try_virsh("destroy", domain)
+        if self.name in self.virsh("net-list", "--all", "--name").split():
+            self.try_virsh("net-destroy", self.name)
+            self.virsh("net-undefine", self.name)
+        if self.name in self.virsh("pool-list", "--all", "--name").split():
+            self.clear_pool()
+
+    def clear_pool(self):
+        if self.try_virsh("pool-refresh", self.name):
+            for line in self.virsh("vol-list", self.name).splitlines()[2:]:
+                if line.strip():
+                    self.try_virsh("vol-delete", line.split()[0], self.name)
+            self.try_virsh("pool-destroy", self.name)
+        self.try_virsh("pool-delete", self.name)
+        self.virsh("pool-undefine", self.name)
+
+    def virsh(self, *words) -> str:
+        done = run_virsh(self.uri, *words)
+        if done.returncode != 0:
+            raise RuntimeError(f"virsh {' '.join(words)} failed at {self.uri}: {done.stderr.strip()}")
+        return done.stdout
+
+    def try_virsh(self, *words) -> bool:
+        return run_virsh(self.uri, *words).returncode == 0
+
+
+def run_virsh(uri: str, *words) -> subprocess.CompletedProcess:
+    return subprocess.run(["virsh", "-q", "-c", uri, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=60, env={**os.environ, "LC_ALL": "C"})
