@@ -66,6 +66,9 @@ Schema CloudImageSchema() {
       Setting("volume", Schema::String(), "A volume of the storage pool; default: the image's name."),
       Setting("path", Schema::String(), "A file on the host; it is never written or deleted."),
       Setting("format", Schema::String(), "qcow2 or raw; needed with path, default: as the volume says."),
+      Setting("kernel", Schema::String(), "A kernel of the host to start in place of the boot loader's."),
+      Setting("initrd", Schema::String(), "The initrd beside the kernel."),
+      Setting("kernel-args", Schema::String(), "The command line of the kernel."),
       Setting("username", Schema::String(), "User for logging in."),
       Setting("python-path", Schema::String(), "Python interpreter on the node.").Default("auto"),
       Setting("shell-type", Schema::String(), "Shell of the user, as Ansible names it."),
@@ -116,6 +119,15 @@ Schema MakeSchema() {
           .Secret(),
       Setting("hosts", Schema::List(HostSchema()), "Hosts; default: one named local, at uri."),
       AuthorizedKeys("Public keys for every machine."),
+      Setting(
+          "key", Schema::OneOf({Schema::Bool(), Schema::String()}),
+          "File with the private SSH key whose public half every machine gets; made where there is none. "
+          "Default where there are no authorized-keys: libvirt/<provider> in the state-dir; false: none."),
+      Setting(
+          "host-keys", Schema::String(),
+          "scan: the keys that a machine shows first are its keys; inject: each machine is given one, and "
+          "has to show it, which needs cloud-init.")
+          .Default("scan"),
       Setting("placement", Schema::String(),
               "spread: the host that is used least; pack: the one used most that has room.")
           .Default("spread"),

@@ -1,11 +1,14 @@
 """What the tests do with a real libvirt, by its command line, and Nodepool with a provider on it."""
+import os
 import pathlib
 import shlex
+import signal as signal_numbers
 import subprocess
 import uuid
 import xml.etree.ElementTree as ElementTree
 
-from nodepool_helpers import BIN, Installation
+from nodepool_helpers import BIN, Installation, run
+from services import wait_for
 
 DRIVERS = BIN.parent / "drivers"
 NAMESPACE = "{urn:nodepool:machine:1}"
@@ -28,6 +31,12 @@ class LibvirtHost:
 
     def down(self, *words):
         self._run(self.commands / "libvirt-down", self.state, *words)
+
+    def end_daemon(self, signal: str):
+        """Ends libvirtd, below its machines; `up` starts it again."""
+        pid = int((self.state / "pids/libvirtd.pid").read_text())
+        os.kill(pid, getattr(signal_numbers, f"SIG{signal}"))
+        wait_for(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "libvirtd ends", 90)
 
     @staticmethod
     def _run(*words, timeout=900) -> str:
@@ -67,11 +76,6 @@ class LibvirtHost:
         for name in self.volumes():
             self.virsh("vol-delete", name, "nodepool")
 
-    def ssh(self, address: str, known_hosts: pathlib.Path, *command) -> str:
-        return self._run("ssh", "-F", "none", "-i", self.key, "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes",
-                         "-o", f"UserKnownHostsFile={known_hosts}", "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=60",
-                         f"zuul@{address}", *command, timeout=240)
-
 
 class LibvirtSite(Installation):
     """Nodepool with one provider on the host."""
@@ -94,6 +98,15 @@ class LibvirtSite(Installation):
 
     def launcher(self, *arguments, options=(), **named):
         return super().launcher(*arguments, options=["--drivers-dir", DRIVERS, *options], **named)
+
+    def login(self, node: dict, *command, key: pathlib.Path | None = None) -> str:
+        """Runs a command in the machine, whose host keys must be those of its record."""
+        known_hosts = self.folder / "known_hosts"
+        known_hosts.write_text("".join(f"{node['interface_ip']} {key}\n" for key in node["host_keys"]))
+        options = ["BatchMode=yes", "StrictHostKeyChecking=yes", "LogLevel=ERROR", "ConnectTimeout=60",
+                   f"UserKnownHostsFile={known_hosts}"]
+        return run("ssh", "-F", "none", "-i", key or self.host.key, *(word for option in options for word in ("-o", option)),
+                   f"{node['username']}@{node['interface_ip']}", *command).strip()
 
     def tree(self, **kazoo_options):
         tree = super().tree(**kazoo_options)

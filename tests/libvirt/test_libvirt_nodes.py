@@ -6,13 +6,6 @@ from services import wait_for
 from libvirt_host import BIN, DRIVERS
 
 
-def login(site, node, *command) -> str:
-    """Runs a command in the machine, whose host keys must be those of its record."""
-    known_hosts = site.folder / "known_hosts"
-    known_hosts.write_text("".join(f"{node['interface_ip']} {key}\n" for key in node["host_keys"]))
-    return site.host.ssh(node["interface_ip"], known_hosts, *command).strip()
-
-
 # LV-3, LV-5, LV-6
 def test_a_node_lives_and_dies(libvirt_site):
     host, tree = libvirt_site.host, libvirt_site.tree()
@@ -33,7 +26,7 @@ def test_a_node_lives_and_dies(libvirt_site):
     prefix = f"np.here.node.{node_id}.{digits}."
     assert {prefix + part for part in ("root", "console", "nocloud", "config-drive")} <= set(host.volumes())
     # LV-9
-    assert login(libvirt_site, node, "hostname") == f"np{node_id}"
+    assert libvirt_site.login(node, "hostname") == f"np{node_id}"
     tree.give_back(held)
     tree.wait_node_gone(node_id, 60)
     assert host.domains() == [] and host.volumes() == []
@@ -49,8 +42,8 @@ def test_machines_share_nothing_but_their_image(libvirt_site):
     first, second = (tree.node(node_id) for node_id, _ in held)
     assert first["interface_ip"] != second["interface_ip"]
     assert not set(first["host_keys"]) & set(second["host_keys"])
-    login(libvirt_site, first, "touch ~/left-here && sync")
-    assert login(libvirt_site, second, "ls ~") == ""
+    libvirt_site.login(first, "touch ~/left-here && sync")
+    assert libvirt_site.login(second, "ls ~") == ""
     tree.give_back(held)
     for node_id, _ in held:
         tree.wait_node_gone(node_id, 60)
@@ -63,7 +56,8 @@ def test_a_machine_that_ends_while_it_boots_fails_its_attempt(libvirt_site):
     launcher = libvirt_site.launcher(libvirt_site.config(providers=[
         libvirt_site.provider(**{"launch-retries": 1})]))
     request = tree.add_request(["small"])
-    name, = wait_for(host.domains, "the machine is started", 60)
+    wait_for(lambda: "waiting for an address" in launcher.output(), "the machine is started", 60)
+    name, = host.domains()
     host.virsh("destroy", name)
     wait_for(lambda: "ended before it had an address" in launcher.output(), "the attempt fails", 10)
     tree.wait_request(request, "failed", 30)
@@ -92,8 +86,8 @@ def test_a_restart_of_libvirtd_disturbs_no_machine(libvirt_site, signal):
     host, tree = libvirt_site.host, libvirt_site.tree()
     launcher = libvirt_site.launcher()
     request = tree.add_request(["small"])
-    wait_for(host.domains, "the machine is started", 60)
-    run("kill", f"-{signal}", (host.state / "pids/libvirtd.pid").read_text().strip())
+    wait_for(lambda: "waiting for an address" in launcher.output(), "the machine is started", 60)
+    host.end_daemon(signal)
     wait_for(lambda: "Host local cannot be used" in launcher.output(), "the launcher notices", 30)
     host.up()
     held = tree.use(request)

@@ -49,7 +49,8 @@ def choose(computer: Computer, may_start: bool) -> type[LibvirtHost]:
         raise NoRealMachines(f"these programs are missing: {', '.join(computer.missing)}; packages-real.txt lists their "
                              "packages, which ./run --real installs as root or with sudo")
     if not computer.may_sudo:
-        raise NoRealMachines(f"{computer.user} may not use sudo without a password, which diskimage-builder needs")
+        raise NoRealMachines(f"{computer.user} may not use sudo without a password, which diskimage-builder needs; "
+                             "run sudo ./run --real")
     if computer.system_fault is None:
         return LibvirtHost
     if computer.is_root and may_start:

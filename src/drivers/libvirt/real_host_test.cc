@@ -28,6 +28,7 @@ constexpr const char* kSection = R"(
 name: real
 accelerator: tcg
 network: nodepool
+key: false
 boot-timeout: 600
 launch-timeout: 900
 cloud-images: [{{name: tiny, volume: guest.qcow2, username: zuul}}]

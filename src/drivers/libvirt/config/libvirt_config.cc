@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "drivers/libvirt/config/words.h"
+#include "drivers/libvirt/names/escaping.h"
 #include "drivers/libvirt_schema.h"
 #include "drivers/provider_section.h"
 
@@ -38,6 +39,17 @@ void CheckHostName(const Section& section, std::string_view key, const std::stri
 
 // --- Images --------------------------------------------------------------------
 
+std::optional<DirectKernel> ReadKernel(const Section& section) {
+  if (section.Has("kernel")) {
+    return DirectKernel{section.Text("kernel"), section.OptionalText("initrd").value_or(""),
+                        section.OptionalText("kernel-args").value_or("")};
+  }
+  for (const char* key : {"initrd", "kernel-args"}) {
+    if (section.Has(key)) throw section.Fail(key, "needs kernel beside it");
+  }
+  return std::nullopt;
+}
+
 LibvirtCloudImage ReadImage(const Section& section) {
   LibvirtCloudImage image;
   image.name = section.Text("name");
@@ -49,6 +61,7 @@ LibvirtCloudImage ReadImage(const Section& section) {
   if (image.path && !image.format) {
     throw section.Fail("path", "needs format: a file's format is never guessed from its contents");
   }
+  image.kernel = ReadKernel(section);
   ReadConnectionType(section, image.connection);
   image.connection.username = section.OptionalText("username");
   image.connection.python_path = section.Text("python-path");
@@ -124,6 +137,9 @@ std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Sect
   label->cpu = section.OptionalText("cpu");
   label->disk_bus = ReadWord(section, "disk-bus", buses, std::string("virtio"));
   label->seeds = ReadSeeds(section);
+  if (label->seeds.empty() && provider.has_own_host_keys) {
+    throw section.Fail("seed", "cannot be none: the seed carries the host key (host-keys: inject)");
+  }
   label->authorized_keys = ReadKeys({&provider_section, &pool, &section});
   label->userdata = section.OptionalText("userdata");
   if (!label->userdata) label->userdata = pool.OptionalText("userdata");
@@ -131,6 +147,7 @@ std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Sect
   if (!label->network) label->network = pool.OptionalText("network");
   label->security_filter = ReadFilter(section, pool);
   label->host = section.OptionalText("host");
+  if (label->cloud_image) label->kernel = provider.cloud_images.at(*label->cloud_image).kernel;
   if (label->host) CheckHostName(section, "host", *label->host, provider);
   return label;
 }
@@ -148,6 +165,29 @@ std::shared_ptr<const LibvirtPool> ReadOnePool(const Section& section, const Sec
   return pool;
 }
 
+// --- Keys ----------------------------------------------------------------------
+
+bool HasSeeds(const LibvirtConfig& provider) {
+  for (const auto& [pool_name, pool] : provider.pools) {
+    for (const auto& [label_name, label] : pool->labels) {
+      if (!dynamic_cast<const LibvirtLabel&>(*label).seeds.empty()) return true;
+    }
+  }
+  return false;
+}
+
+// By default there is a key where machines would have none at all.
+std::optional<std::string> ReadKeyPath(const Section& section, const config::Config& config,
+                                       const LibvirtConfig& provider) {
+  std::string path =
+      fmt::format("{}/libvirt/{}", config.zookeeper.embedded.state_dir, Escaped(provider.name.value));
+  std::optional<std::string> text = section.OptionalText("key");
+  bool is_wanted = section.TextList("authorized-keys").empty() && HasSeeds(provider);
+  if (!text) return is_wanted ? std::optional(path) : std::nullopt;
+  if (Lower(*text) == "false") return std::nullopt;
+  return Lower(*text) == "true" ? path : *text;
+}
+
 }  // namespace
 
 std::shared_ptr<const LibvirtConfig> LoadLibvirtConfig(const config::ProviderSection& section,
@@ -159,12 +199,14 @@ std::shared_ptr<const LibvirtConfig> LoadLibvirtConfig(const config::ProviderSec
   cloud::ReadLaunchSettings(provider, *result);
   result->hosts = ReadHosts(provider);
   result->placement = ReadWord(provider, "placement", placements, Placement::kSpread);
+  result->has_own_host_keys = ReadWord(provider, "host-keys", {{"scan", false}, {"inject", true}}, false);
   result->call_timeout = provider.Seconds("call-timeout");
   ReadImages(provider, config, *result);
   for (const Section& entry : provider.Sections("pools")) {
     std::shared_ptr<const LibvirtPool> pool = ReadOnePool(entry, provider, config, *result);
     result->pools[pool->name] = pool;
   }
+  result->key = ReadKeyPath(provider, config, *result);
   return result;
 }
 

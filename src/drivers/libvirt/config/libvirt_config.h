@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "driver/cloud/section.h"
 #include "driver/provider_config.h"
+#include "drivers/libvirt/config/direct_kernel.h"
 #include "drivers/libvirt/config/host_config.h"
 
 namespace nodepool::drivers::libvirt {
@@ -21,6 +22,7 @@ enum class SeedFormat { kNoCloud, kConfigDrive };
 struct LibvirtCloudImage : driver::cloud::CloudImage {
   std::optional<std::string> path;    // the file; none: a volume
   std::optional<std::string> format;  // qcow2 or raw; none: as the volume says
+  std::optional<DirectKernel> kernel;
 };
 
 struct LibvirtLabel : driver::LabelConfig {
@@ -36,6 +38,7 @@ struct LibvirtLabel : driver::LabelConfig {
   std::optional<std::string> network;        // none: the host's
   std::optional<std::string> security_filter;
   std::optional<std::string> host;  // none: any of the pool's
+  std::optional<DirectKernel> kernel;
 };
 
 struct LibvirtPool : driver::PoolConfig {
@@ -47,6 +50,8 @@ struct LibvirtConfig : driver::ProviderConfig {
   std::vector<HostConfig> hosts;  // at least one, names differ
   Placement placement = Placement::kSpread;
   Duration call_timeout = std::chrono::seconds(30);
+  std::optional<std::string> key;  // path of the private key whose public half every machine gets
+  bool has_own_host_keys = false;  // machines get host keys that the driver makes
   std::map<std::string, LibvirtCloudImage> cloud_images;
 };
 

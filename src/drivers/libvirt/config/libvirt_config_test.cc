@@ -139,6 +139,29 @@ TEST_F(LibvirtConfigTest, KeysOfProviderPoolAndLabelEachOnce) {
 }
 
 // LV-1
+// LV-1
+TEST_F(LibvirtConfigTest, AKeyIsMadeWhereMachinesWouldHaveNone) {
+  const std::string smallest = kSmallest;
+  EXPECT_EQ(Load(smallest)->key, "/var/lib/nodepool/libvirt/here");
+  EXPECT_EQ(Load("name: here\n")->key, std::nullopt) << "no label";
+  EXPECT_EQ(Load("authorized-keys: [k]\n" + smallest)->key, std::nullopt);
+  EXPECT_EQ(Load("key: true\nauthorized-keys: [k]\n" + smallest)->key, "/var/lib/nodepool/libvirt/here");
+  EXPECT_EQ(Load("key: /k\n" + smallest)->key, "/k");
+  EXPECT_EQ(Load("key: false\n" + smallest)->key, std::nullopt);
+}
+
+TEST_F(LibvirtConfigTest, AnImageMayBeStartedWithAKernelOfTheHost) {
+  auto config = Load(
+      "name: here\ncloud-images: [{name: i, kernel: /k, initrd: /r, kernel-args: quiet}]\n"
+      "pools: [{name: main, labels: [{name: l, cloud-image: i}]}]\n");
+  const auto& label =
+      dynamic_cast<const LibvirtLabel&>(*config->pools.at(PoolName("main"))->labels.at(LabelName("l")));
+  ASSERT_TRUE(label.kernel);
+  EXPECT_EQ(label.kernel->kernel, "/k");
+  EXPECT_EQ(label.kernel->initrd, "/r");
+  EXPECT_EQ(label.kernel->arguments, "quiet");
+}
+
 TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
   const std::pair<std::string, const char*> cases[] = {
       {"name: here\nuri: a\nhosts: [{name: a, uri: b}]", "cannot be set beside hosts"},
@@ -151,6 +174,11 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {"name: here\nnetwork: {name: n}", "subnet"},
       {"name: here\nnetwork: {name: n, subnet: 192.168.1.0}", "expected an IPv4 subnet"},
       {"name: here\nnetwork: {name: n, subnet: 192.168.1.0/30}", "too few addresses"},
+      {"name: here\nhost-keys: trust", "expected one of scan, inject, found trust"},
+      {"name: here\nhost-keys: inject\ncloud-images: [{name: i}]\npools: [{name: p, labels: [{name: l, "
+       "cloud-image: i, seed: none}]}]",
+       "the seed carries the host key"},
+      {"name: here\ncloud-images: [{name: i, initrd: /r}]", "needs kernel beside it"},
       {"name: here\nimage-format: vhd", "expected qcow2 or raw"},
       {"name: here\ncloud-images: [{name: i, path: /i}]", "needs format"},
       {"name: here\ncloud-images: [{name: i, path: /i, volume: v, format: raw}]",

@@ -72,13 +72,11 @@ Connection::~Connection() {
   virConnectClose(connection_);
 }
 
-// libvirt deletes what it was given when the connection is closed. A driver that has no events, such as
-// test:///, refuses; then the lists show what has happened.
+// A driver that has no events, such as test:///, refuses; then the lists show what has happened.
 void Connection::Follow(Events events) {
-  auto* for_end = new Events(events);
-  if (virConnectRegisterCloseCallback(connection_, &ReportLost, for_end, &DeleteEvents) < 0) {
-    DeleteEvents(for_end);
-  }
+  // Ours, since such a driver takes it without an error and never deletes it. Unregistering waits for a call.
+  for_end_ = std::make_unique<Events>(events);
+  virConnectRegisterCloseCallback(connection_, &ReportLost, for_end_.get(), nullptr);
   auto* for_domains = new Events(std::move(events));
   int id =
       virConnectDomainEventRegisterAny(connection_, nullptr, VIR_DOMAIN_EVENT_ID_LIFECYCLE,

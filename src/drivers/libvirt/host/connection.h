@@ -26,6 +26,8 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // Whether it has not broken; does not block.
+  bool IsAlive() const { return virConnectIsAlive(connection_) == 1; }
   virConnectPtr get() const { return connection_; }
   virStoragePoolPtr pool() const { return pool_.get(); }
   // kNotFound: there is none.
@@ -36,6 +38,7 @@ class Connection {
   void Follow(Events events);
 
   virConnectPtr connection_;
+  std::unique_ptr<Events> for_end_;
   PoolHandle pool_;
   int domain_events_ = -1;  // the registration; negative: none
 };

@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "async/attempt.h"
 #include "async/backoff.h"
 
 namespace nodepool::drivers::libvirt {
@@ -26,6 +25,7 @@ Host::Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<
       work_(tasks),
       addresses_(tasks, random, logger_, *hypervisor_) {
   hypervisor_->connection_lost = [this](std::string why) {
+    ++losses_;
     Report(Error(Verdict::kRetry, std::move(why)));
     lost_.Set();
   };
@@ -38,6 +38,10 @@ Host::Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<
 void Host::Start() {
   if (std::exchange(is_started_, true)) return;
   tasks_.Spawn("connection to host " + name(), KeepConnected());
+}
+
+Task<> Host::Reached() {
+  while (fault_ && fault_->verdict() == Verdict::kRetry) co_await changed_fault_.Wait();
 }
 
 Task<> Host::Tried() { return tried_.Wait(); }
@@ -110,6 +114,7 @@ void Host::Report(std::optional<Error> fault) {
     logger_.Info("Host {} is connected: {} cores, {:.0f} MiB of memory, machines run {} KVM", name(),
                  size_.cores, size_.memory, uses_kvm() ? "with" : "without");
   }
+  changed_fault_.NotifyAll();
   changed_();
 }
 

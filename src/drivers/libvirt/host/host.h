@@ -1,11 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "async/attempt.h"
 #include "async/event.h"
 #include "async/task_group.h"
 #include "base/random.h"
@@ -41,10 +44,19 @@ class Host {
   // Throws fault() with the host's name where there is one.
   Hypervisor& Use();
   MachineWork& work() { return work_; }
+  // Awaits step(hypervisor) and, where the connection was lost meanwhile, again as soon as it is back. For
+  // steps that may be carried out twice. Waits for a host that cannot be reached; other faults are thrown.
+  template <class Step, class Result = std::invoke_result_t<Step, Hypervisor&>>
+  Result AcrossLosses(Step step);
+
   Addresses& addresses() { return addresses_; }
 
   // Active domains, also foreign ones. Of a host that cannot be used now its last list.
   Task<std::vector<DomainInfo>> Domains();
+  // Whether the domain is in the last list, which each new connection begins with.
+  bool IsListed(const std::string& uuid) const {
+    return std::ranges::find(domains_, uuid, &DomainInfo::uuid) != domains_.end();
+  }
   // From now on the host notes whether the machine ends.
   void Watch(const std::string& uuid) { has_ended_[uuid] = false; }
   void Unwatch(const std::string& uuid) { has_ended_.erase(uuid); }
@@ -58,6 +70,8 @@ class Host {
  private:
   Task<> KeepConnected();
   Task<> Open();
+  // Ends when the host can be reached.
+  Task<> Reached();
   Task<std::vector<DomainInfo>> ReadDomains();
   void NoteWhatEnded();
   void Report(std::optional<Error> fault);
@@ -74,9 +88,25 @@ class Host {
   std::map<std::string, bool> has_ended_;  // machines that are watched, by UUID
   MachineWork work_;
   Addresses addresses_;
+  int losses_ = 0;  // of the connection
+  WaitList changed_fault_;
   bool is_started_ = false;
   Event tried_{"the first connection to a host"};
   Event lost_{"the connection to a host to break"};
 };
+
+template <class Step, class Result>
+Result Host::AcrossLosses(Step step) {
+  while (true) {
+    co_await Reached();
+    int losses = losses_;
+    Result work = step(Use());
+    auto outcome = co_await Attempt(std::move(work));
+    if (!outcome && FailedWith(outcome, Verdict::kRetry) && losses != losses_) continue;
+    if (!outcome) outcome.error().Rethrow();
+    if constexpr (!std::is_void_v<typename decltype(outcome)::value_type>) co_return std::move(*outcome);
+    if constexpr (std::is_void_v<typename decltype(outcome)::value_type>) co_return;
+  }
+}
 
 }  // namespace nodepool::drivers::libvirt

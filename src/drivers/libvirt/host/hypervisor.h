@@ -31,7 +31,8 @@ struct Lease {
 };
 
 // A host's libvirt, with one storage pool: strings and numbers in place of libvirt's types. Every call ends:
-// with kRetry when the host does not answer in time. A call that was cancelled may still be carried out.
+// with kRetry when the host does not answer in time. A call that was cancelled may still be carried out, and
+// so may one that the loss of the connection has ended, with kRetry and after connection_lost was called.
 // Calls may run at the same time.
 class Hypervisor {
  public:

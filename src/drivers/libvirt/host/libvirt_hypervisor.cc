@@ -5,6 +5,7 @@
 #include <atomic>
 #include <utility>
 
+#include "async/attempt.h"
 #include "base/scope_exit.h"
 #include "drivers/libvirt/host/domain_calls.h"
 #include "drivers/libvirt/host/upload.h"
@@ -19,6 +20,7 @@ constexpr std::size_t kThreads = 4;
 constexpr std::size_t kBulkThreads = 2;
 constexpr Duration kConnectLimit = std::chrono::seconds(20);
 constexpr Duration kStopLimit = std::chrono::seconds(10);
+constexpr const char* kBroken = "the connection broke";
 
 }  // namespace
 
@@ -66,8 +68,18 @@ void LibvirtHypervisor::CloseConnection() {
 template <class Work, class Result>
 Task<Result> LibvirtHypervisor::Call(std::string what, Work work) {
   if (!connection_) throw Error(Verdict::kRetry, "the host is not connected");
-  auto run = [connection = connection_, work = std::move(work)] { return work(*connection); };
-  co_return co_await threads_.Run(std::move(what), call_timeout_, std::move(run));
+  int generation = generation_;
+  std::shared_ptr<Connection> connection = connection_;
+  auto run = [connection, work = std::move(work)] { return work(*connection); };
+  Task<Result> call = threads_.Run(what, call_timeout_, std::move(run));
+  Outcome<Result> outcome = co_await Attempt(std::move(call));
+  if (!outcome) {
+    // What libvirt says of a call whose connection broke has no code of its own.
+    if (!connection->IsAlive()) Lose(generation, kBroken);
+    if (generation != generation_) throw Error(Verdict::kRetry, fmt::format("{}: {}", what, kBroken));
+    outcome.error().Rethrow();
+  }
+  if constexpr (!std::is_void_v<Result>) co_return std::move(*outcome);
 }
 
 Task<HostSize> LibvirtHypervisor::Size() { return Call("reading the host's size", &calls::ReadSize); }

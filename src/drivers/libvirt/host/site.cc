@@ -11,7 +11,8 @@ Site::Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const Li
     : environment(std::move(for_environment)),
       config(std::move(provider)),
       tasks(environment.loop, logger),
-      image_sizes(*config) {
+      image_sizes(*config),
+      key(config->key) {
   for (const HostConfig& host : config->hosts) {
     hosts.push_back(std::make_unique<Host>(tasks, environment.random, host, make(host), logger,
                                            [this] { environment.capacity_changed(); }));

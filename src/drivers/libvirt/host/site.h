@@ -7,6 +7,7 @@
 
 #include "driver/provider_environment.h"
 #include "drivers/libvirt/host/host.h"
+#include "drivers/libvirt/keys/provider_key.h"
 #include "drivers/libvirt/placement/ledger.h"
 #include "drivers/libvirt/storage/image_sizes.h"
 
@@ -26,6 +27,7 @@ struct Site {
   std::vector<std::unique_ptr<Host>> hosts;
   Ledger ledger;
   ImageSizes image_sizes;
+  ProviderKey key;
 
   // Connects to every host unless that has begun; ends when each was tried once. To be awaited before hosts
   // are used. No host is contacted before.

@@ -3,14 +3,8 @@
 #include <fmt/format.h>
 
 #include "async/cleanup.h"
-#include "base/find_or_empty.h"
-#include "driver/cloud/metadata.h"
-#include "drivers/libvirt/machine/new_domain.h"
-#include "drivers/libvirt/names/volume_name.h"
+#include "drivers/libvirt/machine/make_disks.h"
 #include "drivers/libvirt/placement/capacity.h"
-#include "drivers/libvirt/seed/iso_image.h"
-#include "drivers/libvirt/seed/seed_files.h"
-#include "drivers/libvirt/storage/boot_image.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -21,23 +15,15 @@ using driver::cloud::MachineReport;
 
 namespace {
 
-// A machine that is being made.
-struct Creation {
-  Site& site;
-  Host& host;
-  MachineId id;
-  const LibvirtLabel& label;
-  const CreateParameters& parameters;
-  Need need;
-
-  std::string VolumeName(const char* part) const {
-    std::string node = FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey);
-    return NameOf(MachineVolume{site.config->name.str(), std::move(node), id.digits(), part});
-  }
-};
-
 const LibvirtLabel& LabelOf(const CreateParameters& parameters) {
   return dynamic_cast<const LibvirtLabel&>(*parameters.label);
+}
+
+// Without a host that can be used the launch waits, like without room.
+void CheckUsable(Site& site) {
+  if (!site.Usable().empty()) return;
+  throw Error(Verdict::kQuota, fmt::format("no host can be used; host {}: {}", site.hosts.front()->name(),
+                                           site.hosts.front()->fault()->message()));
 }
 
 Task<Host*> Choose(Site& site, const CreateParameters& parameters, const Need& need) {
@@ -54,53 +40,11 @@ Task<Host*> Choose(Site& site, const CreateParameters& parameters, const Need& n
                                            chosen.error().reasons));
 }
 
-Task<std::string> MakeVolume(Creation& creation, NewVolume volume) {
-  Task<std::string> call = creation.host.Use().CreateVolume(std::move(volume));
-  co_return co_await creation.host.work().Run(creation.id.uuid, std::move(call));
-}
-
-Task<std::string> MakeRoot(Creation& creation, const BootImage& image) {
-  std::uint64_t capacity =
-      creation.label.disk ? std::uint64_t(*creation.label.disk) * kGibibyte : image.capacity;
-  if (capacity < image.capacity) {
-    throw Error(Verdict::kInvalid,
-                fmt::format("label {} has a disk of {} GiB; its image has {:.1f} GiB", creation.label.name,
-                            *creation.label.disk, double(image.capacity) / double(kGibibyte)));
-  }
-  NewVolume volume{creation.VolumeName(kRootPart), "qcow2", capacity, image.file};
-  co_return co_await MakeVolume(creation, std::move(volume));
-}
-
-Task<std::string> MakeSeedDisk(Creation& creation, SeedFormat format) {
-  SeedContent content{creation.id.uuid, creation.parameters.hostname, MacAddressOf(creation.id),
-                      creation.label.authorized_keys, creation.label.userdata};
-  Seed seed = MakeSeed(format, content);
-  std::string bytes = IsoImage(seed.label, seed.files);
-  std::string name = creation.VolumeName(PartOf(format));
-  NewVolume volume{.name = name, .capacity = bytes.size(), .is_secret = true};
-  std::string path = co_await MakeVolume(creation, std::move(volume));
-  Task<> call = creation.host.Use().WriteVolume(std::move(name), std::move(bytes));
-  co_await creation.host.work().Run(creation.id.uuid, std::move(call));
-  co_return path;
-}
-
-// Made beforehand, so that the log that libvirt writes there is a volume that can be read.
-Task<std::string> MakeConsole(Creation& creation) {
-  NewVolume volume{.name = creation.VolumeName(kConsolePart)};
-  co_return co_await MakeVolume(creation, std::move(volume));
-}
-
-Task<DomainDisks> MakeDisks(Creation& creation) {
-  BootImage image = co_await FindBootImage(creation.host.Use(), *creation.site.config, creation.parameters);
-  DomainDisks disks;
-  disks.image = image.file;
-  disks.root_path = co_await MakeRoot(creation, image);
-  for (SeedFormat format : creation.label.seeds) {
-    std::string path = co_await MakeSeedDisk(creation, format);
-    disks.seed_paths.push_back(std::move(path));
-  }
-  disks.console_path = co_await MakeConsole(creation);
-  co_return disks;
+// An earlier try may have started the machine although its answer was lost.
+Task<> StartUnlessRunning(Creation& creation, Hypervisor& host, std::string xml) {
+  if (creation.host.IsListed(creation.id.uuid)) co_return;
+  creation.host.Watch(creation.id.uuid);
+  co_await host.StartDomain(std::move(xml));
 }
 
 Task<> Boot(Creation& creation, DomainDisks disks) {
@@ -109,9 +53,11 @@ Task<> Boot(Creation& creation, DomainDisks disks) {
   domain.uses_kvm = host.uses_kvm();
   domain.metadata[kDiskKey] = fmt::format("{}", creation.need.disk);
   if (domain.network.empty()) domain.network = host.config().network;
-  creation.host.Watch(creation.id.uuid);
-  Task<> call = creation.host.Use().StartDomain(DomainXml(domain));
-  co_await creation.host.work().Run(creation.id.uuid, std::move(call));
+  std::string xml = DomainXml(domain);
+  auto start = [&creation, &xml](Hypervisor& hypervisor) {
+    return StartUnlessRunning(creation, hypervisor, xml);
+  };
+  co_await creation.Do(start);
 }
 
 Task<std::string> WaitForAddress(Creation& creation) {
@@ -138,6 +84,7 @@ Instance DescribeNew(const Creation& creation, const std::string& address) {
   instance.host_id = creation.host.name();
   instance.metadata = creation.parameters.metadata;
   instance.quota = ToQuota(creation.need);
+  if (creation.host_key) instance.host_keys = {creation.host_key->public_key};
   return instance;
 }
 
@@ -161,6 +108,8 @@ Task<Instance> Make(Creation& creation, MachineReport& machine) {
 Task<Instance> CreateMachine(Site& site, MachineReport& machine, CreateParameters parameters) {
   machine.SetState("choosing a host");
   co_await site.Connected();
+  CheckUsable(site);
+  co_await site.image_sizes.Known(site.Usable());
   Need need = NeedOf(site, LabelOf(parameters));
   Host* host = co_await Choose(site, parameters, need);
   MachineId id{host->name(), site.environment.random.Uuid()};
@@ -170,7 +119,8 @@ Task<Instance> CreateMachine(Site& site, MachineReport& machine, CreateParameter
   boost::json::value external_id(id.ToText());
   Task<> storing = machine.SetExternalId(std::move(external_id));
   co_await OnFailure(std::move(storing), give_back);
-  Creation creation{site, *host, id, LabelOf(parameters), parameters, need};
+  Creation creation{site, *host, id, LabelOf(parameters), parameters, need, std::nullopt};
+  if (site.config->has_own_host_keys) creation.host_key = MakeSshKey();
   co_return co_await Make(creation, machine);
 }
 

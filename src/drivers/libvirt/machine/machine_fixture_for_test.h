@@ -47,7 +47,7 @@ class MachineTest : public ::testing::Test {
     config->hosts.push_back(host);
   }
   // Prepares the hosts before the adapter contacts them.
-  void Start() {
+  void Start(bool reads_quota = true) {
     driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, records,
                                             [this] { ++capacity_changes; }};
     auto make = [this](const HostConfig& host) {
@@ -58,7 +58,7 @@ class MachineTest : public ::testing::Test {
       return fake;
     };
     adapter = std::make_unique<LibvirtAdapter>(environment, config, make);
-    time.Run(adapter->QuotaLimits());
+    if (reads_quota) time.Run(adapter->QuotaLimits());
   }
   driver::cloud::CreateParameters Parameters(const std::string& node) {
     driver::cloud::CreateParameters parameters;
@@ -81,8 +81,9 @@ class MachineTest : public ::testing::Test {
     ADD_FAILURE() << "the creation succeeded";
     return Error(Verdict::kFail, "");
   }
-  static Task<> Keep(Task<Outcome<driver::cloud::Instance>> creation, Outcome<driver::cloud::Instance>& end) {
-    end = co_await std::move(creation);
+  template <class T>
+  static Task<> Keep(Task<Outcome<T>> task, Outcome<T>& end) {
+    end = co_await std::move(task);
   }
   void Delete(driver::testing::Recorder& machine) {
     time.Run(adapter->Delete(machine, machine.external_id), kLong);

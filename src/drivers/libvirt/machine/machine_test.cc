@@ -88,6 +88,20 @@ TEST_F(MachineTest, AnImageWithABackingFileIsRefused) {
   EXPECT_THAT(CreateFails().message(), HasSubstr("an image must be complete"));
 }
 
+// LV-10
+TEST_F(MachineTest, AMachineIsGivenTheHostKeyThatItHasToShow) {
+  config->has_own_host_keys = true;
+  Start();
+  Recorder machine;
+  Instance instance = Create(machine);
+  ASSERT_TRUE(instance.host_keys);
+  ASSERT_EQ(instance.host_keys->size(), 1u);
+  for (const auto& [name, content] : Fake().contents) {
+    EXPECT_THAT(content, HasSubstr("ed25519_public: " + instance.host_keys->front())) << name;
+    EXPECT_THAT(content, HasSubstr("BEGIN OPENSSH PRIVATE KEY")) << name;
+  }
+}
+
 // LV-14
 TEST_F(MachineTest, APowerOffWhileBootingEndsTheAttempt) {
   prepare = [](testing::FakeHypervisor& host) { host.boot_time = std::chrono::hours(1); };
@@ -125,6 +139,58 @@ TEST_F(MachineTest, ALaunchSurvivesALostConnectionUnlessItsMachineEnded) {
     EXPECT_EQ(outcome.has_value(), !has_ended);
     Delete(machine);
   }
+}
+
+// LV-30
+TEST_F(MachineTest, AStepIsRepeatedWhoseCallTheLossOfTheConnectionKeptFromTheHost) {
+  Start();
+  Fake().loss = testing::FakeHypervisor::Loss::kBefore;
+  Recorder machine;
+  Create(machine);
+  EXPECT_EQ(Fake().losses, 5) << "four volumes and the start";
+  Delete(machine);
+  EXPECT_EQ(Fake().volumes.size(), 1u);
+}
+
+// LV-30
+TEST_F(MachineTest, AStepIsNotTakenTwiceBecauseItsAnswerWasLost) {
+  Start();
+  Fake().loss = testing::FakeHypervisor::Loss::kAfter;
+  Recorder machine;
+  Create(machine);
+  EXPECT_EQ(Fake().losses, 7) << "four volumes, the content of two, and the start";
+  EXPECT_EQ(Fake().domains.size(), 1u);
+  Delete(machine);
+  EXPECT_EQ(Fake().volumes.size(), 1u);
+}
+
+// LV-30
+TEST_F(MachineTest, ALostConnectionKeepsWhatIsReadyAndWhatIsBeingDeleted) {
+  Start();
+  Recorder ready, used;
+  Create(ready, "0000000001");
+  Create(used, "0000000002");
+  TaskGroup group(time.loop(), log::Logger("test"));
+  Outcome<> deleted;
+  auto note = [&deleted](Task<Outcome<>> deletion) { return Keep(std::move(deletion), deleted); };
+  group.Spawn("deletion", note(Attempt(adapter->Delete(used, used.external_id))));
+  time.Advance(Fake().call_time / 2);
+  Fake().Break("libvirtd has closed the connection");
+  ASSERT_TRUE(time.RunUntil([&] { return group.size() == 0; }));
+  EXPECT_TRUE(FailedWith(deleted, Verdict::kRetry)) << "the launcher deletes it again";
+  EXPECT_THAT(time.Run(adapter->MissingMachines({ready.external_id})), IsEmpty());
+  Fake().is_reachable = true;
+  time.Advance(std::chrono::minutes(2));
+  EXPECT_THAT(time.Run(adapter->MissingMachines({ready.external_id})), IsEmpty());
+  Delete(used);
+  EXPECT_EQ(Fake().domains.size(), 1u);
+}
+
+// LV-4
+TEST_F(MachineTest, ACreationNeedsNoReadingOfTheQuotaBeforeIt) {
+  Start(false);
+  Recorder machine;
+  EXPECT_EQ(Create(machine).quota.Get("volume-gb"), 2);
 }
 
 // LV-43

@@ -19,6 +19,7 @@ NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
   domain.memory = label.memory;
   domain.machine = label.machine;
   domain.cpu = label.cpu;
+  domain.kernel = label.kernel;
   domain.root_path = std::move(disks.root_path);
   domain.image = std::move(disks.image);
   domain.disk_bus = label.disk_bus;

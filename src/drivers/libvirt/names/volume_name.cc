@@ -4,50 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
-#include "base/encoding.h"
 #include "base/text.h"
 #include "driver/cloud/metadata.h"
+#include "drivers/libvirt/names/escaping.h"
 
 namespace nodepool::drivers::libvirt {
 
 namespace {
 
 constexpr std::size_t kMachineDigits = 8;
-constexpr std::string_view kHexDigits = "0123456789abcdef";
-
-bool IsPlain(unsigned char c) { return (c < 0x80 && std::isalnum(c) != 0) || c == '_' || c == '-'; }
-
-// Every byte that could be taken for a separator, or that a file name should not have, as %XX.
-std::string Escaped(std::string_view field) {
-  std::string text;
-  for (char c : field) {
-    if (IsPlain(static_cast<unsigned char>(c))) {
-      text += c;
-    } else {
-      text += fmt::format("%{:02x}", static_cast<unsigned char>(c));
-    }
-  }
-  return text;
-}
-
-std::optional<std::string> Unescaped(std::string_view text) {
-  std::string field;
-  while (!text.empty()) {
-    if (text.front() != '%') {
-      field += text.front();
-      text.remove_prefix(1);
-      continue;
-    }
-    if (text.size() < 3) return std::nullopt;
-    std::size_t high = kHexDigits.find(text[1]), low = kHexDigits.find(text[2]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    field += static_cast<char>(high * 16 + low);
-    text.remove_prefix(3);
-  }
-  return field;
-}
 
 // The unescaped fields of "np.<field>.<field>..."; empty: not a name of ours. A field is not empty, and is
 // written as Escaped writes it.
@@ -82,8 +48,8 @@ std::optional<MachineVolume> ParseMachineVolume(std::string_view name) {
   std::vector<std::string> fields = FieldsOf(name);
   bool is_rotated_log = fields.size() == 7 && fields[5] == kConsolePart && IsNumber(fields[6]);
   if ((fields.size() != 6 && !is_rotated_log) || fields[2] != "node") return std::nullopt;
-  bool is_machine =
-      fields[4].size() == kMachineDigits && fields[4].find_first_not_of(kHexDigits) == std::string::npos;
+  bool is_machine = fields[4].size() == kMachineDigits &&
+                    fields[4].find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!is_machine || !IsPart(fields[5])) return std::nullopt;
   std::string part = is_rotated_log ? fields[5] + "." + fields[6] : fields[5];
   return MachineVolume{fields[1], fields[3], fields[4], std::move(part)};

@@ -36,6 +36,15 @@ TEST_F(MachineTest, WithoutAUsableHostRequestsWait) {
   EXPECT_THAT(limits.error().message(), HasSubstr("host a: libvirtd has closed the connection"));
 }
 
+// LV-24
+TEST_F(MachineTest, ALaunchBeforeAnyHostWasReachedWaits) {
+  prepare = [](testing::FakeHypervisor& host) { host.is_reachable = false; };
+  Start(false);
+  Error error = CreateFails();
+  EXPECT_EQ(error.verdict(), Verdict::kQuota);
+  EXPECT_THAT(error.message(), HasSubstr("host a: connecting to libvirt: no route to host"));
+}
+
 // LV-25
 TEST_F(MachineTest, ForeignDomainsTakeRoom) {
   Start();

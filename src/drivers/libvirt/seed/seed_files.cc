@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/text.h"
 #include "drivers/libvirt/names/volume_name.h"
 
 namespace nodepool::drivers::libvirt {
@@ -26,10 +27,21 @@ std::string UserData(const SeedContent& content) {
   return fmt::format("#cloud-config\nssh_authorized_keys:{}\n", YamlList(content.authorized_keys));
 }
 
+// In vendor data, beside which user data stay what they are.
+std::string VendorData(const SshKey& host_key) {
+  std::string text = "#cloud-config\nssh_deletekeys: true\nssh_keys:\n  ed25519_private: |\n";
+  for (const std::string& line : Split(host_key.private_key, '\n')) {
+    if (!line.empty()) text += "    " + line + "\n";
+  }
+  return text + fmt::format("  ed25519_public: {}\n", host_key.public_key);
+}
+
 Seed NoCloud(const SeedContent& content) {
   std::string meta_data = fmt::format("instance-id: {}\nlocal-hostname: {}\npublic-keys:{}\n", content.uuid,
                                       content.hostname, YamlList(content.authorized_keys));
-  return {"cidata", {{"meta-data", std::move(meta_data)}, {"user-data", UserData(content)}}};
+  Seed seed{"cidata", {{"meta-data", std::move(meta_data)}, {"user-data", UserData(content)}}};
+  if (content.host_key) seed.files["vendor-data"] = VendorData(*content.host_key);
+  return seed;
 }
 
 json::object NetworkData(const SeedContent& content) {
@@ -47,10 +59,15 @@ Seed ConfigDrive(const SeedContent& content) {
                             {"hostname", content.hostname},
                             {"name", content.hostname},
                             {"public_keys", std::move(keys)}};
-  return {"config-2",
-          {{"openstack/latest/meta_data.json", json::serialize(meta_data) + "\n"},
-           {"openstack/latest/network_data.json", json::serialize(NetworkData(content)) + "\n"},
-           {"openstack/latest/user_data", UserData(content)}}};
+  Seed seed{"config-2",
+            {{"openstack/latest/meta_data.json", json::serialize(meta_data) + "\n"},
+             {"openstack/latest/network_data.json", json::serialize(NetworkData(content)) + "\n"},
+             {"openstack/latest/user_data", UserData(content)}}};
+  if (content.host_key) {
+    json::object vendor_data = {{"cloud-init", VendorData(*content.host_key)}};
+    seed.files["openstack/latest/vendor_data.json"] = json::serialize(vendor_data) + "\n";
+  }
+  return seed;
 }
 
 }  // namespace

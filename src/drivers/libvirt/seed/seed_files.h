@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "drivers/libvirt/config/libvirt_config.h"
+#include "drivers/libvirt/keys/ssh_key.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -16,6 +17,7 @@ struct SeedContent {
   std::string mac;
   std::vector<std::string> authorized_keys;
   std::optional<std::string> userdata;  // verbatim; none: a #cloud-config with the keys
+  std::optional<SshKey> host_key;       // none: the machine makes its own
 };
 
 // A disk's label and files, by path.

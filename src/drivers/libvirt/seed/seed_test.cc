@@ -14,11 +14,8 @@ namespace {
 using ::testing::HasSubstr;
 
 SeedContent Content() {
-  return {"0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d",
-          "np0000000042",
-          "52:54:00:0a:1b:2c",
-          {"ssh-ed25519 AAAA a: \"b\"", "ssh-rsa BBBB"},
-          std::nullopt};
+  return {"0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d",        "np0000000042", "52:54:00:0a:1b:2c",
+          {"ssh-ed25519 AAAA a: \"b\"", "ssh-rsa BBBB"}, std::nullopt,   std::nullopt};
 }
 
 // The files of an ISO image, by path.
@@ -75,6 +72,22 @@ TEST(Seeds, UserDataIsVerbatim) {
   EXPECT_EQ(MakeSeed(SeedFormat::kNoCloud, content).files.at("user-data"), content.userdata);
   EXPECT_EQ(MakeSeed(SeedFormat::kConfigDrive, content).files.at("openstack/latest/user_data"),
             content.userdata);
+}
+
+// LV-10
+TEST(Seeds, AHostKeyIsInVendorDataBesideUserData) {
+  SeedContent content = Content();
+  content.userdata = "#!/bin/sh\n";
+  content.host_key = SshKey{"-----BEGIN\nAAAA\n-----END\n", "ssh-ed25519 CCCC"};
+  std::string expected =
+      "#cloud-config\nssh_deletekeys: true\nssh_keys:\n  ed25519_private: |\n    -----BEGIN\n    AAAA\n"
+      "    -----END\n  ed25519_public: ssh-ed25519 CCCC\n";
+  Seed seed = MakeSeed(SeedFormat::kNoCloud, content);
+  EXPECT_EQ(seed.files.at("vendor-data"), expected);
+  EXPECT_EQ(seed.files.at("user-data"), "#!/bin/sh\n");
+  seed = MakeSeed(SeedFormat::kConfigDrive, content);
+  auto vendor_data = boost::json::parse(seed.files.at("openstack/latest/vendor_data.json"));
+  EXPECT_EQ(vendor_data.at("cloud-init").as_string(), expected);
 }
 
 TEST(Seeds, WithoutKeysListsAreEmpty) {

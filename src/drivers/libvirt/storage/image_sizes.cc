@@ -19,6 +19,10 @@ Task<bool> ImageSizes::Refresh(std::vector<Host*> hosts) {
   co_return is_known_ != was_known || sizes_ != before;
 }
 
+Task<> ImageSizes::Known(std::vector<Host*> hosts) {
+  if (!is_known_) co_await Refresh(std::move(hosts));
+}
+
 Task<> ImageSizes::RefreshOne(Host& host, std::string volume) {
   if (host.fault()) co_return;
   Outcome<VolumeInfo> found = co_await Attempt(host.Use().Volume(volume));

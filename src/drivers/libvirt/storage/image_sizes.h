@@ -22,6 +22,8 @@ class ImageSizes {
 
   // Asks the hosts; what cannot be read now stays as it was. Returns whether something has changed.
   Task<bool> Refresh(std::vector<Host*> hosts);
+  // Asks the hosts if none was asked before.
+  Task<> Known(std::vector<Host*> hosts);
 
   // Whether a host was asked.
   bool is_known() const { return is_known_; }

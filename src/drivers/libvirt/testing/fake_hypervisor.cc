@@ -24,6 +24,14 @@ Task<> FakeHypervisor::Call() {
   if (!is_connected_) throw Error(Verdict::kRetry, "the host is not connected");
 }
 
+void FakeHypervisor::MayBreak(Loss moment, const std::string& call) {
+  if (loss != moment || !broken_.insert(call).second) return;
+  ++losses;
+  is_connected_ = false;
+  connection_lost("libvirtd has closed the connection");
+  throw Error(Verdict::kRetry, "the connection broke");
+}
+
 void FakeHypervisor::GoOn() {
   is_stalled_ = false;
   stalled_.NotifyAll();
@@ -68,9 +76,11 @@ Task<std::vector<std::string>> FakeHypervisor::Domains() {
 Task<> FakeHypervisor::StartDomain(std::string xml) {
   co_await Call();
   DomainInfo domain = ParseDomain(xml);
+  MayBreak(Loss::kBefore, "start " + domain.uuid);
   if (domains.contains(domain.uuid)) throw Error(Verdict::kConflict, "the domain exists");
   for (const std::string& mac : MacAddressesIn(xml)) started_[mac] = loop_.SteadyNow();
   domains[domain.uuid] = std::move(xml);
+  MayBreak(Loss::kAfter, "start " + domain.uuid);
 }
 
 Task<> FakeHypervisor::DestroyDomain(std::string uuid) {
@@ -94,10 +104,12 @@ Task<VolumeInfo> FakeHypervisor::Volume(std::string name) {
 
 Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
   co_await Call();
+  MayBreak(Loss::kBefore, "make " + volume.name);
   if (volumes.contains(volume.name)) throw Error(Verdict::kConflict, "the volume exists");
   VolumeInfo made = ParseVolume(VolumeXml(volume));
   made.path = "/pool/" + made.name;
   volumes[made.name] = made;
+  MayBreak(Loss::kAfter, "make " + made.name);
   co_return made.path;
 }
 
@@ -105,6 +117,7 @@ Task<> FakeHypervisor::WriteVolume(std::string name, std::string bytes) {
   co_await Call();
   if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
   contents[name] = std::move(bytes);
+  MayBreak(Loss::kAfter, "write " + name);
 }
 
 Task<std::string> FakeHypervisor::UploadVolume(std::string name, std::string path, Duration) {

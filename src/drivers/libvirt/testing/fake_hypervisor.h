@@ -48,6 +48,10 @@ class FakeHypervisor : public Hypervisor {
   std::string sha256 = "5e";                     // of whatever is uploaded
   Duration boot_time = std::chrono::seconds(5);  // to the lease
   bool is_reachable = true;
+  // When the connection breaks at the first call that makes something: each volume, its content, each domain.
+  enum class Loss { kNever, kBefore, kAfter };
+  Loss loss = Loss::kNever;
+  int losses = 0;
   std::map<std::string, std::string> domains;  // XML by UUID
   std::map<std::string, VolumeInfo> volumes;
   std::map<std::string, std::string> contents;  // of volumes that were written
@@ -55,11 +59,13 @@ class FakeHypervisor : public Hypervisor {
 
  private:
   Task<> Call();
+  void MayBreak(Loss moment, const std::string& call);
 
   Loop& loop_;
   std::map<std::string, SteadyTime> started_;  // machines, by MAC
   bool is_connected_ = false;
   bool is_stalled_ = false;
+  std::set<std::string> broken_;  // calls at which the connection broke
   WaitList stalled_;
 };
 

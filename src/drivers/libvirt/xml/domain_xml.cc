@@ -30,11 +30,18 @@ void AddCpu(pugi::xml_node root, const NewDomain& domain) {
   }
 }
 
+void AddKernel(pugi::xml_node os, const DirectKernel& direct) {
+  Add(os, "kernel", direct.kernel);
+  if (!direct.initrd.empty()) Add(os, "initrd", direct.initrd);
+  if (!direct.arguments.empty()) Add(os, "cmdline", direct.arguments);
+}
+
 void AddPlatform(pugi::xml_node root, const NewDomain& domain) {
   With(Add(root, "memory", std::to_string(domain.memory)), {{"unit", "MiB"}});
   Add(root, "vcpu", std::to_string(domain.vcpus));
   pugi::xml_node os = root.append_child("os");
   With(Add(os, "type", "hvm"), {{"machine", domain.machine}});
+  if (domain.kernel) AddKernel(os, *domain.kernel);
   pugi::xml_node features = root.append_child("features");
   features.append_child("acpi");
   features.append_child("apic");

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "drivers/libvirt/config/direct_kernel.h"
 #include "drivers/libvirt/xml/volume_xml.h"
 
 namespace nodepool::drivers::libvirt {
@@ -19,9 +20,10 @@ struct NewDomain {
   int vcpus = 1;
   int memory = 0;  // MiB
   std::string machine = "q35";
-  std::optional<std::string> cpu;  // none: the host's with KVM, everything that QEMU can do without
-  std::string root_path;           // a qcow2 volume
-  DiskFile image;                  // its backing file
+  std::optional<std::string> cpu;      // none: the host's with KVM, everything that QEMU can do without
+  std::optional<DirectKernel> kernel;  // none: what the disk boots
+  std::string root_path;               // a qcow2 volume
+  DiskFile image;                      // its backing file
   std::string disk_bus = "virtio";
   std::vector<std::string> seed_paths;  // raw, read-only
   std::string console_path;

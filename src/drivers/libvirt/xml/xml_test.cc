@@ -96,6 +96,16 @@ TEST_F(DomainXmlTest, WithAndWithoutKvm) {
   EXPECT_STREQ(Document(domain).child("cpu").child_value("model"), "Skylake-Server");
 }
 
+TEST_F(DomainXmlTest, AKernelOfTheHostIsStartedInPlaceOfTheBootLoader) {
+  NewDomain domain = Small();
+  domain.kernel = DirectKernel{"/boot/vmlinuz", "", "root=/dev/vda1 console=ttyS0"};
+  pugi::xml_node os = Document(domain).child("os");
+  EXPECT_STREQ(os.child_value("kernel"), "/boot/vmlinuz");
+  EXPECT_STREQ(os.child_value("cmdline"), "root=/dev/vda1 console=ttyS0");
+  EXPECT_FALSE(os.child("initrd"));
+  EXPECT_FALSE(Document(Small()).child("os").child("kernel"));
+}
+
 // LV-39
 TEST_F(DomainXmlTest, TheFilterIsOnTheInterface) {
   NewDomain domain = Small();
