@@ -29,17 +29,22 @@ def try_kvm(kernel: pathlib.Path, folder: pathlib.Path) -> str | None:
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "there is no /dev/kvm that this user may use"
     console = folder / "kvm-trial-console"
-    console.unlink(missing_ok=True)
+    log = folder / "kvm-trial.log"
+    for path in (console, log):
+        path.unlink(missing_ok=True)
     machine = Process(["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-machine", "pc", "-m", "256", "-display",
                        "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}", "-kernel", kernel,
-                       "-append", "console=ttyS0 panic=-1"], folder / "kvm-trial.log")
+                       "-append", "console=ttyS0 panic=-1"], log)
     try:
         wait_for(lambda: _has_spoken(console) or not machine.is_running(), "the kernel's first words", TRIAL_SECONDS)
     except AssertionError:
         pass
     finally:
         machine.kill()
-    return None if _has_spoken(console) else "/dev/kvm is there, but an ordinary kernel does not start with it"
+    if _has_spoken(console):
+        return None
+    said = machine.output().splitlines()[:1]
+    return " ".join(["/dev/kvm is there, but an ordinary kernel does not start with it", *(f"({line})" for line in said)])
 
 
 def _has_spoken(console: pathlib.Path) -> bool:

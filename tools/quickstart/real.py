@@ -6,6 +6,7 @@ import subprocess
 from quickstart.accelerator import choose, try_kvm
 from quickstart.choose_host import known_host
 from quickstart.installation import Installation, ready_labels
+from quickstart.job import LABEL, login_words
 from quickstart.libvirt_host import LibvirtHost
 from quickstart.subnets import free_subnet
 from services import BIN, ROOT
@@ -23,19 +24,16 @@ def cache_folder() -> pathlib.Path:
 class RealMachines(Installation):
     example = "one-computer.yaml"
     options = ("--drivers-dir", BIN.parent / "drivers")
-    labels = ("debian",)
-    fullness = "real machines of label debian"
+    labels = (LABEL,)
+    fullness = f"real machines of label {LABEL}"
     seconds = 1200  # without KVM, on a busy computer
+    hint = "  ./run job 'uname -a'\n"
 
-    def __init__(self, folder: pathlib.Path, host: LibvirtHost, command: str):
+    def __init__(self, folder: pathlib.Path, host: LibvirtHost):
         super().__init__(folder)
         self.host = host
-        self.command = command
-        self.key = folder / "key"
-        self.known_hosts = folder / "known_hosts"
 
     def start(self, say):
-        remove_left_behind(self.folder)
         self.begin_anew()
         say(f"starting libvirtd in {self.host.folder}" if self.host.kind == "private" else f"using {self.host.uri}")
         self.host.start()
@@ -51,15 +49,12 @@ class RealMachines(Installation):
 
     def start_builder(self):
         """Starts everything but labels and providers."""
-        if not self.key.exists():
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "./run", "-f", self.key], check=True)
         (self.state / "tmp").mkdir()
         self.values |= {
             "NODEPOOL_CACHE": cache_folder() / "images", "NODEPOOL_TOOLS": ROOT / "tools", "NODEPOOL_PROVIDER": self.host.name,
             "NODEPOOL_LIBVIRT": self.host.uri, "NODEPOOL_POOL_DIR": self.host.pool,
             "NODEPOOL_FILTER": self.host.security_filter, "NODEPOOL_SUBNET": free_subnet(_routes()),
-            "NODEPOOL_PUBLIC_KEY": self.key.with_suffix(".pub").read_text().strip(),
-            "NODEPOOL_ACCELERATOR": "auto", "NODEPOOL_MIN_READY": 0}
+            "NODEPOOL_KEY": self.folder / "key", "NODEPOOL_ACCELERATOR": "auto", "NODEPOOL_MIN_READY": 0}
         self.config.write_text(self.example_text().partition(SECOND_PART)[0] + "\n")
         self.start_launcher()
 
@@ -74,21 +69,13 @@ class RealMachines(Installation):
         return next((self.state / "images").glob(f"{IMAGE}-*.d/vmlinuz"))
 
     def is_full(self, nodes: list[dict]) -> bool:
-        return ready_labels(nodes).count("debian") >= self.ready
+        return ready_labels(nodes).count(LABEL) >= self.ready
 
     def use(self, nodes: list[dict], say):
         for node in nodes:
-            say(f"job on {node['address']}: {self.command}")
-            subprocess.run(self.login(node, self.command), check=True, timeout=3600)
-            say("the job is done")
-
-    def login(self, node: dict, *words) -> list[str]:
-        """ssh to a node, which has to have the host keys of its record."""
-        place = node["address"] if node["connection_port"] == 22 else f"[{node['address']}]:{node['connection_port']}"
-        self.known_hosts.write_text("".join(f"{place} {key}\n" for key in node["host_keys"]))
-        return ["ssh", "-F", "none", "-i", str(self.key), "-p", str(node["connection_port"]), "-o", "BatchMode=yes",
-                "-o", "StrictHostKeyChecking=yes", "-o", f"UserKnownHostsFile={self.known_hosts}", "-o", "LogLevel=ERROR",
-                "-o", "ConnectTimeout=60", f"{node['username']}@{node['address']}", *words]
+            say(f"logging in to {node['address']}, which has to have the host keys of its record")
+            subprocess.run(login_words(node, self.folder, "uname -a"), check=True, timeout=300)
+            say("uname -a has run")
 
     def stop(self):
         super().stop()
@@ -97,7 +84,8 @@ class RealMachines(Installation):
 
 
 def remove_left_behind(folder: pathlib.Path) -> bool:
-    """Removes the machines of a ./run in this folder that was killed; whether there were any."""
+    """Removes from the host what a ./run in this folder has made and, since it was killed, not removed; whether there was
+    anything."""
     host = known_host(host_folder(folder))
     if host is None:
         return False

@@ -1,9 +1,8 @@
 """What ./run does with an installation: it stays, or shows a whole round of a request."""
-import json
-import subprocess
 import time
 
 from quickstart.installation import Installation
+from quickstart.job import requested
 from services import ROOT
 
 
@@ -35,9 +34,7 @@ def demo(installation: Installation):
 
     labels = installation.labels
     say(f"request: nodepool request {' '.join(labels)} --wait")
-    client = subprocess.Popen(installation.tool("request", *labels, "--wait", "--json"), stdout=subprocess.PIPE, text=True)
-    try:
-        answer = json.loads(client.stdout.readline())
+    with requested(installation.tool, labels) as answer:
         ids = [node["id"] for node in answer["nodes"]]
         say(f"fulfilled: request {answer['request']} got the nodes {', '.join(ids)}")
         installation.wait_for_nodes(
@@ -45,12 +42,7 @@ def demo(installation: Installation):
         say("in use:")
         installation.show_nodes()
         installation.use(answer["nodes"], say)
-        subprocess.run(installation.tool("release", *ids), check=True, timeout=60)
-        say("released")
-        if client.wait(30) != 0:
-            raise RuntimeError("nodepool request ended with an error")
-    finally:
-        client.kill()
+    say("released")
     installation.wait_for_nodes(lambda nodes: not any(node["id"] in ids for node in nodes), "used nodes deleted")
     say("deleted: the used nodes are gone")
     installation.wait_until_full()
