@@ -17,7 +17,7 @@ ENV = {"NODEPOOL_BIN": str(BIN)}
 
 
 def test_run_demo(tmp_path):
-    done = subprocess.run([RUN, "demo", "--state-dir", tmp_path], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([RUN, "demo", "--simulated", "--state-dir", tmp_path], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **ENV})
     assert done.returncode == 0, done.stdout + done.stderr
     for word in ("ready:", "fulfilled:", "in use:", "released", "deleted:"):
@@ -56,7 +56,7 @@ def test_a_state_folder_that_cannot_be_made_is_named(tmp_path):
 
 
 def test_a_launcher_that_is_killed_is_said_to_be_killed(tmp_path):
-    run = Process([RUN, "--state-dir", tmp_path], tmp_path / "run.log", env=ENV)
+    run = Process([RUN, "--simulated", "--state-dir", tmp_path], tmp_path / "run.log", env=ENV)
     try:
         wait_for(lambda: "The launcher runs until Ctrl-C" in run.output(), "the pool is full", 60)
         mine = str(tmp_path / "nodepool.yaml").encode()
@@ -79,6 +79,7 @@ def checkout(tmp_path):
     shutil.copy(ROOT / "run", copy)
     for name in ("run-nodepool", "services.py"):
         shutil.copy(ROOT / "tools" / name, copy / "tools")
+    shutil.copytree(ROOT / "tools/quickstart", copy / "tools/quickstart")
     (copy / "examples").symlink_to(ROOT / "examples")
     (copy / "build/release/bin").symlink_to(BIN.resolve())
     for name in ("tools/install-packages", "path/cmake"):

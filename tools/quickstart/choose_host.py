@@ -50,7 +50,7 @@ def choose(computer: Computer, may_start: bool) -> type[LibvirtHost]:
                              "packages, which ./run --real installs as root or with sudo")
     if not computer.may_sudo:
         raise NoRealMachines(f"{computer.user} may not use sudo without a password, which diskimage-builder needs; "
-                             "run sudo ./run --real")
+                             "use ./run --real as root")
     if computer.system_fault is None:
         return LibvirtHost
     if computer.is_root and may_start:
