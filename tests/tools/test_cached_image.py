@@ -51,6 +51,13 @@ def test_the_same_recipe_is_built_once(cache):
     assert (cache.images / "a-2.d/vmlinuz").read_text() == "kernel\n"
 
 
+def test_the_place_of_the_elements_does_not_matter(cache):
+    cache.make("a")
+    elsewhere = cache.elements.rename(cache.folder / "elsewhere")
+    cache.make("b", ELEMENTS_PATH=str(elsewhere))
+    assert cache.times_made() == 1
+
+
 def test_another_recipe_is_built(cache):
     cache.make("a")
     cache.make("b", "-u")
