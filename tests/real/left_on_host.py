@@ -13,8 +13,8 @@ class LeftOnHost:
         self.before = self._look()
 
     def assert_unchanged(self):
-        after = self._look()
-        assert {kind: things - self.before[kind] for kind, things in after.items()} == {kind: set() for kind in after}
+        left = {kind: things - self.before[kind] for kind, things in self._look().items()}
+        assert not any(left.values()), f"left on the host: { {kind: things for kind, things in left.items() if things} }"
 
     def _look(self) -> dict[str, set[str]]:
         return {"processes": processes_of(self.checkout), "mounts": _mounts_of(self.checkout), "bridges": _bridges(),

@@ -73,9 +73,11 @@ def test_what_is_old_is_built_anew(cache):
     cache.make("a")
     kept, = (path for path in (cache.folder / "cache").iterdir() if path.is_dir())
     os.utime(kept, (0, 0))
-    cache.make("b")
+    cache.make("b", "-u")
+    assert not kept.exists(), "other recipes' old images are removed"
     cache.make("c")
-    assert cache.times_made() == 2
+    cache.make("d")
+    assert cache.times_made() == 3
 
 
 def test_a_failure_is_passed_on_and_not_kept(cache):

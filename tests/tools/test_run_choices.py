@@ -14,7 +14,8 @@ MEMBER = Computer("anna", False, (), True, None)
 
 
 @pytest.mark.parametrize("computer, may_start, kind", [
-    (MEMBER, False, LibvirtHost), (MEMBER, True, LibvirtHost), (ROOT_ALONE, True, PrivateLibvirt),
+    (MEMBER, False, LibvirtHost), (MEMBER, True, LibvirtHost),
+    (dataclasses.replace(MEMBER, missing=("libvirtd", "dnsmasq")), True, LibvirtHost), (ROOT_ALONE, True, PrivateLibvirt),
     (dataclasses.replace(ROOT_ALONE, system_fault=None), True, LibvirtHost)])
 def test_the_systems_libvirt_is_used_and_otherwise_root_starts_one(computer, may_start, kind):
     assert choose(computer, may_start) is kind
@@ -22,6 +23,7 @@ def test_the_systems_libvirt_is_used_and_otherwise_root_starts_one(computer, may
 
 @pytest.mark.parametrize("computer, may_start, reason", [
     (dataclasses.replace(MEMBER, missing=("virsh", "ip")), True, "virsh, ip; packages-real.txt"),
+    (dataclasses.replace(ROOT_ALONE, missing=("dnsmasq",)), True, "missing: dnsmasq;"),
     (dataclasses.replace(MEMBER, may_sudo=False), True, "anna may not use sudo without a password"),
     (dataclasses.replace(MEMBER, system_fault="access denied"), True, r"\(access denied\); as root, run: adduser anna libvirt"),
     (ROOT_ALONE, False, "./run --real starts one")])

@@ -9,8 +9,8 @@ import subprocess
 from quickstart.libvirt_host import SYSTEM_URI, LibvirtHost, run_virsh
 from quickstart.private_libvirt import PrivateLibvirt
 
-PROGRAMS = ("virsh", "qemu-system-x86_64", "qemu-img", "disk-image-create", "mmdebstrap", "sudo", "ssh", "unshare", "ip",
-            "iptables", "libvirtd", "virtlogd", "dnsmasq")
+PROGRAMS = ("virsh", "qemu-system-x86_64", "qemu-img", "disk-image-create", "mmdebstrap", "sudo", "ssh", "ip")
+OF_OWN_LIBVIRT = ("libvirtd", "virtlogd", "dnsmasq", "iptables", "unshare")
 
 
 class NoRealMachines(RuntimeError):
@@ -23,7 +23,7 @@ class Computer:
 
     user: str
     is_root: bool
-    missing: tuple[str, ...]  # programs
+    missing: tuple[str, ...]  # of PROGRAMS and OF_OWN_LIBVIRT
     may_sudo: bool  # without a password
     system_fault: str | None  # why this user cannot use the system's libvirt; None: it can
 
@@ -31,7 +31,7 @@ class Computer:
 def this_computer() -> Computer:
     # Those of administrators are not on everybody's path.
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    missing = tuple(name for name in PROGRAMS if not shutil.which(name, path=path))
+    missing = tuple(name for name in PROGRAMS + OF_OWN_LIBVIRT if not shutil.which(name, path=path))
     may_sudo = subprocess.run(["sudo", "-n", "true"], capture_output=True).returncode == 0 if "sudo" not in missing else False
     return Computer(getpass.getuser(), os.getuid() == 0, missing, may_sudo, _system_fault(missing))
 
@@ -45,8 +45,9 @@ def _system_fault(missing: tuple[str, ...]) -> str | None:
 
 def choose(computer: Computer, may_start: bool) -> type[LibvirtHost]:
     """The kind of host. `may_start`: root may start a libvirtd where none runs. NoRealMachines: there is none."""
-    if computer.missing:
-        raise NoRealMachines(f"these programs are missing: {', '.join(computer.missing)}; packages-real.txt lists their "
+    needed = PROGRAMS if computer.system_fault is None else PROGRAMS + OF_OWN_LIBVIRT
+    if missing := [name for name in needed if name in computer.missing]:
+        raise NoRealMachines(f"these programs are missing: {', '.join(missing)}; packages-real.txt lists their "
                              "packages, which ./run --real installs as root or with sudo")
     if not computer.may_sudo:
         raise NoRealMachines(f"{computer.user} may not use sudo without a password, which diskimage-builder needs; "

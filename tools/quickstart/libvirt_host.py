@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 SYSTEM_URI = "qemu:///system"
+FILTER = "clean-traffic"
 SYSTEM_POOLS = pathlib.Path("/var/lib/libvirt/images")
 
 
@@ -22,7 +23,6 @@ class LibvirtHost:
 
     folder: pathlib.Path
     uri: str = SYSTEM_URI
-    security_filter: str = "clean-traffic"
     kind = "system"
 
     @property
@@ -32,6 +32,11 @@ class LibvirtHost:
     @property
     def pool(self) -> pathlib.Path:
         return SYSTEM_POOLS / self.name
+
+    @property
+    def security_filter(self) -> str:
+        """Of the machines: libvirt's usual one, where its package of filters is installed."""
+        return FILTER if FILTER in self.virsh("nwfilter-list") else "false"
 
     @property
     def note(self) -> pathlib.Path:

@@ -38,7 +38,7 @@ class PrivateLibvirt(LibvirtHost):
     kind = "private"
 
     def __init__(self, folder: pathlib.Path):
-        super().__init__(folder, f"qemu+unix:///system?socket={folder}/run/libvirt-sock", security_filter="false")
+        super().__init__(folder, f"qemu+unix:///system?socket={folder}/run/libvirt-sock")
         self.daemons = []
 
     @property
