@@ -1,21 +1,10 @@
 """docs/one-computer.md, word for word."""
-import os
 import re
-import signal
 
 from left_on_host import processes_of
 from pages import Page
+from real_run import SECONDS, kill, start
 from services import wait_for
-
-SECONDS = 1800  # with a first build of the image, without KVM
-IS_UP = "The launcher runs until Ctrl-C"
-
-
-def start(shell):
-    run = shell.start("./run --real")
-    wait_for(lambda: IS_UP in run.output() or not run.is_running(), "real machines are ready", SECONDS)
-    assert run.is_running(), run.output()
-    return run
 
 
 def test_the_page(shell):
@@ -56,11 +45,6 @@ def test_a_start_after_a_kill_begins_anew(shell, checkout):
     kill(start(shell), checkout)
     start(shell)
     assert shell.succeed("./run nodepool list --json").count('"ready"') >= 1
-
-
-def kill(run, checkout):
-    os.kill(int((checkout / ".state/run.pid").read_text()), signal.SIGKILL)
-    run.wait(30)
 
 
 def test_jobs_need_real_machines(shell):
