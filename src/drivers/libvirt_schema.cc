@@ -28,8 +28,9 @@ std::vector<Setting> HostDefaults() {
           "/var/lib/libvirt/images/nodepool."),
       Setting(
           "network", Schema::OneOf({Schema::String(), NetworkSchema()}),
-          "The libvirt network of the machines: the name of one that exists, or the name and subnet of one "
-          "that is made where there is none. Default: default."),
+          "The network of the machines: the name of a libvirt network, the name and subnet of one that is "
+          "made "
+          "where there is none, a bridge, or QEMU's own. Default: default; of qemu:///session {user: true}."),
       Setting("accelerator", Schema::String(), "auto, kvm or tcg. auto: kvm where the host offers it."),
   };
 }
@@ -41,6 +42,8 @@ Schema HostSchema() {
       Setting("uri", Schema::String(), "The libvirt connection, e.g. qemu+ssh://user@host/system.")
           .Required()
           .Secret(),
+      Setting("address", Schema::String(),
+              "Where its forwarded ports are reached; default: the URI's host, 127.0.0.1 for a local one."),
       Setting("cores", Share(), "CPUs that machines may have together, or a percentage of the host's.")
           .Default("100%"),
       Setting("memory", Share(),
@@ -79,7 +82,8 @@ Schema CloudImageSchema() {
 // Settings of pools that are defaults for their labels.
 std::vector<Setting> MachineSettings() {
   return {
-      Setting("network", Schema::String(), "A libvirt network instead of the host's."),
+      Setting("network", Schema::OneOf({Schema::String(), LabelNetworkSchema()}),
+              "Another network than the host's: the name of a libvirt network, a bridge, or QEMU's own."),
       Setting("security-filter", Schema::OneOf({Schema::Bool(), Schema::String()}),
               "libvirt's network filter for the machines; false: none."),
       AuthorizedKeys("More public keys for the machines."),
@@ -153,15 +157,38 @@ const Schema& StoragePoolSchema() {
   return schema;
 }
 
+const Schema& LabelNetworkSchema() {
+  static const Schema schema =
+      Schema::Map(
+          {
+              Setting("bridge", Schema::String(),
+                      "A bridge of the host; another DHCP server gives the addresses, which the guest "
+                      "agent tells."),
+              Setting("user", Schema::Bool(),
+                      "true: QEMU's own network, which needs no rights; machines are reached at ports "
+                      "22000 to 22999 of their host."),
+          })
+          .RequireOneOf({"bridge", "user"});
+  return schema;
+}
+
 const Schema& NetworkSchema() {
-  static const Schema schema = Schema::Map({
-      Setting("name", Schema::String(), "The libvirt network.").Required(),
-      Setting("subnet", Schema::String(),
-              "Its IPv4 addresses, e.g. 192.168.150.0/24: the first is the host's, machines get the rest by "
-              "DHCP.")
-          .Required(),
-      Setting("isolated", Schema::Bool(), "Machines cannot reach each other.").Default(false),
-  });
+  static const Schema schema =
+      Schema::Map(
+          {
+              Setting("name", Schema::String(), "The libvirt network that is made; needs subnet."),
+              Setting("subnet", Schema::String(),
+                      "Its IPv4 addresses, e.g. 192.168.150.0/24: the first is the host's, machines "
+                      "get the rest by DHCP."),
+              Setting("isolated", Schema::Bool(), "Machines cannot reach each other.").Default(false),
+              Setting("bridge", Schema::String(),
+                      "A bridge of the host; another DHCP server gives the addresses, which the guest "
+                      "agent tells."),
+              Setting("user", Schema::Bool(),
+                      "true: QEMU's own network, which needs no rights; machines are reached at ports "
+                      "22000 to 22999 of their host."),
+          })
+          .RequireOneOf({"name", "bridge", "user"});
   return schema;
 }
 

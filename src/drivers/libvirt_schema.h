@@ -10,5 +10,7 @@ const config::Schema& LibvirtSchema();
 // Of the settings `storage-pool` and `network` where they are mappings.
 const config::Schema& StoragePoolSchema();
 const config::Schema& NetworkSchema();
+// The same in a pool or a label, where none can be made.
+const config::Schema& LabelNetworkSchema();
 
 }  // namespace nodepool::drivers

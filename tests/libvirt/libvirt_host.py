@@ -32,6 +32,12 @@ class LibvirtHost:
     def down(self, *words):
         self._run(self.commands / "libvirt-down", self.state, *words)
 
+    def direct_kernel(self) -> dict[str, str]:
+        """Settings of a cloud image that start the guest's kernel without its boot loader."""
+        guest = self.settings["guest"]
+        return {"kernel": f"{guest}.vmlinuz", "initrd": f"{guest}.initrd",
+                "kernel-args": "root=/dev/vda rw console=ttyS0 net.ifnames=0 nodepool.test=1"}
+
     def end_daemon(self, signal: str):
         """Ends libvirtd, below its machines; `up` starts it again."""
         pid = int((self.state / "pids/libvirtd.pid").read_text())
@@ -102,10 +108,13 @@ class LibvirtSite(Installation):
     def login(self, node: dict, *command, key: pathlib.Path | None = None) -> str:
         """Runs a command in the machine, whose host keys must be those of its record."""
         known_hosts = self.folder / "known_hosts"
-        known_hosts.write_text("".join(f"{node['interface_ip']} {key}\n" for key in node["host_keys"]))
+        port = node["connection_port"]
+        shown = node["interface_ip"] if port == 22 else f"[{node['interface_ip']}]:{port}"
+        known_hosts.write_text("".join(f"{shown} {key}\n" for key in node["host_keys"]))
         options = ["BatchMode=yes", "StrictHostKeyChecking=yes", "LogLevel=ERROR", "ConnectTimeout=60",
                    f"UserKnownHostsFile={known_hosts}"]
-        return run("ssh", "-F", "none", "-i", key or self.host.key, *(word for option in options for word in ("-o", option)),
+        words = [word for option in options for word in ("-o", option)]
+        return run("ssh", "-F", "none", "-p", port, "-i", key or self.host.key, *words,
                    f"{node['username']}@{node['interface_ip']}", *command).strip()
 
     def tree(self, **kazoo_options):

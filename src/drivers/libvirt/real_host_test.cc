@@ -160,7 +160,7 @@ TEST_F(RealHostTest, PoolAndNetworkAreMadeOnce) {
   std::string folder = ::testing::TempDir() + "libvirt_real_pool";
   HostConfig wanted = config->hosts[0];
   wanted.storage_pool = {"made-by-test", folder};
-  wanted.network = "made-by-test";
+  wanted.network.name = "made-by-test";
   wanted.new_network = {"made-by-test", boost::asio::ip::make_network_v4("192.168.199.0/28"), true};
   for (int time = 0; time < 2; ++time) {
     LibvirtHypervisor host(loop, wanted, kBootLimit);

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <set>
 
+#include "drivers/libvirt/config/host_uri.h"
 #include "drivers/libvirt/config/words.h"
 #include "drivers/provider_section.h"
 
@@ -13,12 +14,7 @@ using config::Section;
 
 namespace {
 
-const StoragePool& DefaultPool() {
-  static const StoragePool pool = {"nodepool", "/var/lib/libvirt/images/nodepool"};
-  return pool;
-}
-
-constexpr const char* kDefaultNetwork = "default";
+constexpr const char* kDefaultPool = "nodepool";
 
 Accelerator ReadAccelerator(const Section& section, Accelerator otherwise) {
   static const Words<Accelerator> words = {
@@ -34,31 +30,41 @@ std::optional<Share> ReadShare(const Section& section, std::string_view key) {
   return share;
 }
 
-void ReadNetwork(const Section& section, const HostConfig& defaults, HostConfig& host) {
-  if (!section.Has("network")) {
-    host.network = defaults.network;
-    host.new_network = defaults.new_network;
-    return;
-  }
-  host.new_network = ReadNewNetwork(section);
-  host.network = host.new_network ? host.new_network->name : section.Text("network");
-}
-
-void ReadHostDefaults(const Section& section, const HostConfig& defaults, HostConfig& host) {
-  host.storage_pool = ReadStoragePool(section, defaults.storage_pool);
-  ReadNetwork(section, defaults, host);
-  host.accelerator = ReadAccelerator(section, defaults.accelerator);
-}
-
-HostConfig ReadHost(const Section& section, const HostConfig& defaults) {
+// What a host has that says nothing else. The session of a user without rights has nothing of the system's.
+HostConfig UsualHost(const std::string& uri) {
   HostConfig host;
+  host.uri = uri;
+  host.address = AddressOf(uri);
+  if (IsSession(uri)) {
+    host.storage_pool = {kDefaultPool, UserDataFolder() + "/nodepool/libvirt"};
+    host.network = {MachineNetwork::Kind::kUser, ""};
+  } else {
+    host.storage_pool = {kDefaultPool, "/var/lib/libvirt/images/nodepool"};
+    host.network = {MachineNetwork::Kind::kNamed, "default"};
+  }
+  return host;
+}
+
+// The settings that host and provider have in common.
+void ReadPlaces(const Section& section, HostConfig& host) {
+  host.storage_pool = ReadStoragePool(section, host.storage_pool);
+  host.accelerator = ReadAccelerator(section, host.accelerator);
+  std::optional<MachineNetwork> network = ReadNetwork(section);
+  if (!network) return;
+  host.network = std::move(*network);
+  host.new_network = ReadNewNetwork(section);
+}
+
+HostConfig ReadHost(const Section& section, const Section& provider) {
+  HostConfig host = UsualHost(section.Text("uri"));
   host.name = section.Text("name");
   auto is_allowed = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
   if (host.name.empty() || !std::ranges::all_of(host.name, is_allowed)) {
     throw section.Fail("name", "a host's name consists of letters, digits, - and _");
   }
-  host.uri = section.Text("uri");
-  ReadHostDefaults(section, defaults, host);
+  ReadPlaces(provider, host);
+  ReadPlaces(section, host);
+  host.address = section.OptionalText("address").value_or(host.address);
   host.cores = ReadShare(section, "cores").value_or(host.cores);
   host.memory = ReadShare(section, "memory");
   host.disk = ReadShare(section, "disk").value_or(host.disk);
@@ -71,16 +77,15 @@ HostConfig ReadHost(const Section& section, const HostConfig& defaults) {
 }  // namespace
 
 std::vector<HostConfig> ReadHosts(const Section& provider) {
-  HostConfig only;
+  HostConfig only = UsualHost(provider.Text("uri"));
   only.name = "local";
-  only.uri = provider.Text("uri");
-  ReadHostDefaults(provider, HostConfig{.storage_pool = DefaultPool(), .network = kDefaultNetwork}, only);
+  ReadPlaces(provider, only);
   if (!provider.Has("hosts")) return {only};
   if (provider.Has("uri")) throw provider.Fail("uri", "cannot be set beside hosts: each host has its own");
   std::vector<HostConfig> hosts;
   std::set<std::string> names;
   for (const Section& entry : provider.Sections("hosts")) {
-    hosts.push_back(ReadHost(entry, only));
+    hosts.push_back(ReadHost(entry, provider));
     if (!names.insert(hosts.back().name).second) throw entry.Fail("name", "two hosts have this name");
   }
   if (hosts.empty()) throw provider.Fail("hosts", "expected at least one host");

@@ -17,7 +17,8 @@ struct HostConfig {
   std::string name;
   std::string uri;  // may contain a password
   StoragePool storage_pool;
-  std::string network;
+  std::string address;  // where its forwarded ports are reached
+  MachineNetwork network;
   std::optional<NewNetwork> new_network;  // `network` where it may have to be made
   Accelerator accelerator = Accelerator::kAuto;
   Share cores{100, true};

@@ -44,9 +44,22 @@ StoragePool ReadStoragePool(const Section& section, const StoragePool& otherwise
   return {pool.Text("name"), pool.Text("path")};
 }
 
+std::optional<MachineNetwork> ReadNetwork(const Section& section) {
+  using Kind = MachineNetwork::Kind;
+  if (!section.Has("network")) return std::nullopt;
+  if (!IsMapping(section, "network")) return MachineNetwork{Kind::kNamed, section.Text("network")};
+  Section network = Mapping(section, "network", NetworkSchema());
+  if (network.Has("bridge")) return MachineNetwork{Kind::kBridge, network.Text("bridge")};
+  if (network.Has("name")) return MachineNetwork{Kind::kNamed, network.Text("name")};
+  if (!network.Bool("user")) throw network.Fail("user", "expected true");
+  return MachineNetwork{Kind::kUser, ""};
+}
+
 std::optional<NewNetwork> ReadNewNetwork(const Section& section) {
   if (!IsMapping(section, "network")) return std::nullopt;
   Section network = Mapping(section, "network", NetworkSchema());
+  if (!network.Has("name")) return std::nullopt;
+  if (!network.Has("subnet")) throw network.Fail("name", "needs subnet beside it");
   return NewNetwork{network.Text("name"), ReadSubnet(network), network.Bool("isolated")};
 }
 

@@ -143,8 +143,8 @@ std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Sect
   label->authorized_keys = ReadKeys({&provider_section, &pool, &section});
   label->userdata = section.OptionalText("userdata");
   if (!label->userdata) label->userdata = pool.OptionalText("userdata");
-  label->network = section.OptionalText("network");
-  if (!label->network) label->network = pool.OptionalText("network");
+  label->network = ReadNetwork(section);
+  if (!label->network) label->network = ReadNetwork(pool);
   label->security_filter = ReadFilter(section, pool);
   label->host = section.OptionalText("host");
   if (label->cloud_image) label->kernel = provider.cloud_images.at(*label->cloud_image).kernel;

@@ -35,7 +35,7 @@ struct LibvirtLabel : driver::LabelConfig {
   std::vector<SeedFormat> seeds;             // a disk each
   std::optional<std::string> userdata;       // may contain secrets
   std::vector<std::string> authorized_keys;  // of provider, pool and label, each once
-  std::optional<std::string> network;        // none: the host's
+  std::optional<MachineNetwork> network;     // none: the host's
   std::optional<std::string> security_filter;
   std::optional<std::string> host;  // none: any of the pool's
   std::optional<DirectKernel> kernel;

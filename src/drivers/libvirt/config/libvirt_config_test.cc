@@ -62,7 +62,7 @@ TEST_F(LibvirtConfigTest, TheSmallestSection) {
   EXPECT_EQ(config->hosts[0].uri, "qemu:///system");
   EXPECT_EQ(config->hosts[0].storage_pool.name, "nodepool");
   EXPECT_EQ(config->hosts[0].storage_pool.path, "/var/lib/libvirt/images/nodepool");
-  EXPECT_EQ(config->hosts[0].network, "default");
+  EXPECT_EQ(config->hosts[0].network.name, "default");
   EXPECT_EQ(config->launch_timeout, std::chrono::seconds(600));
   EXPECT_TRUE(config->manages_images);
   EXPECT_EQ(config->image_format, "qcow2");
@@ -88,7 +88,7 @@ TEST_F(LibvirtConfigTest, HostsTakeWhatTheyLackFromTheProvider) {
   EXPECT_EQ(a.instances, 7);
   const HostConfig& b = config->hosts[1];
   EXPECT_EQ(b.storage_pool.name, "slow");
-  EXPECT_EQ(b.network, "lan");
+  EXPECT_EQ(b.network.name, "lan");
   EXPECT_EQ(b.accelerator, Accelerator::kKvm);
   EXPECT_TRUE(b.is_paused);
   EXPECT_EQ(b.disk.Of(200), 180);
@@ -103,13 +103,13 @@ TEST_F(LibvirtConfigTest, PoolsAndNetworksThatMayHaveToBeMade) {
   const HostConfig& a = config->hosts[0];
   EXPECT_EQ(a.storage_pool.name, "jobs");
   EXPECT_EQ(a.storage_pool.path, "/srv/jobs");
-  EXPECT_EQ(a.network, "jobs");
+  EXPECT_EQ(a.network.name, "jobs");
   ASSERT_TRUE(a.new_network);
   EXPECT_EQ(a.new_network->subnet.to_string(), "192.168.150.0/24");
   EXPECT_TRUE(a.new_network->is_isolated);
   const HostConfig& b = config->hosts[1];
   EXPECT_EQ(b.storage_pool.path, std::nullopt);
-  EXPECT_EQ(b.network, "lan");
+  EXPECT_EQ(b.network.name, "lan");
   EXPECT_FALSE(b.new_network);
 }
 
@@ -126,7 +126,7 @@ TEST_F(LibvirtConfigTest, Labels) {
   EXPECT_EQ(label.disk, 20);
   EXPECT_THAT(label.seeds, IsEmpty());
   EXPECT_EQ(label.userdata, "own");
-  EXPECT_EQ(label.network, "lan");
+  EXPECT_EQ(label.network, (MachineNetwork{MachineNetwork::Kind::kNamed, "lan"}));
   EXPECT_EQ(label.security_filter, std::nullopt);
   EXPECT_EQ(label.connection.username, "zuul");
 }
@@ -162,6 +162,29 @@ TEST_F(LibvirtConfigTest, AnImageMayBeStartedWithAKernelOfTheHost) {
   EXPECT_EQ(label.kernel->arguments, "quiet");
 }
 
+// LV-11, LV-12
+TEST_F(LibvirtConfigTest, MachinesMayBeOnABridgeOrReachedAtAPort) {
+  using Kind = MachineNetwork::Kind;
+  auto config = Load(
+      "name: here\nnetwork: {bridge: br0}\nhosts:\n- {name: a, uri: "
+      "'qemu+ssh://root@a.example:23/system?x=1'}\n"
+      "- {name: b, uri: 'qemu:///system', network: {user: true}, address: 192.0.2.1}\n");
+  EXPECT_EQ(config->hosts[0].network, (MachineNetwork{Kind::kBridge, "br0"}));
+  EXPECT_EQ(config->hosts[0].address, "a.example");
+  EXPECT_EQ(config->hosts[1].network, (MachineNetwork{Kind::kUser, ""}));
+  EXPECT_EQ(config->hosts[1].address, "192.0.2.1");
+  EXPECT_EQ(Load(kSmallest)->hosts[0].address, "127.0.0.1");
+  EXPECT_EQ(LoadLabel("cloud-image: debian, network: {user: true}").network,
+            (MachineNetwork{Kind::kUser, ""}));
+}
+
+// LV-40
+TEST_F(LibvirtConfigTest, ASessionHasItsOwnPoolAndNeedsNoNetwork) {
+  const HostConfig host = Load("name: here\nuri: qemu:///session\n")->hosts[0];
+  EXPECT_THAT(host.storage_pool.path.value_or(""), ::testing::EndsWith("/nodepool/libvirt"));
+  EXPECT_TRUE(host.network.is_user());
+}
+
 TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
   const std::pair<std::string, const char*> cases[] = {
       {"name: here\nuri: a\nhosts: [{name: a, uri: b}]", "cannot be set beside hosts"},
@@ -170,15 +193,16 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {"name: here\nhosts: [{name: a/b, uri: b}]", "letters, digits, - and _"},
       {"name: here\nhosts: [{name: a, uri: b, cores: many}]", "a number or a percentage"},
       {"name: here\naccelerator: xen", "expected one of auto, kvm, tcg, found xen"},
-      {"name: here\nstorage-pool: {name: p}", "path"},
-      {"name: here\nnetwork: {name: n}", "subnet"},
-      {"name: here\nnetwork: {name: n, subnet: 192.168.1.0}", "expected an IPv4 subnet"},
-      {"name: here\nnetwork: {name: n, subnet: 192.168.1.0/30}", "too few addresses"},
       {"name: here\nhost-keys: trust", "expected one of scan, inject, found trust"},
       {"name: here\nhost-keys: inject\ncloud-images: [{name: i}]\npools: [{name: p, labels: [{name: l, "
        "cloud-image: i, seed: none}]}]",
        "the seed carries the host key"},
       {"name: here\ncloud-images: [{name: i, initrd: /r}]", "needs kernel beside it"},
+      {"name: here\nstorage-pool: {name: p}", "path"},
+      {"name: here\nnetwork: {name: n}", "subnet"},
+      {"name: here\nnetwork: {user: false}", "expected true"},
+      {"name: here\nnetwork: {name: n, subnet: 192.168.1.0}", "expected an IPv4 subnet"},
+      {"name: here\nnetwork: {name: n, subnet: 192.168.1.0/30}", "too few addresses"},
       {"name: here\nimage-format: vhd", "expected qcow2 or raw"},
       {"name: here\ncloud-images: [{name: i, path: /i}]", "needs format"},
       {"name: here\ncloud-images: [{name: i, path: /i, volume: v, format: raw}]",

@@ -61,7 +61,9 @@ std::shared_ptr<Connection> Connection::Open(const HostConfig& host, Events even
   virConnectSetKeepAlive(opened, kKeepAliveInterval, kKeepAliveMisses);
   connection->Follow(std::move(events));
   connection->pool_ = OpenPool(opened, host.storage_pool);
-  OpenNetwork(opened, host.network, host.new_network);
+  if (host.network.kind == MachineNetwork::Kind::kNamed) {
+    OpenNetwork(opened, host.network.name, host.new_network);
+  }
   return connection;
 }
 

@@ -11,6 +11,7 @@ namespace nodepool::drivers::libvirt::calls {
 namespace {
 
 constexpr double kKibibytesInMebibyte = 1024;
+constexpr int kAgentSeconds = 5;
 
 bool OffersKvm(const Connection& connection) {
   Allocated<char> capabilities(
@@ -69,7 +70,7 @@ void DestroyDomain(const Connection& connection, const std::string& uuid) {
   Undefine(domain.get(), what);
 }
 
-std::vector<Lease> ReadLeases(const Connection& connection, const std::string& network) {
+std::vector<KnownAddress> ReadLeases(const Connection& connection, const std::string& network) {
   std::string what = fmt::format("reading the leases of network {}", network);
   NetworkHandle found(virNetworkLookupByName(connection.get(), network.c_str()));
   if (!found) throw LastFault(what);
@@ -78,12 +79,38 @@ std::vector<Lease> ReadLeases(const Connection& connection, const std::string& n
   if (count < 0) throw LastFault(what);
   Allocated<virNetworkDHCPLeasePtr> freed(list);
   std::vector<LeaseHandle> handles(list, list + count);
-  std::vector<Lease> leases;
+  std::vector<KnownAddress> leases;
   for (const LeaseHandle& lease : handles) {
     if (lease->mac == nullptr || lease->ipaddr == nullptr) continue;
     leases.push_back({Lower(lease->mac), lease->ipaddr, lease->type == VIR_IP_ADDR_TYPE_IPV6});
   }
   return leases;
+}
+
+std::vector<KnownAddress> ReadAddresses(const Connection& connection, const std::string& uuid,
+                                        AddressSource source) {
+  std::string what = fmt::format("asking for the addresses of domain {}", uuid);
+  DomainHandle domain(virDomainLookupByUUIDString(connection.get(), uuid.c_str()));
+  if (!domain) throw LastFault(what);
+  bool is_agent = source == AddressSource::kAgent;
+  // An agent that does not answer would hold up the host's thread.
+  if (is_agent) virDomainAgentSetResponseTimeout(domain.get(), kAgentSeconds, 0);
+  unsigned from =
+      is_agent ? VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT : VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_ARP;
+  virDomainInterfacePtr* list = nullptr;
+  int count = virDomainInterfaceAddresses(domain.get(), &list, from, 0);
+  if (count < 0) throw LastFault(what);
+  Allocated<virDomainInterfacePtr> freed(list);
+  std::vector<InterfaceHandle> handles(list, list + count);
+  std::vector<KnownAddress> addresses;
+  for (const InterfaceHandle& interface : handles) {
+    if (interface->hwaddr == nullptr) continue;
+    for (unsigned i = 0; i < interface->naddrs; ++i) {
+      const virDomainIPAddress& address = interface->addrs[i];
+      addresses.push_back({Lower(interface->hwaddr), address.addr, address.type == VIR_IP_ADDR_TYPE_IPV6});
+    }
+  }
+  return addresses;
 }
 
 }  // namespace nodepool::drivers::libvirt::calls

@@ -14,6 +14,8 @@ HostSize ReadSize(const Connection& connection);
 std::vector<std::string> ListDomains(const Connection& connection);
 void StartDomain(const Connection& connection, const std::string& xml);
 void DestroyDomain(const Connection& connection, const std::string& uuid);
-std::vector<Lease> ReadLeases(const Connection& connection, const std::string& network);
+std::vector<KnownAddress> ReadLeases(const Connection& connection, const std::string& network);
+std::vector<KnownAddress> ReadAddresses(const Connection& connection, const std::string& uuid,
+                                        AddressSource source);
 
 }  // namespace nodepool::drivers::libvirt::calls

@@ -20,6 +20,7 @@ using NetworkHandle = std::unique_ptr<virNetwork, Free<virNetworkFree>>;
 using PoolHandle = std::unique_ptr<virStoragePool, Free<virStoragePoolFree>>;
 using VolumeHandle = std::unique_ptr<virStorageVol, Free<virStorageVolFree>>;
 using StreamHandle = std::unique_ptr<virStream, Free<virStreamFree>>;
+using InterfaceHandle = std::unique_ptr<virDomainInterface, Free<virDomainInterfaceFree>>;
 using LeaseHandle = std::unique_ptr<virNetworkDHCPLease, Free<virNetworkDHCPLeaseFree>>;
 // A text, or a list of objects, that libvirt has allocated.
 template <class T>

@@ -23,7 +23,7 @@ Host::Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<
       logger_(std::move(logger)),
       changed_(std::move(changed)),
       work_(tasks),
-      addresses_(tasks, random, logger_, *hypervisor_) {
+      addresses_(tasks, random, logger_, *this) {
   hypervisor_->connection_lost = [this](std::string why) {
     ++losses_;
     Report(Error(Verdict::kRetry, std::move(why)));

@@ -24,11 +24,14 @@ struct PoolSpace {
   std::uint64_t available = 0;
 };
 
-struct Lease {
+// An address that an interface has.
+struct KnownAddress {
   std::string mac;  // lower case
   std::string address;
   bool is_ipv6 = false;
 };
+
+enum class AddressSource { kAgent, kArp };
 
 // A host's libvirt, with one storage pool: strings and numbers in place of libvirt's types. Every call ends:
 // with kRetry when the host does not answer in time. A call that was cancelled may still be carried out, and
@@ -72,7 +75,10 @@ class Hypervisor {
   virtual Task<> DeleteVolume(std::string name) = 0;
 
   // What the network's DHCP server has handed out and has not expired.
-  virtual Task<std::vector<Lease>> Leases(std::string network) = 0;
+  virtual Task<std::vector<KnownAddress>> Leases(std::string network) = 0;
+  // What the guest agent in the domain, or the host's ARP table, knows of the domain's addresses. An error
+  // where that knows nothing, e.g. since no agent runs.
+  virtual Task<std::vector<KnownAddress>> Addresses(std::string uuid, AddressSource source) = 0;
 
   // Ends calls in progress as far as possible. Nothing may be called afterwards.
   virtual Task<> Stop() = 0;

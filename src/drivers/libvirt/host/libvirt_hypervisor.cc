@@ -154,10 +154,18 @@ Task<> LibvirtHypervisor::DeleteVolume(std::string name) {
   return Call(std::move(what), std::move(erase));
 }
 
-Task<std::vector<Lease>> LibvirtHypervisor::Leases(std::string network) {
+Task<std::vector<KnownAddress>> LibvirtHypervisor::Leases(std::string network) {
   std::string what = fmt::format("reading the leases of network {}", network);
   auto read = [network = std::move(network)](const Connection& host) {
     return calls::ReadLeases(host, network);
+  };
+  return Call(std::move(what), std::move(read));
+}
+
+Task<std::vector<KnownAddress>> LibvirtHypervisor::Addresses(std::string uuid, AddressSource source) {
+  std::string what = fmt::format("asking for the addresses of domain {}", uuid);
+  auto read = [uuid = std::move(uuid), source](const Connection& host) {
+    return calls::ReadAddresses(host, uuid, source);
   };
   return Call(std::move(what), std::move(read));
 }

@@ -28,7 +28,8 @@ class LibvirtHypervisor : public Hypervisor {
   Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) override;
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
   Task<> DeleteVolume(std::string name) override;
-  Task<std::vector<Lease>> Leases(std::string network) override;
+  Task<std::vector<KnownAddress>> Leases(std::string network) override;
+  Task<std::vector<KnownAddress>> Addresses(std::string uuid, AddressSource source) override;
   Task<> Stop() override;
 
  private:

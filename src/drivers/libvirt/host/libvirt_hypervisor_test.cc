@@ -22,7 +22,7 @@ HostConfig TestHost() {
   host.name = "test";
   host.uri = "test:///default";
   host.storage_pool.name = "default-pool";
-  host.network = "default";
+  host.network.name = "default";
   return host;
 }
 
@@ -92,7 +92,7 @@ TEST_F(LibvirtHypervisorTest, WhatIsNotThereIsNamed) {
   EXPECT_THAT(failure.message(), HasSubstr("opening storage pool nowhere"));
   EXPECT_THAT(failure.message(), HasSubstr("storage-pool"));
   host = TestHost();
-  host.network = "nowhere";
+  host.network.name = "nowhere";
   EXPECT_THAT(ConnectFails(host).message(), HasSubstr("finding network nowhere"));
   EXPECT_TRUE(FailedWith(RunToEnd(loop, Attempt(hypervisor.Leases("nowhere"))), Verdict::kInvalid));
 }

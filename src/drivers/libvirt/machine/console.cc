@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "drivers/libvirt/machine/delete_machine.h"
 #include "drivers/libvirt/names/volume_name.h"
@@ -12,6 +14,7 @@ namespace nodepool::drivers::libvirt {
 namespace {
 
 constexpr std::uint64_t kMost = 256 * 1024;
+constexpr std::size_t kMostInMessage = 300;
 
 }  // namespace
 
@@ -36,6 +39,11 @@ Task<std::string> ReadConsole(Site& site, MachineId id) {
         host.uses_kvm() ? "with" : "without");
   }
   throw Error(Verdict::kNotFound, fmt::format("machine {} has no console", id.ToText()));
+}
+
+std::string LastLines(const std::string& text) {
+  std::string end = text.substr(text.size() - std::min(text.size(), kMostInMessage));
+  return Excerpt(end, kMostInMessage);
 }
 
 }  // namespace nodepool::drivers::libvirt

@@ -13,4 +13,7 @@ Task<std::string> ReadConsole(Site& site, MachineId id);
 // The bytes as lines of text: escape sequences are left out, other bytes that are not text replaced.
 std::string ConsoleText(const std::string& bytes);
 
+// The last lines of the text, for a message.
+std::string LastLines(const std::string& text);
+
 }  // namespace nodepool::drivers::libvirt

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "async/cleanup.h"
+#include "async/deadline.h"
+#include "drivers/libvirt/machine/boot.h"
+#include "drivers/libvirt/machine/console.h"
 #include "drivers/libvirt/machine/make_disks.h"
 #include "drivers/libvirt/placement/capacity.h"
 
@@ -40,46 +45,59 @@ Task<Host*> Choose(Site& site, const CreateParameters& parameters, const Need& n
                                            chosen.error().reasons));
 }
 
-// An earlier try may have started the machine although its answer was lost.
-Task<> StartUnlessRunning(Creation& creation, Hypervisor& host, std::string xml) {
-  if (creation.host.IsListed(creation.id.uuid)) co_return;
-  creation.host.Watch(creation.id.uuid);
-  co_await host.StartDomain(std::move(xml));
+// Time enough to say what is wrong before the whole attempt is given up.
+SteadyTime AddressDeadline(const Creation& creation, SteadyTime begun) {
+  Duration whole = creation.site.config->launch_timeout;
+  return begun + whole - std::min<Duration>(whole / 10, std::chrono::seconds(10));
 }
 
-Task<> Boot(Creation& creation, DomainDisks disks) {
-  const Host& host = creation.host;
-  NewDomain domain = DescribeDomain(creation.id, creation.label, creation.parameters, std::move(disks));
-  domain.uses_kvm = host.uses_kvm();
-  domain.metadata[kDiskKey] = fmt::format("{}", creation.need.disk);
-  if (domain.network.empty()) domain.network = host.config().network;
-  std::string xml = DomainXml(domain);
-  auto start = [&creation, &xml](Hypervisor& hypervisor) {
-    return StartUnlessRunning(creation, hypervisor, xml);
-  };
-  co_await creation.Do(start);
-}
-
-Task<std::string> WaitForAddress(Creation& creation) {
-  std::string network = creation.label.network.value_or(creation.host.config().network);
+Task<> SearchAddress(Creation& creation, std::string& address) {
   std::function<void()> check = [&creation] {
     if (!creation.host.HasEnded(creation.id.uuid)) return;
     throw LaunchError(
         LaunchError::Kind::kStatus,
         fmt::format("the machine on host {} ended before it had an address", creation.host.name()));
   };
-  co_return co_await creation.host.addresses().Wait(std::move(network), MacAddressOf(creation.id),
-                                                    std::move(check));
+  AddressSearch search{creation.id.uuid, MacAddressOf(creation.id), creation.network()};
+  address = co_await creation.host.addresses().Wait(std::move(search), std::move(check));
 }
 
-Instance DescribeNew(const Creation& creation, const std::string& address) {
-  Instance instance;
-  instance.external_id = creation.id.ToText();
-  instance.name = DomainName(creation.id, creation.parameters.hostname);
+Task<std::string> ConsoleEnd(Creation& creation) {
+  Outcome<std::string> console = co_await Attempt(ReadConsole(creation.site, creation.id));
+  if (!console) co_return fmt::format("its console cannot be read: {}", console.error().message());
+  co_return fmt::format("the end of its console: {}", LastLines(*console));
+}
+
+[[noreturn]] void FailWithoutAddress(const Creation& creation, const std::string& console) {
+  bool is_bridge = creation.network().kind == MachineNetwork::Kind::kBridge;
+  throw LaunchError(
+      LaunchError::Kind::kNetwork,
+      fmt::format(
+          "the machine on host {} has no address: {} {} knows none of {}; {}", creation.host.name(),
+          is_bridge ? "neither its guest agent nor the ARP table of bridge" : "the DHCP server of network",
+          creation.network().name, MacAddressOf(creation.id), console));
+}
+
+Task<std::string> WaitForAddress(Creation& creation, SteadyTime begun) {
+  std::string address;
+  bool is_found = co_await EndsBy(creation.site.environment.loop, AddressDeadline(creation, begun),
+                                  "the address of a machine", SearchAddress(creation, address));
+  if (is_found) co_return address;
+  std::string console = co_await ConsoleEnd(creation);
+  FailWithoutAddress(creation, console);
+}
+
+void SetAddress(const std::string& address, Instance& instance) {
   instance.interface_ip = address;
   bool is_ipv6 = address.find(':') != std::string::npos;
   (is_ipv6 ? instance.public_ipv6 : instance.public_ipv4) = address;
   (is_ipv6 ? instance.private_ipv6 : instance.private_ipv4) = address;
+}
+
+Instance DescribeNew(const Creation& creation) {
+  Instance instance;
+  instance.external_id = creation.id.ToText();
+  instance.name = DomainName(creation.id, creation.parameters.hostname);
   instance.cloud = creation.site.config->name.str();
   instance.host_id = creation.host.name();
   instance.metadata = creation.parameters.metadata;
@@ -94,13 +112,21 @@ Task<> GiveBack(Ledger& ledger, MachineId id) {
 }
 
 Task<Instance> Make(Creation& creation, MachineReport& machine) {
+  SteadyTime begun = creation.site.environment.loop.SteadyNow();
   machine.SetState("making volumes");
   DomainDisks disks = co_await MakeDisks(creation);
   machine.SetState("starting");
-  co_await Boot(creation, std::move(disks));
+  std::optional<int> port = co_await Boot(creation, std::move(disks));
+  Instance instance = DescribeNew(creation);
+  if (port) {
+    SetAddress(creation.host.config().address, instance);
+    instance.connection.connection_port = boost::json::value(*port);
+    co_return instance;
+  }
   machine.SetState("waiting for an address");
-  std::string address = co_await WaitForAddress(creation);
-  co_return DescribeNew(creation, address);
+  std::string address = co_await WaitForAddress(creation, begun);
+  SetAddress(address, instance);
+  co_return instance;
 }
 
 }  // namespace

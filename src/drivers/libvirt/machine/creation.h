@@ -21,6 +21,8 @@ struct Creation {
   Need need;
   std::optional<SshKey> host_key;  // that the machine gets; none: it makes its own
 
+  const MachineNetwork& network() const { return label.network ? *label.network : host.config().network; }
+
   std::string VolumeName(const char* part) const {
     std::string node = FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey);
     return NameOf(MachineVolume{site.config->name.str(), std::move(node), id.digits(), part});

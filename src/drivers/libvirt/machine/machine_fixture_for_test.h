@@ -43,7 +43,8 @@ class MachineTest : public ::testing::Test {
   void AddHost(const std::string& name) {
     HostConfig host;
     host.name = name;
-    host.network = "default";
+    host.network.name = "default";
+    host.address = "127.0.0.1";
     config->hosts.push_back(host);
   }
   // Prepares the hosts before the adapter contacts them.

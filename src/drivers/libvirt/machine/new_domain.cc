@@ -7,7 +7,8 @@ std::string DomainName(const MachineId& id, const std::string& hostname) {
 }
 
 NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
-                         const driver::cloud::CreateParameters& parameters, DomainDisks disks) {
+                         const driver::cloud::CreateParameters& parameters, const MachineNetwork& network,
+                         DomainDisks disks) {
   NewDomain domain;
   domain.name = DomainName(id, parameters.hostname);
   domain.uuid = id.uuid;
@@ -26,7 +27,7 @@ NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
   domain.seed_paths = std::move(disks.seed_paths);
   domain.console_path = std::move(disks.console_path);
   domain.mac = MacAddressOf(id);
-  domain.network = label.network.value_or("");
+  domain.network = network;
   domain.security_filter = label.security_filter;
   return domain;
 }

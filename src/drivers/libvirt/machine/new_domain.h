@@ -21,9 +21,10 @@ struct DomainDisks {
 // With a part of the UUID: what is left of an earlier attempt for the same node has another name.
 std::string DomainName(const MachineId& id, const std::string& hostname);
 
-// The machine as its label wants it; what its host decides (KVM, the network where the label has none) is
-// left as it is by default.
+// The machine as its label wants it, on `network`; what its host decides (KVM, a forwarded port) is left as
+// it is by default.
 NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
-                         const driver::cloud::CreateParameters& parameters, DomainDisks disks);
+                         const driver::cloud::CreateParameters& parameters, const MachineNetwork& network,
+                         DomainDisks disks);
 
 }  // namespace nodepool::drivers::libvirt

@@ -7,34 +7,54 @@
 #include <vector>
 
 #include "driver/cloud/api/list_cache.h"
+#include "drivers/libvirt/config/host_place.h"
 #include "drivers/libvirt/host/hypervisor.h"
 
 namespace nodepool::drivers::libvirt {
 
-// The addresses that a host's networks have given to machines. A network's leases are read for all waiting
-// machines together, and not at all while none waits: no event announces a lease.
+class Host;
+
+// A machine whose address is looked for.
+struct AddressSearch {
+  std::string uuid;
+  std::string mac;
+  MachineNetwork network;  // a libvirt network or a bridge
+};
+
+// The addresses that machines of a host have been given. A network is asked for all waiting machines
+// together, and not at all while none waits, since no event announces an address: a libvirt network for its
+// leases, of a bridge the guest agents, and where they know nothing the ARP table.
 class Addresses {
  public:
   // Everything outlives this object.
-  Addresses(TaskGroup& tasks, Random& random, log::Logger logger, Hypervisor& hypervisor);
+  Addresses(TaskGroup& tasks, Random& random, log::Logger logger, Host& host);
 
   // The address of the interface, IPv4 if it has both. `check` is called at each reading; what it throws ends
-  // the wait.
-  Task<std::string> Wait(std::string network, std::string mac, std::function<void()> check);
+  // the wait. While the host cannot be reached it goes on.
+  Task<std::string> Wait(AddressSearch search, std::function<void()> check);
 
  private:
-  using Leases = driver::cloud::api::ListCache<std::vector<Lease>>;
+  using List = driver::cloud::api::ListCache<std::vector<KnownAddress>>;
+  struct Searched {
+    std::unique_ptr<List> list;
+    std::map<std::string, AddressSearch> searches;  // by UUID
+    SteadyTime last_begun{};
+  };
 
-  Leases& Of(const std::string& network);
+  Searched& Of(const MachineNetwork& network);
+  Task<std::vector<KnownAddress>> ReadLeases(Searched& searched, std::string network);
+  Task<std::vector<KnownAddress>> ReadMachines(Searched& searched);
+  Task<std::vector<KnownAddress>> ReadMachine(std::string uuid);
 
   TaskGroup& tasks_;
   Random& random_;
   log::Logger logger_;
-  Hypervisor& hypervisor_;
-  std::map<std::string, std::unique_ptr<Leases>> networks_;
+  Host& host_;
+  std::map<std::string, Searched> bridges_;
+  std::map<std::string, Searched> networks_;
 };
 
-// The address that the leases give to the interface; empty: none.
-std::string AddressIn(const std::vector<Lease>& leases, const std::string& mac);
+// The address of the interface by which others can reach it; empty: none is known.
+std::string AddressIn(const std::vector<KnownAddress>& addresses, const std::string& mac);
 
 }  // namespace nodepool::drivers::libvirt

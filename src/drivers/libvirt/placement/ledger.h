@@ -16,11 +16,13 @@ class Ledger {
     std::string host;
     std::string node;  // its id
     Need need;
+    int port = 0;  // of the host, forwarded to the machine; 0: none
   };
 
   void Add(const MachineId& id, std::string node, Need need) {
     entries_[id.uuid] = {id.host, std::move(node), need};
   }
+  void SetPort(const MachineId& id, int port) { entries_.at(id.uuid).port = port; }
   void Remove(const MachineId& id) { entries_.erase(id.uuid); }
 
   const std::map<std::string, Entry>& entries() const { return entries_; }  // by UUID

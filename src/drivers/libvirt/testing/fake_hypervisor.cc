@@ -77,6 +77,11 @@ Task<> FakeHypervisor::StartDomain(std::string xml) {
   co_await Call();
   DomainInfo domain = ParseDomain(xml);
   MayBreak(Loss::kBefore, "start " + domain.uuid);
+  for (int port : taken_ports) {
+    if (xml.find(fmt::format(":{}-:", port)) == std::string::npos) continue;
+    throw Error(Verdict::kFail,
+                fmt::format("Could not set up host forwarding rule 'tcp:127.0.0.1:{}-:22'", port));
+  }
   if (domains.contains(domain.uuid)) throw Error(Verdict::kConflict, "the domain exists");
   for (const std::string& mac : MacAddressesIn(xml)) started_[mac] = loop_.SteadyNow();
   domains[domain.uuid] = std::move(xml);
@@ -138,15 +143,27 @@ Task<> FakeHypervisor::DeleteVolume(std::string name) {
   volumes.erase(name);
 }
 
-Task<std::vector<Lease>> FakeHypervisor::Leases(std::string) {
+Task<std::vector<KnownAddress>> FakeHypervisor::Leases(std::string) {
   ++lease_calls;
   co_await Call();
-  std::vector<Lease> leases;
+  std::vector<KnownAddress> leases;
   for (const auto& [mac, started] : started_) {
     if (loop_.SteadyNow() < started + boot_time) continue;
     leases.push_back({mac, fmt::format("192.0.2.{}", leases.size() + 10), false});
   }
   co_return leases;
+}
+
+Task<std::vector<KnownAddress>> FakeHypervisor::Addresses(std::string uuid, AddressSource source) {
+  co_await Call();
+  auto known = addresses.find(source);
+  if (known == addresses.end()) throw Error(Verdict::kRetry, "QEMU guest agent is not connected");
+  std::vector<KnownAddress> found;
+  for (const std::string& mac : MacAddressesIn(domains.at(uuid))) {
+    found.push_back({mac, "127.0.0.1", false});
+    found.push_back({mac, known->second, known->second.find(':') != std::string::npos});
+  }
+  co_return found;
 }
 
 Task<> FakeHypervisor::Stop() { co_return; }

@@ -29,7 +29,8 @@ class FakeHypervisor : public Hypervisor {
   Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) override;
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
   Task<> DeleteVolume(std::string name) override;
-  Task<std::vector<Lease>> Leases(std::string network) override;
+  Task<std::vector<KnownAddress>> Leases(std::string network) override;
+  Task<std::vector<KnownAddress>> Addresses(std::string uuid, AddressSource source) override;
   Task<> Stop() override;
 
   // Adds a volume that is not ours.
@@ -56,6 +57,9 @@ class FakeHypervisor : public Hypervisor {
   std::map<std::string, VolumeInfo> volumes;
   std::map<std::string, std::string> contents;  // of volumes that were written
   int lease_calls = 0;
+  // What agents and the ARP table know of any domain's interface: an address each.
+  std::map<AddressSource, std::string> addresses;
+  std::set<int> taken_ports;  // of the host, by others
 
  private:
   Task<> Call();

@@ -1,5 +1,7 @@
 #include "drivers/libvirt/xml/domain_xml.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "base/error.h"
@@ -84,13 +86,29 @@ void AddSeedDisk(pugi::xml_node devices, const NewDomain& domain, int index) {
 }
 
 void AddInterface(pugi::xml_node devices, const NewDomain& domain) {
-  pugi::xml_node interface = With(devices.append_child("interface"), {{"type", "network"}});
+  bool is_bridge = domain.network.kind == MachineNetwork::Kind::kBridge;
+  const char* type = is_bridge ? "bridge" : "network";
+  pugi::xml_node interface = With(devices.append_child("interface"), {{"type", type}});
   With(interface.append_child("mac"), {{"address", domain.mac}});
-  With(interface.append_child("source"), {{"network", domain.network}});
+  With(interface.append_child("source"), {{type, domain.network.name}});
   With(interface.append_child("model"), {{"type", "virtio"}});
   if (domain.security_filter) {
     With(interface.append_child("filterref"), {{"filter", *domain.security_filter}});
   }
+}
+
+// libvirt forwards ports only with a helper that hosts may lack (passt), so QEMU is asked directly.
+void AddForwardedPort(pugi::xml_node root, const NewDomain& domain) {
+  const ForwardedPort& forwarded = *domain.forwarded;
+  const char* bus = domain.machine.find("q35") == std::string::npos ? "pci.0" : "pcie.0";
+  const std::string words[] = {
+      "-netdev",
+      fmt::format("user,id=nodepool,hostfwd=tcp:{}:{}-:{}", forwarded.bind_address, forwarded.port,
+                  forwarded.guest_port),
+      "-device", fmt::format("virtio-net-pci,netdev=nodepool,mac={},bus={},addr=0x10", domain.mac, bus)};
+  With(root, {{"xmlns:qemu", "http://libvirt.org/schemas/domain/qemu/1.0"}});
+  pugi::xml_node command = root.append_child("qemu:commandline");
+  for (const std::string& word : words) With(command.append_child("qemu:arg"), {{"value", word}});
 }
 
 void AddDevices(pugi::xml_node root, const NewDomain& domain) {
@@ -100,7 +118,7 @@ void AddDevices(pugi::xml_node root, const NewDomain& domain) {
   if (domain.disk_bus == "scsi") {
     With(devices.append_child("controller"), {{"type", "scsi"}, {"model", "virtio-scsi"}});
   }
-  AddInterface(devices, domain);
+  if (!domain.network.is_user()) AddInterface(devices, domain);
   pugi::xml_node serial = With(devices.append_child("serial"), {{"type", "pty"}});
   With(serial.append_child("log"), {{"file", domain.console_path}, {"append", "off"}});
   With(serial.append_child("target"), {{"port", "0"}});
@@ -156,6 +174,7 @@ std::string DomainXml(const NewDomain& domain) {
   AddMetadata(root, domain);
   AddPlatform(root, domain);
   AddDevices(root, domain);
+  if (domain.forwarded) AddForwardedPort(root, domain);
   return TextOf(document);
 }
 

@@ -7,9 +7,17 @@
 #include <vector>
 
 #include "drivers/libvirt/config/direct_kernel.h"
+#include "drivers/libvirt/config/host_place.h"
 #include "drivers/libvirt/xml/volume_xml.h"
 
 namespace nodepool::drivers::libvirt {
+
+// A port of the host at which the machine is reached.
+struct ForwardedPort {
+  std::string bind_address;  // IPv4; "": any of the host's
+  int port = 0;
+  int guest_port = 22;
+};
 
 // A machine to be started, as plain values; driver-libvirt.md 7 says what each is for.
 struct NewDomain {
@@ -28,7 +36,8 @@ struct NewDomain {
   std::vector<std::string> seed_paths;  // raw, read-only
   std::string console_path;
   std::string mac;
-  std::string network;
+  MachineNetwork network;
+  std::optional<ForwardedPort> forwarded;  // set where the network is QEMU's own
   std::optional<std::string> security_filter;
 };
 

@@ -26,7 +26,7 @@ NewDomain Small() {
   domain.seed_paths = {"/pool/nocloud", "/pool/config-drive"};
   domain.console_path = "/pool/console";
   domain.mac = "52:54:00:0a:1b:2c";
-  domain.network = "default";
+  domain.network.name = "default";
   domain.security_filter = "clean-traffic";
   return domain;
 }
@@ -112,6 +112,29 @@ TEST_F(DomainXmlTest, TheFilterIsOnTheInterface) {
   EXPECT_EQ(At(domain, "devices/interface/filterref/@filter"), "clean-traffic");
   domain.security_filter = std::nullopt;
   EXPECT_FALSE(Document(domain).child("devices").child("interface").child("filterref"));
+}
+
+// LV-12
+TEST_F(DomainXmlTest, AnInterfaceMayBeOnABridge) {
+  NewDomain domain = Small();
+  domain.network = {MachineNetwork::Kind::kBridge, "br0"};
+  EXPECT_EQ(At(domain, "devices/interface/@type"), "bridge");
+  EXPECT_EQ(At(domain, "devices/interface/source/@bridge"), "br0");
+}
+
+// LV-11
+TEST_F(DomainXmlTest, AForwardedPortIsAskedOfQemu) {
+  NewDomain domain = Small();
+  domain.network = {MachineNetwork::Kind::kUser, ""};
+  domain.forwarded = ForwardedPort{"127.0.0.1", 22001, 22};
+  EXPECT_FALSE(Document(domain).child("devices").child("interface"));
+  pugi::xml_node command = document_.child("domain").child("qemu:commandline");
+  std::vector<std::string> words;
+  for (pugi::xml_node word : command.children()) words.emplace_back(word.attribute("value").value());
+  EXPECT_THAT(words,
+              ElementsAre("-netdev", "user,id=nodepool,hostfwd=tcp:127.0.0.1:22001-:22", "-device",
+                          "virtio-net-pci,netdev=nodepool,mac=52:54:00:0a:1b:2c,bus=pcie.0,addr=0x10"));
+  EXPECT_STRNE(document_.child("domain").attribute("xmlns:qemu").value(), "");
 }
 
 TEST_F(DomainXmlTest, OtherBusesNameTheirDisksDifferently) {

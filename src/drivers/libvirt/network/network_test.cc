@@ -1,0 +1,95 @@
+#include "drivers/libvirt/machine/machine_fixture_for_test.h"
+#include "drivers/libvirt/network/forwarded_ports.h"
+
+namespace nodepool::drivers::libvirt {
+namespace {
+
+using driver::cloud::Instance;
+using driver::testing::Recorder;
+using ::testing::HasSubstr;
+using Kind = MachineNetwork::Kind;
+
+// LV-11
+TEST_F(MachineTest, MachinesOfAUserNetworkAreReachedAtPortsThatDiffer) {
+  Start();
+  label->network = MachineNetwork{Kind::kUser, ""};
+  label->vcpus = 1;
+  std::vector<Recorder> machines(4);
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    Instance instance = Create(machines[i], fmt::format("000000000{}", i));
+    EXPECT_EQ(instance.interface_ip, "127.0.0.1");
+    ASSERT_TRUE(instance.connection.connection_port);
+    EXPECT_EQ(instance.connection.connection_port->as_int64(), 22000 + std::int64_t(i));
+  }
+  EXPECT_EQ(Fake().lease_calls, 0);
+  Delete(machines[1]);
+  Recorder next;
+  EXPECT_EQ(Create(next, "0000000009").connection.connection_port->as_int64(), 22001) << "it is free again";
+}
+
+// LV-11
+TEST_F(MachineTest, APortThatAnotherProgramHasIsPassedOver) {
+  Start();
+  label->network = MachineNetwork{Kind::kUser, ""};
+  Fake().taken_ports = {22000, 22001};
+  Recorder machine;
+  EXPECT_EQ(Create(machine).connection.connection_port->as_int64(), 22002);
+  for (int port = 22003; port < 22010; ++port) Fake().taken_ports.insert(port);
+  EXPECT_THAT(CreateFails("0000000043").message(), HasSubstr("host forwarding rule"));
+}
+
+TEST(ForwardedPorts, AreTheLowestThatAreFree) {
+  EXPECT_EQ(FreePort({}), 22000);
+  EXPECT_EQ(FreePort({0, 22000, 22001, 22003}), 22002);
+  std::set<int> all;
+  for (int port = 22000; port < 23000; ++port) all.insert(port);
+  EXPECT_EQ(FreePort(all), std::nullopt);
+  EXPECT_EQ(BindAddress("192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(BindAddress("rack1.example.org"), "");
+}
+
+// LV-12
+TEST_F(MachineTest, OnABridgeTheGuestAgentTellsTheAddress) {
+  Start();
+  label->network = MachineNetwork{Kind::kBridge, "br0"};
+  Fake().addresses = {{AddressSource::kAgent, "192.0.2.77"}, {AddressSource::kArp, "192.0.2.99"}};
+  Recorder machine;
+  EXPECT_EQ(Create(machine).interface_ip, "192.0.2.77");
+  EXPECT_EQ(Fake().lease_calls, 0);
+}
+
+// LV-12
+TEST_F(MachineTest, WithoutAnAgentTheArpTableTellsTheAddress) {
+  Start();
+  label->network = MachineNetwork{Kind::kBridge, "br0"};
+  Fake().addresses = {{AddressSource::kArp, "2001:db8::77"}};
+  Recorder machine;
+  Instance instance = Create(machine);
+  EXPECT_EQ(instance.interface_ip, "2001:db8::77");
+  EXPECT_EQ(instance.public_ipv6, "2001:db8::77");
+}
+
+// LV-13
+TEST_F(MachineTest, WithoutAnAddressTheMessageSaysWhatWasTried) {
+  Start();
+  config->launch_timeout = std::chrono::minutes(5);
+  Fake().boot_time = std::chrono::hours(1);
+  SteadyTime begun = time.loop().SteadyNow();
+  Error error = CreateFails();
+  EXPECT_LT(time.loop().SteadyNow() - begun, config->launch_timeout);
+  EXPECT_THAT(error.message(), HasSubstr("the DHCP server of network default knows none of 52:54:00:"));
+  EXPECT_THAT(error.message(), HasSubstr("the console is empty"));
+  EXPECT_LE(Fake().lease_calls, 30 * 4 + 270) << "after half a minute once a second";
+}
+
+TEST(Addresses, ThatOthersCannotReachDoNotCount) {
+  const std::string mac = "52:54:00:00:00:01";
+  for (const char* address : {"127.0.0.1", "169.254.3.4", "::1", "fe80::1", "none"}) {
+    EXPECT_EQ(AddressIn({{mac, address, false}}, mac), "") << address;
+  }
+  EXPECT_EQ(AddressIn({{mac, "2001:db8::1", true}, {mac, "192.0.2.1", false}}, mac), "192.0.2.1");
+  EXPECT_EQ(AddressIn({{"52:54:00:00:00:02", "192.0.2.1", false}}, mac), "");
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::libvirt
