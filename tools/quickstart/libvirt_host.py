@@ -52,14 +52,20 @@ class LibvirtHost:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def clear(self):
-        for domain in self.virsh("list", "--uuid").split():
-            if f"{self.pool}/" in self.virsh("dumpxml", domain):
-                self.try_virsh("destroy", domain)
+        # Without its network no machine starts any more.
         if self.name in self.virsh("net-list", "--all", "--name").split():
             self.try_virsh("net-destroy", self.name)
             self.virsh("net-undefine", self.name)
+        while machines := self.machines():
+            for machine in machines:
+                self.try_virsh("destroy", machine)
         if self.name in self.virsh("pool-list", "--all", "--name").split():
             self.clear_pool()
+
+    def machines(self) -> list[str]:
+        """UUIDs of the domains whose disks are in the pool. One may end meanwhile, so that it cannot be described."""
+        return [domain for domain in self.virsh("list", "--uuid").split()
+                if f"{self.pool}/" in run_virsh(self.uri, "dumpxml", domain).stdout]
 
     def clear_pool(self):
         if self.try_virsh("pool-refresh", self.name):
