@@ -7,6 +7,8 @@ import pathlib
 import shutil
 import subprocess
 
+from services import wait_for
+
 SYSTEM_URI = "qemu:///system"
 FILTER = "clean-traffic"
 SYSTEM_POOLS = pathlib.Path("/var/lib/libvirt/images")
@@ -56,16 +58,17 @@ class LibvirtHost:
         if self.name in self.virsh("net-list", "--all", "--name").split():
             self.try_virsh("net-destroy", self.name)
             self.virsh("net-undefine", self.name)
-        while machines := self.machines():
-            for machine in machines:
-                self.try_virsh("destroy", machine)
+        wait_for(lambda: not self.destroy_machines(), "the machines end", 60)
         if self.name in self.virsh("pool-list", "--all", "--name").split():
             self.clear_pool()
 
-    def machines(self) -> list[str]:
-        """UUIDs of the domains whose disks are in the pool. One may end meanwhile, so that it cannot be described."""
-        return [domain for domain in self.virsh("list", "--uuid").split()
-                if f"{self.pool}/" in run_virsh(self.uri, "dumpxml", domain).stdout]
+    def destroy_machines(self) -> bool:
+        """Those whose disks are in the pool; whether there was one. One that ends meanwhile cannot be described."""
+        machines = [domain for domain in self.virsh("list", "--uuid").split()
+                    if f"{self.pool}/" in run_virsh(self.uri, "dumpxml", domain).stdout]
+        for machine in machines:
+            self.try_virsh("destroy", machine)
+        return bool(machines)
 
     def clear_pool(self):
         if self.try_virsh("pool-refresh", self.name):
