@@ -26,6 +26,7 @@ def test_the_systems_libvirt_is_used_and_otherwise_root_starts_one(computer, may
     (dataclasses.replace(ROOT_ALONE, missing=("dnsmasq",)), True, "missing: dnsmasq;"),
     (dataclasses.replace(MEMBER, may_sudo=False), True, "anna may not use sudo without a password"),
     (dataclasses.replace(MEMBER, system_fault="access denied"), True, r"\(access denied\); as root, run: adduser anna libvirt"),
+    (dataclasses.replace(ROOT_ALONE, own_fault="there is no /dev/net/tun"), True, "there is no /dev/net/tun, as in some containers"),
     (ROOT_ALONE, False, "./run --real starts one")])
 def test_a_computer_without_real_machines_says_why_and_what_to_do(computer, may_start, reason):
     with pytest.raises(NoRealMachines, match=reason):

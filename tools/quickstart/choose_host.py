@@ -26,6 +26,7 @@ class Computer:
     missing: tuple[str, ...]  # of PROGRAMS and OF_OWN_LIBVIRT
     may_sudo: bool  # without a password
     system_fault: str | None  # why this user cannot use the system's libvirt; None: it can
+    own_fault: str | None = None  # why root cannot start a libvirtd here; None: it can
 
 
 def this_computer() -> Computer:
@@ -33,7 +34,15 @@ def this_computer() -> Computer:
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     missing = tuple(name for name in PROGRAMS + OF_OWN_LIBVIRT if not shutil.which(name, path=path))
     may_sudo = subprocess.run(["sudo", "-n", "true"], capture_output=True).returncode == 0 if "sudo" not in missing else False
-    return Computer(getpass.getuser(), os.getuid() == 0, missing, may_sudo, _system_fault(missing))
+    return Computer(getpass.getuser(), os.getuid() == 0, missing, may_sudo, _system_fault(missing), _own_fault(missing))
+
+
+def _own_fault(missing: tuple[str, ...]) -> str | None:
+    if "unshare" in missing:
+        return "there is no unshare"
+    if subprocess.run(["unshare", "--mount", "--propagation", "private", "true"], capture_output=True).returncode != 0:
+        return "mounts are not permitted"
+    return None if pathlib.Path("/dev/net/tun").exists() else "there is no /dev/net/tun"
 
 
 def _system_fault(missing: tuple[str, ...]) -> str | None:
@@ -55,6 +64,8 @@ def choose(computer: Computer, may_start: bool) -> type[LibvirtHost]:
     if computer.system_fault is None:
         return LibvirtHost
     if computer.is_root and may_start:
+        if computer.own_fault:
+            raise NoRealMachines(f"no libvirtd runs, and none can be started: {computer.own_fault}, as in some containers")
         return PrivateLibvirt
     remedy = "./run --real starts one" if computer.is_root else f"as root, run: adduser {computer.user} libvirt"
     raise NoRealMachines(f"{computer.user} cannot use {SYSTEM_URI} ({computer.system_fault}); {remedy}")

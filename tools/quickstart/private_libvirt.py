@@ -50,12 +50,14 @@ class PrivateLibvirt(LibvirtHost):
         self._write_files()
         self._launch("virtlogd", self.folder / "run/virtlogd-sock")
         self._launch("libvirtd", self.folder / "run/libvirt-sock")
+        self._write_note({**self._read_note(), "has_run": True})
 
     def remove(self):
-        note = json.loads(self.note.read_text())
-        if not self.daemons:
-            self.start()
-        self.clear()
+        note = self._read_note()
+        if note["has_run"]:
+            if not self.daemons:
+                self.start()
+            self.clear()
         for daemon in reversed(self.daemons):
             daemon.stop(20)
         remove_unused_chains()
@@ -76,9 +78,9 @@ class PrivateLibvirt(LibvirtHost):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         if not self.note.exists():
             missing = [path for path in MOUNTS if not pathlib.Path(path).exists()]
-            self.note.write_text(json.dumps({"kind": self.kind, "forwarding": FORWARDING.read_text().strip(),
-                                             "made": missing}))
-        for path in json.loads(self.note.read_text())["made"]:
+            self._write_note({"kind": self.kind, "has_run": False, "forwarding": FORWARDING.read_text().strip(),
+                              "made": missing})
+        for path in self._read_note()["made"]:
             pathlib.Path(path).mkdir(parents=True, exist_ok=True)
         for name, text in SETTINGS.items():
             (self.folder / "etc" / name).write_text(text)
@@ -86,6 +88,14 @@ class PrivateLibvirt(LibvirtHost):
             text = pathlib.Path("/etc", name).read_text()
             is_there = text.startswith("libvirt-qemu:") or "\nlibvirt-qemu:" in text
             (self.folder / "users" / name).write_text(text if is_there else text + entry)
+
+    def _read_note(self) -> dict:
+        return json.loads(self.note.read_text())
+
+    def _write_note(self, note: dict):
+        new = self.note.with_suffix(".new")
+        new.write_text(json.dumps(note))
+        new.replace(self.note)
 
     def _launch(self, name: str, path: pathlib.Path):
         mounts = [word for pair in MOUNTS.items() for word in pair]
@@ -96,7 +106,7 @@ class PrivateLibvirt(LibvirtHost):
         self.daemons.append(daemon)
         wait_for(lambda: _answers(path) or not daemon.is_running(), f"{name} answers", 60)
         if not daemon.is_running():
-            raise RuntimeError(f"{name} {daemon.how_it_ended()}; see {self.folder / 'log'}")
+            raise RuntimeError(f"{name} {daemon.how_it_ended()}:\n{daemon.output()[-2000:]}")
 
 
 def _answers(path: pathlib.Path) -> bool:
