@@ -6,7 +6,7 @@ import pytest
 
 from quickstart import accelerator, firewall, subnets
 from quickstart.choose_host import Computer, NoRealMachines, choose
-from quickstart.libvirt_host import LibvirtHost, own_name
+from quickstart.libvirt_host import LibvirtHost, SessionLibvirt, own_name
 from quickstart.private_libvirt import PrivateLibvirt
 
 ROOT_ALONE = Computer("root", True, (), True, "no socket")
@@ -16,8 +16,9 @@ MEMBER = Computer("anna", False, (), True, None)
 @pytest.mark.parametrize("computer, may_start, kind", [
     (MEMBER, False, LibvirtHost), (MEMBER, True, LibvirtHost),
     (dataclasses.replace(MEMBER, missing=("libvirtd", "dnsmasq")), True, LibvirtHost), (ROOT_ALONE, True, PrivateLibvirt),
+    (dataclasses.replace(MEMBER, system_fault="access denied"), False, SessionLibvirt),
     (dataclasses.replace(ROOT_ALONE, system_fault=None), True, LibvirtHost)])
-def test_the_systems_libvirt_is_used_and_otherwise_root_starts_one(computer, may_start, kind):
+def test_the_systems_libvirt_is_used_and_otherwise_roots_own_or_the_users_session(computer, may_start, kind):
     assert choose(computer, may_start) is kind
 
 
@@ -25,7 +26,8 @@ def test_the_systems_libvirt_is_used_and_otherwise_root_starts_one(computer, may
     (dataclasses.replace(MEMBER, missing=("virsh", "ip")), True, "virsh, ip; packages-real.txt"),
     (dataclasses.replace(ROOT_ALONE, missing=("dnsmasq",)), True, "missing: dnsmasq;"),
     (dataclasses.replace(MEMBER, may_sudo=False), True, "anna may not use sudo without a password"),
-    (dataclasses.replace(MEMBER, system_fault="access denied"), True, r"\(access denied\); as root, run: adduser anna libvirt"),
+    (dataclasses.replace(MEMBER, system_fault="access denied", session_fault="no daemon"), True,
+     r"\(access denied\).*\(no daemon\); as root, run: adduser anna libvirt"),
     (dataclasses.replace(ROOT_ALONE, own_fault="there is no /dev/net/tun"), True, "there is no /dev/net/tun, as in some containers"),
     (ROOT_ALONE, False, "./run --real starts one")])
 def test_a_computer_without_real_machines_says_why_and_what_to_do(computer, may_start, reason):

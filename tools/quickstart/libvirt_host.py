@@ -10,6 +10,7 @@ import subprocess
 from services import wait_for
 
 SYSTEM_URI = "qemu:///system"
+SESSION_URI = "qemu:///session"
 FILTER = "clean-traffic"
 SYSTEM_POOLS = pathlib.Path("/var/lib/libvirt/images")
 
@@ -39,6 +40,10 @@ class LibvirtHost:
     def security_filter(self) -> str:
         """Of the machines: libvirt's usual one, where its package of filters is installed."""
         return FILTER if FILTER in self.virsh("nwfilter-list") else "false"
+
+    def network(self, subnet) -> str:
+        """What the driver is told to make, in YAML."""
+        return f"{{name: {self.name}, subnet: {subnet}}}"
 
     @property
     def note(self) -> pathlib.Path:
@@ -87,6 +92,23 @@ class LibvirtHost:
 
     def try_virsh(self, *words) -> bool:
         return run_virsh(self.uri, *words).returncode == 0
+
+
+class SessionLibvirt(LibvirtHost):
+    """That of a user without rights, which libvirt starts when it is used. Machines are reached at ports of this computer."""
+
+    kind = "session"
+    security_filter = "false"
+
+    def __init__(self, folder: pathlib.Path):
+        super().__init__(folder, SESSION_URI)
+
+    @property
+    def pool(self) -> pathlib.Path:
+        return self.folder / "pool"
+
+    def network(self, subnet) -> str:
+        return "{user: true}"
 
 
 def run_virsh(uri: str, *words) -> subprocess.CompletedProcess:
