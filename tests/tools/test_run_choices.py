@@ -9,8 +9,8 @@ from quickstart.choose_host import Computer, NoRealMachines, choose
 from quickstart.libvirt_host import LibvirtHost, SessionLibvirt, own_name
 from quickstart.private_libvirt import PrivateLibvirt
 
-ROOT_ALONE = Computer("root", True, (), True, "no socket")
-MEMBER = Computer("anna", False, (), True, None)
+ROOT_ALONE = Computer("root", True, (), sudo_fault=None, system_fault="no socket")
+MEMBER = Computer("anna", False, (), sudo_fault=None, system_fault=None)
 
 
 @pytest.mark.parametrize("computer, may_start, kind", [
@@ -25,7 +25,7 @@ def test_the_systems_libvirt_is_used_and_otherwise_roots_own_or_the_users_sessio
 @pytest.mark.parametrize("computer, may_start, reason", [
     (dataclasses.replace(MEMBER, missing=("virsh", "ip")), True, "virsh, ip; packages-real.txt"),
     (dataclasses.replace(ROOT_ALONE, missing=("dnsmasq",)), True, "missing: dnsmasq;"),
-    (dataclasses.replace(MEMBER, may_sudo=False), True, "anna may not use sudo without a password"),
+    (dataclasses.replace(MEMBER, sudo_fault="it wants a password"), True, "sudo as anna: it wants a password"),
     (dataclasses.replace(MEMBER, system_fault="access denied", session_fault="no daemon"), True,
      r"\(access denied\).*\(no daemon\); as root, run: adduser anna libvirt"),
     (dataclasses.replace(ROOT_ALONE, own_fault="there is no /dev/net/tun"), True, "there is no /dev/net/tun, as in some containers"),

@@ -26,7 +26,7 @@ class Computer:
     user: str
     is_root: bool
     missing: tuple[str, ...]  # of PROGRAMS and OF_OWN_LIBVIRT
-    may_sudo: bool  # without a password
+    sudo_fault: str | None  # why diskimage-builder cannot use sudo; None: it can
     system_fault: str | None  # why this user cannot use the system's libvirt; None: it can
     session_fault: str | None = None  # why this user has no libvirt of the session, if not root; None: there is one
     own_fault: str | None = None  # why root cannot start a libvirtd here; None: it can
@@ -37,9 +37,18 @@ def this_computer() -> Computer:
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     missing = tuple(name for name in PROGRAMS + OF_OWN_LIBVIRT if not shutil.which(name, path=path))
     is_root = os.getuid() == 0
-    return Computer(getpass.getuser(), is_root, missing, may_sudo="sudo" not in missing and _succeeds("sudo", "-n", "true"),
-                    system_fault=_fault_of(SYSTEM_URI, missing),
+    return Computer(getpass.getuser(), is_root, missing, sudo_fault=_sudo_fault(missing), system_fault=_fault_of(SYSTEM_URI, missing),
                     session_fault=None if is_root else _fault_of(SESSION_URI, missing), own_fault=_own_fault(missing))
+
+
+def _sudo_fault(missing: tuple[str, ...]) -> str | None:
+    if "sudo" in missing:
+        return "there is no sudo"
+    done = subprocess.run(["sudo", "-n", "true"], capture_output=True, text=True)
+    if done.returncode != 0:
+        return "it wants a password; use ./run --real as root"
+    # diskimage-builder takes a warning for a part of the answer.
+    return f"it warns ({done.stderr.strip()}); is this computer's name in /etc/hosts?" if done.stderr else None
 
 
 def _fault_of(uri: str, missing: tuple[str, ...]) -> str | None:
@@ -65,9 +74,8 @@ def choose(computer: Computer, may_start: bool) -> type[LibvirtHost]:
     if missing := [name for name in PROGRAMS + programs if name in computer.missing]:
         raise NoRealMachines(f"these programs are missing: {', '.join(missing)}; packages-real.txt lists their "
                              "packages, which ./run --real installs as root or with sudo")
-    if not computer.may_sudo:
-        raise NoRealMachines(f"{computer.user} may not use sudo without a password, which diskimage-builder needs; "
-                             "use ./run --real as root")
+    if computer.sudo_fault:
+        raise NoRealMachines(f"diskimage-builder cannot use sudo as {computer.user}: {computer.sudo_fault}")
     if kind is SessionLibvirt and computer.session_fault:
         raise NoRealMachines(f"{computer.user} can use neither {SYSTEM_URI} ({computer.system_fault}) nor {SESSION_URI} "
                              f"({computer.session_fault}); as root, run: adduser {computer.user} libvirt")
