@@ -5,7 +5,8 @@ import subprocess
 import pytest
 
 from quickstart import accelerator, firewall, subnets
-from quickstart.choose_host import Computer, NoRealMachines, choose
+from quickstart.choose_host import NoRealMachines, choose
+from quickstart.computer import Computer
 from quickstart.libvirt_host import LibvirtHost, SessionLibvirt, own_name
 from quickstart.private_libvirt import PrivateLibvirt
 

@@ -77,11 +77,10 @@ class LibvirtHost:
 
     def clear_pool(self):
         if self.try_virsh("pool-refresh", self.name):
-            for line in self.virsh("vol-list", self.name).splitlines()[2:]:
-                if line.strip():
-                    self.try_virsh("vol-delete", line.split()[0], self.name)
+            for line in filter(str.strip, self.virsh("vol-list", self.name).splitlines()):
+                self.virsh("vol-delete", line.split()[0], self.name)
             self.try_virsh("pool-destroy", self.name)
-        self.try_virsh("pool-delete", self.name)
+            self.virsh("pool-delete", self.name)
         self.virsh("pool-undefine", self.name)
 
     def virsh(self, *words) -> str:
