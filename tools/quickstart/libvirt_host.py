@@ -76,9 +76,10 @@ class LibvirtHost:
         return bool(machines)
 
     def clear_pool(self):
+        self.try_virsh("pool-start", self.name)
         if self.try_virsh("pool-refresh", self.name):
             for line in filter(str.strip, self.virsh("vol-list", self.name).splitlines()):
-                self.virsh("vol-delete", line.split()[0], self.name)
+                self.try_virsh("vol-delete", line.split()[0], self.name)
             self.try_virsh("pool-destroy", self.name)
             self.virsh("pool-delete", self.name)
         self.virsh("pool-undefine", self.name)
