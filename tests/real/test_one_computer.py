@@ -45,8 +45,3 @@ def test_a_start_after_a_kill_begins_anew(shell, checkout):
     kill(start(shell), checkout)
     start(shell)
     assert shell.succeed("./run nodepool list --json").count('"ready"') >= 1
-
-
-def test_jobs_need_real_machines(shell):
-    refused = shell.run("./run job true")
-    assert refused.returncode == 1 and "start them with ./run --real" in refused.stderr
