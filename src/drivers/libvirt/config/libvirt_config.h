@@ -18,8 +18,16 @@ namespace nodepool::drivers::libvirt {
 enum class Placement { kSpread, kPack };
 enum class SeedFormat { kNoCloud, kConfigDrive };
 
+// What is fetched, and how that is verified.
+struct ImageOrigin {
+  std::string url;
+  std::string algorithm;  // "sha256" or "sha512"
+  std::string checksum;   // hex, lower case
+};
+
 // An entry of `cloud-images`: a volume of the host's storage pool (external_name), or a file of the host.
 struct LibvirtCloudImage : driver::cloud::CloudImage {
+  std::optional<ImageOrigin> origin;  // of a volume that the driver makes
   std::optional<std::string> path;    // the file; none: a volume
   std::optional<std::string> format;  // qcow2 or raw; none: as the volume says
   std::optional<DirectKernel> kernel;

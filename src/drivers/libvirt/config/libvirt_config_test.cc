@@ -185,6 +185,19 @@ TEST_F(LibvirtConfigTest, ASessionHasItsOwnPoolAndNeedsNoNetwork) {
   EXPECT_TRUE(host.network.is_user());
 }
 
+// LV-1, LV-22
+TEST_F(LibvirtConfigTest, AnImageThatIsFetchedIsNamedByItsChecksum) {
+  const std::string hex(64, 'a');
+  auto config =
+      Load("name: here\ncloud-images: [{name: i, url: 'https://x/i', checksum: 'sha256:" + hex + "'}]\n");
+  const LibvirtCloudImage& image = config->cloud_images.at("i");
+  ASSERT_TRUE(image.origin);
+  EXPECT_EQ(image.origin->checksum, hex);
+  EXPECT_EQ(image.origin->algorithm, "sha256");
+  EXPECT_EQ(image.format, "qcow2");
+  EXPECT_EQ(image.external_name, "np.here.cloud.aaaaaaaaaaaaaaaa.qcow2");
+}
+
 TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
   const std::pair<std::string, const char*> cases[] = {
       {"name: here\nuri: a\nhosts: [{name: a, uri: b}]", "cannot be set beside hosts"},
@@ -203,6 +216,14 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {"name: here\nnetwork: {user: false}", "expected true"},
       {"name: here\nnetwork: {name: n, subnet: 192.168.1.0}", "expected an IPv4 subnet"},
       {"name: here\nnetwork: {name: n, subnet: 192.168.1.0/30}", "too few addresses"},
+      {"name: here\ncloud-images: [{name: i, url: 'https://x/i'}]", "needs checksum"},
+      {"name: here\ncloud-images: [{name: i, url: 'ftp://x/i', checksum: a}]", "https:// or http://"},
+      {"name: here\ncloud-images: [{name: i, url: 'https://x/i', checksum: 'md5:00'}]",
+       "expected sha256: or sha512:"},
+      {"name: here\ncloud-images: [{name: i, url: 'https://x/i', checksum: ''}]",
+       "expected sha256: or sha512:"},
+      {"name: here\ncloud-images: [{name: i, url: 'https://x/i', volume: v, checksum: a}]",
+       "beside volume or path"},
       {"name: here\nimage-format: vhd", "expected qcow2 or raw"},
       {"name: here\ncloud-images: [{name: i, path: /i}]", "needs format"},
       {"name: here\ncloud-images: [{name: i, path: /i, volume: v, format: raw}]",

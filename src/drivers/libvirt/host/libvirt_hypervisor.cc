@@ -7,7 +7,9 @@
 
 #include "async/attempt.h"
 #include "base/scope_exit.h"
+#include "drivers/libvirt/host/copy.h"
 #include "drivers/libvirt/host/domain_calls.h"
+#include "drivers/libvirt/host/fetch.h"
 #include "drivers/libvirt/host/upload.h"
 #include "drivers/libvirt/host/volume_calls.h"
 
@@ -21,6 +23,11 @@ constexpr std::size_t kBulkThreads = 2;
 constexpr Duration kConnectLimit = std::chrono::seconds(20);
 constexpr Duration kStopLimit = std::chrono::seconds(10);
 constexpr const char* kBroken = "the connection broke";
+
+// On a thread. For bytes beside which the calls of the usual connection would wait.
+std::shared_ptr<Connection> OpenForOnce(const HostConfig& host) {
+  return Connection::Open(host, {[](std::string) {}, [](std::string) {}});
+}
 
 }  // namespace
 
@@ -134,10 +141,32 @@ Task<std::string> LibvirtHypervisor::UploadVolume(std::string name, std::string 
   ScopeExit end([stop] { *stop = true; });
   std::string what = fmt::format("uploading {} to volume {}", path, name);
   auto upload = [host = host_, name = std::move(name), path = std::move(path), stop] {
-    auto connection = Connection::Open(host, {[](std::string) {}, [](std::string) {}});
+    std::shared_ptr<Connection> connection = OpenForOnce(host);
     return calls::UploadFile(*connection, name, path, stop);
   };
   co_return co_await bulk_threads_.Run(std::move(what), limit, std::move(upload));
+}
+
+Task<> LibvirtHypervisor::CopyVolume(HostConfig source, std::string name, Duration limit) {
+  auto stop = std::make_shared<std::atomic<bool>>(false);
+  ScopeExit end([stop] { *stop = true; });
+  std::string what = fmt::format("copying volume {} from host {}", name, source.name);
+  auto copy = [from = std::move(source), to = host_, name = std::move(name), stop] {
+    std::shared_ptr<Connection> source_host = OpenForOnce(from), target_host = OpenForOnce(to);
+    calls::CopyVolume(*source_host, *target_host, name, stop);
+  };
+  co_await bulk_threads_.Run(std::move(what), limit, std::move(copy));
+}
+
+Task<> LibvirtHypervisor::FetchVolume(std::string name, ImageOrigin origin, Duration limit) {
+  auto stop = std::make_shared<std::atomic<bool>>(false);
+  ScopeExit end([stop] { *stop = true; });
+  std::string what = fmt::format("fetching {} into volume {}", origin.url, name);
+  auto fetch = [host = host_, name = std::move(name), origin = std::move(origin), stop] {
+    std::shared_ptr<Connection> connection = OpenForOnce(host);
+    calls::FetchVolume(*connection, name, origin, stop);
+  };
+  co_await bulk_threads_.Run(std::move(what), limit, std::move(fetch));
 }
 
 Task<std::string> LibvirtHypervisor::ReadVolumeEnd(std::string name, std::uint64_t most) {

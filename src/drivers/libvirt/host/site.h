@@ -9,6 +9,8 @@
 #include "drivers/libvirt/host/host.h"
 #include "drivers/libvirt/keys/provider_key.h"
 #include "drivers/libvirt/placement/ledger.h"
+#include "drivers/libvirt/storage/arrivals.h"
+#include "drivers/libvirt/storage/fetches.h"
 #include "drivers/libvirt/storage/image_sizes.h"
 
 namespace nodepool::drivers::libvirt {
@@ -27,6 +29,8 @@ struct Site {
   std::vector<std::unique_ptr<Host>> hosts;
   Ledger ledger;
   ImageSizes image_sizes;
+  Arrivals arrivals;
+  Fetches fetches{*this};
   ProviderKey key;
 
   // Connects to every host unless that has begun; ends when each was tried once. To be awaited before hosts
@@ -36,6 +40,10 @@ struct Site {
   Host& At(const std::string& name);
   std::vector<Host*> Usable();
   Task<> Stop();
+
+ private:
+  // A host can be used, or no longer.
+  void Changed();
 };
 
 }  // namespace nodepool::drivers::libvirt

@@ -10,6 +10,7 @@
 #include "drivers/libvirt/machine/console.h"
 #include "drivers/libvirt/machine/make_disks.h"
 #include "drivers/libvirt/placement/capacity.h"
+#include "drivers/libvirt/storage/copy_image.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -111,8 +112,17 @@ Task<> GiveBack(Ledger& ledger, MachineId id) {
   co_return;
 }
 
+// Cloud images are where their operator has put them.
+Task<> GetImage(Creation& creation, MachineReport& machine) {
+  const std::optional<std::string>& image = creation.parameters.image_external_id;
+  if (!creation.label.diskimage || !image) co_return;
+  machine.SetState("waiting for the image on " + creation.host.name());
+  co_await EnsureUpload(creation.site, creation.host, *image);
+}
+
 Task<Instance> Make(Creation& creation, MachineReport& machine) {
   SteadyTime begun = creation.site.environment.loop.SteadyNow();
+  co_await GetImage(creation, machine);
   machine.SetState("making volumes");
   DomainDisks disks = co_await MakeDisks(creation);
   machine.SetState("starting");

@@ -46,6 +46,7 @@ std::optional<Resource> AsResource(const Host& host, const VolumeInfo& volume,
   std::string id = host.name() + "/" + volume.name;
   if (auto image = ParseImageVolume(volume.name))
     return Resource{kImage, std::move(id), MetadataOf(*image), true};
+  if (auto image = ParseMark(volume.name)) return Resource{kVolume, std::move(id), MetadataOf(*image), true};
   auto ours = ParseMachineVolume(volume.name);
   if (!ours || living.contains(ours->machine)) return std::nullopt;
   return Resource{kVolume, std::move(id), MetadataOf(*ours), true};

@@ -55,6 +55,7 @@ class MachineTest : public ::testing::Test {
       auto fake = std::make_unique<testing::FakeHypervisor>(time.loop());
       fake->AddVolume({"debian.qcow2", "/pool/debian.qcow2", "qcow2", 2 * kGibibyte, kGibibyte, ""});
       fakes[host.name] = fake.get();
+      fake->peers = &fakes;
       if (prepare) prepare(*fake);
       return fake;
     };

@@ -25,6 +25,15 @@ TEST(VolumeNames, SayOfWhichUploadAnImageIs) {
   EXPECT_EQ(MetadataOf(volume).at("nodepool_upload_id"), "0000000001");
 }
 
+TEST(VolumeNames, AMarkSaysWhichImageIsUnfinished) {
+  ImageVolume volume{"here", "0000000007", "0000000001", "qcow2"};
+  std::string mark = MarkOf(NameOf(volume));
+  EXPECT_EQ(ParseMark(mark), volume);
+  EXPECT_EQ(ParseImageVolume(mark), std::nullopt);
+  EXPECT_EQ(ParseMark(NameOf(volume)), std::nullopt);
+  EXPECT_EQ(ParseMark("debian.unfinished"), std::nullopt);
+}
+
 // LV-38
 TEST(VolumeNames, AnyProviderNameReadsBack) {
   for (const char* provider :

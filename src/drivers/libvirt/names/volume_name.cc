@@ -14,6 +14,8 @@ namespace nodepool::drivers::libvirt {
 namespace {
 
 constexpr std::size_t kMachineDigits = 8;
+constexpr std::size_t kShownDigits = 16;  // of a checksum
+constexpr std::string_view kMark = ".unfinished";
 
 // The unescaped fields of "np.<field>.<field>..."; empty: not a name of ours. A field is not empty, and is
 // written as Escaped writes it.
@@ -68,6 +70,19 @@ std::optional<ImageVolume> ParseImageVolume(std::string_view name) {
   std::vector<std::string> fields = FieldsOf(name);
   if (fields.size() != 6 || fields[2] != "image") return std::nullopt;
   return ImageVolume{fields[1], fields[3], fields[4], fields[5]};
+}
+
+std::string NameOf(const FetchedVolume& volume) {
+  return fmt::format("np.{}.cloud.{}.{}", Escaped(volume.provider), volume.checksum.substr(0, kShownDigits),
+                     Escaped(volume.format));
+}
+
+std::string MarkOf(std::string_view image) { return fmt::format("{}{}", image, kMark); }
+
+std::optional<ImageVolume> ParseMark(std::string_view name) {
+  if (!name.ends_with(kMark)) return std::nullopt;
+  name.remove_suffix(kMark.size());
+  return ParseImageVolume(name);
 }
 
 std::map<std::string, std::string> MetadataOf(const ImageVolume& volume) {

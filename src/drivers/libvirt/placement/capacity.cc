@@ -10,6 +10,7 @@
 #include "async/attempt.h"
 #include "base/find_or_empty.h"
 #include "drivers/libvirt/storage/boot_image.h"
+#include "drivers/libvirt/storage/unfinished.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -48,28 +49,27 @@ std::string WhyNot(const Host& host, const LibvirtPool& pool, const LibvirtLabel
   return host.fault() ? host.fault()->message() : "";
 }
 
-Task<HostRoom> ReadRoom(Site& site, Host& host, const LibvirtPool& pool, const LibvirtLabel& label) {
-  HostRoom room;
-  room.name = host.name();
-  room.unusable = WhyNot(host, pool, label);
-  if (!room.unusable.empty()) co_return room;
+Task<> ReadRoom(Host& host, HostRoom& room, std::vector<DomainInfo>& domains) {
   PoolSpace space = co_await host.Use().Space();
-  std::vector<DomainInfo> domains = co_await host.Domains();
+  domains = co_await host.Domains();
   room.limit = LimitOf(host.config(), host.size(), space.capacity);
-  room.used = UsedOn(site, host, domains);
   double free = static_cast<double>(space.available) / double(kGibibyte);
   if (free < host.config().min_free_disk) {
     room.unusable = fmt::format("its storage pool has {:.1f} GiB free, less than min-free-disk", free);
   }
-  co_return room;
 }
 
-// An upload is asked for; where the cloud images are is known.
-Task<bool> HasVolume(Site& site, Host& host, const LibvirtLabel& label, std::string volume) {
-  if (label.cloud_image) co_return site.image_sizes.IsOn(host.name(), volume);
-  if (host.fault()) co_return false;
-  Outcome<VolumeInfo> found = co_await Attempt(host.Use().Volume(std::move(volume)));
-  co_return found.has_value();
+// Where the cloud images are is known; uploads are asked for, and copied where they are not.
+Task<> FindImage(Site& site, const LibvirtLabel& label, std::string volume, std::vector<HostRoom>& rooms) {
+  for (HostRoom& room : rooms) {
+    if (label.cloud_image) {
+      room.has_image = site.image_sizes.IsOn(room.name, volume);
+    } else {
+      room.has_image = co_await HasImage(site.At(room.name), volume);
+    }
+  }
+  bool is_somewhere = std::ranges::any_of(rooms, &HostRoom::has_image);
+  for (HostRoom& room : rooms) room.can_get_image = label.diskimage && is_somewhere;
 }
 
 }  // namespace
@@ -112,12 +112,18 @@ Task<std::vector<HostRoom>> ReadRooms(Site& site, const LibvirtPool& pool, const
                                       std::optional<std::string> image_external_id) {
   std::optional<std::string> volume = VolumeOf(*site.config, label, image_external_id);
   std::vector<HostRoom> rooms;
+  std::vector<std::vector<DomainInfo>> domains(site.hosts.size());
   for (const auto& host : site.hosts) {
-    Outcome<HostRoom> room = co_await Attempt(ReadRoom(site, *host, pool, label));
-    if (!room) room = HostRoom{.name = host->name(), .unusable = room.error().message()};
-    if (volume) room->has_image = co_await HasVolume(site, *host, label, *volume);
-    rooms.push_back(std::move(*room));
+    HostRoom& room = rooms.emplace_back();
+    room.name = host->name();
+    room.unusable = WhyNot(*host, pool, label);
+    if (!room.unusable.empty()) continue;
+    Outcome<> read = co_await Attempt(ReadRoom(*host, room, domains[rooms.size() - 1]));
+    if (!read) room.unusable = read.error().message();
   }
+  if (volume) co_await FindImage(site, label, *volume, rooms);
+  // Last, and with nothing awaited after it: other creations have taken room meanwhile.
+  for (std::size_t i = 0; i < rooms.size(); ++i) rooms[i].used = UsedOn(site, *site.hosts[i], domains[i]);
   co_return rooms;
 }
 

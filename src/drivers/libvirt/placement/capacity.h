@@ -21,7 +21,8 @@ driver::QuotaInformation ToQuota(const Need& need);
 // What machines may take of the host together; `capacity` is its storage pool's, in bytes.
 Need LimitOf(const HostConfig& config, const HostSize& size, std::uint64_t capacity);
 
-// Each host as placement sees it for a machine of the label.
+// Each host as placement sees it for a machine of the label. What is chosen goes into the ledger before
+// anything else is awaited.
 Task<std::vector<HostRoom>> ReadRooms(Site& site, const LibvirtPool& pool, const LibvirtLabel& label,
                                       std::optional<std::string> image_external_id);
 

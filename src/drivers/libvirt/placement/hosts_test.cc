@@ -66,6 +66,22 @@ TEST_F(MachineTest, MachinesSpreadOverTheHosts) {
   EXPECT_EQ(Create(second, "0000000002").host_id, "b");
 }
 
+// LV-27
+TEST_F(MachineTest, MachinesMadeAtATimeTakeTheRoomOfEachOther) {
+  AddHost("b");
+  Start();
+  label->vcpus = 4;
+  std::vector<Recorder> machines(4);
+  TaskGroup group(time.loop(), log::Logger("test"));
+  auto drop = [](Task<Instance> creation) -> Task<> { co_await std::move(creation); };
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    group.Spawn("creation", drop(adapter->Create(machines[i], Parameters(fmt::format("000000000{}", i)))));
+  }
+  ASSERT_TRUE(time.RunUntil([&] { return group.size() == 0; }));
+  EXPECT_EQ(Fake("a").domains.size(), 2u);
+  EXPECT_EQ(Fake("b").domains.size(), 2u);
+}
+
 // LV-26
 TEST_F(MachineTest, AHostIsNeverOverbooked) {
   Start();

@@ -42,7 +42,7 @@ double Load(const HostRoom& host) {
 // Why the machine cannot be made there now; empty: it can.
 std::string Obstacle(const HostRoom& host, const Need& need) {
   if (!host.unusable.empty()) return host.unusable;
-  if (!host.has_image) return "it does not have the image";
+  if (!host.has_image && !host.can_get_image) return "it does not have the image";
   return Shortage(host.limit, host.used, need);
 }
 
@@ -65,6 +65,7 @@ std::expected<std::string, NoHost> ChooseHost(const std::vector<HostRoom>& hosts
   const HostRoom* best = nullptr;
   auto is_better = [&](const HostRoom& host) {
     if (best == nullptr) return true;
+    if (host.has_image != best->has_image) return host.has_image;
     double load = Load(host), of_best = Load(*best);
     if (load == of_best) return host.name < best->name;
     return placement == Placement::kSpread ? load < of_best : load > of_best;

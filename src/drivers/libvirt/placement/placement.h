@@ -31,7 +31,9 @@ struct HostRoom {
   std::string unusable;  // why no machine can be made there; empty: it can
   Need limit;            // instances may be infinite
   Need used;             // by what runs, is being made and is being deleted there
+  // Whether the image is there, or can be copied from another host.
   bool has_image = true;
+  bool can_get_image = false;
 };
 
 // Why no host was chosen.
@@ -40,8 +42,8 @@ struct NoHost {
   std::string reasons;      // of each host: "b: 2 of 8 cores free, needs 4"
 };
 
-// The host for a machine: among those that have room for it and its image, the one that is used least
-// (spread) or most (pack) by its scarcest resource, then by name. Pure.
+// The host for a machine: among those that have room for it and can have its image, one that has the image,
+// then the one that is used least (spread) or most (pack) by its scarcest resource, then by name. Pure.
 std::expected<std::string, NoHost> ChooseHost(const std::vector<HostRoom>& hosts, const Need& need,
                                               Placement placement);
 

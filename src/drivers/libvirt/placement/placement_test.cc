@@ -56,6 +56,16 @@ TEST(Placement, WhatFitsNoEmptyHostNeverFits) {
   EXPECT_THAT(chosen.error().reasons, ::testing::HasSubstr("b: it cannot be reached"));
 }
 
+// LV-23
+TEST(Placement, HostsWithTheImageComeBeforeThoseThatCanGetIt) {
+  std::vector<HostRoom> hosts = {RoomOf("a", 16, 0), RoomOf("b", 16, 12)};
+  hosts[0].has_image = false;
+  hosts[0].can_get_image = true;
+  EXPECT_EQ(ChooseHost(hosts, kFour, Placement::kSpread), "b");
+  hosts[1].used.cores = 13;
+  EXPECT_EQ(ChooseHost(hosts, kFour, Placement::kSpread), "a");
+}
+
 TEST(Placement, OnlyHostsWithTheImage) {
   std::vector<HostRoom> hosts = {RoomOf("a", 16, 0), RoomOf("b", 16, 8)};
   hosts[0].has_image = false;

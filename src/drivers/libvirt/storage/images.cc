@@ -7,9 +7,11 @@
 
 #include "async/cleanup.h"
 #include "async/deadline.h"
+#include "async/gate.h"
 #include "base/text.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/libvirt/names/volume_name.h"
+#include "drivers/libvirt/storage/unfinished.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -19,6 +21,7 @@ using driver::ListedImage;
 namespace {
 
 constexpr Duration kRemoveLimit = std::chrono::seconds(30);
+constexpr int kMostAtATime = 2;  // hosts
 
 std::string VolumeNameOf(const Site& site, const ImageUploadParameters& upload) {
   auto text = [&](const char* key) {
@@ -44,28 +47,69 @@ std::uint64_t SizeOf(const std::string& path) {
 
 // The volume is raw while it is written, whatever the file is: libvirt would write a header of its own
 // otherwise.
-Task<> UploadTo(Host& host, const ImageUploadParameters& upload, std::string name) {
-  co_await host.Use().DeleteVolume(name);  // what an earlier try has left
+Task<> Send(Host& host, const ImageUploadParameters& upload, std::string name) {
   NewVolume volume{.name = name, .capacity = SizeOf(upload.filename)};
   co_await host.Use().CreateVolume(std::move(volume));
-  std::string sha256 = co_await host.Use().UploadVolume(name, upload.filename, upload.timeout);
+  std::string sha256 = co_await host.Use().UploadVolume(std::move(name), upload.filename, upload.timeout);
   if (!upload.sha256 || *upload.sha256 == sha256) co_return;
   throw Error(Verdict::kFail, fmt::format("{} has the SHA-256 {}, but its build has {}", upload.filename,
                                           sha256, *upload.sha256));
 }
 
-Task<> UploadToAll(std::vector<Host*> hosts, const ImageUploadParameters& upload, std::string name) {
-  co_await upload.announce(name);
-  for (Host* host : hosts) co_await UploadTo(*host, upload, name);
+Task<> UploadTo(Host& host, const ImageUploadParameters& upload, std::string name) {
+  co_await RemoveImage(host, name);  // what an earlier try has left
+  std::function<Task<>()> send = [&] { return Send(host, upload, name); };
+  Task<> making = MakeImage(host, name, std::move(send));
+  co_await std::move(making);
 }
 
-Task<> RemoveFrom(Host& host, std::string name) { co_await host.Use().DeleteVolume(std::move(name)); }
+// An upload to several hosts; what each has come to.
+struct Uploads {
+  Gate gate{kMostAtATime};
+  std::map<Host*, Outcome<>> ends;
+};
+
+Task<> UploadInTurn(Host& host, const ImageUploadParameters& upload, std::string name, Uploads& uploads) {
+  Gate::Pass pass = co_await uploads.gate.Enter();
+  Outcome<> end = co_await Attempt(UploadTo(host, upload, std::move(name)));
+  uploads.ends.insert_or_assign(&host, std::move(end));
+}
+
+// A host that was lost meanwhile gets the image from another one when a machine needs it there.
+void CheckUploads(const Site& site, const std::string& name, const Uploads& uploads) {
+  const Failure* loss = nullptr;
+  bool is_somewhere = false;
+  for (const auto& [host, end] : uploads.ends) {
+    if (end) {
+      is_somewhere = true;
+    } else if (FailedWith(end, Verdict::kRetry)) {
+      loss = &end.error();
+      site.logger.Warning("Host {} did not get image {}: {}", host->name(), name, loss->message());
+    } else {
+      end.error().Rethrow();
+    }
+  }
+  if (!is_somewhere && loss != nullptr) loss->Rethrow();
+}
+
+Task<> UploadToAll(Site& site, std::vector<Host*> hosts, const ImageUploadParameters& upload,
+                   std::string name) {
+  co_await upload.announce(name);
+  Uploads uploads;
+  TaskGroup tasks(site.environment.loop, site.logger);
+  for (Host* host : hosts) {
+    tasks.Spawn("upload of image " + name, UploadInTurn(*host, upload, name, uploads));
+  }
+  auto stop = [&tasks] { return tasks.Stop(); };
+  co_await WithCleanup(tasks.Join(), stop);
+  CheckUploads(site, name, uploads);
+}
 
 Task<> Remove(Site& site, std::vector<Host*> hosts, std::string name) {
   for (Host* host : hosts) {
     SteadyTime deadline = site.environment.loop.SteadyNow() + kRemoveLimit;
     Task<> removal =
-        WithDeadline(site.environment.loop, deadline, "removing the image", RemoveFrom(*host, name));
+        WithDeadline(site.environment.loop, deadline, "removing the image", RemoveImage(*host, name));
     Outcome<> removed = co_await Attempt(std::move(removal));
     if (!removed) {
       site.logger.Error("Volume {}, whose upload failed, is left on host {}: {}", name, host->name(),
@@ -77,8 +121,8 @@ Task<> Remove(Site& site, std::vector<Host*> hosts, std::string name) {
 void WarnOfOthers(const Site& site, const std::string& name) {
   for (const auto& host : site.hosts) {
     if (!host->fault()) continue;
-    site.logger.Warning("Host {} did not get image {} and makes no machines of it: {}", host->name(), name,
-                        host->fault()->message());
+    site.logger.Warning("Host {} did not get image {}, and gets it when a machine needs it there: {}",
+                        host->name(), name, host->fault()->message());
   }
 }
 
@@ -90,7 +134,7 @@ Task<std::string> UploadImage(Site& site, ImageUploadParameters upload) {
   if (hosts.empty()) site.hosts.front()->Use();
   std::string name = VolumeNameOf(site, upload);
   auto remove = [&](const Failure&) { return Remove(site, hosts, name); };
-  co_await OnFailure(UploadToAll(hosts, upload, name), remove);
+  co_await OnFailure(UploadToAll(site, hosts, upload, name), remove);
   WarnOfOthers(site, name);
   co_return name;
 }
@@ -98,13 +142,13 @@ Task<std::string> UploadImage(Site& site, ImageUploadParameters upload) {
 Task<> DeleteImageOn(Host& host, std::string volume) {
   std::vector<VolumeInfo> volumes = co_await host.Use().Volumes();
   auto found = std::ranges::find(volumes, volume, &VolumeInfo::name);
-  if (found == volumes.end()) co_return;
+  if (found == volumes.end()) co_return co_await RemoveImage(host, std::move(volume));
   auto user = std::ranges::find(volumes, found->path, &VolumeInfo::backing_path);
   if (user != volumes.end()) {
     throw Error(Verdict::kRetry,
                 fmt::format("image {} on host {} is in use by {}", volume, host.name(), Excerpt(user->name)));
   }
-  co_await host.Use().DeleteVolume(std::move(volume));
+  co_await RemoveImage(host, std::move(volume));
 }
 
 Task<> DeleteImage(Site& site, std::string volume) {

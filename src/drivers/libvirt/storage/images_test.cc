@@ -92,6 +92,77 @@ TEST_F(UploadTest, AMachineOfARawImageIsRawWhateverItBeginsWith) {
   EXPECT_THAT(Fake().domains.begin()->second, HasSubstr("<format type=\"raw\" />"));
 }
 
+class CopyTest : public UploadTest {
+ protected:
+  void SetUp() override {
+    UploadTest::SetUp();
+    AddHost("b");
+    label->cloud_image = std::nullopt;
+    label->diskimage = ImageName("d");
+    label->disk = 10;
+    label->vcpus = 4;
+  }
+  // Host b was away during the upload.
+  void UploadWithoutB() {
+    Start();
+    Fake("b").Break("libvirtd has closed the connection");
+    time.Run(Upload());
+    Fake("b").is_reachable = true;
+    time.Advance(std::chrono::minutes(2));
+    EXPECT_FALSE(Fake("b").volumes.contains(kUpload));
+  }
+  Task<driver::cloud::Instance> Machine(Recorder& machine, std::string node) {
+    auto parameters = Parameters(node);
+    parameters.image_external_id = kUpload;
+    return adapter->Create(machine, std::move(parameters));
+  }
+};
+
+// LV-23
+TEST_F(CopyTest, AHostThatLacksAnImageGetsItOnce) {
+  UploadWithoutB();
+  std::vector<Recorder> machines(4);
+  TaskGroup group(time.loop(), log::Logger("test"));
+  auto drop = [](Task<driver::cloud::Instance> creation) -> Task<> { co_await std::move(creation); };
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    group.Spawn("creation", drop(Machine(machines[i], fmt::format("000000000{}", i))));
+  }
+  ASSERT_TRUE(time.RunUntil([&] { return group.size() == 0; }, std::chrono::minutes(10)));
+  EXPECT_EQ(Fake("b").copies, 1);
+  EXPECT_EQ(Fake("b").contents.at(kUpload), file_);
+  EXPECT_FALSE(Fake("b").volumes.contains(std::string(kUpload) + ".unfinished"));
+  EXPECT_EQ(Fake("a").domains.size(), 2u) << "those come first that have it";
+  EXPECT_EQ(Fake("b").domains.size(), 2u);
+}
+
+// LV-23
+TEST_F(CopyTest, WhatACopyHasLeftIsNotTakenForTheImage) {
+  UploadWithoutB();
+  label->host = "b";
+  Fake("b").fails_transfers = true;
+  Recorder first, second;
+  EXPECT_TRUE(FailedWith(time.Run(Attempt(Machine(first, "0000000001")), kLong), Verdict::kRetry));
+  EXPECT_THAT(Fake("b").domains, ::testing::IsEmpty());
+  Fake("b").fails_transfers = false;
+  time.Run(Machine(second, "0000000002"), kLong);
+  EXPECT_EQ(Fake("b").contents.at(kUpload), file_);
+  EXPECT_EQ(Fake("b").domains.size(), 1u);
+}
+
+// LV-23
+TEST_F(CopyTest, AnUploadGoesOnWithoutAHostThatIsLost) {
+  prepare = [](testing::FakeHypervisor& host) { host.call_time = std::chrono::milliseconds(20); };
+  Start();
+  Fake("b").fails_transfers = true;
+  EXPECT_EQ(time.Run(Upload()), kUpload);
+  EXPECT_TRUE(Fake("b").volumes.contains(std::string(kUpload) + ".unfinished"));
+  Fake("a").fails_transfers = true;
+  auto outcome = time.Run(Attempt(Upload()));
+  EXPECT_TRUE(FailedWith(outcome, Verdict::kRetry)) << "no host has it";
+  EXPECT_FALSE(Fake("a").volumes.contains(kUpload));
+  EXPECT_FALSE(Fake("b").volumes.contains(std::string(kUpload) + ".unfinished"));
+}
+
 // LV-20
 TEST_F(UploadTest, AnImageIsNotDeletedWhileSomethingIsBackedByIt) {
   Start();

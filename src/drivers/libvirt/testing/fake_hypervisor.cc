@@ -113,6 +113,7 @@ Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
   if (volumes.contains(volume.name)) throw Error(Verdict::kConflict, "the volume exists");
   VolumeInfo made = ParseVolume(VolumeXml(volume));
   made.path = "/pool/" + made.name;
+  made.length = made.capacity;
   volumes[made.name] = made;
   MayBreak(Loss::kAfter, "make " + made.name);
   co_return made.path;
@@ -129,7 +130,30 @@ Task<std::string> FakeHypervisor::UploadVolume(std::string name, std::string pat
   co_await Call();
   if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
   contents[name] = std::move(path);
+  if (fails_transfers) throw Error(Verdict::kRetry, "the connection broke");
   co_return sha256;
+}
+
+Task<> FakeHypervisor::CopyVolume(HostConfig source, std::string name, Duration) {
+  co_await Call();
+  ++copies;
+  const FakeHypervisor& from = *peers->at(source.name);
+  if (!volumes.contains(name) || !from.contents.contains(name)) {
+    throw Error(Verdict::kNotFound, "no volume " + name);
+  }
+  co_await loop_.SleepFor(copy_time);
+  if (fails_transfers) throw Error(Verdict::kRetry, "the connection broke");
+  contents[name] = from.contents.at(name);
+}
+
+Task<> FakeHypervisor::FetchVolume(std::string name, ImageOrigin origin, Duration) {
+  ++fetches;
+  NewVolume volume{.name = name, .capacity = 3 * kGibibyte};
+  co_await CreateVolume(std::move(volume));
+  co_await loop_.SleepFor(copy_time);
+  if (fails_transfers) throw Error(Verdict::kRetry, "the server does not answer");
+  if (origin.checksum != checksum) throw Error(Verdict::kInvalid, "it has another checksum");
+  contents[name] = origin.url;
 }
 
 Task<std::string> FakeHypervisor::ReadVolumeEnd(std::string name, std::uint64_t most) {

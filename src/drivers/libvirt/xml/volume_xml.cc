@@ -34,6 +34,7 @@ VolumeInfo ParseVolume(std::string_view xml) {
   volume.format = target.child("format").attribute("type").value();
   volume.capacity = root.child("capacity").text().as_ullong();
   volume.allocation = root.child("allocation").text().as_ullong();
+  volume.length = root.child("physical").text().as_ullong();
   volume.backing_path = root.child("backingStore").child_value("path");
   return volume;
 }

@@ -36,6 +36,7 @@ struct VolumeInfo {
   std::uint64_t capacity = 0;    // virtual size, bytes
   std::uint64_t allocation = 0;  // bytes on the disk
   std::string backing_path;      // "": none
+  std::uint64_t length = 0;      // bytes of the file; 0: the host does not say
 };
 
 // Error(kFail): the text does not describe a volume.
