@@ -7,6 +7,7 @@ from real_run import SECONDS, kill, start
 from services import wait_for
 
 
+# LV-46
 def test_the_page(shell):
     page = Page.read("docs/one-computer.md")
     demo, = page.section("Try it").commands()
