@@ -10,13 +10,13 @@ class LeftOnHost:
 
     def __init__(self, checkout: pathlib.Path):
         self.checkout = checkout
-        self.before = self._look()
+        self.before = self._read()
 
     def assert_unchanged(self):
-        left = {kind: things - self.before[kind] for kind, things in self._look().items()}
+        left = {kind: things - self.before[kind] for kind, things in self._read().items()}
         assert not any(left.values()), f"left on the host: { {kind: things for kind, things in left.items() if things} }"
 
-    def _look(self) -> dict[str, set[str]]:
+    def _read(self) -> dict[str, set[str]]:
         return {"processes": processes_of(self.checkout), "mounts": _mounts_of(self.checkout), "bridges": _bridges(),
                 "chains": _chains(), "loop devices": _loop_devices(self.checkout),
                 "temporary files": {path.name for path in pathlib.Path("/tmp").glob("dib_*")},

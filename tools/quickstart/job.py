@@ -4,7 +4,7 @@ import json
 import pathlib
 import subprocess
 
-from services import BIN
+from services import BIN, die_with_parent
 
 LABEL = "debian"
 
@@ -23,7 +23,8 @@ def login_words(node: dict, folder: pathlib.Path, *command) -> list[str]:
 def requested(tool, labels):
     """The answer of `nodepool request --wait --json`, whose nodes are given back at the end. `tool` makes a command line of
     the words for `nodepool`. RuntimeError: the request failed."""
-    client = subprocess.Popen(tool("request", *labels, "--wait", "--json"), stdout=subprocess.PIPE, text=True)
+    client = subprocess.Popen(tool("request", *labels, "--wait", "--json"), stdout=subprocess.PIPE, text=True,
+                              preexec_fn=die_with_parent)
     try:
         line = client.stdout.readline()
         if not line:

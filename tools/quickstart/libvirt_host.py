@@ -42,7 +42,7 @@ class LibvirtHost:
         return FILTER if FILTER in self.virsh("nwfilter-list") else "false"
 
     def network(self, subnet) -> str:
-        """What the driver is told to make, in YAML."""
+        """As the driver's setting `network` has it, in YAML."""
         return f"{{name: {self.name}, subnet: {subnet}}}"
 
     @property
