@@ -42,7 +42,7 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex((LOOPBACK, port)) == 0
 
 
-def _die_with_parent():
+def die_with_parent():
     # The kernel ends the child when its parent has ended for any reason.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
@@ -56,7 +56,7 @@ class Process:
         with open(log, "ab") as output:
             self.child = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=output,
                                           stderr=subprocess.STDOUT, env={**os.environ, **(env or {})},
-                                          preexec_fn=_die_with_parent, start_new_session=True)
+                                          preexec_fn=die_with_parent, start_new_session=True)
 
     @property
     def pid(self) -> int:

@@ -201,13 +201,16 @@ void Requester::Print(RequestId id) {
                             {.key = "connection_port", .title = "Port", .fit = {Importance::kHigh}},
                             {.key = "username", .title = "Username", .fit = listing::kName}},
                            {}};
+  bool is_json = options_.output == Output::kJson;
+  if (is_json) listing.columns.push_back({.key = "host_keys", .title = "Host Keys"});
   for (const store::LockedNode& node : held_) {
     const Node& record = node.record();
     listing.rows.push_back({Cell::OfText(node.id().value), JsonNames(record.type),
                             Cell::OfText(record.provider.value), TextCell(record.interface_ip),
                             listing::ShownPort(record), TextCell(record.username)});
+    if (is_json) listing.rows.back().emplace_back(json::value_from(record.host_keys));
   }
-  if (options_.output == Output::kJson) {
+  if (is_json) {
     context_.out << fmt::format(R"({{"request":{},"nodes":{}}})", json::serialize(json::value(id.value)),
                                 ToJson(listing, context_.loop.Now()))
                  << std::endl;

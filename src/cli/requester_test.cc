@@ -122,6 +122,25 @@ TEST_F(RequestTest, UsesTheNodesForTheGivenTime) {
   }
 }
 
+TEST_F(RequestTest, JsonHasTheHostKeysForALogin) {
+  RequestOptions options = Waiting({"small"});
+  options.output = Output::kJson;
+  Start(options);
+  RequestId id = AwaitRequest();
+  Node node = ReadyNode();
+  node.allocated_to = id;
+  node.host_keys = {"ssh-ed25519 AAAA", "ecdsa-sha2-nistp256 BBBB"};
+  NodeId node_id = AddNode(node);
+  ChangeRequest(id, [&](NodeRequest& request) {
+    request.nodes = {node_id};
+    request.SetState(RequestState::kFulfilled, time_.clock().Now());
+  });
+  time_.RunUntil([&] { return !out_.str().empty(); });
+  EXPECT_THAT(out_.str(), HasSubstr(R"("host_keys":["ssh-ed25519 AAAA","ecdsa-sha2-nistp256 BBBB"])"));
+  tasks_.CancelAll();
+  ASSERT_TRUE(AwaitEnd());
+}
+
 TEST_F(RequestTest, AnInterruptionGivesTheNodesBack) {
   Start(Waiting({"small"}));
   std::vector<NodeId> nodes = Fulfil(AwaitRequest(), 1);

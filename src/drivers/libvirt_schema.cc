@@ -68,7 +68,11 @@ Schema CloudImageSchema() {
       Setting("name", Schema::String(), "What labels call the image.").Required(),
       Setting("volume", Schema::String(), "A volume of the storage pool; default: the image's name."),
       Setting("path", Schema::String(), "A file on the host; it is never written or deleted."),
-      Setting("format", Schema::String(), "qcow2 or raw; needed with path, default: as the volume says."),
+      Setting("url", Schema::String(),
+              "Where the image is fetched from, once for each host; needs checksum."),
+      Setting("checksum", Schema::String(), "sha256: or sha512: and the digits of the image's checksum."),
+      Setting("format", Schema::String(),
+              "qcow2 or raw; needed with path, default: as the volume says, with url qcow2."),
       Setting("kernel", Schema::String(), "A kernel of the host to start in place of the boot loader's."),
       Setting("initrd", Schema::String(), "The initrd beside the kernel."),
       Setting("kernel-args", Schema::String(), "The command line of the kernel."),
@@ -76,7 +80,7 @@ Schema CloudImageSchema() {
       Setting("python-path", Schema::String(), "Python interpreter on the node.").Default("auto"),
       Setting("shell-type", Schema::String(), "Shell of the user, as Ansible names it."),
   });
-  return image.With(ConnectionTypeSettings()).Exclusive({"volume", "path"});
+  return image.With(ConnectionTypeSettings()).Exclusive({"volume", "path", "url"});
 }
 
 // Settings of pools that are defaults for their labels.
@@ -139,8 +143,16 @@ Schema MakeSchema() {
       Setting("placement", Schema::String(),
               "spread: the host that is used least; pack: the one used most that has room.")
           .Default("spread"),
+      Setting("same-host", Schema::OneOf({Schema::String(), Schema::Bool()}),
+              "Whether the nodes of one request are made on one host: require, prefer or no. Default: no "
+              "where they are "
+              "on a bridge, else require, since machines on other networks reach only those of their host."),
       Setting("call-timeout", Schema::Int(), "Time for one call of libvirt.").Default(30).Unit("seconds"),
-      cloud::BootTimeout(),
+      Setting("boot-timeout", Schema::Int(),
+              "Time for the host key scan of a new node; unless it is set, 300 seconds where machines run "
+              "without KVM.")
+          .Default(60)
+          .Unit("seconds"),
       cloud::LaunchTimeout(600),
       cloud::LaunchRetries(),
       Setting("cloud-images", Schema::List(CloudImageSchema()), "Images that exist on the hosts."),

@@ -17,14 +17,53 @@ ENV = {"NODEPOOL_BIN": str(BIN)}
 
 
 def test_run_demo(tmp_path):
-    done = subprocess.run([RUN, "demo", "--state-dir", tmp_path], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([RUN, "demo", "--simulated", "--state-dir", tmp_path], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **ENV})
     assert done.returncode == 0, done.stdout + done.stderr
     for word in ("ready:", "fulfilled:", "in use:", "released", "deleted:"):
         assert word in done.stdout
 
 
-def run_in_a_copy(tmp_path, *words):
+@pytest.fixture
+def without_virsh(tmp_path):
+    """An environment of a computer without libvirt's command line."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for folder in ("/usr/bin", "/bin"):
+        for program in pathlib.Path(folder).iterdir():
+            if program.name != "virsh" and not (programs / program.name).is_symlink():
+                (programs / program.name).symlink_to(program)
+    return {**os.environ, **ENV, "PATH": str(programs)}
+
+
+def test_without_libvirt_real_machines_are_simulated_and_the_reason_is_said(tmp_path, without_virsh):
+    done = subprocess.run([RUN, "demo", "--real", "--state-dir", tmp_path / "state"], capture_output=True, text=True, timeout=120,
+                          env=without_virsh)
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, *_ = done.stdout.splitlines()
+    assert first.startswith("No real machines, but a simulated cloud: these programs are missing: virsh")
+    assert "packages-real.txt" in first and "deleted:" in done.stdout
+
+
+def test_a_job_without_real_machines_is_refused(tmp_path):
+    for words, status, reason in [(["job", "true"], 1, "start them with ./run --real"), (["job"], 2, "job needs a command"),
+                                  (["demo", "true"], 2, "unknown word true")]:
+        done = subprocess.run([RUN, *words, "--state-dir", tmp_path], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, **ENV})
+        assert done.returncode == status and reason in done.stderr
+
+
+def test_packages_of_real_machines_are_installed_only_for_them(tmp_path):
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path/cmake").write_text("#!/bin/sh\n")
+    (tmp_path / "path/cmake").chmod(0o755)
+    path = f"{tmp_path}/path:{os.environ['PATH']}"
+    real, plain = (run_in_a_copy(tmp_path / words[-1], *words, path=path) for words in (["demo", "--real"], ["demo"]))
+    assert "tools/install-packages packages-real.txt" in real and real[-1] == "tools/run-nodepool demo --real"
+    assert not any("packages-real" in line for line in plain)
+
+
+def run_in_a_copy(tmp_path, *words, path=os.environ["PATH"]):
     """What ./run does with `words`, in a tree that holds no more than it needs for that."""
     for folder in ("tools", "build/release/bin"):
         (tmp_path / folder).mkdir(parents=True)
@@ -32,7 +71,8 @@ def run_in_a_copy(tmp_path, *words):
     for name in ("tools/run-nodepool", "tools/install-packages", "build/release/bin/nodepool"):
         (tmp_path / name).write_text(f"#!/bin/sh\necho {name} \"$@\"\n")
         (tmp_path / name).chmod(0o755)
-    return subprocess.run([tmp_path / "run", *words], capture_output=True, text=True, timeout=60).stdout.splitlines()
+    return subprocess.run([tmp_path / "run", *words], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PATH": path}).stdout.splitlines()
 
 
 def test_run_nodepool_is_the_command_line_of_what_runs(tmp_path):
@@ -56,7 +96,7 @@ def test_a_state_folder_that_cannot_be_made_is_named(tmp_path):
 
 
 def test_a_launcher_that_is_killed_is_said_to_be_killed(tmp_path):
-    run = Process([RUN, "--state-dir", tmp_path], tmp_path / "run.log", env=ENV)
+    run = Process([RUN, "--simulated", "--state-dir", tmp_path], tmp_path / "run.log", env=ENV)
     try:
         wait_for(lambda: "The launcher runs until Ctrl-C" in run.output(), "the pool is full", 60)
         mine = str(tmp_path / "nodepool.yaml").encode()
@@ -79,6 +119,7 @@ def checkout(tmp_path):
     shutil.copy(ROOT / "run", copy)
     for name in ("run-nodepool", "services.py"):
         shutil.copy(ROOT / "tools" / name, copy / "tools")
+    shutil.copytree(ROOT / "tools/quickstart", copy / "tools/quickstart")
     (copy / "examples").symlink_to(ROOT / "examples")
     (copy / "build/release/bin").symlink_to(BIN.resolve())
     for name in ("tools/install-packages", "path/cmake"):

@@ -53,6 +53,7 @@ Task<std::vector<boost::json::value>> LibvirtAdapter::MissingMachines(std::vecto
 
 Task<QuotaInformation> LibvirtAdapter::QuotaLimits() {
   co_await site_.Connected();
+  site_.fetches.Begin();
   bool has_changed = co_await site_.image_sizes.Refresh(site_.Usable());
   if (has_changed) site_.environment.capacity_changed();
   Need sum = co_await SumOfLimits(site_);

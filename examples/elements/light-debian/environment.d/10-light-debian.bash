@@ -1,4 +1,4 @@
 export DISTRO_NAME=debian
 export DIB_RELEASE=${DIB_RELEASE:-bookworm}
 # Further packages, separated by commas.
-export LIGHT_DEBIAN_PACKAGES=${LIGHT_DEBIAN_PACKAGES:-}
+export DIB_LIGHT_DEBIAN_PACKAGES=${DIB_LIGHT_DEBIAN_PACKAGES:-}

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "drivers/libvirt/config/words.h"
 #include "drivers/libvirt/names/escaping.h"
+#include "drivers/libvirt/names/volume_name.h"
 #include "drivers/libvirt_schema.h"
 #include "drivers/provider_section.h"
 
@@ -50,7 +51,31 @@ std::optional<DirectKernel> ReadKernel(const Section& section) {
   return std::nullopt;
 }
 
-LibvirtCloudImage ReadImage(const Section& section) {
+bool IsChecksum(const std::string& hex, std::size_t bits) {
+  return hex.size() == bits / 4 && hex.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+std::optional<ImageOrigin> ReadOrigin(const Section& section) {
+  if (!section.Has("url")) return std::nullopt;
+  if (section.Has("volume") || section.Has("path")) {
+    throw section.Fail("url", "cannot be set beside volume or path");
+  }
+  if (!section.Has("checksum")) throw section.Fail("url", "needs checksum beside it");
+  std::string url = section.Text("url");
+  if (!url.starts_with("https://") && !url.starts_with("http://")) {
+    throw section.Fail("url", "expected one that begins with https:// or http://");
+  }
+  std::string checksum = section.Text("checksum");
+  std::size_t colon = checksum.find(':');
+  std::string algorithm = checksum.substr(0, colon);
+  std::string hex = colon == std::string::npos ? "" : checksum.substr(colon + 1);
+  bool is_known =
+      (algorithm == "sha256" && IsChecksum(hex, 256)) || (algorithm == "sha512" && IsChecksum(hex, 512));
+  if (!is_known) throw section.Fail("checksum", "expected sha256: or sha512: and its digits, in lower case");
+  return ImageOrigin{std::move(url), std::move(algorithm), std::move(hex)};
+}
+
+LibvirtCloudImage ReadImage(const Section& section, const LibvirtConfig& provider) {
   LibvirtCloudImage image;
   image.name = section.Text("name");
   image.external_name = section.OptionalText("volume").value_or(image.name);
@@ -60,6 +85,11 @@ LibvirtCloudImage ReadImage(const Section& section) {
   if (image.path && section.Has("volume")) throw section.Fail("path", "cannot be set beside volume");
   if (image.path && !image.format) {
     throw section.Fail("path", "needs format: a file's format is never guessed from its contents");
+  }
+  image.origin = ReadOrigin(section);
+  if (image.origin) {
+    image.format = image.format.value_or("qcow2");
+    image.external_name = NameOf(FetchedVolume{provider.name.value, image.origin->checksum, *image.format});
   }
   image.kernel = ReadKernel(section);
   ReadConnectionType(section, image.connection);
@@ -80,9 +110,17 @@ void ReadImages(const Section& provider, config::Config& config, LibvirtConfig& 
     result.diskimages[image->name] = image;
   }
   for (const Section& entry : provider.Sections("cloud-images")) {
-    LibvirtCloudImage image = ReadImage(entry);
+    LibvirtCloudImage image = ReadImage(entry, result);
     result.cloud_images[image.name] = std::move(image);
   }
+}
+
+std::optional<SameHost> ReadSameHost(const Section& provider) {
+  static const Words<std::optional<SameHost>> words = {{"require", SameHost::kRequire},
+                                                       {"prefer", SameHost::kPrefer},
+                                                       {"no", SameHost::kNo},
+                                                       {"false", SameHost::kNo}};
+  return ReadWord(provider, "same-host", words, std::optional<SameHost>());
 }
 
 // --- Pools and labels ------------------------------------------------------------
@@ -210,7 +248,9 @@ std::shared_ptr<const LibvirtConfig> LoadLibvirtConfig(const config::ProviderSec
   auto result = std::make_shared<LibvirtConfig>();
   ReadProvider(section, provider, *result);
   cloud::ReadLaunchSettings(provider, *result);
+  if (provider.Has("boot-timeout")) result->slow_boot_timeout = result->boot_timeout;
   result->hosts = ReadHosts(provider);
+  result->same_host = ReadSameHost(provider);
   result->placement = ReadWord(provider, "placement", placements, Placement::kSpread);
   result->has_own_host_keys = ReadWord(provider, "host-keys", {{"scan", false}, {"inject", true}}, false);
   result->call_timeout = provider.Seconds("call-timeout");

@@ -178,11 +178,38 @@ TEST_F(LibvirtConfigTest, MachinesMayBeOnABridgeOrReachedAtAPort) {
             (MachineNetwork{Kind::kUser, ""}));
 }
 
+// LV-27
+TEST_F(LibvirtConfigTest, NodesOfARequestMayHaveToBeOnOneHost) {
+  EXPECT_EQ(Load(kSmallest)->same_host, std::nullopt);
+  EXPECT_EQ(Load("same-host: prefer\n" + std::string(kSmallest))->same_host, SameHost::kPrefer);
+  EXPECT_EQ(Load("same-host: no\n" + std::string(kSmallest))->same_host, SameHost::kNo);
+}
+
+// LV-41
+TEST_F(LibvirtConfigTest, AConfiguredBootTimeoutIsForAllMachines) {
+  EXPECT_EQ(Load(kSmallest)->boot_timeout, std::chrono::seconds(60));
+  EXPECT_EQ(Load(kSmallest)->slow_boot_timeout, std::chrono::seconds(300));
+  EXPECT_EQ(Load("boot-timeout: 90\n" + std::string(kSmallest))->slow_boot_timeout, std::chrono::seconds(90));
+}
+
 // LV-40
 TEST_F(LibvirtConfigTest, ASessionHasItsOwnPoolAndNeedsNoNetwork) {
   const HostConfig host = Load("name: here\nuri: qemu:///session\n")->hosts[0];
   EXPECT_THAT(host.storage_pool.path.value_or(""), ::testing::EndsWith("/nodepool/libvirt"));
   EXPECT_TRUE(host.network.is_user());
+}
+
+// LV-1, LV-22
+TEST_F(LibvirtConfigTest, AnImageThatIsFetchedIsNamedByItsChecksum) {
+  const std::string hex(64, 'a');
+  auto config =
+      Load("name: here\ncloud-images: [{name: i, url: 'https://x/i', checksum: 'sha256:" + hex + "'}]\n");
+  const LibvirtCloudImage& image = config->cloud_images.at("i");
+  ASSERT_TRUE(image.origin);
+  EXPECT_EQ(image.origin->checksum, hex);
+  EXPECT_EQ(image.origin->algorithm, "sha256");
+  EXPECT_EQ(image.format, "qcow2");
+  EXPECT_EQ(image.external_name, "np.here.cloud.aaaaaaaaaaaaaaaa.qcow2");
 }
 
 TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
@@ -206,6 +233,14 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {"name: here\nnetwork: {user: true}\ncloud-images: [{name: i}]\npools: [{name: p, labels: [{name: l, "
        "cloud-image: i, warm-start: true}]}]",
        "addresses of their own"},
+      {"name: here\ncloud-images: [{name: i, url: 'https://x/i'}]", "needs checksum"},
+      {"name: here\ncloud-images: [{name: i, url: 'ftp://x/i', checksum: a}]", "https:// or http://"},
+      {"name: here\ncloud-images: [{name: i, url: 'https://x/i', checksum: 'md5:00'}]",
+       "expected sha256: or sha512:"},
+      {"name: here\ncloud-images: [{name: i, url: 'https://x/i', checksum: ''}]",
+       "expected sha256: or sha512:"},
+      {"name: here\ncloud-images: [{name: i, url: 'https://x/i', volume: v, checksum: a}]",
+       "beside volume or path"},
       {"name: here\nimage-format: vhd", "expected qcow2 or raw"},
       {"name: here\ncloud-images: [{name: i, path: /i}]", "needs format"},
       {"name: here\ncloud-images: [{name: i, path: /i, volume: v, format: raw}]",

@@ -7,7 +7,7 @@
 
 #include "async/task.h"
 #include "base/clock.h"
-#include "drivers/libvirt/config/host_config.h"
+#include "drivers/libvirt/config/libvirt_config.h"
 #include "drivers/libvirt/xml/volume_xml.h"
 
 namespace nodepool::drivers::libvirt {
@@ -83,6 +83,9 @@ class Hypervisor {
   // Copies the volume of this name of another host, without its holes, into this host's, which is as long as
   // the other one's file. Ends within `limit`; like UploadVolume it works beside other calls.
   virtual Task<> CopyVolume(HostConfig source, std::string name, Duration limit) = 0;
+  // Makes the volume of what is at the origin's URL. kRetry: that cannot be fetched now. kInvalid: it has
+  // another checksum. What a failure leaves of the volume stays. Works beside other calls.
+  virtual Task<> FetchVolume(std::string name, ImageOrigin origin, Duration limit) = 0;
   // The last `most` bytes of a raw volume.
   virtual Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) = 0;
   // A volume that does not exist is success.

@@ -9,6 +9,7 @@
 #include "base/scope_exit.h"
 #include "drivers/libvirt/host/copy.h"
 #include "drivers/libvirt/host/domain_calls.h"
+#include "drivers/libvirt/host/fetch.h"
 #include "drivers/libvirt/host/upload.h"
 #include "drivers/libvirt/host/volume_calls.h"
 
@@ -186,6 +187,17 @@ Task<> LibvirtHypervisor::CopyVolume(HostConfig source, std::string name, Durati
     calls::CopyVolume(*source_host, *target_host, name, stop);
   };
   co_await bulk_threads_.Run(std::move(what), limit, std::move(copy));
+}
+
+Task<> LibvirtHypervisor::FetchVolume(std::string name, ImageOrigin origin, Duration limit) {
+  auto stop = std::make_shared<std::atomic<bool>>(false);
+  ScopeExit end([stop] { *stop = true; });
+  std::string what = fmt::format("fetching {} into volume {}", origin.url, name);
+  auto fetch = [host = host_, name = std::move(name), origin = std::move(origin), stop] {
+    std::shared_ptr<Connection> connection = OpenForOnce(host);
+    calls::FetchVolume(*connection, name, origin, stop);
+  };
+  co_await bulk_threads_.Run(std::move(what), limit, std::move(fetch));
 }
 
 Task<std::string> LibvirtHypervisor::ReadVolumeEnd(std::string name, std::uint64_t most) {

@@ -31,6 +31,7 @@ class LibvirtHypervisor : public Hypervisor {
   Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) override;
   Task<std::string> ReadVolumeStart(std::string name, std::uint64_t most) override;
   Task<> CopyVolume(HostConfig source, std::string name, Duration limit) override;
+  Task<> FetchVolume(std::string name, ImageOrigin origin, Duration limit) override;
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
   Task<> DeleteVolume(std::string name) override;
   Task<std::vector<KnownAddress>> Leases(std::string network) override;

@@ -12,12 +12,17 @@ Site::Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const Li
       config(std::move(provider)),
       tasks(environment.loop, logger),
       image_sizes(*config),
-      image_copies(tasks, hosts, config->image_upload_timeout, logger),
+      arrivals(tasks, logger),
       key(config->key) {
   for (const HostConfig& host : config->hosts) {
-    hosts.push_back(std::make_unique<Host>(tasks, environment.random, host, make(host), logger,
-                                           [this] { environment.capacity_changed(); }));
+    hosts.push_back(
+        std::make_unique<Host>(tasks, environment.random, host, make(host), logger, [this] { Changed(); }));
   }
+}
+
+void Site::Changed() {
+  fetches.Begin();
+  environment.capacity_changed();
 }
 
 Task<> Site::Connected() {

@@ -9,7 +9,8 @@
 #include "drivers/libvirt/host/host.h"
 #include "drivers/libvirt/keys/provider_key.h"
 #include "drivers/libvirt/placement/ledger.h"
-#include "drivers/libvirt/storage/image_copies.h"
+#include "drivers/libvirt/storage/arrivals.h"
+#include "drivers/libvirt/storage/fetches.h"
 #include "drivers/libvirt/storage/image_sizes.h"
 #include "drivers/libvirt/warm/warm_start.h"
 
@@ -29,7 +30,8 @@ struct Site {
   std::vector<std::unique_ptr<Host>> hosts;
   Ledger ledger;
   ImageSizes image_sizes;
-  ImageCopies image_copies;
+  Arrivals arrivals;
+  Fetches fetches{*this};
   ProviderKey key;
   WarmTemplates warm_templates;
 
@@ -40,6 +42,10 @@ struct Site {
   Host& At(const std::string& name);
   std::vector<Host*> Usable();
   Task<> Stop();
+
+ private:
+  // A host can be used, or no longer.
+  void Changed();
 };
 
 }  // namespace nodepool::drivers::libvirt

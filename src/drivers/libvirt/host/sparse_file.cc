@@ -11,7 +11,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/encoding.h"
 #include "base/error.h"
 
 namespace nodepool::drivers::libvirt {
@@ -33,7 +32,6 @@ SparseFile::SparseFile(const std::string& path) : file_(open(path.c_str(), O_RDO
     throw fault;
   }
   size_ = static_cast<std::uint64_t>(facts.st_size);
-  EVP_DigestInit_ex(hash_.get(), EVP_sha256(), nullptr);
 }
 
 SparseFile::~SparseFile() { close(file_); }
@@ -53,7 +51,7 @@ SparseFile::Section SparseFile::Next() const {
 std::int64_t SparseFile::Read(char* buffer, std::size_t most) {
   ssize_t count = pread(file_, buffer, most, static_cast<off_t>(place_));
   if (count <= 0) return count;
-  Hash(buffer, static_cast<std::size_t>(count));
+  digest_.Add(std::string_view(buffer, static_cast<std::size_t>(count)));
   place_ += static_cast<std::uint64_t>(count);
   return count;
 }
@@ -63,18 +61,9 @@ void SparseFile::Skip(std::uint64_t length) {
   place_ += length;
   for (std::uint64_t left = length; left > 0;) {
     std::uint64_t part = std::min<std::uint64_t>(left, kZeros.size());
-    Hash(kZeros.data(), static_cast<std::size_t>(part));
+    digest_.Add(std::string_view(kZeros.data(), static_cast<std::size_t>(part)));
     left -= part;
   }
-}
-
-void SparseFile::Hash(const char* bytes, std::size_t count) { EVP_DigestUpdate(hash_.get(), bytes, count); }
-
-std::string SparseFile::Sha256() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned length = 0;
-  EVP_DigestFinal_ex(hash_.get(), digest.data(), &length);
-  return Hex(std::string_view(reinterpret_cast<const char*>(digest.data()), length));
 }
 
 }  // namespace nodepool::drivers::libvirt

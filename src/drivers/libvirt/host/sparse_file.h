@@ -1,10 +1,9 @@
 #pragma once
 
-#include <openssl/evp.h>
-
 #include <cstdint>
-#include <memory>
 #include <string>
+
+#include "drivers/libvirt/host/digest.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -31,15 +30,13 @@ class SparseFile {
   void Skip(std::uint64_t length);
 
   // Of everything that was read or skipped, in hex. To be called once.
-  std::string Sha256();
+  std::string Sha256() { return digest_.Hex(); }
 
  private:
-  void Hash(const char* bytes, std::size_t count);
-
   int file_ = -1;
   std::uint64_t size_ = 0;
   std::uint64_t place_ = 0;
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> hash_{EVP_MD_CTX_new(), &EVP_MD_CTX_free};
+  Digest digest_{"sha256"};
 };
 
 }  // namespace nodepool::drivers::libvirt

@@ -7,9 +7,11 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "drivers/libvirt/machine/boot.h"
+#include "drivers/libvirt/machine/choose_host.h"
 #include "drivers/libvirt/machine/console.h"
 #include "drivers/libvirt/machine/make_disks.h"
 #include "drivers/libvirt/placement/capacity.h"
+#include "drivers/libvirt/storage/copy_image.h"
 #include "drivers/libvirt/warm/warm_start.h"
 
 namespace nodepool::drivers::libvirt {
@@ -30,20 +32,6 @@ void CheckUsable(Site& site) {
   if (!site.Usable().empty()) return;
   throw Error(Verdict::kQuota, fmt::format("no host can be used; host {}: {}", site.hosts.front()->name(),
                                            site.hosts.front()->fault()->message()));
-}
-
-Task<Host*> Choose(Site& site, const CreateParameters& parameters, const Need& need) {
-  const auto& pool = dynamic_cast<const LibvirtPool&>(*parameters.pool);
-  std::vector<HostRoom> rooms =
-      co_await ReadRooms(site, pool, LabelOf(parameters), parameters.image_external_id);
-  std::expected<std::string, NoHost> chosen = ChooseHost(rooms, need, site.config->placement);
-  if (chosen) co_return &site.At(*chosen);
-  if (chosen.error().is_forever) {
-    throw Error(Verdict::kInvalid, fmt::format("no host is large enough for label {} ({})",
-                                               parameters.label->name, chosen.error().reasons));
-  }
-  throw Error(Verdict::kQuota, fmt::format("no host has room for label {} ({})", parameters.label->name,
-                                           chosen.error().reasons));
 }
 
 // Time enough to say what is wrong before the whole attempt is given up.
@@ -101,8 +89,11 @@ Instance DescribeNew(const Creation& creation) {
   instance.name = DomainName(creation.id, creation.parameters.hostname);
   instance.cloud = creation.site.config->name.str();
   instance.host_id = creation.host.name();
+  // The framework keeps the nodes of a request in one zone.
+  if (SameHostFor(creation.site, creation.label) != SameHost::kNo) instance.az = creation.host.name();
   instance.metadata = creation.parameters.metadata;
   instance.quota = ToQuota(creation.need);
+  if (!creation.host.uses_kvm()) instance.boot_timeout = creation.site.config->slow_boot_timeout;
   if (creation.host_key) instance.host_keys = {creation.host_key->public_key};
   return instance;
 }
@@ -117,7 +108,7 @@ Task<> GetImage(Creation& creation, MachineReport& machine) {
   const std::optional<std::string>& image = creation.parameters.image_external_id;
   if (!creation.label.diskimage || !image) co_return;
   machine.SetState("waiting for the image on " + creation.host.name());
-  co_await creation.site.image_copies.Ensure(creation.host, *image);
+  co_await EnsureUpload(creation.site, creation.host, *image);
 }
 
 // Returns the port of the host that is forwarded to it; none: it has an address of its own.
@@ -157,10 +148,10 @@ Task<Instance> CreateMachine(Site& site, MachineReport& machine, CreateParameter
   CheckUsable(site);
   co_await site.image_sizes.Known(site.Usable());
   Need need = NeedOf(site, LabelOf(parameters));
-  Host* host = co_await Choose(site, parameters, need);
+  Host* host = co_await ChooseHostFor(site, parameters, need);
   MachineId id{host->name(), site.environment.random.Uuid()};
   // From here to the end of its deletion the machine takes room on its host.
-  site.ledger.Add(id, FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey), need);
+  site.ledger.Add(id, FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey), parameters.request_id, need);
   auto give_back = [&](const Failure&) { return GiveBack(site.ledger, id); };
   boost::json::value external_id(id.ToText());
   Task<> storing = machine.SetExternalId(std::move(external_id));

@@ -14,6 +14,7 @@ namespace nodepool::drivers::libvirt {
 namespace {
 
 constexpr std::size_t kMachineDigits = 8;
+constexpr std::size_t kShownDigits = 16;  // of a checksum
 constexpr std::string_view kMark = ".unfinished";
 
 // The unescaped fields of "np.<field>.<field>..."; empty: not a name of ours. A field is not empty, and is
@@ -69,6 +70,11 @@ std::optional<ImageVolume> ParseImageVolume(std::string_view name) {
   std::vector<std::string> fields = FieldsOf(name);
   if (fields.size() != 6 || fields[2] != "image") return std::nullopt;
   return ImageVolume{fields[1], fields[3], fields[4], fields[5]};
+}
+
+std::string NameOf(const FetchedVolume& volume) {
+  return fmt::format("np.{}.cloud.{}.{}", Escaped(volume.provider), volume.checksum.substr(0, kShownDigits),
+                     Escaped(volume.format));
 }
 
 std::string MarkOf(std::string_view image) { return fmt::format("{}{}", image, kMark); }

@@ -49,6 +49,15 @@ struct ImageVolume {
 std::string NameOf(const ImageVolume& volume);
 std::optional<ImageVolume> ParseImageVolume(std::string_view name);
 
+// An image that the driver has fetched.
+struct FetchedVolume {
+  std::string provider;
+  std::string checksum;  // its first 16 digits are in the name
+  std::string format;
+};
+
+std::string NameOf(const FetchedVolume& volume);
+
 // The name of an empty volume that exists while the image is written, since volumes cannot be renamed: an
 // image beside which there is one is not complete.
 std::string MarkOf(std::string_view image);

@@ -4,6 +4,7 @@
 
 #include "async/attempt.h"
 #include "drivers/libvirt/host/host.h"
+#include "drivers/libvirt/storage/unfinished.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -26,6 +27,8 @@ Task<> ImageSizes::Known(std::vector<Host*> hosts) {
 Task<> ImageSizes::RefreshOne(Host& host, std::string volume) {
   if (host.fault()) co_return;
   Outcome<VolumeInfo> found = co_await Attempt(host.Use().Volume(volume));
+  bool is_complete = co_await HasImage(host, volume);
+  if (found && !is_complete) co_return;
   if (found) sizes_[volume][host.name()] = found->capacity;
   if (FailedWith(found, Verdict::kNotFound)) sizes_[volume].erase(host.name());
 }

@@ -46,7 +46,11 @@ std::uint64_t SizeOf(const std::string& path) {
   return size;
 }
 
+// The volume is raw while it is written, whatever the file is: libvirt would write a header of its own
+// otherwise.
 Task<> Send(Host& host, const ImageUploadParameters& upload, std::string name) {
+  NewVolume volume{.name = name, .capacity = SizeOf(upload.filename)};
+  co_await host.Use().CreateVolume(std::move(volume));
   std::string sha256 = co_await host.Use().UploadVolume(std::move(name), upload.filename, upload.timeout);
   if (!upload.sha256 || *upload.sha256 == sha256) co_return;
   throw Error(Verdict::kFail, fmt::format("{} has the SHA-256 {}, but its build has {}", upload.filename,
@@ -55,8 +59,9 @@ Task<> Send(Host& host, const ImageUploadParameters& upload, std::string name) {
 
 Task<> UploadTo(Host& host, const ImageUploadParameters& upload, std::string name) {
   co_await RemoveImage(host, name);  // what an earlier try has left
-  auto send = [&] { return Send(host, upload, name); };
-  co_await MakeImage(host, name, SizeOf(upload.filename), send);
+  std::function<Task<>()> send = [&] { return Send(host, upload, name); };
+  Task<> making = MakeImage(host, name, std::move(send));
+  co_await std::move(making);
 }
 
 // An upload to several hosts; what each has come to.

@@ -14,13 +14,10 @@ Task<bool> HasImage(Host& host, std::string image) {
   co_return FailedWith(mark, Verdict::kNotFound);
 }
 
-// The volume is raw while it is written, whatever the image is: libvirt would write a header of its own
-// otherwise.
-Task<> MakeImage(Host& host, std::string image, std::uint64_t length, std::function<Task<>()> fill) {
-  NewVolume mark{.name = MarkOf(image)}, volume{.name = image, .capacity = length};
+Task<> MakeImage(Host& host, std::string image, std::function<Task<>()> make) {
+  NewVolume mark{.name = MarkOf(image)};
   co_await host.Use().CreateVolume(std::move(mark));
-  co_await host.Use().CreateVolume(std::move(volume));
-  co_await fill();
+  co_await make();
   co_await host.Use().DeleteVolume(MarkOf(image));
 }
 

@@ -204,6 +204,16 @@ Task<> FakeHypervisor::CopyVolume(HostConfig source, std::string name, Duration)
   contents[name] = from.contents.at(name);
 }
 
+Task<> FakeHypervisor::FetchVolume(std::string name, ImageOrigin origin, Duration) {
+  ++fetches;
+  NewVolume volume{.name = name, .capacity = 3 * kGibibyte};
+  co_await CreateVolume(std::move(volume));
+  co_await loop_.SleepFor(copy_time);
+  if (fails_transfers) throw Error(Verdict::kRetry, "the server does not answer");
+  if (origin.checksum != checksum) throw Error(Verdict::kInvalid, "it has another checksum");
+  contents[name] = origin.url;
+}
+
 Task<std::string> FakeHypervisor::ReadVolumeEnd(std::string name, std::uint64_t most) {
   co_await Call();
   const std::string& bytes = contents[name];

@@ -32,6 +32,7 @@ class FakeHypervisor : public Hypervisor {
   Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) override;
   Task<std::string> ReadVolumeStart(std::string name, std::uint64_t most) override;
   Task<> CopyVolume(HostConfig source, std::string name, Duration limit) override;
+  Task<> FetchVolume(std::string name, ImageOrigin origin, Duration limit) override;
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
   Task<> DeleteVolume(std::string name) override;
   Task<std::vector<KnownAddress>> Leases(std::string network) override;
@@ -53,6 +54,8 @@ class FakeHypervisor : public Hypervisor {
   std::map<std::string, FakeHypervisor*>* peers = nullptr;  // by name; from which volumes are copied
   Duration copy_time = std::chrono::minutes(1);
   int copies = 0;
+  int fetches = 0;
+  std::string checksum = "5e";   // of whatever is fetched
   bool fails_transfers = false;  // uploads and copies, when half is written
   Duration call_time = std::chrono::milliseconds(20);
   std::string sha256 = "5e";                     // of whatever is uploaded

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "drivers/libvirt/config/libvirt_config.h"
+#include "drivers/libvirt/host/connection.h"
+#include "drivers/libvirt/host/stop_flag.h"
+
+namespace nodepool::drivers::libvirt::calls {
+
+// Makes a volume of what is at the origin's URL, which goes from the network to the host without a file
+// between. Blocks (connection.h) until the end, or soon after `stop` was set: Error(kCancelled).
+// Error(kRetry): it cannot be fetched now. Error(kInvalid): its checksum is another one. A failure may leave
+// the volume.
+void FetchVolume(const Connection& connection, const std::string& name, const ImageOrigin& origin,
+                 const StopFlag& stop);
+
+}  // namespace nodepool::drivers::libvirt::calls

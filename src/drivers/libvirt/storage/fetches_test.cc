@@ -1,0 +1,75 @@
+#include "drivers/libvirt/storage/fetches.h"
+
+#include "drivers/libvirt/machine/machine_fixture_for_test.h"
+
+namespace nodepool::drivers::libvirt {
+namespace {
+
+using driver::Readiness;
+using driver::testing::Recorder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kFetched = "np.here.cloud.5e.qcow2";
+
+class FetchTest : public MachineTest {
+ protected:
+  void SetUp() override {
+    MachineTest::SetUp();
+    LibvirtCloudImage& image = config->cloud_images["debian"];
+    image.external_name = kFetched;
+    image.format = "qcow2";
+    image.origin = ImageOrigin{"https://images.example.org/debian.qcow2", "sha256", "5e"};
+  }
+  bool IsReady() { return adapter->LabelReady(*label) == Readiness::kReady; }
+};
+
+// LV-22
+TEST_F(FetchTest, AnImageIsFetchedOnceForEachHostAndThenItsLabelIsReady) {
+  AddHost("b");
+  Start();
+  EXPECT_FALSE(IsReady());
+  ASSERT_TRUE(time.RunUntil([&] { return IsReady(); }, std::chrono::minutes(5)));
+  EXPECT_GT(capacity_changes, 0);
+  EXPECT_EQ(adapter->QuotaForLabel(*label).Get("volume-gb"), 3);
+  Recorder machine;
+  Create(machine);
+  time.Advance(std::chrono::minutes(10));
+  time.Run(adapter->QuotaLimits());
+  time.Advance(std::chrono::minutes(10));
+  EXPECT_EQ(Fake("a").fetches, 1);
+  EXPECT_EQ(Fake("b").fetches, 1);
+  EXPECT_FALSE(Fake("a").volumes.contains(std::string(kFetched) + ".unfinished"));
+}
+
+// LV-22
+TEST_F(FetchTest, AWrongChecksumLeavesNothingAndIsTriedAgainAfterFiveMinutes) {
+  prepare = [](testing::FakeHypervisor& host) { host.checksum = "00"; };
+  Start();
+  time.Advance(std::chrono::minutes(2));
+  time.Run(adapter->QuotaLimits());
+  time.Advance(std::chrono::minutes(2));
+  EXPECT_FALSE(IsReady());
+  EXPECT_EQ(Fake().fetches, 1);
+  EXPECT_EQ(Fake().volumes.size(), 1u);
+  Fake().checksum = "5e";
+  time.Advance(std::chrono::minutes(5));
+  time.Run(adapter->QuotaLimits());
+  EXPECT_TRUE(time.RunUntil([&] { return IsReady(); }, std::chrono::minutes(5)));
+}
+
+// LV-22
+TEST_F(FetchTest, WhatAKilledLauncherHasLeftIsFetchedAgain) {
+  prepare = [](testing::FakeHypervisor& host) {
+    host.AddVolume({kFetched, "/pool/half", "raw", kGibibyte, kGibibyte / 2, ""});
+    host.AddVolume({std::string(kFetched) + ".unfinished", "/pool/mark", "raw", 0, 0, ""});
+  };
+  Start();
+  EXPECT_FALSE(IsReady()) << "half an image is none";
+  EXPECT_TRUE(time.RunUntil([&] { return IsReady(); }, std::chrono::minutes(10)));
+  EXPECT_EQ(Fake().fetches, 1);
+  EXPECT_EQ(Fake().contents.at(kFetched), "https://images.example.org/debian.qcow2");
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::libvirt

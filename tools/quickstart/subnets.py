@@ -1,0 +1,15 @@
+"""A subnet for the machines."""
+import ipaddress
+import re
+
+CANDIDATES = [ipaddress.ip_network(f"192.168.{third}.0/24") for third in range(170, 200)]
+
+
+def free_subnet(routes: str) -> ipaddress.IPv4Network:
+    """The first candidate that no route leads to; `routes` is what `ip -4 route show table all` prints."""
+    taken = [ipaddress.ip_network(word, strict=False)
+             for word in re.findall(r"\b\d+\.\d+\.\d+\.\d+(?:/\d+)?", routes)]
+    for subnet in CANDIDATES:
+        if not any(subnet.overlaps(other) for other in taken if other.prefixlen > 0):
+            return subnet
+    raise RuntimeError(f"Every subnet from {CANDIDATES[0]} to {CANDIDATES[-1]} is in use on this computer")
