@@ -77,8 +77,10 @@ class LibvirtHost:
         return sorted(name for name in names if name.startswith("np."))
 
     def clear(self):
+        # A machine whose start was broken off ends by itself.
         for name in self.domains():
-            self.virsh("destroy", name)
+            subprocess.run(["virsh", "-c", self.uri, "destroy", name], timeout=60, capture_output=True)
+        assert self.domains() == []
         for name in self.volumes():
             self.virsh("vol-delete", name, "nodepool")
 
