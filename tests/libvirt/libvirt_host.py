@@ -38,9 +38,12 @@ class LibvirtHost:
         return {"kernel": f"{guest}.vmlinuz", "initrd": f"{guest}.initrd",
                 "kernel-args": "root=/dev/vda rw console=ttyS0 net.ifnames=0 nodepool.test=1"}
 
+    def daemon_pid(self) -> int:
+        return int((self.state / "pids/libvirtd.pid").read_text())
+
     def end_daemon(self, signal: str):
         """Ends libvirtd, below its machines; `up` starts it again."""
-        pid = int((self.state / "pids/libvirtd.pid").read_text())
+        pid = self.daemon_pid()
         os.kill(pid, getattr(signal_numbers, f"SIG{signal}"))
         wait_for(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "libvirtd ends", 90)
 

@@ -46,6 +46,7 @@ struct Site {
  private:
   // A host can be used, or no longer.
   void Changed();
+  void Report(const Host& host);
 };
 
 }  // namespace nodepool::drivers::libvirt
