@@ -139,8 +139,16 @@ Schema MakeSchema() {
       Setting("placement", Schema::String(),
               "spread: the host that is used least; pack: the one used most that has room.")
           .Default("spread"),
+      Setting("same-host", Schema::OneOf({Schema::String(), Schema::Bool()}),
+              "Whether the nodes of one request are made on one host: require, prefer or no. Default: no "
+              "where they are "
+              "on a bridge, else require, since machines on other networks reach only those of their host."),
       Setting("call-timeout", Schema::Int(), "Time for one call of libvirt.").Default(30).Unit("seconds"),
-      cloud::BootTimeout(),
+      Setting("boot-timeout", Schema::Int(),
+              "Time for the host key scan of a new node; unless it is set, 300 seconds where machines run "
+              "without KVM.")
+          .Default(60)
+          .Unit("seconds"),
       cloud::LaunchTimeout(600),
       cloud::LaunchRetries(),
       Setting("cloud-images", Schema::List(CloudImageSchema()), "Images that exist on the hosts."),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log/logging.h"
 #include "driver/cloud_listing.h"
@@ -52,6 +53,8 @@ struct Instance {
   ConnectionOverrides connection;
   // As the cloud reports them. If the keys are scanned as well, both must agree.
   std::optional<std::vector<std::string>> host_keys;
+  // The time for its key scan, where it is known to need more than others; none: the provider's.
+  std::optional<Duration> boot_timeout;
   boost::json::value node_attributes;  // null, or an object that the pool's attributes override
 };
 

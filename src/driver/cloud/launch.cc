@@ -196,7 +196,8 @@ Task<> Launch::Finish(Instance instance) {
   if (is_ready) co_return;
 
   step_ = Step::kScan;
-  std::vector<std::string> keys = co_await Scan();
+  Duration limit = instance.boot_timeout.value_or(context_.config->boot_timeout);
+  std::vector<std::string> keys = co_await Scan(limit);
   if (!Agree(instance.host_keys.value_or(std::vector<std::string>()), keys)) {
     throw Error(Verdict::kFail,
                 "the host keys at the machine's address are not those that the cloud has of it");
@@ -215,14 +216,14 @@ bool Launch::WantsScan(const Instance& instance) const {
   return context_.scan && label_->host_key_checking && has_port;
 }
 
-Task<std::vector<std::string>> Launch::Scan() {
+Task<std::vector<std::string>> Launch::Scan(Duration limit) {
   const Node& record = node_.record();
   std::string host = record.interface_ip.value_or("");
   if (host.empty()) {
     throw Error(Verdict::kFail, "the machine has no address at which its host keys could be read");
   }
   int port = static_cast<int>(record.connection_port.integer().value_or(22));
-  SteadyTime deadline = context_.loop().SteadyNow() + context_.config->boot_timeout;
+  SteadyTime deadline = context_.loop().SteadyNow() + limit;
   std::vector<std::string> keys = co_await context_.scan(std::move(host), port, IsSsh(record), deadline);
   co_return keys;
 }

@@ -39,7 +39,7 @@ class Launch {
   Task<std::optional<std::string>> Prepare();
   Task<Instance> Create(std::optional<std::string> image_external_id);
   Task<> Finish(Instance instance);
-  Task<std::vector<std::string>> Scan();
+  Task<std::vector<std::string>> Scan(Duration limit);
   Task<> DiagnoseFailedScan();
 
   bool WantsScan(const Instance& instance) const;

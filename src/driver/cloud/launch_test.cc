@@ -264,6 +264,17 @@ TEST_F(LaunchTest, WinrmWaitsForItsPortAndHasNoKeys) {  // BB-36
   EXPECT_THAT(Stored().host_keys, ::testing::IsEmpty());
 }
 
+// LV-41
+TEST_F(LaunchTest, AMachineMayHaveATimeoutOfItsOwnForTheKeyScan) {
+  config->boot_timeout = seconds(30);
+  StartProvider();
+  cloud->boot_timeout = seconds(90);
+  failing_scans = 1;
+  time.Run(LaunchNode());
+  EXPECT_THAT(Results(), ElementsAre("error.keyscan", "ready"));
+  EXPECT_EQ(outcomes[0].duration, seconds(92));
+}
+
 TEST_F(LaunchTest, FailedScanIsDiagnosedAndRetried) {  // LA-47, LA-49
   config->boot_timeout = seconds(30);
   StartProvider();

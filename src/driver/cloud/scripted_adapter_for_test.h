@@ -45,6 +45,7 @@ class ScriptedAdapter : public Adapter {
   Duration quota_duration{0};
   int scan_failures_reported = 0;
   std::optional<std::string> console;
+  std::optional<Duration> boot_timeout;  // of machines
   std::string address = "203.0.113.1";
   ConnectionOverrides connection;  // of machines
   std::optional<std::vector<std::string>> host_keys;
@@ -133,6 +134,7 @@ class ScriptedAdapter : public Adapter {
     machine.host_keys = host_keys;
     machine.metadata = parameters.metadata;
     machine.quota = QuotaInformation::Amount({{"cores", 2}, {"instances", 1}, {"ram", 2048}});
+    machine.boot_timeout = boot_timeout;
     return machine;
   }
 

@@ -183,5 +183,30 @@ TEST_F(RealHostTest, PoolAndNetworkAreMadeOnce) {
   std::filesystem::remove_all(folder);
 }
 
+// LV-23
+TEST_F(RealHostTest, AVolumeIsCopiedWithItsHoles) {
+  HostConfig second = config->hosts[0];
+  second.storage_pool = {"copies", std::string(std::getenv("NODEPOOL_TEST_LIBVIRT_STATE")) + "/copies"};
+  LibvirtHypervisor from(loop, config->hosts[0], kBootLimit), to(loop, second, kBootLimit);
+  RunToEnd(loop, from.Connect());
+  RunToEnd(loop, to.Connect());
+  VolumeInfo original = RunToEnd(loop, from.Volume("guest.qcow2"));
+  RunToEnd(loop, to.DeleteVolume("guest.qcow2"));
+  RunToEnd(loop, to.CreateVolume({.name = "guest.qcow2", .capacity = original.length}));
+  RunToEnd(loop, to.CopyVolume(config->hosts[0], "guest.qcow2", kBootLimit));
+  RunToEnd(loop, to.Volumes());
+  VolumeInfo copy = RunToEnd(loop, to.Volume("guest.qcow2"));
+  EXPECT_EQ(copy.length, original.length);
+  EXPECT_EQ(copy.format, "qcow2") << "the host sees what it is";
+  EXPECT_EQ(copy.capacity, original.capacity);
+  EXPECT_LE(copy.allocation, original.allocation + (1u << 20));
+  constexpr std::uint64_t kEnd = 1 << 20;
+  EXPECT_EQ(RunToEnd(loop, to.ReadVolumeEnd("guest.qcow2", kEnd)),
+            RunToEnd(loop, from.ReadVolumeEnd("guest.qcow2", kEnd)));
+  RunToEnd(loop, to.DeleteVolume("guest.qcow2"));
+  RunToEnd(loop, from.Stop());
+  RunToEnd(loop, to.Stop());
+}
+
 }  // namespace
 }  // namespace nodepool::drivers::libvirt

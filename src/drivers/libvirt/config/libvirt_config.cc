@@ -115,6 +115,14 @@ void ReadImages(const Section& provider, config::Config& config, LibvirtConfig& 
   }
 }
 
+std::optional<SameHost> ReadSameHost(const Section& provider) {
+  static const Words<std::optional<SameHost>> words = {{"require", SameHost::kRequire},
+                                                       {"prefer", SameHost::kPrefer},
+                                                       {"no", SameHost::kNo},
+                                                       {"false", SameHost::kNo}};
+  return ReadWord(provider, "same-host", words, std::optional<SameHost>());
+}
+
 // --- Pools and labels ------------------------------------------------------------
 
 std::vector<SeedFormat> ReadSeeds(const Section& section) {
@@ -227,7 +235,9 @@ std::shared_ptr<const LibvirtConfig> LoadLibvirtConfig(const config::ProviderSec
   auto result = std::make_shared<LibvirtConfig>();
   ReadProvider(section, provider, *result);
   cloud::ReadLaunchSettings(provider, *result);
+  if (provider.Has("boot-timeout")) result->slow_boot_timeout = result->boot_timeout;
   result->hosts = ReadHosts(provider);
+  result->same_host = ReadSameHost(provider);
   result->placement = ReadWord(provider, "placement", placements, Placement::kSpread);
   result->has_own_host_keys = ReadWord(provider, "host-keys", {{"scan", false}, {"inject", true}}, false);
   result->call_timeout = provider.Seconds("call-timeout");

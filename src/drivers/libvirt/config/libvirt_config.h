@@ -16,6 +16,8 @@
 namespace nodepool::drivers::libvirt {
 
 enum class Placement { kSpread, kPack };
+// Whether the nodes of one request are made on one host.
+enum class SameHost { kRequire, kPrefer, kNo };
 enum class SeedFormat { kNoCloud, kConfigDrive };
 
 // What is fetched, and how that is verified.
@@ -57,6 +59,9 @@ struct LibvirtPool : driver::PoolConfig {
 struct LibvirtConfig : driver::ProviderConfig {
   std::vector<HostConfig> hosts;  // at least one, names differ
   Placement placement = Placement::kSpread;
+  std::optional<SameHost> same_host;  // none: as the network of the machines needs it
+  // boot-timeout of machines without KVM.
+  Duration slow_boot_timeout = std::chrono::seconds(300);
   Duration call_timeout = std::chrono::seconds(30);
   std::optional<std::string> key;  // path of the private key whose public half every machine gets
   bool has_own_host_keys = false;  // machines get host keys that the driver makes

@@ -178,6 +178,20 @@ TEST_F(LibvirtConfigTest, MachinesMayBeOnABridgeOrReachedAtAPort) {
             (MachineNetwork{Kind::kUser, ""}));
 }
 
+// LV-27
+TEST_F(LibvirtConfigTest, NodesOfARequestMayHaveToBeOnOneHost) {
+  EXPECT_EQ(Load(kSmallest)->same_host, std::nullopt);
+  EXPECT_EQ(Load("same-host: prefer\n" + std::string(kSmallest))->same_host, SameHost::kPrefer);
+  EXPECT_EQ(Load("same-host: no\n" + std::string(kSmallest))->same_host, SameHost::kNo);
+}
+
+// LV-41
+TEST_F(LibvirtConfigTest, AConfiguredBootTimeoutIsForAllMachines) {
+  EXPECT_EQ(Load(kSmallest)->boot_timeout, std::chrono::seconds(60));
+  EXPECT_EQ(Load(kSmallest)->slow_boot_timeout, std::chrono::seconds(300));
+  EXPECT_EQ(Load("boot-timeout: 90\n" + std::string(kSmallest))->slow_boot_timeout, std::chrono::seconds(90));
+}
+
 // LV-40
 TEST_F(LibvirtConfigTest, ASessionHasItsOwnPoolAndNeedsNoNetwork) {
   const HostConfig host = Load("name: here\nuri: qemu:///session\n")->hosts[0];

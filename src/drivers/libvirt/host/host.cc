@@ -51,6 +51,18 @@ bool Host::uses_kvm() const {
          (config_.accelerator == Accelerator::kAuto && size_.offers_kvm);
 }
 
+// Capabilities show only that the device is there.
+void Host::NoteFailedBoot(const std::string& console) {
+  bool has_chosen_kvm = config_.accelerator == Accelerator::kAuto && uses_kvm();
+  bool has_kernel = console.find("Linux version") != std::string::npos;
+  if (!has_chosen_kvm || has_kernel || std::exchange(is_kvm_suspected_, true)) return;
+  logger_.Warning(
+      "Host {} offers KVM, but no kernel has written to the console of a machine there; if its images have a "
+      "serial "
+      "console (console=ttyS0), its KVM cannot run them: set accelerator to tcg",
+      name());
+}
+
 Hypervisor& Host::Use() {
   if (fault_) throw fault_->In("host " + name());
   return *hypervisor_;

@@ -40,6 +40,9 @@ class Host {
   // Of the last connection.
   const HostSize& size() const { return size_; }
   bool uses_kvm() const;
+  // To be called when a machine's host keys could not be read and its console is known. Logs once that a KVM
+  // which the host offers runs no kernel.
+  void NoteFailedBoot(const std::string& console);
 
   // Throws fault() with the host's name where there is one.
   Hypervisor& Use();
@@ -90,6 +93,7 @@ class Host {
   Addresses addresses_;
   int losses_ = 0;  // of the connection
   WaitList changed_fault_;
+  bool is_kvm_suspected_ = false;
   bool is_started_ = false;
   Event tried_{"the first connection to a host"};
   Event lost_{"the connection to a host to break"};

@@ -33,6 +33,7 @@ Task<std::string> ReadConsole(Site& site, MachineId id) {
   for (const std::string& name : names) {
     if (ParseMachineVolume(name)->part != kConsolePart) continue;
     std::string bytes = co_await host.Use().ReadVolumeEnd(name, kMost);
+    host.NoteFailedBoot(bytes);
     if (!bytes.empty()) co_return ConsoleText(bytes);
     co_return fmt::format(
         "the console is empty: no serial console in the image, or it never started ({} KVM)",

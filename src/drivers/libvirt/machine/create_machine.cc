@@ -7,6 +7,7 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "drivers/libvirt/machine/boot.h"
+#include "drivers/libvirt/machine/choose_host.h"
 #include "drivers/libvirt/machine/console.h"
 #include "drivers/libvirt/machine/make_disks.h"
 #include "drivers/libvirt/placement/capacity.h"
@@ -30,20 +31,6 @@ void CheckUsable(Site& site) {
   if (!site.Usable().empty()) return;
   throw Error(Verdict::kQuota, fmt::format("no host can be used; host {}: {}", site.hosts.front()->name(),
                                            site.hosts.front()->fault()->message()));
-}
-
-Task<Host*> Choose(Site& site, const CreateParameters& parameters, const Need& need) {
-  const auto& pool = dynamic_cast<const LibvirtPool&>(*parameters.pool);
-  std::vector<HostRoom> rooms =
-      co_await ReadRooms(site, pool, LabelOf(parameters), parameters.image_external_id);
-  std::expected<std::string, NoHost> chosen = ChooseHost(rooms, need, site.config->placement);
-  if (chosen) co_return &site.At(*chosen);
-  if (chosen.error().is_forever) {
-    throw Error(Verdict::kInvalid, fmt::format("no host is large enough for label {} ({})",
-                                               parameters.label->name, chosen.error().reasons));
-  }
-  throw Error(Verdict::kQuota, fmt::format("no host has room for label {} ({})", parameters.label->name,
-                                           chosen.error().reasons));
 }
 
 // Time enough to say what is wrong before the whole attempt is given up.
@@ -101,8 +88,11 @@ Instance DescribeNew(const Creation& creation) {
   instance.name = DomainName(creation.id, creation.parameters.hostname);
   instance.cloud = creation.site.config->name.str();
   instance.host_id = creation.host.name();
+  // The framework keeps the nodes of a request in one zone.
+  if (SameHostFor(creation.site, creation.label) != SameHost::kNo) instance.az = creation.host.name();
   instance.metadata = creation.parameters.metadata;
   instance.quota = ToQuota(creation.need);
+  if (!creation.host.uses_kvm()) instance.boot_timeout = creation.site.config->slow_boot_timeout;
   if (creation.host_key) instance.host_keys = {creation.host_key->public_key};
   return instance;
 }
@@ -147,10 +137,10 @@ Task<Instance> CreateMachine(Site& site, MachineReport& machine, CreateParameter
   CheckUsable(site);
   co_await site.image_sizes.Known(site.Usable());
   Need need = NeedOf(site, LabelOf(parameters));
-  Host* host = co_await Choose(site, parameters, need);
+  Host* host = co_await ChooseHostFor(site, parameters, need);
   MachineId id{host->name(), site.environment.random.Uuid()};
   // From here to the end of its deletion the machine takes room on its host.
-  site.ledger.Add(id, FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey), need);
+  site.ledger.Add(id, FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey), parameters.request_id, need);
   auto give_back = [&](const Failure&) { return GiveBack(site.ledger, id); };
   boost::json::value external_id(id.ToText());
   Task<> storing = machine.SetExternalId(std::move(external_id));

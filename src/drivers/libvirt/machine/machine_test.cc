@@ -220,6 +220,24 @@ TEST_F(MachineTest, TheConsoleIsReadFromItsVolume) {
   EXPECT_EQ(time.Run(adapter->ConsoleLog(*label, machine.external_id)), "one\ntwo\n");
 }
 
+// LV-41
+TEST_F(MachineTest, WithoutKvmAMachineHasMoreTimeToBoot) {
+  Start();
+  Recorder slow;
+  EXPECT_EQ(Create(slow).boot_timeout, std::chrono::seconds(300));
+}
+
+// LV-41
+TEST_F(MachineTest, AKvmThatPrintsNothingIsReportedOnce) {
+  prepare = [](testing::FakeHypervisor& host) { host.size.offers_kvm = true; };
+  Start();
+  Recorder machine;
+  EXPECT_EQ(Create(machine).boot_timeout, std::nullopt);
+  log::Capture log;
+  for (int scan = 0; scan < 2; ++scan) time.Run(adapter->ConsoleLog(*label, machine.external_id));
+  EXPECT_EQ(log.Count("set accelerator to tcg"), 1);
+}
+
 TEST(Consoles, ShowNothingThatATerminalWouldObey) {
   EXPECT_EQ(ConsoleText("\x1b[2J\x1b]0;title\a text"), "\\x1b]0;title\\x07 text");
 }

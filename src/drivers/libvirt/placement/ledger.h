@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "base/ids.h"
 #include "drivers/libvirt/names/machine_id.h"
 #include "drivers/libvirt/placement/placement.h"
 
@@ -15,12 +16,13 @@ class Ledger {
   struct Entry {
     std::string host;
     std::string node;  // its id
+    RequestId request;
     Need need;
     int port = 0;  // of the host, forwarded to the machine; 0: none
   };
 
-  void Add(const MachineId& id, std::string node, Need need) {
-    entries_[id.uuid] = {id.host, std::move(node), need};
+  void Add(const MachineId& id, std::string node, RequestId request, Need need) {
+    entries_[id.uuid] = {id.host, std::move(node), std::move(request), need};
   }
   void SetPort(const MachineId& id, int port) { entries_.at(id.uuid).port = port; }
   void Remove(const MachineId& id) { entries_.erase(id.uuid); }
