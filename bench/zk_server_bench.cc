@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <vector>
 
 #include "async/task_group.h"
@@ -170,7 +171,10 @@ int main(int argc, char** argv) {
   app.add_option("--window", settings.window, "operations under way at once");
   app.add_option("--znodes", settings.znodes, "for the memory");
   app.add_option("--size", settings.record_size, "bytes per record");
-  CLI11_PARSE(app, argc, argv);
   using Kind = nodepool::testing::ZooKeeperServer::Kind;
-  for (Kind kind : {Kind::kApache, Kind::kEmbedded}) nodepool::bench::RunAgainst(kind, settings);
+  std::vector<Kind> kinds{Kind::kApache, Kind::kEmbedded};
+  std::map<std::string, Kind> names{{"apache", Kind::kApache}, {"embedded", Kind::kEmbedded}};
+  app.add_option("--server", kinds, "only this one")->transform(CLI::CheckedTransformer(names));
+  CLI11_PARSE(app, argc, argv);
+  for (Kind kind : kinds) nodepool::bench::RunAgainst(kind, settings);
 }

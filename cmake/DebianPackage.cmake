@@ -1,5 +1,5 @@
-# `cpack` in the build directory makes two packages: nodepool, and nodepool-dev for authors
-# of drivers. Everything is to be built before.
+# `cpack` in the build directory makes three packages: nodepool, nodepool-dev for authors of drivers, and
+# nodepool-libvirt, a driver whose libraries an installation without hosts of its own does not need. Everything is to be built before.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME nodepool)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
@@ -7,7 +7,7 @@ set(NODEPOOL_MAINTAINER "The authors of Nodepool <nodepool@localhost>" CACHE STR
   "Name and address of who makes the packages")
 set(CPACK_PACKAGE_CONTACT ${NODEPOOL_MAINTAINER})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL programs development)
+set(CPACK_COMPONENTS_ALL programs development libvirt)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_STRIP_FILES ON)
@@ -33,6 +33,15 @@ set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "Headers and tools for authors of Nodep
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "nodepool (= ${PROJECT_VERSION}), libboost1.81-dev, libboost-json1.81-dev, libfmt-dev")
+
+set(CPACK_DEBIAN_LIBVIRT_PACKAGE_NAME nodepool-libvirt)
+set(CPACK_DEBIAN_LIBVIRT_PACKAGE_SECTION admin)
+set(CPACK_DEBIAN_LIBVIRT_DESCRIPTION "Nodepool driver for virtual machines on hosts of one's own
+Boots the nodes as QEMU machines on one or several hosts with libvirt.")
+set(CPACK_DEBIAN_LIBVIRT_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LIBVIRT_PACKAGE_DEPENDS "nodepool (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_LIBVIRT_PACKAGE_RECOMMENDS openssh-client)
+set(CPACK_DEBIAN_LIBVIRT_PACKAGE_SUGGESTS "libvirt-daemon-system, qemu-system-x86, qemu-utils, dnsmasq-base")
 
 # What Debian's rules want beyond an installation.
 set(CPACK_NODEPOOL_SOURCE ${PROJECT_SOURCE_DIR})

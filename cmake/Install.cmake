@@ -2,7 +2,7 @@
 # the programs, and what hosts want of them.
 install(TARGETS nodepool nodepool-launcher nodepool-builder nodepoold RUNTIME COMPONENT programs)
 
-# A driver of its own, where the programs look for drivers; not part of the Debian packages yet.
+# A driver of its own, where the programs look for drivers.
 install(TARGETS nodepool_driver_libvirt LIBRARY DESTINATION ${NODEPOOL_DRIVERS_DIR} COMPONENT libvirt OPTIONAL)
 
 set(units ${PROJECT_SOURCE_DIR}/packaging/systemd)

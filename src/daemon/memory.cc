@@ -31,12 +31,12 @@ std::size_t UnusedMemory() {
   return resident > used ? resident - used : 0;
 }
 
-Task<> ReturnUnusedMemory(Loop& loop, BlockingPool& pool) {
+Task<> ReturnUnusedMemory(Loop& loop, BlockingPool& pool, Duration period) {
   auto give_back = [] {
     if (UnusedMemory() > kMuch) ::malloc_trim(0);
   };
   while (true) {
-    co_await loop.SleepFor(std::chrono::minutes(1));
+    co_await loop.SleepFor(period);
     co_await OnBlockingPool(pool, give_back);
   }
 }

@@ -16,7 +16,7 @@ void LimitArenas();
 // Bytes of resident memory that no object uses, approximately. Blocks for a moment.
 std::size_t UnusedMemory();
 
-// Gives unused memory back, each minute when there is much of it. Ends when it is cancelled.
-Task<> ReturnUnusedMemory(Loop& loop, BlockingPool& pool);
+// Gives unused memory back, once in `period` when there is much of it. Ends when it is cancelled.
+Task<> ReturnUnusedMemory(Loop& loop, BlockingPool& pool, Duration period = std::chrono::minutes(1));
 
 }  // namespace nodepool::daemon

@@ -6,11 +6,9 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "async/task_group.h"
-#include "async/testing/virtual_time.h"
 
 namespace nodepool::daemon {
 namespace {
@@ -27,23 +25,25 @@ std::vector<std::unique_ptr<std::string>> LeaveHoles() {
   return strings;
 }
 
+Task<> AwaitLessUnused(Loop& loop, std::size_t bytes) {
+  SteadyTime deadline = loop.SteadyNow() + std::chrono::seconds(30);
+  while (UnusedMemory() >= bytes && loop.SteadyNow() < deadline)
+    co_await loop.SleepFor(std::chrono::milliseconds(5));
+}
+
 TEST(MemoryTest, WhatIsUnusedGoesBackToTheSystem) {
   LimitArenas();
   std::size_t before = UnusedMemory();
   auto strings = LeaveHoles();
   if (::mallinfo2().uordblks == 0) GTEST_SKIP() << "a sanitizer's allocator";
   EXPECT_GT(UnusedMemory(), before + 150 * kMegabyte);
-  testing::VirtualTime time;
+  Loop loop;
   BlockingPool pool(1);
-  TaskGroup tasks(time.loop(), log::Logger("test"));
-  tasks.Spawn("return unused memory", ReturnUnusedMemory(time.loop(), pool));
-  time.Advance(std::chrono::minutes(1));
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (UnusedMemory() > before + 30 * kMegabyte && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  TaskGroup tasks(loop, log::Logger("test"));
+  tasks.Spawn("return unused memory", ReturnUnusedMemory(loop, pool, std::chrono::milliseconds(10)));
+  RunToEnd(loop, AwaitLessUnused(loop, before + 30 * kMegabyte));
   EXPECT_LT(UnusedMemory(), before + 30 * kMegabyte);
-  time.RunUntil([] { return false; }, std::chrono::seconds(1));
-  time.Run(tasks.Stop());
+  RunToEnd(loop, tasks.Stop());
 }
 
 }  // namespace

@@ -33,15 +33,16 @@ std::shared_ptr<const driver::LoadedConfig> LoadDriversAndConfig(const Program& 
 }
 
 // Null: the program uses the servers that the configuration names.
-zk::server::ServerThread* MakeServer(const Program& program, Runtime& runtime) {
+std::unique_ptr<zk::server::ServerThread> MakeServer(const Program& program, Runtime& runtime) {
   const config::ZooKeeperSettings& zookeeper = runtime.config->common.zookeeper;
   if (!program.has_zookeeper || !zookeeper.servers.empty()) return nullptr;
-  return &runtime.server.emplace(OwnServerOptions(zookeeper.embedded, runtime));
+  return std::make_unique<zk::server::ServerThread>(OwnServerOptions(zookeeper.embedded, runtime));
 }
 
-std::vector<debug::StackDump::Dumped> LoopsOf(Loop& loop, zk::server::ServerThread* server) {
+std::vector<debug::StackDump::Dumped> LoopsOf(Loop& loop,
+                                              const std::unique_ptr<zk::server::ServerThread>& server) {
   std::vector<debug::StackDump::Dumped> loops = {{loop, "The loop"}};
-  if (server != nullptr) loops.push_back({server->loop(), kServersLoop});
+  if (server) loops.push_back({server->loop(), kServersLoop});
   return loops;
 }
 
@@ -53,7 +54,8 @@ Runtime::Runtime(const Program& program, const Options& options, process::Backgr
       metrics(OpenStatsd(loop, statsd), &prometheus),
       follower(loop, options.config_path, options.secure_path, drivers, program.other_drivers),
       config(LoadDriversAndConfig(program, options, drivers)),
-      stack_dump(LoopsOf(loop, MakeServer(program, *this)), ProfileFolder()),
+      server(MakeServer(program, *this)),
+      stack_dump(LoopsOf(loop, server), ProfileFolder()),
       watchdog({loop, "The loop", "every request and node of this process"}, drivers.NamesByFile()),
       clock_watch(loop) {
   if (server)

@@ -40,7 +40,7 @@ struct Runtime {
   const std::string own_password = zk::server::NewPassword();  // for sessions of the embedded server
   std::string state_fault;  // why the embedded server cannot write its state; empty: it can, or there is none
   SystemRandom random;
-  std::optional<zk::server::ServerThread> server;  // where the program contains ZooKeeper
+  std::unique_ptr<zk::server::ServerThread> server;  // null: the program uses servers of others
   debug::StackDump stack_dump;
   debug::Watchdog watchdog;
   std::optional<debug::Watchdog> server_watchdog;

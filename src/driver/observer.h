@@ -30,6 +30,16 @@ struct ApiCall {
   Duration duration{};
 };
 
+// A host of a provider that has hosts of its own, and what runs there now, also what Nodepool has not made.
+struct HostUse {
+  ProviderName provider;
+  std::string host;
+  bool is_up = false;  // machines can be made there
+  double instances = 0;
+  double cores = 0;
+  double memory = 0;  // MiB
+};
+
 // Notified of what providers do, for metrics. Called on the loop; must not throw.
 class ProviderObserver {
  public:
@@ -40,6 +50,8 @@ class ProviderObserver {
   virtual void LeakedResourcesDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/,
                                       int /*count*/) {}
   virtual void ApiCallEnded(const ApiCall& /*call*/) {}
+  // Whenever a host was asked, was lost or is back.
+  virtual void HostMeasured(const HostUse& /*use*/) {}
 };
 
 }  // namespace nodepool::driver

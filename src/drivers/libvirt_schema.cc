@@ -109,6 +109,10 @@ Schema LabelSchema() {
               "How keys and user data reach the machine: nocloud, config-drive, both "
               "or none.")
           .Default("both"),
+      Setting(
+          "warm-start", Schema::Bool(),
+          "Machines go on from the saved memory of one that has booted, each with an identity of its own.")
+          .Default(false),
       Setting("host", Schema::String(), "Only this host."),
   });
   return label.With(MachineSettings()).RequireOneOf({"diskimage", "cloud-image"});

@@ -38,9 +38,12 @@ class LibvirtHost:
         return {"kernel": f"{guest}.vmlinuz", "initrd": f"{guest}.initrd",
                 "kernel-args": "root=/dev/vda rw console=ttyS0 net.ifnames=0 nodepool.test=1"}
 
+    def daemon_pid(self) -> int:
+        return int((self.state / "pids/libvirtd.pid").read_text())
+
     def end_daemon(self, signal: str):
         """Ends libvirtd, below its machines; `up` starts it again."""
-        pid = int((self.state / "pids/libvirtd.pid").read_text())
+        pid = self.daemon_pid()
         os.kill(pid, getattr(signal_numbers, f"SIG{signal}"))
         wait_for(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "libvirtd ends", 90)
 
@@ -77,8 +80,10 @@ class LibvirtHost:
         return sorted(name for name in names if name.startswith("np."))
 
     def clear(self):
+        # A machine whose start was broken off ends by itself.
         for name in self.domains():
-            self.virsh("destroy", name)
+            subprocess.run(["virsh", "-c", self.uri, "destroy", name], timeout=60, capture_output=True)
+        assert self.domains() == []
         for name in self.volumes():
             self.virsh("vol-delete", name, "nodepool")
 

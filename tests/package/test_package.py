@@ -31,7 +31,7 @@ def packages():
     for command in commands[1:-1]:
         run("sh", "-c", command, cwd=ROOT)
     files = {run("dpkg-deb", "-f", path, "Package").strip(): path for path in folder.glob("*.deb")}
-    assert set(files) == {"nodepool", "nodepool-dev"}
+    assert set(files) == {"nodepool", "nodepool-dev", "nodepool-libvirt"}
     return files
 
 
@@ -70,6 +70,16 @@ def test_what_is_in_them(packages):
     assert not both, "no file is in both"
     for path, mode in (programs | development).items():
         assert mode.startswith("l") or mode[8] == "-", f"{path} can be written by everybody"
+
+
+# LV-2
+def test_the_driver_libvirt_has_a_package_of_its_own(packages):
+    files = contents(packages["nodepool-libvirt"])
+    assert files["/usr/lib/nodepool/drivers/libvirt.so"] == "-rw-r--r-- root/root"
+    assert not any("libvirt.so" in path for path in contents(packages["nodepool"]))
+    depends = run("dpkg-deb", "-f", packages["nodepool-libvirt"], "Depends")
+    for library in ("nodepool (= ", "libvirt0", "libpugixml1v5", "libarchive13"):
+        assert library in depends
 
 
 def test_what_they_say_of_themselves(packages):

@@ -49,7 +49,8 @@ Expected<void> LoadSection(const config::ProviderSection& section, const Registr
   };
   Driver* driver = drivers.Find(section.driver);
   if (driver == nullptr) {
-    skip("this program has no driver " + section.driver);
+    skip(fmt::format("this program has no driver {0}; if there is a package nodepool-{0}, install it",
+                     section.driver));
     return {};
   }
   try {

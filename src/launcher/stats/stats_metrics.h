@@ -71,6 +71,18 @@ inline constexpr Metric kProviderStartFailures{Kind::kCounter, "nodepool.provide
 inline constexpr Metric kQueueLength{Kind::kGauge, "nodepool.launcher.{hostname}.zk.{queue}",
                                      "nodepool_launcher_zk_queue",
                                      "Kept for dashboards; there are no such queues, so always 0."};
+inline constexpr Metric kHostUp{Kind::kGauge, "nodepool.provider.{provider}.host.{host~}.up",
+                                "nodepool_provider_host_up",
+                                "1 while machines can be made on the host, otherwise 0."};
+inline constexpr Metric kHostInstances{Kind::kGauge, "nodepool.provider.{provider}.host.{host~}.instances",
+                                       "nodepool_provider_host_instances",
+                                       "Machines on the host, also those that Nodepool has not made."};
+inline constexpr Metric kHostCores{Kind::kGauge, "nodepool.provider.{provider}.host.{host~}.cores",
+                                   "nodepool_provider_host_cores",
+                                   "Virtual CPUs of the machines on the host."};
+inline constexpr Metric kHostMemory{Kind::kGauge, "nodepool.provider.{provider}.host.{host~}.ram",
+                                    "nodepool_provider_host_ram_mebibytes",
+                                    "Memory of the machines on the host, in MiB."};
 inline constexpr Metric kLeaked{Kind::kCounter, "nodepool.provider.{provider}.leaked.{kind}",
                                 "nodepool_provider_leaked_total",
                                 "Leaked resources that were deleted, by kind."};

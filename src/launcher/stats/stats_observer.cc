@@ -41,4 +41,12 @@ void StatsObserver::ApiCallEnded(const driver::ApiCall& call) {
   if (call.duration > kSlow) count("over_1000");
 }
 
+void StatsObserver::HostMeasured(const driver::HostUse& use) {
+  const metrics::LabelValues host = {use.provider.value, use.host};
+  metrics_.Set(stats::kHostUp, host, use.is_up ? 1 : 0);
+  metrics_.Set(stats::kHostInstances, host, use.instances);
+  metrics_.Set(stats::kHostCores, host, use.cores);
+  metrics_.Set(stats::kHostMemory, host, use.memory);
+}
+
 }  // namespace nodepool::launcher

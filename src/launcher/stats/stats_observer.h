@@ -6,7 +6,7 @@
 namespace nodepool::launcher {
 
 // Turns what providers report into metrics: launch attempts, leaks (launcher.md 27.2, 27.6), API calls
-// (driver-openstack.md 18).
+// (driver-openstack.md 18), hosts (driver-libvirt.md 20).
 class StatsObserver final : public driver::ProviderObserver {
  public:
   explicit StatsObserver(metrics::Metrics& metrics) : metrics_(metrics) {}
@@ -14,6 +14,7 @@ class StatsObserver final : public driver::ProviderObserver {
   void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override;
   void LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) override;
   void ApiCallEnded(const driver::ApiCall& call) override;
+  void HostMeasured(const driver::HostUse& use) override;
 
  private:
   metrics::Metrics& metrics_;

@@ -74,6 +74,14 @@ TEST_F(ObserverTest, EveryLaunchAttemptIsATimingAndACounterForEachKey) {
                           "nodepool.launch.requestor.NodePool_min-ready.ready:1|c"));
 }
 
+TEST_F(ObserverTest, HostsAreUpOrNotAndHaveWhatRunsThere) {  // LV-31
+  observer_.HostMeasured({ProviderName("here"), "rack1", true, 2, 6, 4096});
+  EXPECT_THAT(recorder_.lines, ElementsAre("nodepool.provider.here.host.rack1.up:1|g",
+                                           "nodepool.provider.here.host.rack1.instances:2|g",
+                                           "nodepool.provider.here.host.rack1.cores:6|g",
+                                           "nodepool.provider.here.host.rack1.ram:4096|g"));
+}
+
 TEST_F(ObserverTest, LeaksInCapitalsAreSentUnderBothSpellings) {  // launcher.27.6, D-29, LA-54
   observer_.LeakedResourcesDeleted(ProviderName("cloud"), "ports", 3);
   observer_.LeakedResourcesDeleted(ProviderName("azure"), "INSTANCEs", 1);

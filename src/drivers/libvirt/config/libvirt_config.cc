@@ -161,6 +161,17 @@ void CheckDisk(const Section& section, const LibvirtConfig& provider, const Libv
                           label.diskimage ? "it boots a diskimage" : "its image is a file, not a volume"));
 }
 
+// Saved memory goes on at the same port, which one machine at a time can have.
+void CheckWarmStart(const Section& section, const LibvirtConfig& provider, const LibvirtLabel& label) {
+  if (!label.is_started_warm) return;
+  bool is_user = label.network ? label.network->is_user()
+                               : std::ranges::any_of(provider.hosts, [](const HostConfig& host) {
+                                   return host.network.is_user();
+                                 });
+  if (is_user)
+    throw section.Fail("warm-start", "needs a network in which machines have addresses of their own");
+}
+
 std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Section& pool,
                                               const Section& provider_section, const config::Config& config,
                                               LibvirtConfig& provider) {
@@ -184,9 +195,11 @@ std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Sect
   label->network = ReadNetwork(section);
   if (!label->network) label->network = ReadNetwork(pool);
   label->security_filter = ReadFilter(section, pool);
+  label->is_started_warm = section.Bool("warm-start");
   label->host = section.OptionalText("host");
   if (label->cloud_image) label->kernel = provider.cloud_images.at(*label->cloud_image).kernel;
   if (label->host) CheckHostName(section, "host", *label->host, provider);
+  CheckWarmStart(section, provider, *label);
   return label;
 }
 

@@ -49,6 +49,7 @@ struct LibvirtLabel : driver::LabelConfig {
   std::optional<std::string> security_filter;
   std::optional<std::string> host;  // none: any of the pool's
   std::optional<DirectKernel> kernel;
+  bool is_started_warm = false;  // from the saved memory of a booted machine
 };
 
 struct LibvirtPool : driver::PoolConfig {

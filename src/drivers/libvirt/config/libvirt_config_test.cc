@@ -230,6 +230,9 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {"name: here\nnetwork: {user: false}", "expected true"},
       {"name: here\nnetwork: {name: n, subnet: 192.168.1.0}", "expected an IPv4 subnet"},
       {"name: here\nnetwork: {name: n, subnet: 192.168.1.0/30}", "too few addresses"},
+      {"name: here\nnetwork: {user: true}\ncloud-images: [{name: i}]\npools: [{name: p, labels: [{name: l, "
+       "cloud-image: i, warm-start: true}]}]",
+       "addresses of their own"},
       {"name: here\ncloud-images: [{name: i, url: 'https://x/i'}]", "needs checksum"},
       {"name: here\ncloud-images: [{name: i, url: 'ftp://x/i', checksum: a}]", "https:// or http://"},
       {"name: here\ncloud-images: [{name: i, url: 'https://x/i', checksum: 'md5:00'}]",

@@ -1,6 +1,7 @@
 #include "drivers/libvirt/host/domain_calls.h"
 
 #include <fmt/format.h>
+#include <libvirt/libvirt-qemu.h>
 #include <libvirt/virterror.h>
 
 #include "base/text.h"
@@ -17,6 +18,18 @@ bool OffersKvm(const Connection& connection) {
   Allocated<char> capabilities(
       virConnectGetDomainCapabilities(connection.get(), nullptr, nullptr, nullptr, "kvm", 0));
   return capabilities != nullptr;
+}
+
+DomainHandle FindDomain(const Connection& connection, const std::string& uuid, const std::string& what) {
+  DomainHandle domain(virDomainLookupByUUIDString(connection.get(), uuid.c_str()));
+  if (!domain) throw LastFault(what);
+  return domain;
+}
+
+std::string PathOf(const Connection& connection, const std::string& volume) {
+  Allocated<char> path(virStorageVolGetPath(connection.FindVolume(volume).get()));
+  if (!path) throw LastFault(fmt::format("finding the path of volume {}", volume));
+  return path.get();
 }
 
 // A domain that an operator has defined by hand under our UUID stays otherwise.
@@ -70,6 +83,27 @@ void DestroyDomain(const Connection& connection, const std::string& uuid) {
   Undefine(domain.get(), what);
 }
 
+void SaveDomain(const Connection& connection, const std::string& uuid, const std::string& volume) {
+  std::string what = fmt::format("saving the memory of domain {}", uuid);
+  DomainHandle domain = FindDomain(connection, uuid, what);
+  if (virDomainSave(domain.get(), PathOf(connection, volume).c_str()) < 0) throw LastFault(what);
+}
+
+void RestoreDomain(const Connection& connection, const std::string& volume) {
+  std::string path = PathOf(connection, volume);
+  if (virDomainRestore(connection.get(), path.c_str()) < 0) {
+    throw LastFault(fmt::format("restoring a machine from {}", path));
+  }
+}
+
+std::string AskAgent(const Connection& connection, const std::string& uuid, const std::string& command) {
+  std::string what = fmt::format("asking the agent of domain {}", uuid);
+  DomainHandle domain = FindDomain(connection, uuid, what);
+  Allocated<char> answer(virDomainQemuAgentCommand(domain.get(), command.c_str(), kAgentSeconds, 0));
+  if (!answer) throw LastFault(what);
+  return answer.get();
+}
+
 std::vector<KnownAddress> ReadLeases(const Connection& connection, const std::string& network) {
   std::string what = fmt::format("reading the leases of network {}", network);
   NetworkHandle found(virNetworkLookupByName(connection.get(), network.c_str()));
@@ -90,8 +124,7 @@ std::vector<KnownAddress> ReadLeases(const Connection& connection, const std::st
 std::vector<KnownAddress> ReadAddresses(const Connection& connection, const std::string& uuid,
                                         AddressSource source) {
   std::string what = fmt::format("asking for the addresses of domain {}", uuid);
-  DomainHandle domain(virDomainLookupByUUIDString(connection.get(), uuid.c_str()));
-  if (!domain) throw LastFault(what);
+  DomainHandle domain = FindDomain(connection, uuid, what);
   bool is_agent = source == AddressSource::kAgent;
   // An agent that does not answer would hold up the host's thread.
   if (is_agent) virDomainAgentSetResponseTimeout(domain.get(), kAgentSeconds, 0);

@@ -78,6 +78,7 @@ Task<std::vector<DomainInfo>> Host::ReadDomains() {
   std::vector<DomainInfo> domains;
   for (const std::string& xml : list) domains.push_back(ParseDomain(xml));
   domains_ = domains;
+  measured();
   co_return domains;
 }
 
@@ -127,6 +128,7 @@ void Host::Report(std::optional<Error> fault) {
                  size_.cores, size_.memory, uses_kvm() ? "with" : "without");
   }
   changed_fault_.NotifyAll();
+  measured();
   changed_();
 }
 

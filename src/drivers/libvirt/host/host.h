@@ -54,6 +54,10 @@ class Host {
 
   Addresses& addresses() { return addresses_; }
 
+  // Set by the owner; called when its domains were listed, and when it can be used, or no longer.
+  std::function<void()> measured = [] {};
+  // The last list.
+  const std::vector<DomainInfo>& listed() const { return domains_; }
   // Active domains, also foreign ones. Of a host that cannot be used now its last list.
   Task<std::vector<DomainInfo>> Domains();
   // Whether the domain is in the last list, which each new connection begins with.

@@ -59,6 +59,14 @@ class Hypervisor {
   // Ends the domain at once; none with this UUID is success.
   virtual Task<> DestroyDomain(std::string uuid) = 0;
 
+  // Saves the machine's memory to the volume, which is replaced, and ends the machine. Ends within `limit`.
+  virtual Task<> SaveDomain(std::string uuid, std::string volume, Duration limit) = 0;
+  // Starts the machine whose memory and description are saved in the volume. kConflict as StartDomain.
+  virtual Task<> RestoreDomain(std::string volume) = 0;
+  // What the agent in the guest answers to a command, both in JSON. kRetry: it is not there yet, or does not
+  // answer.
+  virtual Task<std::string> AskAgent(std::string uuid, std::string command) = 0;
+
   // Of the storage pool, read anew.
   virtual Task<std::vector<VolumeInfo>> Volumes() = 0;
   // kNotFound: there is none.
@@ -70,6 +78,8 @@ class Hypervisor {
   // Writes a local file into a volume of its length, without the file's holes; returns the file's SHA-256 in
   // hex. Ends within `limit`. Works beside other calls, however long it takes.
   virtual Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) = 0;
+  // The first `most` bytes of a raw volume.
+  virtual Task<std::string> ReadVolumeStart(std::string name, std::uint64_t most) = 0;
   // Copies the volume of this name of another host, without its holes, into this host's, which is as long as
   // the other one's file. Ends within `limit`; like UploadVolume it works beside other calls.
   virtual Task<> CopyVolume(HostConfig source, std::string name, Duration limit) = 0;

@@ -110,6 +110,29 @@ Task<> LibvirtHypervisor::DestroyDomain(std::string uuid) {
   return Call(std::move(what), std::move(destroy));
 }
 
+Task<> LibvirtHypervisor::SaveDomain(std::string uuid, std::string volume, Duration limit) {
+  std::string what = fmt::format("saving the memory of domain {}", uuid);
+  auto save = [host = host_, uuid = std::move(uuid), volume = std::move(volume)] {
+    std::shared_ptr<Connection> connection = OpenForOnce(host);
+    calls::SaveDomain(*connection, uuid, volume);
+  };
+  co_await bulk_threads_.Run(std::move(what), limit, std::move(save));
+}
+
+Task<> LibvirtHypervisor::RestoreDomain(std::string volume) {
+  std::string what = fmt::format("restoring a machine from volume {}", volume);
+  auto restore = [volume = std::move(volume)](const Connection& host) { calls::RestoreDomain(host, volume); };
+  return Call(std::move(what), std::move(restore));
+}
+
+Task<std::string> LibvirtHypervisor::AskAgent(std::string uuid, std::string command) {
+  std::string what = fmt::format("asking the agent of domain {}", uuid);
+  auto ask = [uuid = std::move(uuid), command = std::move(command)](const Connection& host) {
+    return calls::AskAgent(host, uuid, command);
+  };
+  return Call(std::move(what), std::move(ask));
+}
+
 Task<std::vector<VolumeInfo>> LibvirtHypervisor::Volumes() {
   return Call("listing volumes", &calls::ListVolumes);
 }
@@ -145,6 +168,14 @@ Task<std::string> LibvirtHypervisor::UploadVolume(std::string name, std::string 
     return calls::UploadFile(*connection, name, path, stop);
   };
   co_return co_await bulk_threads_.Run(std::move(what), limit, std::move(upload));
+}
+
+Task<std::string> LibvirtHypervisor::ReadVolumeStart(std::string name, std::uint64_t most) {
+  std::string what = fmt::format("reading volume {}", name);
+  auto read = [name = std::move(name), most](const Connection& host) {
+    return calls::ReadVolumeStart(host, name, most);
+  };
+  return Call(std::move(what), std::move(read));
 }
 
 Task<> LibvirtHypervisor::CopyVolume(HostConfig source, std::string name, Duration limit) {

@@ -21,11 +21,15 @@ class LibvirtHypervisor : public Hypervisor {
   Task<std::vector<std::string>> Domains() override;
   Task<> StartDomain(std::string xml) override;
   Task<> DestroyDomain(std::string uuid) override;
+  Task<> SaveDomain(std::string uuid, std::string volume, Duration limit) override;
+  Task<> RestoreDomain(std::string volume) override;
+  Task<std::string> AskAgent(std::string uuid, std::string command) override;
   Task<std::vector<VolumeInfo>> Volumes() override;
   Task<VolumeInfo> Volume(std::string name) override;
   Task<std::string> CreateVolume(NewVolume volume) override;
   Task<> WriteVolume(std::string name, std::string bytes) override;
   Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) override;
+  Task<std::string> ReadVolumeStart(std::string name, std::uint64_t most) override;
   Task<> CopyVolume(HostConfig source, std::string name, Duration limit) override;
   Task<> FetchVolume(std::string name, ImageOrigin origin, Duration limit) override;
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;

@@ -17,12 +17,24 @@ Site::Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const Li
   for (const HostConfig& host : config->hosts) {
     hosts.push_back(
         std::make_unique<Host>(tasks, environment.random, host, make(host), logger, [this] { Changed(); }));
+    hosts.back()->measured = [this, added = hosts.back().get()] { Report(*added); };
   }
 }
 
 void Site::Changed() {
   fetches.Begin();
   environment.capacity_changed();
+}
+
+void Site::Report(const Host& host) {
+  if (environment.observer == nullptr) return;
+  driver::HostUse use{config->name, host.name(), !host.fault()};
+  for (const DomainInfo& domain : host.listed()) {
+    use.instances += 1;
+    use.cores += domain.vcpus;
+    use.memory += domain.memory;
+  }
+  environment.observer->HostMeasured(use);
 }
 
 Task<> Site::Connected() {

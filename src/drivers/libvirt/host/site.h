@@ -12,6 +12,7 @@
 #include "drivers/libvirt/storage/arrivals.h"
 #include "drivers/libvirt/storage/fetches.h"
 #include "drivers/libvirt/storage/image_sizes.h"
+#include "drivers/libvirt/warm/warm_start.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -32,6 +33,7 @@ struct Site {
   Arrivals arrivals;
   Fetches fetches{*this};
   ProviderKey key;
+  WarmTemplates warm_templates;
 
   // Connects to every host unless that has begun; ends when each was tried once. To be awaited before hosts
   // are used. No host is contacted before.
@@ -44,6 +46,7 @@ struct Site {
  private:
   // A host can be used, or no longer.
   void Changed();
+  void Report(const Host& host);
 };
 
 }  // namespace nodepool::drivers::libvirt

@@ -36,6 +36,36 @@ void Finish(const StreamHandle& stream, const std::string& what) {
   if (virStreamFinish(stream.get()) < 0) throw LastFault(what);
 }
 
+struct Part {
+  std::uint64_t offset;
+  std::uint64_t length;
+};
+
+// The part of a volume that choose(its size) names.
+template <class Choose>
+std::string ReadPart(const Connection& connection, const std::string& name, Choose choose) {
+  std::string what = fmt::format("reading volume {}", name);
+  VolumeHandle volume = connection.FindVolume(name);
+  virStorageVolInfo info{};
+  if (virStorageVolGetInfo(volume.get(), &info) < 0) throw LastFault(what);
+  Part part = choose(info.capacity);
+  if (part.length == 0) return "";
+  StreamHandle stream = NewStream(connection);
+  if (virStorageVolDownload(volume.get(), stream.get(), part.offset, part.length, 0) < 0)
+    throw LastFault(what);
+  std::string bytes(part.length, '\0');
+  std::size_t got = 0;
+  while (got < bytes.size()) {
+    int taken = virStreamRecv(stream.get(), bytes.data() + got, std::min(kPiece, bytes.size() - got));
+    if (taken < 0) Abort(stream, what);
+    if (taken == 0) break;
+    got += static_cast<std::size_t>(taken);
+  }
+  Finish(stream, what);
+  bytes.resize(got);
+  return bytes;
+}
+
 }  // namespace
 
 PoolSpace ReadSpace(const Connection& connection) {
@@ -87,27 +117,15 @@ void WriteVolume(const Connection& connection, const std::string& name, const st
   Finish(stream, what);
 }
 
+std::string ReadVolumeStart(const Connection& connection, const std::string& name, std::uint64_t most) {
+  return ReadPart(connection, name, [most](std::uint64_t size) { return Part{0, std::min(size, most)}; });
+}
+
 std::string ReadVolumeEnd(const Connection& connection, const std::string& name, std::uint64_t most) {
-  std::string what = fmt::format("reading volume {}", name);
-  VolumeHandle volume = connection.FindVolume(name);
-  virStorageVolInfo info{};
-  if (virStorageVolGetInfo(volume.get(), &info) < 0) throw LastFault(what);
-  std::uint64_t size = std::min<std::uint64_t>(info.capacity, most);
-  if (size == 0) return "";
-  StreamHandle stream = NewStream(connection);
-  std::uint64_t offset = info.capacity - size;
-  if (virStorageVolDownload(volume.get(), stream.get(), offset, size, 0) < 0) throw LastFault(what);
-  std::string bytes(size, '\0');
-  std::size_t got = 0;
-  while (got < size) {
-    int taken = virStreamRecv(stream.get(), bytes.data() + got, std::min(kPiece, bytes.size() - got));
-    if (taken < 0) Abort(stream, what);
-    if (taken == 0) break;
-    got += static_cast<std::size_t>(taken);
-  }
-  Finish(stream, what);
-  bytes.resize(got);
-  return bytes;
+  return ReadPart(connection, name, [most](std::uint64_t size) {
+    std::uint64_t length = std::min(size, most);
+    return Part{size - length, length};
+  });
 }
 
 void DeleteVolume(const Connection& connection, const std::string& name) {

@@ -15,6 +15,7 @@ std::vector<VolumeInfo> ListVolumes(const Connection& connection);
 VolumeInfo ReadVolume(const Connection& connection, const std::string& name);
 std::string CreateVolume(const Connection& connection, const NewVolume& volume);
 void WriteVolume(const Connection& connection, const std::string& name, const std::string& bytes);
+std::string ReadVolumeStart(const Connection& connection, const std::string& name, std::uint64_t most);
 std::string ReadVolumeEnd(const Connection& connection, const std::string& name, std::uint64_t most);
 void DeleteVolume(const Connection& connection, const std::string& name);
 

@@ -74,11 +74,16 @@ Task<std::optional<int>> StartAtPort(Creation& creation, NewDomain domain) {
 
 }  // namespace
 
-Task<std::optional<int>> Boot(Creation& creation, DomainDisks disks) {
+NewDomain DescribeOnHost(const Creation& creation, DomainDisks disks) {
   NewDomain domain =
       DescribeDomain(creation.id, creation.label, creation.parameters, creation.network(), std::move(disks));
   domain.uses_kvm = creation.host.uses_kvm();
   domain.metadata[kDiskKey] = fmt::format("{}", creation.need.disk);
+  return domain;
+}
+
+Task<std::optional<int>> Boot(Creation& creation, DomainDisks disks) {
+  NewDomain domain = DescribeOnHost(creation, std::move(disks));
   if (creation.network().is_user()) co_return co_await StartAtPort(creation, std::move(domain));
   co_await Start(creation, domain);
   co_return std::nullopt;

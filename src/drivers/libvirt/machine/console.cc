@@ -19,9 +19,9 @@ constexpr std::size_t kMostInMessage = 300;
 }  // namespace
 
 std::string ConsoleText(const std::string& bytes) {
-  static const re2::RE2 kEscapes(R"(\x1b(\[[0-9;?=]*[A-Za-z]|[()][A-Za-z0-9]|[=>78cM]))", re2::RE2::Latin1);
+  static const re2::RE2 escapes(R"(\x1b(\[[0-9;?=]*[A-Za-z]|[()][A-Za-z0-9]|[=>78cM]))", re2::RE2::Latin1);
   std::string text = bytes;
-  re2::RE2::GlobalReplace(&text, kEscapes, "");
+  re2::RE2::GlobalReplace(&text, escapes, "");
   std::erase(text, '\r');
   return Visible(text, "\n\t");
 }

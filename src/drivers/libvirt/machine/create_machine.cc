@@ -12,6 +12,7 @@
 #include "drivers/libvirt/machine/make_disks.h"
 #include "drivers/libvirt/placement/capacity.h"
 #include "drivers/libvirt/storage/copy_image.h"
+#include "drivers/libvirt/warm/warm_start.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -110,13 +111,23 @@ Task<> GetImage(Creation& creation, MachineReport& machine) {
   co_await EnsureUpload(creation.site, creation.host, *image);
 }
 
-Task<Instance> Make(Creation& creation, MachineReport& machine) {
-  SteadyTime begun = creation.site.environment.loop.SteadyNow();
+// Returns the port of the host that is forwarded to it; none: it has an address of its own.
+Task<std::optional<int>> StartMachine(Creation& creation, MachineReport& machine) {
   co_await GetImage(creation, machine);
+  if (creation.label.is_started_warm) {
+    machine.SetState("restoring");
+    bool is_started = co_await StartWarm(creation);
+    if (is_started) co_return std::nullopt;
+  }
   machine.SetState("making volumes");
   DomainDisks disks = co_await MakeDisks(creation);
   machine.SetState("starting");
-  std::optional<int> port = co_await Boot(creation, std::move(disks));
+  co_return co_await Boot(creation, std::move(disks));
+}
+
+Task<Instance> Make(Creation& creation, MachineReport& machine) {
+  SteadyTime begun = creation.site.environment.loop.SteadyNow();
+  std::optional<int> port = co_await StartMachine(creation, machine);
   Instance instance = DescribeNew(creation);
   if (port) {
     SetAddress(creation.host.config().address, instance);

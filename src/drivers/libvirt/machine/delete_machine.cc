@@ -16,8 +16,7 @@ Task<std::vector<std::string>> FindVolumes(Site& site, MachineId id) {
   co_return names;
 }
 
-Task<> DeleteMachine(Site& site, MachineId id) {
-  co_await site.Connected();
+Task<> RemoveMachine(Site& site, MachineId id) {
   Host& host = site.At(id.host);
   co_await host.work().Settled(id.uuid);
   // The disks go only when the machine is gone.
@@ -25,6 +24,11 @@ Task<> DeleteMachine(Site& site, MachineId id) {
   std::vector<std::string> names = co_await FindVolumes(site, id);
   for (const std::string& name : names) co_await host.Use().DeleteVolume(name);
   host.Unwatch(id.uuid);
+}
+
+Task<> DeleteMachine(Site& site, MachineId id) {
+  co_await site.Connected();
+  co_await RemoveMachine(site, id);
   site.ledger.Remove(id);
   site.environment.capacity_changed();
 }

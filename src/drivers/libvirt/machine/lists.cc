@@ -7,6 +7,9 @@
 #include "drivers/libvirt/names/volume_name.h"
 #include "drivers/libvirt/placement/capacity.h"
 #include "drivers/libvirt/storage/images.h"
+#include "drivers/libvirt/warm/delete_templates.h"
+#include "drivers/libvirt/warm/make_template.h"
+#include "drivers/libvirt/warm/template_id.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -48,18 +51,19 @@ std::optional<Resource> AsResource(const Host& host, const VolumeInfo& volume,
     return Resource{kImage, std::move(id), MetadataOf(*image), true};
   if (auto image = ParseMark(volume.name)) return Resource{kVolume, std::move(id), MetadataOf(*image), true};
   auto ours = ParseMachineVolume(volume.name);
-  if (!ours || living.contains(ours->machine)) return std::nullopt;
+  if (!ours || IsOfTemplate(*ours) || living.contains(ours->machine)) return std::nullopt;
   return Resource{kVolume, std::move(id), MetadataOf(*ours), true};
 }
 
 Task<> AppendMarked(Site& site, Host& host, std::vector<Resource>& resources) {
+  co_await DeleteUnusedTemplates(site, host);
   std::vector<VolumeInfo> volumes = co_await host.Use().Volumes();
   // Read after the volumes: a machine that is made meanwhile has its domain, or its entry in the ledger,
   // before.
   std::vector<DomainInfo> domains = co_await host.Domains();
   std::set<std::string> living = LivingMachines(site, host, domains);
   for (const DomainInfo& domain : domains) {
-    if (domain.metadata.empty()) continue;
+    if (domain.metadata.empty() || MakingSince(domain) != 0) continue;
     resources.push_back({kInstance, MachineId{host.name(), domain.uuid}.ToText(), domain.metadata});
   }
   for (const VolumeInfo& volume : volumes) {

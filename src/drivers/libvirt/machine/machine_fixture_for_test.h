@@ -49,8 +49,8 @@ class MachineTest : public ::testing::Test {
   }
   // Prepares the hosts before the adapter contacts them.
   void Start(bool reads_quota = true) {
-    driver::ProviderEnvironment environment{time.loop(), random, blocking_pool, records,
-                                            [this] { ++capacity_changes; }};
+    driver::ProviderEnvironment environment{
+        time.loop(), random, blocking_pool, records, [this] { ++capacity_changes; }, &observer};
     auto make = [this](const HostConfig& host) {
       auto fake = std::make_unique<testing::FakeHypervisor>(time.loop());
       fake->AddVolume({"debian.qcow2", "/pool/debian.qcow2", "qcow2", 2 * kGibibyte, kGibibyte, ""});
@@ -92,6 +92,10 @@ class MachineTest : public ::testing::Test {
   }
   testing::FakeHypervisor& Fake(const std::string& name = "a") { return *fakes.at(name); }
 
+  struct Observer : driver::ProviderObserver {
+    void HostMeasured(const driver::HostUse& use) override { hosts[use.host] = use; }
+    std::map<std::string, driver::HostUse> hosts;
+  } observer;
   nodepool::testing::VirtualTime time;
   nodepool::testing::MemoryZk zk{time.loop()};
   std::unique_ptr<zk::Client> client = zk.Connect();

@@ -22,11 +22,6 @@ Task<std::string> MakeAnew(Hypervisor& host, NewVolume volume) {
   co_return path;
 }
 
-Task<std::string> MakeVolume(Creation& creation, NewVolume volume) {
-  auto make = [&volume](Hypervisor& host) { return MakeAnew(host, volume); };
-  co_return co_await creation.Do(make);
-}
-
 Task<std::string> MakeRoot(Creation& creation, const BootImage& image) {
   std::uint64_t capacity =
       creation.label.disk ? std::uint64_t(*creation.label.disk) * kGibibyte : image.capacity;
@@ -37,13 +32,6 @@ Task<std::string> MakeRoot(Creation& creation, const BootImage& image) {
   }
   NewVolume volume{creation.VolumeName(kRootPart), "qcow2", capacity, image.file};
   co_return co_await MakeVolume(creation, std::move(volume));
-}
-
-std::vector<std::string> KeysFor(Creation& creation) {
-  std::vector<std::string> keys = creation.label.authorized_keys;
-  const std::optional<std::string>& own = creation.site.key.PublicKey();
-  if (own && std::ranges::find(keys, *own) == keys.end()) keys.push_back(*own);
-  return keys;
 }
 
 Task<std::string> MakeSeedDisk(Creation& creation, SeedFormat format) {
@@ -59,13 +47,25 @@ Task<std::string> MakeSeedDisk(Creation& creation, SeedFormat format) {
   co_return path;
 }
 
+}  // namespace
+
+Task<std::string> MakeVolume(Creation& creation, NewVolume volume) {
+  auto make = [&volume](Hypervisor& host) { return MakeAnew(host, volume); };
+  co_return co_await creation.Do(make);
+}
+
+std::vector<std::string> KeysFor(const Creation& creation) {
+  std::vector<std::string> keys = creation.label.authorized_keys;
+  const std::optional<std::string>& own = creation.site.key.PublicKey();
+  if (own && std::ranges::find(keys, *own) == keys.end()) keys.push_back(*own);
+  return keys;
+}
+
 // Made beforehand, so that the log that libvirt writes there is a volume that can be read.
 Task<std::string> MakeConsole(Creation& creation) {
   NewVolume volume{.name = creation.VolumeName(kConsolePart)};
   co_return co_await MakeVolume(creation, std::move(volume));
 }
-
-}  // namespace
 
 Task<DomainDisks> MakeDisks(Creation& creation) {
   auto find = [&creation](Hypervisor& host) {

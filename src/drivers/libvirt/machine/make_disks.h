@@ -9,4 +9,11 @@ namespace nodepool::drivers::libvirt {
 // 6). What a failure leaves is removed by DeleteMachine.
 Task<DomainDisks> MakeDisks(Creation& creation);
 
+// Makes one of them; returns its path.
+Task<std::string> MakeVolume(Creation& creation, NewVolume volume);
+Task<std::string> MakeConsole(Creation& creation);
+
+// The public keys that the machine gets.
+std::vector<std::string> KeysFor(const Creation& creation);
+
 }  // namespace nodepool::drivers::libvirt

@@ -28,6 +28,7 @@ NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
   domain.console_path = std::move(disks.console_path);
   domain.mac = MacAddressOf(id);
   domain.network = network;
+  domain.has_generation = label.is_started_warm;
   domain.security_filter = label.security_filter;
   return domain;
 }

@@ -31,7 +31,7 @@ std::vector<std::string> FieldsOf(std::string_view name) {
 }
 
 bool IsPart(std::string_view part) {
-  constexpr std::array kParts = {kRootPart, kConsolePart, kNoCloudPart, kConfigDrivePart};
+  constexpr std::array kParts = {kRootPart, kConsolePart, kNoCloudPart, kConfigDrivePart, kMemoryPart};
   return std::ranges::find(kParts, part) != kParts.end();
 }
 

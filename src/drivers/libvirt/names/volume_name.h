@@ -14,6 +14,10 @@ inline constexpr const char* kRootPart = "root";
 inline constexpr const char* kConsolePart = "console";
 inline constexpr const char* kNoCloudPart = "nocloud";
 inline constexpr const char* kConfigDrivePart = "config-drive";
+inline constexpr const char* kMemoryPart = "memory";
+
+// In place of a node's id in the names of what machines with saved memory consist of (warm/).
+inline constexpr const char* kWarmStart = "warm-start";
 
 // A volume that belongs to a machine. Volumes have no metadata, so their names say whose they are
 // (driver-libvirt.md 5.2).

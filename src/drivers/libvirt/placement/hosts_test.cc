@@ -45,6 +45,20 @@ TEST_F(MachineTest, ALaunchBeforeAnyHostWasReachedWaits) {
   EXPECT_THAT(error.message(), HasSubstr("host a: connecting to libvirt: no route to host"));
 }
 
+// LV-31
+TEST_F(MachineTest, WhatRunsOnAHostIsMeasured) {
+  Start();
+  time.Run(Fake().StartDomain(
+      "<domain><name>x</name><uuid>u</uuid><memory unit='GiB'>1</memory><vcpu>7</vcpu></domain>"));
+  time.Run(adapter->ListInstances());
+  EXPECT_TRUE(observer.hosts["a"].is_up);
+  EXPECT_EQ(observer.hosts["a"].instances, 1);
+  EXPECT_EQ(observer.hosts["a"].cores, 7);
+  EXPECT_EQ(observer.hosts["a"].memory, 1024);
+  Fake().Break("libvirtd has closed the connection");
+  EXPECT_FALSE(observer.hosts["a"].is_up);
+}
+
 // LV-25
 TEST_F(MachineTest, ForeignDomainsTakeRoom) {
   Start();

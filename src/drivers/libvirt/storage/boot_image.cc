@@ -46,7 +46,7 @@ Task<BootImage> FindBootImage(Hypervisor& host, const LibvirtConfig& config,
   VolumeInfo volume = co_await host.Volume(*name);
   std::string format = image != nullptr ? image->format.value_or(volume.format) : FormatOfUpload(volume);
   CheckBootable(volume, format);
-  co_return BootImage{{volume.path, format}, volume.capacity};
+  co_return BootImage{{volume.path, format}, volume.capacity, volume.modified};
 }
 
 }  // namespace nodepool::drivers::libvirt

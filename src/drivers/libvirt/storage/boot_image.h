@@ -14,6 +14,7 @@ namespace nodepool::drivers::libvirt {
 struct BootImage {
   DiskFile file;
   std::uint64_t capacity = 0;  // virtual size, bytes; 0: not known
+  std::int64_t modified = 0;   // seconds since 1970; 0: not known
 };
 
 // The volume of the label's image on every host; nullopt: the image is a file.

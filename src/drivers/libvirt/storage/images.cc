@@ -12,6 +12,7 @@
 #include "driver/cloud/metadata.h"
 #include "drivers/libvirt/names/volume_name.h"
 #include "drivers/libvirt/storage/unfinished.h"
+#include "drivers/libvirt/warm/delete_templates.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -140,6 +141,7 @@ Task<std::string> UploadImage(Site& site, ImageUploadParameters upload) {
 }
 
 Task<> DeleteImageOn(Host& host, std::string volume) {
+  co_await DeleteTemplatesOn(host, volume);
   std::vector<VolumeInfo> volumes = co_await host.Use().Volumes();
   auto found = std::ranges::find(volumes, volume, &VolumeInfo::name);
   if (found == volumes.end()) co_return co_await RemoveImage(host, std::move(volume));

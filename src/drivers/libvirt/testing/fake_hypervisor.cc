@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <boost/json.hpp>
+
 #include "async/deadline.h"
 #include "base/error.h"
 #include "drivers/libvirt/xml/domain_xml.h"
+#include "drivers/libvirt/xml/saved_memory.h"
 
 namespace nodepool::drivers::libvirt::testing {
 
 namespace {
 
 constexpr Duration kCallLimit = std::chrono::seconds(30);
+constexpr std::size_t kRoom = 1000;
 
 }  // namespace
 
@@ -93,6 +97,51 @@ Task<> FakeHypervisor::DestroyDomain(std::string uuid) {
   if (domains.contains(uuid)) EndDomain(uuid);
 }
 
+// With libvirt's header, in which the description's room is larger than the description.
+Task<> FakeHypervisor::SaveDomain(std::string uuid, std::string volume, Duration) {
+  co_await Call();
+  if (!domains.contains(uuid)) throw Error(Verdict::kNotFound, "no domain " + uuid);
+  const std::string& xml = domains[uuid];
+  std::uint32_t numbers[19] = {2, static_cast<std::uint32_t>(xml.size() + kRoom), 1};
+  std::string content = "LibvirtQemudSave";
+  content.append(reinterpret_cast<const char*>(numbers), sizeof(numbers));
+  content += xml;
+  content.append(kRoom, '\0');
+  contents[volume] = content + "memory";
+  EndDomain(uuid);
+}
+
+Task<> FakeHypervisor::RestoreDomain(std::string volume) {
+  co_await Call();
+  if (!contents.contains(volume)) throw Error(Verdict::kNotFound, "no volume " + volume);
+  std::string xml = *DescriptionIn(contents[volume]);
+  DomainInfo domain = ParseDomain(xml);
+  MayBreak(Loss::kBefore, "restore " + domain.uuid);
+  if (domains.contains(domain.uuid)) throw Error(Verdict::kConflict, "the domain exists");
+  for (const std::string& mac : MacAddressesIn(xml)) started_[mac] = loop_.SteadyNow() - boot_time;
+  domains[domain.uuid] = std::move(xml);
+  restored.push_back(domain.uuid);
+  MayBreak(Loss::kAfter, "restore " + domain.uuid);
+}
+
+// One script at a time, which has ended when it is asked for.
+Task<std::string> FakeHypervisor::AskAgent(std::string uuid, std::string command) {
+  co_await Call();
+  auto domain = domains.find(uuid);
+  if (domain == domains.end()) throw Error(Verdict::kNotFound, "no domain " + uuid);
+  if (loop_.SteadyNow() < started_[MacAddressesIn(domain->second).front()] + boot_time)
+    throw Error(Verdict::kRetry, "the guest agent is not connected");
+  boost::json::object query = boost::json::parse(command).as_object();
+  if (query["execute"] == "guest-exec-status") {
+    co_return boost::json::serialize(
+        boost::json::value{{"return", {{"exited", true}, {"exitcode", script_status_}}}});
+  }
+  std::string script(query["arguments"].at("arg").at(1).as_string());
+  scripts.push_back(script);
+  script_status_ = run_script(uuid, script);
+  co_return R"({"return": {"pid": 7}})";
+}
+
 Task<std::vector<VolumeInfo>> FakeHypervisor::Volumes() {
   co_await Call();
   std::vector<VolumeInfo> list;
@@ -111,6 +160,7 @@ Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
   co_await Call();
   MayBreak(Loss::kBefore, "make " + volume.name);
   if (volumes.contains(volume.name)) throw Error(Verdict::kConflict, "the volume exists");
+  contents.erase(volume.name);
   VolumeInfo made = ParseVolume(VolumeXml(volume));
   made.path = "/pool/" + made.name;
   made.length = made.capacity;
@@ -122,7 +172,9 @@ Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
 Task<> FakeHypervisor::WriteVolume(std::string name, std::string bytes) {
   co_await Call();
   if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
-  contents[name] = std::move(bytes);
+  std::string& content = contents[name];
+  if (content.size() < bytes.size()) content.resize(bytes.size());
+  content.replace(0, bytes.size(), bytes);
   MayBreak(Loss::kAfter, "write " + name);
 }
 
@@ -132,6 +184,12 @@ Task<std::string> FakeHypervisor::UploadVolume(std::string name, std::string pat
   contents[name] = std::move(path);
   if (fails_transfers) throw Error(Verdict::kRetry, "the connection broke");
   co_return sha256;
+}
+
+Task<std::string> FakeHypervisor::ReadVolumeStart(std::string name, std::uint64_t most) {
+  co_await Call();
+  if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
+  co_return contents[name].substr(0, most);
 }
 
 Task<> FakeHypervisor::CopyVolume(HostConfig source, std::string name, Duration) {

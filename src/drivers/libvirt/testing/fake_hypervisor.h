@@ -22,11 +22,15 @@ class FakeHypervisor : public Hypervisor {
   Task<std::vector<std::string>> Domains() override;
   Task<> StartDomain(std::string xml) override;
   Task<> DestroyDomain(std::string uuid) override;
+  Task<> SaveDomain(std::string uuid, std::string volume, Duration limit) override;
+  Task<> RestoreDomain(std::string volume) override;
+  Task<std::string> AskAgent(std::string uuid, std::string command) override;
   Task<std::vector<VolumeInfo>> Volumes() override;
   Task<VolumeInfo> Volume(std::string name) override;
   Task<std::string> CreateVolume(NewVolume volume) override;
   Task<> WriteVolume(std::string name, std::string bytes) override;
   Task<std::string> UploadVolume(std::string name, std::string path, Duration limit) override;
+  Task<std::string> ReadVolumeStart(std::string name, std::uint64_t most) override;
   Task<> CopyVolume(HostConfig source, std::string name, Duration limit) override;
   Task<> FetchVolume(std::string name, ImageOrigin origin, Duration limit) override;
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
@@ -65,6 +69,11 @@ class FakeHypervisor : public Hypervisor {
   std::map<std::string, VolumeInfo> volumes;
   std::map<std::string, std::string> contents;  // of volumes that were written
   int lease_calls = 0;
+  std::vector<std::string> restored;  // UUIDs of machines
+  std::vector<std::string> scripts;   // that guests have run
+  // The exit status of a script in a guest. The agent is there with the lease, at once after a restoration.
+  std::function<int(const std::string& uuid, const std::string& script)> run_script =
+      [](const std::string&, const std::string&) { return 0; };
   // What agents and the ARP table know of any domain's interface: an address each.
   std::map<AddressSource, std::string> addresses;
   std::set<int> taken_ports;  // of the host, by others
@@ -75,6 +84,7 @@ class FakeHypervisor : public Hypervisor {
 
   Loop& loop_;
   std::map<std::string, SteadyTime> started_;  // machines, by MAC
+  int script_status_ = 0;
   bool is_connected_ = false;
   bool is_stalled_ = false;
   std::set<std::string> broken_;  // calls at which the connection broke

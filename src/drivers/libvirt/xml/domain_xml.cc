@@ -13,14 +13,6 @@ namespace {
 
 constexpr const char* kNamespace = "urn:nodepool:machine:1";
 
-void AddMetadata(pugi::xml_node root, const NewDomain& domain) {
-  pugi::xml_node machine = root.append_child("metadata").append_child("np:machine");
-  With(machine, {{"xmlns:np", kNamespace}});
-  for (const auto& [name, value] : domain.metadata) {
-    With(Add(machine, "np:property", value), {{"name", name}});
-  }
-}
-
 void AddCpu(pugi::xml_node root, const NewDomain& domain) {
   std::string model = domain.cpu.value_or(domain.uses_kvm ? "host-passthrough" : "maximum");
   pugi::xml_node cpu = root.append_child("cpu");
@@ -166,12 +158,19 @@ double MebibytesIn(pugi::xml_node memory) {
 
 }  // namespace
 
+void AddMetadata(pugi::xml_node root, const std::map<std::string, std::string>& metadata) {
+  pugi::xml_node machine = root.append_child("metadata").append_child("np:machine");
+  With(machine, {{"xmlns:np", kNamespace}});
+  for (const auto& [name, value] : metadata) With(Add(machine, "np:property", value), {{"name", name}});
+}
+
 std::string DomainXml(const NewDomain& domain) {
   pugi::xml_document document;
   pugi::xml_node root = With(document.append_child("domain"), {{"type", domain.uses_kvm ? "kvm" : "qemu"}});
   Add(root, "name", domain.name);
   Add(root, "uuid", domain.uuid);
-  AddMetadata(root, domain);
+  if (domain.has_generation) root.append_child("genid");
+  AddMetadata(root, domain.metadata);
   AddPlatform(root, domain);
   AddDevices(root, domain);
   if (domain.forwarded) AddForwardedPort(root, domain);

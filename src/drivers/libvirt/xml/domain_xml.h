@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <pugixml.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +40,13 @@ struct NewDomain {
   MachineNetwork network;
   std::optional<ForwardedPort> forwarded;  // set where the network is QEMU's own
   std::optional<std::string> security_filter;
+  bool has_generation = false;  // a device that tells the guest that it goes on from saved memory
 };
 
 std::string DomainXml(const NewDomain& domain);
+
+// Adds what Nodepool notes about a machine to <domain>.
+void AddMetadata(pugi::xml_node root, const std::map<std::string, std::string>& metadata);
 
 // A domain as its host describes it; not only ours.
 struct DomainInfo {

@@ -9,6 +9,8 @@ namespace {
 // A machine's lease outlives it, so a range has to hold all machines of one lease time.
 constexpr const char* kLeaseMinutes = "10";
 
+constexpr const char* kDnsmasq = "http://libvirt.org/schemas/network/dnsmasq/1.0";
+
 using boost::asio::ip::address_v4;
 
 void AddAddresses(pugi::xml_node root, const boost::asio::ip::network_v4& subnet) {
@@ -22,6 +24,14 @@ void AddAddresses(pugi::xml_node root, const boost::asio::ip::network_v4& subnet
   With(range.append_child("lease"), {{"expiry", kLeaseMinutes}, {"unit", "minutes"}});
 }
 
+// The DHCP server would wait three seconds before each new lease for an answer from its address; nobody else
+// gives out the addresses of this network.
+void AddServerOptions(pugi::xml_node root) {
+  With(root, {{"xmlns:dnsmasq", kDnsmasq}});
+  pugi::xml_node options = root.append_child("dnsmasq:options");
+  With(options.append_child("dnsmasq:option"), {{"value", "no-ping"}});
+}
+
 }  // namespace
 
 std::string NetworkXml(const NewNetwork& network) {
@@ -32,6 +42,7 @@ std::string NetworkXml(const NewNetwork& network) {
   With(root.append_child("bridge"), {{"stp", "off"}, {"delay", "0"}});
   if (network.is_isolated) With(root.append_child("port"), {{"isolated", "yes"}});
   AddAddresses(root, network.subnet);
+  AddServerOptions(root);
   return TextOf(document);
 }
 

@@ -36,6 +36,7 @@ VolumeInfo ParseVolume(std::string_view xml) {
   volume.allocation = root.child("allocation").text().as_ullong();
   volume.length = root.child("physical").text().as_ullong();
   volume.backing_path = root.child("backingStore").child_value("path");
+  volume.modified = static_cast<std::int64_t>(target.child("timestamps").child("mtime").text().as_double());
   return volume;
 }
 

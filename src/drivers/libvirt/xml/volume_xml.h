@@ -36,6 +36,7 @@ struct VolumeInfo {
   std::uint64_t capacity = 0;    // virtual size, bytes
   std::uint64_t allocation = 0;  // bytes on the disk
   std::string backing_path;      // "": none
+  std::int64_t modified = 0;     // seconds since 1970; 0 where the host does not say
   std::uint64_t length = 0;      // bytes of the file; 0: the host does not say
 };
 

@@ -177,6 +177,8 @@ TEST(PlaceXml, ANetworkGivesItsFirstAddressToTheHostAndTheOthersToMachines) {
   EXPECT_STREQ(range.attribute("start").value(), "10.1.2.2");
   EXPECT_STREQ(range.attribute("end").value(), "10.1.2.126");
   EXPECT_STREQ(range.child("lease").attribute("expiry").value(), "10");
+  pugi::xml_node option = root.child("dnsmasq:options").child("dnsmasq:option");
+  EXPECT_STREQ(option.attribute("value").value(), "no-ping") << "which takes three seconds";
   network.is_isolated = true;
   document.load_string(NetworkXml(network).c_str());
   EXPECT_STREQ(document.child("network").child("port").attribute("isolated").value(), "yes");

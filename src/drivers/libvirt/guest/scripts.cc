@@ -1,0 +1,157 @@
+#include "drivers/libvirt/guest/scripts.h"
+
+#include <fmt/format.h>
+
+#include "base/encoding.h"
+
+namespace nodepool::drivers::libvirt {
+
+namespace {
+
+// The inodes of the sockets that listen on $port, without a program more than the shell.
+constexpr const char* kSockets = R"sh(
+sockets() {
+  for table in /proc/net/tcp /proc/net/tcp6; do
+    [ -r $table ] || continue
+    while read -r _ local _ state _ _ _ _ _ inode _; do
+      if [ "${local##*:}" = "$port" ] && [ "$state" = 0A ]; then echo "$inode"; fi
+    done <$table
+  done
+}
+)sh";
+
+constexpr const char* kNetwork = R"sh(
+devices() {
+  for link in /sys/class/net/*; do
+    if [ -e "$link/device" ]; then echo "${link##*/}"; fi
+  done
+}
+manager() {
+  if [ -x /etc/nodepool/network ]; then echo own; return; fi
+  for service in NetworkManager systemd-networkd; do
+    if systemctl -q is-active $service.service 2>/dev/null; then echo $service; return; fi
+  done
+  if command -v ifup >/dev/null; then echo ifupdown; fi
+}
+stop_network() {
+  case $1 in
+    own) /etc/nodepool/network stop ;;
+    NetworkManager) nmcli networking off ;;
+    systemd-networkd) systemctl stop systemd-networkd.socket systemd-networkd.service ;;
+    ifupdown) ifdown -a; ifdown -a --allow=hotplug; rm -f /var/lib/dhcp/*.leases ;;
+  esac
+  for device in $(devices); do ip addr flush dev $device; ip link set dev $device down; done
+}
+start_network() {
+  case $1 in
+    own) /etc/nodepool/network start ;;
+    NetworkManager) nmcli networking on ;;
+    systemd-networkd) systemctl start systemd-networkd.service ;;
+    ifupdown) ifup -a; ifup -a --allow=hotplug ;;
+  esac
+}
+)sh";
+
+// Without this all machines from one memory would draw the same random numbers: RNDADDENTROPY mixes the bytes
+// in, RNDRESEEDCRNG makes the kernel use them at once.
+constexpr const char* kRandom = R"sh(
+renew_random() {
+  if command -v perl >/dev/null; then
+    perl -e '
+      open(my $random, ">", "/dev/random") or die "$!\n";
+      my $bytes = pack("H*", $ARGV[0]);
+      ioctl($random, 0x40085203, pack("ii", 8 * length $bytes, length $bytes) . $bytes) or die "$!\n";
+      ioctl($random, 0x5207, 0) or die "$!\n";' "$1"
+  else
+    python3 -c '
+import fcntl, struct, sys
+data = bytes.fromhex(sys.argv[1])
+with open("/dev/random", "wb") as random:
+    fcntl.ioctl(random, 0x40085203, struct.pack("ii", 8 * len(data), len(data)) + data)
+    fcntl.ioctl(random, 0x5207)' "$1"
+  fi
+}
+)sh";
+
+constexpr const char* kPrepare = R"sh(
+if ! command -v perl >/dev/null && ! command -v python3 >/dev/null; then
+  echo "the guest has neither perl nor python3 to renew its kernel's random numbers"
+  exit 1
+fi
+manager=$(manager)
+if [ -z "$manager" ]; then
+  echo "it is not known how the guest's network is stopped; an executable /etc/nodepool/network can do it"
+  exit 1
+fi
+mkdir -p /run/nodepool
+echo "$manager" >/run/nodepool/network
+stop_network "$manager" >/run/nodepool/log 2>&1
+rm -f /etc/ssh/ssh_host_*
+sync
+)sh";
+
+constexpr const char* kIdentity = R"sh(
+set -e
+umask 077
+renew_random "$random"
+date -u -s "@$now" >/dev/null
+old=$(cat /etc/hostname 2>/dev/null || true)
+hostname "$name"
+echo "$name" >/etc/hostname
+if [ -n "$old" ] && grep -q "$old" /etc/hosts; then sed -i "s/$old/$name/g" /etc/hosts; fi
+for file in /etc/machine-id /var/lib/dbus/machine-id; do
+  if [ -f $file ] && ! [ -L $file ]; then echo "$machine_id" >$file; chmod 444 $file; fi
+done
+key=/etc/ssh/ssh_host_ed25519_key
+echo "$host_key" | base64 -d >$key
+echo "$public_host_key" >$key.pub
+chmod 644 /etc/hostname $key.pub
+if [ -e /run/sshd.pid ]; then
+  before=$(sockets)
+  kill -HUP "$(cat /run/sshd.pid)"
+  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    after=$(sockets)
+    if [ -n "$after" ] && [ "$after" != "$before" ]; then break; fi
+    sleep 0.2
+  done
+else
+  systemctl try-restart ssh.service sshd.service
+fi
+set -- $(devices)
+ip link set dev "$1" address "$mac"
+umask 022
+start_network "$(cat /run/nodepool/network)" </dev/null >/run/nodepool/log 2>&1
+)sh";
+
+// A variable of the script; whatever the value is, the shell does not interpret it.
+std::string Set(const char* name, std::string_view value) {
+  std::string quoted;
+  for (char c : value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format("{}='{}'\n", name, quoted);
+}
+
+std::string Port(int port) { return Set("port", fmt::format("{:04X}", port)); }
+
+}  // namespace
+
+std::string HasBootedScript(int ssh_port) {
+  return Port(ssh_port) + kSockets + R"sh(
+[ -n "$(sockets)" ] || exit 1
+if [ -e /run/cloud-init/enabled ] && ! [ -e /run/cloud-init/result.json ]; then exit 1; fi
+[ -d /run/systemd/system ] || exit 0
+case $(systemctl is-system-running) in running | degraded) exit 0 ;; esac
+exit 1
+)sh";
+}
+
+std::string PrepareScript() { return std::string(kNetwork) + kPrepare; }
+
+std::string IdentityScript(const Identity& identity, std::chrono::system_clock::time_point now) {
+  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
+  return Port(identity.ssh_port) + Set("name", identity.hostname) + Set("machine_id", identity.machine_id) +
+         Set("mac", identity.mac) + Set("host_key", Base64(identity.host_key)) +
+         Set("public_host_key", identity.public_host_key) + Set("random", Hex(identity.random)) +
+         Set("now", std::to_string(seconds)) + kSockets + kNetwork + kRandom + kIdentity;
+}
+
+}  // namespace nodepool::drivers::libvirt

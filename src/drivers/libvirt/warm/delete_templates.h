@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "drivers/libvirt/host/site.h"
+
+namespace nodepool::drivers::libvirt {
+
+// Deletes the templates on the image in this volume from which no machine runs.
+Task<> DeleteTemplatesOn(Host& host, std::string image);
+
+// Deletes the provider's templates that were used last a day ago or before, and what an interrupted making
+// has left. One that machines run from stays.
+Task<> DeleteUnusedTemplates(Site& site, Host& host);
+
+}  // namespace nodepool::drivers::libvirt
