@@ -11,7 +11,7 @@ namespace {
 
 // A checksum that is wrong stays so until an operator has mended it.
 constexpr Duration kPauseAfterRefusal = std::chrono::minutes(5);
-constexpr Duration kPauseAfterFailure = std::chrono::minutes(1);
+constexpr Duration kPauseAfterFetch = std::chrono::minutes(1);
 
 std::set<std::string> UsedImages(const LibvirtConfig& config) {
   std::set<std::string> used;
@@ -57,13 +57,13 @@ Task<> Fetches::Run(Host& host, std::string image) {
   SteadyTime now = site_.environment.loop.SteadyNow();
   if (!fetched) {
     bool is_refused = FailedWith(fetched, Verdict::kInvalid);
-    next_tries_[{host.name(), image}] = now + (is_refused ? kPauseAfterRefusal : kPauseAfterFailure);
+    next_tries_[{host.name(), image}] = now + (is_refused ? kPauseAfterRefusal : kPauseAfterFetch);
     site_.logger.Error("Host {} has no image {}; it is tried again: {}", host.name(), image,
                        fetched.error().message());
     co_return;
   }
   // An operator may delete the volume.
-  next_tries_[{host.name(), image}] = now + kPauseAfterFailure;
+  next_tries_[{host.name(), image}] = now + kPauseAfterFetch;
   bool has_changed = co_await site_.image_sizes.Refresh(site_.Usable());
   if (has_changed) site_.environment.capacity_changed();
 }

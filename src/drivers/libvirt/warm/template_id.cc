@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <openssl/evp.h>
 
-#include "base/encoding.h"
+#include "drivers/libvirt/host/digest.h"
 #include "drivers/libvirt/machine/boot.h"
 #include "drivers/libvirt/machine/make_disks.h"
 
@@ -25,15 +24,6 @@ std::string SharedDescription(const Creation& creation, const BootImage& image) 
   return DomainXml(domain);
 }
 
-std::string Digest(const std::string& text) {
-  std::string digest(EVP_MAX_MD_SIZE, '\0');
-  unsigned length = 0;
-  EVP_Digest(text.data(), text.size(), reinterpret_cast<unsigned char*>(digest.data()), &length, EVP_sha256(),
-             nullptr);
-  digest.resize(length);
-  return digest;
-}
-
 // The form of RFC 9562's version 8, for values that an application makes up.
 std::string AsUuid(const std::string& hex) {
   return fmt::format("{}-{}-8{}-8{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 3),
@@ -49,7 +39,9 @@ MachineId TemplateFor(const Creation& creation, const BootImage& image) {
                                   creation.site.config->name.str(), SharedDescription(creation, image),
                                   image.modified, creation.label.disk.value_or(0), fmt::join(seeds, ","),
                                   fmt::join(KeysFor(creation), "\n"), creation.label.userdata.value_or(""));
-  return {creation.host.name(), AsUuid(Hex(Digest(shape)))};
+  Digest digest("sha256");
+  digest.Add(shape);
+  return {creation.host.name(), AsUuid(digest.Hex())};
 }
 
 bool IsOfTemplate(const MachineVolume& volume) { return volume.node == kWarmStart; }
