@@ -3,7 +3,6 @@
 #include <set>
 
 #include "drivers/libvirt/host/site.h"
-#include "drivers/libvirt/storage/unfinished.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -24,16 +23,12 @@ std::set<std::string> UsedImages(const LibvirtConfig& config) {
   return used;
 }
 
-// What was fetched in vain goes at once: it would take room, and be waited for as if it grew.
 Task<> FetchTo(Site& site, Host& host, const LibvirtCloudImage& image) {
   Arrivals::Make fetch = [&site, &host, &image] {
     return host.Use().FetchVolume(image.external_name, *image.origin, site.config->image_upload_timeout);
   };
   Task<> arrival = site.arrivals.Ensure(host, image.external_name, std::move(fetch));
-  Outcome<> made = co_await Attempt(std::move(arrival));
-  if (made) co_return;
-  if (!host.fault()) co_await RemoveImage(host, image.external_name);
-  made.error().Rethrow();
+  co_await std::move(arrival);
 }
 
 }  // namespace

@@ -17,7 +17,12 @@ Task<bool> HasImage(Host& host, std::string image) {
 Task<> MakeImage(Host& host, std::string image, std::function<Task<>()> make) {
   NewVolume mark{.name = MarkOf(image)};
   co_await host.Use().CreateVolume(std::move(mark));
-  co_await make();
+  Task<> making = make();
+  Outcome<> made = co_await Attempt(std::move(making));
+  if (!made) {
+    if (!host.fault()) co_await Attempt(RemoveImage(host, image));
+    made.error().Rethrow();
+  }
   co_await host.Use().DeleteVolume(MarkOf(image));
 }
 

@@ -11,7 +11,8 @@ namespace nodepool::drivers::libvirt {
 Task<bool> HasImage(Host& host, std::string image);
 
 // Awaits make(), which makes and fills the image's volume, with a mark beside it that says that the image is
-// not complete yet. The mark stays when that fails. kConflict: there is a mark already, of another try.
+// not complete yet. What a failure leaves is removed; where that cannot be done now, the mark stays.
+// kConflict: there is a mark already, of another try.
 Task<> MakeImage(Host& host, std::string image, std::function<Task<>()> make);
 
 // Deletes what there is of an image, also of one that is not complete. Nothing is success.
