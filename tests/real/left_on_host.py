@@ -6,7 +6,7 @@ import subprocess
 
 
 class LeftOnHost:
-    """The host as it is when this object is made."""
+    """The host as it is when this object is made. Nothing else may start libvirt networks until it is checked."""
 
     def __init__(self, checkout: pathlib.Path):
         self.checkout = checkout

@@ -71,11 +71,18 @@ def test_a_kvm_that_hangs_is_given_up(fake_qemu, monkeypatch):
 
 
 def test_a_subnet_that_no_route_leads_to():
-    assert str(subnets.free_subnet("default via 10.0.0.1 dev eth0\n")) == "192.168.170.0/24"
-    routes = "192.168.170.0/24 dev virbr0\n192.168.171.7 dev tun0\nlocal 192.168.172.1 dev lo\n0.0.0.0/0 via 10.0.0.1\n"
-    assert str(subnets.free_subnet(routes)) == "192.168.173.0/24"
+    begin = subnets.free_subnet("default via 10.0.0.1 dev eth0\n", "a")
+    routes = f"{begin} dev virbr0\n0.0.0.0/0 via 10.0.0.1\nlocal 10.1.2.3 dev lo\n"
+    following = subnets.free_subnet(routes, "a")
+    assert {begin, following} <= set(subnets.CANDIDATES) and begin != following
+    third = subnets.free_subnet(f"{routes}{following[7]} dev tun0\n", "a")
+    assert third not in (begin, following)
     with pytest.raises(RuntimeError, match="in use on this computer"):
-        subnets.free_subnet("192.168.0.0/16 dev eth0")
+        subnets.free_subnet("192.168.0.0/16 dev eth0", "a")
+
+
+def test_names_begin_at_different_subnets():
+    assert len({subnets.free_subnet("", name) for name in "abcdefgh"}) > 4
 
 
 RULES = {"filter": "-P INPUT ACCEPT\n-N LIBVIRT_INP\n-A INPUT -j LIBVIRT_INP\n-A INPUT -j OTHER\n", "nat": "-N LIBVIRT_PRT\n"}

@@ -27,6 +27,7 @@ class LibvirtHost:
     folder: pathlib.Path
     uri: str = SYSTEM_URI
     kind = "system"
+    can_start_warm = "true"
 
     @property
     def name(self) -> str:
@@ -99,6 +100,7 @@ class SessionLibvirt(LibvirtHost):
 
     kind = "session"
     security_filter = "false"
+    can_start_warm = "false"  # the port of a machine is part of its memory
 
     def __init__(self, folder: pathlib.Path):
         super().__init__(folder, SESSION_URI)

@@ -53,8 +53,9 @@ class RealMachines(Installation):
         self.values |= {
             "NODEPOOL_CACHE": cache_folder() / "images", "NODEPOOL_TOOLS": ROOT / "tools", "NODEPOOL_PROVIDER": self.host.name,
             "NODEPOOL_LIBVIRT": self.host.uri, "NODEPOOL_POOL_DIR": self.host.pool,
-            "NODEPOOL_FILTER": self.host.security_filter, "NODEPOOL_NETWORK": self.host.network(free_subnet(_routes())),
-            "NODEPOOL_KEY": self.folder / "key", "NODEPOOL_ACCELERATOR": "auto", "NODEPOOL_MIN_READY": 0}
+            "NODEPOOL_FILTER": self.host.security_filter, "NODEPOOL_NETWORK": self.host.network(free_subnet(_routes(), self.host.name)),
+            "NODEPOOL_KEY": self.folder / "key",
+            "NODEPOOL_WARM_START": self.host.can_start_warm, "NODEPOOL_ACCELERATOR": "auto", "NODEPOOL_MIN_READY": 0}
         self.config.write_text(self.example_text().partition(SECOND_PART)[0] + "\n")
         self.start_launcher()
 

@@ -11,13 +11,13 @@ namespace nodepool::drivers::libvirt {
 
 namespace {
 
-constexpr auto kPauseAfterFailure = std::chrono::seconds(1);
+constexpr auto kPauseAfterEventFault = std::chrono::seconds(1);
 
 void Ignore(void*, virErrorPtr) {}
 
 void RunEvents() {
   while (true) {
-    if (virEventRunDefaultImpl() < 0) std::this_thread::sleep_for(kPauseAfterFailure);
+    if (virEventRunDefaultImpl() < 0) std::this_thread::sleep_for(kPauseAfterEventFault);
   }
 }
 
