@@ -254,6 +254,7 @@ DataTree::Node* DataTree::Find(std::string_view path) {
 }
 
 const DataTree::Node* DataTree::Find(std::string_view path) const {
+  if (path.size() > 1 && path.back() == '/') return nullptr;
   const Node* node = &root_;
   std::size_t begin = 1;
   while (begin < path.size()) {

@@ -117,6 +117,7 @@ TEST_F(TreeTest, RefusesWhatAServerRefuses) {
   EXPECT_EQ(CodeOfCreate("/x/y"), Code::kNoNode);
   EXPECT_EQ(CodeOfCreate("/a/e/below"), Code::kNoChildrenForEphemerals);
   EXPECT_EQ(CodeOfCreate("/a/"), Code::kBadArguments);
+  EXPECT_EQ(CodeOfCreate("/a//b"), Code::kNoNode) << "its parent would be /a/";
   EXPECT_EQ(CodeOfCreate("/"), Code::kNodeExists);
   EXPECT_EQ(CodeOfCreate("/a/t", CreateMode::kPersistentTtl), Code::kUnimplemented);
   EXPECT_EQ(CodeOfDelete("/a"), Code::kNotEmpty);
