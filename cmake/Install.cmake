@@ -23,6 +23,6 @@ install(DIRECTORY ${NODEPOOL_CLI_REFERENCE}/fish/ DESTINATION share/fish/vendor_
 # What README.md links to lies beside it, as in the tree.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples
   DESTINATION share/doc/nodepool USE_SOURCE_PERMISSIONS COMPONENT programs)
-set(pages README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE packages.txt)
+set(pages README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE packages.txt packages-real.txt)
 list(TRANSFORM pages PREPEND ${PROJECT_SOURCE_DIR}/)
 install(FILES ${pages} DESTINATION share/doc/nodepool COMPONENT programs)
