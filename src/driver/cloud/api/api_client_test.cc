@@ -89,6 +89,7 @@ TEST_F(ApiClientTest, AnswersAreSignedParsedAndCounted) {
 TEST_F(ApiClientTest, LargeAnswersAreParsedOffTheLoop) {
   answers.push_back({200, {}, "[" + std::string(100'000, ' ') + "1]"});
   Loop loop;
+  BlockingPool pool(1);  // ends before the loop, which its thread reports to
   ScriptedClient client(loop, [this](const net::HttpCall&) { return NextAnswer(); });
   ApiClient real(loop, pool, random, client, signer, log::Logger("test"), options);
   EXPECT_EQ(RunToEnd(loop, real.CallJson(Request())).body.as_array().size(), 1u);
