@@ -4,9 +4,7 @@ import os
 import time
 
 import pytest
-from services import wait_for
-
-from test_libvirt_warm import template_volumes, warm_site  # noqa: F401
+from test_libvirt_warm import await_nothing_left, warm_site  # noqa: F401
 
 # How often each is killed; twenty times take about ten minutes without KVM.
 KILLS = int(os.environ.get("NODEPOOL_TEST_LIBVIRT_KILLS", "3"))
@@ -52,12 +50,6 @@ def lives_with_kills(site, tree, usual: Life, kill) -> list[str]:
         life = live(site, tree, kill, after if step == "launch" else after - usual.launch, step)
         ids.append(life.external_id)
     return ids
-
-
-def await_nothing_left(site):
-    host = site.host
-    wait_for(lambda: not host.domains(), "no machine is left", 120)
-    wait_for(lambda: host.volumes() == template_volumes(host), "no volume is left", 120)
 
 
 @pytest.fixture

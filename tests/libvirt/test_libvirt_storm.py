@@ -1,18 +1,10 @@
 """Many machines at once on one host, and many one after the other."""
 import os
 
-from services import wait_for
-
-from test_libvirt_warm import template_volumes, warm_site  # noqa: F401
+from test_libvirt_warm import await_nothing_left, warm_site  # noqa: F401
 
 AT_ONCE = int(os.environ.get("NODEPOOL_TEST_LIBVIRT_AT_ONCE", "4"))
 IN_A_ROW = int(os.environ.get("NODEPOOL_TEST_LIBVIRT_IN_A_ROW", "4"))
-
-
-def assert_nothing_left(site):
-    host = site.host
-    wait_for(lambda: not host.domains(), "no machine is left", 120)
-    wait_for(lambda: host.volumes() == template_volumes(host), "no volume is left", 120)
 
 
 # LV-43
@@ -35,7 +27,7 @@ def test_many_machines_at_once(warm_site):  # noqa: F811
         tree.give_back(lock)
     for lock in held:
         tree.wait_node_gone(lock[0][0], 120)
-    assert_nothing_left(warm_site)
+    await_nothing_left(warm_site)
 
 
 # LV-54
@@ -50,4 +42,4 @@ def test_many_machines_one_after_the_other(warm_site):  # noqa: F811
         tree.wait_node_gone(held[0][0], 120)
     assert len(seen) == IN_A_ROW
     assert "Launch attempt" not in launcher.output(), "each first attempt succeeded"
-    assert_nothing_left(warm_site)
+    await_nothing_left(warm_site)

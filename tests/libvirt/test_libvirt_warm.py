@@ -33,6 +33,13 @@ def template_volumes(host) -> list[str]:
     return [name for name in host.volumes() if ".warm-start." in name]
 
 
+def await_nothing_left(site):
+    """Only the template stays."""
+    host = site.host
+    wait_for(lambda: not host.domains(), "no machine is left", 120)
+    wait_for(lambda: host.volumes() == template_volumes(host), "no volume is left", 120)
+
+
 # LV-47, LV-48
 def test_machines_from_saved_memory_share_nothing_that_tells_them_apart(warm_site):
     host, tree = warm_site.host, warm_site.tree()

@@ -139,7 +139,6 @@ TEST_F(LibvirtConfigTest, KeysOfProviderPoolAndLabelEachOnce) {
 }
 
 // LV-1
-// LV-1
 TEST_F(LibvirtConfigTest, AKeyIsMadeWhereMachinesWouldHaveNone) {
   const std::string smallest = kSmallest;
   EXPECT_EQ(Load(smallest)->key, "/var/lib/nodepool/libvirt/here");

@@ -56,7 +56,6 @@ std::optional<Resource> AsResource(const Host& host, const VolumeInfo& volume,
 }
 
 Task<> AppendMarked(Site& site, Host& host, std::vector<Resource>& resources) {
-  co_await DeleteUnusedTemplates(site, host);
   std::vector<VolumeInfo> volumes = co_await host.Use().Volumes();
   // Read after the volumes: a machine that is made meanwhile has its domain, or its entry in the ledger,
   // before.
@@ -71,6 +70,7 @@ Task<> AppendMarked(Site& site, Host& host, std::vector<Resource>& resources) {
       resources.push_back(std::move(*resource));
     }
   }
+  co_await DeleteUnusedTemplates(site, host, volumes, domains);
 }
 
 }  // namespace

@@ -53,15 +53,14 @@ Task<> DeleteTemplatesOn(Host& host, std::string image) {
   }
 }
 
-Task<> DeleteUnusedTemplates(Site& site, Host& host) {
+Task<> DeleteUnusedTemplates(Site& site, Host& host, const Volumes& volumes,
+                             const std::vector<DomainInfo>& domains) {
   WallTime now = site.environment.loop.Now();
-  std::vector<DomainInfo> domains = co_await host.Domains();
   for (const DomainInfo& domain : domains) {
     std::int64_t since = MakingSince(domain);
     bool is_left = since != 0 && now - FromSeconds(static_cast<double>(since)) > kMostOfMaking;
     if (is_left) co_await host.Use().DestroyDomain(domain.uuid);
   }
-  Volumes volumes = co_await host.Use().Volumes();
   for (auto& [id, of_template] : TemplatesIn(volumes)) {
     bool is_ours = id.starts_with(site.config->name.str() + "/");
     if (is_ours && IsUnused(of_template, now) && !HasUsers(of_template, volumes)) {

@@ -11,7 +11,8 @@ namespace nodepool::drivers::libvirt {
 Task<> DeleteTemplatesOn(Host& host, std::string image);
 
 // Deletes the provider's templates that were used last a day ago or before, and what an interrupted making
-// has left. One that machines run from stays.
-Task<> DeleteUnusedTemplates(Site& site, Host& host);
+// has left. One that machines run from stays. `volumes` and `domains` are all that the host has.
+Task<> DeleteUnusedTemplates(Site& site, Host& host, const std::vector<VolumeInfo>& volumes,
+                             const std::vector<DomainInfo>& domains);
 
 }  // namespace nodepool::drivers::libvirt
