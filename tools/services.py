@@ -258,7 +258,7 @@ class Sshd:
         (folder / "sshd_config").write_text(
             f"ListenAddress {LOOPBACK}\nPort {self.port}\nHostKey {self.key}\nPidFile none\nUsePAM no\n"
             f"PasswordAuthentication no\nAllowUsers {pwd.getpwuid(os.getuid()).pw_name}\n"
-            f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nMaxStartups 200\nMaxSessions 200\n")
+            f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nSubsystem sftp internal-sftp\nMaxStartups 200\nMaxSessions 200\n")
 
     def login_key(self) -> pathlib.Path:
         """A private key that logs in."""

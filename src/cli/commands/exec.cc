@@ -36,10 +36,8 @@ ExecOptions OptionsOf(const ExecValues& values) {
   return options;
 }
 
-void OnExec(CLI::App& command, Invocation& invocation, std::shared_ptr<ExecValues> values) {
-  command.callback([&invocation, values] {
-    invocation.command = [options = OptionsOf(*values)](Context& context) { return Exec(context, options); };
-  });
+void SetCommand(Invocation& invocation, const ExecValues& values) {
+  invocation.command = [options = OptionsOf(values)](Context& context) { return Exec(context, options); };
 }
 
 }  // namespace
@@ -50,10 +48,11 @@ void RegisterExec(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand(
       "exec",
       "run a command on nodes that are asked for and given back: nodepool exec LABEL [LABEL...] -- COMMAND");
-  command->add_option("label", values->wish.labels, "label of a node; one for each node")
-      ->required()
-      ->type_name("");
-  command->add_option("command", options.command, "one word is a line for the shell, several are a program's")
+  command
+      ->add_option(
+          "label", values->wish.labels,
+          "labels of the nodes, one for each; then -- and the command: one word is a line for the shell, "
+          "several are a program and its arguments")
       ->required()
       ->type_name("");
   AddLoginOptions(*command, options.login);
@@ -76,7 +75,11 @@ void RegisterExec(CLI::App& app, Invocation& invocation) {
       "--local", options.runs_here,
       "run the command here, with $NODEPOOL_NODES, $NODEPOOL_SSH_CONFIG and $NODEPOOL_INVENTORY");
   AddWishOptions(*command, values->wish);
-  OnExec(*command, invocation, values);
+  command->callback([&invocation, values] {
+    if (invocation.words_to_run.empty()) throw CLI::RequiredError("-- and a command");
+    values->options.command = invocation.words_to_run;
+    SetCommand(invocation, *values);
+  });
 }
 
 void RegisterSsh(CLI::App& app, Invocation& invocation) {
@@ -88,7 +91,7 @@ void RegisterSsh(CLI::App& app, Invocation& invocation) {
   command->add_option("label", values->wish.labels.front(), "label of the node")->required()->type_name("");
   AddLoginOptions(*command, values->options.login);
   AddWishOptions(*command, values->wish);
-  OnExec(*command, invocation, values);
+  command->callback([&invocation, values] { SetCommand(invocation, *values); });
 }
 
 }  // namespace nodepool::cli

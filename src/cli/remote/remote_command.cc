@@ -22,9 +22,9 @@ int SignalOf(const Context& context) {
 Task<> AwaitEnd(ForegroundProcess& program, int& status) { status = co_await program.Wait(); }
 
 // A failure shows in that the command does not end.
-Task<> SendSignal(Context& context, const SshFiles& files, std::string node, std::string token) {
+Task<> SendSignal(Context& context, const SshFiles& files, std::string node, std::string token, int signal) {
   std::vector<std::string> words = files.Words("ssh");
-  words.insert(words.end(), {"-T", "-n", std::move(node), SignalLine(SignalOf(context), token)});
+  words.insert(words.end(), {"-T", "-n", std::move(node), SignalLine(signal, token)});
   ForegroundCommand command{.argv = std::move(words), .ignores_interruption = true};
   ForegroundProcess sender(context.loop, command);
   int ignored = 0;
@@ -32,32 +32,26 @@ Task<> SendSignal(Context& context, const SshFiles& files, std::string node, std
   co_await EndsBy(context.loop, deadline, "passing the signal on", AwaitEnd(sender, ignored));
 }
 
-// ssh ignores SIGTERM where the terminal's signals are not meant for it.
-Task<> EndProgram(Context& context, ForegroundProcess& program, int signal, int& status) {
+// Whether it ends within the grace.
+Task<bool> EndsSoon(Context& context, ForegroundProcess& program, int& status) {
   SteadyTime deadline = context.loop.SteadyNow() + kGrace;
-  bool has_ended =
-      co_await EndsBy(context.loop, deadline, "the end of the command", AwaitEnd(program, status));
-  if (has_ended) co_return;
-  program.Send(signal);
-  co_await AwaitEnd(program, status);
+  return EndsBy(context.loop, deadline, "the end of the command", AwaitEnd(program, status));
 }
 
-Task<> EndOnNode(Context& context, const SshFiles& files, std::string node, std::string token, bool is_login,
+Task<> EndOnNode(Context& context, const SshFiles& files, std::string node, std::string token,
                  ForegroundProcess& ssh, int& status) {
-  if (!ssh.is_running()) co_return;
-  if (is_login) {
-    ssh.Send(SIGTERM);
-  } else {
-    co_await SendSignal(context, files, std::move(node), std::move(token));
+  for (int signal : {SignalOf(context), SIGKILL}) {
+    if (!ssh.is_running()) co_return;
+    co_await SendSignal(context, files, node, token, signal);
+    co_await EndsSoon(context, ssh, status);
   }
-  co_await EndProgram(context, ssh, SIGKILL, status);
 }
 
 Task<> EndHere(Context& context, ForegroundProcess& program, int& status) {
   if (!program.is_running()) co_return;
   bool came_from_terminal = context.interrupted_by == SIGINT && context.can_ask;
   if (!came_from_terminal) program.Send(SignalOf(context));
-  co_await EndProgram(context, program, SIGKILL, status);
+  co_await EndsSoon(context, program, status);
 }
 
 }  // namespace
@@ -72,7 +66,9 @@ Task<> RunOnNode(Context& context, const SshFiles& files, std::string node, Remo
   ForegroundCommand program{
       .argv = std::move(words), .ignores_interruption = !command.has_terminal, .output = command.output};
   ForegroundProcess ssh(context.loop, program);
-  auto end = [&] { return EndOnNode(context, files, node, token, is_login, ssh, status); };
+  auto end = [&] {
+    return is_login ? EndHere(context, ssh, status) : EndOnNode(context, files, node, token, ssh, status);
+  };
   co_await WithCleanup(AwaitEnd(ssh, status), end);
 }
 

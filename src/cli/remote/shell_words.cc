@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "base/text.h"
 
 namespace nodepool::cli {
@@ -44,8 +46,8 @@ std::string SignalLine(int signal, const std::string& token) {
   std::string script = fmt::format(
       "read -r pid <{} || exit\n"
       "group=$(ps -o pgid= -p \"$pid\" 2>/dev/null || cut -d' ' -f5 \"/proc/$pid/stat\")\n"
-      "kill -{} -- \"-${{group##* }}\"",
-      TrackFile(token), signal);
+      "kill -s {} -- \"-${{group##* }}\"",
+      TrackFile(token), ::sigabbrev_np(signal));
   return "exec /bin/sh -c " + Quoted(script);
 }
 
