@@ -28,6 +28,11 @@ std::size_t CountReady(const store::NodeCache& nodes, const RequestId& id) {
   }));
 }
 
+Task<> RemoveLine(std::ostream& terminal) {
+  terminal << "\r\x1b[K" << std::flush;
+  co_return;
+}
+
 Task<> Rewrite(Context& context, const NodeClaim& claim, std::size_t wanted, std::ostream& terminal) {
   std::string waits;
   bool do_all_answer = true;
@@ -63,10 +68,7 @@ std::string WaitLine(const NodeClaim& claim, const std::string& waits, std::size
 }
 
 Task<> ShowWaitLine(Context& context, const NodeClaim& claim, std::size_t wanted, std::ostream& terminal) {
-  auto remove = [&terminal]() -> Task<> {
-    terminal << "\r\x1b[K" << std::flush;
-    co_return;
-  };
+  auto remove = [&terminal] { return RemoveLine(terminal); };
   co_await WithCleanup(Rewrite(context, claim, wanted, terminal), remove);
 }
 

@@ -45,9 +45,7 @@ void SetCommand(Invocation& invocation, const ExecValues& values) {
 void RegisterExec(CLI::App& app, Invocation& invocation) {
   auto values = std::make_shared<ExecValues>();
   ExecOptions& options = values->options;
-  CLI::App* command = app.add_subcommand(
-      "exec",
-      "run a command on nodes that are asked for and given back: nodepool exec LABEL [LABEL...] -- COMMAND");
+  CLI::App* command = app.add_subcommand("exec", "run a command on nodes that are asked for and given back");
   command
       ->add_option(
           "label", values->wish.labels,
