@@ -52,24 +52,48 @@ start_network() {
 }
 )sh";
 
-// Without this all machines from one memory would draw the same random numbers: RNDADDENTROPY mixes the bytes
-// in, RNDRESEEDCRNG makes the kernel use them at once.
+// Without this all machines from one memory would draw the same random numbers: RNDADDENTROPY mixes bytes in,
+// RNDRESEEDCRNG makes the kernel use them at once. The program is part of the saved memory, where it waits
+// for the bytes at a pipe, since its start would take longer than all else.
 constexpr const char* kRandom = R"sh(
-renew_random() {
+pipe=/run/nodepool/random
+await_random() {
   if command -v perl >/dev/null; then
-    perl -e '
+    exec perl -e '
+      my $pipe = shift;
+      sub answer { open(my $out, ">", $pipe) or die "$!\n"; print $out @_; close($out); }
       open(my $random, ">", "/dev/random") or die "$!\n";
-      my $bytes = pack("H*", $ARGV[0]);
-      ioctl($random, 0x40085203, pack("ii", 8 * length $bytes, length $bytes) . $bytes) or die "$!\n";
-      ioctl($random, 0x5207, 0) or die "$!\n";' "$1"
+      answer("waiting\n");
+      open(my $in, "<", $pipe) or die "$!\n";
+      my $bytes = pack("H*", <$in> =~ s/\s//gr);
+      close($in);
+      eval {
+        ioctl($random, 0x40085203, pack("ii", 8 * length $bytes, length $bytes) . $bytes) or die "$!\n";
+        ioctl($random, 0x5207, 0) or die "$!\n";
+      };
+      answer($@ || "renewed\n");' $pipe
   else
-    python3 -c '
+    exec python3 -c '
 import fcntl, struct, sys
-data = bytes.fromhex(sys.argv[1])
+def answer(text):
+    with open(sys.argv[1], "w") as out:
+        print(text, file=out)
 with open("/dev/random", "wb") as random:
-    fcntl.ioctl(random, 0x40085203, struct.pack("ii", 8 * len(data), len(data)) + data)
-    fcntl.ioctl(random, 0x5207)' "$1"
+    answer("waiting")
+    with open(sys.argv[1]) as source:
+        data = bytes.fromhex(source.read())
+    try:
+        fcntl.ioctl(random, 0x40085203, struct.pack("ii", 8 * len(data), len(data)) + data)
+        fcntl.ioctl(random, 0x5207)
+    except OSError as fault:
+        answer(fault)
+    else:
+        answer("renewed")' $pipe
   fi
+}
+random_answers() {
+  read -r answer <$pipe
+  if [ "$answer" != "$1" ]; then echo "renewing random numbers: $answer"; exit 1; fi
 }
 )sh";
 
@@ -86,41 +110,52 @@ fi
 mkdir -p /run/nodepool
 echo "$manager" >/run/nodepool/network
 stop_network "$manager" >/run/nodepool/log 2>&1
-rm -f /etc/ssh/ssh_host_*
+rm -f /etc/ssh/ssh_host_* $pipe
+mkfifo -m 600 $pipe
+await_random </dev/null >/run/nodepool/log 2>&1 &
+random_answers waiting
 sync
 )sh";
 
+// Each program that it starts takes much longer than what the shell does itself.
 constexpr const char* kIdentity = R"sh(
 set -e
-umask 077
-renew_random "$random"
+echo "$random" >$pipe
+random_answers renewed
 date -u -s "@$now" >/dev/null
-old=$(cat /etc/hostname 2>/dev/null || true)
-hostname "$name"
+
+old=
+if [ -f /etc/hostname ]; then read -r old </etc/hostname || true; fi
+echo "$name" >/proc/sys/kernel/hostname
 echo "$name" >/etc/hostname
-if [ -n "$old" ] && grep -q "$old" /etc/hosts; then sed -i "s/$old/$name/g" /etc/hosts; fi
+if [ -n "$old" ]; then
+  while read -r line; do
+    case $line in *"$old"*) sed -i "s/$old/$name/g" /etc/hosts; break ;; esac
+  done </etc/hosts
+fi
 for file in /etc/machine-id /var/lib/dbus/machine-id; do
-  if [ -f $file ] && ! [ -L $file ]; then echo "$machine_id" >$file; chmod 444 $file; fi
+  if [ -f $file ] && ! [ -L $file ]; then echo "$machine_id" >$file; fi
 done
+
 key=/etc/ssh/ssh_host_ed25519_key
-echo "$host_key" | base64 -d >$key
+umask 077
+printf %s "$host_key" >$key
+umask 022
 echo "$public_host_key" >$key.pub
-chmod 644 /etc/hostname $key.pub
 if [ -e /run/sshd.pid ]; then
   before=$(sockets)
-  kill -HUP "$(cat /run/sshd.pid)"
-  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    after=$(sockets)
-    if [ -n "$after" ] && [ "$after" != "$before" ]; then break; fi
-    sleep 0.2
-  done
+  read -r sshd </run/sshd.pid
+  kill -HUP "$sshd"
+  while [ "$(sockets)" = "$before" ]; do sleep 0.02; done
 else
   systemctl try-restart ssh.service sshd.service
 fi
+
 set -- $(devices)
-ip link set dev "$1" address "$mac"
-umask 022
-start_network "$(cat /run/nodepool/network)" </dev/null >/run/nodepool/log 2>&1
+ip link set dev "$1" address "$mac" up
+read -r manager </run/nodepool/network
+start_network "$manager" </dev/null >/run/nodepool/log 2>&1
+while [ -z "$(sockets)" ]; do sleep 0.02; done
 )sh";
 
 // A variable of the script; whatever the value is, the shell does not interpret it.
@@ -144,12 +179,12 @@ exit 1
 )sh";
 }
 
-std::string PrepareScript() { return std::string(kNetwork) + kPrepare; }
+std::string PrepareScript() { return std::string(kNetwork) + kRandom + kPrepare; }
 
 std::string IdentityScript(const Identity& identity, std::chrono::system_clock::time_point now) {
   auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   return Port(identity.ssh_port) + Set("name", identity.hostname) + Set("machine_id", identity.machine_id) +
-         Set("mac", identity.mac) + Set("host_key", Base64(identity.host_key)) +
+         Set("mac", identity.mac) + Set("host_key", identity.host_key) +
          Set("public_host_key", identity.public_host_key) + Set("random", Hex(identity.random)) +
          Set("now", std::to_string(seconds)) + kSockets + kNetwork + kRandom + kIdentity;
 }

@@ -47,7 +47,7 @@ Task<> SearchAddress(Creation& creation, std::string& address) {
         LaunchError::Kind::kStatus,
         fmt::format("the machine on host {} ended before it had an address", creation.host.name()));
   };
-  AddressSearch search{creation.id.uuid, MacAddressOf(creation.id), creation.network()};
+  AddressSearch search{creation.id.uuid, MacAddressOf(creation.id), creation.network(), creation.has_agent};
   address = co_await creation.host.addresses().Wait(std::move(search), std::move(check));
 }
 

@@ -145,6 +145,7 @@ Task<bool> StartWarm(Creation& creation) {
   Outcome<bool> started = co_await Attempt(Start(creation, id, state, host_key));
   if (started) {
     if (*started) creation.host_key = std::move(host_key);
+    creation.has_agent = *started;
     co_return *started;
   }
   state.retry_at = site.environment.loop.SteadyNow() + kPauseAfterFault;
