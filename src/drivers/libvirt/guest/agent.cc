@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr Duration kAgentPause = std::chrono::milliseconds(50);
+constexpr Duration kAgentPause = std::chrono::milliseconds(30);
 
 json::object AnswerIn(const std::string& text) {
   boost::system::error_code fault;

@@ -8,22 +8,24 @@ namespace nodepool::drivers::libvirt {
 
 namespace {
 
-// The inodes of the sockets that listen on $port, without a program more than the shell.
+// $sockets: the inodes of the sockets that listen on $port, without a program more than the shell.
 constexpr const char* kSockets = R"sh(
-sockets() {
+find_sockets() {
+  sockets=
   for table in /proc/net/tcp /proc/net/tcp6; do
     [ -r $table ] || continue
     while read -r _ local _ state _ _ _ _ _ inode _; do
-      if [ "${local##*:}" = "$port" ] && [ "$state" = 0A ]; then echo "$inode"; fi
+      if [ "${local##*:}" = "$port" ] && [ "$state" = 0A ]; then sockets="$sockets $inode"; fi
     done <$table
   done
 }
 )sh";
 
 constexpr const char* kNetwork = R"sh(
-devices() {
+find_devices() {
+  devices=
   for link in /sys/class/net/*; do
-    if [ -e "$link/device" ]; then echo "${link##*/}"; fi
+    if [ -e "$link/device" ]; then devices="$devices ${link##*/}"; fi
   done
 }
 manager() {
@@ -40,7 +42,8 @@ stop_network() {
     systemd-networkd) systemctl stop systemd-networkd.socket systemd-networkd.service ;;
     ifupdown) ifdown -a; ifdown -a --allow=hotplug; rm -f /var/lib/dhcp/*.leases ;;
   esac
-  for device in $(devices); do ip addr flush dev $device; ip link set dev $device down; done
+  find_devices
+  for device in $devices; do ip addr flush dev $device; ip link set dev $device down; done
 }
 start_network() {
   case $1 in
@@ -142,20 +145,21 @@ umask 077
 printf %s "$host_key" >$key
 umask 022
 echo "$public_host_key" >$key.pub
+before=
 if [ -e /run/sshd.pid ]; then
-  before=$(sockets)
+  find_sockets
+  before=$sockets
   read -r sshd </run/sshd.pid
   kill -HUP "$sshd"
-  while [ "$(sockets)" = "$before" ]; do sleep 0.02; done
 else
   systemctl try-restart ssh.service sshd.service
 fi
-
-set -- $(devices)
+find_devices
+set -- $devices
 ip link set dev "$1" address "$mac" up
+while find_sockets; [ -n "$before" ] && [ "$sockets" = "$before" ]; do sleep 0.02; done
 read -r manager </run/nodepool/network
 start_network "$manager" </dev/null >/run/nodepool/log 2>&1
-while [ -z "$(sockets)" ]; do sleep 0.02; done
 )sh";
 
 // A variable of the script; whatever the value is, the shell does not interpret it.
@@ -171,7 +175,8 @@ std::string Port(int port) { return Set("port", fmt::format("{:04X}", port)); }
 
 std::string HasBootedScript(int ssh_port) {
   return Port(ssh_port) + kSockets + R"sh(
-[ -n "$(sockets)" ] || exit 1
+find_sockets
+[ -n "$sockets" ] || exit 1
 if [ -e /run/cloud-init/enabled ] && ! [ -e /run/cloud-init/result.json ]; then exit 1; fi
 [ -d /run/systemd/system ] || exit 0
 case $(systemctl is-system-running) in running | degraded) exit 0 ;; esac
