@@ -13,8 +13,8 @@ constexpr Duration kShortPause = std::chrono::milliseconds(250);
 constexpr Duration kLongPause = std::chrono::seconds(1);
 // Most machines have their address by then.
 constexpr Duration kHaste = std::chrono::seconds(30);
-constexpr Duration kAgentPause = std::chrono::milliseconds(30);
-constexpr int kMostOfAgent = 300;
+constexpr Duration kPauseOfAgent = std::chrono::milliseconds(30);
+constexpr Duration kLimitOfAgent = std::chrono::seconds(10);
 
 bool IsGlobal(const std::string& text) {
   boost::system::error_code fault;
@@ -38,13 +38,14 @@ Task<std::string> Addresses::Wait(AddressSearch search, std::function<void()> ch
 }
 
 Task<std::string> Addresses::AskAgent(AddressSearch search, std::function<void()> check) {
-  for (int asked = 0; asked < kMostOfAgent; ++asked) {
+  Loop& loop = tasks_.loop();
+  for (SteadyTime end = loop.SteadyNow() + kLimitOfAgent; loop.SteadyNow() < end;) {
     check();
     Outcome<std::vector<KnownAddress>> answer = co_await Ask(search.uuid, AddressSource::kAgent);
     if (!answer) break;
     std::string address = AddressIn(*answer, search.mac);
     if (!address.empty()) co_return address;
-    co_await tasks_.loop().SleepFor(kAgentPause);
+    co_await loop.SleepFor(kPauseOfAgent);
   }
   co_return "";
 }
