@@ -115,7 +115,7 @@ echo "$manager" >/run/nodepool/network
 stop_network "$manager" >/run/nodepool/log 2>&1
 rm -f /etc/ssh/ssh_host_* $pipe
 mkfifo -m 600 $pipe
-await_random </dev/null >/run/nodepool/log 2>&1 &
+await_random </dev/null >>/run/nodepool/log 2>&1 &
 random_answers waiting
 sync
 )sh";

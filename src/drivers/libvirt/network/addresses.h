@@ -26,7 +26,7 @@ struct AddressSearch {
 // The addresses that machines of a host have been given. A network is asked for all waiting machines
 // together, and not at all while none waits, since no event announces an address: a libvirt network for its
 // leases, of a bridge the guest agents, and where they know nothing the ARP table. An agent that is known to
-// be there is asked alone and often, for a few seconds.
+// be there is asked first, alone and often, for ten seconds.
 class Addresses {
  public:
   // Everything outlives this object.
