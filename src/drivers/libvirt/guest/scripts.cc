@@ -56,8 +56,8 @@ start_network() {
 )sh";
 
 // Without this all machines from one memory would draw the same random numbers: RNDADDENTROPY mixes bytes in,
-// RNDRESEEDCRNG makes the kernel use them at once. The program is part of the saved memory, where it waits
-// for the bytes at a pipe, since its start would take longer than all else.
+// RNDRESEEDCRNG makes the kernel use them at once. The program waits for the bytes at a pipe when the memory
+// is saved, since its start would take longer than all else.
 constexpr const char* kRandom = R"sh(
 pipe=/run/nodepool/random
 await_random() {
@@ -113,10 +113,11 @@ fi
 mkdir -p /run/nodepool
 echo "$manager" >/run/nodepool/network
 stop_network "$manager" >/run/nodepool/log 2>&1
-rm -f /etc/ssh/ssh_host_* $pipe
-mkfifo -m 600 $pipe
+rm -f /etc/ssh/ssh_host_*
+mkfifo -m 600 $pipe /run/nodepool/identity
 await_random </dev/null >>/run/nodepool/log 2>&1 &
 random_answers waiting
+sh /run/nodepool/identity </dev/null >>/run/nodepool/log 2>&1 &
 sync
 )sh";
 
@@ -159,7 +160,8 @@ set -- $devices
 ip link set dev "$1" address "$mac" up
 while find_sockets; [ -n "$before" ] && [ "$sockets" = "$before" ]; do sleep 0.02; done
 read -r manager </run/nodepool/network
-start_network "$manager" </dev/null >/run/nodepool/log 2>&1
+start_network "$manager"
+exit 0
 )sh";
 
 // A variable of the script; whatever the value is, the shell does not interpret it.

@@ -20,7 +20,6 @@ struct Creation {
   const driver::cloud::CreateParameters& parameters;
   Need need;
   std::optional<SshKey> host_key;  // that the machine gets; none: it makes its own
-  bool has_agent = false;          // that has answered
 
   const MachineNetwork& network() const { return label.network ? *label.network : host.config().network; }
 

@@ -2,6 +2,7 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include "async/attempt.h"
 #include "base/scope_exit.h"
 #include "drivers/libvirt/host/host.h"
 
@@ -13,8 +14,6 @@ constexpr Duration kShortPause = std::chrono::milliseconds(250);
 constexpr Duration kLongPause = std::chrono::seconds(1);
 // Most machines have their address by then.
 constexpr Duration kHaste = std::chrono::seconds(30);
-constexpr Duration kPauseOfAgent = std::chrono::milliseconds(30);
-constexpr Duration kLimitOfAgent = std::chrono::seconds(10);
 
 bool IsGlobal(const std::string& text) {
   boost::system::error_code fault;
@@ -30,27 +29,6 @@ Addresses::Addresses(TaskGroup& tasks, Random& random, log::Logger logger, Host&
     : tasks_(tasks), random_(random), logger_(std::move(logger)), host_(host) {}
 
 Task<std::string> Addresses::Wait(AddressSearch search, std::function<void()> check) {
-  if (search.has_agent) {
-    std::string address = co_await AskAgent(search, check);
-    if (!address.empty()) co_return address;
-  }
-  co_return co_await WaitForList(std::move(search), std::move(check));
-}
-
-Task<std::string> Addresses::AskAgent(AddressSearch search, std::function<void()> check) {
-  Loop& loop = tasks_.loop();
-  for (SteadyTime end = loop.SteadyNow() + kLimitOfAgent; loop.SteadyNow() < end;) {
-    check();
-    Outcome<std::vector<KnownAddress>> answer = co_await Ask(search.uuid, AddressSource::kAgent);
-    if (!answer) break;
-    std::string address = AddressIn(*answer, search.mac);
-    if (!address.empty()) co_return address;
-    co_await loop.SleepFor(kPauseOfAgent);
-  }
-  co_return "";
-}
-
-Task<std::string> Addresses::WaitForList(AddressSearch search, std::function<void()> check) {
   Searched& searched = Of(search.network);
   searched.searches[search.uuid] = search;
   searched.last_begun = tasks_.loop().SteadyNow();
@@ -96,15 +74,11 @@ Task<std::vector<KnownAddress>> Addresses::ReadMachines(Searched& searched) {
 // What does not know the machine says so with an error, of which nothing follows.
 Task<std::vector<KnownAddress>> Addresses::ReadMachine(std::string uuid) {
   for (AddressSource source : {AddressSource::kAgent, AddressSource::kArp}) {
-    Outcome<std::vector<KnownAddress>> answer = co_await Ask(uuid, source);
+    auto ask = [&uuid, source](Hypervisor& hypervisor) { return hypervisor.Addresses(uuid, source); };
+    Outcome<std::vector<KnownAddress>> answer = co_await Attempt(host_.AcrossLosses(ask));
     if (answer && !answer->empty()) co_return std::move(*answer);
   }
   co_return std::vector<KnownAddress>();
-}
-
-Task<Outcome<std::vector<KnownAddress>>> Addresses::Ask(std::string uuid, AddressSource source) {
-  auto ask = [&uuid, source](Hypervisor& hypervisor) { return hypervisor.Addresses(uuid, source); };
-  co_return co_await Attempt(host_.AcrossLosses(ask));
 }
 
 std::string AddressIn(const std::vector<KnownAddress>& addresses, const std::string& mac) {

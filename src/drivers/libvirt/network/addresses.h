@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "async/attempt.h"
 #include "driver/cloud/api/list_cache.h"
 #include "drivers/libvirt/config/host_place.h"
 #include "drivers/libvirt/host/hypervisor.h"
@@ -20,13 +19,11 @@ struct AddressSearch {
   std::string uuid;
   std::string mac;
   MachineNetwork network;  // a libvirt network or a bridge
-  bool has_agent = false;  // in the guest, which is asked first
 };
 
 // The addresses that machines of a host have been given. A network is asked for all waiting machines
 // together, and not at all while none waits, since no event announces an address: a libvirt network for its
-// leases, of a bridge the guest agents, and where they know nothing the ARP table. An agent that is known to
-// be there is asked first, alone and often, for ten seconds.
+// leases, of a bridge the guest agents, and where they know nothing the ARP table.
 class Addresses {
  public:
   // Everything outlives this object.
@@ -44,14 +41,10 @@ class Addresses {
     SteadyTime last_begun{};
   };
 
-  // Empty: it knows none.
-  Task<std::string> AskAgent(AddressSearch search, std::function<void()> check);
-  Task<std::string> WaitForList(AddressSearch search, std::function<void()> check);
   Searched& Of(const MachineNetwork& network);
   Task<std::vector<KnownAddress>> ReadLeases(Searched& searched, std::string network);
   Task<std::vector<KnownAddress>> ReadMachines(Searched& searched);
   Task<std::vector<KnownAddress>> ReadMachine(std::string uuid);
-  Task<Outcome<std::vector<KnownAddress>>> Ask(std::string uuid, AddressSource source);
 
   TaskGroup& tasks_;
   Random& random_;
