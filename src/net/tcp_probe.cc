@@ -1,6 +1,5 @@
 #include "net/tcp_probe.h"
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "async/attempt.h"
@@ -16,12 +15,6 @@ namespace {
 constexpr Duration kTryLimit = std::chrono::seconds(1);
 constexpr Duration kPause = std::chrono::milliseconds(100);
 
-Task<> Connect(tcp::endpoint endpoint) {
-  auto executor = co_await asio::this_coro::executor;
-  tcp::socket socket(executor);
-  co_await socket.async_connect(endpoint, asio::use_awaitable);
-}
-
 Task<bool> Accepts(Loop& loop, std::string address, int port, SteadyTime deadline) {
   boost::system::error_code invalid;
   asio::ip::address parsed = asio::ip::make_address(address, invalid);
@@ -33,6 +26,12 @@ Task<bool> Accepts(Loop& loop, std::string address, int port, SteadyTime deadlin
 }
 
 }  // namespace
+
+Task<> Connect(tcp::endpoint machine) {
+  auto executor = co_await asio::this_coro::executor;
+  tcp::socket socket(executor);
+  co_await socket.async_connect(machine, asio::use_awaitable);
+}
 
 Task<std::optional<std::string>> FirstToAccept(Loop& loop, std::vector<std::string> addresses, int port,
                                                SteadyTime deadline) {

@@ -1,5 +1,6 @@
-// Any bytes from a machine whose host keys are scanned: first as its greeting, which we read, then in the
-// key exchanges, which libssh reads. The scan ends with keys that fit into a record's line, or with Error.
+// Any bytes from a machine whose host keys are scanned: its greeting and its offer, which we read, and its
+// part of the key exchange, which libssh reads. The scan ends with keys that fit into a record's line, or
+// with Error.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "async/attempt.h"
 #include "async/task_group.h"
 #include "net/ssh/host_key_scan.h"
+#include "net/ssh/server_hello.h"
 
 namespace nodepool::net {
 namespace {
@@ -17,13 +19,12 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-// Sends one text to the first client and another one to each further client, and hangs up.
+// Sends a text to each client, and hangs up.
 class Machine {
  public:
-  Machine(Loop& loop, std::string greeting, std::string exchange)
+  Machine(Loop& loop, std::string text)
       : acceptor_(loop.context(), {asio::ip::address_v4::loopback(), 0}),
-        text_(std::move(greeting)),
-        exchange_(std::move(exchange)),
+        text_(std::move(text)),
         tasks_(loop, log::Logger("fuzz")) {
     tasks_.Spawn("serve", Serve());
   }
@@ -37,7 +38,6 @@ class Machine {
       boost::system::error_code error;
       auto token = asio::redirect_error(asio::use_awaitable, error);
       co_await asio::async_write(client, asio::buffer(text_), token);
-      text_ = exchange_;
       client.shutdown(tcp::socket::shutdown_send, error);
       char heard[4096];
       for (error.clear(); !error;) co_await client.async_read_some(asio::buffer(heard), token);
@@ -46,7 +46,6 @@ class Machine {
 
   tcp::acceptor acceptor_;
   std::string text_;
-  std::string exchange_;
   TaskGroup tasks_;
 };
 
@@ -56,12 +55,29 @@ void CheckLine(const std::string& line) {
   if (!has_type || !is_plain || std::ranges::count(line, ' ') != 1) __builtin_trap();
 }
 
+using Algorithms = std::optional<std::vector<std::string>>;
+
+// What the text offers when it arrives in pieces. What is passed on is its end, and never much at a time.
+Algorithms OfferedIn(std::string_view text, std::size_t piece) {
+  ServerHello hello;
+  std::string passed;
+  for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(std::min(piece, rest.size()))) {
+    Expected<std::string> next = hello.Add(rest.substr(0, piece));
+    if (!next) return std::nullopt;
+    if (next->size() > piece + ServerHello::kMostBytesOfLine) __builtin_trap();
+    passed += *next;
+  }
+  if (!text.ends_with(passed)) __builtin_trap();
+  return hello.host_key_algorithms();
+}
+
 constexpr Duration kPause = std::chrono::milliseconds(1);
 constexpr Duration kLimit = std::chrono::hours(1);
 
-Task<> Scan(Loop& loop, BlockingPool& pool, std::string greeting, std::string exchange, bool& is_done) {
-  Machine machine(loop, std::move(greeting), std::move(exchange));
-  HostKeyScanner scanner(loop, pool, {.max_active = 1, .try_limit = kLimit, .pause = kPause});
+Task<> Scan(Loop& loop, BlockingPool& pool, std::string text, bool& is_done) {
+  Machine machine(loop, std::move(text));
+  HostKeyScanner scanner(loop, pool,
+                         {.max_active = 1, .try_limit = kLimit, .least_pause = kPause, .most_pause = kPause});
   SteadyTime deadline = loop.SteadyNow() + kLimit;
   Outcome<std::vector<std::string>> keys =
       co_await Attempt(scanner.Scan("127.0.0.1", machine.port(), true, deadline));
@@ -79,13 +95,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace nodepool;
   log::SetLevel("", log::Level::kCritical);
   FuzzedDataProvider in(data, size);
-  std::string greeting = in.ConsumeBool() ? "SSH-2.0-fuzz\r\n" : in.ConsumeRandomLengthString();
-  std::string exchange = in.ConsumeRemainingBytesAsString();
+  auto piece = in.ConsumeIntegralInRange<std::size_t>(1, 64);
+  std::string text = in.ConsumeRemainingBytesAsString();
+  if (net::OfferedIn(text, 1) != net::OfferedIn(text, piece)) __builtin_trap();
   ManualClock clock;
   Loop loop(clock);
   BlockingPool pool(1);
   bool is_done = false;
-  auto scan = net::Scan(loop, pool, std::move(greeting), std::move(exchange), is_done);
+  auto scan = net::Scan(loop, pool, std::move(text), is_done);
   boost::asio::co_spawn(loop.context(), std::move(scan), boost::asio::detached);
   while (!is_done) {
     loop.context().run_one_for(std::chrono::milliseconds(1));

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,7 +9,7 @@
 #include "async/gate.h"
 #include "async/loop.h"
 #include "base/log/logging.h"
-#include "net/ssh/key_exchange.h"
+#include "net/ssh/ask_for_key.h"
 
 namespace nodepool::net {
 
@@ -20,9 +20,11 @@ namespace nodepool::net {
 class HostKeyScanner {
  public:
   struct Options {
-    int max_active = 100;                             // further scans wait in a queue
-    Duration try_limit = std::chrono::seconds(10);    // of one connection and of one key exchange
-    Duration pause = std::chrono::milliseconds(500);  // between tries
+    int max_active = 100;                           // further scans wait in a queue
+    Duration try_limit = std::chrono::seconds(10);  // of one connection with its key exchange
+    // Between tries: a quarter of the time that the scan has taken, in these bounds.
+    Duration least_pause = std::chrono::milliseconds(50);
+    Duration most_pause = std::chrono::milliseconds(500);
   };
 
   HostKeyScanner(Loop& loop, BlockingPool& pool) : HostKeyScanner(loop, pool, Options()) {}
@@ -37,18 +39,21 @@ class HostKeyScanner {
 
  private:
   using Endpoint = boost::asio::ip::tcp::endpoint;
+  using LineOfType = std::map<std::string, std::string>;  // keys, by type
 
   Task<std::vector<std::string>> ScanNow(std::string host, int port, bool wants_keys, SteadyTime deadline);
   Task<std::vector<std::string>> ScanOnce(std::string host, int port, bool wants_keys, SteadyTime deadline);
-  Task<std::vector<std::string>> CollectKeys(Endpoint machine);
-  Task<std::optional<HostKey>> ReadKey(Endpoint machine, std::string algorithm);
-  Task<std::optional<HostKey>> Exchange(Endpoint machine, std::string algorithm);
+  Task<std::vector<std::string>> ReadKeys(Endpoint machine, SteadyTime deadline);
+  Task<> ReadFurtherKeys(Endpoint machine, KeyAnswer first, LineOfType& lines);
+  Task<> ReadKeyOfType(Endpoint machine, std::string type, KeyAnswer first, LineOfType& lines);
+  Task<KeyAnswer> Ask(Endpoint machine, std::string algorithm, SteadyTime deadline);
 
   Loop& loop_;
   BlockingPool& pool_;
   Options options_;
   log::Logger logger_{"nodepool.NodescanRequest"};
   Gate gate_;
+  Gate further_connections_;  // of all scans, beside each one's first
 };
 
 }  // namespace nodepool::net
