@@ -10,6 +10,7 @@ namespace nodepool::drivers::libvirt {
 
 namespace {
 
+constexpr Duration kRecent = std::chrono::seconds(5);
 constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::seconds(60)};
 
 }  // namespace
@@ -73,11 +74,18 @@ Task<std::vector<DomainInfo>> Host::Domains() {
   co_return co_await ReadDomains();
 }
 
+Task<std::vector<DomainInfo>> Host::RecentDomains() {
+  bool is_recent = listed_at_ && tasks_.loop().SteadyNow() - *listed_at_ < kRecent;
+  if (is_recent) co_return domains_;
+  co_return co_await Domains();
+}
+
 Task<std::vector<DomainInfo>> Host::ReadDomains() {
   std::vector<std::string> list = co_await hypervisor_->Domains();
   std::vector<DomainInfo> domains;
   for (const std::string& xml : list) domains.push_back(ParseDomain(xml));
   domains_ = domains;
+  listed_at_ = tasks_.loop().SteadyNow();
   measured();
   co_return domains;
 }

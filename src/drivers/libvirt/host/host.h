@@ -60,6 +60,8 @@ class Host {
   const std::vector<DomainInfo>& listed() const { return domains_; }
   // Active domains, also foreign ones. Of a host that cannot be used now its last list.
   Task<std::vector<DomainInfo>> Domains();
+  // The last list if it was read a few seconds ago, else as Domains().
+  Task<std::vector<DomainInfo>> RecentDomains();
   // Whether the domain is in the last list, which each new connection begins with.
   bool IsListed(const std::string& uuid) const {
     return std::ranges::find(domains_, uuid, &DomainInfo::uuid) != domains_.end();
@@ -92,6 +94,7 @@ class Host {
   std::optional<Error> fault_ = Error(Verdict::kRetry, "it was not connected to yet");
   HostSize size_;
   std::vector<DomainInfo> domains_;        // the last list
+  std::optional<SteadyTime> listed_at_;    // none: there is no list yet
   std::map<std::string, bool> has_ended_;  // machines that are watched, by UUID
   MachineWork work_;
   Addresses addresses_;

@@ -121,7 +121,8 @@ Task<std::vector<boost::json::value>> MissingMachines(Site& site, std::vector<bo
   std::set<std::string> running;
   std::set<std::string> asked;
   for (Host* host : site.Usable()) {
-    std::vector<DomainInfo> domains = co_await host->Domains();
+    // The sweep has read the list a moment ago.
+    std::vector<DomainInfo> domains = co_await host->RecentDomains();
     if (host->fault()) continue;
     asked.insert(host->name());
     for (const DomainInfo& domain : domains) running.insert(MachineId{host->name(), domain.uuid}.ToText());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "async/deadline.h"
@@ -19,21 +20,29 @@ constexpr std::size_t kRoom = 1000;
 }  // namespace
 
 Task<> FakeHypervisor::Call() {
+  ++calls;
   if (is_stalled_) {
     SteadyTime deadline = loop_.SteadyNow() + kCallLimit;
     bool goes_on = co_await EndsBy(loop_, deadline, "a stalled host", stalled_.Wait());
     if (!goes_on) throw Error(Verdict::kRetry, "the host has not answered in time");
   }
   co_await loop_.SleepFor(call_time);
-  if (!is_connected_) throw Error(Verdict::kRetry, "the host is not connected");
+  if (!is_connected_ || is_cut()) throw Error(Verdict::kRetry, "the host is not connected");
 }
 
 void FakeHypervisor::MayBreak(Loss moment, const std::string& call) {
+  at_write(moment, call);
   if (loss != moment || !broken_.insert(call).second) return;
   ++losses;
   is_connected_ = false;
   connection_lost("libvirtd has closed the connection");
   throw Error(Verdict::kRetry, "the connection broke");
+}
+
+// What is outside of the pool is not known here.
+bool FakeHypervisor::IsFile(const std::string& path) const {
+  bool is_volume = std::ranges::any_of(volumes, [&](const auto& entry) { return entry.second.path == path; });
+  return is_volume || !path.starts_with("/pool/");
 }
 
 void FakeHypervisor::GoOn() {
@@ -55,8 +64,9 @@ void FakeHypervisor::EndDomain(std::string uuid) {
 }
 
 Task<> FakeHypervisor::Connect() {
+  ++calls;
   co_await loop_.SleepFor(call_time);
-  if (!is_reachable) throw Error(Verdict::kRetry, "connecting to libvirt: no route to host");
+  if (!is_reachable || is_cut()) throw Error(Verdict::kRetry, "connecting to libvirt: no route to host");
   is_connected_ = true;
 }
 
@@ -94,7 +104,9 @@ Task<> FakeHypervisor::StartDomain(std::string xml) {
 
 Task<> FakeHypervisor::DestroyDomain(std::string uuid) {
   co_await Call();
+  at_write(Loss::kBefore, "destroy " + uuid);
   if (domains.contains(uuid)) EndDomain(uuid);
+  at_write(Loss::kAfter, "destroy " + uuid);
 }
 
 // With libvirt's header, in which the description's room is larger than the description.
@@ -160,6 +172,8 @@ Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
   co_await Call();
   MayBreak(Loss::kBefore, "make " + volume.name);
   if (volumes.contains(volume.name)) throw Error(Verdict::kConflict, "the volume exists");
+  if (volume.backing && !IsFile(volume.backing->path))
+    throw Error(Verdict::kRetry, "inaccessible backing store volume");
   contents.erase(volume.name);
   VolumeInfo made = ParseVolume(VolumeXml(volume));
   made.path = "/pool/" + made.name;
@@ -171,6 +185,7 @@ Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
 
 Task<> FakeHypervisor::WriteVolume(std::string name, std::string bytes) {
   co_await Call();
+  at_write(Loss::kBefore, "write " + name);
   if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
   std::string& content = contents[name];
   if (content.size() < bytes.size()) content.resize(bytes.size());
@@ -222,7 +237,9 @@ Task<std::string> FakeHypervisor::ReadVolumeEnd(std::string name, std::uint64_t 
 
 Task<> FakeHypervisor::DeleteVolume(std::string name) {
   co_await Call();
+  at_write(Loss::kBefore, "delete " + name);
   volumes.erase(name);
+  at_write(Loss::kAfter, "delete " + name);
 }
 
 Task<std::vector<KnownAddress>> FakeHypervisor::Leases(std::string) {

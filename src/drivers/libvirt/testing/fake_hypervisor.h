@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -10,11 +12,22 @@
 
 namespace nodepool::drivers::libvirt::testing {
 
+// What a host has, whoever is connected to it.
+struct FakeHost {
+  std::map<std::string, std::string> domains;  // XML by UUID
+  std::map<std::string, VolumeInfo> volumes;
+  std::map<std::string, std::string> contents;  // of volumes that were written
+  std::map<std::string, SteadyTime> started;    // machines, by MAC
+};
+
 // A host in memory, in virtual time: what it was made of is read from the same XML that a real host gets.
 // Every call takes a while; machines get an address some time after their start.
 class FakeHypervisor : public Hypervisor {
+  std::shared_ptr<FakeHost> host_;
+
  public:
-  explicit FakeHypervisor(Loop& loop) : loop_(loop) {}
+  explicit FakeHypervisor(Loop& loop, std::shared_ptr<FakeHost> host = std::make_shared<FakeHost>())
+      : host_(std::move(host)), loop_(loop) {}
 
   Task<> Connect() override;
   Task<HostSize> Size() override;
@@ -65,9 +78,14 @@ class FakeHypervisor : public Hypervisor {
   enum class Loss { kNever, kBefore, kAfter };
   Loss loss = Loss::kNever;
   int losses = 0;
-  std::map<std::string, std::string> domains;  // XML by UUID
-  std::map<std::string, VolumeInfo> volumes;
-  std::map<std::string, std::string> contents;  // of volumes that were written
+  // Called before and after each call that changes something of the host; may throw.
+  std::function<void(Loss moment, const std::string& write)> at_write = [](Loss, const std::string&) {};
+  // Whether the process that is connected has died: none of its calls reaches the host.
+  std::function<bool()> is_cut = [] { return false; };
+  std::map<std::string, std::string>& domains = host_->domains;
+  std::map<std::string, VolumeInfo>& volumes = host_->volumes;
+  std::map<std::string, std::string>& contents = host_->contents;
+  int calls = 0;
   int lease_calls = 0;
   std::vector<std::string> restored;  // UUIDs of machines
   std::vector<std::string> scripts;   // that guests have run
@@ -81,9 +99,10 @@ class FakeHypervisor : public Hypervisor {
  private:
   Task<> Call();
   void MayBreak(Loss moment, const std::string& call);
+  bool IsFile(const std::string& path) const;
 
   Loop& loop_;
-  std::map<std::string, SteadyTime> started_;  // machines, by MAC
+  std::map<std::string, SteadyTime>& started_ = host_->started;
   int script_status_ = 0;
   bool is_connected_ = false;
   bool is_stalled_ = false;
