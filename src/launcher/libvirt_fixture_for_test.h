@@ -88,7 +88,7 @@ class LibvirtTest : public LauncherFixture {
     std::shared_ptr<FakeHost>& host = hosts_[name];
     if (!host) {
       host = std::make_shared<FakeHost>();
-      host->volumes["debian.qcow2"] = {"debian.qcow2", "/pool/debian.qcow2",     "qcow2",
+      host->volumes["debian.qcow2"] = {"debian.qcow2",         "/pool/debian.qcow2",   "qcow2",
                                        std::uint64_t{2} << 30, std::uint64_t{1} << 30, ""};
     }
     return *host;

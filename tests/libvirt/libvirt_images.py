@@ -48,7 +48,7 @@ class LibvirtImages(ImageSite):
     def is_settled(self) -> bool:
         """Whether nothing is under way, and there is nothing that no record names."""
         states = {record["state"] for record in [*self.builds().values(), *self.uploads(provider=PROVIDER).values()]}
-        if states != {"ready"}:
+        if states != {"ready"} or "request-build" in self.tree.children("/nodepool/images/debian"):
             return False
         files = {name.split(".")[0].removeprefix("debian-") for name in self.files()}
         return (files == set(self.builds()) == set(self.volumes_by_build())

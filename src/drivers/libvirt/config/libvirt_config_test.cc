@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/yaml/yaml_reader.h"
+#include "drivers/libvirt/config/host_uri.h"
 #include "drivers/libvirt_schema.h"
 
 namespace nodepool::drivers::libvirt {
@@ -196,6 +197,16 @@ TEST_F(LibvirtConfigTest, ASessionHasItsOwnPoolAndNeedsNoNetwork) {
   const HostConfig host = Load("name: here\nuri: qemu:///session\n")->hosts[0];
   EXPECT_THAT(host.storage_pool.path.value_or(""), ::testing::EndsWith("/nodepool/libvirt"));
   EXPECT_TRUE(host.network.is_user());
+}
+
+// LV-40
+TEST(HostUris, RootHasNoSessionOfItsOwn) {
+  for (const char* uri : {"qemu:///session", "qemu:///session?socket=/run/x"}) {
+    EXPECT_THROW(CheckRights(uri, true), Error) << uri;
+    CheckRights(uri, false);
+  }
+  CheckRights("qemu:///system", true);
+  CheckRights("qemu+ssh://rack1/session", true);
 }
 
 // LV-1, LV-22

@@ -30,9 +30,9 @@ Host::Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<
     Report(Error(Verdict::kRetry, std::move(why)));
     lost_.Set();
   };
-  hypervisor_->domain_ended = [this](std::string uuid) {
-    auto machine = has_ended_.find(uuid);
-    if (machine != has_ended_.end()) machine->second = true;
+  hypervisor_->domain_ended = [this](std::string uuid) { NoteEnd(uuid); };
+  hypervisor_->domain_paused = [this](std::string uuid, std::string reason) {
+    NotePause(uuid, std::move(reason));
   };
 }
 
@@ -122,6 +122,41 @@ void Host::NoteWhatEnded() {
   std::set<std::string> running;
   for (const DomainInfo& domain : domains_) running.insert(domain.uuid);
   for (auto& [uuid, has_ended] : has_ended_) has_ended = has_ended || !running.contains(uuid);
+}
+
+void Host::NoteEnd(const std::string& uuid) {
+  auto machine = has_ended_.find(uuid);
+  if (machine != has_ended_.end()) machine->second = true;
+  bool was_full = paused_.LackRoom();
+  paused_.Remove(uuid);
+  if (was_full && !paused_.LackRoom()) changed_();
+}
+
+void Host::NotePause(const std::string& uuid, std::string reason) {
+  logger_.Warning("Machine {} on host {} is paused, since its disk could not be written: {}", NameOf(uuid),
+                  name(),
+                  reason == "enospc" ? "the storage pool is full; nothing new is made there, and the machine "
+                                       "continues when the pool has min-free-disk again"
+                                     : "I/O error " + reason);
+  paused_.Add(uuid, std::move(reason));
+}
+
+std::string Host::NameOf(const std::string& uuid) const {
+  auto found = std::ranges::find(domains_, uuid, &DomainInfo::uuid);
+  return found == domains_.end() ? uuid : found->name;
+}
+
+Task<> Host::ResumePaused() {
+  if (!paused_.LackRoom()) co_return;
+  PoolSpace space = co_await Use().Space();
+  if (space.available < std::uint64_t(config_.min_free_disk) * kGibibyte) co_return;
+  for (const std::string& uuid : paused_.Uuids()) {
+    Outcome<> resumed = co_await Attempt(Use().ResumeDomain(uuid));
+    if (!resumed && !FailedWith(resumed, Verdict::kNotFound)) resumed.error().Rethrow();
+    logger_.Info("Machine {} on host {} continues: the storage pool has room again", NameOf(uuid), name());
+    paused_.Remove(uuid);
+  }
+  changed_();
 }
 
 // Once for each cause.

@@ -15,6 +15,7 @@
 #include "drivers/libvirt/config/libvirt_config.h"
 #include "drivers/libvirt/host/hypervisor.h"
 #include "drivers/libvirt/host/machine_work.h"
+#include "drivers/libvirt/host/paused_machines.h"
 #include "drivers/libvirt/network/addresses.h"
 #include "drivers/libvirt/xml/domain_xml.h"
 
@@ -68,11 +69,21 @@ class Host {
   }
   // From now on the host notes whether the machine ends.
   void Watch(const std::string& uuid) { has_ended_[uuid] = false; }
-  void Unwatch(const std::string& uuid) { has_ended_.erase(uuid); }
+  void Unwatch(const std::string& uuid) {
+    has_ended_.erase(uuid);
+    paused_.Remove(uuid);
+  }
   bool HasEnded(const std::string& uuid) const {
     auto machine = has_ended_.find(uuid);
     return machine != has_ended_.end() && machine->second;
   }
+
+  // Whether this process has started the machine, and it has neither ended nor been deleted.
+  bool IsRunning(const std::string& uuid) const { return has_ended_.contains(uuid) && !HasEnded(uuid); }
+
+  const PausedMachines& paused() const { return paused_; }
+  // Lets paused machines continue once the storage pool has room again.
+  Task<> ResumePaused();
 
   Task<> Stop();
 
@@ -83,6 +94,9 @@ class Host {
   Task<> Reached();
   Task<std::vector<DomainInfo>> ReadDomains();
   void NoteWhatEnded();
+  void NoteEnd(const std::string& uuid);
+  void NotePause(const std::string& uuid, std::string reason);
+  std::string NameOf(const std::string& uuid) const;
   void Report(std::optional<Error> fault);
 
   TaskGroup& tasks_;
@@ -96,6 +110,7 @@ class Host {
   std::vector<DomainInfo> domains_;        // the last list
   std::optional<SteadyTime> listed_at_;    // none: there is no list yet
   std::map<std::string, bool> has_ended_;  // machines that are watched, by UUID
+  PausedMachines paused_;
   MachineWork work_;
   Addresses addresses_;
   int losses_ = 0;  // of the connection

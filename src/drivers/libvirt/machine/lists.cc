@@ -71,6 +71,8 @@ Task<> AppendMarked(Site& site, Host& host, std::vector<Resource>& resources) {
     }
   }
   co_await DeleteUnusedTemplates(site, host, volumes, domains);
+  co_await site.old_fetches.Delete(host, volumes, site.environment.loop.SteadyNow());
+  co_await host.ResumePaused();
 }
 
 }  // namespace

@@ -47,6 +47,20 @@ TEST(VolumeNames, AnyProviderNameReadsBack) {
   }
 }
 
+TEST(VolumeNames, OfFetchedImagesReadBack) {
+  FetchedVolume image{"he.re", std::string(64, 'a'), "qcow2"};
+  auto parsed = ParseFetchedVolume(NameOf(image));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->provider, "he.re");
+  EXPECT_EQ(parsed->format, "qcow2");
+  for (const char* name : {"np.here.cloud.aaaa.qcow2", "np.here.image.aaaaaaaaaaaaaaaa.qcow2",
+                           "np.here.cloud.aaaaaaaaaaaaaaaa.qcow2.unfinished", "debian.qcow2"}) {
+    EXPECT_FALSE(ParseFetchedVolume(name)) << name;
+  }
+  EXPECT_EQ(WithoutMark(MarkOf(NameOf(image))), NameOf(image));
+  EXPECT_EQ(WithoutMark("debian.qcow2"), "debian.qcow2");
+}
+
 TEST(VolumeNames, ALogThatWasRotatedBelongsToItsMachine) {
   auto volume = ParseMachineVolume("np.here.node.0000000042.0a1b2c3d.console.0");
   ASSERT_TRUE(volume);

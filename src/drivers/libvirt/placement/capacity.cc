@@ -46,7 +46,8 @@ std::string WhyNot(const Host& host, const LibvirtPool& pool, const LibvirtLabel
   if (!is_of_pool) return "the pool does not use it";
   if (label.host && *label.host != host.name()) return "the label names another host";
   if (host.config().is_paused) return "it is paused";
-  return host.fault() ? host.fault()->message() : "";
+  if (host.fault()) return host.fault()->message();
+  return host.paused().LackRoom() ? "a machine there is paused, since the storage pool is full" : "";
 }
 
 Task<> ReadRoom(Host& host, HostRoom& room, std::vector<DomainInfo>& domains) {

@@ -109,6 +109,12 @@ Task<> FakeHypervisor::DestroyDomain(std::string uuid) {
   at_write(Loss::kAfter, "destroy " + uuid);
 }
 
+Task<> FakeHypervisor::ResumeDomain(std::string uuid) {
+  co_await Call();
+  if (!domains.contains(uuid)) throw Error(Verdict::kNotFound, "no domain " + uuid);
+  resumed.push_back(uuid);
+}
+
 // With libvirt's header, in which the description's room is larger than the description.
 Task<> FakeHypervisor::SaveDomain(std::string uuid, std::string volume, Duration) {
   co_await Call();
@@ -245,12 +251,19 @@ Task<> FakeHypervisor::DeleteVolume(std::string name) {
 Task<std::vector<KnownAddress>> FakeHypervisor::Leases(std::string) {
   ++lease_calls;
   co_await Call();
-  std::vector<KnownAddress> leases;
+  std::vector<KnownAddress> leases = former_leases;
   for (const auto& [mac, started] : started_) {
     if (loop_.SteadyNow() < started + boot_time) continue;
-    leases.push_back({mac, fmt::format("192.0.2.{}", leases.size() + 10), false});
+    std::size_t number = host_->numbers.try_emplace(mac, host_->numbers.size()).first->second;
+    if (gives_one_address) number = 0;
+    leases.push_back({mac, fmt::format("192.0.2.{}", number + 10), false});
   }
   co_return leases;
+}
+
+Task<std::uint64_t> FakeHypervisor::LeaseRange(std::string) {
+  co_await Call();
+  co_return lease_range;
 }
 
 Task<std::vector<KnownAddress>> FakeHypervisor::Addresses(std::string uuid, AddressSource source) {

@@ -18,6 +18,7 @@ struct FakeHost {
   std::map<std::string, VolumeInfo> volumes;
   std::map<std::string, std::string> contents;  // of volumes that were written
   std::map<std::string, SteadyTime> started;    // machines, by MAC
+  std::map<std::string, std::size_t> numbers;   // of the addresses given out, by MAC
 };
 
 // A host in memory, in virtual time: what it was made of is read from the same XML that a real host gets.
@@ -35,6 +36,7 @@ class FakeHypervisor : public Hypervisor {
   Task<std::vector<std::string>> Domains() override;
   Task<> StartDomain(std::string xml) override;
   Task<> DestroyDomain(std::string uuid) override;
+  Task<> ResumeDomain(std::string uuid) override;
   Task<> SaveDomain(std::string uuid, std::string volume, Duration limit) override;
   Task<> RestoreDomain(std::string volume) override;
   Task<std::string> AskAgent(std::string uuid, std::string command) override;
@@ -49,11 +51,16 @@ class FakeHypervisor : public Hypervisor {
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
   Task<> DeleteVolume(std::string name) override;
   Task<std::vector<KnownAddress>> Leases(std::string network) override;
+  Task<std::uint64_t> LeaseRange(std::string network) override;
   Task<std::vector<KnownAddress>> Addresses(std::string uuid, AddressSource source) override;
   Task<> Stop() override;
 
   // Adds a volume that is not ours.
   void AddVolume(VolumeInfo volume) { volumes[volume.name] = std::move(volume); }
+  // A machine cannot write to its disk.
+  void PauseDomain(std::string uuid, std::string reason) {
+    domain_paused(std::move(uuid), std::move(reason));
+  }
   // A machine powers off.
   void EndDomain(std::string uuid);
   // The connection breaks; the next attempts to connect fail until `is_reachable` is set.
@@ -87,8 +94,12 @@ class FakeHypervisor : public Hypervisor {
   std::map<std::string, std::string>& contents = host_->contents;
   int calls = 0;
   int lease_calls = 0;
-  std::vector<std::string> restored;  // UUIDs of machines
-  std::vector<std::string> scripts;   // that guests have run
+  std::uint64_t lease_range = 253;
+  std::vector<KnownAddress> former_leases;  // of machines that are gone
+  bool gives_one_address = false;           // to all machines
+  std::vector<std::string> resumed;         // UUIDs of machines
+  std::vector<std::string> restored;        // UUIDs of machines
+  std::vector<std::string> scripts;         // that guests have run
   // The exit status of a script in a guest. The agent is there with the lease, at once after a restoration.
   std::function<int(const std::string& uuid, const std::string& script)> run_script =
       [](const std::string&, const std::string&) { return 0; };

@@ -184,6 +184,17 @@ TEST(PlaceXml, ANetworkGivesItsFirstAddressToTheHostAndTheOthersToMachines) {
   EXPECT_STREQ(document.child("network").child("port").attribute("isolated").value(), "yes");
 }
 
+TEST(PlaceXml, ANetworksRangesAreCounted) {
+  EXPECT_EQ(LeaseRangeIn(NetworkXml({"jobs", boost::asio::ip::make_network_v4("10.1.2.0/25"), false})), 125u);
+  EXPECT_EQ(LeaseRangeIn(
+                "<network><ip family='ipv6'><dhcp><range start='fd00::1' end='fd00::9'/></dhcp></ip>"
+                "<ip><dhcp><range start='10.0.0.1' end='10.0.0.3'/><range start='10.0.0.9' end='10.0.0.8'/>"
+                "<range start='10.0.1.1' end='10.0.1.1'/></dhcp></ip></network>"),
+            4u);
+  EXPECT_EQ(LeaseRangeIn("<network><name>n</name></network>"), 0u);
+  EXPECT_THROW(LeaseRangeIn("no XML"), Error);
+}
+
 TEST(PlaceXml, APoolIsAFolder) {
   pugi::xml_document document;
   document.load_string(PoolXml("jobs", "/srv/a & b").c_str());

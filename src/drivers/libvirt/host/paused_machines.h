@@ -1,0 +1,36 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nodepool::drivers::libvirt {
+
+// The machines of a host that QEMU has paused, since their disks could not be written, and libvirt's word for
+// why.
+class PausedMachines {
+ public:
+  void Add(const std::string& uuid, std::string reason) { reasons_[uuid] = std::move(reason); }
+  void Remove(const std::string& uuid) { reasons_.erase(uuid); }
+
+  // Null: it is not paused.
+  const std::string* ReasonOf(const std::string& uuid) const {
+    auto found = reasons_.find(uuid);
+    return found == reasons_.end() ? nullptr : &found->second;
+  }
+  // Whether one lacks room on the host's disk.
+  bool LackRoom() const {
+    return std::ranges::any_of(reasons_, [](const auto& machine) { return machine.second == "enospc"; });
+  }
+  std::vector<std::string> Uuids() const {
+    std::vector<std::string> uuids;
+    for (const auto& [uuid, reason] : reasons_) uuids.push_back(uuid);
+    return uuids;
+  }
+
+ private:
+  std::map<std::string, std::string> reasons_;  // by UUID
+};
+
+}  // namespace nodepool::drivers::libvirt
