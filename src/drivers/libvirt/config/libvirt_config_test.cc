@@ -222,6 +222,17 @@ TEST_F(LibvirtConfigTest, AnImageThatIsFetchedIsNamedByItsChecksum) {
   EXPECT_EQ(image.external_name, "np.here.cloud.aaaaaaaaaaaaaaaa.qcow2");
 }
 
+TEST_F(LibvirtConfigTest, ALabelMayHaveSeveralNetworks) {
+  auto label = [this](const std::string& settings, const std::string& pool = "") {
+    auto config = Load(WithLabel("cloud-image: debian" + settings, "", pool));
+    return dynamic_cast<const LibvirtLabel&>(*config->pools.begin()->second->labels.begin()->second);
+  };
+  EXPECT_EQ(label(", network: [lan, storage]").network->name, "lan");
+  EXPECT_THAT(label(", network: [lan, storage]").more_networks, ElementsAre("storage"));
+  EXPECT_THAT(label("", "network: [lan, storage],").more_networks, ElementsAre("storage"));
+  EXPECT_THAT(label(", network: other", "network: [lan, storage],").more_networks, IsEmpty());
+}
+
 TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
   const std::pair<std::string, const char*> cases[] = {
       {"name: here\nuri: a\nhosts: [{name: a, uri: b}]", "cannot be set beside hosts"},
@@ -258,6 +269,8 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {WithLabel("cloud-image: file"), "label l needs disk: its image is a file"},
       {WithLabel("diskimage: d"), "label l needs disk: it boots a diskimage"},
       {WithLabel("cloud-image: debian, vcpus: 0"), "expected a positive number"},
+      {WithLabel("cloud-image: debian, network: []"), "expected at least one network"},
+      {WithLabel("cloud-image: debian, network: [a, b], warm-start: true"), "machines with one network"},
       {WithLabel("cloud-image: debian, seed: floppy"), "expected one of nocloud, config-drive, both, none"},
       {WithLabel("cloud-image: debian, disk-bus: ide"), "expected one of virtio, scsi, sata"},
       {WithLabel("cloud-image: debian, host: x"), "'x' is not one of the hosts of provider here"},

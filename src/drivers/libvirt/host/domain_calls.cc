@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "drivers/libvirt/host/faults.h"
 #include "drivers/libvirt/xml/network_xml.h"
+#include "drivers/libvirt/xml/pool_xml.h"
 
 namespace nodepool::drivers::libvirt::calls {
 
@@ -19,6 +20,12 @@ bool OffersKvm(const Connection& connection) {
   Allocated<char> capabilities(
       virConnectGetDomainCapabilities(connection.get(), nullptr, nullptr, nullptr, "kvm", 0));
   return capabilities != nullptr;
+}
+
+std::string SharedStorageOf(const Connection& connection) {
+  Allocated<char> xml(virStoragePoolGetXMLDesc(connection.pool(), 0));
+  if (!xml) throw LastFault("reading the description of the storage pool");
+  return SharedStorageIn(xml.get());
 }
 
 DomainHandle FindDomain(const Connection& connection, const std::string& uuid, const std::string& what) {
@@ -52,7 +59,7 @@ HostSize ReadSize(const Connection& connection) {
   virNodeInfo info{};
   if (virNodeGetInfo(connection.get(), &info) < 0) throw LastFault("reading the host's size");
   return {static_cast<int>(info.cpus), static_cast<double>(info.memory) / kKibibytesInMebibyte,
-          OffersKvm(connection)};
+          OffersKvm(connection), SharedStorageOf(connection)};
 }
 
 std::vector<std::string> ListDomains(const Connection& connection) {

@@ -17,6 +17,9 @@ struct HostSize {
   int cores = 0;
   double memory = 0;  // MiB
   bool offers_kvm = false;
+  // What the storage pool is on where several hosts may have it: "netfs nfs.example.org:/srv/jobs". Empty: it
+  // is the host's own.
+  std::string shared_storage = {};
 };
 
 // A storage pool's space in bytes.

@@ -29,7 +29,8 @@ TEST_F(PausedTest, NothingNewIsMadeOnAHostThatIsFullUntilItHasRoomAgain) {
   Fake().space.available = 0;
   log::Capture log;
   Fake().PauseDomain(UuidOf(machine), "enospc");
-  EXPECT_EQ(log.Count("on host a is paused, since its disk could not be written: the storage pool is full"), 1);
+  EXPECT_EQ(log.Count("on host a is paused, since its disk could not be written: the storage pool is full"),
+            1);
   Sweep();
   EXPECT_THAT(Fake().resumed, IsEmpty());
   Fake().space.available = std::uint64_t{100} << 30;

@@ -88,6 +88,7 @@ TEST(MachineIds, AreHostAndUuid) {
   EXPECT_EQ(ParseMachineId(id.ToText()), id);
   EXPECT_EQ(id.digits(), "0a1b2c3d");
   EXPECT_EQ(MacAddressOf(id), "52:54:00:0a:1b:2c");
+  EXPECT_EQ(MacAddressOf(id, 2), "52:54:02:0a:1b:2c");
   for (const std::string& text :
        {std::string(), std::string(kMachineUuid), std::string("/") + kMachineUuid,
         std::string("a/0A1B2C3D-4e5f-4a6b-8c7d-9e0f1a2b3c4d"), std::string("a/b/") + kMachineUuid,

@@ -34,9 +34,8 @@ Task<> OldFetches::Delete(Host& host, std::vector<VolumeInfo> volumes, SteadyTim
 bool OldFetches::IsOld(const std::string& volume) const {
   std::optional<FetchedVolume> fetched = ParseFetchedVolume(volume);
   if (!fetched || fetched->provider != config_.name.value) return false;
-  return std::ranges::none_of(config_.cloud_images, [&](const auto& entry) {
-    return entry.second.external_name == volume;
-  });
+  return std::ranges::none_of(config_.cloud_images,
+                              [&](const auto& entry) { return entry.second.external_name == volume; });
 }
 
 Task<> OldFetches::DeleteOne(Host& host, std::string volume) {
@@ -44,8 +43,8 @@ Task<> OldFetches::DeleteOne(Host& host, std::string volume) {
   if (deleted) {
     logger_.Info("Image {} on host {} is deleted: the configuration no longer has it", volume, host.name());
   } else if (!FailedWith(deleted, Verdict::kRetry)) {
-    logger_.Warning("Image {} on host {}, which the configuration no longer has, cannot be deleted: {}", volume,
-                    host.name(), deleted.error().message());
+    logger_.Warning("Image {} on host {}, which the configuration no longer has, cannot be deleted: {}",
+                    volume, host.name(), deleted.error().message());
   }
 }
 

@@ -122,6 +122,14 @@ TEST_F(DomainXmlTest, AnInterfaceMayBeOnABridge) {
   EXPECT_EQ(At(domain, "devices/interface/source/@bridge"), "br0");
 }
 
+// driver-libvirt.md 9.1
+TEST_F(DomainXmlTest, FurtherInterfacesAreInLibvirtNetworks) {
+  NewDomain domain = Small();
+  domain.more_interfaces = {{"52:54:01:0a:1b:2c", "storage"}};
+  EXPECT_EQ(At(domain, "devices/interface[2]/source/@network"), "storage");
+  EXPECT_EQ(At(domain, "devices/interface[2]/mac/@address"), "52:54:01:0a:1b:2c");
+}
+
 // LV-11
 TEST_F(DomainXmlTest, AForwardedPortIsAskedOfQemu) {
   NewDomain domain = Small();
@@ -201,6 +209,14 @@ TEST(PlaceXml, APoolIsAFolder) {
   EXPECT_STREQ(document.child("pool").attribute("type").value(), "dir");
   EXPECT_STREQ(document.child("pool").child_value("name"), "jobs");
   EXPECT_STREQ(document.child("pool").child("target").child_value("path"), "/srv/a & b");
+}
+
+TEST(PlaceXml, APoolOnANetworkNamesItsServer) {
+  EXPECT_EQ(
+      SharedStorageIn("<pool type='netfs'><source><host name='nfs'/><dir path='/jobs'/></source></pool>"),
+      "netfs nfs:/jobs");
+  EXPECT_EQ(SharedStorageIn(PoolXml("jobs", "/srv/jobs")), "");
+  EXPECT_THROW(SharedStorageIn("no XML"), Error);
 }
 
 }  // namespace
