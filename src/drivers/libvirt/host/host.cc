@@ -149,7 +149,7 @@ std::string Host::NameOf(const std::string& uuid) const {
 Task<> Host::ResumePaused() {
   if (!paused_.LackRoom()) co_return;
   PoolSpace space = co_await Use().Space();
-  if (space.available < std::uint64_t(config_.min_free_disk) * kGibibyte) co_return;
+  if (space.available <= std::uint64_t(config_.min_free_disk) * kGibibyte) co_return;
   for (const std::string& uuid : paused_.Uuids()) {
     Outcome<> resumed = co_await Attempt(Use().ResumeDomain(uuid));
     if (!resumed && !FailedWith(resumed, Verdict::kNotFound)) resumed.error().Rethrow();
