@@ -10,6 +10,8 @@ namespace nodepool::drivers::libvirt {
 
 namespace {
 
+// Beyond min-free-disk: a paused machine would stop again at once otherwise.
+constexpr std::uint64_t kRoomToContinue = 64 << 20;
 constexpr Duration kRecent = std::chrono::seconds(5);
 constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::seconds(60)};
 
@@ -127,12 +129,15 @@ void Host::NoteWhatEnded() {
 void Host::NoteEnd(const std::string& uuid) {
   auto machine = has_ended_.find(uuid);
   if (machine != has_ended_.end()) machine->second = true;
-  bool was_full = paused_.LackRoom();
+  bool was_full = IsFull();
   paused_.Remove(uuid);
-  if (was_full && !paused_.LackRoom()) changed_();
+  if (was_full && !IsFull()) changed_();
 }
 
 void Host::NotePause(const std::string& uuid, std::string reason) {
+  const DomainInfo* listed = FindListed(uuid);
+  bool is_ours = has_ended_.contains(uuid) || (listed != nullptr && !listed->metadata.empty());
+  if (!is_ours) return;
   logger_.Warning("Machine {} on host {} is paused, since its disk could not be written: {}", NameOf(uuid),
                   name(),
                   reason == "enospc" ? "the storage pool is full; nothing new is made there, and the machine "
@@ -141,19 +146,30 @@ void Host::NotePause(const std::string& uuid, std::string reason) {
   paused_.Add(uuid, std::move(reason));
 }
 
-std::string Host::NameOf(const std::string& uuid) const {
+const DomainInfo* Host::FindListed(const std::string& uuid) const {
   auto found = std::ranges::find(domains_, uuid, &DomainInfo::uuid);
-  return found == domains_.end() ? uuid : found->name;
+  return found == domains_.end() ? nullptr : &*found;
+}
+
+std::string Host::NameOf(const std::string& uuid) const {
+  const DomainInfo* listed = FindListed(uuid);
+  return listed == nullptr ? uuid : listed->name;
 }
 
 Task<> Host::ResumePaused() {
-  if (!paused_.LackRoom()) co_return;
+  if (!IsFull()) co_return;
   PoolSpace space = co_await Use().Space();
-  if (space.available <= std::uint64_t(config_.min_free_disk) * kGibibyte) co_return;
-  for (const std::string& uuid : paused_.Uuids()) {
+  std::uint64_t enough = std::uint64_t(config_.min_free_disk) * kGibibyte + kRoomToContinue;
+  if (space.available < enough) co_return;
+  for (const std::string& uuid : paused_.LackingRoom()) {
     Outcome<> resumed = co_await Attempt(Use().ResumeDomain(uuid));
-    if (!resumed && !FailedWith(resumed, Verdict::kNotFound)) resumed.error().Rethrow();
-    logger_.Info("Machine {} on host {} continues: the storage pool has room again", NameOf(uuid), name());
+    if (FailedWith(resumed, Verdict::kRetry)) co_return;
+    if (resumed) {
+      logger_.Info("Machine {} on host {} continues: the storage pool has room again", NameOf(uuid), name());
+    } else {
+      logger_.Warning("Machine {} on host {} cannot continue: {}", NameOf(uuid), name(),
+                      resumed.error().message());
+    }
     paused_.Remove(uuid);
   }
   changed_();

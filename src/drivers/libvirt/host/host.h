@@ -64,9 +64,7 @@ class Host {
   // The last list if it was read a few seconds ago, else as Domains().
   Task<std::vector<DomainInfo>> RecentDomains();
   // Whether the domain is in the last list, which each new connection begins with.
-  bool IsListed(const std::string& uuid) const {
-    return std::ranges::find(domains_, uuid, &DomainInfo::uuid) != domains_.end();
-  }
+  bool IsListed(const std::string& uuid) const { return FindListed(uuid) != nullptr; }
   // From now on the host notes whether the machine ends.
   void Watch(const std::string& uuid) { has_ended_[uuid] = false; }
   void Unwatch(const std::string& uuid) {
@@ -81,8 +79,11 @@ class Host {
   // Whether this process has started the machine, and it has neither ended nor been deleted.
   bool IsRunning(const std::string& uuid) const { return has_ended_.contains(uuid) && !HasEnded(uuid); }
 
+  // Of the machines that Nodepool has made.
   const PausedMachines& paused() const { return paused_; }
-  // Lets paused machines continue once the storage pool has room again.
+  // Whether its storage pool is so full that a machine could not go on.
+  bool IsFull() const { return !paused_.LackingRoom().empty(); }
+  // Lets such machines continue once the pool has room again.
   Task<> ResumePaused();
 
   Task<> Stop();
@@ -96,6 +97,8 @@ class Host {
   void NoteWhatEnded();
   void NoteEnd(const std::string& uuid);
   void NotePause(const std::string& uuid, std::string reason);
+  // Null: it is not in the last list.
+  const DomainInfo* FindListed(const std::string& uuid) const;
   std::string NameOf(const std::string& uuid) const;
   void Report(std::optional<Error> fault);
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,13 +18,12 @@ class PausedMachines {
     auto found = reasons_.find(uuid);
     return found == reasons_.end() ? nullptr : &found->second;
   }
-  // Whether one lacks room on the host's disk.
-  bool LackRoom() const {
-    return std::ranges::any_of(reasons_, [](const auto& machine) { return machine.second == "enospc"; });
-  }
-  std::vector<std::string> Uuids() const {
+  // The UUIDs of those that lack room on the host's disk.
+  std::vector<std::string> LackingRoom() const {
     std::vector<std::string> uuids;
-    for (const auto& [uuid, reason] : reasons_) uuids.push_back(uuid);
+    for (const auto& [uuid, reason] : reasons_) {
+      if (reason == "enospc") uuids.push_back(uuid);
+    }
     return uuids;
   }
 

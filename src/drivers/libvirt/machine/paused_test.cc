@@ -56,6 +56,24 @@ TEST_F(PausedTest, AHostIsNotFullAnyMoreWhenItsPausedMachineIsDeleted) {
 }
 
 // LV-35
+TEST_F(PausedTest, OnlyMachinesOfNodepoolThatLackRoomAreResumed) {
+  Start();
+  Recorder broken, resumed_by_hand;
+  Create(broken, "0000000001");
+  Create(resumed_by_hand, "0000000002");
+  Fake().PauseDomain("0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d", "enospc");
+  Recorder next;
+  Create(next, "0000000003");
+  Fake().PauseDomain(UuidOf(broken), "eio");
+  Fake().PauseDomain(UuidOf(resumed_by_hand), "enospc");
+  Fake().refuses_to_resume = true;
+  Sweep();
+  EXPECT_THAT(Fake().resumed, ElementsAre(UuidOf(resumed_by_hand)));
+  Sweep();
+  EXPECT_THAT(Fake().resumed, ElementsAre(UuidOf(resumed_by_hand))) << "it is not tried again";
+}
+
+// LV-35
 TEST_F(PausedTest, AMachineThatIsPausedWhileItBootsEndsItsAttempt) {
   prepare = [](testing::FakeHypervisor& host) { host.boot_time = std::chrono::hours(1); };
   Start();

@@ -13,7 +13,7 @@ struct LeaseRoom {
   std::uint64_t addresses = 0;
 };
 
-Task<LeaseRoom> ReadRoom(Host& host, std::string network) {
+Task<LeaseRoom> ReadLeaseRoom(Host& host, std::string network) {
   std::vector<KnownAddress> leases = co_await host.Use().Leases(network);
   LeaseRoom room;
   room.leases = std::uint64_t(std::ranges::count(leases, false, &KnownAddress::is_ipv6));
@@ -25,7 +25,7 @@ Task<LeaseRoom> ReadRoom(Host& host, std::string network) {
 
 Task<std::string> ExplainLeases(Host& host, MachineNetwork network) {
   if (network.kind != MachineNetwork::Kind::kNamed) co_return "";
-  Outcome<LeaseRoom> room = co_await Attempt(ReadRoom(host, network.name));
+  Outcome<LeaseRoom> room = co_await Attempt(ReadLeaseRoom(host, network.name));
   if (!room || room->addresses == 0 || room->leases < room->addresses) co_return "";
   co_return fmt::format(
       "network {} has {} leases of {} addresses, and those of deleted machines stay until they expire: "

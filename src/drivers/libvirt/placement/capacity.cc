@@ -58,7 +58,7 @@ std::string WhyNot(const Host& host, const LibvirtPool& pool, const LibvirtLabel
   if (label.host && *label.host != host.name()) return "the label names another host";
   if (host.config().is_paused) return "it is paused";
   if (host.fault()) return host.fault()->message();
-  return host.paused().LackRoom() ? "a machine there is paused, since the storage pool is full" : "";
+  return host.IsFull() ? "a machine there is paused, since the storage pool is full" : "";
 }
 
 Task<> ReadRoom(Host& host, HostRoom& room, std::vector<DomainInfo>& domains) {

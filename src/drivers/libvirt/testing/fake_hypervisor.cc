@@ -113,6 +113,7 @@ Task<> FakeHypervisor::ResumeDomain(std::string uuid) {
   co_await Call();
   if (!domains.contains(uuid)) throw Error(Verdict::kNotFound, "no domain " + uuid);
   resumed.push_back(uuid);
+  if (refuses_to_resume) throw Error(Verdict::kFail, "domain is already running");
 }
 
 // With libvirt's header, in which the description's room is larger than the description.

@@ -98,8 +98,9 @@ class FakeHypervisor : public Hypervisor {
   std::vector<KnownAddress> former_leases;  // of machines that are gone
   bool gives_one_address = false;           // to all machines
   std::vector<std::string> resumed;         // UUIDs of machines
-  std::vector<std::string> restored;        // UUIDs of machines
-  std::vector<std::string> scripts;         // that guests have run
+  bool refuses_to_resume = false;
+  std::vector<std::string> restored;  // UUIDs of machines
+  std::vector<std::string> scripts;   // that guests have run
   // The exit status of a script in a guest. The agent is there with the lease, at once after a restoration.
   std::function<int(const std::string& uuid, const std::string& script)> run_script =
       [](const std::string&, const std::string&) { return 0; };
