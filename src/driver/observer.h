@@ -40,6 +40,15 @@ struct HostUse {
   double memory = 0;  // MiB
 };
 
+// A finished call of a host's own API.
+struct HostCall {
+  ProviderName provider;
+  std::string host;
+  std::string call;    // what it does, one word: "start"
+  bool is_ok = false;  // else refused, or without an answer in time
+  Duration duration{};
+};
+
 // Notified of what providers do, for metrics. Called on the loop; must not throw.
 class ProviderObserver {
  public:
@@ -52,6 +61,12 @@ class ProviderObserver {
   virtual void ApiCallEnded(const ApiCall& /*call*/) {}
   // Whenever a host was asked, was lost or is back.
   virtual void HostMeasured(const HostUse& /*use*/) {}
+  // A provider begins to use a host, and ends to use it. One whose configuration has changed still uses its
+  // hosts for a while when its successor has begun: a host is gone when it was removed as often as it was
+  // added.
+  virtual void HostAdded(const ProviderName& /*provider*/, const std::string& /*host*/) {}
+  virtual void HostRemoved(const ProviderName& /*provider*/, const std::string& /*host*/) {}
+  virtual void HostCallEnded(const HostCall& /*call*/) {}
 };
 
 }  // namespace nodepool::driver

@@ -86,8 +86,10 @@ Schema CloudImageSchema() {
 // Settings of pools that are defaults for their labels.
 std::vector<Setting> MachineSettings() {
   return {
-      Setting("network", Schema::OneOf({Schema::String(), LabelNetworkSchema()}),
-              "Another network than the host's: the name of a libvirt network, a bridge, or QEMU's own."),
+      Setting(
+          "network", Schema::OneOf({Schema::String(), LabelNetworkSchema(), Texts()}),
+          "Another network than the host's: the name of a libvirt network, a bridge, or QEMU's own. Or names "
+          "of several libvirt networks, an interface each; machines are reached in the first."),
       Setting("security-filter", Schema::OneOf({Schema::Bool(), Schema::String()}),
               "libvirt's network filter for the machines; false: none."),
       AuthorizedKeys("More public keys for the machines."),

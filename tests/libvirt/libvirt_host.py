@@ -79,6 +79,9 @@ class LibvirtHost:
         names = [line.split()[0] for line in self.virsh("vol-list", "nodepool").splitlines()[2:] if line.strip()]
         return sorted(name for name in names if name.startswith("np."))
 
+    def volume(self, name: str) -> ElementTree.Element:
+        return ElementTree.fromstring(self.virsh("vol-dumpxml", name, "nodepool"))
+
     def clear(self):
         # A machine whose start was broken off ends by itself.
         for name in self.domains():

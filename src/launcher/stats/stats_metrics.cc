@@ -26,6 +26,8 @@ std::vector<const Metric*> All() {
           &kHostInstances,
           &kHostCores,
           &kHostMemory,
+          &kHostCall,
+          &kHostCallTime,
           &kLeaked,
           &kLeakedOldSpelling,
           &kCleaned,

@@ -83,6 +83,14 @@ inline constexpr Metric kHostCores{Kind::kGauge, "nodepool.provider.{provider}.h
 inline constexpr Metric kHostMemory{Kind::kGauge, "nodepool.provider.{provider}.host.{host~}.ram",
                                     "nodepool_provider_host_ram_mebibytes",
                                     "Memory of the machines on the host, in MiB."};
+inline constexpr Metric kHostCall{
+    Kind::kCounter, "nodepool.provider.{provider}.host.{host~}.call.{call}.{result}",
+    "nodepool_provider_host_calls_total",
+    "Calls of the host's libvirt by what they do and how they ended: ok or failed."};
+inline constexpr Metric kHostCallTime{
+    Kind::kTiming, "nodepool.provider.{provider}.host.{host~}.call.{call}",
+    "nodepool_provider_host_call_timer",
+    "Time of a call of the host's libvirt; of one that has not answered, until it was given up."};
 inline constexpr Metric kLeaked{Kind::kCounter, "nodepool.provider.{provider}.leaked.{kind}",
                                 "nodepool_provider_leaked_total",
                                 "Leaked resources that were deleted, by kind."};

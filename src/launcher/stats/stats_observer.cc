@@ -41,6 +41,24 @@ void StatsObserver::ApiCallEnded(const driver::ApiCall& call) {
   if (call.duration > kSlow) count("over_1000");
 }
 
+void StatsObserver::HostAdded(const ProviderName& provider, const std::string& host) {
+  hosts_.emplace(provider, host);
+}
+
+// So that no receiver shows its last values for ever.
+void StatsObserver::HostRemoved(const ProviderName& provider, const std::string& host) {
+  auto found = hosts_.find({provider, host});
+  if (found != hosts_.end()) hosts_.erase(found);
+  if (hosts_.contains({provider, host})) return;
+  HostMeasured({.provider = provider, .host = host});
+}
+
+void StatsObserver::HostCallEnded(const driver::HostCall& call) {
+  const std::string& provider = call.provider.value;
+  metrics_.Add(stats::kHostCall, {provider, call.host, call.call, call.is_ok ? "ok" : "failed"});
+  metrics_.Observe(stats::kHostCallTime, {provider, call.host, call.call}, call.duration);
+}
+
 void StatsObserver::HostMeasured(const driver::HostUse& use) {
   const metrics::LabelValues host = {use.provider.value, use.host};
   metrics_.Set(stats::kHostUp, host, use.is_up ? 1 : 0);

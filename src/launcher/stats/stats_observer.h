@@ -1,5 +1,9 @@
 #pragma once
 
+#include <set>
+#include <string>
+#include <utility>
+
 #include "base/metrics/metrics.h"
 #include "driver/observer.h"
 
@@ -14,10 +18,14 @@ class StatsObserver final : public driver::ProviderObserver {
   void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override;
   void LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) override;
   void ApiCallEnded(const driver::ApiCall& call) override;
+  void HostAdded(const ProviderName& provider, const std::string& host) override;
+  void HostRemoved(const ProviderName& provider, const std::string& host) override;
+  void HostCallEnded(const driver::HostCall& call) override;
   void HostMeasured(const driver::HostUse& use) override;
 
  private:
   metrics::Metrics& metrics_;
+  std::multiset<std::pair<ProviderName, std::string>> hosts_;  // as often as they were added
 };
 
 }  // namespace nodepool::launcher

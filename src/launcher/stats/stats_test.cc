@@ -82,6 +82,29 @@ TEST_F(ObserverTest, HostsAreUpOrNotAndHaveWhatRunsThere) {  // LV-31
                                            "nodepool.provider.here.host.rack1.ram:4096|g"));
 }
 
+// driver-libvirt.md 20
+TEST_F(ObserverTest, TheGaugesOfAHostEndWithItsLastUser) {
+  const ProviderName provider("here");
+  for (int generation = 0; generation < 2; ++generation) observer_.HostAdded(provider, "rack1");
+  observer_.HostRemoved(provider, "rack1");
+  EXPECT_THAT(recorder_.lines, IsEmpty()) << "the provider's successor uses it";
+  observer_.HostRemoved(provider, "rack1");
+  EXPECT_THAT(recorder_.lines, ElementsAre("nodepool.provider.here.host.rack1.up:0|g",
+                                           "nodepool.provider.here.host.rack1.instances:0|g",
+                                           "nodepool.provider.here.host.rack1.cores:0|g",
+                                           "nodepool.provider.here.host.rack1.ram:0|g"));
+}
+
+// driver-libvirt.md 20
+TEST_F(ObserverTest, CallsOfHostsAreCountedAndTimed) {
+  observer_.HostCallEnded({ProviderName("here"), "rack1", "start", true, milliseconds(250)});
+  observer_.HostCallEnded({ProviderName("here"), "rack1", "start", false, std::chrono::seconds(30)});
+  EXPECT_THAT(recorder_.lines, ElementsAre("nodepool.provider.here.host.rack1.call.start.ok:1|c",
+                                           "nodepool.provider.here.host.rack1.call.start:250|ms",
+                                           "nodepool.provider.here.host.rack1.call.start.failed:1|c",
+                                           "nodepool.provider.here.host.rack1.call.start:30000|ms"));
+}
+
 TEST_F(ObserverTest, LeaksInCapitalsAreSentUnderBothSpellings) {  // launcher.27.6, D-29, LA-54
   observer_.LeakedResourcesDeleted(ProviderName("cloud"), "ports", 3);
   observer_.LeakedResourcesDeleted(ProviderName("azure"), "INSTANCEs", 1);

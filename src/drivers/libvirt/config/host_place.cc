@@ -13,10 +13,12 @@ namespace {
 
 constexpr int kLongestPrefix = 29;
 
-bool IsMapping(const Section& section, std::string_view key) {
+bool Is(Value::Kind kind, const Section& section, std::string_view key) {
   const Value* value = section.Raw(key);
-  return value != nullptr && value->kind() == Value::Kind::kMap;
+  return value != nullptr && value->kind() == kind;
 }
+
+bool IsMapping(const Section& section, std::string_view key) { return Is(Value::Kind::kMap, section, key); }
 
 Section Mapping(const Section& section, std::string_view key, const config::Schema& schema) {
   return Section(*section.Raw(key), schema, fmt::format("{}.{}", section.place(), key));
@@ -47,12 +49,24 @@ StoragePool ReadStoragePool(const Section& section, const StoragePool& otherwise
 std::optional<MachineNetwork> ReadNetwork(const Section& section) {
   using Kind = MachineNetwork::Kind;
   if (!section.Has("network")) return std::nullopt;
+  if (Is(Value::Kind::kList, section, "network")) {
+    std::vector<std::string> names = section.TextList("network");
+    if (names.empty()) throw section.Fail("network", "expected at least one network");
+    return MachineNetwork{Kind::kNamed, names.front()};
+  }
   if (!IsMapping(section, "network")) return MachineNetwork{Kind::kNamed, section.Text("network")};
   Section network = Mapping(section, "network", NetworkSchema());
   if (network.Has("bridge")) return MachineNetwork{Kind::kBridge, network.Text("bridge")};
   if (network.Has("name")) return MachineNetwork{Kind::kNamed, network.Text("name")};
   if (!network.Bool("user")) throw network.Fail("user", "expected true");
   return MachineNetwork{Kind::kUser, ""};
+}
+
+std::vector<std::string> ReadMoreNetworks(const Section& section) {
+  if (!Is(Value::Kind::kList, section, "network")) return {};
+  std::vector<std::string> names = section.TextList("network");
+  if (!names.empty()) names.erase(names.begin());
+  return names;
 }
 
 std::optional<NewNetwork> ReadNewNetwork(const Section& section) {

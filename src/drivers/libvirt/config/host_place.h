@@ -3,6 +3,7 @@
 #include <boost/asio/ip/network_v4.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/schema/section.h"
 
@@ -41,6 +42,9 @@ StoragePool ReadStoragePool(const config::Section& section, const StoragePool& o
 
 // `network`: the name of one, or a mapping; none where it is not set. Error(kInvalid) names line and column.
 std::optional<MachineNetwork> ReadNetwork(const config::Section& section);
+
+// The names in `network` after its first, where it is a list.
+std::vector<std::string> ReadMoreNetworks(const config::Section& section);
 
 // The network that `network` says how to make; none where it says nothing of it. Error(kInvalid) names line
 // and column.

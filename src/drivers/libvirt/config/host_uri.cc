@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "base/error.h"
+
 namespace nodepool::drivers::libvirt {
 
 namespace {
@@ -39,6 +41,13 @@ std::string AddressOf(std::string_view uri) {
 }
 
 bool IsSession(std::string_view uri) { return AuthorityOf(uri).empty() && PathOf(uri) == "/session"; }
+
+void CheckRights(std::string_view uri, bool is_root) {
+  if (!is_root || !IsSession(uri)) return;
+  throw Error(Verdict::kInvalid,
+              "qemu:///session is the libvirt of an ordinary user, and Nodepool runs as root: set uri to "
+              "qemu:///system, or run Nodepool as that user");
+}
 
 std::string UserDataFolder() {
   std::string folder = Environment("XDG_DATA_HOME");

@@ -161,7 +161,8 @@ void CheckDisk(const Section& section, const LibvirtConfig& provider, const Libv
                           label.diskimage ? "it boots a diskimage" : "its image is a file, not a volume"));
 }
 
-// Saved memory goes on at the same port, which one machine at a time can have.
+// Saved memory goes on at the same port, which one machine at a time can have, and one interface gets a new
+// MAC.
 void CheckWarmStart(const Section& section, const LibvirtConfig& provider, const LibvirtLabel& label) {
   if (!label.is_started_warm) return;
   bool is_user = label.network ? label.network->is_user()
@@ -170,6 +171,7 @@ void CheckWarmStart(const Section& section, const LibvirtConfig& provider, const
                                  });
   if (is_user)
     throw section.Fail("warm-start", "needs a network in which machines have addresses of their own");
+  if (!label.more_networks.empty()) throw section.Fail("warm-start", "is for machines with one network");
 }
 
 std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Section& pool,
@@ -192,8 +194,9 @@ std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Sect
   label->authorized_keys = ReadKeys({&provider_section, &pool, &section});
   label->userdata = section.OptionalText("userdata");
   if (!label->userdata) label->userdata = pool.OptionalText("userdata");
-  label->network = ReadNetwork(section);
-  if (!label->network) label->network = ReadNetwork(pool);
+  const Section& of_network = section.Has("network") ? section : pool;
+  label->network = ReadNetwork(of_network);
+  label->more_networks = ReadMoreNetworks(of_network);
   label->security_filter = ReadFilter(section, pool);
   label->is_started_warm = section.Bool("warm-start");
   label->host = section.OptionalText("host");

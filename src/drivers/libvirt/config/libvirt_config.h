@@ -46,6 +46,7 @@ struct LibvirtLabel : driver::LabelConfig {
   std::optional<std::string> userdata;       // may contain secrets
   std::vector<std::string> authorized_keys;  // of provider, pool and label, each once
   std::optional<MachineNetwork> network;     // none: the host's
+  std::vector<std::string> more_networks;    // of the host's libvirt, an interface each
   std::optional<std::string> security_filter;
   std::optional<std::string> host;  // none: any of the pool's
   std::optional<DirectKernel> kernel;

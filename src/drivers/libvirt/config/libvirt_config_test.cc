@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/yaml/yaml_reader.h"
+#include "drivers/libvirt/config/host_uri.h"
 #include "drivers/libvirt_schema.h"
 
 namespace nodepool::drivers::libvirt {
@@ -198,6 +199,16 @@ TEST_F(LibvirtConfigTest, ASessionHasItsOwnPoolAndNeedsNoNetwork) {
   EXPECT_TRUE(host.network.is_user());
 }
 
+// LV-40
+TEST(HostUris, RootHasNoSessionOfItsOwn) {
+  for (const char* uri : {"qemu:///session", "qemu:///session?socket=/run/x"}) {
+    EXPECT_THROW(CheckRights(uri, true), Error) << uri;
+    CheckRights(uri, false);
+  }
+  CheckRights("qemu:///system", true);
+  CheckRights("qemu+ssh://rack1/session", true);
+}
+
 // LV-1, LV-22
 TEST_F(LibvirtConfigTest, AnImageThatIsFetchedIsNamedByItsChecksum) {
   const std::string hex(64, 'a');
@@ -209,6 +220,17 @@ TEST_F(LibvirtConfigTest, AnImageThatIsFetchedIsNamedByItsChecksum) {
   EXPECT_EQ(image.origin->algorithm, "sha256");
   EXPECT_EQ(image.format, "qcow2");
   EXPECT_EQ(image.external_name, "np.here.cloud.aaaaaaaaaaaaaaaa.qcow2");
+}
+
+TEST_F(LibvirtConfigTest, ALabelMayHaveSeveralNetworks) {
+  auto label = [this](const std::string& settings, const std::string& pool = "") {
+    auto config = Load(WithLabel("cloud-image: debian" + settings, "", pool));
+    return dynamic_cast<const LibvirtLabel&>(*config->pools.begin()->second->labels.begin()->second);
+  };
+  EXPECT_EQ(label(", network: [lan, storage]").network->name, "lan");
+  EXPECT_THAT(label(", network: [lan, storage]").more_networks, ElementsAre("storage"));
+  EXPECT_THAT(label("", "network: [lan, storage],").more_networks, ElementsAre("storage"));
+  EXPECT_THAT(label(", network: other", "network: [lan, storage],").more_networks, IsEmpty());
 }
 
 TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
@@ -247,6 +269,8 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {WithLabel("cloud-image: file"), "label l needs disk: its image is a file"},
       {WithLabel("diskimage: d"), "label l needs disk: it boots a diskimage"},
       {WithLabel("cloud-image: debian, vcpus: 0"), "expected a positive number"},
+      {WithLabel("cloud-image: debian, network: []"), "expected at least one network"},
+      {WithLabel("cloud-image: debian, network: [a, b], warm-start: true"), "machines with one network"},
       {WithLabel("cloud-image: debian, seed: floppy"), "expected one of nocloud, config-drive, both, none"},
       {WithLabel("cloud-image: debian, disk-bus: ide"), "expected one of virtio, scsi, sata"},
       {WithLabel("cloud-image: debian, host: x"), "'x' is not one of the hosts of provider here"},

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <libvirt/virterror.h>
+#include <unistd.h>
 
+#include "drivers/libvirt/config/host_uri.h"
 #include "drivers/libvirt/host/event_thread.h"
 #include "drivers/libvirt/host/faults.h"
 #include "drivers/libvirt/host/networks.h"
@@ -42,11 +44,20 @@ int ReportDomain(virConnectPtr, virDomainPtr domain, int event, int, void* event
   return 0;
 }
 
+void ReportDiskFault(virConnectPtr, virDomainPtr domain, const char*, const char*, int action,
+                     const char* reason, void* events) {
+  char uuid[VIR_UUID_STRING_BUFLEN] = "";
+  bool is_paused = action == VIR_DOMAIN_EVENT_IO_ERROR_PAUSE;
+  if (!is_paused || virDomainGetUUIDString(domain, uuid) != 0) return;
+  static_cast<Connection::Events*>(events)->domain_paused(uuid, reason == nullptr ? "" : reason);
+}
+
 void DeleteEvents(void* events) { delete static_cast<Connection::Events*>(events); }
 
 }  // namespace
 
 std::shared_ptr<Connection> Connection::Open(const HostConfig& host, Events events) {
+  CheckRights(host.uri, geteuid() == 0);
   StartEventThread();
   virConnectAuth auth{nullptr, 0, &RefuseToAnswer, nullptr};
   virConnectPtr opened = virConnectOpenAuth(host.uri.c_str(), &auth, 0);
@@ -69,7 +80,7 @@ std::shared_ptr<Connection> Connection::Open(const HostConfig& host, Events even
 
 Connection::~Connection() {
   pool_.reset();
-  if (domain_events_ >= 0) virConnectDomainEventDeregisterAny(connection_, domain_events_);
+  for (int registration : registrations_) virConnectDomainEventDeregisterAny(connection_, registration);
   virConnectUnregisterCloseCallback(connection_, &ReportLost);
   virConnectClose(connection_);
 }
@@ -79,12 +90,18 @@ void Connection::Follow(Events events) {
   // Ours, since such a driver takes it without an error and never deletes it. Unregistering waits for a call.
   for_end_ = std::make_unique<Events>(events);
   virConnectRegisterCloseCallback(connection_, &ReportLost, for_end_.get(), nullptr);
-  auto* for_domains = new Events(std::move(events));
-  int id =
-      virConnectDomainEventRegisterAny(connection_, nullptr, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-                                       VIR_DOMAIN_EVENT_CALLBACK(&ReportDomain), for_domains, &DeleteEvents);
-  if (id < 0) DeleteEvents(for_domains);
-  domain_events_ = id;
+  Register(VIR_DOMAIN_EVENT_ID_LIFECYCLE, VIR_DOMAIN_EVENT_CALLBACK(&ReportDomain), events);
+  Register(VIR_DOMAIN_EVENT_ID_IO_ERROR_REASON, VIR_DOMAIN_EVENT_CALLBACK(&ReportDiskFault), events);
+}
+
+void Connection::Register(int event, virConnectDomainEventGenericCallback callback, const Events& events) {
+  auto* copy = new Events(events);
+  int id = virConnectDomainEventRegisterAny(connection_, nullptr, event, callback, copy, &DeleteEvents);
+  if (id < 0) {
+    DeleteEvents(copy);
+  } else {
+    registrations_.push_back(id);
+  }
 }
 
 VolumeHandle Connection::FindVolume(const std::string& name) const {

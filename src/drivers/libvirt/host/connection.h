@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "drivers/libvirt/config/libvirt_config.h"
 #include "drivers/libvirt/host/handles.h"
@@ -17,6 +18,8 @@ class Connection {
   struct Events {
     std::function<void(std::string why)> lost;
     std::function<void(std::string uuid)> domain_ended;
+    // A machine is paused, since a disk of it could not be written; libvirt's word for why, or "".
+    std::function<void(std::string uuid, std::string reason)> domain_paused;
   };
 
   // Opens the connection and sees that pool and network, which machines need, exist and run; makes them if
@@ -36,11 +39,12 @@ class Connection {
  private:
   explicit Connection(virConnectPtr connection) : connection_(connection) {}
   void Follow(Events events);
+  void Register(int event, virConnectDomainEventGenericCallback callback, const Events& events);
 
   virConnectPtr connection_;
   std::unique_ptr<Events> for_end_;
   PoolHandle pool_;
-  int domain_events_ = -1;  // the registration; negative: none
+  std::vector<int> registrations_;  // of events
 };
 
 }  // namespace nodepool::drivers::libvirt

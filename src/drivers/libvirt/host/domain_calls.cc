@@ -6,6 +6,8 @@
 
 #include "base/text.h"
 #include "drivers/libvirt/host/faults.h"
+#include "drivers/libvirt/xml/network_xml.h"
+#include "drivers/libvirt/xml/pool_xml.h"
 
 namespace nodepool::drivers::libvirt::calls {
 
@@ -20,6 +22,12 @@ bool OffersKvm(const Connection& connection) {
   return capabilities != nullptr;
 }
 
+std::string SharedStorageOf(const Connection& connection) {
+  Allocated<char> xml(virStoragePoolGetXMLDesc(connection.pool(), 0));
+  if (!xml) throw LastFault("reading the description of the storage pool");
+  return SharedStorageIn(xml.get());
+}
+
 DomainHandle FindDomain(const Connection& connection, const std::string& uuid, const std::string& what) {
   DomainHandle domain(virDomainLookupByUUIDString(connection.get(), uuid.c_str()));
   if (!domain) throw LastFault(what);
@@ -30,6 +38,12 @@ std::string PathOf(const Connection& connection, const std::string& volume) {
   Allocated<char> path(virStorageVolGetPath(connection.FindVolume(volume).get()));
   if (!path) throw LastFault(fmt::format("finding the path of volume {}", volume));
   return path.get();
+}
+
+NetworkHandle FindNetwork(const Connection& connection, const std::string& name, const std::string& what) {
+  NetworkHandle network(virNetworkLookupByName(connection.get(), name.c_str()));
+  if (!network) throw LastFault(what);
+  return network;
 }
 
 // A domain that an operator has defined by hand under our UUID stays otherwise.
@@ -45,7 +59,7 @@ HostSize ReadSize(const Connection& connection) {
   virNodeInfo info{};
   if (virNodeGetInfo(connection.get(), &info) < 0) throw LastFault("reading the host's size");
   return {static_cast<int>(info.cpus), static_cast<double>(info.memory) / kKibibytesInMebibyte,
-          OffersKvm(connection)};
+          OffersKvm(connection), SharedStorageOf(connection)};
 }
 
 std::vector<std::string> ListDomains(const Connection& connection) {
@@ -83,6 +97,12 @@ void DestroyDomain(const Connection& connection, const std::string& uuid) {
   Undefine(domain.get(), what);
 }
 
+void ResumeDomain(const Connection& connection, const std::string& uuid) {
+  std::string what = fmt::format("resuming domain {}", uuid);
+  DomainHandle domain = FindDomain(connection, uuid, what);
+  if (virDomainResume(domain.get()) < 0) throw LastFault(what);
+}
+
 void SaveDomain(const Connection& connection, const std::string& uuid, const std::string& volume) {
   std::string what = fmt::format("saving the memory of domain {}", uuid);
   DomainHandle domain = FindDomain(connection, uuid, what);
@@ -106,8 +126,7 @@ std::string AskAgent(const Connection& connection, const std::string& uuid, cons
 
 std::vector<KnownAddress> ReadLeases(const Connection& connection, const std::string& network) {
   std::string what = fmt::format("reading the leases of network {}", network);
-  NetworkHandle found(virNetworkLookupByName(connection.get(), network.c_str()));
-  if (!found) throw LastFault(what);
+  NetworkHandle found = FindNetwork(connection, network, what);
   virNetworkDHCPLeasePtr* list = nullptr;
   int count = virNetworkGetDHCPLeases(found.get(), nullptr, &list, 0);
   if (count < 0) throw LastFault(what);
@@ -119,6 +138,14 @@ std::vector<KnownAddress> ReadLeases(const Connection& connection, const std::st
     leases.push_back({Lower(lease->mac), lease->ipaddr, lease->type == VIR_IP_ADDR_TYPE_IPV6});
   }
   return leases;
+}
+
+std::uint64_t ReadLeaseRange(const Connection& connection, const std::string& network) {
+  std::string what = fmt::format("reading the description of network {}", network);
+  NetworkHandle found = FindNetwork(connection, network, what);
+  Allocated<char> xml(virNetworkGetXMLDesc(found.get(), 0));
+  if (!xml) throw LastFault(what);
+  return LeaseRangeIn(xml.get());
 }
 
 std::vector<KnownAddress> ReadAddresses(const Connection& connection, const std::string& uuid,

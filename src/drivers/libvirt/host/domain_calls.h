@@ -14,10 +14,12 @@ HostSize ReadSize(const Connection& connection);
 std::vector<std::string> ListDomains(const Connection& connection);
 void StartDomain(const Connection& connection, const std::string& xml);
 void DestroyDomain(const Connection& connection, const std::string& uuid);
+void ResumeDomain(const Connection& connection, const std::string& uuid);
 void SaveDomain(const Connection& connection, const std::string& uuid, const std::string& volume);
 void RestoreDomain(const Connection& connection, const std::string& volume);
 std::string AskAgent(const Connection& connection, const std::string& uuid, const std::string& command);
 std::vector<KnownAddress> ReadLeases(const Connection& connection, const std::string& network);
+std::uint64_t ReadLeaseRange(const Connection& connection, const std::string& network);
 std::vector<KnownAddress> ReadAddresses(const Connection& connection, const std::string& uuid,
                                         AddressSource source);
 

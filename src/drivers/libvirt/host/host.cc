@@ -10,6 +10,9 @@ namespace nodepool::drivers::libvirt {
 
 namespace {
 
+// Beyond min-free-disk: a paused machine would stop again at once otherwise.
+constexpr std::uint64_t kRoomToContinue = 64 << 20;
+constexpr Duration kRecent = std::chrono::seconds(5);
 constexpr Backoff::Settings kPauses{std::chrono::seconds(1), std::chrono::seconds(60)};
 
 }  // namespace
@@ -29,9 +32,9 @@ Host::Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<
     Report(Error(Verdict::kRetry, std::move(why)));
     lost_.Set();
   };
-  hypervisor_->domain_ended = [this](std::string uuid) {
-    auto machine = has_ended_.find(uuid);
-    if (machine != has_ended_.end()) machine->second = true;
+  hypervisor_->domain_ended = [this](std::string uuid) { NoteEnd(uuid); };
+  hypervisor_->domain_paused = [this](std::string uuid, std::string reason) {
+    NotePause(uuid, std::move(reason));
   };
 }
 
@@ -73,11 +76,18 @@ Task<std::vector<DomainInfo>> Host::Domains() {
   co_return co_await ReadDomains();
 }
 
+Task<std::vector<DomainInfo>> Host::RecentDomains() {
+  bool is_recent = listed_at_ && tasks_.loop().SteadyNow() - *listed_at_ < kRecent;
+  if (is_recent) co_return domains_;
+  co_return co_await Domains();
+}
+
 Task<std::vector<DomainInfo>> Host::ReadDomains() {
   std::vector<std::string> list = co_await hypervisor_->Domains();
   std::vector<DomainInfo> domains;
   for (const std::string& xml : list) domains.push_back(ParseDomain(xml));
   domains_ = domains;
+  listed_at_ = tasks_.loop().SteadyNow();
   measured();
   co_return domains;
 }
@@ -114,6 +124,55 @@ void Host::NoteWhatEnded() {
   std::set<std::string> running;
   for (const DomainInfo& domain : domains_) running.insert(domain.uuid);
   for (auto& [uuid, has_ended] : has_ended_) has_ended = has_ended || !running.contains(uuid);
+}
+
+void Host::NoteEnd(const std::string& uuid) {
+  auto machine = has_ended_.find(uuid);
+  if (machine != has_ended_.end()) machine->second = true;
+  bool was_full = IsFull();
+  paused_.Remove(uuid);
+  if (was_full && !IsFull()) changed_();
+}
+
+void Host::NotePause(const std::string& uuid, std::string reason) {
+  const DomainInfo* listed = FindListed(uuid);
+  bool is_ours = has_ended_.contains(uuid) || (listed != nullptr && !listed->metadata.empty());
+  if (!is_ours) return;
+  logger_.Warning("Machine {} on host {} is paused, since its disk could not be written: {}", NameOf(uuid),
+                  name(),
+                  reason == "enospc" ? "the storage pool is full; nothing new is made there, and the machine "
+                                       "continues when the pool has min-free-disk again"
+                                     : "I/O error " + reason);
+  paused_.Add(uuid, std::move(reason));
+}
+
+const DomainInfo* Host::FindListed(const std::string& uuid) const {
+  auto found = std::ranges::find(domains_, uuid, &DomainInfo::uuid);
+  return found == domains_.end() ? nullptr : &*found;
+}
+
+std::string Host::NameOf(const std::string& uuid) const {
+  const DomainInfo* listed = FindListed(uuid);
+  return listed == nullptr ? uuid : listed->name;
+}
+
+Task<> Host::ResumePaused() {
+  if (!IsFull()) co_return;
+  PoolSpace space = co_await Use().Space();
+  std::uint64_t enough = std::uint64_t(config_.min_free_disk) * kGibibyte + kRoomToContinue;
+  if (space.available < enough) co_return;
+  for (const std::string& uuid : paused_.LackingRoom()) {
+    Outcome<> resumed = co_await Attempt(Use().ResumeDomain(uuid));
+    if (FailedWith(resumed, Verdict::kRetry)) co_return;
+    if (resumed) {
+      logger_.Info("Machine {} on host {} continues: the storage pool has room again", NameOf(uuid), name());
+    } else {
+      logger_.Warning("Machine {} on host {} cannot continue: {}", NameOf(uuid), name(),
+                      resumed.error().message());
+    }
+    paused_.Remove(uuid);
+  }
+  changed_();
 }
 
 // Once for each cause.

@@ -15,6 +15,7 @@
 #include "drivers/libvirt/config/libvirt_config.h"
 #include "drivers/libvirt/host/hypervisor.h"
 #include "drivers/libvirt/host/machine_work.h"
+#include "drivers/libvirt/host/paused_machines.h"
 #include "drivers/libvirt/network/addresses.h"
 #include "drivers/libvirt/xml/domain_xml.h"
 
@@ -60,17 +61,30 @@ class Host {
   const std::vector<DomainInfo>& listed() const { return domains_; }
   // Active domains, also foreign ones. Of a host that cannot be used now its last list.
   Task<std::vector<DomainInfo>> Domains();
+  // The last list if it was read a few seconds ago, else as Domains().
+  Task<std::vector<DomainInfo>> RecentDomains();
   // Whether the domain is in the last list, which each new connection begins with.
-  bool IsListed(const std::string& uuid) const {
-    return std::ranges::find(domains_, uuid, &DomainInfo::uuid) != domains_.end();
-  }
+  bool IsListed(const std::string& uuid) const { return FindListed(uuid) != nullptr; }
   // From now on the host notes whether the machine ends.
   void Watch(const std::string& uuid) { has_ended_[uuid] = false; }
-  void Unwatch(const std::string& uuid) { has_ended_.erase(uuid); }
+  void Unwatch(const std::string& uuid) {
+    has_ended_.erase(uuid);
+    paused_.Remove(uuid);
+  }
   bool HasEnded(const std::string& uuid) const {
     auto machine = has_ended_.find(uuid);
     return machine != has_ended_.end() && machine->second;
   }
+
+  // Whether this process has started the machine, and it has neither ended nor been deleted.
+  bool IsRunning(const std::string& uuid) const { return has_ended_.contains(uuid) && !HasEnded(uuid); }
+
+  // Of the machines that Nodepool has made.
+  const PausedMachines& paused() const { return paused_; }
+  // Whether its storage pool is so full that a machine could not go on.
+  bool IsFull() const { return !paused_.LackingRoom().empty(); }
+  // Lets such machines continue once the pool has room again.
+  Task<> ResumePaused();
 
   Task<> Stop();
 
@@ -81,6 +95,11 @@ class Host {
   Task<> Reached();
   Task<std::vector<DomainInfo>> ReadDomains();
   void NoteWhatEnded();
+  void NoteEnd(const std::string& uuid);
+  void NotePause(const std::string& uuid, std::string reason);
+  // Null: it is not in the last list.
+  const DomainInfo* FindListed(const std::string& uuid) const;
+  std::string NameOf(const std::string& uuid) const;
   void Report(std::optional<Error> fault);
 
   TaskGroup& tasks_;
@@ -92,7 +111,9 @@ class Host {
   std::optional<Error> fault_ = Error(Verdict::kRetry, "it was not connected to yet");
   HostSize size_;
   std::vector<DomainInfo> domains_;        // the last list
+  std::optional<SteadyTime> listed_at_;    // none: there is no list yet
   std::map<std::string, bool> has_ended_;  // machines that are watched, by UUID
+  PausedMachines paused_;
   MachineWork work_;
   Addresses addresses_;
   int losses_ = 0;  // of the connection

@@ -17,6 +17,9 @@ struct HostSize {
   int cores = 0;
   double memory = 0;  // MiB
   bool offers_kvm = false;
+  // What the storage pool is on where several hosts may have it: "netfs nfs.example.org:/srv/jobs". Empty: it
+  // is the host's own.
+  std::string shared_storage = {};
 };
 
 // A storage pool's space in bytes.
@@ -49,6 +52,16 @@ class Hypervisor {
   // Set by the owner; called on the loop when a domain, ours or not, has ended.
   std::function<void(std::string uuid)> domain_ended = [](std::string) {};
 
+  // Set by the owner; called on the loop when a domain was paused, since a disk of it could not be written.
+  // `reason` is libvirt's, e.g. "enospc", or empty.
+  std::function<void(std::string uuid, std::string reason)> domain_paused = [](std::string, std::string) {};
+
+  // Set by the owner; called on the loop when a call has ended that was not cancelled. `call` is a word for
+  // what it does; false: it failed, or was not answered in time; that something is
+  // not there is an answer.
+  std::function<void(const char* call, Duration took, bool is_ok)> call_ended = [](const char*, Duration,
+                                                                                   bool) {};
+
   virtual Task<HostSize> Size() = 0;
   virtual Task<PoolSpace> Space() = 0;
 
@@ -58,6 +71,9 @@ class Hypervisor {
   virtual Task<> StartDomain(std::string xml) = 0;
   // Ends the domain at once; none with this UUID is success.
   virtual Task<> DestroyDomain(std::string uuid) = 0;
+
+  // Lets a domain that was paused continue. kNotFound: there is none with this UUID.
+  virtual Task<> ResumeDomain(std::string uuid) = 0;
 
   // Saves the machine's memory to the volume, which is replaced, and ends the machine. Ends within `limit`.
   virtual Task<> SaveDomain(std::string uuid, std::string volume, Duration limit) = 0;
@@ -93,6 +109,8 @@ class Hypervisor {
 
   // What the network's DHCP server has handed out and has not expired.
   virtual Task<std::vector<KnownAddress>> Leases(std::string network) = 0;
+  // How many IPv4 addresses the network's DHCP server may hand out; 0: it has none.
+  virtual Task<std::uint64_t> LeaseRange(std::string network) = 0;
   // What the guest agent in the domain, or the host's ARP table, knows of the domain's addresses. An error
   // where that knows nothing, e.g. since no agent runs.
   virtual Task<std::vector<KnownAddress>> Addresses(std::string uuid, AddressSource source) = 0;

@@ -26,7 +26,7 @@ constexpr const char* kBroken = "the connection broke";
 
 // On a thread. For bytes beside which the calls of the usual connection would wait.
 std::shared_ptr<Connection> OpenForOnce(const HostConfig& host) {
-  return Connection::Open(host, {[](std::string) {}, [](std::string) {}});
+  return Connection::Open(host, {[](std::string) {}, [](std::string) {}, [](std::string, std::string) {}});
 }
 
 }  // namespace
@@ -54,8 +54,12 @@ Task<> LibvirtHypervisor::Connect() {
   events.domain_ended = [this, port = port_](std::string uuid) {
     port->Post([this, uuid] { domain_ended(uuid); });
   };
+  events.domain_paused = [this, port = port_](std::string uuid, std::string reason) {
+    port->Post([this, uuid, reason] { domain_paused(uuid, reason); });
+  };
   auto open = [host = host_, events] { return Connection::Open(host, events); };
-  std::shared_ptr<Connection> connection = co_await threads_.Run("connecting", kConnectLimit, open);
+  Task<std::shared_ptr<Connection>> opening = threads_.Run("connecting", kConnectLimit, open);
+  std::shared_ptr<Connection> connection = co_await Measured("connect", std::move(opening));
   if (generation != generation_) throw Error(Verdict::kRetry, "the connection was lost at once");
   connection_ = std::move(connection);
 }
@@ -72,8 +76,25 @@ void LibvirtHypervisor::CloseConnection() {
   threads_.Post([connection = std::exchange(connection_, nullptr)] {});
 }
 
+template <class Result>
+Task<Result> LibvirtHypervisor::Measured(const char* name, Task<Result> call) {
+  SteadyTime begun = loop_.SteadyNow();
+  Outcome<Result> outcome = co_await Attempt(std::move(call));
+  if (!FailedWith(outcome, Verdict::kCancelled)) {
+    bool is_answered = outcome.has_value() || FailedWith(outcome, Verdict::kNotFound);
+    call_ended(name, loop_.SteadyNow() - begun, is_answered);
+  }
+  if (!outcome) outcome.error().Rethrow();
+  if constexpr (!std::is_void_v<Result>) co_return std::move(*outcome);
+}
+
 template <class Work, class Result>
-Task<Result> LibvirtHypervisor::Call(std::string what, Work work) {
+Task<Result> LibvirtHypervisor::Call(const char* name, std::string what, Work work) {
+  return Measured(name, CallOnce(std::move(what), std::move(work)));
+}
+
+template <class Work, class Result>
+Task<Result> LibvirtHypervisor::CallOnce(std::string what, Work work) {
   if (!connection_) throw Error(Verdict::kRetry, "the host is not connected");
   int generation = generation_;
   std::shared_ptr<Connection> connection = connection_;
@@ -89,25 +110,31 @@ Task<Result> LibvirtHypervisor::Call(std::string what, Work work) {
   if constexpr (!std::is_void_v<Result>) co_return std::move(*outcome);
 }
 
-Task<HostSize> LibvirtHypervisor::Size() { return Call("reading the host's size", &calls::ReadSize); }
+Task<HostSize> LibvirtHypervisor::Size() { return Call("size", "reading the host's size", &calls::ReadSize); }
 
 Task<PoolSpace> LibvirtHypervisor::Space() {
-  return Call("reading the storage pool's size", &calls::ReadSpace);
+  return Call("space", "reading the storage pool's size", &calls::ReadSpace);
 }
 
 Task<std::vector<std::string>> LibvirtHypervisor::Domains() {
-  return Call("listing domains", &calls::ListDomains);
+  return Call("domains", "listing domains", &calls::ListDomains);
 }
 
 Task<> LibvirtHypervisor::StartDomain(std::string xml) {
   auto start = [xml = std::move(xml)](const Connection& host) { calls::StartDomain(host, xml); };
-  return Call("starting a machine", std::move(start));
+  return Call("start", "starting a machine", std::move(start));
 }
 
 Task<> LibvirtHypervisor::DestroyDomain(std::string uuid) {
   std::string what = fmt::format("ending domain {}", uuid);
   auto destroy = [uuid = std::move(uuid)](const Connection& host) { calls::DestroyDomain(host, uuid); };
-  return Call(std::move(what), std::move(destroy));
+  return Call("destroy", std::move(what), std::move(destroy));
+}
+
+Task<> LibvirtHypervisor::ResumeDomain(std::string uuid) {
+  std::string what = fmt::format("resuming domain {}", uuid);
+  auto resume = [uuid = std::move(uuid)](const Connection& host) { calls::ResumeDomain(host, uuid); };
+  return Call("resume", std::move(what), std::move(resume));
 }
 
 Task<> LibvirtHypervisor::SaveDomain(std::string uuid, std::string volume, Duration limit) {
@@ -116,13 +143,13 @@ Task<> LibvirtHypervisor::SaveDomain(std::string uuid, std::string volume, Durat
     std::shared_ptr<Connection> connection = OpenForOnce(host);
     calls::SaveDomain(*connection, uuid, volume);
   };
-  co_await bulk_threads_.Run(std::move(what), limit, std::move(save));
+  co_await Measured("save", bulk_threads_.Run(std::move(what), limit, std::move(save)));
 }
 
 Task<> LibvirtHypervisor::RestoreDomain(std::string volume) {
   std::string what = fmt::format("restoring a machine from volume {}", volume);
   auto restore = [volume = std::move(volume)](const Connection& host) { calls::RestoreDomain(host, volume); };
-  return Call(std::move(what), std::move(restore));
+  return Call("restore", std::move(what), std::move(restore));
 }
 
 Task<std::string> LibvirtHypervisor::AskAgent(std::string uuid, std::string command) {
@@ -130,17 +157,17 @@ Task<std::string> LibvirtHypervisor::AskAgent(std::string uuid, std::string comm
   auto ask = [uuid = std::move(uuid), command = std::move(command)](const Connection& host) {
     return calls::AskAgent(host, uuid, command);
   };
-  return Call(std::move(what), std::move(ask));
+  return Call("agent", std::move(what), std::move(ask));
 }
 
 Task<std::vector<VolumeInfo>> LibvirtHypervisor::Volumes() {
-  return Call("listing volumes", &calls::ListVolumes);
+  return Call("volumes", "listing volumes", &calls::ListVolumes);
 }
 
 Task<VolumeInfo> LibvirtHypervisor::Volume(std::string name) {
   std::string what = fmt::format("reading volume {}", name);
   auto read = [name = std::move(name)](const Connection& host) { return calls::ReadVolume(host, name); };
-  return Call(std::move(what), std::move(read));
+  return Call("volume", std::move(what), std::move(read));
 }
 
 Task<std::string> LibvirtHypervisor::CreateVolume(NewVolume volume) {
@@ -148,7 +175,7 @@ Task<std::string> LibvirtHypervisor::CreateVolume(NewVolume volume) {
   auto create = [volume = std::move(volume)](const Connection& host) {
     return calls::CreateVolume(host, volume);
   };
-  return Call(std::move(what), std::move(create));
+  return Call("create_volume", std::move(what), std::move(create));
 }
 
 Task<> LibvirtHypervisor::WriteVolume(std::string name, std::string bytes) {
@@ -156,7 +183,7 @@ Task<> LibvirtHypervisor::WriteVolume(std::string name, std::string bytes) {
   auto write = [name = std::move(name), bytes = std::move(bytes)](const Connection& host) {
     calls::WriteVolume(host, name, bytes);
   };
-  return Call(std::move(what), std::move(write));
+  return Call("write_volume", std::move(what), std::move(write));
 }
 
 Task<std::string> LibvirtHypervisor::UploadVolume(std::string name, std::string path, Duration limit) {
@@ -167,7 +194,7 @@ Task<std::string> LibvirtHypervisor::UploadVolume(std::string name, std::string 
     std::shared_ptr<Connection> connection = OpenForOnce(host);
     return calls::UploadFile(*connection, name, path, stop);
   };
-  co_return co_await bulk_threads_.Run(std::move(what), limit, std::move(upload));
+  co_return co_await Measured("upload", bulk_threads_.Run(std::move(what), limit, std::move(upload)));
 }
 
 Task<std::string> LibvirtHypervisor::ReadVolumeStart(std::string name, std::uint64_t most) {
@@ -175,7 +202,7 @@ Task<std::string> LibvirtHypervisor::ReadVolumeStart(std::string name, std::uint
   auto read = [name = std::move(name), most](const Connection& host) {
     return calls::ReadVolumeStart(host, name, most);
   };
-  return Call(std::move(what), std::move(read));
+  return Call("read_volume", std::move(what), std::move(read));
 }
 
 Task<> LibvirtHypervisor::CopyVolume(HostConfig source, std::string name, Duration limit) {
@@ -186,7 +213,7 @@ Task<> LibvirtHypervisor::CopyVolume(HostConfig source, std::string name, Durati
     std::shared_ptr<Connection> source_host = OpenForOnce(from), target_host = OpenForOnce(to);
     calls::CopyVolume(*source_host, *target_host, name, stop);
   };
-  co_await bulk_threads_.Run(std::move(what), limit, std::move(copy));
+  co_await Measured("copy", bulk_threads_.Run(std::move(what), limit, std::move(copy)));
 }
 
 Task<> LibvirtHypervisor::FetchVolume(std::string name, ImageOrigin origin, Duration limit) {
@@ -197,7 +224,7 @@ Task<> LibvirtHypervisor::FetchVolume(std::string name, ImageOrigin origin, Dura
     std::shared_ptr<Connection> connection = OpenForOnce(host);
     calls::FetchVolume(*connection, name, origin, stop);
   };
-  co_await bulk_threads_.Run(std::move(what), limit, std::move(fetch));
+  co_await Measured("fetch", bulk_threads_.Run(std::move(what), limit, std::move(fetch)));
 }
 
 Task<std::string> LibvirtHypervisor::ReadVolumeEnd(std::string name, std::uint64_t most) {
@@ -205,13 +232,13 @@ Task<std::string> LibvirtHypervisor::ReadVolumeEnd(std::string name, std::uint64
   auto read = [name = std::move(name), most](const Connection& host) {
     return calls::ReadVolumeEnd(host, name, most);
   };
-  return Call(std::move(what), std::move(read));
+  return Call("read_volume", std::move(what), std::move(read));
 }
 
 Task<> LibvirtHypervisor::DeleteVolume(std::string name) {
   std::string what = fmt::format("deleting volume {}", name);
   auto erase = [name = std::move(name)](const Connection& host) { calls::DeleteVolume(host, name); };
-  return Call(std::move(what), std::move(erase));
+  return Call("delete_volume", std::move(what), std::move(erase));
 }
 
 Task<std::vector<KnownAddress>> LibvirtHypervisor::Leases(std::string network) {
@@ -219,7 +246,15 @@ Task<std::vector<KnownAddress>> LibvirtHypervisor::Leases(std::string network) {
   auto read = [network = std::move(network)](const Connection& host) {
     return calls::ReadLeases(host, network);
   };
-  return Call(std::move(what), std::move(read));
+  return Call("leases", std::move(what), std::move(read));
+}
+
+Task<std::uint64_t> LibvirtHypervisor::LeaseRange(std::string network) {
+  std::string what = fmt::format("reading the description of network {}", network);
+  auto read = [network = std::move(network)](const Connection& host) {
+    return calls::ReadLeaseRange(host, network);
+  };
+  return Call("lease_range", std::move(what), std::move(read));
 }
 
 Task<std::vector<KnownAddress>> LibvirtHypervisor::Addresses(std::string uuid, AddressSource source) {
@@ -227,7 +262,7 @@ Task<std::vector<KnownAddress>> LibvirtHypervisor::Addresses(std::string uuid, A
   auto read = [uuid = std::move(uuid), source](const Connection& host) {
     return calls::ReadAddresses(host, uuid, source);
   };
-  return Call(std::move(what), std::move(read));
+  return Call("addresses", std::move(what), std::move(read));
 }
 
 Task<> LibvirtHypervisor::Stop() {

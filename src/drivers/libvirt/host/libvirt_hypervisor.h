@@ -21,6 +21,7 @@ class LibvirtHypervisor : public Hypervisor {
   Task<std::vector<std::string>> Domains() override;
   Task<> StartDomain(std::string xml) override;
   Task<> DestroyDomain(std::string uuid) override;
+  Task<> ResumeDomain(std::string uuid) override;
   Task<> SaveDomain(std::string uuid, std::string volume, Duration limit) override;
   Task<> RestoreDomain(std::string volume) override;
   Task<std::string> AskAgent(std::string uuid, std::string command) override;
@@ -35,13 +36,18 @@ class LibvirtHypervisor : public Hypervisor {
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
   Task<> DeleteVolume(std::string name) override;
   Task<std::vector<KnownAddress>> Leases(std::string network) override;
+  Task<std::uint64_t> LeaseRange(std::string network) override;
   Task<std::vector<KnownAddress>> Addresses(std::string uuid, AddressSource source) override;
   Task<> Stop() override;
 
  private:
-  // Runs work(connection) on a thread.
+  // Runs work(connection) on a thread. `name` is the word for the call in metrics, `what` that in messages.
   template <class Work, class Result = std::invoke_result_t<Work, const Connection&>>
-  Task<Result> Call(std::string what, Work work);
+  Task<Result> Call(const char* name, std::string what, Work work);
+  template <class Work, class Result = std::invoke_result_t<Work, const Connection&>>
+  Task<Result> CallOnce(std::string what, Work work);
+  template <class Result>
+  Task<Result> Measured(const char* name, Task<Result> call);
   void Lose(int generation, std::string why);
   // On a thread: closing blocks.
   void CloseConnection();

@@ -56,6 +56,23 @@ TEST_F(LibvirtHypervisorTest, TellsTheHostsSize) {
   EXPECT_GT(RunToEnd(loop, hypervisor.Space()).capacity, 0u);
 }
 
+// driver-libvirt.md 20
+TEST_F(LibvirtHypervisorTest, ItsCallsAreReportedByAWord) {
+  std::vector<std::string> ended;
+  hypervisor.call_ended = [&](const char* call, Duration, bool is_ok) {
+    ended.push_back(fmt::format("{} {}", call, is_ok));
+  };
+  RunToEnd(loop, hypervisor.Size());
+  RunToEnd(loop, Attempt(hypervisor.Volume("nowhere")));
+  RunToEnd(loop, Attempt(hypervisor.Leases("nowhere")));
+  EXPECT_THAT(ended, ::testing::ElementsAre("size true", "volume true", "leases false"));
+}
+
+// LV-13
+TEST_F(LibvirtHypervisorTest, TellsHowManyAddressesANetworkGives) {
+  EXPECT_EQ(RunToEnd(loop, hypervisor.LeaseRange("default")), 253u);
+}
+
 TEST_F(LibvirtHypervisorTest, VolumesComeAndGo) {
   NewVolume volume{"np.here.node.1.0a1b2c3d.root", "raw", 1 << 20};
   std::string path = RunToEnd(loop, hypervisor.CreateVolume(volume));
@@ -79,7 +96,9 @@ TEST_F(LibvirtHypervisorTest, DomainsComeAndGo) {
   RunToEnd(loop, hypervisor.StartDomain(xml));
   EXPECT_THAT(Uuids(), ::testing::Contains(kUuid));
   EXPECT_FALSE(RunToEnd(loop, Attempt(hypervisor.StartDomain(xml))));
+  EXPECT_FALSE(RunToEnd(loop, Attempt(hypervisor.ResumeDomain(kUuid)))) << "it is not paused";
   RunToEnd(loop, hypervisor.DestroyDomain(kUuid));
+  EXPECT_TRUE(FailedWith(RunToEnd(loop, Attempt(hypervisor.ResumeDomain(kUuid))), Verdict::kNotFound));
   EXPECT_THAT(Uuids(), ::testing::Not(::testing::Contains(kUuid)));
   RunToEnd(loop, hypervisor.DestroyDomain(kUuid));
 }

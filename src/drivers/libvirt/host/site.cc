@@ -15,8 +15,14 @@ Site::Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const Li
       arrivals(tasks, logger),
       key(config->key) {
   for (const HostConfig& host : config->hosts) {
-    hosts.push_back(
-        std::make_unique<Host>(tasks, environment.random, host, make(host), logger, [this] { Changed(); }));
+    std::unique_ptr<Hypervisor> hypervisor = make(host);
+    hypervisor->call_ended = [this, name = host.name](const char* call, Duration took, bool is_ok) {
+      if (environment.observer == nullptr) return;
+      environment.observer->HostCallEnded({config->name, name, call, is_ok, took});
+    };
+    if (environment.observer != nullptr) environment.observer->HostAdded(config->name, host.name);
+    hosts.push_back(std::make_unique<Host>(tasks, environment.random, host, std::move(hypervisor), logger,
+                                           [this] { Changed(); }));
     hosts.back()->measured = [this, added = hosts.back().get()] { Report(*added); };
   }
 }
@@ -62,6 +68,8 @@ std::vector<Host*> Site::Usable() {
 Task<> Site::Stop() {
   co_await tasks.Stop();
   for (const auto& host : hosts) co_await host->Stop();
+  if (environment.observer == nullptr || std::exchange(is_stopped_, true)) co_return;
+  for (const auto& host : hosts) environment.observer->HostRemoved(config->name, host->name());
 }
 
 }  // namespace nodepool::drivers::libvirt

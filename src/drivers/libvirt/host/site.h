@@ -12,6 +12,7 @@
 #include "drivers/libvirt/storage/arrivals.h"
 #include "drivers/libvirt/storage/fetches.h"
 #include "drivers/libvirt/storage/image_sizes.h"
+#include "drivers/libvirt/storage/old_fetches.h"
 #include "drivers/libvirt/warm/warm_start.h"
 
 namespace nodepool::drivers::libvirt {
@@ -32,6 +33,7 @@ struct Site {
   ImageSizes image_sizes;
   Arrivals arrivals;
   Fetches fetches{*this};
+  OldFetches old_fetches{*config, logger};
   ProviderKey key;
   WarmTemplates warm_templates;
 
@@ -47,6 +49,8 @@ struct Site {
   // A host can be used, or no longer.
   void Changed();
   void Report(const Host& host);
+
+  bool is_stopped_ = false;
 };
 
 }  // namespace nodepool::drivers::libvirt

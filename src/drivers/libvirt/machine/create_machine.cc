@@ -10,6 +10,7 @@
 #include "drivers/libvirt/machine/choose_host.h"
 #include "drivers/libvirt/machine/console.h"
 #include "drivers/libvirt/machine/make_disks.h"
+#include "drivers/libvirt/network/lease_room.h"
 #include "drivers/libvirt/placement/capacity.h"
 #include "drivers/libvirt/storage/copy_image.h"
 #include "drivers/libvirt/warm/warm_start.h"
@@ -40,13 +41,22 @@ SteadyTime AddressDeadline(const Creation& creation, SteadyTime begun) {
   return begun + whole - std::min<Duration>(whole / 10, std::chrono::seconds(10));
 }
 
+void CheckRunning(const Creation& creation) {
+  const Host& host = creation.host;
+  if (host.HasEnded(creation.id.uuid)) {
+    throw LaunchError(LaunchError::Kind::kStatus,
+                      fmt::format("the machine on host {} ended before it had an address", host.name()));
+  }
+  const std::string* reason = host.paused().ReasonOf(creation.id.uuid);
+  if (reason == nullptr) return;
+  throw LaunchError(
+      LaunchError::Kind::kStatus,
+      fmt::format("the machine on host {} was paused, since its disk could not be written: I/O error {}",
+                  host.name(), *reason));
+}
+
 Task<> SearchAddress(Creation& creation, std::string& address) {
-  std::function<void()> check = [&creation] {
-    if (!creation.host.HasEnded(creation.id.uuid)) return;
-    throw LaunchError(
-        LaunchError::Kind::kStatus,
-        fmt::format("the machine on host {} ended before it had an address", creation.host.name()));
-  };
+  std::function<void()> check = [&creation] { CheckRunning(creation); };
   AddressSearch search{creation.id.uuid, MacAddressOf(creation.id), creation.network()};
   address = co_await creation.host.addresses().Wait(std::move(search), std::move(check));
 }
@@ -72,8 +82,9 @@ Task<std::string> WaitForAddress(Creation& creation, SteadyTime begun) {
   bool is_found = co_await EndsBy(creation.site.environment.loop, AddressDeadline(creation, begun),
                                   "the address of a machine", SearchAddress(creation, address));
   if (is_found) co_return address;
+  std::string hint = co_await ExplainLeases(creation.host, creation.network());
   std::string console = co_await ConsoleEnd(creation);
-  FailWithoutAddress(creation, console);
+  FailWithoutAddress(creation, hint + console);
 }
 
 void SetAddress(const std::string& address, Instance& instance) {

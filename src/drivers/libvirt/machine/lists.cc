@@ -71,6 +71,8 @@ Task<> AppendMarked(Site& site, Host& host, std::vector<Resource>& resources) {
     }
   }
   co_await DeleteUnusedTemplates(site, host, volumes, domains);
+  co_await site.old_fetches.Delete(host, volumes, site.environment.loop.SteadyNow());
+  co_await host.ResumePaused();
 }
 
 }  // namespace
@@ -121,7 +123,8 @@ Task<std::vector<boost::json::value>> MissingMachines(Site& site, std::vector<bo
   std::set<std::string> running;
   std::set<std::string> asked;
   for (Host* host : site.Usable()) {
-    std::vector<DomainInfo> domains = co_await host->Domains();
+    // The sweep has read the list a moment ago.
+    std::vector<DomainInfo> domains = co_await host->RecentDomains();
     if (host->fault()) continue;
     asked.insert(host->name());
     for (const DomainInfo& domain : domains) running.insert(MachineId{host->name(), domain.uuid}.ToText());

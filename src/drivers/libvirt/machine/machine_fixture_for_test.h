@@ -94,7 +94,12 @@ class MachineTest : public ::testing::Test {
 
   struct Observer : driver::ProviderObserver {
     void HostMeasured(const driver::HostUse& use) override { hosts[use.host] = use; }
+    void HostAdded(const ProviderName&, const std::string& host) override { ++users[host]; }
+    void HostRemoved(const ProviderName&, const std::string& host) override { --users[host]; }
+    void HostCallEnded(const driver::HostCall& call) override { calls.push_back(call); }
     std::map<std::string, driver::HostUse> hosts;
+    std::map<std::string, int> users;  // of hosts
+    std::vector<driver::HostCall> calls;
   } observer;
   nodepool::testing::VirtualTime time;
   nodepool::testing::MemoryZk zk{time.loop()};

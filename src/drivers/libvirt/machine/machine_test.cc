@@ -102,6 +102,18 @@ TEST_F(MachineTest, AMachineIsGivenTheHostKeyThatItHasToShow) {
   }
 }
 
+// driver-libvirt.md 9.1
+TEST_F(MachineTest, AMachineMayBeInSeveralNetworksAndIsReachedInTheFirst) {
+  Start();
+  label->network = MachineNetwork{MachineNetwork::Kind::kNamed, "default"};
+  label->more_networks = {"storage", "tests"};
+  Recorder machine;
+  EXPECT_EQ(Create(machine).interface_ip, "192.0.2.10");
+  MachineId id = *ParseMachineId(machine.external_id.as_string());
+  EXPECT_THAT(MacAddressesIn(Fake().domains.begin()->second),
+              ::testing::ElementsAre(MacAddressOf(id), MacAddressOf(id, 1), MacAddressOf(id, 2)));
+}
+
 // LV-14
 TEST_F(MachineTest, APowerOffWhileBootingEndsTheAttempt) {
   prepare = [](testing::FakeHypervisor& host) { host.boot_time = std::chrono::hours(1); };

@@ -28,6 +28,9 @@ NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
   domain.console_path = std::move(disks.console_path);
   domain.mac = MacAddressOf(id);
   domain.network = network;
+  for (const std::string& more : label.more_networks) {
+    domain.more_interfaces.push_back({MacAddressOf(id, domain.more_interfaces.size() + 1), more});
+  }
   domain.has_generation = label.is_started_warm;
   domain.security_filter = label.security_filter;
   return domain;

@@ -27,9 +27,10 @@ std::optional<MachineId> ParseMachineId(std::string_view text) {
   return MachineId{std::string(text.substr(0, slash)), std::string(uuid)};
 }
 
-std::string MacAddressOf(const MachineId& id) {
+std::string MacAddressOf(const MachineId& id, std::size_t interface) {
   const std::string& uuid = id.uuid;
-  return fmt::format("52:54:00:{}:{}:{}", uuid.substr(0, 2), uuid.substr(2, 2), uuid.substr(4, 2));
+  return fmt::format("52:54:{:02x}:{}:{}:{}", interface & 0xff, uuid.substr(0, 2), uuid.substr(2, 2),
+                     uuid.substr(4, 2));
 }
 
 }  // namespace nodepool::drivers::libvirt

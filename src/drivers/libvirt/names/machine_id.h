@@ -21,8 +21,9 @@ struct MachineId {
 // nullopt: the text is not an external id of this driver.
 std::optional<MachineId> ParseMachineId(std::string_view text);
 
-// The address of the machine's network interface, made of the UUID: another one for each machine, so that the
-// lease of a former machine is never taken for this one's.
-std::string MacAddressOf(const MachineId& id);
+// The address of a network interface of the machine, counted from 0 (the one by which it is reached), made of
+// the UUID: another one for each machine, so that the lease of a former machine is never taken for this
+// one's.
+std::string MacAddressOf(const MachineId& id, std::size_t interface = 0);
 
 }  // namespace nodepool::drivers::libvirt

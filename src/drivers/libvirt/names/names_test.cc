@@ -47,6 +47,20 @@ TEST(VolumeNames, AnyProviderNameReadsBack) {
   }
 }
 
+TEST(VolumeNames, OfFetchedImagesReadBack) {
+  FetchedVolume image{"he.re", std::string(64, 'a'), "qcow2"};
+  auto parsed = ParseFetchedVolume(NameOf(image));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->provider, "he.re");
+  EXPECT_EQ(parsed->format, "qcow2");
+  for (const char* name : {"np.here.cloud.aaaa.qcow2", "np.here.image.aaaaaaaaaaaaaaaa.qcow2",
+                           "np.here.cloud.aaaaaaaaaaaaaaaa.qcow2.unfinished", "debian.qcow2"}) {
+    EXPECT_FALSE(ParseFetchedVolume(name)) << name;
+  }
+  EXPECT_EQ(WithoutMark(MarkOf(NameOf(image))), NameOf(image));
+  EXPECT_EQ(WithoutMark("debian.qcow2"), "debian.qcow2");
+}
+
 TEST(VolumeNames, ALogThatWasRotatedBelongsToItsMachine) {
   auto volume = ParseMachineVolume("np.here.node.0000000042.0a1b2c3d.console.0");
   ASSERT_TRUE(volume);
@@ -74,6 +88,7 @@ TEST(MachineIds, AreHostAndUuid) {
   EXPECT_EQ(ParseMachineId(id.ToText()), id);
   EXPECT_EQ(id.digits(), "0a1b2c3d");
   EXPECT_EQ(MacAddressOf(id), "52:54:00:0a:1b:2c");
+  EXPECT_EQ(MacAddressOf(id, 2), "52:54:02:0a:1b:2c");
   for (const std::string& text :
        {std::string(), std::string(kMachineUuid), std::string("/") + kMachineUuid,
         std::string("a/0A1B2C3D-4e5f-4a6b-8c7d-9e0f1a2b3c4d"), std::string("a/b/") + kMachineUuid,

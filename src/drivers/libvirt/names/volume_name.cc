@@ -77,12 +77,21 @@ std::string NameOf(const FetchedVolume& volume) {
                      Escaped(volume.format));
 }
 
+std::optional<FetchedVolume> ParseFetchedVolume(std::string_view name) {
+  std::vector<std::string> fields = FieldsOf(name);
+  if (fields.size() != 5 || fields[2] != "cloud" || fields[3].size() != kShownDigits) return std::nullopt;
+  return FetchedVolume{fields[1], fields[3], fields[4]};
+}
+
 std::string MarkOf(std::string_view image) { return fmt::format("{}{}", image, kMark); }
 
+std::string_view WithoutMark(std::string_view name) {
+  if (name.ends_with(kMark)) name.remove_suffix(kMark.size());
+  return name;
+}
+
 std::optional<ImageVolume> ParseMark(std::string_view name) {
-  if (!name.ends_with(kMark)) return std::nullopt;
-  name.remove_suffix(kMark.size());
-  return ParseImageVolume(name);
+  return name.ends_with(kMark) ? ParseImageVolume(WithoutMark(name)) : std::nullopt;
 }
 
 std::map<std::string, std::string> MetadataOf(const ImageVolume& volume) {

@@ -57,10 +57,14 @@ struct FetchedVolume {
 };
 
 std::string NameOf(const FetchedVolume& volume);
+// Its checksum is what the name has of it.
+std::optional<FetchedVolume> ParseFetchedVolume(std::string_view name);
 
 // The name of an empty volume that exists while the image is written, since volumes cannot be renamed: an
 // image beside which there is one is not complete.
 std::string MarkOf(std::string_view image);
+// The name without such a mark's end.
+std::string_view WithoutMark(std::string_view name);
 // The image of such a mark; nullopt: the name is not one's.
 std::optional<ImageVolume> ParseMark(std::string_view name);
 std::map<std::string, std::string> MetadataOf(const ImageVolume& volume);

@@ -1,9 +1,12 @@
 #include "drivers/libvirt/network/addresses.h"
 
+#include <fmt/format.h>
+
 #include <boost/asio/ip/address.hpp>
 
 #include "async/attempt.h"
 #include "base/scope_exit.h"
+#include "driver/cloud/adapter.h"
 #include "drivers/libvirt/host/host.h"
 
 namespace nodepool::drivers::libvirt {
@@ -38,7 +41,22 @@ Task<std::string> Addresses::Wait(AddressSearch search, std::function<void()> ch
     return !AddressIn(addresses, search.mac).empty();
   };
   auto listing = co_await searched.list->Until(has_address);
-  co_return AddressIn(*listing.items, search.mac);
+  std::string address = AddressIn(*listing.items, search.mac);
+  Claim(searched, address, search.uuid);
+  co_return address;
+}
+
+void Addresses::Claim(Searched& searched, const std::string& address, const std::string& uuid) {
+  std::string& owner = searched.owners[address];
+  if (owner != uuid && host_.IsRunning(owner)) {
+    throw driver::cloud::LaunchError(
+        driver::cloud::LaunchError::Kind::kNetwork,
+        fmt::format(
+            "the machine on host {} was given the address {}, which machine {} has: where an image has "
+            "a fixed /etc/machine-id, a DHCP server takes all its machines for one; empty that file",
+            host_.name(), address, owner));
+  }
+  owner = uuid;
 }
 
 Addresses::Searched& Addresses::Of(const MachineNetwork& network) {

@@ -30,7 +30,8 @@ class Addresses {
   Addresses(TaskGroup& tasks, Random& random, log::Logger logger, Host& host);
 
   // The address of the interface, IPv4 if it has both. `check` is called at each reading; what it throws ends
-  // the wait. While the host cannot be reached it goes on.
+  // the wait. While the host cannot be reached it goes on. LaunchError(kNetwork): another running machine has
+  // the address.
   Task<std::string> Wait(AddressSearch search, std::function<void()> check);
 
  private:
@@ -38,9 +39,11 @@ class Addresses {
   struct Searched {
     std::unique_ptr<List> list;
     std::map<std::string, AddressSearch> searches;  // by UUID
+    std::map<std::string, std::string> owners;  // UUIDs of machines by the address that was found for them
     SteadyTime last_begun{};
   };
 
+  void Claim(Searched& searched, const std::string& address, const std::string& uuid);
   Searched& Of(const MachineNetwork& network);
   Task<std::vector<KnownAddress>> ReadLeases(Searched& searched, std::string network);
   Task<std::vector<KnownAddress>> ReadMachines(Searched& searched);

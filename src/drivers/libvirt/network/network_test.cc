@@ -82,6 +82,33 @@ TEST_F(MachineTest, WithoutAnAddressTheMessageSaysWhatWasTried) {
   EXPECT_LE(Fake().lease_calls, 30 * 4 + 270) << "after half a minute once a second";
 }
 
+// LV-13
+TEST_F(MachineTest, WithoutAFreeAddressTheMessageSaysSo) {
+  Start();
+  Fake().boot_time = std::chrono::hours(1);
+  Fake().former_leases = {{"52:54:00:00:00:01", "192.0.2.2", false},
+                          {"52:54:00:00:00:02", "192.0.2.3", false}};
+  Fake().lease_range = 2;
+  EXPECT_THAT(CreateFails().message(), HasSubstr("network default has 2 leases of 2 addresses"));
+  Fake().lease_range = 20;
+  EXPECT_THAT(CreateFails("0000000043").message(), ::testing::Not(HasSubstr("leases of")));
+}
+
+// LV-7
+TEST_F(MachineTest, AMachineIsNotGivenTheAddressOfAnother) {
+  Start();
+  label->vcpus = 1;
+  Fake().gives_one_address = true;
+  Recorder first;
+  Create(first, "0000000001");
+  Error error = CreateFails("0000000002");
+  EXPECT_THAT(error.message(), HasSubstr("was given the address 192.0.2.10, which machine"));
+  EXPECT_THAT(error.message(), HasSubstr("/etc/machine-id"));
+  Fake().EndDomain(std::string(first.external_id.as_string()).substr(2));
+  Recorder third;
+  EXPECT_EQ(Create(third, "0000000003").interface_ip, "192.0.2.10") << "the first one has ended";
+}
+
 TEST(Addresses, ThatOthersCannotReachDoNotCount) {
   const std::string mac = "52:54:00:00:00:01";
   for (const char* address : {"127.0.0.1", "169.254.3.4", "::1", "fe80::1", "none"}) {

@@ -10,6 +10,7 @@
 #include "async/attempt.h"
 #include "base/find_or_empty.h"
 #include "drivers/libvirt/storage/boot_image.h"
+#include "drivers/libvirt/storage/shared_storage.h"
 #include "drivers/libvirt/storage/unfinished.h"
 
 namespace nodepool::drivers::libvirt {
@@ -40,13 +41,24 @@ Need UsedOn(const Site& site, const Host& host, const std::vector<DomainInfo>& d
   return used;
 }
 
+// What machines of other hosts take of the host's storage, by their last lists.
+double DiskOfSharers(const Site& site, const Host& host) {
+  double disk = 0;
+  for (const auto& other : site.hosts) {
+    bool is_sharer = other.get() != &host && ShareStorage(*other, host);
+    if (is_sharer) disk += UsedOn(site, *other, other->listed()).disk;
+  }
+  return disk;
+}
+
 // Why the host is not asked; empty: it is.
 std::string WhyNot(const Host& host, const LibvirtPool& pool, const LibvirtLabel& label) {
   bool is_of_pool = pool.hosts.empty() || std::ranges::find(pool.hosts, host.name()) != pool.hosts.end();
   if (!is_of_pool) return "the pool does not use it";
   if (label.host && *label.host != host.name()) return "the label names another host";
   if (host.config().is_paused) return "it is paused";
-  return host.fault() ? host.fault()->message() : "";
+  if (host.fault()) return host.fault()->message();
+  return host.IsFull() ? "a machine there is paused, since the storage pool is full" : "";
 }
 
 Task<> ReadRoom(Host& host, HostRoom& room, std::vector<DomainInfo>& domains) {
@@ -124,6 +136,7 @@ Task<std::vector<HostRoom>> ReadRooms(Site& site, const LibvirtPool& pool, const
   if (volume) co_await FindImage(site, label, *volume, rooms);
   // Last, and with nothing awaited after it: other creations have taken room meanwhile.
   for (std::size_t i = 0; i < rooms.size(); ++i) rooms[i].used = UsedOn(site, *site.hosts[i], domains[i]);
+  for (std::size_t i = 0; i < rooms.size(); ++i) rooms[i].used.disk += DiskOfSharers(site, *site.hosts[i]);
   co_return rooms;
 }
 
@@ -131,10 +144,15 @@ Task<Need> SumOfLimits(Site& site) {
   std::vector<Host*> hosts = site.Usable();
   if (hosts.empty()) site.hosts.front()->Use();
   Need sum{.instances = 0};
+  std::vector<const Host*> counted;
   for (Host* host : hosts) {
     if (host->config().is_paused || host->fault()) continue;
     PoolSpace space = co_await host->Use().Space();
-    sum.Add(LimitOf(host->config(), host->size(), space.capacity));
+    Need limit = LimitOf(host->config(), host->size(), space.capacity);
+    auto shares = [host](const Host* other) { return ShareStorage(*host, *other); };
+    if (std::ranges::any_of(counted, shares)) limit.disk = 0;
+    counted.push_back(host);
+    sum.Add(limit);
   }
   co_return sum;
 }

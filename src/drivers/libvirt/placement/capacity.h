@@ -26,7 +26,8 @@ Need LimitOf(const HostConfig& config, const HostSize& size, std::uint64_t capac
 Task<std::vector<HostRoom>> ReadRooms(Site& site, const LibvirtPool& pool, const LibvirtLabel& label,
                                       std::optional<std::string> image_external_id);
 
-// The sum of the limits of all usable hosts. Throws the first host's fault where none is usable.
+// The sum of the limits of all usable hosts; storage that several share counts once. Throws the first host's
+// fault where none is usable.
 Task<Need> SumOfLimits(Site& site);
 
 }  // namespace nodepool::drivers::libvirt

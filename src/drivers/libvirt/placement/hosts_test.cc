@@ -59,6 +59,19 @@ TEST_F(MachineTest, WhatRunsOnAHostIsMeasured) {
   EXPECT_FALSE(observer.hosts["a"].is_up);
 }
 
+// driver-libvirt.md 20
+TEST_F(MachineTest, HostsAreAnnouncedAndTheirCallsReported) {
+  AddHost("b");
+  Start();
+  EXPECT_EQ(observer.users, (std::map<std::string, int>{{"a", 1}, {"b", 1}}));
+  Fake("b").call_ended("start", std::chrono::seconds(2), true);
+  ASSERT_EQ(observer.calls.size(), 1u);
+  EXPECT_EQ(observer.calls[0].host, "b");
+  EXPECT_EQ(observer.calls[0].provider, config->name);
+  for (int stop = 0; stop < 2; ++stop) time.Run(adapter->Stop(), kLong);
+  EXPECT_EQ(observer.users, (std::map<std::string, int>{{"a", 0}, {"b", 0}}));
+}
+
 // LV-25
 TEST_F(MachineTest, ForeignDomainsTakeRoom) {
   Start();

@@ -30,8 +30,10 @@ Task<> CopyImage(Site& site, Host& target, std::string image) {
 }  // namespace
 
 Task<> EnsureUpload(Site& site, Host& target, std::string image) {
+  // Another host may have put it there, which the target's libvirt finds out when it reads the pool anew.
+  if (!target.size().shared_storage.empty()) co_await target.Use().Volumes();
   Arrivals::Make make = [&site, &target, image] { return CopyImage(site, target, image); };
-  return site.arrivals.Ensure(target, image, std::move(make));
+  co_await site.arrivals.Ensure(target, image, std::move(make));
 }
 
 }  // namespace nodepool::drivers::libvirt

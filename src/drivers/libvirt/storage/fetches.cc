@@ -3,6 +3,7 @@
 #include <set>
 
 #include "drivers/libvirt/host/site.h"
+#include "drivers/libvirt/storage/shared_storage.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -36,7 +37,7 @@ Task<> FetchTo(Site& site, Host& host, const LibvirtCloudImage& image) {
 void Fetches::Begin() {
   if (site_.environment.is_for_one_command || site_.tasks.stopping()) return;
   SteadyTime now = site_.environment.loop.SteadyNow();
-  for (Host* host : site_.Usable()) {
+  for (Host* host : OneOfEachStorage(site_.Usable())) {
     for (const std::string& image : UsedImages(*site_.config)) {
       SteadyTime& next = next_tries_[{host->name(), image}];
       if (now < next) continue;

@@ -71,5 +71,32 @@ TEST_F(FetchTest, WhatAKilledLauncherHasLeftIsFetchedAgain) {
   EXPECT_EQ(Fake().contents.at(kFetched), "https://images.example.org/debian.qcow2");
 }
 
+// LV-22
+TEST_F(FetchTest, AnImageThatTheConfigurationNoLongerHasIsDeletedWhenNothingRunsFromIt) {
+  const std::string old = "np.here.cloud.0123456789abcdef.qcow2", half = "np.here.cloud.00112233445566ff.raw";
+  const std::string other = "np.there.cloud.0123456789abcdef.qcow2";
+  Start();
+  ASSERT_TRUE(time.RunUntil([&] { return IsReady(); }, std::chrono::minutes(5)));
+  for (const std::string& name : {old, other, half + ".unfinished"}) {
+    Fake().AddVolume({name, "/pool/" + name, "qcow2", 1, 1, ""});
+  }
+  Fake().AddVolume({"np.here.node.0000000007.0a1b2c3d.root", "/p", "qcow2", 1, 1, "/pool/" + old});
+  auto pass = [this](Duration duration) {
+    time.Advance(duration);
+    time.Run(adapter->ListResources());
+  };
+  pass({});
+  pass(std::chrono::hours(1));
+  EXPECT_TRUE(Fake().volumes.contains(half + ".unfinished")) << "another process may be fetching it";
+  pass(std::chrono::hours(1));
+  EXPECT_FALSE(Fake().volumes.contains(half + ".unfinished"));
+  EXPECT_TRUE(Fake().volumes.contains(old)) << "a machine runs from it";
+  Fake().volumes.erase("np.here.node.0000000007.0a1b2c3d.root");
+  pass(std::chrono::minutes(1));
+  EXPECT_FALSE(Fake().volumes.contains(old));
+  EXPECT_TRUE(Fake().volumes.contains(other)) << "of another provider";
+  EXPECT_TRUE(Fake().volumes.contains("np.here.cloud.5e.qcow2"));
+}
+
 }  // namespace
 }  // namespace nodepool::drivers::libvirt

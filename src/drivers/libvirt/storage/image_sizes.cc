@@ -4,7 +4,7 @@
 
 #include "async/attempt.h"
 #include "drivers/libvirt/host/host.h"
-#include "drivers/libvirt/storage/unfinished.h"
+#include "drivers/libvirt/names/volume_name.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -12,9 +12,7 @@ Task<bool> ImageSizes::Refresh(std::vector<Host*> hosts) {
   const Sizes before = sizes_;
   bool was_known = is_known_;
   for (Host* host : hosts) {
-    for (const auto& [name, image] : config_.cloud_images) {
-      if (!image.path) co_await RefreshOne(*host, image.external_name);
-    }
+    if (!host->fault() && HasVolumes()) co_await RefreshOne(*host);
     is_known_ = true;
   }
   co_return is_known_ != was_known || sizes_ != before;
@@ -24,13 +22,26 @@ Task<> ImageSizes::Known(std::vector<Host*> hosts) {
   if (!is_known_) co_await Refresh(std::move(hosts));
 }
 
-Task<> ImageSizes::RefreshOne(Host& host, std::string volume) {
-  if (host.fault()) co_return;
-  Outcome<VolumeInfo> found = co_await Attempt(host.Use().Volume(volume));
-  bool is_complete = co_await HasImage(host, volume);
-  if (found && !is_complete) co_return;
-  if (found) sizes_[volume][host.name()] = found->capacity;
-  if (FailedWith(found, Verdict::kNotFound)) sizes_[volume].erase(host.name());
+bool ImageSizes::HasVolumes() const {
+  return std::ranges::any_of(config_.cloud_images, [](const auto& entry) { return !entry.second.path; });
+}
+
+// One call, however many images there are.
+Task<> ImageSizes::RefreshOne(Host& host) {
+  Outcome<std::vector<VolumeInfo>> listed = co_await Attempt(host.Use().Volumes());
+  if (!listed) co_return;
+  std::map<std::string, std::uint64_t> capacities;
+  for (const VolumeInfo& volume : *listed) capacities[volume.name] = volume.capacity;
+  for (const auto& [name, image] : config_.cloud_images) {
+    if (image.path) continue;
+    const std::string& volume = image.external_name;
+    bool is_complete = capacities.contains(volume) && !capacities.contains(MarkOf(volume));
+    if (is_complete) {
+      sizes_[volume][host.name()] = capacities[volume];
+    } else {
+      sizes_[volume].erase(host.name());
+    }
+  }
 }
 
 std::optional<std::uint64_t> ImageSizes::Find(const std::string& volume) const {

@@ -34,7 +34,8 @@ class ImageSizes {
  private:
   using Sizes = std::map<std::string, std::map<std::string, std::uint64_t>>;  // by volume and host
 
-  Task<> RefreshOne(Host& host, std::string volume);
+  bool HasVolumes() const;
+  Task<> RefreshOne(Host& host);
 
   const LibvirtConfig& config_;
   Sizes sizes_;

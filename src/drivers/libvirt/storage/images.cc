@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "driver/cloud/metadata.h"
 #include "drivers/libvirt/names/volume_name.h"
+#include "drivers/libvirt/storage/shared_storage.h"
 #include "drivers/libvirt/storage/unfinished.h"
 #include "drivers/libvirt/warm/delete_templates.h"
 
@@ -131,7 +132,7 @@ void WarnOfOthers(const Site& site, const std::string& name) {
 
 Task<std::string> UploadImage(Site& site, ImageUploadParameters upload) {
   co_await site.Connected();
-  std::vector<Host*> hosts = site.Usable();
+  std::vector<Host*> hosts = OneOfEachStorage(site.Usable());
   if (hosts.empty()) site.hosts.front()->Use();
   std::string name = VolumeNameOf(site, upload);
   auto remove = [&](const Failure&) { return Remove(site, hosts, name); };

@@ -8,9 +8,9 @@
 
 namespace nodepool::drivers::libvirt {
 
-// Sends the builder's file to every usable host, two at a time, into volumes of one name, which it returns. A
-// host that is lost meanwhile is left out, unless all are. When it fails or is cancelled, the volumes are
-// removed. Error(kRetry): no host can be used.
+// Sends the builder's file to every usable host, two at a time, into volumes of one name, which it returns;
+// of hosts that share their storage to one. A host that is lost meanwhile is left out, unless all are. When
+// it fails or is cancelled, the volumes are removed. Error(kRetry): no host can be used.
 Task<std::string> UploadImage(Site& site, driver::ImageUploadParameters upload);
 
 // Deletes the uploaded volume on every host. Error(kRetry): something is backed by it, which libvirt would

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "async/deadline.h"
@@ -20,21 +21,29 @@ constexpr std::size_t kRoom = 1000;
 }  // namespace
 
 Task<> FakeHypervisor::Call() {
+  ++calls;
   if (is_stalled_) {
     SteadyTime deadline = loop_.SteadyNow() + kCallLimit;
     bool goes_on = co_await EndsBy(loop_, deadline, "a stalled host", stalled_.Wait());
     if (!goes_on) throw Error(Verdict::kRetry, "the host has not answered in time");
   }
   co_await loop_.SleepFor(call_time);
-  if (!is_connected_) throw Error(Verdict::kRetry, "the host is not connected");
+  if (!is_connected_ || is_cut()) throw Error(Verdict::kRetry, "the host is not connected");
 }
 
 void FakeHypervisor::MayBreak(Loss moment, const std::string& call) {
+  at_write(moment, call);
   if (loss != moment || !broken_.insert(call).second) return;
   ++losses;
   is_connected_ = false;
   connection_lost("libvirtd has closed the connection");
   throw Error(Verdict::kRetry, "the connection broke");
+}
+
+// What is outside of the pool is not known here.
+bool FakeHypervisor::IsFile(const std::string& path) const {
+  bool is_volume = std::ranges::any_of(volumes, [&](const auto& entry) { return entry.second.path == path; });
+  return is_volume || !path.starts_with("/pool/");
 }
 
 void FakeHypervisor::GoOn() {
@@ -56,8 +65,9 @@ void FakeHypervisor::EndDomain(std::string uuid) {
 }
 
 Task<> FakeHypervisor::Connect() {
+  ++calls;
   co_await loop_.SleepFor(call_time);
-  if (!is_reachable) throw Error(Verdict::kRetry, "connecting to libvirt: no route to host");
+  if (!is_reachable || is_cut()) throw Error(Verdict::kRetry, "connecting to libvirt: no route to host");
   is_connected_ = true;
 }
 
@@ -95,7 +105,16 @@ Task<> FakeHypervisor::StartDomain(std::string xml) {
 
 Task<> FakeHypervisor::DestroyDomain(std::string uuid) {
   co_await Call();
+  at_write(Loss::kBefore, "destroy " + uuid);
   if (domains.contains(uuid)) EndDomain(uuid);
+  at_write(Loss::kAfter, "destroy " + uuid);
+}
+
+Task<> FakeHypervisor::ResumeDomain(std::string uuid) {
+  co_await Call();
+  if (!domains.contains(uuid)) throw Error(Verdict::kNotFound, "no domain " + uuid);
+  resumed.push_back(uuid);
+  if (refuses_to_resume) throw Error(Verdict::kFail, "domain is already running");
 }
 
 // With libvirt's header, in which the description's room is larger than the description.
@@ -168,6 +187,8 @@ Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
   co_await Call();
   MayBreak(Loss::kBefore, "make " + volume.name);
   if (volumes.contains(volume.name)) throw Error(Verdict::kConflict, "the volume exists");
+  if (volume.backing && !IsFile(volume.backing->path))
+    throw Error(Verdict::kRetry, "inaccessible backing store volume");
   contents.erase(volume.name);
   VolumeInfo made = ParseVolume(VolumeXml(volume));
   made.path = "/pool/" + made.name;
@@ -179,6 +200,7 @@ Task<std::string> FakeHypervisor::CreateVolume(NewVolume volume) {
 
 Task<> FakeHypervisor::WriteVolume(std::string name, std::string bytes) {
   co_await Call();
+  at_write(Loss::kBefore, "write " + name);
   if (!volumes.contains(name)) throw Error(Verdict::kNotFound, "no volume " + name);
   std::string& content = contents[name];
   if (content.size() < bytes.size()) content.resize(bytes.size());
@@ -230,22 +252,30 @@ Task<std::string> FakeHypervisor::ReadVolumeEnd(std::string name, std::uint64_t 
 
 Task<> FakeHypervisor::DeleteVolume(std::string name) {
   co_await Call();
+  at_write(Loss::kBefore, "delete " + name);
   volumes.erase(name);
+  at_write(Loss::kAfter, "delete " + name);
 }
 
 std::string FakeHypervisor::AddressOf(const std::string& mac) const {
-  return fmt::format("192.0.2.{}", std::distance(started_.begin(), started_.find(mac)) + 10);
+  std::size_t number = host_->numbers.try_emplace(mac, host_->numbers.size()).first->second;
+  return fmt::format("192.0.2.{}", (gives_one_address ? 0 : number) + 10);
 }
 
 Task<std::vector<KnownAddress>> FakeHypervisor::Leases(std::string) {
   ++lease_calls;
   co_await Call();
-  std::vector<KnownAddress> leases;
+  std::vector<KnownAddress> leases = former_leases;
   for (const auto& [mac, started] : started_) {
     if (loop_.SteadyNow() < started + boot_time) continue;
     leases.push_back({mac, AddressOf(mac), false});
   }
   co_return leases;
+}
+
+Task<std::uint64_t> FakeHypervisor::LeaseRange(std::string) {
+  co_await Call();
+  co_return lease_range;
 }
 
 Task<std::vector<KnownAddress>> FakeHypervisor::Addresses(std::string uuid, AddressSource source) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -10,11 +12,23 @@
 
 namespace nodepool::drivers::libvirt::testing {
 
+// What a host has, whoever is connected to it.
+struct FakeHost {
+  std::map<std::string, std::string> domains;  // XML by UUID
+  std::map<std::string, VolumeInfo> volumes;
+  std::map<std::string, std::string> contents;  // of volumes that were written
+  std::map<std::string, SteadyTime> started;    // machines, by MAC
+  std::map<std::string, std::size_t> numbers;   // of the addresses given out, by MAC
+};
+
 // A host in memory, in virtual time: what it was made of is read from the same XML that a real host gets.
 // Every call takes a while; machines get an address some time after their start.
 class FakeHypervisor : public Hypervisor {
+  std::shared_ptr<FakeHost> host_;
+
  public:
-  explicit FakeHypervisor(Loop& loop) : loop_(loop) {}
+  explicit FakeHypervisor(Loop& loop, std::shared_ptr<FakeHost> host = std::make_shared<FakeHost>())
+      : host_(std::move(host)), loop_(loop) {}
 
   Task<> Connect() override;
   Task<HostSize> Size() override;
@@ -22,6 +36,7 @@ class FakeHypervisor : public Hypervisor {
   Task<std::vector<std::string>> Domains() override;
   Task<> StartDomain(std::string xml) override;
   Task<> DestroyDomain(std::string uuid) override;
+  Task<> ResumeDomain(std::string uuid) override;
   Task<> SaveDomain(std::string uuid, std::string volume, Duration limit) override;
   Task<> RestoreDomain(std::string volume) override;
   Task<std::string> AskAgent(std::string uuid, std::string command) override;
@@ -36,11 +51,16 @@ class FakeHypervisor : public Hypervisor {
   Task<std::string> ReadVolumeEnd(std::string name, std::uint64_t most) override;
   Task<> DeleteVolume(std::string name) override;
   Task<std::vector<KnownAddress>> Leases(std::string network) override;
+  Task<std::uint64_t> LeaseRange(std::string network) override;
   Task<std::vector<KnownAddress>> Addresses(std::string uuid, AddressSource source) override;
   Task<> Stop() override;
 
   // Adds a volume that is not ours.
   void AddVolume(VolumeInfo volume) { volumes[volume.name] = std::move(volume); }
+  // A machine cannot write to its disk.
+  void PauseDomain(std::string uuid, std::string reason) {
+    domain_paused(std::move(uuid), std::move(reason));
+  }
   // A machine powers off.
   void EndDomain(std::string uuid);
   // The connection breaks; the next attempts to connect fail until `is_reachable` is set.
@@ -65,10 +85,20 @@ class FakeHypervisor : public Hypervisor {
   enum class Loss { kNever, kBefore, kAfter };
   Loss loss = Loss::kNever;
   int losses = 0;
-  std::map<std::string, std::string> domains;  // XML by UUID
-  std::map<std::string, VolumeInfo> volumes;
-  std::map<std::string, std::string> contents;  // of volumes that were written
+  // Called before and after each call that changes something of the host; may throw.
+  std::function<void(Loss moment, const std::string& write)> at_write = [](Loss, const std::string&) {};
+  // Whether the process that is connected has died: none of its calls reaches the host.
+  std::function<bool()> is_cut = [] { return false; };
+  std::map<std::string, std::string>& domains = host_->domains;
+  std::map<std::string, VolumeInfo>& volumes = host_->volumes;
+  std::map<std::string, std::string>& contents = host_->contents;
+  int calls = 0;
   int lease_calls = 0;
+  std::uint64_t lease_range = 253;
+  std::vector<KnownAddress> former_leases;  // of machines that are gone
+  bool gives_one_address = false;           // to all machines
+  std::vector<std::string> resumed;         // UUIDs of machines
+  bool refuses_to_resume = false;
   std::vector<std::string> restored;  // UUIDs of machines
   std::vector<std::string> scripts;   // that guests have run
   // The exit status of a script in a guest. The agent is there with the lease, at once after a restoration.
@@ -83,9 +113,10 @@ class FakeHypervisor : public Hypervisor {
   Task<> Call();
   std::string AddressOf(const std::string& mac) const;
   void MayBreak(Loss moment, const std::string& call);
+  bool IsFile(const std::string& path) const;
 
   Loop& loop_;
-  std::map<std::string, SteadyTime> started_;  // machines, by MAC
+  std::map<std::string, SteadyTime>& started_ = host_->started;
   int script_status_ = 0;
   std::set<std::string> with_identity_;  // machines
   bool is_connected_ = false;

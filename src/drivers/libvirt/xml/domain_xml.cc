@@ -77,12 +77,13 @@ void AddSeedDisk(pugi::xml_node devices, const NewDomain& domain, int index) {
   disk.append_child("readonly");
 }
 
-void AddInterface(pugi::xml_node devices, const NewDomain& domain) {
-  bool is_bridge = domain.network.kind == MachineNetwork::Kind::kBridge;
+void AddInterface(pugi::xml_node devices, const NewDomain& domain, const std::string& mac,
+                  const MachineNetwork& network) {
+  bool is_bridge = network.kind == MachineNetwork::Kind::kBridge;
   const char* type = is_bridge ? "bridge" : "network";
   pugi::xml_node interface = With(devices.append_child("interface"), {{"type", type}});
-  With(interface.append_child("mac"), {{"address", domain.mac}});
-  With(interface.append_child("source"), {{type, domain.network.name}});
+  With(interface.append_child("mac"), {{"address", mac}});
+  With(interface.append_child("source"), {{type, network.name}});
   With(interface.append_child("model"), {{"type", "virtio"}});
   if (domain.security_filter) {
     With(interface.append_child("filterref"), {{"filter", *domain.security_filter}});
@@ -110,7 +111,10 @@ void AddDevices(pugi::xml_node root, const NewDomain& domain) {
   if (domain.disk_bus == "scsi") {
     With(devices.append_child("controller"), {{"type", "scsi"}, {"model", "virtio-scsi"}});
   }
-  if (!domain.network.is_user()) AddInterface(devices, domain);
+  if (!domain.network.is_user()) AddInterface(devices, domain, domain.mac, domain.network);
+  for (const NetworkInterface& more : domain.more_interfaces) {
+    AddInterface(devices, domain, more.mac, {MachineNetwork::Kind::kNamed, more.network});
+  }
   pugi::xml_node serial = With(devices.append_child("serial"), {{"type", "pty"}});
   With(serial.append_child("log"), {{"file", domain.console_path}, {"append", "off"}});
   With(serial.append_child("target"), {{"port", "0"}});

@@ -20,6 +20,12 @@ struct ForwardedPort {
   int guest_port = 22;
 };
 
+// A network interface in a libvirt network.
+struct NetworkInterface {
+  std::string mac;
+  std::string network;
+};
+
 // A machine to be started, as plain values; driver-libvirt.md 7 says what each is for.
 struct NewDomain {
   std::string name;
@@ -38,6 +44,7 @@ struct NewDomain {
   std::string console_path;
   std::string mac;
   MachineNetwork network;
+  std::vector<NetworkInterface> more_interfaces;
   std::optional<ForwardedPort> forwarded;  // set where the network is QEMU's own
   std::optional<std::string> security_filter;
   bool has_generation = false;  // a device that tells the guest that it goes on from saved memory

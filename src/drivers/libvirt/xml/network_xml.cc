@@ -32,7 +32,26 @@ void AddServerOptions(pugi::xml_node root) {
   With(options.append_child("dnsmasq:option"), {{"value", "no-ping"}});
 }
 
+// 0: not an IPv4 range.
+std::uint64_t SizeOf(pugi::xml_node range) {
+  boost::system::error_code fault;
+  address_v4 first = boost::asio::ip::make_address_v4(range.attribute("start").value(), fault);
+  if (fault) return 0;
+  address_v4 last = boost::asio::ip::make_address_v4(range.attribute("end").value(), fault);
+  return fault || last < first ? 0 : std::uint64_t{last.to_uint()} - first.to_uint() + 1;
+}
+
 }  // namespace
+
+std::uint64_t LeaseRangeIn(std::string_view network_xml) {
+  pugi::xml_document document;
+  Parse(network_xml, "a network", document);
+  std::uint64_t size = 0;
+  for (pugi::xml_node ip : document.child("network").children("ip")) {
+    for (pugi::xml_node range : ip.child("dhcp").children("range")) size += SizeOf(range);
+  }
+  return size;
+}
 
 std::string NetworkXml(const NewNetwork& network) {
   pugi::xml_document document;

@@ -122,6 +122,14 @@ TEST_F(DomainXmlTest, AnInterfaceMayBeOnABridge) {
   EXPECT_EQ(At(domain, "devices/interface/source/@bridge"), "br0");
 }
 
+// driver-libvirt.md 9.1
+TEST_F(DomainXmlTest, FurtherInterfacesAreInLibvirtNetworks) {
+  NewDomain domain = Small();
+  domain.more_interfaces = {{"52:54:01:0a:1b:2c", "storage"}};
+  EXPECT_EQ(At(domain, "devices/interface[2]/source/@network"), "storage");
+  EXPECT_EQ(At(domain, "devices/interface[2]/mac/@address"), "52:54:01:0a:1b:2c");
+}
+
 // LV-11
 TEST_F(DomainXmlTest, AForwardedPortIsAskedOfQemu) {
   NewDomain domain = Small();
@@ -184,12 +192,31 @@ TEST(PlaceXml, ANetworkGivesItsFirstAddressToTheHostAndTheOthersToMachines) {
   EXPECT_STREQ(document.child("network").child("port").attribute("isolated").value(), "yes");
 }
 
+TEST(PlaceXml, ANetworksRangesAreCounted) {
+  EXPECT_EQ(LeaseRangeIn(NetworkXml({"jobs", boost::asio::ip::make_network_v4("10.1.2.0/25"), false})), 125u);
+  EXPECT_EQ(LeaseRangeIn(
+                "<network><ip family='ipv6'><dhcp><range start='fd00::1' end='fd00::9'/></dhcp></ip>"
+                "<ip><dhcp><range start='10.0.0.1' end='10.0.0.3'/><range start='10.0.0.9' end='10.0.0.8'/>"
+                "<range start='10.0.1.1' end='10.0.1.1'/></dhcp></ip></network>"),
+            4u);
+  EXPECT_EQ(LeaseRangeIn("<network><name>n</name></network>"), 0u);
+  EXPECT_THROW(LeaseRangeIn("no XML"), Error);
+}
+
 TEST(PlaceXml, APoolIsAFolder) {
   pugi::xml_document document;
   document.load_string(PoolXml("jobs", "/srv/a & b").c_str());
   EXPECT_STREQ(document.child("pool").attribute("type").value(), "dir");
   EXPECT_STREQ(document.child("pool").child_value("name"), "jobs");
   EXPECT_STREQ(document.child("pool").child("target").child_value("path"), "/srv/a & b");
+}
+
+TEST(PlaceXml, APoolOnANetworkNamesItsServer) {
+  EXPECT_EQ(
+      SharedStorageIn("<pool type='netfs'><source><host name='nfs'/><dir path='/jobs'/></source></pool>"),
+      "netfs nfs:/jobs");
+  EXPECT_EQ(SharedStorageIn(PoolXml("jobs", "/srv/jobs")), "");
+  EXPECT_THROW(SharedStorageIn("no XML"), Error);
 }
 
 }  // namespace

@@ -1,0 +1,159 @@
+// Nodes of the libvirt driver while its images, settings and hosts change.
+#include "launcher/libvirt_fixture_for_test.h"
+
+namespace nodepool::launcher {
+namespace {
+
+using drivers::libvirt::ParseDomain;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+using Loss = drivers::libvirt::testing::FakeHypervisor::Loss;
+
+constexpr const char* kBuilt = "diskimage: built, memory: 512, disk: 2";
+
+// --- Images ----------------------------------------------------------------------
+
+class ImageTest : public LibvirtTest {
+ protected:
+  void SetUp() override {
+    LibvirtTest::SetUp();
+    label_ = kBuilt;
+  }
+  // The description of the only machine.
+  std::string DescribeMachineOf(const RequestId& id) {
+    EXPECT_TRUE(AwaitState(id, RequestState::kFulfilled));
+    return OnlyDomain();
+  }
+};
+
+// LV-21
+TEST_F(ImageTest, TheNextAttemptTakesTheNewestWhenTheImageIsDeletedBeforeItsClone) {
+  std::string old = AddUpload(), deleted = AddUpload();
+  prepare_ = [&](FakeHypervisor& host) {
+    host.at_write = [&](Loss moment, const std::string& write) {
+      if (moment == Loss::kBefore && write.ends_with(".root")) Host().volumes.erase(deleted);
+    };
+  };
+  StartLauncher();
+  log::Capture log;
+  RequestId id = Request({"small"});
+  ASSERT_TRUE(Await([&] { return !Host().volumes.contains(deleted); }));
+  MarkUpload(deleted);
+  EXPECT_THAT(DescribeMachineOf(id), HasSubstr(old));
+  EXPECT_EQ(log.Count("Launch attempt 1 of 3 in provider here failed; the next one follows"), 1);
+}
+
+// LV-21
+TEST_F(ImageTest, ARequestWaitsWhileItsImageIsNowhere) {
+  std::string old = AddUpload(), deleted = AddUpload();
+  Host().volumes.erase(deleted);
+  StartLauncher();
+  RequestId id = Request({"small"});
+  time_.Advance(seconds(20));
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  MarkUpload(deleted);
+  EXPECT_THAT(DescribeMachineOf(id), HasSubstr(old));
+}
+
+// LV-20
+TEST_F(ImageTest, MachinesBootFromTheNewestImageAndFromTheOneBeforeWhenItIsDeleted) {
+  std::string old = AddUpload();
+  StartLauncher();
+  RequestId first = Request({"small"});
+  EXPECT_THAT(DescribeMachineOf(first), HasSubstr(old));
+  auto machine = Take(first);
+  Return(machine);
+  ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
+  std::string newest = AddUpload();
+  RequestId second = Request({"small"});
+  EXPECT_THAT(DescribeMachineOf(second), HasSubstr(newest));
+  machine = Take(second);
+  Return(machine);
+  ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
+  MarkUpload(newest);
+  RequestId third = Request({"small"});
+  EXPECT_THAT(DescribeMachineOf(third), HasSubstr(old));
+}
+
+// --- Calls -----------------------------------------------------------------------
+
+// LV-42
+TEST_F(LibvirtTest, TenIdleMinutesCostThirtyCalls) {
+  top_label_ = "min-ready: 1";
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  time_.Advance(minutes(5));
+  int before = Connection().calls;
+  time_.Advance(minutes(10));
+  EXPECT_LE(Connection().calls - before, 30);
+}
+
+// --- Settings and hosts ----------------------------------------------------------------
+
+class ChangeTest : public LibvirtTest {
+ protected:
+  void SetUp() override {
+    LibvirtTest::SetUp();
+    prepare_ = [](FakeHypervisor& host) { host.boot_time = minutes(1); };
+  }
+  // A request whose machine boots on host a.
+  RequestId RequestThatBoots() {
+    RequestId id = Request({"small"});
+    EXPECT_TRUE(Await([&] { return !Host().domains.empty(); }));
+    return id;
+  }
+};
+
+// LV-44
+TEST_F(ChangeTest, ALaunchEndsOnTheSettingsThatItBeganWith) {
+  Running& running = StartLauncher();
+  RequestId first = RequestThatBoots();
+  label_ = "cloud-image: debian, memory: 1024";
+  Reconfigure(running);
+  ASSERT_TRUE(AwaitState(first, RequestState::kFulfilled));
+  EXPECT_EQ(NodeOf(first).resources->at("ram"), 512);
+  EXPECT_THAT(Host().domains, SizeIs(1)) << "it was not begun anew";
+  EXPECT_EQ(ParseDomain(OnlyDomain()).memory, 512);
+  RequestId second = Request({"small"});
+  ASSERT_TRUE(AwaitState(second, RequestState::kFulfilled));
+  EXPECT_EQ(NodeOf(second).resources->at("ram"), 1024);
+}
+
+// LV-44
+TEST_F(ChangeTest, AHostThatIsAddedTakesTheNextMachine) {
+  Running& running = StartLauncher();
+  RequestId first = RequestThatBoots();
+  host_names_ = {"a", "b"};
+  Reconfigure(running);
+  RequestId second = Request({"small"});
+  ASSERT_TRUE(AwaitState(first, RequestState::kFulfilled));
+  ASSERT_TRUE(AwaitState(second, RequestState::kFulfilled));
+  EXPECT_EQ(NodeOf(first).host_id, "a");
+  EXPECT_EQ(NodeOf(second).host_id, "b");
+}
+
+// LV-44
+TEST_F(ChangeTest, ALaunchEndsOnAHostThatIsRemovedAndItsNodeNamesTheHost) {
+  host_names_ = {"a", "b"};
+  Running& running = StartLauncher();
+  RequestId first = RequestThatBoots();
+  host_names_ = {"b"};
+  Reconfigure(running);
+  ASSERT_TRUE(AwaitState(first, RequestState::kFulfilled));
+  EXPECT_EQ(NodeOf(first).host_id, "a");
+  log::Capture log;
+  auto machine = Take(first);
+  Return(machine);
+  EXPECT_TRUE(Await([&] { return log.Count("provider here no longer has the host a; add it again") > 0; }));
+  ASSERT_THAT(Nodes(), SizeIs(1));
+  EXPECT_EQ(MachineOf(*Read(Nodes()[0])).host, "a");
+  host_names_ = {"a", "b"};
+  Reconfigure(running);
+  EXPECT_TRUE(Await([&] { return Nodes().empty() && Host().domains.empty(); }));
+}
+
+}  // namespace
+}  // namespace nodepool::launcher
