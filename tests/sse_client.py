@@ -27,6 +27,7 @@ class EventStream:
                                                               for name, value in headers.items())]
         self.socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
         self.raw = b""
+        self.end = None
         while b"\r\n\r\n" not in self.raw:
             assert self._receive(), f"the server hung up: {self.raw!r}"
         head, self.raw = self.raw.split(b"\r\n\r\n", 1)
@@ -46,6 +47,7 @@ class EventStream:
         self.socket.close()
 
     def _receive(self) -> bool:
+        assert self.end is None or time.monotonic() < self.end, "the event has not come"
         part = self.socket.recv(1 << 16)
         self.raw += part
         return bool(part)
@@ -84,9 +86,8 @@ class EventStream:
 
     def until(self, is_wanted, seconds: float = 20) -> Event:
         """The next event that is wanted; others are passed over."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            event = self.next()
-            if is_wanted(event):
-                return event
-        raise AssertionError("the event has not come")
+        self.end = time.monotonic() + seconds
+        while not is_wanted(event := self.next()):
+            pass
+        self.end = None
+        return event

@@ -62,8 +62,8 @@ def test_every_topic_is_streamed(site, web):
     with EventStream(web, "/api/v1/events?topics=images,builds,uploads,jobs,components,changes") as stream:
         tree.zk.create("/nodepool/images/deb/builds/b1",
                        b'{"state": "ready", "state_time": 1, "builder": "nb01", "formats": "raw"}', makepath=True)
-        assert stream.until(about("builds", id="b1")).data["image"] == "deb"
         assert stream.until(about("changes", kind="image")).data["text"] == "Build deb-b1 is ready."
+        assert stream.until(about("builds", id="b1")).data["image"] == "deb"
         tree.zk.create("/nodepool/images/deb/builds/b1/providers/cloud/images/0000000001",
                        b'{"state": "uploading", "state_time": 1}', makepath=True)
         stream.until(about("uploads", build="b1", provider="cloud"))

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::seconds;
 
-WallTime At(int second) { return FromSeconds(1'700'000'000 + second); }
+WallTime AtSecond(int second) { return FromSeconds(1'700'000'000 + second); }
 
 TEST(SampleSeries, PercentilesAreOfTheNearestRank) {
   std::vector<double> times(100);
@@ -31,14 +31,14 @@ TEST(SampleSeries, AnIntervalHasWhatHappenedInIt) {  // PAGE-6
   series.AddFailedLaunch(cloud);
   Level level;
   level.api_calls = 7;
-  const Sample& first = series.Close(At(10), level);
+  const Sample& first = series.Close(AtSecond(10), level);
   EXPECT_EQ(first.waits.p50, 4);
   EXPECT_EQ(first.launches.p50, 2);
   EXPECT_EQ(first.by_provider.at(cloud).ready, 1);
   EXPECT_EQ(first.by_provider.at(cloud).failed, 1);
   EXPECT_EQ(first.api_calls, 7);
   level.api_calls = 9;
-  const Sample& second = series.Close(At(20), level);
+  const Sample& second = series.Close(AtSecond(20), level);
   EXPECT_EQ(second.waits.count, 0u);
   EXPECT_TRUE(second.by_provider.empty());
   EXPECT_EQ(second.api_calls, 2);
@@ -46,9 +46,9 @@ TEST(SampleSeries, AnIntervalHasWhatHappenedInIt) {  // PAGE-6
 
 TEST(SampleSeries, TheOldestSamplesAreDropped) {
   SampleSeries series(3);
-  for (int i = 0; i < 5; ++i) series.Close(At(i), {});
+  for (int i = 0; i < 5; ++i) series.Close(AtSecond(i), {});
   ASSERT_EQ(series.samples().size(), 3u);
-  EXPECT_EQ(series.samples().front().at, At(2));
+  EXPECT_EQ(series.samples().front().at, AtSecond(2));
 }
 
 TEST(SampleSeries, NothingGrowsWithinAnInterval) {
@@ -57,7 +57,7 @@ TEST(SampleSeries, NothingGrowsWithinAnInterval) {
     series.AddWait(seconds(i));
     series.AddLaunch(ProviderName("cloud-" + std::to_string(i)), seconds(1));
   }
-  const Sample& sample = series.Close(At(0), {});
+  const Sample& sample = series.Close(AtSecond(0), {});
   EXPECT_EQ(sample.waits.count, 2000u);
   EXPECT_EQ(sample.by_provider.size(), 100u);
 }
@@ -65,7 +65,7 @@ TEST(SampleSeries, NothingGrowsWithinAnInterval) {
 TEST(SampleSeries, AClockThatWasSetBackMakesNoNegativeTimes) {
   SampleSeries series(3);
   series.AddWait(seconds(-5));
-  EXPECT_EQ(series.Close(At(0), {}).waits.p50, 0);
+  EXPECT_EQ(series.Close(AtSecond(0), {}).waits.p50, 0);
 }
 
 }  // namespace
