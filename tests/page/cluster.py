@@ -25,10 +25,9 @@ class Cluster:
         first = len(self.tree.children(base))
         ids = []
         for begin in range(0, count, 500):
-            transaction = self.tree.zk.transaction()
-            for number in range(begin, min(begin + 500, count)):
-                transaction.create(f"{base}/", json.dumps(self.node(number)).encode(), sequence=True)
-            ids += [path.rsplit("/", 1)[1] for path in transaction.commit()]
+            creations = [self.tree.zk.create_async(f"{base}/", json.dumps(self.node(number)).encode(), sequence=True)
+                         for number in range(begin, min(begin + 500, count))]
+            ids += [creation.get(30).rsplit("/", 1)[1] for creation in creations]
         wait_for(lambda: self.listed() >= first + count, "the launcher knows the nodes", 120)
         return ids
 
@@ -64,8 +63,9 @@ class Cluster:
         self.add_nodes(count)
         self.add_images()
         self.add_job()
-        self.tree.add_request(["small", "small", "large"], ephemeral=False, provider="elsewhere")
-        self.tree.add_request(["nonexistent"])
+        self.tree.wait_request(self.tree.add_request(["small"]), "fulfilled")
+        for labels in (["small"], ["large"], ["nonexistent"]):
+            self.tree.add_request(labels, requestor="zuul.example.org")
 
     def view(self, name: str, query: str = "") -> str:
         return self.url if name == "overview" and not query else f"{self.url}?view={name}{query}"

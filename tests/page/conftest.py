@@ -5,6 +5,7 @@ import pathlib
 import pytest
 
 from cluster import Cluster
+from nodepool_helpers import fake_provider
 from services import free_port
 from web_client import web_config
 
@@ -36,7 +37,8 @@ def fresh_browser(browser):
 def cluster(site):
     """A launcher with a page and nothing but what the test plants."""
     port = free_port()
-    config = web_config(site, port, labels=[{"name": "small"}, {"name": "large"}])
+    config = web_config(site, port, labels=[{"name": "small"}, {"name": "large"}],
+                        providers=[fake_provider(labels=("small", "large"), **{"max-servers": 1})])
     site.launcher(config, seconds_between_sweeps=600)
     return Cluster(site, port)
 

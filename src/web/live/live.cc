@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace nodepool::web {
 namespace {
 
 constexpr Duration kBeat = std::chrono::seconds(15);
 constexpr int kLonelyBeats = 40;
-// A client's lists may be as old as an answer that is given again.
-constexpr Duration kOverlap = std::chrono::seconds(2);
+// A client loads its lists at about the same time, and they may be as old as an answer that is given again.
+constexpr Duration kOverlap = std::chrono::seconds(5);
 
 std::string EpochAt(WallTime now) {
   return fmt::format("{:x}", std::chrono::floor<std::chrono::milliseconds>(now.time_since_epoch()).count());
@@ -31,6 +33,7 @@ void Live::Follow() {
   if (records_.is_started()) return;
   recent_->Clear();
   records_.Start();
+  followed_since_ = loop_.Now();
   beat_.SetFor(loop_.SteadyNow() + kBeat);
 }
 
@@ -40,9 +43,10 @@ std::shared_ptr<EventStream> Live::Open(Topics topics, const std::string& last_i
   std::optional<EventRing::Position> from = ring.After(last_id);
   EventRing::Position begin =
       from.value_or(last_id.empty() ? ring.Since(loop_.SteadyNow() - kOverlap) : ring.end());
-  std::string greeting =
-      fmt::format("retry: 1000\nid: {}\nevent: hello\ndata: {{\"now\":{:.3f},\"status\":{}}}\n\n",
-                  ring.IdBefore(begin), ToSeconds(loop_.Now()), records_.Status());
+  WallTime now = loop_.Now();
+  std::string greeting = fmt::format(
+      "retry: 1000\nid: {}\nevent: hello\ndata: {{\"now\":{:.3f},\"complete_since\":{:.3f},\"status\":{}}}\n\n",
+      ring.IdBefore(begin), ToSeconds(now), ToSeconds(std::max(now - kOverlap, followed_since_)), records_.Status());
   if (!last_id.empty() && !from) greeting += ResetEvent(ring, begin);
   return std::make_shared<EventStream>(feed_, topics, begin, std::move(greeting));
 }

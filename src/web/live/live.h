@@ -43,6 +43,7 @@ class Live {
   Sampler sampler_;
   Alarm beat_;
   int lonely_beats_ = 0;  // in succession
+  WallTime followed_since_{};
 };
 
 }  // namespace nodepool::web

@@ -20,6 +20,7 @@ const FIELDS = {
 function shown(key, value) {
   const special = FIELDS[key]?.(value);
   if (special) return special;
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join(', ');
   if (typeof value === 'object') return h('pre', {}, JSON.stringify(value, null, 2));
   return String(value);
 }

@@ -48,7 +48,7 @@ export function patchChildren(element, children) {
 /** Calls a function soon after calls of the result, at most once in so many milliseconds. */
 export function throttled(milliseconds, call) {
   let timer = null;
-  let last = 0;
+  let last = -Infinity;
   return () => {
     timer ??= setTimeout(() => {
       timer = null;

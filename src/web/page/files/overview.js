@@ -167,12 +167,11 @@ function images(records) {
                         image.is_paused && badge('paused'), image.build_request && badge('pending', `build ${image.build_request}`)),
              h('td', {}, Object.entries(image.builds).map(([state, count]) => badge(state, `${count} ${state}`))),
              h('td', {}, image.newest_ready_build ? [age(image.newest_ready_build_since), h('span', {class: 'quiet'}, ` ${image.newest_ready_build}`)] : 'never'),
-             h('td', {}, image.next_build_at ? (image.next_build_at > now() ? `in ${duration(image.next_build_at - now())}` : 'due') : '–'),
              h('td', {}, image.ready_in.join(', ') || '–', bad.length > 0 && badge('failed', plural(bad.length, 'upload failed', 'uploads failed'))));
   });
   return section('images', 'Images', rows.length === 0 ? empty('No image was built.')
     : h('div', {class: 'sideways', tabindex: '0', role: 'region', 'aria-label': 'Images'}, h('table', {},
-        h('thead', {}, h('tr', {}, ['Image', 'Builds', 'Newest is ready for', 'Next build', 'Ready in'].map((title) => h('th', {scope: 'col'}, title)))),
+        h('thead', {}, h('tr', {}, ['Image', 'Builds', 'Newest is ready for', 'Ready in'].map((title) => h('th', {scope: 'col'}, title)))),
         h('tbody', {}, rows))));
 }
 
@@ -207,6 +206,7 @@ export function overview(all) {
   const requests = all.list('requests');
   const records = {list: (topic) => all.list(topic), changes: all.changes, samples: all.samples, nodes: all.list('nodes'),
                    waiting: requests.filter(isWaiting), outcomes: outcomes(all)};
-  return [tiles(records), h('div', {class: 'overview'}, waiting(records), providers(records), labels(records),
-                            images(records), changes(records), charts(records))];
+  return [tiles(records), h('div', {class: 'overview'}, waiting(records),
+                            h('div', {class: 'column'}, providers(records), images(records)),
+                            h('div', {class: 'column'}, labels(records), changes(records)), charts(records))];
 }

@@ -29,11 +29,9 @@ function withTimes(entry, made) {
 }
 
 async function get(path) {
-  const answer = await fetch(`api/v1/${path}`, {headers: {Accept: 'application/json'}});
-  const made = Date.parse(answer.headers.get('Last-Modified')) / 1000;
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.message);
-  return {body, made};
+  const answer = await fetch(`api/v1/${path}`);
+  if (!answer.ok) throw new Error(await answer.text());
+  return {body: await answer.json(), made: Date.parse(answer.headers.get('Last-Modified')) / 1000};
 }
 
 export class Records {
@@ -46,8 +44,11 @@ export class Records {
     this.samples = {hour: [], day: []};
     this.status = null;
     this.fault = 'Loading…'; // why nothing is known yet
-    this.waiting = null; // events that arrive while lists are loaded
+    this.waiting = []; // events that arrive while lists are loaded; null: none are
     this.loads = 0;
+    this.made = 0; // when the oldest list was made
+    this.completeSince = null; // from when on events are known
+    this.load();
   }
 
   list(topic) {
@@ -63,8 +64,9 @@ export class Records {
     if (name === 'hello') {
       setClock(data.now);
       this.status = data.status;
-      if (this.loads === 0) this.load();
-      else this.changed('status');
+      this.completeSince ??= data.complete_since;
+      if (this.waiting === null && this.#isGap()) this.load();
+      this.changed('status');
     } else if (name === 'reset') {
       this.load();
     } else if (this.waiting) {
@@ -73,6 +75,11 @@ export class Records {
       this.#apply(name, data);
       this.changed(name);
     }
+  }
+
+  // Whether there may have been changes between the lists and the first event.
+  #isGap() {
+    return this.completeSince !== null && this.made < this.completeSince;
   }
 
   #apply(topic, data) {
@@ -103,9 +110,11 @@ export class Records {
       this.changes = changes.body.changes;
       this.samples = samples.body;
       this.fault = null;
+      this.made = Math.min(...lists.map(({made}) => made));
       const waiting = this.waiting;
       this.waiting = null;
       waiting.forEach(([name, data]) => this.#apply(name, data));
+      if (this.#isGap()) this.timer = setTimeout(() => this.load(), RETRY);
     } catch (error) {
       if (load !== this.loads) return;
       this.fault = error.message;
