@@ -68,10 +68,15 @@ class Launcher {
     view_.ForEachRequest(see);
   }
 
+  // One of those; nullopt: there is none. Valid until the next change.
+  std::optional<RequestStatus> FindRequest(const RequestId& id) const { return view_.FindRequest(id); }
+
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const { return view_.Providers(); }
 
-  Records records() const { return {caches_.nodes, caches_.requests, caches_.images, caches_.registry}; }
+  Records records() const {
+    return {caches_.nodes, caches_.requests, caches_.images, caches_.registry, caches_.jobs};
+  }
 
   // Receives job events.
   JobEvents& job_events() { return job_events_; }

@@ -2,6 +2,7 @@
 
 #include "store/cache/component_registry.h"
 #include "store/cache/image_cache.h"
+#include "store/cache/job_cache.h"
 #include "store/cache/node_cache.h"
 #include "store/cache/request_cache.h"
 
@@ -13,10 +14,11 @@ struct Records {
   const store::RequestCache& requests;
   const store::ImageCache& images;
   const store::ComponentRegistry& components;
+  const store::JobCache& jobs;
 
   // Whether all records are known; false while ZooKeeper is away.
   bool is_complete() const {
-    return nodes.synced() && requests.synced() && images.synced() && components.synced();
+    return nodes.synced() && requests.synced() && images.synced() && components.synced() && jobs.synced();
   }
 };
 

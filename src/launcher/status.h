@@ -32,6 +32,7 @@ struct PoolStatus {
   std::size_t requests = 0;  // accepted, not finished
   Resources limit;
   Resources used;
+  Resources reserved;                     // the part of it without a node yet: of launches that were decided
   std::map<std::string_view, int> nodes;  // by state
   std::vector<LabelStatus> labels;
 };
@@ -57,6 +58,7 @@ struct ProviderStatus {
   int launches = 0;                    // in progress
   Resources limit;                     // the cloud's, for this tenant; empty while unknown
   Resources used;
+  Resources reserved;                     // as of pools
   std::map<std::string_view, int> nodes;  // by state
   std::vector<PoolStatus> pools;
 };

@@ -37,6 +37,14 @@ void View::ForEachRequest(const std::function<bool(const RequestStatus&)>& see) 
   }
 }
 
+std::optional<RequestStatus> View::FindRequest(const RequestId& id) const {
+  if (const store::StoredRequest* request = context_.requests.Find(id)) return StatusOf(*request);
+  const std::map<RequestId, store::StoredRequest>& deleted = failed_.Deleted();
+  auto found = deleted.find(id);
+  if (found == deleted.end()) return std::nullopt;
+  return RequestStatus{id, &found->second.record, std::nullopt, {}, true};
+}
+
 RequestStatus View::StatusOf(const store::StoredRequest& request) const {
   RequestStatus status{request.id, &request.record, std::nullopt, {}};
   if (request.record.state == RequestState::kRequested) {
@@ -76,6 +84,7 @@ ProviderStatus View::StatusOf(const ProviderName& name) const {
   }
   status.max_concurrency = providers_.ConfigOf(name).max_concurrency;
   status.launches = context_.ledger.LaunchesInProgress(name);
+  status.reserved = context_.ledger.PendingIn(name);
   std::map<PoolName, std::map<std::string_view, int>> nodes;
   for (const NodeId& id : context_.nodes.OfProvider(name)) {
     const Node& node = context_.nodes.Find(id)->record;
@@ -108,6 +117,7 @@ PoolStatus View::StatusOf(const PoolWorker& worker) const {
   status.requests = worker.request_count();
   status.limit = pool.config()->Limit().resources();
   status.used = pool.Used();
+  status.reserved = context_.ledger.PendingIn(pool.key());
   for (const auto& [name, config] : pool.config()->labels) {
     std::size_t free_nodes = context_.nodes.FreeNodes(pool.key(), name).size();
     LabelStatus& label = status.labels.emplace_back(name, pool.IsLabelAvailable(name), free_nodes);

@@ -1,7 +1,11 @@
 #include "main/launcher_part.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "daemon/host_name.h"
 #include "web/launcher_site.h"
+#include "web/page/page.h"
 
 namespace nodepool {
 namespace {
@@ -10,6 +14,13 @@ launcher::Launcher::Options LauncherSetup(const daemon::Options& options, launch
   launcher::Launcher::Options setup{daemon::Hostname(), daemon::FullyQualifiedHostname(), {}, duties};
   setup.intervals.cleanup = options.CleanupIntervalOr(setup.intervals.cleanup);
   return setup;
+}
+
+std::vector<web::Endpoint> EndpointsOf(daemon::Runtime& runtime, launcher::Launcher& launcher) {
+  std::vector<web::Endpoint> endpoints =
+      web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus, runtime.state_fault);
+  std::ranges::move(web::PageEndpoints(), std::back_inserter(endpoints));
+  return endpoints;
 }
 
 }  // namespace
@@ -21,7 +32,7 @@ LauncherPart::LauncherPart(daemon::Runtime& runtime, zk::Client& client, const d
 
 WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
     : settings_(runtime.config->common.webapp),
-      router_(web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus, runtime.state_fault)),
+      router_(EndpointsOf(runtime, launcher)),
       server_(runtime.loop, [this](net::HttpRequest request) { return router_.Answer(std::move(request)); }) {
 }
 

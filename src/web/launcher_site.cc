@@ -9,6 +9,7 @@
 #include "web/caching.h"
 #include "web/job_events.h"
 #include "web/lists/lists.h"
+#include "web/live/live_endpoints.h"
 
 namespace nodepool::web {
 namespace {
@@ -52,6 +53,8 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   std::ranges::move(ListEndpoints(launcher, recent), std::back_inserter(endpoints));
   std::ranges::move(ApiEndpoints(launcher, recent), std::back_inserter(endpoints));
   endpoints.push_back(JobEventsEndpoint(loop, launcher));
+  auto live = std::make_shared<Live>(loop, launcher, prometheus, recent);
+  std::ranges::move(LiveEndpoints(loop, std::move(live)), std::back_inserter(endpoints));
   endpoints.push_back(OpenApiEndpoint(endpoints, std::string(Version()), recent));
   return endpoints;
 }

@@ -15,6 +15,7 @@ namespace nodepool::web {
 //
 //   the lists of lists.h
 // the resources under /api/v1 (api.h), and their description, /api/v1/openapi.json
+//   what pages follow (live/live_endpoints.h)
 //   POST /api/v1/job-events, from this host only (job_events.h)
 //   GET /ready            200 "OK" once every provider runs, before that 503 (D-64); also 503 for a
 //   `state_fault` GET /metrics          Prometheus' text format

@@ -6,10 +6,11 @@ import pytest
 
 from images import ImageSite, image
 from services import free_port, wait_for
+from sse_client import EventStream
 from standalone import Standalone
 from web_client import first_answer, get, web_config, web_config_without_zookeeper
 
-RESOURCES = ["nodes", "requests", "images", "builds", "uploads", "providers", "components"]
+RESOURCES = ["nodes", "requests", "images", "builds", "uploads", "providers", "components", "jobs"]
 
 
 def unreachable():
@@ -88,6 +89,10 @@ def test_every_path_of_the_document_is_there(web):
                 operations["post"]["requestBody"]["content"]["application/json"]["schema"])
             continue
         assert list(operations) == ["get"]
+        if path == "/api/v1/events":
+            with EventStream(web) as stream:
+                assert "text/event-stream" in stream.head and stream.next().name == "hello"
+            continue
         status, headers, body = get(web, path)
         assert status == 200, path
         assert headers["Content-Type"].split(";")[0] in operations["get"]["responses"]["200"]["content"]

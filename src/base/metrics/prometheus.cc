@@ -113,6 +113,16 @@ void Prometheus::Write(const Family& family, std::string& out) {
   }
 }
 
+double Prometheus::Sum(const Metric& counter, std::string_view last_label) const {
+  double sum = 0;
+  auto family = families_.find(counter.name);
+  if (family == families_.end()) return sum;
+  for (const auto& [labels, series] : family->second.series) {
+    if (!labels.empty() && labels.back() == last_label) sum += series.value;
+  }
+  return sum;
+}
+
 std::string Prometheus::Text(const GaugeReport& report) const {
   Prometheus now;
   if (report) report(now);

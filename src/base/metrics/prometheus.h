@@ -21,6 +21,9 @@ class Prometheus final : public Sink {
   void Add(const Metric& counter, const LabelValues& labels, std::int64_t by = 1) override;
   void Observe(const Metric& timing, const LabelValues& labels, Duration took) override;
 
+  // Sum of a counter's series whose last label has this value.
+  double Sum(const Metric& counter, std::string_view last_label) const;
+
   // Everything stored so far, and the gauges that `report` sets now; ordered by name.
   std::string Text(const GaugeReport& report = {}) const;
 

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "async/task.h"
 
 namespace nodepool::net {
 
@@ -22,11 +25,21 @@ struct HttpRequest {
   const std::string& Parameter(const std::string& name) const;
 };
 
+// A body without a known end, sent piece by piece.
+class BodyStream {
+ public:
+  virtual ~BodyStream() = default;
+  // Waits for the next piece; null: the body ends here. Called again once the piece is sent. It is cancelled
+  // when the client hangs up and when the server stops.
+  virtual Task<std::shared_ptr<const std::string>> Next() = 0;
+};
+
 struct HttpResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=UTF-8";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;  // besides type and length
+  std::shared_ptr<BodyStream> stream = nullptr;              // if set, it is sent in place of `body`
 };
 
 // "Not Found" and so on; empty for a code that has no name.

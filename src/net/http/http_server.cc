@@ -65,24 +65,35 @@ bool IsFromThisHost(const tcp::socket& socket) {
   return peer.is_loopback();
 }
 
-http::response<http::string_body> MessageOf(HttpResponse response, bool is_head, bool keeps_alive) {
+// What decides how an answer is sent.
+struct Manner {
+  bool is_head = false;
+  bool keeps_alive = false;
+  bool knows_chunks = true;
+};
+
+http::response<http::string_body> MessageOf(HttpResponse response, const Manner& manner) {
   http::response<http::string_body> message;
   message.version(11);
   message.result(static_cast<unsigned>(response.status));
   message.set(http::field::content_type, response.content_type);
   for (const auto& [name, value] : response.headers) message.set(name, value);
-  message.keep_alive(keeps_alive);
+  message.keep_alive(manner.keeps_alive);
+  if (response.stream) {
+    message.chunked(manner.knows_chunks);
+    return message;
+  }
   message.content_length(response.body.size());
-  if (!is_head) message.body() = std::move(response.body);
+  if (!manner.is_head) message.body() = std::move(response.body);
   return message;
 }
 
 Task<boost::system::error_code> Write(tcp::socket& socket, http::response<http::string_body> message,
-                                      bool is_head) {
+                                      bool is_head_only) {
   boost::system::error_code error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
   http::response_serializer<http::string_body> serializer(message);
-  if (is_head) {
+  if (is_head_only) {
     co_await http::async_write_header(socket, serializer, token);
   } else {
     co_await http::async_write(socket, serializer, token);
@@ -150,7 +161,9 @@ int HttpServer::port() const { return acceptor_.local_endpoint().port(); }
 Task<> HttpServer::Stop() {
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  for (const std::shared_ptr<Socket>& socket : open_) socket->close(ignored);
+  for (const auto* sockets : {&open_, &streaming_}) {
+    for (const std::shared_ptr<Socket>& socket : *sockets) socket->close(ignored);
+  }
   co_await tasks_.Stop();
 }
 
@@ -189,15 +202,39 @@ Task<> HttpServer::Accept() {
 
 Task<> HttpServer::Serve(std::shared_ptr<Socket> socket) {
   auto place = open_.insert(open_.end(), socket);
-  ScopeExit close([&] {
+  std::optional<OpenStream> stream;
+  ScopeExit leave([&] {
     boost::system::error_code ignored;
-    socket->close(ignored);
+    if (!stream) socket->close(ignored);
     open_.erase(place);
   });
-  co_await Converse(socket);
+  stream = co_await Converse(socket);
+  if (!stream) co_return;
+  TaskGroup::TaskId id = tasks_.Spawn("web stream", Stream(socket, *stream));
+  EndWithPeer(socket, id);
 }
 
-Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
+Task<> HttpServer::Stream(std::shared_ptr<Socket> socket, OpenStream stream) {
+  auto place = streaming_.insert(streaming_.end(), socket);
+  ScopeExit leave([&] {
+    boost::system::error_code ignored;
+    socket->close(ignored);
+    streaming_.erase(place);
+  });
+  co_await SendPieces(loop_, *socket, std::move(stream), limits_.answer_time);
+}
+
+// A peer that listens to a stream sends nothing more; what comes is its end.
+void HttpServer::EndWithPeer(const std::shared_ptr<Socket>& socket, TaskGroup::TaskId stream) {
+  auto byte = std::make_shared<char>();
+  // The stream's task holds the socket, and this server the task.
+  auto end = [this, stream, byte, streaming = std::weak_ptr(socket)](auto, std::size_t) {
+    if (!streaming.expired()) tasks_.Cancel(stream);
+  };
+  socket->async_read_some(asio::buffer(byte.get(), 1), std::move(end));
+}
+
+Task<std::optional<OpenStream>> HttpServer::Converse(std::shared_ptr<Socket> socket) {
   boost::beast::flat_buffer buffer(limits_.header_bytes + limits_.body_bytes);
   for (int served = 1; socket->is_open(); ++served) {
     Parser parser;
@@ -211,23 +248,23 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
       if (buffer.size() == 0 && served > 1) {
         HangUpLater idle(loop_, *socket, limits_.idle_time);
         co_await socket->async_wait(tcp::socket::wait_read, token);
-        if (error) co_return;
+        if (error) co_return std::nullopt;
       }
       HangUpLater slow(loop_, *socket, limits_.request_time);
       co_await http::async_read(*socket, buffer, parser, token);
     }
     HttpResponse response;
-    bool is_head = false;
-    bool keeps_alive = false;
+    Manner manner;
     if (error) {
       std::optional<HttpResponse> answer = AnswerTo(error);
-      if (!answer) co_return;
+      if (!answer) co_return std::nullopt;
       response = std::move(*answer);
     } else if (std::optional<std::string_view> fault = FramingFault(parser.get())) {
       response = Plain(400, fmt::format("Bad Request: {}", *fault));
     } else {
-      is_head = parser.get().method() == http::verb::head;
-      keeps_alive = parser.get().keep_alive() && served < limits_.requests_per_connection;
+      manner.is_head = parser.get().method() == http::verb::head;
+      manner.knows_chunks = parser.get().version() >= 11;
+      manner.keeps_alive = parser.get().keep_alive() && served < limits_.requests_per_connection;
       std::optional<HttpRequest> request = Understood(parser.get());
       if (request) {
         request->is_from_this_host = IsFromThisHost(*socket);
@@ -236,7 +273,10 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
         response = Plain(400, "Bad Request: the target is not a path");
       }
     }
-    bool is_large = !is_head && response.body.size() > kSmallAnswer;
+    if (response.stream && streaming_.size() >= limits_.streams) {
+      response = Plain(503, "There are too many streams; try again later");
+    }
+    bool is_large = !manner.is_head && response.body.size() > kSmallAnswer;
     if (is_large && unsent_bytes_ + response.body.size() > limits_.unsent_bytes) {
       bool is_too_large = response.body.size() > limits_.unsent_bytes;
       response = Plain(503, is_too_large ? "The answer is too large; ask for less"
@@ -246,15 +286,20 @@ Task<> HttpServer::Converse(std::shared_ptr<Socket> socket) {
     std::size_t unsent = is_large ? response.body.size() : 0;
     unsent_bytes_ += unsent;
     ScopeExit sent([&] { unsent_bytes_ -= unsent; });
-    http::response<http::string_body> message = MessageOf(std::move(response), is_head, keeps_alive);
+    OpenStream stream{manner.is_head ? nullptr : response.stream, manner.knows_chunks};
+    if (stream.body) manner.keeps_alive = false;
+    http::response<http::string_body> message = MessageOf(std::move(response), manner);
     HangUpLater slow(loop_, *socket, limits_.answer_time);
-    boost::system::error_code failed = co_await Write(*socket, std::move(message), is_head);
-    if (failed) co_return;
-    if (!keeps_alive) {
+    boost::system::error_code failed =
+        co_await Write(*socket, std::move(message), manner.is_head || stream.body);
+    if (failed) co_return std::nullopt;
+    if (stream.body) co_return stream;
+    if (!manner.keeps_alive) {
       socket->shutdown(tcp::socket::shutdown_send, failed);
-      co_return;
+      co_return std::nullopt;
     }
   }
+  co_return std::nullopt;
 }
 
 // A coroutine, so that an exception of the handler before it returns a task fails it, too.

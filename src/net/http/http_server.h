@@ -4,10 +4,12 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "async/task_group.h"
 #include "net/http/http.h"
+#include "net/http/open_stream.h"
 
 namespace nodepool::net {
 
@@ -19,14 +21,16 @@ struct HttpLimits {
   // is closed; while all of them are being answered, the new one gets 503.
   std::size_t connections = 200;
   std::size_t unsent_bytes = 64 << 20;  // of all large answers together that peers have not read; 503
+  std::size_t streams = 2000;           // connections with a BodyStream, beside the others; 503
   int requests_per_connection = 1000;
   Duration request_time = std::chrono::seconds(10);  // for sending a request, from its first byte on
   Duration idle_time = std::chrono::seconds(30);     // between requests of a connection
-  Duration answer_time = std::chrono::seconds(30);   // for taking an answer
+  Duration answer_time = std::chrono::seconds(30);   // for taking an answer, or a piece of a stream
 };
 
 // A plain HTTP/1.1 server on the loop. A handler that throws is answered with 500 and
-// logged; HEAD is answered as GET without the body.
+// logged; HEAD is answered as GET without the body. A stream ends with its connection, and the connection
+// with its stream.
 class HttpServer {
  public:
   using Handler = std::function<Task<HttpResponse>(HttpRequest)>;
@@ -47,7 +51,10 @@ class HttpServer {
 
   Task<> Accept();
   Task<> Serve(std::shared_ptr<Socket> socket);
-  Task<> Converse(std::shared_ptr<Socket> socket);
+  // Answers requests until the connection ends, or until it is used for a stream.
+  Task<std::optional<OpenStream>> Converse(std::shared_ptr<Socket> socket);
+  Task<> Stream(std::shared_ptr<Socket> socket, OpenStream stream);
+  void EndWithPeer(const std::shared_ptr<Socket>& socket, TaskGroup::TaskId stream);
   Task<HttpResponse> Handle(HttpRequest request);
   Task<HttpResponse> Answer(HttpRequest request);
   bool MakeRoom();
@@ -59,6 +66,7 @@ class HttpServer {
   boost::asio::ip::tcp::acceptor acceptor_;
   std::list<std::shared_ptr<Socket>> open_;
   std::list<Socket*> silent_;  // those without a complete request, the longest first
+  std::list<std::shared_ptr<Socket>> streaming_;
   std::size_t unsent_bytes_ = 0;
   TaskGroup tasks_;
 };

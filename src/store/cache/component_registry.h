@@ -31,7 +31,7 @@ class ComponentRegistry : private zk::TreeCache::Listener {
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
 
-  Subscription OnChange(Listener listener);
+  Subscription OnChange(Listener listener) const;
 
   // By path below /nodepool/components, e.g. "pool/np010000000003".
   const std::map<std::string, Component>& all() const { return components_; }

@@ -26,7 +26,7 @@ ImageCache::ImageCache(Loop& loop, zk::Client& client)
 
 ImageCache::~ImageCache() = default;
 
-Subscription ImageCache::OnChange(Listener listener) { return listeners_.Add(std::move(listener)); }
+Subscription ImageCache::OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
 
 const StoredUpload* ImageCache::NewestReadyUpload(const ImageName& image,
                                                   const ProviderName& provider) const {

@@ -25,7 +25,7 @@ class ImageCache : private zk::TreeCache::Listener {
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
 
-  Subscription OnChange(Listener listener);
+  Subscription OnChange(Listener listener) const;
 
   const std::map<BuildKey, StoredBuild>& builds() const { return builds_; }
   const std::map<UploadKey, StoredUpload>& uploads() const { return uploads_; }

@@ -32,8 +32,10 @@ class JobCache : private zk::TreeCache::Listener {
   // Ends when the cache shows everything that any client wrote before this was called.
   Task<> CatchUp() { return tree_.CatchUp(); }
 
-  Subscription OnRule(RuleListener listener) { return rule_listeners_.Add(std::move(listener)); }
-  Subscription OnHoldNote(HoldNoteListener listener) { return hold_note_listeners_.Add(std::move(listener)); }
+  Subscription OnRule(RuleListener listener) const { return rule_listeners_.Add(std::move(listener)); }
+  Subscription OnHoldNote(HoldNoteListener listener) const {
+    return hold_note_listeners_.Add(std::move(listener));
+  }
 
   const std::map<JobId, StoredJobRule>& rules() const { return rules_; }
   const std::map<NodeId, StoredHoldNote>& hold_notes() const { return hold_notes_; }

@@ -18,7 +18,7 @@ class Listeners {
  public:
   using Listener = std::function<void(Args...)>;
 
-  Subscription Add(Listener listener) {
+  Subscription Add(Listener listener) const {
     std::uint64_t id = ++state_->last_id;
     state_->by_id.emplace(id, std::move(listener));
     std::weak_ptr<State> state = state_;

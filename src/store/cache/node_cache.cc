@@ -13,7 +13,7 @@ NodeCache::NodeCache(Loop& loop, zk::Client& client)
 
 NodeCache::~NodeCache() = default;
 
-Subscription NodeCache::OnChange(Listener listener) { return listeners_.Add(std::move(listener)); }
+Subscription NodeCache::OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
 
 const StoredNode* NodeCache::Find(const NodeId& id) const {
   auto it = nodes_.find(id);

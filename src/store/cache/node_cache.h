@@ -38,7 +38,7 @@ class NodeCache : private zk::TreeCache::Listener {
   // Ends when the cache shows everything that any client wrote before this was called.
   Task<> CatchUp() { return tree_.CatchUp(); }
 
-  Subscription OnChange(Listener listener);
+  Subscription OnChange(Listener listener) const;
 
   const StoredNode* Find(const NodeId& id) const;
   const std::map<NodeId, StoredNode>& all() const { return nodes_; }

@@ -12,7 +12,7 @@ RequestCache::RequestCache(Loop& loop, zk::Client& client)
 
 RequestCache::~RequestCache() = default;
 
-Subscription RequestCache::OnChange(Listener listener) { return listeners_.Add(std::move(listener)); }
+Subscription RequestCache::OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
 
 const StoredRequest* RequestCache::Find(const RequestId& id) const {
   auto it = requests_.find(id);
@@ -66,7 +66,7 @@ RequestLockCache::RequestLockCache(Loop& loop, zk::Client& client)
 
 RequestLockCache::~RequestLockCache() = default;
 
-Subscription RequestLockCache::OnChange(Listener listener) { return listeners_.Add(std::move(listener)); }
+Subscription RequestLockCache::OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
 
 bool RequestLockCache::IsLocked(const RequestId& id) const {
   return !FindOrEmpty(directories_, id).contenders.empty();

@@ -31,7 +31,7 @@ class RequestCache : private zk::TreeCache::Listener {
   // Ends when every change made so far by anybody is in the cache.
   Task<> CatchUp() { return tree_.CatchUp(); }
 
-  Subscription OnChange(Listener listener);
+  Subscription OnChange(Listener listener) const;
 
   const StoredRequest* Find(const RequestId& id) const;
   const std::map<RequestId, StoredRequest>& all() const { return requests_; }
@@ -68,7 +68,7 @@ class RequestLockCache : private zk::TreeCache::Listener {
   Task<> Stop() { return tree_.Stop(); }
   Task<> WaitSynced() { return tree_.WaitSynced(); }
 
-  Subscription OnChange(Listener listener);
+  Subscription OnChange(Listener listener) const;
 
   struct Directory {
     std::set<std::string> contenders;

@@ -172,6 +172,16 @@ Resource<launcher::ProviderStatus> Providers() {
           true};
 }
 
+Resource<JobEntry> Jobs() {
+  return {"jobs", "Every rule about jobs, by id, and the nodes that it holds.", JobFields(),
+          [](const Launcher& launcher, const auto& see) {
+            launcher::Records records = launcher.records();
+            for (const auto& [id, rule] : records.jobs.rules()) {
+              if (!see(JobEntry{rule, records.nodes, records.jobs})) return;
+            }
+          }};
+}
+
 Resource<ComponentEntry> Components() {
   return {"components", "Every launcher, builder and pool that is registered, by path.", ComponentFields(),
           [](const Launcher& launcher, const auto& see) {
@@ -182,10 +192,10 @@ Resource<ComponentEntry> Components() {
 }  // namespace
 
 std::vector<Endpoint> ApiEndpoints(const Launcher& launcher, std::shared_ptr<RecentAnswers> recent) {
-  return {EndpointOf(launcher, recent, Nodes()),     EndpointOf(launcher, recent, Requests()),
-          EndpointOf(launcher, recent, Images()),    EndpointOf(launcher, recent, Builds()),
-          EndpointOf(launcher, recent, Uploads()),   EndpointOf(launcher, recent, Providers()),
-          EndpointOf(launcher, recent, Components())};
+  return {EndpointOf(launcher, recent, Nodes()),      EndpointOf(launcher, recent, Requests()),
+          EndpointOf(launcher, recent, Images()),     EndpointOf(launcher, recent, Builds()),
+          EndpointOf(launcher, recent, Uploads()),    EndpointOf(launcher, recent, Providers()),
+          EndpointOf(launcher, recent, Components()), EndpointOf(launcher, recent, Jobs())};
 }
 
 }  // namespace nodepool::web

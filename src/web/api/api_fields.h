@@ -6,6 +6,8 @@
 #include "launcher/status.h"
 #include "model/amounts.h"
 #include "store/cache/image_cache.h"
+#include "store/cache/job_cache.h"
+#include "store/cache/node_cache.h"
 #include "store/records.h"
 #include "web/api/field_table.h"
 
@@ -25,6 +27,14 @@ struct ImageEntry {
   const ImageName& name;
 };
 const FieldTable<ImageEntry>& ImageFields();
+
+// A rule about jobs, with what it holds.
+struct JobEntry {
+  const store::StoredJobRule& rule;
+  const store::NodeCache& nodes;
+  const store::JobCache& jobs;
+};
+const FieldTable<JobEntry>& JobFields();
 
 // A registered component: its path below the directory of components, and its record.
 using ComponentEntry = std::map<std::string, Component>::value_type;

@@ -193,9 +193,9 @@ TEST_F(ApiTest, Providers) {
       json::serialize(cloud),
       R"({"name":"cloud","driver":"scripted","state":"up","is_up":true,"fault":null,"next_start":null,"is_draining":false,)"
       R"("max_concurrency":null,"launches":0,"limit":{"cores":8,"ram":1.0245E3},"used":{"cores":2,"instances":1},)"
-      R"("nodes":{"ready":1},"labels":["small"],"pools":[{"name":"main","is_registered":true,)"
+      R"("reserved":{},"nodes":{"ready":1},"labels":["small"],"pools":[{"name":"main","is_registered":true,)"
       R"("is_draining":false,"is_waiting":false,"priority":100,"requests":0,"limit":{"instances":5},)"
-      R"("used":{"cores":2,"instances":1},"nodes":{"ready":1},"labels":[{"name":"small","is_available":true,)"
+      R"("used":{"cores":2,"instances":1},"reserved":{},"nodes":{"ready":1},"labels":[{"name":"small","is_available":true,)"
       R"("free_nodes":0,"fault":null}]}]})");
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <boost/json/object.hpp>
 #include <functional>
 #include <optional>
@@ -53,23 +55,43 @@ class FieldTable {
   // Appends the same as text, without creating the object, and with ages.
   void Append(listing::AgedText& out, const T& entry) const {
     std::string& text = out.text();
+    AppendFields(text, entry, [&](std::size_t i, WallTime since) {
+      text += beginnings_[i];
+      out.AddAge(since, listing::AgedText::Style::kSeconds);
+    });
+  }
+
+  // The same with times in place of ages, in seconds since the epoch: `state_since` for `state_age`.
+  std::string WithTimes(const T& entry) const {
+    std::string text;
+    AppendFields(text, entry, [&](std::size_t i, WallTime since) {
+      const std::string& key = fields_[i].doc.key;
+      text += fmt::format("\"{}since\":{:.3f}", key.substr(0, key.size() - std::string_view("age").size()),
+                          ToSeconds(since));
+    });
+    return text;
+  }
+
+ private:
+  // `append_time(i, since)` appends field i where it is a time.
+  template <class AppendTime>
+  void AppendFields(std::string& text, const T& entry, AppendTime append_time) const {
     text += '{';
     bool is_first = true;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       Cell value = fields_[i].value(entry);
       if (fields_[i].doc.is_optional && value.is_null()) continue;
       if (!std::exchange(is_first, false)) text += ',';
-      text += beginnings_[i];
       if (std::optional<WallTime> since = value.since()) {
-        out.AddAge(*since, listing::AgedText::Style::kSeconds);
+        append_time(i, *since);
       } else {
+        text += beginnings_[i];
         AppendJson(text, value, JsonStyle::kCompact);
       }
     }
     text += '}';
   }
 
- private:
   std::vector<Field> fields_;
   std::vector<std::string> beginnings_;
 };

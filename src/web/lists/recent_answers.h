@@ -18,6 +18,9 @@ class RecentAnswers {
 
   explicit RecentAnswers(Loop& loop) : loop_(loop) {}
 
+  // From now on answers show what is known now.
+  void Clear() { made_.clear(); }
+
   // `key` identifies everything that the body depends on.
   Response Answer(const Request& request, const std::string& key, std::string content_type, const Make& make);
 

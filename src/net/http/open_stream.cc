@@ -1,0 +1,48 @@
+#include "net/http/open_stream.h"
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/chunk_encode.hpp>
+
+#include "net/http/hang_up.h"
+
+namespace nodepool::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+
+template <class Buffers>
+Task<bool> IsSent(Loop& loop, tcp::socket& socket, Buffers buffers, Duration answer_time) {
+  HangUpLater slow(loop, socket, answer_time);
+  boost::system::error_code error;
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  co_await asio::async_write(socket, buffers, token);
+  co_return !error;
+}
+
+Task<bool> IsSent(Loop& loop, tcp::socket& socket, const std::string& piece, bool is_chunked,
+                  Duration answer_time) {
+  asio::const_buffer content = asio::buffer(piece);
+  if (is_chunked) return IsSent(loop, socket, http::make_chunk(content), answer_time);
+  return IsSent(loop, socket, content, answer_time);
+}
+
+}  // namespace
+
+Task<> SendPieces(Loop& loop, tcp::socket& socket, OpenStream stream, Duration answer_time) {
+  while (true) {
+    std::shared_ptr<const std::string> piece = co_await stream.body->Next();
+    if (!piece) break;
+    if (piece->empty()) continue;  // an empty chunk would end the body
+    bool is_sent = co_await IsSent(loop, socket, *piece, stream.is_chunked, answer_time);
+    if (!is_sent) co_return;
+  }
+  if (stream.is_chunked) co_await IsSent(loop, socket, http::make_chunk_last(), answer_time);
+  boost::system::error_code ignored;
+  socket.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+}  // namespace nodepool::net

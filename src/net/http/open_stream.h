@@ -1,0 +1,21 @@
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+
+#include "async/loop.h"
+#include "net/http/http.h"
+
+namespace nodepool::net {
+
+// A stream whose head has been sent.
+struct OpenStream {
+  std::shared_ptr<BodyStream> body;
+  bool is_chunked = true;  // false for HTTP/1.0: the body ends with the connection
+};
+
+// Sends the pieces until the stream ends or the peer cannot be reached. A peer that does not take a piece
+// within `answer_time` is hung up on.
+Task<> SendPieces(Loop& loop, boost::asio::ip::tcp::socket& socket, OpenStream stream, Duration answer_time);
+
+}  // namespace nodepool::net

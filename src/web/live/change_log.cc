@@ -1,0 +1,118 @@
+#include "web/live/change_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "web/live/change_text.h"
+
+namespace nodepool::web {
+namespace {
+
+namespace json = boost::json;
+
+// Calls `see` with each key of one or both maps, and its values, null where there is none.
+template <class Map, class See>
+void Compare(const Map& before, const Map& after, const See& see) {
+  for (const auto& [key, value] : before) {
+    auto now = after.find(key);
+    see(key, &value, now == after.end() ? nullptr : &now->second);
+  }
+  for (const auto& [key, value] : after) {
+    if (!before.contains(key)) see(key, nullptr, &value);
+  }
+}
+
+}  // namespace
+
+const FieldTable<ChangeEntry>& ChangeFields() {
+  static const FieldTable<ChangeEntry> fields({
+      {{"id", Whole(), "grows; unique until the launcher starts again"},
+       [](const ChangeEntry& c) { return json::value(c.id); }},
+      {{"at", Number(), "seconds since the epoch"},
+       [](const ChangeEntry& c) { return json::value(ToSeconds(c.at)); }},
+      {{"kind", OneOf({"node", "request", "image", "provider"}), ""},
+       [](const ChangeEntry& c) { return json::value(c.kind); }},
+      {{"about", Text(), "id of the node or request, name of the image, build, provider or component"},
+       [](const ChangeEntry& c) { return Cell::OfText(c.about); }},
+      {{"text", Text(), "a sentence"}, [](const ChangeEntry& c) { return Cell::OfText(c.text); }},
+  });
+  return fields;
+}
+
+ChangeLog::ChangeLog(Loop& loop, const launcher::Launcher& launcher,
+                     std::function<void(const ChangeEntry&)> added)
+    : loop_(loop), launcher_(launcher), added_(std::move(added)) {
+  launcher::Records records = launcher.records();
+  auto record_of = [](const auto* stored) { return stored != nullptr ? &stored->record : nullptr; };
+  subscriptions_.push_back(
+      records.nodes.OnChange([this, record_of](const NodeId& id, const auto* before, const auto* after) {
+        Add("node", id.value, TextOfChange(id, record_of(before), record_of(after)));
+      }));
+  subscriptions_.push_back(records.requests.OnChange(
+      [this, record_of](const RequestId& id, const auto* before, const auto* after) {
+        Add("request", id.value, TextOfChange(id, record_of(before), record_of(after), loop_.Now()));
+      }));
+  subscriptions_.push_back(records.images.OnChange([this](const ImageName& name) { ImageChanged(name); }));
+  subscriptions_.push_back(records.components.OnChange([this] { ComponentsChanged(); }));
+}
+
+void ChangeLog::Add(std::string_view kind, std::string about, std::string text) {
+  if (text.empty() || !launcher_.records().is_complete()) return;
+  std::deque<ChangeEntry>& entries = entries_[kind];
+  entries.push_front({++last_id_, loop_.Now(), kind, std::move(about), std::move(text)});
+  if (entries.size() > kMaxOfAKind) entries.pop_back();
+  added_(entries.front());
+}
+
+void ChangeLog::ImageChanged(const ImageName& name) {
+  const store::ImageCache& images = launcher_.records().images;
+  std::map<store::BuildKey, ImageBuild> builds;
+  std::map<store::UploadKey, ImageUpload> uploads;
+  auto build = images.builds().lower_bound({name, BuildId()});
+  for (; build != images.builds().end() && build->first.image == name; ++build)
+    builds.emplace(build->first, build->second.record);
+  auto upload = images.uploads().lower_bound({{name, BuildId()}, ProviderName(), UploadId()});
+  for (; upload != images.uploads().end() && upload->first.build.image == name; ++upload)
+    uploads.emplace(upload->first, upload->second.record);
+  Compare(builds_[name], builds,
+          [&](const store::BuildKey& key, const ImageBuild* before, const ImageBuild* after) {
+            Add("image", key.str(), TextOfChange(key, before, after));
+          });
+  Compare(uploads_[name], uploads,
+          [&](const store::UploadKey& key, const ImageUpload* before, const ImageUpload* after) {
+            Add("image", key.build.str(), TextOfChange(key, before, after));
+          });
+  builds_[name] = std::move(builds);
+  uploads_[name] = std::move(uploads);
+  if (images.images().contains(name)) return;
+  builds_.erase(name);
+  uploads_.erase(name);
+}
+
+void ChangeLog::ComponentsChanged() {
+  std::map<std::string, Component> components = launcher_.records().components.all();
+  std::erase_if(components, [](const auto& entry) { return entry.second.kind == ComponentKind::kPool; });
+  Compare(components_, components,
+          [&](const std::string& path, const Component* before, const Component* after) {
+            static const std::map<ProviderName, ProviderReport> kNone;
+            Add("provider", path, TextOfChange(before, after));
+            if (after == nullptr) return;
+            Compare(before != nullptr ? before->providers : kNone, after->providers,
+                    [&](const ProviderName& name, const ProviderReport* was, const ProviderReport* is) {
+                      Add("provider", name.value, TextOfChange(after->hostname, name, was, is));
+                    });
+          });
+  components_ = std::move(components);
+}
+
+std::vector<const ChangeEntry*> ChangeLog::Latest(std::size_t limit) const {
+  std::vector<const ChangeEntry*> latest;
+  for (const auto& [kind, entries] : entries_) {
+    for (const ChangeEntry& entry : entries) latest.push_back(&entry);
+  }
+  std::ranges::sort(latest, std::greater(), [](const ChangeEntry* entry) { return entry->id; });
+  if (latest.size() > limit) latest.resize(limit);
+  return latest;
+}
+
+}  // namespace nodepool::web

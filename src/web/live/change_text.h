@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "model/component.h"
+#include "model/node.h"
+#include "model/node_request.h"
+#include "store/records.h"
+
+namespace nodepool::web {
+
+// What a change means, in a sentence for operators; empty: nothing that they want to read. `before` is null
+// for a record that is new, `after` for one that is gone; never both.
+
+std::string TextOfChange(const NodeId& id, const Node* before, const Node* after);
+std::string TextOfChange(const RequestId& id, const NodeRequest* before, const NodeRequest* after,
+                         WallTime now);
+std::string TextOfChange(const store::BuildKey& id, const ImageBuild* before, const ImageBuild* after);
+std::string TextOfChange(const store::UploadKey& id, const ImageUpload* before, const ImageUpload* after);
+// Of a launcher or builder.
+std::string TextOfChange(const Component* before, const Component* after);
+// Of a launcher's provider.
+std::string TextOfChange(const std::string& hostname, const ProviderName& name, const ProviderReport* before,
+                         const ProviderReport* after);
+
+}  // namespace nodepool::web

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launcher/launcher.h"
+#include "web/live/published.h"
+
+namespace nodepool::web {
+
+// Entries as /api/v1 shows them, with times in place of ages, so that they need not be sent again each
+// second. nullopt: there is no such record. Keys of lists: parts of the name, joined with slashes (http.md
+// PAGE-3).
+
+std::optional<std::string> NodeEntry(const launcher::Launcher& launcher, const NodeId& id);
+std::optional<std::string> RequestEntry(const launcher::Launcher& launcher, const RequestId& id);
+std::optional<std::string> EntryOfImage(const launcher::Records& records, const ImageName& name);
+Published::Entries BuildEntries(const launcher::Records& records, const ImageName& image);
+Published::Entries UploadEntries(const launcher::Records& records, const ImageName& image);
+// Without `next_start`, which changes all the time.
+Published::Entries ProviderEntries(const launcher::Launcher& launcher);
+Published::Entries ComponentEntries(const launcher::Records& records);
+Published::Entries JobEntries(const launcher::Records& records);
+
+}  // namespace nodepool::web

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "web/live/topic.h"
+
+namespace nodepool::web {
+
+// The latest events, as text of a stream of Server-Sent Events. A reader is only a position: the number of
+// its next event. So a reader costs nothing while it waits, and what is kept is bounded whatever readers do.
+class EventRing {
+ public:
+  struct Limits {
+    std::size_t events = 10'000;
+    std::size_t bytes = 16 << 20;
+    std::size_t part_bytes = 256 << 10;  // of the answer to one Read(), which has at least one event
+  };
+  using Position = std::uint64_t;
+
+  // `epoch` distinguishes the ids of this ring from those of a former process.
+  explicit EventRing(std::string epoch) : EventRing(std::move(epoch), Limits()) {}
+  EventRing(std::string epoch, Limits limits) : epoch_(std::move(epoch)), limits_(limits) {}
+
+  // `json` has no line breaks.
+  void Append(Topic topic, std::string_view json, SteadyTime now);
+  // Drops all events. Positions before remain valid and are answered as lost.
+  void Clear();
+
+  // Of the next event.
+  Position end() const { return first_ + events_.size(); }
+  // Of the first event that is not older than `time`.
+  Position Since(SteadyTime time) const;
+  // The id of the last event before a position: "<epoch>-<number>".
+  std::string IdBefore(Position position) const;
+  // The position after the event with this id; nullopt: it is not from this ring, or lost.
+  std::optional<Position> After(std::string_view id) const;
+
+  struct Part {
+    std::shared_ptr<const std::string> text;  // empty: nothing about the topics
+    Position next = 0;
+  };
+  // The events about the topics from a position on. The text is shared by all who read the same. nullopt:
+  // events are lost.
+  std::optional<Part> Read(Position from, Topics topics);
+
+ private:
+  struct Event {
+    Topic topic;
+    SteadyTime at;
+    std::string text;
+  };
+
+  Part Join(Position from, Topics topics) const;
+
+  std::string epoch_;
+  Limits limits_;
+  std::deque<Event> events_;
+  Position first_ = 1;  // of `events_`
+  std::size_t bytes_ = 0;
+  std::map<std::pair<Position, unsigned long>, Part> recent_;  // answers, until the next event
+};
+
+}  // namespace nodepool::web

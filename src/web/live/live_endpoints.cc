@@ -1,0 +1,117 @@
+#include "web/live/live_endpoints.h"
+
+#include <charconv>
+#include <limits>
+
+#include "web/caching.h"
+#include "web/may_read.h"
+
+namespace nodepool::web {
+namespace {
+
+constexpr std::size_t kDefaultChanges = 200;
+
+// The number in a parameter, or the default. Error(kInvalid): it is none.
+Expected<std::size_t> NumberIn(const Request& request, const std::string& name, std::size_t otherwise) {
+  const std::string& text = request.Parameter(name);
+  if (text.empty()) return otherwise;
+  std::size_t number = 0;
+  auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size())
+    return Unexpected(Verdict::kInvalid, name + " is a number.");
+  return number;
+}
+
+Response Events(Live& live, const Request& request) {
+  if (!MayRead(request)) return ErrorResponse(request, 403, "This needs permission to read.");
+  Expected<Topics> topics = ReadTopics(request.Parameter("topics"));
+  if (!topics) return ErrorResponse(request, 400, topics.error().message());
+  const std::string& sent_again = request.Header("last-event-id");
+  Response response;
+  response.content_type = "text/event-stream";
+  response.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
+  response.stream = live.Open(*topics, sent_again.empty() ? request.Parameter("last") : sent_again);
+  return response;
+}
+
+Response JsonResponse(std::string body, WallTime now) {
+  Response response;
+  response.content_type = "application/json";
+  response.body = std::move(body);
+  AddCachingHeaders(response, now);
+  return response;
+}
+
+Response Changes(const Live& live, const Request& request, WallTime now) {
+  if (!MayRead(request)) return ErrorResponse(request, 403, "This needs permission to read.");
+  Expected<std::size_t> limit = NumberIn(request, "limit", kDefaultChanges);
+  if (!limit) return ErrorResponse(request, 400, limit.error().message());
+  std::string body = R"({"changes":[)";
+  for (const ChangeEntry* change : live.changes().Latest(*limit)) {
+    if (body.back() != '[') body += ',';
+    body += ChangeFields().WithTimes(*change);
+  }
+  return JsonResponse(body + "]}", now);
+}
+
+void AppendSamples(std::string& body, const SampleSeries& series, WallTime since) {
+  body += '[';
+  for (const Sample& sample : series.samples()) {
+    if (sample.at <= since) continue;
+    if (body.back() != '[') body += ',';
+    body += SampleFields().WithTimes(sample);
+  }
+  body += ']';
+}
+
+Response Samples(const Live& live, const Request& request, WallTime now) {
+  if (!MayRead(request)) return ErrorResponse(request, 403, "This needs permission to read.");
+  std::size_t all = std::numeric_limits<std::int32_t>::max();
+  Expected<std::size_t> seconds = NumberIn(request, "since", all);
+  if (!seconds) return ErrorResponse(request, 400, seconds.error().message());
+  WallTime since = now - std::chrono::seconds(std::min(*seconds, all));
+  std::string body = R"({"hour":)";
+  AppendSamples(body, live.sampler().hour(), since);
+  body += R"(,"day":)";
+  AppendSamples(body, live.sampler().day(), since);
+  return JsonResponse(body + "}", now);
+}
+
+EndpointDoc EventsDoc() {
+  return {"What changes, as Server-Sent Events (http.md PAGE-1).",
+          {{"topics",
+            "names of resources, `changes`, `samples` and `status`, joined with commas; all if it is missing",
+            Text()},
+           {"last", "the id of the last event that was received, as the header Last-Event-ID", Text()}},
+          {{"text/event-stream", Text()}},
+          {400, 503}};
+}
+
+EndpointDoc ChangesDoc() {
+  return {"What changed lately, in words, the latest first.",
+          {{"limit", "at most so many; 200 if it is missing", Whole()}},
+          {{"application/json", ObjectOf({{"changes", ListOf(ChangeFields().type()), ""}})}},
+          {400}};
+}
+
+EndpointDoc SamplesDoc() {
+  return {"Samples of the cluster, for charts, the oldest first.",
+          {{"since", "only those of so many last seconds", Whole()}},
+          {{"application/json",
+            ObjectOf({{"hour", ListOf(SampleFields().type()), "one for each ten seconds of the last hour"},
+                      {"day", ListOf(SampleFields().type()), "one for each minute of the last day"}})}},
+          {400}};
+}
+
+}  // namespace
+
+std::vector<Endpoint> LiveEndpoints(Loop& loop, std::shared_ptr<Live> live) {
+  auto events = [live](const Request& request) { return Events(*live, request); };
+  auto changes = [live, &loop](const Request& request) { return Changes(*live, request, loop.Now()); };
+  auto samples = [live, &loop](const Request& request) { return Samples(*live, request, loop.Now()); };
+  return {{"GET", "/api/v1/events", Pure(events), EventsDoc()},
+          {"GET", "/api/v1/changes", Pure(changes), ChangesDoc()},
+          {"GET", "/api/v1/samples", Pure(samples), SamplesDoc()}};
+}
+
+}  // namespace nodepool::web

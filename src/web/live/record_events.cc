@@ -1,0 +1,161 @@
+#include "web/live/record_events.h"
+
+#include <algorithm>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <functional>
+
+#include "web/live/entries.h"
+
+namespace nodepool::web {
+namespace {
+
+constexpr Duration kFlushInterval = std::chrono::milliseconds(50);
+constexpr Duration kSurveyInterval = std::chrono::milliseconds(500);
+// More requests than an operator reads; the reasons of the others are in /api/v1/requests.
+constexpr std::size_t kMaxWaits = 500;
+
+void SeeNothing(const std::string&, const std::string*) {}
+
+}  // namespace
+
+RecordEvents::RecordEvents(Loop& loop, const launcher::Launcher& launcher, Feed& feed)
+    : loop_(loop), launcher_(launcher), feed_(feed), flush_(loop, [this] { Flush(); }), survey_(loop, [this] {
+        Survey();
+      }) {}
+
+void RecordEvents::Start() {
+  if (is_started()) return;
+  launcher::Records records = launcher_.records();
+  subscriptions_.push_back(records.nodes.OnChange([this](const NodeId& id, const auto*, const auto*) {
+    nodes_.insert(id);
+    Wake();
+  }));
+  subscriptions_.push_back(records.requests.OnChange([this](const RequestId& id, const auto*, const auto*) {
+    requests_.insert(id);
+    Wake();
+  }));
+  subscriptions_.push_back(records.images.OnChange([this](const ImageName& name) {
+    images_.insert(name);
+    Wake();
+  }));
+  for (const ImageName& name : records.images.images()) CompareImage(name, false);
+  CompareSmallResources(false);
+  CompareWaits();
+  requests_.clear();
+  survey_.SetFor(loop_.SteadyNow() + kSurveyInterval);
+}
+
+void RecordEvents::Stop() {
+  subscriptions_.clear();
+  flush_.Cancel();
+  survey_.Cancel();
+  nodes_.clear();
+  requests_.clear();
+  images_.clear();
+  waits_.clear();
+  published_.clear();
+  builds_.clear();
+  uploads_.clear();
+}
+
+void RecordEvents::Wake() {
+  if (!flush_.is_set()) flush_.SetFor(std::max(loop_.SteadyNow(), last_flush_ + kFlushInterval));
+}
+
+void RecordEvents::Flush() {
+  last_flush_ = loop_.SteadyNow();
+  EncodeNodes();
+  EncodeRequests();
+  EncodeImages();
+  feed_.news.NotifyAll();
+}
+
+void RecordEvents::Survey() {
+  survey_.SetFor(loop_.SteadyNow() + kSurveyInterval);
+  if (feed_.streams == 0) return;
+  EventRing::Position before = feed_.ring.end();
+  CompareSmallResources(true);
+  CompareWaits();
+  if (!requests_.empty()) Wake();
+  if (feed_.ring.end() != before) feed_.news.NotifyAll();
+}
+
+void RecordEvents::Report(Topic topic, const std::string& key, const std::string* json) {
+  if (json != nullptr) {
+    feed_.ring.Append(topic, *json, loop_.SteadyNow());
+  } else {
+    boost::json::object gone{{"id", key}, {"is_gone", true}};
+    feed_.ring.Append(topic, boost::json::serialize(gone), loop_.SteadyNow());
+  }
+}
+
+Published::See RecordEvents::Reporter(Topic topic, bool is_reported) {
+  if (!is_reported) return &SeeNothing;
+  return [this, topic](const std::string& key, const std::string* json) { Report(topic, key, json); };
+}
+
+void RecordEvents::EncodeNodes() {
+  for (const NodeId& id : std::exchange(nodes_, {})) {
+    std::optional<std::string> json = NodeEntry(launcher_, id);
+    Report(Topic::kNodes, id.value, json ? &*json : nullptr);
+  }
+}
+
+void RecordEvents::EncodeRequests() {
+  for (const RequestId& id : std::exchange(requests_, {})) {
+    std::optional<std::string> json = RequestEntry(launcher_, id);
+    Report(Topic::kRequests, id.value, json ? &*json : nullptr);
+  }
+}
+
+void RecordEvents::EncodeImages() {
+  for (const ImageName& name : std::exchange(images_, {})) CompareImage(name, true);
+}
+
+void RecordEvents::CompareImage(const ImageName& name, bool is_reported) {
+  launcher::Records records = launcher_.records();
+  published_[Topic::kImages].Set(name.value, EntryOfImage(records, name),
+                                 Reporter(Topic::kImages, is_reported));
+  builds_[name].Replace(BuildEntries(records, name), Reporter(Topic::kBuilds, is_reported));
+  uploads_[name].Replace(UploadEntries(records, name), Reporter(Topic::kUploads, is_reported));
+  if (records.images.images().contains(name)) return;
+  builds_.erase(name);
+  uploads_.erase(name);
+}
+
+void RecordEvents::CompareSmallResources(bool is_reported) {
+  auto compare = [&](Topic topic, Published::Entries entries) {
+    published_[topic].Replace(std::move(entries), Reporter(topic, is_reported));
+  };
+  launcher::Records records = launcher_.records();
+  compare(Topic::kProviders, ProviderEntries(launcher_));
+  compare(Topic::kComponents, ComponentEntries(records));
+  compare(Topic::kJobs, JobEntries(records));
+  compare(Topic::kStatus, {{"launcher", Status()}});
+}
+
+// Requests are reported again whose reasons for waiting have changed.
+void RecordEvents::CompareWaits() {
+  std::map<RequestId, std::size_t> now;
+  launcher::Records records = launcher_.records();
+  for (RequestState state : {RequestState::kRequested, RequestState::kPending}) {
+    for (const RequestId& id : records.requests.InState(state)) {
+      if (now.size() >= kMaxWaits) break;
+      std::size_t hash = std::hash<std::string>()(RequestEntry(launcher_, id).value_or(""));
+      now.emplace(id, hash);
+      auto known = waits_.find(id);
+      if (known == waits_.end() || known->second != hash) requests_.insert(id);
+    }
+  }
+  waits_ = std::move(now);
+}
+
+std::string RecordEvents::Status() const {
+  bool is_ready = launcher_.is_ready();
+  boost::json::object status{{"is_complete", launcher_.records().is_complete()}, {"is_ready", is_ready}};
+  status["fault"] = is_ready ? boost::json::value() : boost::json::value(launcher_.WhyNotReady());
+  return boost::json::serialize(status);
+}
+
+}  // namespace nodepool::web

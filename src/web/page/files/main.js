@@ -1,0 +1,106 @@
+// Puts the page together: records, stream, views.
+import {details} from './details.js';
+import {h, patchChildren, throttled} from './dom.js';
+import {countAges, number} from './format.js';
+import {overview} from './overview.js';
+import {Records, RESOURCES, keyOf} from './records.js';
+import {follow, go, parameters, target, view} from './route.js';
+import {Stream} from './stream.js';
+import {Table} from './table.js';
+import {LISTS} from './views.js';
+
+const OVERVIEW = {name: 'Overview', topic: null};
+const VIEWS = {overview: OVERVIEW, ...LISTS};
+const LIMIT = 10000;
+const SHOW_EVERY = 100;
+
+const main = document.getElementById('main');
+const banner = document.getElementById('banner');
+const nav = document.getElementById('views');
+
+const panel = h('div', {class: 'panel'});
+let table = null; // of the list that is shown
+let shownView = null;
+let isOpen = true;
+
+const records = new Records(() => show());
+
+const viewName = () => (Object.hasOwn(VIEWS, parameters().get('view')) ? parameters().get('view') : 'overview');
+const entriesOf = (topic) => (topic === 'changes' ? records.changes : records.list(topic));
+
+function messages() {
+  const {topic} = VIEWS[viewName()];
+  const partial = (topic ? [topic] : RESOURCES).filter((name) => records.partial.has(name));
+  const missing = records.status && !records.status.is_complete;
+  return [
+    !isOpen && h('p', {class: 'bad'}, 'The connection is lost: what you see is getting old. Trying again…'),
+    isOpen && missing && h('p', {class: 'bad'}, 'ZooKeeper cannot be reached, or its records are not read yet.'),
+    isOpen && !missing && records.status?.fault && h('p', {class: 'wait'}, records.status.fault),
+    partial.length > 0 && h('p', {class: 'wait'}, `Only the first ${number(LIMIT)} ${partial.join(', ')} are shown; there are more.`),
+  ].filter(Boolean);
+}
+
+function showNavigation(current) {
+  patchChildren(nav, Object.entries(VIEWS).map(([name, {name: title}]) =>
+    h('a', {href: name === 'overview' ? './' : view(name), 'aria-current': name === current ? 'page' : null}, title)));
+}
+
+// The entry that the URL names, of the view's topic; those of the images' view are uploads.
+function chosen(topic) {
+  const id = parameters().get('id');
+  if (id === null || topic === null) return null;
+  return entriesOf(topic).find((entry) => (topic === 'changes' ? String(entry.id) : keyOf(topic, entry)) === id) ?? id;
+}
+
+function showDetails(name) {
+  const {topic, name: title} = VIEWS[name];
+  const entry = chosen(topic);
+  const hadFocus = panel.contains(document.activeElement);
+  if (entry === null) patchChildren(panel, []);
+  else if (typeof entry === 'string') patchChildren(panel, [details(`${title}: ${entry} is gone`, {})]);
+  else patchChildren(panel, [details(`${title}: ${parameters().get('id')}`, entry)]);
+  if (hadFocus && entry === null) table?.grid.focus();
+}
+
+function enter(name) {
+  table?.remove();
+  table = null;
+  shownView = name;
+  document.title = name === 'overview' ? 'Nodepool' : `${VIEWS[name].name} – Nodepool`;
+  main.className = name === 'overview' ? '' : 'with-list';
+  main.replaceChildren();
+  if (name === 'overview') return;
+  table = new Table(LISTS[name], () => entriesOf(LISTS[name].topic));
+  main.append(h('h2', {class: 'hidden'}, VIEWS[name].name), table.element, panel);
+}
+
+function render() {
+  const name = viewName();
+  showNavigation(name);
+  patchChildren(banner, messages());
+  if (records.fault !== null && records.list('components').length === 0) {
+    shownView = null;
+    main.replaceChildren(h('p', {class: 'quiet'}, records.fault));
+    return;
+  }
+  if (name !== shownView) enter(name);
+  if (table === null) {
+    patchChildren(main, overview(records));
+  } else {
+    table.update();
+    showDetails(name);
+  }
+}
+
+const show = throttled(SHOW_EVERY, render);
+
+follow(() => render());
+addEventListener('keydown', (event) => {
+  if (event.key === 'Escape' && parameters().has('id') && panel.contains(event.target)) go(target({id: null}));
+});
+setInterval(countAges, 1000);
+new Stream((name, data) => records.heard(name, data), (open) => {
+  isOpen = open;
+  show();
+});
+render();

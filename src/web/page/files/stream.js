@@ -1,0 +1,61 @@
+// The connection to the server's events. It reconnects by itself and asks for what it has missed.
+import {TOPICS} from './records.js';
+
+const PAUSES = [500, 1000, 2000, 5000, 10000];
+const HIDDEN_LIMIT = 30000;
+
+export class Stream {
+  /** `heard(name, data)` is called for each event; `changed(isOpen)` when the connection opens or is lost. */
+  constructor(heard, changed) {
+    this.heard = heard;
+    this.changed = changed;
+    this.last = '';
+    this.failures = 0;
+    document.addEventListener('visibilitychange', () => this.#visibilityChanged());
+    addEventListener('online', () => this.#retry());
+    this.#open();
+  }
+
+  #open() {
+    this.#close();
+    const query = this.last ? `?last=${encodeURIComponent(this.last)}` : '';
+    this.source = new EventSource(`api/v1/events${query}`);
+    for (const name of ['hello', 'reset', ...TOPICS]) {
+      this.source.addEventListener(name, (event) => this.#received(name, event));
+    }
+    this.source.addEventListener('error', () => this.#lost());
+  }
+
+  #received(name, event) {
+    this.last = event.lastEventId;
+    if (name === 'hello') {
+      this.failures = 0;
+      this.changed(true);
+    }
+    this.heard(name, JSON.parse(event.data));
+  }
+
+  #lost() {
+    this.#close();
+    this.changed(false);
+    const pause = PAUSES[Math.min(this.failures++, PAUSES.length - 1)];
+    this.timer = setTimeout(() => this.#open(), pause * (0.75 + Math.random() / 2));
+  }
+
+  #retry() {
+    if (!this.source) this.#open();
+  }
+
+  #close() {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = null;
+  }
+
+  // A browser has few connections to a server; a page that nobody sees leaves its own to others.
+  #visibilityChanged() {
+    clearTimeout(this.hidden);
+    if (document.hidden) this.hidden = setTimeout(() => this.#close(), HIDDEN_LIMIT);
+    else this.#retry();
+  }
+}
