@@ -29,14 +29,6 @@ constexpr Duration kNodeLockTimeout = std::chrono::seconds(30);
 // How long giving back may take while ZooKeeper is unreachable; after that the end of the session does it.
 constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
 
-// A Python launcher writes no reasons.
-std::string WhyFailed(const NodeRequest& request) {
-  std::vector<std::string> reasons = DeclineReasons(request);
-  if (!reasons.empty()) return Join(reasons, "; ");
-  if (request.declined_by.empty()) return "no launcher offers these labels together";
-  return fmt::format("declined by {}", fmt::join(request.declined_by, ", "));
-}
-
 // The client of one request, from its creation to the return of its nodes.
 class Requester {
  public:
