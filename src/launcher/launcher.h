@@ -14,6 +14,7 @@
 #include "launcher/cleaners/lost_requests.h"
 #include "launcher/context.h"
 #include "launcher/jobs/job_events.h"
+#include "launcher/leases/lease_keeper.h"
 #include "launcher/min_ready.h"
 #include "launcher/pool_worker.h"
 #include "launcher/provider_manager.h"
@@ -119,6 +120,7 @@ class Launcher {
   MinReady min_ready_;
   StatsWorker stats_;
   JobEvents job_events_;
+  LeaseKeeper leases_;
   TaskGroup tasks_;
   Subscription session_;
 };

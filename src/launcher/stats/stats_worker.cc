@@ -101,6 +101,7 @@ void StatsWorker::CountMalformed() {
                                               {"request", context_.requests.malformed_count()},
                                               {"image", context_.images.malformed_count()},
                                               {"job", context_.jobs.malformed_count()},
+                                              {"lease", context_.leases.malformed_count()},
                                               {"component", context_.registry.malformed_count()}};
   for (const auto& [kind, count] : now) {
     std::uint64_t more = count - malformed_[kind];
