@@ -46,6 +46,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       stats_(context_, providers_, options_.hostname),
       job_events_(context_, options_.hostname),
       leases_(context_, options_.hostname),
+      lease_desk_(context_),
       tasks_(loop, logger_) {}
 
 Launcher::~Launcher() = default;

@@ -14,6 +14,7 @@
 #include "launcher/cleaners/lost_requests.h"
 #include "launcher/context.h"
 #include "launcher/jobs/job_events.h"
+#include "launcher/leases/lease_desk.h"
 #include "launcher/leases/lease_keeper.h"
 #include "launcher/min_ready.h"
 #include "launcher/pool_worker.h"
@@ -69,10 +70,16 @@ class Launcher {
     view_.ForEachRequest(see);
   }
 
+  // One of those; nullopt: there is none. Valid until the next change.
+  std::optional<RequestStatus> FindRequest(const RequestId& id) const { return view_.FindRequest(id); }
+
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const { return view_.Providers(); }
 
   Records records() const { return {caches_.nodes, caches_.requests, caches_.images, caches_.registry}; }
+
+  // Makes and changes leases.
+  LeaseDesk& lease_desk() { return lease_desk_; }
 
   // Receives job events.
   JobEvents& job_events() { return job_events_; }
@@ -121,6 +128,7 @@ class Launcher {
   StatsWorker stats_;
   JobEvents job_events_;
   LeaseKeeper leases_;
+  LeaseDesk lease_desk_;
   TaskGroup tasks_;
   Subscription session_;
 };

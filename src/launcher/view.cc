@@ -37,6 +37,14 @@ void View::ForEachRequest(const std::function<bool(const RequestStatus&)>& see) 
   }
 }
 
+std::optional<RequestStatus> View::FindRequest(const RequestId& id) const {
+  if (const store::StoredRequest* request = context_.requests.Find(id)) return StatusOf(*request);
+  const std::map<RequestId, store::StoredRequest>& deleted = failed_.Deleted();
+  auto found = deleted.find(id);
+  if (found == deleted.end()) return std::nullopt;
+  return RequestStatus{id, &found->second.record, std::nullopt, {}, true};
+}
+
 RequestStatus View::StatusOf(const store::StoredRequest& request) const {
   RequestStatus status{request.id, &request.record, std::nullopt, {}};
   if (request.record.state == RequestState::kRequested) {

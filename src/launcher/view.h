@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ class View {
   // Shows the requests of the cluster, and those that failed in the last hour and are deleted already, by id,
   // for as long as `see` wants more.
   void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const;
+  // One of those; nullopt: there is none. Valid until the next change.
+  std::optional<RequestStatus> FindRequest(const RequestId& id) const;
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const;
 

@@ -78,8 +78,10 @@ void AppendEndpoint(std::string& out, const Endpoint& endpoint) {
     AppendRows(out, endpoint.doc.body->fields, "");
     out += "\nThe answer:\n\n";
   }
+  auto answer = endpoint.doc.answers.find("application/json");
+  if (answer == endpoint.doc.answers.end()) return;
   out += "| field | type | |\n|---|---|---|\n";
-  AppendRows(out, endpoint.doc.answers.at("application/json").fields, "");
+  AppendRows(out, answer->second.fields, "");
   out += '\n';
 }
 

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "async/blocking_pool.h"
+#include "async/event.h"
+#include "async/loop.h"
+#include "config/web_tokens.h"
+#include "web/access/attempts.h"
+
+namespace nodepool::web {
+
+// Verifies the texts of tokens, NAME.SECRET, against the hashes of the configuration (http-requests.md 2.2).
+class TokenVerifier {
+ public:
+  using Token = std::shared_ptr<const config::WebToken>;
+
+  struct Verdict {
+    Token token;              // null: refused
+    bool is_overloaded = false;  // too many verifications wait
+    Duration pause{0};        // until the next attempt is read; only for a refusal
+  };
+
+  // Both outlive it; it outlives its tasks.
+  TokenVerifier(Loop& loop, BlockingPool& pool);
+
+  void Configure(const std::vector<config::WebToken>& tokens);
+  bool has_tokens() const { return !tokens_.empty(); }
+
+  // `address` is the client's.
+  Task<Verdict> Verify(std::string text, std::string address);
+
+ private:
+  Task<bool> Matches(std::string secret, std::string hash);
+  Task<Verdict> Check(std::string name, std::string text, std::string address);
+
+  Loop& loop_;
+  BlockingPool& pool_;
+  std::map<std::string, Token> tokens_;    // by name
+  std::map<std::string, Token> verified_;  // by the keyed digest of the text
+  std::string digest_key_;
+  std::string hash_of_nothing_;  // for unknown names
+  std::uint64_t generation_ = 0;  // of the configuration
+  Attempts attempts_;
+  std::size_t running_ = 0;
+  std::size_t waiting_ = 0;
+  WaitList free_;
+};
+
+}  // namespace nodepool::web
