@@ -20,7 +20,8 @@ TEST(PasswordHashTest, OnlyTheSecretMatches) {
 TEST(PasswordHashTest, OtherTextsAndExpensiveHashesAreRefused) {
   for (const char* bad :
        {"", "open sesame", "$argon2id$", "$argon2i$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaA",
-        "$argon2id$v=19$m=99999999,t=2,p=1$c2FsdHNhbHQ$aGFzaA", "$argon2id$v=19$m=19456,t=11,p=1$c2FsdHNhbHQ$aGFzaA",
+        "$argon2id$v=19$m=99999999,t=2,p=1$c2FsdHNhbHQ$aGFzaA",
+        "$argon2id$v=19$m=19456,t=11,p=1$c2FsdHNhbHQ$aGFzaA",
         "$argon2id$v=19$m=19456,t=2,p=9$c2FsdHNhbHQ$aGFzaA", "$argon2id$v=19$m=x,t=2,p=1$c2FsdHNhbHQ$aGFzaA",
         "$argon2id$v=19$m=19456,t=2,p=1$$aGFzaA"}) {
     EXPECT_FALSE(IsSecretHash(bad)) << bad;

@@ -23,7 +23,8 @@ std::set<Scope> ReadScopes(const Section& section) {
   for (const std::string& word : section.TextList("scopes")) {
     auto scope = std::ranges::find(kScopes, word, [](const auto& each) { return each.second; });
     if (scope == kScopes.end())
-      throw section.Fail("scopes", fmt::format("expected read, request and operate, found {}", Excerpt(word)));
+      throw section.Fail("scopes",
+                         fmt::format("expected read, request and operate, found {}", Excerpt(word)));
     scopes.insert(scope->first);
   }
   return scopes;
@@ -43,8 +44,7 @@ WebToken ReadWebToken(const Section& section) {
   if (!IsTokenName(token.name))
     throw section.Fail("name", "expected 1 to 64 letters, digits, underscores and dashes");
   token.hash = section.Text("hash");
-  if (!IsSecretHash(token.hash))
-    throw section.Fail("hash", "expected the hash that `nodepool token` prints");
+  if (!IsSecretHash(token.hash)) throw section.Fail("hash", "expected the hash that `nodepool token` prints");
   token.scopes = ReadScopes(section);
   token.max_nodes = ReadBounded(section, "max-nodes", kMaxNodes);
   token.labels = section.TextList("labels");

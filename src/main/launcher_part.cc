@@ -21,8 +21,11 @@ LauncherPart::LauncherPart(daemon::Runtime& runtime, zk::Client& client, const d
 
 WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
     : settings_(runtime.config->common.webapp),
-      router_(web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus, runtime.state_fault)),
-      server_(runtime.loop, [this](net::HttpRequest request) { return router_.Answer(std::move(request)); }) {
+      access_(runtime.loop, web::MatchOnPool(runtime.blocking_pool)),
+      router_(
+          web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus, runtime.state_fault, access_)),
+      server_(runtime.loop, web::GuardReading(access_, router_)) {
+  access_.Configure(runtime.config->common);
 }
 
 }  // namespace nodepool

@@ -9,6 +9,7 @@
 #include "web/caching.h"
 #include "web/job_events.h"
 #include "web/lists/lists.h"
+#include "web/requests/request_endpoints.h"
 
 namespace nodepool::web {
 namespace {
@@ -35,8 +36,8 @@ Response Metrics(const launcher::Launcher& launcher, const metrics::Prometheus& 
 }  // namespace
 
 std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher,
-                                        const metrics::Prometheus& prometheus,
-                                        const std::string& state_fault) {
+                                        const metrics::Prometheus& prometheus, const std::string& state_fault,
+                                        Access& access) {
   std::vector<Endpoint> endpoints = {
       {"GET",
        "/ready",
@@ -52,6 +53,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   std::ranges::move(ListEndpoints(launcher, recent), std::back_inserter(endpoints));
   std::ranges::move(ApiEndpoints(launcher, recent), std::back_inserter(endpoints));
   endpoints.push_back(JobEventsEndpoint(loop, launcher));
+  std::ranges::move(RequestEndpoints(loop, launcher, access), std::back_inserter(endpoints));
   endpoints.push_back(OpenApiEndpoint(endpoints, std::string(Version()), recent));
   return endpoints;
 }

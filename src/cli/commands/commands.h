@@ -29,6 +29,7 @@ RegisterCommand RegisterRelease;
 RegisterCommand RegisterMigrate;
 RegisterCommand RegisterStandalone;
 RegisterCommand RegisterConfigValidate;
+RegisterCommand RegisterToken;
 RegisterCommand RegisterComplete;
 
 struct CommandGroup {
@@ -46,7 +47,7 @@ inline const CommandGroup kCommandGroups[] = {
     {"Images",
      {&RegisterImageListings, &RegisterImagePause, &RegisterImageBuild, &RegisterImageDelete,
       &RegisterImageData}},
-    {"Setting up", {&RegisterStandalone, &RegisterConfigValidate, &RegisterMigrate}},
+    {"Setting up", {&RegisterStandalone, &RegisterConfigValidate, &RegisterToken, &RegisterMigrate}},
     {"", {&RegisterComplete}}};
 
 }  // namespace nodepool::cli

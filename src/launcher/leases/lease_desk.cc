@@ -41,10 +41,11 @@ bool IsWaiting(const store::StoredLease* lease) {
 }  // namespace
 
 LeaseDesk::LeaseDesk(Context& context) : context_(context) {
-  changes_ = context_.leases.OnChange([this](const LeaseId& id, const auto*, const store::StoredLease* after) {
-    if (IsWaiting(after)) return;
-    if (auto waiting = waiting_.find(id); waiting != waiting_.end()) waiting->second.NotifyAll();
-  });
+  changes_ =
+      context_.leases.OnChange([this](const LeaseId& id, const auto*, const store::StoredLease* after) {
+        if (IsWaiting(after)) return;
+        if (auto waiting = waiting_.find(id); waiting != waiting_.end()) waiting->second.NotifyAll();
+      });
 }
 
 LeaseDesk::~LeaseDesk() = default;

@@ -21,8 +21,8 @@ struct LeaseOrder {
   std::optional<std::string> tenant;
   ProviderName provider;
   std::int64_t lease_seconds = 300;
-  std::string key;                      // idempotency key; empty: none
-  std::string asked;                    // digest of what was asked
+  std::string key;                       // idempotency key; empty: none
+  std::string asked;                     // digest of what was asked
   std::optional<std::size_t> max_nodes;  // of all leases of the client together
 };
 
@@ -38,8 +38,8 @@ struct PlacedOrder {
   std::size_t nodes = 0;  // that the client's other leases have or wait for
 };
 
-// Makes, finds and changes leases for the clients of this launcher's web server. Errors are those of ZooKeeper; callers bound
-// the time.
+// Makes, finds and changes leases for the clients of this launcher's web server. Errors are those of
+// ZooKeeper; callers bound the time.
 class LeaseDesk {
  public:
   explicit LeaseDesk(Context& context);
@@ -47,7 +47,8 @@ class LeaseDesk {
 
   // Ends when the cache shows the lease.
   Task<PlacedOrder> Place(LeaseOrder order);
-  // The cache's entry; when it has none, once it has caught up. Null: there is no such lease. Valid until the next await.
+  // The cache's entry; when it has none, once it has caught up. Null: there is no such lease. Valid until the
+  // next await.
   Task<const store::StoredLease*> Find(LeaseId id);
   // Ends when the lease is not waiting any more, or at the deadline; at once when too many wait.
   Task<> AwaitDecision(LeaseId id, SteadyTime deadline);

@@ -61,10 +61,14 @@ class LeaseKeeperTest : public LauncherTest {
     return time_.Run(client_store_->nodes.Owner(node));
   }
   std::vector<std::string> Requests() { return Children("/nodepool/requests"); }
+  // Unfinished nodes of a launcher that died are cleaned up when they are five minutes old.
+  static constexpr Duration kCleanUp = std::chrono::minutes(10);
   // Nothing is left of leases, requests and nodes.
   bool AwaitClean() {
-    return Await(
-        [&] { return Nodes().empty() && Requests().empty() && Children("/nodepool/leases").empty(); });
+    auto is_clean = [&] {
+      return Nodes().empty() && Requests().empty() && Children("/nodepool/leases").empty();
+    };
+    return Await(is_clean, kCleanUp);
   }
 
   log::Capture log_;
@@ -297,7 +301,7 @@ TEST_F(LeaseKeeperTest, AnotherKeeperContinuesAfterEachWrite) {
       }
       return testing::FaultyZk::Fault::kNone;
     });
-    LeaseId kept = Lend();
+    LeaseId kept = Lend({"small"}, 86'400);
     LeaseId ended = Lend();
     Await([&] { return is_dead || AwaitLease(ended, LeaseState::kHeld, seconds(1)); }, seconds(20));
     End(ended);
@@ -307,7 +311,8 @@ TEST_F(LeaseKeeperTest, AnotherKeeperContinuesAfterEachWrite) {
     ASSERT_TRUE(AwaitLease(kept, LeaseState::kHeld));
     ASSERT_TRUE(AwaitGone(ended));
     std::vector<NodeId> nodes = ReadLease(kept)->nodes;
-    EXPECT_TRUE(Await([&] { return Nodes() == nodes; }));
+    EXPECT_TRUE(Await([&] { return Nodes() == nodes; }, kCleanUp))
+        << (Nodes().empty() ? "none" : ToJson(*Read(Nodes().back())));
     End(kept);
     ASSERT_TRUE(AwaitClean());
     StopLauncher(next);

@@ -35,7 +35,8 @@ Task<Response> Guarded(Access& access, const Router& next, Request request) {
 
 }  // namespace
 
-Access::Access(Loop& loop, BlockingPool& pool) : verifier_(loop, pool), audit_("nodepool.audit") {}
+Access::Access(Loop& loop, TokenVerifier::Match match)
+    : verifier_(loop, std::move(match)), audit_("nodepool.audit") {}
 
 void Access::Configure(const config::Config& config) {
   verifier_.Configure(config.web_tokens);
@@ -58,7 +59,8 @@ Task<std::expected<Caller, Response>> Access::Identify(const Request& request) {
 
 Response Access::Refuse(const Request& request, const TokenVerifier::Verdict& verdict,
                         const std::string& text) const {
-  if (verdict.is_overloaded) return ErrorResponse(request, 503, "Too many tokens are being verified; try again.");
+  if (verdict.is_overloaded)
+    return ErrorResponse(request, 503, "Too many tokens are being verified; try again.");
   if (verdict.pause > Duration::zero()) {
     Response response = ErrorResponse(request, 429, "Too many attempts with a wrong token; try again later.");
     auto seconds = std::chrono::ceil<std::chrono::seconds>(verdict.pause).count();
@@ -66,8 +68,8 @@ Response Access::Refuse(const Request& request, const TokenVerifier::Verdict& ve
     return response;
   }
   std::string name = text.substr(0, text.find('.'));
-  audit_.Info("{} from {}: a token was refused", config::IsTokenName(name) && name.size() < text.size() ? name : "?",
-              request.peer);
+  bool is_known = verifier_.Knows(name);  // else it may be a secret in the wrong place
+  audit_.Info("{} from {}: a token was refused", is_known ? name : "?", request.peer);
   return Unauthorized(request, "The token is wrong.");
 }
 

@@ -19,11 +19,12 @@ struct Caller {
   bool may(config::Scope scope) const { return token->may(scope); }
 };
 
-// Who may do what through the web server (http-requests.md 2). Changes and refusals are logged by `nodepool.audit`.
+// Who may do what through the web server (http-requests.md 2). Changes and refusals are logged by
+// `nodepool.audit`.
 class Access {
  public:
-  // Both outlive it; it outlives the requests.
-  Access(Loop& loop, BlockingPool& pool);
+  // The loop outlives it; it outlives the requests.
+  Access(Loop& loop, TokenVerifier::Match match);
 
   // Puts the tokens of `config` in force.
   void Configure(const config::Config& config);
@@ -37,7 +38,8 @@ class Access {
   void Audit(const Caller& caller, const std::string& what) const;
 
  private:
-  Response Refuse(const Request& request, const TokenVerifier::Verdict& verdict, const std::string& text) const;
+  Response Refuse(const Request& request, const TokenVerifier::Verdict& verdict,
+                  const std::string& text) const;
 
   TokenVerifier verifier_;
   bool read_needs_token_ = false;

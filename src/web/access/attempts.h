@@ -8,8 +8,8 @@
 
 namespace nodepool::web {
 
-// Slows down failing attempts by key, a token's name or an address, within bounded memory: after each failure a pause,
-// twice as long as the one before (http-requests.md 2.2).
+// Slows down failing attempts by key, a token's name or an address, within bounded memory: after each failure
+// a pause, twice as long as the one before (http-requests.md 2.2).
 class Attempts {
  public:
   // How long an attempt with this key has to wait yet; zero: not at all.

@@ -13,11 +13,20 @@ constexpr std::size_t kMaxRunning = 2;
 constexpr std::size_t kMaxWaiting = 32;
 constexpr std::size_t kMaxText = 256;
 constexpr std::size_t kKeyBytes = 32;
+// For unknown names: has the usual costs, and no secret.
+constexpr const char* kHashOfNothing =
+    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+Task<bool> MatchOn(BlockingPool& pool, std::string secret, std::string hash) {
+  auto work = [secret, hash] { return MatchesHash(secret, hash); };
+  bool matches = co_await OnBlockingPool(pool, work);
+  co_return matches;
+}
 
 }  // namespace
 
-TokenVerifier::TokenVerifier(Loop& loop, BlockingPool& pool)
-    : loop_(loop), pool_(pool), digest_key_(SecretBytes(kKeyBytes)) {}
+TokenVerifier::TokenVerifier(Loop& loop, Match match)
+    : loop_(loop), match_(std::move(match)), digest_key_(SecretBytes(kKeyBytes)) {}
 
 void TokenVerifier::Configure(const std::vector<config::WebToken>& tokens) {
   ++generation_;
@@ -25,7 +34,6 @@ void TokenVerifier::Configure(const std::vector<config::WebToken>& tokens) {
   tokens_.clear();
   for (const config::WebToken& token : tokens)
     tokens_.emplace(token.name, std::make_shared<const config::WebToken>(token));
-  if (!tokens.empty() && hash_of_nothing_.empty()) hash_of_nothing_ = HashSecret(SecretBytes(kKeyBytes));
 }
 
 Task<TokenVerifier::Verdict> TokenVerifier::Verify(std::string text, std::string address) {
@@ -34,7 +42,8 @@ Task<TokenVerifier::Verdict> TokenVerifier::Verify(std::string text, std::string
   std::string name = text.substr(0, text.find('.'));
   if (!config::IsTokenName(name) || text.size() > kMaxText) name.clear();
   SteadyTime now = loop_.SteadyNow();
-  Duration pause = std::max(attempts_.PauseOf("name " + name, now), attempts_.PauseOf("from " + address, now));
+  Duration pause =
+      std::max(attempts_.PauseOf("name " + name, now), attempts_.PauseOf("from " + address, now));
   if (pause > Duration::zero()) co_return Verdict{nullptr, false, pause};
   if (waiting_ >= kMaxWaiting) co_return Verdict{nullptr, true};
   Verdict verdict = co_await Check(std::move(name), std::move(text), std::move(address));
@@ -47,7 +56,7 @@ Task<TokenVerifier::Verdict> TokenVerifier::Check(std::string name, std::string 
   auto entry = tokens_.find(name);
   Token token = entry == tokens_.end() ? nullptr : entry->second;
   std::string secret = text.substr(std::min(text.size(), name.size() + 1));
-  bool matches = co_await Matches(std::move(secret), token ? token->hash : hash_of_nothing_);
+  bool matches = co_await Matches(std::move(secret), token ? token->hash : kHashOfNothing);
   if (matches && token) {
     if (generation == generation_) verified_[KeyedDigest(digest_key_, text)] = token;
     co_return Verdict{token};
@@ -67,9 +76,14 @@ Task<bool> TokenVerifier::Matches(std::string secret, std::string hash) {
     --running_;
     free_.NotifyOne();
   });
-  auto work = [secret, hash] { return MatchesHash(secret, hash); };
-  bool matches = co_await OnBlockingPool(pool_, work);
+  bool matches = co_await match_(std::move(secret), std::move(hash));
   co_return matches;
+}
+
+TokenVerifier::Match MatchOnPool(BlockingPool& pool) {
+  return [&pool](std::string secret, std::string hash) {
+    return MatchOn(pool, std::move(secret), std::move(hash));
+  };
 }
 
 }  // namespace nodepool::web

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,16 +22,20 @@ class TokenVerifier {
   using Token = std::shared_ptr<const config::WebToken>;
 
   struct Verdict {
-    Token token;              // null: refused
+    Token token;                 // null: refused
     bool is_overloaded = false;  // too many verifications wait
-    Duration pause{0};        // until the next attempt is read; only for a refusal
+    Duration pause{0};           // until the next attempt is read; only for a refusal
   };
 
-  // Both outlive it; it outlives its tasks.
-  TokenVerifier(Loop& loop, BlockingPool& pool);
+  // Whether the secret has the hash; may take its time.
+  using Match = std::function<Task<bool>(std::string secret, std::string hash)>;
+
+  // The loop outlives it; it outlives its tasks.
+  TokenVerifier(Loop& loop, Match match);
 
   void Configure(const std::vector<config::WebToken>& tokens);
   bool has_tokens() const { return !tokens_.empty(); }
+  bool Knows(const std::string& name) const { return tokens_.contains(name); }
 
   // `address` is the client's.
   Task<Verdict> Verify(std::string text, std::string address);
@@ -40,16 +45,18 @@ class TokenVerifier {
   Task<Verdict> Check(std::string name, std::string text, std::string address);
 
   Loop& loop_;
-  BlockingPool& pool_;
+  Match match_;
   std::map<std::string, Token> tokens_;    // by name
   std::map<std::string, Token> verified_;  // by the keyed digest of the text
   std::string digest_key_;
-  std::string hash_of_nothing_;  // for unknown names
   std::uint64_t generation_ = 0;  // of the configuration
   Attempts attempts_;
   std::size_t running_ = 0;
   std::size_t waiting_ = 0;
   WaitList free_;
 };
+
+// Compares by argon2id, on the pool, which outlives the tasks.
+TokenVerifier::Match MatchOnPool(BlockingPool& pool);
 
 }  // namespace nodepool::web

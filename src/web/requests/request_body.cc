@@ -36,7 +36,8 @@ std::string ReadText(std::string_view key, const json::value& value, std::size_t
   return std::string(value.as_string());
 }
 
-std::int64_t ReadWhole(std::string_view key, const json::value& value, std::int64_t least, std::int64_t most) {
+std::int64_t ReadWhole(std::string_view key, const json::value& value, std::int64_t least,
+                       std::int64_t most) {
   const std::int64_t* number = value.if_int64();
   if (number == nullptr || *number < least || *number > most)
     throw Wrong(key, fmt::format("a whole number from {} to {}", least, most));
@@ -129,13 +130,16 @@ Expected<OrderBody> ReadOrderBody(const Request& request) {
     Readers readers = {
         {"labels", [&](const json::value& v) { order.labels = ReadLabels(v); }},
         {"priority",
-         [&](const json::value& v) { body.priority = static_cast<int>(ReadWhole("priority", v, 0, kMaxPriority)); }},
+         [&](const json::value& v) {
+           body.priority = static_cast<int>(ReadWhole("priority", v, 0, kMaxPriority));
+         }},
         {"relative_priority",
          [&](const json::value& v) { order.relative_priority = ReadNumber("relative_priority", v); }},
         {"requestor", [&](const json::value& v) { order.requestor = ReadText("requestor", v); }},
         {"tenant", [&](const json::value& v) { order.tenant = ReadText("tenant", v); }},
         {"provider", [&](const json::value& v) { order.provider = ProviderName(ReadText("provider", v)); }},
-        {"lease", [&](const json::value& v) { order.lease_seconds = ReadWhole("lease", v, kMinLease, kMaxLease); }}};
+        {"lease",
+         [&](const json::value& v) { order.lease_seconds = ReadWhole("lease", v, kMinLease, kMaxLease); }}};
     ReadMembers(request.body, readers);
     if (order.labels.empty()) throw Error(Verdict::kInvalid, "labels is required.");
     order.asked = DigestOf(body);

@@ -9,10 +9,11 @@
 
 namespace nodepool::web {
 
-// What a client sends, read strictly (http-requests.md 3): an unknown key, a repeated one, or a wrong value is an
-// Error(kInvalid) that names the key.
+// What a client sends, read strictly (http-requests.md 3): an unknown key, a repeated one, or a wrong value
+// is an Error(kInvalid) that names the key.
 
-// Of POST /api/v1/requests. The client, its limits and the idempotency key are not set, and the priority only if it is sent.
+// Of POST /api/v1/requests. The client, its limits and the idempotency key are not set, and the priority only
+// if it is sent.
 struct OrderBody {
   launcher::LeaseOrder order;
   std::optional<int> priority;

@@ -26,7 +26,7 @@ constexpr const char* kHold = "/api/v1/requests/{id}/hold";
 constexpr const char* kLeases = "/api/v1/leases";
 
 constexpr Duration kTimeout = std::chrono::seconds(10);
-constexpr std::size_t kMaxListed = 10'000;
+constexpr std::size_t kMaxListed = 2'000;
 
 Response JsonResponse(int status, std::string body) {
   Response response;
@@ -69,11 +69,13 @@ class Requests {
   Task<T> Bounded(Task<T> task) {
     return WithDeadline(loop_, loop_.SteadyNow() + kTimeout, "a request to ZooKeeper", std::move(task));
   }
-  Task<std::optional<LeaseId>> FindFor(const Caller& caller, const Request& request, std::string_view pattern);
+  Task<std::optional<LeaseId>> FindFor(const Caller& caller, const Request& request,
+                                       std::string_view pattern);
   bool IsVisible(const store::StoredLease& lease, const Caller& caller) const;
   std::string TextOf(const store::StoredLease& lease, const Caller& caller) const;
   Task<Response> Answer(LeaseId id, const Request& request, const Caller& caller, int status);
-  Task<Response> AnswerPlaced(PlacedOrder placed, const Request& request, const Caller& caller, std::size_t count);
+  Task<Response> AnswerPlaced(PlacedOrder placed, const Request& request, const Caller& caller,
+                              std::size_t count);
 
   Loop& loop_;
   launcher::Launcher& launcher_;
@@ -119,7 +121,8 @@ Task<Response> Requests::Answer(LeaseId id, const Request& request, const Caller
 
 Task<Response> Requests::Make(const Request& request, const Caller& caller) {
   if (!caller.may(Scope::kRequest))
-    co_return ErrorResponse(request, 403, fmt::format("The token {} lacks the scope request.", caller.name()));
+    co_return ErrorResponse(request, 403,
+                            fmt::format("The token {} lacks the scope request.", caller.name()));
   Expected<OrderBody> body = ReadOrderBody(request);
   if (!body) co_return Refuse(request, body.error());
   Expected<std::string> key = ReadIdempotencyKey(request);
@@ -140,10 +143,11 @@ Task<Response> Requests::AnswerPlaced(PlacedOrder placed, const Request& request
   using Result = PlacedOrder::Result;
   if (placed.result == Result::kTooMany) {
     access_.Audit(caller, "request: refused");
-    co_return ErrorResponse(request, 409,
-                            fmt::format("The token {} allows {} nodes at a time; {} are in its leases, {} more are "
-                                        "asked for.",
-                                        caller.name(), *caller.token->max_nodes, placed.nodes, count));
+    co_return ErrorResponse(
+        request, 409,
+        fmt::format("The token {} allows {} nodes at a time; {} are in its leases, {} more are "
+                    "asked for.",
+                    caller.name(), *caller.token->max_nodes, placed.nodes, count));
   }
   if (placed.result == Result::kDiffers)
     co_return ErrorResponse(request, 409, "This Idempotency-Key was used for another request.");
@@ -176,8 +180,8 @@ Task<Response> Requests::Renew(const Request& request, const Caller& caller) {
   if (is_renewed) co_return co_await Answer(*id, request, caller, 200);
   const store::StoredLease* lease = co_await Bounded(desk_.Find(*id));
   if (lease == nullptr) co_return NoSuchLease(request);
-  co_return ErrorResponse(request, 409,
-                          fmt::format("The request cannot be renewed: it is {}.", ToString(*lease->record.state)));
+  co_return ErrorResponse(
+      request, 409, fmt::format("The request cannot be renewed: it is {}.", ToString(*lease->record.state)));
 }
 
 Task<Response> Requests::Hold(const Request& request, const Caller& caller) {
@@ -187,7 +191,8 @@ Task<Response> Requests::Hold(const Request& request, const Caller& caller) {
   if (!body) co_return Refuse(request, body.error());
   bool is_held = co_await Bounded(desk_.HoldNode(*id, body->node, body->reason, body->seconds));
   if (!is_held)
-    co_return ErrorResponse(request, 409, fmt::format("Node {} is not one of its nodes.", Excerpt(body->node.value)));
+    co_return ErrorResponse(request, 409,
+                            fmt::format("Node {} is not one of its nodes.", Excerpt(body->node.value)));
   access_.Audit(caller, fmt::format("hold {} of request {}: done", body->node, *id));
   co_return co_await Answer(*id, request, caller, 200);
 }
@@ -245,7 +250,8 @@ ParameterDoc IdParameter() {
 }
 
 EndpointDoc ShowDoc() {
-  ParameterDoc wait{"wait", "seconds to wait at most, up to 60, while it is `waiting`; renews one's own", Whole()};
+  ParameterDoc wait{"wait", "seconds to wait at most, up to 60, while it is `waiting`; renews one's own",
+                    Whole()};
   return {"A request made over HTTP, with its nodes once it is `held`.",
           {IdParameter(), wait},
           LeaseAnswer(),
@@ -260,7 +266,7 @@ EndpointDoc EndDoc() {
 
 EndpointDoc ListDoc() {
   JsonType list = ObjectOf({{"leases", ListOf(LeaseFields().type()), ""},
-                            {"is_complete", Flag(), "false: there are more than 10000"}});
+                            {"is_complete", Flag(), "false: there are more than 2000"}});
   return {"The requests that one's token made; with the scope `operate` those of all.",
           {},
           {{"application/json", std::move(list)}},
@@ -277,8 +283,10 @@ std::vector<Endpoint> RequestEndpoints(Loop& loop, launcher::Launcher& launcher,
     made.callers = Endpoint::Callers::kTokens;
     return made;
   };
-  EndpointDoc renew{
-      "Keeps the nodes for another lease time.", {IdParameter()}, LeaseAnswer(), {401, 403, 404, 409, 429, 503}};
+  EndpointDoc renew{"Keeps the nodes for another lease time.",
+                    {IdParameter()},
+                    LeaseAnswer(),
+                    {401, 403, 404, 409, 429, 503}};
   EndpointDoc hold{"Keeps one of the nodes for a person to inspect.",
                    {IdParameter()},
                    LeaseAnswer(),

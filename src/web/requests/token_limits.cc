@@ -13,9 +13,8 @@ constexpr int kDefaultPriority = 200;
 
 bool Allows(const config::WebToken& token, const LabelName& label) {
   if (token.labels.empty()) return true;
-  return std::ranges::any_of(token.labels, [&](const std::string& pattern) {
-    return config::MatchesPattern(label.value, pattern);
-  });
+  return std::ranges::any_of(
+      token.labels, [&](const std::string& pattern) { return config::MatchesPattern(label.value, pattern); });
 }
 
 }  // namespace

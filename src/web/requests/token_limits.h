@@ -7,8 +7,8 @@
 
 namespace nodepool::web {
 
-// Puts what the token decides into the order: client, tenant, priority, requestor, number of nodes. Returns why the token
-// does not allow what is asked for; empty: it does.
+// Puts what the token decides into the order: client, tenant, priority, requestor, number of nodes. Returns
+// why the token does not allow what is asked for; empty: it does.
 std::string ApplyToken(const config::WebToken& token, OrderBody& body);
 
 }  // namespace nodepool::web
