@@ -403,7 +403,7 @@ TEST_F(LoaderTest, EverySectionThatIsWrongIsAFault) {
 constexpr const char* kHash =
     "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g";
 
-TEST_F(ConfigLoaderTest, TokensAreInTheSecureFile) {
+TEST_F(LoaderTest, TokensAreInTheSecureFile) {
   std::string secure = fmt::format(
       "webapp-tokens:\n- {{name: ci, hash: {0}, scopes: [request, operate], max-nodes: 20, labels: [small, "
       "a*],\n"
@@ -425,7 +425,7 @@ TEST_F(ConfigLoaderTest, TokensAreInTheSecureFile) {
   EXPECT_TRUE(MustLoad("labels: []").web_tokens.empty());
 }
 
-TEST_F(ConfigLoaderTest, TokensThatCannotBeUsedAreRefusedWithoutTheirHash) {
+TEST_F(LoaderTest, TokensThatCannotBeUsedAreRefusedWithoutTheirHash) {
   auto fault = [this](const std::string& entry) {
     return ErrorOf("labels: []", "webapp-tokens:\n- {" + entry + "}\n");
   };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxRunning = 2;
 constexpr std::size_t kMaxWaiting = 32;
-constexpr std::size_t kMaxText = 256;
+constexpr std::size_t kMaxTokenText = 256;
 constexpr std::size_t kKeyBytes = 32;
 // For unknown names: has the usual costs, and no secret.
 constexpr const char* kHashOfNothing =
@@ -40,7 +40,7 @@ Task<TokenVerifier::Verdict> TokenVerifier::Verify(std::string text, std::string
   auto known = verified_.find(KeyedDigest(digest_key_, text));
   if (known != verified_.end()) co_return Verdict{known->second};
   std::string name = text.substr(0, text.find('.'));
-  if (!config::IsTokenName(name) || text.size() > kMaxText) name.clear();
+  if (!config::IsTokenName(name) || text.size() > kMaxTokenText) name.clear();
   SteadyTime now = loop_.SteadyNow();
   Duration pause =
       std::max(attempts_.PauseOf("name " + name, now), attempts_.PauseOf("from " + address, now));

@@ -17,7 +17,7 @@ struct NodeEntry {
 
 json::value PortOf(const NodeEntry& entry) {
   if (entry.is_own) return entry.node.record.connection_port.value();
-  return listing::ShownPort(entry.node.record).Copy();
+  return listing::ShownPort(entry.node.record);
 }
 
 using OptionalText = std::optional<std::string> Node::*;

@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxText = 255;
+constexpr std::size_t kMaxFieldText = 255;
 constexpr std::size_t kMaxReason = 1000;
 constexpr std::size_t kMaxNodes = 100;
 constexpr std::int64_t kMaxPriority = 999;
@@ -30,7 +30,7 @@ Error Wrong(std::string_view key, std::string_view expected) {
   return Error(Verdict::kInvalid, fmt::format("{} is {}.", key, expected));
 }
 
-std::string ReadText(std::string_view key, const json::value& value, std::size_t limit = kMaxText) {
+std::string ReadText(std::string_view key, const json::value& value, std::size_t limit = kMaxFieldText) {
   bool is_good = value.is_string() && !value.as_string().empty() && value.as_string().size() <= limit;
   if (!is_good) throw Wrong(key, fmt::format("a text of 1 to {} bytes", limit));
   return std::string(value.as_string());
@@ -177,7 +177,7 @@ Expected<std::string> ReadIdempotencyKey(const Request& request) {
   if (!request.headers.contains("idempotency-key")) return std::string();
   const std::string& key = request.Header("idempotency-key");
   bool is_visible = std::ranges::all_of(key, [](char c) { return c >= '!' && c <= '~'; });
-  if (key.empty() || key.size() > kMaxText || !is_visible)
+  if (key.empty() || key.size() > kMaxFieldText || !is_visible)
     return Unexpected(Verdict::kInvalid, "Idempotency-Key is 1 to 255 visible ASCII characters.");
   return key;
 }

@@ -25,7 +25,7 @@ constexpr const char* kRenew = "/api/v1/requests/{id}/renew";
 constexpr const char* kHold = "/api/v1/requests/{id}/hold";
 constexpr const char* kLeases = "/api/v1/leases";
 
-constexpr Duration kTimeout = std::chrono::seconds(10);
+constexpr Duration kStoreTimeout = std::chrono::seconds(10);
 constexpr std::size_t kMaxListed = 2'000;
 
 Response JsonResponse(int status, std::string body) {
@@ -47,12 +47,12 @@ Response NoSuchLease(const Request& request) {
 }
 
 // The handlers, and what they share.
-class Requests {
+class RequestHandlers {
  public:
-  Requests(Loop& loop, launcher::Launcher& launcher, Access& access)
+  RequestHandlers(Loop& loop, launcher::Launcher& launcher, Access& access)
       : loop_(loop), launcher_(launcher), desk_(launcher.lease_desk()), access_(access) {}
 
-  using Step = Task<Response> (Requests::*)(const Request&, const Caller&);
+  using Step = Task<Response> (RequestHandlers::*)(const Request&, const Caller&);
 
   // Runs `step` for the bearer of the token; an error becomes 503.
   Task<Response> Handle(Request request, Step step);
@@ -67,7 +67,7 @@ class Requests {
  private:
   template <class T>
   Task<T> Bounded(Task<T> task) {
-    return WithDeadline(loop_, loop_.SteadyNow() + kTimeout, "a request to ZooKeeper", std::move(task));
+    return WithDeadline(loop_, loop_.SteadyNow() + kStoreTimeout, "a request to ZooKeeper", std::move(task));
   }
   Task<std::optional<LeaseId>> FindFor(const Caller& caller, const Request& request,
                                        std::string_view pattern);
@@ -83,7 +83,7 @@ class Requests {
   Access& access_;
 };
 
-Task<Response> Requests::Handle(Request request, Step step) {
+Task<Response> RequestHandlers::Handle(Request request, Step step) {
   std::expected<Caller, Response> caller = co_await access_.Identify(request);
   if (!caller) co_return std::move(caller.error());
   if (!launcher_.records().is_complete())
@@ -94,12 +94,12 @@ Task<Response> Requests::Handle(Request request, Step step) {
   co_return std::move(*response);
 }
 
-bool Requests::IsVisible(const store::StoredLease& lease, const Caller& caller) const {
+bool RequestHandlers::IsVisible(const store::StoredLease& lease, const Caller& caller) const {
   return lease.record.client == caller.name() || caller.may(Scope::kOperate);
 }
 
 // nullopt: there is none, or the caller may not know of it.
-Task<std::optional<LeaseId>> Requests::FindFor(const Caller& caller, const Request& request,
+Task<std::optional<LeaseId>> RequestHandlers::FindFor(const Caller& caller, const Request& request,
                                                std::string_view pattern) {
   std::string text = ParameterIn(request.path, pattern);
   if (!IsLeaseId(text)) co_return std::nullopt;
@@ -108,18 +108,18 @@ Task<std::optional<LeaseId>> Requests::FindFor(const Caller& caller, const Reque
   co_return lease->id;
 }
 
-std::string Requests::TextOf(const store::StoredLease& lease, const Caller& caller) const {
+std::string RequestHandlers::TextOf(const store::StoredLease& lease, const Caller& caller) const {
   bool is_own = lease.record.client == caller.name();
   return json::serialize(LeaseFields().ToJson({lease, launcher_, is_own}));
 }
 
-Task<Response> Requests::Answer(LeaseId id, const Request& request, const Caller& caller, int status) {
+Task<Response> RequestHandlers::Answer(LeaseId id, const Request& request, const Caller& caller, int status) {
   const store::StoredLease* lease = co_await Bounded(desk_.Find(std::move(id)));
   if (lease == nullptr) co_return NoSuchLease(request);
   co_return JsonResponse(status, TextOf(*lease, caller));
 }
 
-Task<Response> Requests::Make(const Request& request, const Caller& caller) {
+Task<Response> RequestHandlers::Make(const Request& request, const Caller& caller) {
   if (!caller.may(Scope::kRequest))
     co_return ErrorResponse(request, 403,
                             fmt::format("The token {} lacks the scope request.", caller.name()));
@@ -138,7 +138,7 @@ Task<Response> Requests::Make(const Request& request, const Caller& caller) {
   co_return co_await AnswerPlaced(std::move(placed), request, caller, count);
 }
 
-Task<Response> Requests::AnswerPlaced(PlacedOrder placed, const Request& request, const Caller& caller,
+Task<Response> RequestHandlers::AnswerPlaced(PlacedOrder placed, const Request& request, const Caller& caller,
                                       std::size_t count) {
   using Result = PlacedOrder::Result;
   if (placed.result == Result::kTooMany) {
@@ -159,7 +159,7 @@ Task<Response> Requests::AnswerPlaced(PlacedOrder placed, const Request& request
   co_return response;
 }
 
-Task<Response> Requests::Show(const Request& request, const Caller& caller) {
+Task<Response> RequestHandlers::Show(const Request& request, const Caller& caller) {
   Expected<Duration> wait = ReadWait(request);
   if (!wait) co_return Refuse(request, wait.error());
   std::optional<LeaseId> id = co_await FindFor(caller, request, kRequest);
@@ -173,7 +173,7 @@ Task<Response> Requests::Show(const Request& request, const Caller& caller) {
   co_return co_await Answer(*id, request, caller, 200);
 }
 
-Task<Response> Requests::Renew(const Request& request, const Caller& caller) {
+Task<Response> RequestHandlers::Renew(const Request& request, const Caller& caller) {
   std::optional<LeaseId> id = co_await FindFor(caller, request, kRenew);
   if (!id) co_return NoSuchLease(request);
   bool is_renewed = co_await Bounded(desk_.Renew(*id));
@@ -184,7 +184,7 @@ Task<Response> Requests::Renew(const Request& request, const Caller& caller) {
       request, 409, fmt::format("The request cannot be renewed: it is {}.", ToString(*lease->record.state)));
 }
 
-Task<Response> Requests::Hold(const Request& request, const Caller& caller) {
+Task<Response> RequestHandlers::Hold(const Request& request, const Caller& caller) {
   std::optional<LeaseId> id = co_await FindFor(caller, request, kHold);
   if (!id) co_return NoSuchLease(request);
   Expected<HoldBody> body = ReadHoldBody(request);
@@ -197,7 +197,7 @@ Task<Response> Requests::Hold(const Request& request, const Caller& caller) {
   co_return co_await Answer(*id, request, caller, 200);
 }
 
-Task<Response> Requests::End(const Request& request, const Caller& caller) {
+Task<Response> RequestHandlers::End(const Request& request, const Caller& caller) {
   std::optional<LeaseId> id = co_await FindFor(caller, request, kRequest);
   if (!id) co_return NoSuchLease(request);
   co_await Bounded(desk_.End(*id));
@@ -207,7 +207,7 @@ Task<Response> Requests::End(const Request& request, const Caller& caller) {
   co_return response;
 }
 
-Task<Response> Requests::List(const Request&, const Caller& caller) {
+Task<Response> RequestHandlers::List(const Request&, const Caller& caller) {
   std::string body = R"({"leases":[)";
   std::size_t count = 0;
   bool is_complete = true;
@@ -276,9 +276,9 @@ EndpointDoc ListDoc() {
 }  // namespace
 
 std::vector<Endpoint> RequestEndpoints(Loop& loop, launcher::Launcher& launcher, Access& access) {
-  auto requests = std::make_shared<Requests>(loop, launcher, access);
-  auto endpoint = [&](const char* method, const char* path, Requests::Step step, EndpointDoc doc) {
-    auto handle = [requests, step](Request request) { return requests->Handle(std::move(request), step); };
+  auto handlers = std::make_shared<RequestHandlers>(loop, launcher, access);
+  auto endpoint = [&](const char* method, const char* path, RequestHandlers::Step step, EndpointDoc doc) {
+    auto handle = [handlers, step](Request request) { return handlers->Handle(std::move(request), step); };
     Endpoint made{method, path, handle, std::move(doc)};
     made.callers = Endpoint::Callers::kTokens;
     return made;
@@ -292,12 +292,12 @@ std::vector<Endpoint> RequestEndpoints(Loop& loop, launcher::Launcher& launcher,
                    LeaseAnswer(),
                    {400, 401, 403, 404, 409, 415, 429, 503},
                    HoldBodyType()};
-  return {endpoint("POST", kRequests, &Requests::Make, MakeDoc()),
-          endpoint("GET", kRequest, &Requests::Show, ShowDoc()),
-          endpoint("POST", kRenew, &Requests::Renew, renew),
-          endpoint("POST", kHold, &Requests::Hold, hold),
-          endpoint("DELETE", kRequest, &Requests::End, EndDoc()),
-          endpoint("GET", kLeases, &Requests::List, ListDoc())};
+  return {endpoint("POST", kRequests, &RequestHandlers::Make, MakeDoc()),
+          endpoint("GET", kRequest, &RequestHandlers::Show, ShowDoc()),
+          endpoint("POST", kRenew, &RequestHandlers::Renew, renew),
+          endpoint("POST", kHold, &RequestHandlers::Hold, hold),
+          endpoint("DELETE", kRequest, &RequestHandlers::End, EndDoc()),
+          endpoint("GET", kLeases, &RequestHandlers::List, ListDoc())};
 }
 
 }  // namespace nodepool::web

@@ -30,8 +30,8 @@ class RequestsSiteTest : public launcher::LauncherTest {
     running_ = &StartLauncher();
     router_.emplace(RequestEndpoints(time_.loop(), *running_->launcher, access_));
   }
-  Request Asking(std::string method, std::string target, std::string body = "", std::string token = "ci") {
-    Request request;
+  net::HttpRequest Asking(std::string method, std::string target, std::string body = "", std::string token = "ci") {
+    net::HttpRequest request;
     request.method = std::move(method);
     EXPECT_TRUE(net::ParseTarget(target, request));
     request.headers["content-type"] = "application/json";
@@ -45,7 +45,7 @@ class RequestsSiteTest : public launcher::LauncherTest {
   Response Ask(std::string method, std::string target, std::string body = "", std::string token = "ci") {
     return Send(Asking(std::move(method), std::move(target), std::move(body), std::move(token)));
   }
-  Response Send(Request request) { return time_.Run(router_->Answer(std::move(request))); }
+  Response Send(net::HttpRequest request) { return time_.Run(router_->Answer(std::move(request))); }
   static std::string LocationOf(const Response& response) {
     for (const auto& [name, value] : response.headers) {
       if (name == "Location") return value;
@@ -103,7 +103,7 @@ TEST_F(RequestsSiteTest, ARequestIsMadeServedAndEnded) {
 // REQ-6
 TEST_F(RequestsSiteTest, AnIdempotencyKeyNamesOneRequest) {
   auto post = [&](std::string labels, std::string key, std::string token = "ci") {
-    Request request = Asking("POST", kRequests, R"({"labels": )" + labels + "}", std::move(token));
+    net::HttpRequest request = Asking("POST", kRequests, R"({"labels": )" + labels + "}", std::move(token));
     request.headers["idempotency-key"] = std::move(key);
     return Send(std::move(request));
   };
@@ -239,7 +239,7 @@ TEST_F(RequestsSiteTest, RequestsThatAreBeingMadeCount) {
   std::vector<int> statuses;
   TaskGroup tasks(time_.loop(), log::Logger("test"));
   struct Post {
-    static Task<> Run(Router& router, Request request, std::vector<int>& statuses) {
+    static Task<> Run(Router& router, net::HttpRequest request, std::vector<int>& statuses) {
       Response response = co_await router.Answer(std::move(request));
       statuses.push_back(response.status);
     }
@@ -255,7 +255,7 @@ TEST_F(RequestsSiteTest, RequestsThatAreBeingMadeCount) {
 // REQ-20
 TEST_F(RequestsSiteTest, PagesOfOtherSitesAreRefused) {
   auto status = [&](const char* origin, const char* host, bool is_from_this_host) {
-    Request request = Asking("POST", kRequests, R"({"labels": ["small"]})");
+    net::HttpRequest request = Asking("POST", kRequests, R"({"labels": ["small"]})");
     if (*origin) request.headers["origin"] = origin;
     request.headers["host"] = host;
     request.is_from_this_host = is_from_this_host;
@@ -276,7 +276,7 @@ TEST_F(RequestsSiteTest, PagesOfOtherSitesAreRefused) {
 TEST_F(RequestsSiteTest, WrongBodiesAreRefused) {
   EXPECT_EQ(Ask("POST", kRequests, "{").status, 400);
   EXPECT_THAT(Ask("POST", kRequests, R"({"labels": ["a"], "colour": 1})").body, HasSubstr("colour"));
-  Request request = Asking("POST", kRequests, R"({"labels": ["small"]})");
+  net::HttpRequest request = Asking("POST", kRequests, R"({"labels": ["small"]})");
   request.headers["content-type"] = "application/x-www-form-urlencoded";
   EXPECT_EQ(Send(std::move(request)).status, 415);
   EXPECT_TRUE(Children("/nodepool/leases").empty());
