@@ -25,9 +25,7 @@ WORKERS = 8
 
 
 def cloud(nodes: int) -> dict:
-    provider = fake_provider(simulation={"create-latency": 0, "max-instances": 2 * nodes, "max-cores": 16 * nodes,
-                                         "max-ram": 16384 * nodes})
-    return provider
+    return fake_provider(simulation={"create-latency": 0, "limits": {"instances": 2 * nodes}})
 
 
 class Renewals:

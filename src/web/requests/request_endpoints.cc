@@ -100,7 +100,7 @@ bool RequestHandlers::IsVisible(const store::StoredLease& lease, const Caller& c
 
 // nullopt: there is none, or the caller may not know of it.
 Task<std::optional<LeaseId>> RequestHandlers::FindFor(const Caller& caller, const Request& request,
-                                               std::string_view pattern) {
+                                                      std::string_view pattern) {
   std::string text = ParameterIn(request.path, pattern);
   if (!IsLeaseId(text)) co_return std::nullopt;
   const store::StoredLease* lease = co_await Bounded(desk_.Find(LeaseId(text)));
@@ -139,7 +139,7 @@ Task<Response> RequestHandlers::Make(const Request& request, const Caller& calle
 }
 
 Task<Response> RequestHandlers::AnswerPlaced(PlacedOrder placed, const Request& request, const Caller& caller,
-                                      std::size_t count) {
+                                             std::size_t count) {
   using Result = PlacedOrder::Result;
   if (placed.result == Result::kTooMany) {
     access_.Audit(caller, "request: refused");

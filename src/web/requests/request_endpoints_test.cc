@@ -30,7 +30,8 @@ class RequestsSiteTest : public launcher::LauncherTest {
     running_ = &StartLauncher();
     router_.emplace(RequestEndpoints(time_.loop(), *running_->launcher, access_));
   }
-  net::HttpRequest Asking(std::string method, std::string target, std::string body = "", std::string token = "ci") {
+  net::HttpRequest Asking(std::string method, std::string target, std::string body = "",
+                          std::string token = "ci") {
     net::HttpRequest request;
     request.method = std::move(method);
     EXPECT_TRUE(net::ParseTarget(target, request));
