@@ -31,6 +31,7 @@ using PoolName = StrongId<struct PoolNameTag>;          // unique within its pro
 using LabelName = StrongId<struct LabelNameTag>;        // what a request asks for
 using TenantName = StrongId<struct TenantNameTag>;
 using JobId = StrongId<struct JobIdTag>;            // "0000000003", a rule about jobs
+using LeaseId = StrongId<struct LeaseIdTag>;        // 32 hex digits, a client's right to nodes
 using LauncherId = StrongId<struct LauncherIdTag>;  // identity of one pool worker (coordination.md 9.1)
 
 // A pool is identified by both names; the joined names may be ambiguous (launcher.md 3.2).

@@ -7,7 +7,6 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "base/scope_exit.h"
-#include "base/text.h"
 #include "cli/client_marks.h"
 #include "model/decline_reasons.h"
 
@@ -16,14 +15,6 @@ namespace {
 
 constexpr Duration kNodeLockTimeout = std::chrono::seconds(30);
 constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
-
-// A Python launcher writes no reasons.
-std::string WhyFailed(const NodeRequest& request) {
-  std::vector<std::string> reasons = DeclineReasons(request);
-  if (!reasons.empty()) return Join(reasons, "; ");
-  if (request.declined_by.empty()) return "no launcher offers these labels together";
-  return fmt::format("declined by {}", fmt::join(request.declined_by, ", "));
-}
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "config/web_tokens.h"
 #include "config/yaml/value.h"
 #include "model/resources.h"
 
@@ -56,6 +57,7 @@ struct ZooKeeperSettings {
 struct WebAppSettings {
   int port = 8005;
   std::string listen_address = "0.0.0.0";
+  bool read_needs_token = false;  // from other hosts
 };
 
 struct Label {
@@ -110,6 +112,7 @@ struct Config {
   std::vector<ProviderSection> providers;          // in file order
   std::map<std::string, Resources> tenant_limits;  // by tenant; absent resource = unlimited
   std::vector<std::string> zmq_publishers;
+  std::vector<WebToken> web_tokens;
 
   // Faults that operators should know of, though the file is accepted: unknown keys (D-50),
   // unchecked sections (D-54). Each names its place.

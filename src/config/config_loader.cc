@@ -47,6 +47,7 @@ void ReadTopLevel(const Section& root, Config& config) {
   if (port < 0 || port > 65535) throw webapp.Fail("port", "expected a port from 0 to 65535");
   config.webapp.port = static_cast<int>(port);
   config.webapp.listen_address = webapp.Text("listen_address");
+  config.webapp.read_needs_token = webapp.Bool("read-needs-token");
   config.zmq_publishers = root.TextList("zmq-publishers");
 }
 
@@ -308,6 +309,7 @@ void ReadBoth(const Value& main, const Value& secure, const LoadOptions& options
     Section root(secure, SecureSchema(), "");
     ReadServers(root, config.zookeeper);
     ReadTls(root, config.zookeeper);
+    config.web_tokens = ReadWebTokens(root);
   });
   in_main([&] { ReadMainFile(main, options, in_main, config); });
   // Images that could not be read would seem unknown.

@@ -400,5 +400,45 @@ TEST_F(LoaderTest, EverySectionThatIsWrongIsAFault) {
   EXPECT_EQ(config::Load(file, options).error().message(), messages.front());
 }
 
+constexpr const char* kHash =
+    "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g";
+
+TEST_F(LoaderTest, TokensAreInTheSecureFile) {
+  std::string secure = fmt::format(
+      "webapp-tokens:\n- {{name: ci, hash: {0}, scopes: [request, operate], max-nodes: 20, labels: [small, "
+      "a*],\n"
+      "   priority: 200, tenant: t}}\n- {{name: reader, hash: {0}}}\n",
+      kHash);
+  Config config = MustLoad("labels: []", secure);
+  ASSERT_EQ(config.web_tokens.size(), 2u);
+  const WebToken& token = config.web_tokens[0];
+  EXPECT_EQ(token.name, "ci");
+  EXPECT_EQ(token.hash, kHash);
+  EXPECT_TRUE(token.may(Scope::kRead) && token.may(Scope::kRequest) && token.may(Scope::kOperate));
+  EXPECT_EQ(token.max_nodes, 20);
+  EXPECT_EQ(token.labels, (std::vector<std::string>{"small", "a*"}));
+  EXPECT_EQ(token.priority, 200);
+  EXPECT_EQ(token.tenant, "t");
+  EXPECT_FALSE(config.web_tokens[1].may(Scope::kRequest));
+  EXPECT_FALSE(config.webapp.read_needs_token);
+  EXPECT_TRUE(MustLoad("webapp: {read-needs-token: true}").webapp.read_needs_token);
+  EXPECT_TRUE(MustLoad("labels: []").web_tokens.empty());
+}
+
+TEST_F(LoaderTest, TokensThatCannotBeUsedAreRefusedWithoutTheirHash) {
+  auto fault = [this](const std::string& entry) {
+    return ErrorOf("labels: []", "webapp-tokens:\n- {" + entry + "}\n");
+  };
+  std::string hash = std::string("hash: ") + kHash;
+  EXPECT_THAT(fault("name: a.b, " + hash), ::testing::HasSubstr("name"));
+  EXPECT_THAT(fault("name: ci"), ::testing::HasSubstr("hash"));
+  EXPECT_THAT(fault("name: ci, hash: hunter2"), ::testing::HasSubstr("nodepool token"));
+  EXPECT_THAT(fault("name: ci, hash: hunter2"), ::testing::Not(::testing::HasSubstr("hunter2")));
+  EXPECT_THAT(fault("name: ci, scopes: [root], " + hash), ::testing::HasSubstr("root"));
+  EXPECT_THAT(fault("name: ci, max-nodes: -1, " + hash), ::testing::HasSubstr("max-nodes"));
+  EXPECT_THAT(fault("name: ci, priority: 1000, " + hash), ::testing::HasSubstr("priority"));
+  EXPECT_THAT(fault("name: ci, " + hash + "}\n- {name: ci, " + hash), ::testing::HasSubstr("twice"));
+}
+
 }  // namespace
 }  // namespace nodepool::config

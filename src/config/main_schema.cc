@@ -1,5 +1,7 @@
 #include "config/main_schema.h"
 
+#include "config/web_tokens.h"
+
 namespace nodepool::config {
 namespace {
 
@@ -9,6 +11,9 @@ Schema WebApp() {
       Setting("listen_address", Schema::String(), "Address on which the web server listens.")
           .Default("0.0.0.0")
           .NeedsRestart(),
+      Setting("read-needs-token", Schema::Bool(),
+              "Ask other hosts for a token for reading, too (webapp-tokens of the secure file).")
+          .Default(false),
   });
 }
 
@@ -185,7 +190,8 @@ Schema MakeSecureSchema() {
           .Required()
           .Secret(),
   });
-  Schema schema = Schema::Map({Setting("diskimages", Schema::List(image), "Secret build variables.")});
+  Schema schema = Schema::Map(
+      {Setting("diskimages", Schema::List(image), "Secret build variables."), WebTokensSetting()});
   return schema.With(ZooKeeperSettings());
 }
 

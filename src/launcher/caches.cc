@@ -8,6 +8,7 @@ Caches::Caches(Loop& loop, zk::Client& client)
       request_locks(loop, client),
       images(loop, client),
       jobs(loop, client),
+      leases(loop, client),
       registry(loop, client),
       tasks_(loop, log::Logger("nodepool.NodePool")) {}
 
@@ -18,10 +19,12 @@ Task<> Caches::Start() {
   request_locks.Start();
   images.Start();
   jobs.Start();
+  leases.Start();
 }
 
 bool Caches::synced() const {
-  return nodes.synced() && requests.synced() && images.synced() && jobs.synced() && registry.synced();
+  return nodes.synced() && requests.synced() && images.synced() && jobs.synced() && leases.synced() &&
+         registry.synced();
 }
 
 // One cache may start again while another one is waited for.
@@ -32,6 +35,7 @@ Task<> Caches::WaitSynced() {
     co_await requests.WaitSynced();
     co_await images.WaitSynced();
     co_await jobs.WaitSynced();
+    co_await leases.WaitSynced();
     co_await registry.WaitSynced();
   }
 }
@@ -51,6 +55,7 @@ Task<> Caches::WakeWhenSynced() {
 
 Task<> Caches::Stop() {
   co_await tasks_.Stop();
+  co_await leases.Stop();
   co_await jobs.Stop();
   co_await images.Stop();
   co_await request_locks.Stop();

@@ -7,6 +7,7 @@
 #include "store/cache/component_registry.h"
 #include "store/cache/image_cache.h"
 #include "store/cache/job_cache.h"
+#include "store/cache/lease_cache.h"
 #include "store/cache/node_cache.h"
 #include "store/cache/request_cache.h"
 
@@ -31,6 +32,7 @@ struct Caches {
   store::RequestLockCache request_locks;
   store::ImageCache images;
   store::JobCache jobs;
+  store::LeaseCache leases;
   store::ComponentRegistry registry;
 
  private:

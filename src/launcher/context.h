@@ -64,6 +64,7 @@ struct Context {
   store::RequestLockCache& request_locks;
   store::ImageCache& images;
   store::JobCache& jobs;
+  store::LeaseCache& leases;
   store::ComponentRegistry& registry;
   Intervals intervals;
   Duties duties;

@@ -30,6 +30,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
                caches_.request_locks,
                caches_.images,
                caches_.jobs,
+               caches_.leases,
                caches_.registry,
                options_.intervals,
                options_.duties},
@@ -44,6 +45,8 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       min_ready_(context_, [this](const LabelName& label) { return OfferOf(label); }),
       stats_(context_, providers_, options_.hostname),
       job_events_(context_, options_.hostname),
+      leases_(context_, options_.hostname),
+      lease_desk_(context_),
       tasks_(loop, logger_) {}
 
 Launcher::~Launcher() = default;
@@ -89,6 +92,7 @@ Task<> Launcher::Start() {
   min_ready_.Start();
   stats_.Start();
   job_events_.Start();
+  leases_.Start();
   logger_.Info("Serving {} pools of {} providers", pools_.size(), context_.config->providers.size());
 }
 
@@ -247,6 +251,7 @@ Task<> Launcher::Stop() {
   SteadyTime deadline = context_.loop.SteadyNow() + graceful_stop;
   deleted_nodes_.StopAccepting();
   co_await Bounded(deadline, "ending the start", tasks_.Stop());
+  co_await Bounded(deadline, "ending the keeping of leases", leases_.Stop());
   co_await Bounded(deadline, "ending job events", job_events_.Stop());
   co_await Bounded(deadline, "ending statistics", stats_.Stop());
   co_await Bounded(deadline, "ending min-ready requests", min_ready_.Stop());

@@ -14,6 +14,8 @@
 #include "launcher/cleaners/lost_requests.h"
 #include "launcher/context.h"
 #include "launcher/jobs/job_events.h"
+#include "launcher/leases/lease_desk.h"
+#include "launcher/leases/lease_keeper.h"
 #include "launcher/min_ready.h"
 #include "launcher/pool_worker.h"
 #include "launcher/provider_manager.h"
@@ -78,6 +80,9 @@ class Launcher {
     return {caches_.nodes, caches_.requests, caches_.images, caches_.registry, caches_.jobs};
   }
 
+  // Makes and changes leases.
+  LeaseDesk& lease_desk() { return lease_desk_; }
+
   // Receives job events.
   JobEvents& job_events() { return job_events_; }
 
@@ -124,6 +129,8 @@ class Launcher {
   MinReady min_ready_;
   StatsWorker stats_;
   JobEvents job_events_;
+  LeaseKeeper leases_;
+  LeaseDesk lease_desk_;
   TaskGroup tasks_;
   Subscription session_;
 };

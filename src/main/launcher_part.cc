@@ -16,9 +16,10 @@ launcher::Launcher::Options LauncherSetup(const daemon::Options& options, launch
   return setup;
 }
 
-std::vector<web::Endpoint> EndpointsOf(daemon::Runtime& runtime, launcher::Launcher& launcher) {
+std::vector<web::Endpoint> EndpointsOf(daemon::Runtime& runtime, launcher::Launcher& launcher,
+                                       web::Access& access) {
   std::vector<web::Endpoint> endpoints =
-      web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus, runtime.state_fault);
+      web::LauncherEndpoints(runtime.loop, launcher, runtime.prometheus, runtime.state_fault, access);
   std::ranges::move(web::PageEndpoints(), std::back_inserter(endpoints));
   return endpoints;
 }
@@ -32,8 +33,10 @@ LauncherPart::LauncherPart(daemon::Runtime& runtime, zk::Client& client, const d
 
 WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
     : settings_(runtime.config->common.webapp),
-      router_(EndpointsOf(runtime, launcher)),
-      server_(runtime.loop, [this](net::HttpRequest request) { return router_.Answer(std::move(request)); }) {
+      access_(runtime.loop, web::MatchOnPool(runtime.blocking_pool)),
+      router_(EndpointsOf(runtime, launcher, access_)),
+      server_(runtime.loop, web::GuardReading(access_, router_)) {
+  access_.Configure(runtime.config->common);
 }
 
 }  // namespace nodepool

@@ -4,6 +4,7 @@
 #include "daemon/runtime.h"
 #include "launcher/launcher.h"
 #include "net/http/http_server.h"
+#include "web/access/access.h"
 #include "web/router.h"
 
 namespace nodepool {
@@ -32,11 +33,15 @@ class WebPart : public daemon::Part {
   // Both outlive it.
   WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher);
 
+  void Reconfigure(std::shared_ptr<const driver::LoadedConfig> config) override {
+    access_.Configure(config->common);
+  }
   void Prepare() override { server_.Listen(settings_.listen_address, settings_.port); }
   Task<> Stop() override { return server_.Stop(); }
 
  private:
   config::WebAppSettings settings_;
+  web::Access access_;
   web::Router router_;
   net::HttpServer server_;
 };

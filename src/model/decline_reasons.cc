@@ -73,4 +73,11 @@ void AddDeclineReason(NodeRequest& request, const std::string& reason) {
   Replace(request.foreign, reasons);
 }
 
+std::string WhyFailed(const NodeRequest& request) {
+  std::vector<std::string> reasons = DeclineReasons(request);
+  if (!reasons.empty()) return Join(reasons, "; ");
+  if (request.declined_by.empty()) return "no launcher offers these labels together";
+  return fmt::format("declined by {}", fmt::join(request.declined_by, ", "));
+}
+
 }  // namespace nodepool

@@ -75,6 +75,15 @@ struct RecordKind<StoredHoldNote> {
   static Expected<HoldNote> Parse(const std::string& data, WallTime) { return ParseHoldNote(data); }
 };
 
+template <>
+struct RecordKind<StoredLease> {
+  using Id = LeaseId;
+  using Record = Lease;
+  static constexpr const char* kName = "lease";
+  static std::string Path(const LeaseId& id) { return paths::Lease(id); }
+  static Expected<Lease> Parse(const std::string& data, WallTime) { return ParseLease(data); }
+};
+
 // The record in a znode. Throws Error(kInvalid), which names the record and the
 // fault, when it cannot be parsed or has no data.
 template <class Stored>

@@ -53,6 +53,7 @@ std::string Components(ComponentKind kind) { return fmt::format("{}/{}", kCompon
 
 std::string JobRule(const JobId& id) { return fmt::format("{}/{}", kJobs, id); }
 std::string HoldNote(const NodeId& node) { return fmt::format("{}/{}", kHoldNotes, node); }
+std::string Lease(const LeaseId& id) { return fmt::format("{}/{}", kLeases, id); }
 
 std::string NamedLock(std::string_view name) {
   std::string path = fmt::format("{}/", kNamedLocks);
@@ -148,6 +149,12 @@ BelowJobs ParseBelowJobs(std::string_view path) {
   if (parts.size() == 1 && IsSequenceNumber(parts[0])) result.rule = JobId(parts[0]);
   if (parts.size() == 2 && parts[0] == "holds") result.hold_note = NodeId(parts[1]);
   return result;
+}
+
+std::optional<LeaseId> ParseLease(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kLeases, path);
+  if (parts.size() != 1 || !IsLeaseId(parts[0])) return std::nullopt;
+  return LeaseId(parts[0]);
 }
 
 bool IsUploadId(std::string_view name) { return IsSequenceNumber(name); }

@@ -20,6 +20,7 @@ inline constexpr std::string_view kElections = "/nodepool/elections";
 inline constexpr std::string_view kMinReady = "/nodepool/min-ready";
 inline constexpr std::string_view kJobs = "/nodepool/jobs";
 inline constexpr std::string_view kHoldNotes = "/nodepool/jobs/holds";
+inline constexpr std::string_view kLeases = "/nodepool/leases";
 
 std::string Node(const NodeId& id);
 std::string NodeLock(const NodeId& id);
@@ -41,6 +42,7 @@ std::string UploadLock(const UploadKey& key);  // of the process that marks or r
 std::string Components(ComponentKind kind);
 std::string JobRule(const JobId& id);
 std::string HoldNote(const NodeId& node);
+std::string Lease(const LeaseId& id);
 // A "/" in the name becomes "%2F", a "%" becomes "%25".
 std::string NamedLock(std::string_view name);
 
@@ -92,6 +94,9 @@ struct BelowJobs {
   std::optional<NodeId> hold_note;
 };
 BelowJobs ParseBelowJobs(std::string_view path);
+
+// The id of a lease's record; nullopt for anything else below kLeases.
+std::optional<LeaseId> ParseLease(std::string_view path);
 
 // Whether a child of an uploads directory is an upload: ten digits.
 bool IsUploadId(std::string_view name);

@@ -11,6 +11,7 @@
 #include "model/component.h"
 #include "model/image.h"
 #include "model/job.h"
+#include "model/lease.h"
 #include "model/node.h"
 #include "model/node_request.h"
 
@@ -80,6 +81,12 @@ struct StoredJobRule {
 struct StoredHoldNote {
   NodeId id;  // of the node that is to be held
   HoldNote record;
+  Revision revision;
+};
+
+struct StoredLease {
+  LeaseId id;
+  Lease record;
   Revision revision;
 };
 

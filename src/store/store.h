@@ -3,6 +3,7 @@
 #include "store/components.h"
 #include "store/images.h"
 #include "store/jobs.h"
+#include "store/leases.h"
 #include "store/nodes.h"
 #include "store/requests.h"
 #include "store/tree.h"
@@ -20,6 +21,7 @@ struct Store {
   Nodes nodes{tree};
   Images images{tree};
   Jobs jobs{tree};
+  Leases leases{tree};
   Components components{tree};
 };
 

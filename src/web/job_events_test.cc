@@ -17,7 +17,7 @@ class JobEventsSiteTest : public launcher::LauncherTest {
     LauncherTest::SetUp();
     time_.Run(client_store_->jobs.CreateRule({"unit", 1, {}}));
     running_ = &StartLauncher();
-    router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_));
+    router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_, access_));
   }
   Response Post(std::string body, std::function<void(net::HttpRequest&)> adjust = {}) {
     net::HttpRequest request;
@@ -36,6 +36,7 @@ class JobEventsSiteTest : public launcher::LauncherTest {
   Running* running_ = nullptr;
   metrics::Prometheus prometheus_;
   std::string state_fault_;
+  Access access_{time_.loop(), MatchOnPool(pool_)};
   std::optional<Router> router_;
 };
 

@@ -10,6 +10,7 @@
 #include "web/job_events.h"
 #include "web/lists/lists.h"
 #include "web/live/live_endpoints.h"
+#include "web/requests/request_endpoints.h"
 
 namespace nodepool::web {
 namespace {
@@ -36,8 +37,8 @@ Response Metrics(const launcher::Launcher& launcher, const metrics::Prometheus& 
 }  // namespace
 
 std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher,
-                                        const metrics::Prometheus& prometheus,
-                                        const std::string& state_fault) {
+                                        const metrics::Prometheus& prometheus, const std::string& state_fault,
+                                        Access& access) {
   std::vector<Endpoint> endpoints = {
       {"GET",
        "/ready",
@@ -55,6 +56,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   endpoints.push_back(JobEventsEndpoint(loop, launcher));
   auto live = std::make_shared<Live>(loop, launcher, prometheus, recent);
   std::ranges::move(LiveEndpoints(loop, std::move(live)), std::back_inserter(endpoints));
+  std::ranges::move(RequestEndpoints(loop, launcher, access), std::back_inserter(endpoints));
   endpoints.push_back(OpenApiEndpoint(endpoints, std::string(Version()), recent));
   return endpoints;
 }

@@ -6,6 +6,7 @@
 #include "async/loop.h"
 #include "base/metrics/prometheus.h"
 #include "launcher/launcher.h"
+#include "web/access/access.h"
 #include "web/router.h"
 
 namespace nodepool::web {
@@ -17,10 +18,11 @@ namespace nodepool::web {
 // the resources under /api/v1 (api.h), and their description, /api/v1/openapi.json
 //   what pages follow (live/live_endpoints.h)
 //   POST /api/v1/job-events, from this host only (job_events.h)
+//   requests over HTTP, with a token (requests/request_endpoints.h)
 //   GET /ready            200 "OK" once every provider runs, before that 503 (D-64); also 503 for a
 //   `state_fault` GET /metrics          Prometheus' text format
 std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher,
-                                        const metrics::Prometheus& prometheus,
-                                        const std::string& state_fault);
+                                        const metrics::Prometheus& prometheus, const std::string& state_fault,
+                                        Access& access);
 
 }  // namespace nodepool::web

@@ -27,12 +27,23 @@ bool IsOwnName(const std::string& name) {
   return name == own || name == own.substr(0, own.find('.'));
 }
 
+bool HasOwnHost(const net::HttpRequest& request) {
+  std::string name = NameIn(request.Header("host"));
+  return name.empty() || name == "localhost" || IsAddress(name) || IsOwnName(name);
+}
+
 }  // namespace
 
 bool IsForThisHost(const net::HttpRequest& request) {
-  if (!request.Header("origin").empty()) return false;
-  std::string name = NameIn(request.Header("host"));
-  return name.empty() || name == "localhost" || IsAddress(name) || IsOwnName(name);
+  return request.Header("origin").empty() && HasOwnHost(request);
+}
+
+bool IsOfOwnOrigin(const net::HttpRequest& request) {
+  const std::string& origin = request.Header("origin");
+  const std::string& host = request.Header("host");
+  bool is_own =
+      origin.empty() || (!host.empty() && (origin == "http://" + host || origin == "https://" + host));
+  return is_own && (!request.is_from_this_host || HasOwnHost(request));
 }
 
 }  // namespace nodepool::web

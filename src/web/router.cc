@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -11,6 +12,12 @@
 
 namespace nodepool::web {
 namespace {
+
+constexpr std::string_view kParameter = "{id}";
+
+bool MayChange(const Request& request, Endpoint::Callers callers) {
+  return callers == Endpoint::Callers::kTokens ? IsOfOwnOrigin(request) : IsForThisHost(request);
+}
 
 Task<Response> Call(std::function<Response(const Request&)> function, Request request) {
   co_return function(request);
@@ -50,30 +57,55 @@ Endpoint::Handler Pure(std::function<Response(const Request&)> function) {
   return [function = std::move(function)](Request request) { return Call(function, std::move(request)); };
 }
 
+std::string ParameterIn(std::string_view path, std::string_view pattern) {
+  std::size_t begin = pattern.find(kParameter);
+  if (begin == pattern.npos) return "";
+  std::string_view end = pattern.substr(begin + kParameter.size());
+  bool is_long_enough = path.size() > begin + end.size();
+  if (!is_long_enough || !path.starts_with(pattern.substr(0, begin)) || !path.ends_with(end)) return "";
+  std::string_view parameter = path.substr(begin, path.size() - begin - end.size());
+  return parameter.find('/') == parameter.npos ? std::string(parameter) : "";
+}
+
 Router::Router(std::vector<Endpoint> endpoints) {
   for (Endpoint& endpoint : endpoints) {
-    if (endpoint.takes_any_method) of_any_method_[endpoint.path] = endpoint.handler;
-    handlers_[endpoint.path][endpoint.method] = std::move(endpoint.handler);
+    Methods& methods = endpoints_[endpoint.path];
+    if (methods.empty() && endpoint.path.find(kParameter) != endpoint.path.npos)
+      patterns_.push_back(endpoint.path);
+    std::string method = endpoint.method;
+    methods.emplace(method, std::move(endpoint));
   }
 }
 
+// An exact path comes before patterns.
+const Router::Methods* Router::Find(const std::string& path) const {
+  bool is_pattern = path.find(kParameter) != path.npos;
+  auto exact = endpoints_.find(path);
+  if (exact != endpoints_.end() && !is_pattern) return &exact->second;
+  for (const std::string& pattern : patterns_) {
+    if (!ParameterIn(path, pattern).empty()) return &endpoints_.at(pattern);
+  }
+  return nullptr;
+}
+
 Task<Response> Router::Answer(Request request) const {
-  auto methods = handlers_.find(request.path);
-  if (methods == handlers_.end()) {
+  const Methods* methods = Find(request.path);
+  if (methods == nullptr) {
     return Ready(ErrorResponse(request, 404, fmt::format("There is nothing at {}.", Excerpt(request.path))));
   }
-  auto handler = methods->second.find(request.method == "HEAD" ? "GET" : request.method);
-  if (handler != methods->second.end()) {
-    if (handler->first != "GET" && !IsForThisHost(request))
+  auto endpoint = methods->find(request.method == "HEAD" ? "GET" : request.method);
+  if (endpoint != methods->end()) {
+    if (endpoint->first != "GET" && !MayChange(request, endpoint->second.callers))
       return Ready(ErrorResponse(request, 403, "Web pages of others may change nothing here."));
-    return handler->second(std::move(request));
+    return endpoint->second.handler(std::move(request));
   }
-  if (auto any = of_any_method_.find(request.path); any != of_any_method_.end()) {
+  auto any = std::ranges::find_if(*methods, [](const auto& each) { return each.second.takes_any_method; });
+  if (any != methods->end()) {
     if (!net::TakeForm(request)) return Ready(ErrorResponse(request, 400, "The form is malformed."));
-    return any->second(std::move(request));
+    return any->second.handler(std::move(request));
   }
   std::vector<std::string> allowed;
-  for (const auto& [method, found] : methods->second) {
+  for (const auto& [method, found] : *methods) {
     allowed.push_back(method);
     if (method == "GET") allowed.push_back("HEAD");
   }

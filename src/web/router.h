@@ -21,15 +21,17 @@ struct ParameterDoc {
   std::string text;
   JsonType type;
   bool may_repeat = false;
+  enum class Place { kQuery, kHeader, kPath } place = Place::kQuery;
 };
 struct EndpointDoc {
   std::string summary;  // one sentence
   std::vector<ParameterDoc> parameters;
   // Types of successful answers, by media type.
   std::map<std::string, JsonType> answers;
-  // Statuses other than 200, 304 and those of every endpoint.
+  // Statuses other than those of success, 304 and those of every endpoint.
   std::vector<int> errors;
   std::optional<JsonType> body = std::nullopt;  // the request's body, as JSON
+  int success = 200;
 };
 
 // A path that the web server serves. Handlers that do not wait for anything are plain functions, wrapped with
@@ -37,11 +39,19 @@ struct EndpointDoc {
 struct Endpoint {
   using Handler = std::function<Task<Response>(Request)>;
   std::string method;
-  std::string path;  // exact (operations.md 6)
+  std::string path;  // exact (operations.md 6), but for one segment that may be "{id}"
   Handler handler;
   EndpointDoc doc = {};
   bool takes_any_method = false;  // answered like `method` (operations.md 6.6)
+  // Who may change something by it. Web pages of other sites may not in either case.
+  enum class Callers {
+    kThisHost,  // reached under one of this host's own names
+    kTokens,  // the handler asks for a token; the host may have any name, except over the loopback interface
+  } callers = Callers::kThisHost;
 };
+
+// What is in the place of "{id}"; empty if the path does not match the pattern. Never contains a slash.
+std::string ParameterIn(std::string_view path, std::string_view pattern);
 
 Endpoint::Handler Pure(std::function<Response(const Request&)> function);
 
@@ -54,8 +64,12 @@ class Router {
   Task<Response> Answer(Request request) const;
 
  private:
-  std::map<std::string, std::map<std::string, Endpoint::Handler>> handlers_;  // by path and method
-  std::map<std::string, Endpoint::Handler> of_any_method_;                    // by path
+  using Methods = std::map<std::string, Endpoint>;
+
+  const Methods* Find(const std::string& path) const;
+
+  std::map<std::string, Methods> endpoints_;  // by path and method
+  std::vector<std::string> patterns_;         // those of the paths that have a parameter
 };
 
 // An error in the format that the request accepts (operations.md 6.6): text, a page for clients that prefer

@@ -10,8 +10,10 @@ import signal
 import subprocess
 
 import pytest
+import yaml
 
 from images import image
+from lease_client import make_token
 from nodepool_helpers import BIN, ROOT, fake_provider
 from services import wait_for
 from standalone import Standalone
@@ -32,6 +34,9 @@ class Site(Standalone):
         super().__init__(folder, providers=[provider], diskimages=[image()], labels=[{"name": "small", "min-ready": 3}],
                          **{"images-dir": str(folder / "images"), "build-log-dir": str(folder / "logs")})
         self.web_port = int(re.search(r"port: (\d+)", self.config.read_text().split("webapp")[1])[1])
+        self.token, entry = make_token(self.config, "operator", "--scope", "request")
+        self.secure = folder / "secure.yaml"
+        self.secure.write_text(yaml.safe_dump({"webapp-tokens": [entry]}))
         self.commands = folder / "commands"
         self.commands.mkdir()
         self.command("nodepool", f'exec {BIN}/nodepool -c {self.config} "$@"')
@@ -56,12 +61,14 @@ class Site(Standalone):
             command = command.replace(BUILD, ready[0]["id"])
         command = command.replace("localhost:8005", f"127.0.0.1:{self.web_port}")
         return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, cwd=self.folder,
-                              env={**os.environ, "PATH": f"{self.commands}:{os.environ['PATH']}"})
+                              env={**os.environ, "PATH": f"{self.commands}:{os.environ['PATH']}",
+                                   "NODEPOOL_TOKEN": self.token})
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    running = Site(tmp_path_factory.mktemp("operator")).start()
+    running = Site(tmp_path_factory.mktemp("operator"))
+    running.start("-s", running.secure)
     (running.folder / "pid").write_text(str(running.process.pid))
     try:
         running.wait_ready()

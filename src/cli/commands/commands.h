@@ -31,6 +31,7 @@ RegisterCommand RegisterSsh;
 RegisterCommand RegisterMigrate;
 RegisterCommand RegisterStandalone;
 RegisterCommand RegisterConfigValidate;
+RegisterCommand RegisterToken;
 RegisterCommand RegisterComplete;
 
 struct CommandGroup {
@@ -48,7 +49,7 @@ inline const CommandGroup kCommandGroups[] = {
     {"Images",
      {&RegisterImageListings, &RegisterImagePause, &RegisterImageBuild, &RegisterImageDelete,
       &RegisterImageData}},
-    {"Setting up", {&RegisterStandalone, &RegisterConfigValidate, &RegisterMigrate}},
+    {"Setting up", {&RegisterStandalone, &RegisterConfigValidate, &RegisterToken, &RegisterMigrate}},
     {"", {&RegisterComplete}}};
 
 }  // namespace nodepool::cli

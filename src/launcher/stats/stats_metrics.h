@@ -104,7 +104,7 @@ inline constexpr Metric kCleaned{
 inline constexpr Metric kMalformed{
     Kind::kCounter, "nodepool.malformed_records.{kind}", "nodepool_malformed_records_total",
     "Versions of records that could not be read, by kind: node, request, image, "
-    "job, component."};
+    "job, lease, component."};
 
 // Every metric above.
 std::vector<const Metric*> All();

@@ -97,11 +97,10 @@ SteadyTime StatsWorker::ReportLocalGauges() {
 }
 
 void StatsWorker::CountMalformed() {
-  std::map<std::string, std::uint64_t> now = {{"node", context_.nodes.malformed_count()},
-                                              {"request", context_.requests.malformed_count()},
-                                              {"image", context_.images.malformed_count()},
-                                              {"job", context_.jobs.malformed_count()},
-                                              {"component", context_.registry.malformed_count()}};
+  std::map<std::string, std::uint64_t> now = {
+      {"node", context_.nodes.malformed_count()},   {"request", context_.requests.malformed_count()},
+      {"image", context_.images.malformed_count()}, {"job", context_.jobs.malformed_count()},
+      {"lease", context_.leases.malformed_count()}, {"component", context_.registry.malformed_count()}};
   for (const auto& [kind, count] : now) {
     std::uint64_t more = count - malformed_[kind];
     if (more > 0) context_.metrics.Add(stats::kMalformed, {kind}, static_cast<std::int64_t>(more));

@@ -19,6 +19,7 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;              // names in lower case
   std::string body;
   bool is_from_this_host = false;  // the connection comes over the loopback interface
+  std::string peer;                // address of the client, without a port
 
   // The empty text when it is missing. Of a parameter's values the last one counts.
   const std::string& Header(const std::string& lower_case_name) const;

@@ -55,14 +55,15 @@ std::optional<HttpRequest> Understood(const http::request<http::string_body>& me
   return request;
 }
 
-bool IsFromThisHost(const tcp::socket& socket) {
+void SetPeer(const tcp::socket& socket, HttpRequest& request) {
   boost::system::error_code error;
   asio::ip::address peer = socket.remote_endpoint(error).address();
-  if (error) return false;
+  if (error) return;
   if (peer.is_v6() && peer.to_v6().is_v4_mapped()) {
     peer = asio::ip::make_address_v4(asio::ip::v4_mapped, peer.to_v6());
   }
-  return peer.is_loopback();
+  request.is_from_this_host = peer.is_loopback();
+  request.peer = peer.to_string();
 }
 
 // What decides how an answer is sent.
@@ -267,7 +268,7 @@ Task<std::optional<OpenStream>> HttpServer::Converse(std::shared_ptr<Socket> soc
       manner.keeps_alive = parser.get().keep_alive() && served < limits_.requests_per_connection;
       std::optional<HttpRequest> request = Understood(parser.get());
       if (request) {
-        request->is_from_this_host = IsFromThisHost(*socket);
+        SetPeer(*socket, *request);
         response = co_await Answer(std::move(*request));
       } else {
         response = Plain(400, "Bad Request: the target is not a path");

@@ -17,6 +17,7 @@ namespace nodepool::web {
 
 const FieldTable<store::StoredNode>& NodeFields();
 const FieldTable<launcher::RequestStatus>& RequestFields();
+const FieldTable<launcher::WaitReason>& WaitFields();
 const FieldTable<store::StoredBuild>& BuildFields();
 const FieldTable<store::StoredUpload>& UploadFields();
 const FieldTable<launcher::ProviderStatus>& ProviderFields();

@@ -15,6 +15,8 @@ namespace {
 
 JsonType PoolType() { return ObjectOf({{"provider", Text(), ""}, {"pool", Text(), ""}}); }
 
+}  // namespace
+
 const FieldTable<WaitReason>& WaitFields() {
   static const FieldTable<WaitReason> fields({
       {{"provider", Text(), ""}, [](const WaitReason& w) { return json::value(w.pool.provider.value); }},
@@ -34,6 +36,8 @@ const FieldTable<WaitReason>& WaitFields() {
   });
   return fields;
 }
+
+namespace {
 
 json::value Waits(const RequestStatus& status) {
   json::array waits;

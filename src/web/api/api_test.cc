@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/metrics/prometheus.h"
+#include "base/text.h"
 #include "launcher/launcher_fixture_for_test.h"
 #include "web/api/open_api.h"
 #include "web/launcher_site.h"
@@ -29,7 +30,7 @@ class ApiTest : public launcher::LauncherTest {
  protected:
   void StartSite() {
     running_ = &StartLauncher();
-    router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_));
+    router_.emplace(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_, access_));
   }
   Response Ask(const std::string& target, std::string method = "GET",
                std::map<std::string, std::string> headers = {{"accept", "application/json"}}) {
@@ -56,6 +57,7 @@ class ApiTest : public launcher::LauncherTest {
   Running* running_ = nullptr;
   metrics::Prometheus prometheus_;
   std::string state_fault_;
+  Access access_{time_.loop(), MatchOnPool(pool_)};
   std::optional<Router> router_;
 };
 
@@ -295,7 +297,7 @@ TEST_F(ApiTest, WithoutZooKeeperOnlyProvidersAreKnown) {
 TEST_F(ApiTest, TheDocumentDescribesTheEndpoints) {
   StartSite();
   std::vector<Endpoint> endpoints =
-      LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_);
+      LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_, access_);
   json::value document = json::parse(Ask("/api/v1/openapi.json").body);
   std::size_t operations = 0;
   for (const auto& [path, methods] : document.at("paths").as_object()) {
@@ -306,7 +308,7 @@ TEST_F(ApiTest, TheDocumentDescribesTheEndpoints) {
   for (const Endpoint& endpoint : endpoints) {
     const json::object* methods = document.at("paths").as_object().at(endpoint.path).if_object();
     ASSERT_NE(methods, nullptr) << endpoint.path;
-    EXPECT_TRUE(methods->contains(endpoint.method == "GET" ? "get" : "post")) << endpoint.path;
+    EXPECT_TRUE(methods->contains(Lower(endpoint.method))) << endpoint.path;
     EXPECT_FALSE(endpoint.doc.summary.empty()) << endpoint.path;
   }
 }
@@ -329,7 +331,7 @@ TEST_F(ApiTest, ThePageIsUpToDate) {
       "is not, and 503 until the records are read and while ZooKeeper is away; errors are JSON "
       "(`message`, `code`, `title`)\n"
       "for who accepts only `application/json`, else text. Fields may be added, never taken away.\n\n" +
-      ApiReference(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_));
+      ApiReference(LauncherEndpoints(time_.loop(), *running_->launcher, prometheus_, state_fault_, access_));
   if (std::getenv("NODEPOOL_WRITE_REFERENCE") != nullptr) std::ofstream(path) << page;
   std::ostringstream found;
   found << std::ifstream(path).rdbuf();

@@ -13,6 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr const char* kTokenScheme = "token";
 constexpr const char* kErrorReference = "#/components/schemas/Error";
 
 json::object ErrorSchema() {
@@ -21,14 +22,28 @@ json::object ErrorSchema() {
                             {"title", Text(), "the reason, \"Not Found\""}}));
 }
 
+std::string_view PlaceOf(const ParameterDoc& parameter) {
+  switch (parameter.place) {
+    case ParameterDoc::Place::kQuery:
+      return "query";
+    case ParameterDoc::Place::kHeader:
+      return "header";
+    case ParameterDoc::Place::kPath:
+      return "path";
+  }
+  return "";
+}
+
 json::array ParametersSchema(const std::vector<ParameterDoc>& parameters) {
   json::array list;
   for (const ParameterDoc& parameter : parameters) {
     JsonType type = parameter.may_repeat ? ListOf(parameter.type) : parameter.type;
-    list.push_back(json::object{{"name", parameter.name},
-                                {"in", "query"},
-                                {"description", parameter.text},
-                                {"schema", SchemaOf(type)}});
+    json::object& entry = list.emplace_back(json::object{{"name", parameter.name},
+                                                         {"in", PlaceOf(parameter)},
+                                                         {"description", parameter.text},
+                                                         {"schema", SchemaOf(type)}})
+                              .get_object();
+    if (parameter.place == ParameterDoc::Place::kPath) entry["required"] = true;
   }
   return list;
 }
@@ -45,7 +60,9 @@ json::object Answers(const EndpointDoc& doc) {
   json::object content;
   for (const auto& [media, type] : doc.answers) content[media] = json::object{{"schema", SchemaOf(type)}};
   json::object answers;
-  answers["200"] = json::object{{"description", net::HttpReason(200)}, {"content", std::move(content)}};
+  json::object success{{"description", net::HttpReason(doc.success)}};
+  if (!content.empty()) success["content"] = std::move(content);
+  answers[std::to_string(doc.success)] = std::move(success);
   std::vector<int> errors = doc.errors;
   std::ranges::sort(errors);
   for (int status : errors) answers[std::to_string(status)] = ErrorAnswer(status);
@@ -98,6 +115,8 @@ json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& 
       operation["requestBody"] =
           json::object{{"required", true}, {"content", {{"application/json", std::move(schema)}}}};
     }
+    if (endpoint.callers == Endpoint::Callers::kTokens)
+      operation["security"] = json::array{json::object{{kTokenScheme, json::array()}}};
     json::value& path = paths[endpoint.path];
     if (!path.is_object()) path.emplace_object();
     path.get_object()[method] = std::move(operation);
@@ -105,7 +124,9 @@ json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& 
   return {{"openapi", "3.1.0"},
           {"info", {{"title", "Nodepool"}, {"version", version}}},
           {"paths", std::move(paths)},
-          {"components", {{"schemas", {{"Error", ErrorSchema()}}}}}};
+          {"components",
+           {{"schemas", {{"Error", ErrorSchema()}}},
+            {"securitySchemes", {{kTokenScheme, {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
 }
 
 Endpoint OpenApiEndpoint(const std::vector<Endpoint>& endpoints, const std::string& version,

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "async/task_group.h"
+#include "async/wake_loop.h"
+#include "base/subscription.h"
+#include "launcher/context.h"
+#include "launcher/leases/lease_deadlines.h"
+#include "sched/leases/lease_step.h"
+
+namespace nodepool::launcher {
+
+// The keeper's work from its election to the loss of the leadership (http-requests.md 1.3): moves leases on
+// when they, their requests or their nodes change, and ends those that were not renewed.
+class LeaseTerm {
+ public:
+  LeaseTerm(Context& context, log::Logger logger);
+  ~LeaseTerm();  // call Stop() first
+
+  // Works until it is cancelled.
+  Task<> Run();
+  Task<> Stop();
+
+ private:
+  using Step = sched::LeaseStep;
+
+  void Subscribe();
+  // Gives every lease its full time.
+  void GrantAll();
+  void LeaseChanged(const LeaseId& id, const store::StoredLease* before, const store::StoredLease* after);
+  SteadyTime EndExpired();
+  void Expire(const store::StoredLease& lease);
+  void Examine(const LeaseId& id);
+  Step StepOf(const store::StoredLease& lease) const;
+  void Begin(const LeaseId& id, Task<> work);
+  Task<> Guarded(LeaseId id, Task<> work);
+  Task<> Carry(LeaseId id, Step step);
+  Task<> NoteRequest(LeaseId id);
+  Task<> Take(LeaseId id);
+  Task<> Fail(LeaseId id);
+  Task<> DropNodes(LeaseId id);
+  Task<> End(LeaseId id);
+  Task<> EndUnrenewed(LeaseId id, std::int32_t version);
+
+  Context& context_;
+  log::Logger logger_;
+  LeaseDeadlines deadlines_;
+  std::set<LeaseId> under_way_;
+  std::set<LeaseId> changed_;  // meanwhile
+  WakeLoop expiry_;
+  TaskGroup tasks_;
+  std::vector<Subscription> subscriptions_;
+};
+
+}  // namespace nodepool::launcher

@@ -1,0 +1,84 @@
+#include "web/access/access.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace nodepool::web {
+namespace {
+
+constexpr std::string_view kScheme = "bearer ";
+constexpr const char* kNoTokens =
+    "Nobody may change anything here: there are no tokens. `nodepool token NAME --scope request` makes one.";
+
+// The text of the token; empty: there is none.
+std::string TokenIn(const Request& request) {
+  const std::string& header = request.Header("authorization");
+  if (!Lower(header.substr(0, kScheme.size())).starts_with(kScheme)) return "";
+  return std::string(Trim(std::string_view(header).substr(kScheme.size())));
+}
+
+Response Unauthorized(const Request& request, std::string message) {
+  Response response = ErrorResponse(request, 401, std::move(message));
+  response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+Task<Response> Guarded(Access& access, const Router& next, Request request) {
+  if (!access.IsOpen(request)) {
+    std::expected<Caller, Response> caller = co_await access.Identify(request);
+    if (!caller) co_return std::move(caller.error());
+  }
+  Response response = co_await next.Answer(std::move(request));
+  co_return response;
+}
+
+}  // namespace
+
+Access::Access(Loop& loop, TokenVerifier::Match match)
+    : verifier_(loop, std::move(match)), audit_("nodepool.audit") {}
+
+void Access::Configure(const config::Config& config) {
+  verifier_.Configure(config.web_tokens);
+  read_needs_token_ = config.webapp.read_needs_token;
+}
+
+bool Access::IsOpen(const Request& request) const {
+  return !read_needs_token_ || request.is_from_this_host || request.path == "/ready";
+}
+
+Task<std::expected<Caller, Response>> Access::Identify(const Request& request) {
+  if (!verifier_.has_tokens()) co_return std::unexpected(ErrorResponse(request, 403, kNoTokens));
+  std::string text = TokenIn(request);
+  if (text.empty())
+    co_return std::unexpected(Unauthorized(request, "A token is needed: Authorization: Bearer NAME.SECRET"));
+  TokenVerifier::Verdict verdict = co_await verifier_.Verify(text, request.peer);
+  if (verdict.token) co_return Caller{verdict.token, request.peer};
+  co_return std::unexpected(Refuse(request, verdict, text));
+}
+
+Response Access::Refuse(const Request& request, const TokenVerifier::Verdict& verdict,
+                        const std::string& text) const {
+  if (verdict.is_overloaded)
+    return ErrorResponse(request, 503, "Too many tokens are being verified; try again.");
+  if (verdict.pause > Duration::zero()) {
+    Response response = ErrorResponse(request, 429, "Too many attempts with a wrong token; try again later.");
+    auto seconds = std::chrono::ceil<std::chrono::seconds>(verdict.pause).count();
+    response.headers.emplace_back("Retry-After", std::to_string(seconds));
+    return response;
+  }
+  std::string name = text.substr(0, text.find('.'));
+  bool is_known = verifier_.Knows(name);  // else it may be a secret in the wrong place
+  audit_.Info("{} from {}: a token was refused", is_known ? name : "?", request.peer);
+  return Unauthorized(request, "The token is wrong.");
+}
+
+void Access::Audit(const Caller& caller, const std::string& what) const {
+  audit_.Info("{} from {}: {}", caller.name(), caller.address, what);
+}
+
+Endpoint::Handler GuardReading(Access& access, const Router& next) {
+  return [&access, &next](Request request) { return Guarded(access, next, std::move(request)); };
+}
+
+}  // namespace nodepool::web

@@ -1,0 +1,143 @@
+#include "web/access/access.h"
+
+#include <gmock/gmock.h>
+
+#include "async/testing/virtual_time.h"
+#include "web/access/tokens_for_test.h"
+
+namespace nodepool::web {
+namespace {
+
+using config::Scope;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+class AccessTest : public ::testing::Test {
+ protected:
+  static Request With(std::string authorization, std::string peer = "192.0.2.1") {
+    Request request;
+    if (!authorization.empty()) request.headers["authorization"] = std::move(authorization);
+    request.peer = std::move(peer);
+    return request;
+  }
+  std::expected<Caller, Response> Identify(std::string authorization, std::string peer = "192.0.2.1") {
+    Request request = With(std::move(authorization), std::move(peer));
+    return time_.Run(access_.Identify(request));
+  }
+  int StatusOf(std::string authorization, std::string peer = "192.0.2.1") {
+    std::expected<Caller, Response> caller = Identify(std::move(authorization), std::move(peer));
+    return caller ? 200 : caller.error().status;
+  }
+  Task<bool> Count(std::string secret, std::string hash) {
+    ++verifications_;
+    return MatchPlainly(std::move(secret), std::move(hash));
+  }
+
+  testing::VirtualTime time_;
+  int verifications_ = 0;
+  Access access_{time_.loop(), [this](std::string secret, std::string hash) {
+                   return Count(std::move(secret), std::move(hash));
+                 }};
+  log::Capture log_;
+};
+
+// REQ-16
+TEST_F(AccessTest, WithoutTokensNobodyMayChangeAnything) {
+  std::expected<Caller, Response> caller = Identify("Bearer " + TextOf("ci"));
+  ASSERT_FALSE(caller);
+  EXPECT_EQ(caller.error().status, 403);
+  EXPECT_THAT(caller.error().body, HasSubstr("nodepool token"));
+  EXPECT_TRUE(access_.IsOpen(With("")));
+}
+
+TEST_F(AccessTest, ATokenIsVerifiedOnce) {
+  access_.Configure(WithTokens({Token("ci"), Token("ops", {Scope::kOperate})}));
+  for (int i = 0; i < 3; ++i) {
+    std::expected<Caller, Response> caller = Identify("Bearer " + TextOf("ci"));
+    ASSERT_TRUE(caller);
+    EXPECT_EQ(caller->name(), "ci");
+    EXPECT_TRUE(caller->may(Scope::kRequest));
+    EXPECT_FALSE(caller->may(Scope::kOperate));
+  }
+  EXPECT_EQ(verifications_, 1);
+  EXPECT_EQ(StatusOf("bearer  " + TextOf("ops") + " "), 200);
+  access_.Configure(WithTokens({Token("ops")}));
+  EXPECT_EQ(StatusOf("Bearer " + TextOf("ci")), 401) << "it is not in the configuration any more";
+}
+
+// REQ-17
+TEST_F(AccessTest, RefusalsSayNothingAndBecomeSlower) {
+  access_.Configure(WithTokens({Token("ci")}));
+  std::string unknown = Identify("Bearer nobody.secret", "192.0.2.2").error().body;
+  EXPECT_EQ(Identify("Bearer ci.guess", "192.0.2.3").error().body, unknown);
+  EXPECT_EQ(verifications_, 2) << "an unknown name costs the same";
+  EXPECT_EQ(StatusOf("Bearer ci.guess", "192.0.2.4"), 429) << "by name";
+  EXPECT_EQ(StatusOf("Bearer other.guess", "192.0.2.3"), 429) << "by address";
+  EXPECT_EQ(verifications_, 2);
+  time_.Advance(milliseconds(250));
+  EXPECT_EQ(StatusOf("Bearer ci.guess", "192.0.2.3"), 401);
+  time_.Advance(milliseconds(250));
+  std::expected<Caller, Response> refused = Identify("Bearer ci.guess", "192.0.2.3");
+  EXPECT_EQ(refused.error().status, 429);
+  EXPECT_THAT(refused.error().headers,
+              ::testing::Contains(std::pair<std::string, std::string>("Retry-After", "1")));
+}
+
+// REQ-17
+TEST_F(AccessTest, AVerifiedTokenIsNotSlowedDown) {
+  access_.Configure(WithTokens({Token("ci")}));
+  EXPECT_EQ(StatusOf("Bearer " + TextOf("ci")), 200);
+  for (int i = 0; i < 5; ++i) StatusOf("Bearer ci.guess", "192.0.2.9");
+  EXPECT_EQ(StatusOf("Bearer " + TextOf("ci")), 200);
+}
+
+TEST_F(AccessTest, MalformedHeadersAreRefused) {
+  access_.Configure(WithTokens({Token("ci")}));
+  for (std::string bad : {"", "Bearer", "Bearer ", "Basic Y2k6c2VjcmV0", "ci.secret-of-ci"}) {
+    EXPECT_EQ(StatusOf(bad), 401) << bad;
+    time_.Advance(seconds(60));
+  }
+  for (std::string bad : {std::string("."), std::string("ci"), std::string("ci."), std::string(100'000, 'x'),
+                          std::string("ci.secret-of-ci\n"), std::string("../ci.secret-of-ci")}) {
+    EXPECT_EQ(StatusOf("Bearer " + bad), bad == "ci.secret-of-ci\n" ? 200 : 401) << bad.substr(0, 20);
+    time_.Advance(seconds(60));
+  }
+}
+
+// REQ-21
+TEST_F(AccessTest, NoSecretIsLogged) {
+  access_.Configure(WithTokens({Token("ci")}));
+  StatusOf("Bearer ci.hunter2");
+  StatusOf("Bearer hunter2", "192.0.2.7");
+  StatusOf("Bearer hunter2.ci", "192.0.2.8");
+  EXPECT_EQ(log_.Count("hunter2"), 0);
+  EXPECT_EQ(log_.Count("ci from 192.0.2.1: a token was refused"), 1);
+  EXPECT_EQ(log_.Count("? from 192.0.2.7: a token was refused"), 1);
+  Caller caller = *Identify("Bearer " + TextOf("ci"), "192.0.2.5");
+  access_.Audit(caller, "request 1: made");
+  EXPECT_EQ(log_.Count("ci from 192.0.2.5: request 1: made"), 1);
+}
+
+// REQ-22
+TEST_F(AccessTest, ReadingMayNeedAToken) {
+  config::Config config = WithTokens({Token("reader", {Scope::kRead})});
+  config.webapp.read_needs_token = true;
+  access_.Configure(config);
+  Router router({{"GET", "/ready", Pure([](const Request&) { return Response(); })},
+                 {"GET", "/node-list", Pure([](const Request&) { return Response(); })}});
+  Endpoint::Handler guard = GuardReading(access_, router);
+  auto status = [&](std::string path, std::string authorization, bool is_from_this_host) {
+    Request request = With(std::move(authorization));
+    request.path = std::move(path);
+    request.is_from_this_host = is_from_this_host;
+    return time_.Run(guard(request)).status;
+  };
+  EXPECT_EQ(status("/node-list", "", false), 401);
+  EXPECT_EQ(status("/node-list", "", true), 200);
+  EXPECT_EQ(status("/ready", "", false), 200);
+  EXPECT_EQ(status("/node-list", "Bearer " + TextOf("reader"), false), 200);
+}
+
+}  // namespace
+}  // namespace nodepool::web

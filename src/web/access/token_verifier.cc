@@ -1,0 +1,89 @@
+#include "web/access/token_verifier.h"
+
+#include <algorithm>
+
+#include "base/digest.h"
+#include "base/password_hash.h"
+#include "base/scope_exit.h"
+
+namespace nodepool::web {
+namespace {
+
+constexpr std::size_t kMaxRunning = 2;
+constexpr std::size_t kMaxWaiting = 32;
+constexpr std::size_t kMaxTokenText = 256;
+constexpr std::size_t kKeyBytes = 32;
+// For unknown names: has the usual costs, and no secret.
+constexpr const char* kHashOfNothing =
+    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+Task<bool> MatchOn(BlockingPool& pool, std::string secret, std::string hash) {
+  auto work = [secret, hash] { return MatchesHash(secret, hash); };
+  bool matches = co_await OnBlockingPool(pool, work);
+  co_return matches;
+}
+
+}  // namespace
+
+TokenVerifier::TokenVerifier(Loop& loop, Match match)
+    : loop_(loop), match_(std::move(match)), digest_key_(SecretBytes(kKeyBytes)) {}
+
+void TokenVerifier::Configure(const std::vector<config::WebToken>& tokens) {
+  ++generation_;
+  verified_.clear();
+  tokens_.clear();
+  for (const config::WebToken& token : tokens)
+    tokens_.emplace(token.name, std::make_shared<const config::WebToken>(token));
+}
+
+Task<TokenVerifier::Verdict> TokenVerifier::Verify(std::string text, std::string address) {
+  auto known = verified_.find(KeyedDigest(digest_key_, text));
+  if (known != verified_.end()) co_return Verdict{known->second};
+  std::string name = text.substr(0, text.find('.'));
+  if (!config::IsTokenName(name) || text.size() > kMaxTokenText) name.clear();
+  SteadyTime now = loop_.SteadyNow();
+  Duration pause =
+      std::max(attempts_.PauseOf("name " + name, now), attempts_.PauseOf("from " + address, now));
+  if (pause > Duration::zero()) co_return Verdict{nullptr, false, pause};
+  if (waiting_ >= kMaxWaiting) co_return Verdict{nullptr, true};
+  Verdict verdict = co_await Check(std::move(name), std::move(text), std::move(address));
+  co_return verdict;
+}
+
+// An unknown name takes as long as a wrong secret.
+Task<TokenVerifier::Verdict> TokenVerifier::Check(std::string name, std::string text, std::string address) {
+  std::uint64_t generation = generation_;
+  auto entry = tokens_.find(name);
+  Token token = entry == tokens_.end() ? nullptr : entry->second;
+  std::string secret = text.substr(std::min(text.size(), name.size() + 1));
+  bool matches = co_await Matches(std::move(secret), token ? token->hash : kHashOfNothing);
+  if (matches && token) {
+    if (generation == generation_) verified_[KeyedDigest(digest_key_, text)] = token;
+    co_return Verdict{token};
+  }
+  SteadyTime now = loop_.SteadyNow();
+  attempts_.Failed("name " + name, now);
+  attempts_.Failed("from " + address, now);
+  co_return Verdict{};
+}
+
+Task<bool> TokenVerifier::Matches(std::string secret, std::string hash) {
+  ++waiting_;
+  ScopeExit waited([this] { --waiting_; });
+  while (running_ >= kMaxRunning) co_await free_.Wait();
+  ++running_;
+  ScopeExit ended([this] {
+    --running_;
+    free_.NotifyOne();
+  });
+  bool matches = co_await match_(std::move(secret), std::move(hash));
+  co_return matches;
+}
+
+TokenVerifier::Match MatchOnPool(BlockingPool& pool) {
+  return [&pool](std::string secret, std::string hash) {
+    return MatchOn(pool, std::move(secret), std::move(hash));
+  };
+}
+
+}  // namespace nodepool::web

@@ -1,0 +1,112 @@
+#include "web/requests/lease_fields.h"
+
+#include <boost/json/value_from.hpp>
+
+#include "listing/node_listing.h"
+#include "web/api/api_fields.h"
+
+namespace nodepool::web {
+namespace {
+
+namespace json = boost::json;
+
+struct NodeEntry {
+  const store::StoredNode& node;
+  bool is_own = false;
+};
+
+json::value PortOf(const NodeEntry& entry) {
+  if (entry.is_own) return entry.node.record.connection_port.value();
+  return listing::ShownPort(entry.node.record);
+}
+
+using OptionalText = std::optional<std::string> Node::*;
+
+FieldTable<NodeEntry>::Field TextField(std::string key, OptionalText member, std::string text = "") {
+  return {{std::move(key), Text().OrNull(), std::move(text)},
+          [member](const NodeEntry& n) { return TextCell(n.node.record.*member); }};
+}
+
+const FieldTable<NodeEntry>& NodeEntryFields() {
+  static const FieldTable<NodeEntry> fields({
+      {{"id", Text(), "ten digits"}, [](const NodeEntry& n) { return Cell::OfText(n.node.id.value); }},
+      {{"labels", ListOf(Text()), ""}, [](const NodeEntry& n) { return JsonNames(n.node.record.type); }},
+      TextField("interface_ip", &Node::interface_ip, "the address to connect to"),
+      TextField("public_ipv4", &Node::public_ipv4),
+      TextField("private_ipv4", &Node::private_ipv4),
+      TextField("public_ipv6", &Node::public_ipv6),
+      TextField("hostname", &Node::hostname),
+      TextField("connection_type", &Node::connection_type, "ssh, winrm ..."),
+      {{"connection_port", Any(), "a number, or an object with access data"}, &PortOf},
+      {{"host_keys", ListOf(Text()), "of its SSH server"},
+       [](const NodeEntry& n) { return json::value_from(n.node.record.host_keys); }},
+      TextField("username", &Node::username),
+      TextField("python_path", &Node::python_path),
+      TextField("shell_type", &Node::shell_type),
+      {{"attributes", Any(), "as configured for the pool"},
+       [](const NodeEntry& n) { return n.node.record.attributes.value(); }},
+      {{"provider", Text().OrNull(), ""},
+       [](const NodeEntry& n) { return TextOrNull(n.node.record.provider.value); }},
+      TextField("cloud", &Node::cloud),
+      TextField("region", &Node::region),
+      TextField("az", &Node::az, "availability zone"),
+      TextField("image", &Node::image_id),
+  });
+  return fields;
+}
+
+// A node that the cache does not have any more is about to be dropped.
+json::value NodesOf(const LeaseEntry& entry) {
+  json::array nodes;
+  for (const NodeId& id : entry.lease.record.nodes) {
+    const store::StoredNode* node = entry.launcher.records().nodes.Find(id);
+    if (node != nullptr) nodes.push_back(NodeEntryFields().ToJson({*node, entry.is_own}));
+  }
+  return nodes;
+}
+
+json::value WaitsOf(const LeaseEntry& entry) {
+  json::array waits;
+  if (entry.lease.record.request.empty()) return waits;
+  std::optional<launcher::RequestStatus> status = entry.launcher.FindRequest(entry.lease.record.request);
+  if (!status) return waits;
+  for (const launcher::WaitReason& reason : status->waits) waits.push_back(WaitFields().ToJson(reason));
+  return waits;
+}
+
+json::value SecondsOrNull(const std::optional<WallTime>& time) {
+  return time ? json::value(ToSeconds(*time)) : json::value();
+}
+
+}  // namespace
+
+const FieldTable<LeaseEntry>& LeaseFields() {
+  static const FieldTable<LeaseEntry> fields({
+      {{"id", Text(), "32 hex digits"}, [](const LeaseEntry& l) { return Cell::OfText(l.lease.id.value); }},
+      {{"state", OneOf(LeaseStateWords()), ""},
+       [](const LeaseEntry& l) { return StateCell(l.lease.record.state); }},
+      {{"client", Text(), "name of the token that made it"},
+       [](const LeaseEntry& l) { return Cell::OfText(l.lease.record.client); }},
+      {{"labels", ListOf(Text()), "one for each node"},
+       [](const LeaseEntry& l) { return JsonNames(l.lease.record.labels); }},
+      {{"requestor", Text().OrNull(), ""},
+       [](const LeaseEntry& l) { return TextCell(l.lease.record.requestor); }},
+      {{"tenant", Text().OrNull(), ""},
+       [](const LeaseEntry& l) { return TextCell(l.lease.record.tenant_name); }},
+      {{"request", Text().OrNull(), "id of the node request, while it waits"},
+       [](const LeaseEntry& l) { return TextOrNull(l.lease.record.request.value); }},
+      {{"lease", Whole(), "seconds that it lasts without a renewal"},
+       [](const LeaseEntry& l) { return json::value(l.lease.record.lease_seconds); }},
+      {{"created", Number().OrNull(), "seconds since the epoch"},
+       [](const LeaseEntry& l) { return SecondsOrNull(l.lease.record.created_time); }},
+      {{"renewed", Number().OrNull(), "seconds since the epoch"},
+       [](const LeaseEntry& l) { return SecondsOrNull(l.lease.record.renewed_time); }},
+      {{"failure", Text().OrNull(), "why it failed"},
+       [](const LeaseEntry& l) { return TextCell(l.lease.record.failure); }},
+      {{"waits", ListOf(WaitFields().type()), "why it waits, as each pool of this launcher says"}, &WaitsOf},
+      {{"nodes", ListOf(NodeEntryFields().type()), "of a held lease"}, &NodesOf},
+  });
+  return fields;
+}
+
+}  // namespace nodepool::web

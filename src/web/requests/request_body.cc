@@ -1,0 +1,200 @@
+#include "web/requests/request_body.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <map>
+
+#include "base/digest.h"
+#include "base/text.h"
+#include "model/json.h"
+#include "model/json_scanner.h"
+
+namespace nodepool::web {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxFieldText = 255;
+constexpr std::size_t kMaxReason = 1000;
+constexpr std::size_t kMaxNodes = 100;
+constexpr std::int64_t kMaxPriority = 999;
+constexpr std::int64_t kMinLease = 30;
+constexpr std::int64_t kMaxLease = 86'400;
+constexpr std::int64_t kMaxHold = 365 * 86'400;
+constexpr int kMaxWait = 60;
+
+Error Wrong(std::string_view key, std::string_view expected) {
+  return Error(Verdict::kInvalid, fmt::format("{} is {}.", key, expected));
+}
+
+std::string ReadText(std::string_view key, const json::value& value, std::size_t limit = kMaxFieldText) {
+  bool is_good = value.is_string() && !value.as_string().empty() && value.as_string().size() <= limit;
+  if (!is_good) throw Wrong(key, fmt::format("a text of 1 to {} bytes", limit));
+  return std::string(value.as_string());
+}
+
+std::int64_t ReadWhole(std::string_view key, const json::value& value, std::int64_t least,
+                       std::int64_t most) {
+  const std::int64_t* number = value.if_int64();
+  if (number == nullptr || *number < least || *number > most)
+    throw Wrong(key, fmt::format("a whole number from {} to {}", least, most));
+  return *number;
+}
+
+double ReadNumber(std::string_view key, const json::value& value) {
+  boost::system::error_code error;
+  double number = value.to_number<double>(error);
+  if (error) throw Wrong(key, "a number");
+  return number;
+}
+
+void AppendLabel(std::vector<LabelName>& labels, std::string name, std::int64_t count) {
+  if (labels.size() + static_cast<std::size_t>(count) > kMaxNodes)
+    throw Wrong("labels", fmt::format("for at most {} nodes", kMaxNodes));
+  labels.insert(labels.end(), static_cast<std::size_t>(count), LabelName(std::move(name)));
+}
+
+std::vector<LabelName> ReadLabels(const json::value& value) {
+  std::vector<LabelName> labels;
+  if (const json::array* list = value.if_array()) {
+    for (const json::value& label : *list) AppendLabel(labels, ReadText("labels", label), 1);
+  } else if (const json::object* counts = value.if_object()) {
+    for (const auto& [name, count] : *counts) {
+      AppendLabel(labels, ReadText("labels", json::value(name)),
+                  ReadWhole("labels", count, 1, static_cast<std::int64_t>(kMaxNodes)));
+    }
+  }
+  if (labels.empty()) throw Wrong("labels", "a list of labels, or an object of counts by label");
+  return labels;
+}
+
+// Calls the reader of each key of the body, an object.
+using Readers = std::map<std::string_view, std::function<void(const json::value&)>>;
+
+void ReadMembers(const std::string& body, const Readers& readers) {
+  JsonScanner in(body);
+  std::map<std::string, std::string_view> members;
+  auto take = [&](std::string_view written_key) {
+    std::string key = DecodeJsonText(written_key);
+    if (!readers.contains(key)) {
+      throw Error(Verdict::kInvalid, fmt::format("There is no key \"{}\" here.", Excerpt(key)));
+    }
+    auto [member, is_new] = members.try_emplace(key);
+    if (!is_new) throw Error(Verdict::kInvalid, fmt::format("{} is there twice.", key));
+    return in.Value(member->second);
+  };
+  if (in.Next() != '{') throw Error(Verdict::kInvalid, "The body is not a JSON object.");
+  if (!in.Members(take) || !in.End()) throw in.error().In("The body");
+  for (const auto& [key, written] : members) readers.at(key)(JsonValueOf(written));
+}
+
+void RequireJson(const Request& request) {
+  std::string type = Lower(request.Header("content-type"));
+  if (Trim(type.substr(0, type.find(';'))) != "application/json")
+    throw Error(Verdict::kConflict, "The body is to be sent as application/json.");
+}
+
+template <class Body>
+Expected<Body> Guarded(const Request& request, const std::function<void(Body&)>& read) {
+  try {
+    RequireJson(request);
+    Body body;
+    read(body);
+    return body;
+  } catch (const Error& error) {
+    return std::unexpected(error);
+  }
+}
+
+// Everything that the client chose, in one text.
+std::string DigestOf(const OrderBody& body) {
+  const launcher::LeaseOrder& order = body.order;
+  json::array asked = {json::value(JsonNames(order.labels)),
+                       body.priority ? json::value(*body.priority) : json::value(),
+                       order.relative_priority,
+                       order.requestor.value_or(""),
+                       order.tenant.value_or(""),
+                       order.provider.value,
+                       order.lease_seconds};
+  return Sha256Hex(json::serialize(asked));
+}
+
+}  // namespace
+
+Expected<OrderBody> ReadOrderBody(const Request& request) {
+  return Guarded<OrderBody>(request, [&request](OrderBody& body) {
+    launcher::LeaseOrder& order = body.order;
+    Readers readers = {
+        {"labels", [&](const json::value& v) { order.labels = ReadLabels(v); }},
+        {"priority",
+         [&](const json::value& v) {
+           body.priority = static_cast<int>(ReadWhole("priority", v, 0, kMaxPriority));
+         }},
+        {"relative_priority",
+         [&](const json::value& v) { order.relative_priority = ReadNumber("relative_priority", v); }},
+        {"requestor", [&](const json::value& v) { order.requestor = ReadText("requestor", v); }},
+        {"tenant", [&](const json::value& v) { order.tenant = ReadText("tenant", v); }},
+        {"provider", [&](const json::value& v) { order.provider = ProviderName(ReadText("provider", v)); }},
+        {"lease",
+         [&](const json::value& v) { order.lease_seconds = ReadWhole("lease", v, kMinLease, kMaxLease); }}};
+    ReadMembers(request.body, readers);
+    if (order.labels.empty()) throw Error(Verdict::kInvalid, "labels is required.");
+    order.asked = DigestOf(body);
+  });
+}
+
+JsonType OrderBodyType() {
+  return ObjectOf({{"labels", Any(), "a list of labels, or an object of counts by label; at most 100 nodes"},
+                   {"priority", Whole(), "0 to 999, smaller is first; 200 without it", true},
+                   {"relative_priority", Number(), "among requests of the same priority", true},
+                   {"requestor", Text(), "who asks; the token's name without it", true},
+                   {"tenant", Text(), "whose quota counts", true},
+                   {"provider", Text(), "the one that is preferred", true},
+                   {"lease", Whole(), "seconds without a renewal, 30 to 86400; 300 without it", true}});
+}
+
+Expected<HoldBody> ReadHoldBody(const Request& request) {
+  return Guarded<HoldBody>(request, [&request](HoldBody& body) {
+    Readers readers = {
+        {"node", [&](const json::value& v) { body.node = NodeId(ReadText("node", v)); }},
+        {"reason", [&](const json::value& v) { body.reason = ReadText("reason", v, kMaxReason); }},
+        {"seconds", [&](const json::value& v) { body.seconds = ReadWhole("seconds", v, 1, kMaxHold); }}};
+    ReadMembers(request.body, readers);
+    if (body.node.empty()) throw Error(Verdict::kInvalid, "node is required.");
+  });
+}
+
+JsonType HoldBodyType() {
+  return ObjectOf({{"node", Text(), "one of the lease's"},
+                   {"reason", Text(), "for people", true},
+                   {"seconds", Whole(), "how long; without it until max-hold-age", true}});
+}
+
+Expected<std::string> ReadIdempotencyKey(const Request& request) {
+  if (!request.headers.contains("idempotency-key")) return std::string();
+  const std::string& key = request.Header("idempotency-key");
+  bool is_visible = std::ranges::all_of(key, [](char c) { return c >= '!' && c <= '~'; });
+  if (key.empty() || key.size() > kMaxFieldText || !is_visible)
+    return Unexpected(Verdict::kInvalid, "Idempotency-Key is 1 to 255 visible ASCII characters.");
+  return key;
+}
+
+Expected<Duration> ReadWait(const Request& request) {
+  for (const auto& [name, value] : request.query) {
+    if (name != "wait")
+      return Unexpected(Verdict::kInvalid, fmt::format("There is no parameter \"{}\" here.", Excerpt(name)));
+  }
+  const std::string& text = request.Parameter("wait");
+  if (text.empty()) return Duration::zero();
+  int seconds = -1;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  bool is_whole = error == std::errc() && end == text.data() + text.size();
+  if (!is_whole || seconds < 0 || seconds > kMaxWait)
+    return Unexpected(Verdict::kInvalid, fmt::format("wait is a whole number from 0 to {}.", kMaxWait));
+  return Duration(std::chrono::seconds(seconds));
+}
+
+}  // namespace nodepool::web

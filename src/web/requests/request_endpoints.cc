@@ -1,0 +1,303 @@
+#include "web/requests/request_endpoints.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+#include <memory>
+
+#include "async/attempt.h"
+#include "async/deadline.h"
+#include "base/text.h"
+#include "web/requests/lease_fields.h"
+#include "web/requests/request_body.h"
+#include "web/requests/token_limits.h"
+
+namespace nodepool::web {
+namespace {
+
+namespace json = boost::json;
+using config::Scope;
+using launcher::PlacedOrder;
+
+constexpr const char* kRequests = "/api/v1/requests";
+constexpr const char* kRequest = "/api/v1/requests/{id}";
+constexpr const char* kRenew = "/api/v1/requests/{id}/renew";
+constexpr const char* kHold = "/api/v1/requests/{id}/hold";
+constexpr const char* kLeases = "/api/v1/leases";
+
+constexpr Duration kStoreTimeout = std::chrono::seconds(10);
+constexpr std::size_t kMaxListed = 2'000;
+
+Response JsonResponse(int status, std::string body) {
+  Response response;
+  response.status = status;
+  response.content_type = "application/json";
+  response.headers.emplace_back("Cache-Control", "no-store");
+  response.body = std::move(body);
+  return response;
+}
+
+// 400 for a body, 415 for its type.
+Response Refuse(const Request& request, const Error& error) {
+  return ErrorResponse(request, error.verdict() == Verdict::kConflict ? 415 : 400, error.message());
+}
+
+Response NoSuchLease(const Request& request) {
+  return ErrorResponse(request, 404, "There is no such request; it may have ended.");
+}
+
+// The handlers, and what they share.
+class RequestHandlers {
+ public:
+  RequestHandlers(Loop& loop, launcher::Launcher& launcher, Access& access)
+      : loop_(loop), launcher_(launcher), desk_(launcher.lease_desk()), access_(access) {}
+
+  using Step = Task<Response> (RequestHandlers::*)(const Request&, const Caller&);
+
+  // Runs `step` for the bearer of the token; an error becomes 503.
+  Task<Response> Handle(Request request, Step step);
+
+  Task<Response> Make(const Request& request, const Caller& caller);
+  Task<Response> Show(const Request& request, const Caller& caller);
+  Task<Response> Renew(const Request& request, const Caller& caller);
+  Task<Response> Hold(const Request& request, const Caller& caller);
+  Task<Response> End(const Request& request, const Caller& caller);
+  Task<Response> List(const Request& request, const Caller& caller);
+
+ private:
+  template <class T>
+  Task<T> Bounded(Task<T> task) {
+    return WithDeadline(loop_, loop_.SteadyNow() + kStoreTimeout, "a request to ZooKeeper", std::move(task));
+  }
+  Task<std::optional<LeaseId>> FindFor(const Caller& caller, const Request& request,
+                                       std::string_view pattern);
+  bool IsVisible(const store::StoredLease& lease, const Caller& caller) const;
+  std::string TextOf(const store::StoredLease& lease, const Caller& caller) const;
+  Task<Response> Answer(LeaseId id, const Request& request, const Caller& caller, int status);
+  Task<Response> AnswerPlaced(PlacedOrder placed, const Request& request, const Caller& caller,
+                              std::size_t count);
+
+  Loop& loop_;
+  launcher::Launcher& launcher_;
+  launcher::LeaseDesk& desk_;
+  Access& access_;
+};
+
+Task<Response> RequestHandlers::Handle(Request request, Step step) {
+  std::expected<Caller, Response> caller = co_await access_.Identify(request);
+  if (!caller) co_return std::move(caller.error());
+  if (!launcher_.records().is_complete())
+    co_return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
+  Task<Response> work = (this->*step)(request, *caller);
+  Outcome<Response> response = co_await Attempt(std::move(work));
+  if (!response) co_return ErrorResponse(request, 503, response.error().message());
+  co_return std::move(*response);
+}
+
+bool RequestHandlers::IsVisible(const store::StoredLease& lease, const Caller& caller) const {
+  return lease.record.client == caller.name() || caller.may(Scope::kOperate);
+}
+
+// nullopt: there is none, or the caller may not know of it.
+Task<std::optional<LeaseId>> RequestHandlers::FindFor(const Caller& caller, const Request& request,
+                                                      std::string_view pattern) {
+  std::string text = ParameterIn(request.path, pattern);
+  if (!IsLeaseId(text)) co_return std::nullopt;
+  const store::StoredLease* lease = co_await Bounded(desk_.Find(LeaseId(text)));
+  if (lease == nullptr || !IsVisible(*lease, caller)) co_return std::nullopt;
+  co_return lease->id;
+}
+
+std::string RequestHandlers::TextOf(const store::StoredLease& lease, const Caller& caller) const {
+  bool is_own = lease.record.client == caller.name();
+  return json::serialize(LeaseFields().ToJson({lease, launcher_, is_own}));
+}
+
+Task<Response> RequestHandlers::Answer(LeaseId id, const Request& request, const Caller& caller, int status) {
+  const store::StoredLease* lease = co_await Bounded(desk_.Find(std::move(id)));
+  if (lease == nullptr) co_return NoSuchLease(request);
+  co_return JsonResponse(status, TextOf(*lease, caller));
+}
+
+Task<Response> RequestHandlers::Make(const Request& request, const Caller& caller) {
+  if (!caller.may(Scope::kRequest))
+    co_return ErrorResponse(request, 403,
+                            fmt::format("The token {} lacks the scope request.", caller.name()));
+  Expected<OrderBody> body = ReadOrderBody(request);
+  if (!body) co_return Refuse(request, body.error());
+  Expected<std::string> key = ReadIdempotencyKey(request);
+  if (!key) co_return Refuse(request, key.error());
+  std::string refusal = ApplyToken(*caller.token, *body);
+  if (!refusal.empty()) {
+    access_.Audit(caller, "request: refused");
+    co_return ErrorResponse(request, 403, refusal);
+  }
+  body->order.key = *key;
+  std::size_t count = body->order.labels.size();
+  PlacedOrder placed = co_await Bounded(desk_.Place(body->order));
+  co_return co_await AnswerPlaced(std::move(placed), request, caller, count);
+}
+
+Task<Response> RequestHandlers::AnswerPlaced(PlacedOrder placed, const Request& request, const Caller& caller,
+                                             std::size_t count) {
+  using Result = PlacedOrder::Result;
+  if (placed.result == Result::kTooMany) {
+    access_.Audit(caller, "request: refused");
+    co_return ErrorResponse(
+        request, 409,
+        fmt::format("The token {} allows {} nodes at a time; {} are in its leases, {} more are "
+                    "asked for.",
+                    caller.name(), *caller.token->max_nodes, placed.nodes, count));
+  }
+  if (placed.result == Result::kDiffers)
+    co_return ErrorResponse(request, 409, "This Idempotency-Key was used for another request.");
+  bool is_made = placed.result == Result::kMade;
+  if (is_made) access_.Audit(caller, fmt::format("request {}: made, {} nodes", placed.id, count));
+  LeaseId id = placed.id;
+  Response response = co_await Answer(id, request, caller, is_made ? 201 : 200);
+  response.headers.emplace_back("Location", fmt::format("{}/{}", kRequests, id));
+  co_return response;
+}
+
+Task<Response> RequestHandlers::Show(const Request& request, const Caller& caller) {
+  Expected<Duration> wait = ReadWait(request);
+  if (!wait) co_return Refuse(request, wait.error());
+  std::optional<LeaseId> id = co_await FindFor(caller, request, kRequest);
+  if (!id) co_return NoSuchLease(request);
+  if (*wait > Duration::zero()) {
+    const store::StoredLease* lease = desk_.leases().Find(*id);
+    SteadyTime deadline = loop_.SteadyNow() + *wait;
+    if (lease != nullptr && lease->record.client == caller.name()) co_await Bounded(desk_.Renew(*id));
+    co_await desk_.AwaitDecision(*id, deadline);
+  }
+  co_return co_await Answer(*id, request, caller, 200);
+}
+
+Task<Response> RequestHandlers::Renew(const Request& request, const Caller& caller) {
+  std::optional<LeaseId> id = co_await FindFor(caller, request, kRenew);
+  if (!id) co_return NoSuchLease(request);
+  bool is_renewed = co_await Bounded(desk_.Renew(*id));
+  if (is_renewed) co_return co_await Answer(*id, request, caller, 200);
+  const store::StoredLease* lease = co_await Bounded(desk_.Find(*id));
+  if (lease == nullptr) co_return NoSuchLease(request);
+  co_return ErrorResponse(
+      request, 409, fmt::format("The request cannot be renewed: it is {}.", ToString(*lease->record.state)));
+}
+
+Task<Response> RequestHandlers::Hold(const Request& request, const Caller& caller) {
+  std::optional<LeaseId> id = co_await FindFor(caller, request, kHold);
+  if (!id) co_return NoSuchLease(request);
+  Expected<HoldBody> body = ReadHoldBody(request);
+  if (!body) co_return Refuse(request, body.error());
+  bool is_held = co_await Bounded(desk_.HoldNode(*id, body->node, body->reason, body->seconds));
+  if (!is_held)
+    co_return ErrorResponse(request, 409,
+                            fmt::format("Node {} is not one of its nodes.", Excerpt(body->node.value)));
+  access_.Audit(caller, fmt::format("hold {} of request {}: done", body->node, *id));
+  co_return co_await Answer(*id, request, caller, 200);
+}
+
+Task<Response> RequestHandlers::End(const Request& request, const Caller& caller) {
+  std::optional<LeaseId> id = co_await FindFor(caller, request, kRequest);
+  if (!id) co_return NoSuchLease(request);
+  co_await Bounded(desk_.End(*id));
+  access_.Audit(caller, fmt::format("end request {}: done", *id));
+  Response response;
+  response.status = 204;
+  co_return response;
+}
+
+Task<Response> RequestHandlers::List(const Request&, const Caller& caller) {
+  std::string body = R"({"leases":[)";
+  std::size_t count = 0;
+  bool is_complete = true;
+  auto append = [&](const store::StoredLease& lease) {
+    is_complete = count < kMaxListed;
+    if (!is_complete) return false;
+    body += count++ > 0 ? "," : "";
+    body += TextOf(lease, caller);
+    return true;
+  };
+  const store::LeaseCache& leases = desk_.leases();
+  if (caller.may(Scope::kOperate)) {
+    for (const auto& [id, lease] : leases.all()) {
+      if (!append(lease)) break;
+    }
+  } else {
+    for (const LeaseId& id : leases.OfClient(caller.name())) {
+      if (!append(*leases.Find(id))) break;
+    }
+  }
+  body += is_complete ? R"(],"is_complete":true})" : R"(],"is_complete":false})";
+  co_return JsonResponse(200, std::move(body));
+}
+
+std::map<std::string, JsonType> LeaseAnswer() { return {{"application/json", LeaseFields().type()}}; }
+
+EndpointDoc MakeDoc() {
+  EndpointDoc doc{"Asks for nodes; the answer's Location is the request from then on.",
+                  {{"Idempotency-Key", "repetitions with the same one get the same request", Text(), false,
+                    ParameterDoc::Place::kHeader}},
+                  LeaseAnswer(),
+                  {400, 401, 403, 409, 415, 429, 503},
+                  OrderBodyType()};
+  doc.success = 201;
+  return doc;
+}
+
+ParameterDoc IdParameter() {
+  return {"id", "of the request, as its Location says", Text(), false, ParameterDoc::Place::kPath};
+}
+
+EndpointDoc ShowDoc() {
+  ParameterDoc wait{"wait", "seconds to wait at most, up to 60, while it is `waiting`; renews one's own",
+                    Whole()};
+  return {"A request made over HTTP, with its nodes once it is `held`.",
+          {IdParameter(), wait},
+          LeaseAnswer(),
+          {400, 401, 403, 404, 429, 503}};
+}
+
+EndpointDoc EndDoc() {
+  EndpointDoc doc{"Gives the nodes back; may be repeated.", {IdParameter()}, {}, {401, 403, 404, 429, 503}};
+  doc.success = 204;
+  return doc;
+}
+
+EndpointDoc ListDoc() {
+  JsonType list = ObjectOf({{"leases", ListOf(LeaseFields().type()), ""},
+                            {"is_complete", Flag(), "false: there are more than 2000"}});
+  return {"The requests that one's token made; with the scope `operate` those of all.",
+          {},
+          {{"application/json", std::move(list)}},
+          {401, 403, 429, 503}};
+}
+
+}  // namespace
+
+std::vector<Endpoint> RequestEndpoints(Loop& loop, launcher::Launcher& launcher, Access& access) {
+  auto handlers = std::make_shared<RequestHandlers>(loop, launcher, access);
+  auto endpoint = [&](const char* method, const char* path, RequestHandlers::Step step, EndpointDoc doc) {
+    auto handle = [handlers, step](Request request) { return handlers->Handle(std::move(request), step); };
+    Endpoint made{method, path, handle, std::move(doc)};
+    made.callers = Endpoint::Callers::kTokens;
+    return made;
+  };
+  EndpointDoc renew{"Keeps the nodes for another lease time.",
+                    {IdParameter()},
+                    LeaseAnswer(),
+                    {401, 403, 404, 409, 429, 503}};
+  EndpointDoc hold{"Keeps one of the nodes for a person to inspect.",
+                   {IdParameter()},
+                   LeaseAnswer(),
+                   {400, 401, 403, 404, 409, 415, 429, 503},
+                   HoldBodyType()};
+  return {endpoint("POST", kRequests, &RequestHandlers::Make, MakeDoc()),
+          endpoint("GET", kRequest, &RequestHandlers::Show, ShowDoc()),
+          endpoint("POST", kRenew, &RequestHandlers::Renew, renew),
+          endpoint("POST", kHold, &RequestHandlers::Hold, hold),
+          endpoint("DELETE", kRequest, &RequestHandlers::End, EndDoc()),
+          endpoint("GET", kLeases, &RequestHandlers::List, ListDoc())};
+}
+
+}  // namespace nodepool::web

@@ -1,0 +1,304 @@
+#include "web/requests/request_endpoints.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "launcher/launcher_fixture_for_test.h"
+#include "web/access/tokens_for_test.h"
+
+namespace nodepool::web {
+namespace {
+
+namespace json = boost::json;
+using config::Scope;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+constexpr const char* kRequests = "/api/v1/requests";
+
+class RequestsSiteTest : public launcher::LauncherTest {
+ protected:
+  void SetUp() override {
+    LauncherTest::SetUp();
+    config::WebToken bounded = Token("bounded");
+    bounded.max_nodes = 2;
+    access_.Configure(WithTokens({Token("ci"), Token("other"), Token("reader", {Scope::kRead}),
+                                  Token("ops", {Scope::kRead, Scope::kOperate}), bounded}));
+    running_ = &StartLauncher();
+    router_.emplace(RequestEndpoints(time_.loop(), *running_->launcher, access_));
+  }
+  net::HttpRequest Asking(std::string method, std::string target, std::string body = "",
+                          std::string token = "ci") {
+    net::HttpRequest request;
+    request.method = std::move(method);
+    EXPECT_TRUE(net::ParseTarget(target, request));
+    request.headers["content-type"] = "application/json";
+    request.headers["authorization"] = "Bearer " + TextOf(token);
+    request.headers["accept"] = "application/json";
+    request.headers["host"] = "nodepool.example.org";
+    request.peer = "192.0.2.1";
+    request.body = std::move(body);
+    return request;
+  }
+  Response Ask(std::string method, std::string target, std::string body = "", std::string token = "ci") {
+    return Send(Asking(std::move(method), std::move(target), std::move(body), std::move(token)));
+  }
+  Response Send(net::HttpRequest request) { return time_.Run(router_->Answer(std::move(request))); }
+  static std::string LocationOf(const Response& response) {
+    for (const auto& [name, value] : response.headers) {
+      if (name == "Location") return value;
+    }
+    return "";
+  }
+  // The location of a new request.
+  std::string Make(std::string labels = R"(["small"])", std::string token = "ci") {
+    Response response = Ask("POST", kRequests, R"({"labels": )" + labels + "}", std::move(token));
+    EXPECT_EQ(response.status, 201) << response.body;
+    return LocationOf(response);
+  }
+  json::object Show(const std::string& location, std::string token = "ci") {
+    Response response = Ask("GET", location, "", std::move(token));
+    EXPECT_EQ(response.status, 200) << response.body;
+    return json::parse(response.body).as_object();
+  }
+  std::string MakeHeld(std::string labels = R"(["small"])") {
+    std::string location = Make(std::move(labels));
+    EXPECT_TRUE(Await([&] { return Show(location).at("state") == "held"; }));
+    return location;
+  }
+  // Labels that only another launcher has.
+  std::string MakeWaiting() {
+    AddForeignPool([](Component& pool) { pool.supported_labels = {LabelName("rare")}; });
+    time_.Advance(seconds(1));
+    return Make(R"(["rare"])");
+  }
+
+  Running* running_ = nullptr;
+  Access access_{time_.loop(), &MatchPlainly};
+  std::optional<Router> router_;
+  log::Capture log_;
+};
+
+// REQ-1
+TEST_F(RequestsSiteTest, ARequestIsMadeServedAndEnded) {
+  std::string location = Make(R"({"small": 1, "large": 1})");
+  EXPECT_THAT(location, HasSubstr("/api/v1/requests/"));
+  ASSERT_TRUE(Await([&] { return Show(location).at("state") == "held"; }));
+  json::object lease = Show(location);
+  ASSERT_EQ(lease.at("nodes").as_array().size(), 2u);
+  const json::value& node = lease.at("nodes").at(0);
+  EXPECT_EQ(node.at("interface_ip"), "192.0.2.1");
+  EXPECT_EQ(node.at("connection_port"), 22);
+  EXPECT_EQ(node.at("labels"), json::array({"small"}));
+  EXPECT_EQ(lease.at("client"), "ci");
+  EXPECT_EQ(lease.at("requestor"), "ci");
+  EXPECT_EQ(Ask("DELETE", location).status, 204);
+  EXPECT_TRUE(Await([&] { return Nodes().empty(); }));
+  EXPECT_EQ(Ask("GET", location).status, 404);
+  EXPECT_EQ(Ask("DELETE", location).status, 404) << "it is done";
+}
+
+// REQ-6
+TEST_F(RequestsSiteTest, AnIdempotencyKeyNamesOneRequest) {
+  auto post = [&](std::string labels, std::string key, std::string token = "ci") {
+    net::HttpRequest request = Asking("POST", kRequests, R"({"labels": )" + labels + "}", std::move(token));
+    request.headers["idempotency-key"] = std::move(key);
+    return Send(std::move(request));
+  };
+  Response first = post(R"(["small"])", "build-7");
+  EXPECT_EQ(first.status, 201);
+  Response second = post(R"({"small": 1})", "build-7");
+  EXPECT_EQ(second.status, 200);
+  EXPECT_EQ(LocationOf(second), LocationOf(first));
+  EXPECT_EQ(post(R"(["large"])", "build-7").status, 409);
+  EXPECT_NE(LocationOf(post(R"(["small"])", "build-8")), LocationOf(first));
+  EXPECT_NE(LocationOf(post(R"(["small"])", "build-7", "other")), LocationOf(first));
+  EXPECT_EQ(post(R"(["small"])", "a b").status, 400);
+}
+
+// REQ-14
+TEST_F(RequestsSiteTest, ALongPollEndsWithTheWaiting) {
+  script().launch_time = seconds(20);
+  std::string location = Make();
+  SteadyTime start = time_.loop().SteadyNow();
+  Response response = Ask("GET", location + "?wait=60");
+  Duration waited = time_.loop().SteadyNow() - start;
+  EXPECT_EQ(json::parse(response.body).at("state"), "held");
+  EXPECT_GE(waited, seconds(19));
+  EXPECT_LE(waited, seconds(25));
+  EXPECT_EQ(json::parse(Ask("GET", location + "?wait=60").body).at("state"), "held") << "at once";
+  EXPECT_EQ(Ask("GET", location + "?wait=61").status, 400);
+  EXPECT_EQ(Ask("GET", location + "?colour=red").status, 400);
+}
+
+// REQ-14
+TEST_F(RequestsSiteTest, ALongPollRenewsOnlyItsOwnRequest) {
+  std::string location = MakeWaiting();
+  auto renewed = [&] { return Show(location).at("renewed").as_double(); };
+  double before = renewed();
+  SteadyTime start = time_.loop().SteadyNow();
+  EXPECT_EQ(json::parse(Ask("GET", location + "?wait=10", "", "ops").body).at("state"), "waiting");
+  EXPECT_GE(time_.loop().SteadyNow() - start, seconds(10));
+  EXPECT_EQ(renewed(), before);
+  Ask("GET", location + "?wait=1");
+  EXPECT_GT(renewed(), before);
+}
+
+// REQ-3
+TEST_F(RequestsSiteTest, Renewals) {
+  std::string location = MakeHeld();
+  double before = Show(location).at("renewed").as_double();
+  time_.Advance(seconds(10));
+  EXPECT_EQ(Ask("POST", location + "/renew").status, 200);
+  EXPECT_GE(Show(location).at("renewed").as_double(), before + 10);
+  std::string failed = Make(R"(["unknown"])");
+  ASSERT_TRUE(Await([&] { return Show(failed).at("state") == "failed"; }));
+  EXPECT_THAT(std::string(Show(failed).at("failure").as_string()), HasSubstr("unknown"));
+  Response refused = Ask("POST", failed + "/renew");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("failed"));
+}
+
+// REQ-7
+TEST_F(RequestsSiteTest, ANodeIsHeldForAPerson) {
+  std::string location = MakeHeld(R"(["small", "small"])");
+  std::string node(Show(location).at("nodes").at(0).at("id").as_string());
+  Response response =
+      Ask("POST", location + "/hold", R"({"node": ")" + node + R"(", "reason": "bug 7", "seconds": 600})");
+  EXPECT_EQ(response.status, 200) << response.body;
+  EXPECT_EQ(json::parse(response.body).at("nodes").as_array().size(), 1u);
+  EXPECT_EQ(Read(NodeId(node))->state, NodeState::kHold);
+  EXPECT_EQ(Read(NodeId(node))->comment, "bug 7");
+  EXPECT_EQ(Ask("POST", location + "/hold", R"({"node": "0000009999"})").status, 409);
+  EXPECT_EQ(Ask("POST", location + "/hold", R"({"nodes": "1"})").status, 400);
+  EXPECT_EQ(log_.Count("ci from 192.0.2.1: hold " + node), 1);
+}
+
+// REQ-18
+TEST_F(RequestsSiteTest, RequestsOfOthersDoNotExist) {
+  std::string location = MakeHeld();
+  for (std::string token : {"other", "reader"}) {
+    EXPECT_EQ(Ask("GET", location, "", token).status, 404);
+    EXPECT_EQ(Ask("GET", location + "?wait=5", "", token).status, 404);
+    EXPECT_EQ(Ask("POST", location + "/renew", "", token).status, 404);
+    EXPECT_EQ(Ask("POST", location + "/hold", R"({"node": "1"})", token).status, 404);
+    EXPECT_EQ(Ask("DELETE", location, "", token).status, 404);
+    EXPECT_EQ(Ask("GET", location, "", token).body,
+              Ask("GET", location.substr(0, location.size() - 32) + std::string(32, 'a'), "", token).body);
+    EXPECT_EQ(Ask("GET", "/api/v1/leases", "", token).body, R"({"leases":[],"is_complete":true})");
+  }
+  EXPECT_EQ(Ask("POST", kRequests, R"({"labels": ["small"]})", "reader").status, 403);
+  EXPECT_EQ(Ask("POST", kRequests, R"({"labels": ["small"]})", "ops").status, 403);
+  EXPECT_EQ(Show(location, "ops").at("client"), "ci");
+  json::value all = json::parse(Ask("GET", "/api/v1/leases", "", "ops").body);
+  EXPECT_EQ(all.at("leases").as_array().size(), 1u);
+  EXPECT_EQ(Ask("DELETE", location, "", "ops").status, 204);
+  EXPECT_TRUE(Await([&] { return Nodes().empty(); }));
+}
+
+// REQ-18
+TEST_F(RequestsSiteTest, AccessDataIsShownToTheOwnerOnly) {
+  std::string location = MakeHeld();
+  std::string id(Show(location).at("nodes").at(0).at("id").as_string());
+  ChangeNode(NodeId(id), [](Node& node) { node.connection_port = json::object({{"token", "hunter2"}}); });
+  time_.Advance(seconds(1));
+  EXPECT_EQ(Show(location).at("nodes").at(0).at("connection_port").at("token"), "hunter2");
+  EXPECT_EQ(Show(location, "ops").at("nodes").at(0).at("connection_port"), "redacted");
+}
+
+// REQ-18
+TEST_F(RequestsSiteTest, IdsThatAreNone) {
+  for (std::string id : {std::string("1"), std::string(32, 'A'), std::string(32, 'g'), std::string(33, 'a'),
+                         std::string("..%2fnodes"), std::string("..%2F..%2F") + std::string(32, 'a'),
+                         std::string("%7bid%7d"), std::string(32, 'a') + "%00", std::string("../requests")}) {
+    EXPECT_EQ(Ask("GET", "/api/v1/requests/" + id).status, 404) << id;
+    EXPECT_EQ(Ask("DELETE", "/api/v1/requests/" + id).status, 404) << id;
+  }
+  EXPECT_EQ(Ask("GET", "/api/v1/requests/").status, 404);
+  EXPECT_EQ(Ask("PUT", "/api/v1/requests/" + std::string(32, 'a')).status, 405);
+}
+
+// REQ-19
+TEST_F(RequestsSiteTest, ATokenHasSoManyNodes) {
+  std::string first = Make(R"(["small"])", "bounded");
+  EXPECT_EQ(Ask("POST", kRequests, R"({"labels": {"small": 3}})", "bounded").status, 403);
+  Response refused = Ask("POST", kRequests, R"({"labels": {"small": 2}})", "bounded");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("allows 2 nodes at a time; 1 are in its leases, 2 more"));
+  Make(R"(["small"])", "bounded");
+  EXPECT_EQ(Ask("POST", kRequests, R"({"labels": ["small"]})", "bounded").status, 409);
+  Ask("DELETE", first, "", "bounded");
+  EXPECT_TRUE(Await([&] { return Ask("GET", first, "", "bounded").status == 404; }));
+  Make(R"(["small"])", "bounded");
+}
+
+// REQ-19: at the same moment
+TEST_F(RequestsSiteTest, RequestsThatAreBeingMadeCount) {
+  std::vector<int> statuses;
+  TaskGroup tasks(time_.loop(), log::Logger("test"));
+  struct Post {
+    static Task<> Run(Router& router, net::HttpRequest request, std::vector<int>& statuses) {
+      Response response = co_await router.Answer(std::move(request));
+      statuses.push_back(response.status);
+    }
+  };
+  for (int i = 0; i < 10; ++i)
+    tasks.Spawn("post", Post::Run(*router_, Asking("POST", kRequests, R"({"labels": ["small"]})", "bounded"),
+                                  statuses));
+  time_.Run(tasks.Join());
+  EXPECT_EQ(std::ranges::count(statuses, 201), 2);
+  EXPECT_EQ(std::ranges::count(statuses, 409), 8);
+}
+
+// REQ-20
+TEST_F(RequestsSiteTest, PagesOfOtherSitesAreRefused) {
+  auto status = [&](const char* origin, const char* host, bool is_from_this_host) {
+    net::HttpRequest request = Asking("POST", kRequests, R"({"labels": ["small"]})");
+    if (*origin) request.headers["origin"] = origin;
+    request.headers["host"] = host;
+    request.is_from_this_host = is_from_this_host;
+    return Send(std::move(request)).status;
+  };
+  EXPECT_EQ(status("", "nodepool.example.org", false), 201);
+  EXPECT_EQ(status("https://nodepool.example.org", "nodepool.example.org", false), 201);
+  EXPECT_EQ(status("http://nodepool.example.org:8005", "nodepool.example.org:8005", false), 201);
+  EXPECT_EQ(status("http://evil.example.com", "nodepool.example.org", false), 403);
+  EXPECT_EQ(status("null", "nodepool.example.org", false), 403);
+  EXPECT_EQ(status("http://", "", false), 403);
+  EXPECT_EQ(status("", "rebound.example.com", true), 403);
+  EXPECT_EQ(status("http://rebound.example.com", "rebound.example.com", true), 403);
+  EXPECT_EQ(status("", "127.0.0.1:8005", true), 201);
+}
+
+// REQ-15
+TEST_F(RequestsSiteTest, WrongBodiesAreRefused) {
+  EXPECT_EQ(Ask("POST", kRequests, "{").status, 400);
+  EXPECT_THAT(Ask("POST", kRequests, R"({"labels": ["a"], "colour": 1})").body, HasSubstr("colour"));
+  net::HttpRequest request = Asking("POST", kRequests, R"({"labels": ["small"]})");
+  request.headers["content-type"] = "application/x-www-form-urlencoded";
+  EXPECT_EQ(Send(std::move(request)).status, 415);
+  EXPECT_TRUE(Children("/nodepool/leases").empty());
+}
+
+// REQ-21
+TEST_F(RequestsSiteTest, ChangesAreAudited) {
+  std::string location = MakeHeld();
+  std::string id = location.substr(location.rfind('/') + 1);
+  Ask("DELETE", location);
+  EXPECT_EQ(log_.Count("ci from 192.0.2.1: request " + id + ": made, 1 nodes"), 1);
+  EXPECT_EQ(log_.Count("ci from 192.0.2.1: end request " + id + ": done"), 1);
+  EXPECT_EQ(log_.Count("secret-of-ci"), 0);
+}
+
+TEST_F(RequestsSiteTest, WithoutZooKeeperTheClientShallTryAgain) {
+  zk_.Disconnect(*running_->client);
+  time_.Advance(seconds(1));
+  EXPECT_EQ(Ask("POST", kRequests, R"({"labels": ["small"]})").status, 503);
+  zk_.Reconnect(*running_->client);
+}
+
+}  // namespace
+}  // namespace nodepool::web
