@@ -119,7 +119,7 @@ TEST_F(AccessTest, NoSecretIsLogged) {
   EXPECT_EQ(log_.Count("ci from 192.0.2.5: request 1: made"), 1);
 }
 
-// REQ-22
+// REQ-22, PAGE-9
 TEST_F(AccessTest, ReadingMayNeedAToken) {
   config::Config config = WithTokens({Token("reader", {Scope::kRead})});
   config.webapp.read_needs_token = true;
@@ -133,7 +133,8 @@ TEST_F(AccessTest, ReadingMayNeedAToken) {
     request.is_from_this_host = is_from_this_host;
     return time_.Run(guard(request)).status;
   };
-  EXPECT_EQ(status("/node-list", "", false), 401);
+  for (const char* path : {"/node-list", "/", "/api/v1/events"})
+    EXPECT_EQ(status(path, "", false), 401) << path;
   EXPECT_EQ(status("/node-list", "", true), 200);
   EXPECT_EQ(status("/ready", "", false), 200);
   EXPECT_EQ(status("/node-list", "Bearer " + TextOf("reader"), false), 200);
