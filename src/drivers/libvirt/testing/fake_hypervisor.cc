@@ -249,15 +249,19 @@ Task<> FakeHypervisor::DeleteVolume(std::string name) {
   at_write(Loss::kAfter, "delete " + name);
 }
 
+// The same as long as the host exists.
+std::string FakeHypervisor::AddressOf(const std::string& mac) const {
+  std::size_t number = host_->numbers.try_emplace(mac, host_->numbers.size()).first->second;
+  return fmt::format("192.0.2.{}", gives_one_address ? 10 : number + 10);
+}
+
 Task<std::vector<KnownAddress>> FakeHypervisor::Leases(std::string) {
   ++lease_calls;
   co_await Call();
   std::vector<KnownAddress> leases = former_leases;
   for (const auto& [mac, started] : started_) {
     if (loop_.SteadyNow() < started + boot_time) continue;
-    std::size_t number = host_->numbers.try_emplace(mac, host_->numbers.size()).first->second;
-    if (gives_one_address) number = 0;
-    leases.push_back({mac, fmt::format("192.0.2.{}", number + 10), false});
+    leases.push_back({mac, AddressOf(mac), false});
   }
   co_return leases;
 }

@@ -110,6 +110,7 @@ class FakeHypervisor : public Hypervisor {
 
  private:
   Task<> Call();
+  std::string AddressOf(const std::string& mac) const;
   void MayBreak(Loss moment, const std::string& call);
   bool IsFile(const std::string& path) const;
 
