@@ -8,18 +8,18 @@ from services import wait_for
 
 
 class SmallPool:
-    """A storage pool in a file system of few bytes, which only the host's libvirt sees."""
+    """A storage pool in a file system of 220 MiB, which only the host's libvirt sees."""
 
     def __init__(self, host, path: pathlib.Path):
         self.host, self.path = host, path
         path.mkdir(exist_ok=True)
-        self._mount("-t", "tmpfs", "-o", "size=48m,mode=755", "tmpfs")
+        self._mount("-t", "tmpfs", "-o", "size=220m,mode=755", "tmpfs")
 
     def _mount(self, *words):
         run("nsenter", "--mount", "--target", self.host.daemon_pid(), "mount", *words, self.path)
 
     def enlarge(self):
-        self._mount("-o", "remount,size=600m")
+        self._mount("-o", "remount,size=900m")
 
     def remove(self):
         for words in (["pool-destroy", "small"], ["pool-undefine", "small"]):
@@ -40,14 +40,14 @@ def small_pool(libvirt_site):
 def test_a_machine_that_has_filled_the_pool_goes_on_when_there_is_room(libvirt_site, small_pool):
     host, tree = libvirt_site.host, libvirt_site.tree()
     provider = libvirt_site.provider({"disk": 2, "memory": 384})
-    provider["hosts"] = [{"name": "local", "uri": provider.pop("uri"), "min-free-disk": 0, "disk": "10000%"}]
+    provider["hosts"] = [{"name": "local", "uri": provider.pop("uri"), "min-free-disk": 0, "disk": "5000%"}]
     provider["storage-pool"] = {"name": "small", "path": str(small_pool.path)}
     provider["cloud-images"] = [{"name": "tiny", "path": str(host.state / "pool/guest.qcow2"), "format": "qcow2",
                                  "username": "zuul", **host.direct_kernel()}]
     launcher = libvirt_site.launcher(libvirt_site.config(providers=[provider]))
     held = tree.use(tree.add_request(["small"]))
     as_root = tree.node(held[0][0]) | {"username": "root"}
-    libvirt_site.login(as_root, "nohup sh -c 'head -c 100000000 /dev/urandom >/filled; sync; touch /done' >/dev/null 2>&1 &")
+    libvirt_site.login(as_root, "nohup sh -c 'head -c 300000000 /dev/zero >/filled; sync; touch /done' >/dev/null 2>&1 &")
     wait_for(lambda: "the storage pool is full; nothing new is made there" in launcher.output(), "QEMU pauses it", 300)
     name, = host.domains()
     assert "paused" in host.virsh("domstate", name)
