@@ -60,6 +60,20 @@ def test_large_answers_that_nobody_reads(site, launcher, measured):
         connection.close()
 
 
+# PAGE-4
+def test_streams_that_nobody_reads(site, launcher, measured):
+    port = launcher.web_port
+    tree = site.observer()
+    node = tree.add_node(state="hold", provider="elsewhere", hold_expiration=0)
+    wait_for(lambda: node in get(port, "/api/v1/nodes")[2], "the node is known")
+    with measured("streams of events that nobody reads", launcher):
+        deaf = [connect(port, asking("/api/v1/events", "Host: x"), SMALL_BUFFER) for _ in range(scaled(400, 2100))]
+        for number in range(scaled(100, 500)):
+            tree.change_node(node, comment=str(number) + "x" * 400_000)
+    for connection in deaf:
+        connection.close()
+
+
 def test_requests_without_end(launcher, measured):
     port = launcher.web_port
     with measured("requests that never end", launcher):

@@ -180,8 +180,8 @@ def test_ready(site):
     assert "Last-Modified" in headers and "Expires" in headers
     assert get(port, "/ready", Accept="application/json")[2] == "OK"
     assert get(port, "/ready/")[0] == 404
-    assert get(port, "/")[0] == 404
-    assert json.loads(get(port, "/", Accept="application/json")[2])["code"] == "404 Not Found"
+    assert get(port, "/none")[0] == 404
+    assert json.loads(get(port, "/none", Accept="application/json")[2])["code"] == "404 Not Found"
 
 
 def test_not_ready_before_zookeeper_is_reached(site):

@@ -42,7 +42,9 @@ Task<> ComponentRegistry::Start() {
   tree_.Start();
 }
 
-Subscription ComponentRegistry::OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
+Subscription ComponentRegistry::OnChange(Listener listener) const {
+  return listeners_.Add(std::move(listener));
+}
 
 std::vector<const Component*> ComponentRegistry::Pools() const {
   std::vector<const Component*> pools;

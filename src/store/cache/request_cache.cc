@@ -66,7 +66,9 @@ RequestLockCache::RequestLockCache(Loop& loop, zk::Client& client)
 
 RequestLockCache::~RequestLockCache() = default;
 
-Subscription RequestLockCache::OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
+Subscription RequestLockCache::OnChange(Listener listener) const {
+  return listeners_.Add(std::move(listener));
+}
 
 bool RequestLockCache::IsLocked(const RequestId& id) const {
   return !FindOrEmpty(directories_, id).contenders.empty();

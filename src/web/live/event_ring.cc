@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <vector>
 
 namespace nodepool::web {
 namespace {
@@ -16,9 +17,9 @@ void EventRing::Append(Topic topic, std::string_view json, SteadyTime now) {
   recent_.clear();
   std::string text = fmt::format("id: {}\nevent: {}\ndata: {}\n\n", IdBefore(end() + 1), NameOf(topic), json);
   bytes_ += text.size();
-  events_.push_back({topic, now, std::move(text)});
+  events_.push_back({topic, now, std::make_shared<const std::string>(std::move(text))});
   while (events_.size() > limits_.events || (bytes_ > limits_.bytes && events_.size() > 1)) {
-    bytes_ -= events_.front().text.size();
+    bytes_ -= events_.front().text->size();
     events_.pop_front();
     ++first_;
   }
@@ -52,14 +53,19 @@ std::optional<EventRing::Position> EventRing::After(std::string_view id) const {
 }
 
 EventRing::Part EventRing::Join(Position from, Topics topics) const {
-  std::string text;
+  std::vector<const Event*> events;
+  std::size_t bytes = 0;
   Position next = from;
   for (; next < end(); ++next) {
     const Event& event = events_[next - first_];
     if (!Contains(topics, event.topic)) continue;
-    if (!text.empty() && text.size() + event.text.size() > limits_.part_bytes) break;
-    text += event.text;
+    bytes += event.text->size();
+    if (!events.empty() && bytes > limits_.part_bytes) break;
+    events.push_back(&event);
   }
+  if (events.size() == 1) return {events.front()->text, next};
+  std::string text;
+  for (const Event* event : events) text += *event->text;
   return {std::make_shared<const std::string>(std::move(text)), next};
 }
 

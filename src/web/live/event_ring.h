@@ -21,7 +21,7 @@ class EventRing {
   struct Limits {
     std::size_t events = 10'000;
     std::size_t bytes = 16 << 20;
-    std::size_t part_bytes = 256 << 10;  // of the answer to one Read(), which has at least one event
+    std::size_t part_bytes = 64 << 10;  // of the answer to one Read(), which has at least one event
   };
   using Position = std::uint64_t;
 
@@ -47,15 +47,15 @@ class EventRing {
     std::shared_ptr<const std::string> text;  // empty: nothing about the topics
     Position next = 0;
   };
-  // The events about the topics from a position on. The text is shared by all who read the same. nullopt:
-  // events are lost.
+  // The events about the topics from a position on. The text is shared by all who read the same, and with the
+  // ring where it is one event, so that slow readers hold little. nullopt: events are lost.
   std::optional<Part> Read(Position from, Topics topics);
 
  private:
   struct Event {
     Topic topic;
     SteadyTime at;
-    std::string text;
+    std::shared_ptr<const std::string> text;
   };
 
   Part Join(Position from, Topics topics) const;

@@ -32,10 +32,10 @@ TEST(EventRing, EventsAreTextOfAStream) {
 TEST(EventRing, ReadersOfTheSameShareTheText) {
   EventRing ring("e");
   ring.Append(Topic::kNodes, "{}", At(0));
-  EXPECT_EQ(ring.Read(1, kAll)->text, ring.Read(1, kAll)->text);
-  EXPECT_NE(ring.Read(1, kAll)->text, ring.Read(1, kNodesOnly)->text);
+  EXPECT_EQ(ring.Read(1, kAll)->text, ring.Read(1, kNodesOnly)->text) << "one event is not copied";
   EventRing::Part before = *ring.Read(1, kAll);
   ring.Append(Topic::kNodes, "{}", At(0));
+  EXPECT_EQ(ring.Read(1, kAll)->text, ring.Read(1, kAll)->text);
   EXPECT_NE(ring.Read(1, kAll)->text, before.text);
 }
 
@@ -56,7 +56,7 @@ TEST(EventRing, ALongAbsenceIsReadInParts) {
   EventRing ring("e", {.part_bytes = 100});
   for (int i = 0; i < 4; ++i) ring.Append(Topic::kNodes, std::string(30, '1'), At(0));
   EventRing::Part first = *ring.Read(1, kAll);
-  EXPECT_EQ(first.next, 2u + 0u);
+  EXPECT_EQ(first.next, 2u);
   EXPECT_EQ(ring.Read(first.next, kAll)->next, 3u);
 }
 

@@ -45,8 +45,10 @@ std::shared_ptr<EventStream> Live::Open(Topics topics, const std::string& last_i
       from.value_or(last_id.empty() ? ring.Since(loop_.SteadyNow() - kOverlap) : ring.end());
   WallTime now = loop_.Now();
   std::string greeting = fmt::format(
-      "retry: 1000\nid: {}\nevent: hello\ndata: {{\"now\":{:.3f},\"complete_since\":{:.3f},\"status\":{}}}\n\n",
-      ring.IdBefore(begin), ToSeconds(now), ToSeconds(std::max(now - kOverlap, followed_since_)), records_.Status());
+      "retry: 1000\nid: {}\nevent: hello\ndata: "
+      "{{\"now\":{:.3f},\"complete_since\":{:.3f},\"status\":{}}}\n\n",
+      ring.IdBefore(begin), ToSeconds(now), ToSeconds(std::max(now - kOverlap, followed_since_)),
+      records_.Status());
   if (!last_id.empty() && !from) greeting += ResetEvent(ring, begin);
   return std::make_shared<EventStream>(feed_, topics, begin, std::move(greeting));
 }

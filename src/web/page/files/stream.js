@@ -13,6 +13,9 @@ export class Stream {
     this.failures = 0;
     document.addEventListener('visibilitychange', () => this.#visibilityChanged());
     addEventListener('online', () => this.#retry());
+    // A page that the browser keeps for its back button would keep its connection, too.
+    addEventListener('pagehide', () => this.#close());
+    addEventListener('pageshow', () => this.#retry());
     this.#open();
   }
 
