@@ -44,7 +44,7 @@ class AccessTest : public ::testing::Test {
 
 // REQ-16
 TEST_F(AccessTest, WithoutTokensNobodyMayChangeAnything) {
-  std::expected<Caller, Response> caller = Identify("Bearer " + TextOf("ci"));
+  std::expected<Caller, Response> caller = Identify("Bearer " + TokenText("ci"));
   ASSERT_FALSE(caller);
   EXPECT_EQ(caller.error().status, 403);
   EXPECT_THAT(caller.error().body, HasSubstr("nodepool token"));
@@ -54,16 +54,16 @@ TEST_F(AccessTest, WithoutTokensNobodyMayChangeAnything) {
 TEST_F(AccessTest, ATokenIsVerifiedOnce) {
   access_.Configure(WithTokens({Token("ci"), Token("ops", {Scope::kOperate})}));
   for (int i = 0; i < 3; ++i) {
-    std::expected<Caller, Response> caller = Identify("Bearer " + TextOf("ci"));
+    std::expected<Caller, Response> caller = Identify("Bearer " + TokenText("ci"));
     ASSERT_TRUE(caller);
     EXPECT_EQ(caller->name(), "ci");
     EXPECT_TRUE(caller->may(Scope::kRequest));
     EXPECT_FALSE(caller->may(Scope::kOperate));
   }
   EXPECT_EQ(verifications_, 1);
-  EXPECT_EQ(StatusOf("bearer  " + TextOf("ops") + " "), 200);
+  EXPECT_EQ(StatusOf("bearer  " + TokenText("ops") + " "), 200);
   access_.Configure(WithTokens({Token("ops")}));
-  EXPECT_EQ(StatusOf("Bearer " + TextOf("ci")), 401) << "it is not in the configuration any more";
+  EXPECT_EQ(StatusOf("Bearer " + TokenText("ci")), 401) << "it is not in the configuration any more";
 }
 
 // REQ-17
@@ -87,9 +87,9 @@ TEST_F(AccessTest, RefusalsSayNothingAndBecomeSlower) {
 // REQ-17
 TEST_F(AccessTest, AVerifiedTokenIsNotSlowedDown) {
   access_.Configure(WithTokens({Token("ci")}));
-  EXPECT_EQ(StatusOf("Bearer " + TextOf("ci")), 200);
+  EXPECT_EQ(StatusOf("Bearer " + TokenText("ci")), 200);
   for (int i = 0; i < 5; ++i) StatusOf("Bearer ci.guess", "192.0.2.9");
-  EXPECT_EQ(StatusOf("Bearer " + TextOf("ci")), 200);
+  EXPECT_EQ(StatusOf("Bearer " + TokenText("ci")), 200);
 }
 
 TEST_F(AccessTest, MalformedHeadersAreRefused) {
@@ -114,7 +114,7 @@ TEST_F(AccessTest, NoSecretIsLogged) {
   EXPECT_EQ(log_.Count("hunter2"), 0);
   EXPECT_EQ(log_.Count("ci from 192.0.2.1: a token was refused"), 1);
   EXPECT_EQ(log_.Count("? from 192.0.2.7: a token was refused"), 1);
-  Caller caller = *Identify("Bearer " + TextOf("ci"), "192.0.2.5");
+  Caller caller = *Identify("Bearer " + TokenText("ci"), "192.0.2.5");
   access_.Audit(caller, "request 1: made");
   EXPECT_EQ(log_.Count("ci from 192.0.2.5: request 1: made"), 1);
 }
@@ -136,7 +136,7 @@ TEST_F(AccessTest, ReadingMayNeedAToken) {
   EXPECT_EQ(status("/node-list", "", false), 401);
   EXPECT_EQ(status("/node-list", "", true), 200);
   EXPECT_EQ(status("/ready", "", false), 200);
-  EXPECT_EQ(status("/node-list", "Bearer " + TextOf("reader"), false), 200);
+  EXPECT_EQ(status("/node-list", "Bearer " + TokenText("reader"), false), 200);
 }
 
 }  // namespace

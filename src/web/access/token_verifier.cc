@@ -56,7 +56,8 @@ Task<TokenVerifier::Verdict> TokenVerifier::Check(std::string name, std::string 
   auto entry = tokens_.find(name);
   Token token = entry == tokens_.end() ? nullptr : entry->second;
   std::string secret = text.substr(std::min(text.size(), name.size() + 1));
-  bool matches = co_await Matches(std::move(secret), token ? token->hash : kHashOfNothing);
+  std::string hash = token ? token->hash : kHashOfNothing;
+  bool matches = co_await Matches(std::move(secret), std::move(hash));
   if (matches && token) {
     if (generation == generation_) verified_[KeyedDigest(digest_key_, text)] = token;
     co_return Verdict{token};

@@ -25,6 +25,6 @@ inline config::Config WithTokens(std::vector<config::WebToken> tokens) {
   return config;
 }
 
-inline std::string TextOf(const std::string& token) { return token + ".secret-of-" + token; }
+inline std::string TokenText(const std::string& token) { return token + ".secret-of-" + token; }
 
 }  // namespace nodepool::web

@@ -36,7 +36,7 @@ class RequestsSiteTest : public launcher::LauncherTest {
     request.method = std::move(method);
     EXPECT_TRUE(net::ParseTarget(target, request));
     request.headers["content-type"] = "application/json";
-    request.headers["authorization"] = "Bearer " + TextOf(token);
+    request.headers["authorization"] = "Bearer " + TokenText(token);
     request.headers["accept"] = "application/json";
     request.headers["host"] = "nodepool.example.org";
     request.peer = "192.0.2.1";
