@@ -405,9 +405,9 @@ constexpr const char* kHash =
 
 TEST_F(LoaderTest, TokensAreInTheSecureFile) {
   std::string secure = fmt::format(
-      "webapp-tokens:\n- {{name: ci, hash: {0}, scopes: [request, operate], max-nodes: 20, labels: [small, "
+      "webapp-tokens:\n- {{name: ci, hash: '{0}', scopes: [request, operate], max-nodes: 20, labels: [small, "
       "a*],\n"
-      "   priority: 200, tenant: t}}\n- {{name: reader, hash: {0}}}\n",
+      "   priority: 200, tenant: t}}\n- {{name: reader, hash: '{0}'}}\n",
       kHash);
   Config config = MustLoad("labels: []", secure);
   ASSERT_EQ(config.web_tokens.size(), 2u);
@@ -429,7 +429,7 @@ TEST_F(LoaderTest, TokensThatCannotBeUsedAreRefusedWithoutTheirHash) {
   auto fault = [this](const std::string& entry) {
     return ErrorOf("labels: []", "webapp-tokens:\n- {" + entry + "}\n");
   };
-  std::string hash = std::string("hash: ") + kHash;
+  std::string hash = fmt::format("hash: '{}'", kHash);
   EXPECT_THAT(fault("name: a.b, " + hash), ::testing::HasSubstr("name"));
   EXPECT_THAT(fault("name: ci"), ::testing::HasSubstr("hash"));
   EXPECT_THAT(fault("name: ci, hash: hunter2"), ::testing::HasSubstr("nodepool token"));

@@ -57,7 +57,7 @@ def test_scopes_and_requests_of_others(leases, measured):
         assert leases.client("reader").ask("POST", REQUESTS, {"labels": ["small"]}).status == 403
         for token in (None, ""):
             assert LeaseClient([leases.target.web_port], token).end(lease).status == 401
-    assert leases.client("ci").show(lease).json["state"] == "held"
+        assert leases.client("ci").show(lease).json["state"] == "held"
 
 
 # REQ-18
@@ -102,7 +102,7 @@ def test_malformed_bodies(leases, measured, body):
     with measured("malformed bodies", leases.target):
         for _ in range(scaled(10, 100)):
             assert status(raw(leases, f"POST {REQUESTS}", body=body)) == 400
-    assert leases.client("ci").list() == []
+        assert leases.client("ci").list() == []
 
 
 # REQ-15
@@ -116,7 +116,7 @@ def test_oversized_and_slow_bodies(leases, measured):
         assert leases.client("ci").list() == []
         for connection in slow:
             connection.close()
-    assert leases.client("ci").list() == []
+        assert leases.client("ci").list() == []
 
 
 def test_headers_are_not_injected(leases, measured):
@@ -135,14 +135,14 @@ def test_headers_are_not_injected(leases, measured):
 
 # REQ-18
 @pytest.mark.parametrize("trick", ["/../nodes", "/./", "/%2e%2e/nodes", "/..%2f..%2fnode-list", "/%2f", "//", "/%00", "/{id}",
-                                   "/{id}/renew", "/renew", "/hold", "/%7Bid%7D"])
+                                   "/{id}/renew", "/%7Bid%7D"])
 def test_path_tricks(leases, measured, trick):
     lease = a_held_request(leases)
     with measured("path tricks", leases.target):
         for method in ("GET", "POST", "DELETE"):
             assert status(raw(leases, f"{method} {REQUESTS}{trick}")) in (404, 405)
             assert status(raw(leases, f"{method} {REQUESTS}/{lease}{trick}")) in (404, 405)
-    assert leases.client("ci").show(lease).json["state"] == "held"
+        assert leases.client("ci").show(lease).json["state"] == "held"
 
 
 # REQ-20
@@ -158,7 +158,7 @@ def test_other_sites_and_rebound_names(leases, measured):
             assert status(exchange(port, request + body)) == 403, host
         cookie = raw(leases, f"POST {REQUESTS}", f"Cookie: token={leases.texts['ci']}", body=body, token=None)
         assert status(cookie) == 401
-    assert leases.client("ci").list() == []
+        assert leases.client("ci").list() == []
 
 
 # REQ-21

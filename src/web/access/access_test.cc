@@ -114,6 +114,7 @@ TEST_F(AccessTest, NoSecretIsLogged) {
   EXPECT_EQ(log_.Count("hunter2"), 0);
   EXPECT_EQ(log_.Count("ci from 192.0.2.1: a token was refused"), 1);
   EXPECT_EQ(log_.Count("? from 192.0.2.7: a token was refused"), 1);
+  time_.Advance(seconds(1));
   Caller caller = *Identify("Bearer " + TokenText("ci"), "192.0.2.5");
   access_.Audit(caller, "request 1: made");
   EXPECT_EQ(log_.Count("ci from 192.0.2.5: request 1: made"), 1);

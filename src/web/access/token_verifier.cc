@@ -46,7 +46,8 @@ Task<TokenVerifier::Verdict> TokenVerifier::Verify(std::string text, std::string
       std::max(attempts_.PauseOf("name " + name, now), attempts_.PauseOf("from " + address, now));
   if (pause > Duration::zero()) co_return Verdict{nullptr, false, pause};
   if (waiting_ >= kMaxWaiting) co_return Verdict{nullptr, true};
-  Verdict verdict = co_await Check(std::move(name), std::move(text), std::move(address));
+  Task<Verdict> checking = Check(std::move(name), std::move(text), std::move(address));
+  Verdict verdict = co_await std::move(checking);
   co_return verdict;
 }
 
@@ -56,7 +57,9 @@ Task<TokenVerifier::Verdict> TokenVerifier::Check(std::string name, std::string 
   auto entry = tokens_.find(name);
   Token token = entry == tokens_.end() ? nullptr : entry->second;
   std::string secret = text.substr(std::min(text.size(), name.size() + 1));
-  bool matches = co_await Matches(std::move(secret), token ? token->hash : kHashOfNothing);
+  std::string hash = token ? token->hash : kHashOfNothing;
+  Task<bool> matching = Matches(std::move(secret), std::move(hash));
+  bool matches = co_await std::move(matching);
   if (matches && token) {
     if (generation == generation_) verified_[KeyedDigest(digest_key_, text)] = token;
     co_return Verdict{token};
@@ -76,7 +79,8 @@ Task<bool> TokenVerifier::Matches(std::string secret, std::string hash) {
     --running_;
     free_.NotifyOne();
   });
-  bool matches = co_await match_(std::move(secret), std::move(hash));
+  Task<bool> matching = match_(std::move(secret), std::move(hash));
+  bool matches = co_await std::move(matching);
   co_return matches;
 }
 

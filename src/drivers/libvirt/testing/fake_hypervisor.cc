@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "async/deadline.h"
+#include "base/encoding.h"
 #include "base/error.h"
 #include "drivers/libvirt/xml/domain_xml.h"
 #include "drivers/libvirt/xml/saved_memory.h"
@@ -151,6 +152,13 @@ Task<std::string> FakeHypervisor::AskAgent(std::string uuid, std::string command
   if (loop_.SteadyNow() < started_[MacAddressesIn(domain->second).front()] + boot_time)
     throw Error(Verdict::kRetry, "the guest agent is not connected");
   boost::json::object query = boost::json::parse(command).as_object();
+  if (query["execute"] == "guest-file-open") co_return R"({"return": 1000})";
+  if (query["execute"] == "guest-file-close") co_return R"({"return": {}})";
+  if (query["execute"] == "guest-file-write") {
+    scripts.push_back(FromBase64(std::string_view(query["arguments"].at("buf-b64").as_string())).value());
+    if (run_script(uuid, scripts.back()) == 0) with_identity_.insert(uuid);
+    co_return R"({"return": {"count": 1, "eof": false}})";
+  }
   if (query["execute"] == "guest-exec-status") {
     co_return boost::json::serialize(
         boost::json::value{{"return", {{"exited", true}, {"exitcode", script_status_}}}});
@@ -249,10 +257,9 @@ Task<> FakeHypervisor::DeleteVolume(std::string name) {
   at_write(Loss::kAfter, "delete " + name);
 }
 
-// The same as long as the host exists.
 std::string FakeHypervisor::AddressOf(const std::string& mac) const {
   std::size_t number = host_->numbers.try_emplace(mac, host_->numbers.size()).first->second;
-  return fmt::format("192.0.2.{}", gives_one_address ? 10 : number + 10);
+  return fmt::format("192.0.2.{}", (gives_one_address ? 0 : number) + 10);
 }
 
 Task<std::vector<KnownAddress>> FakeHypervisor::Leases(std::string) {
@@ -274,6 +281,10 @@ Task<std::uint64_t> FakeHypervisor::LeaseRange(std::string) {
 Task<std::vector<KnownAddress>> FakeHypervisor::Addresses(std::string uuid, AddressSource source) {
   co_await Call();
   auto known = addresses.find(source);
+  if (source == AddressSource::kAgent && with_identity_.contains(uuid)) {
+    std::string mac = MacAddressesIn(domains.at(uuid)).front();
+    co_return std::vector<KnownAddress>{{mac, "fe80::1", true}, {mac, AddressOf(mac), false}};
+  }
   if (known == addresses.end()) throw Error(Verdict::kRetry, "QEMU guest agent is not connected");
   std::vector<KnownAddress> found;
   for (const std::string& mac : MacAddressesIn(domains.at(uuid))) {
