@@ -76,7 +76,8 @@ constexpr Duration kLimit = std::chrono::hours(1);
 
 Task<> Scan(Loop& loop, BlockingPool& pool, std::string text, bool& is_done) {
   Machine machine(loop, std::move(text));
-  HostKeyScanner scanner(loop, pool, {.max_active = 1, .try_limit = kLimit, .pause = kPause});
+  HostKeyScanner scanner(loop, pool,
+                         {.max_active = 1, .try_limit = kLimit, .least_pause = kPause, .most_pause = kPause});
   SteadyTime deadline = loop.SteadyNow() + kLimit;
   Outcome<std::vector<std::string>> keys =
       co_await Attempt(scanner.Scan("127.0.0.1", machine.port(), true, deadline));

@@ -78,6 +78,7 @@ Task<std::vector<std::string>> HostKeyScanner::Scan(std::string host, int port, 
 Task<std::vector<std::string>> HostKeyScanner::ScanNow(std::string host, int port, bool wants_keys,
                                                        SteadyTime deadline) {
   Gate::Pass pass = co_await gate_.Enter();
+  SteadyTime begun = loop_.SteadyNow();
   std::string last_fault;
   while (true) {
     Outcome<std::vector<std::string>> keys = co_await Attempt(ScanOnce(host, port, wants_keys, deadline));
@@ -85,7 +86,8 @@ Task<std::vector<std::string>> HostKeyScanner::ScanNow(std::string host, int por
     std::string fault = keys.error().message();
     if (fault != last_fault) logger_.Debug("No answer yet from {} on port {}: {}", host, port, fault);
     last_fault = std::move(fault);
-    co_await loop_.SleepFor(options_.pause);
+    Duration taken = loop_.SteadyNow() - begun;
+    co_await loop_.SleepFor(std::clamp(taken / 4, options_.least_pause, options_.most_pause));
   }
 }
 

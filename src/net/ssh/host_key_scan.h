@@ -20,9 +20,11 @@ namespace nodepool::net {
 class HostKeyScanner {
  public:
   struct Options {
-    int max_active = 100;                             // further scans wait in a queue
-    Duration try_limit = std::chrono::seconds(10);    // of one connection with its key exchange
-    Duration pause = std::chrono::milliseconds(250);  // between tries
+    int max_active = 100;                           // further scans wait in a queue
+    Duration try_limit = std::chrono::seconds(10);  // of one connection with its key exchange
+    // Between tries: a quarter of the time that the scan has taken, in these bounds.
+    Duration least_pause = std::chrono::milliseconds(50);
+    Duration most_pause = std::chrono::milliseconds(500);
   };
 
   HostKeyScanner(Loop& loop, BlockingPool& pool) : HostKeyScanner(loop, pool, Options()) {}

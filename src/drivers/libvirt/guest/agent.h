@@ -18,4 +18,8 @@ struct GuestResult {
 Task<GuestResult> RunInGuest(Loop& loop, Hypervisor& host, std::string uuid, std::string script,
                              Duration limit);
 
+// Writes the bytes into a file that is there, e.g. a pipe at which a program waits. Waits and fails as above.
+Task<> WriteInGuest(Loop& loop, Hypervisor& host, std::string uuid, std::string path, std::string bytes,
+                    Duration limit);
+
 }  // namespace nodepool::drivers::libvirt

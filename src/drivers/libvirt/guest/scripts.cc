@@ -8,22 +8,24 @@ namespace nodepool::drivers::libvirt {
 
 namespace {
 
-// The inodes of the sockets that listen on $port, without a program more than the shell.
+// $sockets: the inodes of the sockets that listen on $port, without a program more than the shell.
 constexpr const char* kSockets = R"sh(
-sockets() {
+find_sockets() {
+  sockets=
   for table in /proc/net/tcp /proc/net/tcp6; do
     [ -r $table ] || continue
     while read -r _ local _ state _ _ _ _ _ inode _; do
-      if [ "${local##*:}" = "$port" ] && [ "$state" = 0A ]; then echo "$inode"; fi
+      if [ "${local##*:}" = "$port" ] && [ "$state" = 0A ]; then sockets="$sockets $inode"; fi
     done <$table
   done
 }
 )sh";
 
 constexpr const char* kNetwork = R"sh(
-devices() {
+find_devices() {
+  devices=
   for link in /sys/class/net/*; do
-    if [ -e "$link/device" ]; then echo "${link##*/}"; fi
+    if [ -e "$link/device" ]; then devices="$devices ${link##*/}"; fi
   done
 }
 manager() {
@@ -40,7 +42,8 @@ stop_network() {
     systemd-networkd) systemctl stop systemd-networkd.socket systemd-networkd.service ;;
     ifupdown) ifdown -a; ifdown -a --allow=hotplug; rm -f /var/lib/dhcp/*.leases ;;
   esac
-  for device in $(devices); do ip addr flush dev $device; ip link set dev $device down; done
+  find_devices
+  for device in $devices; do ip addr flush dev $device; ip link set dev $device down; done
 }
 start_network() {
   case $1 in
@@ -52,24 +55,48 @@ start_network() {
 }
 )sh";
 
-// Without this all machines from one memory would draw the same random numbers: RNDADDENTROPY mixes the bytes
-// in, RNDRESEEDCRNG makes the kernel use them at once.
+// Without this all machines from one memory would draw the same random numbers: RNDADDENTROPY mixes bytes in,
+// RNDRESEEDCRNG makes the kernel use them at once. The program waits for the bytes at a pipe when the memory
+// is saved, since its start would take longer than all else.
 constexpr const char* kRandom = R"sh(
-renew_random() {
+pipe=/run/nodepool/random
+await_random() {
   if command -v perl >/dev/null; then
-    perl -e '
+    exec perl -e '
+      my $pipe = shift;
+      sub answer { open(my $out, ">", $pipe) or die "$!\n"; print $out @_; close($out); }
       open(my $random, ">", "/dev/random") or die "$!\n";
-      my $bytes = pack("H*", $ARGV[0]);
-      ioctl($random, 0x40085203, pack("ii", 8 * length $bytes, length $bytes) . $bytes) or die "$!\n";
-      ioctl($random, 0x5207, 0) or die "$!\n";' "$1"
+      answer("waiting\n");
+      open(my $in, "<", $pipe) or die "$!\n";
+      my $bytes = pack("H*", <$in> =~ s/\s//gr);
+      close($in);
+      eval {
+        ioctl($random, 0x40085203, pack("ii", 8 * length $bytes, length $bytes) . $bytes) or die "$!\n";
+        ioctl($random, 0x5207, 0) or die "$!\n";
+      };
+      answer($@ || "renewed\n");' $pipe
   else
-    python3 -c '
+    exec python3 -c '
 import fcntl, struct, sys
-data = bytes.fromhex(sys.argv[1])
+def answer(text):
+    with open(sys.argv[1], "w") as out:
+        print(text, file=out)
 with open("/dev/random", "wb") as random:
-    fcntl.ioctl(random, 0x40085203, struct.pack("ii", 8 * len(data), len(data)) + data)
-    fcntl.ioctl(random, 0x5207)' "$1"
+    answer("waiting")
+    with open(sys.argv[1]) as source:
+        data = bytes.fromhex(source.read())
+    try:
+        fcntl.ioctl(random, 0x40085203, struct.pack("ii", 8 * len(data), len(data)) + data)
+        fcntl.ioctl(random, 0x5207)
+    except OSError as fault:
+        answer(fault)
+    else:
+        answer("renewed")' $pipe
   fi
+}
+random_answers() {
+  read -r answer <$pipe
+  if [ "$answer" != "$1" ]; then echo "renewing random numbers: $answer"; exit 1; fi
 }
 )sh";
 
@@ -87,40 +114,54 @@ mkdir -p /run/nodepool
 echo "$manager" >/run/nodepool/network
 stop_network "$manager" >/run/nodepool/log 2>&1
 rm -f /etc/ssh/ssh_host_*
+mkfifo -m 600 $pipe /run/nodepool/identity
+await_random </dev/null >>/run/nodepool/log 2>&1 &
+random_answers waiting
+sh /run/nodepool/identity </dev/null >>/run/nodepool/log 2>&1 &
 sync
 )sh";
 
+// Each program that it starts takes much longer than what the shell does itself.
 constexpr const char* kIdentity = R"sh(
 set -e
-umask 077
-renew_random "$random"
+echo "$random" >$pipe
+random_answers renewed
 date -u -s "@$now" >/dev/null
-old=$(cat /etc/hostname 2>/dev/null || true)
-hostname "$name"
+
+old=
+if [ -f /etc/hostname ]; then read -r old </etc/hostname || true; fi
+echo "$name" >/proc/sys/kernel/hostname
 echo "$name" >/etc/hostname
-if [ -n "$old" ] && grep -q "$old" /etc/hosts; then sed -i "s/$old/$name/g" /etc/hosts; fi
+if [ -n "$old" ]; then
+  while read -r line; do
+    case $line in *"$old"*) sed -i "s/$old/$name/g" /etc/hosts; break ;; esac
+  done </etc/hosts
+fi
 for file in /etc/machine-id /var/lib/dbus/machine-id; do
-  if [ -f $file ] && ! [ -L $file ]; then echo "$machine_id" >$file; chmod 444 $file; fi
+  if [ -f $file ] && ! [ -L $file ]; then echo "$machine_id" >$file; fi
 done
+
 key=/etc/ssh/ssh_host_ed25519_key
-echo "$host_key" | base64 -d >$key
+umask 077
+printf %s "$host_key" >$key
+umask 022
 echo "$public_host_key" >$key.pub
-chmod 644 /etc/hostname $key.pub
+before=
 if [ -e /run/sshd.pid ]; then
-  before=$(sockets)
-  kill -HUP "$(cat /run/sshd.pid)"
-  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    after=$(sockets)
-    if [ -n "$after" ] && [ "$after" != "$before" ]; then break; fi
-    sleep 0.2
-  done
+  find_sockets
+  before=$sockets
+  read -r sshd </run/sshd.pid
+  kill -HUP "$sshd"
 else
   systemctl try-restart ssh.service sshd.service
 fi
-set -- $(devices)
-ip link set dev "$1" address "$mac"
-umask 022
-start_network "$(cat /run/nodepool/network)" </dev/null >/run/nodepool/log 2>&1
+find_devices
+set -- $devices
+ip link set dev "$1" address "$mac" up
+while find_sockets; [ -n "$before" ] && [ "$sockets" = "$before" ]; do sleep 0.02; done
+read -r manager </run/nodepool/network
+start_network "$manager"
+exit 0
 )sh";
 
 // A variable of the script; whatever the value is, the shell does not interpret it.
@@ -136,7 +177,8 @@ std::string Port(int port) { return Set("port", fmt::format("{:04X}", port)); }
 
 std::string HasBootedScript(int ssh_port) {
   return Port(ssh_port) + kSockets + R"sh(
-[ -n "$(sockets)" ] || exit 1
+find_sockets
+[ -n "$sockets" ] || exit 1
 if [ -e /run/cloud-init/enabled ] && ! [ -e /run/cloud-init/result.json ]; then exit 1; fi
 [ -d /run/systemd/system ] || exit 0
 case $(systemctl is-system-running) in running | degraded) exit 0 ;; esac
@@ -144,12 +186,12 @@ exit 1
 )sh";
 }
 
-std::string PrepareScript() { return std::string(kNetwork) + kPrepare; }
+std::string PrepareScript() { return std::string(kNetwork) + kRandom + kPrepare; }
 
 std::string IdentityScript(const Identity& identity, std::chrono::system_clock::time_point now) {
   auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   return Port(identity.ssh_port) + Set("name", identity.hostname) + Set("machine_id", identity.machine_id) +
-         Set("mac", identity.mac) + Set("host_key", Base64(identity.host_key)) +
+         Set("mac", identity.mac) + Set("host_key", identity.host_key) +
          Set("public_host_key", identity.public_host_key) + Set("random", Hex(identity.random)) +
          Set("now", std::to_string(seconds)) + kSockets + kNetwork + kRandom + kIdentity;
 }

@@ -111,14 +111,15 @@ Task<> GetImage(Creation& creation, MachineReport& machine) {
   co_await EnsureUpload(creation.site, creation.host, *image);
 }
 
+// Returns its address; nullopt: it has to be booted.
+Task<std::optional<std::string>> Restore(Creation& creation, MachineReport& machine) {
+  if (!creation.label.is_started_warm) co_return std::nullopt;
+  machine.SetState("restoring");
+  co_return co_await StartWarm(creation);
+}
+
 // Returns the port of the host that is forwarded to it; none: it has an address of its own.
-Task<std::optional<int>> StartMachine(Creation& creation, MachineReport& machine) {
-  co_await GetImage(creation, machine);
-  if (creation.label.is_started_warm) {
-    machine.SetState("restoring");
-    bool is_started = co_await StartWarm(creation);
-    if (is_started) co_return std::nullopt;
-  }
+Task<std::optional<int>> BootAnew(Creation& creation, MachineReport& machine) {
   machine.SetState("making volumes");
   DomainDisks disks = co_await MakeDisks(creation);
   machine.SetState("starting");
@@ -127,7 +128,14 @@ Task<std::optional<int>> StartMachine(Creation& creation, MachineReport& machine
 
 Task<Instance> Make(Creation& creation, MachineReport& machine) {
   SteadyTime begun = creation.site.environment.loop.SteadyNow();
-  std::optional<int> port = co_await StartMachine(creation, machine);
+  co_await GetImage(creation, machine);
+  std::optional<std::string> known = co_await Restore(creation, machine);
+  if (known) {
+    Instance instance = DescribeNew(creation);
+    SetAddress(*known, instance);
+    co_return instance;
+  }
+  std::optional<int> port = co_await BootAnew(creation, machine);
   Instance instance = DescribeNew(creation);
   if (port) {
     SetAddress(creation.host.config().address, instance);

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include "async/deadline.h"
+#include "base/encoding.h"
 #include "base/error.h"
 #include "drivers/libvirt/xml/domain_xml.h"
 #include "drivers/libvirt/xml/saved_memory.h"
@@ -132,6 +133,13 @@ Task<std::string> FakeHypervisor::AskAgent(std::string uuid, std::string command
   if (loop_.SteadyNow() < started_[MacAddressesIn(domain->second).front()] + boot_time)
     throw Error(Verdict::kRetry, "the guest agent is not connected");
   boost::json::object query = boost::json::parse(command).as_object();
+  if (query["execute"] == "guest-file-open") co_return R"({"return": 1000})";
+  if (query["execute"] == "guest-file-close") co_return R"({"return": {}})";
+  if (query["execute"] == "guest-file-write") {
+    scripts.push_back(FromBase64(std::string_view(query["arguments"].at("buf-b64").as_string())).value());
+    if (run_script(uuid, scripts.back()) == 0) with_identity_.insert(uuid);
+    co_return R"({"return": {"count": 1, "eof": false}})";
+  }
   if (query["execute"] == "guest-exec-status") {
     co_return boost::json::serialize(
         boost::json::value{{"return", {{"exited", true}, {"exitcode", script_status_}}}});
@@ -225,13 +233,17 @@ Task<> FakeHypervisor::DeleteVolume(std::string name) {
   volumes.erase(name);
 }
 
+std::string FakeHypervisor::AddressOf(const std::string& mac) const {
+  return fmt::format("192.0.2.{}", std::distance(started_.begin(), started_.find(mac)) + 10);
+}
+
 Task<std::vector<KnownAddress>> FakeHypervisor::Leases(std::string) {
   ++lease_calls;
   co_await Call();
   std::vector<KnownAddress> leases;
   for (const auto& [mac, started] : started_) {
     if (loop_.SteadyNow() < started + boot_time) continue;
-    leases.push_back({mac, fmt::format("192.0.2.{}", leases.size() + 10), false});
+    leases.push_back({mac, AddressOf(mac), false});
   }
   co_return leases;
 }
@@ -239,6 +251,10 @@ Task<std::vector<KnownAddress>> FakeHypervisor::Leases(std::string) {
 Task<std::vector<KnownAddress>> FakeHypervisor::Addresses(std::string uuid, AddressSource source) {
   co_await Call();
   auto known = addresses.find(source);
+  if (source == AddressSource::kAgent && with_identity_.contains(uuid)) {
+    std::string mac = MacAddressesIn(domains.at(uuid)).front();
+    co_return std::vector<KnownAddress>{{mac, "fe80::1", true}, {mac, AddressOf(mac), false}};
+  }
   if (known == addresses.end()) throw Error(Verdict::kRetry, "QEMU guest agent is not connected");
   std::vector<KnownAddress> found;
   for (const std::string& mac : MacAddressesIn(domains.at(uuid))) {

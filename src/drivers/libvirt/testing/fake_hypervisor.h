@@ -72,6 +72,7 @@ class FakeHypervisor : public Hypervisor {
   std::vector<std::string> restored;  // UUIDs of machines
   std::vector<std::string> scripts;   // that guests have run
   // The exit status of a script in a guest. The agent is there with the lease, at once after a restoration.
+  // After a script without fault that was written to a pipe it knows the address.
   std::function<int(const std::string& uuid, const std::string& script)> run_script =
       [](const std::string&, const std::string&) { return 0; };
   // What agents and the ARP table know of any domain's interface: an address each.
@@ -80,11 +81,13 @@ class FakeHypervisor : public Hypervisor {
 
  private:
   Task<> Call();
+  std::string AddressOf(const std::string& mac) const;
   void MayBreak(Loss moment, const std::string& call);
 
   Loop& loop_;
   std::map<std::string, SteadyTime> started_;  // machines, by MAC
   int script_status_ = 0;
+  std::set<std::string> with_identity_;  // machines
   bool is_connected_ = false;
   bool is_stalled_ = false;
   std::set<std::string> broken_;  // calls at which the connection broke

@@ -12,7 +12,7 @@ namespace nodepool::drivers::libvirt {
 namespace {
 
 // To be raised when templates are made otherwise.
-constexpr int kTemplateVersion = 1;
+constexpr int kTemplateVersion = 2;
 
 // The description of a machine without what makes it differ from others.
 std::string SharedDescription(const Creation& creation, const BootImage& image) {

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "async/deadline.h"
 #include "base/text.h"
 #include "drivers/libvirt/guest/agent.h"
 #include "drivers/libvirt/guest/scripts.h"
 #include "drivers/libvirt/machine/boot.h"
 #include "drivers/libvirt/machine/delete_machine.h"
 #include "drivers/libvirt/machine/make_disks.h"
+#include "drivers/libvirt/network/addresses.h"
 #include "drivers/libvirt/warm/make_template.h"
 #include "drivers/libvirt/warm/template_id.h"
 #include "drivers/libvirt/xml/clone_xml.h"
@@ -20,7 +22,9 @@ namespace nodepool::drivers::libvirt {
 namespace {
 
 constexpr Duration kPauseAfterFault = std::chrono::minutes(10);
-constexpr Duration kIdentityLimit = std::chrono::seconds(60);
+constexpr Duration kIdentityLimit = std::chrono::seconds(120);
+constexpr Duration kAddressPause = std::chrono::milliseconds(30);
+constexpr Duration kLogLimit = std::chrono::seconds(10);
 constexpr int kRandomNumbers = 8;
 
 struct Template {
@@ -101,59 +105,93 @@ std::string RandomBytes(Random& random) {
   return bytes;
 }
 
-Task<> GiveIdentity(Creation& creation, const SshKey& host_key) {
+Identity IdentityOf(Creation& creation, const SshKey& host_key) {
   std::string machine_id = creation.id.uuid;
   std::erase(machine_id, '-');
-  Identity identity{.hostname = creation.parameters.hostname,
-                    .machine_id = std::move(machine_id),
-                    .mac = MacAddressOf(creation.id),
-                    .host_key = host_key.private_key,
-                    .public_host_key = host_key.public_key,
-                    .random = RandomBytes(creation.site.environment.random),
-                    .ssh_port = creation.label.connection.connection_port};
-  Loop& loop = creation.site.environment.loop;
-  auto give = [&](Hypervisor& host) {
-    return RunInGuest(loop, host, creation.id.uuid, IdentityScript(identity, loop.Now()), kIdentityLimit);
-  };
-  GuestResult result = co_await creation.Do(give);
-  if (result.status == 0) co_return;
-  throw Error(Verdict::kFail,
-              "the restored machine did not take its identity: " + Excerpt(result.output, 300));
+  return {.hostname = creation.parameters.hostname,
+          .machine_id = std::move(machine_id),
+          .mac = MacAddressOf(creation.id),
+          .host_key = host_key.private_key,
+          .public_host_key = host_key.public_key,
+          .random = RandomBytes(creation.site.environment.random),
+          .ssh_port = creation.label.connection.connection_port};
 }
 
-// False: the last fault was a moment ago.
-Task<bool> Start(Creation& creation, const MachineId& id, WarmTemplate& state, const SshKey& host_key) {
+// The agent is there, so it is asked in place of the DHCP server, and often.
+Task<std::string> AwaitAddress(Creation& creation) {
+  const std::string mac = MacAddressOf(creation.id);
+  auto ask = [&](Hypervisor& host) { return host.Addresses(creation.id.uuid, AddressSource::kAgent); };
+  while (true) {
+    if (creation.host.HasEnded(creation.id.uuid)) throw Error(Verdict::kFail, "the restored machine ended");
+    Outcome<std::vector<KnownAddress>> known = co_await Attempt(creation.host.AcrossLosses(ask));
+    std::string address = known ? AddressIn(*known, mac) : "";
+    if (!address.empty()) co_return address;
+    co_await creation.site.environment.loop.SleepFor(kAddressPause);
+  }
+}
+
+Task<std::string> TakeIdentity(Creation& creation, Identity identity) {
+  Loop& loop = creation.site.environment.loop;
+  std::string script = IdentityScript(identity, loop.Now());
+  auto write = [&](Hypervisor& host) {
+    return WriteInGuest(loop, host, creation.id.uuid, kIdentityPipe, script, kIdentityLimit);
+  };
+  co_await creation.host.AcrossLosses(write);
+  co_return co_await AwaitAddress(creation);
+}
+
+Task<std::string> IdentityLog(Creation& creation) {
+  Outcome<GuestResult> log =
+      co_await Attempt(RunInGuest(creation.site.environment.loop, creation.host.Use(), creation.id.uuid,
+                                  std::string("cat ") + kIdentityLog, kLogLimit));
+  co_return log ? log->output : "its log cannot be read: " + log.error().message();
+}
+
+// Returns the machine's address.
+Task<std::string> GiveIdentity(Creation& creation, const SshKey& host_key) {
+  Loop& loop = creation.site.environment.loop;
+  SteadyTime deadline = loop.SteadyNow() + kIdentityLimit;
+  Task<std::string> taking = TakeIdentity(creation, IdentityOf(creation, host_key));
+  Outcome<std::string> address = co_await Attempt(
+      WithDeadline(loop, deadline, "giving the restored machine its identity", std::move(taking)));
+  if (address) co_return std::move(*address);
+  std::string log = co_await IdentityLog(creation);
+  throw Error(Verdict::kFail, address.error().message() + ": " + Excerpt(log, 300));
+}
+
+// nullopt: the last fault was a moment ago.
+Task<std::optional<std::string>> Start(Creation& creation, const MachineId& id, WarmTemplate& state,
+                                       const SshKey& host_key) {
   {
     Gate::Pass pass = co_await state.gate.Enter();
-    if (creation.site.environment.loop.SteadyNow() < state.retry_at) co_return false;
+    if (creation.site.environment.loop.SteadyNow() < state.retry_at) co_return std::nullopt;
     Template from = co_await FindOrMake(creation, id);
     co_await Restore(creation, from);
   }
-  co_await GiveIdentity(creation, host_key);
-  co_return true;
+  co_return co_await GiveIdentity(creation, host_key);
 }
 
 }  // namespace
 
-Task<bool> StartWarm(Creation& creation) {
+Task<std::optional<std::string>> StartWarm(Creation& creation) {
   Site& site = creation.site;
   auto find = [&](Hypervisor& host) { return FindBootImage(host, *site.config, creation.parameters); };
   BootImage image = co_await creation.host.AcrossLosses(find);
   MachineId id = TemplateFor(creation, image);
   WarmTemplate& state = site.warm_templates[id.ToText()];
   SshKey host_key = MakeSshKey();
-  Outcome<bool> started = co_await Attempt(Start(creation, id, state, host_key));
-  if (started) {
-    if (*started) creation.host_key = std::move(host_key);
-    co_return *started;
+  Outcome<std::optional<std::string>> address = co_await Attempt(Start(creation, id, state, host_key));
+  if (address) {
+    if (*address) creation.host_key = std::move(host_key);
+    co_return std::move(*address);
   }
   state.retry_at = site.environment.loop.SteadyNow() + kPauseAfterFault;
   site.logger.Warning(
       "Machines of label {} on host {} are booted for 10 minutes, since they cannot be started "
       "from saved memory: {}",
-      creation.label.name, creation.host.name(), started.error().message());
+      creation.label.name, creation.host.name(), address.error().message());
   co_await RemoveMachine(site, creation.id);
-  co_return false;
+  co_return std::nullopt;
 }
 
 }  // namespace nodepool::drivers::libvirt

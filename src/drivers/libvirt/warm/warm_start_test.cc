@@ -67,6 +67,14 @@ TEST_F(WarmStartTest, EachMachineHasAnIdentityOfItsOwn) {
 }
 
 // LV-47
+TEST_F(WarmStartTest, TheAgentReportsTheAddress) {
+  Start();
+  Recorder machine;
+  EXPECT_THAT(*Create(machine).interface_ip, HasSubstr("192.0.2."));
+  EXPECT_EQ(Fake().lease_calls, 0);
+}
+
+// LV-47
 TEST_F(WarmStartTest, MachinesThatAreMadeAtATimeShareOneBoot) {
   Start();
   Recorder first, second;
