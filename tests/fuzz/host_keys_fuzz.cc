@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/write.hpp>
 
@@ -106,9 +107,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   boost::asio::co_spawn(loop.context(), std::move(scan), boost::asio::detached);
   while (!is_done) {
     loop.context().run_one_for(std::chrono::milliseconds(1));
-    // A try that failed is the last one: the next would come after the pause.
+    // A try that failed is the last one: the next would come after the pause. What timers cancel has to be
+    // cancelled by the loop.
     bool is_pausing = clock.has_timers() && clock.next_timer() <= clock.SteadyNow() + net::kPause;
-    if (is_pausing) clock.AdvanceTo(clock.SteadyNow() + net::kLimit);
+    auto pass = [&clock] { clock.AdvanceTo(clock.SteadyNow() + net::kLimit); };
+    if (is_pausing) boost::asio::post(loop.context(), pass);
   }
   loop.RunReady();
   return 0;
