@@ -15,7 +15,9 @@
 
 namespace nodepool {
 
-// A few threads for libraries that block. Work is given to it only through OnBlockingPool.
+// A few threads for libraries that block. Work is given to it only through OnBlockingPool. Its destructor
+// waits until all of that is done and has been reported to its loop, so every loop that waits for work
+// outlives the pool.
 class BlockingPool {
  public:
   explicit BlockingPool(std::size_t threads = 8);

@@ -143,7 +143,7 @@ Task<std::string> TakeIdentity(Creation& creation, Identity identity) {
 Task<std::string> IdentityLog(Creation& creation) {
   Outcome<GuestResult> log =
       co_await Attempt(RunInGuest(creation.site.environment.loop, creation.host.Use(), creation.id.uuid,
-                                  std::string("cat ") + kIdentityLog, kLogLimit));
+                                  std::string("tail -c 300 ") + kIdentityLog, kLogLimit));
   co_return log ? log->output : "its log cannot be read: " + log.error().message();
 }
 
