@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "web/live/change_text.h"
+#include "web/live/creation.h"
 
 namespace nodepool::web {
 namespace {
@@ -50,7 +51,8 @@ ChangeLog::ChangeLog(Loop& loop, const launcher::Launcher& launcher,
       }));
   subscriptions_.push_back(records.requests.OnChange(
       [this, record_of](const RequestId& id, const auto* before, const auto* after) {
-        Add("request", id.value, TextOfChange(id, record_of(before), record_of(after), loop_.Now()));
+        WallTime made = CreationOf(after != nullptr ? *after : *before);
+        Add("request", id.value, TextOfChange(id, record_of(before), record_of(after), loop_.Now() - made));
       }));
   subscriptions_.push_back(records.images.OnChange([this](const ImageName& name) { ImageChanged(name); }));
   subscriptions_.push_back(records.components.OnChange([this] { ComponentsChanged(); }));

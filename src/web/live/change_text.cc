@@ -85,14 +85,14 @@ std::string TextOfChange(const NodeId& id, const Node* before, const Node* after
 }
 
 std::string TextOfChange(const RequestId& id, const NodeRequest* before, const NodeRequest* after,
-                         WallTime now) {
+                         Duration waited) {
   if (after == nullptr) {
     bool is_withdrawn = before->state == RequestState::kRequested || before->state == RequestState::kPending;
     return is_withdrawn ? fmt::format("Request {} was withdrawn.", id) : "";
   }
   if (!IsNewState(before, after)) return "";
   std::string requestor = after->requestor ? " by " + Excerpt(*after->requestor, kMaxReason) : "";
-  auto seconds = std::chrono::duration<double>(now - after->created_time.value_or(after->state_time)).count();
+  double seconds = std::chrono::duration<double>(waited).count();
   switch (*after->state) {
     case RequestState::kRequested:
       return before == nullptr

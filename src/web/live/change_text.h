@@ -13,8 +13,9 @@ namespace nodepool::web {
 // for a record that is new, `after` for one that is gone; never both.
 
 std::string TextOfChange(const NodeId& id, const Node* before, const Node* after);
+// `waited` is the time since the request was made.
 std::string TextOfChange(const RequestId& id, const NodeRequest* before, const NodeRequest* after,
-                         WallTime now);
+                         Duration waited);
 std::string TextOfChange(const store::BuildKey& id, const ImageBuild* before, const ImageBuild* after);
 std::string TextOfChange(const store::UploadKey& id, const ImageUpload* before, const ImageUpload* after);
 // Of a launcher or builder.

@@ -63,20 +63,20 @@ TEST(ChangeText, Requests) {
   request.created_time = kNow;
   request.node_types = {LabelName("small"), LabelName("large"), LabelName("small")};
   request.requestor = "zuul";
-  EXPECT_EQ(TextOfChange(kRequest, nullptr, &request, kNow),
+  EXPECT_EQ(TextOfChange(kRequest, nullptr, &request, Duration(0)),
             "Request 200-0000000001 by zuul asks for large, 2 × small.");
   NodeRequest fulfilled = request;
   fulfilled.state = RequestState::kFulfilled;
   fulfilled.nodes = {kNode};
-  EXPECT_EQ(TextOfChange(kRequest, &request, &fulfilled, kNow + std::chrono::milliseconds(2500)),
+  EXPECT_EQ(TextOfChange(kRequest, &request, &fulfilled, std::chrono::milliseconds(2500)),
             "Request 200-0000000001 is fulfilled after 2.5 s with 0000000012.");
   NodeRequest failed = request;
   failed.state = RequestState::kFailed;
   AddDeclineReason(failed, "cloud main: no such label");
-  EXPECT_EQ(TextOfChange(kRequest, &request, &failed, kNow),
+  EXPECT_EQ(TextOfChange(kRequest, &request, &failed, Duration(0)),
             "Request 200-0000000001 failed: cloud main: no such label.");
-  EXPECT_EQ(TextOfChange(kRequest, &request, nullptr, kNow), "Request 200-0000000001 was withdrawn.");
-  EXPECT_EQ(TextOfChange(kRequest, &fulfilled, nullptr, kNow), "");
+  EXPECT_EQ(TextOfChange(kRequest, &request, nullptr, Duration(0)), "Request 200-0000000001 was withdrawn.");
+  EXPECT_EQ(TextOfChange(kRequest, &fulfilled, nullptr, Duration(0)), "");
 }
 
 TEST(ChangeText, Images) {

@@ -1,6 +1,7 @@
 #include "web/live/sampler.h"
 
 #include "launcher/stats/stats_metrics.h"
+#include "web/live/creation.h"
 
 namespace nodepool::web {
 namespace {
@@ -33,7 +34,7 @@ Sampler::Sampler(Loop& loop, const launcher::Launcher& launcher, const metrics::
       }));
   subscriptions_.push_back(
       records.requests.OnChange([this](const RequestId&, const auto* before, const auto* after) {
-        if (after != nullptr) RequestChanged(before != nullptr ? &before->record : nullptr, after->record);
+        if (after != nullptr) RequestChanged(before, *after);
       }));
   tick_.SetFor(next_);
 }
@@ -49,12 +50,12 @@ void Sampler::NodeChanged(const Node* before, const Node& after) {
   }
 }
 
-void Sampler::RequestChanged(const NodeRequest* before, const NodeRequest& after) {
-  bool is_fulfilled = after.state == RequestState::kFulfilled;
-  if (!is_fulfilled || before == nullptr || before->state == after.state) return;
-  if (after.requestor == kMinReadyRequestor) return;
-  for (SampleSeries* series : {&hour_, &day_})
-    series->AddWait(after.state_time - after.created_time.value_or(before->state_time));
+void Sampler::RequestChanged(const store::StoredRequest* before, const store::StoredRequest& after) {
+  const NodeRequest& record = after.record;
+  bool is_fulfilled = record.state == RequestState::kFulfilled;
+  if (!is_fulfilled || before == nullptr || before->record.state == record.state) return;
+  if (record.requestor == kMinReadyRequestor) return;
+  for (SampleSeries* series : {&hour_, &day_}) series->AddWait(record.state_time - CreationOf(after));
 }
 
 Level Sampler::Now() const {

@@ -25,7 +25,7 @@ class Sampler {
  private:
   void Tick();
   void NodeChanged(const Node* before, const Node& after);
-  void RequestChanged(const NodeRequest* before, const NodeRequest& after);
+  void RequestChanged(const store::StoredRequest* before, const store::StoredRequest& after);
   Level Now() const;
 
   Loop& loop_;

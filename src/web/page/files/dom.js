@@ -24,7 +24,10 @@ function patchAttributes(old, now) {
     if (!now.hasAttribute(name) && name !== 'open') old.removeAttribute(name);
   }
   for (const name of now.getAttributeNames()) {
-    if (old.getAttribute(name) !== now.getAttribute(name)) old.setAttribute(name, now.getAttribute(name));
+    if (old.getAttribute(name) === now.getAttribute(name)) continue;
+    // The page's policy allows styles that scripts set, not attributes with styles.
+    if (name === 'style') old.style.cssText = now.style.cssText;
+    else old.setAttribute(name, now.getAttribute(name));
   }
 }
 
