@@ -242,7 +242,9 @@ TEST_F(LeaseKeeperTest, ANodeThatAnotherProcessLocksMakesTheLeaseFail) {
     return Change::kWrite;
   }));
   Put("/nodepool/leases/" + id.value, ToJson(lease));
-  ASSERT_TRUE(AwaitLease(id, LeaseState::kFailed, seconds(5)));
+  time_.Advance(seconds(25));
+  EXPECT_EQ(ReadLease(id)->state, LeaseState::kWaiting) << "a launcher may lock it for a moment";
+  ASSERT_TRUE(AwaitLease(id, LeaseState::kFailed, seconds(10)));
   EXPECT_THAT(*ReadLease(id)->failure, HasSubstr("locked by another process"));
   EXPECT_THAT(Requests(), IsEmpty());
   time_.Run(lock->Unlock());
