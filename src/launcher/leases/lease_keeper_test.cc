@@ -328,6 +328,43 @@ TEST_F(LeaseKeeperTest, AnotherKeeperContinuesAfterEachWrite) {
   }
 }
 
+// REQ-10: launchers die at any moment while leases come and go.
+TEST_F(LeaseKeeperTest, NothingIsLostInManyLivesOfTheKeeper) {
+  SeededRandom dice(7);
+  int started = 0;
+  std::vector<Running*> running;
+  auto start = [&] { running.push_back(&StartLauncher(fmt::format("np{}", started++))); };
+  start();
+  std::vector<LeaseId> open;
+  for (int step = 0; step < 200; ++step) {
+    std::uint64_t choice = dice.Below(10);
+    if (choice < 5) {
+      open.push_back(Lend({dice.Below(2) == 0 ? "small" : "large"}, 86'400));
+    } else if (choice < 8 && !open.empty()) {
+      auto ended = open.begin() + static_cast<std::ptrdiff_t>(dice.Below(open.size()));
+      End(*ended);
+      open.erase(ended);
+    } else if (running.size() < 2) {
+      start();
+    } else {
+      Kill(*running.front());
+      StopLauncher(*running.front());
+      running.erase(running.begin());
+    }
+    time_.Advance(std::chrono::milliseconds(dice.Below(2000)));
+  }
+  std::set<NodeId> nodes;
+  for (const LeaseId& id : open) {
+    ASSERT_TRUE(AwaitLease(id, LeaseState::kHeld)) << id.value;
+    NodeId node = ReadLease(id)->nodes.at(0);
+    EXPECT_TRUE(nodes.insert(node).second) << "given twice";
+    EXPECT_EQ(OwnerOf(node), "lease:" + id.value);
+  }
+  EXPECT_TRUE(AwaitInUse({nodes.begin(), nodes.end()}));
+  for (const LeaseId& id : open) End(id);
+  EXPECT_TRUE(AwaitClean());
+}
+
 TEST(LeaseDeadlinesTest, TheEarliestIsFirst) {
   LeaseDeadlines deadlines;
   EXPECT_EQ(deadlines.First(), SteadyTime::max());
