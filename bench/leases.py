@@ -24,8 +24,9 @@ from services import EmbeddedZooKeeper, wait_for  # noqa: E402
 WORKERS = 8
 
 
-def cloud(nodes: int) -> dict:
-    return fake_provider(simulation={"create-latency": 0, "limits": {"instances": 2 * nodes}})
+def cloud() -> dict:
+    """Each launcher has its own, which ends with it: in use, nodes need no machine here."""
+    return fake_provider(simulation={"create-latency": 0, "limits": {"instances": -1, "cores": -1, "ram": -1}})
 
 
 class Renewals:
@@ -70,7 +71,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--leases", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=30)
-    parser.add_argument("--lease-seconds", type=int, default=90)
+    parser.add_argument("--lease-seconds", type=int, default=300)
     parser.add_argument("--period", type=float, default=30, help="seconds between renewals of a lease")
     options = parser.parse_args()
 
@@ -86,7 +87,8 @@ def main() -> int:
 
 
 def measure(site, options) -> int:
-    leases = LeaseSite(site, providers=[cloud(options.leases)])
+    leases = LeaseSite(site, providers=[cloud()])
+    leases.seconds_between_sweeps = 60
     leases.token("bench", "--scope", "request")
     leases.start()
     leases.start()
@@ -114,12 +116,13 @@ def measure(site, options) -> int:
         killed = leases.kill_keeper()
         start = time.monotonic()
         leases.start(killed)
-        wait_for(lambda: leases.keeper() not in (None,), "another keeper", 30)
+        wait_for(lambda: leases.keeper(), "another keeper", 30)
         takeovers.append(time.monotonic() - start)
     renewals_while = len(renewals.latencies)
     assert not renewals.failures, renewals.failures[:3]
     assert set(states()) == {"held"}
     assert_consistent(tree)
+    print(f"another launcher keeps {percentile(takeovers, .5):.1f} s after a kill (median)", flush=True)
     print(f"{options.kills} kills: no lease lost, no node given twice, none leaked; {renewals_while} renewals, "
           f"median {percentile(renewals.latencies, .5) * 1000:.1f} ms, 99 % {percentile(renewals.latencies, .99) * 1000:.1f} ms, "
           f"{renewals.retries} repeated", flush=True)
@@ -134,8 +137,12 @@ def measure(site, options) -> int:
     wait_for(lambda: tree.record(f"/nodepool/leases/{lapsing}") is None, "a lease expires", 60)
     late = time.monotonic() - last - 30
     print(f"an expired lease is back {late:.2f} s after its end", flush=True)
-    wait_for(lambda: not tree.children("/nodepool/leases") and not tree.nodes(), "everything expires and is deleted",
-             options.lease_seconds + 120)
+    begin = time.monotonic()
+    for name in names:
+        assert client.end(name).status == 204
+    ended = time.monotonic() - begin
+    wait_for(lambda: not tree.children("/nodepool/leases") and not tree.nodes(), "everything is deleted", 300)
+    print(f"all leases ended in {ended:.1f} s; no node is left {time.monotonic() - begin:.1f} s after the first", flush=True)
     return 0 if late < 2 else 1
 
 

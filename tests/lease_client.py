@@ -105,6 +105,7 @@ class LeaseSite:
         self.secure = site.folder / "secure.yaml"
         self.entries = []
         self.launchers = {}  # by port
+        self.seconds_between_sweeps = 1
         self.texts = {}
 
     def token(self, name: str, *options) -> str:
@@ -120,7 +121,8 @@ class LeaseSite:
         config = web_config(self.site, port, **self.settings)
         named = config.rename(config.with_name(f"launcher-{port}.yaml"))
         process = self.site.launcher(named, wait=False, name=f"launcher-{port}",
-                                     options=("-s", self.secure, *options))
+                                     options=("-s", self.secure, *options),
+                                     seconds_between_sweeps=self.seconds_between_sweeps)
         self.launchers[port] = process
         client = LeaseClient([port], None)
 

@@ -9,6 +9,7 @@
 #include "model/job.h"
 #include "model/job_event.h"
 #include "model/json.h"
+#include "model/lease.h"
 #include "model/node.h"
 #include "model/node_request.h"
 
@@ -65,6 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CheckForeign(text);
   Check(&ParseJobRule, text);
   Check(&ParseHoldNote, text);
+  Check(&ParseLease, text);
   (void)ParseJobMessage(text);
   (void)ParseJobEvent(text);
   return 0;

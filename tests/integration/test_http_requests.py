@@ -128,7 +128,11 @@ def test_holding_a_node(site, leases):
 
 
 # REQ-10
-def test_the_keeper_is_killed_again_and_again(site, leases):
+def test_the_keeper_is_killed_again_and_again(site):
+    cloud = {"directory": str(site.folder / "cloud")}  # which the launchers share, and which outlives them
+    leases = LeaseSite(site, providers=[fake_provider(simulation=cloud)])
+    leases.token("ci", "--scope", "request")
+    leases.start()
     tree = site.observer()
     second = leases.start()
     client = leases.client("ci")

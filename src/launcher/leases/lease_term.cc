@@ -11,9 +11,9 @@ namespace {
 
 // How long the web server that made a lease has for noting the request's id.
 constexpr Duration kNoteGrace = std::chrono::seconds(2);
-// How often, and how long in all, a node that another process has locked is tried.
+// How often, and how long in all, a node that another process has locked is tried; Zuul waits as long.
 constexpr Duration kTakePause = std::chrono::milliseconds(200);
-constexpr Duration kTakeTime = std::chrono::seconds(2);
+constexpr Duration kTakeTime = std::chrono::seconds(30);
 constexpr Duration kRetryPause = std::chrono::seconds(5);
 constexpr Duration kBusyPause = std::chrono::seconds(1);
 

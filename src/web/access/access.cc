@@ -36,7 +36,7 @@ Task<Response> Guarded(Access& access, const Router& next, Request request) {
 }  // namespace
 
 Access::Access(Loop& loop, TokenVerifier::Match match)
-    : verifier_(loop, std::move(match)), audit_("nodepool.audit") {}
+    : verifier_(loop, std::move(match)), logger_("nodepool.audit") {}
 
 void Access::Configure(const config::Config& config) {
   verifier_.Configure(config.web_tokens);
@@ -69,12 +69,12 @@ Response Access::Refuse(const Request& request, const TokenVerifier::Verdict& ve
   }
   std::string name = text.substr(0, text.find('.'));
   bool is_known = verifier_.Knows(name);  // else it may be a secret in the wrong place
-  audit_.Info("{} from {}: a token was refused", is_known ? name : "?", request.peer);
+  logger_.Info("{} from {}: a token was refused", is_known ? name : "?", request.peer);
   return Unauthorized(request, "The token is wrong.");
 }
 
 void Access::Audit(const Caller& caller, const std::string& what) const {
-  audit_.Info("{} from {}: {}", caller.name(), caller.address, what);
+  logger_.Info("{} from {}: {}", caller.name(), caller.address, what);
 }
 
 Endpoint::Handler GuardReading(Access& access, const Router& next) {

@@ -43,7 +43,7 @@ class Access {
 
   TokenVerifier verifier_;
   bool read_needs_token_ = false;
-  log::Logger audit_;
+  log::Logger logger_;
 };
 
 // A handler that asks for a token where reading needs one, and calls `next`. Both outlive it.
