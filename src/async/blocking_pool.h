@@ -15,9 +15,7 @@
 
 namespace nodepool {
 
-// A few threads for libraries that block. Work is given to it only through OnBlockingPool. Its destructor
-// waits until all of that is done and has been reported to its loop, so every loop that waits for work
-// outlives the pool.
+// A few threads for libraries that block. Work is given to it only through OnBlockingPool.
 class BlockingPool {
  public:
   explicit BlockingPool(std::size_t threads = 8);
