@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What streams of events cost the launcher: CPU, memory and delay with many clients and many changes.
 
-Nodes stand in a private ZooKeeper, held, so that nobody works on them; each change writes the time into one.
+The nodes are in a private ZooKeeper, held, so that no launcher works on them; each change writes the time into one.
 """
 import argparse
 import json

@@ -1,5 +1,7 @@
 #include "main/launcher_part.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -24,6 +26,15 @@ std::vector<web::Endpoint> EndpointsOf(daemon::Runtime& runtime, launcher::Launc
   return endpoints;
 }
 
+// Streams take at most half of the files that the process may open; clouds and ZooKeeper need theirs.
+net::HttpLimits WebLimits() {
+  net::HttpLimits limits;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return limits;
+  limits.streams = std::min<std::size_t>(limits.streams, files.rlim_cur / 2);
+  return limits;
+}
+
 }  // namespace
 
 LauncherPart::LauncherPart(daemon::Runtime& runtime, zk::Client& client, const daemon::Options& options,
@@ -35,7 +46,7 @@ WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
     : settings_(runtime.config->common.webapp),
       access_(runtime.loop, web::MatchOnPool(runtime.blocking_pool)),
       router_(EndpointsOf(runtime, launcher, access_)),
-      server_(runtime.loop, web::GuardReading(access_, router_)) {
+      server_(runtime.loop, web::GuardReading(access_, router_), WebLimits()) {
   access_.Configure(runtime.config->common);
 }
 

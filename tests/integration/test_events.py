@@ -1,5 +1,6 @@
 """The stream of events, the latest changes and the samples of a launcher (http.md 1)."""
 import json
+import resource
 import time
 
 import pytest
@@ -110,6 +111,25 @@ def test_a_client_that_does_not_read_harms_nobody(site, web):
         deaf.until(lambda event: names.add(event.name) or event.name == "reset" or
                    event.data.get("comment") == "299")
         assert "reset" in names, "30 MB are not kept for it"
+
+
+# PAGE-4
+def test_streams_leave_files_for_others(site):
+    port = free_port()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (160, limits[1]))  # the launcher inherits it
+    try:
+        site.launcher(web_config(site, port))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    streams = [EventStream(port) for _ in range(80)]
+    assert all("200 OK" in stream.head for stream in streams)
+    refused = EventStream(port)
+    assert " 503 " in refused.head
+    assert get(port, "/ready")[0] == 200
+    for stream in [*streams, refused]:
+        stream.close()
+    wait_for(lambda: get(port, "/api/v1/events?topics=none")[0] == 400, "the server answers")
 
 
 # PAGE-2

@@ -262,10 +262,6 @@ std::string FakeHypervisor::AddressOf(const std::string& mac) const {
   return fmt::format("192.0.2.{}", (gives_one_address ? 0 : number) + 10);
 }
 
-std::string FakeHypervisor::AddressOf(const std::string& mac) const {
-  return fmt::format("192.0.2.{}", std::distance(started_.begin(), started_.find(mac)) + 10);
-}
-
 Task<std::vector<KnownAddress>> FakeHypervisor::Leases(std::string) {
   ++lease_calls;
   co_await Call();

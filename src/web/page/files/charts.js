@@ -18,7 +18,7 @@ function grid(top, first, last) {
   const lines = [0, 0.5, 1].map((share) => {
     const y = HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - 8);
     return [svg('line', {class: 'grid', x1: LEFT, x2: WIDTH, y1: y, y2: y}),
-            svg('text', {class: 'label', x: LEFT - 4, y: y + 4, 'text-anchor': 'end'}, number(share * top))];
+            svg('text', {class: 'label', x: LEFT - 4, y: y + 4, 'text-anchor': 'end'}, (share * top).toLocaleString(undefined, {maximumSignificantDigits: 2}))];
   });
   return [lines, svg('text', {class: 'label', x: LEFT, y: HEIGHT - 4}, timeOfDay(first)),
           svg('text', {class: 'label', x: WIDTH, y: HEIGHT - 4, 'text-anchor': 'end'}, timeOfDay(last))];

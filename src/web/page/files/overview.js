@@ -167,7 +167,7 @@ function images(records) {
                         image.is_paused && badge('paused'), image.build_request && badge('pending', `build ${image.build_request}`)),
              h('td', {}, Object.entries(image.builds).map(([state, count]) => badge(state, `${count} ${state}`))),
              h('td', {}, image.newest_ready_build ? [age(image.newest_ready_build_since), h('span', {class: 'quiet'}, ` ${image.newest_ready_build}`)] : 'never'),
-             h('td', {}, image.ready_in.join(', ') || '–', bad.length > 0 && badge('failed', plural(bad.length, 'upload failed', 'uploads failed'))));
+             h('td', {}, image.ready_in.join(', ') || '–', ' ', bad.length > 0 && badge('failed', plural(bad.length, 'upload failed', 'uploads failed'))));
   });
   return section('images', 'Images', rows.length === 0 ? empty('No image was built.')
     : h('div', {class: 'sideways', tabindex: '0', role: 'region', 'aria-label': 'Images'}, h('table', {},
