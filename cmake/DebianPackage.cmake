@@ -19,7 +19,7 @@ Takes requests for machines out of ZooKeeper, boots them in clouds or picks exis
 ones, hands them over, and deletes them after use; builds the images they boot from.")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_DEPENDS adduser)
-set(CPACK_DEBIAN_PROGRAMS_PACKAGE_RECOMMENDS ca-certificates)
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_RECOMMENDS "ca-certificates, openssh-client")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SUGGESTS
   "zookeeperd, python3-diskimage-builder, debootstrap, qemu-utils, sudo")
 set(scripts ${PROJECT_SOURCE_DIR}/packaging/debian)

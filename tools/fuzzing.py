@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEEDS = ROOT / "tests/fuzz/corpus"
-LIMITS = ["-timeout=10", "-rss_limit_mb=2048"]
+LIMITS = ["-timeout=60", "-rss_limit_mb=2048"]  # a hang is one on a busy machine, too
 # The entropic schedule takes most of the time where an input reaches thousands of templates.
 OPTIONS = ["-entropic=0", "-print_final_stats=1", *LIMITS]
 

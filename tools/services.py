@@ -245,7 +245,7 @@ def start_ensemble(folder: pathlib.Path, size: int = 3) -> list[ZooKeeper]:
 
 
 class Sshd:
-    """An SSH server with its own host key and configuration. Tests only read its host key."""
+    """An SSH server with its own host key and configuration, for the user of the test."""
 
     def __init__(self, folder: pathlib.Path, port: int | None = None):
         self.folder = folder
@@ -258,7 +258,16 @@ class Sshd:
         (folder / "sshd_config").write_text(
             f"ListenAddress {LOOPBACK}\nPort {self.port}\nHostKey {self.key}\nPidFile none\nUsePAM no\n"
             f"PasswordAuthentication no\nAllowUsers {pwd.getpwuid(os.getuid()).pw_name}\n"
-            f"AuthorizedKeysFile {folder}/authorized_keys\nMaxStartups 100\n")
+            f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nSubsystem sftp internal-sftp\nMaxStartups 200\nMaxSessions 200\n")
+
+    def login_key(self) -> pathlib.Path:
+        """A private key that logs in."""
+        key = self.folder / "login_key"
+        if not key.exists():
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+            with (self.folder / "authorized_keys").open("a") as keys:
+                keys.write(key.with_suffix(".pub").read_text())
+        return key
 
     @property
     def host_key(self) -> str:

@@ -95,6 +95,18 @@ std::optional<std::string> UnknownCommand(const CLI::App& app, const std::vector
   return is_known ? std::nullopt : std::optional(arguments[place]);
 }
 
+// Takes "--" and all behind it out of the arguments of `nodepool exec`. CLI11 would take it for arguments of
+// ours.
+std::vector<std::string> TakeWordsToRun(const CLI::App& app, std::vector<std::string>& arguments) {
+  std::size_t place = daemon::PlaceOfCommand(app, arguments);
+  if (place == arguments.size() || arguments[place] != "exec") return {};
+  auto dashes = std::ranges::find(arguments, "--");
+  if (dashes == arguments.end()) return {};
+  std::vector<std::string> words(dashes + 1, arguments.end());
+  arguments.erase(dashes, arguments.end());
+  return words;
+}
+
 std::string SuggestCommand(const CLI::App& app, const std::string& word) {
   std::optional<std::string> nearest = NearestSpelling(word, CommandNames(app));
   return fmt::format("{}: there is no command {}; {}{} --help lists them\n", kName, Excerpt(word),
@@ -127,6 +139,7 @@ std::variant<Invocation, int> ParseArguments(std::vector<std::string> arguments,
   CLI::App app(kDescription, kName);
   Invocation invocation;
   Declare(app, invocation);
+  invocation.words_to_run = TakeWordsToRun(app, arguments);
   daemon::ExpandAbbreviations(app, arguments);
   if (std::optional<std::string> word = UnknownCommand(app, arguments)) {
     err << SuggestCommand(app, *word);

@@ -42,6 +42,9 @@ struct Context {
   bool is_terminal = false;  // `out` is one
   // The current width of the terminal in columns; nothing: `out` is not a terminal, or its width is unknown.
   std::function<std::optional<std::size_t>()> terminal_width = [] { return std::nullopt; };
+  // Standard error, if it is a terminal, for a line that is rewritten.
+  std::ostream* progress = nullptr;
+  int interrupted_by = 0;    // the signal that has cancelled the command's task
   bool wants_color = false;  // the terminal supports colors, and they are not disabled
 };
 

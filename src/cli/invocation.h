@@ -35,6 +35,8 @@ struct Invocation {
   bool needs_ensemble = false;
   // A command that needs only the configuration. Returns the exit status.
   std::function<int(const driver::LoadedConfig&, std::ostream&)> offline_command;
+  // What `nodepool exec` is to run: the words after "--".
+  std::vector<std::string> words_to_run;
   // For use by programs: failures are not reported.
   bool is_silent = false;
   // Any other command.

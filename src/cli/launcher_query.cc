@@ -23,6 +23,7 @@ Task<> AskForRequests(Context& context, std::string hostname, LaunchersAnswers& 
 Task<> AskOne(Context& context, std::string hostname, LaunchersAnswers& answers) {
   Outcome<> asked = co_await Attempt(AskForRequests(context, hostname, answers));
   if (asked) co_return;
+  answers.has_all = false;
   context.logger.Warning("The launcher on {} is not reachable, so why its requests wait is not known: {}",
                          Excerpt(hostname), asked.error().message());
 }

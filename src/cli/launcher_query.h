@@ -17,6 +17,7 @@ struct LaunchersAnswers {
   WaitsByRequest waits;
   // Those that failed and that their clients have deleted in the last hour.
   std::map<RequestId, store::StoredRequest> deleted;
+  bool has_all = true;  // false: a launcher gave no valid answer
 };
 
 // Queries the web servers of all registered launchers concurrently. A launcher without a valid answer is

@@ -1,21 +1,16 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "cli/command.h"
+#include "cli/node_claim.h"
 
 namespace nodepool::cli {
 
 struct RequestOptions {
-  std::vector<LabelName> labels;  // at least one; in the order of the nodes
+  NodeWish wish;
   bool wait = false;
   std::optional<Duration> hold_for;  // none: until interrupted or released
-  int priority = 200;                // 0 to 999; smaller is served first
-  std::optional<std::string> tenant;
-  std::string requestor = "nodepool";
-  ProviderName provider;  // preferred; empty: none
   Output output = Output::kTable;
 };
 

@@ -33,7 +33,7 @@ class RequestTest : public CommandTest {
 
   static RequestOptions Waiting(std::vector<std::string> labels) {
     RequestOptions options;
-    for (std::string& label : labels) options.labels.emplace_back(std::move(label));
+    for (std::string& label : labels) options.wish.labels.emplace_back(std::move(label));
     options.wait = true;
     return options;
   }
@@ -94,7 +94,7 @@ class RequestTest : public CommandTest {
 TEST_F(RequestTest, UsesTheNodesForTheGivenTime) {
   RequestOptions options = Waiting({"small", "large"});
   options.hold_for = std::chrono::minutes(5);
-  options.tenant = "demo";
+  options.wish.tenant = "demo";
   Start(options);
   RequestId id = AwaitRequest();
   EXPECT_EQ(id.value, "200-0000000000");
@@ -172,8 +172,8 @@ TEST_F(RequestTest, AFailedRequestTellsWhoDeclined) {
     request.SetState(RequestState::kFailed, time_.clock().Now());
   });
   ASSERT_TRUE(AwaitEnd());
-  EXPECT_EQ(status_, 1);
-  EXPECT_EQ(log_.Count("declined by a-PoolWorker.x, b-PoolWorker.y"), 1);
+  ASSERT_TRUE(error_);
+  EXPECT_THAT(MessageOf(error_), HasSubstr("failed: declined by a-PoolWorker.x, b-PoolWorker.y"));
   EXPECT_FALSE(Exists("/nodepool/requests/" + id.value));
 }
 
@@ -187,11 +187,11 @@ TEST_F(RequestTest, AFailedRequestTellsWhyItWasDeclined) {
     request.SetState(RequestState::kFailed, time_.clock().Now());
   });
   ASSERT_TRUE(AwaitEnd());
-  EXPECT_EQ(status_, 1);
-  EXPECT_EQ(
-      log_.Count("failed: fake-cloud main: 6 instances needed, the pool's max-servers is 5; static-hosts "
-                 "main: it has no label small"),
-      1);
+  ASSERT_TRUE(error_);
+  EXPECT_THAT(
+      MessageOf(error_),
+      HasSubstr("failed: fake-cloud main: 6 instances needed, the pool's max-servers is 5; static-hosts "
+                "main: it has no label small"));
 }
 
 // All or none (coordination.md 12.1, step 4).
@@ -296,7 +296,7 @@ TEST_F(RequestTest, ALabelThatNobodyOffersFailsAtOnce) {
 TEST_F(RequestTest, ReleaseWithdrawsAWaitingRequest) {
   RequestOptions options = Waiting({"small"});
   options.wait = false;
-  options.priority = 7;
+  options.wish.priority = 7;
   time_.Run(Request(context_, options));
   EXPECT_EQ(time_.Run(Release(context_, {"007-0000000000"})), 0);
   EXPECT_FALSE(Exists("/nodepool/requests/007-0000000000"));

@@ -70,9 +70,10 @@ Task<> Keep(Task<int> command, std::optional<Outcome<int>>& outcome) {
 }
 
 // Cancels the group's tasks at the first signal; the second ends the process.
-void AwaitSignal(boost::asio::signal_set& signals, TaskGroup& tasks) {
-  signals.async_wait([&signals, &tasks](const boost::system::error_code& error, int) {
+void AwaitSignal(boost::asio::signal_set& signals, TaskGroup& tasks, int& interrupted_by) {
+  signals.async_wait([&](const boost::system::error_code& error, int number) {
     if (error) return;
+    interrupted_by = number;
     tasks.CancelAll();
     signals.async_wait([](const boost::system::error_code& again, int) {
       if (!again) std::_Exit(kInterrupted);
@@ -85,7 +86,7 @@ Task<int> RunCommand(Context& context, Task<int> command) {
   std::optional<Outcome<int>> outcome;
   TaskGroup tasks(context.loop, context.logger);
   boost::asio::signal_set signals(context.loop.context(), SIGINT, SIGTERM);
-  AwaitSignal(signals, tasks);
+  AwaitSignal(signals, tasks, context.interrupted_by);
   tasks.Spawn("command", Keep(std::move(command), outcome));
   co_await tasks.Join();
   signals.cancel();
@@ -196,6 +197,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   context.can_ask = ::isatty(STDIN_FILENO) == 1;
   context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
   context.wants_color = context.is_terminal && !IsColorForbidden();
+  if (::isatty(STDERR_FILENO) == 1) context.progress = &std::cerr;
   if (context.is_terminal) context.terminal_width = &TerminalWidth;
   context.read_line = [&loop] { return ReadLine(loop); };
   context.abandon = [](std::shared_ptr<void> thing) {

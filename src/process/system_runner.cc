@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "process/supervisor.h"
+#include "process/texts.h"
 
 namespace nodepool::process {
 namespace {
@@ -87,26 +88,6 @@ std::string FindProgram(const std::string& name, const Environment& environment)
                                              PackageHint(name)));
 }
 
-// A program's arguments or environment, in the form for the system call.
-class Texts {
- public:
-  explicit Texts(std::vector<std::string> texts) : texts_(std::move(texts)) {
-    for (std::string& text : texts_) pointers_.push_back(text.data());
-    pointers_.push_back(nullptr);
-  }
-  char* const* data() const { return pointers_.data(); }
-
- private:
-  std::vector<std::string> texts_;
-  std::vector<char*> pointers_;
-};
-
-std::vector<std::string> Entries(const Environment& environment) {
-  std::vector<std::string> entries;
-  for (const auto& [key, value] : environment) entries.push_back(key + "=" + value);
-  return entries;
-}
-
 // A running program below its supervisor.
 class Child {
  public:
@@ -114,7 +95,7 @@ class Child {
       : loop_(loop), name_(command.argv.front()), report_(loop.context()) {
     std::string path = FindProgram(command.argv.front(), command.environment);
     Texts argv(command.argv);
-    Texts environment(Entries(command.environment));
+    Texts environment(EntriesOf(command.environment));
     Pipe control, report;
     SupervisorPlan plan{path.c_str(),
                         argv.data(),

@@ -26,6 +26,8 @@ RegisterCommand RegisterErase;
 RegisterCommand RegisterJobs;
 RegisterCommand RegisterRequest;
 RegisterCommand RegisterRelease;
+RegisterCommand RegisterExec;
+RegisterCommand RegisterSsh;
 RegisterCommand RegisterMigrate;
 RegisterCommand RegisterStandalone;
 RegisterCommand RegisterConfigValidate;
@@ -42,7 +44,7 @@ inline const CommandGroup kCommandGroups[] = {
     {"Looking",
      {&RegisterStatus, &RegisterNodeList, &RegisterRequestList, &RegisterProviderList, &RegisterLabelList,
       &RegisterInfo, &RegisterAliens}},
-    {"Asking", {&RegisterRequest, &RegisterRelease}},
+    {"Asking", {&RegisterRequest, &RegisterRelease, &RegisterExec, &RegisterSsh}},
     {"Changing", {&RegisterChangeNode, &RegisterErase, &RegisterJobs}},
     {"Images",
      {&RegisterImageListings, &RegisterImagePause, &RegisterImageBuild, &RegisterImageDelete,

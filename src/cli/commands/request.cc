@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/wish_arguments.h"
 #include "cli/durations.h"
 #include "cli/requester.h"
 
@@ -8,10 +9,9 @@ namespace nodepool::cli {
 namespace {
 
 struct RequestValues {
+  WishArguments wish;
   RequestOptions options;
-  std::vector<std::string> labels;
   std::string hold_for;
-  std::string provider;
   bool is_json = false;
 };
 
@@ -23,8 +23,7 @@ RequestOptions OptionsOf(const RequestValues& values) {
     if (!duration) throw CLI::ValidationError("--hold-for", duration.error().message());
     options.hold_for = *duration;
   }
-  for (const std::string& label : values.labels) options.labels.emplace_back(label);
-  options.provider = ProviderName(values.provider);
+  options.wish = values.wish.ToWish();
   options.output = values.is_json ? Output::kJson : Output::kTable;
   return options;
 }
@@ -35,7 +34,7 @@ void RegisterRequest(CLI::App& app, Invocation& invocation) {
   auto values = std::make_shared<RequestValues>();
   RequestOptions& options = values->options;
   CLI::App* command = app.add_subcommand("request", "ask for nodes, as a CI system does");
-  command->add_option("label", values->labels, "label of a node; one for each node")
+  command->add_option("label", values->wish.labels, "label of a node; one for each node")
       ->required()
       ->type_name("");
   command->add_flag("--wait", options.wait, "wait for the nodes and keep them while this command runs");
@@ -43,16 +42,7 @@ void RegisterRequest(CLI::App& app, Invocation& invocation) {
       ->add_option("--hold-for", values->hold_for,
                    "with --wait: give the nodes back after this time, e.g. 90s or 2h")
       ->type_name("TIME");
-  command->add_option("--priority", options.priority, "0 to 999; smaller is served first")
-      ->check(CLI::Range(0, 999))
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--tenant", options.tenant, "count the nodes against this tenant's limits")
-      ->type_name("NAME");
-  command->add_option("--requestor", options.requestor, "who asks, for statistics")
-      ->capture_default_str()
-      ->type_name("NAME");
-  command->add_option("--provider", values->provider, "prefer this provider")->type_name("PROVIDER");
+  AddWishOptions(*command, values->wish);
   command->add_flag("--json", values->is_json, "print JSON instead of text");
   command->callback([&invocation, values] {
     invocation.command = [options = OptionsOf(*values)](Context& context) {

@@ -1,0 +1,95 @@
+#include "cli/remote/exec.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/wish_arguments.h"
+
+namespace nodepool::cli {
+namespace {
+
+struct ExecValues {
+  WishArguments wish;
+  ExecOptions options;
+};
+
+void AddLoginOptions(CLI::App& command, LoginOptions& login) {
+  command.add_option("-i,--identity", login.identity, "log in with this private key")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
+  command.add_flag("--any-host-key", login.accepts_any_key,
+                   "log in to nodes whose record has no host keys, too");
+}
+
+std::string FaultOfInventory(const std::string& path) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  bool is_known = extension == ".yaml" || extension == ".yml" || extension == ".json";
+  return is_known ? "" : "its name must end in .yaml, .yml or .json, else Ansible does not read it";
+}
+
+ExecOptions OptionsOf(const ExecValues& values) {
+  ExecOptions options = values.options;
+  options.wish = values.wish.ToWish();
+  if (options.login.identity)
+    options.login.identity = std::filesystem::absolute(*options.login.identity).string();
+  return options;
+}
+
+void SetCommand(Invocation& invocation, const ExecValues& values) {
+  invocation.command = [options = OptionsOf(values)](Context& context) { return Exec(context, options); };
+}
+
+}  // namespace
+
+void RegisterExec(CLI::App& app, Invocation& invocation) {
+  auto values = std::make_shared<ExecValues>();
+  ExecOptions& options = values->options;
+  CLI::App* command = app.add_subcommand("exec", "run a command on nodes that are asked for and given back");
+  command
+      ->add_option(
+          "label", values->wish.labels,
+          "labels of the nodes, one for each; then -- and the command: one word is a line for the shell, "
+          "several are a program and its arguments")
+      ->required()
+      ->type_name("");
+  AddLoginOptions(*command, options.login);
+  command
+      ->add_option("--sync", options.sync,
+                   "copy this folder to the node by rsync, and run the command in the copy")
+      ->expected(0, 1)
+      ->default_str(".")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("DIR");
+  command
+      ->add_option("--fetch", options.fetch,
+                   "copy this file or folder from the node afterwards; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH");
+  command->add_option("--inventory", options.inventory, "write an Ansible inventory of the nodes")
+      ->check(FaultOfInventory)
+      ->type_name("FILE");
+  command->add_flag(
+      "--local", options.runs_here,
+      "run the command here, with $NODEPOOL_NODES, $NODEPOOL_SSH_CONFIG and $NODEPOOL_INVENTORY");
+  AddWishOptions(*command, values->wish);
+  command->callback([&invocation, values] {
+    if (invocation.words_to_run.empty()) throw CLI::RequiredError("-- and a command");
+    values->options.command = invocation.words_to_run;
+    SetCommand(invocation, *values);
+  });
+}
+
+void RegisterSsh(CLI::App& app, Invocation& invocation) {
+  auto values = std::make_shared<ExecValues>();
+  values->wish.labels.resize(1);
+  values->options.login.may_ask = true;
+  CLI::App* command =
+      app.add_subcommand("ssh", "log in to a node that is asked for, and given back afterwards");
+  command->add_option("label", values->wish.labels.front(), "label of the node")->required()->type_name("");
+  AddLoginOptions(*command, values->options.login);
+  AddWishOptions(*command, values->wish);
+  command->callback([&invocation, values] { SetCommand(invocation, *values); });
+}
+
+}  // namespace nodepool::cli

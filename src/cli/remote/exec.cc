@@ -1,0 +1,253 @@
+#include "cli/remote/exec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "async/cleanup.h"
+#include "async/task_group.h"
+#include "base/scope_exit.h"
+#include "cli/interruption.h"
+#include "cli/offered_labels.h"
+#include "cli/remote/inventory.h"
+#include "cli/remote/labelled_output.h"
+#include "cli/remote/remote_command.h"
+#include "cli/remote/shell_words.h"
+#include "cli/wait_line.h"
+
+namespace nodepool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What ssh, scp and rsync return when the connection failed.
+constexpr int kConnectionFailed = 255;
+
+std::vector<SshNode> SshNodesOf(const NodeClaim& claim, const LoginOptions& login) {
+  std::vector<SshNode> nodes;
+  for (const store::LockedNode& held : claim.nodes()) {
+    Expected<SshNode> node = SshNodeOf(held.id(), held.record());
+    if (!node) throw node.error();
+    if (node->host_keys.empty() && !login.accepts_any_key) {
+      throw Error(
+          Verdict::kInvalid,
+          fmt::format(
+              "The record of node {} has no host keys to compare with (host-key-checking of its pool is "
+              "off?); --any-host-key logs in all the same",
+              node->id));
+    }
+    nodes.push_back(std::move(*node));
+  }
+  return nodes;
+}
+
+// The name of the folder's copy in the home of the node's user.
+std::string NameOfCopy(const std::string& folder) {
+  fs::path path = fs::absolute(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::string name = path.filename().string();
+  return name.empty() ? "root" : name;
+}
+
+// The use of the claimed nodes, from the first login to the last copy.
+class Execution {
+ public:
+  Execution(Context& context, const ExecOptions& options, std::vector<SshNode> nodes)
+      : context_(context), options_(options), nodes_(std::move(nodes)), files_(nodes_, options.login) {}
+
+  // `status` becomes that of the command once it has ended.
+  Task<> Run(std::optional<int>& status) {
+    if (options_.inventory) WriteInventory(*options_.inventory);
+    if (options_.sync) co_await ForEachNode(&Execution::Sync);
+    statuses_.assign(nodes_.size(), kExecFailed);
+    ScopeExit note([&] { status = FirstFailure(); });
+    if (options_.runs_here) {
+      co_await RunHere(context_, LocalCommand(), statuses_.front());
+      std::ranges::fill(statuses_, statuses_.front());
+    } else {
+      co_await ForEachNode(&Execution::RunCommand);
+    }
+    if (!options_.fetch.empty()) co_await ForEachNode(&Execution::Fetch);
+  }
+
+ private:
+  using Step = Task<> (Execution::*)(std::size_t);
+
+  // Does the step on all nodes at once; throws the first failure.
+  Task<> ForEachNode(Step step) {
+    std::vector<std::optional<Outcome<>>> outcomes(nodes_.size());
+    TaskGroup tasks(context_.loop, context_.logger);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      tasks.Spawn("work on node " + nodes_[i].id, Keep((this->*step)(i), outcomes[i]));
+    }
+    auto stop = [&tasks] { return tasks.Stop(); };
+    co_await WithCleanup(tasks.Join(), stop);
+    for (const std::optional<Outcome<>>& outcome : outcomes) {
+      if (outcome && !*outcome) outcome->error().Rethrow();
+    }
+  }
+
+  static Task<> Keep(Task<> step, std::optional<Outcome<>>& outcome) {
+    Outcome<> ended = co_await Attempt(std::move(step));
+    outcome.emplace(std::move(ended));
+  }
+
+  Task<> Sync(std::size_t i) {
+    std::string source = fs::absolute(*options_.sync).lexically_normal().string();
+    std::vector<std::string> words{"rsync",
+                                   "--archive",
+                                   "--delete",
+                                   "--rsh=ssh -F " + files_.config(),
+                                   "--",
+                                   source + "/",
+                                   nodes_[i].id + ":" + NameOfCopy(*options_.sync) + "/"};
+    co_await Copy(std::move(words),
+                  fmt::format("{} could not be copied to node {}; rsync is needed here and there",
+                              *options_.sync, nodes_[i].id));
+  }
+
+  Task<> Fetch(std::size_t i) {
+    for (const std::string& path : options_.fetch) {
+      std::string target = nodes_.size() == 1 ? "." : nodes_[i].id;
+      fs::create_directories(target);
+      bool is_in_copy = options_.sync && !path.starts_with('/');
+      std::string source = is_in_copy ? NameOfCopy(*options_.sync) + "/" + path : path;
+      std::vector<std::string> words = files_.Words("scp");
+      words.insert(words.end(), {"-r", "-q", "--", nodes_[i].id + ":" + source, target});
+      co_await Copy(std::move(words),
+                    fmt::format("{} could not be fetched from node {}", path, nodes_[i].id));
+    }
+  }
+
+  Task<> Copy(std::vector<std::string> words, std::string failure) {
+    int status = 0;
+    process::ForegroundCommand command{.argv = std::move(words)};
+    co_await RunHere(context_, std::move(command), status);
+    if (status != 0) throw Error(Verdict::kFail, std::move(failure));
+  }
+
+  Task<> RunCommand(std::size_t i) {
+    RemoteCommand command;
+    if (!options_.command.empty()) command.line = ShellLine(options_.command);
+    if (options_.sync) command.folder = NameOfCopy(*options_.sync);
+    const SshNode& node = nodes_[i];
+    if (nodes_.size() == 1) {
+      command.has_terminal = context_.can_ask && context_.is_terminal;
+      co_await RunOnNode(context_, files_, node.id, std::move(command), statuses_[i]);
+    } else {
+      LabelledOutput output(context_.loop, fmt::format("[{} {}] ", node.label, node.id), context_.out);
+      command.output = output.writing_end();
+      TaskGroup reading(context_.loop, context_.logger);
+      reading.Spawn("output of node " + node.id, output.Follow());
+      auto stop = [&reading] { return reading.Stop(); };
+      co_await WithCleanup(RunLabelled(i, std::move(command), output, reading), stop);
+    }
+    if (statuses_[i] == kConnectionFailed) {
+      context_.logger.Warning(
+          "The connection to node {} ended or could not be made, or the command returned 255", node.id);
+    }
+  }
+
+  Task<> RunLabelled(std::size_t i, RemoteCommand command, LabelledOutput& output, TaskGroup& reading) {
+    co_await RunOnNode(context_, files_, nodes_[i].id, std::move(command), statuses_[i]);
+    output.CloseWritingEnd();
+    co_await reading.Join();
+  }
+
+  process::ForegroundCommand LocalCommand() const {
+    process::ForegroundCommand command;
+    command.argv = options_.command;
+    if (command.argv.size() == 1) command.argv = {"/bin/sh", "-c", command.argv.front()};
+    std::string ids;
+    for (const SshNode& node : nodes_) ids += (ids.empty() ? "" : " ") + node.id;
+    command.environment["NODEPOOL_NODES"] = ids;
+    command.environment["NODEPOOL_SSH_CONFIG"] = files_.config();
+    if (options_.inventory)
+      command.environment["NODEPOOL_INVENTORY"] = fs::absolute(*options_.inventory).string();
+    return command;
+  }
+
+  void WriteInventory(const std::string& path) const {
+    std::ofstream file(path);
+    file << InventoryText(nodes_, files_.config());
+    file.close();
+    if (!file) throw Error(Verdict::kFail, fmt::format("The inventory {} cannot be written", path));
+  }
+
+  int FirstFailure() const {
+    auto found = std::ranges::find_if(statuses_, [](int status) { return status != 0; });
+    return found == statuses_.end() ? 0 : *found;
+  }
+
+  Context& context_;
+  const ExecOptions& options_;
+  const std::vector<SshNode> nodes_;
+  const SshFiles files_;
+  std::vector<int> statuses_;  // of the nodes
+};
+
+Task<> Obtain(Context& context, NodeClaim& claim, std::size_t wanted) {
+  TaskGroup telling(context.loop, context.logger);
+  if (context.progress != nullptr) {
+    telling.Spawn("progress", ShowWaitLine(context, claim, wanted, *context.progress));
+  }
+  auto stop = [&telling] { return telling.Stop(); };
+  co_await WithCleanup(claim.Obtain(), stop);
+}
+
+Task<> RunAndSay(Execution& execution, std::optional<int>& status, std::optional<Outcome<>>& outcome,
+                 Event& ended) {
+  ScopeExit say([&] { ended.Set(); });
+  Outcome<> run = co_await Attempt(execution.Run(status));
+  outcome.emplace(std::move(run));
+}
+
+Task<> WatchClaim(Context& context, NodeClaim& claim, Event& ended) {
+  Outcome<> kept = co_await Attempt(claim.Keep(SteadyTime::max()));
+  if (!kept) context.logger.Error("{}", kept.error().message());
+  ended.Set();
+}
+
+// Runs the command for as long as the nodes are ours.
+Task<> UseNodes(Context& context, const ExecOptions& options, NodeClaim& claim, std::optional<int>& status) {
+  co_await Obtain(context, claim, options.wish.labels.size());
+  Execution execution(context, options, SshNodesOf(claim, options.login));
+  Event ended;
+  std::optional<Outcome<>> outcome;
+  TaskGroup tasks(context.loop, context.logger);
+  tasks.Spawn("run the command", RunAndSay(execution, status, outcome, ended));
+  tasks.Spawn("watch the nodes", WatchClaim(context, claim, ended));
+  auto stop = [&tasks] { return tasks.Stop(); };
+  co_await WithCleanup(ended.Wait(), stop);
+  if (!outcome) throw Error(Verdict::kFail, "The nodes were taken away while the command ran; it was ended");
+  if (!*outcome) outcome->error().Rethrow();
+}
+
+Task<> UseAndGiveBack(Context& context, const ExecOptions& options, std::optional<int>& status) {
+  auto claim = std::make_unique<NodeClaim>(context, options.wish);
+  auto end = [&claim] { return claim->End(); };
+  Task<> use = UntilInterrupted(UseNodes(context, options, *claim, status));
+  co_await WithCleanup(std::move(use), end);
+}
+
+}  // namespace
+
+Task<int> Exec(Context& context, ExecOptions options) {
+  std::string fault = co_await FaultOfLabels(context, options.wish.labels);
+  if (!fault.empty()) {
+    context.logger.Error("{}", fault);
+    co_return kExecFailed;
+  }
+  std::optional<int> status;
+  Outcome<> used = co_await Attempt(UseAndGiveBack(context, options, status));
+  if (!used) {
+    context.logger.Error("{}", used.error().message());
+    co_return kExecFailed;
+  }
+  if (status) co_return *status;
+  co_return 128 + context.interrupted_by;
+}
+
+}  // namespace nodepool::cli
