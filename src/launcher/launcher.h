@@ -73,6 +73,9 @@ class Launcher {
   // One of those; nullopt: there is none. Valid until the next change.
   std::optional<RequestStatus> FindRequest(const RequestId& id) const { return view_.FindRequest(id); }
 
+  // When the newest build of the image is older than its rebuild-age; nullopt: that is not known.
+  std::optional<WallTime> NextBuild(const ImageName& image) const { return view_.NextBuild(image); }
+
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const { return view_.Providers(); }
 

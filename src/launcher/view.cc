@@ -45,6 +45,23 @@ std::optional<RequestStatus> View::FindRequest(const RequestId& id) const {
   return RequestStatus{id, &found->second.record, std::nullopt, {}, true};
 }
 
+std::optional<WallTime> View::NextBuild(const ImageName& image) const {
+  const auto& images = context_.config->common.diskimages;
+  auto configured = images.find(image);
+  bool is_built = configured != images.end() && !configured->second.is_paused &&
+                  !context_.images.paused().contains(image);
+  if (!is_built) return std::nullopt;
+  std::optional<WallTime> newest;
+  const auto& builds = context_.images.builds();
+  for (auto it = builds.lower_bound({image, BuildId()}); it != builds.end() && it->first.image == image;
+       ++it) {
+    const ImageBuild& build = it->second.record;
+    if (build.state == ImageState::kReady) newest = std::max(newest, std::optional(build.state_time));
+  }
+  if (!newest) return std::nullopt;
+  return *newest + configured->second.rebuild_age;
+}
+
 RequestStatus View::StatusOf(const store::StoredRequest& request) const {
   RequestStatus status{request.id, &request.record, std::nullopt, {}};
   if (request.record.state == RequestState::kRequested) {

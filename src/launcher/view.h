@@ -38,6 +38,9 @@ class View {
   void ForEachRequest(const std::function<bool(const RequestStatus&)>& see) const;
   // One of those; nullopt: there is none. Valid until the next change.
   std::optional<RequestStatus> FindRequest(const RequestId& id) const;
+  // When the newest build of the image is older than its rebuild-age. nullopt: it was never built, is paused,
+  // or this launcher's configuration does not have it.
+  std::optional<WallTime> NextBuild(const ImageName& image) const;
   // The providers of this launcher, by name.
   std::vector<ProviderStatus> Providers() const;
 

@@ -146,7 +146,7 @@ Resource<ImageEntry> Images() {
           [](const Launcher& launcher, const auto& see) {
             const store::ImageCache& images = launcher.records().images;
             for (const ImageName& name : images.images()) {
-              if (!see(ImageEntry{images, name})) return;
+              if (!see(ImageEntry{images, name, launcher.NextBuild(name)})) return;
             }
           }};
 }

@@ -26,6 +26,7 @@ const FieldTable<launcher::ProviderStatus>& ProviderFields();
 struct ImageEntry {
   const store::ImageCache& images;
   const ImageName& name;
+  std::optional<WallTime> next_build = std::nullopt;
 };
 const FieldTable<ImageEntry>& ImageFields();
 

@@ -83,6 +83,12 @@ const FieldTable<ImageEntry>& ImageFields() {
          const StoredBuild* build = NewestReady(i);
          return build == nullptr ? Cell() : Cell::Since(build->record.state_time);
        }},
+      {{"next_build", Number().OrNull(),
+        "when the newest build is older than rebuild-age, in seconds since the epoch; null: not known to "
+        "this launcher"},
+       [](const ImageEntry& i) {
+         return i.next_build ? json::value(ToSeconds(*i.next_build)) : json::value();
+       }},
       {{"ready_in", ListOf(Text()), "providers with a ready upload", false, Kind::kProvider}, &ReadyIn},
   });
   return fields;

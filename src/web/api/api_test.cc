@@ -154,9 +154,10 @@ TEST_F(ApiTest, Images) {
   Put("/nodepool/images/deb-12/pause", "");
   json::object image = List("images").at(0).as_object();
   image.stable_erase("newest_ready_build_age");
-  EXPECT_EQ(json::serialize(image),
-            R"({"name":"deb-12","is_paused":true,"build_request":null,"build_request_age":null,)"
-            R"("builds":{"building":1,"ready":1},"newest_ready_build":"b1","ready_in":["cloud"]})");
+  EXPECT_EQ(
+      json::serialize(image),
+      R"({"name":"deb-12","is_paused":true,"build_request":null,"build_request_age":null,)"
+      R"("builds":{"building":1,"ready":1},"newest_ready_build":"b1","next_build":null,"ready_in":["cloud"]})");
   EXPECT_THAT(Names("images", "?provider=cloud", "name"), ElementsAre("deb-12"));
   EXPECT_THAT(Names("images", "?provider=other", "name"), IsEmpty());
   json::object build = List("builds", "?state=ready").at(0).as_object();
@@ -168,6 +169,21 @@ TEST_F(ApiTest, Images) {
   EXPECT_EQ(json::serialize(upload),
             R"({"id":"0000000001","image":"deb-12","build":"b1","provider":"cloud","state":"ready",)"
             R"("format":"raw","external_name":"n","external_id":"x"})");
+}
+
+TEST_F(ApiTest, TheNextBuildOfAnImage) {
+  ImageName name("deb-12");
+  config_->common.diskimages[name].rebuild_age = std::chrono::seconds(100);
+  StartSite();
+  Put("/nodepool/images/deb-12/builds/b1", R"({"state": "ready", "state_time": 1000})");
+  Put("/nodepool/images/deb-12/builds/b2", R"({"state": "ready", "state_time": 2000})");
+  Put("/nodepool/images/deb-12/builds/b3", R"({"state": "failed", "state_time": 3000})");
+  Put("/nodepool/images/other/builds/b1", R"({"state": "ready", "state_time": 1000})");
+  json::array images = List("images");
+  EXPECT_EQ(images.at(0).at("next_build"), 2100.0);
+  EXPECT_TRUE(images.at(1).at("next_build").is_null()) << "not configured";
+  Put("/nodepool/images/deb-12/pause", "");
+  EXPECT_TRUE(List("images").at(0).at("next_build").is_null());
 }
 
 // D-30: a provider is shown even while it cannot be started.

@@ -16,9 +16,10 @@ std::optional<std::string> RequestEntry(const launcher::Launcher& launcher, cons
   return RequestFields().WithTimes(*status);
 }
 
-std::optional<std::string> EntryOfImage(const launcher::Records& records, const ImageName& name) {
+std::optional<std::string> EntryOfImage(const launcher::Launcher& launcher, const ImageName& name) {
+  launcher::Records records = launcher.records();
   if (!records.images.images().contains(name)) return std::nullopt;
-  return ImageFields().WithTimes(ImageEntry{records.images, name});
+  return ImageFields().WithTimes(ImageEntry{records.images, name, launcher.NextBuild(name)});
 }
 
 Published::Entries BuildEntries(const launcher::Records& records, const ImageName& image) {

@@ -14,7 +14,7 @@ namespace nodepool::web {
 
 std::optional<std::string> NodeEntry(const launcher::Launcher& launcher, const NodeId& id);
 std::optional<std::string> RequestEntry(const launcher::Launcher& launcher, const RequestId& id);
-std::optional<std::string> EntryOfImage(const launcher::Records& records, const ImageName& name);
+std::optional<std::string> EntryOfImage(const launcher::Launcher& launcher, const ImageName& name);
 Published::Entries BuildEntries(const launcher::Records& records, const ImageName& image);
 Published::Entries UploadEntries(const launcher::Records& records, const ImageName& image);
 // Without `next_start`, which changes all the time.

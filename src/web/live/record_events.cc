@@ -115,7 +115,7 @@ void RecordEvents::EncodeImages() {
 
 void RecordEvents::CompareImage(const ImageName& name, bool is_reported) {
   launcher::Records records = launcher_.records();
-  published_[Topic::kImages].Set(name.value, EntryOfImage(records, name),
+  published_[Topic::kImages].Set(name.value, EntryOfImage(launcher_, name),
                                  Reporter(Topic::kImages, is_reported));
   builds_[name].Replace(BuildEntries(records, name), Reporter(Topic::kBuilds, is_reported));
   uploads_[name].Replace(UploadEntries(records, name), Reporter(Topic::kUploads, is_reported));

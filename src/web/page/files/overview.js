@@ -158,6 +158,11 @@ function labels(records) {
         h('tbody', {}, rows))));
 }
 
+function nextBuild(at) {
+  if (at === null) return '–';
+  return at > now() ? `in ${duration(at - now())}` : 'due';
+}
+
 function images(records) {
   const uploads = records.list('uploads');
   const rows = records.list('images').sort((a, b) => (a.name < b.name ? -1 : 1)).map((image) => {
@@ -167,11 +172,12 @@ function images(records) {
                         image.is_paused && badge('paused'), image.build_request && badge('pending', `build ${image.build_request}`)),
              h('td', {}, Object.entries(image.builds).map(([state, count]) => badge(state, `${count} ${state}`))),
              h('td', {}, image.newest_ready_build ? [age(image.newest_ready_build_since), h('span', {class: 'quiet'}, ` ${image.newest_ready_build}`)] : 'never'),
+             h('td', {}, nextBuild(image.next_build)),
              h('td', {}, image.ready_in.join(', ') || '–', ' ', bad.length > 0 && badge('failed', plural(bad.length, 'upload failed', 'uploads failed'))));
   });
   return section('images', 'Images', rows.length === 0 ? empty('No image was built.')
     : h('div', {class: 'sideways', tabindex: '0', role: 'region', 'aria-label': 'Images'}, h('table', {},
-        h('thead', {}, h('tr', {}, ['Image', 'Builds', 'Newest is ready for', 'Ready in'].map((title) => h('th', {scope: 'col'}, title)))),
+        h('thead', {}, h('tr', {}, ['Image', 'Builds', 'Newest is ready for', 'Next build', 'Ready in'].map((title) => h('th', {scope: 'col'}, title)))),
         h('tbody', {}, rows))));
 }
 
