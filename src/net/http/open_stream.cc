@@ -14,6 +14,10 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 
+// What the system keeps for a peer that does not read. It would else take megabytes for each, as fast as they
+// can be copied.
+constexpr int kSendBuffer = 16 * 1024;
+
 template <class Buffers>
 Task<bool> IsSent(Loop& loop, tcp::socket& socket, Buffers buffers, Duration answer_time) {
   HangUpLater slow(loop, socket, answer_time);
@@ -33,6 +37,8 @@ Task<bool> IsSent(Loop& loop, tcp::socket& socket, const std::string& piece, boo
 }  // namespace
 
 Task<> SendPieces(Loop& loop, tcp::socket& socket, OpenStream stream, Duration answer_time) {
+  boost::system::error_code ignored;
+  socket.set_option(tcp::socket::send_buffer_size(kSendBuffer), ignored);
   while (true) {
     std::shared_ptr<const std::string> piece = co_await stream.body->Next();
     if (!piece) break;
@@ -41,7 +47,6 @@ Task<> SendPieces(Loop& loop, tcp::socket& socket, OpenStream stream, Duration a
     if (!is_sent) co_return;
   }
   if (stream.is_chunked) co_await IsSent(loop, socket, http::make_chunk_last(), answer_time);
-  boost::system::error_code ignored;
   socket.shutdown(tcp::socket::shutdown_send, ignored);
 }
 
