@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxFieldText = 255;
-constexpr std::size_t kMaxReason = 1000;
+constexpr std::size_t kMaxHoldReason = 1000;
 constexpr std::size_t kMaxNodes = 100;
 constexpr std::int64_t kMaxPriority = 999;
 constexpr std::int64_t kMinLease = 30;
@@ -160,7 +160,7 @@ Expected<HoldBody> ReadHoldBody(const Request& request) {
   return Guarded<HoldBody>(request, [&request](HoldBody& body) {
     Readers readers = {
         {"node", [&](const json::value& v) { body.node = NodeId(ReadText("node", v)); }},
-        {"reason", [&](const json::value& v) { body.reason = ReadText("reason", v, kMaxReason); }},
+        {"reason", [&](const json::value& v) { body.reason = ReadText("reason", v, kMaxHoldReason); }},
         {"seconds", [&](const json::value& v) { body.seconds = ReadWhole("seconds", v, 1, kMaxHold); }}};
     ReadMembers(request.body, readers);
     if (body.node.empty()) throw Error(Verdict::kInvalid, "node is required.");
