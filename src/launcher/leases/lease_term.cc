@@ -136,12 +136,12 @@ Task<> LeaseTerm::Guarded(LeaseId id, Task<> work) {
 
 Task<> LeaseTerm::Carry(LeaseId id, Step step) {
   using Work = Task<> (LeaseTerm::*)(LeaseId);
-  static const std::map<Step, Work> kWork = {{Step::kNoteRequest, &LeaseTerm::NoteRequest},
+  static const std::map<Step, Work> works = {{Step::kNoteRequest, &LeaseTerm::NoteRequest},
                                              {Step::kTake, &LeaseTerm::Take},
                                              {Step::kFail, &LeaseTerm::Fail},
                                              {Step::kDropNodes, &LeaseTerm::DropNodes},
                                              {Step::kEnd, &LeaseTerm::End}};
-  return (this->*kWork.at(step))(std::move(id));
+  return (this->*works.at(step))(std::move(id));
 }
 
 // The only scan of all requests, after the death of a web server.
