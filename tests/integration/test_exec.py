@@ -1,15 +1,18 @@
 """`nodepool exec` and `nodepool ssh` on nodes behind real SSH servers."""
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import pwd
 import signal
 import subprocess
+import termios
 
 import pytest
 from nodepool_helpers import BIN
 from services import LOOPBACK, Process, Sshd, wait_for
-from terminal import Terminal
 
 # ./test takes fewer than the hundred that the behaviour names, to be quicker.
 AT_ONCE = int(os.environ.get("NODEPOOL_TEST_EXEC_AT_ONCE", 25))
@@ -200,12 +203,28 @@ def test_it_fails_with_125_without_nodes(nodes):
     assert unknown.returncode == 125 and "did you mean small?" in unknown.stderr
 
 
+def talk(words, typed: str) -> tuple[int, str]:
+    """Status and output of a program on a terminal of its own, on which `typed` is typed."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen([str(word) for word in words], stdin=its, stdout=its, stderr=its, start_new_session=True,
+                               preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    os.close(its)
+    os.write(ours, typed.encode())
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of the terminal
+        while part := os.read(ours, 4096):
+            shown += part
+    os.close(ours)
+    return process.wait(30), shown.decode(errors="replace")
+
+
 # EXEC-12
 def test_ssh_is_a_terminal_on_the_node(nodes):
-    with Terminal() as terminal:
-        shown = terminal.show(["sh", "-c", "echo 'tty; exit 9' | cat - /dev/null | "
-                               + " ".join(map(str, nodes.words("small", command="ssh"))) + "; echo status $?"], 100, 20)
-    assert "status 9" in "\n".join(shown)
+    status, shown = talk(nodes.words("small", command="ssh"), "echo on $(tty); exit 9\n")
+    assert status == 9 and "on /dev/pts/" in shown, shown
+    nodes.wait_ready()
+    status, shown = talk(nodes.words("small", "--", "tty; exit 8"), "")
+    assert status == 8 and "/dev/pts/" in shown, shown
     nodes.wait_ready()
 
 
