@@ -1,34 +1,50 @@
 #include "base/digest.h"
 
-#include <openssl/evp.h>
 #include <openssl/hmac.h>
 
 #include <array>
 
 #include "base/encoding.h"
+#include "base/error.h"
 
 namespace nodepool {
 namespace {
 
-using Sha256 = std::array<unsigned char, 32>;
+using Bytes = std::array<unsigned char, EVP_MAX_MD_SIZE>;
 
-std::string TextOf(const Sha256& digest) {
-  return std::string(reinterpret_cast<const char*>(digest.data()), digest.size());
+std::string_view TextOf(const Bytes& digest, unsigned length) {
+  return {reinterpret_cast<const char*>(digest.data()), length};
 }
 
 }  // namespace
 
+Digest::Digest(const std::string& algorithm) {
+  const EVP_MD* method = EVP_get_digestbyname(algorithm.c_str());
+  if (method == nullptr) throw Error(Verdict::kInvalid, "there is no checksum " + algorithm);
+  EVP_DigestInit_ex(context_.get(), method, nullptr);
+}
+
+void Digest::Add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
+
+std::string Digest::Hex() {
+  Bytes digest{};
+  unsigned length = 0;
+  EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
+  return nodepool::Hex(TextOf(digest, length));
+}
+
 std::string Sha256Hex(std::string_view bytes) {
-  Sha256 digest{};
-  EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
-  return Hex(TextOf(digest));
+  Digest digest("sha256");
+  digest.Add(bytes);
+  return digest.Hex();
 }
 
 std::string KeyedDigest(std::string_view key, std::string_view bytes) {
-  Sha256 digest{};
+  Bytes digest{};
+  unsigned length = 0;
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-       reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data(), nullptr);
-  return TextOf(digest);
+       reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data(), &length);
+  return std::string(TextOf(digest, length));
 }
 
 }  // namespace nodepool

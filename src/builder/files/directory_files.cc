@@ -1,19 +1,16 @@
 #include "builder/files/directory_files.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <vector>
 
-#include "base/encoding.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "builder/files/temporary_files.h"
 
@@ -90,32 +87,15 @@ std::optional<std::string> ReadChecksum(const std::string& path, std::size_t dig
   return text;
 }
 
-class Digest {
- public:
-  explicit Digest(const EVP_MD* kind) : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    EVP_DigestInit_ex(context_.get(), kind, nullptr);
-  }
-  void Add(const char* data, std::size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
-  std::string Hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes;
-    unsigned size = 0;
-    EVP_DigestFinal_ex(context_.get(), bytes.data(), &size);
-    return nodepool::Hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), size));
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
-
 Checksums Compute(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> buffer(1 << 20);
-  Digest md5(EVP_md5()), sha256(EVP_sha256());
+  Digest md5("md5"), sha256("sha256");
   while (file) {
     file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    std::size_t size = static_cast<std::size_t>(file.gcount());
-    md5.Add(buffer.data(), size);
-    sha256.Add(buffer.data(), size);
+    std::string_view bytes(buffer.data(), static_cast<std::size_t>(file.gcount()));
+    md5.Add(bytes);
+    sha256.Add(bytes);
   }
   if (!file.eof()) throw Error(Verdict::kFail, fmt::format("{}: cannot be read", path));
   return {md5.Hex(), sha256.Hex()};

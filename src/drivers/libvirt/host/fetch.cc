@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "drivers/libvirt/host/digest.h"
+#include "base/digest.h"
 #include "drivers/libvirt/host/faults.h"
 #include "drivers/libvirt/host/volume_calls.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "drivers/libvirt/host/digest.h"
+#include "base/digest.h"
 
 namespace nodepool::drivers::libvirt {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "drivers/libvirt/host/digest.h"
+#include "base/digest.h"
 #include "drivers/libvirt/machine/boot.h"
 #include "drivers/libvirt/machine/make_disks.h"
 
@@ -39,9 +39,7 @@ MachineId TemplateFor(const Creation& creation, const BootImage& image) {
                                   creation.site.config->name.str(), SharedDescription(creation, image),
                                   image.modified, creation.label.disk.value_or(0), fmt::join(seeds, ","),
                                   fmt::join(KeysFor(creation), "\n"), creation.label.userdata.value_or(""));
-  Digest digest("sha256");
-  digest.Add(shape);
-  return {creation.host.name(), AsUuid(digest.Hex())};
+  return {creation.host.name(), AsUuid(Sha256Hex(shape))};
 }
 
 bool IsOfTemplate(const MachineVolume& volume) { return volume.node == kWarmStart; }
