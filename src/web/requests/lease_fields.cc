@@ -1,5 +1,6 @@
 #include "web/requests/lease_fields.h"
 
+#include <algorithm>
 #include <boost/json/value_from.hpp>
 
 #include "listing/node_listing.h"
@@ -74,6 +75,18 @@ json::value WaitsOf(const LeaseEntry& entry) {
   return waits;
 }
 
+// Null while no launcher has accepted the request.
+json::value ReadyOf(const LeaseEntry& entry) {
+  const launcher::Records& records = entry.launcher.records();
+  const RequestId& id = entry.lease.record.request;
+  const store::StoredRequest* request = id.empty() ? nullptr : records.requests.Find(id);
+  if (request == nullptr || request->record.state != RequestState::kPending) return {};
+  auto is_ready = [&](const NodeId& node) {
+    return records.nodes.Find(node)->record.state == NodeState::kReady;
+  };
+  return std::ranges::count_if(records.nodes.OfRequest(id), is_ready);
+}
+
 json::value SecondsOrNull(const std::optional<WallTime>& time) {
   return time ? json::value(ToSeconds(*time)) : json::value();
 }
@@ -104,6 +117,8 @@ const FieldTable<LeaseEntry>& LeaseFields() {
       {{"failure", Text().OrNull(), "why it failed"},
        [](const LeaseEntry& l) { return TextCell(l.lease.record.failure); }},
       {{"waits", ListOf(WaitFields().type()), "why it waits, as each pool of this launcher says"}, &WaitsOf},
+      {{"ready", Whole().OrNull(), "of a request that a launcher has accepted: how many nodes are ready"},
+       &ReadyOf},
       {{"nodes", ListOf(NodeEntryFields().type()), "of a held lease"}, &NodesOf},
   });
   return fields;
