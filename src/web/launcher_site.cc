@@ -44,6 +44,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
        "/ready",
        Pure([&](const Request& request) { return Ready(request, launcher, state_fault, loop.Now()); }),
        {"200 while every configured provider can be used.", {}, {{"text/plain", Text()}}, {503}},
+       true,
        true},
       {"GET",
        "/metrics",

@@ -11,8 +11,8 @@ namespace nodepool::cli {
 
 // For how long things may last.
 struct LeaseTimes {
-  Duration lease = std::chrono::minutes(5);           // of the lease, without a renewal
-  Duration first_answer = std::chrono::seconds(10);   // until the server must have answered once
+  Duration lease = std::chrono::minutes(5);          // of the lease, without a renewal
+  Duration first_answer = std::chrono::seconds(10);  // until the server must have answered once
 };
 
 // A claim that is a lease over HTTP. A server that does not answer is asked again until the lease's end;
@@ -48,9 +48,9 @@ class LeaseClaim : public NodeClaim {
   const NodeWish wish_;
   const LeaseTimes times_;
   const std::string key_;
-  bool may_exist_ = false;      // the server may have made a lease
-  LeaseView seen_;              // the latest answer; without an id before the first
-  SteadyTime renewed_{};        // a renewal was sent then, and confirmed
+  bool may_exist_ = false;  // the server may have made a lease
+  LeaseView seen_;          // the latest answer; without an id before the first
+  SteadyTime renewed_{};    // a renewal was sent then, and confirmed
   std::vector<ClaimedNode> nodes_;
 };
 

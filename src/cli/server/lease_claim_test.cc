@@ -48,8 +48,9 @@ class LeaseClaimTest : public ::testing::Test {
                  "connection_type": "ssh", "host_keys": ["ssh-ed25519 AAAA"], "username": "zuul"})";
     }
     return R"({"id": ")" + kId + R"(", "state": ")" + state_ + R"(", "lease": 300, "failure": "no quota", )" +
-           R"("ready": )" + ready_ + R"(, "waits": [{"provider": "cloud", "pool": "main", "text": "full"}], )" +
-           R"("nodes": [)" + nodes + "]}";
+           R"("ready": )" + ready_ +
+           R"(, "waits": [{"provider": "cloud", "pool": "main", "text": "full"}], )" + R"("nodes": [)" +
+           nodes + "]}";
   }
 
   void HaveNodes() {
@@ -120,7 +121,8 @@ TEST_F(LeaseClaimTest, FromTheRequestToTheReturn) {
   EXPECT_EQ(first.url, std::string(kUrl) + "/api/v1/requests");
   EXPECT_EQ(HeaderOf(first, "Authorization"), std::string("Bearer ") + kToken);
   EXPECT_EQ(first.tls->ca_path, "/etc/ca.pem");
-  EXPECT_EQ(boost::json::parse(first.body), boost::json::parse(R"({"labels": ["small", "small"], "lease": 300})"))
+  EXPECT_EQ(boost::json::parse(first.body),
+            boost::json::parse(R"({"labels": ["small", "small"], "lease": 300})"))
       << "what is not asked for is left to the token";
   ASSERT_EQ(claim_.nodes().size(), 2u);
   EXPECT_EQ(claim_.nodes()[1].id.value, "0000000002");
@@ -167,7 +169,8 @@ TEST_F(LeaseClaimTest, TheNodesAreLostAtTheEndOfTheLease) {
   time_.Run(claim_.Obtain());
   SteadyTime obtained = time_.clock().SteadyNow();
   failure_ = kAway;
-  EXPECT_THAT(FailureOf(claim_.Keep(SteadyTime::max())), HasSubstr("and with it the claim to the nodes: no route"));
+  EXPECT_THAT(FailureOf(claim_.Keep(SteadyTime::max())),
+              HasSubstr("and with it the claim to the nodes: no route"));
   EXPECT_LE(time_.clock().SteadyNow() - obtained, 300s);
   EXPECT_GE(time_.clock().SteadyNow() - obtained, 299s);
   EXPECT_TRUE(claim_.nodes().empty());
@@ -192,7 +195,8 @@ TEST_F(LeaseClaimTest, ALeaseThatHasEndedIsLostAtOnce) {
   HaveNodes();
   time_.Run(claim_.Obtain());
   exists_ = false;
-  EXPECT_THAT(FailureOf(claim_.Keep(SteadyTime::max())), HasSubstr("404 Not Found: There is no such request."));
+  EXPECT_THAT(FailureOf(claim_.Keep(SteadyTime::max())),
+              HasSubstr("404 Not Found: There is no such request."));
   EXPECT_EQ(CallsOf("POST", "/renew"), 1u);
 }
 

@@ -15,10 +15,10 @@ struct ServerAccess {
   std::string ca_path;  // PEM file of the authorities to trust; empty: the system's
 };
 
-// The calls about requests over HTTP (http-requests.md 3), each sent once. Error(kRetry): there was no answer,
-// or one that says to try again (429, 5xx); kNotFound: there is no such lease; kConflict: its state does not
-// allow the call; kInvalid: the answer or the certificate cannot be trusted; kFail: the server refuses, with
-// its reason.
+// The calls about requests over HTTP (http-requests.md 3), each sent once. Error(kRetry): there was no
+// answer, or one that says to try again (429, 5xx); kNotFound: there is no such lease; kConflict: its state
+// does not allow the call; kInvalid: the answer or the certificate cannot be trusted; kFail: the server
+// refuses, with its reason.
 class LeaseClient {
  public:
   // `http` outlives it.

@@ -49,9 +49,10 @@ TEST(LeaseViewTest, AnyOtherAnswerIsRefused) {
            {"id", {nullptr, 7, "../../nodes", std::string(31, 'a')}},
            {"state", {nullptr, "gone", 1}},
            {"lease", {nullptr, 0, -5, 1e300, "60"}},
-           {"nodes", {nullptr, json::object(), json::array{7}, json::array{json::object()},
-                      json::array{json::object{{"id", "-oProxyCommand=x"}}}, json::array{json::object{{"id", "7"}}},
-                      json::array(101)}}}) {
+           {"nodes",
+            {nullptr, json::object(), json::array{7}, json::array{json::object()},
+             json::array{json::object{{"id", "-oProxyCommand=x"}}}, json::array{json::object{{"id", "7"}}},
+             json::array(101)}}}) {
     for (const json::value& value : values) {
       json::object answer = Answer();
       answer[key] = value;
@@ -71,7 +72,8 @@ TEST(LeaseViewTest, WhatIsOnlyForPeopleMayBeAnything) {
 TEST(ServerOptionsTest, TheAddressIsThatOfAServer) {
   for (const char* good : {"https://nodepool.example", "http://127.0.0.1:8005/", "https://h/below/nodepool"})
     EXPECT_EQ(FaultOfServer(good), "") << good;
-  for (const char* bad : {"", "nodepool.example:8005", "ftp://h/", "https://u:p@h/", "https://h/?a=b", "https://h/#x"})
+  for (const char* bad :
+       {"", "nodepool.example:8005", "ftp://h/", "https://u:p@h/", "https://h/?a=b", "https://h/#x"})
     EXPECT_NE(FaultOfServer(bad), "") << bad;
 }
 
@@ -87,8 +89,8 @@ TEST(ServerOptionsTest, TheTokenIsInAFileOrInTheEnvironment) {
   write("ci.0123\n");
   EXPECT_EQ(token(), "ci.0123");
   EXPECT_EQ(AccessOf(options)->url, "https://h");
-  for (const std::string& bad : {std::string("ci.01\r\nX-Evil: 1"), std::string("secret without"),
-                                 "ci." + std::string(2'000, 'x')}) {
+  for (const std::string& bad :
+       {std::string("ci.01\r\nX-Evil: 1"), std::string("secret without"), "ci." + std::string(2'000, 'x')}) {
     write(bad);
     EXPECT_THAT(token(), HasSubstr("is no token"));
     EXPECT_THAT(token(), Not(HasSubstr(bad.substr(0, 5))));

@@ -241,7 +241,7 @@ EndpointDoc MakeDoc() {
                   LeaseAnswer(),
                   {400, 401, 403, 409, 415, 429, 503},
                   OrderBodyType()};
-  doc.success = 201;
+  doc.successes = {201, 200};
   return doc;
 }
 
@@ -260,7 +260,7 @@ EndpointDoc ShowDoc() {
 
 EndpointDoc EndDoc() {
   EndpointDoc doc{"Gives the nodes back; may be repeated.", {IdParameter()}, {}, {401, 403, 404, 429, 503}};
-  doc.success = 204;
+  doc.successes = {204};
   return doc;
 }
 
