@@ -28,8 +28,9 @@ void Print(Context& context, const SessionClaim& claim, Output output) {
                             {.key = "username", .title = "Username", .fit = listing::kName}},
                            {}};
   bool is_json = output == Output::kJson;
+  const std::vector<ClaimedNode> nodes = claim.nodes();  // to which the cells refer
   if (is_json) listing.columns.push_back({.key = "host_keys", .title = "Host Keys"});
-  for (const auto& [id, record] : claim.nodes()) {
+  for (const auto& [id, record] : nodes) {
     listing.rows.push_back({Cell::OfText(id.value), JsonNames(record.type),
                             Cell::OfText(record.provider.value), TextCell(record.interface_ip),
                             listing::ShownPort(record), TextCell(record.username)});

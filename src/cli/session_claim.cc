@@ -38,7 +38,7 @@ std::string Precedence(const NodeWish& wish) {
   return fmt::format("{:03}", wish.priority.value_or(kUsualPriority));
 }
 
-SessionClaim::NodeClaim(Context& context, NodeWish wish)
+SessionClaim::SessionClaim(Context& context, NodeWish wish)
     : context_(context),
       wish_(std::move(wish)),
       started_(context.loop.SteadyNow()),

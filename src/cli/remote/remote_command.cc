@@ -40,7 +40,7 @@ Task<bool> EndsSoon(Console& console, ForegroundProcess& program, int& status) {
 
 Task<> EndOnNode(Console& console, const SshFiles& files, std::string node, std::string token,
                  ForegroundProcess& ssh, int& status) {
-  for (int signal : {SignalOf(context), SIGKILL}) {
+  for (int signal : {SignalOf(console), SIGKILL}) {
     if (!ssh.is_running()) co_return;
     co_await SendSignal(console, files, node, token, signal);
     co_await EndsSoon(console, ssh, status);
@@ -50,7 +50,7 @@ Task<> EndOnNode(Console& console, const SshFiles& files, std::string node, std:
 Task<> EndHere(Console& console, ForegroundProcess& program, int& status) {
   if (!program.is_running()) co_return;
   bool came_from_terminal = console.interrupted_by == SIGINT && console.can_ask;
-  if (!came_from_terminal) program.Send(SignalOf(context));
+  if (!came_from_terminal) program.Send(SignalOf(console));
   co_await EndsSoon(console, program, status);
 }
 

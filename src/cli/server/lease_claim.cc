@@ -90,6 +90,7 @@ Task<LeaseView> LeaseClaim::Insist(Call call, SteadyTime deadline) {
     is_away = true;
     SteadyTime next = std::min(now + pauses.Next(), deadline);
     co_await console_.loop.SleepUntil(next);
+    if (next == deadline) answer.error().Rethrow();
   }
 }
 

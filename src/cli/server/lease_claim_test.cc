@@ -128,7 +128,7 @@ TEST_F(LeaseClaimTest, FromTheRequestToTheReturn) {
   EXPECT_EQ(claim_.nodes()[1].id.value, "0000000002");
   EXPECT_EQ(claim_.nodes()[0].record.connection_port.integer(), 2222);
   time_.Run(claim_.Keep(time_.clock().SteadyNow() + 1000s), 1h);
-  EXPECT_EQ(CallsOf("POST", kId + "/renew"), 9u) << "at a third of the lease";
+  EXPECT_EQ(CallsOf("POST", kId + "/renew"), 10u) << "at a third of the lease";
   time_.Run(claim_.End());
   EXPECT_FALSE(exists_);
   time_.Run(claim_.End());

@@ -96,11 +96,11 @@ json::value SecondsOrNull(const std::optional<WallTime>& time) {
 const FieldTable<LeaseEntry>& LeaseFields() {
   static const FieldTable<LeaseEntry> fields({
       {{"id", Text(), "32 hex digits"}, [](const LeaseEntry& l) { return Cell::OfText(l.lease.id.value); }},
-      {{"state", OneOf(LeaseStateWords()), ""},
+      {{"state", OneOf(LeaseStateWords()), "", false, listing::Kind::kState},
        [](const LeaseEntry& l) { return StateCell(l.lease.record.state); }},
       {{"client", Text(), "name of the token that made it"},
        [](const LeaseEntry& l) { return Cell::OfText(l.lease.record.client); }},
-      {{"labels", ListOf(Text()), "one for each node"},
+      {{"labels", ListOf(Text()), "one for each node", false, listing::Kind::kLabel},
        [](const LeaseEntry& l) { return JsonNames(l.lease.record.labels); }},
       {{"requestor", Text().OrNull(), ""},
        [](const LeaseEntry& l) { return TextCell(l.lease.record.requestor); }},
