@@ -36,7 +36,7 @@ def test_a_generated_client_goes_from_the_request_to_the_return(site):
     seen = json.loads(run("node", "round_trip.js", cwd=folder,
                           env={**os.environ, "SERVER": f"http://127.0.0.1:{port}", "TOKEN": token}))
     assert seen.pop("address") and seen.pop("keys") >= 0
-    assert seen == {"is_same": True, "state": "held", "renewed": True, "listed": True, "in_use": True, "refused": 400,
+    assert seen == {"is_same": True, "state": "held", "renewed": True, "listed": True, "in_use": True, "refused": 409,
                     "reason": seen["reason"], "counts": ["small", "small"]}
-    assert "node" in seen["reason"]
+    assert "is not one of its nodes" in seen["reason"]
     assert leases.client("ci").list() == [] or {lease["state"] for lease in leases.client("ci").list()} == {"ending"}

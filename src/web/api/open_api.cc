@@ -15,6 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr int kTooLarge = 413;
 constexpr const char* kTokenScheme = "token";
 constexpr std::string_view kApi = "/api/v1/";
 constexpr const char* kErrorReference = "#/components/schemas/Error";
@@ -54,8 +55,11 @@ json::array ParametersSchema(const std::vector<ParameterDoc>& parameters) {
 json::object ErrorAnswer(int status) {
   json::object as_json{{"schema", {{"$ref", kErrorReference}}}};
   json::object as_text{{"schema", {{"type", "string"}}}};
-  json::object content{
-      {"application/json", std::move(as_json)}, {"text/plain", as_text}, {"text/html", std::move(as_text)}};
+  json::object content{{"text/plain", as_text}};
+  if (status != kTooLarge) {  // which is answered before anything is read
+    content["application/json"] = std::move(as_json);
+    content["text/html"] = std::move(as_text);
+  }
   return {{"description", net::HttpReason(status)}, {"content", std::move(content)}};
 }
 
@@ -64,7 +68,7 @@ json::object ErrorAnswer(int status) {
 std::vector<int> CommonStatuses(const Endpoint& endpoint) {
   std::vector<int> statuses;
   if (!endpoint.is_open) statuses = {401, 403, 429, 503};
-  if (endpoint.doc.body) statuses.push_back(413);
+  if (endpoint.doc.body) statuses.push_back(kTooLarge);
   return statuses;
 }
 

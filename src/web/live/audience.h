@@ -5,8 +5,8 @@
 
 namespace nodepool::web {
 
-// Who may see an event. One about a lease is encoded twice: for its client, whose text has access data, and for others
-// who may see the leases of all.
+// Who may see an event. One about a lease is encoded twice: for its client, whose text has access data, and
+// for others who may see the leases of all.
 struct Audience {
   std::string client = {};  // whose lease it is about; empty: everybody may see the event
   bool is_client = false;   // for that client alone, else for the others
