@@ -138,20 +138,24 @@ void LeaseClaim::DropNodesBut(const std::vector<ClaimedNode>& kept) {
 }
 
 // The answer that names the lease may have been lost: then the same request is sent once more.
+Task<> LeaseClaim::GiveBackOnce() {
+  if (seen_.id.empty()) {
+    Task<LeaseView> make = client_.Make(wish_, times_.lease, key_);
+    seen_ = co_await std::move(make);
+  }
+  Task<> end = client_.End(seen_.id);
+  co_await std::move(end);
+  may_exist_ = false;
+}
+
 Task<> LeaseClaim::GiveBack() {
   Backoff pauses(kPauses, console_.random);
-  while (may_exist_) {
-    if (seen_.id.empty()) seen_ = co_await client_.Make(wish_, times_.lease, key_);
-    Task<> end = client_.End(seen_.id);
-    Outcome<> ended = co_await Attempt(std::move(end));
-    if (ended) {
-      may_exist_ = false;
-    } else if (!FailedWith(ended, Verdict::kRetry)) {
-      ended.error().Rethrow();
-    } else {
-      Duration pause = pauses.Next();
-      co_await console_.loop.SleepFor(pause);
-    }
+  while (true) {
+    Outcome<> given = co_await Attempt(GiveBackOnce());
+    if (given) co_return;
+    if (!FailedWith(given, Verdict::kRetry)) given.error().Rethrow();
+    Duration pause = pauses.Next();
+    co_await console_.loop.SleepFor(pause);
   }
 }
 

@@ -41,6 +41,7 @@ class LeaseClaim : public NodeClaim {
   Task<LeaseView> Insist(Call call, SteadyTime deadline);
   bool IsFinal(Verdict verdict) const;
   Task<> GiveBack();
+  Task<> GiveBackOnce();
   void DropNodesBut(const std::vector<ClaimedNode>& kept);
 
   Console& console_;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
+#include <iterator>
 
 #include "base/json_fields.h"
 #include "base/text.h"
@@ -39,7 +41,7 @@ std::vector<std::string> TextsIn(const json::object& object, std::string_view ke
 
 Node NodeOf(const json::object& entry) {
   Node node;
-  for (std::string& label : TextsIn(entry, "labels")) node.type.emplace_back(std::move(label));
+  for (const std::string& label : TextsIn(entry, "labels")) node.type.emplace_back(Visible(label));
   node.interface_ip = TextOrNothing(entry, "interface_ip");
   node.connection_type = TextOrNothing(entry, "connection_type");
   node.username = TextOrNothing(entry, "username");
@@ -95,7 +97,7 @@ Expected<LeaseView> ReadLeaseView(std::string_view answer) {
   Expected<std::vector<ClaimedNode>> nodes = NodesIn(lease);
   if (!nodes) return std::unexpected(nodes.error());
   view.nodes = std::move(*nodes);
-  view.failure = TextIn(lease, "failure");
+  view.failure = Visible(TextIn(lease, "failure"));
   view.ready = ReadyIn(lease);
   view.waits = WaitsIn(lease);
   return view;

@@ -67,6 +67,8 @@ TEST(LeaseViewTest, WhatIsOnlyForPeopleMayBeAnything) {
   answer["ready"] = "many";
   answer["failure"] = json::array();
   EXPECT_EQ(FaultOf(answer), "");
+  answer["failure"] = "a\x1b[2Jb";
+  EXPECT_THAT(ReadLeaseView(json::serialize(answer))->failure, Not(HasSubstr("\x1b")));
 }
 
 TEST(ServerOptionsTest, TheAddressIsThatOfAServer) {
