@@ -14,7 +14,7 @@ import threading
 import pytest
 from exec_nodes import Nodes, host
 from nodepool_helpers import BIN
-from services import Process, free_port, wait_for
+from services import free_port, wait_for
 from web_client import get
 
 
