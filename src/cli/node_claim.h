@@ -25,6 +25,9 @@ struct ClaimedNode {
   Node record;  // as of the moment when it became ours
 };
 
+// How long a claim waits for the server when it ends.
+inline constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
+
 // The client of one request, from its creation to the return of its nodes: with a session of ZooKeeper
 // (session_claim.h), or with a lease over HTTP (lease_claim.h). End() must be called whatever happens.
 class NodeClaim {
@@ -37,11 +40,11 @@ class NodeClaim {
   // Keeps the nodes, and ends when none is left: each is dropped when it is taken away. Ends at `end`, too.
   // Error(kLostSession): the nodes are not ours any more.
   virtual Task<> Keep(SteadyTime end) = 0;
-  // Gives everything back. Waits up to ten seconds for the server; after that the end of the session or of
-  // the lease does it.
+  // Gives everything back. Waits for kGiveBackTimeout; after that the end of the session or of the lease does
+  // it.
   virtual Task<> End() = 0;
 
-  // In the order of the labels. Valid until the next await.
+  // In the order of the labels.
   virtual std::vector<ClaimedNode> nodes() const = 0;
 
   // Why there are no nodes yet, in a line without its end: how many requests are before it and what the

@@ -17,7 +17,6 @@ namespace {
 constexpr Duration kNodeLockTimeout = std::chrono::seconds(30);
 constexpr int kUsualPriority = 200;
 constexpr const char* kUsualRequestor = "nodepool";
-constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
 
 }  // namespace
 

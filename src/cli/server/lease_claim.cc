@@ -14,7 +14,6 @@ namespace {
 constexpr Duration kLongestPoll = std::chrono::seconds(30);
 // A server at which too many wait answers at once.
 constexpr Duration kShortestPoll = std::chrono::seconds(2);
-constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
 // A lease is renewed when this part of it has passed.
 constexpr int kRenewalsPerLease = 3;
 constexpr Backoff::Settings kPauses{.initial = std::chrono::milliseconds(250),

@@ -36,7 +36,7 @@ std::string BodyOf(const NodeWish& wish, Duration lease) {
   return json::serialize(body);
 }
 
-LeaseView ViewOf(const std::string& answer) {
+LeaseView ParsedLease(const std::string& answer) {
   Expected<LeaseView> view = ReadLeaseView(answer);
   if (!view) throw view.error();
   return std::move(*view);
@@ -99,7 +99,7 @@ Task<LeaseView> LeaseClient::Make(NodeWish wish, Duration lease, std::string key
   call.headers.emplace_back("Idempotency-Key", std::move(key));
   call.body = BodyOf(wish, lease);
   std::string answer = co_await Ask(std::move(call));
-  co_return ViewOf(answer);
+  co_return ParsedLease(answer);
 }
 
 Task<LeaseView> LeaseClient::Show(LeaseId id, Duration wait) {
@@ -110,13 +110,13 @@ Task<LeaseView> LeaseClient::Show(LeaseId id, Duration wait) {
   call.timeouts.answer += wait;
   call.timeouts.total += wait;
   std::string answer = co_await Ask(std::move(call));
-  co_return ViewOf(answer);
+  co_return ParsedLease(answer);
 }
 
 Task<LeaseView> LeaseClient::Renew(LeaseId id) {
   net::HttpCall call = CallOf("POST", PathOf(id) + "/renew");
   std::string answer = co_await Ask(std::move(call));
-  co_return ViewOf(answer);
+  co_return ParsedLease(answer);
 }
 
 Task<> LeaseClient::End(LeaseId id) {

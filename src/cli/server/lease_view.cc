@@ -8,6 +8,7 @@
 
 #include "base/json_fields.h"
 #include "base/text.h"
+#include "cli/answer_fields.h"
 #include "cli/command.h"
 #include "cli/launcher_query.h"
 
@@ -16,35 +17,19 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr double kLongestLease = 86'400;
+constexpr double kMaxLeaseSeconds = 86'400;
 constexpr std::size_t kMaxNodes = 100;
 
 std::unexpected<Error> Malformed(std::string_view what) {
   return Unexpected(Verdict::kInvalid, fmt::format("The server's answer is not that of Nodepool: {}", what));
 }
 
-std::optional<std::string> TextOrNothing(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value != nullptr && value->is_string() ? std::optional(std::string(value->as_string()))
-                                                : std::nullopt;
-}
-
-std::vector<std::string> TextsIn(const json::object& object, std::string_view key) {
-  std::vector<std::string> texts;
-  const json::array* list = ArrayIn(object, key);
-  if (list == nullptr) return texts;
-  for (const json::value& value : *list) {
-    if (value.is_string()) texts.emplace_back(value.as_string());
-  }
-  return texts;
-}
-
 Node NodeOf(const json::object& entry) {
   Node node;
   for (const std::string& label : TextsIn(entry, "labels")) node.type.emplace_back(Visible(label));
-  node.interface_ip = TextOrNothing(entry, "interface_ip");
-  node.connection_type = TextOrNothing(entry, "connection_type");
-  node.username = TextOrNothing(entry, "username");
+  node.interface_ip = OptionalTextIn(entry, "interface_ip");
+  node.connection_type = OptionalTextIn(entry, "connection_type");
+  node.username = OptionalTextIn(entry, "username");
   if (const json::value* port = entry.if_contains("connection_port")) node.connection_port = *port;
   node.host_keys = TextsIn(entry, "host_keys");
   return node;
@@ -92,7 +77,7 @@ Expected<LeaseView> ReadLeaseView(std::string_view answer) {
   if (!state) return Malformed("state");
   view.state = *state;
   double seconds = NumberIn(lease, "lease");
-  if (!(seconds >= 1 && seconds <= kLongestLease)) return Malformed("lease");
+  if (!(seconds >= 1 && seconds <= kMaxLeaseSeconds)) return Malformed("lease");
   view.lasts = std::chrono::seconds(static_cast<std::int64_t>(seconds));
   Expected<std::vector<ClaimedNode>> nodes = NodesIn(lease);
   if (!nodes) return std::unexpected(nodes.error());
