@@ -44,22 +44,26 @@ TEST_F(ArgumentsTest, WithoutASubcommandPrintsHelpAndFails) {
 
 // operations.16.1
 TEST_F(ArgumentsTest, UsageErrorsGoToStandardErrorWithStatusTwo) {
-  for (std::vector<std::string> bad :
-       std::vector<std::vector<std::string>>{{"list", "--bogus"},
-                                             {"list", "-c"},
-                                             {"list", "--wait-for-server=soon"},
-                                             {"--detail", "list"},
-                                             {"delete"},
-                                             {"delete", "1", "--state", "ready"},
-                                             {"delete", "--state", "redy"},
-                                             {"delete", "1", "--reason", "x"},
-                                             {"hold", "1", "--reason"},
-                                             {"hold", "1", "--reason", "\xff"},
-                                             {"hold", "1", "--reason", std::string(1001, 'x')},
-                                             {"request"},
-                                             {"request", "a", "--priority", "1000"},
-                                             {"request", "a", "--hold-for", "5m"},
-                                             {"request", "a", "--wait", "--hold-for", "x"}}) {
+  for (std::vector<std::string> bad : std::vector<std::vector<std::string>>{
+           {"list", "--bogus"},
+           {"list", "-c"},
+           {"list", "--wait-for-server=soon"},
+           {"--detail", "list"},
+           {"delete"},
+           {"delete", "1", "--state", "ready"},
+           {"delete", "--state", "redy"},
+           {"delete", "1", "--reason", "x"},
+           {"hold", "1", "--reason"},
+           {"hold", "1", "--reason", "\xff"},
+           {"hold", "1", "--reason", std::string(1001, 'x')},
+           {"exec", "a", "--token-file", "/dev/null", "--", "true"},
+           {"exec", "a", "--server", "nowhere", "--", "true"},
+           {"exec", "a", "--server", "http://h", "--lease", "5", "--", "true"},
+           {"ssh", "a", "--server", "http://u:p@h"},
+           {"request"},
+           {"request", "a", "--priority", "1000"},
+           {"request", "a", "--hold-for", "5m"},
+           {"request", "a", "--wait", "--hold-for", "x"}}) {
     EXPECT_EQ(Parse(bad), 2) << ::testing::PrintToString(bad);
     EXPECT_EQ(out_.str(), "");
     EXPECT_THAT(err_.str(), HasSubstr("Usage: nodepool"));

@@ -22,7 +22,7 @@ class CommandTest : public ::testing::Test {
         others_client_(zk_.Connect()),
         store_(time_.loop(), *our_client_, random_),
         others_(time_.loop(), *others_client_, random_),
-        context_{time_.loop(), store_, out_, config_} {
+        context_{{time_.loop(), random_, out_}, store_, config_} {
     time_.RunUntil([this] {
       return our_client_->state() == zk::SessionState::kConnected &&
              others_client_->state() == zk::SessionState::kConnected;

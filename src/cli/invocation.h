@@ -27,7 +27,7 @@ struct Invocation {
   std::optional<std::string> logging_path;
   std::vector<std::string> drivers_dirs;  // as daemon::Options
   bool is_debug = false;
-  // How long to wait for a ZooKeeper server; not set: the default of AwaitServer.
+  // How long to wait for a server; not set: the default of AwaitServer, and of server_command.
   std::optional<Duration> server_wait;
   // config-validate, which needs no valid configuration.
   std::optional<Validation> validation;
@@ -39,6 +39,9 @@ struct Invocation {
   std::vector<std::string> words_to_run;
   // For use by programs: failures are not reported.
   bool is_silent = false;
+  // A command that asks a web server, and needs neither the configuration nor ZooKeeper. It gets
+  // `server_wait`.
+  std::function<Task<int>(Console&, std::optional<Duration> server_wait)> server_command;
   // Any other command.
   std::function<Task<int>(Context&)> command;
 };

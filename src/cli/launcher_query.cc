@@ -28,7 +28,7 @@ Task<> AskOne(Context& context, std::string hostname, LaunchersAnswers& answers)
                          Excerpt(hostname), asked.error().message());
 }
 
-const json::array& ArrayIn(const json::object& object, std::string_view key) {
+const json::array& RequiredArray(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   if (value == nullptr || !value->is_array()) {
     throw Error(Verdict::kInvalid, "the answer has no list \"" + std::string(key) + "\"");
@@ -43,14 +43,14 @@ void AddAnswer(LaunchersAnswers& answers, const std::string& hostname, std::stri
   boost::system::error_code error;
   json::value parsed = json::parse(answer, error);
   if (error || !parsed.is_object()) throw Error(Verdict::kInvalid, "the answer is no JSON object");
-  for (const json::value& entry : ArrayIn(parsed.as_object(), "requests")) {
+  for (const json::value& entry : RequiredArray(parsed.as_object(), "requests")) {
     const json::object* request = entry.if_object();
     const json::value* id = request == nullptr ? nullptr : request->if_contains("id");
     if (id == nullptr || !id->is_string())
       throw Error(Verdict::kInvalid, "a request of the answer has no id");
     RequestId request_id(std::string(id->as_string()));
     if (IsDeleted(*request)) answers.deleted.emplace(request_id, DeletedRequest(request_id, *request, now));
-    for (const json::value& reason : ArrayIn(*request, "waits")) {
+    for (const json::value& reason : RequiredArray(*request, "waits")) {
       if (!reason.is_object()) throw Error(Verdict::kInvalid, "a reason of the answer is no object");
       json::object told{{"launcher", hostname}};
       for (const auto& [key, value] : reason.as_object()) told[key] = value;

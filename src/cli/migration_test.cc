@@ -50,7 +50,7 @@ class MigrateTest : public ::testing::Test {
   std::ostringstream out_;
   std::string directory_;
   std::shared_ptr<driver::LoadedConfig> config_ = std::make_shared<driver::LoadedConfig>();
-  Context context_{loop_, store_, out_, config_};
+  Context context_{{loop_, random_, out_}, store_, config_};
 };
 
 TEST_F(MigrateTest, WhoStaysAtWorkIsNamedWhenTimeIsUp) {

@@ -4,72 +4,58 @@
 #include <string>
 #include <vector>
 
-#include "async/event.h"
-#include "cli/command.h"
-#include "store/cache/node_cache.h"
-#include "store/cache/request_cache.h"
+#include "async/task.h"
+#include "base/clock.h"
+#include "model/node.h"
 
 namespace nodepool::cli {
 
 // The nodes that a command wants.
 struct NodeWish {
   std::vector<LabelName> labels;  // at least one; in the order of the nodes
-  int priority = 200;             // 0 to 999; smaller is served first
+  std::optional<int> priority;    // 0 to 999; smaller is served first. None: the usual one
   std::optional<std::string> tenant;
-  std::string requestor = "nodepool";
-  ProviderName provider;  // preferred; empty: none
+  std::optional<std::string> requestor;  // who asks, for statistics; none: the usual one
+  ProviderName provider;                 // preferred; empty: none
 };
 
-// The record of a new request of this command's user.
-NodeRequest RequestFor(const NodeWish& wish, const Context& context);
-// The text before the dash of the request's name.
-std::string Precedence(const NodeWish& wish);
+// A node that is ours.
+struct ClaimedNode {
+  NodeId id;
+  Node record;  // as of the moment when it became ours
+};
 
-// The client of one request, which lasts as long as our session, from its creation to the return of its nodes
-// (coordination.md 12.1). End() must be called whatever happens.
+// How long a claim waits for the server when it ends.
+inline constexpr Duration kGiveBackTimeout = std::chrono::seconds(10);
+
+// The client of one request, from its creation to the return of its nodes: with a session of ZooKeeper
+// (session_claim.h), or with a lease over HTTP (lease_claim.h). End() must be called whatever happens.
 class NodeClaim {
  public:
-  NodeClaim(Context& context, NodeWish wish);
+  virtual ~NodeClaim() = default;
 
-  // Makes the request and waits for its end; then locks all nodes or none, deletes the request and sets the
-  // nodes in-use. Error(kFail): the request failed, with the reasons; kNotFound: it was removed; kConflict:
-  // the nodes are not ours.
-  Task<> Obtain();
-  // Ends when no node is left: each is given back when `nodepool release` asks for it, and dropped when it is
-  // removed. Ends at `end`, too. Error(kLostSession): the nodes are not ours any more.
-  Task<> Keep(SteadyTime end);
-  // Gives everything back. Waits up to ten seconds for ZooKeeper; after that the end of the session does it.
-  Task<> End();
+  // Makes the request and waits until all nodes are ours. Error(kFail): the request failed, with the reasons;
+  // kNotFound: it was removed; kConflict: the nodes are not ours.
+  virtual Task<> Obtain() = 0;
+  // Keeps the nodes, and ends when none is left: each is dropped when it is taken away. Ends at `end`, too.
+  // Error(kLostSession): the nodes are not ours any more.
+  virtual Task<> Keep(SteadyTime end) = 0;
+  // Gives everything back. Waits for kGiveBackTimeout; after that the end of the session or of the lease does
+  // it.
+  virtual Task<> End() = 0;
 
-  const RequestId& request() const { return id_; }
-  const std::vector<store::LockedNode>& nodes() const { return held_; }  // in the order of the labels
-  double SecondsSinceBegin() const;
+  // In the order of the labels.
+  virtual std::vector<ClaimedNode> nodes() const = 0;
 
-  // What is known of the tree, for messages. Not complete before Obtain() has begun.
-  const store::RequestCache& requests() const { return requests_; }
-  const store::NodeCache& tree_nodes() const { return nodes_; }
-
- private:
-  Task<store::StoredRequest> AwaitDecision();
-  Task<> LockAll(std::vector<NodeId> ids);
-  Task<> SetInUse();
-  Task<> GiveBackWanted();
-  Task<> GiveBack(store::LockedNode node);
-  Task<> GiveBackAll();
-  Task<> StopCaches();
-
-  Context& context_;
-  const NodeWish wish_;
-  const SteadyTime started_;
-  RequestId id_;
-  bool request_exists_ = false;
-  std::vector<store::LockedNode> held_;
-  Event changed_;  // the condition that a task waits for may have changed
-  store::RequestCache requests_;
-  store::NodeCache nodes_;
-  Subscription request_watch_;
-  Subscription node_watch_;
-  Subscription session_watch_;
+  // Why there are no nodes yet, in a line without its end: how many requests are before it and what the
+  // launchers say, or how many of its nodes are ready.
+  virtual std::string Progress() const = 0;
+  // Asks for what Progress() says and this process does not know by itself. Does not fail.
+  virtual Task<> AskForProgress() = 0;
 };
+
+// Texts of Progress().
+std::string BootingText(std::size_t ready, std::size_t wanted);
+std::string WaitingText(std::string begin, std::string waits);
 
 }  // namespace nodepool::cli

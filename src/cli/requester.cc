@@ -10,6 +10,7 @@
 #include "cli/interruption.h"
 #include "cli/offered_labels.h"
 #include "cli/page.h"
+#include "cli/session_claim.h"
 #include "listing/node_listing.h"
 
 namespace nodepool::cli {
@@ -17,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-void Print(Context& context, const NodeClaim& claim, Output output) {
+void Print(Context& context, const SessionClaim& claim, Output output) {
   using listing::Importance;
   listing::Listing listing{{{.key = "id", .title = "ID", .fit = {Importance::kAlways}},
                             {.key = "label", .title = "Label", .fit = listing::kName},
@@ -27,10 +28,10 @@ void Print(Context& context, const NodeClaim& claim, Output output) {
                             {.key = "username", .title = "Username", .fit = listing::kName}},
                            {}};
   bool is_json = output == Output::kJson;
+  const std::vector<ClaimedNode> nodes = claim.nodes();  // to which the cells refer
   if (is_json) listing.columns.push_back({.key = "host_keys", .title = "Host Keys"});
-  for (const store::LockedNode& node : claim.nodes()) {
-    const Node& record = node.record();
-    listing.rows.push_back({Cell::OfText(node.id().value), JsonNames(record.type),
+  for (const auto& [id, record] : nodes) {
+    listing.rows.push_back({Cell::OfText(id.value), JsonNames(record.type),
                             Cell::OfText(record.provider.value), TextCell(record.interface_ip),
                             listing::ShownPort(record), TextCell(record.username)});
     if (is_json) listing.rows.back().emplace_back(json::value_from(record.host_keys));
@@ -48,7 +49,7 @@ void Print(Context& context, const NodeClaim& claim, Output output) {
 }
 
 // An interruption before the nodes are ready is a failure, one afterwards the normal end: then `is_served`.
-Task<> Serve(Context& context, NodeClaim& claim, const RequestOptions& options, bool& is_served) {
+Task<> Serve(Context& context, SessionClaim& claim, const RequestOptions& options, bool& is_served) {
   co_await claim.Obtain();
   is_served = true;
   Print(context, claim, options.output);
@@ -57,7 +58,7 @@ Task<> Serve(Context& context, NodeClaim& claim, const RequestOptions& options, 
 }
 
 Task<int> RequestAndKeep(Context& context, const RequestOptions& options) {
-  auto claim = std::make_unique<NodeClaim>(context, options.wish);
+  auto claim = std::make_unique<SessionClaim>(context, options.wish);
   bool is_served = false;
   auto end = [&claim] { return claim->End(); };
   Task<> serve = UntilInterrupted(Serve(context, *claim, options, is_served));

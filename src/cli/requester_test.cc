@@ -254,7 +254,7 @@ TEST_F(RequestTest, ReleaseElsewhereGivesOneNodeBackAndThenTheOther) {
   for (const NodeId& node : nodes) ASSERT_TRUE(AwaitState(node, NodeState::kInUse));
 
   std::ostringstream elsewhere;
-  Context other{time_.loop(), others_, elsewhere};
+  Context other{{time_.loop(), random_, elsewhere}, others_, config_};
   EXPECT_EQ(time_.Run(Release(other, {nodes[0].value})), 0);
   EXPECT_EQ(elsewhere.str(), "Node " + nodes[0].value + " released\n");
   EXPECT_EQ(ReadNode(nodes[0])->state, NodeState::kUsed);

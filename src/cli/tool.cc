@@ -14,6 +14,7 @@
 
 #include "async/attempt.h"
 #include "async/blocking_pool.h"
+#include "async/cleanup.h"
 #include "async/task_group.h"
 #include "base/random.h"
 #include "base/scope_exit.h"
@@ -82,18 +83,23 @@ void AwaitSignal(boost::asio::signal_set& signals, TaskGroup& tasks, int& interr
 }
 
 // Returns the exit status.
-Task<int> RunCommand(Context& context, Task<int> command) {
+Task<int> RunCommand(Console& console, Task<int> command) {
   std::optional<Outcome<int>> outcome;
-  TaskGroup tasks(context.loop, context.logger);
-  boost::asio::signal_set signals(context.loop.context(), SIGINT, SIGTERM);
-  AwaitSignal(signals, tasks, context.interrupted_by);
+  TaskGroup tasks(console.loop, console.logger);
+  boost::asio::signal_set signals(console.loop.context(), SIGINT, SIGTERM);
+  AwaitSignal(signals, tasks, console.interrupted_by);
   tasks.Spawn("command", Keep(std::move(command), outcome));
   co_await tasks.Join();
   signals.cancel();
-  co_await context.store.tree.client().Close();
   if (!outcome) co_return kInterrupted;
   if (!*outcome) outcome->error().Rethrow();
   co_return **outcome;
+}
+
+Task<int> RunAndClose(Context& context, zk::Client& client, Task<int> command) {
+  auto close = [&client] { return client.Close(); };
+  int status = co_await WithCleanup(RunCommand(context, std::move(command)), close);
+  co_return status;
 }
 
 constexpr Duration kLauncherTimeout = std::chrono::seconds(1);
@@ -168,6 +174,26 @@ ServerWait ServerWaitOf(const Invocation& invocation, const config::ZooKeeperSet
   return wait;
 }
 
+Console ConsoleOf(Loop& loop, Random& random, std::ostream& out) {
+  Console console{loop, random, out};
+  console.user = UserAtHost();
+  console.can_ask = ::isatty(STDIN_FILENO) == 1;
+  console.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
+  console.wants_color = console.is_terminal && !IsColorForbidden();
+  if (::isatty(STDERR_FILENO) == 1) console.progress = &std::cerr;
+  if (console.is_terminal) console.terminal_width = &TerminalWidth;
+  console.read_line = [&loop] { return ReadLine(loop); };
+  return console;
+}
+
+int RunByServer(const Invocation& invocation, std::ostream& out) {
+  Loop loop;
+  SystemRandom random;
+  Console console = ConsoleOf(loop, random, out);
+  Task<int> command = invocation.server_command(console, invocation.server_wait);
+  return RunToEnd(loop, RunCommand(console, std::move(command)));
+}
+
 int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driver::Registry& drivers,
                   const Invocation& invocation, std::ostream& out) {
   const config::Config& config = loaded->common;
@@ -182,7 +208,7 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
   store::NodeCache nodes(loop, client);    // are not filled: what
   store::ImageCache images(loop, client);  // commands ask of providers needs none
   driver::RecordsEnvironment records{store, nodes, images};
-  Context context{loop, store, out, loaded};
+  Context context{ConsoleOf(loop, random, out), store, loaded};
   context.make_provider = [&](const ProviderName& name) {
     std::shared_ptr<const driver::ProviderConfig> provider = loaded->providers.at(name);
     driver::ProviderEnvironment environment{loop, random, blocking_pool, records, [] {}};
@@ -193,19 +219,12 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
                                                                             std::string target) {
     return AskLauncher(loop, blocking_pool, port, std::move(hostname), std::move(target));
   };
-  context.user = UserAtHost();
-  context.can_ask = ::isatty(STDIN_FILENO) == 1;
-  context.is_terminal = &out == &std::cout && ::isatty(STDOUT_FILENO) == 1;
-  context.wants_color = context.is_terminal && !IsColorForbidden();
-  if (::isatty(STDERR_FILENO) == 1) context.progress = &std::cerr;
-  if (context.is_terminal) context.terminal_width = &TerminalWidth;
-  context.read_line = [&loop] { return ReadLine(loop); };
   context.abandon = [](std::shared_ptr<void> thing) {
     static auto& abandoned = *new std::vector<std::shared_ptr<void>>;
     abandoned.push_back(std::move(thing));
   };
   Task<int> command = RunConnected(context, random, server, invocation);
-  return RunToEnd(loop, RunCommand(context, std::move(command)));
+  return RunToEnd(loop, RunAndClose(context, client, std::move(command)));
 }
 
 }  // namespace
@@ -217,6 +236,7 @@ int RunTool(std::vector<std::string> arguments, driver::Registry& drivers, confi
   const Invocation& invocation = std::get<Invocation>(parsed);
   try {
     SetUpLogging(invocation);
+    if (invocation.server_command) return RunByServer(invocation, out);
     daemon::AddOutsideDrivers(invocation.drivers_dirs, drivers, ToolLogger());
     if (invocation.validation) {
       auto ask_online = [&](std::shared_ptr<const driver::LoadedConfig> loaded) {

@@ -80,7 +80,7 @@ class Launcher {
   std::vector<ProviderStatus> Providers() const { return view_.Providers(); }
 
   Records records() const {
-    return {caches_.nodes, caches_.requests, caches_.images, caches_.registry, caches_.jobs};
+    return {caches_.nodes, caches_.requests, caches_.images, caches_.registry, caches_.jobs, caches_.leases};
   }
 
   // Makes and changes leases.

@@ -3,6 +3,7 @@
 #include "store/cache/component_registry.h"
 #include "store/cache/image_cache.h"
 #include "store/cache/job_cache.h"
+#include "store/cache/lease_cache.h"
 #include "store/cache/node_cache.h"
 #include "store/cache/request_cache.h"
 
@@ -15,10 +16,12 @@ struct Records {
   const store::ImageCache& images;
   const store::ComponentRegistry& components;
   const store::JobCache& jobs;
+  const store::LeaseCache& leases;
 
   // Whether all records are known; false while ZooKeeper is away.
   bool is_complete() const {
-    return nodes.synced() && requests.synced() && images.synced() && components.synced() && jobs.synced();
+    return nodes.synced() && requests.synced() && images.synced() && components.synced() && jobs.synced() &&
+           leases.synced();
   }
 };
 

@@ -44,6 +44,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
        "/ready",
        Pure([&](const Request& request) { return Ready(request, launcher, state_fault, loop.Now()); }),
        {"200 while every configured provider can be used.", {}, {{"text/plain", Text()}}, {503}},
+       true,
        true},
       {"GET",
        "/metrics",
@@ -55,7 +56,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   std::ranges::move(ApiEndpoints(launcher, recent), std::back_inserter(endpoints));
   endpoints.push_back(JobEventsEndpoint(loop, launcher));
   auto live = std::make_shared<Live>(loop, launcher, prometheus, recent);
-  std::ranges::move(LiveEndpoints(loop, std::move(live)), std::back_inserter(endpoints));
+  std::ranges::move(LiveEndpoints(loop, std::move(live), access), std::back_inserter(endpoints));
   std::ranges::move(RequestEndpoints(loop, launcher, access), std::back_inserter(endpoints));
   endpoints.push_back(OpenApiEndpoint(endpoints, std::string(Version()), recent));
   return endpoints;

@@ -31,7 +31,7 @@ struct EndpointDoc {
   // Statuses other than those of success, 304 and those of every endpoint.
   std::vector<int> errors;
   std::optional<JsonType> body = std::nullopt;  // the request's body, as JSON
-  int success = 200;
+  std::vector<int> successes = {200};           // with the same types of answers
 };
 
 // A path that the web server serves. Handlers that do not wait for anything are plain functions, wrapped with
@@ -43,6 +43,7 @@ struct Endpoint {
   Handler handler;
   EndpointDoc doc = {};
   bool takes_any_method = false;  // answered like `method` (operations.md 6.6)
+  bool is_open = false;           // to everybody, also where reading needs a token
   // Who may change something by it. Web pages of other sites may not in either case.
   enum class Callers {
     kThisHost,  // reached under one of this host's own names

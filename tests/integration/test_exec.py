@@ -1,61 +1,25 @@
-"""`nodepool exec` and `nodepool ssh` on nodes behind real SSH servers."""
+"""`nodepool exec` and `nodepool ssh` on nodes behind real SSH servers, with ZooKeeper and over HTTP."""
 import contextlib
 import fcntl
 import json
 import os
 import pathlib
 import pty
-import pwd
 import signal
 import subprocess
 import termios
 
 import pytest
-from nodepool_helpers import BIN
-from services import LOOPBACK, Process, Sshd, wait_for
+from exec_nodes import Nodes, host
+from services import Sshd, wait_for
 
 # ./test takes fewer than the hundred that the behaviour names, to be quicker.
 AT_ONCE = int(os.environ.get("NODEPOOL_TEST_EXEC_AT_ONCE", 25))
-USER = pwd.getpwuid(os.getuid()).pw_name
 
 
-def host(sshd, label, **settings):
-    return {"name": LOOPBACK, "connection-port": sshd.port, "host-key": sshd.host_key, "labels": label,
-            "username": USER, **settings}
-
-
-class Nodes:
-    """Static hosts of a site, with so many slots in all, and `nodepool exec` on them."""
-
-    def __init__(self, site, sshd, *hosts, slots=1):
-        self.site, self.key, self.slots = site, sshd.login_key(), slots
-        labels = sorted({each["labels"] for each in hosts})
-        config = site.config(labels=[{"name": label} for label in labels], providers=[
-            {"name": "metal", "driver": "static", "pools": [{"name": "main", "nodes": list(hosts)}]}])
-        self.launcher = site.launcher(config)
-        self.tree = site.tree()
-        self.wait_ready()
-
-    def wait_ready(self):
-        """All nodes are there, and none is in use."""
-        wait_for(lambda: [node["state"] for node in self.tree.nodes().values()] == ["ready"] * self.slots,
-                 f"{self.slots} nodes are ready", 60)
-
-    def words(self, *words, command="exec"):
-        return [BIN / "nodepool", "-c", self.site.config("tool"), command, "-i", self.key, *words]
-
-    def run(self, *words, **options):
-        return subprocess.run(self.words(*words), capture_output=True, text=True, timeout=60, **options)
-
-    def start(self, *words, name="exec"):
-        process = Process(self.words(*words), self.site.folder / f"{name}.log")
-        self.site.started.append(process)
-        return process
-
-
-@pytest.fixture
-def nodes(site, sshd):
-    return Nodes(site, sshd, host(sshd, "small"))
+@pytest.fixture(params=["zookeeper", "server"])
+def nodes(site, sshd, request):
+    return Nodes(site, sshd, host(sshd, "small"), is_over_http=request.param == "server")
 
 
 # EXEC-1, EXEC-2
@@ -200,7 +164,7 @@ def test_an_inventory_leads_to_the_nodes(nodes, tmp_path):
 # EXEC-11
 def test_it_fails_with_125_without_nodes(nodes):
     unknown = nodes.run("smal", "--", "true")
-    assert unknown.returncode == 125 and "did you mean small?" in unknown.stderr
+    assert unknown.returncode == 125 and "did you mean small?" in unknown.stderr, unknown.stderr
 
 
 def talk(words, typed: str) -> tuple[int, str]:
@@ -229,8 +193,10 @@ def test_ssh_is_a_terminal_on_the_node(nodes):
 
 
 # EXEC-13
-def test_many_at_once(site, sshd):
-    nodes = Nodes(site, sshd, host(sshd, "small", **{"max-parallel-jobs": AT_ONCE, "timeout": 30}), slots=AT_ONCE)
+@pytest.mark.parametrize("is_over_http", [False, True], ids=["zookeeper", "server"])
+def test_many_at_once(site, sshd, is_over_http):
+    nodes = Nodes(site, sshd, host(sshd, "small", **{"max-parallel-jobs": AT_ONCE, "timeout": 30}), slots=AT_ONCE,
+                  is_over_http=is_over_http)
     running = [subprocess.Popen(nodes.words("small", "--", f"exit {number % 50}"), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for number in range(AT_ONCE)]
     try:

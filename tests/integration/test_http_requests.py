@@ -8,6 +8,7 @@ import pytest
 from lease_client import REQUESTS, LeaseClient, LeaseSite, assert_consistent, owners
 from nodepool_helpers import fake_provider
 from services import wait_for
+from sse_client import EventStream
 
 LEASES = "/nodepool/leases"
 
@@ -217,6 +218,35 @@ def test_tokens_follow_the_configuration(leases):
     for process in leases.launchers.values():
         process.send(signal.SIGHUP)
     wait_for(lambda: client.ask("GET", "/api/v1/leases").status in (401, 429), "the old token is refused", 30)
+
+
+def stream_of(leases, name):
+    return EventStream(next(iter(leases.launchers)), "/api/v1/events?topics=leases", Authorization=f"Bearer {leases.texts[name]}")
+
+
+# REQ-24, REQ-25
+def test_a_stream_of_leases(leases):
+    client = leases.client("ci")
+    leases.token("new")
+    with stream_of(leases, "ci") as own, stream_of(leases, "ops") as all_leases:
+        assert own.next().name == all_leases.next().name == "hello"
+        lease = client.make()
+        for stream in (own, all_leases):
+            event = stream.until(lambda event: event.name == "leases" and event.data["state"] == "held")
+            assert event.data["id"] == lease and event.data["nodes"][0]["interface_ip"]
+        assert client.end(lease).status == 204
+        own.until(lambda event: event.data == {"id": lease, "is_gone": True})
+        leases.entries[:] = [entry for entry in leases.entries if entry["name"] != "ci"]
+        leases.secure.write_text(json.dumps({"webapp-tokens": leases.entries}))
+        for process in leases.launchers.values():
+            process.send(signal.SIGHUP)
+        new = leases.client("new")
+        wait_for(lambda: new.ask("GET", "/api/v1/leases").status == 200, "the new token is known", 60)
+        new.end(new.make())
+        with pytest.raises(AssertionError, match="the stream has ended"):
+            own.until(lambda event: False)
+    with stream_of(leases, "ci") as refused:
+        assert refused.head.split()[1] in ("401", "429")
 
 
 # REQ-23

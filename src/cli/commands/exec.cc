@@ -1,10 +1,10 @@
-#include "cli/remote/exec.h"
-
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/wish_arguments.h"
+#include "cli/durations.h"
+#include "cli/server/exec_by_server.h"
 
 namespace nodepool::cli {
 namespace {
@@ -12,7 +12,13 @@ namespace {
 struct ExecValues {
   WishArguments wish;
   ExecOptions options;
+  ServerOptions server;
+  std::string lease;
 };
+
+constexpr Duration kShortestLease = std::chrono::seconds(30);
+constexpr Duration kLongestLease = std::chrono::hours(24);
+constexpr Duration kLongestWait = 365 * std::chrono::hours(24);
 
 void AddLoginOptions(CLI::App& command, LoginOptions& login) {
   command.add_option("-i,--identity", login.identity, "log in with this private key")
@@ -20,6 +26,42 @@ void AddLoginOptions(CLI::App& command, LoginOptions& login) {
       ->type_name("FILE");
   command.add_flag("--any-host-key", login.accepts_any_key,
                    "log in to nodes whose record has no host keys, too");
+}
+
+void AddServerOptions(CLI::App& command, ExecValues& values) {
+  CLI::Option* server =
+      command
+          .add_option("--server", values.server.url,
+                      "ask this server over HTTP, without ZooKeeper and configuration; the token is in "
+                      "$NODEPOOL_TOKEN")
+          ->check(&FaultOfServer)
+          ->type_name("URL");
+  command.add_option("--token-file", values.server.token_file, "file that holds the token")
+      ->check(CLI::ExistingFile)
+      ->needs(server)
+      ->type_name("FILE");
+  command
+      .add_option("--ca", values.server.ca_path,
+                  "certificates that sign the server's, in place of the system's")
+      ->check(CLI::ExistingFile)
+      ->needs(server)
+      ->type_name("FILE");
+  command
+      .add_option("--lease", values.lease, "how long the nodes are ours without a word from here, 30s to 24h")
+      ->needs(server)
+      ->default_str("5m")
+      ->type_name("TIME");
+}
+
+ServerOptions ServerOf(const ExecValues& values) {
+  ServerOptions server = values.server;
+  if (values.lease.empty()) return server;
+  Expected<Duration> lease = ParseDuration(values.lease);
+  if (!lease) throw CLI::ValidationError("--lease", lease.error().message());
+  if (*lease < kShortestLease || *lease > kLongestLease)
+    throw CLI::ValidationError("--lease", "it must be from 30s to 24h");
+  server.times.lease = *lease;
+  return server;
 }
 
 std::string FaultOfInventory(const std::string& path) {
@@ -37,7 +79,16 @@ ExecOptions OptionsOf(const ExecValues& values) {
 }
 
 void SetCommand(Invocation& invocation, const ExecValues& values) {
-  invocation.command = [options = OptionsOf(values)](Context& context) { return Exec(context, options); };
+  if (values.server.url.empty()) {
+    invocation.command = [options = OptionsOf(values)](Context& context) { return Exec(context, options); };
+    return;
+  }
+  invocation.server_command = [options = OptionsOf(values), server = ServerOf(values)](
+                                  Console& console, std::optional<Duration> wait) {
+    ServerOptions with_wait = server;
+    if (wait) with_wait.times.first_answer = std::min(*wait, kLongestWait);
+    return ExecByServer(console, std::move(with_wait), options);
+  };
 }
 
 }  // namespace
@@ -73,6 +124,7 @@ void RegisterExec(CLI::App& app, Invocation& invocation) {
       "--local", options.runs_here,
       "run the command here, with $NODEPOOL_NODES, $NODEPOOL_SSH_CONFIG and $NODEPOOL_INVENTORY");
   AddWishOptions(*command, values->wish);
+  AddServerOptions(*command, *values);
   command->callback([&invocation, values] {
     if (invocation.words_to_run.empty()) throw CLI::RequiredError("-- and a command");
     values->options.command = invocation.words_to_run;
@@ -89,6 +141,7 @@ void RegisterSsh(CLI::App& app, Invocation& invocation) {
   command->add_option("label", values->wish.labels.front(), "label of the node")->required()->type_name("");
   AddLoginOptions(*command, values->options.login);
   AddWishOptions(*command, values->wish);
+  AddServerOptions(*command, *values);
   command->callback([&invocation, values] { SetCommand(invocation, *values); });
 }
 

@@ -15,12 +15,12 @@ void AddWishOptions(CLI::App& command, WishArguments& arguments) {
   NodeWish& wish = arguments.wish;
   command.add_option("--priority", wish.priority, "0 to 999; smaller is served first")
       ->check(CLI::Range(0, 999))
-      ->capture_default_str()
+      ->default_str("200")
       ->type_name("N");
   command.add_option("--tenant", wish.tenant, "count the nodes against this tenant's limits")
       ->type_name("NAME");
   command.add_option("--requestor", wish.requestor, "who asks, for statistics")
-      ->capture_default_str()
+      ->default_str("nodepool")
       ->type_name("NAME");
   command.add_option("--provider", arguments.provider, "prefer this provider")->type_name("PROVIDER");
 }

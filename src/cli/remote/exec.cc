@@ -15,6 +15,7 @@
 #include "cli/remote/labelled_output.h"
 #include "cli/remote/remote_command.h"
 #include "cli/remote/shell_words.h"
+#include "cli/session_claim.h"
 #include "cli/wait_line.h"
 
 namespace nodepool::cli {
@@ -27,8 +28,8 @@ constexpr int kConnectionFailed = 255;
 
 std::vector<SshNode> SshNodesOf(const NodeClaim& claim, const LoginOptions& login) {
   std::vector<SshNode> nodes;
-  for (const store::LockedNode& held : claim.nodes()) {
-    Expected<SshNode> node = SshNodeOf(held.id(), held.record());
+  for (const auto& [id, record] : claim.nodes()) {
+    Expected<SshNode> node = SshNodeOf(id, record);
     if (!node) throw node.error();
     if (node->host_keys.empty() && !login.accepts_any_key) {
       throw Error(
@@ -54,8 +55,8 @@ std::string NameOfCopy(const std::string& folder) {
 // The use of the claimed nodes, from the first login to the last copy.
 class Execution {
  public:
-  Execution(Context& context, const ExecOptions& options, std::vector<SshNode> nodes)
-      : context_(context), options_(options), nodes_(std::move(nodes)), files_(nodes_, options.login) {}
+  Execution(Console& console, const ExecOptions& options, std::vector<SshNode> nodes)
+      : console_(console), options_(options), nodes_(std::move(nodes)), files_(nodes_, options.login) {}
 
   // `status` becomes that of the command once it has ended.
   Task<> Run(std::optional<int>& status) {
@@ -64,7 +65,7 @@ class Execution {
     statuses_.assign(nodes_.size(), kExecFailed);
     ScopeExit note([&] { status = FirstFailure(); });
     if (options_.runs_here) {
-      co_await RunHere(context_, LocalCommand(), statuses_.front());
+      co_await RunHere(console_, LocalCommand(), statuses_.front());
       std::ranges::fill(statuses_, statuses_.front());
     } else {
       co_await ForEachNode(&Execution::RunCommand);
@@ -78,7 +79,7 @@ class Execution {
   // Does the step on all nodes at once; throws the first failure.
   Task<> ForEachNode(Step step) {
     std::vector<std::optional<Outcome<>>> outcomes(nodes_.size());
-    TaskGroup tasks(context_.loop, context_.logger);
+    TaskGroup tasks(console_.loop, console_.logger);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       tasks.Spawn("work on node " + nodes_[i].id, Keep((this->*step)(i), outcomes[i]));
     }
@@ -124,7 +125,7 @@ class Execution {
   Task<> Copy(std::vector<std::string> words, std::string failure) {
     int status = 0;
     process::ForegroundCommand command{.argv = std::move(words)};
-    co_await RunHere(context_, std::move(command), status);
+    co_await RunHere(console_, std::move(command), status);
     if (status != 0) throw Error(Verdict::kFail, std::move(failure));
   }
 
@@ -134,24 +135,24 @@ class Execution {
     if (options_.sync) command.folder = NameOfCopy(*options_.sync);
     const SshNode& node = nodes_[i];
     if (nodes_.size() == 1) {
-      command.has_terminal = context_.can_ask && context_.is_terminal;
-      co_await RunOnNode(context_, files_, node.id, std::move(command), statuses_[i]);
+      command.has_terminal = console_.can_ask && console_.is_terminal;
+      co_await RunOnNode(console_, files_, node.id, std::move(command), statuses_[i]);
     } else {
-      LabelledOutput output(context_.loop, fmt::format("[{} {}] ", node.label, node.id), context_.out);
+      LabelledOutput output(console_.loop, fmt::format("[{} {}] ", node.label, node.id), console_.out);
       command.output = output.writing_end();
-      TaskGroup reading(context_.loop, context_.logger);
+      TaskGroup reading(console_.loop, console_.logger);
       reading.Spawn("output of node " + node.id, output.Follow());
       auto stop = [&reading] { return reading.Stop(); };
       co_await WithCleanup(RunLabelled(i, std::move(command), output, reading), stop);
     }
     if (statuses_[i] == kConnectionFailed) {
-      context_.logger.Warning(
+      console_.logger.Warning(
           "The connection to node {} ended or could not be made, or the command returned 255", node.id);
     }
   }
 
   Task<> RunLabelled(std::size_t i, RemoteCommand command, LabelledOutput& output, TaskGroup& reading) {
-    co_await RunOnNode(context_, files_, nodes_[i].id, std::move(command), statuses_[i]);
+    co_await RunOnNode(console_, files_, nodes_[i].id, std::move(command), statuses_[i]);
     output.CloseWritingEnd();
     co_await reading.Join();
   }
@@ -181,17 +182,17 @@ class Execution {
     return found == statuses_.end() ? 0 : *found;
   }
 
-  Context& context_;
+  Console& console_;
   const ExecOptions& options_;
   const std::vector<SshNode> nodes_;
   const SshFiles files_;
   std::vector<int> statuses_;  // of the nodes
 };
 
-Task<> Obtain(Context& context, NodeClaim& claim, std::size_t wanted) {
-  TaskGroup telling(context.loop, context.logger);
-  if (context.progress != nullptr) {
-    telling.Spawn("progress", ShowWaitLine(context, claim, wanted, *context.progress));
+Task<> Obtain(Console& console, NodeClaim& claim) {
+  TaskGroup telling(console.loop, console.logger);
+  if (console.progress != nullptr) {
+    telling.Spawn("progress", ShowWaitLine(console, claim, *console.progress));
   }
   auto stop = [&telling] { return telling.Stop(); };
   co_await WithCleanup(claim.Obtain(), stop);
@@ -204,35 +205,46 @@ Task<> RunAndSay(Execution& execution, std::optional<int>& status, std::optional
   outcome.emplace(std::move(run));
 }
 
-Task<> WatchClaim(Context& context, NodeClaim& claim, Event& ended) {
+Task<> WatchClaim(Console& console, NodeClaim& claim, Event& ended) {
   Outcome<> kept = co_await Attempt(claim.Keep(SteadyTime::max()));
-  if (!kept) context.logger.Error("{}", kept.error().message());
+  if (!kept) console.logger.Error("{}", kept.error().message());
   ended.Set();
 }
 
 // Runs the command for as long as the nodes are ours.
-Task<> UseNodes(Context& context, const ExecOptions& options, NodeClaim& claim, std::optional<int>& status) {
-  co_await Obtain(context, claim, options.wish.labels.size());
-  Execution execution(context, options, SshNodesOf(claim, options.login));
+Task<> UseNodes(Console& console, const ExecOptions& options, NodeClaim& claim, std::optional<int>& status) {
+  co_await Obtain(console, claim);
+  Execution execution(console, options, SshNodesOf(claim, options.login));
   Event ended;
   std::optional<Outcome<>> outcome;
-  TaskGroup tasks(context.loop, context.logger);
+  TaskGroup tasks(console.loop, console.logger);
   tasks.Spawn("run the command", RunAndSay(execution, status, outcome, ended));
-  tasks.Spawn("watch the nodes", WatchClaim(context, claim, ended));
+  tasks.Spawn("watch the nodes", WatchClaim(console, claim, ended));
   auto stop = [&tasks] { return tasks.Stop(); };
   co_await WithCleanup(ended.Wait(), stop);
   if (!outcome) throw Error(Verdict::kFail, "The nodes were taken away while the command ran; it was ended");
   if (!*outcome) outcome->error().Rethrow();
 }
 
-Task<> UseAndGiveBack(Context& context, const ExecOptions& options, std::optional<int>& status) {
-  auto claim = std::make_unique<NodeClaim>(context, options.wish);
-  auto end = [&claim] { return claim->End(); };
-  Task<> use = UntilInterrupted(UseNodes(context, options, *claim, status));
+Task<> UseAndGiveBack(Console& console, const ExecOptions& options, NodeClaim& claim,
+                      std::optional<int>& status) {
+  auto end = [&claim] { return claim.End(); };
+  Task<> use = UntilInterrupted(UseNodes(console, options, claim, status));
   co_await WithCleanup(std::move(use), end);
 }
 
 }  // namespace
+
+Task<int> ExecOn(Console& console, NodeClaim& claim, const ExecOptions& options) {
+  std::optional<int> status;
+  Outcome<> used = co_await Attempt(UseAndGiveBack(console, options, claim, status));
+  if (!used) {
+    console.logger.Error("{}", used.error().message());
+    co_return kExecFailed;
+  }
+  if (status) co_return *status;
+  co_return 128 + console.interrupted_by;
+}
 
 Task<int> Exec(Context& context, ExecOptions options) {
   std::string fault = co_await FaultOfLabels(context, options.wish.labels);
@@ -240,14 +252,9 @@ Task<int> Exec(Context& context, ExecOptions options) {
     context.logger.Error("{}", fault);
     co_return kExecFailed;
   }
-  std::optional<int> status;
-  Outcome<> used = co_await Attempt(UseAndGiveBack(context, options, status));
-  if (!used) {
-    context.logger.Error("{}", used.error().message());
-    co_return kExecFailed;
-  }
-  if (status) co_return *status;
-  co_return 128 + context.interrupted_by;
+  SessionClaim claim(context, options.wish);
+  int status = co_await ExecOn(context, claim, options);
+  co_return status;
 }
 
 }  // namespace nodepool::cli

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/console.h"
 #include "cli/remote/ssh_files.h"
 #include "process/foreground.h"
 
@@ -22,11 +22,11 @@ struct RemoteCommand {
 // Runs it by ssh. `status` becomes its exit status, also if the task was cancelled and the command could be
 // ended: then the signal that interrupted us is sent to everything that it has started, and after ten seconds
 // the connection is closed.
-Task<> RunOnNode(Context& context, const SshFiles& files, std::string node, RemoteCommand command,
+Task<> RunOnNode(Console& console, const SshFiles& files, std::string node, RemoteCommand command,
                  int& status);
 
 // Runs a program here to its end. `status` as above; it gets the signal, too, unless the terminal has sent
 // it.
-Task<> RunHere(Context& context, process::ForegroundCommand command, int& status);
+Task<> RunHere(Console& console, process::ForegroundCommand command, int& status);
 
 }  // namespace nodepool::cli

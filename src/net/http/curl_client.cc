@@ -50,7 +50,7 @@ Task<HttpReply> CurlClient::Send(HttpCall call) {
   for (int hops = 0; hops <= kMaxRedirects; ++hops) {
     std::string redirect;
     HttpReply reply = co_await SendOnce(shared, url, redirect);
-    if (!IsRedirect(reply.status) || redirect.empty()) co_return reply;
+    if (!shared->follows_redirects || !IsRedirect(reply.status) || redirect.empty()) co_return reply;
     if (!IsSafeRedirect(url, redirect)) {
       throw HttpError(
           Verdict::kInvalid,

@@ -145,6 +145,12 @@ TEST_F(CurlClientTest, FollowsRedirectionsToTheSameOriginOnly) {
   EXPECT_THAT(Failure(Get(Url("/loop"))).message(), HasSubstr("too many redirections"));
 }
 
+TEST_F(CurlClientTest, ARedirectionThatIsNotToBeFollowedIsAnAnswer) {
+  HttpCall call = Get(Url("/redirect/there"));
+  call.follows_redirects = false;
+  EXPECT_EQ(Send(std::move(call)).status, 307);
+}
+
 TEST_F(CurlClientTest, ReusesConnections) {
   raw_.Answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
   EXPECT_EQ(Send(Get(raw_.Url("/"))).body, "ok");

@@ -51,6 +51,7 @@ struct HttpCall {
   std::shared_ptr<const TlsSettings> tls;  // null: the defaults
   std::size_t max_bytes = 64 << 20;        // of the answer's body
   bool uses_proxy = true;                  // where the environment names one
+  bool follows_redirects = true;           // as Send() describes; else a redirection is an answer
 };
 
 struct HttpReply {

@@ -30,7 +30,7 @@ class LeaseCache : private zk::TreeCache::Listener {
   // Ends when the cache shows everything that any client wrote before this was called.
   Task<> CatchUp() { return tree_.CatchUp(); }
 
-  Subscription OnChange(Listener listener) { return listeners_.Add(std::move(listener)); }
+  Subscription OnChange(Listener listener) const { return listeners_.Add(std::move(listener)); }
 
   const StoredLease* Find(const LeaseId& id) const;
   const std::map<LeaseId, StoredLease>& all() const { return leases_; }

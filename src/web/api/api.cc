@@ -27,16 +27,6 @@ struct Resource {
   std::function<bool(std::string& text, const Launcher&, std::size_t limit, WallTime now)> append_first = {};
 };
 
-// Whether the entry matches the filter: every kind in it has a field.
-template <class T>
-bool IsAskedFor(const FieldTable<T>& fields, const T& entry, const listing::RowFilter& filter) {
-  return std::ranges::all_of(filter, [&](const auto& asked) {
-    auto field =
-        std::ranges::find(fields.fields(), asked.first, [](const auto& each) { return each.doc.asked_as; });
-    return listing::HasOneOf(field->value(entry), asked.second);
-  });
-}
-
 // False if there are more than the query's limit.
 template <class T>
 bool AppendMatching(std::string& text, const Launcher& launcher, const Resource<T>& resource,

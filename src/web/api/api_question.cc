@@ -38,7 +38,7 @@ std::string Unknown(const std::string& parameter, const std::vector<FieldDoc>& f
 
 }  // namespace
 
-std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields) {
+std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields, std::size_t max) {
   std::vector<ParameterDoc> parameters;
   for (const auto& [kind, name] : listing::kFilters) {
     const FieldDoc* field = Find(fields, kind);
@@ -46,7 +46,7 @@ std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields) {
     parameters.push_back({std::string(name), fmt::format("only entries with this in `{}`", field->key),
                           OneOf(WordsOf(field->type)), true});
   }
-  parameters.push_back({kLimit, fmt::format("at most so many, and at most {}", Query::kMaxEntries), Whole()});
+  parameters.push_back({kLimit, fmt::format("at most so many, and at most {}", max), Whole()});
   return parameters;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "listing/row_filter.h"
+#include "web/api/field_table.h"
 #include "web/router.h"
 
 namespace nodepool::web {
@@ -22,7 +24,18 @@ struct Query {
 // Error(kInvalid): an unknown parameter or a wrong value.
 Expected<Query> ReadQuery(const Request& request, const std::vector<FieldDoc>& fields);
 
-// The parameters that ReadQuery knows.
-std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields);
+// The parameters that ReadQuery knows, for a resource that returns at most `max` entries.
+std::vector<ParameterDoc> ParametersOf(const std::vector<FieldDoc>& fields,
+                                       std::size_t max = Query::kMaxEntries);
+
+// Whether the entry matches the filter: every kind in it has a field.
+template <class T>
+bool IsAskedFor(const FieldTable<T>& fields, const T& entry, const listing::RowFilter& filter) {
+  return std::ranges::all_of(filter, [&](const auto& asked) {
+    auto field =
+        std::ranges::find(fields.fields(), asked.first, [](const auto& each) { return each.doc.asked_as; });
+    return listing::HasOneOf(field->value(entry), asked.second);
+  });
+}
 
 }  // namespace nodepool::web

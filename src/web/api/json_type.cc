@@ -26,11 +26,15 @@ struct Name {
   std::string_view in_schema;
   std::string_view readable;
 };
-constexpr Name kNames[] = {
-    {JsonType::Kind::kText, "string", "text"},     {JsonType::Kind::kWhole, "integer", "whole number"},
-    {JsonType::Kind::kNumber, "number", "number"}, {JsonType::Kind::kFlag, "boolean", "true or false"},
-    {JsonType::Kind::kAny, "", "any value"},       {JsonType::Kind::kList, "array", "list"},
-    {JsonType::Kind::kMap, "object", "object"},    {JsonType::Kind::kObject, "object", "object"}};
+constexpr Name kNames[] = {{JsonType::Kind::kText, "string", "text"},
+                           {JsonType::Kind::kWhole, "integer", "whole number"},
+                           {JsonType::Kind::kNumber, "number", "number"},
+                           {JsonType::Kind::kFlag, "boolean", "true or false"},
+                           {JsonType::Kind::kAny, "", "any value"},
+                           {JsonType::Kind::kList, "array", "list"},
+                           {JsonType::Kind::kMap, "object", "object"},
+                           {JsonType::Kind::kObject, "object", "object"},
+                           {JsonType::Kind::kEither, "", ""}};
 
 const Name& NameOf(JsonType::Kind kind) { return *std::ranges::find(kNames, kind, &Name::kind); }
 
@@ -74,8 +78,19 @@ JsonType ObjectOf(std::vector<FieldDoc> fields) {
   return type;
 }
 
+JsonType Either(JsonType one, JsonType other) {
+  JsonType type = Simple(JsonType::Kind::kEither);
+  type.alternatives = {std::move(one), std::move(other)};
+  return type;
+}
+
 json::object SchemaOf(const JsonType& type) {
   json::object schema;
+  if (type.kind == JsonType::Kind::kEither) {
+    json::array& schemas = schema["oneOf"].emplace_array();
+    for (const JsonType& alternative : type.alternatives) schemas.push_back(SchemaOf(alternative));
+    return schema;
+  }
   if (type.kind == JsonType::Kind::kAny) return schema;
   std::string_view name = NameOf(type.kind).in_schema;
   schema["type"] = type.is_nullable ? json::value(json::array{name, "null"}) : json::value(name);
@@ -91,6 +106,8 @@ json::object SchemaOf(const JsonType& type) {
 }
 
 std::string DescriptionOf(const JsonType& type) {
+  if (type.kind == JsonType::Kind::kEither)
+    return DescriptionOf(type.alternatives.front()) + ", or " + DescriptionOf(type.alternatives.back());
   std::string text(NameOf(type.kind).readable);
   if (type.kind == JsonType::Kind::kList) text += " of " + DescriptionOf(*type.entries);
   if (type.kind == JsonType::Kind::kMap) text += " with values: " + DescriptionOf(*type.entries);

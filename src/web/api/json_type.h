@@ -14,13 +14,14 @@ struct FieldDoc;
 
 // The type of a field of the API, as documented.
 struct JsonType {
-  enum class Kind { kText, kWhole, kNumber, kFlag, kAny, kList, kMap, kObject };
+  enum class Kind { kText, kWhole, kNumber, kFlag, kAny, kList, kMap, kObject, kEither };
 
   Kind kind = Kind::kAny;
   bool is_nullable = false;
   std::vector<std::string_view> words = {};           // of a text: all its possible values
   std::shared_ptr<const JsonType> entries = nullptr;  // of lists, and of maps from texts
   std::vector<FieldDoc> fields;                       // of objects
+  std::vector<JsonType> alternatives = {};            // of kEither
 
   JsonType OrNull() const;
 };
@@ -44,6 +45,7 @@ JsonType Any();  // also null
 JsonType ListOf(JsonType entries);
 JsonType MapOf(JsonType entries);
 JsonType ObjectOf(std::vector<FieldDoc> fields);
+JsonType Either(JsonType one, JsonType other);
 
 // As JSON Schema, in the form of OpenAPI 3.1.
 boost::json::object SchemaOf(const JsonType& type);

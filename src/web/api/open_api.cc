@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
+#include <cctype>
+#include <set>
 
 #include "base/text.h"
 
@@ -13,7 +15,9 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr int kTooLarge = 413;
 constexpr const char* kTokenScheme = "token";
+constexpr std::string_view kApi = "/api/v1/";
 constexpr const char* kErrorReference = "#/components/schemas/Error";
 
 json::object ErrorSchema() {
@@ -51,22 +55,66 @@ json::array ParametersSchema(const std::vector<ParameterDoc>& parameters) {
 json::object ErrorAnswer(int status) {
   json::object as_json{{"schema", {{"$ref", kErrorReference}}}};
   json::object as_text{{"schema", {{"type", "string"}}}};
-  json::object content{
-      {"application/json", std::move(as_json)}, {"text/plain", as_text}, {"text/html", std::move(as_text)}};
+  json::object content{{"text/plain", as_text}};
+  if (status != kTooLarge) {  // which is answered before anything is read
+    content["application/json"] = std::move(as_json);
+    content["text/html"] = std::move(as_text);
+  }
   return {{"description", net::HttpReason(status)}, {"content", std::move(content)}};
 }
 
-json::object Answers(const EndpointDoc& doc) {
+// Statuses of every endpoint of its kind: refusals where reading needs a token (http-requests.md 2.3), the
+// body's size, and the answer that has not changed.
+std::vector<int> CommonStatuses(const Endpoint& endpoint) {
+  std::vector<int> statuses;
+  if (!endpoint.is_open) statuses = {401, 403, 429, 503};
+  if (endpoint.doc.body) statuses.push_back(kTooLarge);
+  return statuses;
+}
+
+bool IsGivenAgain(const Endpoint& endpoint) {
+  return endpoint.method == "GET" && endpoint.callers == Endpoint::Callers::kThisHost &&
+         !endpoint.doc.answers.contains("text/event-stream");
+}
+
+json::object Answers(const Endpoint& endpoint) {
+  const EndpointDoc& doc = endpoint.doc;
   json::object content;
   for (const auto& [media, type] : doc.answers) content[media] = json::object{{"schema", SchemaOf(type)}};
   json::object answers;
-  json::object success{{"description", net::HttpReason(doc.success)}};
-  if (!content.empty()) success["content"] = std::move(content);
-  answers[std::to_string(doc.success)] = std::move(success);
-  std::vector<int> errors = doc.errors;
-  std::ranges::sort(errors);
+  for (int status : doc.successes) {
+    json::object success{{"description", net::HttpReason(status)}};
+    if (!content.empty()) success["content"] = content;
+    answers[std::to_string(status)] = std::move(success);
+  }
+  if (IsGivenAgain(endpoint)) answers["304"] = json::object{{"description", net::HttpReason(304)}};
+  std::set<int> errors(doc.errors.begin(), doc.errors.end());
+  for (int status : CommonStatuses(endpoint)) errors.insert(status);
   for (int status : errors) answers[std::to_string(status)] = ErrorAnswer(status);
   return answers;
+}
+
+// "postRequestsByIdRenew": generators name functions by it.
+std::string OperationId(const Endpoint& endpoint) {
+  std::string path = endpoint.path;
+  if (path.starts_with(kApi)) path.erase(0, kApi.size());
+  std::string id = Lower(endpoint.method);
+  bool begins_word = true;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    bool is_letter = std::isalnum(static_cast<unsigned char>(path[i])) != 0;
+    if (path[i] == '{') id += "By";
+    if (is_letter) id += static_cast<char>(begins_word ? std::toupper(path[i]) : path[i]);
+    begins_word = !is_letter;
+  }
+  return id;
+}
+
+// The empty entry says that it may do without.
+json::array SecurityOf(const Endpoint& endpoint) {
+  json::array schemes;
+  if (endpoint.callers != Endpoint::Callers::kTokens) schemes.push_back(json::object());
+  if (!endpoint.is_open) schemes.push_back(json::object{{kTokenScheme, json::array()}});
+  return schemes;
 }
 
 // One row for each field; fields of nested objects follow their parent.
@@ -108,15 +156,16 @@ json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& 
   json::object paths;
   for (const Endpoint& endpoint : endpoints) {
     std::string method = Lower(endpoint.method);
-    json::object operation{{"summary", endpoint.doc.summary}, {"responses", Answers(endpoint.doc)}};
+    json::object operation{{"operationId", OperationId(endpoint)},
+                           {"summary", endpoint.doc.summary},
+                           {"responses", Answers(endpoint)}};
     if (!endpoint.doc.parameters.empty()) operation["parameters"] = ParametersSchema(endpoint.doc.parameters);
     if (endpoint.doc.body) {
       json::object schema{{"schema", SchemaOf(*endpoint.doc.body)}};
       operation["requestBody"] =
           json::object{{"required", true}, {"content", {{"application/json", std::move(schema)}}}};
     }
-    if (endpoint.callers == Endpoint::Callers::kTokens)
-      operation["security"] = json::array{json::object{{kTokenScheme, json::array()}}};
+    operation["security"] = SecurityOf(endpoint);
     json::value& path = paths[endpoint.path];
     if (!path.is_object()) path.emplace_object();
     path.get_object()[method] = std::move(operation);

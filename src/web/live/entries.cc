@@ -1,6 +1,7 @@
 #include "web/live/entries.h"
 
 #include "web/api/api_fields.h"
+#include "web/requests/lease_fields.h"
 
 namespace nodepool::web {
 
@@ -20,6 +21,11 @@ std::optional<std::string> EntryOfImage(const launcher::Launcher& launcher, cons
   launcher::Records records = launcher.records();
   if (!records.images.images().contains(name)) return std::nullopt;
   return ImageFields().WithTimes(ImageEntry{records.images, name, launcher.NextBuild(name)});
+}
+
+std::string LeaseEntryFor(const launcher::Launcher& launcher, const store::StoredLease& lease,
+                          bool is_client) {
+  return boost::json::serialize(LeaseFields().ToJson({lease, launcher, is_client}));
 }
 
 Published::Entries BuildEntries(const launcher::Records& records, const ImageName& image) {

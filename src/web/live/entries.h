@@ -15,6 +15,9 @@ namespace nodepool::web {
 std::optional<std::string> NodeEntry(const launcher::Launcher& launcher, const NodeId& id);
 std::optional<std::string> RequestEntry(const launcher::Launcher& launcher, const RequestId& id);
 std::optional<std::string> EntryOfImage(const launcher::Launcher& launcher, const ImageName& name);
+// As the lease's client sees it, or as others do.
+std::string LeaseEntryFor(const launcher::Launcher& launcher, const store::StoredLease& lease,
+                          bool is_client);
 Published::Entries BuildEntries(const launcher::Records& records, const ImageName& image);
 Published::Entries UploadEntries(const launcher::Records& records, const ImageName& image);
 // Without `next_start`, which changes all the time.

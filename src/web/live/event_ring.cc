@@ -13,11 +13,11 @@ constexpr std::size_t kMaxRecent = 16;
 
 }  // namespace
 
-void EventRing::Append(Topic topic, std::string_view json, SteadyTime now) {
+void EventRing::Append(Topic topic, std::string_view json, SteadyTime now, Audience audience) {
   recent_.clear();
   std::string text = fmt::format("id: {}\nevent: {}\ndata: {}\n\n", IdBefore(end() + 1), NameOf(topic), json);
   bytes_ += text.size();
-  events_.push_back({topic, now, std::make_shared<const std::string>(std::move(text))});
+  events_.push_back({topic, now, std::move(audience), std::make_shared<const std::string>(std::move(text))});
   while (events_.size() > limits_.events || (bytes_ > limits_.bytes && events_.size() > 1)) {
     bytes_ -= events_.front().text->size();
     events_.pop_front();
@@ -52,13 +52,13 @@ std::optional<EventRing::Position> EventRing::After(std::string_view id) const {
   return number + 1;
 }
 
-EventRing::Part EventRing::Join(Position from, Topics topics) const {
+EventRing::Part EventRing::Join(Position from, Topics topics, const Viewer& viewer) const {
   std::vector<const Event*> events;
   std::size_t bytes = 0;
   Position next = from;
   for (; next < end(); ++next) {
     const Event& event = events_[next - first_];
-    if (!Contains(topics, event.topic)) continue;
+    if (!Contains(topics, event.topic) || !MaySee(viewer, event.audience)) continue;
     bytes += event.text->size();
     if (!events.empty() && bytes > limits_.part_bytes) break;
     events.push_back(&event);
@@ -69,12 +69,12 @@ EventRing::Part EventRing::Join(Position from, Topics topics) const {
   return {std::make_shared<const std::string>(std::move(text)), next};
 }
 
-std::optional<EventRing::Part> EventRing::Read(Position from, Topics topics) {
+std::optional<EventRing::Part> EventRing::Read(Position from, Topics topics, const Viewer& viewer) {
   if (from < first_ || from > end()) return std::nullopt;
-  std::pair key(from, topics.to_ulong());
+  std::tuple key(from, topics.to_ulong(), viewer);
   if (auto found = recent_.find(key); found != recent_.end()) return found->second;
   if (recent_.size() >= kMaxRecent) recent_.clear();
-  return recent_[key] = Join(from, topics);
+  return recent_[key] = Join(from, topics, viewer);
 }
 
 }  // namespace nodepool::web

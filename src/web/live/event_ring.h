@@ -7,9 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 
 #include "base/clock.h"
+#include "web/live/audience.h"
 #include "web/live/topic.h"
 
 namespace nodepool::web {
@@ -30,7 +31,7 @@ class EventRing {
   EventRing(std::string epoch, Limits limits) : epoch_(std::move(epoch)), limits_(limits) {}
 
   // `json` has no line breaks.
-  void Append(Topic topic, std::string_view json, SteadyTime now);
+  void Append(Topic topic, std::string_view json, SteadyTime now, Audience audience = {});
   // Drops all events. Positions before remain valid and are answered as lost.
   void Clear();
 
@@ -47,25 +48,27 @@ class EventRing {
     std::shared_ptr<const std::string> text;  // empty: nothing about the topics
     Position next = 0;
   };
-  // The events about the topics from a position on. The text is shared by all who read the same, and with the
-  // ring where it is one event, so that slow readers hold little. nullopt: events are lost.
-  std::optional<Part> Read(Position from, Topics topics);
+  // The events about the topics from a position on that the viewer may see. The text is shared by all who
+  // read the same, and with the ring where it is one event, so that slow readers hold little. nullopt: events
+  // are lost.
+  std::optional<Part> Read(Position from, Topics topics, const Viewer& viewer = {});
 
  private:
   struct Event {
     Topic topic;
     SteadyTime at;
+    Audience audience;
     std::shared_ptr<const std::string> text;
   };
 
-  Part Join(Position from, Topics topics) const;
+  Part Join(Position from, Topics topics, const Viewer& viewer) const;
 
   std::string epoch_;
   Limits limits_;
   std::deque<Event> events_;
   Position first_ = 1;  // of `events_`
   std::size_t bytes_ = 0;
-  std::map<std::pair<Position, unsigned long>, Part> recent_;  // answers, until the next event
+  std::map<std::tuple<Position, unsigned long, Viewer>, Part> recent_;  // answers, until the next event
 };
 
 }  // namespace nodepool::web

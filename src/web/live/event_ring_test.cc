@@ -60,6 +60,21 @@ TEST(EventRing, ALongAbsenceIsReadInParts) {
   EXPECT_EQ(ring.Read(first.next, kAll)->next, 3u);
 }
 
+// REQ-24
+TEST(EventRing, AnEventAboutALeaseIsForThoseWhoMaySeeIt) {
+  const Topics leases = *ReadTopics("leases");
+  EventRing ring("e");
+  ring.Append(Topic::kLeases, "\"own\"", At(0), {"ci", true});
+  ring.Append(Topic::kLeases, "\"shown\"", At(0), {"ci", false});
+  auto text = [&](const Viewer& viewer) { return *ring.Read(1, leases, viewer)->text; };
+  EXPECT_EQ(text({"ci"}), "id: e-1\nevent: leases\ndata: \"own\"\n\n");
+  EXPECT_EQ(text({"ci", true}), text({"ci"})) << "once, although it may see all";
+  EXPECT_EQ(text({"ops", true}), "id: e-2\nevent: leases\ndata: \"shown\"\n\n");
+  EXPECT_EQ(text({"other"}), "");
+  EXPECT_EQ(text({}), "");
+  EXPECT_EQ(ring.Read(1, leases, {"other"})->next, ring.end());
+}
+
 TEST(EventRing, IdsArePositions) {  // PAGE-2
   EventRing ring("e", {.events = 2});
   EXPECT_EQ(ring.After("e-0"), 1u) << "nothing has happened yet";
@@ -76,7 +91,8 @@ TEST(EventRing, IdsArePositions) {  // PAGE-2
 }
 
 TEST(Topics, NamesChooseThem) {
-  EXPECT_EQ(kAll.count(), std::size(kTopicNames));
+  EXPECT_EQ(kAll.count(), std::size(kTopicNames) - 1);
+  EXPECT_FALSE(Contains(kAll, Topic::kLeases)) << "it has to be named";
   EXPECT_TRUE(Contains(kNodesOnly, Topic::kNodes));
   EXPECT_EQ(ReadTopics("nodes,requests")->count(), 2u);
   EXPECT_THAT(ReadTopics("nodes,colours").error().message(), ::testing::HasSubstr("not colours."));

@@ -11,9 +11,10 @@ std::string ResetEvent(const EventRing& ring, EventRing::Position position) {
 }
 
 EventStream::EventStream(std::shared_ptr<Feed> feed, Topics topics, EventRing::Position from,
-                         std::string greeting)
+                         std::string greeting, Identify identify)
     : feed_(std::move(feed)),
       topics_(topics),
+      identify_(std::move(identify)),
       position_(from),
       beats_(feed_->beats),
       greeting_(std::make_shared<const std::string>(std::move(greeting))) {
@@ -25,7 +26,7 @@ std::shared_ptr<const std::string> EventStream::Take() {
   if (greeting_) return std::exchange(greeting_, nullptr);
   std::uint64_t beats = std::exchange(beats_, feed_->beats);
   EventRing& ring = feed_->ring;
-  std::optional<EventRing::Part> part = ring.Read(position_, topics_);
+  std::optional<EventRing::Part> part = ring.Read(position_, topics_, viewer_);
   if (!part) {
     position_ = ring.end();
     return std::make_shared<const std::string>(ResetEvent(ring, position_));
@@ -37,6 +38,12 @@ std::shared_ptr<const std::string> EventStream::Take() {
 
 Task<std::shared_ptr<const std::string>> EventStream::Next() {
   while (true) {
+    if (identify_) {
+      Task<std::optional<Viewer>> identify = identify_();
+      std::optional<Viewer> viewer = co_await std::move(identify);
+      if (!viewer) co_return nullptr;
+      viewer_ = std::move(*viewer);
+    }
     if (std::shared_ptr<const std::string> text = Take()) co_return text;
     co_await feed_->news.Wait();
   }

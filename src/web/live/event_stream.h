@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "async/event.h"
@@ -23,8 +25,13 @@ struct Feed {
 // keeps, it gets the event `reset` in place of what is lost.
 class EventStream : public net::BodyStream {
  public:
-  // `greeting` is sent first, then the events from the position on.
-  EventStream(std::shared_ptr<Feed> feed, Topics topics, EventRing::Position from, std::string greeting);
+  // Who the client is at the moment, since tokens are withdrawn and changed; nullopt: the stream is to end.
+  using Identify = std::function<Task<std::optional<Viewer>>()>;
+
+  // `greeting` is sent first, then the events from the position on. Without `identify` only those that
+  // everybody may see.
+  EventStream(std::shared_ptr<Feed> feed, Topics topics, EventRing::Position from, std::string greeting,
+              Identify identify);
   ~EventStream() override { --feed_->streams; }
   EventStream(const EventStream&) = delete;
   EventStream& operator=(const EventStream&) = delete;
@@ -37,6 +44,8 @@ class EventStream : public net::BodyStream {
 
   std::shared_ptr<Feed> feed_;
   Topics topics_;
+  Identify identify_;
+  Viewer viewer_;
   EventRing::Position position_;
   std::uint64_t beats_;
   std::shared_ptr<const std::string> greeting_;

@@ -37,7 +37,8 @@ void Live::Follow() {
   beat_.SetFor(loop_.SteadyNow() + kBeat);
 }
 
-std::shared_ptr<EventStream> Live::Open(Topics topics, const std::string& last_id) {
+std::shared_ptr<EventStream> Live::Open(Topics topics, const std::string& last_id,
+                                        EventStream::Identify identify) {
   Follow();
   const EventRing& ring = feed_->ring;
   std::optional<EventRing::Position> from = ring.After(last_id);
@@ -50,7 +51,7 @@ std::shared_ptr<EventStream> Live::Open(Topics topics, const std::string& last_i
       ring.IdBefore(begin), ToSeconds(now), ToSeconds(std::max(now - kOverlap, followed_since_)),
       records_.Status());
   if (!last_id.empty() && !from) greeting += ResetEvent(ring, begin);
-  return std::make_shared<EventStream>(feed_, topics, begin, std::move(greeting));
+  return std::make_shared<EventStream>(feed_, topics, begin, std::move(greeting), std::move(identify));
 }
 
 void Live::Beat() {

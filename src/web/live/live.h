@@ -23,8 +23,10 @@ class Live {
        std::shared_ptr<RecentAnswers> recent);
 
   // A stream of the topics. With `last_id`, the id of the last event that the client has seen, it begins with
-  // what the client has missed, or with `reset` if that is not known any more.
-  std::shared_ptr<EventStream> Open(Topics topics, const std::string& last_id);
+  // what the client has missed, or with `reset` if that is not known any more. `identify` is needed for
+  // leases.
+  std::shared_ptr<EventStream> Open(Topics topics, const std::string& last_id,
+                                    EventStream::Identify identify = nullptr);
 
   const ChangeLog& changes() const { return changes_; }
   const Sampler& sampler() const { return sampler_; }

@@ -9,6 +9,7 @@ namespace nodepool::web {
 namespace {
 
 constexpr std::size_t kDefaultChanges = 200;
+constexpr Duration kPauseOfVerification = std::chrono::seconds(1);
 
 // The number in a parameter, or the default. Error(kInvalid): it is none.
 Expected<std::size_t> NumberIn(const Request& request, const std::string& name, std::size_t otherwise) {
@@ -21,15 +22,33 @@ Expected<std::size_t> NumberIn(const Request& request, const std::string& name, 
   return number;
 }
 
-Response Events(Live& live, const Request& request) {
+// Waits while tokens cannot be verified (429, 503).
+Task<std::optional<Viewer>> ViewerBehind(Loop& loop, Access& access, std::shared_ptr<const Request> request) {
+  while (true) {
+    std::expected<Caller, Response> caller = co_await access.Identify(*request);
+    if (caller) co_return Viewer{caller->name(), caller->may(config::Scope::kOperate)};
+    if (caller.error().status == 401 || caller.error().status == 403) co_return std::nullopt;
+    co_await loop.SleepFor(kPauseOfVerification);
+  }
+}
+
+Task<Response> Events(Loop& loop, std::shared_ptr<Live> live, Access& access, Request request) {
   Expected<Topics> topics = ReadTopics(request.Parameter("topics"));
-  if (!topics) return ErrorResponse(request, 400, topics.error().message());
+  if (!topics) co_return ErrorResponse(request, 400, topics.error().message());
+  EventStream::Identify identify;
+  if (Contains(*topics, Topic::kLeases)) {
+    std::expected<Caller, Response> caller = co_await access.Identify(request);
+    if (!caller) co_return std::move(caller.error());
+    auto kept = std::make_shared<const Request>(request);
+    identify = [&loop, &access, kept] { return ViewerBehind(loop, access, kept); };
+  }
   const std::string& sent_again = request.Header("last-event-id");
   Response response;
   response.content_type = "text/event-stream";
   response.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
-  response.stream = live.Open(*topics, sent_again.empty() ? request.Parameter("last") : sent_again);
-  return response;
+  const std::string& last = sent_again.empty() ? request.Parameter("last") : sent_again;
+  response.stream = live->Open(*topics, last, std::move(identify));
+  co_return response;
 }
 
 Response JsonResponse(std::string body, WallTime now) {
@@ -76,7 +95,10 @@ Response Samples(const Live& live, const Request& request, WallTime now) {
 EndpointDoc EventsDoc() {
   return {"What changes, as Server-Sent Events (http.md PAGE-1).",
           {{"topics",
-            "names of resources, `changes`, `samples` and `status`, joined with commas; all if it is missing",
+            "names of resources, `leases`, `changes`, `samples` and `status`, joined with commas; all but "
+            "`leases` if it "
+            "is missing. For `leases` a token is needed, and the events are about those that /api/v1/leases "
+            "shows it",
             Text()},
            {"last", "the id of the last event that was received, as the header Last-Event-ID", Text()}},
           {{"text/event-stream", Text()}},
@@ -101,11 +123,13 @@ EndpointDoc SamplesDoc() {
 
 }  // namespace
 
-std::vector<Endpoint> LiveEndpoints(Loop& loop, std::shared_ptr<Live> live) {
-  auto events = [live](const Request& request) { return Events(*live, request); };
+std::vector<Endpoint> LiveEndpoints(Loop& loop, std::shared_ptr<Live> live, Access& access) {
+  auto events = [&loop, live, &access](Request request) {
+    return Events(loop, live, access, std::move(request));
+  };
   auto changes = [live, &loop](const Request& request) { return Changes(*live, request, loop.Now()); };
   auto samples = [live, &loop](const Request& request) { return Samples(*live, request, loop.Now()); };
-  return {{"GET", "/api/v1/events", Pure(events), EventsDoc()},
+  return {{"GET", "/api/v1/events", events, EventsDoc()},
           {"GET", "/api/v1/changes", Pure(changes), ChangesDoc()},
           {"GET", "/api/v1/samples", Pure(samples), SamplesDoc()}};
 }

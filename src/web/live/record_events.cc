@@ -15,6 +15,10 @@ constexpr Duration kSurveyInterval = std::chrono::milliseconds(500);
 // More requests than an operator reads; the reasons of the others are in /api/v1/requests.
 constexpr std::size_t kMaxWaits = 500;
 
+std::string GoneEntry(const std::string& key) {
+  return boost::json::serialize(boost::json::object{{"id", key}, {"is_gone", true}});
+}
+
 void SeeNothing(const std::string&, const std::string*) {}
 
 }  // namespace
@@ -39,6 +43,11 @@ void RecordEvents::Start() {
     images_.insert(name);
     Wake();
   }));
+  subscriptions_.push_back(records.leases.OnChange(
+      [this](const LeaseId&, const store::StoredLease* before, const store::StoredLease* after) {
+        LeaseChanged(after != nullptr ? after : before);
+        Wake();
+      }));
   for (const ImageName& name : records.images.images()) CompareImage(name, false);
   CompareSmallResources(false);
   CompareWaits();
@@ -53,6 +62,7 @@ void RecordEvents::Stop() {
   nodes_.clear();
   requests_.clear();
   images_.clear();
+  leases_.clear();
   waits_.clear();
   published_.clear();
   builds_.clear();
@@ -68,6 +78,7 @@ void RecordEvents::Flush() {
   EncodeNodes();
   EncodeRequests();
   EncodeImages();
+  EncodeLeases();
   feed_.news.NotifyAll();
 }
 
@@ -85,8 +96,7 @@ void RecordEvents::Report(Topic topic, const std::string& key, const std::string
   if (json != nullptr) {
     feed_.ring.Append(topic, *json, loop_.SteadyNow());
   } else {
-    boost::json::object gone{{"id", key}, {"is_gone", true}};
-    feed_.ring.Append(topic, boost::json::serialize(gone), loop_.SteadyNow());
+    feed_.ring.Append(topic, GoneEntry(key), loop_.SteadyNow());
   }
 }
 
@@ -95,8 +105,25 @@ Published::See RecordEvents::Reporter(Topic topic, bool is_reported) {
   return [this, topic](const std::string& key, const std::string* json) { Report(topic, key, json); };
 }
 
+void RecordEvents::LeaseChanged(const store::StoredLease* lease) {
+  if (lease != nullptr) leases_.insert_or_assign(lease->id, lease->record.client);
+}
+
+// An entry shows its request's reasons for waiting and its nodes, so it changes with them.
+void RecordEvents::EncodeLeases() {
+  for (const auto& [id, client] : std::exchange(leases_, {})) {
+    const store::StoredLease* lease = launcher_.records().leases.Find(id);
+    for (bool is_client : {true, false}) {
+      Audience audience{client, is_client};
+      std::string json = lease == nullptr ? GoneEntry(id.value) : LeaseEntryFor(launcher_, *lease, is_client);
+      feed_.ring.Append(Topic::kLeases, json, loop_.SteadyNow(), std::move(audience));
+    }
+  }
+}
+
 void RecordEvents::EncodeNodes() {
   for (const NodeId& id : std::exchange(nodes_, {})) {
+    LeaseChanged(launcher_.records().leases.Holding(id));
     std::optional<std::string> json = NodeEntry(launcher_, id);
     Report(Topic::kNodes, id.value, json ? &*json : nullptr);
   }
@@ -104,6 +131,7 @@ void RecordEvents::EncodeNodes() {
 
 void RecordEvents::EncodeRequests() {
   for (const RequestId& id : std::exchange(requests_, {})) {
+    LeaseChanged(launcher_.records().leases.WaitingFor(id));
     std::optional<std::string> json = RequestEntry(launcher_, id);
     Report(Topic::kRequests, id.value, json ? &*json : nullptr);
   }

@@ -13,7 +13,7 @@
 
 namespace nodepool::web {
 
-// Makes events of changed records, once however many clients listen.
+// Makes events of changed records, once however many clients listen; of leases twice (audience.h).
 //
 // A changed record is encoded once in 50 ms at most. What no cache reports, or what is made from many
 // records, is compared twice a second while somebody listens: providers, components, jobs, why requests wait.
@@ -40,6 +40,8 @@ class RecordEvents {
   void EncodeNodes();
   void EncodeRequests();
   void EncodeImages();
+  void EncodeLeases();
+  void LeaseChanged(const store::StoredLease* lease);
   void CompareImage(const ImageName& name, bool is_reported);
   void CompareSmallResources(bool is_reported);
   void CompareWaits();
@@ -53,6 +55,7 @@ class RecordEvents {
   std::set<NodeId> nodes_;  // changed since the last flush; the same for the next two
   std::set<RequestId> requests_;
   std::set<ImageName> images_;
+  std::map<LeaseId, std::string> leases_;   // with the names of their clients
   std::map<RequestId, std::size_t> waits_;  // a hash of what was last compared
   std::map<Topic, Published> published_;    // small resources
   std::map<ImageName, Published> builds_;

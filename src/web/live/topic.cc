@@ -10,7 +10,7 @@ namespace nodepool::web {
 
 Expected<Topics> ReadTopics(std::string_view names) {
   Topics topics;
-  if (names.empty()) return topics.set();
+  if (names.empty()) return topics.set().reset(static_cast<std::size_t>(Topic::kLeases));
   for (const std::string& name : Split(names, ',')) {
     auto found = std::ranges::find(kTopicNames, name);
     if (found == std::end(kTopicNames)) {

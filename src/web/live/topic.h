@@ -17,13 +17,14 @@ enum class Topic {
   kProviders,
   kComponents,
   kJobs,
+  kLeases,
   kChanges,
   kSamples,
   kStatus
 };
 inline constexpr std::string_view kTopicNames[] = {"nodes",   "requests",  "images",     "builds",
                                                    "uploads", "providers", "components", "jobs",
-                                                   "changes", "samples",   "status"};
+                                                   "leases",  "changes",   "samples",    "status"};
 
 constexpr std::string_view NameOf(Topic topic) { return kTopicNames[static_cast<std::size_t>(topic)]; }
 
@@ -31,7 +32,8 @@ using Topics = std::bitset<std::size(kTopicNames)>;
 
 inline bool Contains(Topics topics, Topic topic) { return topics[static_cast<std::size_t>(topic)]; }
 
-// "nodes,requests"; all topics where it is empty. Error(kInvalid) names a topic that there is not.
+// "nodes,requests"; where it is empty all topics but leases, which not everybody may see. Error(kInvalid)
+// names a topic that there is not.
 Expected<Topics> ReadTopics(std::string_view names);
 
 }  // namespace nodepool::web

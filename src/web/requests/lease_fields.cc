@@ -1,5 +1,6 @@
 #include "web/requests/lease_fields.h"
 
+#include <algorithm>
 #include <boost/json/value_from.hpp>
 
 #include "listing/node_listing.h"
@@ -74,6 +75,18 @@ json::value WaitsOf(const LeaseEntry& entry) {
   return waits;
 }
 
+// Null while no launcher has accepted the request.
+json::value ReadyOf(const LeaseEntry& entry) {
+  const launcher::Records& records = entry.launcher.records();
+  const RequestId& id = entry.lease.record.request;
+  const store::StoredRequest* request = id.empty() ? nullptr : records.requests.Find(id);
+  if (request == nullptr || request->record.state != RequestState::kPending) return {};
+  auto is_ready = [&](const NodeId& node) {
+    return records.nodes.Find(node)->record.state == NodeState::kReady;
+  };
+  return std::ranges::count_if(records.nodes.OfRequest(id), is_ready);
+}
+
 json::value SecondsOrNull(const std::optional<WallTime>& time) {
   return time ? json::value(ToSeconds(*time)) : json::value();
 }
@@ -83,11 +96,11 @@ json::value SecondsOrNull(const std::optional<WallTime>& time) {
 const FieldTable<LeaseEntry>& LeaseFields() {
   static const FieldTable<LeaseEntry> fields({
       {{"id", Text(), "32 hex digits"}, [](const LeaseEntry& l) { return Cell::OfText(l.lease.id.value); }},
-      {{"state", OneOf(LeaseStateWords()), ""},
+      {{"state", OneOf(LeaseStateWords()), "", false, listing::Kind::kState},
        [](const LeaseEntry& l) { return StateCell(l.lease.record.state); }},
       {{"client", Text(), "name of the token that made it"},
        [](const LeaseEntry& l) { return Cell::OfText(l.lease.record.client); }},
-      {{"labels", ListOf(Text()), "one for each node"},
+      {{"labels", ListOf(Text()), "one for each node", false, listing::Kind::kLabel},
        [](const LeaseEntry& l) { return JsonNames(l.lease.record.labels); }},
       {{"requestor", Text().OrNull(), ""},
        [](const LeaseEntry& l) { return TextCell(l.lease.record.requestor); }},
@@ -104,6 +117,8 @@ const FieldTable<LeaseEntry>& LeaseFields() {
       {{"failure", Text().OrNull(), "why it failed"},
        [](const LeaseEntry& l) { return TextCell(l.lease.record.failure); }},
       {{"waits", ListOf(WaitFields().type()), "why it waits, as each pool of this launcher says"}, &WaitsOf},
+      {{"ready", Whole().OrNull(), "of a request that a launcher has accepted: how many nodes are ready"},
+       &ReadyOf},
       {{"nodes", ListOf(NodeEntryFields().type()), "of a held lease"}, &NodesOf},
   });
   return fields;

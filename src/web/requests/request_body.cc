@@ -147,7 +147,8 @@ Expected<OrderBody> ReadOrderBody(const Request& request) {
 }
 
 JsonType OrderBodyType() {
-  return ObjectOf({{"labels", Any(), "a list of labels, or an object of counts by label; at most 100 nodes"},
+  return ObjectOf({{"labels", Either(ListOf(Text()), MapOf(Whole())),
+                    "one for each node, or counts by label; at most 100 nodes"},
                    {"priority", Whole(), "0 to 999, smaller is first; 200 without it", true},
                    {"relative_priority", Number(), "among requests of the same priority", true},
                    {"requestor", Text(), "who asks; the token's name without it", true},

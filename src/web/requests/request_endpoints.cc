@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <memory>
 
 #include "async/attempt.h"
 #include "async/deadline.h"
 #include "base/text.h"
+#include "web/api/api_question.h"
 #include "web/requests/lease_fields.h"
 #include "web/requests/request_body.h"
 #include "web/requests/token_limits.h"
@@ -207,15 +209,20 @@ Task<Response> RequestHandlers::End(const Request& request, const Caller& caller
   co_return response;
 }
 
-Task<Response> RequestHandlers::List(const Request&, const Caller& caller) {
+Task<Response> RequestHandlers::List(const Request& request, const Caller& caller) {
+  Expected<Query> query = ReadQuery(request, LeaseFields().type().fields);
+  if (!query) co_return Refuse(request, query.error());
+  std::size_t limit = std::min(query->limit, kMaxListed);
   std::string body = R"({"leases":[)";
   std::size_t count = 0;
   bool is_complete = true;
   auto append = [&](const store::StoredLease& lease) {
-    is_complete = count < kMaxListed;
+    LeaseEntry entry{lease, launcher_, lease.record.client == caller.name()};
+    if (!IsAskedFor(LeaseFields(), entry, query->filter)) return true;
+    is_complete = count < limit;
     if (!is_complete) return false;
     body += count++ > 0 ? "," : "";
-    body += TextOf(lease, caller);
+    body += json::serialize(LeaseFields().ToJson(entry));
     return true;
   };
   const store::LeaseCache& leases = desk_.leases();
@@ -241,7 +248,7 @@ EndpointDoc MakeDoc() {
                   LeaseAnswer(),
                   {400, 401, 403, 409, 415, 429, 503},
                   OrderBodyType()};
-  doc.success = 201;
+  doc.successes = {201, 200};
   return doc;
 }
 
@@ -260,17 +267,17 @@ EndpointDoc ShowDoc() {
 
 EndpointDoc EndDoc() {
   EndpointDoc doc{"Gives the nodes back; may be repeated.", {IdParameter()}, {}, {401, 403, 404, 429, 503}};
-  doc.success = 204;
+  doc.successes = {204};
   return doc;
 }
 
 EndpointDoc ListDoc() {
   JsonType list = ObjectOf({{"leases", ListOf(LeaseFields().type()), ""},
-                            {"is_complete", Flag(), "false: there are more than 2000"}});
-  return {"The requests that one's token made; with the scope `operate` those of all.",
-          {},
+                            {"is_complete", Flag(), "false: there are more than the limit allows"}});
+  return {"The requests that one's token made, by id; with the scope `operate` those of all.",
+          ParametersOf(LeaseFields().type().fields, kMaxListed),
           {{"application/json", std::move(list)}},
-          {401, 403, 429, 503}};
+          {400, 401, 403, 429, 503}};
 }
 
 }  // namespace

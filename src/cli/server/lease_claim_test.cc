@@ -1,0 +1,295 @@
+#include "cli/server/lease_claim.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/json/parse.hpp>
+
+#include "async/task_group.h"
+#include "async/testing/virtual_time.h"
+#include "cli/server/exec_by_server.h"
+#include "driver/cloud/api/scripted_client_for_test.h"
+
+namespace nodepool::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using driver::cloud::api::HeaderOf;
+using driver::cloud::api::ScriptedClient;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kUrl = "https://nodepool.example";
+constexpr const char* kToken = "ci.0123456789abcdef";
+const std::string kId(32, 'a');
+
+// What a server does that has one request at a time.
+class LeaseClaimTest : public ::testing::Test {
+ protected:
+  ~LeaseClaimTest() override { time_.Run(tasks_.Stop()); }
+
+  net::HttpReply Answer(const net::HttpCall& call) {
+    if (failure_) throw *failure_;
+    if (refusal_ != 0) return {refusal_, {}, R"({"message": "for a reason"})"};
+    if (call.method == "DELETE") {
+      bool was_there = exists_;
+      exists_ = false;
+      return {was_there ? 204 : 404, {}, ""};
+    }
+    if (call.method == "POST" && call.url.ends_with("/requests")) exists_ = true;
+    if (!exists_) return {404, {}, R"({"message": "There is no such request."})"};
+    return {200, {}, Lease()};
+  }
+
+  std::string Lease() const {
+    std::string nodes;
+    for (const char* id : nodes_) {
+      nodes += std::string(nodes.empty() ? "" : ",") + R"({"id": ")" + id +
+               R"(", "labels": ["small"], "interface_ip": "192.0.2.7", "connection_port": 2222,
+                 "connection_type": "ssh", "host_keys": ["ssh-ed25519 AAAA"], "username": "zuul"})";
+    }
+    return R"({"id": ")" + kId + R"(", "state": ")" + state_ + R"(", "lease": 300, "failure": "no quota", )" +
+           R"("ready": )" + ready_ +
+           R"(, "waits": [{"provider": "cloud", "pool": "main", "text": "full"}], )" + R"("nodes": [)" +
+           nodes + "]}";
+  }
+
+  void HaveNodes() {
+    state_ = "held";
+    nodes_ = {"0000000001", "0000000002"};
+  }
+
+  static NodeWish Wish() {
+    NodeWish wish;
+    wish.labels = {LabelName("small"), LabelName("small")};
+    return wish;
+  }
+
+  // The message of the error; empty: there was none.
+  std::string FailureOf(Task<> task) {
+    try {
+      time_.Run(std::move(task), 1h);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "";
+  }
+
+  std::size_t CallsOf(std::string_view method, std::string_view part) const {
+    return static_cast<std::size_t>(std::ranges::count_if(http_.calls, [&](const net::HttpCall& call) {
+      return call.method == method && call.url.find(part) != std::string::npos;
+    }));
+  }
+
+  void ExpectNoSecret() {
+    EXPECT_EQ(log_.Count("0123456789"), 0);
+    for (const net::HttpCall& call : http_.calls) {
+      EXPECT_THAT(call.url, Not(HasSubstr("0123456789")));
+      EXPECT_FALSE(call.follows_redirects);
+    }
+  }
+
+  testing::VirtualTime time_;
+  SeededRandom random_{1};
+  std::ostringstream out_;
+  log::Capture log_;
+  Console console_{time_.loop(), random_, out_};
+  ScriptedClient http_{time_.loop(), [this](const net::HttpCall& call) { return Answer(call); }};
+  LeaseClient client_{http_, {kUrl, kToken, "/etc/ca.pem"}};
+  LeaseClaim claim_{console_, client_, Wish(), LeaseTimes()};
+  TaskGroup tasks_{time_.loop(), log::Logger("test")};
+  std::optional<net::HttpError> failure_;
+  int refusal_ = 0;
+  bool exists_ = false;
+  std::string state_ = "waiting";
+  std::string ready_ = "null";
+  std::vector<const char*> nodes_;
+};
+
+Task<> After(Loop& loop, Duration duration, std::function<void()> change) {
+  co_await loop.SleepFor(duration);
+  change();
+}
+
+const net::HttpError kAway(Verdict::kRetry, "no route", true);
+const net::HttpError kRefused(Verdict::kRetry, "connection refused", false);
+
+// EXEC-14
+TEST_F(LeaseClaimTest, FromTheRequestToTheReturn) {
+  tasks_.Spawn("serve", After(time_.loop(), 50s, [this] { HaveNodes(); }));
+  time_.Run(claim_.Obtain());
+  const net::HttpCall& first = http_.calls.front();
+  EXPECT_EQ(first.url, std::string(kUrl) + "/api/v1/requests");
+  EXPECT_EQ(HeaderOf(first, "Authorization"), std::string("Bearer ") + kToken);
+  EXPECT_EQ(first.tls->ca_path, "/etc/ca.pem");
+  EXPECT_EQ(boost::json::parse(first.body),
+            boost::json::parse(R"({"labels": ["small", "small"], "lease": 300})"))
+      << "what is not asked for is left to the token";
+  ASSERT_EQ(claim_.nodes().size(), 2u);
+  EXPECT_EQ(claim_.nodes()[1].id.value, "0000000002");
+  EXPECT_EQ(claim_.nodes()[0].record.connection_port.integer(), 2222);
+  time_.Run(claim_.Keep(time_.clock().SteadyNow() + 1000s), 1h);
+  EXPECT_EQ(CallsOf("POST", kId + "/renew"), 10u) << "at a third of the lease";
+  time_.Run(claim_.End());
+  EXPECT_FALSE(exists_);
+  time_.Run(claim_.End());
+  EXPECT_EQ(CallsOf("DELETE", kId), 1u);
+  ExpectNoSecret();
+}
+
+// EXEC-14
+TEST_F(LeaseClaimTest, WhatIsAskedForIsSent) {
+  NodeWish wish = Wish();
+  wish.priority = 7;
+  wish.tenant = "team";
+  wish.requestor = "me";
+  wish.provider = ProviderName("cloud");
+  state_ = "failed";
+  LeaseClaim claim(console_, client_, wish, {.lease = 30s});
+  EXPECT_THAT(FailureOf(claim.Obtain()), HasSubstr("failed: no quota"));
+  EXPECT_EQ(boost::json::parse(http_.calls.front().body),
+            boost::json::parse(R"({"labels": ["small", "small"], "lease": 30, "priority": 7, "tenant": "team",
+                                   "requestor": "me", "provider": "cloud"})"));
+}
+
+// EXEC-15
+TEST_F(LeaseClaimTest, AServerThatIsAwayForAWhileLosesNoNodes) {
+  HaveNodes();
+  time_.Run(claim_.Obtain());
+  failure_ = kAway;
+  tasks_.Spawn("return", After(time_.loop(), 250s, [this] { failure_.reset(); }));
+  time_.Run(claim_.Keep(time_.clock().SteadyNow() + 1000s), 1h);
+  EXPECT_EQ(claim_.nodes().size(), 2u);
+  EXPECT_EQ(log_.Count("no route; it is asked again for 200 s"), 1);
+  EXPECT_EQ(log_.Count("answers again"), 1);
+}
+
+// EXEC-15
+TEST_F(LeaseClaimTest, TheNodesAreLostAtTheEndOfTheLease) {
+  HaveNodes();
+  time_.Run(claim_.Obtain());
+  SteadyTime obtained = time_.clock().SteadyNow();
+  failure_ = kAway;
+  EXPECT_THAT(FailureOf(claim_.Keep(SteadyTime::max())),
+              HasSubstr("and with it the claim to the nodes: no route"));
+  EXPECT_LE(time_.clock().SteadyNow() - obtained, 300s);
+  EXPECT_GE(time_.clock().SteadyNow() - obtained, 299s);
+  EXPECT_TRUE(claim_.nodes().empty());
+  SteadyTime begin = time_.clock().SteadyNow();
+  time_.Run(claim_.End());
+  EXPECT_LE(time_.clock().SteadyNow() - begin, 10s);
+  EXPECT_EQ(log_.Count("the server gives the nodes back when the lease ends, in 300 s at most"), 1);
+}
+
+// EXEC-15
+TEST_F(LeaseClaimTest, AnAnswerThatNeverComesIsNotAwaitedLonger) {
+  HaveNodes();
+  time_.Run(claim_.Obtain());
+  SteadyTime obtained = time_.clock().SteadyNow();
+  http_.is_silent = true;
+  EXPECT_NE(FailureOf(claim_.Keep(SteadyTime::max())), "");
+  EXPECT_LE(time_.clock().SteadyNow() - obtained, 300s);
+}
+
+// EXEC-15
+TEST_F(LeaseClaimTest, ALeaseThatHasEndedIsLostAtOnce) {
+  HaveNodes();
+  time_.Run(claim_.Obtain());
+  exists_ = false;
+  EXPECT_THAT(FailureOf(claim_.Keep(SteadyTime::max())),
+              HasSubstr("404 Not Found: There is no such request."));
+  EXPECT_EQ(CallsOf("POST", "/renew"), 1u);
+}
+
+// EXEC-15
+TEST_F(LeaseClaimTest, ATokenThatIsRefusedForAWhileLosesNoNodes) {
+  HaveNodes();
+  time_.Run(claim_.Obtain());
+  refusal_ = 401;
+  tasks_.Spawn("return", After(time_.loop(), 200s, [this] { refusal_ = 0; }));
+  time_.Run(claim_.Keep(time_.clock().SteadyNow() + 500s), 1h);
+  EXPECT_EQ(claim_.nodes().size(), 2u);
+}
+
+// EXEC-15
+TEST_F(LeaseClaimTest, NodesThatAreTakenAwayAreDropped) {
+  HaveNodes();
+  time_.Run(claim_.Obtain());
+  nodes_ = {"0000000002"};
+  time_.Run(claim_.Keep(time_.clock().SteadyNow() + 150s));
+  ASSERT_EQ(claim_.nodes().size(), 1u);
+  EXPECT_EQ(log_.Count("Node 0000000001 was taken away"), 1);
+  nodes_.clear();
+  time_.Run(claim_.Keep(SteadyTime::max()));
+  EXPECT_TRUE(claim_.nodes().empty());
+}
+
+// EXEC-16
+TEST_F(LeaseClaimTest, ALostAnswerMakesNoSecondRequest) {
+  failure_ = kAway;
+  HaveNodes();
+  tasks_.Spawn("return", After(time_.loop(), 5s, [this] { failure_.reset(); }));
+  time_.Run(claim_.Obtain());
+  ASSERT_GT(CallsOf("POST", "/requests"), 1u);
+  for (const net::HttpCall& call : http_.calls)
+    EXPECT_EQ(HeaderOf(call, "Idempotency-Key"), HeaderOf(http_.calls.front(), "Idempotency-Key"));
+}
+
+// EXEC-16
+TEST_F(LeaseClaimTest, ARequestWhoseAnswerIsNotAwaitedIsEnded) {
+  http_.is_silent = true;
+  tasks_.Spawn("obtain", claim_.Obtain());
+  time_.Advance(1s);
+  time_.Run(tasks_.Stop());
+  exists_ = true;
+  http_.is_silent = false;
+  time_.Run(claim_.End());
+  EXPECT_FALSE(exists_);
+  EXPECT_EQ(HeaderOf(http_.calls[0], "Idempotency-Key"), HeaderOf(http_.calls[1], "Idempotency-Key"));
+}
+
+// EXEC-15
+TEST_F(LeaseClaimTest, AServerThatIsNotThereIsAwaitedForTenSeconds) {
+  failure_ = kRefused;
+  SteadyTime begin = time_.clock().SteadyNow();
+  EXPECT_EQ(FailureOf(claim_.Obtain()), "connection refused");
+  EXPECT_LE(time_.clock().SteadyNow() - begin, 11s);
+  std::size_t calls = http_.calls.size();
+  time_.Run(claim_.End());
+  EXPECT_EQ(http_.calls.size(), calls) << "there is nothing to end";
+}
+
+// EXEC-11
+TEST_F(LeaseClaimTest, WhatIsRefusedIsNotAskedAgain) {
+  for (int status : {302, 400, 401, 403, 409}) {
+    LeaseClaim claim(console_, client_, Wish(), LeaseTimes());
+    http_.calls.clear();
+    refusal_ = status;
+    EXPECT_THAT(FailureOf(claim.Obtain()), HasSubstr(std::to_string(status)));
+    time_.Run(claim.End());
+    EXPECT_EQ(http_.calls.size(), 1u) << status;
+  }
+}
+
+// EXEC-18
+TEST_F(LeaseClaimTest, ProgressSaysWhyItWaits) {
+  EXPECT_EQ(claim_.Progress(), "asking");
+  tasks_.Spawn("obtain", claim_.Obtain());
+  time_.Advance(100ms);
+  EXPECT_EQ(claim_.Progress(), "waiting; cloud main: full");
+  ready_ = "1";
+  time_.Run(claim_.AskForProgress());
+  EXPECT_EQ(claim_.Progress(), "booting, 1 of 2 ready");
+  failure_ = kAway;
+  time_.Run(claim_.AskForProgress());
+  EXPECT_EQ(claim_.Progress(), "booting, 1 of 2 ready");
+}
+
+// EXEC-15
+TEST_F(LeaseClaimTest, AServerThatAnswersAtOnceIsNotAskedAllTheTime) {
+  tasks_.Spawn("obtain", claim_.Obtain());
+  time_.Advance(60s);
+  EXPECT_LE(http_.calls.size(), 32u);
+}
+
+}  // namespace
+}  // namespace nodepool::cli

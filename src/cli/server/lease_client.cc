@@ -1,0 +1,129 @@
+#include "cli/server/lease_client.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "async/attempt.h"
+#include "base/json_fields.h"
+#include "base/text.h"
+#include "net/http/http.h"
+
+namespace nodepool::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kRequests = "/api/v1/requests";
+constexpr Duration kAnswerTimeout = std::chrono::seconds(15);
+constexpr std::size_t kMaxAnswer = 16 << 20;
+constexpr std::size_t kMaxReason = 500;
+
+std::string PathOf(const LeaseId& id) { return fmt::format("{}/{}", kRequests, id); }
+
+std::string BodyOf(const NodeWish& wish, Duration lease) {
+  json::array labels;
+  for (const LabelName& label : wish.labels) labels.emplace_back(label.value);
+  json::object body{{"labels", std::move(labels)}};
+  body["lease"] = std::chrono::duration_cast<std::chrono::seconds>(lease).count();
+  if (wish.priority) body["priority"] = *wish.priority;
+  if (wish.tenant) body["tenant"] = *wish.tenant;
+  if (wish.requestor) body["requestor"] = *wish.requestor;
+  if (!wish.provider.empty()) body["provider"] = wish.provider.value;
+  return json::serialize(body);
+}
+
+LeaseView ParsedLease(const std::string& answer) {
+  Expected<LeaseView> view = ReadLeaseView(answer);
+  if (!view) throw view.error();
+  return std::move(*view);
+}
+
+Verdict VerdictOfStatus(int status) {
+  if (status == 404) return Verdict::kNotFound;
+  if (status == 409) return Verdict::kConflict;
+  return status == 429 || status >= 500 ? Verdict::kRetry : Verdict::kFail;
+}
+
+// The reason that an error's body gives.
+std::string ReasonIn(const std::string& body) {
+  boost::system::error_code error;
+  json::value parsed = json::parse(body, error);
+  return error || !parsed.is_object() ? "" : Excerpt(TextIn(parsed.as_object(), "message"), kMaxReason);
+}
+
+}  // namespace
+
+LeaseClient::LeaseClient(net::HttpClient& http, ServerAccess access)
+    : http_(http), access_(std::move(access)) {
+  if (access_.ca_path.empty()) return;
+  net::TlsSettings tls;
+  tls.ca_path = access_.ca_path;
+  tls_ = std::make_shared<const net::TlsSettings>(std::move(tls));
+}
+
+net::HttpCall LeaseClient::CallOf(const char* method, const std::string& path) const {
+  net::HttpCall call;
+  call.method = method;
+  call.url = access_.url + path;
+  call.headers = {{"Accept", "application/json"}, {"Authorization", "Bearer " + access_.token}};
+  call.timeouts.answer = kAnswerTimeout;
+  call.timeouts.total = 2 * kAnswerTimeout;
+  call.tls = tls_;
+  call.max_bytes = kMaxAnswer;
+  call.follows_redirects = false;
+  return call;
+}
+
+Error LeaseClient::RefusalOf(const net::HttpReply& reply) const {
+  std::string reason = ReasonIn(reply.body);
+  if (reply.status >= 300 && reply.status < 400)
+    reason = "redirections are not followed, since the token is for this address alone";
+  return Error(VerdictOfStatus(reply.status),
+               fmt::format("{} answers {} {}{}{}", server(), reply.status, net::HttpReason(reply.status),
+                           reason.empty() ? "" : ": ", reason));
+}
+
+Task<std::string> LeaseClient::Ask(net::HttpCall call) {
+  net::HttpReply reply = co_await http_.Send(std::move(call));
+  if (reply.status < 200 || reply.status >= 300) throw RefusalOf(reply);
+  co_return std::move(reply.body);
+}
+
+Task<LeaseView> LeaseClient::Make(NodeWish wish, Duration lease, std::string key) {
+  net::HttpCall call = CallOf("POST", kRequests);
+  call.headers.emplace_back("Content-Type", "application/json");
+  call.headers.emplace_back("Idempotency-Key", std::move(key));
+  call.body = BodyOf(wish, lease);
+  std::string answer = co_await Ask(std::move(call));
+  co_return ParsedLease(answer);
+}
+
+Task<LeaseView> LeaseClient::Show(LeaseId id, Duration wait) {
+  std::string path = PathOf(id);
+  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(wait).count();
+  if (seconds > 0) path += fmt::format("?wait={}", seconds);
+  net::HttpCall call = CallOf("GET", path);
+  call.timeouts.answer += wait;
+  call.timeouts.total += wait;
+  std::string answer = co_await Ask(std::move(call));
+  co_return ParsedLease(answer);
+}
+
+Task<LeaseView> LeaseClient::Renew(LeaseId id) {
+  net::HttpCall call = CallOf("POST", PathOf(id) + "/renew");
+  std::string answer = co_await Ask(std::move(call));
+  co_return ParsedLease(answer);
+}
+
+Task<> LeaseClient::End(LeaseId id) {
+  net::HttpCall call = CallOf("DELETE", PathOf(id));
+  Task<std::string> ask = Ask(std::move(call));
+  Outcome<std::string> ended = co_await Attempt(std::move(ask));
+  if (!ended && !FailedWith(ended, Verdict::kNotFound)) ended.error().Rethrow();
+}
+
+}  // namespace nodepool::cli
