@@ -22,18 +22,25 @@ class NoRunner : public process::Runner {
   Task<process::Exit> Run(process::Command) override { throw Error(Verdict::kInvalid, "no programs here"); }
 };
 
-// The means to reach an imposter, whose authority is "authority" and whose user has the token "own token".
+inline Connection ImposterConnection() {
+  Connection connection;
+  connection.server = "https://cluster";
+  connection.ca_pem = "authority";
+  connection.user.token = "own token";
+  return connection;
+}
+
+// The means to reach an imposter; `connection` is read when credentials are needed.
 inline Means MeansFor(Loop& loop, nodepool::testing::KubernetesImposter& imposter,
-                      Connection connection = {}) {
+                      const Connection& connection) {
   Means means;
   means.http = std::make_unique<nodepool::testing::KubernetesImposterClient>(loop, imposter);
   means.runner = std::make_unique<NoRunner>();
-  connection.server = "https://cluster";
-  if (connection.ca_pem.empty()) connection.ca_pem = "authority";
-  if (connection.user.token.empty()) connection.user.token = "own token";
-  auto shared = std::make_shared<Connection>(std::move(connection));
-  auto read = [](std::shared_ptr<Connection> found) -> Task<FilesRead> { co_return FilesRead{*found, ""}; };
-  means.read_files = [shared, read] { return read(shared); };
+  auto read = [](const Connection& found) -> Task<FilesRead> {
+    FilesRead files{found, ""};
+    co_return files;
+  };
+  means.read_files = [&connection, read] { return read(connection); };
   return means;
 }
 
@@ -145,7 +152,7 @@ class KubernetesTest : public ::testing::Test, protected driver::ProviderObserve
   store::ImageCache images{time.loop(), *client};
   driver::RecordsEnvironment records{store, nodes, images};
   std::shared_ptr<KubernetesConfig> config = std::make_shared<KubernetesConfig>();
-  Connection connection;
+  Connection connection = ImposterConnection();
   KubernetesLabel* label = nullptr;
   driver::PoolConfig* pool = nullptr;
   std::unique_ptr<driver::Provider> provider;

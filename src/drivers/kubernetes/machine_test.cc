@@ -511,13 +511,26 @@ TEST_F(KubernetesTest, ASilentServerDoesNotHoldUpTheStop) {
   EXPECT_LT(time.loop().SteadyNow() - begun, 1s);
 }
 
-// K8S-38, K8S-40
-TEST_F(KubernetesTest, AnotherTokenIsReadAfterARefusal) {
+// K8S-40
+TEST_F(KubernetesTest, CredentialsAreReadAgainAfterARefusal) {
+  imposter.token = "own token";
   Start();
+  Launch();
   imposter.token = "rotated";
-  LaunchFails();
-  EXPECT_THAT(imposter.calls(), Contains(::testing::Field(&nodepool::testing::KubernetesImposter::Call::authorization,
-                                                          "Bearer own token")));
+  connection.user.token = "rotated";
+  Launch();
+  EXPECT_THAT(results, ElementsAre("ready", "ready"));
+}
+
+// K8S-38
+TEST_F(KubernetesTest, ARefusedTokenIsAFaultOfTheProvider) {
+  imposter.token = "another";
+  Start();
+  ASSERT_FALSE(faults.empty());
+  EXPECT_THAT(faults.back(), HasSubstr("401 Unauthorized"));
+  connection.user.token = "another";
+  time.Advance(1min);
+  EXPECT_EQ(faults.back(), "");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "driver/cloud/adapter.h"
 #include "drivers/kubernetes/api/cloud.h"
 
 namespace nodepool::drivers::kubernetes {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "driver/cloud/adapter.h"
 #include "drivers/kubernetes/api/cloud.h"
 
 namespace nodepool::drivers::kubernetes {
