@@ -139,3 +139,21 @@ def test_deleted_by_the_operator(kubernetes_site):
     done = kubernetes_site.tool("delete", "--now", record["nodes"][0])
     assert done.returncode == 0, done.stderr
     assert cluster.namespaces() == [] and tree.node(record["nodes"][0]) is None
+
+
+# K8S-67
+def test_launches_in_progress_are_limited(kubernetes_site):
+    cluster, tree = kubernetes_site.cluster, kubernetes_site.tree()
+    cluster.control("POST", "/settings", {"start": 5})
+    kubernetes_site.start(kubernetes_site.provider(**{"max-concurrency": 1}))
+    requests = [tree.add_request(["pod-small"]) for _ in range(2)]
+    wait_for(lambda: len(cluster.namespaces()) == 1, "the first one is made", 30)
+
+    def are_ready():
+        states = [node["state"] for node in tree.nodes().values()]
+        assert states.count("building") <= 1
+        return states.count("ready") == 2
+
+    wait_for(are_ready, "both are ready", 60)
+    for request in requests:
+        kubernetes_site.give_back(tree, tree.use(request))

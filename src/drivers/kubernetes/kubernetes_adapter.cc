@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "driver/cloud/metadata.h"
 #include "drivers/kubernetes/machine/create_machine.h"
 #include "drivers/kubernetes/machine/delete_machine.h"
@@ -89,7 +91,8 @@ Task<std::vector<Resource>> KubernetesAdapter::ListResources() {
     if (object.is_terminating) continue;
     std::string id = ExternalIdOf(cloud_.config->kind, object);
     listed_.insert(id);
-    if (cloud_.config->kind == Kind::kOpenshiftPods) object.labels[driver::cloud::kPoolKey] = object.name_space;
+    if (cloud_.config->kind == Kind::kOpenshiftPods)
+      object.labels[driver::cloud::kPoolKey] = object.name_space;
     resources.push_back({kResourceType, std::move(id), std::move(object.labels)});
   }
   co_return resources;
@@ -103,13 +106,18 @@ Task<> KubernetesAdapter::DeleteResource(Resource resource) {
 
 Task<std::vector<boost::json::value>> KubernetesAdapter::MissingMachines(
     std::vector<boost::json::value> ids) {
-  if (cloud_.loop().SteadyNow() - kListLasts > listed_at_) co_await ListResources();
-  std::vector<boost::json::value> missing;
-  for (boost::json::value& id : ids) {
-    bool is_listed = id.is_string() && listed_.contains(std::string(id.as_string()));
-    if (!is_listed) missing.push_back(std::move(id));
-  }
-  co_return missing;
+  if (cloud_.loop().SteadyNow() - kListLasts > listed_at_ || !AreListed(ids)) co_await ListResources();
+  std::erase_if(ids, [this](const boost::json::value& id) { return IsListed(id); });
+  co_return ids;
+}
+
+bool KubernetesAdapter::IsListed(const boost::json::value& id) const {
+  return id.is_string() && listed_.contains(std::string(id.as_string()));
+}
+
+// What was made since the list is not in it.
+bool KubernetesAdapter::AreListed(const std::vector<boost::json::value>& ids) const {
+  return std::ranges::all_of(ids, [this](const boost::json::value& id) { return IsListed(id); });
 }
 
 driver::QuotaInformation KubernetesAdapter::QuotaForLabel(const driver::LabelConfig& label) {

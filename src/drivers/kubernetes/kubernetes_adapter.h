@@ -30,6 +30,10 @@ class KubernetesAdapter : public driver::cloud::Adapter {
   // The pool whose namespace has the pod of an external id, where the record does not say.
   std::string PoolOf(const driver::cloud::MachineReport& machine, const std::string& external_id) const;
 
+  // In the last list.
+  bool IsListed(const boost::json::value& id) const;
+  bool AreListed(const std::vector<boost::json::value>& ids) const;
+
   Cloud cloud_;
   // What the last ListResources found, for MissingMachines right after it.
   std::set<std::string> listed_;

@@ -83,8 +83,8 @@ class KubernetesTest : public ::testing::Test, protected driver::ProviderObserve
     environment.report_fault = [this](const std::optional<driver::ProviderFault>& fault) {
       faults.push_back(fault ? fault->cause : "");
     };
-    auto made = std::make_unique<KubernetesAdapter>(environment, config,
-                                                    MeansFor(time.loop(), imposter, connection));
+    auto made =
+        std::make_unique<KubernetesAdapter>(environment, config, MeansFor(time.loop(), imposter, connection));
     adapter = made.get();
     provider = driver::cloud::MakeCloudProvider(std::move(environment), config, std::move(made), nullptr);
     time.Run(provider->Start());

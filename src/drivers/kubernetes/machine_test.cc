@@ -37,8 +37,10 @@ TEST_F(KubernetesTest, APodInANamespaceOfItsOwn) {
   EXPECT_EQ(last.az, std::nullopt);
   EXPECT_THAT(last.host_keys, IsEmpty());
   EXPECT_EQ(last.resources, (Resources{{"cores", 0}, {"instances", 1}, {"ram", 0}}));
-  EXPECT_EQ(Port(), json::parse("{\"namespace\":\"" + name + "\",\"host\":\"https://cluster\",\"skiptls\":false,"
-                                "\"token\":\"token of " + name + "\",\"user\":\"zuul-worker\",\"name\":\"" + name +
+  EXPECT_EQ(Port(), json::parse("{\"namespace\":\"" + name +
+                                "\",\"host\":\"https://cluster\",\"skiptls\":false,"
+                                "\"token\":\"token of " +
+                                name + "\",\"user\":\"zuul-worker\",\"name\":\"" + name +
                                 "\",\"pod\":\"pod-small\",\"ca_crt\":\"QVVUSA==\"}"));
   std::string labels = R"({"nodepool_node_id":")" + last_id.str() +
                        R"(","nodepool_node_label":"pod-small","nodepool_pool_name":"main",)"
@@ -46,16 +48,19 @@ TEST_F(KubernetesTest, APodInANamespaceOfItsOwn) {
   EXPECT_EQ(imposter.Posted(kNamespaceList),
             json::parse(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")" + name +
                         R"(","labels":)" + labels + "}}"));
-  EXPECT_EQ(imposter.Posted("/api/v1/namespaces/" + name + "/pods"),
-            json::parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"pod-small","labels":)" + labels +
-                        R"(,"annotations":{}},"spec":{"containers":[{"name":"pod-small","image":"debian:12",)"
-                        R"("imagePullPolicy":"IfNotPresent","env":[],"command":["/bin/sh","-c"],)"
-                        R"("args":["while true; do sleep 30; done;"]}]}})"));
+  EXPECT_EQ(
+      imposter.Posted("/api/v1/namespaces/" + name + "/pods"),
+      json::parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"pod-small","labels":)" + labels +
+                  R"(,"annotations":{}},"spec":{"containers":[{"name":"pod-small","image":"debian:12",)"
+                  R"("imagePullPolicy":"IfNotPresent","env":[],"command":["/bin/sh","-c"],)"
+                  R"("args":["while true; do sleep 30; done;"]}]}})"));
   std::string rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/" + name;
   EXPECT_EQ(TextIn(imposter.Posted(rbac + "/roles").at("metadata").as_object(), "name"), "zuul-restricted");
-  EXPECT_EQ(TextIn(imposter.Posted(rbac + "/rolebindings").at("roleRef").as_object(), "name"), "zuul-restricted");
-  EXPECT_EQ(TextIn(imposter.Posted("/api/v1/namespaces/" + name + "/secrets").at("metadata").as_object(), "name"),
-            "zuul-worker");
+  EXPECT_EQ(TextIn(imposter.Posted(rbac + "/rolebindings").at("roleRef").as_object(), "name"),
+            "zuul-restricted");
+  EXPECT_EQ(
+      TextIn(imposter.Posted("/api/v1/namespaces/" + name + "/secrets").at("metadata").as_object(), "name"),
+      "zuul-worker");
   EXPECT_THAT(results, ElementsAre("ready"));
 }
 
@@ -148,25 +153,26 @@ TEST_F(KubernetesTest, ATokenIsAskedForWhenTheSecretStaysEmpty) {
 // K8S-62
 TEST_F(KubernetesTest, ANewNamespaceIsGivenTimeForItsAccounts) {
   Start();
-  imposter.Add({.method = "POST",
-                .path = "/pods",
-                .status = 403,
-                .reason = "Forbidden",
-                .message = "error looking up service account main/default: serviceaccount \"default\" not found",
-                .times = 3});
+  imposter.Add(
+      {.method = "POST",
+       .path = "/pods",
+       .status = 403,
+       .reason = "Forbidden",
+       .message = "error looking up service account main/default: serviceaccount \"default\" not found",
+       .times = 3});
   imposter.Add({.method = "POST", .path = "/pods", .status = 500, .reason = "ServerTimeout"});
   Launch();
   EXPECT_THAT(results, ElementsAre("ready"));
 }
 
-// K8S-55
 class AnyCallFails : public KubernetesTest, public ::testing::WithParamInterface<int> {};
 
+// K8S-55
 TEST_P(AnyCallFails, Once) {
   const std::vector<std::pair<std::string, std::string>> calls = {
-      {"POST", "/namespaces"}, {"POST", "/serviceaccounts"}, {"POST", "/secrets"},
-      {"GET", "/zuul-worker"}, {"POST", "/roles"},           {"POST", "/rolebindings"},
-      {"POST", "/pods"},       {"GET", "/pods"},             {"GET", "/namespaces"}};
+      {"POST", "/namespaces"}, {"POST", "/serviceaccounts"}, {"POST", "/secrets"}, {"GET", "/zuul-worker"},
+      {"POST", "/roles"},      {"POST", "/rolebindings"},    {"POST", "/pods"},    {"GET", "/pods"},
+      {"GET", "/namespaces"}};
   for (const auto& [method, path] : calls) {
     nodepool::testing::KubernetesImposter::Fault fault{.method = method, .path = path, .status = GetParam()};
     if (GetParam() != 0) fault.retry_after = 2;
@@ -199,7 +205,6 @@ TEST_F(KubernetesTest, AForeignNamespaceOfThatNameIsLeftAlone) {
   EXPECT_EQ(imposter.Count("DELETE", "/"), 0);
 }
 
-// K8S-50
 class PodFails : public KubernetesTest {
  protected:
   // The error of a launch whose pod gets this status, and how long it took.
@@ -279,12 +284,14 @@ TEST_F(KubernetesTest, AnImageThatIsFetchedAfterAWhile) {
   imposter.pod_starts = 20s;
   Start();
   TaskGroup tasks(time.loop(), log::Logger("test"));
-  auto flap = [](KubernetesTest* test, Loop& loop, nodepool::testing::KubernetesImposter& imposter) -> Task<> {
+  auto flap = [](KubernetesTest* test, Loop& loop,
+                 nodepool::testing::KubernetesImposter& imposter) -> Task<> {
     for (const char* reason : {"ErrImagePull", "ImagePullBackOff", "ErrImagePull"}) {
       co_await loop.SleepFor(5s);
       (void)test;
-      std::string status = std::string(R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":")") +
-                           reason + R"("}}}]})";
+      std::string status =
+          std::string(R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":")") + reason +
+          R"("}}}]})";
       imposter.SetPodStatus(imposter.Namespaces().at(0), "pod-small", json::parse(status).as_object());
     }
   };
@@ -337,200 +344,6 @@ TEST_F(KubernetesTest, RightsThatWeLackAreNotGiven) {
   Launch();
   EXPECT_THAT(results, ElementsAre("ready", "ready"));
   EXPECT_EQ(refusals, 1) << "it is remembered";
-}
-
-// K8S-68, K8S-72
-TEST_F(KubernetesTest, DeletionEndsOwnPodsFirst) {
-  Start();
-  Launch();
-  imposter.ClearCalls();
-  Delete();
-  EXPECT_THAT(imposter.Namespaces(), IsEmpty());
-  ASSERT_EQ(imposter.calls().size(), 2u);
-  EXPECT_EQ(imposter.calls()[0].path, "/api/v1/namespaces/" + Namespace() + "/pods/pod-small");
-  EXPECT_EQ(imposter.calls()[0].body.at("gracePeriodSeconds"), 1);
-  EXPECT_EQ(imposter.calls()[1].path, "/api/v1/namespaces/" + Namespace());
-  EXPECT_EQ(imposter.calls()[1].body.at("propagationPolicy"), "Background");
-}
-
-TEST_F(KubernetesTest, APodOfACustomSpecHasItsOwnGrace) {
-  label->spec = {{"containers", json::array{json::object{{"name", "mine"}, {"image", "x"}}}}};
-  Start();
-  Launch();
-  imposter.ClearCalls();
-  Delete();
-  EXPECT_EQ(imposter.calls().size(), 1u);
-}
-
-// K8S-69
-TEST_F(KubernetesTest, ANamespaceThatIsGoneIsDeleted) {
-  Start();
-  Launch();
-  imposter.Remove("/api/v1/namespaces/" + Namespace());
-  Delete();
-}
-
-// K8S-70
-TEST_F(KubernetesTest, ANamespaceThatStaysIsReportedWithWhatHoldsIt) {
-  Start();
-  Launch();
-  std::string held = Namespace();
-  Node node = last;
-  NodeId id = last_id;
-  imposter.held_namespaces = {held};
-  log::Capture log;
-  TaskGroup tasks(time.loop(), log::Logger("test"));
-  bool is_deleted = false;
-  auto remove = [](driver::Provider& from, NodeId which, Node record, bool& done) -> Task<> {
-    co_await from.DeleteResources(which, record);
-    done = true;
-  };
-  tasks.Spawn("delete", remove(*provider, id, node, is_deleted));
-  time.Advance(400s);
-  EXPECT_FALSE(is_deleted);
-  int reports = 0;
-  for (const log::Record& record : log.records())
-    reports += record.text.find("finalizer example.com/held") != std::string::npos;
-  EXPECT_EQ(reports, 6);
-  Launch();
-  Delete();
-  EXPECT_THAT(imposter.Namespaces(), ElementsAre(held)) << "others are not affected";
-  imposter.held_namespaces.clear();
-  time.Advance(2s);
-  EXPECT_TRUE(is_deleted);
-  time.Run(tasks.Stop());
-}
-
-// K8S-71
-TEST_F(KubernetesTest, ADeletionFailsWhileTheServerIsSilent) {
-  Start();
-  Launch();
-  imposter.is_silent = true;
-  EXPECT_THROW(Delete(), Error);
-  EXPECT_THAT(imposter.Namespaces(), ElementsAre(Namespace()));
-  imposter.is_silent = false;
-  Delete();
-  EXPECT_THAT(imposter.Namespaces(), IsEmpty());
-}
-
-// K8S-73, K8S-74, K8S-75, K8S-76
-TEST_F(KubernetesTest, LeakedNamespacesAreDeletedByTheirLabels) {
-  auto labelled = [](const char* provider, const char* pool, const char* node) -> json::object {
-    json::object labels = {{"nodepool_provider_name", provider}, {"nodepool_pool_name", pool}};
-    if (*node != 0) labels["nodepool_node_id"] = node;
-    return {{"metadata", json::object{{"labels", std::move(labels)}}}};
-  };
-  Start();
-  imposter.Put("/api/v1/namespaces/main-0000000007", labelled("cluster", "main", "0000000007"));
-  imposter.Put("/api/v1/namespaces/removed-0000000008", labelled("cluster", "removed", "0000000008"));
-  imposter.Put("/api/v1/namespaces/main-0000000009", labelled("another", "main", "0000000009"));
-  imposter.Put("/api/v1/namespaces/main-0000000010", labelled("cluster", "main", ""));
-  imposter.Put("/api/v1/namespaces/main-5", {});
-  Launch();
-  time.Run(provider->CleanupLeakedResources());
-  EXPECT_THAT(leaks, IsEmpty()) << "once is not enough";
-  time.Run(provider->CleanupLeakedResources());
-  EXPECT_THAT(leaks, ElementsAre("2 nodes"));
-  EXPECT_THAT(imposter.Namespaces(), ElementsAre(Namespace(), "main-0000000009", "main-0000000010", "main-5"));
-}
-
-// K8S-83
-TEST_F(KubernetesTest, IdleTrafficDoesNotGrowWithForeignNamespaces) {
-  Start();
-  for (int i = 0; i < 1000; ++i) imposter.Put(fmt::format("/api/v1/namespaces/other-{}", i), {});
-  imposter.ClearCalls();
-  time.Run(provider->CleanupLeakedResources());
-  EXPECT_EQ(imposter.calls().size(), 1u);
-  EXPECT_THAT(imposter.calls()[0].path, HasSubstr("labelSelector=nodepool_provider_name%3Dcluster,nodepool_node_id"));
-}
-
-// K8S-45: the number of calls does not depend on how long pods take, and there is one watch of each kind.
-TEST_F(KubernetesTest, AHundredPodsAtOnce) {
-  imposter.pod_starts = 60s;
-  Start();
-  TaskGroup tasks(time.loop(), log::Logger("test"));
-  std::vector<Node> made(100);
-  std::vector<NodeId> ids(100);
-  for (std::size_t i = 0; i < made.size(); ++i) tasks.Spawn("launch", LaunchNode(made[i], ids[i]));
-  time.Run(tasks.Join(), 10min);
-  EXPECT_THAT(results, Each("ready"));
-  EXPECT_EQ(results.size(), 100u);
-  EXPECT_LE(imposter.calls().size(), 7u * 100 + 6);
-  EXPECT_EQ(imposter.Count("GET", "/api/v1/pods"), 2) << "a list and a watch";
-}
-
-// K8S-59
-TEST_F(KubernetesTest, WatchesThatBreakLoseNoLaunch) {
-  imposter.pod_starts = 30s;
-  Start();
-  auto trouble = [](Loop& loop, nodepool::testing::KubernetesImposter& imposter) -> Task<> {
-    co_await loop.SleepFor(2s);
-    imposter.CutWatches();
-    co_await loop.SleepFor(5s);
-    imposter.DropVersions(false);
-    imposter.CutWatches();
-    co_await loop.SleepFor(5s);
-    imposter.DropVersions(true);
-    imposter.CutWatches();
-  };
-  TaskGroup tasks(time.loop(), log::Logger("test"));
-  tasks.Spawn("trouble", trouble(time.loop(), imposter));
-  Launch();
-  EXPECT_THAT(results, ElementsAre("ready"));
-  time.Run(tasks.Join());
-  // A list, a watch, one more watch after the cut, and twice watch, list and watch.
-  EXPECT_LE(imposter.Count("GET", "/api/v1/pods"), 9);
-  imposter.ClearCalls();
-  time.Advance(1h);
-  EXPECT_LE(imposter.Count("GET", "/api/v1/pods"), 13) << "a watch lasts five minutes";
-}
-
-TEST_F(KubernetesTest, APodThatIsDeletedWhileAWatchIsLostEndsItsLaunch) {
-  imposter.pod_becomes = "";
-  config->launch_retries = 1;
-  Start();
-  auto trouble = [](Loop& loop, nodepool::testing::KubernetesImposter& imposter) -> Task<> {
-    co_await loop.SleepFor(3s);
-    imposter.Remove("/api/v1/namespaces/" + imposter.Namespaces().at(0) + "/pods/pod-small");
-  };
-  TaskGroup tasks(time.loop(), log::Logger("test"));
-  tasks.Spawn("trouble", trouble(time.loop(), imposter));
-  EXPECT_THAT(LaunchFails(), HasSubstr("was deleted while it started"));
-  time.Run(tasks.Join());
-}
-
-// K8S-60
-TEST_F(KubernetesTest, ASilentServerDoesNotHoldUpTheStop) {
-  Start();
-  imposter.is_silent = true;
-  config->launch_retries = 1;
-  LaunchFails();
-  SteadyTime begun = time.loop().SteadyNow();
-  time.Run(provider->Stop());
-  provider.reset();
-  EXPECT_LT(time.loop().SteadyNow() - begun, 1s);
-}
-
-// K8S-40
-TEST_F(KubernetesTest, CredentialsAreReadAgainAfterARefusal) {
-  imposter.token = "own token";
-  Start();
-  Launch();
-  imposter.token = "rotated";
-  connection.user.token = "rotated";
-  Launch();
-  EXPECT_THAT(results, ElementsAre("ready", "ready"));
-}
-
-// K8S-38
-TEST_F(KubernetesTest, ARefusedTokenIsAFaultOfTheProvider) {
-  imposter.token = "another";
-  Start();
-  ASSERT_FALSE(faults.empty());
-  EXPECT_THAT(faults.back(), HasSubstr("401 Unauthorized"));
-  connection.user.token = "another";
-  time.Advance(1min);
-  EXPECT_EQ(faults.back(), "");
 }
 
 }  // namespace

@@ -36,13 +36,15 @@ TEST_F(OpenshiftTest, APodInAProjectOfItsOwn) {
   EXPECT_EQ(last.interface_ip, "pod-small");
   EXPECT_FALSE(Port().contains("name"));
   EXPECT_EQ(Port().at("pod"), "pod-small");
-  EXPECT_EQ(TextIn(imposter.Posted("/apis/project.openshift.io/v1/projectrequests"), "kind"), "ProjectRequest");
+  EXPECT_EQ(TextIn(imposter.Posted("/apis/project.openshift.io/v1/projectrequests"), "kind"),
+            "ProjectRequest");
   json::object binding =
       imposter.Posted("/apis/rbac.authorization.k8s.io/v1/namespaces/" + name + "/rolebindings");
   EXPECT_EQ(binding, json::parse(R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding",
       "metadata":{"name":"admin-0"},
       "roleRef":{"kind":"ClusterRole","name":"admin","apiGroup":"rbac.authorization.k8s.io"},
-      "subjects":[{"kind":"ServiceAccount","name":"zuul-worker","namespace":")" + name + R"("}]})"));
+      "subjects":[{"kind":"ServiceAccount","name":"zuul-worker","namespace":")" +
+                                 name + R"("}]})"));
   EXPECT_EQ(imposter.Count("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/" + name + "/roles"), 0);
   json::object pod = imposter.Posted("/api/v1/namespaces/" + name + "/pods");
   EXPECT_EQ(pod.at("spec").at("imagePullSecrets"), json::parse(R"([{"name":"registry"}])"));
@@ -61,7 +63,8 @@ TEST_F(OpenshiftTest, PullSecretsAreAlwaysThere) {
 // Rights in a new project take a moment to take effect (driver-kubernetes.md 7).
 TEST_F(OpenshiftTest, RightsInANewProjectMayTakeAMoment) {
   Start(Kind::kOpenshift);
-  imposter.Add({.method = "POST", .path = "/serviceaccounts", .status = 403, .reason = "Forbidden", .times = 4});
+  imposter.Add(
+      {.method = "POST", .path = "/serviceaccounts", .status = 403, .reason = "Forbidden", .times = 4});
   Launch();
   EXPECT_THAT(results, ElementsAre("ready"));
 }
@@ -111,7 +114,8 @@ TEST_F(OpenshiftTest, LeakedProjectsAreThoseThatWeAskedFor) {
   imposter.Put("/api/v1/namespaces/main-x", project("ci"));
   for (int i = 0; i < 2; ++i) time.Run(provider->CleanupLeakedResources());
   EXPECT_THAT(leaks, ElementsAre("1 nodes"));
-  EXPECT_THAT(imposter.Namespaces(), ElementsAre("main-0000000008", "main-0000000009", "main-x", "other-0000000010"));
+  EXPECT_THAT(imposter.Namespaces(),
+              ElementsAre("main-0000000008", "main-0000000009", "main-x", "other-0000000010"));
 }
 
 class OpenshiftPodsTest : public KubernetesTest {
@@ -130,8 +134,10 @@ TEST_F(OpenshiftPodsTest, APodInTheNamespaceOfThePool) {
   EXPECT_EQ(last.external_id.as_string(), "main-" + pod);
   EXPECT_EQ(last.interface_ip, pod);
   EXPECT_EQ(last.host_id, "node-1");
-  EXPECT_EQ(Port(), json::parse(R"({"namespace":"main","host":"https://cluster","skiptls":false,"token":"own token",
-      "user":"zuul-worker","pod":")" + pod + R"(","ca_crt":"YXV0aG9yaXR5"})"));
+  EXPECT_EQ(Port(),
+            json::parse(R"({"namespace":"main","host":"https://cluster","skiptls":false,"token":"own token",
+      "user":"zuul-worker","pod":")" +
+                        pod + R"(","ca_crt":"YXV0aG9yaXR5"})"));
   json::object body = imposter.Posted("/api/v1/namespaces/main/pods");
   EXPECT_EQ(TextIn(body.at("spec").at("containers").at(0).as_object(), "name"), "pod-small");
   EXPECT_EQ(imposter.Count("POST", "/"), 1);

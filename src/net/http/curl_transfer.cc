@@ -244,7 +244,8 @@ std::size_t CurlTransfer::OnBody(char* data, std::size_t size, std::size_t count
 }
 
 bool CurlTransfer::AddBody(std::string_view bytes) {
-  if (call_->sink && Status() < 300) return call_->sink(bytes) || Refuse("the answer was not read to its end");
+  if (call_->sink && Status() < 300)
+    return call_->sink(bytes) || Refuse("the answer was not read to its end");
   if (reply_.body.size() + bytes.size() > call_->max_bytes)
     return Refuse(fmt::format("the answer is longer than {} bytes", call_->max_bytes));
   reply_.body.append(bytes);

@@ -95,8 +95,7 @@ Task<Access> AccessSource::Read() {
 }
 
 Task<> AccessSource::UsePlugin(const Connection& connection, net::TlsSettings& tls, Access& access) {
-  Task<PluginCredential> run =
-      RunPlugin(runner_, *connection.user.exec, connection, environment_);
+  Task<PluginCredential> run = RunPlugin(runner_, *connection.user.exec, connection, environment_);
   Outcome<PluginCredential> credential = co_await Attempt(std::move(run));
   if (!credential) throw api::ApiError(Verdict::kRetry, credential.error().message(), kUnauthorized);
   if (!credential->token.empty()) {

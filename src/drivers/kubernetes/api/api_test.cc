@@ -49,7 +49,8 @@ TEST(StatusTest, IsReadByCodeAndReason) {
 // K8S-53, K8S-54
 TEST(StatusTest, QuotaIsReadFromTheText) {
   EXPECT_EQ(FaultOfStatus(403, "Forbidden", "forbidden: exceeded quota: few").verdict, Verdict::kQuota);
-  EXPECT_EQ(FaultOfStatus(403, "Forbidden", "user ci cannot create more than 2 project(s).").verdict, Verdict::kQuota);
+  EXPECT_EQ(FaultOfStatus(403, "Forbidden", "user ci cannot create more than 2 project(s).").verdict,
+            Verdict::kQuota);
   EXPECT_FALSE(MentionsQuota("cannot create more than that"));
 }
 
@@ -80,9 +81,10 @@ TEST(LineSplitterTest, LinesInPieces) {
 }
 
 TEST(ObjectTest, AnythingMayBeMissingOrOfAnotherType) {
-  for (const char* text :
-       {"{}", R"({"metadata":1,"spec":[],"status":""})",
-        R"({"metadata":{"labels":{"a":1},"name":[]},"status":{"conditions":[1,{}],"containerStatuses":[2,{"state":3}]}})"}) {
+  for (
+      const char* text :
+      {"{}", R"({"metadata":1,"spec":[],"status":""})",
+       R"({"metadata":{"labels":{"a":1},"name":[]},"status":{"conditions":[1,{}],"containerStatuses":[2,{"state":3}]}})"}) {
     Object object = ReadObject(boost::json::parse(text).as_object());
     EXPECT_EQ(object.name, "");
   }
@@ -162,7 +164,8 @@ TEST_F(AccessTest, ATokenFileIsReadEachMinute) {
 // K8S-35
 TEST_F(AccessTest, APluginRunsAgainFiveMinutesBeforeTheExpiry) {
   files.connection.user.exec = ExecPlugin{.api_version = "v", .argv = {"x"}};
-  auto expires = std::chrono::duration_cast<std::chrono::seconds>((time.loop().Now() + 1h).time_since_epoch());
+  auto expires =
+      std::chrono::duration_cast<std::chrono::seconds>((time.loop().Now() + 1h).time_since_epoch());
   plugin_exit.output = R"({"apiVersion":"v","status":{"clientCertificateData":"C","clientKeyData":"K",
       "expirationTimestamp":")" +
                        Iso8601(WallTime(expires)) + R"("}})";

@@ -19,7 +19,7 @@ namespace nodepool::drivers::kubernetes {
 struct Means {
   std::unique_ptr<net::HttpClient> http;
   std::unique_ptr<process::Runner> runner;
-  process::Environment environment;     // of credential plugins
+  process::Environment environment;  // of credential plugins
   AccessSource::ReadFiles read_files;
 };
 

@@ -106,8 +106,9 @@ Task<bool> Cluster::Delete(std::string path, json::object options) {
 
 Task<ObjectList> Cluster::List(std::string collection, std::string selector) {
   std::string version;
-  std::string base = WithQuery(WithQuery(std::move(collection), selector), fmt::format("limit={}", kPageSize));
-  auto read = [this, &base, &version](std::string next) -> Task<api::Page<Object>> {
+  std::string base =
+      WithQuery(WithQuery(std::move(collection), selector), fmt::format("limit={}", kPageSize));
+  auto read = [this, &base, &version](std::string next) {
     return ReadPage(next.empty() ? base : base + "&continue=" + api::PercentEncoded(next), version);
   };
   ObjectList list;

@@ -82,15 +82,16 @@ Task<> ObjectCache::List() {
   listed_at_ = begun;
   is_listed_ = true;
   failure_.reset();
-  if (!std::exchange(last_cause_, {}).empty()) logger_.Info("{} of {} is read again", collection_, cluster_.name());
+  if (!std::exchange(last_cause_, {}).empty())
+    logger_.Info("{} of {} is read again", collection_, cluster_.name());
   tried_.NotifyAll();
   NotifyAllOfList();
 }
 
 Task<> ObjectCache::Watch() {
-  std::string path =
-      fmt::format("{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}{}", collection_,
-                  kWatchSeconds, api::PercentEncoded(version_), selector_.empty() ? "" : "&", selector_);
+  std::string path = fmt::format(
+      "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}{}", collection_,
+      kWatchSeconds, api::PercentEncoded(version_), selector_.empty() ? "" : "&", selector_);
   auto on_line = [this](std::string_view line) { return OnLine(line); };
   Task<> reading = cluster_.ReadLines(std::move(path), kLongestSilence, on_line);
   Outcome<> ended = co_await Attempt(std::move(reading));

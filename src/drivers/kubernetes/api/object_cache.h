@@ -15,8 +15,8 @@ namespace nodepool::drivers::kubernetes {
 class Follower;
 
 // A copy of a collection that one list fills and one watch keeps current, for all tasks that wait for one of
-// its objects; neither costs more when more of them wait (driver-kubernetes.md 4.4). After an interruption the
-// watch goes on from the last version seen; it begins with a list again when the server has dropped that.
+// its objects; neither costs more when more of them wait (driver-kubernetes.md 4.4). After an interruption
+// the watch goes on from the last version seen; it begins with a list again when the server has dropped that.
 class ObjectCache {
  public:
   // Everything outlives the cache. `selector` is a query such as "labelSelector=...", or empty.
@@ -54,7 +54,7 @@ class ObjectCache {
   bool is_started_ = false;
 
   std::map<std::string, Object> objects_;
-  std::string version_;  // from which the watch goes on; empty: a list is needed
+  std::string version_;     // from which the watch goes on; empty: a list is needed
   SteadyTime listed_at_{};  // when the last complete list began
   bool is_listed_ = false;
   std::optional<Failure> failure_;  // of the last attempt

@@ -48,9 +48,9 @@ class KubernetesConfigTest : public ::testing::Test {
   // The label `pod` of a pool with `pool` among its settings.
   KubernetesLabel Label(const std::string& label, const std::string& pool = "priority: 1",
                         Kind kind = Kind::kKubernetes) {
-    loaded_ = Load("{name: p, context: c, pools: [{name: main, " + pool + ", labels: [{name: pod, " + label +
-                       "}]}]}",
-                   kind);
+    loaded_ = Load(
+        "{name: p, context: c, pools: [{name: main, " + pool + ", labels: [{name: pod, " + label + "}]}]}",
+        kind);
     return LabelOf(PoolOf(*loaded_));
   }
 
@@ -75,13 +75,15 @@ constexpr Kind kKinds[] = {Kind::kKubernetes, Kind::kOpenshift, Kind::kOpenshift
 // K8S-1
 TEST(KubernetesSchemaTest, ASpecExcludesWhatItReplaces) {
   for (Kind kind : kKinds) {
-    EXPECT_EQ(Verdict(kind, WithLabel(kind, "spec: {k8s: goes here}, labels: {a: b}, dynamic-labels: {c: d}, "
-                                            "annotations: {e: f}")),
+    EXPECT_EQ(Verdict(kind, WithLabel(kind,
+                                      "spec: {k8s: goes here}, labels: {a: b}, dynamic-labels: {c: d}, "
+                                      "annotations: {e: f}")),
               "");
     for (const char* other :
          {"image: x", "cpu: 1", "python-path: auto", "shell-type: sh", "extra-resources: {a: 1}", "env: []",
           "memory: 1", "storage: 1", "cpu-limit: 1", "gpu: 1.0", "gpu-resource: g", "node-selector: {}",
-          "privileged: true", "scheduler-name: s", "volumes: []", "volume-mounts: []", "image-pull: Always"}) {
+          "privileged: true", "scheduler-name: s", "volumes: []", "volume-mounts: []",
+          "image-pull: Always"}) {
       EXPECT_NE(Verdict(kind, WithLabel(kind, std::string("spec: {a: b}, ") + other)), "") << other;
     }
   }
@@ -134,7 +136,8 @@ TEST(KubernetesSchemaTest, RefusesWhatThePythonValidatorRefuses) {
   }
   EXPECT_NE(Verdict(Kind::kKubernetes, WithLabel(Kind::kKubernetes, "image-pull-secrets: []")), "");
   EXPECT_NE(Verdict(Kind::kOpenshiftPods, WithLabel(Kind::kOpenshiftPods, "type: pod, image: i")), "");
-  EXPECT_NE(Verdict(Kind::kOpenshiftPods, WithLabel(Kind::kOpenshiftPods, "labels: {a: b}")), "") << "no image";
+  EXPECT_NE(Verdict(Kind::kOpenshiftPods, WithLabel(Kind::kOpenshiftPods, "labels: {a: b}")), "")
+      << "no image";
   EXPECT_NE(Verdict(Kind::kKubernetes, "{name: p, driver: d, pools: [{name: m, labels: [{name: l}]}]}"), "");
   EXPECT_NE(Verdict(Kind::kKubernetes, "{name: p, driver: d, max-projects: 1, pools: []}"), "");
   EXPECT_NE(Verdict(Kind::kOpenshift, "{name: p, driver: d, context: c, max-servers: 1, pools: []}"), "");
@@ -162,7 +165,8 @@ TEST_F(KubernetesConfigTest, ThePoolsLimitsAreTheProvidersUnlessTheyHaveTheirOwn
   EXPECT_EQ(servers("max-servers: 2, max-projects: 3, max-pods: 4", Kind::kOpenshiftPods, "a"), 4);
   EXPECT_EQ(servers("max-projects: 3", Kind::kOpenshiftPods, "a"), 3);
   auto config = Load(
-      "{name: p, max-cores: 4, max-ram: 100, max-resources: {gpu: 1, disk: 2}, pools: [{name: main, max-ram: 50, "
+      "{name: p, max-cores: 4, max-ram: 100, max-resources: {gpu: 1, disk: 2}, pools: [{name: main, max-ram: "
+      "50, "
       "max-resources: {disk: 3}, labels: []}]}");
   EXPECT_THAT(PoolOf(*config).limits,
               ElementsAre(Pair("cores", 4), Pair("disk", 3), Pair("gpu", 1), Pair("ram", 50)));
@@ -201,9 +205,10 @@ TEST_F(KubernetesConfigTest, LimitsAreTheLabelsThenThePoolsThenTheRequests) {
   EXPECT_EQ(label.limits.cpu, 8);
   EXPECT_EQ(label.limits.memory, 4196);
   EXPECT_EQ(label.limits.storage, 40);
-  label = Label("type: pod, image: i, cpu: 4, memory: 2048, storage: 20, cpu-limit: 4, memory-limit: 2048, "
-                "storage-limit: 20",
-                pool);
+  label = Label(
+      "type: pod, image: i, cpu: 4, memory: 2048, storage: 20, cpu-limit: 4, memory-limit: 2048, "
+      "storage-limit: 20",
+      pool);
   EXPECT_EQ(label.requests.memory, 2048);
   EXPECT_EQ(label.limits.cpu, 4);
   EXPECT_EQ(label.limits.storage, 20);
@@ -218,8 +223,8 @@ TEST_F(KubernetesConfigTest, TheNeedOfALabel) {
   std::string pool =
       "default-label-cpu: 2, default-label-memory: 1024, default-label-storage: 10, "
       "default-label-extra-resources: {license: 1, seats: 3}";
-  KubernetesLabel label = Label(
-      "type: pod, image: i, gpu: 0.5, gpu-resource: nvidia.com/gpu, extra-resources: {seats: 4}", pool);
+  KubernetesLabel label =
+      Label("type: pod, image: i, gpu: 0.5, gpu-resource: nvidia.com/gpu, extra-resources: {seats: 4}", pool);
   EXPECT_THAT(label.need, ElementsAre(Pair("cores", 2), Pair("ephemeral-storage", 10), Pair("instances", 1),
                                       Pair("license", 1), Pair("nvidia.com/gpu", 0.5), Pair("ram", 1024),
                                       Pair("seats", 4)));
@@ -285,7 +290,8 @@ TEST(QuantityTest, Parse) {
   EXPECT_EQ(ParseQuantity("1E"), 1e18);
   EXPECT_EQ(ParseQuantity("1e3"), 1000);
   EXPECT_EQ(ParseQuantity("1.5k"), 1500);
-  for (const char* text : {"", "m", "1x", "-1", "1 Gi", "inf", "1e999"}) EXPECT_EQ(ParseQuantity(text), std::nullopt) << text;
+  for (const char* text : {"", "m", "1x", "-1", "1 Gi", "inf", "1e999"})
+    EXPECT_EQ(ParseQuantity(text), std::nullopt) << text;
 }
 
 // K8S-18
@@ -296,7 +302,8 @@ TEST(LabelValueTest, WhatIsNotAllowedIsReplaced) {
   EXPECT_EQ(ToLabelValue(std::string(80, 'x')), std::string(63, 'x'));
   EXPECT_EQ(ToLabelValue("--"), "");
   EXPECT_EQ(ToLabelValue(""), "");
-  for (const char* text : {"ä b", "_a_", "x y.", "...", "a/b:c"}) EXPECT_TRUE(IsLabelValue(ToLabelValue(text))) << text;
+  for (const char* text : {"ä b", "_a_", "x y.", "...", "a/b:c"})
+    EXPECT_TRUE(IsLabelValue(ToLabelValue(text))) << text;
 }
 
 }  // namespace

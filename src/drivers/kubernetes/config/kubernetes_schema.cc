@@ -80,8 +80,7 @@ Setting Type(const char* empty) {
 
 std::vector<Setting> OpenshiftPodSettings() {
   std::vector<Setting> settings = PodSettings();
-  settings.emplace_back("image-pull-secrets", AnyList(),
-                        "Secrets for fetching the image: {name: ...} each.");
+  settings.emplace_back("image-pull-secrets", AnyList(), "Secrets for fetching the image: {name: ...} each.");
   return settings;
 }
 
@@ -96,8 +95,7 @@ std::vector<Setting> DefaultsForLabels() {
       setting("default-label-storage-limit", "Default of the labels' storage-limit.").Unit("MB"),
       Setting("default-label-extra-resources", Amounts(),
               "Defaults of the labels' extra-resources, key by key."),
-      Setting("default-label-extra_resources", Amounts(),
-              "The same; use default-label-extra-resources.")
+      Setting("default-label-extra_resources", Amounts(), "The same; use default-label-extra-resources.")
           .DaemonOnly(),
   };
 }
@@ -131,19 +129,19 @@ Setting Context() { return Setting("context", Schema::String(), "Context of the 
 }  // namespace
 
 const Schema& KubernetesSchema() {
-  static const Schema schema =
-      ProviderSchema(LabelSchema(PodSettings()).With({Type("namespace")}), "Name of the pool; namespaces begin with it.",
-                     {
-                         Setting("context", Schema::String(),
-                                 "Context of the kubeconfig; default: its current-context."),
-                         Setting("max-servers", Schema::Int(), kMaxServers).Unit("nodes"),
-                     });
+  static const Schema schema = ProviderSchema(
+      LabelSchema(PodSettings()).With({Type("namespace")}), "Name of the pool; namespaces begin with it.",
+      {
+          Setting("context", Schema::String(), "Context of the kubeconfig; default: its current-context."),
+          Setting("max-servers", Schema::Int(), kMaxServers).Unit("nodes"),
+      });
   return schema;
 }
 
 const Schema& OpenshiftSchema() {
   static const Schema schema = ProviderSchema(
-      LabelSchema(OpenshiftPodSettings()).With({Type("project")}), "Name of the pool; projects begin with it.",
+      LabelSchema(OpenshiftPodSettings()).With({Type("project")}),
+      "Name of the pool; projects begin with it.",
       {
           Context().Required(),
           Setting("max-projects", Schema::Int(), "Default of the pools' max-servers.").Unit("nodes"),

@@ -22,12 +22,14 @@ std::string FaultOfPool(const KubernetesConfig& provider, const std::string& poo
   std::size_t most = is_namespace ? kLongest : kLongest - kNodeIdWithDash;
   if (!IsDnsLabel(pool, most)) {
     return fmt::format(
-        "the pool's name, {}, cannot be {} a namespace's name: lower-case letters, digits and '-', at most {}",
+        "the pool's name, {}, cannot be {} a namespace's name: lower-case letters, digits and '-', at most "
+        "{}",
         Excerpt(pool), is_namespace ? "" : "the beginning of", most);
   }
-  bool is_reserved = provider.kind == Kind::kOpenshift &&
-                     (pool.starts_with("openshift-") || pool.starts_with("kubernetes-") ||
-                      pool.starts_with("kube-") || pool == "openshift" || pool == "kubernetes" || pool == "kube");
+  bool is_reserved =
+      provider.kind == Kind::kOpenshift &&
+      (pool.starts_with("openshift-") || pool.starts_with("kubernetes-") || pool.starts_with("kube-") ||
+       pool == "openshift" || pool == "kubernetes" || pool == "kube");
   if (is_reserved) return fmt::format("OpenShift reserves projects whose names begin like the pool {}", pool);
   return "";
 }
@@ -36,8 +38,8 @@ std::string FaultOfPool(const KubernetesConfig& provider, const std::string& poo
 
 bool IsLabelValue(std::string_view text) {
   if (text.empty()) return true;
-  return text.size() <= kLongest && std::ranges::all_of(text, IsInLabelValue) && IsAlphanumeric(text.front()) &&
-         IsAlphanumeric(text.back());
+  return text.size() <= kLongest && std::ranges::all_of(text, IsInLabelValue) &&
+         IsAlphanumeric(text.front()) && IsAlphanumeric(text.back());
 }
 
 bool IsDnsLabel(std::string_view text, std::size_t most) {
@@ -71,9 +73,10 @@ std::string FaultOfNames(const KubernetesConfig& provider, const driver::PoolCon
                        Excerpt(label.name.str()), label.has_pod ? "pod's name" : "label's value", most);
   for (const auto& [key, value] : label.labels) {
     if (!IsLabelValue(value))
-      return fmt::format("the cluster does not accept '{}' as the value of label {}: letters, digits, '-', "
-                         "'_' and '.', at most {}",
-                         Excerpt(value), Excerpt(key), kLongest);
+      return fmt::format(
+          "the cluster does not accept '{}' as the value of label {}: letters, digits, '-', "
+          "'_' and '.', at most {}",
+          Excerpt(value), Excerpt(key), kLongest);
   }
   return "";
 }

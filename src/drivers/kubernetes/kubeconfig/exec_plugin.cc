@@ -44,8 +44,8 @@ std::string PluginInput(const ExecPlugin& plugin, const Connection& connection) 
     if (!connection.proxy.empty()) cluster["proxy-url"] = connection.proxy;
     spec["cluster"] = std::move(cluster);
   }
-  return json::serialize(
-      json::object{{"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}});
+  return json::serialize(json::object{
+      {"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}});
 }
 
 PluginCredential ReadPluginOutput(const ExecPlugin& plugin, const std::string& output) {
@@ -54,8 +54,8 @@ PluginCredential ReadPluginOutput(const ExecPlugin& plugin, const std::string& o
   if (error || !parsed.is_object()) RefuseOutput(plugin, "has printed something that is no JSON object");
   const json::object& answer = parsed.as_object();
   if (TextIn(answer, "apiVersion") != plugin.api_version) {
-    RefuseOutput(plugin, fmt::format("speaks version {} in place of {}", Excerpt(TextIn(answer, "apiVersion")),
-                                     Excerpt(plugin.api_version)));
+    RefuseOutput(plugin, fmt::format("speaks version {} in place of {}",
+                                     Excerpt(TextIn(answer, "apiVersion")), Excerpt(plugin.api_version)));
   }
   const json::object* status = ObjectIn(answer, "status");
   if (status == nullptr) RefuseOutput(plugin, "has printed no credential");

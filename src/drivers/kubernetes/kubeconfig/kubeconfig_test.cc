@@ -37,10 +37,14 @@ class KubeconfigTest : public ::testing::Test {
   // A file with one cluster, context and user.
   void Use(const std::string& cluster, const std::string& user) {
     places_.environment["KUBECONFIG"] =
-        Write("config", "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
-                        "clusters: [{name: k, cluster: " + cluster + "}]\nusers: [{name: u, user: " + user + "}]\n");
+        Write("config",
+              "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+              "clusters: [{name: k, cluster: " +
+                  cluster + "}]\nusers: [{name: u, user: " + user + "}]\n");
   }
-  Connection Read(std::optional<std::string> context = std::nullopt) { return ReadConnection(places_, context); }
+  Connection Read(std::optional<std::string> context = std::nullopt) {
+    return ReadConnection(places_, context);
+  }
   std::string ErrorOf(std::optional<std::string> context = std::nullopt) {
     try {
       Read(std::move(context));
@@ -62,11 +66,12 @@ TEST_F(KubeconfigTest, SeveralFilesAreOne) {
                             "contexts: [{name: one, context: {cluster: k, user: u}}]\n"
                             "clusters: [{name: k, cluster: {server: 'https://first:6443/prefix/'}}]\n"
                             "users: [{name: u, user: {token: t1}}, {name: u, user: {token: t2}}]\n");
-  std::string second = Write("b/config",
-                             "current-context: two\n"
-                             "contexts: [{name: two, context: {cluster: paths, user: u}}, {name: one, context: {}}]\n"
-                             "clusters: [{name: k, cluster: {server: 'https://second'}},\n"
-                             "           {name: paths, cluster: {server: s, certificate-authority: ca.crt}}]\n");
+  std::string second =
+      Write("b/config",
+            "current-context: two\n"
+            "contexts: [{name: two, context: {cluster: paths, user: u}}, {name: one, context: {}}]\n"
+            "clusters: [{name: k, cluster: {server: 'https://second'}},\n"
+            "           {name: paths, cluster: {server: s, certificate-authority: ca.crt}}]\n");
   places_.environment["KUBECONFIG"] = folder_ + "/missing::" + first + ":" + second;
   Connection one = Read();
   EXPECT_EQ(one.server, "https://first:6443/prefix");
@@ -97,7 +102,8 @@ TEST_F(KubeconfigTest, WhatIsMissingIsNamed) {
 
 TEST_F(KubeconfigTest, TheHomeDirectoryIsTheDefault) {
   Write(".kube/config",
-        "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: {server: s}}]");
+        "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: "
+        "{server: s}}]");
   EXPECT_EQ(Read().server, "s");
   places_.environment["KUBECONFIG"] = "~/.kube/config";
   EXPECT_EQ(Read().server, "s");
@@ -119,8 +125,9 @@ TEST_F(KubeconfigTest, APodUsesItsAccount) {
 
 // K8S-34
 TEST_F(KubeconfigTest, TheFirstKindOfCredentialsCounts) {
-  Use("{server: s}", "{token: t, tokenFile: f, exec: {command: x}, username: n, password: p, client-certificate-data: " +
-                         Base64("certificate") + ", client-key-data: " + Base64("key") + "}");
+  Use("{server: s}",
+      "{token: t, tokenFile: f, exec: {command: x}, username: n, password: p, client-certificate-data: " +
+          Base64("certificate") + ", client-key-data: " + Base64("key") + "}");
   User user = Read().user;
   EXPECT_EQ(user.token, "t");
   EXPECT_EQ(user.token_file, "");
@@ -130,7 +137,8 @@ TEST_F(KubeconfigTest, TheFirstKindOfCredentialsCounts) {
   EXPECT_EQ(user.key_pem, "key");
   Use("{server: s}", "{tokenFile: f, exec: {command: x}}");
   EXPECT_EQ(Read().user.token_file, folder_ + "/f");
-  Use("{server: s}", "{exec: {apiVersion: v, command: x, args: [a, 1], env: [{name: N, value: V}]}, username: n}");
+  Use("{server: s}",
+      "{exec: {apiVersion: v, command: x, args: [a, 1], env: [{name: N, value: V}]}, username: n}");
   user = Read().user;
   EXPECT_THAT(user.exec->argv, ElementsAre("x", "a", "1"));
   EXPECT_THAT(user.exec->environment, ElementsAre(Pair("N", "V")));
@@ -139,7 +147,8 @@ TEST_F(KubeconfigTest, TheFirstKindOfCredentialsCounts) {
   EXPECT_EQ(Read().user.password, "p");
   Use("{server: s}", "{auth-provider: {name: oidc, config: {id-token: i}}, token: t}");
   EXPECT_EQ(Read().user.token, "i");
-  Use("{server: s}", "{auth-provider: {name: gcp, config: {access-token: i, expiry: '2020-01-02T03:04:05Z'}}}");
+  Use("{server: s}",
+      "{auth-provider: {name: gcp, config: {access-token: i, expiry: '2020-01-02T03:04:05Z'}}}");
   EXPECT_THAT(ErrorOf(), HasSubstr("use an exec plugin"));
   Use("{server: s}", "{as: other, as-groups: [g, h], token: t}");
   EXPECT_THAT(Read().user.impersonation,
@@ -149,7 +158,9 @@ TEST_F(KubeconfigTest, TheFirstKindOfCredentialsCounts) {
 
 // K8S-29, K8S-42
 TEST_F(KubeconfigTest, SettingsOfTheCluster) {
-  Use("{server: 'https://s/', insecure-skip-tls-verify: true, tls-server-name: name, proxy-url: 'http://p:1'}", "{}");
+  Use("{server: 'https://s/', insecure-skip-tls-verify: true, tls-server-name: name, proxy-url: "
+      "'http://p:1'}",
+      "{}");
   Connection connection = Read();
   EXPECT_EQ(connection.server, "https://s");
   EXPECT_FALSE(connection.verifies_tls);
@@ -219,12 +230,14 @@ TEST_F(ExecPluginTest, GetsItsWordsVariablesAndFolder) {
 TEST_F(ExecPluginTest, WhatItDoesWrongIsSaidWithoutItsOutput) {
   EXPECT_THAT(ErrorOf("secret", 3), HasSubstr("helper has failed with exit status 3"));
   EXPECT_THAT(ErrorOf("secret"), HasSubstr("no JSON object"));
-  EXPECT_THAT(ErrorOf(R"({"apiVersion":"other","status":{"token":"secret"}})"), HasSubstr("speaks version other"));
+  EXPECT_THAT(ErrorOf(R"({"apiVersion":"other","status":{"token":"secret"}})"),
+              HasSubstr("speaks version other"));
   std::string begin = R"({"apiVersion":"client.authentication.k8s.io/v1","status":)";
   EXPECT_THAT(ErrorOf(begin + "{}}"), HasSubstr("no credential"));
   EXPECT_THAT(ErrorOf(begin + R"({"clientCertificateData":"secret"}})"), HasSubstr("no credential"));
   runner.exit.is_timed_out = true;
-  for (const char* output : {"secret", ""}) EXPECT_THAT(ErrorOf(output, 1), ::testing::Not(HasSubstr("secret")));
+  for (const char* output : {"secret", ""})
+    EXPECT_THAT(ErrorOf(output, 1), ::testing::Not(HasSubstr("secret")));
 }
 
 }  // namespace

@@ -14,9 +14,10 @@ Connection ReadPodAccount(const Places& places) {
   std::string host = variable("KUBERNETES_SERVICE_HOST");
   std::string port = variable("KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty()) {
-    throw Error(Verdict::kInvalid,
-                "there is no kubeconfig: KUBECONFIG names no file that exists, nor is there ~/.kube/config; and "
-                "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, which a pod has, are not set");
+    throw Error(
+        Verdict::kInvalid,
+        "there is no kubeconfig: KUBECONFIG names no file that exists, nor is there ~/.kube/config; and "
+        "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, which a pod has, are not set");
   }
   Connection connection;
   bool is_ipv6 = host.find(':') != std::string::npos;

@@ -88,8 +88,7 @@ Task<NodeToken> RequestToken(Cloud& cloud, const NodePlan& plan) {
   const json::object* status = ObjectIn(answer, "status");
   NodeToken token;
   if (status != nullptr) token.token = TextIn(*status, "token");
-  if (token.token.empty())
-    throw Error(Verdict::kRetry, fmt::format("{} was answered without a token", path));
+  if (token.token.empty()) throw Error(Verdict::kRetry, fmt::format("{} was answered without a token", path));
   token.ca_base64 = co_await Authorities(cloud, plan);
   co_return token;
 }
@@ -108,9 +107,10 @@ Task<> MakeAccount(Cloud& cloud, const NodePlan& plan) {
 Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan) {
   std::optional<NodeToken> token = co_await TokenOfSecret(cloud, plan);
   if (token) co_return std::move(*token);
-  cloud.logger.Info("The cluster has not filled the secret with the token of namespace {} within {} s: it is "
-                    "asked for a token, which ends after a day",
-                    plan.name_space, std::chrono::duration_cast<std::chrono::seconds>(kSecretLimit).count());
+  cloud.logger.Info(
+      "The cluster has not filled the secret with the token of namespace {} within {} s: it is "
+      "asked for a token, which ends after a day",
+      plan.name_space, std::chrono::duration_cast<std::chrono::seconds>(kSecretLimit).count());
   NodeToken requested = co_await RequestToken(cloud, plan);
   co_return requested;
 }

@@ -34,7 +34,8 @@ NodePlan PlanNode(const KubernetesConfig& config, const driver::cloud::CreatePar
 std::string PodOfExternalId(const std::string& external_id, const std::string& pool) {
   std::string beginning = pool + "-";
   if (!external_id.starts_with(beginning)) {
-    throw Error(Verdict::kFail, fmt::format("{} is not the external id of a pod of pool {}", external_id, pool));
+    throw Error(Verdict::kFail,
+                fmt::format("{} is not the external id of a pod of pool {}", external_id, pool));
   }
   return external_id.substr(beginning.size());
 }

@@ -16,7 +16,8 @@ constexpr int kTokenSeconds = 86'400;
 json::array AllVerbs() { return {"create", "delete", "get", "list", "patch", "update", "watch"}; }
 
 json::object Rule(const char* group, json::array resources, json::array verbs) {
-  return {{"apiGroups", json::array{group}}, {"resources", std::move(resources)}, {"verbs", std::move(verbs)}};
+  return {
+      {"apiGroups", json::array{group}}, {"resources", std::move(resources)}, {"verbs", std::move(verbs)}};
 }
 
 json::array RulesOfPod(bool is_full) {

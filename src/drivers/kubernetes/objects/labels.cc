@@ -11,8 +11,7 @@ void AddDynamic(const KubernetesLabel& label, const driver::cloud::CreateParamet
                 const log::Logger& logger, std::map<std::string, std::string>& labels) {
   for (const auto& [key, text] : label.dynamic_labels) {
     try {
-      std::string value =
-          driver::cloud::api::FillTemplate(text, parameters.request_id, parameters.request);
+      std::string value = driver::cloud::api::FillTemplate(text, parameters.request_id, parameters.request);
       labels[key] = ToLabelValue(value);
       if (labels[key] != value)
         logger.Info("The value of label {} has become '{}': the cluster takes no other", key, labels[key]);

@@ -31,7 +31,8 @@ HttpReply JsonReply(int status, json::object body) {
   return reply;
 }
 
-HttpReply Refusal(int status, const std::string& reason, const std::string& message, json::array causes = {}) {
+HttpReply Refusal(int status, const std::string& reason, const std::string& message,
+                  json::array causes = {}) {
   json::object details = {{"causes", std::move(causes)}};
   return JsonReply(status, {{"kind", "Status"},
                             {"status", "Failure"},
@@ -124,8 +125,9 @@ void KubernetesImposter::Later(Duration delay, std::function<void()> action) {
 }
 
 int KubernetesImposter::Count(const std::string& method, const std::string& path) const {
-  return static_cast<int>(std::ranges::count_if(
-      calls_, [&](const Call& call) { return call.method == method && PathOf(call.path).starts_with(path); }));
+  return static_cast<int>(std::ranges::count_if(calls_, [&](const Call& call) {
+    return call.method == method && PathOf(call.path).starts_with(path);
+  }));
 }
 
 json::object KubernetesImposter::Posted(const std::string& collection) const {
@@ -330,7 +332,8 @@ HttpReply KubernetesImposter::Delete(const Call& call) {
                             {"status", "True"},
                             {"message", "finalizer example.com/held in 1 resource"}};
   json::array conditions;
-  if (held_namespaces.contains(path.substr(kNamespacePath.size()))) conditions.push_back(std::move(condition));
+  if (held_namespaces.contains(path.substr(kNamespacePath.size())))
+    conditions.push_back(std::move(condition));
   object["status"] = json::object{{"phase", "Terminating"}, {"conditions", std::move(conditions)}};
   Put(path, std::move(object));
   EndNamespace(path);
@@ -367,7 +370,8 @@ Task<HttpReply> KubernetesImposter::Watch(const Call& call, const net::HttpSink&
   while (loop_.SteadyNow() < end) {
     for (; next < changes_.size(); ++next) {
       const Change& change = changes_[next];
-      if (change.version <= from || !IsIn(change.path, collection) || !Matches(change.object, selector)) continue;
+      if (change.version <= from || !IsIn(change.path, collection) || !Matches(change.object, selector))
+        continue;
       json::object event = {{"type", change.type}, {"object", change.object}};
       std::string line = json::serialize(event) + "\n";
       // In two pieces, as a network may bring it.

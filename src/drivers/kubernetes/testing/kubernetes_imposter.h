@@ -71,7 +71,7 @@ class KubernetesImposter {
   Duration namespace_ends = std::chrono::seconds(1);
   Duration token_takes = std::chrono::milliseconds(10);
   bool fills_secrets = true;
-  std::string pod_becomes = "Running";       // empty: it stays as it is
+  std::string pod_becomes = "Running";         // empty: it stays as it is
   std::function<bool(const Call&)> is_denied;  // null: everything is allowed
   std::set<std::string> held_namespaces;       // that do not end
   std::vector<std::string> events;             // messages about every pod
