@@ -3,6 +3,7 @@
 #include <string>
 
 #include "drivers/fake/fake_config.h"
+#include "drivers/kubernetes/config/kubernetes_config.h"
 #include "drivers/kubernetes/config/kubernetes_schema.h"
 #include "drivers/openstack/config/openstack_config.h"
 #include "drivers/schemas/known_drivers.h"

@@ -22,8 +22,8 @@ class Cluster:
         self.state = state
         self.commands = commands
 
-    def up(self):
-        run(self.commands / "kubernetes-up", self.state)
+    def up(self, *options):
+        run(self.commands / "kubernetes-up", self.state, *options)
         self.settings = json.loads((self.state / "settings.json").read_text())
 
     def down(self, *words):

@@ -1,6 +1,7 @@
 """Nodes of the driver kubernetes in a real cluster, from the request to the end of the namespace."""
 import json
 
+import pytest
 from services import wait_for
 
 
@@ -74,34 +75,53 @@ def test_a_slow_pod(kubernetes_site):
     kubernetes_site.give_back(tree, held)
 
 
+def limited(kubernetes_site, kind: str, limit: dict, need: dict) -> dict:
+    """A provider of one of the drivers whose pool has a limit, and whose label a need."""
+    if kind == "kubernetes":
+        provider = kubernetes_site.provider()
+    else:
+        provider = kubernetes_site.openshift() if kind == "openshift" else kubernetes_site.openshift_pods()
+    provider["pools"][0].update(limit)
+    provider["pools"][0]["labels"][0].update(need)
+    return provider
+
+
+LIMITS = [("kubernetes", {"max-servers": 2}, {}), ("kubernetes", {"max-cores": 2}, {"cpu": 1}),
+          ("kubernetes", {"max-ram": 128}, {"memory": 64}), ("openshift", {"max-servers": 2}, {}),
+          ("kubernetes", {"max-resources": {"seats": 2}}, {"extra-resources": {"seats": 1}}),
+          ("openshiftpods", {"max-resources": {"seats": 2}}, {"extra-resources": {"seats": 1}})]
+
+
 # K8S-63: OT-4
-def test_a_pool_that_is_full_waits(kubernetes_site):
+@pytest.mark.parametrize("kind,limit,need", LIMITS)
+def test_a_pool_that_is_full_waits(kubernetes_site, kind, limit, need):
     tree = kubernetes_site.tree()
-    kubernetes_site.start(kubernetes_site.provider({"max-servers": 2}))
+    kubernetes_site.start(limited(kubernetes_site, kind, limit, need))
     held = tree.use(tree.add_request(["pod-small"])) + tree.use(tree.add_request(["pod-small"]))
     third = tree.add_request(["pod-small"])
-    wait_for(lambda: [pool for pool in tree.components("pool").values() if pool["paused"]],
-             "the pool is paused")
+    wait_for(lambda: [pool for pool in tree.components("pool").values() if pool["paused"]], "the pool is paused")
     assert tree.request(third)["state"] in ("requested", "pending")
     kubernetes_site.give_back(tree, held)
     kubernetes_site.give_back(tree, tree.use(third))
 
 
 # K8S-65, K8S-66
-def test_a_request_that_never_fits_fails(kubernetes_site):
+@pytest.mark.parametrize("kind,limit,need", LIMITS)
+def test_a_request_that_never_fits_fails(kubernetes_site, kind, limit, need):
     tree = kubernetes_site.tree()
-    for pool, label in (({"max-servers": 1}, {}), ({"max-cores": 2}, {"cpu": 2}), ({"max-ram": 100}, {"memory": 64}),
-                        ({"max-resources": {"seats": 1}}, {"extra-resources": {"seats": 1}})):
-        launcher = kubernetes_site.start(kubernetes_site.provider(pool, label))
-        tree.wait_request(tree.add_request(["pod-small", "pod-small"]), "failed")
-        launcher.stop()
+    kubernetes_site.start(limited(kubernetes_site, kind, limit, need))
+    tree.wait_request(tree.add_request(["pod-small"] * 3), "failed")
+    assert kubernetes_site.cluster.namespaces() == []
 
 
 # K8S-64: OT-5
-def test_a_tenant_that_has_its_share_waits(kubernetes_site):
+@pytest.mark.parametrize("limit,need", [({"max-servers": 2}, {}), ({"max-cores": 2}, {"cpu": 1}),
+                                        ({"max-ram": 128}, {"memory": 64}),
+                                        ({"seats": 2}, {"extra-resources": {"seats": 1}})])
+def test_a_tenant_that_has_its_share_waits(kubernetes_site, limit, need):
     tree = kubernetes_site.tree()
-    config = kubernetes_site.config(providers=[kubernetes_site.provider(label={"cpu": 1})],
-                                    **{"tenant-resource-limits": [{"tenant-name": "a", "max-cores": 2}]})
+    config = kubernetes_site.config(providers=[kubernetes_site.provider(label=need)],
+                                    **{"tenant-resource-limits": [{"tenant-name": "a", **limit}]})
     kubernetes_site.launcher(config)
     requests = [tree.add_request(["pod-small"], tenant_name="a") for _ in range(2)]
     held = [node for request in requests for node in tree.use(request)]

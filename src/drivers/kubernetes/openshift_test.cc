@@ -162,6 +162,14 @@ TEST_F(OpenshiftPodsTest, WithoutATokenThereIsNothingToHandOut) {
   EXPECT_EQ(imposter.Count("POST", "/"), 0);
 }
 
+TEST_F(OpenshiftPodsTest, AForeignPodOfThatNameIsLeftAlone) {
+  Start();
+  config->launch_retries = 1;
+  imposter.Put("/api/v1/namespaces/main/pods/pod-small-0000000000", {});
+  EXPECT_THAT(LaunchFails(), HasSubstr("exists already and is not of this node"));
+  EXPECT_EQ(imposter.Count("DELETE", "/"), 0);
+}
+
 // K8S-77, K8S-78
 TEST_F(OpenshiftPodsTest, LeakedPodsOfPoolsWhoseNamesBeginAlike) {
   auto more = std::make_shared<driver::PoolConfig>();

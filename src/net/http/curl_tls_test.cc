@@ -87,7 +87,6 @@ TEST_F(CurlTlsTest, SendsTheClientCertificate) {
   EXPECT_EQ(Send(Get("localhost")).body, "the client");
 }
 
-// Connections are shared only by calls with the same certificate.
 // K8S-34
 TEST_F(CurlTlsTest, CertificatesMayBeText) {
   auto content = [](const std::string& name) {
@@ -114,6 +113,7 @@ TEST_F(CurlTlsTest, TheServersNameMayBeAnotherThanItsAddress) {
   EXPECT_EQ(Failure(Get("localhost")).verdict(), Verdict::kInvalid);
 }
 
+// Connections are shared only by calls with the same certificate.
 TEST_F(CurlTlsTest, ConnectionsWithAnotherCertificateAreNotUsed) {
   Start();
   EXPECT_EQ(Send(Get("localhost")).body, "nobody");

@@ -4,7 +4,6 @@
 
 #include "async/attempt.h"
 #include "base/json_fields.h"
-#include "driver/cloud/metadata.h"
 #include "drivers/kubernetes/api/paths.h"
 #include "drivers/kubernetes/api/status.h"
 #include "drivers/kubernetes/objects/pod_body.h"
@@ -17,20 +16,8 @@ namespace {
 
 bool IsOpenshift(const Cloud& cloud) { return cloud.config->kind == Kind::kOpenshift; }
 
-std::string TextAt(const Labels& labels, const char* key) {
-  auto found = labels.find(key);
-  return found == labels.end() ? "" : found->second;
-}
-
-bool HasOurLabels(const Object& found, const NodePlan& plan) {
-  for (const char* key : {driver::cloud::kProviderKey, driver::cloud::kNodeKey}) {
-    if (TextAt(found.labels, key) != TextAt(plan.labels, key)) return false;
-  }
-  return true;
-}
-
 Task<bool> IsOurs(Cloud& cloud, const Object& found, const NodePlan& plan) {
-  if (HasOurLabels(found, plan)) co_return true;
+  if (IsOfNode(found, plan)) co_return true;
   if (!IsOpenshift(cloud) || found.requester.empty()) co_return false;
   std::string own = co_await OwnName(cloud);
   co_return own == found.requester;

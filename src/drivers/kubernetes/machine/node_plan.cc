@@ -31,6 +31,14 @@ NodePlan PlanNode(const KubernetesConfig& config, const driver::cloud::CreatePar
   return plan;
 }
 
+bool IsOfNode(const Object& found, const NodePlan& plan) {
+  for (const char* key : {driver::cloud::kProviderKey, driver::cloud::kNodeKey}) {
+    auto label = found.labels.find(key);
+    if (label == found.labels.end() || label->second != plan.labels.at(key)) return false;
+  }
+  return true;
+}
+
 std::string PodOfExternalId(const std::string& external_id, const std::string& pool) {
   std::string beginning = pool + "-";
   if (!external_id.starts_with(beginning)) {

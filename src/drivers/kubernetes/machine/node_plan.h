@@ -5,6 +5,7 @@
 #include <string>
 
 #include "driver/cloud/adapter.h"
+#include "drivers/kubernetes/api/object.h"
 #include "drivers/kubernetes/config/kubernetes_config.h"
 #include "drivers/kubernetes/objects/account_bodies.h"
 
@@ -24,6 +25,9 @@ struct NodePlan {
 
 NodePlan PlanNode(const KubernetesConfig& config, const driver::cloud::CreateParameters& parameters,
                   SteadyTime deadline, const log::Logger& logger);
+
+// Whether the labels of something in the cluster are those of the node.
+bool IsOfNode(const Object& found, const NodePlan& plan);
 
 // The pod in an external id of openshiftpods, of which the pool's name is the beginning.
 std::string PodOfExternalId(const std::string& external_id, const std::string& pool);
