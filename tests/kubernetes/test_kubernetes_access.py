@@ -78,26 +78,28 @@ def test_a_context_that_is_repaired(kubernetes_site, monkeypatch):
     kubernetes_site.give_back(tree, tree.use(waiting))
 
 
-# K8S-40: the account's token is replaced, and its old one no longer valid.
+# K8S-40
 def test_a_token_file_that_rotates(kubernetes_site, monkeypatch):
     tree, cluster = kubernetes_site.tree(), kubernetes_site.cluster
-    good = (cluster.state / "conf/nodepool.token").read_text()
+    first, second = ((cluster.state / f"conf/{name}.token").read_text() for name in ("nodepool", "nodepool-least"))
     token = kubernetes_site.folder / "token"
-    token.write_text(good)
+    token.write_text(first)
     content = yaml.safe_load(cluster.kubeconfig.read_text())
-    for user in content["users"]:
-        if user["name"] == "token-file":
-            user["user"] = {"tokenFile": "token"}
+    content["users"] = [{"name": "rotating", "user": {"tokenFile": "token"}}]
+    content["contexts"] = [{"name": "rotating", "context": {"cluster": "faults", "user": "rotating"}}]
     path = kubernetes_site.folder / "own.kubeconfig"
     path.write_text(yaml.safe_dump(content))
     monkeypatch.setenv("KUBECONFIG", str(path))
-    launcher = kubernetes_site.start(kubernetes_site.provider(context="token-file"))
-    lives(kubernetes_site, tree)
-    token.write_text("not a token")
-    time.sleep(0.5)
-    token.write_text(good)
-    lives(kubernetes_site, tree)
-    assert good not in launcher.output() and "not a token" not in launcher.output()
+    launcher = kubernetes_site.start(kubernetes_site.provider(context="rotating"))
+
+    def user_of_a_node() -> str:
+        lives(kubernetes_site, tree)
+        return [request for request in cluster.requests() if request["method"] == "POST"][-1]["user"]
+
+    before = user_of_a_node()
+    token.write_text(second)
+    wait_for(lambda: user_of_a_node() != before, "the other token is used", 30)
+    assert first not in launcher.output() and second not in launcher.output()
 
 
 # K8S-41
