@@ -9,6 +9,7 @@
 #include "base/scope_exit.h"
 #include "drivers/example/example_adapter.h"
 #include "drivers/fake/fake_adapter.h"
+#include "drivers/kubernetes/kubernetes_fixture_for_test.h"
 #include "drivers/openstack/openstack_fixture_for_test.h"
 
 namespace nodepool::drivers {
@@ -245,6 +246,28 @@ TEST_F(OpenstackContractTest, Openstack) {
 }
 
 }  // namespace in_openstack
+
+namespace in_kubernetes {
+
+class KubernetesContractTest : public kubernetes::KubernetesTest {
+ protected:
+  void Keep(kubernetes::Kind kind) {
+    imposter.Put("/api/v1/namespaces/main", {});
+    Start(kind);
+    contract::Subject subject{time.loop(), *adapter, ProviderName("cluster"),
+                              config->pools.at(PoolName("main")),
+                              config->pools.at(PoolName("main"))->labels.at(LabelName("pod-small"))};
+    subject.stall = [this](bool is_stalled) { imposter.is_silent = is_stalled; };
+    ExpectKept(time.Run(contract::RunContract(std::move(subject)), kLong), {});
+    EXPECT_EQ(imposter.Namespaces(), std::vector<std::string>{"main"});
+  }
+};
+
+TEST_F(KubernetesContractTest, Kubernetes) { Keep(kubernetes::Kind::kKubernetes); }
+TEST_F(KubernetesContractTest, Openshift) { Keep(kubernetes::Kind::kOpenshift); }
+TEST_F(KubernetesContractTest, OpenshiftPods) { Keep(kubernetes::Kind::kOpenshiftPods); }
+
+}  // namespace in_kubernetes
 
 }  // namespace
 }  // namespace nodepool::drivers

@@ -3,6 +3,8 @@
 #include <string>
 
 #include "drivers/fake/fake_config.h"
+#include "drivers/kubernetes/config/kubernetes_config.h"
+#include "drivers/kubernetes/config/kubernetes_schema.h"
 #include "drivers/openstack/config/openstack_config.h"
 #include "drivers/schemas/known_drivers.h"
 #include "drivers/static/static_config.h"
@@ -17,6 +19,9 @@ inline std::string RealConfigPath(const std::string& name) {
 // The schemas of the drivers named in those files.
 inline const config::Schema* RealSchema(std::string_view driver) {
   if (driver == "fake") return &FakeSchema();
+  if (driver == "kubernetes") return &KubernetesSchema();
+  if (driver == "openshift") return &OpenshiftSchema();
+  if (driver == "openshiftpods") return &OpenshiftPodsSchema();
   if (driver == "openstack") return &OpenstackSchema();
   if (driver == "static") return &StaticSchema();
   return KnownDriverSchema(driver);

@@ -76,6 +76,9 @@ TEST_P(RealConfigTest, LoadsWhenItIsValid) {
       EXPECT_EQ(result.name, section.name);
       EXPECT_LE(result.pools.size(), PoolsIn(section));
       EXPECT_EQ(result.pools.empty(), PoolsIn(section) == 0);
+    } else if (section.driver == "kubernetes") {
+      auto result = kubernetes::LoadKubernetesConfig(kubernetes::Kind::kKubernetes, section, *loaded);
+      EXPECT_EQ(result->pools.size(), PoolsIn(section));
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include "drivers/example/example_driver.h"
 #include "drivers/fake/fake_driver.h"
+#include "drivers/kubernetes/kubernetes_driver.h"
 #include "drivers/metastatic/metastatic_driver.h"
 #include "drivers/openstack/openstack_driver.h"
 #include "drivers/schemas/known_drivers.h"
@@ -14,6 +15,10 @@ namespace nodepool {
 void AddBuiltinDrivers(driver::Registry& registry) {
   registry.Add(std::make_unique<drivers::ExampleDriver>());
   registry.Add(std::make_unique<drivers::FakeDriver>());
+  for (auto kind : {drivers::kubernetes::Kind::kKubernetes, drivers::kubernetes::Kind::kOpenshift,
+                    drivers::kubernetes::Kind::kOpenshiftPods}) {
+    registry.Add(std::make_unique<drivers::KubernetesDriver>(kind));
+  }
   registry.Add(std::make_unique<drivers::MetastaticDriver>());
   registry.Add(std::make_unique<drivers::OpenstackDriver>());
   registry.Add(std::make_unique<drivers::StaticDriver>());

@@ -62,7 +62,7 @@ def test_a_driver_of_the_wrong_name_is_answered_with_those_there_are(site):
     done = site.tool("config-validate", config=site.config(providers=[{"name": "street", "driver": "lantern"}]))
     assert done.returncode == 1
     (error,) = words(done, "ERROR")
-    assert "lantern: unknown driver" in error and "fake, metastatic, openstack, static" in error
+    assert "lantern: unknown driver" in error and "fake, kubernetes, metastatic, openshift, openshiftpods, openstack, static" in error
     assert "NODEPOOL_DRIVERS_PATH" in error
 
 

@@ -97,27 +97,4 @@ Schema GceSchema() {
       .With(LaunchSettings());
 }
 
-Schema KubernetesSchema() {
-  Schema label = OpenEnded({
-      Setting("name", Schema::String(), "One of the top-level labels.").Required(),
-      Setting("type", Schema::String(), "namespace or pod."),
-      Setting("image", Schema::String(), "Image of the pod."),
-      Setting("cpu", Schema::Int(), "CPUs of the pod."),
-      Setting("memory", Schema::Int(), "Memory of the pod.").Unit("MiB"),
-      Setting("python-path", Schema::String(), "Python interpreter in the pod.").Default("auto"),
-      Setting("shell-type", Schema::String(), "Shell in the pod, as Ansible names it."),
-  });
-  Schema pool = OpenEnded({
-      Setting("name", Schema::String(), "Name of the pool; namespaces begin with it.").Required(),
-      Setting("labels", Schema::List(label), "The labels offered here."),
-      Setting("max-cores", Schema::Int(), "CPUs of the pool's pods."),
-      Setting("max-ram", Schema::Int(), "Memory of the pool's pods.").Unit("MiB"),
-  });
-  return OpenEnded({
-      Setting("context", Schema::String(), "Context of the kube config; default: the cluster it runs in."),
-      Setting("launch-retries", Schema::Int(), "Attempts in total.").Default(3),
-      Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes."),
-  });
-}
-
 }  // namespace nodepool::drivers

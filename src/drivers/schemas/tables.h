@@ -10,6 +10,5 @@ config::Schema TestSchema();
 // Drivers of which only the keys used in practice are known.
 config::Schema AwsSchema();
 config::Schema GceSchema();
-config::Schema KubernetesSchema();
 
 }  // namespace nodepool::drivers

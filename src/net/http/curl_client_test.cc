@@ -214,6 +214,41 @@ TEST_F(CurlClientTest, AServerThatSaysNothing) {
   EXPECT_THAT(Failure(std::move(whole)).message(), HasSubstr("not complete in time"));
 }
 
+// driver-kubernetes.md 4.4
+TEST_F(CurlClientTest, AnAnswerThatGoesOnIsHandedOverAsItArrives) {
+  raw_.Answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n", false);
+  std::string got;
+  HttpCall call = Get(raw_.Url("/"));
+  call.max_bytes = 1;
+  call.timeouts.stall = 100ms;
+  call.sink = [&got](std::string_view bytes) {
+    got += bytes;
+    return true;
+  };
+  HttpError error = Failure(std::move(call));
+  EXPECT_EQ(got, "onetwo");
+  EXPECT_THAT(error.message(), HasSubstr("stopped half way"));
+}
+
+TEST_F(CurlClientTest, AnAnswerOfWhichNoMoreIsWanted) {
+  raw_.Answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n", false);
+  HttpCall call = Get(raw_.Url("/"));
+  call.sink = [](std::string_view) { return false; };
+  HttpError error = Failure(std::move(call));
+  EXPECT_EQ(error.verdict(), Verdict::kFail);
+  EXPECT_THAT(error.message(), HasSubstr("not read to its end"));
+}
+
+TEST_F(CurlClientTest, ARefusalIsNotHandedOver) {
+  HttpCall call = Get(Url("/missing"));
+  bool is_called = false;
+  call.sink = [&is_called](std::string_view) { return is_called = true; };
+  HttpReply reply = Send(std::move(call));
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_THAT(reply.body, HasSubstr("GET /missing"));
+  EXPECT_FALSE(is_called);
+}
+
 TEST_F(CurlClientTest, AnswersWithoutEnd) {
   raw_.Answer("HTTP/1.1 200 OK\r\n\r\n" + std::string(100'000, 'x'), true);
   HttpCall call = Get(raw_.Url("/"));

@@ -87,6 +87,32 @@ TEST_F(CurlTlsTest, SendsTheClientCertificate) {
   EXPECT_EQ(Send(Get("localhost")).body, "the client");
 }
 
+// K8S-34
+TEST_F(CurlTlsTest, CertificatesMayBeText) {
+  auto content = [](const std::string& name) {
+    std::ifstream file(files().Path(name));
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  tls_ = TlsSettings();
+  tls_.ca_pem = content("ca.pem");
+  tls_.certificate_pem = content("client.pem");
+  tls_.key_pem = content("client.key");
+  Start(true);
+  EXPECT_EQ(Send(Get("localhost")).body, "the client");
+  tls_.ca_pem = content("client.pem");
+  EXPECT_EQ(Failure(Get("localhost")).verdict(), Verdict::kInvalid);
+}
+
+// K8S-42
+TEST_F(CurlTlsTest, TheServersNameMayBeAnotherThanItsAddress) {
+  Start();
+  EXPECT_EQ(Failure(Get("127.0.0.1")).verdict(), Verdict::kInvalid);
+  tls_.server_name = "localhost";
+  EXPECT_EQ(Send(Get("127.0.0.1")).body, "nobody");
+  tls_.server_name = "elsewhere";
+  EXPECT_EQ(Failure(Get("localhost")).verdict(), Verdict::kInvalid);
+}
+
 // Connections are shared only by calls with the same certificate.
 TEST_F(CurlTlsTest, ConnectionsWithAnotherCertificateAreNotUsed) {
   Start();
@@ -295,6 +321,19 @@ TEST_F(ProxyTest, OfHttpsForwardsTheConnection) {
   EXPECT_EQ(reply.body, "nobody");
   EXPECT_EQ(reply.Header("content-length"), "6") << "the headers are the server's";
   EXPECT_THAT(proxy_->asked(), ElementsAre("CONNECT localhost:" + std::to_string(server_->port())));
+}
+
+// K8S-42
+TEST_F(ProxyTest, OfTheCallWinsOverThatOfTheEnvironment) {
+  Start();
+  StartProxy("no_such_proxy");
+  ::setenv("https_proxy", "http://127.0.0.1:1", 1);
+  ::setenv("no_proxy", "localhost", 1);
+  HttpCall call = Get("localhost");
+  call.proxy = proxy_->Url();
+  EXPECT_EQ(Send(std::move(call)).body, "nobody");
+  EXPECT_THAT(proxy_->asked(), ElementsAre("CONNECT localhost:" + std::to_string(server_->port())));
+  ::unsetenv("no_such_proxy");
 }
 
 TEST_F(ProxyTest, IsNotUsedWhereTheEnvironmentSaysSo) {

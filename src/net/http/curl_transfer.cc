@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "net/http/url.h"
 
 namespace nodepool::net {
 
@@ -57,6 +58,7 @@ CurlTransfer::CurlTransfer(Loop& loop, CurlMulti& multi, std::shared_ptr<const H
       last_sign_(started_) {
   Configure(url, user_agent);
   ConfigureTls();
+  ConfigureHeaders();
   ConfigureBody();
 }
 
@@ -65,6 +67,7 @@ CurlTransfer::~CurlTransfer() {
   if (timer_) loop_.clock().CancelTimer(*timer_);
   curl_easy_cleanup(easy_);
   curl_slist_free_all(headers_);
+  curl_slist_free_all(connect_to_);
 }
 
 void CurlTransfer::Configure(const std::string& url, const std::string& user_agent) {
@@ -74,6 +77,12 @@ void CurlTransfer::Configure(const std::string& url, const std::string& user_age
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
   if (!call_->uses_proxy) curl_easy_setopt(easy_, CURLOPT_NOPROXY, "*");
+  if (!call_->proxy.empty()) {
+    curl_easy_setopt(easy_, CURLOPT_PROXY, call_->proxy.c_str());
+    curl_easy_setopt(easy_, CURLOPT_NOPROXY, "");
+  }
+  // A network that died is noticed below an answer that goes on for long without a byte.
+  curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // a proxy's headers are not the answer
   // A name that is still being resolved does not hold up a caller that stops waiting for it.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
@@ -84,6 +93,11 @@ void CurlTransfer::Configure(const std::string& url, const std::string& user_age
   curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &CurlTransfer::OnBody);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  if (call_->tls != nullptr && !call_->tls->server_name.empty()) ConfigureServerName(url);
+}
+
+void CurlTransfer::ConfigureHeaders() {
+  if (!host_.empty()) headers_ = curl_slist_append(headers_, ("Host: " + host_).c_str());
   for (const auto& [name, value] : call_->headers) {
     // An empty value needs its own spelling, or libcurl leaves the header out.
     std::string line = value.empty() ? name + ";" : name + ": " + value;
@@ -92,9 +106,27 @@ void CurlTransfer::Configure(const std::string& url, const std::string& user_age
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
 }
 
+// libcurl verifies the name in the URL, so the URL gets the name, and the connection goes to the URL's host.
+void CurlTransfer::ConfigureServerName(const std::string& text) {
+  std::optional<Url> url = Url::Parse(text);
+  if (!url || url->scheme() != "https") return;
+  std::string target = fmt::format("::{}:{}", url->host(), url->port());
+  connect_to_ = curl_slist_append(nullptr, target.c_str());
+  curl_easy_setopt(easy_, CURLOPT_CONNECT_TO, connect_to_);
+  host_ = fmt::format("{}:{}", url->host(), url->port());
+  url->SetHost(call_->tls->server_name);
+  curl_easy_setopt(easy_, CURLOPT_URL, url->text().c_str());
+}
+
 void CurlTransfer::ConfigureTls() {
   if (call_->tls == nullptr) return;
   const TlsSettings& tls = *call_->tls;
+  auto set_pem = [this](CURLoption option, const std::string& pem) {
+    if (pem.empty()) return;
+    // The settings live as long as the call.
+    curl_blob blob{const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_NOCOPY};
+    curl_easy_setopt(easy_, option, &blob);
+  };
   if (!tls.verifies_peer) {
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -105,6 +137,9 @@ void CurlTransfer::ConfigureTls() {
   }
   if (!tls.certificate_path.empty()) curl_easy_setopt(easy_, CURLOPT_SSLCERT, tls.certificate_path.c_str());
   if (!tls.key_path.empty()) curl_easy_setopt(easy_, CURLOPT_SSLKEY, tls.key_path.c_str());
+  set_pem(CURLOPT_CAINFO_BLOB, tls.ca_pem);
+  set_pem(CURLOPT_SSLCERT_BLOB, tls.certificate_pem);
+  set_pem(CURLOPT_SSLKEY_BLOB, tls.key_pem);
 }
 
 void CurlTransfer::ConfigureBody() {
@@ -141,9 +176,13 @@ Task<> CurlTransfer::Run() {
     progress_.Reset();
   }
   ThrowFailure();
+  reply_.status = Status();
+}
+
+int CurlTransfer::Status() const {
   long status = 0;
   curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
-  reply_.status = static_cast<int>(status);
+  return static_cast<int>(status);
 }
 
 std::string CurlTransfer::Redirect() const {
@@ -188,11 +227,7 @@ std::size_t CurlTransfer::OnHeader(char* data, std::size_t size, std::size_t cou
 
 bool CurlTransfer::AddHeaderLine(std::string_view line) {
   header_bytes_ += line.size();
-  if (header_bytes_ > kMaxHeaderBytes) {
-    given_up_ = "the headers of the answer are too long";
-    given_up_verdict_ = Verdict::kFail;
-    return false;
-  }
+  if (header_bytes_ > kMaxHeaderBytes) return Refuse("the headers of the answer are too long");
   if (line.starts_with("HTTP/")) {  // of the last answer; others may be before it, "100 Continue"
     reply_.headers.clear();
     has_header_ = !line.starts_with("HTTP/1.1 1") && !line.starts_with("HTTP/2 1");
@@ -208,14 +243,22 @@ bool CurlTransfer::AddHeaderLine(std::string_view line) {
 std::size_t CurlTransfer::OnBody(char* data, std::size_t size, std::size_t count, void* object) {
   auto* self = static_cast<CurlTransfer*>(object);
   self->last_sign_ = self->loop_.SteadyNow();
-  std::size_t bytes = size * count;
-  if (self->reply_.body.size() + bytes > self->call_->max_bytes) {
-    self->given_up_ = fmt::format("the answer is longer than {} bytes", self->call_->max_bytes);
-    self->given_up_verdict_ = Verdict::kFail;
-    return 0;
-  }
-  self->reply_.body.append(data, bytes);
-  return bytes;
+  return self->AddBody({data, size * count}) ? size * count : 0;
+}
+
+bool CurlTransfer::AddBody(std::string_view bytes) {
+  if (call_->sink && Status() < 300)
+    return call_->sink(bytes) || Refuse("the answer was not read to its end");
+  if (reply_.body.size() + bytes.size() > call_->max_bytes)
+    return Refuse(fmt::format("the answer is longer than {} bytes", call_->max_bytes));
+  reply_.body.append(bytes);
+  return true;
+}
+
+bool CurlTransfer::Refuse(std::string why) {
+  given_up_ = std::move(why);
+  given_up_verdict_ = Verdict::kFail;
+  return false;
 }
 
 Duration CurlTransfer::QuietLimit() const {

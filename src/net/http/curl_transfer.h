@@ -38,9 +38,14 @@ class CurlTransfer {
   static int OnSeek(void* self, curl_off_t offset, int origin);
 
   void Configure(const std::string& url, const std::string& user_agent);
+  void ConfigureHeaders();
   void ConfigureTls();
+  void ConfigureServerName(const std::string& url);
   void ConfigureBody();
   bool AddHeaderLine(std::string_view line);
+  bool AddBody(std::string_view bytes);
+  int Status() const;
+  bool Refuse(std::string why);
   void ResumeUpload();
 
   void WatchTime();
@@ -56,6 +61,8 @@ class CurlTransfer {
   std::unique_ptr<UploadReader> upload_;
   CURL* easy_;
   curl_slist* headers_ = nullptr;
+  curl_slist* connect_to_ = nullptr;
+  std::string host_;  // the header, where libcurl's own would be wrong
   char error_text_[CURL_ERROR_SIZE] = {};
   HttpReply reply_;
   std::size_t header_bytes_ = 0;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,13 @@ struct TlsSettings {
   std::string ca_path;
   std::string certificate_path;
   std::string key_path;
+  // The same as PEM text in place of a path; wins over it.
+  std::string ca_pem;
+  std::string certificate_pem;
+  std::string key_pem;  // secret
+  // The name that the server's certificate must have, and that the server is asked for (SNI), where it is
+  // not the URL's host; empty: the URL's host.
+  std::string server_name;
 };
 
 // None is infinite (D-35).
@@ -40,6 +48,10 @@ struct HttpUpload {
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
+// Takes a piece of an answer's body as it arrives; called on the loop. False: no more is wanted, and the
+// call ends with an HttpError of kFail. Must not throw, nor begin or cancel a call.
+using HttpSink = std::function<bool(std::string_view bytes)>;
+
 // A request to a server.
 struct HttpCall {
   std::string method = "GET";
@@ -52,6 +64,10 @@ struct HttpCall {
   std::size_t max_bytes = 64 << 20;        // of the answer's body
   bool uses_proxy = true;                  // where the environment names one
   bool follows_redirects = true;           // as Send() describes; else a redirection is an answer
+  std::string proxy;                       // its URL, in place of the environment's; empty: the environment's
+  // Gets the body of an answer with a status below 300, for answers that go on; HttpReply::body is empty
+  // then, and max_bytes does not count. Null: the whole body is in the reply.
+  HttpSink sink;
 };
 
 struct HttpReply {

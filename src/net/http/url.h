@@ -23,6 +23,8 @@ class Url {
   std::string path() const { return Part(CURLUPART_PATH); }
   std::string text() const { return Part(CURLUPART_URL); }
 
+  void SetHost(const std::string& host) { curl_url_set(handle_.get(), CURLUPART_HOST, host.c_str(), 0); }
+
   // Removes the parts that may hold a secret: user, password, options, query and fragment.
   void RemoveSecrets();
 

@@ -26,9 +26,11 @@ struct ApiRequest {
   net::HttpCall call;              // without the signature
   int retries = 5;                 // how often it is repeated while the service is overloaded
   std::optional<bool> only_reads;  // none: depends on the method
+  // A creation under a name of our choice: done twice, the second is refused.
+  bool creates_by_name = false;
 
   bool reads() const { return only_reads.value_or(call.method == "GET"); }
-  bool is_idempotent() const { return reads() || call.method != "POST"; }
+  bool is_idempotent() const { return reads() || creates_by_name || call.method != "POST"; }
 };
 
 struct ApiReply {

@@ -1,0 +1,63 @@
+#include "drivers/kubernetes/api/cloud.h"
+
+#include "driver/cloud/api/url_text.h"
+#include "driver/cloud/metadata.h"
+#include "drivers/kubernetes/api/paths.h"
+
+namespace nodepool::drivers::kubernetes {
+
+namespace api = driver::cloud::api;
+
+namespace {
+
+std::string NameOf(const KubernetesConfig& config) {
+  return config.context ? "context " + *config.context : "the current context";
+}
+
+std::string SelectorOf(const KubernetesConfig& config) {
+  std::string selector = std::string(driver::cloud::kProviderKey) + "=" + config.name.str();
+  return "labelSelector=" + api::PercentEncoded(selector);
+}
+
+bool HasProjects(const KubernetesConfig& config) { return config.kind == Kind::kOpenshift; }
+
+}  // namespace
+
+Cloud::Cloud(driver::ProviderEnvironment environment_of, std::shared_ptr<const KubernetesConfig> config_of,
+             Means means_of)
+    : environment(std::move(environment_of)),
+      config(std::move(config_of)),
+      means(std::move(means_of)),
+      access(environment.loop, *means.runner, means.environment, means.read_files),
+      cluster(environment.loop, environment.blocking_pool, environment.random, *means.http, access,
+              NameOf(*config), {environment.observer, config->name, config->driver}),
+      // A project's labels are lost when it is made.
+      namespaces_(environment.loop, environment.random, cluster,
+                  HasProjects(*config) ? kProjects : kNamespaces,
+                  HasProjects(*config) ? "" : SelectorOf(*config)),
+      pods_(environment.loop, environment.random, cluster, kAllPods, SelectorOf(*config)),
+      tasks(environment.loop, logger) {}
+
+std::string Cloud::OwnSelector() const { return SelectorOf(*config); }
+
+ObjectCache& Cloud::Namespaces() {
+  namespaces_.Start(tasks);
+  return namespaces_;
+}
+
+ObjectCache& Cloud::Pods() {
+  pods_.Start(tasks);
+  return pods_;
+}
+
+ObjectCache& Cloud::PodsOfPool(const std::string& pool) {
+  std::unique_ptr<ObjectCache>& pods = pods_of_pools_[pool];
+  if (!pods) {
+    pods = std::make_unique<ObjectCache>(loop(), environment.random, cluster, InNamespace(pool, "pods"),
+                                         OwnSelector());
+  }
+  pods->Start(tasks);
+  return *pods;
+}
+
+}  // namespace nodepool::drivers::kubernetes

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nodepool::drivers::kubernetes {
+
+// A condition in an object's status.
+struct Condition {
+  std::string type;
+  bool is_true = false;
+  std::string reason;
+  std::string message;
+};
+
+// A container in a pod's status.
+struct Container {
+  std::string name;
+  std::string waiting_reason;  // empty: it does not wait
+  std::string waiting_message;
+  std::optional<int> exit_code;  // of its end
+};
+
+// What the drivers read of a namespace, a project or a pod; empty where the kind has no such thing.
+struct Object {
+  std::string name_space;  // that it is in
+  std::string name;
+  std::string uid;
+  std::map<std::string, std::string> labels;
+  std::string requester;        // of a project: who asked for it
+  bool is_terminating = false;  // it is being deleted
+  std::string phase;
+  std::string reason;   // of the status
+  std::string message;  // of the status
+  std::vector<Condition> conditions;
+  std::vector<Container> containers;
+  std::string node;                   // where a pod runs
+  bool runs_default_command = false;  // a pod that ignores the request to end (objects/pod_body.h)
+
+  // "namespace/name"; "/name" of what is in no namespace.
+  std::string key() const { return name_space + "/" + name; }
+};
+
+Object ReadObject(const boost::json::object& json);
+
+// The key of an object before it is known.
+std::string KeyOf(const std::string& name_space, const std::string& name);
+
+}  // namespace nodepool::drivers::kubernetes

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/config.h"
+#include "config/schema/schema.h"
+#include "driver/provider_config.h"
+
+namespace nodepool::drivers::kubernetes {
+
+enum class Kind {
+  kKubernetes,     // a namespace for each node
+  kOpenshift,      // a project for each node
+  kOpenshiftPods,  // pods in a namespace that exists, named like the pool
+};
+
+// Amounts of a pod, with the pool's defaults. None or 0: not sent to the cluster.
+struct PodAmounts {
+  std::optional<std::int64_t> cpu;      // cores
+  std::optional<std::int64_t> memory;   // MiB
+  std::optional<std::int64_t> storage;  // MB
+};
+
+struct KubernetesLabel : driver::LabelConfig {
+  bool has_pod = true;  // false: an empty namespace or project
+  std::optional<std::string> image;
+  std::string image_pull = "IfNotPresent";
+  boost::json::array image_pull_secrets;
+  PodAmounts requests;
+  PodAmounts limits;
+  std::optional<double> gpu;
+  std::optional<std::string> gpu_resource;
+  boost::json::array env;
+  std::map<std::string, std::string> node_selector;
+  std::optional<bool> privileged;
+  std::optional<std::string> scheduler_name;
+  boost::json::array volumes;
+  boost::json::array volume_mounts;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> dynamic_labels;  // templates
+  std::map<std::string, std::string> annotations;
+  boost::json::object spec;  // empty: the pod is made from the settings above
+  Resources need;            // driver-kubernetes.md 14.1
+  // Why the cluster would refuse every node of the label; empty: it would not.
+  std::string fault;
+};
+
+struct KubernetesConfig : driver::ProviderConfig {
+  Kind kind = Kind::kKubernetes;
+  std::optional<std::string> context;  // of the kubeconfig
+};
+
+const config::Schema& SchemaOf(Kind kind);
+
+// Throws Error(kInvalid) with line and column. Labels that the cluster would refuse are loaded, with a fault.
+std::shared_ptr<const KubernetesConfig> LoadKubernetesConfig(Kind kind,
+                                                             const config::ProviderSection& section,
+                                                             const config::Config& config);
+
+}  // namespace nodepool::drivers::kubernetes

@@ -1,0 +1,131 @@
+#include "drivers/kubernetes/kubernetes_adapter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "driver/cloud/metadata.h"
+#include "drivers/kubernetes/machine/create_machine.h"
+#include "drivers/kubernetes/machine/delete_machine.h"
+#include "drivers/kubernetes/machine/own_machines.h"
+
+namespace nodepool::drivers::kubernetes {
+
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::MachineReport;
+using driver::cloud::Resource;
+
+namespace {
+
+constexpr const char* kResourceType = "node";  // the counter is leaked.nodes
+constexpr Duration kListLasts = std::chrono::seconds(30);
+
+// For deletions of which no record is left.
+class NoReport : public MachineReport {
+ public:
+  explicit NoReport(const log::Logger& logger) : logger_(logger) {}
+  void SetState(std::string) override {}
+  Task<> SetExternalId(boost::json::value) override { co_return; }
+  const log::Logger& logger() const override { return logger_; }
+  int attempt() const override { return 1; }
+
+ private:
+  const log::Logger& logger_;
+};
+
+}  // namespace
+
+KubernetesAdapter::KubernetesAdapter(driver::ProviderEnvironment environment,
+                                     std::shared_ptr<const KubernetesConfig> config, Means means)
+    : cloud_(std::move(environment), std::move(config), std::move(means)) {}
+
+Task<Instance> KubernetesAdapter::Create(MachineReport& machine, CreateParameters parameters) {
+  return CreateMachine(cloud_, machine, std::move(parameters));
+}
+
+Task<> KubernetesAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
+  if (!external_id.is_string()) co_return;
+  std::string id(external_id.as_string());
+  std::string pool = PoolOf(machine, id);
+  co_await DeleteMachine(cloud_, machine, std::move(id), std::move(pool));
+}
+
+std::string KubernetesAdapter::PoolOf(const MachineReport& machine, const std::string& external_id) const {
+  if (cloud_.config->kind != Kind::kOpenshiftPods) return "";
+  if (machine.pool() != nullptr) return machine.pool()->name.str();
+  // The longest name that fits: pool "a" has no pod "b-small-1" of pool "a-b" here.
+  std::string found;
+  for (const auto& [name, pool] : cloud_.config->pools) {
+    if (external_id.starts_with(name.str() + "-") && name.str().size() > found.size()) found = name.str();
+  }
+  if (found.empty()) {
+    throw Error(Verdict::kFail, fmt::format("{} is in the namespace of a pool that is no longer configured; "
+                                            "configure the pool again, without labels, until it is deleted",
+                                            external_id));
+  }
+  return found;
+}
+
+Task<std::vector<Instance>> KubernetesAdapter::ListInstances() {
+  std::vector<Object> own = co_await ListOwn(cloud_);
+  std::vector<Instance> instances;
+  for (Object& object : own) {
+    Instance instance;
+    instance.name = ExternalIdOf(cloud_.config->kind, object);
+    instance.external_id = instance.name;
+    instance.metadata = std::move(object.labels);
+    instance.quota = driver::QuotaInformation::OneInstance();
+    instances.push_back(std::move(instance));
+  }
+  co_return instances;
+}
+
+Task<std::vector<Resource>> KubernetesAdapter::ListResources() {
+  SteadyTime begun = cloud_.loop().SteadyNow();
+  std::vector<Object> own = co_await ListOwn(cloud_);
+  listed_.clear();
+  listed_at_ = begun;
+  std::vector<Resource> resources;
+  for (Object& object : own) {
+    if (object.is_terminating) continue;
+    std::string id = ExternalIdOf(cloud_.config->kind, object);
+    listed_.insert(id);
+    if (cloud_.config->kind == Kind::kOpenshiftPods)
+      object.labels[driver::cloud::kPoolKey] = object.name_space;
+    resources.push_back({kResourceType, std::move(id), std::move(object.labels)});
+  }
+  co_return resources;
+}
+
+Task<> KubernetesAdapter::DeleteResource(Resource resource) {
+  NoReport report(cloud_.logger);
+  std::string pool = resource.metadata[driver::cloud::kPoolKey];
+  co_await DeleteMachine(cloud_, report, std::move(resource.id), std::move(pool));
+}
+
+Task<std::vector<boost::json::value>> KubernetesAdapter::MissingMachines(
+    std::vector<boost::json::value> ids) {
+  if (cloud_.loop().SteadyNow() - kListLasts > listed_at_ || !AreListed(ids)) co_await ListResources();
+  std::erase_if(ids, [this](const boost::json::value& id) { return IsListed(id); });
+  co_return ids;
+}
+
+bool KubernetesAdapter::IsListed(const boost::json::value& id) const {
+  return id.is_string() && listed_.contains(std::string(id.as_string()));
+}
+
+// What was made since the list is not in it.
+bool KubernetesAdapter::AreListed(const std::vector<boost::json::value>& ids) const {
+  return std::ranges::all_of(ids, [this](const boost::json::value& id) { return IsListed(id); });
+}
+
+driver::QuotaInformation KubernetesAdapter::QuotaForLabel(const driver::LabelConfig& label) {
+  const auto& own = dynamic_cast<const KubernetesLabel&>(label);
+  if (!own.fault.empty()) throw Error(Verdict::kInvalid, own.fault);
+  return driver::QuotaInformation::Amount(own.need);
+}
+
+Task<> KubernetesAdapter::Stop() { co_await cloud_.tasks.Stop(); }
+
+}  // namespace nodepool::drivers::kubernetes

@@ -1,0 +1,118 @@
+#include "drivers/kubernetes/machine/account.h"
+
+#include <fmt/format.h>
+
+#include "async/attempt.h"
+#include "async/backoff.h"
+#include "base/encoding.h"
+#include "base/json_fields.h"
+#include "drivers/kubernetes/api/paths.h"
+#include "drivers/kubernetes/machine/create_in_new.h"
+
+namespace nodepool::drivers::kubernetes {
+
+namespace api = driver::cloud::api;
+namespace json = boost::json;
+
+namespace {
+
+constexpr Duration kSecretLimit = std::chrono::seconds(10);
+constexpr Backoff::Settings kSecretPauses{std::chrono::milliseconds(20), std::chrono::seconds(1)};
+
+// Only rights that we have ourselves can be given.
+Task<> MakeRole(Cloud& cloud, const NodePlan& plan) {
+  bool has_pod = !plan.pod.empty();
+  std::string roles = RbacInNamespace(plan.name_space, "roles");
+  Task<json::object> call = CreateInNew(cloud, roles, RoleBody(has_pod, cloud.grants_full_roles));
+  Outcome<json::object> made = co_await Attempt(std::move(call));
+  if (made) co_return;
+  if (api::StatusOf(made) != 403 || !cloud.grants_full_roles) made.error().Rethrow();
+  cloud.grants_full_roles = false;
+  cloud.logger.Info("Nodes of provider {} get the rights of older releases: {}", cloud.config->name,
+                    made.error().message());
+  Task<json::object> second = CreateInNew(cloud, roles, RoleBody(has_pod, false));
+  co_await std::move(second);
+}
+
+Task<> GiveRights(Cloud& cloud, const NodePlan& plan) {
+  bool is_admin = cloud.config->kind == Kind::kOpenshift;
+  if (!is_admin) co_await MakeRole(cloud, plan);
+  json::object binding = RoleBindingBody(plan.name_space, !plan.pod.empty());
+  if (is_admin) binding = AdminBindingBody(plan.name_space);
+  Task<json::object> call =
+      CreateInNew(cloud, RbacInNamespace(plan.name_space, "rolebindings"), std::move(binding));
+  co_await std::move(call);
+}
+
+// None: the secret is not filled yet.
+std::optional<NodeToken> TokenIn(const json::object& secret) {
+  const json::object* data = ObjectIn(secret, "data");
+  if (data == nullptr) return std::nullopt;
+  std::optional<std::string> token = FromBase64(TextIn(*data, "token"));
+  std::string authority = TextIn(*data, "ca.crt");
+  if (!token || token->empty() || authority.empty()) return std::nullopt;
+  return NodeToken{std::move(*token), std::move(authority)};
+}
+
+Task<std::optional<NodeToken>> TokenOfSecret(Cloud& cloud, const NodePlan& plan) {
+  std::string path = InNamespace(plan.name_space, "secrets/") + kAccount;
+  SteadyTime until = cloud.loop().SteadyNow() + kSecretLimit;
+  Backoff pauses(kSecretPauses, cloud.environment.random);
+  while (true) {
+    Outcome<json::object> secret = co_await Attempt(cloud.cluster.Get(path));
+    if (!secret && !FailedWith(secret, Verdict::kNotFound)) secret.error().Rethrow();
+    std::optional<NodeToken> token = secret ? TokenIn(*secret) : std::nullopt;
+    if (token || cloud.loop().SteadyNow() >= until) co_return token;
+    Duration pause = pauses.Next();
+    co_await cloud.loop().SleepFor(pause);
+  }
+}
+
+// The authorities that clusters publish in each namespace since 1.20, else those that we trust.
+Task<std::string> Authorities(Cloud& cloud, const NodePlan& plan) {
+  std::string path = InNamespace(plan.name_space, "configmaps/kube-root-ca.crt");
+  Outcome<json::object> map = co_await Attempt(cloud.cluster.Get(std::move(path)));
+  const json::object* data = map ? ObjectIn(*map, "data") : nullptr;
+  std::string pem = data == nullptr ? "" : TextIn(*data, "ca.crt");
+  if (pem.empty()) {
+    std::shared_ptr<const Access> access = co_await cloud.access.Get();
+    pem = access->ca_pem;
+  }
+  co_return Base64(pem);
+}
+
+Task<NodeToken> RequestToken(Cloud& cloud, const NodePlan& plan) {
+  std::string path = InNamespace(plan.name_space, "serviceaccounts/") + kAccount + "/token";
+  Task<json::object> call = cloud.cluster.Create(path, TokenRequestBody());
+  json::object answer = co_await std::move(call);
+  const json::object* status = ObjectIn(answer, "status");
+  NodeToken token;
+  if (status != nullptr) token.token = TextIn(*status, "token");
+  if (token.token.empty()) throw Error(Verdict::kRetry, fmt::format("{} was answered without a token", path));
+  token.ca_base64 = co_await Authorities(cloud, plan);
+  co_return token;
+}
+
+}  // namespace
+
+Task<> MakeAccount(Cloud& cloud, const NodePlan& plan) {
+  Task<json::object> account =
+      CreateInNew(cloud, InNamespace(plan.name_space, "serviceaccounts"), AccountBody());
+  co_await std::move(account);
+  Task<json::object> secret = CreateInNew(cloud, InNamespace(plan.name_space, "secrets"), TokenSecretBody());
+  co_await std::move(secret);
+  co_await GiveRights(cloud, plan);
+}
+
+Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan) {
+  std::optional<NodeToken> token = co_await TokenOfSecret(cloud, plan);
+  if (token) co_return std::move(*token);
+  cloud.logger.Info(
+      "The cluster has not filled the secret with the token of namespace {} within {} s: it is "
+      "asked for a token, which ends after a day",
+      plan.name_space, std::chrono::duration_cast<std::chrono::seconds>(kSecretLimit).count());
+  NodeToken requested = co_await RequestToken(cloud, plan);
+  co_return requested;
+}
+
+}  // namespace nodepool::drivers::kubernetes

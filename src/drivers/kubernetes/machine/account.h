@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "drivers/kubernetes/api/cloud.h"
+#include "drivers/kubernetes/machine/node_plan.h"
+
+namespace nodepool::drivers::kubernetes {
+
+// What gives access to a node's namespace. Secret.
+struct NodeToken {
+  std::string token;
+  std::string ca_base64;  // the API server's authorities, PEM in base64; empty: not known
+};
+
+// Makes the account of the node's namespace, its rights, and the secret for its token.
+Task<> MakeAccount(Cloud& cloud, const NodePlan& plan);
+
+// The account's token: that in its secret, once the cluster has filled it; if it does not within ten seconds,
+// one that the cluster is asked for, which ends after a day (driver-kubernetes.md 5.3).
+Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan);
+
+}  // namespace nodepool::drivers::kubernetes

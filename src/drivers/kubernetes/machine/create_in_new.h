@@ -1,0 +1,15 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string>
+
+#include "drivers/kubernetes/api/cloud.h"
+
+namespace nodepool::drivers::kubernetes {
+
+// Creates an object in a namespace that may have been made a moment ago, where the cluster's own accounts and
+// the caller's rights may still be missing: such refusals are repeated for ten seconds. An object that exists
+// already is ours, since the namespace is: the result is empty then (driver-kubernetes.md 4.2).
+Task<boost::json::object> CreateInNew(Cloud& cloud, std::string collection, boost::json::object body);
+
+}  // namespace nodepool::drivers::kubernetes

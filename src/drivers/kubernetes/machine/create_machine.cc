@@ -1,0 +1,116 @@
+#include "drivers/kubernetes/machine/create_machine.h"
+
+#include <algorithm>
+
+#include "base/encoding.h"
+#include "drivers/kubernetes/machine/account.h"
+#include "drivers/kubernetes/machine/namespace.h"
+#include "drivers/kubernetes/machine/node_plan.h"
+#include "drivers/kubernetes/machine/pod.h"
+
+namespace nodepool::drivers::kubernetes {
+
+namespace json = boost::json;
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::MachineReport;
+
+namespace {
+
+// The driver's own words come before the framework's time-out, which counts the deletion of an earlier
+// attempt's namespace, too.
+Duration TimeToLaunch(const KubernetesConfig& config) {
+  Duration limit = config.launch_timeout;
+  return limit - std::min<Duration>(limit / 10, std::chrono::seconds(10));
+}
+
+// What jobs need to use the node: the record's connection_port (driver-kubernetes.md 11).
+json::object ConnectionPort(const Cloud& cloud, const NodePlan& plan, const Access& access,
+                            const NodeToken& token) {
+  Kind kind = cloud.config->kind;
+  bool skips_tls = !access.tls->verifies_peer;
+  json::object port = {{"namespace", plan.name_space},
+                       {"host", access.server},
+                       {"skiptls", skips_tls},
+                       {"token", token.token},
+                       {"user", kAccount}};
+  if (kind == Kind::kKubernetes) port["name"] = plan.name_space;
+  if (!plan.pod.empty()) port["pod"] = plan.pod;
+  bool has_authority = !skips_tls && !token.ca_base64.empty();
+  if (has_authority) {
+    port["ca_crt"] = token.ca_base64;
+  } else if (kind == Kind::kOpenshiftPods) {
+    port["ca_crt"] = nullptr;
+  }
+  return port;
+}
+
+Task<Instance> Describe(Cloud& cloud, const NodePlan& plan, NodeToken token, std::string host) {
+  std::shared_ptr<const Access> access = co_await cloud.access.Get();
+  Instance instance;
+  instance.external_id = plan.external_id;
+  instance.name = plan.external_id;
+  if (!plan.pod.empty()) instance.interface_ip = plan.pod;
+  bool has_host = !plan.pod.empty() && cloud.config->kind != Kind::kOpenshift;
+  if (has_host) instance.host_id = std::move(host);
+  instance.cloud = cloud.config->context;
+  instance.metadata = plan.labels;
+  instance.quota = driver::QuotaInformation::Amount(plan.label->need);
+  instance.connection.connection_port = ConnectionPort(cloud, plan, *access, token);
+  co_return instance;
+}
+
+// Jobs get our own token: there is no account for the node.
+Task<NodeToken> OwnToken(Cloud& cloud) {
+  std::shared_ptr<const Access> access = co_await cloud.access.Get();
+  if (access->token.empty()) {
+    throw Error(Verdict::kInvalid, cloud.cluster.name() +
+                                       " has no token that jobs could get; the driver openshiftpods needs a "
+                                       "user with a token");
+  }
+  NodeToken token{access->token, access->ca_pem.empty() ? "" : Base64(access->ca_pem)};
+  co_return token;
+}
+
+Task<Instance> CreateInPool(Cloud& cloud, MachineReport& machine, const NodePlan& plan) {
+  NodeToken token = co_await OwnToken(cloud);
+  machine.SetState("creating the pod");
+  cloud.PodsOfPool(plan.name_space);
+  std::string uid = co_await MakePod(cloud, plan);
+  boost::json::value external_id(plan.external_id);
+  co_await machine.SetExternalId(std::move(external_id));
+  std::string host = co_await WaitForPod(cloud, machine, plan, std::move(uid));
+  Instance instance = co_await Describe(cloud, plan, std::move(token), std::move(host));
+  co_return instance;
+}
+
+Task<Instance> CreateInNamespace(Cloud& cloud, MachineReport& machine, const NodePlan& plan) {
+  machine.SetState("creating the namespace");
+  co_await MakeNamespace(cloud, machine, plan);
+  boost::json::value external_id(plan.external_id);
+  co_await machine.SetExternalId(std::move(external_id));
+  machine.SetState("creating the account");
+  co_await MakeAccount(cloud, plan);
+  std::string uid;
+  if (!plan.pod.empty()) {
+    machine.SetState("creating the pod");
+    uid = co_await MakePod(cloud, plan);
+  }
+  machine.SetState("waiting for the token");
+  NodeToken token = co_await TokenOfAccount(cloud, plan);
+  std::string host;
+  if (!plan.pod.empty()) host = co_await WaitForPod(cloud, machine, plan, std::move(uid));
+  Instance instance = co_await Describe(cloud, plan, std::move(token), std::move(host));
+  co_return instance;
+}
+
+}  // namespace
+
+Task<Instance> CreateMachine(Cloud& cloud, MachineReport& machine, CreateParameters parameters) {
+  SteadyTime deadline = cloud.loop().SteadyNow() + TimeToLaunch(*cloud.config);
+  const NodePlan plan = PlanNode(*cloud.config, parameters, deadline, machine.logger());
+  if (cloud.config->kind == Kind::kOpenshiftPods) co_return co_await CreateInPool(cloud, machine, plan);
+  co_return co_await CreateInNamespace(cloud, machine, plan);
+}
+
+}  // namespace nodepool::drivers::kubernetes

@@ -1,0 +1,132 @@
+#include "drivers/kubernetes/machine/delete_machine.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "drivers/kubernetes/api/paths.h"
+#include "drivers/kubernetes/machine/node_plan.h"
+
+namespace nodepool::drivers::kubernetes {
+
+namespace api = driver::cloud::api;
+namespace json = boost::json;
+using driver::cloud::MachineReport;
+
+namespace {
+
+constexpr Duration kReportInterval = std::chrono::seconds(60);
+constexpr std::size_t kMaxHolderText = 400;
+
+json::object OneSecondOfGrace() {
+  return {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"gracePeriodSeconds", 1}};
+}
+
+json::object InBackground() {
+  return {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"propagationPolicy", "Background"}};
+}
+
+// With a project go the rights in it, and the server refuses what one may not see.
+bool CountsAsGone(const Cloud& cloud, const Failure& failure) {
+  int status = api::StatusOf(failure);
+  return status == 404 || (status == 403 && cloud.config->kind == Kind::kOpenshift);
+}
+
+Task<std::vector<Object>> PodsIn(Cloud& cloud, std::string name_space) {
+  std::vector<Object> found;
+  if (cloud.config->kind == Kind::kOpenshift) {
+    Task<ObjectList> reading = cloud.cluster.List(InNamespace(name_space, "pods"), "");
+    ObjectList list = co_await std::move(reading);
+    co_return std::move(list.objects);
+  }
+  ObjectCache& pods = cloud.Pods();
+  co_await pods.WaitForFirstList();
+  std::string beginning = KeyOf(name_space, "");
+  for (auto pod = pods.objects().lower_bound(beginning);
+       pod != pods.objects().end() && pod->first.starts_with(beginning); ++pod) {
+    found.push_back(pod->second);
+  }
+  co_return found;
+}
+
+// The driver's own pods ignore the request to end, and would hold the namespace for 30 s.
+Task<> EndOwnPods(Cloud& cloud, std::string name_space) {
+  std::vector<Object> pods = co_await PodsIn(cloud, name_space);
+  for (const Object& pod : pods) {
+    if (!pod.runs_default_command || pod.is_terminating) continue;
+    std::string path = InNamespace(name_space, "pods/") + pod.name;
+    Task<bool> deletion = cloud.cluster.Delete(std::move(path), OneSecondOfGrace());
+    co_await std::move(deletion);
+  }
+}
+
+// Reports what holds it; true: it is gone.
+Task<bool> ReportHeld(Cloud& cloud, MachineReport& machine, std::string path) {
+  Outcome<json::object> read = co_await Attempt(cloud.cluster.Get(path));
+  if (!read && CountsAsGone(cloud, read.error())) co_return true;
+  if (!read) read.error().Rethrow();
+  std::string holders = WhatHolds(ReadObject(*read));
+  machine.logger().Warning("{} of {} is still being deleted{}", path, cloud.cluster.name(),
+                           holders.empty() ? "; the cluster does not say why" : ": " + holders);
+  co_return false;
+}
+
+Task<> WaitUntilGone(Cloud& cloud, MachineReport& machine, Follower& follower, std::string path) {
+  SteadyTime report_at = cloud.loop().SteadyNow() + kReportInterval;
+  while (!follower.was_gone()) {
+    co_await follower.Change(report_at);
+    if (follower.was_gone() || cloud.loop().SteadyNow() < report_at) continue;
+    report_at += kReportInterval;
+    bool is_gone = co_await ReportHeld(cloud, machine, path);
+    if (is_gone) co_return;
+  }
+}
+
+Task<> DeleteNamespace(Cloud& cloud, MachineReport& machine, std::string name) {
+  machine.SetState("deleting the namespace");
+  ObjectCache& namespaces = cloud.Namespaces();
+  Follower follower(namespaces, KeyOf("", name));
+  // Only makes it faster.
+  Outcome<> ended = co_await Attempt(EndOwnPods(cloud, name));
+  if (!ended) machine.logger().Debug("Pods in {} are not ended before it: {}", name, ended.error().message());
+  std::string path = namespaces.collection() + "/" + name;
+  bool is_openshift = cloud.config->kind == Kind::kOpenshift;
+  json::object options;
+  if (!is_openshift) options = InBackground();
+  Outcome<bool> existed = co_await Attempt(cloud.cluster.Delete(path, std::move(options)));
+  if (!existed && CountsAsGone(cloud, existed.error())) co_return;
+  if (!existed) existed.error().Rethrow();
+  if (!*existed) co_return;
+  co_await WaitUntilGone(cloud, machine, follower, std::move(path));
+}
+
+Task<> DeletePod(Cloud& cloud, MachineReport& machine, std::string pool, std::string pod) {
+  machine.SetState("deleting the pod");
+  Follower follower(cloud.PodsOfPool(pool), KeyOf(pool, pod));
+  std::string path = InNamespace(pool, "pods/") + pod;
+  const Object* known = follower.object();
+  json::object options;
+  if (known != nullptr && known->runs_default_command) options = OneSecondOfGrace();
+  bool existed = co_await cloud.cluster.Delete(path, std::move(options));
+  if (existed) co_await WaitUntilGone(cloud, machine, follower, std::move(path));
+}
+
+}  // namespace
+
+Task<> DeleteMachine(Cloud& cloud, MachineReport& machine, std::string external_id, std::string pool) {
+  if (cloud.config->kind == Kind::kOpenshiftPods) {
+    std::string pod = PodOfExternalId(external_id, pool);
+    return DeletePod(cloud, machine, std::move(pool), std::move(pod));
+  }
+  return DeleteNamespace(cloud, machine, std::move(external_id));
+}
+
+std::string WhatHolds(const Object& name_space) {
+  std::vector<std::string> texts;
+  for (const Condition& condition : name_space.conditions) {
+    if (condition.is_true && condition.type.starts_with("Namespace"))
+      texts.push_back(Excerpt(condition.message, kMaxHolderText));
+  }
+  return Join(texts, "; ");
+}
+
+}  // namespace nodepool::drivers::kubernetes

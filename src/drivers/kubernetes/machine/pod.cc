@@ -1,0 +1,150 @@
+#include "drivers/kubernetes/machine/pod.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "async/cleanup.h"
+#include "base/json_fields.h"
+#include "base/text.h"
+#include "driver/cloud/api/url_text.h"
+#include "drivers/kubernetes/api/paths.h"
+#include "drivers/kubernetes/machine/create_in_new.h"
+#include "drivers/kubernetes/machine/pod_state.h"
+
+namespace nodepool::drivers::kubernetes {
+
+namespace json = boost::json;
+using driver::cloud::LaunchError;
+using driver::cloud::MachineReport;
+
+namespace {
+
+constexpr std::size_t kMaxEvents = 10;
+
+[[noreturn]] void Fail(const PodState& state, const std::string& text) {
+  using Kind = LaunchError::Kind;
+  throw LaunchError(state.lacks_capacity ? Kind::kCapacity : Kind::kStatus, text);
+}
+
+// Follows one pod on its way, and remembers since when it has been in a state that must not last.
+class PodWait {
+ public:
+  PodWait(Cloud& cloud, MachineReport& machine, const NodePlan& plan, std::string uid)
+      : cloud_(cloud), machine_(machine), plan_(plan), uid_(std::move(uid)) {}
+
+  Task<std::string> Run(Follower& follower) {
+    while (true) {
+      const Object* pod = follower.object();
+      bool is_ours = pod != nullptr && pod->uid == uid_;
+      if (!is_ours && follower.was_gone()) Fail({}, "the pod was deleted while it started");
+      PodState state = is_ours ? StateOf(*pod) : PodState();
+      if (state.kind == PodState::Kind::kRuns) co_return pod->node;
+      if (state.kind == PodState::Kind::kFailed) Fail(state, state.text);
+      SteadyTime until = EndOf(state);
+      SteadyTime now = cloud_.loop().SteadyNow();
+      if (now >= until && until < plan_.deadline) Fail(state, state.text);
+      if (now >= plan_.deadline) Fail(state, fmt::format("pod failed to initialize ({})", state.text));
+      machine_.SetState(state.text.empty() ? "starting the pod" : "starting the pod: " + state.text);
+      co_await follower.Change(until);
+    }
+  }
+
+ private:
+  SteadyTime EndOf(const PodState& state) {
+    SteadyTime now = cloud_.loop().SteadyNow();
+    if (state.cause != cause_) since_ = now;
+    cause_ = state.cause;
+    if (state.limit == Duration::max()) return plan_.deadline;
+    return std::min(plan_.deadline, since_ + state.limit);
+  }
+
+  Cloud& cloud_;
+  MachineReport& machine_;
+  const NodePlan& plan_;
+  std::string uid_;
+  std::string cause_;
+  SteadyTime since_{};
+};
+
+Task<std::string> FollowPod(Cloud& cloud, MachineReport& machine, const NodePlan& plan, std::string uid,
+                            ObjectCache& pods) {
+  Follower follower(pods, KeyOf(plan.name_space, plan.pod));
+  PodWait wait(cloud, machine, plan, std::move(uid));
+  std::string node = co_await wait.Run(follower);
+  co_return node;
+}
+
+Task<std::string> FollowPodBy(Cloud& cloud, MachineReport& machine, const NodePlan& plan, std::string uid,
+                              ObjectCache& pods, TaskGroup& tasks) {
+  pods.Start(tasks);
+  std::string node = co_await FollowPod(cloud, machine, plan, std::move(uid), pods);
+  co_return node;
+}
+
+// Without rights beyond the project, for as long as the pod starts.
+Task<std::string> FollowPodInProject(Cloud& cloud, MachineReport& machine, const NodePlan& plan,
+                                     std::string uid) {
+  TaskGroup tasks(cloud.loop(), cloud.logger);
+  ObjectCache pods(cloud.loop(), cloud.environment.random, cloud.cluster,
+                   InNamespace(plan.name_space, "pods"), "");
+  Task<std::string> following = FollowPodBy(cloud, machine, plan, std::move(uid), pods, tasks);
+  auto stop = [&tasks] { return tasks.Stop(); };
+  std::string node = co_await WithCleanup(std::move(following), stop);
+  co_return node;
+}
+
+Task<std::string> Follow(Cloud& cloud, MachineReport& machine, const NodePlan& plan, std::string uid) {
+  switch (cloud.config->kind) {
+    case Kind::kOpenshift:
+      return FollowPodInProject(cloud, machine, plan, std::move(uid));
+    case Kind::kOpenshiftPods:
+      return FollowPod(cloud, machine, plan, std::move(uid), cloud.PodsOfPool(plan.name_space));
+    case Kind::kKubernetes:
+      break;
+  }
+  return FollowPod(cloud, machine, plan, std::move(uid), cloud.Pods());
+}
+
+// What the cluster noted about the pod; logged, since it vanishes with the namespace.
+Task<> LogEvents(Cloud& cloud, const MachineReport& machine, const NodePlan& plan) {
+  std::string selector = driver::cloud::api::PercentEncoded("involvedObject.name=" + plan.pod);
+  std::string path = InNamespace(plan.name_space, "events?limit=100&fieldSelector=") + selector;
+  Outcome<json::object> read = co_await Attempt(cloud.cluster.Get(std::move(path)));
+  const json::array* items = read ? ArrayIn(*read, "items") : nullptr;
+  if (items == nullptr) co_return;
+  std::size_t first = items->size() - std::min(items->size(), kMaxEvents);
+  for (std::size_t i = first; i < items->size(); ++i) {
+    if (!items->at(i).is_object()) continue;
+    const json::object& event = items->at(i).as_object();
+    machine.logger().Info("The cluster about pod {} in {}: {}: {}", plan.pod, plan.name_space,
+                          Excerpt(TextIn(event, "reason")), Excerpt(TextIn(event, "message"), 400));
+  }
+}
+
+}  // namespace
+
+Task<std::string> MakePod(Cloud& cloud, const NodePlan& plan) {
+  std::string pods = InNamespace(plan.name_space, "pods");
+  json::object made = co_await CreateInNew(cloud, pods, plan.pod_body);
+  // The answer to the creation was lost, or the name is taken.
+  if (made.empty()) made = co_await cloud.cluster.Get(pods + "/" + plan.pod);
+  Object pod = ReadObject(made);
+  if (!IsOfNode(pod, plan)) {
+    throw Error(Verdict::kConflict,
+                fmt::format("pod {} in {} exists already and is not of this node; delete it "
+                            "in the cluster",
+                            plan.pod, plan.name_space));
+  }
+  co_return pod.uid;
+}
+
+Task<std::string> WaitForPod(Cloud& cloud, MachineReport& machine, const NodePlan& plan, std::string uid) {
+  Task<std::string> following = Follow(cloud, machine, plan, std::move(uid));
+  Outcome<std::string> node = co_await Attempt(std::move(following));
+  if (node) co_return std::move(*node);
+  co_await LogEvents(cloud, machine, plan);
+  node.error().Rethrow();
+}
+
+}  // namespace nodepool::drivers::kubernetes

@@ -1,0 +1,105 @@
+// Watches that many launches share, and that break; an API server that does not answer.
+#include "async/task_group.h"
+#include "drivers/kubernetes/kubernetes_fixture_for_test.h"
+
+namespace nodepool::drivers::kubernetes {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// K8S-45: the number of calls does not depend on how long pods take, and there is one watch of each kind.
+TEST_F(KubernetesTest, AHundredPodsAtOnce) {
+  imposter.pod_starts = 60s;
+  Start();
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  std::vector<Node> made(100);
+  std::vector<NodeId> ids(100);
+  SteadyTime begun = time.loop().SteadyNow();
+  for (std::size_t i = 0; i < made.size(); ++i) tasks.Spawn("launch", LaunchNode(made[i], ids[i]));
+  time.Run(tasks.Join(), 10min);
+  EXPECT_LT(time.loop().SteadyNow() - begun, 62s) << "within a second of the pods' start";
+  EXPECT_THAT(results, Each("ready"));
+  EXPECT_EQ(results.size(), 100u);
+  EXPECT_LE(imposter.calls().size(), 7u * 100 + 6);
+  EXPECT_EQ(imposter.Count("GET", "/api/v1/pods"), 2) << "a list and a watch";
+}
+
+// K8S-59
+TEST_F(KubernetesTest, WatchesThatBreakLoseNoLaunch) {
+  imposter.pod_starts = 30s;
+  Start();
+  auto trouble = [](Loop& loop, nodepool::testing::KubernetesImposter& imposter) -> Task<> {
+    co_await loop.SleepFor(2s);
+    imposter.CutWatches();
+    co_await loop.SleepFor(5s);
+    imposter.DropVersions(false);
+    imposter.CutWatches();
+    co_await loop.SleepFor(5s);
+    imposter.DropVersions(true);
+    imposter.CutWatches();
+  };
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  tasks.Spawn("trouble", trouble(time.loop(), imposter));
+  Launch();
+  EXPECT_THAT(results, ElementsAre("ready"));
+  time.Run(tasks.Join());
+  // A list, a watch, one more watch after the cut, and twice watch, list and watch.
+  EXPECT_LE(imposter.Count("GET", "/api/v1/pods"), 9);
+  imposter.ClearCalls();
+  time.Advance(1h);
+  EXPECT_LE(imposter.Count("GET", "/api/v1/pods"), 13) << "a watch lasts five minutes";
+}
+
+TEST_F(KubernetesTest, APodThatIsDeletedWhileAWatchIsLostEndsItsLaunch) {
+  imposter.pod_becomes = "";
+  config->launch_retries = 1;
+  Start();
+  auto trouble = [](Loop& loop, nodepool::testing::KubernetesImposter& imposter) -> Task<> {
+    co_await loop.SleepFor(3s);
+    imposter.Remove("/api/v1/namespaces/" + imposter.Namespaces().at(0) + "/pods/pod-small");
+  };
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  tasks.Spawn("trouble", trouble(time.loop(), imposter));
+  EXPECT_THAT(LaunchFails(), HasSubstr("was deleted while it started"));
+  time.Run(tasks.Join());
+}
+
+// K8S-60
+TEST_F(KubernetesTest, ASilentServerDoesNotHoldUpTheStop) {
+  Start();
+  imposter.is_silent = true;
+  config->launch_retries = 1;
+  LaunchFails();
+  SteadyTime begun = time.loop().SteadyNow();
+  time.Run(provider->Stop());
+  provider.reset();
+  EXPECT_LT(time.loop().SteadyNow() - begun, 1s);
+}
+
+// K8S-40
+TEST_F(KubernetesTest, CredentialsAreReadAgainAfterARefusal) {
+  imposter.token = "own token";
+  Start();
+  Launch();
+  imposter.token = "rotated";
+  connection.user.token = "rotated";
+  Launch();
+  EXPECT_THAT(results, ElementsAre("ready", "ready"));
+}
+
+// K8S-38
+TEST_F(KubernetesTest, ARefusedTokenIsAFaultOfTheProvider) {
+  imposter.token = "another";
+  Start();
+  ASSERT_FALSE(faults.empty());
+  EXPECT_THAT(faults.back(), HasSubstr("401 Unauthorized"));
+  connection.user.token = "another";
+  time.Advance(1min);
+  EXPECT_EQ(faults.back(), "");
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::kubernetes

@@ -1,0 +1,49 @@
+"""A real API server for the tests, started once for each worker process.
+
+The environment variable NODEPOOL_TEST_KUBERNETES names the folder that holds the commands `kubernetes-up` and
+`kubernetes-down`; without it these tests are skipped. NODEPOOL_TEST_KUBERNETES_STATE names the state folder of one that
+is left running.
+"""
+import os
+import pathlib
+
+import pytest
+
+from kubernetes_cluster import Cluster, KubernetesSite
+
+
+def pytest_collection_modifyitems(items):
+    if "NODEPOOL_TEST_KUBERNETES" in os.environ:
+        return
+    for item in items:
+        if "tests/kubernetes" in str(item.path):
+            item.add_marker(pytest.mark.skip(reason="NODEPOOL_TEST_KUBERNETES names no cluster to start"))
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(tmp_path_factory):
+    commands = pathlib.Path(os.environ["NODEPOOL_TEST_KUBERNETES"])
+    kept = os.environ.get("NODEPOOL_TEST_KUBERNETES_STATE")
+    state = pathlib.Path(kept) if kept else tmp_path_factory.mktemp("cluster")
+    cluster = Cluster(state, commands)
+    cluster.up()
+    yield cluster
+    if not kept:
+        cluster.down("--remove")
+
+
+@pytest.fixture
+def cluster(shared_cluster):
+    """The cluster without nodes of ours, with its usual behaviour."""
+    shared_cluster.clear()
+    yield shared_cluster
+    shared_cluster.clear()
+
+
+@pytest.fixture
+def kubernetes_site(tmp_path, shared_zookeeper, cluster, monkeypatch):
+    """An empty tree, and providers in the cluster."""
+    monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+    site = KubernetesSite(tmp_path, shared_zookeeper.hosts, cluster)
+    yield site
+    site.stop()
