@@ -4,6 +4,7 @@
 #include "store/cache/image_cache.h"
 #include "store/cache/job_cache.h"
 #include "store/cache/node_cache.h"
+#include "store/cache/pause_cache.h"
 #include "store/cache/request_cache.h"
 
 namespace nodepool::launcher {
@@ -15,10 +16,12 @@ struct Records {
   const store::ImageCache& images;
   const store::ComponentRegistry& components;
   const store::JobCache& jobs;
+  const store::PauseCache& pauses;
 
   // Whether all records are known; false while ZooKeeper is away.
   bool is_complete() const {
-    return nodes.synced() && requests.synced() && images.synced() && components.synced() && jobs.synced();
+    return nodes.synced() && requests.synced() && images.synced() && components.synced() && jobs.synced() &&
+           pauses.synced();
   }
 };
 

@@ -95,6 +95,10 @@ void AppendEndpoint(std::string& out, const Endpoint& endpoint) {
     AppendRows(out, endpoint.doc.body->fields, "");
     out += "\nThe answer:\n\n";
   }
+  if (!endpoint.doc.entry_of.empty()) {
+    out += fmt::format("An entry of {}.\n\n", endpoint.doc.entry_of);
+    return;
+  }
   auto answer = endpoint.doc.answers.find("application/json");
   if (answer == endpoint.doc.answers.end()) return;
   out += "| field | type | |\n|---|---|---|\n";
