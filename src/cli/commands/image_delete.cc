@@ -13,7 +13,7 @@ namespace nodepool::cli {
 namespace {
 
 // What is not found, or in progress, is no error of the command (D-66).
-int Report(Context& context, const operate::Done& done) {
+int ReportRefusal(Context& context, const operate::Done& done) {
   if (!done) context.out << done.error().why << '\n';
   return 0;
 }
@@ -84,12 +84,12 @@ Task<int> DibImageDelete(Context& context, std::string name) {
   }
   store::BuildKey key{ImageName(name.substr(0, dash)), BuildId(name.substr(dash + 1))};
   operate::Done done = co_await operate::DeleteBuild(context.loop, context.store, std::move(key));
-  co_return Report(context, done);
+  co_return ReportRefusal(context, done);
 }
 
 Task<int> ImageDelete(Context& context, store::UploadKey key, bool is_forced) {
   operate::Done done = co_await operate::DeleteUpload(context.loop, context.store, std::move(key), is_forced);
-  co_return Report(context, done);
+  co_return ReportRefusal(context, done);
 }
 
 Task<int> ImageDeleteById(Context& context, std::string id, bool is_forced) {

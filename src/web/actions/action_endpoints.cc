@@ -285,8 +285,8 @@ ParameterDoc Place(std::string name, std::string text) {
 
 // Of an action that takes nothing but its path.
 template <class T>
-EndpointDoc DocOf(std::string list, std::string summary, std::vector<ParameterDoc> places,
-                  const FieldTable<T>& answer, int success) {
+EndpointDoc EntryDoc(std::string list, std::string summary, std::vector<ParameterDoc> places,
+                     const FieldTable<T>& answer, int success) {
   EndpointDoc doc{std::move(summary),
                   std::move(places),
                   {{"application/json", answer.type()}},
@@ -297,9 +297,9 @@ EndpointDoc DocOf(std::string list, std::string summary, std::vector<ParameterDo
 }
 
 template <class T>
-EndpointDoc DocOf(std::string list, std::string summary, std::vector<ParameterDoc> places,
-                  const FieldTable<T>& answer, int success, JsonType body) {
-  EndpointDoc doc = DocOf(std::move(list), std::move(summary), std::move(places), answer, success);
+EndpointDoc EntryDoc(std::string list, std::string summary, std::vector<ParameterDoc> places,
+                     const FieldTable<T>& answer, int success, JsonType body) {
+  EndpointDoc doc = EntryDoc(std::move(list), std::move(summary), std::move(places), answer, success);
   doc.body = std::move(body);
   return doc;
 }
@@ -315,42 +315,45 @@ std::vector<std::pair<Action, ActionHandlers::Step>> Actions() {
   using Handlers = ActionHandlers;
   return {
       {{"POST", "/api/v1/nodes/{id}/hold", "hold node", 200,
-        DocOf("nodes", "Keeps a node for a person to inspect.", {node}, NodeFields(), 200, HoldOrderType())},
+        EntryDoc("nodes", "Keeps a node for a person to inspect.", {node}, NodeFields(), 200,
+                 HoldOrderType())},
        &Handlers::HoldNode},
       {{"POST", "/api/v1/nodes/{id}/unhold", "unhold node", 202,
-        DocOf("nodes", "Gives a held node back; it is deleted.", {node}, NodeFields(), 202)},
+        EntryDoc("nodes", "Gives a held node back; it is deleted.", {node}, NodeFields(), 202)},
        &Handlers::EndHold},
       {{"DELETE", "/api/v1/nodes/{id}", "delete node", 202,
-        DocOf("nodes", "Deletes a node.", {node}, NodeFields(), 202)},
+        EntryDoc("nodes", "Deletes a node.", {node}, NodeFields(), 202)},
        &Handlers::DeleteNode},
       {{"POST", "/api/v1/images/{image}/build", "build image", 202,
-        DocOf("images", "Asks for a new build of an image.", {image}, ImageFields(), 202)},
+        EntryDoc("images", "Asks for a new build of an image.", {image}, ImageFields(), 202)},
        &Handlers::BuildImage},
       {{"POST", "/api/v1/images/{image}/pause", "pause image", 200,
-        DocOf("images", "Builds an image no more.", {image}, ImageFields(), 200)},
+        EntryDoc("images", "Builds an image no more.", {image}, ImageFields(), 200)},
        &Handlers::PauseImage},
       {{"POST", "/api/v1/images/{image}/unpause", "unpause image", 200,
-        DocOf("images", "Builds an image again.", {image}, ImageFields(), 200)},
+        EntryDoc("images", "Builds an image again.", {image}, ImageFields(), 200)},
        &Handlers::UnpauseImage},
       {{"DELETE", "/api/v1/images/{image}/builds/{build}", "delete build", 202,
-        DocOf("builds", "Deletes a build with its uploads.", {image, build}, BuildFields(), 202)},
+        EntryDoc("builds", "Deletes a build with its uploads.", {image, build}, BuildFields(), 202)},
        &Handlers::DeleteBuild},
       {{"DELETE", "/api/v1/images/{image}/builds/{build}/uploads/{provider}/{upload}", "delete upload", 202,
-        DocOf("uploads", "Deletes an upload; that of the newest build is made again.",
-              {image, build, provider, upload, force}, UploadFields(), 202)},
+        EntryDoc("uploads", "Deletes an upload; that of the newest build is made again.",
+                 {image, build, provider, upload, force}, UploadFields(), 202)},
        &Handlers::DeleteUpload},
       {{"POST", "/api/v1/images/{image}/uploads/{provider}/retry", "retry upload", 202,
-        DocOf("images",
-              "Uploads the newest build of an image to a provider that lacks it, without the pause after a "
-              "failure.",
-              {image, provider}, ImageFields(), 202)},
+        EntryDoc(
+            "images",
+            "Uploads the newest build of an image to a provider that lacks it, without the pause after a "
+            "failure.",
+            {image, provider}, ImageFields(), 202)},
        &Handlers::RetryUpload},
       {{"POST", "/api/v1/providers/{provider}/pause", "pause provider", 200,
-        DocOf("providers", "Has all launchers take no requests and launch nothing in a provider.", {provider},
-              ProviderFields(), 200, PauseOrderType())},
+        EntryDoc("providers", "Has all launchers take no requests and launch nothing in a provider.",
+                 {provider}, ProviderFields(), 200, PauseOrderType())},
        &Handlers::PauseProvider},
       {{"POST", "/api/v1/providers/{provider}/unpause", "unpause provider", 200,
-        DocOf("providers", "Has launchers use a paused provider again.", {provider}, ProviderFields(), 200)},
+        EntryDoc("providers", "Has launchers use a paused provider again.", {provider}, ProviderFields(),
+                 200)},
        &Handlers::UnpauseProvider},
   };
 }
