@@ -46,6 +46,7 @@ class Page:
         self.url = leases.cluster.url
         browser.open(self.url)
         browser.script("sessionStorage.clear()")
+        browser.faults()  # those of other tests
 
     def show(self, view: str, entry: str):
         self.browser.open(f"{self.url}?view={view}&id={entry}")

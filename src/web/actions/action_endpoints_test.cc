@@ -7,6 +7,7 @@
 #include "launcher/launcher_fixture_for_test.h"
 #include "web/access/tokens_for_test.h"
 #include "web/api/api.h"
+#include "web/api/open_api.h"
 #include "web/live/change_log.h"
 
 namespace nodepool::web {
@@ -204,6 +205,17 @@ TEST_F(ActionsTest, EveryActionNeedsTheScopeOperate) {
     EXPECT_TRUE(status == 404 || status == 409) << path << " " << status;
   }
   EXPECT_EQ(log_.Count("ci from 192.0.2.1: delete node xidx: refused, the scope operate is missing"), 1);
+}
+
+// ACT-11
+TEST_F(ActionsTest, TheyAreDescribed) {
+  json::object described = OpenApi(ActionEndpoints(time_.loop(), *running_->launcher, access_), "1");
+  const json::value& hold = described.at("paths").at("/api/v1/nodes/{id}/hold").at("post");
+  EXPECT_EQ(hold.at("requestBody").at("required"), false);
+  EXPECT_EQ(hold.at("parameters").at(0).at("required"), true);
+  EXPECT_TRUE(hold.as_object().contains("security"));
+  for (const char* status : {"200", "204", "400", "401", "403", "404", "409", "415", "429", "503"})
+    EXPECT_TRUE(hold.at("responses").as_object().contains(status)) << status;
 }
 
 // ACT-12

@@ -63,10 +63,17 @@ json::object Answers(const EndpointDoc& doc) {
   json::object success{{"description", net::HttpReason(doc.success)}};
   if (!content.empty()) success["content"] = std::move(content);
   answers[std::to_string(doc.success)] = std::move(success);
+  // The entry may be gone by the time of the answer.
+  if (!doc.entry_of.empty()) answers["204"] = json::object{{"description", net::HttpReason(204)}};
   std::vector<int> errors = doc.errors;
   std::ranges::sort(errors);
   for (int status : errors) answers[std::to_string(status)] = ErrorAnswer(status);
   return answers;
+}
+
+// Else the body may be left out.
+bool NeedsMembers(const JsonType& body) {
+  return std::ranges::any_of(body.fields, [](const FieldDoc& field) { return !field.is_optional; });
 }
 
 // One row for each field; fields of nested objects follow their parent.
@@ -116,8 +123,8 @@ json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& 
     if (!endpoint.doc.parameters.empty()) operation["parameters"] = ParametersSchema(endpoint.doc.parameters);
     if (endpoint.doc.body) {
       json::object schema{{"schema", SchemaOf(*endpoint.doc.body)}};
-      operation["requestBody"] =
-          json::object{{"required", true}, {"content", {{"application/json", std::move(schema)}}}};
+      operation["requestBody"] = json::object{{"required", NeedsMembers(*endpoint.doc.body)},
+                                              {"content", {{"application/json", std::move(schema)}}}};
     }
     if (endpoint.callers == Endpoint::Callers::kTokens)
       operation["security"] = json::array{json::object{{kTokenScheme, json::array()}}};
