@@ -7,6 +7,7 @@ import pytest
 from cluster import Cluster
 from lease_client import LeaseSite
 from nodepool_helpers import fake_provider
+from prefix_proxy import PrefixProxy
 from services import wait_for
 
 EVIL = "<img src=x onerror=document.title='owned'> & \"quotes\""
@@ -219,6 +220,19 @@ def test_a_token_that_allows_less(page, screenshots):
     page.browser.picture(screenshots, "actions-scope")
     page.close()
     assert page.tree.children("/nodepool/paused-providers") == []
+
+
+# ACT-14; with the headers that docs/operator/page.md has for proxies, and without
+@pytest.mark.parametrize("headers, said", [({}, "Done: provider fake-cloud is paused."),
+                                           ({"Host": "localhost", "Origin": ""}, "Done: provider fake-cloud is paused."),
+                                           ({"Host": "localhost"}, "Web pages of others may change nothing here.")])
+def test_behind_a_proxy(page, headers, said):
+    with PrefixProxy("/nodepool", page.leases.cluster.port, headers) as proxy:
+        page.url = f"http://127.0.0.1:{proxy.port}/nodepool/"
+        page.show("providers", "fake-cloud")
+        page.enter_token(page.leases.texts["ops"])
+        assert page.do("Pause") == said
+    assert bool(page.tree.children("/nodepool/paused-providers")) == said.startswith("Done")
 
 
 # ACT-14
