@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxRunning = 2;
 constexpr std::size_t kMaxWaiting = 32;
-constexpr std::size_t kMaxWaitingOfNetwork = 8;
+constexpr std::size_t kMaxWaitingOfNetwork = 32;
 constexpr std::size_t kMaxTokenText = 256;
 constexpr std::size_t kKeyBytes = 32;
 // For unknown names: has the usual costs, and no secret.
