@@ -46,6 +46,7 @@ class LeaseClient:
     def __init__(self, ports, token: str | None):
         self.ports = ports
         self.token = token
+        self.source = ""  # the client's own address; any of this host without one
 
     def ask(self, method: str, path: str, body=None, timeout: float = 70, **headers) -> Answer:
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -57,7 +58,7 @@ class LeaseClient:
             headers.setdefault("Content-Type", "application/json")
         answer, fault = None, None
         for port in self.ports:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout, source_address=(self.source, 0))
             try:
                 connection.request(method, path, data, headers)
                 answer = Answer(connection.getresponse())

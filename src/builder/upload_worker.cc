@@ -46,10 +46,11 @@ UploadWorker::UploadWorker(Context& context, ImageProviders& providers)
       providers_(providers),
       retries_(context.intervals.first_retry, context.intervals.last_retry) {}
 
-std::string UploadWorker::Circumstances(const ProviderName& provider, const BuildId& build) const {
+std::string UploadWorker::Circumstances(const store::BuildKey& build, const ProviderName& provider) const {
   auto config = context_.config->providers.find(provider);
   bool is_there = config != context_.config->providers.end();
-  return fmt::format("{} {}", build, is_there ? config->second->fingerprint : "");
+  return fmt::format("{} {} {}", build.build, context_.images.UploadRetries(build, provider),
+                     is_there ? config->second->fingerprint : "");
 }
 
 SteadyTime UploadWorker::Consider() {
@@ -60,7 +61,7 @@ SteadyTime UploadWorker::Consider() {
          DecideUploads(ViewOf(context_, image), *SpecOf(*context_.config, image))) {
       Target target(image, decision.provider);
       if (!decision.build || uploading_.contains(target)) continue;
-      std::string circumstances = Circumstances(decision.provider, *decision.build);
+      std::string circumstances = Circumstances({image, *decision.build}, decision.provider);
       if (auto retry_at = retries_.WaitsUntil(target, circumstances, now)) {
         next = std::min(next, *retry_at);
         continue;
@@ -76,7 +77,7 @@ SteadyTime UploadWorker::Consider() {
 
 Task<> UploadWorker::Upload(Target target, BuildId build) {
   store::BuildKey key{target.first, build};
-  std::string circumstances = Circumstances(target.second, build);
+  std::string circumstances = Circumstances(key, target.second);
   auto reading = reading_.insert(key);
   ScopeExit ended([&] {
     reading_.erase(reading);

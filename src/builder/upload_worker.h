@@ -35,7 +35,7 @@ class UploadWorker : public Worker {
   };
 
   SteadyTime Consider() override;
-  std::string Circumstances(const ProviderName& provider, const BuildId& build) const;
+  std::string Circumstances(const store::BuildKey& build, const ProviderName& provider) const;
   Task<> Upload(Target target, BuildId build);
   Task<bool> UploadOnce(store::BuildKey build, ProviderName provider);
   Task<bool> UploadLocked(store::BuildKey build, ProviderName provider, zk::HeldLock lock);

@@ -21,6 +21,22 @@ TEST_F(BuilderTest, AnUploadThatFailsIsTriedAgainAndDelaysNoOther) {  // B-uploa
   EXPECT_TRUE(Await([&] { return Uploads().size() == 1; })) << "failed records are removed";
 }
 
+// ACT-8
+TEST_F(BuilderTest, AnOperatorEndsThePauseAfterAFailure) {
+  providers_ = Provider("cloud", "{name: debian}") + Provider("other", "{name: debian}");
+  Load();
+  Start();
+  EXPECT_TRUE(Await([&] { return !Builds(ImageState::kReady).empty(); }));
+  cloud().FailNextUploads(5);
+  cloud("other").FailNextUploads(5);
+  time_.Advance(20min);
+  EXPECT_THAT(Uploads(ImageState::kReady), ::testing::IsEmpty());
+  BuildKey build = Builds(ImageState::kReady).at(0).id;
+  time_.Run(store_->images.RetryUpload(build, ProviderName("cloud")));
+  EXPECT_TRUE(Await([&] { return Uploads(ImageState::kReady).size() == 1; }, 10s)) << "at once";
+  EXPECT_THAT(Uploads(ImageState::kReady, "other"), ::testing::IsEmpty()) << "it was not asked for";
+}
+
 TEST_F(BuilderTest, AFailedUploadSaysNothingElse) {
   Start();
   EXPECT_TRUE(Await([&] { return !Builds().empty(); }));

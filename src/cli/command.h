@@ -40,11 +40,12 @@ void Print(Context& context, const listing::Listing& listing, Output output);
 // How long a command waits for a node's lock before it gives up (operations.md 5.5).
 inline constexpr Duration kLockTimeout = std::chrono::seconds(5);
 
+// Why the text cannot be a reason in a record; empty if it can.
+std::string RefuseBadReason(const std::string& text);
+
 // Releases the lock if it was acquired.
 Task<> UnlockNode(std::optional<store::LockedNode>& node);
 
-// A node id is ten digits, of which leading zeros may be omitted; nothing for any other text.
-std::optional<NodeId> ParseNodeId(std::string_view text);
 // As "200-0000000003", where the second number may be shorter.
 std::optional<RequestId> ParseRequestName(std::string_view text);
 

@@ -6,32 +6,16 @@
 #include <ostream>
 #include <set>
 
-#include "cli/commands/image_delete.h"
 #include "cli/image_progress.h"
-#include "config/image_name.h"
+#include "operate/images.h"
 
 namespace nodepool::cli {
 namespace {
 
-bool CanBeBuilt(const Context& context, const ImageName& image) {
-  auto found = context.config->common.diskimages.find(image);
-  if (found == context.config->common.diskimages.end()) {
-    context.logger.Error("{} is not one of the configured diskimages", image);
-    return false;
-  }
-  if (std::optional<std::string_view> fault = config::ImageNameFault(image)) {
-    context.logger.Error("No builder builds the image {}: its name {}", image, *fault);
-    return false;
-  }
-  if (found->second.is_paused) {
-    context.logger.Error("Image {} is paused by the configuration", image);
-    return false;
-  }
-  return true;
-}
-
-bool Lists(const driver::ProviderConfig& provider, const ImageName& image) {
-  return provider.manages_images && provider.diskimages.contains(image);
+// Whether the command goes on; if not, after an error message.
+bool IsFine(Context& context, const operate::Done& done) {
+  if (!done) context.logger.Error("{}", done.error().why);
+  return done.has_value();
 }
 
 // The providers with this name, or all if none is given; empty, after an error message, if there are none.
@@ -44,7 +28,7 @@ std::vector<ProviderName> ProvidersOf(const Context& context, const std::optiona
     return providers;
   }
   for (const auto& [name, provider] : configured) {
-    if ((!wanted || name == *wanted) && Lists(*provider, image)) providers.push_back(name);
+    if ((!wanted || name == *wanted) && operate::IsUploadedTo(*provider, image)) providers.push_back(name);
   }
   if (providers.empty()) {
     context.logger.Error("{} does not list the image {}",
@@ -103,7 +87,7 @@ Task<> ReplaceUploads(Context& context, store::BuildKey build, ProviderName prov
   std::vector<store::StoredUpload> uploads = co_await context.store.images.ListUploads(build, provider);
   std::erase_if(uploads, [](const auto& upload) { return upload.record.state != ImageState::kReady; });
   for (const store::StoredUpload& upload : uploads) {
-    co_await MarkForDeletion(context, upload);
+    co_await operate::MarkForDeletion(context.loop, context.store, upload);
     awaited.old_uploads.insert(upload.id);
     context.out << fmt::format("{}: upload {} of build {} is deleted and made again\n", provider,
                                upload.id.upload, build);
@@ -115,8 +99,8 @@ Task<> ReplaceUploads(Context& context, store::BuildKey build, ProviderName prov
 }  // namespace
 
 Task<int> RequestBuild(Context& context, ImageName image, bool wait) {
-  if (!CanBeBuilt(context, image)) co_return 1;
-  co_await context.store.images.RequestBuild(image);
+  operate::Done asked = co_await operate::RequestBuild(context.store, *context.config, image);
+  if (!IsFine(context, asked)) co_return 1;
   if (!wait) co_return 0;
   // A successful build removes the request.
   auto is_built = [image](const store::ImageCache& images) {
@@ -133,18 +117,12 @@ Task<int> RequestUpload(Context& context, std::optional<ProviderName> provider, 
                   .old_builds = {},
                   .old_uploads = {}};
   if (awaited.providers.empty()) co_return 1;
-  std::vector<store::StoredBuild> builds = co_await context.store.images.ListBuilds(image);
-  std::erase_if(builds, [&](const auto& build) {
-    bool is_ready = build.record.state == ImageState::kReady;
-    if (!is_ready) awaited.old_builds.insert(build.id.build);
-    return !is_ready;
-  });
-  if (builds.empty()) {
+  std::optional<store::StoredBuild> newest = co_await operate::NewestReadyBuild(context.store, image);
+  if (!newest) {
     context.logger.Error("Image {} has no ready build", image);
     co_return 1;
   }
-  auto newest =
-      std::ranges::max_element(builds, {}, [](const auto& build) { return build.record.state_time; });
+  std::vector<store::StoredBuild> builds = co_await context.store.images.ListBuilds(image);
   for (const store::StoredBuild& build : builds) {
     if (build.id != newest->id) awaited.old_builds.insert(build.id.build);
   }
@@ -158,8 +136,23 @@ Task<int> RequestUpload(Context& context, std::optional<ProviderName> provider, 
   co_return 0;
 }
 
+Task<int> RetryUpload(Context& context, ProviderName provider, ImageName image) {
+  std::expected<bool, operate::Refusal> asked =
+      co_await operate::RetryUpload(context.store, *context.config, image, provider);
+  if (!asked) {
+    context.logger.Error("{}", asked.error().why);
+    co_return 1;
+  }
+  if (!*asked) context.out << fmt::format("{} has the newest build of {} already\n", provider, image);
+  co_return 0;
+}
+
 Task<int> RequestUpdate(Context& context, std::optional<ProviderName> provider, ImageName image, bool wait) {
-  if (!CanBeBuilt(context, image)) co_return 1;
+  std::string why_not = operate::WhyNotBuilt(*context.config, image);
+  if (!why_not.empty()) {
+    context.logger.Error("{}", why_not);
+    co_return 1;
+  }
   Awaited awaited{.image = image,
                   .providers = ProvidersOf(context, provider, image),
                   .old_builds = {},

@@ -17,6 +17,10 @@ Task<int> RequestBuild(Context& context, ImageName image, bool wait);
 // one.
 Task<int> RequestUpload(Context& context, std::optional<ProviderName> provider, ImageName image, bool wait);
 
+// `nodepool image-upload-retry PROVIDER IMAGE`: has a build that is missing in the provider uploaded at once,
+// also if builders wait after a failure.
+Task<int> RetryUpload(Context& context, ProviderName provider, ImageName image);
+
 // `nodepool image-update PROVIDER IMAGE`: requests a new build, and its upload to these providers.
 Task<int> RequestUpdate(Context& context, std::optional<ProviderName> provider, ImageName image, bool wait);
 

@@ -97,7 +97,8 @@ Tree::Tree(Context& context, Needs needs)
       requests_(context.loop, context.store.tree.client()),
       images_(context.loop, context.store.tree.client()),
       jobs_(context.loop, context.store.tree.client()),
-      components_(context.loop, context.store.tree.client()) {}
+      components_(context.loop, context.store.tree.client()),
+      pauses_(context.loop, context.store.tree.client()) {}
 
 void Tree::Start() {
   if (needs_.nodes) nodes_.Start();
@@ -105,6 +106,7 @@ void Tree::Start() {
   if (needs_.images) images_.Start();
   if (needs_.jobs) jobs_.Start();
   if (needs_.components) components_.Follow();
+  if (needs_.pauses) pauses_.Start();
 }
 
 Task<> Tree::Stop() {
@@ -113,6 +115,7 @@ Task<> Tree::Stop() {
   co_await images_.Stop();
   co_await jobs_.Stop();
   co_await components_.Stop();
+  co_await pauses_.Stop();
 }
 
 Task<> Tree::WaitSynced() {
@@ -121,6 +124,7 @@ Task<> Tree::WaitSynced() {
   if (needs_.images) co_await images_.WaitSynced();
   if (needs_.jobs) co_await jobs_.WaitSynced();
   if (needs_.components) co_await components_.WaitSynced();
+  if (needs_.pauses) co_await pauses_.WaitSynced();
 }
 
 std::vector<Subscription> Tree::TellOfChanges(Event& changed) {
@@ -132,6 +136,8 @@ std::vector<Subscription> Tree::TellOfChanges(Event& changed) {
   registrations.push_back(images_.OnChange([&](const ImageName&) { changed.Set(); }));
   registrations.push_back(jobs_.OnRule([&](const JobId&, const store::StoredJobRule*) { changed.Set(); }));
   registrations.push_back(components_.OnChange([&] { changed.Set(); }));
+  registrations.push_back(pauses_.OnChange(
+      [&](const ProviderName&, const ProviderPause*, const ProviderPause*) { changed.Set(); }));
   return registrations;
 }
 

@@ -12,6 +12,7 @@
 #include "store/cache/image_cache.h"
 #include "store/cache/job_cache.h"
 #include "store/cache/node_cache.h"
+#include "store/cache/pause_cache.h"
 #include "store/cache/request_cache.h"
 
 namespace nodepool::cli {
@@ -23,6 +24,7 @@ struct Needs {
   bool images = false;
   bool jobs = false;
   bool components = false;
+  bool pauses = false;  // of providers
 };
 
 // Caches of the records in ZooKeeper; those that were not requested are empty.
@@ -41,6 +43,7 @@ class Tree {
   const store::ImageCache& images() const { return images_; }
   const store::JobCache& jobs() const { return jobs_; }
   const store::ComponentRegistry& components() const { return components_; }
+  const store::PauseCache& pauses() const { return pauses_; }
 
  private:
   Needs needs_;
@@ -49,6 +52,7 @@ class Tree {
   store::ImageCache images_;
   store::JobCache jobs_;
   store::ComponentRegistry components_;
+  store::PauseCache pauses_;
 };
 
 enum class Color { kAuto, kAlways, kNever };  // auto: as Context::wants_color says

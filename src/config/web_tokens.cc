@@ -66,7 +66,9 @@ Setting WebTokensSetting() {
           .Required()
           .Secret(),
       Setting("scopes", Schema::List(Schema::String()),
-              "What it allows besides reading: `request`: leases of its own; `operate`: those of all."),
+              "What it allows besides reading: `request`: leases of its own; `operate`: those of all, and to "
+              "change "
+              "nodes, images and providers."),
       Setting("max-nodes", Schema::Int(), "Nodes that its leases may have at a time.").Unit("nodes"),
       Setting("labels", Schema::List(Schema::String()),
               "Labels that it may ask for, `*` for any text; without it all."),

@@ -9,6 +9,7 @@ Caches::Caches(Loop& loop, zk::Client& client)
       images(loop, client),
       jobs(loop, client),
       leases(loop, client),
+      pauses(loop, client),
       registry(loop, client),
       tasks_(loop, log::Logger("nodepool.NodePool")) {}
 
@@ -20,11 +21,12 @@ Task<> Caches::Start() {
   images.Start();
   jobs.Start();
   leases.Start();
+  pauses.Start();
 }
 
 bool Caches::synced() const {
   return nodes.synced() && requests.synced() && images.synced() && jobs.synced() && leases.synced() &&
-         registry.synced();
+         pauses.synced() && registry.synced();
 }
 
 // One cache may start again while another one is waited for.
@@ -36,6 +38,7 @@ Task<> Caches::WaitSynced() {
     co_await images.WaitSynced();
     co_await jobs.WaitSynced();
     co_await leases.WaitSynced();
+    co_await pauses.WaitSynced();
     co_await registry.WaitSynced();
   }
 }
@@ -55,6 +58,7 @@ Task<> Caches::WakeWhenSynced() {
 
 Task<> Caches::Stop() {
   co_await tasks_.Stop();
+  co_await pauses.Stop();
   co_await leases.Stop();
   co_await jobs.Stop();
   co_await images.Stop();

@@ -9,6 +9,7 @@
 #include "store/cache/job_cache.h"
 #include "store/cache/lease_cache.h"
 #include "store/cache/node_cache.h"
+#include "store/cache/pause_cache.h"
 #include "store/cache/request_cache.h"
 
 namespace nodepool::launcher {
@@ -33,6 +34,7 @@ struct Caches {
   store::ImageCache images;
   store::JobCache jobs;
   store::LeaseCache leases;
+  store::PauseCache pauses;
   store::ComponentRegistry registry;
 
  private:

@@ -65,6 +65,7 @@ struct Context {
   store::ImageCache& images;
   store::JobCache& jobs;
   store::LeaseCache& leases;
+  store::PauseCache& pauses;
   store::ComponentRegistry& registry;
   Intervals intervals;
   Duties duties;

@@ -31,6 +31,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
                caches_.images,
                caches_.jobs,
                caches_.leases,
+               caches_.pauses,
                caches_.registry,
                options_.intervals,
                options_.duties},
@@ -42,6 +43,7 @@ Launcher::Launcher(Loop& loop, Random& random, BlockingPool& blocking_pool, metr
       view_(context_, providers_, scheduler_, failed_requests_, pools_, draining_),
       deleted_nodes_(context_, providers_),
       cleanup_(context_, providers_),
+      drains_(context_, providers_),
       min_ready_(context_, [this](const LabelName& label) { return OfferOf(label); }),
       stats_(context_, providers_, options_.hostname),
       job_events_(context_, options_.hostname),
@@ -73,6 +75,9 @@ Task<> Launcher::Start() {
   providers_.Start({[this](const ProviderName& name) { ProviderStarted(name); }, [this] { HealthChanged(); },
                     [this] { CapacityChanged(); }});
   providers_.Configure(*context_.config);
+  for (const auto& [provider, pause] : caches_.pauses.all()) PauseChanged(provider, &pause);
+  pauses_ = caches_.pauses.OnChange([this](const ProviderName& provider, const ProviderPause*,
+                                           const ProviderPause* after) { PauseChanged(provider, after); });
   Announce();
   co_await providers_.AwaitFirstAttempts();
   std::vector<std::shared_ptr<PoolWorker>> pools = AddMissingPools();
@@ -84,6 +89,7 @@ Task<> Launcher::Start() {
   if (options_.duties.deletes) {
     deleted_nodes_.Start();
     cleanup_.Start();
+    drains_.Start();
   } else {
     logger_.Info("This launcher deletes nothing; another one has to");
     deleted_nodes_.StopAccepting();
@@ -152,6 +158,18 @@ void Launcher::CapacityChanged() {
 }
 
 void Launcher::HealthChanged() {
+  stats_.Wake();
+  CapacityChanged();
+}
+
+void Launcher::PauseChanged(const ProviderName& provider, const ProviderPause* pause) {
+  if (pause == nullptr) {
+    logger_.Info("Provider {} is not paused any more", provider);
+  } else {
+    logger_.Info("Provider {} is {} by {}", provider, pause->is_drained ? "drained" : "paused",
+                 WhoAndWhy(*pause));
+  }
+  if (!is_serving_) return;
   stats_.Wake();
   CapacityChanged();
 }
@@ -234,6 +252,12 @@ void Launcher::SessionChanged(zk::SessionState state) {
   lost_requests_.SessionLost();
 }
 
+Task<> Launcher::CatchUp() {
+  co_await caches_.nodes.CatchUp();
+  co_await caches_.images.CatchUp();
+  co_await caches_.pauses.CatchUp();
+}
+
 bool Launcher::is_ready() const {
   bool is_connected = context_.store.tree.client().state() == zk::SessionState::kConnected;
   return is_serving_ && is_connected && providers_.all_up();
@@ -247,6 +271,7 @@ Task<> Launcher::Bounded(SteadyTime deadline, std::string what, Task<> step) {
 Task<> Launcher::Stop() {
   if (std::exchange(is_serving_, false)) logger_.Info("Stopping");
   session_.Reset();
+  pauses_.Reset();
   Duration graceful_stop = context_.config->common.graceful_stop;
   SteadyTime deadline = context_.loop.SteadyNow() + graceful_stop;
   deleted_nodes_.StopAccepting();
@@ -255,6 +280,7 @@ Task<> Launcher::Stop() {
   co_await Bounded(deadline, "ending job events", job_events_.Stop());
   co_await Bounded(deadline, "ending statistics", stats_.Stop());
   co_await Bounded(deadline, "ending min-ready requests", min_ready_.Stop());
+  co_await Bounded(deadline, "ending drains", drains_.Stop());
   co_await Bounded(deadline, "ending clean-up", cleanup_.Stop());
   co_await Bounded(deadline, "ending resets", lost_requests_.Stop());
   co_await Bounded(deadline, "ending decisions", scheduler_.Stop());

@@ -11,6 +11,7 @@
 #include "driver/loading/load_config.h"
 #include "launcher/cleaners/cleanup_worker.h"
 #include "launcher/cleaners/deleted_node_worker.h"
+#include "launcher/cleaners/drain_worker.h"
 #include "launcher/cleaners/lost_requests.h"
 #include "launcher/context.h"
 #include "launcher/jobs/job_events.h"
@@ -80,8 +81,16 @@ class Launcher {
   std::vector<ProviderStatus> Providers() const { return view_.Providers(); }
 
   Records records() const {
-    return {caches_.nodes, caches_.requests, caches_.images, caches_.registry, caches_.jobs, caches_.leases};
+    return {caches_.nodes, caches_.requests, caches_.images, caches_.registry,
+            caches_.jobs,  caches_.leases,   caches_.pauses};
   }
+
+  // For operators' changes: the records, and the configuration in force now.
+  store::Store& store() { return store_; }
+  std::shared_ptr<const driver::LoadedConfig> config() const { return context_.config; }
+
+  // Ends when the records show what was changed before this was called.
+  Task<> CatchUp();
 
   // Makes and changes leases.
   LeaseDesk& lease_desk() { return lease_desk_; }
@@ -100,6 +109,7 @@ class Launcher {
   void Announce();
   void CapacityChanged();
   void HealthChanged();
+  void PauseChanged(const ProviderName& provider, const ProviderPause* pause);
   std::vector<std::shared_ptr<PoolWorker>> AddMissingPools();
   void StartMissingPools();
   Task<> StartPool(std::shared_ptr<PoolWorker> worker);
@@ -129,6 +139,7 @@ class Launcher {
   View view_;
   DeletedNodeWorker deleted_nodes_;
   CleanupWorker cleanup_;
+  DrainWorker drains_;
   MinReady min_ready_;
   StatsWorker stats_;
   JobEvents job_events_;
@@ -136,6 +147,7 @@ class Launcher {
   LeaseDesk lease_desk_;
   TaskGroup tasks_;
   Subscription session_;
+  Subscription pauses_;
 };
 
 }  // namespace nodepool::launcher

@@ -136,9 +136,11 @@ Resources Pool::NeedOf(const std::vector<LabelName>& labels) const {
   return need;
 }
 
+const ProviderPause* Pool::provider_pause() const { return context_.pauses.Find(key_.provider); }
+
 bool Pool::IsLabelAvailable(const LabelName& label) const {
   auto config = config_->labels.find(label);
-  if (config == config_->labels.end() || !launches_nodes()) return false;
+  if (config == config_->labels.end() || !launches_nodes() || provider_pause() != nullptr) return false;
   sched::LabelView view = LabelViewOf(*config->second);
   return view.is_image_ready && !view.is_broken && !view.is_unknown;
 }
@@ -176,6 +178,7 @@ sched::PoolView Pool::PlainView() const {
   view.launcher = launcher_id_;
   view.priority = config_->priority;
   view.is_disabled = config_->max_servers <= 0;
+  if (const ProviderPause* pause = provider_pause()) view.paused_by = WhoAndWhy(*pause);
   view.ignores_provider_quota = config_->ignore_provider_quota;
   view.is_cloud_full = context_.loop.SteadyNow() < context_.ledger.CloudFullUntil(key_.provider);
   view.max_concurrency = provider_config_->max_concurrency;

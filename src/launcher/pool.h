@@ -35,6 +35,8 @@ class Pool {
   bool launches_nodes() const;
   // Why the running provider cannot be used now; empty: it can, or it does not run.
   std::string ProviderFault() const;
+  // The switch that pauses the provider; null: it is not paused.
+  const ProviderPause* provider_pause() const;
 
   // Another configuration is in force.
   void Configure(std::shared_ptr<const driver::ProviderConfig> provider_config,
@@ -65,7 +67,7 @@ class Pool {
   Resources Used() const;
   // What the provider may use in total, and what its pools use; empty while it does not run.
   sched::Budget ProviderBudget() const;
-  // Whether a node of the label could be launched, given capacity.
+  // Whether a node of the label could be launched, given capacity; not while the provider is paused.
   bool IsLabelAvailable(const LabelName& label) const;
   // Why labels cannot be launched, as it was when each was last considered.
   const std::map<LabelName, std::string>& faults() const { return faults_; }

@@ -5,6 +5,7 @@
 #include "store/cache/job_cache.h"
 #include "store/cache/lease_cache.h"
 #include "store/cache/node_cache.h"
+#include "store/cache/pause_cache.h"
 #include "store/cache/request_cache.h"
 
 namespace nodepool::launcher {
@@ -17,11 +18,12 @@ struct Records {
   const store::ComponentRegistry& components;
   const store::JobCache& jobs;
   const store::LeaseCache& leases;
+  const store::PauseCache& pauses;
 
   // Whether all records are known; false while ZooKeeper is away.
   bool is_complete() const {
     return nodes.synced() && requests.synced() && images.synced() && components.synced() && jobs.synced() &&
-           leases.synced();
+           leases.synced() && pauses.synced();
   }
 };
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "model/component.h"
+#include "model/provider_pause.h"
 #include "model/resources.h"
 
 namespace nodepool::launcher {
@@ -52,6 +53,7 @@ struct ProviderStatus {
   ProviderState state = ProviderState::kStarting;
   WallTime since{};
   bool is_draining = false;  // not configured any more
+  std::optional<ProviderPause> pause;
   ProviderHealth health;
   std::optional<Duration> next_start;  // until it is tried again
   int max_concurrency = -1;            // ≤ 0: unlimited

@@ -95,6 +95,7 @@ ProviderStatus View::StatusOf(const ProviderName& name) const {
   status.state = report.state;
   status.since = report.since;
   status.is_draining = !context_.config->providers.contains(name);
+  if (const ProviderPause* pause = context_.pauses.Find(name)) status.pause = *pause;
   status.health = providers_.HealthOf(name);
   if (status.health.next_attempt) {
     status.next_start = std::max(Duration::zero(), *status.health.next_attempt - context_.loop.SteadyNow());

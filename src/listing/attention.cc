@@ -47,6 +47,13 @@ void AddFailingProviders(Sentences& out, const StatusRecords& records) {
   }
 }
 
+void AddPausedProviders(Sentences& out, const StatusRecords& records) {
+  for (const auto& [provider, pause] : records.pauses.all()) {
+    out.push_back(fmt::format("Provider {} is {} by {}", provider, pause.is_drained ? "drained" : "paused",
+                              WhoAndWhy(pause)));
+  }
+}
+
 void AddUnservedProviders(Sentences& out, const StatusRecords& records) {
   if (!Runs(records, ComponentKind::kLauncher)) return;
   std::set<ProviderName> served;
@@ -106,8 +113,8 @@ void AddSlowDeletions(Sentences& out, const StatusRecords& records) {
 
 std::vector<std::string> FindTroubles(const StatusRecords& records) {
   Sentences sentences;
-  for (auto* add : {&AddDaemons, &AddFailingProviders, &AddUnservedProviders, &AddUnofferedLabels,
-                    &AddWaitingRequests, &AddImages, &AddSlowDeletions}) {
+  for (auto* add : {&AddDaemons, &AddFailingProviders, &AddPausedProviders, &AddUnservedProviders,
+                    &AddUnofferedLabels, &AddWaitingRequests, &AddImages, &AddSlowDeletions}) {
     add(sentences, records);
   }
   return sentences;

@@ -1,5 +1,7 @@
 #include "listing/provider_listing.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "model/amounts.h"
@@ -43,13 +45,21 @@ Resources Free(const Resources& limit, const Resources& used) {
   return free;
 }
 
-std::vector<Cell> StateCells(const Served& served) {
+std::vector<Cell> StateCells(const Served& served, const ProviderPause* pause) {
+  bool is_up = served.report == nullptr || served.report->state == ProviderState::kUp;
+  if (pause != nullptr && is_up) {
+    return {std::string(kPausedProvider), pause->paused_time ? Cell(ToSeconds(*pause->paused_time)) : Cell()};
+  }
   if (served.launcher.empty()) return {std::string(kUnserved), nullptr};
   if (served.report == nullptr) return {std::string(ToString(ProviderState::kUp)), nullptr};
   return {std::string(ToString(served.report->state)), ToSeconds(served.report->since)};
 }
 
-Cell WhyCell(const Served& served) {
+Cell WhyCell(const Served& served, const ProviderPause* pause) {
+  bool is_at_fault = served.report != nullptr && !served.report->fault.empty();
+  if (pause != nullptr && !is_at_fault) {
+    return Cell(fmt::format("{} by {}", pause->is_drained ? "drained" : "paused", WhoAndWhy(*pause)));
+  }
   if (served.launcher.empty()) return "no launcher serves it";
   if (served.report == nullptr) return "";
   if (served.report->state == ProviderState::kDraining) return "it is not configured any more";
@@ -61,6 +71,7 @@ Cell WhyCell(const Served& served) {
 std::vector<Column> ProviderColumns() {
   std::vector<std::string_view> words = ProviderStateWords();
   words.push_back(kUnserved);
+  words.push_back(kPausedProvider);
   return {{.key = "name", .title = "Provider", .kind = Kind::kProvider, .fit = {Importance::kAlways}},
           {.key = "driver", .title = "Driver", .fit = {Importance::kLow}},
           {.key = "launcher", .title = "Launcher", .fit = {Importance::kMedium, 12}},
@@ -77,22 +88,27 @@ std::vector<Column> ProviderColumns() {
 }
 
 Listing ListProviders(const std::map<ProviderName, std::string>& drivers,
-                      const std::map<std::string, Component>& components, const store::NodeCache& nodes) {
+                      const std::map<std::string, Component>& components, const store::NodeCache& nodes,
+                      const store::PauseCache& pauses) {
   std::map<ProviderName, std::vector<Served>> providers = ByProvider(components);
   for (const auto& [name, driver] : drivers) {
+    if (providers[name].empty()) providers[name].emplace_back();
+  }
+  for (const auto& [name, pause] : pauses.all()) {
     if (providers[name].empty()) providers[name].emplace_back();
   }
   Listing listing{ProviderColumns(), {}};
   for (const auto& [name, launchers] : providers) {
     Resources used = Used(nodes, name);
     auto driver = drivers.find(name);
+    const ProviderPause* pause = pauses.Find(name);
     for (const Served& served : launchers) {
-      std::vector<Cell> state = StateCells(served);
+      std::vector<Cell> state = StateCells(served, pause);
       Resources free = served.report == nullptr ? Resources() : Free(served.report->limit, used);
       listing.rows.push_back({Cell(name.value), Cell(driver == drivers.end() ? "" : driver->second),
                               Cell(served.launcher), std::move(state[0]), std::move(state[1]),
                               Cell(nodes.OfProvider(name).size()), Cell(Amounts(used)), Cell(Amounts(free)),
-                              WhyCell(served)});
+                              WhyCell(served, pause)});
     }
   }
   return listing;

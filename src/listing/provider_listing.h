@@ -7,17 +7,22 @@
 #include "listing/listing.h"
 #include "model/component.h"
 #include "store/cache/node_cache.h"
+#include "store/cache/pause_cache.h"
 
 namespace nodepool::listing {
 
 // The state of a provider that no launcher serves.
 inline constexpr std::string_view kUnserved = "unserved";
+// The state of one that an operator has paused and that could else be used.
+inline constexpr std::string_view kPausedProvider = "paused";
 
 std::vector<Column> ProviderColumns();
 
 // A row for each provider and each launcher that serves it while the launcher is registered. `drivers` are
-// the configured providers; providers that only launchers know are also shown.
+// the configured providers; providers that only launchers know are also shown, and those whose only trace is
+// that they are paused.
 Listing ListProviders(const std::map<ProviderName, std::string>& drivers,
-                      const std::map<std::string, Component>& components, const store::NodeCache& nodes);
+                      const std::map<std::string, Component>& components, const store::NodeCache& nodes,
+                      const store::PauseCache& pauses);
 
 }  // namespace nodepool::listing

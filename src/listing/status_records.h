@@ -8,6 +8,7 @@
 #include "model/component.h"
 #include "store/cache/image_cache.h"
 #include "store/cache/node_cache.h"
+#include "store/cache/pause_cache.h"
 #include "store/cache/request_cache.h"
 
 namespace nodepool::listing {
@@ -19,6 +20,7 @@ struct StatusRecords {
   const store::NodeCache& nodes;
   const store::RequestCache& requests;
   const store::ImageCache& images;
+  const store::PauseCache& pauses;
   Reasons why;  // why requests wait
   WallTime now;
 };

@@ -49,7 +49,8 @@ std::vector<Listing> StatusParts(const StatusRecords& records, std::size_t most)
   std::vector<Listing> parts;
   parts.push_back(Troubles(records));
   parts.push_back(ListDaemons(records.components));
-  parts.push_back(ListProviders(records.configured.drivers, records.components, records.nodes));
+  parts.push_back(
+      ListProviders(records.configured.drivers, records.components, records.nodes, records.pauses));
   parts.push_back(ListPools(records.configured, records.components, records.nodes));
   parts.push_back(ListWaiting(records.requests, records.why, most));
   parts.push_back(ListImageTroubles(records.images, records.configured, records.now));

@@ -214,4 +214,16 @@ Task<> Images::Pause(ImageName image) { co_await tree_.Make(paths::Pause(image))
 
 Task<> Images::Unpause(ImageName image) { co_await tree_.Delete(paths::Pause(image)); }
 
+// The version of the provider's znode counts the requests.
+Task<> Images::RetryUpload(BuildKey build, ProviderName provider) {
+  std::string path = zk::ParentPath(paths::Uploads(build, provider));
+  co_await tree_.Make(paths::Providers(build));
+  co_await tree_.Make(path);
+  auto attempt = [&] { return tree_.client().Set(path, ""); };
+  zk::Result<zk::Stat> written = co_await tree_.Repeat<zk::Result<zk::Stat>>(attempt);
+  if (written) co_return;
+  Verdict verdict = written.error() == zk::Code::kNoNode ? Verdict::kNotFound : Verdict::kFail;
+  throw Error(verdict, fmt::format("writing {}: {}", path, zk::ToString(written.error())));
+}
+
 }  // namespace nodepool::store

@@ -77,6 +77,9 @@ class Images {
   // Error(kNotFound): there is no such image.
   Task<> Pause(ImageName image);
   Task<> Unpause(ImageName image);
+  // Asks builders to upload the build to the provider at once, also if they wait after a failure (builder.md
+  // 10.6). Error(kNotFound): there is no such build.
+  Task<> RetryUpload(BuildKey build, ProviderName provider);
 
  private:
   Tree& tree_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include "base/text.h"
@@ -19,6 +20,24 @@ std::vector<std::string> PartsBelow(std::string_view root, std::string_view path
 // Ten digits, as the server numbers znodes.
 bool IsSequenceNumber(std::string_view name) {
   return name.size() == 10 && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool IsPlain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
+// %XX becomes the byte; what is malformed stays.
+std::string WithoutEscapes(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    const char* digits = text.data() + i + 1;
+    bool is_escape = text[i] == '%' && i + 2 < text.size() &&
+                     std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2;
+    plain += is_escape ? static_cast<char>(value) : text[i];
+    if (is_escape) i += 2;
+  }
+  return plain;
 }
 
 }  // namespace
@@ -54,6 +73,18 @@ std::string Components(ComponentKind kind) { return fmt::format("{}/{}", kCompon
 std::string JobRule(const JobId& id) { return fmt::format("{}/{}", kJobs, id); }
 std::string HoldNote(const NodeId& node) { return fmt::format("{}/{}", kHoldNotes, node); }
 std::string Lease(const LeaseId& id) { return fmt::format("{}/{}", kLeases, id); }
+
+std::string ProviderPause(const ProviderName& provider) {
+  std::string path = fmt::format("{}/", kProviderPauses);
+  for (char c : provider.value) {
+    if (IsPlain(c)) {
+      path += c;
+    } else {
+      path += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return path;
+}
 
 std::string NamedLock(std::string_view name) {
   std::string path = fmt::format("{}/", kNamedLocks);
@@ -155,6 +186,14 @@ std::optional<LeaseId> ParseLease(std::string_view path) {
   std::vector<std::string> parts = PartsBelow(kLeases, path);
   if (parts.size() != 1 || !IsLeaseId(parts[0])) return std::nullopt;
   return LeaseId(parts[0]);
+}
+
+std::optional<ProviderName> ParseProviderPause(std::string_view path) {
+  std::vector<std::string> parts = PartsBelow(kProviderPauses, path);
+  if (parts.size() != 1) return std::nullopt;
+  ProviderName provider(WithoutEscapes(parts[0]));
+  if (ProviderPause(provider) != path) return std::nullopt;
+  return provider;
 }
 
 bool IsUploadId(std::string_view name) { return IsSequenceNumber(name); }

@@ -21,6 +21,7 @@ inline constexpr std::string_view kMinReady = "/nodepool/min-ready";
 inline constexpr std::string_view kJobs = "/nodepool/jobs";
 inline constexpr std::string_view kHoldNotes = "/nodepool/jobs/holds";
 inline constexpr std::string_view kLeases = "/nodepool/leases";
+inline constexpr std::string_view kProviderPauses = "/nodepool/paused-providers";
 
 std::string Node(const NodeId& id);
 std::string NodeLock(const NodeId& id);
@@ -43,6 +44,8 @@ std::string Components(ComponentKind kind);
 std::string JobRule(const JobId& id);
 std::string HoldNote(const NodeId& node);
 std::string Lease(const LeaseId& id);
+// Bytes that are no ASCII letters, digits, "-" or "_" become %XX.
+std::string ProviderPause(const ProviderName& provider);
 // A "/" in the name becomes "%2F", a "%" becomes "%25".
 std::string NamedLock(std::string_view name);
 
@@ -97,6 +100,10 @@ BelowJobs ParseBelowJobs(std::string_view path);
 
 // The id of a lease's record; nullopt for anything else below kLeases.
 std::optional<LeaseId> ParseLease(std::string_view path);
+
+// The provider whose switch it is; nullopt for anything else below kProviderPauses, and for names that
+// ProviderPause() does not make.
+std::optional<ProviderName> ParseProviderPause(std::string_view path);
 
 // Whether a child of an uploads directory is an upload: ten digits.
 bool IsUploadId(std::string_view name);

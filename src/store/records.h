@@ -14,6 +14,7 @@
 #include "model/lease.h"
 #include "model/node.h"
 #include "model/node_request.h"
+#include "model/provider_pause.h"
 
 namespace nodepool::store {
 

@@ -5,6 +5,7 @@
 #include "store/jobs.h"
 #include "store/leases.h"
 #include "store/nodes.h"
+#include "store/provider_pauses.h"
 #include "store/requests.h"
 #include "store/tree.h"
 
@@ -22,6 +23,7 @@ struct Store {
   Images images{tree};
   Jobs jobs{tree};
   Leases leases{tree};
+  ProviderPauses provider_pauses{tree};
   Components components{tree};
 };
 

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/version.h"
+#include "web/actions/action_endpoints.h"
 #include "web/api/api.h"
 #include "web/api/open_api.h"
 #include "web/caching.h"
@@ -58,6 +59,7 @@ std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher
   auto live = std::make_shared<Live>(loop, launcher, prometheus, recent);
   std::ranges::move(LiveEndpoints(loop, std::move(live), access), std::back_inserter(endpoints));
   std::ranges::move(RequestEndpoints(loop, launcher, access), std::back_inserter(endpoints));
+  std::ranges::move(ActionEndpoints(loop, launcher, access), std::back_inserter(endpoints));
   endpoints.push_back(OpenApiEndpoint(endpoints, std::string(Version()), recent));
   return endpoints;
 }

@@ -19,6 +19,7 @@ namespace nodepool::web {
 //   what pages follow (live/live_endpoints.h)
 //   POST /api/v1/job-events, from this host only (job_events.h)
 //   requests over HTTP, with a token (requests/request_endpoints.h)
+//   what operators change, with a token (actions/action_endpoints.h)
 //   GET /ready            200 "OK" once every provider runs, before that 503 (D-64); also 503 for a
 //   `state_fault` GET /metrics          Prometheus' text format
 std::vector<Endpoint> LauncherEndpoints(Loop& loop, launcher::Launcher& launcher,

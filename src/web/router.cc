@@ -13,7 +13,7 @@
 namespace nodepool::web {
 namespace {
 
-constexpr std::string_view kParameter = "{id}";
+bool IsPattern(std::string_view path) { return path.find("/{") != path.npos; }
 
 bool MayChange(const Request& request, Endpoint::Callers callers) {
   return callers == Endpoint::Callers::kTokens ? IsOfOwnOrigin(request) : IsForThisHost(request);
@@ -57,21 +57,31 @@ Endpoint::Handler Pure(std::function<Response(const Request&)> function) {
   return [function = std::move(function)](Request request) { return Call(function, std::move(request)); };
 }
 
+std::vector<std::string> ParametersIn(std::string_view path, std::string_view pattern) {
+  std::vector<std::string> given = Split(path, '/');
+  std::vector<std::string> wanted = Split(pattern, '/');
+  if (given.size() != wanted.size()) return {};
+  std::vector<std::string> parameters;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (wanted[i].starts_with('{')) {
+      if (given[i].empty()) return {};
+      parameters.push_back(std::move(given[i]));
+    } else if (given[i] != wanted[i]) {
+      return {};
+    }
+  }
+  return parameters;
+}
+
 std::string ParameterIn(std::string_view path, std::string_view pattern) {
-  std::size_t begin = pattern.find(kParameter);
-  if (begin == pattern.npos) return "";
-  std::string_view end = pattern.substr(begin + kParameter.size());
-  bool is_long_enough = path.size() > begin + end.size();
-  if (!is_long_enough || !path.starts_with(pattern.substr(0, begin)) || !path.ends_with(end)) return "";
-  std::string_view parameter = path.substr(begin, path.size() - begin - end.size());
-  return parameter.find('/') == parameter.npos ? std::string(parameter) : "";
+  std::vector<std::string> parameters = ParametersIn(path, pattern);
+  return parameters.empty() ? "" : std::move(parameters.front());
 }
 
 Router::Router(std::vector<Endpoint> endpoints) {
   for (Endpoint& endpoint : endpoints) {
     Methods& methods = endpoints_[endpoint.path];
-    if (methods.empty() && endpoint.path.find(kParameter) != endpoint.path.npos)
-      patterns_.push_back(endpoint.path);
+    if (methods.empty() && IsPattern(endpoint.path)) patterns_.push_back(endpoint.path);
     std::string method = endpoint.method;
     methods.emplace(method, std::move(endpoint));
   }
@@ -79,11 +89,10 @@ Router::Router(std::vector<Endpoint> endpoints) {
 
 // An exact path comes before patterns.
 const Router::Methods* Router::Find(const std::string& path) const {
-  bool is_pattern = path.find(kParameter) != path.npos;
   auto exact = endpoints_.find(path);
-  if (exact != endpoints_.end() && !is_pattern) return &exact->second;
+  if (exact != endpoints_.end() && !IsPattern(path)) return &exact->second;
   for (const std::string& pattern : patterns_) {
-    if (!ParameterIn(path, pattern).empty()) return &endpoints_.at(pattern);
+    if (!ParametersIn(path, pattern).empty()) return &endpoints_.at(pattern);
   }
   return nullptr;
 }

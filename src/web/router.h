@@ -32,6 +32,8 @@ struct EndpointDoc {
   std::vector<int> errors;
   std::optional<JsonType> body = std::nullopt;  // the request's body, as JSON
   std::vector<int> successes = {200};           // with the same types of answers
+  // The list whose entry the answer is; 204 where the entry is gone by then. Empty: none.
+  std::string entry_of = {};
 };
 
 // A path that the web server serves. Handlers that do not wait for anything are plain functions, wrapped with
@@ -39,7 +41,7 @@ struct EndpointDoc {
 struct Endpoint {
   using Handler = std::function<Task<Response>(Request)>;
   std::string method;
-  std::string path;  // exact (operations.md 6), but for one segment that may be "{id}"
+  std::string path;  // exact (operations.md 6), but for segments such as "{id}", which stand for any text
   Handler handler;
   EndpointDoc doc = {};
   bool takes_any_method = false;  // answered like `method` (operations.md 6.6)
@@ -51,7 +53,10 @@ struct Endpoint {
   } callers = Callers::kThisHost;
 };
 
-// What is in the place of "{id}"; empty if the path does not match the pattern. Never contains a slash.
+// What is in the places of a pattern's segments in braces, in their order; empty if the path does not match
+// the pattern. None of them is empty or contains a slash.
+std::vector<std::string> ParametersIn(std::string_view path, std::string_view pattern);
+// The first of them; empty if there is none.
 std::string ParameterIn(std::string_view path, std::string_view pattern);
 
 Endpoint::Handler Pure(std::function<Response(const Request&)> function);

@@ -34,7 +34,7 @@ class Site(Standalone):
         super().__init__(folder, providers=[provider], diskimages=[image()], labels=[{"name": "small", "min-ready": 3}],
                          **{"images-dir": str(folder / "images"), "build-log-dir": str(folder / "logs")})
         self.web_port = int(re.search(r"port: (\d+)", self.config.read_text().split("webapp")[1])[1])
-        self.token, entry = make_token(self.config, "operator", "--scope", "request")
+        self.token, entry = make_token(self.config, "operator", "--scope", "request", "--scope", "operate")
         self.secure = folder / "secure.yaml"
         self.secure.write_text(yaml.safe_dump({"webapp-tokens": [entry]}))
         self.commands = folder / "commands"

@@ -1,11 +1,14 @@
 """A reverse proxy that serves a web server below a path prefix, byte by byte."""
+import re
 import socket
 import threading
 
 
 class PrefixProxy:
-    def __init__(self, prefix: str, target: int):
+    def __init__(self, prefix: str, target: int, headers: dict[str, str] | None = None):
+        """It sends `headers` in place of the client's; an empty one is left out."""
         self.prefix = prefix.encode()
+        self.headers = headers or {}
         self.target = target
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -46,6 +49,8 @@ class PrefixProxy:
             if not path.startswith(self.prefix + b"/"):
                 client.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
                 return
+            for name, value in self.headers.items():
+                rest = re.sub(rf"(?im)^{name}: .*\r\n".encode(), f"{name}: {value}\r\n".encode() if value else b"", rest)
             server = socket.create_connection(("127.0.0.1", self.target))
             self.open.append(server)
             server.sendall(b" ".join([method, path[len(self.prefix):], version]) + b"\r\nConnection: close\r\n" + rest)

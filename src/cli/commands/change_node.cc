@@ -6,36 +6,16 @@
 #include <ostream>
 
 #include "async/cleanup.h"
-#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/node_selection.h"
+#include "cli/durations.h"
 #include "listing/node_listing.h"
+#include "operate/nodes.h"
 
 namespace nodepool::cli {
 namespace {
 
-using LockedOrNone = std::optional<store::LockedNode>;
-
-// None if the node is gone. Throws if another client holds the lock.
-Task<LockedOrNone> LockOrExplain(Context& context, std::string text) {
-  std::optional<NodeId> given = ParseNodeId(text);
-  if (!given) co_return std::nullopt;
-  NodeId id = *given;
-  std::optional<store::StoredNode> node = co_await context.store.nodes.Read(id);
-  if (!node) co_return std::nullopt;
-  SteadyTime deadline = context.loop.SteadyNow() + kLockTimeout;
-  Outcome<LockedOrNone> locked = co_await Attempt(context.store.nodes.Lock(id, deadline));
-  if (FailedWith(locked, Verdict::kNotFound)) co_return std::nullopt;
-  if (!locked) locked.error().Rethrow();
-  if (!*locked) {
-    throw Error(
-        Verdict::kConflict,
-        fmt::format("Timeout trying to acquire lock /nodepool/nodes/{}/lock: the node is in use, or being "
-                    "launched or deleted",
-                    id));
-  }
-  co_return std::move(*locked);
-}
+using Locked = std::expected<store::LockedNode, operate::Refusal>;
 
 Task<std::optional<store::StoredNode>> ReadForList(Context& context, NodeId id) {
   std::optional<store::StoredNode> node = co_await context.store.nodes.Read(id);
@@ -58,8 +38,8 @@ Task<> PrintNodes(Context& context, std::vector<NodeId> ids) {
   Print(context, ListNodes(rows, listing::NodeColumns::kBrief), Output::kTable);
 }
 
-// Deletes the machine and its record as a launcher does. Afterwards `node` is empty and needs no unlocking.
-Task<> DeleteMachine(Context& context, driver::Provider& provider, LockedOrNone& node) {
+// Deletes the machine and its record as a launcher does. Afterwards `node` needs no unlocking.
+Task<> DeleteMachine(Context& context, driver::Provider& provider, Locked& node) {
   WallTime now = context.loop.Now();
   auto mark = [now](Node& record) {
     record.SetState(NodeState::kDeleting, now);
@@ -70,44 +50,33 @@ Task<> DeleteMachine(Context& context, driver::Provider& provider, LockedOrNone&
   Node record = node->record();
   co_await provider.DeleteResources(id, record);
   co_await node->Remove();
-  node.reset();
 }
 
-// False, after a message, if there is nothing to delete.
-Task<bool> DeleteLocked(Context& context, std::string text, LockedOrNone& node) {
-  if (!node) {
-    context.out << "Node id " << text << " not found\n";
-    co_return false;
-  }
+Task<operate::Done> DeleteLocked(Context& context, Locked& node) {
+  if (!node) co_return std::unexpected(node.error());
   const ProviderName& name = node->record().provider;
   if (!context.config->providers.contains(name)) {
-    context.out << "Provider " << name.value << " for node ID " << text << " not defined on this launcher\n";
-    co_return false;
+    co_return operate::NotFound(
+        fmt::format("Provider {} for node ID {} not defined on this launcher", name, node->id()));
   }
   std::unique_ptr<driver::Provider> provider = context.make_provider(name);
   auto stop = [&provider] { return provider->Stop(); };
   co_await WithCleanup(DeleteMachine(context, *provider, node), stop);
-  co_return true;
+  co_return operate::Done();
 }
 
-// False, after a message, if the node does not exist.
-Task<bool> ChangeLocked(Context& context, std::string text, LockedOrNone& node,
-                        std::function<store::Change(Node&)> change) {
-  if (!node) {
-    context.out << "Node id " << text << " not found\n";
-    co_return false;
-  }
-  co_await node->Update(std::move(change));
-  co_return true;
+Task<> UnlockIfLocked(Locked& node) {
+  if (node) co_await node->Unlock();
 }
 
-// Called under the node's lock. False, after a message, if the node does not exist.
-using ChangeOne = std::function<Task<bool>(std::string text, LockedOrNone& node)>;
+using ChangeOne = std::function<Task<operate::Done>(NodeId id)>;
 
-Task<bool> LockAndChange(Context& context, std::string text, ChangeOne change) {
-  auto work = [&](LockedOrNone& node) { return change(text, node); };
-  bool is_changed = co_await Bracket(LockOrExplain(context, text), work, &UnlockNode);
-  co_return is_changed;
+Task<operate::Done> ChangeNamed(std::string text, ChangeOne change) {
+  std::optional<NodeId> id = operate::ParseNodeId(text);
+  if (!id) co_return operate::NotFound(fmt::format("Node id {} not found", text));
+  Task<operate::Done> changing = change(*id);
+  operate::Done done = co_await std::move(changing);
+  co_return done;
 }
 
 // Changes the nodes one after the other; a failure for one node does not stop the others.
@@ -115,13 +84,18 @@ Task<int> ChangeEach(Context& context, std::vector<std::string> texts, ChangeOne
   std::vector<NodeId> changed;
   int status = 0;
   for (const std::string& text : texts) {
-    Outcome<bool> outcome = co_await Attempt(LockAndChange(context, text, change));
+    Outcome<operate::Done> outcome = co_await Attempt(ChangeNamed(text, change));
     if (FailedWith(outcome, Verdict::kCancelled, Verdict::kLostSession)) outcome.error().Rethrow();
     if (!outcome) {
       context.logger.Error("{}", outcome.error().message());
       status = 1;
     } else if (*outcome) {
-      changed.push_back(*ParseNodeId(text));
+      changed.push_back(*operate::ParseNodeId(text));
+    } else if (outcome->error().kind == operate::Refusal::Kind::kNotFound) {
+      context.out << outcome->error().why << '\n';
+    } else {
+      context.logger.Error("{}", outcome->error().why);
+      status = 1;
     }
   }
   if (!changed.empty()) co_await PrintNodes(context, std::move(changed));
@@ -132,55 +106,84 @@ void AddDelete(CLI::App& app, Invocation& invocation) {
   auto is_now = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("delete", "delete nodes");
   OnNodes(*command, invocation, [is_now](Context& context, std::vector<std::string> ids) {
-    return *is_now ? DeleteNow(context, std::move(ids))
-                   : ChangeNodes(context, std::move(ids), NodeState::kDeleting);
+    return *is_now ? DeleteNow(context, std::move(ids)) : DeleteNodes(context, std::move(ids));
   });
   command->add_flag("--now", *is_now,
                     "delete machine and record from here, and wait until they are gone; "
                     "a launcher registers the slot of a static host again");
 }
 
-// Why the text cannot be written to a record; empty if it can.
-std::string RefuseBadText(const std::string& text) {
-  constexpr std::size_t kLongest = 1000;
-  if (!IsValidUtf8(text)) return "it is not UTF-8";
-  return text.size() > kLongest ? "it is longer than 1000 bytes" : "";
+// Why the text is no time for a hold; empty if it is.
+std::string RefuseBadTime(const std::string& text) {
+  Expected<Duration> time = ParseDuration(text);
+  if (!time) return time.error().message();
+  return *time < std::chrono::seconds(1) ? "it is less than a second" : "";
 }
 
 void AddHold(CLI::App& app, Invocation& invocation) {
-  auto reason = std::make_shared<std::optional<std::string>>();
+  struct Values {
+    std::optional<std::string> reason;
+    std::optional<std::string> time;
+  };
+  auto values = std::make_shared<Values>();
   CLI::App* command = app.add_subcommand("hold", "keep nodes for inspection");
-  OnNodes(*command, invocation, [reason](Context& context, std::vector<std::string> ids) {
-    return ChangeNodes(context, std::move(ids), NodeState::kHold, *reason);
+  OnNodes(*command, invocation, [values](Context& context, std::vector<std::string> ids) {
+    operate::HoldOrder order{values->reason, std::nullopt};
+    if (values->time)
+      order.seconds = std::chrono::floor<std::chrono::seconds>(*ParseDuration(*values->time)).count();
+    return HoldNodes(context, std::move(ids), std::move(order));
   });
-  command->add_option("--reason", *reason, "comment in the nodes' records")
-      ->check(&RefuseBadText)
+  command->add_option("--reason", values->reason, "comment in the nodes' records")
+      ->check(&RefuseBadReason)
       ->type_name("TEXT");
+  command
+      ->add_option("--for", values->time,
+                   "how long, e.g. 12h or 3d; without it as the record says, and until max-hold-age")
+      ->check(&RefuseBadTime)
+      ->type_name("TIME");
+}
+
+void AddUnhold(CLI::App& app, Invocation& invocation) {
+  CLI::App* command = app.add_subcommand("unhold", "give held nodes back, so that they are deleted");
+  OnNodes(*command, invocation, &UnholdNodes);
 }
 
 }  // namespace
 
 Task<int> DeleteNow(Context& context, std::vector<std::string> ids) {
-  auto work = [&](std::string text, LockedOrNone& node) { return DeleteLocked(context, text, node); };
-  int status = co_await ChangeEach(context, std::move(ids), work);
-  co_return status;
+  auto work = [&context](Locked& node) { return DeleteLocked(context, node); };
+  auto change = [&context, work](NodeId id) {
+    Task<Locked> locking = operate::LockNode(context.loop, context.store, std::move(id), kLockTimeout);
+    return Bracket(std::move(locking), work, &UnlockIfLocked);
+  };
+  return ChangeEach(context, std::move(ids), change);
 }
 
-Task<int> ChangeNodes(Context& context, std::vector<std::string> ids, NodeState state,
-                      std::optional<std::string> comment) {
-  auto change = [&context, state, comment](Node& node) {
-    node.SetState(state, context.loop.Now());
-    if (comment) node.comment = *comment;
-    return store::Change::kWrite;
+Task<int> DeleteNodes(Context& context, std::vector<std::string> ids) {
+  auto change = [&context](NodeId id) {
+    return operate::DeleteNode(context.loop, context.store, std::move(id), kLockTimeout);
   };
-  auto work = [&](std::string text, LockedOrNone& node) { return ChangeLocked(context, text, node, change); };
-  int status = co_await ChangeEach(context, std::move(ids), work);
-  co_return status;
+  return ChangeEach(context, std::move(ids), change);
+}
+
+Task<int> HoldNodes(Context& context, std::vector<std::string> ids, operate::HoldOrder order) {
+  auto change = [&context, order](NodeId id) {
+    return operate::HoldNode(context.loop, context.store, std::move(id), order, kLockTimeout);
+  };
+  return ChangeEach(context, std::move(ids), change);
+}
+
+Task<int> UnholdNodes(Context& context, std::vector<std::string> ids) {
+  auto change = [&context](NodeId id) {
+    return operate::EndHold(context.loop, context.store, std::move(id), kLockTimeout);
+  };
+  return ChangeEach(context, std::move(ids), change);
 }
 
 void RegisterChangeNode(CLI::App& app, Invocation& invocation) {
   AddDelete(app, invocation);
   AddHold(app, invocation);
+  AddUnhold(app, invocation);
 }
 
 }  // namespace nodepool::cli

@@ -14,7 +14,7 @@ class ChangeNodeTest : public CommandTest {};
 // operations.5.5.
 TEST_F(ChangeNodeTest, SetsTheStateUnderTheLock) {
   NodeId id = AddNode(ReadyNode());
-  EXPECT_EQ(time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold)), 0);
+  EXPECT_EQ(time_.Run(HoldNodes(context_, {id.value}, {})), 0);
   std::optional<Node> node = ReadNode(id);
   EXPECT_EQ(node->state, NodeState::kHold);
   EXPECT_EQ(node->state_time, time_.clock().Now());
@@ -27,17 +27,29 @@ TEST_F(ChangeNodeTest, SetsTheStateUnderTheLock) {
 // operations.13.3: only a reason that is given replaces what is there.
 TEST_F(ChangeNodeTest, AHoldHasAReason) {
   NodeId id = AddNode(ReadyNode());
-  time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold, "bug 1234"));
+  time_.Run(HoldNodes(context_, {id.value}, {"bug 1234", 3600}));
   EXPECT_EQ(ReadNode(id)->comment, "bug 1234");
-  time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold));
+  EXPECT_EQ(ReadNode(id)->hold_expiration, 3600);
+  time_.Run(HoldNodes(context_, {id.value}, {}));
   EXPECT_EQ(ReadNode(id)->comment, "bug 1234");
-  time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold, ""));
+  time_.Run(HoldNodes(context_, {id.value}, {"", {}}));
   EXPECT_EQ(ReadNode(id)->comment, "");
+}
+
+// ACT-9
+TEST_F(ChangeNodeTest, AHeldNodeIsGivenBack) {
+  NodeId held = AddNode(ReadyNode());
+  NodeId ready = AddNode(ReadyNode());
+  time_.Run(HoldNodes(context_, {held.value}, {}));
+  EXPECT_EQ(time_.Run(UnholdNodes(context_, {held.value, ready.value})), 1);
+  EXPECT_EQ(ReadNode(held)->state, NodeState::kUsed);
+  EXPECT_EQ(ReadNode(ready)->state, NodeState::kReady);
+  EXPECT_EQ(log_.Count("Node 0000000001 is not held"), 1);
 }
 
 TEST_F(ChangeNodeTest, LeadingZerosMayBeLeftOut) {
   NodeId id = AddNode(ReadyNode());
-  EXPECT_EQ(time_.Run(ChangeNodes(context_, {"0"}, NodeState::kHold)), 0);
+  EXPECT_EQ(time_.Run(HoldNodes(context_, {"0"}, {})), 0);
   EXPECT_EQ(ReadNode(id)->state, NodeState::kHold);
 }
 
@@ -46,11 +58,11 @@ TEST_F(ChangeNodeTest, SeveralNodesAreChangedAlthoughOneIsLocked) {
   NodeId locked = AddNode(ReadyNode());
   NodeId last = AddNode(ReadyNode());
   auto lock = time_.Run(others_.nodes.TryLock(locked));
-  EXPECT_EQ(time_.Run(ChangeNodes(context_, {"0", "1", "2", "3"}, NodeState::kDeleting)), 1);
+  EXPECT_EQ(time_.Run(DeleteNodes(context_, {"0", "1", "2", "3"})), 1);
   EXPECT_EQ(ReadNode(first)->state, NodeState::kDeleting);
   EXPECT_EQ(ReadNode(locked)->state, NodeState::kReady);
   EXPECT_EQ(ReadNode(last)->state, NodeState::kDeleting);
-  EXPECT_THAT(out_.str(), HasSubstr("Node id 3 not found\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Node id 0000000003 not found\n"));
   EXPECT_THAT(out_.str(), HasSubstr("| 0000000002 |"));
   EXPECT_THAT(out_.str(), ::testing::Not(HasSubstr("| 0000000001 |")));
   time_.Run(lock->Unlock());
@@ -59,7 +71,7 @@ TEST_F(ChangeNodeTest, SeveralNodesAreChangedAlthoughOneIsLocked) {
 TEST_F(ChangeNodeTest, AMissingNodeIsReportedWithStatusZero) {  // D-66
   for (const char* id : {"0000000042", "", "bogus", "../../etc", "00000000420"}) {
     out_.str("");
-    EXPECT_EQ(time_.Run(ChangeNodes(context_, {id}, NodeState::kDeleting)), 0);
+    EXPECT_EQ(time_.Run(DeleteNodes(context_, {id})), 0);
     EXPECT_EQ(out_.str(), std::string("Node id ") + id + " not found\n");
   }
   EXPECT_FALSE(Exists("/nodepool"));
@@ -70,7 +82,7 @@ TEST_F(ChangeNodeTest, ALockedNodeIsAnErrorAfterFiveSeconds) {
   NodeId id = AddNode(ReadyNode());
   auto lock = time_.Run(others_.nodes.TryLock(id));
   SteadyTime start = time_.clock().SteadyNow();
-  EXPECT_EQ(time_.Run(ChangeNodes(context_, {id.value}, NodeState::kHold)), 1);
+  EXPECT_EQ(time_.Run(HoldNodes(context_, {id.value}, {})), 1);
   EXPECT_EQ(log_.Count("Timeout trying to acquire lock /nodepool/nodes/0000000000/lock"), 1);
   EXPECT_EQ(time_.clock().SteadyNow() - start, kLockTimeout);
   EXPECT_EQ(ReadNode(id)->state, NodeState::kReady);

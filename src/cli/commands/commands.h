@@ -22,6 +22,7 @@ RegisterCommand RegisterImageBuild;
 RegisterCommand RegisterImageDelete;
 RegisterCommand RegisterImageData;
 RegisterCommand RegisterChangeNode;
+RegisterCommand RegisterProviderPause;
 RegisterCommand RegisterErase;
 RegisterCommand RegisterJobs;
 RegisterCommand RegisterRequest;
@@ -45,7 +46,7 @@ inline const CommandGroup kCommandGroups[] = {
      {&RegisterStatus, &RegisterNodeList, &RegisterRequestList, &RegisterProviderList, &RegisterLabelList,
       &RegisterInfo, &RegisterAliens}},
     {"Asking", {&RegisterRequest, &RegisterRelease, &RegisterExec, &RegisterSsh}},
-    {"Changing", {&RegisterChangeNode, &RegisterErase, &RegisterJobs}},
+    {"Changing", {&RegisterChangeNode, &RegisterProviderPause, &RegisterErase, &RegisterJobs}},
     {"Images",
      {&RegisterImageListings, &RegisterImagePause, &RegisterImageBuild, &RegisterImageDelete,
       &RegisterImageData}},

@@ -47,6 +47,21 @@ void AddUpload(CLI::App& app, Invocation& invocation) {
   });
 }
 
+void AddUploadRetry(CLI::App& app, Invocation& invocation) {
+  struct Values {
+    std::string provider;
+    std::string image;
+  };
+  auto values = std::make_shared<Values>();
+  CLI::App* command = app.add_subcommand(
+      "image-upload-retry", "upload the newest build of an image now, without the pause after a failure");
+  command->add_option("provider", values->provider, "the provider")->required()->type_name("");
+  command->add_option("image", values->image, "name of the image")->required()->type_name("");
+  OnCommand(*command, invocation, [values](Context& context) {
+    return RetryUpload(context, ProviderName(values->provider), ImageName(values->image));
+  });
+}
+
 void AddUpdate(CLI::App& app, Invocation& invocation) {
   struct Values {
     std::string provider;
@@ -69,6 +84,7 @@ void AddUpdate(CLI::App& app, Invocation& invocation) {
 void RegisterImageBuild(CLI::App& app, Invocation& invocation) {
   AddBuild(app, invocation);
   AddUpload(app, invocation);
+  AddUploadRetry(app, invocation);
   AddUpdate(app, invocation);
 }
 

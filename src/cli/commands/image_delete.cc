@@ -6,19 +6,16 @@
 #include <ostream>
 
 #include "cli/commands/commands.h"
+#include "operate/images.h"
 #include "store/cache/list_uploads.h"
 
 namespace nodepool::cli {
 namespace {
 
-// What applies to both kinds of records.
-template <class Record>
-std::function<store::Change(Record&)> ToDeleting(WallTime now) {
-  return [now](Record& record) {
-    record.state = ImageState::kDeleting;
-    record.state_time = now;
-    return store::Change::kWrite;
-  };
+// What is not found, or in progress, is no error of the command (D-66).
+int ReportRefusal(Context& context, const operate::Done& done) {
+  if (!done) context.out << done.error().why << '\n';
+  return 0;
 }
 
 std::string_view WithoutZeros(std::string_view number) {
@@ -86,35 +83,13 @@ Task<int> DibImageDelete(Context& context, std::string name) {
     co_return 1;
   }
   store::BuildKey key{ImageName(name.substr(0, dash)), BuildId(name.substr(dash + 1))};
-  std::optional<store::StoredBuild> build;
-  if (!key.image.empty() && !key.build.empty() && name.find('/') == std::string::npos) {
-    build = co_await context.store.images.ReadBuild(key);
-  }
-  if (!build) {
-    context.out << "Build " << name << " not found\n";
-  } else if (build->record.state == ImageState::kBuilding) {
-    context.out << "Cannot delete a build in progress\n";
-  } else {
-    auto change = ToDeleting<ImageBuild>(context.loop.Now());
-    co_await context.store.images.UpdateUnlocked(*build, change);
-  }
-  co_return 0;
+  operate::Done done = co_await operate::DeleteBuild(context.loop, context.store, std::move(key));
+  co_return ReportRefusal(context, done);
 }
 
 Task<int> ImageDelete(Context& context, store::UploadKey key, bool is_forced) {
-  std::optional<store::StoredUpload> upload;
-  bool is_name = key.str().find('/') == std::string::npos;
-  if (is_name) upload = co_await context.store.images.ReadUpload(key);
-  if (!upload) {
-    context.out << "Image upload not found\n";
-  } else if (upload->record.state == ImageState::kUploading) {
-    context.out << "Cannot delete because image upload in progress\n";
-  } else if (is_forced) {
-    co_await context.store.images.RemoveUpload(key);
-  } else {
-    co_await MarkForDeletion(context, *upload);
-  }
-  co_return 0;
+  operate::Done done = co_await operate::DeleteUpload(context.loop, context.store, std::move(key), is_forced);
+  co_return ReportRefusal(context, done);
 }
 
 Task<int> ImageDeleteById(Context& context, std::string id, bool is_forced) {
@@ -132,11 +107,6 @@ Task<int> ImageDeleteById(Context& context, std::string id, bool is_forced) {
   if (!uploads.empty()) co_return co_await ImageDelete(context, uploads.front().id, is_forced);
   context.out << "Image upload not found\n";
   co_return 0;
-}
-
-Task<> MarkForDeletion(Context& context, store::StoredUpload upload) {
-  auto change = ToDeleting<ImageUpload>(context.loop.Now());
-  co_await context.store.images.UpdateUnlocked(upload, change);
 }
 
 void RegisterImageDelete(CLI::App& app, Invocation& invocation) {

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "async/attempt.h"
 #include "cli/commands/commands.h"
+#include "operate/images.h"
 
 namespace nodepool::cli {
 namespace {
@@ -20,15 +20,14 @@ void AddPause(CLI::App& app, Invocation& invocation, const char* name, const cha
 }  // namespace
 
 Task<int> PauseImage(Context& context, ImageName image) {
-  Outcome<> paused = co_await Attempt(context.store.images.Pause(image));
+  operate::Done paused = co_await operate::PauseImage(context.store, std::move(image));
   if (paused) co_return 0;
-  if (!FailedWith(paused, Verdict::kNotFound)) paused.error().Rethrow();
-  context.logger.Error("There is no image {} yet; it can be paused once a builder knows it", image);
+  context.logger.Error("{}", paused.error().why);
   co_return 1;
 }
 
 Task<int> UnpauseImage(Context& context, ImageName image) {
-  co_await context.store.images.Unpause(image);
+  co_await operate::UnpauseImage(context.store, std::move(image));
   co_return 0;
 }
 

@@ -34,27 +34,38 @@ Listing NodeRows(const store::NodeCache& nodes, const ProviderName& provider) {
   return listing;
 }
 
+Listing PauseRows(const store::PauseCache& pauses, const ProviderName& provider) {
+  Listing listing{{{"paused_by", "Paused By"}, {"reason", "Reason"}, {"drain", "Drain"}}, {}};
+  if (const ProviderPause* pause = pauses.Find(provider))
+    listing.rows.push_back({Cell::OfText(pause->paused_by), TextCell(pause->reason), pause->is_drained});
+  return listing;
+}
+
 Task<Listings> Make(ProviderName provider, const Tree& tree) {
   Listings listings;
   listings.push_back(ImageRows(tree.images(), provider));
   listings.push_back(NodeRows(tree.nodes(), provider));
+  listings.push_back(PauseRows(tree.pauses(), provider));
   co_return listings;
 }
 
 std::string Layout(const ProviderName& provider, const Listings& listings, const Page& page) {
   std::string images = TextOf(listings[0], page), nodes = TextOf(listings[1], page);
   if (page.output == Output::kJson) {
-    return fmt::format(R"({{"provider":{},"images":{},"nodes":{}}})",
-                       json::serialize(json::value(provider.value)), images, nodes);
+    return fmt::format(R"({{"provider":{},"images":{},"nodes":{},"paused":{}}})",
+                       json::serialize(json::value(provider.value)), images, nodes,
+                       TextOf(listings[2], page));
   }
-  return fmt::format("ZooKeeper data for provider {}\n\nImage data:\n{}\n\nNodes:\n{}", provider, images,
-                     nodes);
+  std::string text =
+      fmt::format("ZooKeeper data for provider {}\n\nImage data:\n{}\n\nNodes:\n{}", provider, images, nodes);
+  if (!listings[2].rows.empty()) text += "\n\nPaused:\n" + TextOf(listings[2], page);
+  return text;
 }
 
 }  // namespace
 
 ListingCommand InfoListing(ProviderName provider) {
-  return {.needs = {.nodes = true, .images = true},
+  return {.needs = {.nodes = true, .images = true, .pauses = true},
           .make = [provider](Context&, const Tree& tree) { return Make(provider, tree); },
           .layout = [provider](const Listings& listings,
                                const Page& page) { return Layout(provider, listings, page); }};

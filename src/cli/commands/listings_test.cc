@@ -155,7 +155,7 @@ TEST_F(ListTest, InfoShowsOneProvider) {
   EXPECT_EQ(ShownAsJson(InfoListing(ProviderName("cloud"))),
             R"({"provider":"cloud","images":[{"image":"deb-12","build_id":"b1","upload_ids":["0000000001",)"
             R"("0000000002"]},{"image":"deb-12","build_id":"b2","upload_ids":[]}],)"
-            R"("nodes":[{"id":"0000000000","server_id":"i-1"}]})"
+            R"("nodes":[{"id":"0000000000","server_id":"i-1"}],"paused":[]})"
             "\n");
   EXPECT_EQ(Shown(InfoListing(ProviderName("nobody"))),
             "ZooKeeper data for provider nobody\n"

@@ -40,10 +40,12 @@ ListingCommand NodeListing(listing::NodeColumns columns) {
 
 ListingCommand ProviderListing() {
   auto make = [](Context& context, const Tree& tree) {
-    return Done(
-        listing::ListProviders(ConfiguredBy(*context.config).drivers, tree.components().all(), tree.nodes()));
+    return Done(listing::ListProviders(ConfiguredBy(*context.config).drivers, tree.components().all(),
+                                       tree.nodes(), tree.pauses()));
   };
-  return {.needs = {.nodes = true, .components = true}, .columns = listing::ProviderColumns(), .make = make};
+  return {.needs = {.nodes = true, .components = true, .pauses = true},
+          .columns = listing::ProviderColumns(),
+          .make = make};
 }
 
 ListingCommand BuildListing() { return ImageListing(listing::BuildColumns(), &listing::ListBuilds); }

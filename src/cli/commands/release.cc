@@ -10,6 +10,7 @@
 #include "async/event.h"
 #include "cli/client_marks.h"
 #include "cli/commands/commands.h"
+#include "operate/nodes.h"
 #include "store/cache/node_cache.h"
 
 namespace nodepool::cli {
@@ -65,7 +66,7 @@ Task<bool> Releaser::ReleaseAll(std::vector<std::string> names) {
   bool is_done = true;
   for (const std::string& name : names) {
     bool is_released = false;
-    if (std::optional<NodeId> node = ParseNodeId(name)) {
+    if (std::optional<NodeId> node = operate::ParseNodeId(name)) {
       is_released = co_await ReleaseNode(*node);
     } else if (std::optional<RequestId> request = ParseRequestName(name)) {
       is_released = co_await ReleaseRequest(*request);

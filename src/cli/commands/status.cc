@@ -27,8 +27,8 @@ Task<listing::Reasons> AskWhy(Context& context, const Tree& tree) {
 Task<Listings> Make(Context& context, const Tree& tree, Output output) {
   listing::Reasons why = co_await AskWhy(context, tree);
   listing::Configured configured = ConfiguredBy(*context.config);
-  listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),      tree.requests(),
-                                 tree.images(), std::move(why),          context.loop.Now()};
+  listing::StatusRecords records{configured,    tree.components().all(), tree.nodes(),   tree.requests(),
+                                 tree.images(), tree.pauses(),           std::move(why), context.loop.Now()};
   bool is_table = output == Output::kTable;
   co_return listing::StatusParts(records, is_table ? kMostRequests : std::numeric_limits<std::size_t>::max());
 }
@@ -41,7 +41,7 @@ std::string Screen(const Listings& parts, const Page& page) {
 }  // namespace
 
 ListingCommand StatusListing(Output output) {
-  return {.needs = {.nodes = true, .requests = true, .images = true, .components = true},
+  return {.needs = {.nodes = true, .requests = true, .images = true, .components = true, .pauses = true},
           .make = [output](Context& context, const Tree& tree) { return Make(context, tree, output); },
           .layout = &Screen};
 }

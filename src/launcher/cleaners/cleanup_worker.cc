@@ -6,12 +6,11 @@
 #include "async/cleanup.h"
 #include "async/deadline.h"
 #include "launcher/cleaners/deleted_node_worker.h"
+#include "launcher/cleaners/mark_deleting.h"
 #include "launcher/requests/unlock.h"
 #include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
-
-using store::Change;
 
 CleanupWorker::CleanupWorker(Context& context, ProviderManager& providers)
     : context_(context),
@@ -90,25 +89,10 @@ bool CleanupWorker::IsUnfinished(const store::StoredNode& node) const {
   return request == nullptr || request->record.state != RequestState::kPending;
 }
 
-Task<> CleanupWorker::MarkDeleting(NodeId id, std::string kind, std::string why,
-                                   std::function<bool(const Node&)> applies) {
-  const store::StoredNode* cached = context_.nodes.Find(id);
-  if (cached == nullptr || cached->is_locked() || !providers_.Manages(cached->record.provider)) co_return;
-  if (context_.ledger.IsClaimed(id)) co_return;
-  NodeClaim claim(context_.ledger, id);
-  auto node = co_await context_.store.nodes.TryLock(id);
-  if (!node) co_return;
-  WallTime now = context_.loop.Now();
-  auto mark = [now, applies](Node& record) {
-    if (!applies(record)) return Change::kSkip;
-    record.SetState(NodeState::kDeleting, now);
-    return Change::kWrite;
-  };
-  bool is_marked = co_await node->Update(mark);
-  co_await node->Unlock();
-  if (!is_marked) co_return;
-  context_.metrics.Add(stats::kCleaned, {kind});
-  logger_.About({"", "", id.value}).Info("Node will be deleted: {}", why);
+Task<> CleanupWorker::Delete(NodeId id, std::string kind, std::string why,
+                             std::function<bool(const Node&)> applies) {
+  return MarkDeleting(context_, providers_, logger_, std::move(id), std::move(kind), std::move(why),
+                      std::move(applies));
 }
 
 Task<> CleanupWorker::MaxReadyAge() {
@@ -118,7 +102,7 @@ Task<> CleanupWorker::MaxReadyAge() {
   }
   for (const NodeId& id : due) {
     auto applies = [this](const Node& node) { return IsPastReadyAge(node); };
-    co_await MarkDeleting(id, "max_ready_age", "ready for longer than max-ready-age", applies);
+    co_await Delete(id, "max_ready_age", "ready for longer than max-ready-age", applies);
   }
 }
 
@@ -129,7 +113,7 @@ Task<> CleanupWorker::MaxHoldAge() {
   }
   for (const NodeId& id : due) {
     auto applies = [this](const Node& node) { return IsPastHoldAge(node); };
-    co_await MarkDeleting(id, "max_hold_age", "its hold has expired", applies);
+    co_await Delete(id, "max_hold_age", "its hold has expired", applies);
   }
 }
 
@@ -140,7 +124,7 @@ Task<> CleanupWorker::UnfinishedNodes() {
   }
   for (const NodeId& id : due) {
     auto applies = [](const Node& node) { return node.state == NodeState::kInit; };
-    co_await MarkDeleting(id, "unfinished_node", "its launch was never finished", applies);
+    co_await Delete(id, "unfinished_node", "its launch was never finished", applies);
   }
 }
 

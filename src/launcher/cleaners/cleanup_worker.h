@@ -32,8 +32,7 @@ class CleanupWorker {
   bool IsUnfinished(const store::StoredNode& node) const;
   bool IsOwnerless(const Node& node) const;
   Task<> RemoveIfOwnerless(NodeId id);
-  // Locks the node and marks it `deleting` if `applies` is still true of its record; counts it as `kind`.
-  Task<> MarkDeleting(NodeId id, std::string kind, std::string why, std::function<bool(const Node&)> applies);
+  Task<> Delete(NodeId id, std::string kind, std::string why, std::function<bool(const Node&)> applies);
 
   Context& context_;
   ProviderManager& providers_;

@@ -99,6 +99,8 @@ Sentences SentencesOf(const PoolFacts& pool, const NodeRequest& request, sched::
   switch (reason) {
     case sched::Reason::kPoolDisabled:
       return {fmt::format("its max-servers is {}, which disables it", pool.config.max_servers)};
+    case sched::Reason::kProviderPaused:
+      return {"the provider is paused by " + pool.view.paused_by.value_or("an operator")};
     case sched::Reason::kLabelNotAvailable:
       return UnavailableLabels(pool, labels);
     case sched::Reason::kImageNotAvailable:

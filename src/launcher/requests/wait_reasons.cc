@@ -14,6 +14,8 @@ std::string_view CodeOf(sched::Reason reason) {
       return "none";
     case Reason::kPoolDisabled:
       return "pool-disabled";
+    case Reason::kProviderPaused:
+      return "provider-paused";
     case Reason::kLabelNotAvailable:
       return "label-not-available";
     case Reason::kImageNotAvailable:

@@ -20,6 +20,7 @@ std::vector<const Metric*> All() {
           &kMaxServers,
           &kTenantLimit,
           &kProviderUp,
+          &kProviderPaused,
           &kProviderStartFailures,
           &kQueueLength,
           &kHostUp,

@@ -65,6 +65,9 @@ inline constexpr Metric kTenantLimit{Kind::kGauge, "nodepool.tenant_limits.{tena
 // --- This launcher at work -------------------------------------------------------
 inline constexpr Metric kProviderUp{Kind::kGauge, "nodepool.provider.{provider}.up", "nodepool_provider_up",
                                     "1 while this launcher can use the provider, 0 while it cannot."};
+inline constexpr Metric kProviderPaused{Kind::kGauge, "nodepool.provider.{provider}.paused",
+                                        "nodepool_provider_paused",
+                                        "1 while an operator has paused the provider, otherwise 0."};
 inline constexpr Metric kProviderStartFailures{Kind::kCounter, "nodepool.provider.{provider}.start_failures",
                                                "nodepool_provider_start_failures_total",
                                                "Attempts to start the provider that failed."};
@@ -100,11 +103,11 @@ inline constexpr Metric kLeakedOldSpelling{
 inline constexpr Metric kCleaned{
     Kind::kCounter, "nodepool.cleanup.{kind}", "nodepool_cleanup_total",
     "What the cleaners of this launcher removed or put right, by kind: deleted_node, deallocated_node, "
-    "max_ready_age, max_hold_age, unfinished_node, empty_node, lost_request, request_lock."};
+    "max_ready_age, max_hold_age, drained, unfinished_node, empty_node, lost_request, request_lock."};
 inline constexpr Metric kMalformed{
     Kind::kCounter, "nodepool.malformed_records.{kind}", "nodepool_malformed_records_total",
     "Versions of records that could not be read, by kind: node, request, image, "
-    "job, lease, component."};
+    "job, lease, pause, component."};
 
 // Every metric above.
 std::vector<const Metric*> All();

@@ -100,7 +100,8 @@ void StatsWorker::CountMalformed() {
   std::map<std::string, std::uint64_t> now = {
       {"node", context_.nodes.malformed_count()},   {"request", context_.requests.malformed_count()},
       {"image", context_.images.malformed_count()}, {"job", context_.jobs.malformed_count()},
-      {"lease", context_.leases.malformed_count()}, {"component", context_.registry.malformed_count()}};
+      {"lease", context_.leases.malformed_count()}, {"component", context_.registry.malformed_count()},
+      {"pause", context_.pauses.malformed_count()}};
   for (const auto& [kind, count] : now) {
     std::uint64_t more = count - malformed_[kind];
     if (more > 0) context_.metrics.Add(stats::kMalformed, {kind}, static_cast<std::int64_t>(more));
@@ -114,6 +115,7 @@ void StatsWorker::ReportLocal(metrics::Sink& to) const {
   ReportConfig(*context_.config, to);
   for (const ProviderName& name : providers_.Managed()) {
     to.Set(stats::kProviderUp, {name.value}, providers_.HealthOf(name).is_up ? 1 : 0);
+    to.Set(stats::kProviderPaused, {name.value}, context_.pauses.Find(name) != nullptr ? 1 : 0);
   }
   for (const char* queue : {"client.connection_queue", "node_cache.event_queue", "node_cache.playback_queue",
                             "request_cache.event_queue", "request_cache.playback_queue",

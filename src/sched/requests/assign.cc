@@ -189,6 +189,8 @@ std::string_view ToString(Reason reason) {
       return "";
     case Reason::kPoolDisabled:
       return "pool is disabled by max_servers";
+    case Reason::kProviderPaused:
+      return "the provider is paused";
     case Reason::kLabelNotAvailable:
       return "node type(s) not available";
     case Reason::kImageNotAvailable:
@@ -245,6 +247,7 @@ bool Registry::AllDeclined(const NodeRequest& request) const {
 
 Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
   if (pool.is_disabled) return Decline(Reason::kPoolDisabled);
+  if (pool.paused_by) return Decline(Reason::kProviderPaused, *pool.paused_by);
   std::vector<LabelName> unavailable, without_image, unknown;
   for (const LabelName& label : Distinct(request.node_types)) {
     auto it = pool.labels.find(label);

@@ -148,6 +148,10 @@ TEST_F(ConsiderTest, DeclineReasonsInTheirOrder) {  // launcher.md 9.2
   EXPECT_EQ(Decide(request).detail, "the cloud refuses the login");
   pool.labels[LabelName("small")].is_broken = true;
   EXPECT_EQ(Why(request), Reason::kLabelNotAvailable);
+  pool.paused_by = "alice";
+  EXPECT_EQ(Why(request), Reason::kProviderPaused) << "ACT-3";
+  EXPECT_EQ(Decide(request).kind, Decision::Kind::kDecline);
+  EXPECT_EQ(Decide(request).detail, "alice");
   pool.is_disabled = true;
   EXPECT_EQ(Why(request), Reason::kPoolDisabled);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ struct PoolView {
   LauncherId launcher;
   int priority = 100;
   bool is_disabled = false;
+  std::optional<std::string> paused_by;  // who paused the provider, and why; nullopt: it is not paused
   bool launches_nodes = true;
   std::string provider_fault;  // why the provider cannot be used now; empty: it can
   // The limit of `provider` does not count, and requests do not queue behind others for it, unless

@@ -11,6 +11,7 @@ enum class Reason {
   kNone,
   // The pool declines: it can never serve the request as things are configured.
   kPoolDisabled,
+  kProviderPaused,  // by an operator (http-actions.md 1)
   kLabelNotAvailable,
   kImageNotAvailable,
   kExceedsQuota,
@@ -28,13 +29,14 @@ enum class Reason {
   kProviderUnusable,     // the same, since the whole provider cannot be used (D-30)
 };
 
-// A sentence for operators, without the names involved; the four declines have the wording of the
-// Python implementation (launcher.md 9.2).
+// A sentence for operators, without the names involved; the declines have the wording of the Python
+// implementation (launcher.md 9.2), but for kProviderPaused, which it does not know.
 std::string_view ToString(Reason reason);
 
 inline bool IsDecline(Reason reason) {
-  return reason == Reason::kPoolDisabled || reason == Reason::kLabelNotAvailable ||
-         reason == Reason::kImageNotAvailable || reason == Reason::kExceedsQuota;
+  return reason == Reason::kPoolDisabled || reason == Reason::kProviderPaused ||
+         reason == Reason::kLabelNotAvailable || reason == Reason::kImageNotAvailable ||
+         reason == Reason::kExceedsQuota;
 }
 
 // What no event ends: the driver has to be asked again.

@@ -42,10 +42,16 @@ const std::set<BuildKey>& ImageCache::BuildsIn(const ProviderName& provider) con
   return FindOrEmpty(builds_in_, provider);
 }
 
+std::int32_t ImageCache::UploadRetries(const BuildKey& build, const ProviderName& provider) const {
+  auto found = upload_retries_.find({build, provider});
+  return found == upload_retries_.end() ? 0 : found->second;
+}
+
 bool ImageCache::WantsData(std::string_view path) const {
   Part part = paths::ParseBelowImages(path).part;
-  // Of a build request only the age is needed.
-  return part == Part::kBuild || part == Part::kUpload || part == Part::kBuildRequest;
+  // Of a build request only the age is needed, of a provider the version.
+  return part == Part::kBuild || part == Part::kUpload || part == Part::kBuildRequest ||
+         part == Part::kProvider;
 }
 
 void ImageCache::OnNode(const std::string& path, const zk::NodeData& node) {
@@ -72,6 +78,7 @@ void ImageCache::OnNode(const std::string& path, const zk::NodeData& node) {
       break;
     case Part::kProvider:
       builds_in_[place.key.provider].insert(place.key.build);
+      if (node.stat.version > 0) upload_retries_[{place.key.build, place.key.provider}] = node.stat.version;
       break;
     case Part::kUpload:
       OnUpload(place.key, path, node);
@@ -107,6 +114,7 @@ void ImageCache::OnGone(const std::string& path) {
       break;
     case Part::kProvider:
       Withdraw(builds_in_, place.key.provider, place.key.build);
+      upload_retries_.erase({place.key.build, place.key.provider});
       break;
     case Part::kUpload:
       RemoveUpload(place.key);

@@ -24,6 +24,8 @@ class ImageCache : private zk::TreeCache::Listener {
   Task<> Stop() { return tree_.Stop(); }
   Task<> WaitSynced() { return tree_.WaitSynced(); }
   bool synced() const { return tree_.synced(); }
+  // Ends when the cache shows everything that any client wrote before this was called.
+  Task<> CatchUp() { return tree_.CatchUp(); }
 
   Subscription OnChange(Listener listener) const;
 
@@ -44,6 +46,9 @@ class ImageCache : private zk::TreeCache::Listener {
   bool IsUploadLocked(const BuildKey& build, const ProviderName& provider) const {
     return uploading_.contains({build, provider});
   }
+
+  // How often an operator has asked to upload the build to the provider again (Images::RetryUpload).
+  std::int32_t UploadRetries(const BuildKey& build, const ProviderName& provider) const;
 
   // The ready upload of the image in the provider with the greatest state_time, or null.
   const StoredUpload* NewestReadyUpload(const ImageName& image, const ProviderName& provider) const;
@@ -66,6 +71,7 @@ class ImageCache : private zk::TreeCache::Listener {
   std::map<UploadKey, StoredUpload> uploads_;
   std::map<ProviderName, std::set<BuildKey>> builds_in_;
   std::map<std::pair<ImageName, ProviderName>, std::set<UploadKey>> ready_uploads_;
+  std::map<std::pair<BuildKey, ProviderName>, std::int32_t> upload_retries_;  // those that are not 0
   std::set<ImageName> images_;
   std::set<ImageName> paused_;
   std::map<ImageName, WallTime> build_requests_;

@@ -8,8 +8,8 @@
 
 namespace nodepool::web {
 
-// Slows down failing attempts by key, a token's name or an address, within bounded memory: after each failure
-// a pause, twice as long as the one before (http-requests.md 2.2).
+// Slows down failing attempts by key, the network of a client, within bounded memory: after each failure a
+// pause, twice as long as the one before (http-requests.md 2.2).
 class Attempts {
  public:
   // How long an attempt with this key has to wait yet; zero: not at all.
@@ -30,5 +30,8 @@ class Attempts {
   std::map<std::string, Failures> failures_;
   std::deque<std::string> order_;  // of the keys, oldest first
 };
+
+// What a client can choose its addresses from: of an IPv6 address the first 64 bits, else all of it.
+std::string NetworkOf(const std::string& address);
 
 }  // namespace nodepool::web

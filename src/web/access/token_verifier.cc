@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxRunning = 2;
 constexpr std::size_t kMaxWaiting = 32;
+constexpr std::size_t kMaxWaitingOfNetwork = 32;
 constexpr std::size_t kMaxTokenText = 256;
 constexpr std::size_t kKeyBytes = 32;
 // For unknown names: has the usual costs, and no secret.
@@ -36,23 +37,48 @@ void TokenVerifier::Configure(const std::vector<config::WebToken>& tokens) {
     tokens_.emplace(token.name, std::make_shared<const config::WebToken>(token));
 }
 
-Task<TokenVerifier::Verdict> TokenVerifier::Verify(std::string text, std::string address) {
+TokenVerifier::Token TokenVerifier::Remembered(const std::string& text) const {
   auto known = verified_.find(KeyedDigest(digest_key_, text));
-  if (known != verified_.end()) co_return Verdict{known->second};
-  std::string name = text.substr(0, text.find('.'));
-  if (!config::IsTokenName(name) || text.size() > kMaxTokenText) name.clear();
-  SteadyTime now = loop_.SteadyNow();
-  Duration pause =
-      std::max(attempts_.PauseOf("name " + name, now), attempts_.PauseOf("from " + address, now));
+  return known == verified_.end() ? nullptr : known->second;
+}
+
+Task<TokenVerifier::Verdict> TokenVerifier::Verify(std::string text, std::string address) {
+  if (Token known = Remembered(text)) co_return Verdict{known};
+  std::string network = NetworkOf(address);
+  Duration pause = attempts_.PauseOf(network, loop_.SteadyNow());
+  if (pause > Duration::zero()) co_return Verdict{nullptr, false, pause};
+  Network& turns = networks_[network];
+  if (turns.waiting >= kMaxWaitingOfNetwork) co_return Verdict{nullptr, true};
+  Task<Verdict> turn = AwaitTurn(turns, std::move(text), std::move(network));
+  Verdict verdict = co_await std::move(turn);
+  co_return verdict;
+}
+
+// What was found out meanwhile counts: the token may be known now, or the network may have to pause.
+Task<TokenVerifier::Verdict> TokenVerifier::AwaitTurn(Network& turns, std::string text, std::string network) {
+  ++turns.waiting;
+  bool has_turn = false;
+  ScopeExit left([&] {
+    --turns.waiting;
+    if (has_turn) turns.is_busy = false;
+    turns.free.NotifyOne();
+    if (turns.waiting == 0) networks_.erase(network);
+  });
+  while (turns.is_busy) co_await turns.free.Wait();
+  if (Token known = Remembered(text)) co_return Verdict{known};
+  Duration pause = attempts_.PauseOf(network, loop_.SteadyNow());
   if (pause > Duration::zero()) co_return Verdict{nullptr, false, pause};
   if (waiting_ >= kMaxWaiting) co_return Verdict{nullptr, true};
-  Task<Verdict> checking = Check(std::move(name), std::move(text), std::move(address));
+  turns.is_busy = has_turn = true;
+  std::string name = text.substr(0, text.find('.'));
+  if (!config::IsTokenName(name) || text.size() > kMaxTokenText) name.clear();
+  Task<Verdict> checking = Check(std::move(name), std::move(text), network);
   Verdict verdict = co_await std::move(checking);
   co_return verdict;
 }
 
 // An unknown name takes as long as a wrong secret.
-Task<TokenVerifier::Verdict> TokenVerifier::Check(std::string name, std::string text, std::string address) {
+Task<TokenVerifier::Verdict> TokenVerifier::Check(std::string name, std::string text, std::string network) {
   std::uint64_t generation = generation_;
   auto entry = tokens_.find(name);
   Token token = entry == tokens_.end() ? nullptr : entry->second;
@@ -64,9 +90,7 @@ Task<TokenVerifier::Verdict> TokenVerifier::Check(std::string name, std::string 
     if (generation == generation_) verified_[KeyedDigest(digest_key_, text)] = token;
     co_return Verdict{token};
   }
-  SteadyTime now = loop_.SteadyNow();
-  attempts_.Failed("name " + name, now);
-  attempts_.Failed("from " + address, now);
+  attempts_.Failed(network, loop_.SteadyNow());
   co_return Verdict{};
 }
 

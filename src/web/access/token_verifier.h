@@ -41,8 +41,18 @@ class TokenVerifier {
   Task<Verdict> Verify(std::string text, std::string address);
 
  private:
+  // The clients of a network wait for each other, so that a stranger has one attempt at a time.
+  struct Network {
+    bool is_busy = false;
+    std::size_t waiting = 0;
+    WaitList free;
+  };
+
+  Token Remembered(const std::string& text) const;
   Task<bool> Matches(std::string secret, std::string hash);
-  Task<Verdict> Check(std::string name, std::string text, std::string address);
+  // Of the client whose turn it is.
+  Task<Verdict> Check(std::string name, std::string text, std::string network);
+  Task<Verdict> AwaitTurn(Network& turns, std::string text, std::string network);
 
   Loop& loop_;
   Match match_;
@@ -51,6 +61,7 @@ class TokenVerifier {
   std::string digest_key_;
   std::uint64_t generation_ = 0;  // of the configuration
   Attempts attempts_;
+  std::map<std::string, Network> networks_;  // in which a token is being verified
   std::size_t running_ = 0;
   std::size_t waiting_ = 0;
   WaitList free_;

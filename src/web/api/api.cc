@@ -162,6 +162,13 @@ Resource<launcher::ProviderStatus> Providers() {
           true};
 }
 
+Resource<PauseEntry> Pauses() {
+  return {"pauses", "The providers that operators have paused, by name; also those of other launchers.",
+          PauseFields(), [](const Launcher& launcher, const auto& see) {
+            std::ranges::all_of(launcher.records().pauses.all(), see);
+          }};
+}
+
 Resource<JobEntry> Jobs() {
   return {"jobs", "Every rule about jobs, by id, and the nodes that it holds.", JobFields(),
           [](const Launcher& launcher, const auto& see) {
@@ -185,7 +192,8 @@ std::vector<Endpoint> ApiEndpoints(const Launcher& launcher, std::shared_ptr<Rec
   return {EndpointOf(launcher, recent, Nodes()),      EndpointOf(launcher, recent, Requests()),
           EndpointOf(launcher, recent, Images()),     EndpointOf(launcher, recent, Builds()),
           EndpointOf(launcher, recent, Uploads()),    EndpointOf(launcher, recent, Providers()),
-          EndpointOf(launcher, recent, Components()), EndpointOf(launcher, recent, Jobs())};
+          EndpointOf(launcher, recent, Components()), EndpointOf(launcher, recent, Jobs()),
+          EndpointOf(launcher, recent, Pauses())};
 }
 
 }  // namespace nodepool::web

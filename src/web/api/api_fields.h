@@ -30,6 +30,10 @@ struct ImageEntry {
 };
 const FieldTable<ImageEntry>& ImageFields();
 
+// The switch of a paused provider.
+using PauseEntry = std::map<ProviderName, ProviderPause>::value_type;
+const FieldTable<PauseEntry>& PauseFields();
+
 // A rule about jobs, with what it holds.
 struct JobEntry {
   const store::StoredJobRule& rule;

@@ -81,6 +81,23 @@ json::value Pools(const ProviderStatus& provider) {
 
 }  // namespace
 
+const FieldTable<PauseEntry>& PauseFields() {
+  static const FieldTable<PauseEntry> fields({
+      {{"provider", Text(), "also one that is not configured any more", false, Kind::kProvider},
+       [](const PauseEntry& p) { return json::value(p.first.value); }},
+      {{"paused_by", Text().OrNull(), "the token's name, or the user and host of the command"},
+       [](const PauseEntry& p) { return TextOrNull(p.second.paused_by); }},
+      {{"reason", Text().OrNull(), ""}, [](const PauseEntry& p) { return TextCell(p.second.reason); }},
+      {{"is_drained", Flag(), "its unused nodes are deleted, too"},
+       [](const PauseEntry& p) { return json::value(p.second.is_drained); }},
+      {{"at", Number().OrNull(), "since when, in seconds since the epoch"},
+       [](const PauseEntry& p) {
+         return p.second.paused_time ? json::value(ToSeconds(*p.second.paused_time)) : json::value();
+       }},
+  });
+  return fields;
+}
+
 const FieldTable<ProviderStatus>& ProviderFields() {
   static const FieldTable<ProviderStatus> fields({
       {{"name", Text(), "", false, Kind::kProvider},
@@ -101,6 +118,11 @@ const FieldTable<ProviderStatus>& ProviderFields() {
        }},
       {{"is_draining", Flag(), "it is not configured any more"},
        [](const ProviderStatus& p) { return json::value(p.is_draining); }},
+      {{"pause", PauseFields().type().OrNull(), "that operators have paused it, if so"},
+       [](const ProviderStatus& p) -> json::value {
+         if (!p.pause) return nullptr;
+         return PauseFields().ToJson({p.name, *p.pause});
+       }},
       {{"max_concurrency", Whole().OrNull(), "launches at a time; null: any number"},
        [](const ProviderStatus& p) {
          return p.max_concurrency > 0 ? json::value(p.max_concurrency) : json::value();

@@ -210,7 +210,7 @@ TEST_F(ApiTest, Providers) {
   EXPECT_EQ(
       json::serialize(cloud),
       R"({"name":"cloud","driver":"scripted","state":"up","is_up":true,"fault":null,"next_start":null,"is_draining":false,)"
-      R"("max_concurrency":null,"launches":0,"limit":{"cores":8,"ram":1.0245E3},"used":{"cores":2,"instances":1},)"
+      R"("pause":null,"max_concurrency":null,"launches":0,"limit":{"cores":8,"ram":1.0245E3},"used":{"cores":2,"instances":1},)"
       R"("reserved":{},"nodes":{"ready":1},"labels":["small"],"pools":[{"name":"main","is_registered":true,)"
       R"("is_draining":false,"is_waiting":false,"priority":100,"requests":0,"limit":{"instances":5},)"
       R"("used":{"cores":2,"instances":1},"reserved":{},"nodes":{"ready":1},"labels":[{"name":"small","is_available":true,)"

@@ -87,6 +87,8 @@ json::object Answers(const Endpoint& endpoint) {
     if (!content.empty()) success["content"] = content;
     answers[std::to_string(status)] = std::move(success);
   }
+  // The entry may be gone by the time of the answer.
+  if (!doc.entry_of.empty()) answers["204"] = json::object{{"description", net::HttpReason(204)}};
   if (IsGivenAgain(endpoint)) answers["304"] = json::object{{"description", net::HttpReason(304)}};
   std::set<int> errors(doc.errors.begin(), doc.errors.end());
   for (int status : CommonStatuses(endpoint)) errors.insert(status);
@@ -117,6 +119,11 @@ json::array SecurityOf(const Endpoint& endpoint) {
   return schemes;
 }
 
+// Else the body may be left out.
+bool NeedsMembers(const JsonType& body) {
+  return std::ranges::any_of(body.fields, [](const FieldDoc& field) { return !field.is_optional; });
+}
+
 // One row for each field; fields of nested objects follow their parent.
 void AppendRows(std::string& out, const std::vector<FieldDoc>& fields, const std::string& parent) {
   for (const FieldDoc& field : fields) {
@@ -143,6 +150,10 @@ void AppendEndpoint(std::string& out, const Endpoint& endpoint) {
     AppendRows(out, endpoint.doc.body->fields, "");
     out += "\nThe answer:\n\n";
   }
+  if (!endpoint.doc.entry_of.empty()) {
+    out += fmt::format("An entry of {}.\n\n", endpoint.doc.entry_of);
+    return;
+  }
   auto answer = endpoint.doc.answers.find("application/json");
   if (answer == endpoint.doc.answers.end()) return;
   out += "| field | type | |\n|---|---|---|\n";
@@ -162,8 +173,8 @@ json::object OpenApi(const std::vector<Endpoint>& endpoints, const std::string& 
     if (!endpoint.doc.parameters.empty()) operation["parameters"] = ParametersSchema(endpoint.doc.parameters);
     if (endpoint.doc.body) {
       json::object schema{{"schema", SchemaOf(*endpoint.doc.body)}};
-      operation["requestBody"] =
-          json::object{{"required", true}, {"content", {{"application/json", std::move(schema)}}}};
+      operation["requestBody"] = json::object{{"required", NeedsMembers(*endpoint.doc.body)},
+                                              {"content", {{"application/json", std::move(schema)}}}};
     }
     operation["security"] = SecurityOf(endpoint);
     json::value& path = paths[endpoint.path];

@@ -55,6 +55,10 @@ ChangeLog::ChangeLog(Loop& loop, const launcher::Launcher& launcher,
         Add("request", id.value, TextOfChange(id, record_of(before), record_of(after), loop_.Now() - made));
       }));
   subscriptions_.push_back(records.images.OnChange([this](const ImageName& name) { ImageChanged(name); }));
+  subscriptions_.push_back(records.pauses.OnChange(
+      [this](const ProviderName& name, const ProviderPause* before, const ProviderPause* after) {
+        Add("provider", name.value, TextOfChange(name, before, after));
+      }));
   subscriptions_.push_back(records.components.OnChange([this] { ComponentsChanged(); }));
 }
 

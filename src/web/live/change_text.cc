@@ -147,4 +147,10 @@ std::string TextOfChange(const std::string& hostname, const ProviderName& name, 
   return "";
 }
 
+std::string TextOfChange(const ProviderName& name, const ProviderPause*, const ProviderPause* after) {
+  if (after == nullptr) return fmt::format("Provider {} is not paused any more.", name);
+  return fmt::format("Provider {} is {} by {}.", name, after->is_drained ? "drained" : "paused",
+                     WhoAndWhy(*after));
+}
+
 }  // namespace nodepool::web

@@ -5,6 +5,7 @@
 #include "model/component.h"
 #include "model/node.h"
 #include "model/node_request.h"
+#include "model/provider_pause.h"
 #include "store/records.h"
 
 namespace nodepool::web {
@@ -23,5 +24,7 @@ std::string TextOfChange(const Component* before, const Component* after);
 // Of a launcher's provider.
 std::string TextOfChange(const std::string& hostname, const ProviderName& name, const ProviderReport* before,
                          const ProviderReport* after);
+// Of a provider's switch.
+std::string TextOfChange(const ProviderName& name, const ProviderPause* before, const ProviderPause* after);
 
 }  // namespace nodepool::web

@@ -4,56 +4,34 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
-#include <map>
 
 #include "base/digest.h"
 #include "base/text.h"
 #include "model/json.h"
-#include "model/json_scanner.h"
+#include "model/provider_pause.h"
+#include "web/json_body.h"
 
 namespace nodepool::web {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxFieldText = 255;
-constexpr std::size_t kMaxHoldReason = 1000;
 constexpr std::size_t kMaxNodes = 100;
 constexpr std::int64_t kMaxPriority = 999;
 constexpr std::int64_t kMinLease = 30;
 constexpr std::int64_t kMaxLease = 86'400;
-constexpr std::int64_t kMaxHold = 365 * 86'400;
 constexpr int kMaxWait = 60;
-
-Error Wrong(std::string_view key, std::string_view expected) {
-  return Error(Verdict::kInvalid, fmt::format("{} is {}.", key, expected));
-}
-
-std::string ReadText(std::string_view key, const json::value& value, std::size_t limit = kMaxFieldText) {
-  bool is_good = value.is_string() && !value.as_string().empty() && value.as_string().size() <= limit;
-  if (!is_good) throw Wrong(key, fmt::format("a text of 1 to {} bytes", limit));
-  return std::string(value.as_string());
-}
-
-std::int64_t ReadWhole(std::string_view key, const json::value& value, std::int64_t least,
-                       std::int64_t most) {
-  const std::int64_t* number = value.if_int64();
-  if (number == nullptr || *number < least || *number > most)
-    throw Wrong(key, fmt::format("a whole number from {} to {}", least, most));
-  return *number;
-}
 
 double ReadNumber(std::string_view key, const json::value& value) {
   boost::system::error_code error;
   double number = value.to_number<double>(error);
-  if (error) throw Wrong(key, "a number");
+  if (error) throw WrongValue(key, "a number");
   return number;
 }
 
 void AppendLabel(std::vector<LabelName>& labels, std::string name, std::int64_t count) {
   if (labels.size() + static_cast<std::size_t>(count) > kMaxNodes)
-    throw Wrong("labels", fmt::format("for at most {} nodes", kMaxNodes));
+    throw WrongValue("labels", fmt::format("for at most {} nodes", kMaxNodes));
   labels.insert(labels.end(), static_cast<std::size_t>(count), LabelName(std::move(name)));
 }
 
@@ -67,46 +45,8 @@ std::vector<LabelName> ReadLabels(const json::value& value) {
                   ReadWhole("labels", count, 1, static_cast<std::int64_t>(kMaxNodes)));
     }
   }
-  if (labels.empty()) throw Wrong("labels", "a list of labels, or an object of counts by label");
+  if (labels.empty()) throw WrongValue("labels", "a list of labels, or an object of counts by label");
   return labels;
-}
-
-// Calls the reader of each key of the body, an object.
-using Readers = std::map<std::string_view, std::function<void(const json::value&)>>;
-
-void ReadMembers(const std::string& body, const Readers& readers) {
-  JsonScanner in(body);
-  std::map<std::string, std::string_view> members;
-  auto take = [&](std::string_view written_key) {
-    std::string key = DecodeJsonText(written_key);
-    if (!readers.contains(key)) {
-      throw Error(Verdict::kInvalid, fmt::format("There is no key \"{}\" here.", Excerpt(key)));
-    }
-    auto [member, is_new] = members.try_emplace(key);
-    if (!is_new) throw Error(Verdict::kInvalid, fmt::format("{} is there twice.", key));
-    return in.Value(member->second);
-  };
-  if (in.Next() != '{') throw Error(Verdict::kInvalid, "The body is not a JSON object.");
-  if (!in.Members(take) || !in.End()) throw in.error().In("The body");
-  for (const auto& [key, written] : members) readers.at(key)(JsonValueOf(written));
-}
-
-void RequireJson(const Request& request) {
-  std::string type = Lower(request.Header("content-type"));
-  if (Trim(type.substr(0, type.find(';'))) != "application/json")
-    throw Error(Verdict::kConflict, "The body is to be sent as application/json.");
-}
-
-template <class Body>
-Expected<Body> Guarded(const Request& request, const std::function<void(Body&)>& read) {
-  try {
-    RequireJson(request);
-    Body body;
-    read(body);
-    return body;
-  } catch (const Error& error) {
-    return std::unexpected(error);
-  }
 }
 
 // Everything that the client chose, in one text.
@@ -125,9 +65,9 @@ std::string DigestOf(const OrderBody& body) {
 }  // namespace
 
 Expected<OrderBody> ReadOrderBody(const Request& request) {
-  return Guarded<OrderBody>(request, [&request](OrderBody& body) {
+  return ReadBody<OrderBody>([&request](OrderBody& body) {
     launcher::LeaseOrder& order = body.order;
-    Readers readers = {
+    BodyReaders readers = {
         {"labels", [&](const json::value& v) { order.labels = ReadLabels(v); }},
         {"priority",
          [&](const json::value& v) {
@@ -140,7 +80,7 @@ Expected<OrderBody> ReadOrderBody(const Request& request) {
         {"provider", [&](const json::value& v) { order.provider = ProviderName(ReadText("provider", v)); }},
         {"lease",
          [&](const json::value& v) { order.lease_seconds = ReadWhole("lease", v, kMinLease, kMaxLease); }}};
-    ReadMembers(request.body, readers);
+    ReadMembers(request, readers);
     if (order.labels.empty()) throw Error(Verdict::kInvalid, "labels is required.");
     order.asked = DigestOf(body);
   });
@@ -158,12 +98,13 @@ JsonType OrderBodyType() {
 }
 
 Expected<HoldBody> ReadHoldBody(const Request& request) {
-  return Guarded<HoldBody>(request, [&request](HoldBody& body) {
-    Readers readers = {
+  return ReadBody<HoldBody>([&request](HoldBody& body) {
+    BodyReaders readers = {
         {"node", [&](const json::value& v) { body.node = NodeId(ReadText("node", v)); }},
-        {"reason", [&](const json::value& v) { body.reason = ReadText("reason", v, kMaxHoldReason); }},
-        {"seconds", [&](const json::value& v) { body.seconds = ReadWhole("seconds", v, 1, kMaxHold); }}};
-    ReadMembers(request.body, readers);
+        {"reason", [&](const json::value& v) { body.reason = ReadText("reason", v, kMaxOperatorReason); }},
+        {"seconds",
+         [&](const json::value& v) { body.seconds = ReadWhole("seconds", v, 1, kMaxHoldSeconds); }}};
+    ReadMembers(request, readers);
     if (body.node.empty()) throw Error(Verdict::kInvalid, "node is required.");
   });
 }

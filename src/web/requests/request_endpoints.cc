@@ -10,6 +10,7 @@
 #include "async/deadline.h"
 #include "base/text.h"
 #include "web/api/api_question.h"
+#include "web/json_body.h"
 #include "web/requests/lease_fields.h"
 #include "web/requests/request_body.h"
 #include "web/requests/token_limits.h"
@@ -29,20 +30,6 @@ constexpr const char* kLeases = "/api/v1/leases";
 
 constexpr Duration kStoreTimeout = std::chrono::seconds(10);
 constexpr std::size_t kMaxListed = 2'000;
-
-Response JsonResponse(int status, std::string body) {
-  Response response;
-  response.status = status;
-  response.content_type = "application/json";
-  response.headers.emplace_back("Cache-Control", "no-store");
-  response.body = std::move(body);
-  return response;
-}
-
-// 400 for a body, 415 for its type.
-Response Refuse(const Request& request, const Error& error) {
-  return ErrorResponse(request, error.verdict() == Verdict::kConflict ? 415 : 400, error.message());
-}
 
 Response NoSuchLease(const Request& request) {
   return ErrorResponse(request, 404, "There is no such request; it may have ended.");
@@ -118,7 +105,7 @@ std::string RequestHandlers::TextOf(const store::StoredLease& lease, const Calle
 Task<Response> RequestHandlers::Answer(LeaseId id, const Request& request, const Caller& caller, int status) {
   const store::StoredLease* lease = co_await Bounded(desk_.Find(std::move(id)));
   if (lease == nullptr) co_return NoSuchLease(request);
-  co_return JsonResponse(status, TextOf(*lease, caller));
+  co_return UncachedJson(status, TextOf(*lease, caller));
 }
 
 Task<Response> RequestHandlers::Make(const Request& request, const Caller& caller) {
@@ -126,9 +113,9 @@ Task<Response> RequestHandlers::Make(const Request& request, const Caller& calle
     co_return ErrorResponse(request, 403,
                             fmt::format("The token {} lacks the scope request.", caller.name()));
   Expected<OrderBody> body = ReadOrderBody(request);
-  if (!body) co_return Refuse(request, body.error());
+  if (!body) co_return RefuseBody(request, body.error());
   Expected<std::string> key = ReadIdempotencyKey(request);
-  if (!key) co_return Refuse(request, key.error());
+  if (!key) co_return RefuseBody(request, key.error());
   std::string refusal = ApplyToken(*caller.token, *body);
   if (!refusal.empty()) {
     access_.Audit(caller, "request: refused");
@@ -163,7 +150,7 @@ Task<Response> RequestHandlers::AnswerPlaced(PlacedOrder placed, const Request& 
 
 Task<Response> RequestHandlers::Show(const Request& request, const Caller& caller) {
   Expected<Duration> wait = ReadWait(request);
-  if (!wait) co_return Refuse(request, wait.error());
+  if (!wait) co_return RefuseBody(request, wait.error());
   std::optional<LeaseId> id = co_await FindFor(caller, request, kRequest);
   if (!id) co_return NoSuchLease(request);
   if (*wait > Duration::zero()) {
@@ -190,7 +177,7 @@ Task<Response> RequestHandlers::Hold(const Request& request, const Caller& calle
   std::optional<LeaseId> id = co_await FindFor(caller, request, kHold);
   if (!id) co_return NoSuchLease(request);
   Expected<HoldBody> body = ReadHoldBody(request);
-  if (!body) co_return Refuse(request, body.error());
+  if (!body) co_return RefuseBody(request, body.error());
   bool is_held = co_await Bounded(desk_.HoldNode(*id, body->node, body->reason, body->seconds));
   if (!is_held)
     co_return ErrorResponse(request, 409,
@@ -236,7 +223,7 @@ Task<Response> RequestHandlers::List(const Request& request, const Caller& calle
     }
   }
   body += is_complete ? R"(],"is_complete":true})" : R"(],"is_complete":false})";
-  co_return JsonResponse(200, std::move(body));
+  co_return UncachedJson(200, std::move(body));
 }
 
 std::map<std::string, JsonType> LeaseAnswer() { return {{"application/json", LeaseFields().type()}}; }

@@ -1,9 +1,10 @@
 // Puts the page together: records, stream, views.
+import {followActions} from './actions.js';
 import {details} from './details.js';
 import {h, patchChildren, throttled} from './dom.js';
 import {countAges, number} from './format.js';
 import {overview} from './overview.js';
-import {Records, RESOURCES, keyOf} from './records.js';
+import {Records, RESOURCES} from './records.js';
 import {follow, go, parameters, target, view} from './route.js';
 import {Stream} from './stream.js';
 import {Table} from './table.js';
@@ -45,21 +46,25 @@ function showNavigation(current) {
     h('a', {href: name === 'overview' ? './' : view(name), 'aria-current': name === current ? 'page' : null}, title)));
 }
 
-// The entry that the URL names, of the view's topic; those of the images' view are uploads.
-function chosen(topic) {
-  const id = parameters().get('id');
-  if (id === null || topic === null) return null;
-  return entriesOf(topic).find((entry) => (topic === 'changes' ? String(entry.id) : keyOf(topic, entry)) === id) ?? id;
+// The topic and the entry that the URL names. Those of the images' view are uploads, builds and images.
+function chosen(topic, id) {
+  if (topic === 'changes') return [topic, entriesOf(topic).find((entry) => String(entry.id) === id)];
+  const topics = topic === 'uploads' ? ['uploads', 'builds', 'images'] : [topic];
+  const found = topics.find((each) => records.find(each, id));
+  return [found, found && records.find(found, id)];
 }
 
 function showDetails(name) {
   const {topic, name: title} = VIEWS[name];
-  const entry = chosen(topic);
+  const id = parameters().get('id');
   const hadFocus = panel.contains(document.activeElement);
-  if (entry === null) patchChildren(panel, []);
-  else if (typeof entry === 'string') patchChildren(panel, [details(`${title}: ${entry} is gone`, {})]);
-  else patchChildren(panel, [details(`${title}: ${parameters().get('id')}`, entry)]);
-  if (hadFocus && entry === null) table?.grid.focus();
+  if (id === null) {
+    patchChildren(panel, []);
+    if (hadFocus) table?.grid.focus();
+    return;
+  }
+  const [found, entry] = chosen(topic, id);
+  patchChildren(panel, [entry ? details(`${title}: ${id}`, found, entry) : details(`${title}: ${id} is gone`, null, {})]);
 }
 
 function enter(name) {
@@ -95,6 +100,7 @@ function render() {
 const show = throttled(SHOW_EVERY, render);
 
 follow(() => render());
+followActions((topic, key) => records.find(topic, key), () => render());
 addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && parameters().has('id') && panel.contains(event.target)) go(target({id: null}));
 });

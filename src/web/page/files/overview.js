@@ -1,5 +1,6 @@
 // The cluster at a glance.
 import {chart} from './charts.js';
+import {pauseText} from './details.js';
 import {h} from './dom.js';
 import {age, badge, counted, duration, kindOf, now, number, plural} from './format.js';
 import {parameters, target, view} from './route.js';
@@ -94,8 +95,9 @@ function poolOf(pool) {
 function provider(entry, launches) {
   const share = launches && rate(launches);
   return h('article', {class: 'card'},
-           h('h3', {}, h('a', {href: view('providers', {id: entry.name})}, entry.name), badge(entry.state),
+           h('h3', {}, h('a', {href: view('providers', {id: entry.name})}, entry.name), badge(entry.state), entry.pause && badge('paused'),
              h('span', {class: 'quiet'}, entry.driver)),
+           entry.pause && h('p', {class: 'held'}, pauseText(entry.pause)),
            entry.fault && h('p', {class: 'fault'}, entry.fault, ' — for ', age(entry.state_since)),
            bars(entry),
            stateBar(entry.nodes, (state) => view('nodes', {state, provider: entry.name})),
@@ -168,7 +170,7 @@ function images(records) {
   const rows = records.list('images').sort((a, b) => (a.name < b.name ? -1 : 1)).map((image) => {
     const own = uploads.filter((upload) => upload.image === image.name);
     const bad = own.filter(({state}) => state === 'failed');
-    return h('tr', {}, h('th', {scope: 'row'}, h('a', {href: view('images', {image: image.name})}, image.name),
+    return h('tr', {}, h('th', {scope: 'row'}, h('a', {href: view('images', {image: image.name, id: image.name})}, image.name),
                         image.is_paused && badge('paused'), image.build_request && badge('pending', `build ${image.build_request}`)),
              h('td', {}, Object.entries(image.builds).map(([state, count]) => badge(state, `${count} ${state}`))),
              h('td', {}, image.newest_ready_build ? [age(image.newest_ready_build_since), h('span', {class: 'quiet'}, ` ${image.newest_ready_build}`)] : 'never'),

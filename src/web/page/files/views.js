@@ -1,4 +1,5 @@
 // The lists: which columns and filters each has.
+import {pauseText} from './details.js';
 import {age, badge, counted, date, number} from './format.js';
 import {h} from './dom.js';
 import {view} from './route.js';
@@ -45,6 +46,7 @@ export const LISTS = {
   providers: {
     ...of('providers'), name: 'Providers', sort: 'name', facets: [byState, chosen('driver', 'Driver')],
     columns: [field('name', 'Name'), state, since('state_since', 'In state for'), field('driver', 'Driver', '8rem'),
+              {key: 'pause', title: 'Paused', width: 'minmax(10rem, 2fr)', value: (e) => (e.pause ? pauseText(e.pause) : '')},
               {key: 'nodes', title: 'Nodes', width: 'minmax(12rem, 2fr)', value: (e) => states(e.nodes)},
               {key: 'used', title: 'Used', width: 'minmax(16rem, 3fr)', value: (e) => amounts(e.used, e.limit)},
               field('launches', 'Launching', '7rem'), list('labels', 'Labels'),

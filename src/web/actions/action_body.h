@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "operate/nodes.h"
+#include "web/router.h"
+
+namespace nodepool::web {
+
+// What an operator sends with an action, read strictly (http-actions.md 2): an unknown key, a repeated one, a
+// wrong value or a parameter that there is not is an Error(kInvalid) that names it. Every body may be left
+// out.
+
+// Of POST /api/v1/nodes/{id}/hold.
+Expected<operate::HoldOrder> ReadHoldOrder(const Request& request);
+JsonType HoldOrderType();
+
+// Of POST /api/v1/providers/{provider}/pause.
+struct PauseOrder {
+  std::optional<std::string> reason;
+  bool is_drained = false;
+};
+Expected<PauseOrder> ReadPauseOrder(const Request& request);
+JsonType PauseOrderType();
+
+// Of the other actions, which take nothing.
+Expected<void> ReadNothing(const Request& request);
+
+// The parameter `force`, true or false.
+Expected<bool> ReadForce(const Request& request);
+
+}  // namespace nodepool::web

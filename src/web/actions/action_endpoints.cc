@@ -1,0 +1,378 @@
+#include "web/actions/action_endpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "async/attempt.h"
+#include "async/deadline.h"
+#include "base/text.h"
+#include "operate/images.h"
+#include "operate/nodes.h"
+#include "operate/providers.h"
+#include "web/actions/action_body.h"
+#include "web/api/api_fields.h"
+#include "web/json_body.h"
+
+namespace nodepool::web {
+namespace {
+
+using config::Scope;
+using operate::Done;
+
+constexpr Duration kActionTimeout = std::chrono::seconds(10);
+// How long an action waits for a node's lock.
+constexpr Duration kLockPatience = std::chrono::seconds(1);
+
+// The texts in the path, in its order.
+using Places = std::vector<std::string>;
+
+// What became of an action.
+struct Deed {
+  std::expected<void, Error> readable;  // the error of what was sent
+  Done done;
+  std::string entry;  // in JSON; empty: it is gone
+};
+
+// How an action is offered.
+struct Action {
+  const char* method;
+  const char* path;
+  const char* what;  // for the audit log; the places follow
+  int success;       // 200: done; 202: a launcher or builder goes on
+  EndpointDoc doc;
+};
+
+template <class T>
+std::string TextOf(const FieldTable<T>& fields, const T& entry, WallTime now) {
+  listing::AgedText row;
+  fields.Append(row, entry);
+  std::string text;
+  row.AppendTo(text, now);
+  return text;
+}
+
+// The handlers, and what they share.
+class ActionHandlers {
+ public:
+  ActionHandlers(Loop& loop, launcher::Launcher& launcher, Access& access)
+      : loop_(loop), launcher_(launcher), access_(access) {}
+
+  using Step = Task<Deed> (ActionHandlers::*)(const Request&, const Caller&, Places);
+
+  // Runs `step` for an operator, and writes to the audit log what became of it.
+  Task<Response> Handle(Request request, const Action& action, Step step);
+
+  Task<Deed> HoldNode(const Request& request, const Caller& caller, Places places);
+  Task<Deed> EndHold(const Request& request, const Caller& caller, Places places);
+  Task<Deed> DeleteNode(const Request& request, const Caller& caller, Places places);
+  Task<Deed> BuildImage(const Request& request, const Caller& caller, Places places);
+  Task<Deed> PauseImage(const Request& request, const Caller& caller, Places places);
+  Task<Deed> UnpauseImage(const Request& request, const Caller& caller, Places places);
+  Task<Deed> DeleteBuild(const Request& request, const Caller& caller, Places places);
+  Task<Deed> DeleteUpload(const Request& request, const Caller& caller, Places places);
+  Task<Deed> RetryUpload(const Request& request, const Caller& caller, Places places);
+  Task<Deed> PauseProvider(const Request& request, const Caller& caller, Places places);
+  Task<Deed> UnpauseProvider(const Request& request, const Caller& caller, Places places);
+
+ private:
+  using NodeChange = Task<Done> (*)(Loop&, store::Store&, NodeId, Duration);
+
+  Task<Deed> ChangeNode(const Request& request, std::string id, NodeChange change);
+  Task<Deed> ShowNode(Done done, NodeId id);
+  Task<Deed> ShowImage(Done done, ImageName image);
+  Task<Deed> ShowProvider(Done done, ProviderName provider);
+  Response Answer(const Request& request, const Action& action, Deed deed) const;
+
+  Loop& loop_;
+  launcher::Launcher& launcher_;
+  Access& access_;
+};
+
+std::string ResultOf(const Deed& deed) {
+  if (!deed.readable) return "refused: " + deed.readable.error().message();
+  return deed.done ? "done" : "refused: " + deed.done.error().why;
+}
+
+Task<Response> ActionHandlers::Handle(Request request, const Action& action, Step step) {
+  std::expected<Caller, Response> caller = co_await access_.Identify(request);
+  if (!caller) co_return std::move(caller.error());
+  Places places = ParametersIn(request.path, action.path);
+  std::string what = fmt::format("{} {}", action.what, Excerpt(Join(places, " "), 300));
+  if (!caller->may(Scope::kOperate)) {
+    access_.Audit(*caller, what + ": refused, the scope operate is missing");
+    co_return ErrorResponse(request, 403,
+                            fmt::format("The token {} lacks the scope operate.", caller->name()));
+  }
+  if (!launcher_.records().is_complete())
+    co_return ErrorResponse(request, 503, "The records are not read yet, or ZooKeeper is away.");
+  SteadyTime deadline = loop_.SteadyNow() + kActionTimeout;
+  Task<Deed> work = (this->*step)(request, *caller, std::move(places));
+  Outcome<Deed> deed = co_await Attempt(WithDeadline(loop_, deadline, action.what, std::move(work)));
+  std::string result = deed ? ResultOf(*deed) : "failed: " + deed.error().message();
+  access_.Audit(*caller, fmt::format("{}: {}", what, result));
+  if (!deed) co_return ErrorResponse(request, 503, deed.error().message());
+  co_return Answer(request, action, std::move(*deed));
+}
+
+Response ActionHandlers::Answer(const Request& request, const Action& action, Deed deed) const {
+  if (!deed.readable) return RefuseBody(request, deed.readable.error());
+  if (!deed.done) {
+    bool is_missing = deed.done.error().kind == operate::Refusal::Kind::kNotFound;
+    return ErrorResponse(request, is_missing ? 404 : 409, deed.done.error().why + ".");
+  }
+  Response response = UncachedJson(action.success, std::move(deed.entry));
+  if (response.body.empty()) response.status = 204;
+  return response;
+}
+
+Task<Deed> ActionHandlers::ShowNode(Done done, NodeId id) {
+  Deed deed{{}, std::move(done), ""};
+  if (!deed.done) co_return deed;
+  co_await launcher_.CatchUp();
+  const store::StoredNode* node = launcher_.records().nodes.Find(id);
+  if (node != nullptr) deed.entry = TextOf(NodeFields(), *node, loop_.Now());
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::ShowImage(Done done, ImageName image) {
+  Deed deed{{}, std::move(done), ""};
+  if (!deed.done) co_return deed;
+  co_await launcher_.CatchUp();
+  const store::ImageCache& images = launcher_.records().images;
+  if (images.images().contains(image))
+    deed.entry = TextOf(ImageFields(), ImageEntry{images, image, launcher_.NextBuild(image)}, loop_.Now());
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::ShowProvider(Done done, ProviderName provider) {
+  Deed deed{{}, std::move(done), ""};
+  if (!deed.done) co_return deed;
+  co_await launcher_.CatchUp();
+  std::vector<launcher::ProviderStatus> all = launcher_.Providers();
+  auto found = std::ranges::find(all, provider, &launcher::ProviderStatus::name);
+  if (found != all.end()) deed.entry = TextOf(ProviderFields(), *found, loop_.Now());
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::ChangeNode(const Request& request, std::string text, NodeChange change) {
+  Expected<void> nothing = ReadNothing(request);
+  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  std::optional<NodeId> id = operate::ParseNodeId(text);
+  if (!id) co_return Deed{{}, operate::NotFound(fmt::format("Node id {} not found", Excerpt(text))), ""};
+  Done done = co_await change(loop_, launcher_.store(), *id, kLockPatience);
+  Deed deed = co_await ShowNode(std::move(done), *id);
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::HoldNode(const Request& request, const Caller&, Places places) {
+  Expected<operate::HoldOrder> order = ReadHoldOrder(request);
+  if (!order) co_return Deed{std::unexpected(order.error()), {}, ""};
+  std::optional<NodeId> id = operate::ParseNodeId(places[0]);
+  if (!id) co_return Deed{{}, operate::NotFound(fmt::format("Node id {} not found", Excerpt(places[0]))), ""};
+  Done done = co_await operate::HoldNode(loop_, launcher_.store(), *id, *order, kLockPatience);
+  Deed deed = co_await ShowNode(std::move(done), *id);
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::EndHold(const Request& request, const Caller&, Places places) {
+  return ChangeNode(request, places[0], &operate::EndHold);
+}
+
+Task<Deed> ActionHandlers::DeleteNode(const Request& request, const Caller&, Places places) {
+  return ChangeNode(request, places[0], &operate::DeleteNode);
+}
+
+Task<Deed> ActionHandlers::BuildImage(const Request& request, const Caller&, Places places) {
+  Expected<void> nothing = ReadNothing(request);
+  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  std::shared_ptr<const driver::LoadedConfig> config = launcher_.config();
+  ImageName image(places[0]);
+  Done done = co_await operate::RequestBuild(launcher_.store(), *config, image);
+  Deed deed = co_await ShowImage(std::move(done), image);
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::PauseImage(const Request& request, const Caller&, Places places) {
+  Expected<void> nothing = ReadNothing(request);
+  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  ImageName image(places[0]);
+  Done done = co_await operate::PauseImage(launcher_.store(), image);
+  Deed deed = co_await ShowImage(std::move(done), image);
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::UnpauseImage(const Request& request, const Caller&, Places places) {
+  Expected<void> nothing = ReadNothing(request);
+  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  ImageName image(places[0]);
+  bool is_known = launcher_.records().images.images().contains(image);
+  if (!is_known)
+    co_return Deed{{}, operate::NotFound(fmt::format("There is no image {}", Excerpt(image.value))), ""};
+  co_await operate::UnpauseImage(launcher_.store(), image);
+  Deed deed = co_await ShowImage(Done(), image);
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::DeleteBuild(const Request& request, const Caller&, Places places) {
+  Expected<void> nothing = ReadNothing(request);
+  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  store::BuildKey key{ImageName(places[0]), BuildId(places[1])};
+  Deed deed;
+  deed.done = co_await operate::DeleteBuild(loop_, launcher_.store(), key);
+  if (!deed.done) co_return deed;
+  co_await launcher_.CatchUp();
+  const auto& builds = launcher_.records().images.builds();
+  if (auto build = builds.find(key); build != builds.end())
+    deed.entry = TextOf(BuildFields(), build->second, loop_.Now());
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::DeleteUpload(const Request& request, const Caller&, Places places) {
+  Expected<bool> is_forced = ReadForce(request);
+  if (!is_forced) co_return Deed{std::unexpected(is_forced.error()), {}, ""};
+  store::UploadKey key{
+      {ImageName(places[0]), BuildId(places[1])}, ProviderName(places[2]), UploadId(places[3])};
+  Deed deed;
+  deed.done = co_await operate::DeleteUpload(loop_, launcher_.store(), key, *is_forced);
+  if (!deed.done) co_return deed;
+  co_await launcher_.CatchUp();
+  const auto& uploads = launcher_.records().images.uploads();
+  if (auto upload = uploads.find(key); upload != uploads.end())
+    deed.entry = TextOf(UploadFields(), upload->second, loop_.Now());
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::RetryUpload(const Request& request, const Caller&, Places places) {
+  Expected<void> nothing = ReadNothing(request);
+  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  std::shared_ptr<const driver::LoadedConfig> config = launcher_.config();
+  ImageName image(places[0]);
+  ProviderName provider(places[1]);
+  std::expected<bool, operate::Refusal> asked =
+      co_await operate::RetryUpload(launcher_.store(), *config, image, provider);
+  Done done;
+  if (!asked) done = std::unexpected(asked.error());
+  if (asked && !*asked) done = operate::Conflict(fmt::format("{} has the newest build already", provider));
+  Deed deed = co_await ShowImage(std::move(done), image);
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::PauseProvider(const Request& request, const Caller& caller, Places places) {
+  Expected<PauseOrder> order = ReadPauseOrder(request);
+  if (!order) co_return Deed{std::unexpected(order.error()), {}, ""};
+  std::shared_ptr<const driver::LoadedConfig> config = launcher_.config();
+  ProviderName provider(places[0]);
+  ProviderPause pause{order->reason, order->is_drained, caller.name(), std::nullopt, {}};
+  Done done = co_await operate::PauseProvider(loop_, launcher_.store(), *config, provider, pause);
+  Deed deed = co_await ShowProvider(std::move(done), provider);
+  co_return deed;
+}
+
+Task<Deed> ActionHandlers::UnpauseProvider(const Request& request, const Caller&, Places places) {
+  Expected<void> nothing = ReadNothing(request);
+  if (!nothing) co_return Deed{std::unexpected(nothing.error()), {}, ""};
+  ProviderName provider(places[0]);
+  Done done = co_await operate::UnpauseProvider(launcher_.store(), provider);
+  Deed deed = co_await ShowProvider(std::move(done), provider);
+  co_return deed;
+}
+
+ParameterDoc Place(std::string name, std::string text) {
+  return {std::move(name), std::move(text), Text(), false, ParameterDoc::Place::kPath};
+}
+
+// Of an action that takes nothing but its path.
+template <class T>
+EndpointDoc EntryDoc(std::string list, std::string summary, std::vector<ParameterDoc> places,
+                     const FieldTable<T>& answer, int success) {
+  EndpointDoc doc{std::move(summary),
+                  std::move(places),
+                  {{"application/json", answer.type()}},
+                  {400, 401, 403, 404, 409, 415, 429, 503}};
+  doc.successes = {success};
+  doc.entry_of = "GET /api/v1/" + list;
+  return doc;
+}
+
+template <class T>
+EndpointDoc EntryDoc(std::string list, std::string summary, std::vector<ParameterDoc> places,
+                     const FieldTable<T>& answer, int success, JsonType body) {
+  EndpointDoc doc = EntryDoc(std::move(list), std::move(summary), std::move(places), answer, success);
+  doc.body = std::move(body);
+  return doc;
+}
+
+std::vector<std::pair<Action, ActionHandlers::Step>> Actions() {
+  ParameterDoc node = Place("id", "of the node; leading zeros may be left out");
+  ParameterDoc image = Place("image", "name of the image");
+  ParameterDoc build = Place("build", "id of the build");
+  ParameterDoc provider = Place("provider", "name of the provider");
+  ParameterDoc upload = Place("upload", "id of the upload");
+  ParameterDoc force{"force", "true: the record is removed at once; the cloud's image is deleted as a leak",
+                     Flag()};
+  using Handlers = ActionHandlers;
+  return {
+      {{"POST", "/api/v1/nodes/{id}/hold", "hold node", 200,
+        EntryDoc("nodes", "Keeps a node for a person to inspect.", {node}, NodeFields(), 200,
+                 HoldOrderType())},
+       &Handlers::HoldNode},
+      {{"POST", "/api/v1/nodes/{id}/unhold", "unhold node", 202,
+        EntryDoc("nodes", "Gives a held node back; it is deleted.", {node}, NodeFields(), 202)},
+       &Handlers::EndHold},
+      {{"DELETE", "/api/v1/nodes/{id}", "delete node", 202,
+        EntryDoc("nodes", "Deletes a node.", {node}, NodeFields(), 202)},
+       &Handlers::DeleteNode},
+      {{"POST", "/api/v1/images/{image}/build", "build image", 202,
+        EntryDoc("images", "Asks for a new build of an image.", {image}, ImageFields(), 202)},
+       &Handlers::BuildImage},
+      {{"POST", "/api/v1/images/{image}/pause", "pause image", 200,
+        EntryDoc("images", "Builds an image no more.", {image}, ImageFields(), 200)},
+       &Handlers::PauseImage},
+      {{"POST", "/api/v1/images/{image}/unpause", "unpause image", 200,
+        EntryDoc("images", "Builds an image again.", {image}, ImageFields(), 200)},
+       &Handlers::UnpauseImage},
+      {{"DELETE", "/api/v1/images/{image}/builds/{build}", "delete build", 202,
+        EntryDoc("builds", "Deletes a build with its uploads.", {image, build}, BuildFields(), 202)},
+       &Handlers::DeleteBuild},
+      {{"DELETE", "/api/v1/images/{image}/builds/{build}/uploads/{provider}/{upload}", "delete upload", 202,
+        EntryDoc("uploads", "Deletes an upload; that of the newest build is made again.",
+                 {image, build, provider, upload, force}, UploadFields(), 202)},
+       &Handlers::DeleteUpload},
+      {{"POST", "/api/v1/images/{image}/uploads/{provider}/retry", "retry upload", 202,
+        EntryDoc(
+            "images",
+            "Uploads the newest build of an image to a provider that lacks it, without the pause after a "
+            "failure.",
+            {image, provider}, ImageFields(), 202)},
+       &Handlers::RetryUpload},
+      {{"POST", "/api/v1/providers/{provider}/pause", "pause provider", 200,
+        EntryDoc("providers", "Has all launchers take no requests and launch nothing in a provider.",
+                 {provider}, ProviderFields(), 200, PauseOrderType())},
+       &Handlers::PauseProvider},
+      {{"POST", "/api/v1/providers/{provider}/unpause", "unpause provider", 200,
+        EntryDoc("providers", "Has launchers use a paused provider again.", {provider}, ProviderFields(),
+                 200)},
+       &Handlers::UnpauseProvider},
+  };
+}
+
+}  // namespace
+
+std::vector<Endpoint> ActionEndpoints(Loop& loop, launcher::Launcher& launcher, Access& access) {
+  auto handlers = std::make_shared<ActionHandlers>(loop, launcher, access);
+  std::vector<Endpoint> endpoints;
+  for (auto& [action, step] : Actions()) {
+    auto kept = std::make_shared<const Action>(std::move(action));
+    auto handle = [handlers, kept, step = step](Request request) {
+      return handlers->Handle(std::move(request), *kept, step);
+    };
+    Endpoint endpoint{kept->method, kept->path, handle, kept->doc};
+    endpoint.callers = Endpoint::Callers::kTokens;
+    endpoints.push_back(std::move(endpoint));
+  }
+  return endpoints;
+}
+
+}  // namespace nodepool::web
