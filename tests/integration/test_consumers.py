@@ -132,6 +132,24 @@ def test_refusals_leave_nothing(nodes, tmp_path):
 
 
 # CONS-2
+def test_a_folder_of_others_is_left_alone(nodes, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "key").write_text("precious")
+    for words in (["return", folder], ["get", folder, "small"]):
+        refused = run(nodes, TOOL, *words)
+        assert refused.returncode == 1 and "is not one of this script" in refused.stderr
+    assert (folder / "key").read_text() == "precious" and not leases(nodes)
+    (folder / "key").unlink()
+    assert run(nodes, TOOL, "get", folder, "small").returncode == 0, "an empty one may be used"
+    (folder / "more").write_text("precious")
+    returned = run(nodes, TOOL, "return", folder)
+    assert returned.returncode == 0 and "something else" in returned.stderr
+    assert [path.name for path in folder.iterdir()] == ["more"]
+    nodes.wait_ready()
+
+
+# CONS-2
 def test_another_host_key_is_refused(nodes, tmp_path):
     node, = nodes.tree.nodes()
     nodes.tree.change_node(node, host_keys=[Sshd(tmp_path / "other").host_key])
@@ -233,7 +251,7 @@ def test_a_gitlab_runner_that_dies_keeps_no_node(nodes, tmp_path):
     words = ["sh", "-c", '"$0"; sleep 1', runner.FOLDER / "prepare.sh"]
     subprocess.run(words, check=True, env=runner.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=90)
     nodes.wait_ready(25)
-    assert not pathlib.Path(runner.environment["NODEPOOL_JOB"]).exists()
+    wait_for(lambda: not pathlib.Path(runner.environment["NODEPOOL_JOB"]).exists(), "its folder is removed")
 
 
 # --- GitHub Actions ---------------------------------------------------------------------------
