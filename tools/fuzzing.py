@@ -1,5 +1,6 @@
 """Runs the fuzzers that the preset asan builds, for `./test` and tools/fuzz-for."""
 import dataclasses
+import os
 import pathlib
 import re
 import subprocess
@@ -20,6 +21,7 @@ class Result:
     runs: int
     coverage: int            # edges of the program's control flow
     new_inputs: int          # added to the corpus
+    processor_seconds: float # less than the time at the clock where others use the processors, too
     crashes: list[pathlib.Path]
     output: str
 
@@ -42,12 +44,15 @@ def run(fuzzer: pathlib.Path, seconds: int, corpus: pathlib.Path, crashes: pathl
     crashed = set(crashes.glob(f"{fuzzer.name}-*"))
     seeds = [SEEDS / fuzzer.name] if (SEEDS / fuzzer.name).is_dir() else []
     words = [fuzzer, f"-max_total_time={seconds}", *OPTIONS, f"-artifact_prefix={crashes}/{fuzzer.name}-", inputs, *seeds]
-    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    output = done.stdout.decode(errors="replace")
+    with subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        output = process.stdout.read().decode(errors="replace")
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     coverage = re.findall(r" cov: (\d+)", output)
     runs = re.findall(r"stat::number_of_executed_units: +(\d+)", output)
-    return Result(fuzzer, done.returncode == 0, int(runs[-1]) if runs else 0, int(coverage[-1]) if coverage else 0,
-                  len(list(inputs.iterdir())) - known, sorted(set(crashes.glob(f"{fuzzer.name}-*")) - crashed), output)
+    return Result(fuzzer, process.returncode == 0, int(runs[-1]) if runs else 0, int(coverage[-1]) if coverage else 0,
+                  len(list(inputs.iterdir())) - known, usage.ru_utime + usage.ru_stime,
+                  sorted(set(crashes.glob(f"{fuzzer.name}-*")) - crashed), output)
 
 
 def run_all(fuzzers: list[pathlib.Path], seconds: int, jobs: int, corpus: pathlib.Path,

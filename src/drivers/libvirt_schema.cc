@@ -106,6 +106,8 @@ Schema LabelSchema() {
       Setting("cpu", Schema::String(),
               "host-passthrough, host-model, maximum, or a model's name; default: host-passthrough with kvm, "
               "maximum without."),
+      Setting("firmware", Schema::String(), "bios, uefi or uefi-secure; not bios with warm-start.")
+          .Default("bios"),
       Setting("disk-bus", Schema::String(), "virtio, scsi or sata.").Default("virtio"),
       Setting("seed", Schema::String(),
               "How keys and user data reach the machine: nocloud, config-drive, both "
@@ -149,7 +151,10 @@ Schema MakeSchema() {
               "Whether the nodes of one request are made on one host: require, prefer or no. Default: no "
               "where they are "
               "on a bridge, else require, since machines on other networks reach only those of their host."),
-      Setting("call-timeout", Schema::Int(), "Time for one call of libvirt.").Default(30).Unit("seconds"),
+      Setting("call-timeout", Schema::Int(),
+              "Time for one call of libvirt; one that starts a machine has four times that.")
+          .Default(30)
+          .Unit("seconds"),
       Setting("boot-timeout", Schema::Int(),
               "Time for the host key scan of a new node; unless it is set, 300 seconds where machines run "
               "without KVM.")

@@ -41,3 +41,19 @@ def test_a_kernel_of_the_host_starts_the_machine(libvirt_site):
     held = tree.use(tree.add_request(["small"]))
     node = tree.node(held[0][0])
     assert "nodepool.test=1" in libvirt_site.login(node, "cat", "/proc/cmdline")
+
+
+# driver-libvirt.md 7.3
+def test_uefi_starts_the_machine_and_its_variables_go_with_it(libvirt_site):
+    host, tree = libvirt_site.host, libvirt_site.tree()
+    provider = libvirt_site.provider()
+    # The image has no boot loader for UEFI.
+    provider["cloud-images"][0].update(host.direct_kernel())
+    provider["pools"][0]["labels"][0]["firmware"] = "uefi"
+    libvirt_site.launcher(libvirt_site.config(providers=[provider]))
+    held = tree.use(tree.add_request(["small"]))
+    node = tree.node(held[0][0])
+    assert "efi" in libvirt_site.login(node, "ls", "/sys/firmware")
+    assert any(name.endswith(".variables") for name in host.volumes())
+    tree.give_back(held)
+    wait_for(lambda: not any(name.startswith("np.") for name in host.volumes()), "every volume is deleted", 60)

@@ -78,7 +78,7 @@ TEST_F(JobEventsTest, ANodeThatItsClientLostIsHeldAsWell) {
 }
 
 TEST_F(JobEventsTest, HeldNodesAgeOut) {
-  config_->common.max_hold_age = minutes(30);
+  config_->common.max_hold_age = minutes(5);
   AddRule("unit", 1);
   StartLauncher();
   auto nodes = Use({"small"});
@@ -86,7 +86,7 @@ TEST_F(JobEventsTest, HeldNodesAgeOut) {
   Decide(id);
   Return(nodes);
   ASSERT_TRUE(Await([&] { return Read(id)->state == NodeState::kHold; }));
-  EXPECT_TRUE(Await([&] { return !Read(id); }, minutes(32)));
+  EXPECT_TRUE(Await([&] { return !Read(id); }, minutes(7)));
   EXPECT_THAT(HoldNotes(), IsEmpty());
 }
 

@@ -172,12 +172,18 @@ void CheckWarmStart(const Section& section, const LibvirtConfig& provider, const
   if (is_user)
     throw section.Fail("warm-start", "needs a network in which machines have addresses of their own");
   if (!label.more_networks.empty()) throw section.Fail("warm-start", "is for machines with one network");
+  if (label.firmware != Firmware::kBios) {
+    throw section.Fail("warm-start",
+                       "is for machines with firmware: bios; others have variables on the disk");
+  }
 }
 
 std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Section& pool,
                                               const Section& provider_section, const config::Config& config,
                                               LibvirtConfig& provider) {
   static const Words<std::string> buses = {{"virtio", "virtio"}, {"scsi", "scsi"}, {"sata", "sata"}};
+  static const Words<Firmware> firmwares = {
+      {"bios", Firmware::kBios}, {"uefi", Firmware::kUefi}, {"uefi-secure", Firmware::kUefiSecure}};
   auto label = std::make_shared<LibvirtLabel>();
   cloud::ReadLabel(section, pool, config, cloud::FindIn(provider.cloud_images), provider, *label);
   label->vcpus = ReadSize(section, "vcpus");
@@ -186,6 +192,7 @@ std::shared_ptr<const LibvirtLabel> ReadOffer(const Section& section, const Sect
   CheckDisk(section, provider, *label);
   label->machine = section.Text("machine");
   label->cpu = section.OptionalText("cpu");
+  label->firmware = ReadWord(section, "firmware", firmwares, Firmware::kBios);
   label->disk_bus = ReadWord(section, "disk-bus", buses, std::string("virtio"));
   label->seeds = ReadSeeds(section);
   if (label->seeds.empty() && provider.has_own_host_keys) {

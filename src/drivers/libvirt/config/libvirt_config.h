@@ -11,6 +11,7 @@
 #include "driver/cloud/section.h"
 #include "driver/provider_config.h"
 #include "drivers/libvirt/config/direct_kernel.h"
+#include "drivers/libvirt/config/firmware.h"
 #include "drivers/libvirt/config/host_config.h"
 
 namespace nodepool::drivers::libvirt {
@@ -41,6 +42,7 @@ struct LibvirtLabel : driver::LabelConfig {
   std::optional<int> disk;  // GiB; none: the image's virtual size
   std::string machine;
   std::optional<std::string> cpu;
+  Firmware firmware = Firmware::kBios;
   std::string disk_bus;
   std::vector<SeedFormat> seeds;             // a disk each
   std::optional<std::string> userdata;       // may contain secrets

@@ -271,6 +271,8 @@ TEST_F(LibvirtConfigTest, RefusesWhatCannotWork) {
       {WithLabel("cloud-image: debian, vcpus: 0"), "expected a positive number"},
       {WithLabel("cloud-image: debian, network: []"), "expected at least one network"},
       {WithLabel("cloud-image: debian, network: [a, b], warm-start: true"), "machines with one network"},
+      {WithLabel("cloud-image: debian, firmware: uefi, warm-start: true"), "machines with firmware: bios"},
+      {WithLabel("cloud-image: debian, firmware: efi"), "expected one of bios, uefi, uefi-secure"},
       {WithLabel("cloud-image: debian, seed: floppy"), "expected one of nocloud, config-drive, both, none"},
       {WithLabel("cloud-image: debian, disk-bus: ide"), "expected one of virtio, scsi, sata"},
       {WithLabel("cloud-image: debian, host: x"), "'x' is not one of the hosts of provider here"},

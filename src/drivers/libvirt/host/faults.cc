@@ -52,6 +52,10 @@ std::string_view Hint(int code, std::string_view message) {
     return "; make the pool with virsh pool-define-as, or set storage-pool";
   if (code == VIR_ERR_NO_NETWORK) return "; start it with virsh net-start, or set network";
   if (code == VIR_ERR_NO_NWFILTER) return "; set security-filter to one that virsh nwfilter-list shows";
+  if (message.find("firmware to satisfy") != std::string_view::npos ||
+      message.find("firmware that is compatible") != std::string_view::npos) {
+    return "; install the host's UEFI firmware (Debian: ovmf), or set firmware: bios";
+  }
   if (message.find("Permission denied") != std::string_view::npos) {
     return "; QEMU's user needs the right to search (x) every folder above the storage pool";
   }

@@ -22,6 +22,8 @@ constexpr std::size_t kThreads = 4;
 constexpr std::size_t kBulkThreads = 2;
 constexpr Duration kConnectLimit = std::chrono::seconds(20);
 constexpr Duration kStopLimit = std::chrono::seconds(10);
+// A busy host reads the memory of a machine slowly.
+constexpr int kTimeoutsOfAStart = 4;
 constexpr const char* kBroken = "the connection broke";
 
 // On a thread. For bytes beside which the calls of the usual connection would wait.
@@ -89,17 +91,17 @@ Task<Result> LibvirtHypervisor::Measured(const char* name, Task<Result> call) {
 }
 
 template <class Work, class Result>
-Task<Result> LibvirtHypervisor::Call(const char* name, std::string what, Work work) {
-  return Measured(name, CallOnce(std::move(what), std::move(work)));
+Task<Result> LibvirtHypervisor::Call(const char* name, std::string what, Work work, int timeouts) {
+  return Measured(name, CallOnce(std::move(what), std::move(work), timeouts * call_timeout_));
 }
 
 template <class Work, class Result>
-Task<Result> LibvirtHypervisor::CallOnce(std::string what, Work work) {
+Task<Result> LibvirtHypervisor::CallOnce(std::string what, Work work, Duration limit) {
   if (!connection_) throw Error(Verdict::kRetry, "the host is not connected");
   int generation = generation_;
   std::shared_ptr<Connection> connection = connection_;
   auto run = [connection, work = std::move(work)] { return work(*connection); };
-  Task<Result> call = threads_.Run(what, call_timeout_, std::move(run));
+  Task<Result> call = threads_.Run(what, limit, std::move(run));
   Outcome<Result> outcome = co_await Attempt(std::move(call));
   if (!outcome) {
     // What libvirt says of a call whose connection broke has no code of its own.
@@ -122,7 +124,7 @@ Task<std::vector<std::string>> LibvirtHypervisor::Domains() {
 
 Task<> LibvirtHypervisor::StartDomain(std::string xml) {
   auto start = [xml = std::move(xml)](const Connection& host) { calls::StartDomain(host, xml); };
-  return Call("start", "starting a machine", std::move(start));
+  return Call("start", "starting a machine", std::move(start), kTimeoutsOfAStart);
 }
 
 Task<> LibvirtHypervisor::DestroyDomain(std::string uuid) {
@@ -149,7 +151,7 @@ Task<> LibvirtHypervisor::SaveDomain(std::string uuid, std::string volume, Durat
 Task<> LibvirtHypervisor::RestoreDomain(std::string volume) {
   std::string what = fmt::format("restoring a machine from volume {}", volume);
   auto restore = [volume = std::move(volume)](const Connection& host) { calls::RestoreDomain(host, volume); };
-  return Call("restore", std::move(what), std::move(restore));
+  return Call("restore", std::move(what), std::move(restore), kTimeoutsOfAStart);
 }
 
 Task<std::string> LibvirtHypervisor::AskAgent(std::string uuid, std::string command) {

@@ -41,11 +41,12 @@ class LibvirtHypervisor : public Hypervisor {
   Task<> Stop() override;
 
  private:
-  // Runs work(connection) on a thread. `name` is the word for the call in metrics, `what` that in messages.
+  // Runs work(connection) on a thread. `name` is the word for the call in metrics, `what` that in messages;
+  // `timeouts`: how many call-timeouts it may take.
   template <class Work, class Result = std::invoke_result_t<Work, const Connection&>>
-  Task<Result> Call(const char* name, std::string what, Work work);
+  Task<Result> Call(const char* name, std::string what, Work work, int timeouts = 1);
   template <class Work, class Result = std::invoke_result_t<Work, const Connection&>>
-  Task<Result> CallOnce(std::string what, Work work);
+  Task<Result> CallOnce(std::string what, Work work, Duration limit);
   template <class Result>
   Task<Result> Measured(const char* name, Task<Result> call);
   void Lose(int generation, std::string why);

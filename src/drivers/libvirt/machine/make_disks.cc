@@ -47,6 +47,12 @@ Task<std::string> MakeSeedDisk(Creation& creation, SeedFormat format) {
   co_return path;
 }
 
+// The firmware's variables lie beside the disk under a volume's name, so they are deleted like one.
+std::string VariablesBeside(const Creation& creation, const std::string& root_path) {
+  if (creation.label.firmware == Firmware::kBios) return "";
+  return root_path.substr(0, root_path.rfind('/') + 1) + creation.VolumeName(kVariablesPart);
+}
+
 }  // namespace
 
 Task<std::string> MakeVolume(Creation& creation, NewVolume volume) {
@@ -75,6 +81,7 @@ Task<DomainDisks> MakeDisks(Creation& creation) {
   DomainDisks disks;
   disks.image = image.file;
   disks.root_path = co_await MakeRoot(creation, image);
+  disks.variables_path = VariablesBeside(creation, disks.root_path);
   for (SeedFormat format : creation.label.seeds) {
     std::string path = co_await MakeSeedDisk(creation, format);
     disks.seed_paths.push_back(std::move(path));

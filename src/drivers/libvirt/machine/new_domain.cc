@@ -20,6 +20,8 @@ NewDomain DescribeDomain(const MachineId& id, const LibvirtLabel& label,
   domain.memory = label.memory;
   domain.machine = label.machine;
   domain.cpu = label.cpu;
+  domain.firmware = label.firmware;
+  domain.variables_path = std::move(disks.variables_path);
   domain.kernel = label.kernel;
   domain.root_path = std::move(disks.root_path);
   domain.image = std::move(disks.image);

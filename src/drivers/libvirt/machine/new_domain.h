@@ -16,6 +16,7 @@ struct DomainDisks {
   DiskFile image;
   std::vector<std::string> seed_paths;
   std::string console_path;
+  std::string variables_path;  // empty: the firmware has no variables
 };
 
 // With a part of the UUID: what is left of an earlier attempt for the same node has another name.

@@ -31,7 +31,8 @@ std::vector<std::string> FieldsOf(std::string_view name) {
 }
 
 bool IsPart(std::string_view part) {
-  constexpr std::array kParts = {kRootPart, kConsolePart, kNoCloudPart, kConfigDrivePart, kMemoryPart};
+  constexpr std::array kParts = {kRootPart,        kConsolePart, kNoCloudPart,
+                                 kConfigDrivePart, kMemoryPart,  kVariablesPart};
   return std::ranges::find(kParts, part) != kParts.end();
 }
 

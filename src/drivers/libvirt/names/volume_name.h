@@ -15,6 +15,7 @@ inline constexpr const char* kConsolePart = "console";
 inline constexpr const char* kNoCloudPart = "nocloud";
 inline constexpr const char* kConfigDrivePart = "config-drive";
 inline constexpr const char* kMemoryPart = "memory";
+inline constexpr const char* kVariablesPart = "variables";
 
 // In place of a node's id in the names of what machines with saved memory consist of (warm/).
 inline constexpr const char* kWarmStart = "warm-start";

@@ -42,12 +42,12 @@ Task<std::string> Addresses::Wait(AddressSearch search, std::function<void()> ch
   };
   auto listing = co_await searched.list->Until(has_address);
   std::string address = AddressIn(*listing.items, search.mac);
-  Claim(searched, address, search.uuid);
+  Claim(search.network, address, search.uuid);
   co_return address;
 }
 
-void Addresses::Claim(Searched& searched, const std::string& address, const std::string& uuid) {
-  std::string& owner = searched.owners[address];
+void Addresses::Claim(const MachineNetwork& network, const std::string& address, const std::string& uuid) {
+  std::string& owner = Of(network).owners[address];
   if (owner != uuid && host_.IsRunning(owner)) {
     throw driver::cloud::LaunchError(
         driver::cloud::LaunchError::Kind::kNetwork,

@@ -34,6 +34,9 @@ class Addresses {
   // the address.
   Task<std::string> Wait(AddressSearch search, std::function<void()> check);
 
+  // Notes an address that was found otherwise. LaunchError(kNetwork): another running machine has it.
+  void Claim(const MachineNetwork& network, const std::string& address, const std::string& uuid);
+
  private:
   using List = driver::cloud::api::ListCache<std::vector<KnownAddress>>;
   struct Searched {
@@ -43,7 +46,6 @@ class Addresses {
     SteadyTime last_begun{};
   };
 
-  void Claim(Searched& searched, const std::string& address, const std::string& uuid);
   Searched& Of(const MachineNetwork& network);
   Task<std::vector<KnownAddress>> ReadLeases(Searched& searched, std::string network);
   Task<std::vector<KnownAddress>> ReadMachines(Searched& searched);

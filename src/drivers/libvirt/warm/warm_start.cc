@@ -125,7 +125,10 @@ Task<std::string> AwaitAddress(Creation& creation) {
     if (creation.host.HasEnded(creation.id.uuid)) throw Error(Verdict::kFail, "the restored machine ended");
     Outcome<std::vector<KnownAddress>> known = co_await Attempt(creation.host.AcrossLosses(ask));
     std::string address = known ? AddressIn(*known, mac) : "";
-    if (!address.empty()) co_return address;
+    if (!address.empty()) {
+      creation.host.addresses().Claim(creation.network(), address, creation.id.uuid);
+      co_return address;
+    }
     co_await creation.site.environment.loop.SleepFor(kAddressPause);
   }
 }

@@ -74,6 +74,16 @@ TEST_F(WarmStartTest, TheAgentReportsTheAddress) {
   EXPECT_EQ(Fake().lease_calls, 0);
 }
 
+// LV-7
+TEST_F(WarmStartTest, AMachineIsNotGivenTheAddressOfAnother) {
+  Start();
+  Fake().gives_one_address = true;
+  Recorder first;
+  Create(first, "0000000001");
+  EXPECT_THAT(CreateFails("0000000002").message(),
+              HasSubstr("was given the address 192.0.2.10, which machine"));
+}
+
 // LV-47
 TEST_F(WarmStartTest, MachinesThatAreMadeAtATimeShareOneBoot) {
   Start();

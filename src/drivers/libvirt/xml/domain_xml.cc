@@ -30,11 +30,22 @@ void AddKernel(pugi::xml_node os, const DirectKernel& direct) {
   if (!direct.arguments.empty()) Add(os, "cmdline", direct.arguments);
 }
 
+// libvirt chooses the files by QEMU's descriptions of them.
+void AddFirmware(pugi::xml_node os, const NewDomain& domain) {
+  if (domain.firmware == Firmware::kBios) return;
+  With(os, {{"firmware", "efi"}});
+  bool is_secure = domain.firmware == Firmware::kUefiSecure;
+  With(os.append_child("firmware").append_child("feature"),
+       {{"enabled", is_secure ? "yes" : "no"}, {"name", "secure-boot"}});
+  Add(os, "nvram", domain.variables_path);
+}
+
 void AddPlatform(pugi::xml_node root, const NewDomain& domain) {
   With(Add(root, "memory", std::to_string(domain.memory)), {{"unit", "MiB"}});
   Add(root, "vcpu", std::to_string(domain.vcpus));
   pugi::xml_node os = root.append_child("os");
   With(Add(os, "type", "hvm"), {{"machine", domain.machine}});
+  AddFirmware(os, domain);
   if (domain.kernel) AddKernel(os, *domain.kernel);
   pugi::xml_node features = root.append_child("features");
   features.append_child("acpi");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "drivers/libvirt/config/direct_kernel.h"
+#include "drivers/libvirt/config/firmware.h"
 #include "drivers/libvirt/config/host_place.h"
 #include "drivers/libvirt/xml/volume_xml.h"
 
@@ -35,7 +36,9 @@ struct NewDomain {
   int vcpus = 1;
   int memory = 0;  // MiB
   std::string machine = "q35";
-  std::optional<std::string> cpu;      // none: the host's with KVM, everything that QEMU can do without
+  std::optional<std::string> cpu;  // none: the host's with KVM, everything that QEMU can do without
+  Firmware firmware = Firmware::kBios;
+  std::string variables_path;          // a file that libvirt makes; empty: the firmware has none
   std::optional<DirectKernel> kernel;  // none: what the disk boots
   std::string root_path;               // a qcow2 volume
   DiskFile image;                      // its backing file

@@ -145,6 +145,20 @@ TEST_F(DomainXmlTest, AForwardedPortIsAskedOfQemu) {
   EXPECT_STRNE(document_.child("domain").attribute("xmlns:qemu").value(), "");
 }
 
+// driver-libvirt.md 7.3
+TEST_F(DomainXmlTest, UefiHasItsVariablesInAFile) {
+  NewDomain domain = Small();
+  EXPECT_FALSE(Document(domain).child("os").attribute("firmware"));
+  domain.variables_path = "/pool/np.here.node.1.0a1b2c3d.variables";
+  domain.firmware = Firmware::kUefi;
+  EXPECT_EQ(At(domain, "os/@firmware"), "efi");
+  EXPECT_EQ(At(domain, "os/firmware/feature/@name"), "secure-boot");
+  EXPECT_EQ(At(domain, "os/firmware/feature/@enabled"), "no");
+  EXPECT_EQ(Document(domain).child("os").child_value("nvram"), domain.variables_path);
+  domain.firmware = Firmware::kUefiSecure;
+  EXPECT_EQ(At(domain, "os/firmware/feature/@enabled"), "yes");
+}
+
 TEST_F(DomainXmlTest, OtherBusesNameTheirDisksDifferently) {
   NewDomain domain = Small();
   domain.disk_bus = "scsi";
