@@ -139,3 +139,20 @@ def test_a_launcher_that_is_killed_at_each_step(kubernetes_site):
         again = kubernetes_site.start(provider)
         wait_for(lambda: tree.nodes() == {} and cluster.namespaces() == [], f"nothing is left after {path}", 90)
         again.stop()
+
+
+# driver-kubernetes.md 13
+def test_a_free_node_whose_pod_was_evicted_is_replaced(kubernetes_site):
+    cluster, tree = kubernetes_site.cluster, kubernetes_site.tree()
+    labels = [{"name": "pod-small", "min-ready": 1}]
+    provider = kubernetes_site.provider()
+    provider["pools"][0]["labels"].pop()
+    kubernetes_site.launcher(kubernetes_site.config(labels=labels, providers=[provider]))
+
+    def ready() -> list[str]:
+        return [node_id for node_id, node in tree.nodes().items() if node["state"] == "ready"]
+
+    first, = wait_for(ready, "a node is ready", 60)
+    cluster.control("POST", "/kill", {"namespace": f"main-{first}", "phase": "Failed", "reason": "Evicted"})
+    tree.wait_node_gone(first, 60)
+    wait_for(lambda: ready() and first not in ready(), "another one is ready", 60)

@@ -109,6 +109,26 @@ TEST_F(KubernetesTest, LeakedNamespacesAreDeletedByTheirLabels) {
               ElementsAre(Namespace(), "main-0000000009", "main-0000000010", "main-5"));
 }
 
+// driver-kubernetes.md 13
+TEST_F(KubernetesTest, ANodeWhosePodIsGoneIsMissing) {
+  Start();
+  Launch();
+  std::vector<json::value> ids = {last.external_id};
+  EXPECT_THAT(time.Run(adapter->MissingMachines(ids)), IsEmpty());
+  imposter.SetPodStatus(Namespace(), "pod-small", {{"phase", "Failed"}, {"reason", "Evicted"}});
+  time.Advance(1min);
+  EXPECT_EQ(time.Run(adapter->MissingMachines(ids)), ids);
+  imposter.SetPodStatus(Namespace(), "pod-small", {{"phase", "Running"}});
+  time.Advance(1min);
+  EXPECT_THAT(time.Run(adapter->MissingMachines(ids)), IsEmpty());
+  imposter.Remove("/api/v1/namespaces/" + Namespace() + "/pods/pod-small");
+  time.Advance(1min);
+  EXPECT_EQ(time.Run(adapter->MissingMachines(ids)), ids);
+  label->has_pod = false;
+  time.Advance(1min);
+  EXPECT_THAT(time.Run(adapter->MissingMachines(ids)), IsEmpty()) << "the namespace is all there is of it";
+}
+
 // K8S-83
 TEST_F(KubernetesTest, IdleTrafficDoesNotGrowWithForeignNamespaces) {
   Start();

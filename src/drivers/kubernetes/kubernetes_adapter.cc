@@ -88,9 +88,9 @@ Task<std::vector<Resource>> KubernetesAdapter::ListResources() {
   listed_at_ = begun;
   std::vector<Resource> resources;
   for (Object& object : own) {
-    if (object.is_terminating) continue;
     std::string id = ExternalIdOf(cloud_.config->kind, object);
-    listed_.insert(id);
+    if (IsUsable(cloud_, object)) listed_.insert(id);
+    if (object.is_terminating) continue;
     if (cloud_.config->kind == Kind::kOpenshiftPods)
       object.labels[driver::cloud::kPoolKey] = object.name_space;
     resources.push_back({kResourceType, std::move(id), std::move(object.labels)});

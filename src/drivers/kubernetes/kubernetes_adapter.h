@@ -35,7 +35,7 @@ class KubernetesAdapter : public driver::cloud::Adapter {
   bool AreListed(const std::vector<boost::json::value>& ids) const;
 
   Cloud cloud_;
-  // What the last ListResources found, for MissingMachines right after it.
+  // What the last ListResources found usable, for MissingMachines right after it.
   std::set<std::string> listed_;
   SteadyTime listed_at_ = SteadyTime::min();
 };

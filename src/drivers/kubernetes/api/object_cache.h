@@ -29,6 +29,7 @@ class ObjectCache {
   // Ends when the cache has been filled once. Errors: the collection could never be read yet.
   Task<> WaitForFirstList();
 
+  bool is_listed() const { return is_listed_; }
   const std::map<std::string, Object>& objects() const { return objects_; }  // by Object::key()
   const std::string& collection() const { return collection_; }
 

@@ -9,6 +9,7 @@
 #include "driver/cloud/metadata.h"
 #include "drivers/kubernetes/api/paths.h"
 #include "drivers/kubernetes/machine/namespace.h"
+#include "drivers/kubernetes/objects/labels.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -20,6 +21,20 @@ bool HasNodeAndProvider(const Object& object, const KubernetesConfig& config) {
   auto provider = object.labels.find(driver::cloud::kProviderKey);
   return provider != object.labels.end() && provider->second == config.name.str() &&
          object.labels.contains(driver::cloud::kNodeKey);
+}
+
+bool HasEnded(const Object& pod) { return pod.phase == "Failed" || pod.phase == "Succeeded"; }
+
+// Whether the label of a node's namespace, as configured now, has a pod.
+bool HasPod(const KubernetesConfig& config, const Object& name_space) {
+  auto of = [&name_space](const char* key) {
+    auto label = name_space.labels.find(key);
+    return label == name_space.labels.end() ? std::string() : label->second;
+  };
+  auto pool = config.pools.find(PoolName(of(driver::cloud::kPoolKey)));
+  if (pool == config.pools.end()) return false;
+  auto label = pool->second->labels.find(LabelName(of(kLabelKey)));
+  return label != pool->second->labels.end() && dynamic_cast<const KubernetesLabel&>(*label->second).has_pod;
 }
 
 // A project whose labels were lost: gives it those that its name implies, where that is one that this
@@ -86,6 +101,15 @@ Task<std::vector<Object>> ListOwn(Cloud& cloud) {
       break;
   }
   return OwnNamespaces(cloud);
+}
+
+bool IsUsable(Cloud& cloud, const Object& object) {
+  if (object.is_terminating || HasEnded(object)) return false;
+  if (cloud.config->kind != Kind::kKubernetes || !HasPod(*cloud.config, object)) return true;
+  ObjectCache& pods = cloud.Pods();
+  if (!pods.is_listed()) return true;
+  auto pod = pods.objects().find(KeyOf(object.name, object.labels.at(kLabelKey)));
+  return pod != pods.objects().end() && !HasEnded(pod->second);
 }
 
 std::string ExternalIdOf(Kind kind, const Object& object) {

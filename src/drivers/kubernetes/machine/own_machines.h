@@ -13,4 +13,8 @@ Task<std::vector<Object>> ListOwn(Cloud& cloud);
 // The external id of what ListOwn lists.
 std::string ExternalIdOf(Kind kind, const Object& object);
 
+// Whether jobs can still use what ListOwn lists, as far as is known: it is not being deleted, and its pod has
+// not ended or vanished, e.g. because the cluster has evicted it.
+bool IsUsable(Cloud& cloud, const Object& object);
+
 }  // namespace nodepool::drivers::kubernetes
