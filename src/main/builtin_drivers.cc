@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "drivers/aws/aws_driver.h"
 #include "drivers/example/example_driver.h"
 #include "drivers/fake/fake_driver.h"
 #include "drivers/metastatic/metastatic_driver.h"
@@ -12,6 +13,7 @@
 namespace nodepool {
 
 void AddBuiltinDrivers(driver::Registry& registry) {
+  registry.Add(std::make_unique<drivers::AwsDriver>());
   registry.Add(std::make_unique<drivers::ExampleDriver>());
   registry.Add(std::make_unique<drivers::FakeDriver>());
   registry.Add(std::make_unique<drivers::MetastaticDriver>());

@@ -11,9 +11,9 @@ namespace {
 const std::map<std::string_view, config::Schema>& Schemas() {
   using config::Schema;
   static const std::map<std::string_view, Schema> schemas = {
-      {"aws", AwsSchema()},         {"azure", Schema::Any()},           {"gce", GceSchema()},
-      {"ibmvpc", Schema::Any()},    {"kubernetes", KubernetesSchema()}, {"libvirt", LibvirtSchema()},
-      {"openshift", Schema::Any()}, {"openshiftpods", Schema::Any()},   {"test", TestSchema()},
+      {"azure", Schema::Any()},           {"gce", GceSchema()},         {"ibmvpc", Schema::Any()},
+      {"kubernetes", KubernetesSchema()}, {"libvirt", LibvirtSchema()}, {"openshift", Schema::Any()},
+      {"openshiftpods", Schema::Any()},   {"test", TestSchema()},
   };
   return schemas;
 }
