@@ -16,7 +16,8 @@
 #include "drivers/aws/storage/machine_images.h"
 #include "drivers/aws/storage/volumes.h"
 
-// Any bytes as an answer of AWS, or as a file of its credentials: reading them ends with a result or with Error.
+// Any bytes as an answer of AWS, or as a file of its credentials: reading them ends with a result or with
+// Error.
 
 namespace {
 

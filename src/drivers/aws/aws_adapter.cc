@@ -23,8 +23,8 @@ Task<Instance> AwsAdapter::Create(MachineReport& machine, CreateParameters param
 }
 
 Task<> AwsAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
-  std::string id = InstanceIn(external_id);
-  if (!id.empty()) co_await DeleteMachine(cloud_, machine, std::move(id));
+  MachineId id = ReadExternalId(external_id);
+  co_await DeleteMachine(cloud_, machine, std::move(id));
 }
 
 Task<std::vector<Instance>> AwsAdapter::ListInstances() { return ListMachines(cloud_); }

@@ -10,8 +10,8 @@ namespace nodepool::drivers::aws {
 // The adapter to an account of AWS in one region; each of its tasks is in a file of its own.
 class AwsAdapter : public driver::cloud::Adapter {
  public:
-  AwsAdapter(driver::ProviderEnvironment environment, std::shared_ptr<const AwsConfig> config, Account account,
-             Variables variables, std::unique_ptr<net::HttpClient> client);
+  AwsAdapter(driver::ProviderEnvironment environment, std::shared_ptr<const AwsConfig> config,
+             Account account, Variables variables, std::unique_ptr<net::HttpClient> client);
 
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;

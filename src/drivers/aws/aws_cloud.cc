@@ -8,6 +8,7 @@ namespace {
 
 constexpr Duration kRenewBefore = std::chrono::minutes(15);
 constexpr const char* kInstanceKey = "instance";
+constexpr const char* kHostKey = "host";
 constexpr const char* kCloudName = "AWS";
 
 std::optional<std::string> NonEmpty(const std::string& text) {
@@ -24,14 +25,16 @@ AwsCloud::AwsCloud(driver::ProviderEnvironment for_environment, std::shared_ptr<
       account(std::move(for_account)),
       http(std::move(client)),
       clock(environment.loop, logger),
-      fetcher(environment.loop, *http, clock, account, std::move(variables), config->profile_name.has_value()),
-      credentials(environment.loop, [this] { return fetcher.Fetch(); }, kRenewBefore),
+      fetcher(environment.loop, *http, clock, account, std::move(variables),
+              config->profile_name.has_value()),
+      credentials(
+          environment.loop, [this] { return fetcher.Fetch(); }, kRenewBefore),
       ec2_signer(clock, credentials, SigningScope{account.region, kEc2.name}),
       ec2(environment.loop, environment.blocking_pool, environment.random, *http, account, ec2_signer, logger,
           Ec2::Options{config->rate, {environment.observer, config->name, "aws"}}),
       quotas_signer(clock, credentials, SigningScope{account.region, kServiceQuotas.name}),
-      quotas(environment.loop, environment.blocking_pool, environment.random, *http, account, quotas_signer, logger,
-             config->rate, {environment.observer, config->name, "aws"}),
+      quotas(environment.loop, environment.blocking_pool, environment.random, *http, account, quotas_signer,
+             logger, config->rate, {environment.observer, config->name, "aws"}),
       tasks(environment.loop, logger),
       types(ec2),
       limits(environment.loop, quotas, logger),
@@ -39,20 +42,26 @@ AwsCloud::AwsCloud(driver::ProviderEnvironment for_environment, std::shared_ptr<
       terminations(ec2, tasks),
       recent(environment.loop),
       instances(tasks, environment.random, logger, "instances of provider " + config->name.str(),
-                [this] { return ListInstancesOf(ec2, config->name.str()); }) {}
+                [this] { return ListInstancesOf(ec2, config->name.str()); }),
+      hosts(tasks, environment.random, logger, "dedicated hosts of provider " + config->name.str(),
+            [this] { return ListHostsOf(ec2, config->name.str()); }) {}
 
-boost::json::value ExternalId(const std::string& instance) {
-  return boost::json::object{{kInstanceKey, instance}};
+boost::json::value ExternalId(const MachineId& id) {
+  boost::json::object external_id;
+  if (!id.instance.empty()) external_id[kInstanceKey] = id.instance;
+  if (!id.host.empty()) external_id[kHostKey] = id.host;
+  return external_id;
 }
 
-std::string InstanceIn(const boost::json::value& external_id) {
-  if (external_id.is_string()) return std::string(external_id.as_string());
-  return external_id.is_object() ? TextIn(external_id.as_object(), kInstanceKey) : "";
+MachineId ReadExternalId(const boost::json::value& external_id) {
+  if (external_id.is_string()) return {std::string(external_id.as_string()), ""};
+  if (!external_id.is_object()) return {};
+  return {TextIn(external_id.as_object(), kInstanceKey), TextIn(external_id.as_object(), kHostKey)};
 }
 
 driver::cloud::Instance Describe(const AwsCloud& cloud, const Ec2Instance& instance) {
   driver::cloud::Instance described;
-  described.external_id = ExternalId(instance.id);
+  described.external_id = ExternalId({instance.id, instance.host});
   auto name = instance.tags.find("Name");
   described.name = name == instance.tags.end() ? instance.id : name->second;
   described.metadata = instance.tags;
@@ -65,7 +74,8 @@ driver::cloud::Instance Describe(const AwsCloud& cloud, const Ec2Instance& insta
   for (const auto* address : {&described.public_ipv4, &described.public_ipv6, &described.private_ipv4}) {
     if (!described.interface_ip) described.interface_ip = *address;
   }
-  described.quota = cloud.types.NeedOf(instance.type, instance.is_spot);
+  described.quota =
+      instance.host.empty() ? cloud.types.NeedOf(instance.type, instance.is_spot) : NeedOfHost(instance.type);
   return described;
 }
 

@@ -6,14 +6,15 @@
 #include <string>
 
 #include "async/task_group.h"
-#include "driver/cloud/api/list_cache.h"
 #include "driver/cloud/adapter.h"
+#include "driver/cloud/api/list_cache.h"
 #include "driver/provider_environment.h"
 #include "drivers/aws/api/ec2.h"
 #include "drivers/aws/api/request_signer.h"
 #include "drivers/aws/api/server_clock.h"
 #include "drivers/aws/api/service_quotas.h"
 #include "drivers/aws/compute/account_limits.h"
+#include "drivers/aws/compute/host.h"
 #include "drivers/aws/compute/instance.h"
 #include "drivers/aws/compute/instance_types.h"
 #include "drivers/aws/compute/recent_instances.h"
@@ -54,15 +55,22 @@ struct AwsCloud {
   RecentInstances recent;
   // Those with this provider's tag, read once for all waiting tasks (driver-aws.md 7).
   driver::cloud::api::ListCache<Ec2Instances> instances;
+  driver::cloud::api::ListCache<Hosts> hosts;
+  int sweeps = 0;                   // in which leaks were searched for
   std::set<std::string> odd_types;  // of foreign instances, already logged
 
   Loop& loop() { return environment.loop; }
 };
 
-// A node's external id: {"instance": "i-..."}.
-boost::json::value ExternalId(const std::string& instance);
-// The instance in an external id, which old records hold as plain text; empty: none.
-std::string InstanceIn(const boost::json::value& external_id);
+// What a node's external id names; members are empty where there is none.
+struct MachineId {
+  std::string instance;
+  std::string host;  // the dedicated host
+};
+// {"instance": "i-...", "host": "h-..."}, without what is empty.
+boost::json::value ExternalId(const MachineId& id);
+// Old records hold the instance's id as plain text.
+MachineId ReadExternalId(const boost::json::value& external_id);
 
 // What the framework knows of an instance.
 driver::cloud::Instance Describe(const AwsCloud& cloud, const Ec2Instance& instance);

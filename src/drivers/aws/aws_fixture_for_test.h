@@ -115,14 +115,16 @@ class AwsTest : public ::testing::Test, protected driver::ProviderObserver {
   // The number of instances that nobody has ended.
   int Living() {
     SteadyTime now = time.loop().SteadyNow();
-    return static_cast<int>(std::ranges::count_if(
-        ec2.instances, [now](const auto& one) { return now < one.second.ending; }));
+    return static_cast<int>(
+        std::ranges::count_if(ec2.instances, [now](const auto& one) { return now < one.second.ending; }));
   }
   void FailNext(std::string action, int status, std::string code, int times = 1, std::string message = "no") {
     ec2.faults.push_back({std::move(action), status, std::move(code), std::move(message), times});
   }
 
-  void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override { results.push_back(outcome.result); }
+  void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override {
+    results.push_back(outcome.result);
+  }
   void LeakedResourcesDeleted(const ProviderName&, const std::string& kind, int count) override {
     leaks.push_back(std::to_string(count) + " " + kind);
   }

@@ -1,5 +1,7 @@
 #include "drivers/aws/lists.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -16,12 +18,15 @@ namespace {
 
 constexpr const char* kInstance = "instance";
 constexpr const char* kVolume = "volume";
+constexpr const char* kHost = "host";
+// Where no label has dedicated hosts they are searched for rarely: labels may have had them.
+constexpr int kSweepsWithoutHosts = 10;
 
 void WarnOfOddTypes(AwsCloud& cloud, const std::set<std::string>& types) {
   for (const std::string& type : types) {
     if (cloud.types.Find(type) != nullptr || !cloud.odd_types.insert(type).second) continue;
-    cloud.logger.Warning("The size of instance type {} is not known; an instance of it counts as one instance only",
-                         type);
+    cloud.logger.Warning(
+        "The size of instance type {} is not known; an instance of it counts as one instance only", type);
   }
 }
 
@@ -34,6 +39,46 @@ Task<std::map<std::string, driver::QuotaInformation>> UseOfVolumes(AwsCloud& clo
     if (!volume.instance.empty()) used[volume.instance].Add(UseOf(volume));
   }
   co_return used;
+}
+
+bool AllocatesHosts(const AwsConfig& config) {
+  return std::ranges::any_of(config.pools, [](const auto& pool) {
+    return std::ranges::any_of(pool.second->labels, [](const auto& label) {
+      return dynamic_cast<const AwsLabel&>(*label.second).dedicated_host;
+    });
+  });
+}
+
+Task<std::vector<Resource>> MarkedVolumes(AwsCloud& cloud) {
+  std::string provider = cloud.config->name.str();
+  std::vector<Volume> volumes = co_await ListUnusedVolumes(cloud.ec2, std::move(provider));
+  std::vector<Resource> resources;
+  for (Volume& volume : volumes) {
+    resources.push_back({kVolume, std::move(volume.id), std::move(volume.tags), true});
+  }
+  co_return resources;
+}
+
+Task<std::vector<Resource>> MarkedHosts(AwsCloud& cloud) {
+  std::string provider = cloud.config->name.str();
+  Hosts hosts = co_await ListHostsOf(cloud.ec2, std::move(provider));
+  std::vector<Resource> resources;
+  for (auto& [id, host] : hosts) {
+    if (!host.is_gone()) resources.push_back({kHost, id, std::move(host.tags)});
+  }
+  co_return resources;
+}
+
+Task<> Append(AwsCloud& cloud, const char* what, Task<std::vector<Resource>> list,
+              std::vector<Resource>& resources) {
+  Outcome<std::vector<Resource>> more = co_await Attempt(std::move(list));
+  if (!more) {
+    cloud.logger.Warning(
+        "The {} of provider {} could not be listed; leaked ones are searched for in the next sweep: {}", what,
+        cloud.config->name, more.error().message());
+    co_return;
+  }
+  std::ranges::move(*more, std::back_inserter(resources));
 }
 
 }  // namespace
@@ -61,23 +106,28 @@ Task<std::vector<Resource>> ListMarked(AwsCloud& cloud) {
     bool is_going = instance.is_gone() || instance.state == "shutting-down";
     if (!is_going) resources.push_back({kInstance, id, instance.tags});
   }
-  std::string provider = cloud.config->name.str();
-  Outcome<std::vector<Volume>> volumes = co_await Attempt(ListUnusedVolumes(cloud.ec2, std::move(provider)));
-  if (!volumes) {
-    cloud.logger.Warning(
-        "The volumes of provider {} could not be listed; leaked ones are searched for in the next sweep: {}",
-        cloud.config->name, volumes.error().message());
-    co_return resources;
-  }
-  for (Volume& volume : *volumes) {
-    resources.push_back({kVolume, std::move(volume.id), std::move(volume.tags), true});
-  }
+  Task<std::vector<Resource>> volumes = MarkedVolumes(cloud);
+  co_await Append(cloud, "volumes", std::move(volumes), resources);
+  // Two sweeps in a row have to see what leaked.
+  bool is_due = cloud.sweeps++ % kSweepsWithoutHosts < 2;
+  if (!is_due && !AllocatesHosts(*cloud.config)) co_return resources;
+  Task<std::vector<Resource>> hosts = MarkedHosts(cloud);
+  co_await Append(cloud, "dedicated hosts", std::move(hosts), resources);
   co_return resources;
 }
 
 Task<> DeleteMarked(AwsCloud& cloud, Resource resource) {
   if (resource.type == kVolume) {
     co_await DeleteVolume(cloud.ec2, std::move(resource.id));
+  } else if (resource.type == kHost) {
+    // Its instance, which has leaked with it, may be on its way out.
+    auto is_empty = [&resource](const Ec2Instances& list) {
+      return std::ranges::none_of(list, [&resource](const auto& entry) {
+        return entry.second.host == resource.id && !entry.second.is_gone();
+      });
+    };
+    co_await cloud.instances.Until(is_empty);
+    co_await ReleaseHost(cloud.ec2, resource.id);
   } else {
     co_await cloud.terminations.Terminate(std::move(resource.id));
   }
@@ -86,7 +136,7 @@ Task<> DeleteMarked(AwsCloud& cloud, Resource resource) {
 Task<std::vector<boost::json::value>> MissingInstances(AwsCloud& cloud, std::vector<boost::json::value> ids) {
   auto listing = co_await cloud.instances.NotOlderThan(kListAge);
   std::erase_if(ids, [&](const boost::json::value& id) {
-    auto found = listing.items->find(InstanceIn(id));
+    auto found = listing.items->find(ReadExternalId(id).instance);
     return found != listing.items->end() && !found->second.is_lost();
   });
   co_return ids;

@@ -11,7 +11,7 @@ namespace nodepool::drivers::aws {
 // All instances of the account that are not terminated, with their sizes; for the quota.
 Task<std::vector<driver::cloud::Instance>> ListMachines(AwsCloud& cloud);
 
-// Instances and unused volumes with this provider's tag (driver-aws.md 17).
+// Instances, unused volumes and dedicated hosts with this provider's tag (driver-aws.md 17).
 Task<std::vector<driver::cloud::Resource>> ListMarked(AwsCloud& cloud);
 Task<> DeleteMarked(AwsCloud& cloud, driver::cloud::Resource resource);
 

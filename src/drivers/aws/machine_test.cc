@@ -11,14 +11,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class AwsMachineTest : public AwsTest {
- protected:
-  Task<> TryToLaunch() { co_await Attempt(LaunchNode()); }
-};
+class AwsMachineTest : public AwsTest {};
 
 TEST_F(AwsMachineTest, TheContractOfAdapters) {
   Start();
-  driver::testing::Subject subject{time.loop(), *adapter, ProviderName("ec2"), config->pools.at(PoolName("main")),
+  driver::testing::Subject subject{time.loop(), *adapter, ProviderName("ec2"),
+                                   config->pools.at(PoolName("main")),
                                    config->pools.at(PoolName("main"))->labels.at(LabelName("small"))};
   subject.stall = [this](bool is_stalled) { ec2.is_silent = is_stalled; };
   auto results = time.Run(driver::testing::RunContract(std::move(subject)), 1000h);
@@ -94,9 +92,9 @@ TEST_F(AwsMachineTest, TheCallThatMakesAnInstance) {
     expected[prefix + "ResourceType"] = resource;
     int number = 0;
     for (const auto& [key, value] : std::map<std::string, std::string>{{"Name", "np" + last_id.str()},
-                                                                        {"nodepool_node_id", last_id.str()},
-                                                                        {"nodepool_pool_name", "main"},
-                                                                        {"nodepool_provider_name", "ec2"}}) {
+                                                                       {"nodepool_node_id", last_id.str()},
+                                                                       {"nodepool_pool_name", "main"},
+                                                                       {"nodepool_provider_name", "ec2"}}) {
       std::string tag = prefix + "Tag." + std::to_string(++number) + ".";
       expected[tag + "Key"] = key;
       expected[tag + "Value"] = value;
@@ -188,7 +186,8 @@ TEST_F(AwsMachineTest, APublicAddressThatComesLater) {
 
 // AWS-14
 TEST_F(AwsMachineTest, Tags) {
-  label->tags = {{"team", "ci"}, {"Name", "mine"}, {"nodepool_node_id", "other"}, {"long", std::string(300, 'x')}};
+  label->tags = {
+      {"team", "ci"}, {"Name", "mine"}, {"nodepool_node_id", "other"}, {"long", std::string(300, 'x')}};
   label->dynamic_tags = {{"tenant", "Tenant is {request.tenant_name}"}, {"broken", "{request.nothing}"}};
   request_record.tenant_name = "tenant-1";
   Start();
@@ -255,157 +254,13 @@ TEST_F(AwsMachineTest, ATypeThatDoesNotExist) {
   EXPECT_EQ(provider->LabelReady(*label), driver::Readiness::kReady);
 }
 
-// AWS-41
-TEST_F(AwsMachineTest, NoCapacity) {
-  Start();
-  FailNext("RunInstances", 500, "InsufficientInstanceCapacity", 100);
-  LaunchFails();
-  EXPECT_THAT(results, ElementsAre("error.capacity", "error.capacity", "error.capacity"));
-}
-
-// AWS-39, AWS-40
-TEST_F(AwsMachineTest, QuotasThatAreUsedUp) {
-  Start();
-  for (const char* code : {"InstanceLimitExceeded", "VcpuLimitExceeded", "MaxSpotInstanceCountExceeded",
-                           "VolumeLimitExceeded", "InsufficientFreeAddressesInSubnet"}) {
-    results.clear();
-    FailNext("RunInstances", 400, code);
-    EXPECT_EQ(LaunchFails().verdict(), Verdict::kQuota) << code;
-    EXPECT_THAT(results, ElementsAre("error.quota")) << code;
-  }
-}
-
-// AWS-42
-TEST_F(AwsMachineTest, ThrottlingCostsNoAttempt) {
-  Start();
-  FailNext("RunInstances", 503, "RequestLimitExceeded", 6);
-  FailNext("DescribeInstances", 503, "RequestLimitExceeded", 3);
-  Launch();
-  EXPECT_EQ(results, std::vector<std::string>{"ready"});
-  EXPECT_EQ(ec2.instances.size(), 1u);
-  // The calls become rarer.
-  std::vector<SteadyTime> times;
-  for (const auto& call : ec2.calls) {
-    if (call.action == "RunInstances") times.push_back(call.when);
-  }
-  ASSERT_EQ(times.size(), 7u);
-  EXPECT_GE(times[6] - times[5], 4 * (times[1] - times[0]));
-  results.clear();
-  Launch();
-  EXPECT_EQ(results, std::vector<std::string>{"ready"});
-}
-
-// AWS-43, AWS-44
-TEST_F(AwsMachineTest, PassingFaultsHaveNoEffect) {
-  Start();
-  for (const char* action : {"RunInstances", "DescribeInstances", "DescribeImages"}) {
-    FailNext(action, 500, "InternalError");
-    FailNext(action, 503, "Unavailable");
-  }
-  ec2.faults.push_back({.action = "RunInstances", .breaks_after = true});
-  Launch();
-  EXPECT_EQ(ec2.instances.size(), 1u) << "the answer was lost after the instance was made";
-  FailNext("TerminateInstances", 500, "InternalError");
-  ec2.faults.push_back({.action = "TerminateInstances", .breaks_after = true});
-  Delete();
-  EXPECT_EQ(Living(), 0);
-  EXPECT_EQ(results, std::vector<std::string>{"ready"});
-}
-
-TEST_F(AwsMachineTest, SettingsThatAreWrongEndTheLaunchSoon) {
-  config->launch_retries = 10;
-  Start();
-  FailNext("RunInstances", 400, "InvalidSubnetID.NotFound", 100, "The subnet ID 'x' does not exist");
-  Error error = LaunchFails();
-  EXPECT_THAT(error.message(), HasSubstr("InvalidSubnetID.NotFound: The subnet ID 'x' does not exist"));
-  EXPECT_THAT(error.message(), Not(HasSubstr("request-")));
-  EXPECT_EQ(ec2.Count("RunInstances"), 2);
-  FailNext("RunInstances", 403, "UnauthorizedOperation", 100);
-  LaunchFails();
-  EXPECT_EQ(ec2.Count("RunInstances"), 4);
-}
-
-// AWS-46
-TEST_F(AwsMachineTest, InstancesThatDieWhilePending) {
-  config->launch_retries = 1;
-  Start();
-  ec2.next_dies_of = "Server.InsufficientInstanceCapacity";
-  LaunchFails();
-  ec2.next_dies_of = "Client.VolumeLimitExceeded";
-  EXPECT_EQ(LaunchFails().verdict(), Verdict::kQuota);
-  ec2.next_dies_of = "Client.InternalError";
-  EXPECT_THAT(LaunchFails().message(), HasSubstr("is terminated: Client.InternalError so"));
-  EXPECT_THAT(results, ElementsAre("error.capacity", "error.quota", "error.status"));
-}
-
-// AWS-47
-TEST_F(AwsMachineTest, AnInstanceThatStaysPending) {
-  config->launch_timeout = 5min;
-  config->launch_retries = 2;
-  ec2.pending = 100h;
-  Start();
-  LaunchFails();
-  EXPECT_THAT(results, ElementsAre("error.servercreatetimeout", "error.servercreatetimeout"));
-  EXPECT_EQ(ec2.instances.size(), 2u);
-  EXPECT_EQ(Living(), 1) << "the first one was terminated before the second was made";
-  Delete();
-  EXPECT_EQ(Living(), 0);
-}
-
-// AWS-48
-TEST_F(AwsMachineTest, EventualConsistency) {
-  ec2.visible_after = 5s;
-  Start();
-  Launch();
-  EXPECT_EQ(last.state, NodeState::kReady);
-  ec2.visible_after = 20s;
-  ec2.pending = 1h;
-  TaskGroup tasks(time.loop(), log::Logger("test"));
-  auto id = tasks.Spawn("launch", TryToLaunch());
-  EXPECT_TRUE(time.RunUntil([this] { return ec2.instances.size() == 2; }));
-  time.Advance(1s);
-  tasks.Cancel(id);
-  time.Run(tasks.Join());
-  last.external_id = ExternalId(ec2.instances.rbegin()->first);
-  SteadyTime before = time.loop().SteadyNow();
-  Delete();
-  EXPECT_EQ(Living(), 1);
-  EXPECT_GE(time.loop().SteadyNow() - before, 15s) << "EC2 did not know it at first";
-}
-
-// AWS-49
-TEST_F(AwsMachineTest, AnInstanceThatVanishesWhilePending) {
-  config->launch_retries = 1;
-  ec2.pending = 1h;
-  Start();
-  TaskGroup tasks(time.loop(), log::Logger("test"));
-  tasks.Spawn("launch", TryToLaunch());
-  time.Advance(10s);
-  ec2.instances.clear();
-  SteadyTime before = time.loop().SteadyNow();
-  time.Run(tasks.Join(), 2h);
-  EXPECT_LE(time.loop().SteadyNow() - before, 90s);
-  EXPECT_THAT(results, ElementsAre("error.status"));
-}
-
-// AWS-50
-TEST_F(AwsMachineTest, AnInstanceThatWasTakenAwayIsMissing) {
-  Start();
-  std::string living = AddInstance({{"nodepool_provider_name", "ec2"}});
-  std::string stopped = AddInstance({{"nodepool_provider_name", "ec2"}});
-  ec2.instances[stopped].ending = time.loop().SteadyNow();
-  std::vector<boost::json::value> ids = {ExternalId(living), ExternalId(stopped), ExternalId("i-never")};
-  std::vector<boost::json::value> missing = time.Run(adapter->MissingMachines(ids));
-  EXPECT_THAT(missing, ElementsAre(ids[1], ids[2]));
-}
-
 // AWS-51
 TEST_F(AwsMachineTest, DeletionsShareCalls) {
   Start();
   TaskGroup tasks(time.loop(), log::Logger("test"));
   auto end = [](driver::Provider& provider, std::string id) -> Task<> {
     Node node;
-    node.external_id = ExternalId(id);
+    node.external_id = ExternalId({id, ""});
     NodeId none("0000000001");
     co_await provider.DeleteResources(none, node);
   };
@@ -424,12 +279,13 @@ TEST_F(AwsMachineTest, AnInstanceThatIsProtectedDoesNotKeepTheOthers) {
   Start();
   std::string kept = AddInstance({{"nodepool_provider_name", "ec2"}});
   std::string other = AddInstance({{"nodepool_provider_name", "ec2"}});
-  FailNext("TerminateInstances", 400, "OperationNotPermitted", 1, "The instance '" + kept + "' may not be terminated");
+  FailNext("TerminateInstances", 400, "OperationNotPermitted", 1,
+           "The instance '" + kept + "' may not be terminated");
   TaskGroup tasks(time.loop(), log::Logger("test"));
   std::vector<std::string> errors;
   auto end = [](driver::Provider& provider, std::string id, std::vector<std::string>& errors) -> Task<> {
     Node node;
-    node.external_id = ExternalId(id);
+    node.external_id = ExternalId({id, ""});
     NodeId none("0000000001");
     Outcome<> deleted = co_await Attempt(provider.DeleteResources(none, node));
     if (!deleted) errors.push_back(deleted.error().message());
@@ -470,7 +326,8 @@ TEST_F(AwsMachineTest, OldAndEmptyIds) {
 TEST_F(AwsMachineTest, LeakedInstancesAndVolumes) {
   Start();
   auto tags = [](std::string provider, std::string node) {
-    return std::map<std::string, std::string>{{"nodepool_provider_name", provider}, {"nodepool_node_id", node}};
+    return std::map<std::string, std::string>{{"nodepool_provider_name", provider},
+                                              {"nodepool_node_id", node}};
   };
   std::string leaked = AddInstance(tags("ec2", "0000000777"));
   AddInstance(tags("other", "0000000777"));
@@ -522,6 +379,22 @@ TEST_F(AwsMachineTest, TheRateOfCalls) {
   }
 }
 
+// AWS-74
+TEST_F(AwsMachineTest, AnIdleProviderMakesFewCalls) {
+  Start();
+  for (int minute = 0; minute < 10; ++minute) {
+    time.Run(provider->CleanupLeakedResources());
+    time.Advance(1min);
+  }
+  std::map<std::string, int> counts;
+  for (const auto& call : ec2.calls) ++counts[call.action];
+  // The sweeps of ten minutes, and one reading of the quota.
+  EXPECT_EQ(counts, (std::map<std::string, int>{{"DescribeHosts", 2},
+                                                {"DescribeInstances", 11},
+                                                {"DescribeVolumes", 10},
+                                                {"ListServiceQuotas", 1}}));
+}
+
 // AWS-75
 TEST_F(AwsMachineTest, SlowListsDoNotDelayLaunches) {
   Start();
@@ -535,22 +408,6 @@ TEST_F(AwsMachineTest, SlowListsDoNotDelayLaunches) {
   time.Advance(1s);
   EXPECT_EQ(ec2.Count("RunInstances"), 2);
   time.Run(tasks.Join(), 1h);
-}
-
-// AWS-70
-TEST_F(AwsMachineTest, AWrongSecretIsReportedOnce) {
-  FailNext("DescribeInstanceTypes", 401, "AuthFailure", 1000, "AWS was not able to validate the credentials");
-  Start();
-  ASSERT_FALSE(faults.empty());
-  EXPECT_EQ(faults.front(),
-            "DescribeInstanceTypes at https://ec2.us-west-2.amazonaws.com/: 401 AuthFailure: AWS was not able to "
-            "validate the credentials");
-  time.Advance(10min);
-  EXPECT_THAT(faults, ::testing::Each(faults.front())) << "the same text each time";
-  ec2.faults.clear();
-  time.Advance(1min);
-  EXPECT_EQ(faults.back(), "");
-  for (const std::string& fault : faults) EXPECT_THAT(fault, Not(HasSubstr("top-secret")));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ constexpr const char* kSpotCode = "L-34B43A08";
 
 // AWS-30, AWS-31, AWS-32
 TEST(QuotaCodesTest, FamiliesAndMarkets) {
-  for (const char* type : {"t3.medium", "m5.large", "c7gn.4xlarge", "im4gn.large", "is4gen.medium", "z1d.large"}) {
+  for (const char* type :
+       {"t3.medium", "m5.large", "c7gn.4xlarge", "im4gn.large", "is4gen.medium", "z1d.large"}) {
     EXPECT_EQ(CodeOfType(type, false), kStandardCode) << type;
     EXPECT_EQ(CodeOfType(type, true), kSpotCode) << type;
   }

@@ -40,7 +40,9 @@ bool IsTooBusy(const ApiRequest& request, int status, const Fault& fault) {
   return fault.verdict == Verdict::kRateLimited || (status == 503 && request.is_idempotent());
 }
 
-bool IsServerError(int status) { return status == 500 || status == 502 || status == 504; }
+bool IsServerError(int status, const Fault& fault) {
+  return (status == 500 || status == 502 || status == 504) && fault.verdict == Verdict::kRetry;
+}
 
 bool MayRepeatAfter(const Failure& failure, const ApiRequest& request) {
   if (request.call.upload) return false;
@@ -144,7 +146,8 @@ std::optional<Duration> ApiClient::PauseAfter(const ApiRequest& request, const n
     if (++tries.busy > request.retries) return std::nullopt;
     return PauseService(request, reply, pauses.Next());
   }
-  bool may_be_repeated = IsServerError(reply.status) && request.is_idempotent() && !request.call.upload;
+  bool may_be_repeated =
+      IsServerError(reply.status, fault) && request.is_idempotent() && !request.call.upload;
   if (!may_be_repeated || ++tries.server_errors > options_.server_error_repeats) return std::nullopt;
   return pauses.Next();
 }

@@ -62,7 +62,8 @@ class ApiClient {
     // Limits for calls that change something, and for the others; none: unlimited.
     std::optional<RateLimiter::Settings> change_rate;
     std::optional<RateLimiter::Settings> read_rate;
-    // How often what may be repeated is repeated: after a network fault; after 500, 502 and 504.
+    // How often what may be repeated is repeated: after a network fault; after 500, 502 and 504 of which the
+    // reader says kRetry.
     int network_repeats = 1;
     int server_error_repeats = 0;
     CallMetrics metrics;

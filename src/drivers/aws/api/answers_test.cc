@@ -22,7 +22,9 @@ std::string Ec2Error(const std::string& code, const std::string& message = "so")
   return "<?xml version=\"1.0\"?>\n<Response><Errors><Error><Code>" + code + "</Code><Message>" + message +
          "</Message></Error></Errors><RequestID>r-1</RequestID></Response>";
 }
-Verdict VerdictFor(const std::string& code, int status = 400) { return ReadFault(status, Ec2Error(code)).verdict; }
+Verdict VerdictFor(const std::string& code, int status = 400) {
+  return ReadFault(status, Ec2Error(code)).verdict;
+}
 
 TEST(AwsFaultTest, CodesDecide) {
   EXPECT_EQ(VerdictFor("RequestLimitExceeded", 503), Verdict::kRateLimited);
@@ -32,6 +34,7 @@ TEST(AwsFaultTest, CodesDecide) {
   EXPECT_EQ(VerdictFor("InternalError", 500), Verdict::kRetry);
   EXPECT_EQ(VerdictFor("InvalidInstanceID.NotFound"), Verdict::kNotFound);
   EXPECT_EQ(VerdictFor("UnauthorizedOperation", 403), Verdict::kInvalid);
+  EXPECT_EQ(VerdictFor("InsufficientInstanceCapacity", 500), Verdict::kFail);
   EXPECT_EQ(VerdictFor("SomethingNew"), Verdict::kFail);
   EXPECT_EQ(VerdictFor("SomethingNew", 500), Verdict::kRetry);
   EXPECT_TRUE(ReadFault(401, Ec2Error("AuthFailure")).refuses_signature);
@@ -41,20 +44,22 @@ TEST(AwsFaultTest, CodesDecide) {
 
 // The same refusal has the same text each time: what differs is logged beside it.
 TEST(AwsFaultTest, TextAndRequestId) {
-  driver::cloud::api::Fault fault = ReadFault(
-      403, Ec2Error("UnauthorizedOperation",
-                    "You are not authorized.\nEncoded authorization failure message: AbCdEf"));
+  driver::cloud::api::Fault fault =
+      ReadFault(403, Ec2Error("UnauthorizedOperation",
+                              "You are not authorized.\nEncoded authorization failure message: AbCdEf"));
   EXPECT_EQ(fault.text, "UnauthorizedOperation: You are not authorized.");
   EXPECT_EQ(fault.code, "UnauthorizedOperation");
   EXPECT_EQ(fault.request_id, "r-1");
-  fault = ReadFault(403, "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message>"
-                         "</Error><RequestId>r-2</RequestId></ErrorResponse>");
+  fault = ReadFault(403,
+                    "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message>"
+                    "</Error><RequestId>r-2</RequestId></ErrorResponse>");
   EXPECT_EQ(fault.text, "AccessDenied: no");
   EXPECT_EQ(fault.request_id, "r-2");
 }
 
 TEST(AwsFaultTest, AnswersThatAreNoXml) {
-  for (const char* body : {"", "busy", "<html><body>Bad gateway</body>", "<a><b></a>", "\xff\xfe<", "<Response/>"}) {
+  for (const char* body :
+       {"", "busy", "<html><body>Bad gateway</body>", "<a><b></a>", "\xff\xfe<", "<Response/>"}) {
     driver::cloud::api::Fault fault = ReadFault(502, body);
     EXPECT_EQ(fault.verdict, Verdict::kRetry) << body;
     EXPECT_EQ(fault.code, "") << body;
@@ -78,16 +83,21 @@ TEST(AwsFaultTest, WhatCodesMean) {
   EXPECT_FALSE(MeansQuota("Client.InternalError"));
   EXPECT_TRUE(MeansBadSettings("InvalidSubnetID.NotFound"));
   EXPECT_TRUE(MeansBadSettings("InvalidTagKey.Malformed"));
-  EXPECT_FALSE(MeansBadSettings("InvalidAMIID.NotFound"));
+  EXPECT_TRUE(MeansBadSettings("InvalidUserData.Malformed"));
+  EXPECT_TRUE(MeansBadSettings("InvalidParameterCombination"));
+  for (const char* other : {"InvalidAMIID.NotFound", "InvalidInstanceID.NotFound", "SomethingNew", ""}) {
+    EXPECT_FALSE(MeansBadSettings(other)) << other;
+  }
 }
 
 TEST(QueryTest, ListsAndFiltersAreNumbered) {
   Query query("DescribeInstances");
   query.AddList("InstanceId", {"i-1", "i-2"}).AddFilter("tag:a", {"x y"}).AddFilter("b", {"1", "2"});
   query.Add("MaxResults", 5).Add("Flag", true);
-  EXPECT_EQ(query.Body("2016-11-15"),
-            "Action=DescribeInstances&Version=2016-11-15&InstanceId.1=i-1&InstanceId.2=i-2&Filter.1.Name=tag%3Aa&"
-            "Filter.1.Value.1=x%20y&Filter.2.Name=b&Filter.2.Value.1=1&Filter.2.Value.2=2&MaxResults=5&Flag=true");
+  EXPECT_EQ(
+      query.Body("2016-11-15"),
+      "Action=DescribeInstances&Version=2016-11-15&InstanceId.1=i-1&InstanceId.2=i-2&Filter.1.Name=tag%3Aa&"
+      "Filter.1.Value.1=x%20y&Filter.2.Name=b&Filter.2.Value.1=1&Filter.2.Value.2=2&MaxResults=5&Flag=true");
   EXPECT_TRUE(query.reads());
   EXPECT_FALSE(Query("RunInstances").reads());
 }
@@ -136,10 +146,11 @@ TEST(AwsAnswerTest, ListsThatAreEmptyOrAbsent) {
 }
 
 TEST(AwsAnswerTest, TypesWithNumbersThatMakeNoSense) {
-  auto types = ReadXml("<r><instanceTypeSet><item><instanceType>a</instanceType><vCpuInfo><defaultVCpus>-5"
-                       "</defaultVCpus></vCpuInfo><memoryInfo><sizeInMiB>much</sizeInMiB></memoryInfo></item>"
-                       "</instanceTypeSet></r>",
-                       &ReadTypes);
+  auto types = ReadXml(
+      "<r><instanceTypeSet><item><instanceType>a</instanceType><vCpuInfo><defaultVCpus>-5"
+      "</defaultVCpus></vCpuInfo><memoryInfo><sizeInMiB>much</sizeInMiB></memoryInfo></item>"
+      "</instanceTypeSet></r>",
+      &ReadTypes);
   EXPECT_EQ(types.at(0).vcpus, 0);
   EXPECT_EQ(types.at(0).ram, 0);
 }
@@ -164,10 +175,12 @@ TEST(AwsAnswerTest, TheNewestAvailableImage) {
 // AWS-19
 TEST(AwsAnswerTest, TheRootIsFoundByItsName) {
   auto images = ReadXml(
-      "<r><imagesSet><item><imageId>ami-1</imageId><rootDeviceName>/dev/xvda</rootDeviceName><blockDeviceMapping>"
+      "<r><imagesSet><item><imageId>ami-1</imageId><rootDeviceName>/dev/xvda</"
+      "rootDeviceName><blockDeviceMapping>"
       "<item><deviceName>/dev/sdb</deviceName><virtualName>ephemeral0</virtualName></item>"
       "<item><deviceName>/dev/xvda</deviceName><ebs><snapshotId>snap-1</snapshotId><volumeSize>8</volumeSize>"
-      "<volumeType>gp3</volumeType><iops>3000</iops><throughput>125</throughput><encrypted>true</encrypted></ebs>"
+      "<volumeType>gp3</volumeType><iops>3000</iops><throughput>125</throughput><encrypted>true</encrypted></"
+      "ebs>"
       "</item></blockDeviceMapping></item></imagesSet></r>",
       &ReadImages);
   const BlockDevice* root = images.at(0).Root();

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/call_rate.h"
+#include "drivers/aws/api/faults.h"
 #include "drivers/aws/api/form_call.h"
 #include "drivers/aws/api/xml.h"
 

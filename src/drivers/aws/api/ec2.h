@@ -15,8 +15,8 @@
 
 namespace nodepool::drivers::aws {
 
-// Calls EC2 for one provider (driver-aws.md 5.1, 6). Throttled calls are repeated as long as their caller waits;
-// other passing faults a few times.
+// Calls EC2 for one provider (driver-aws.md 5.1, 6). Throttled calls are repeated as long as their caller
+// waits; other passing faults a few times.
 class Ec2 {
  public:
   struct Options {

@@ -28,51 +28,39 @@ const Codes kThrottling = {"Throttling",
                            "ProvisionedThroughputExceededException",
                            "SlowDown"};
 
-const Codes kQuota = {"VolumeLimitExceeded",
-                      "HostLimitExceeded",
-                      "InstanceLimitExceeded",
-                      "VcpuLimitExceeded",
-                      "MaxSpotInstanceCountExceeded",
-                      "SpotInstanceCountExceeded",
-                      "MaxIOPSLimitExceeded",
-                      "NetworkInterfaceLimitExceeded",
-                      "PrivateIpAddressLimitExceeded",
-                      "InsufficientFreeAddressesInSubnet",
+const Codes kQuota = {"VolumeLimitExceeded",           "HostLimitExceeded",
+                      "InstanceLimitExceeded",         "VcpuLimitExceeded",
+                      "MaxSpotInstanceCountExceeded",  "SpotInstanceCountExceeded",
+                      "MaxIOPSLimitExceeded",          "NetworkInterfaceLimitExceeded",
+                      "PrivateIpAddressLimitExceeded", "InsufficientFreeAddressesInSubnet",
                       "AddressLimitExceeded"};
 
-const Codes kCapacity = {"InsufficientInstanceCapacity",         "InsufficientHostCapacity",
-                         "InsufficientReservedInstanceCapacity", "InsufficientCapacityOnHost",
-                         "SpotMaxPriceTooLow",                   "UnfulfillableCapacity",
-                         "SpotInstanceTermination",              "SpotInstanceShutdown"};
+const Codes kCapacity = {
+    "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity",
+    "InsufficientCapacityOnHost",   "SpotMaxPriceTooLow",       "UnfulfillableCapacity",
+    "SpotInstanceTermination",      "SpotInstanceShutdown"};
 
-const Codes kSignature = {"AuthFailure",           "InvalidClientTokenId",  "SignatureDoesNotMatch",
-                          "InvalidAccessKeyId",    "ExpiredToken",          "ExpiredTokenException",
-                          "RequestExpired",        "RequestTimeTooSkewed",  "InvalidSignatureException",
-                          "RequestInTheFuture",    "UnrecognizedClientException"};
+const Codes kSignature = {"AuthFailure",
+                          "InvalidClientTokenId",
+                          "SignatureDoesNotMatch",
+                          "InvalidAccessKeyId",
+                          "ExpiredToken",
+                          "ExpiredTokenException",
+                          "RequestExpired",
+                          "RequestTimeTooSkewed",
+                          "InvalidSignatureException",
+                          "RequestInTheFuture",
+                          "UnrecognizedClientException"};
 
 const Codes kForbidden = {"UnauthorizedOperation", "AccessDenied",        "AccessDeniedException",
                           "OptInRequired",         "PendingVerification", "Blocked"};
 
 const Codes kTransient = {"InternalError", "InternalFailure", "Unavailable", "ServiceUnavailable"};
 
-const Codes kBadSettings = {"InvalidSubnetID.NotFound",
-                            "InvalidSubnetID.Malformed",
-                            "InvalidSubnet",
-                            "InvalidGroup.NotFound",
-                            "InvalidGroupId.Malformed",
-                            "InvalidKeyPair.NotFound",
-                            "InvalidParameterValue",
-                            "InvalidParameterCombination",
-                            "InvalidParameter",
-                            "InvalidBlockDeviceMapping",
-                            "InvalidUserData.Malformed",
-                            "InvalidInstanceType",
-                            "MissingParameter",
-                            "UnknownParameter",
-                            "UnsupportedOperation",
-                            "Unsupported",
-                            "TagLimitExceeded",
-                            "VPCIdNotSpecified"};
+const Codes kBadSettings = {"InvalidSubnet",    "InvalidParameterValue",     "InvalidParameterCombination",
+                            "InvalidParameter", "InvalidBlockDeviceMapping", "InvalidInstanceType",
+                            "MissingParameter", "UnknownParameter",          "UnsupportedOperation",
+                            "Unsupported",      "TagLimitExceeded",          "VPCIdNotSpecified"};
 
 // "Server.InsufficientInstanceCapacity" and "Client.VolumeLimitExceeded" are reasons of an instance's end.
 std::string_view WithoutSide(std::string_view code) {
@@ -86,6 +74,7 @@ Verdict VerdictOf(std::string_view code, int status) {
   if (kThrottling.contains(code)) return Verdict::kRateLimited;
   if (kQuota.contains(code)) return Verdict::kQuota;
   if (kTransient.contains(code)) return Verdict::kRetry;
+  if (kCapacity.contains(code)) return Verdict::kFail;  // also with status 500
   if (kSignature.contains(code) || kForbidden.contains(code)) return Verdict::kInvalid;
   if (code.ends_with(".NotFound") || code.starts_with("NoSuch")) return Verdict::kNotFound;
   if (code.empty() || status >= 500) return api::VerdictOfStatus(status);
@@ -94,7 +83,8 @@ Verdict VerdictOf(std::string_view code, int status) {
 
 // In one line; without the encoded details of a missing permission, which are long and different each time.
 std::string MessageText(std::string text) {
-  if (std::size_t blob = text.find("Encoded authorization failure"); blob != std::string::npos) text.resize(blob);
+  if (std::size_t blob = text.find("Encoded authorization failure"); blob != std::string::npos)
+    text.resize(blob);
   std::ranges::replace(text, '\n', ' ');
   return Excerpt(Trim(text), kMaxMessage);
 }
@@ -145,7 +135,10 @@ bool MeansNoCapacity(std::string_view code) { return kCapacity.contains(WithoutS
 bool MeansQuota(std::string_view code) { return kQuota.contains(WithoutSide(code)); }
 
 bool MeansBadSettings(std::string_view code) {
-  return kBadSettings.contains(code) || code.starts_with("InvalidTag") || code.starts_with("InvalidIamInstanceProfile");
+  // An image may appear, and an instance is not a setting.
+  if (code.starts_with("InvalidAMIID.") || code.starts_with("InvalidInstanceID.")) return false;
+  bool names_nothing = code.ends_with(".NotFound") || code.ends_with(".Malformed");
+  return names_nothing || kBadSettings.contains(code) || code.starts_with("InvalidTag");
 }
 
 }  // namespace nodepool::drivers::aws

@@ -13,7 +13,8 @@ void ServerClock::CorrectAfter(const net::HttpReply& refusal) {
   offset_ = std::chrono::abs(offset) < kTolerated ? Duration(0) : offset;
   if (offset_ == Duration(0)) return;
   logger_.Warning(
-      "The clock of this host is {} s {} that of AWS, which refuses its signatures: calls are signed with AWS's "
+      "The clock of this host is {} s {} that of AWS, which refuses its signatures: calls are signed with "
+      "AWS's "
       "time. Correct the clock",
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::abs(offset_)).count(),
       offset_ > Duration(0) ? "behind" : "ahead of");

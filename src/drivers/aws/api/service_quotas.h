@@ -11,7 +11,8 @@
 
 namespace nodepool::drivers::aws {
 
-// Reads a refusal of a service that speaks JSON: {"__type": "prefix#Code", "Message": "..."}, driver-aws.md 5.2.
+// Reads a refusal of a service that speaks JSON: {"__type": "prefix#Code", "Message": "..."},
+// driver-aws.md 5.2.
 driver::cloud::api::Fault ReadJsonFault(int status, std::string_view body);
 
 // The limits of an account, from the service that has them (driver-aws.md 5.2).
@@ -22,8 +23,8 @@ class ServiceQuotas {
                 RequestSigner& signer, log::Logger logger, double rate,
                 driver::cloud::api::CallMetrics metrics);
 
-  // All of a service, by code, in the units of the service. "ec2": virtual CPUs; "ebs": TiB, and operations per
-  // second. Errors: those of ApiClient::CallJson.
+  // All of a service, by code, in the units of the service. "ec2": virtual CPUs; "ebs": TiB, and operations
+  // per second. Errors: those of ApiClient::CallJson.
   Task<std::map<std::string, double>> List(std::string service);
 
  private:

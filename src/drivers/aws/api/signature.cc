@@ -39,7 +39,8 @@ std::string Decoded(std::string_view text) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
-    bool is_code = text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
+    bool is_code =
+        text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
     if (is_code) {
       bytes += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
       i += 2;
@@ -119,8 +120,8 @@ std::string CanonicalRequest(const net::HttpCall& call) {
   net::Url url = Parsed(call.url);
   std::string headers;
   for (const auto& [name, value] : SignedHeaders(call)) headers += name + ":" + value + "\n";
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", call.method, CanonicalPath(url.path()), CanonicalQuery(url.query()),
-                     headers, SignedNames(call), Sha256Hex(call.body));
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", call.method, CanonicalPath(url.path()),
+                     CanonicalQuery(url.query()), headers, SignedNames(call), Sha256Hex(call.body));
 }
 
 std::string SigningKey(std::string_view secret, std::string_view date, const SigningScope& scope) {
@@ -135,7 +136,8 @@ net::HttpHeaders SignatureHeaders(const net::HttpCall& call, const Credentials& 
   const std::string time = BasicTime(now);
   const std::string date = time.substr(0, 8);
   net::HttpHeaders added{{"X-Amz-Date", time}};
-  if (!credentials.session_token.empty()) added.emplace_back("X-Amz-Security-Token", credentials.session_token);
+  if (!credentials.session_token.empty())
+    added.emplace_back("X-Amz-Security-Token", credentials.session_token);
   net::HttpCall whole = call;
   whole.headers.insert(whole.headers.end(), added.begin(), added.end());
   std::string where = fmt::format("{}/{}/{}/aws4_request", date, scope.region, scope.service);

@@ -16,7 +16,8 @@ struct SigningScope {
 };
 
 // The headers that sign `call`, which is otherwise complete, by Signature Version 4 (driver-aws.md 4):
-// X-Amz-Date, X-Amz-Security-Token of temporary credentials, Authorization. All headers of the call are signed.
+// X-Amz-Date, X-Amz-Security-Token of temporary credentials, Authorization. All headers of the call are
+// signed.
 net::HttpHeaders SignatureHeaders(const net::HttpCall& call, const Credentials& credentials,
                                   const SigningScope& scope, WallTime now);
 

@@ -32,8 +32,8 @@ net::HttpCall Get(std::string url) {
   return call;
 }
 
-// Test vectors that AWS publishes: "get-vanilla" and "post-x-www-form-urlencoded" of its suite, and the worked
-// example of a call of IAM.
+// Test vectors that AWS publishes: "get-vanilla" and "post-x-www-form-urlencoded" of its suite, and the
+// worked example of a call of IAM.
 TEST(SignatureTest, PublishedVectors) {
   const SigningScope suite{"us-east-1", "service"};
   EXPECT_EQ(Authorization(Get("https://example.amazonaws.com/"), suite),

@@ -14,12 +14,12 @@ constexpr double kGigabytes = 1000;
 
 }  // namespace
 
-Task<Resources> AccountLimits::Read(std::set<std::string> vcpus, std::set<std::string> storage,
+Task<Resources> AccountLimits::Read(std::set<std::string> instances, std::set<std::string> storage,
                                     std::set<std::string> iops) {
-  if (!vcpus.empty()) co_await Refresh(kEc2Quotas);
+  if (!instances.empty()) co_await Refresh(kEc2Quotas);
   if (!storage.empty() || !iops.empty()) co_await Refresh(kEbsQuotas);
   Resources limits;
-  Add(kEc2Quotas, vcpus, 1, limits);
+  Add(kEc2Quotas, instances, 1, limits);
   Add(kEbsQuotas, storage, kGigabytes, limits);
   Add(kEbsQuotas, iops, 1, limits);
   co_return limits;

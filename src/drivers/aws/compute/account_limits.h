@@ -17,9 +17,11 @@ class AccountLimits {
   AccountLimits(Loop& loop, ServiceQuotas& quotas, log::Logger logger)
       : loop_(loop), quotas_(quotas), logger_(std::move(logger)) {}
 
-  // The limits of these codes: of virtual CPUs, and of volumes in GB and operations per second. What cannot be read
-  // keeps its last value, or is unlimited and left out; each cause is logged once.
-  Task<Resources> Read(std::set<std::string> vcpus, std::set<std::string> storage, std::set<std::string> iops);
+  // The limits of these codes: of virtual CPUs and dedicated hosts, and of volumes in GB and operations per
+  // second. What cannot be read keeps its last value, or is unlimited and left out; each cause is logged
+  // once.
+  Task<Resources> Read(std::set<std::string> instances, std::set<std::string> storage,
+                       std::set<std::string> iops);
 
  private:
   struct Known {

@@ -37,13 +37,42 @@ Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters)
   failure.Rethrow();
 }
 
+// Allocates a dedicated host for the node and waits until instances can run on it.
+Task<std::string> PrepareHost(AwsCloud& cloud, MachineReport& machine, const CreateParameters& parameters) {
+  machine.SetState("submit allocating host");
+  std::string token = cloud.environment.random.UuidHex();
+  Task<std::string> call = AllocateHost(cloud.ec2, LabelOf(parameters).instance_type,
+                                        PoolOf(parameters).availability_zone.value_or(""),
+                                        InstanceTags(parameters, machine.logger()), std::move(token));
+  Outcome<std::string> allocated = co_await Attempt(std::move(call));
+  if (!allocated) ThrowRefusal(cloud, allocated.error());
+  std::string id = std::move(*allocated);
+  machine.logger().Info("Allocated host {} as host {}", parameters.hostname, id);
+  boost::json::value external_id = ExternalId({"", id});
+  co_await machine.SetExternalId(std::move(external_id));
+  machine.SetState("allocating host");
+  auto is_available = [&id](const Hosts& hosts) {
+    auto found = hosts.find(id);
+    if (found == hosts.end()) return false;
+    const std::string& state = found->second.state;
+    if (found->second.is_gone() || state == "permanent-failure") {
+      throw LaunchError(LaunchError::Kind::kStatus, fmt::format("dedicated host {} is {}", id, state));
+    }
+    return state == "available";
+  };
+  co_await cloud.hosts.Until(is_available);
+  co_return id;
+}
+
 // The answer shows the instance as it is at that moment; of a repeated call that may be its end.
-Task<Ec2Instance> Submit(AwsCloud& cloud, const CreateParameters& parameters, const log::Logger& logger) {
+Task<Ec2Instance> Submit(AwsCloud& cloud, const CreateParameters& parameters, const log::Logger& logger,
+                         std::string host) {
   std::string image_id = co_await FindImage(cloud, parameters);
   std::shared_ptr<const MachineImage> image = co_await cloud.images.Describe(std::move(image_id));
   Query query = RunInstances(parameters, *image, InstanceTags(parameters, logger),
-                             cloud.environment.random.UuidHex());
-  Task<std::vector<Ec2Instance>> call = cloud.ec2.Call<std::vector<Ec2Instance>>(std::move(query), &ReadReservation);
+                             cloud.environment.random.UuidHex(), host);
+  Task<std::vector<Ec2Instance>> call =
+      cloud.ec2.Call<std::vector<Ec2Instance>>(std::move(query), &ReadReservation);
   Outcome<std::vector<Ec2Instance>> made = co_await Attempt(std::move(call));
   if (!made) ThrowRefusal(cloud, made.error());
   if (made->empty()) throw Error(Verdict::kRetry, "AWS accepted a launch and returned no instance");
@@ -51,8 +80,8 @@ Task<Ec2Instance> Submit(AwsCloud& cloud, const CreateParameters& parameters, co
 }
 
 [[noreturn]] void ThrowEnd(const Ec2Instance& instance) {
-  std::string message = fmt::format("instance {} is {}: {} {}", instance.id, instance.state, instance.reason_code,
-                                    instance.reason);
+  std::string message = fmt::format("instance {} is {}: {} {}", instance.id, instance.state,
+                                    instance.reason_code, instance.reason);
   if (MeansQuota(instance.reason_code)) throw Error(Verdict::kQuota, message);
   bool lacks_capacity = MeansNoCapacity(instance.reason_code);
   throw LaunchError(lacks_capacity ? LaunchError::Kind::kCapacity : LaunchError::Kind::kStatus, message);
@@ -70,7 +99,8 @@ class IsUsable {
     if (found == list.end()) {
       // A list may be older than the instance.
       if (instance_.id.empty() && begun - created_ < kConsistent) return false;
-      throw LaunchError(LaunchError::Kind::kStatus, fmt::format("instance {} vanished while it was started", id_));
+      throw LaunchError(LaunchError::Kind::kStatus,
+                        fmt::format("instance {} vanished while it was started", id_));
     }
     instance_ = found->second;
     if (instance_.is_lost()) ThrowEnd(instance_);
@@ -103,16 +133,19 @@ Task<Ec2Instance> WaitUsable(AwsCloud& cloud, std::string id, bool wants_address
 }  // namespace
 
 Task<Instance> CreateMachine(AwsCloud& cloud, MachineReport& machine, CreateParameters parameters) {
+  std::string host;
+  if (LabelOf(parameters).dedicated_host) host = co_await PrepareHost(cloud, machine, parameters);
   machine.SetState("submit creating instance");
-  Ec2Instance submitted = co_await Submit(cloud, parameters, machine.logger());
+  Ec2Instance submitted = co_await Submit(cloud, parameters, machine.logger(), host);
   cloud.recent.Add(submitted.id);
   machine.logger().Info("Created VM {} as instance {}", parameters.hostname, submitted.id);
-  boost::json::value external_id = ExternalId(submitted.id);
+  boost::json::value external_id = ExternalId({submitted.id, host});
   co_await machine.SetExternalId(std::move(external_id));
   if (submitted.is_lost()) ThrowEnd(submitted);
   machine.SetState("creating instance");
   Ec2Instance running = co_await WaitUsable(cloud, submitted.id, PoolOf(parameters).public_ipv4);
   machine.SetState("complete");
+  running.host = host;
   Instance instance = Describe(cloud, running);
   instance.quota = NeedOf(cloud, LabelOf(parameters));
   co_return instance;

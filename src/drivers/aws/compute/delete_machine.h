@@ -5,7 +5,8 @@
 
 namespace nodepool::drivers::aws {
 
-// Terminates the instance and waits until it is gone (driver-aws.md 12).
-Task<> DeleteMachine(AwsCloud& cloud, driver::cloud::MachineReport& machine, std::string instance_id);
+// Terminates the instance and waits until it is gone, then releases its dedicated host, if it has one
+// (driver-aws.md 12). Error(kRetry): the host cannot be released yet.
+Task<> DeleteMachine(AwsCloud& cloud, driver::cloud::MachineReport& machine, MachineId id);
 
 }  // namespace nodepool::drivers::aws

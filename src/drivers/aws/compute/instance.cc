@@ -35,6 +35,7 @@ Ec2Instance ReadInstance(const pugi::xml_node& item) {
   instance.public_ipv4 = TextAt(item, {"ipAddress"});
   instance.ipv6 = TextAt(item, {"networkInterfaceSet", "item", "ipv6AddressesSet", "item", "ipv6Address"});
   instance.is_spot = TextAt(item, {"instanceLifecycle"}) == "spot";
+  instance.host = TextAt(item, {"placement", "hostId"});
   instance.tags = ReadTagSet(item);
   instance.reason_code = TextAt(item, {"stateReason", "code"});
   instance.reason = TextAt(item, {"stateReason", "message"});

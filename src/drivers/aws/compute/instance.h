@@ -21,6 +21,7 @@ struct Ec2Instance {
   std::string public_ipv4;
   std::string ipv6;
   bool is_spot = false;
+  std::string host;  // the dedicated host on which it runs; empty: none
   std::map<std::string, std::string> tags;
   std::string reason_code;  // why it ended: "Server.InsufficientInstanceCapacity"
   std::string reason;

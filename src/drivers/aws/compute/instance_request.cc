@@ -1,11 +1,10 @@
 #include "drivers/aws/compute/instance_request.h"
 
-#include <fmt/format.h>
-
 #include <set>
 
 #include "base/encoding.h"
 #include "driver/cloud/api/request_template.h"
+#include "drivers/aws/compute/tag_parameters.h"
 #include "drivers/aws/config/tag_settings.h"
 
 namespace nodepool::drivers::aws {
@@ -51,20 +50,6 @@ void AddSpot(Query& query) {
   query.Add("InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior", "terminate");
 }
 
-void AddTags(const std::map<std::string, std::string>& tags, Query& query) {
-  int specification = 0;
-  for (const char* resource : {"instance", "volume"}) {
-    std::string prefix = fmt::format("TagSpecification.{}.", ++specification);
-    query.Add(prefix + "ResourceType", resource);
-    int number = 0;
-    for (const auto& [key, value] : tags) {
-      std::string tag = fmt::format("{}Tag.{}.", prefix, ++number);
-      query.Add(tag + "Key", key);
-      query.Add(tag + "Value", value);
-    }
-  }
-}
-
 }  // namespace
 
 const AwsLabel& LabelOf(const CreateParameters& parameters) {
@@ -75,7 +60,8 @@ const AwsPool& PoolOf(const CreateParameters& parameters) {
   return dynamic_cast<const AwsPool&>(*parameters.pool);
 }
 
-std::map<std::string, std::string> InstanceTags(const CreateParameters& parameters, const log::Logger& logger) {
+std::map<std::string, std::string> InstanceTags(const CreateParameters& parameters,
+                                                const log::Logger& logger) {
   const AwsLabel& label = LabelOf(parameters);
   std::map<std::string, std::string> tags = label.tags;
   for (const auto& [key, text] : label.dynamic_tags) {
@@ -92,7 +78,8 @@ std::map<std::string, std::string> InstanceTags(const CreateParameters& paramete
 }
 
 Query RunInstances(const CreateParameters& parameters, const MachineImage& image,
-                   const std::map<std::string, std::string>& tags, const std::string& token) {
+                   const std::map<std::string, std::string>& tags, const std::string& token,
+                   const std::string& host) {
   const AwsLabel& label = LabelOf(parameters);
   const AwsPool& pool = PoolOf(parameters);
   Query query("RunInstances");
@@ -110,7 +97,10 @@ Query RunInstances(const CreateParameters& parameters, const MachineImage& image
     query.Add("MetadataOptions.HttpTokens", *label.imdsv2).Add("MetadataOptions.HttpEndpoint", "enabled");
   }
   if (pool.availability_zone) query.Add("Placement.AvailabilityZone", *pool.availability_zone);
-  AddTags(tags, query);
+  if (!host.empty()) {
+    query.Add("Placement.Tenancy", "host").Add("Placement.HostId", host).Add("Placement.Affinity", "host");
+  }
+  AddTagSpecifications({"instance", "volume"}, tags, query);
   return query;
 }
 

@@ -29,6 +29,13 @@ std::vector<TypeSize> ReadTypes(const pugi::xml_node& root) {
   return types;
 }
 
+driver::QuotaInformation NeedOfHost(const std::string& type) {
+  Resources need{{"instances", 1}};
+  std::string_view code = CodeOfHost(type);
+  if (!code.empty()) need[std::string(code)] = 1;
+  return driver::QuotaInformation::Amount(std::move(need));
+}
+
 Task<> InstanceTypes::Learn(std::set<std::string> names) {
   std::vector<std::string> batch;
   for (const std::string& name : names) {

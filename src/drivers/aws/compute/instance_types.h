@@ -20,6 +20,9 @@ struct TypeSize {
 
 std::vector<TypeSize> ReadTypes(const pugi::xml_node& root);
 
+// One instance on a host of its own: nothing but the host counts.
+driver::QuotaInformation NeedOfHost(const std::string& type);
+
 // What is known of EC2's kinds of machines, which never change.
 class InstanceTypes {
  public:

@@ -13,8 +13,8 @@ namespace {
 
 // The codes of the quotas under which the provider's nodes count.
 struct UsedCodes {
-  std::set<std::string> types;  // names of instance types, not codes
-  std::set<std::string> vcpus;
+  std::set<std::string> types;      // names of instance types, not codes
+  std::set<std::string> instances;  // of virtual CPUs, and of dedicated hosts
   std::set<std::string> storage;
   std::set<std::string> iops;
 };
@@ -30,7 +30,9 @@ UsedCodes CodesOf(const AwsConfig& config) {
       const auto& label = dynamic_cast<const AwsLabel&>(*entry);
       if (!label.fault.empty()) continue;
       used.types.insert(label.instance_type);
-      AddCode(CodeOfType(label.instance_type, label.use_spot), used.vcpus);
+      AddCode(label.dedicated_host ? CodeOfHost(label.instance_type)
+                                   : CodeOfType(label.instance_type, label.use_spot),
+              used.instances);
       VolumeCodes volume = CodesOfVolume(label.volume.type.value_or(""));
       AddCode(volume.storage, used.storage);
       AddCode(volume.iops, used.iops);
@@ -51,7 +53,8 @@ QuotaInformation UseOfVolume(std::string_view type, double size, double iops) {
 
 QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label) {
   if (!label.fault.empty()) {
-    throw Error(Verdict::kInvalid, fmt::format("no node of label {} can be made: {}", label.name, label.fault));
+    throw Error(Verdict::kInvalid,
+                fmt::format("no node of label {} can be made: {}", label.name, label.fault));
   }
   if (cloud.types.IsUnknown(label.instance_type)) {
     throw Error(Verdict::kInvalid, fmt::format("region {} has no instance type {}", cloud.account.region,
@@ -60,7 +63,8 @@ QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label) {
   if (cloud.types.Find(label.instance_type) == nullptr) {
     throw Error(Verdict::kRetry, "the instance types of AWS are not known yet");
   }
-  QuotaInformation need = cloud.types.NeedOf(label.instance_type, label.use_spot);
+  QuotaInformation need = label.dedicated_host ? NeedOfHost(label.instance_type)
+                                               : cloud.types.NeedOf(label.instance_type, label.use_spot);
   const RootVolume& volume = label.volume;
   need.Add(UseOfVolume(volume.type.value_or(""), volume.size.value_or(0), volume.iops.value_or(0)));
   return need;
@@ -69,7 +73,7 @@ QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label) {
 Task<QuotaInformation> ReadLimits(AwsCloud& cloud) {
   UsedCodes used = CodesOf(*cloud.config);
   co_await cloud.types.Learn(used.types);
-  Resources limits = co_await cloud.limits.Read(used.vcpus, used.storage, used.iops);
+  Resources limits = co_await cloud.limits.Read(used.instances, used.storage, used.iops);
   co_return QuotaInformation::Limit(std::move(limits));
 }
 

@@ -6,12 +6,13 @@
 
 namespace nodepool::drivers::aws {
 
-// What one node of the label uses: an instance of its type, and its root volume as far as the label says what it
-// is (driver-aws.md 13.3). Error(kInvalid): no node can be made; Error(kRetry): the type's size is not known yet.
+// What one node of the label uses: an instance of its type, and its root volume as far as the label says what
+// it is (driver-aws.md 13.3). Error(kInvalid): no node can be made; Error(kRetry): the type's size is not
+// known yet.
 driver::QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label);
 
-// The account's limits of what the provider's labels use; everything else is unlimited. Also learns the sizes of
-// the labels' instance types.
+// The account's limits of what the provider's labels use; everything else is unlimited. Also learns the sizes
+// of the labels' instance types.
 Task<driver::QuotaInformation> ReadLimits(AwsCloud& cloud);
 
 // Whether the kinds of volumes that labels name have limits.

@@ -42,9 +42,8 @@ const std::map<std::string_view, FamilyCodes> kFamilies = {
 };
 
 const std::map<std::string_view, VolumeCodes> kVolumeTypes = {
-    {"io1", {"L-FD252861", "L-B3A130E6"}}, {"io2", {"L-09BD8365", "L-8D977E7E"}},
-    {"gp2", {"L-D18FCD1D", ""}},           {"gp3", {"L-7A658B76", ""}},
-    {"sc1", {"L-17AF77E8", ""}},           {"st1", {"L-82ACEF56", ""}},
+    {"io1", {"L-FD252861", "L-B3A130E6"}}, {"io2", {"L-09BD8365", "L-8D977E7E"}}, {"gp2", {"L-D18FCD1D", ""}},
+    {"gp3", {"L-7A658B76", ""}},           {"sc1", {"L-17AF77E8", ""}},           {"st1", {"L-82ACEF56", ""}},
     {"standard", {"L-9CF3C2EB", ""}},
 };
 

@@ -49,8 +49,8 @@ void Terminations::Answer(const Waiting& batch, const std::string& id, bool is_k
   for (const auto& answer : batch.at(id)) answer->Set(is_known);
 }
 
-// One id that EC2 does not accept makes it refuse the whole call: the ones that it names are taken out, and where
-// it names none, each half is sent.
+// One id that EC2 does not accept makes it refuse the whole call: the ones that it names are taken out, and
+// where it names none, each half is sent.
 Task<> Terminations::Send(Waiting batch) {
   while (!batch.empty()) {
     std::vector<std::string> ids;

@@ -55,9 +55,10 @@ class Reader {
     image.connection.shell_type = section.OptionalText("shell-type");
     if (!image.is_id && !NamesPublisher(image.filters)) {
       Warn(section, "image-filters",
-           fmt::format("any AWS account can publish an image that matches the filters of cloud image {}; add a "
-                       "filter owner-id or owner-alias",
-                       Excerpt(image.name)));
+           fmt::format(
+               "any AWS account can publish an image that matches the filters of cloud image {}; add a "
+               "filter owner-id or owner-alias",
+               Excerpt(image.name)));
     }
     result_->cloud_images[image.name] = std::move(image);
   }
@@ -119,7 +120,8 @@ class Reader {
     for (const auto& [resource, text] : section.TextMap("max-resources")) {
       const config::Value* value = section.Raw("max-resources")->Find(resource);
       std::optional<double> limit = value == nullptr ? std::nullopt : config::LenientFloat(*value);
-      if (!limit) throw section.Fail("max-resources", fmt::format("{}: expected a number", Excerpt(resource)));
+      if (!limit)
+        throw section.Fail("max-resources", fmt::format("{}: expected a number", Excerpt(resource)));
       pool.limits[resource] = *limit;
     }
   }
@@ -168,6 +170,7 @@ class Reader {
       if (!label->profile_name) label->profile_arn = profile.OptionalText("arn");
     }
     label->use_spot = section.Bool("use-spot");
+    label->dedicated_host = section.Bool("dedicated-host");
     label->imdsv2 = section.OptionalText("imdsv2");
     ReadTags(section, *label);
     CheckDedicatedHost(section, pool, *label);
@@ -202,7 +205,7 @@ class Reader {
   }
 
   static void CheckDedicatedHost(const Section& section, const AwsPool& pool, const AwsLabel& label) {
-    if (!section.Bool("dedicated-host")) return;
+    if (!label.dedicated_host) return;
     if (label.use_spot) {
       throw section.Fail("dedicated-host", "Spot instances can not be used on dedicated hosts");
     }
@@ -215,7 +218,6 @@ class Reader {
     if (!label.diskimage && !label.cloud_image) return "it needs cloud-image or diskimage";
     if (section.Has("fleet")) return "this version makes no fleets; set instance-type";
     if (label.instance_type.empty()) return "it needs instance-type";
-    if (section.Bool("dedicated-host")) return "this version allocates no dedicated hosts";
     return "";
   }
 
@@ -227,7 +229,8 @@ class Reader {
 
 }  // namespace
 
-std::shared_ptr<const AwsConfig> LoadAwsConfig(const config::ProviderSection& section, config::Config& config) {
+std::shared_ptr<const AwsConfig> LoadAwsConfig(const config::ProviderSection& section,
+                                               config::Config& config) {
   return Reader(section, config).Read();
 }
 

@@ -44,6 +44,7 @@ struct AwsLabel : driver::LabelConfig {
   std::map<std::string, std::string> tags;
   std::map<std::string, std::string> dynamic_tags;  // templates
   bool use_spot = false;
+  bool dedicated_host = false;        // a host for each node
   std::optional<std::string> imdsv2;  // "required" or "optional"; none: the image decides
   // Why no node of this label can be made; empty: it can.
   std::string fault;
@@ -66,6 +67,7 @@ struct AwsConfig : driver::ProviderConfig {
 };
 
 // Throws Error(kInvalid) with line and column; what is doubtful is added to the configuration's warnings.
-std::shared_ptr<const AwsConfig> LoadAwsConfig(const config::ProviderSection& section, config::Config& config);
+std::shared_ptr<const AwsConfig> LoadAwsConfig(const config::ProviderSection& section,
+                                               config::Config& config);
 
 }  // namespace nodepool::drivers::aws

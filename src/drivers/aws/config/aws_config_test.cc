@@ -43,8 +43,7 @@ class AwsConfigTest : public ::testing::Test {
   // What the strict validation finds first, without details; empty: nothing.
   static std::string Verdict(const Parts& parts) {
     auto value = config::ParseYaml(Text(parts));
-    std::vector<config::Problem> problems =
-        config::Validate(*value, config::WithCommonSettings(AwsSchema()));
+    std::vector<config::Problem> problems = config::Validate(*value, config::WithCommonSettings(AwsSchema()));
     return problems.empty() ? "" : problems.front().message + " @ " + problems.front().path;
   }
 
@@ -75,21 +74,20 @@ class AwsConfigTest : public ::testing::Test {
 // AWS-1
 TEST_F(AwsConfigTest, WhatThePythonValidatorAccepts) {
   const std::string fleet = ", cloud-image: c, fleet: {instance-types: [a, b], allocation-strategy: ";
-  for (const char* strategy : {"prioritized", "price-capacity-optimized", "capacity-optimized", "diversified",
-                               "lowest-price"}) {
+  for (const char* strategy :
+       {"prioritized", "price-capacity-optimized", "capacity-optimized", "diversified", "lowest-price"}) {
     EXPECT_EQ(Verdict({.label = fleet + strategy + "}"}), "");
   }
-  for (const char* label :
-       {kUsual, "", ", imdsv2: null", ", imdsv2: required", ", iam-instance-profile: {}",
-        ", iam-instance-profile: {arn: a}", ", dedicated-host: true, use-spot: true", ", dynamic-tags: {a: 1}",
-        ", volume-size: true"}) {
+  for (const char* label : {kUsual, "", ", imdsv2: null", ", imdsv2: required", ", iam-instance-profile: {}",
+                            ", iam-instance-profile: {arn: a}", ", dedicated-host: true, use-spot: true",
+                            ", dynamic-tags: {a: 1}", ", volume-size: true"}) {
     EXPECT_EQ(Verdict({.label = label}), "") << label;
   }
   EXPECT_EQ(Verdict({.image = ", image-filters: []"}), "");
   EXPECT_EQ(Verdict({.image = ", image-filters: [{Name: a, Values: [b]}, {name: a, values: []}, {}]"}), "");
   for (const char* provider :
-       {"rate: 0.5", "rate: 1", "image-format: vhdx", "object-storage: {bucket-name: b}", "max-leaked-share: 10",
-        "max-resources: {L-1216C47A: 10}", "profile-name: x",
+       {"rate: 0.5", "rate: 1", "image-format: vhdx", "object-storage: {bucket-name: b}",
+        "max-leaked-share: 10", "max-resources: {L-1216C47A: 10}", "profile-name: x",
         "diskimages: [{name: d, imds-support: v2.0, import-method: image}, {name: d, imds-support: null}]"}) {
     EXPECT_EQ(Verdict({.provider = provider}), "") << provider;
   }
@@ -104,10 +102,13 @@ TEST_F(AwsConfigTest, WhatThePythonValidatorRefuses) {
             "extra keys not allowed @ " + label + "['fleet']['instance-requirements']");
   EXPECT_EQ(Verdict({.label = ", fleet: {instance-types: [a], allocation-strategy: cheapest}"}),
             "not a valid value for dictionary value @ " + label + "['fleet']['allocation-strategy']");
-  EXPECT_THAT(Verdict({.label = ", instance-type: t, fleet: {instance-types: [a], allocation-strategy: prioritized}"}),
-              HasSubstr("two or more values in the same group of exclusion"));
+  EXPECT_THAT(
+      Verdict(
+          {.label = ", instance-type: t, fleet: {instance-types: [a], allocation-strategy: prioritized}"}),
+      HasSubstr("two or more values in the same group of exclusion"));
   EXPECT_THAT(Verdict({.label = ", cloud-image: c, diskimage: d"}), HasSubstr("group of exclusion"));
-  EXPECT_THAT(Verdict({.label = ", iam-instance-profile: {name: n, arn: a}"}), HasSubstr("group of exclusion"));
+  EXPECT_THAT(Verdict({.label = ", iam-instance-profile: {name: n, arn: a}"}),
+              HasSubstr("group of exclusion"));
   EXPECT_THAT(Verdict({.image = ", image-id: a, image-filters: []"}), HasSubstr("group of exclusion"));
   EXPECT_THAT(Verdict({.image = ""}), HasSubstr("required key not provided @ data['cloud-images'][0]"));
   EXPECT_THAT(Verdict({.image = ", image-filters: [{names: a}]"}), HasSubstr("extra keys not allowed"));
@@ -124,8 +125,8 @@ TEST_F(AwsConfigTest, WhatThePythonValidatorRefuses) {
   }
   for (const char* bad :
        {"hostname-format: x", "image-format: qcow2", "image-name-format: x", "use-internal-ip: true",
-        "host-key-checking: true", "public-ipv4: true", "public-ipv6: true", "rate: fast", "object-storage: {}",
-        "max-leaked-share: 101", "diskimages: [{name: d, imds-support: v1.0}]",
+        "host-key-checking: true", "public-ipv4: true", "public-ipv6: true", "rate: fast",
+        "object-storage: {}", "max-leaked-share: 101", "diskimages: [{name: d, imds-support: v1.0}]",
         "diskimages: [{name: d, import-method: copy}]"}) {
     EXPECT_NE(Verdict({.provider = bad}), "") << bad;
   }
@@ -145,8 +146,10 @@ TEST_F(AwsConfigTest, KeysThatOnlyTheValidatorRequires) {
   EXPECT_EQ(verdict(without(", key-name: zuul")),
             "required key not provided @ data['pools'][0]['labels'][0]['key-name']");
   EXPECT_EQ(verdict(without("region-name: us-west-2\n")), "required key not provided @ data['region-name']");
-  EXPECT_EQ(verdict(without(", username: u")), "required key not provided @ data['cloud-images'][0]['username']");
-  config::ProviderSection section{ProviderName("p"), "aws", *config::ParseYaml(without("region-name: us-west-2\n"))};
+  EXPECT_EQ(verdict(without(", username: u")),
+            "required key not provided @ data['cloud-images'][0]['username']");
+  config::ProviderSection section{ProviderName("p"), "aws",
+                                  *config::ParseYaml(without("region-name: us-west-2\n"))};
   EXPECT_EQ(LoadAwsConfig(section, config_)->region_name, std::nullopt);
   section.source = *config::ParseYaml(without(", username: u"));
   EXPECT_THROW(LoadAwsConfig(section, config_), Error);
@@ -159,20 +162,26 @@ TEST_F(AwsConfigTest, WhatTheDaemonsRefuse) {
               HasSubstr("Spot instances can not be used on dedicated hosts"));
   EXPECT_THAT(LoadError({.label = usual + ", dedicated-host: true"}),
               HasSubstr("Availability-zone is required for dedicated hosts"));
-  EXPECT_EQ(LoadError({.label = usual + ", dedicated-host: true", .pool = ", availability-zone: z"}), "no error");
+  EXPECT_EQ(LoadError({.label = usual + ", dedicated-host: true", .pool = ", availability-zone: z"}),
+            "no error");
   EXPECT_THAT(LoadError({.provider = "diskimages: [{name: d, import-method: image, imds-support: v2.0}]"}),
               HasSubstr("IMDSv2 requires"));
-  EXPECT_THAT(LoadError({.provider = "image-format: vhd\ndiskimages: [{name: d, import-method: ebs-direct}]"}),
-              HasSubstr("image-format raw"));
-  EXPECT_THAT(LoadError({.label = ", cloud-image: x"}), HasSubstr("'x' of label l is not one of the cloud-images"));
-  EXPECT_THAT(LoadError({.label = ", diskimage: x"}), HasSubstr("'x' is not one of the top-level diskimages"));
-  EXPECT_THAT(LoadError({.provider = "diskimages: [{name: x}]"}), HasSubstr("is not one of the top-level diskimages"));
+  EXPECT_THAT(
+      LoadError({.provider = "image-format: vhd\ndiskimages: [{name: d, import-method: ebs-direct}]"}),
+      HasSubstr("image-format raw"));
+  EXPECT_THAT(LoadError({.label = ", cloud-image: x"}),
+              HasSubstr("'x' of label l is not one of the cloud-images"));
+  EXPECT_THAT(LoadError({.label = ", diskimage: x"}),
+              HasSubstr("'x' is not one of the top-level diskimages"));
+  EXPECT_THAT(LoadError({.provider = "diskimages: [{name: x}]"}),
+              HasSubstr("is not one of the top-level diskimages"));
   EXPECT_THAT(LoadError({.provider = "max-resources: {a: many}"}), HasSubstr("a: expected a number"));
 }
 
 // AWS-2
 TEST_F(AwsConfigTest, FiltersInAnyCase) {
-  loaded_ = Load({.image = ", image-filters: [{NAME: owner-alias, vALUES: [amazon]}, {name: b, values: [1, x]}, null]"});
+  loaded_ = Load(
+      {.image = ", image-filters: [{NAME: owner-alias, vALUES: [amazon]}, {name: b, values: [1, x]}, null]"});
   EXPECT_THAT(loaded_->cloud_images.at("c").filters,
               ElementsAre(ImageFilter{"owner-alias", {"amazon"}}, ImageFilter{"b", {"1", "x"}}));
   EXPECT_THAT(config_.warnings, IsEmpty());
@@ -183,7 +192,8 @@ TEST_F(AwsConfigTest, FiltersInAnyCase) {
 
 // AWS-3
 TEST_F(AwsConfigTest, TheSameFileGivesTheSameProvider) {
-  const std::string fleet = ", cloud-image: c, fleet: {instance-types: [a], allocation-strategy: prioritized}";
+  const std::string fleet =
+      ", cloud-image: c, fleet: {instance-types: [a], allocation-strategy: prioritized}";
   EXPECT_EQ(Load({.label = fleet})->fingerprint, Load({.label = fleet})->fingerprint);
   EXPECT_NE(Load({.label = fleet})->fingerprint, Load({.label = kUsual})->fingerprint);
 }
@@ -210,7 +220,8 @@ TEST_F(AwsConfigTest, PoolsTakeFromTheProviderWhatTheyDoNotHave) {
   const std::string provider =
       "max-servers: 5\nmax-cores: 20\nmax-resources: {L-1: 1, L-2: 2}\nuse-internal-ip: true\n"
       "host-key-checking: false\npublic-ipv4: false\npublic-ipv6: true";
-  const AwsPool& pool = PoolOf({.label = kUsual, .pool = ", max-ram: 100, max-resources: {L-2: 3}", .provider = provider});
+  const AwsPool& pool =
+      PoolOf({.label = kUsual, .pool = ", max-ram: 100, max-resources: {L-2: 3}", .provider = provider});
   EXPECT_EQ(pool.max_servers, 5);
   EXPECT_EQ(pool.limits, (Resources{{"cores", 20}, {"ram", 100}, {"L-1", 1}, {"L-2", 3}}));
   EXPECT_TRUE(pool.use_internal_ip);
@@ -228,15 +239,16 @@ TEST_F(AwsConfigTest, TheOldKeyForPublicAddressesWins) {
 TEST_F(AwsConfigTest, LabelsOfWhichNoNodeCanBeMade) {
   EXPECT_EQ(LabelWith("").fault, "it needs cloud-image or diskimage");
   EXPECT_EQ(LabelWith(", cloud-image: c").fault, "it needs instance-type");
-  EXPECT_THAT(LabelWith(", cloud-image: c, fleet: {instance-types: [a], allocation-strategy: prioritized}").fault,
-              HasSubstr("fleets"));
+  EXPECT_THAT(
+      LabelWith(", cloud-image: c, fleet: {instance-types: [a], allocation-strategy: prioritized}").fault,
+      HasSubstr("fleets"));
   EXPECT_EQ(LabelWith(kUsual).fault, "");
 }
 
 // AWS-14
 TEST_F(AwsConfigTest, TagsAreTextAndWithinTheLimits) {
-  const AwsLabel& label =
-      LabelWith(", tags: {a: true, b: null, c: 7, d: 1.50, e: text, 'aws:x': y}, dynamic-tags: {f: '{request.id}'}");
+  const AwsLabel& label = LabelWith(
+      ", tags: {a: true, b: null, c: 7, d: 1.50, e: text, 'aws:x': y}, dynamic-tags: {f: '{request.id}'}");
   using Tags = std::map<std::string, std::string>;
   EXPECT_EQ(label.tags, (Tags{{"a", "True"}, {"b", "None"}, {"c", "7"}, {"d", "1.50"}, {"e", "text"}}));
   EXPECT_EQ(label.dynamic_tags, (Tags{{"f", "{request.id}"}}));

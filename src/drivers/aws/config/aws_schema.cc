@@ -84,7 +84,8 @@ Schema DiskImageSchema() {
 
 Schema LabelSchema() {
   Schema fleet = Schema::Map({
-      Setting("instance-types", Schema::List(Schema::Any()), "The kinds of machine to choose from.").Required(),
+      Setting("instance-types", Schema::List(Schema::Any()), "The kinds of machine to choose from.")
+          .Required(),
       Setting("allocation-strategy",
               Schema::Among({"prioritized", "price-capacity-optimized", "capacity-optimized", "diversified",
                              "lowest-price"}),
@@ -101,7 +102,8 @@ Schema LabelSchema() {
       Setting("diskimage", Schema::String(), "Boot an image of the builder."),
       Setting("instance-type", Schema::String(), "Kind of machine."),
       Setting("fleet", fleet, "Several kinds of machine, of which AWS chooses one."),
-      Setting("key-name", Schema::String(), "Key pair of the cloud to put on the node.").RequiredByValidator(),
+      Setting("key-name", Schema::String(), "Key pair of the cloud to put on the node.")
+          .RequiredByValidator(),
       Setting("ebs-optimized", Schema::Bool(), "Dedicated throughput to the volumes.").Default(false),
       Setting("volume-type", Schema::String(), "Kind of the root volume; default: the image's."),
       Setting("userdata", Schema::String(), "User data for cloud-init.").Secret(),
@@ -143,7 +145,8 @@ Schema MakeSchema() {
   Schema provider = Schema::Map({
       Setting("region-name", Schema::String(), "Region; default: the environment's or the profile's.")
           .RequiredByValidator(),
-      Setting("profile-name", Schema::String(), "Profile of the credentials; the environment's do not count then."),
+      Setting("profile-name", Schema::String(),
+              "Profile of the credentials; the environment's do not count then."),
       Setting("rate", Schema::Number(), "Calls that change something; 0: no limit.")
           .Default(2)
           .Unit("per second"),

@@ -48,12 +48,14 @@ TagSettings ReadTagSettings(const config::Section& section, std::string_view key
       result.warnings.push_back(fmt::format("tag {} {}", Excerpt(name), what));
     };
     if (name.starts_with("aws:") || CutToCharacters(name, kMaxTagKey) != name) {
-      warn(fmt::format("is left out: AWS permits no key that begins with aws: or is longer than {} characters",
-                       kMaxTagKey));
+      warn(
+          fmt::format("is left out: AWS permits no key that begins with aws: or is longer than {} characters",
+                      kMaxTagKey));
       continue;
     }
     std::string text = PythonText(value);
-    if (value.kind() != config::Value::Kind::kString) warn(fmt::format("is not text; it is sent as {}", Excerpt(text)));
+    if (value.kind() != config::Value::Kind::kString)
+      warn(fmt::format("is not text; it is sent as {}", Excerpt(text)));
     result.tags[name] = std::move(text);
   }
   return result;

@@ -18,7 +18,8 @@ inline constexpr const char* kNameTag = "Name";
 inline constexpr const char* kOwnTags[] = {"nodepool_node_id", "nodepool_pool_name", "nodepool_provider_name",
                                            kNameTag};
 
-// The setting `key` of a section. Values that are not text are written as the Python implementation writes them
+// The setting `key` of a section. Values that are not text are written as the Python implementation writes
+// them
 // ("True", "None"); keys that AWS refuses are left out. Each is a warning.
 struct TagSettings {
   std::map<std::string, std::string> tags;

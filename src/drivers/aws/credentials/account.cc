@@ -20,15 +20,16 @@ std::string RegionOf(const Profiles& profiles, const Variables& variables,
   if (region.empty()) region = VariableIn(variables, "AWS_REGION");
   if (region.empty()) region = profiles.Text(profile, "region");
   if (region.empty()) {
-    throw Error(Verdict::kInvalid, fmt::format("there is no AWS region: set region-name, AWS_DEFAULT_REGION, or "
-                                               "region of profile {} in {}",
-                                               Excerpt(profile), profiles.config_path));
+    throw Error(Verdict::kInvalid,
+                fmt::format("there is no AWS region: set region-name, AWS_DEFAULT_REGION, or "
+                            "region of profile {} in {}",
+                            Excerpt(profile), profiles.config_path));
   }
   // It becomes part of host names.
-  bool is_good = std::ranges::all_of(region, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-  if (!is_good) throw Error(Verdict::kInvalid, fmt::format("{} is no name of an AWS region", Excerpt(region)));
+  bool is_good = std::ranges::all_of(
+      region, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  if (!is_good)
+    throw Error(Verdict::kInvalid, fmt::format("{} is no name of an AWS region", Excerpt(region)));
   return region;
 }
 
@@ -59,8 +60,9 @@ std::string UrlOf(const Profiles& profiles, const Variables& variables, const Ac
     return fmt::format("https://{}.{}.{}", service.name, account.region, suffix);
   }
   if (!url.starts_with("http://") && !url.starts_with("https://")) {
-    throw Error(Verdict::kInvalid, fmt::format("the endpoint of AWS's service {} is no URL with http or https: {}",
-                                               service.name, net::UrlForLog(url)));
+    throw Error(Verdict::kInvalid,
+                fmt::format("the endpoint of AWS's service {} is no URL with http or https: {}", service.name,
+                            net::UrlForLog(url)));
   }
   while (url.ends_with('/')) url.pop_back();
   return url;

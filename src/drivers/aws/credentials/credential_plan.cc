@@ -36,7 +36,8 @@ bool MayGiveCredentials(const std::string& url) {
 
 class Planner {
  public:
-  Planner(const Profiles& profiles, const Variables& variables) : profiles_(profiles), variables_(variables) {}
+  Planner(const Profiles& profiles, const Variables& variables)
+      : profiles_(profiles), variables_(variables) {}
 
   CredentialPlan Plan(const std::string& profile, bool is_named) {
     if (!is_named && (Has("AWS_ACCESS_KEY_ID") || Has("AWS_SECRET_ACCESS_KEY"))) return FromEnvironment();
@@ -66,7 +67,8 @@ class Planner {
   // None: the profile says nothing about credentials.
   std::optional<CredentialPlan> FromProfile(const std::string& profile) {
     if (!seen_.insert(profile).second) {
-      throw Refusal(fmt::format("profile {} is its own source_profile, directly or through others", Excerpt(profile)));
+      throw Refusal(
+          fmt::format("profile {} is its own source_profile, directly or through others", Excerpt(profile)));
     }
     auto text = [&](const char* key) { return profiles_.Text(profile, key); };
     std::string role = text("role_arn");
@@ -77,16 +79,19 @@ class Planner {
       return plan;
     }
     if (!role.empty()) return Assume(profile);
-    if (std::optional<CredentialPlan> keys = Keys(profiles_.InCredentials(profile), profile, profiles_.credentials_path))
+    if (std::optional<CredentialPlan> keys =
+            Keys(profiles_.InCredentials(profile), profile, profiles_.credentials_path))
       return keys;
     if (std::string command = text("credential_process"); !command.empty()) {
       return CredentialPlan{.source = Source::kProcess, .origin = "profile " + profile, .command = command};
     }
-    if (std::optional<CredentialPlan> keys = Keys(profiles_.InConfig(profile), profile, profiles_.config_path))
+    if (std::optional<CredentialPlan> keys =
+            Keys(profiles_.InConfig(profile), profile, profiles_.config_path))
       return keys;
     if (!text("sso_session").empty() || !text("sso_account_id").empty()) {
-      throw Refusal(fmt::format("profile {} gets its credentials by SSO, which is not supported: use a role, or keys",
-                                Excerpt(profile)));
+      throw Refusal(
+          fmt::format("profile {} gets its credentials by SSO, which is not supported: use a role, or keys",
+                      Excerpt(profile)));
     }
     return std::nullopt;
   }
@@ -114,8 +119,9 @@ class Planner {
 
   CredentialPlan Assume(const std::string& profile) {
     if (!profiles_.Text(profile, "mfa_serial").empty()) {
-      throw Refusal(fmt::format("profile {} wants a code of an MFA device (mfa_serial), which a daemon cannot give",
-                                Excerpt(profile)));
+      throw Refusal(
+          fmt::format("profile {} wants a code of an MFA device (mfa_serial), which a daemon cannot give",
+                      Excerpt(profile)));
     }
     std::string source = profiles_.Text(profile, "source_profile");
     CredentialPlan plan = source.empty() ? FromSource(profile) : FromSourceProfile(profile, source);
@@ -126,12 +132,14 @@ class Planner {
   CredentialPlan FromSourceProfile(const std::string& profile, const std::string& source) {
     // A profile with keys of its own may assume its own role.
     if (source == profile) {
-      if (auto keys = Keys(profiles_.InCredentials(profile), profile, profiles_.credentials_path)) return *keys;
+      if (auto keys = Keys(profiles_.InCredentials(profile), profile, profiles_.credentials_path))
+        return *keys;
     }
     std::optional<CredentialPlan> plan = FromProfile(source);
     if (plan) return *plan;
-    throw Refusal(fmt::format("the source_profile {} of profile {} has no credentials in {} or {}", Excerpt(source),
-                              Excerpt(profile), profiles_.config_path, profiles_.credentials_path));
+    throw Refusal(fmt::format("the source_profile {} of profile {} has no credentials in {} or {}",
+                              Excerpt(source), Excerpt(profile), profiles_.config_path,
+                              profiles_.credentials_path));
   }
 
   CredentialPlan FromSource(const std::string& profile) const {
@@ -139,9 +147,10 @@ class Planner {
     if (source == "Environment") return FromEnvironment();
     if (source == "Ec2InstanceMetadata") return FromMetadata();
     if (source == "EcsContainer") return FromContainer();
-    throw Refusal(fmt::format("profile {} has role_arn and needs source_profile, or credential_source: Environment, "
-                              "Ec2InstanceMetadata or EcsContainer",
-                              Excerpt(profile)));
+    throw Refusal(
+        fmt::format("profile {} has role_arn and needs source_profile, or credential_source: Environment, "
+                    "Ec2InstanceMetadata or EcsContainer",
+                    Excerpt(profile)));
   }
 
   CredentialPlan FromWebIdentity() const {
@@ -171,9 +180,10 @@ class Planner {
 
   CredentialPlan FromMetadata() const {
     if (Lower(Variable("AWS_EC2_METADATA_DISABLED")) == "true") {
-      throw Refusal(fmt::format("there are no AWS credentials: not in the environment, not in {} or {}, not of a "
-                                "container, and AWS_EC2_METADATA_DISABLED is set",
-                                profiles_.credentials_path, profiles_.config_path));
+      throw Refusal(
+          fmt::format("there are no AWS credentials: not in the environment, not in {} or {}, not of a "
+                      "container, and AWS_EC2_METADATA_DISABLED is set",
+                      profiles_.credentials_path, profiles_.config_path));
     }
     CredentialPlan plan{.source = Source::kInstanceMetadata, .origin = "the instance's metadata"};
     plan.url = Variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
@@ -190,8 +200,8 @@ class Planner {
 
 }  // namespace
 
-CredentialPlan PlanCredentials(const Profiles& profiles, const Variables& variables, const std::string& profile,
-                               bool is_named) {
+CredentialPlan PlanCredentials(const Profiles& profiles, const Variables& variables,
+                               const std::string& profile, bool is_named) {
   return Planner(profiles, variables).Plan(profile, is_named);
 }
 

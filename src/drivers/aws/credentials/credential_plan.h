@@ -28,20 +28,20 @@ struct CredentialPlan {
     kInstanceMetadata,
   };
   Source source = Source::kInstanceMetadata;
-  std::string origin;        // for messages: "profile default in /root/.aws/credentials"
-  Credentials keys;          // kKeys
-  Role web_role;             // kWebIdentity
-  std::string token_file;    // kWebIdentity: the identity's token
-  std::string command;       // kProcess
-  std::string url;           // kContainer, kInstanceMetadata: where
-  std::string header;        // kContainer: of `Authorization`; empty: none
-  std::string header_file;   // kContainer: read the header from it; empty: no file
+  std::string origin;       // for messages: "profile default in /root/.aws/credentials"
+  Credentials keys;         // kKeys
+  Role web_role;            // kWebIdentity
+  std::string token_file;   // kWebIdentity: the identity's token
+  std::string command;      // kProcess
+  std::string url;          // kContainer, kInstanceMetadata: where
+  std::string header;       // kContainer: of `Authorization`; empty: none
+  std::string header_file;  // kContainer: read the header from it; empty: no file
   std::vector<Role> roles;
 };
 
-// Decides without a network. `chosen`: whether the configuration names the profile, so that the environment's
-// keys do not count. Error(kInvalid): what is configured cannot be used.
-CredentialPlan PlanCredentials(const Profiles& profiles, const Variables& variables, const std::string& profile,
-                               bool is_named);
+// Decides without a network. `is_named`: whether the configuration names the profile, so that the
+// environment's keys do not count. Error(kInvalid): what is configured cannot be used.
+CredentialPlan PlanCredentials(const Profiles& profiles, const Variables& variables,
+                               const std::string& profile, bool is_named);
 
 }  // namespace nodepool::drivers::aws

@@ -21,7 +21,8 @@ using Source = CredentialPlan::Source;
 
 TEST(IniFileTest, SectionsSettingsAndBlocks) {
   IniFile file = ParseIni(
-      "# comment\n[default]\nRegion = us-west-2 \n\n[profile  a b]\r\nkey=v=w\ns3 =\n  addressing_style = path\n"
+      "# comment\n[default]\nRegion = us-west-2 \n\n[profile  a b]\r\nkey=v=w\ns3 =\n  addressing_style = "
+      "path\n"
       "\tmax = 3\n; comment\nnext = text\n  second line\n[default]\nmore = 1\n");
   EXPECT_EQ(IniText(file.at("default"), "region"), "us-west-2");
   EXPECT_EQ(IniText(file.at("default"), "more"), "1");
@@ -80,8 +81,9 @@ class CredentialsTest : public ::testing::Test {
 
 // AWS-68
 TEST_F(CredentialsTest, TheEnvironmentComesFirstUnlessAProfileIsConfigured) {
-  Write("credentials", "[default]\naws_access_key_id = FILE\naws_secret_access_key = s\n"
-                       "[other]\naws_access_key_id = OTHER\naws_secret_access_key = s\n");
+  Write("credentials",
+        "[default]\naws_access_key_id = FILE\naws_secret_access_key = s\n"
+        "[other]\naws_access_key_id = OTHER\naws_secret_access_key = s\n");
   EXPECT_EQ(Plan().keys.key_id, "FILE");
   variables["AWS_ACCESS_KEY_ID"] = "ENV";
   variables["AWS_SECRET_ACCESS_KEY"] = "secret";
@@ -98,14 +100,16 @@ TEST_F(CredentialsTest, TheEnvironmentComesFirstUnlessAProfileIsConfigured) {
 
 TEST_F(CredentialsTest, TheProfileIsChosen) {
   Write("credentials", "[a]\naws_access_key_id = A\naws_secret_access_key = s\n");
-  Write("config", "[profile \"b\"]\naws_access_key_id = B\naws_secret_access_key = s\n[profile c]\n"
-                  "credential_process = /bin/keys --for c\n");
+  Write("config",
+        "[profile \"b\"]\naws_access_key_id = B\naws_secret_access_key = s\n[profile c]\n"
+        "credential_process = /bin/keys --for c\n");
   variables["AWS_DEFAULT_PROFILE"] = "a";
   EXPECT_EQ(Plan().keys.key_id, "A");
   variables["AWS_PROFILE"] = "b";
   EXPECT_EQ(Plan().keys.key_id, "B");
   EXPECT_EQ(Plan("c").command, "/bin/keys --for c");
-  EXPECT_THAT(PlanError("nope"), AllOf(HasSubstr("there is no AWS profile nope"), HasSubstr(folder + "/config")));
+  EXPECT_THAT(PlanError("nope"),
+              AllOf(HasSubstr("there is no AWS profile nope"), HasSubstr(folder + "/config")));
   EXPECT_THAT(PlanError("default"), HasSubstr("there is no AWS profile default"));
 }
 
@@ -136,7 +140,8 @@ TEST_F(CredentialsTest, RolesAreAssumedOneAfterTheOther) {
   EXPECT_THAT(PlanError("loop"), HasSubstr("its own source_profile"));
   EXPECT_THAT(PlanError("mfa"), HasSubstr("mfa_serial"));
   EXPECT_THAT(PlanError("none"), HasSubstr("needs source_profile, or credential_source"));
-  EXPECT_THAT(PlanError("from-empty"), HasSubstr("source_profile empty of profile from-empty has no credentials"));
+  EXPECT_THAT(PlanError("from-empty"),
+              HasSubstr("source_profile empty of profile from-empty has no credentials"));
   EXPECT_THAT(PlanError("sso"), HasSubstr("SSO, which is not supported"));
 }
 
@@ -155,8 +160,8 @@ TEST_F(CredentialsTest, WebIdentityContainerAndMetadata) {
     variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = good;
     EXPECT_EQ(Plan().url, good);
   }
-  for (const char* bad : {"http://keys.example.org/x", "http://127.example.org/", "http://127.0.0.1@evil.example/",
-                          "ftp://127.0.0.1/"}) {
+  for (const char* bad : {"http://keys.example.org/x", "http://127.example.org/",
+                          "http://127.0.0.1@evil.example/", "ftp://127.0.0.1/"}) {
     variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = bad;
     EXPECT_THAT(PlanError(), HasSubstr("AWS_CONTAINER_CREDENTIALS_FULL_URI")) << bad;
   }
@@ -167,7 +172,8 @@ TEST_F(CredentialsTest, WebIdentityContainerAndMetadata) {
   EXPECT_EQ(Plan().web_role.arn, "arn:w");
   variables.erase("AWS_ROLE_ARN");
   variables["AWS_EC2_METADATA_DISABLED"] = "true";
-  EXPECT_THAT(PlanError(), AllOf(HasSubstr("there are no AWS credentials"), HasSubstr(folder + "/credentials")));
+  EXPECT_THAT(PlanError(),
+              AllOf(HasSubstr("there are no AWS credentials"), HasSubstr(folder + "/credentials")));
 }
 
 TEST_F(CredentialsTest, FilesThatCannotBeRead) {
@@ -179,7 +185,9 @@ TEST_F(CredentialsTest, FilesThatCannotBeRead) {
 }
 
 TEST_F(CredentialsTest, TheRegionHasSeveralPlaces) {
-  auto region = [this](std::optional<std::string> configured) { return AccountFor(std::move(configured)).region; };
+  auto region = [this](std::optional<std::string> configured) {
+    return AccountFor(std::move(configured)).region;
+  };
   EXPECT_THROW(region(std::nullopt), Error);
   Write("config", "[default]\nregion = from-profile\n");
   EXPECT_EQ(region(std::nullopt), "from-profile");
@@ -195,8 +203,9 @@ TEST_F(CredentialsTest, TheRegionHasSeveralPlaces) {
 TEST_F(CredentialsTest, EndpointsHaveSeveralPlaces) {
   EXPECT_EQ(AccountFor().ec2_url, "https://ec2.us-west-2.amazonaws.com");
   EXPECT_EQ(AccountFor("cn-north-1").sts_url, "https://sts.cn-north-1.amazonaws.com.cn");
-  Write("config", "[default]\nendpoint_url = http://profile/\nservices = mine\nmax_attempts = 3\nca_bundle = /ca\n"
-                  "[services mine]\nec2 =\n  endpoint_url = http://service\n");
+  Write("config",
+        "[default]\nendpoint_url = http://profile/\nservices = mine\nmax_attempts = 3\nca_bundle = /ca\n"
+        "[services mine]\nec2 =\n  endpoint_url = http://service\n");
   EXPECT_EQ(AccountFor().ec2_url, "http://service");
   EXPECT_EQ(AccountFor().sts_url, "http://profile");
   EXPECT_EQ(AccountFor().max_attempts, 3);
@@ -251,8 +260,8 @@ class FetchTest : public CredentialsTest {
   static std::string StsAnswer(const std::string& action, const std::string& key) {
     return "<" + action + "Response><" + action + "Result><Credentials><AccessKeyId>" + key +
            "</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t-" + key +
-           "</SessionToken><Expiration>2030-01-01T00:00:00Z</Expiration></Credentials></" + action + "Result></" +
-           action + "Response>";
+           "</SessionToken><Expiration>2030-01-01T00:00:00Z</Expiration></Credentials></" + action +
+           "Result></" + action + "Response>";
   }
 
   testing::VirtualTime time;
@@ -279,8 +288,10 @@ TEST_F(FetchTest, ARoleOfAProfile) {
             "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Ar&RoleSessionName=nodepool-1700000000&"
             "DurationSeconds=3600&ExternalId=e%20x");
   EXPECT_THAT(HeaderIn(http.calls.at(0), "Authorization"), HasSubstr("Credential=K/20231114/us-west-2/sts/"));
-  http.answers[sts] = {403, {}, "<ErrorResponse><Error><Code>AccessDenied</Code><Message>not you</Message></Error>"
-                                "</ErrorResponse>"};
+  http.answers[sts] = {403,
+                       {},
+                       "<ErrorResponse><Error><Code>AccessDenied</Code><Message>not you</Message></Error>"
+                       "</ErrorResponse>"};
   try {
     Fetch("r");
     ADD_FAILURE();
@@ -322,9 +333,10 @@ TEST_F(FetchTest, MetadataWithAToken) {
 }
 
 TEST_F(FetchTest, NoCredentialsAtAll) {
-  EXPECT_THAT(FetchError(),
-              AllOf(HasSubstr("there are no AWS credentials: not in the environment, not in the shared files"),
-                    HasSubstr("http://169.254.169.254 gives none: nobody answers")));
+  EXPECT_THAT(
+      FetchError(),
+      AllOf(HasSubstr("there are no AWS credentials: not in the environment, not in the shared files"),
+            HasSubstr("http://169.254.169.254 gives none: nobody answers")));
   http.answers["GET " + metadata + "meta-data/iam/security-credentials/"] = {404, {}, ""};
   EXPECT_THAT(FetchError(), HasSubstr("status 404"));
   http.answers["GET " + metadata + "meta-data/iam/security-credentials/"] = {200, {}, "\n"};
@@ -335,7 +347,8 @@ TEST_F(FetchTest, NoCredentialsAtAll) {
 TEST_F(FetchTest, AContainerIsTriedThreeTimes) {
   variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "http://127.0.0.1:9/creds?secret=1";
   variables["AWS_CONTAINER_AUTHORIZATION_TOKEN"] = "auth";
-  EXPECT_THAT(FetchError(), HasSubstr("credentials at http://127.0.0.1:9/creds could not be read: nobody answers"));
+  EXPECT_THAT(FetchError(),
+              HasSubstr("credentials at http://127.0.0.1:9/creds could not be read: nobody answers"));
   EXPECT_EQ(http.calls.size(), 3u);
   http.answers["GET http://127.0.0.1:9/creds?secret=1"] = {200, {}, keys};
   EXPECT_EQ(Fetch().key_id, "M");

@@ -21,10 +21,11 @@ int PositiveNumber(const std::string& text, int otherwise) {
 }
 
 Error NoCredentials(const MetadataSettings& settings, std::string_view why) {
-  return Error(Verdict::kInvalid,
-               fmt::format("there are no AWS credentials: not in the environment, not in the shared files, not of a "
-                           "container, and the instance metadata service at {} gives none: {}",
-                           settings.url, why));
+  return Error(
+      Verdict::kInvalid,
+      fmt::format("there are no AWS credentials: not in the environment, not in the shared files, not of a "
+                  "container, and the instance metadata service at {} gives none: {}",
+                  settings.url, why));
 }
 
 net::HttpCall MetadataCall(const MetadataSettings& settings, const char* method, const std::string& path,
@@ -55,7 +56,8 @@ Task<net::HttpReply> SendSeveralTimes(net::HttpClient& http, net::HttpCall call,
 Task<std::string> FetchToken(net::HttpClient& http, const MetadataSettings& settings) {
   net::HttpCall call = MetadataCall(settings, "PUT", "/latest/api/token", "");
   call.headers.emplace_back("X-aws-ec2-metadata-token-ttl-seconds", "21600");
-  Outcome<net::HttpReply> reply = co_await Attempt(SendSeveralTimes(http, std::move(call), settings.attempts));
+  Outcome<net::HttpReply> reply =
+      co_await Attempt(SendSeveralTimes(http, std::move(call), settings.attempts));
   if (!reply) co_return "";
   if (reply->status == 400) throw NoCredentials(settings, "it refuses to give a token");
   co_return reply->status == 200 ? std::string(Trim(reply->body)) : std::string();
@@ -64,7 +66,8 @@ Task<std::string> FetchToken(net::HttpClient& http, const MetadataSettings& sett
 Task<std::string> ReadMetadata(net::HttpClient& http, const MetadataSettings& settings, std::string path,
                                std::string token) {
   net::HttpCall call = MetadataCall(settings, "GET", path, token);
-  Outcome<net::HttpReply> reply = co_await Attempt(SendSeveralTimes(http, std::move(call), settings.attempts));
+  Outcome<net::HttpReply> reply =
+      co_await Attempt(SendSeveralTimes(http, std::move(call), settings.attempts));
   if (!reply) throw NoCredentials(settings, reply.error().message());
   if (reply->status != 200) throw NoCredentials(settings, fmt::format("{}: status {}", path, reply->status));
   co_return std::move(reply->body);
@@ -74,7 +77,8 @@ Task<std::string> ReadMetadata(net::HttpClient& http, const MetadataSettings& se
 
 MetadataSettings MetadataSettingsOf(const Variables& variables, std::string url) {
   MetadataSettings settings{.url = std::move(url)};
-  settings.timeout = std::chrono::seconds(PositiveNumber(VariableIn(variables, "AWS_METADATA_SERVICE_TIMEOUT"), 1));
+  settings.timeout =
+      std::chrono::seconds(PositiveNumber(VariableIn(variables, "AWS_METADATA_SERVICE_TIMEOUT"), 1));
   settings.attempts = PositiveNumber(VariableIn(variables, "AWS_METADATA_SERVICE_NUM_ATTEMPTS"), 1);
   return settings;
 }

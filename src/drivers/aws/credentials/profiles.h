@@ -27,12 +27,12 @@ struct Profiles {
   std::string Text(const std::string& profile, const std::string& key) const;
 };
 
-// Reads the files; one that does not exist counts as empty. Blocks for the time of reading. Error(kInvalid) names
-// a file that cannot be read or parsed.
+// Reads the files; one that does not exist counts as empty. Blocks for the time of reading. Error(kInvalid)
+// names a file that cannot be read or parsed.
 Profiles ReadProfiles(const Variables& variables);
 
-// The profile that is used: the configured one, else the environment's, else "default". Error(kInvalid): one is
-// named and is in neither file.
+// The profile that is used: the configured one, else the environment's, else "default". Error(kInvalid): one
+// is named and is in neither file.
 std::string ChooseProfile(const Profiles& profiles, const Variables& variables,
                           const std::optional<std::string>& configured);
 

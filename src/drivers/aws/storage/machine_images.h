@@ -16,7 +16,7 @@ namespace nodepool::drivers::aws {
 
 // A disk that an image gives its instances.
 struct BlockDevice {
-  std::string name;  // "/dev/sda1"
+  std::string name;        // "/dev/sda1"
   bool is_volume = false;  // else a disk of the host
   std::string snapshot_id;
   std::string type;

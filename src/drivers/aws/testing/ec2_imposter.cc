@@ -108,7 +108,8 @@ Task<net::HttpReply> Ec2Imposter::Send(net::HttpCall call) {
   calls.push_back({action, parameters, loop_.SteadyNow(), authorization});
   if (is_silent) co_await loop_.SleepFor(std::chrono::hours(1000));
   co_await loop_.SleepFor(latency);
-  auto fault = std::ranges::find_if(faults, [&](const Fault& one) { return one.action == action && one.times > 0; });
+  auto fault =
+      std::ranges::find_if(faults, [&](const Fault& one) { return one.action == action && one.times > 0; });
   bool has_fault = fault != faults.end();
   if (has_fault) --fault->times;
   if (has_fault && fault->breaks_before) throw net::HttpError(Verdict::kRetry, "the connection broke", true);
@@ -130,10 +131,11 @@ Task<net::HttpReply> Ec2Imposter::Send(net::HttpCall call) {
   }
   if (is_json) co_return Reply(200, answer);
   if (refusal.status != 0) {
-    co_return Reply(refusal.status,
-                    fmt::format("<Response><Errors><Error><Code>{}</Code><Message>{}</Message></Error></Errors>"
-                                "<RequestID>request-{}</RequestID></Response>",
-                                refusal.code, refusal.message, calls.size()));
+    co_return Reply(
+        refusal.status,
+        fmt::format("<Response><Errors><Error><Code>{}</Code><Message>{}</Message></Error></Errors>"
+                    "<RequestID>request-{}</RequestID></Response>",
+                    refusal.code, refusal.message, calls.size()));
   }
   co_return Reply(200, fmt::format("<{0}Response><requestId>r</requestId>{1}</{0}Response>", action, answer));
 }
@@ -142,6 +144,9 @@ std::string Ec2Imposter::Answer(const std::string& action, const Parameters& par
   if (action == "RunInstances") return RunInstances(parameters);
   if (action == "DescribeInstances") return DescribeInstances(parameters);
   if (action == "TerminateInstances") return TerminateInstances(parameters);
+  if (action == "AllocateHosts") return AllocateHosts(parameters);
+  if (action == "DescribeHosts") return DescribeHosts();
+  if (action == "ReleaseHosts") return ReleaseHosts(parameters);
   if (action == "DescribeInstanceTypes") return DescribeTypes(parameters);
   if (action == "DescribeImages") return DescribeImages(parameters);
   if (action == "DescribeVolumes") return DescribeVolumes(parameters);
@@ -158,15 +163,18 @@ std::string Ec2Imposter::Item(const std::string& id, const Instance& instance) c
   std::string state = now < instance.running ? "pending" : "running";
   if (now >= instance.ending) state = now < instance.gone ? "shutting-down" : "terminated";
   std::string text = fmt::format(
-      "<instanceId>{}</instanceId><instanceState><name>{}</name></instanceState><instanceType>{}</instanceType>"
-      "<placement><availabilityZone>us-west-2a</availabilityZone></placement>",
-      id, state, instance.type);
+      "<instanceId>{}</instanceId><instanceState><name>{}</name></instanceState><instanceType>{}</"
+      "instanceType>"
+      "<placement><availabilityZone>us-west-2a</availabilityZone>{}</placement>",
+      id, state, instance.type, instance.host.empty() ? "" : "<hostId>" + instance.host + "</hostId>");
   text += "<privateIpAddress>10.0.0.1</privateIpAddress>" + TagSet(instance.tags);
   bool is_running = state == "running";
-  if (is_running && instance.has_public && now >= instance.has_address) text += "<ipAddress>192.0.2.1</ipAddress>";
+  if (is_running && instance.has_public && now >= instance.has_address)
+    text += "<ipAddress>192.0.2.1</ipAddress>";
   if (instance.has_ipv6) {
-    text += "<networkInterfaceSet><item><ipv6AddressesSet><item><ipv6Address>2001:db8::1</ipv6Address></item>"
-            "</ipv6AddressesSet></item></networkInterfaceSet>";
+    text +=
+        "<networkInterfaceSet><item><ipv6AddressesSet><item><ipv6Address>2001:db8::1</ipv6Address></item>"
+        "</ipv6AddressesSet></item></networkInterfaceSet>";
   }
   if (instance.is_spot) text += "<instanceLifecycle>spot</instanceLifecycle>";
   if (!instance.reason.empty() && now >= instance.ending) {
@@ -185,6 +193,7 @@ std::string Ec2Imposter::RunInstances(const Parameters& parameters) {
     instance.token = token;
     instance.tags = TagsOf(parameters);
     instance.is_spot = At(parameters, "InstanceMarketOptions.MarketType") == "spot";
+    instance.host = At(parameters, "Placement.HostId");
     instance.visible = now + visible_after;
     instance.running = now + pending;
     instance.has_address = instance.running + address_after;
@@ -213,7 +222,8 @@ std::string Ec2Imposter::DescribeInstances(const Parameters& parameters) {
     ++number;
     if (is_on_page) items += "<item><instancesSet>" + Item(id, instance) + "</instancesSet></item>";
   }
-  std::string next = number > begin + page_size ? fmt::format("<nextToken>{}</nextToken>", begin + page_size) : "";
+  std::string next =
+      number > begin + page_size ? fmt::format("<nextToken>{}</nextToken>", begin + page_size) : "";
   return "<reservationSet>" + items + "</reservationSet>" + next;
 }
 
@@ -223,7 +233,8 @@ std::string Ec2Imposter::TerminateInstances(const Parameters& parameters) {
     auto found = instances.find(id);
     bool is_known = found != instances.end() && loop_.SteadyNow() >= found->second.visible;
     if (!is_known) {
-      throw Refusal{400, "InvalidInstanceID.NotFound", fmt::format("The instance ID '{}' does not exist", id)};
+      throw Refusal{400, "InvalidInstanceID.NotFound",
+                    fmt::format("The instance ID '{}' does not exist", id)};
     }
   }
   for (const std::string& id : ids) {
@@ -234,12 +245,56 @@ std::string Ec2Imposter::TerminateInstances(const Parameters& parameters) {
   return "<instancesSet/>";
 }
 
+std::string Ec2Imposter::AllocateHosts(const Parameters& parameters) {
+  std::string token = At(parameters, "ClientToken");
+  auto same = std::ranges::find_if(hosts, [&](const auto& one) { return one.second.token == token; });
+  if (same == hosts.end()) {
+    Host host{token, TagsOf(parameters), loop_.SteadyNow() + pending};
+    same = hosts.emplace(fmt::format("h-{:017x}", ++last_id_), std::move(host)).first;
+  }
+  return "<hostIdSet><item>" + same->first + "</item></hostIdSet>";
+}
+
+std::string Ec2Imposter::DescribeHosts() const {
+  std::string items;
+  for (const auto& [id, host] : hosts) {
+    bool is_available = loop_.SteadyNow() >= host.available;
+    const char* state = host.is_released ? "released" : is_available ? "available" : "pending";
+    items += fmt::format("<item><hostId>{}</hostId><state>{}</state>{}</item>", id, state, TagSet(host.tags));
+  }
+  return "<hostSet>" + items + "</hostSet>";
+}
+
+std::string Ec2Imposter::ReleaseHosts(const Parameters& parameters) {
+  std::string id = At(parameters, "HostId.1");
+  auto host = hosts.find(id);
+  auto runs_here = [&](const auto& one) {
+    return one.second.host == id && loop_.SteadyNow() < one.second.gone;
+  };
+  std::string code;
+  if (host == hosts.end()) code = "Client.InvalidHost.NotFound";
+  if (std::ranges::any_of(instances, runs_here)) code = "Client.InvalidHost.Occupied";
+  if (releases_refused > 0) {
+    --releases_refused;
+    code = "Client.InvalidHost.MinimumTime";
+  }
+  if (code.empty()) {
+    host->second.is_released = true;
+    return "<successful><item>" + id + "</item></successful><unsuccessful/>";
+  }
+  return fmt::format(
+      "<unsuccessful><item><resourceId>{}</resourceId><error><code>{}</code><message>not now</message>"
+      "</error></item></unsuccessful>",
+      id, code);
+}
+
 std::string Ec2Imposter::DescribeTypes(const Parameters& parameters) {
   std::string items;
   for (const std::string& name : ListOf(parameters, "InstanceType")) {
     auto type = types.find(name);
     if (type == types.end()) {
-      throw Refusal{400, "InvalidInstanceType", "The following supplied instance types do not exist: [" + name + "]"};
+      throw Refusal{400, "InvalidInstanceType",
+                    "The following supplied instance types do not exist: [" + name + "]"};
     }
     items += fmt::format(
         "<item><instanceType>{}</instanceType><vCpuInfo><defaultVCpus>{}</defaultVCpus><defaultCores>{}"
@@ -271,7 +326,8 @@ std::string Ec2Imposter::DescribeVolumes(const Parameters& parameters) const {
   for (const auto& [id, volume] : volumes) {
     if (wants_unused && !volume.instance.empty()) continue;
     items += fmt::format(
-        "<item><volumeId>{}</volumeId><size>{}</size><volumeType>{}</volumeType><iops>{}</iops><attachmentSet>"
+        "<item><volumeId>{}</volumeId><size>{}</size><volumeType>{}</volumeType><iops>{}</"
+        "iops><attachmentSet>"
         "<item><instanceId>{}</instanceId></item></attachmentSet>{}</item>",
         id, volume.size, volume.type, volume.iops, volume.instance, TagSet(volume.tags));
   }

@@ -10,8 +10,9 @@
 
 namespace nodepool::testing {
 
-// An in-process EC2 and Service Quotas: the calls that the driver makes, with answers in the form of real ones. It records every call
-// and simulates the faults that a test wants; it does not check signatures. For tests in virtual time.
+// An in-process EC2 and Service Quotas: the calls that the driver makes, with answers in the form of real
+// ones. It records every call and simulates the faults that a test wants; it does not check signatures. For
+// tests in virtual time.
 class Ec2Imposter : public net::HttpClient {
  public:
   using Parameters = std::map<std::string, std::string>;
@@ -60,6 +61,7 @@ class Ec2Imposter : public net::HttpClient {
     std::string reason;  // why it ended
     bool has_public = true;
     bool has_ipv6 = false;
+    std::string host;
   };
   std::map<std::string, Instance> instances;
   struct Volume {
@@ -70,6 +72,14 @@ class Ec2Imposter : public net::HttpClient {
     int iops = 0;
   };
   std::map<std::string, Volume> volumes;
+  struct Host {
+    std::string token;
+    std::map<std::string, std::string> tags;
+    SteadyTime available{};
+    bool is_released = false;
+  };
+  std::map<std::string, Host> hosts;
+  int releases_refused = 0;  // so many of the next
   struct Image {
     std::string state = "available";
     std::string created = "2024-01-01T00:00:00.000Z";
@@ -80,7 +90,8 @@ class Ec2Imposter : public net::HttpClient {
   std::map<std::string, int> types = {{"t3.medium", 2}, {"m5.large", 2}};  // virtual CPUs
 
   // By service and code; of volumes in TiB.
-  std::map<std::string, std::map<std::string, double>> quotas = {{"ec2", {{"L-1216C47A", 1000}}}, {"ebs", {}}};
+  std::map<std::string, std::map<std::string, double>> quotas = {{"ec2", {{"L-1216C47A", 1000}}},
+                                                                 {"ebs", {}}};
 
   Duration latency = std::chrono::milliseconds(10);
   Duration visible_after{0};
@@ -95,6 +106,9 @@ class Ec2Imposter : public net::HttpClient {
   std::string RunInstances(const Parameters& parameters);
   std::string DescribeInstances(const Parameters& parameters);
   std::string TerminateInstances(const Parameters& parameters);
+  std::string AllocateHosts(const Parameters& parameters);
+  std::string DescribeHosts() const;
+  std::string ReleaseHosts(const Parameters& parameters);
   std::string DescribeTypes(const Parameters& parameters);
   std::string DescribeImages(const Parameters& parameters);
   std::string DescribeVolumes(const Parameters& parameters) const;
