@@ -36,6 +36,9 @@ class AsyncCache {
     return found == values_.end() ? nullptr : &found->second;
   }
 
+  // The next Get() loads it again; a load of it in progress counts.
+  void Erase(const Key& key) { values_.erase(key); }
+
   void Clear() {
     values_.clear();
     ++generation_;

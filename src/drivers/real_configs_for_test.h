@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "drivers/aws/config/aws_schema.h"
 #include "drivers/fake/fake_config.h"
 #include "drivers/kubernetes/config/kubernetes_config.h"
 #include "drivers/kubernetes/config/kubernetes_schema.h"
@@ -18,6 +19,7 @@ inline std::string RealConfigPath(const std::string& name) {
 
 // The schemas of the drivers named in those files.
 inline const config::Schema* RealSchema(std::string_view driver) {
+  if (driver == "aws") return &aws::AwsSchema();
   if (driver == "fake") return &FakeSchema();
   if (driver == "kubernetes") return &KubernetesSchema();
   if (driver == "openshift") return &OpenshiftSchema();

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "drivers/aws/aws_driver.h"
 #include "drivers/example/example_driver.h"
 #include "drivers/fake/fake_driver.h"
 #include "drivers/kubernetes/kubernetes_driver.h"
@@ -13,6 +14,7 @@
 namespace nodepool {
 
 void AddBuiltinDrivers(driver::Registry& registry) {
+  registry.Add(std::make_unique<drivers::AwsDriver>());
   registry.Add(std::make_unique<drivers::ExampleDriver>());
   registry.Add(std::make_unique<drivers::FakeDriver>());
   for (auto kind : {drivers::kubernetes::Kind::kKubernetes, drivers::kubernetes::Kind::kOpenshift,

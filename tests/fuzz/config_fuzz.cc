@@ -7,6 +7,8 @@
 
 #include "config/config_loader.h"
 #include "config/validator.h"
+#include "drivers/aws/config/aws_config.h"
+#include "drivers/aws/config/aws_schema.h"
 #include "drivers/fake/fake_config.h"
 #include "drivers/openstack/config/openstack_config.h"
 #include "drivers/schemas/known_drivers.h"
@@ -17,6 +19,7 @@ namespace {
 using namespace nodepool;
 
 const config::Schema* SchemaOf(std::string_view driver) {
+  if (driver == "aws") return &drivers::aws::AwsSchema();
   if (driver == "static") return &drivers::StaticSchema();
   if (driver == "fake") return &drivers::FakeSchema();
   if (driver == "openstack") return &drivers::OpenstackSchema();
@@ -26,7 +29,9 @@ const config::Schema* SchemaOf(std::string_view driver) {
 // Whatever a section holds, its driver answers with a configuration or an Error.
 void LoadSection(const config::ProviderSection& section, config::Config& config) {
   try {
-    if (section.driver == "static") {
+    if (section.driver == "aws") {
+      drivers::aws::LoadAwsConfig(section, config);
+    } else if (section.driver == "static") {
       drivers::LoadStaticConfig(section, config);
     } else if (section.driver == "fake") {
       drivers::LoadFakeConfig(section, config);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace nodepool::config {
 
 struct Schema::Data {
@@ -11,6 +13,7 @@ struct Schema::Data {
   std::vector<Setting> settings;
   std::optional<Schema> element;
   std::vector<Schema> choices;
+  std::vector<std::string> texts;
   std::vector<std::vector<std::string>> required_groups;
   std::vector<std::vector<std::string>> exclusive_groups;
   std::optional<double> min;
@@ -25,6 +28,10 @@ Schema Schema::Bool() { return Schema(std::make_shared<const Data>(Data{.kind = 
 Schema Schema::Int() { return Schema(std::make_shared<const Data>(Data{.kind = Kind::kInt})); }
 Schema Schema::Float() { return Schema(std::make_shared<const Data>(Data{.kind = Kind::kFloat})); }
 Schema Schema::String() { return Schema(std::make_shared<const Data>(Data{.kind = Kind::kString})); }
+Schema Schema::Among(std::vector<std::string> texts) {
+  return Schema(std::make_shared<const Data>(Data{.kind = Kind::kString, .texts = std::move(texts)}));
+}
+
 Schema Schema::Number() { return OneOf({Int(), Float()}); }
 
 Schema Schema::List(Schema item) {
@@ -90,6 +97,7 @@ const Setting* Schema::Find(std::string_view key) const {
 
 const Schema* Schema::element() const { return data_->element ? &*data_->element : nullptr; }
 const std::vector<Schema>& Schema::choices() const { return data_->choices; }
+const std::vector<std::string>& Schema::texts() const { return data_->texts; }
 const std::vector<std::vector<std::string>>& Schema::required_groups() const {
   return data_->required_groups;
 }
@@ -112,7 +120,7 @@ std::string Schema::ExpectedName() const {
     case Kind::kFloat:
       return "float";
     case Kind::kString:
-      return "str";
+      return texts().empty() ? "str" : "one of " + Join(texts(), ", ");
     case Kind::kList:
       return "a list";
     case Kind::kMap:

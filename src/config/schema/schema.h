@@ -28,6 +28,8 @@ class Schema {
   // Strictly written with a dot.
   static Schema Float();
   static Schema String();
+  // One of these texts.
+  static Schema Among(std::vector<std::string> texts);
   // An integer or a float.
   static Schema Number();
   static Schema List(Schema item);
@@ -56,6 +58,8 @@ class Schema {
   // The schema of a list's items, or of the values of an open map or of one with others; otherwise
   // null.
   const Schema* element() const;
+  // Of Among: the texts. Empty for others.
+  const std::vector<std::string>& texts() const;
   // Of kOneOf; empty for other kinds.
   const std::vector<Schema>& choices() const;
   const std::vector<std::vector<std::string>>& required_groups() const;

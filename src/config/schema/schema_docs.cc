@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <boost/json/serialize.hpp>
+#include <boost/json/value_from.hpp>
+
+#include "base/text.h"
 
 namespace nodepool::config {
 namespace {
@@ -20,7 +23,7 @@ std::string TypeName(const Schema& schema) {
     case Schema::Kind::kFloat:
       return "float";
     case Schema::Kind::kString:
-      return "string";
+      return schema.texts().empty() ? "string" : "one of " + Join(schema.texts(), ", ");
     case Schema::Kind::kList:
       return fmt::format("list of {}", TypeName(*schema.element()));
     case Schema::Kind::kMap:
@@ -127,6 +130,7 @@ boost::json::object ToJsonSchema(const Schema& schema) {
       break;
     case Schema::Kind::kString:
       result["type"] = "string";
+      if (!schema.texts().empty()) result["enum"] = boost::json::value_from(schema.texts());
       break;
     case Schema::Kind::kList:
       result["type"] = "array";

@@ -28,6 +28,20 @@ std::vector<std::string> Problems(const Schema& schema, const std::string& text)
 
 Schema One(Schema schema) { return Schema::Map({Setting("x", std::move(schema), "help")}); }
 
+TEST(ValidateTest, TextsToChooseFrom) {
+  Schema schema = Schema::Among({"raw", "image"});
+  EXPECT_THAT(Problems(One(schema), "x: raw"), IsEmpty());
+  for (const char* bad : {"x: qcow2", "x: 1", "x:", "x: [raw]"}) {
+    EXPECT_THAT(Problems(One(schema), bad), ElementsAre("not a valid value for dictionary value @ data['x']"))
+        << bad;
+  }
+  EXPECT_THAT(Problems(Schema::List(schema), "[raw, rwa]"), ElementsAre("not a valid value @ data[1]"));
+  EXPECT_EQ(Validate(*ParseYaml("x: imag"), One(schema)).front().detail,
+            "found a string 'imag'; expected one of raw, image; did you mean 'image'?");
+  EXPECT_THAT(Problems(One(Schema::OneOf({schema, Schema::Null()})), "x: null"), IsEmpty());
+  EXPECT_EQ(boost::json::serialize(ToJsonSchema(schema)), R"({"type":"string","enum":["raw","image"]})");
+}
+
 // configuration.md 13, "Schema semantics"
 TEST(ValidateTest, TypesAreStrict) {
   EXPECT_THAT(Problems(One(Schema::Int()), "x: 5"), IsEmpty());

@@ -75,6 +75,7 @@ class Walker {
  public:
   std::vector<Problem> Check(const Value& value, const Schema& schema, const Place& place) {
     if (schema.kind() == Schema::Kind::kOneOf) return CheckChoices(value, schema, place);
+    if (!schema.texts().empty()) return CheckTexts(value, schema, place);
     if (!Fits(schema.kind(), value.kind())) return {WrongType(value, schema, place)};
     switch (schema.kind()) {
       case Schema::Kind::kList:
@@ -107,6 +108,18 @@ class Walker {
       detail += "; write it with a dot";
     }
     return Make(std::move(message), place, value.position(), std::move(detail));
+  }
+
+  static std::vector<Problem> CheckTexts(const Value& value, const Schema& schema, const Place& place) {
+    const std::vector<std::string>& texts = schema.texts();
+    bool is_text = value.kind() == Kind::kString;
+    if (is_text && std::ranges::find(texts, value.text()) != texts.end()) return {};
+    std::string message = place.in_map ? "not a valid value for dictionary value" : "not a valid value";
+    std::optional<std::string> nearest = is_text ? NearestSpelling(value.text(), texts) : std::nullopt;
+    std::string detail =
+        fmt::format("{}; expected {}{}", Found(value, place.is_secret), schema.ExpectedName(),
+                    nearest ? "; did you mean '" + *nearest + "'?" : "");
+    return {Make(std::move(message), place, value.position(), std::move(detail))};
   }
 
   // The message comes from the choice that matched furthest; among equals from the first.

@@ -32,33 +32,6 @@ void SetLogin(const config::DiskImage& image, ConnectionSettings& connection) {
   connection.shell_type = image.shell_type;
 }
 
-void ReadLabelImage(const Section& section, const config::Config& config, const FindCloudImage& find,
-                    ProviderConfig& provider, LabelConfig& label) {
-  if (std::optional<std::string> name = section.OptionalText("diskimage")) {
-    label.diskimage = ImageName(*name);
-    const config::DiskImage& global = GlobalImage(section, "diskimage", config);
-    auto own = provider.diskimages.find(*label.diskimage);
-    if (own != provider.diskimages.end()) {
-      label.connection = own->second->connection;
-      return;
-    }
-    // Not uploaded to this provider: nodes cannot be launched until the provider lists it.
-    SetLogin(global, label.connection);
-    provider.fingerprint += "\n" + config::Fingerprint(global);
-  } else if (std::optional<std::string> cloud_image = section.OptionalText("cloud-image")) {
-    const CloudImage* image = find(*cloud_image);
-    if (image == nullptr) {
-      throw section.Fail("cloud-image",
-                         fmt::format("'{}' of label {} is not one of the cloud-images of provider {}",
-                                     Excerpt(*cloud_image), label.name, provider.name));
-    }
-    label.cloud_image = cloud_image;
-    label.connection = image->connection;
-  } else {
-    throw section.Fail("diskimage", "a label needs diskimage or cloud-image");
-  }
-}
-
 }  // namespace
 
 Setting BootTimeout(int usual) {
@@ -113,18 +86,24 @@ Schema DiskImageSchema() {
   return schema.With(ConnectionTypeSettings());
 }
 
-void ReadDiskImage(const Section& section, config::Config& config, ProviderConfig& provider,
-                   ProviderDiskImage& result) {
+const config::DiskImage& ReadDiskImageName(const Section& section, config::Config& config,
+                                           ProviderConfig& provider, ProviderDiskImage& result) {
   result.name = ImageName(section.Text("name"));
   config::DiskImage& global = GlobalImage(section, "name", config);
   auto place = std::ranges::lower_bound(global.formats, provider.image_format);
   if (place == global.formats.end() || *place != provider.image_format)
     global.formats.insert(place, provider.image_format);
   result.is_paused = section.Bool("pause");
+  provider.fingerprint += "\n" + config::Fingerprint(global);
+  return global;
+}
+
+void ReadDiskImage(const Section& section, config::Config& config, ProviderConfig& provider,
+                   ProviderDiskImage& result) {
+  const config::DiskImage& global = ReadDiskImageName(section, config, provider, result);
   result.meta = ReadObject(section, "meta");
   ReadConnectionType(section, result.connection);
   SetLogin(global, result.connection);
-  provider.fingerprint += "\n" + config::Fingerprint(global);
 }
 
 Schema CloudImageSchema() {
@@ -193,6 +172,33 @@ Schema LabelSchema() {
       Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys; default the pool's."),
   });
   return schema.Exclusive({"diskimage", "cloud-image"});
+}
+
+void ReadLabelImage(const Section& section, const config::Config& config, const FindCloudImage& find,
+                    ProviderConfig& provider, LabelConfig& label) {
+  if (std::optional<std::string> name = section.OptionalText("diskimage")) {
+    label.diskimage = ImageName(*name);
+    const config::DiskImage& global = GlobalImage(section, "diskimage", config);
+    auto own = provider.diskimages.find(*label.diskimage);
+    if (own != provider.diskimages.end()) {
+      label.connection = own->second->connection;
+      return;
+    }
+    // Not uploaded to this provider: nodes cannot be launched until the provider lists it.
+    SetLogin(global, label.connection);
+    provider.fingerprint += "\n" + config::Fingerprint(global);
+  } else if (std::optional<std::string> cloud_image = section.OptionalText("cloud-image")) {
+    const CloudImage* image = find(*cloud_image);
+    if (image == nullptr) {
+      throw section.Fail("cloud-image",
+                         fmt::format("'{}' of label {} is not one of the cloud-images of provider {}",
+                                     Excerpt(*cloud_image), label.name, provider.name));
+    }
+    label.cloud_image = cloud_image;
+    label.connection = image->connection;
+  } else {
+    throw section.Fail("diskimage", "a label needs diskimage or cloud-image");
+  }
 }
 
 void ReadLabel(const Section& section, const Section& pool, const config::Config& config,

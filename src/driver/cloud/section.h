@@ -30,8 +30,11 @@ void ReadUploadSettings(const config::Section& provider, ProviderConfig& result)
 
 // An entry of `diskimages`.
 config::Schema DiskImageSchema();
-// Adds the provider's image format, which must be set before, to the disk image's formats, and the disk image
-// to the provider's fingerprint.
+// Reads `name` and `pause`, and returns the disk image that the entry names. Adds the provider's image
+// format, which must be set before, to that image's formats, and the image to the provider's fingerprint.
+const config::DiskImage& ReadDiskImageName(const config::Section& section, config::Config& config,
+                                           ProviderConfig& provider, ProviderDiskImage& result);
+// Reads all of it.
 void ReadDiskImage(const config::Section& section, config::Config& config, ProviderConfig& provider,
                    ProviderDiskImage& result);
 
@@ -58,6 +61,10 @@ config::Schema LabelSchema();
 using FindCloudImage = std::function<const CloudImage*(const std::string& name)>;
 void ReadLabel(const config::Section& section, const config::Section& pool, const config::Config& config,
                const FindCloudImage& find, ProviderConfig& provider, LabelConfig& result);
+
+// Reads only which image the label boots; neither: an error.
+void ReadLabelImage(const config::Section& section, const config::Config& config, const FindCloudImage& find,
+                    ProviderConfig& provider, LabelConfig& label);
 
 // For ReadLabel: finds an image among a driver's own cloud images, by name.
 template <class Image>

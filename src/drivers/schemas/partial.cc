@@ -37,37 +37,6 @@ Schema LabelOnInstance(std::vector<Setting> more) {
 
 }  // namespace
 
-Schema AwsSchema() {
-  Schema image = OpenEnded({
-      Setting("name", Schema::String(), "What labels call the image.").Required(),
-      Setting("username", Schema::String(), "User for logging in.").Required(),
-      Setting("image-id", Schema::String(), "Its id in the cloud."),
-      Setting("python-path", Schema::String(), "Python interpreter on the node.").Default("auto"),
-      Setting("shell-type", Schema::String(), "Shell of the user, as Ansible names it."),
-  });
-  Schema label = LabelOnInstance({
-      Setting("key-name", Schema::String(), "Key pair of the cloud to put on the node."),
-      Setting("ebs-optimized", Schema::Bool(), "Dedicated throughput to the volumes.").Default(false),
-      Setting("userdata", Schema::String(), "User data for cloud-init.").Secret(),
-  });
-  Schema pool = OpenEnded({
-      Setting("name", Schema::String(), "Name of the pool.").Required(),
-      Setting("labels", Schema::List(label), "The labels offered here."),
-      Setting("host-key-checking", Schema::Bool(), "Whether to scan host keys.").Default(true),
-      Setting("subnet-id", Schema::String(), "Subnet of the first network interface."),
-      Setting("security-group-id", Schema::String(), "Security group of the first network interface."),
-  });
-  return OpenEnded(
-             {
-                 Setting("region-name", Schema::String(), "Region of the cloud.").Required(),
-                 Setting("profile-name", Schema::String(), "Profile of the credentials."),
-                 Setting("cloud-images", Schema::List(image.With(ConnectionTypeSettings())),
-                         "Images that exist in the cloud."),
-                 Setting("pools", Schema::List(pool.With(PoolSettings())), "Groups of nodes.").Required(),
-             })
-      .With(LaunchSettings());
-}
-
 Schema GceSchema() {
   Schema image = OpenEnded({
       Setting("name", Schema::String(), "What labels call the image.").Required(),

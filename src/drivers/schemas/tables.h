@@ -8,7 +8,6 @@ namespace nodepool::drivers {
 config::Schema TestSchema();
 
 // Drivers of which only the keys used in practice are known.
-config::Schema AwsSchema();
 config::Schema GceSchema();
 
 }  // namespace nodepool::drivers

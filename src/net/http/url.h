@@ -21,6 +21,7 @@ class Url {
   // The scheme's usual one where it is absent.
   std::string port() const { return Part(CURLUPART_PORT, CURLU_DEFAULT_PORT); }
   std::string path() const { return Part(CURLUPART_PATH); }
+  std::string query() const { return Part(CURLUPART_QUERY); }  // without "?"
   std::string text() const { return Part(CURLUPART_URL); }
 
   void SetHost(const std::string& host) { curl_url_set(handle_.get(), CURLUPART_HOST, host.c_str(), 0); }

@@ -6,7 +6,6 @@
 #include <boost/json/parse.hpp>
 #include <charconv>
 
-#include "async/backoff.h"
 #include "base/scope_exit.h"
 
 namespace nodepool::driver::cloud::api {
@@ -31,11 +30,18 @@ std::optional<Duration> RetryAfter(const net::HttpReply& reply) {
   return std::min<Duration>(std::chrono::seconds(seconds), kMaxPause);
 }
 
-// A service that answers 429 has done nothing; after a proxy's 503 a change may have been carried out.
-bool IsTooBusy(const ApiRequest& request, int status) {
+const std::string& BudgetOf(const ApiRequest& request) {
+  return request.budget.empty() ? request.service : request.budget;
+}
+
+// After a proxy's 503 a change may have been carried out.
+bool IsTooBusy(const ApiRequest& request, int status, const Fault& fault) {
   if (request.call.upload) return false;
-  if (status == 429) return true;
-  return status == 503 && request.is_idempotent();
+  return fault.verdict == Verdict::kRateLimited || (status == 503 && request.is_idempotent());
+}
+
+bool IsServerError(int status, const Fault& fault) {
+  return (status == 500 || status == 502 || status == 504) && fault.verdict == Verdict::kRetry;
 }
 
 bool MayRepeatAfter(const Failure& failure, const ApiRequest& request) {
@@ -79,16 +85,45 @@ ApiClient::ApiClient(Loop& loop, BlockingPool& pool, Random& random, net::HttpCl
       options_(std::move(options)),
       reads_(kCallsAtATime),
       changes_(kCallsAtATime),
-      uploads_(kUploadsAtATime) {
+      uploads_(kUploadsAtATime),
+      logged_refusals_(loop_, [this](std::uint64_t more) {
+        logger_.Info("{} more calls of cloud {} were refused in the last minute", more, options_.cloud);
+      }) {
   if (options_.change_rate) change_rate_.emplace(loop_, *options_.change_rate);
+  if (options_.read_rate) read_rate_.emplace(loop_, *options_.read_rate);
 }
 
 Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
-  net::HttpReply reply = co_await Repeat(request);
-  if (reply.status >= 400) {
-    throw MakeApiError(request.text, reply.status, options_.read_fault(reply.status, reply.body));
+  Backoff pauses(kPauses, random_);
+  Tries tries;
+  while (true) {
+    co_await WaitForTurn(request);
+    Answer answer = co_await Send(request);
+    if (!answer.reply) {
+      bool is_last = ++tries.network > options_.network_repeats;
+      if (is_last || !MayRepeatAfter(answer.reply.error(), request)) answer.reply.error().Rethrow();
+      Duration pause = pauses.Next();
+      co_await loop_.SleepFor(pause);
+      continue;
+    }
+    net::HttpReply& reply = *answer.reply;
+    if (reply.status < 400) co_return std::move(reply);
+    Fault fault = options_.read_fault(reply.status, reply.body);
+    bool is_refused = reply.status == 401 || fault.refuses_signature;
+    if (is_refused && answer.renew && !std::exchange(tries.has_renewed, true)) {
+      answer.renew(reply);
+      continue;
+    }
+    std::optional<Duration> pause = PauseAfter(request, reply, fault, tries, pauses);
+    if (!pause) {
+      if (!fault.request_id.empty() && logged_refusals_.Admits()) {
+        logger_.Info("{} was refused with {} {} (request id {})", request.text, reply.status, fault.code,
+                     fault.request_id);
+      }
+      throw MakeApiError(request.text, reply.status, std::move(fault));
+    }
+    co_await loop_.SleepFor(*pause);
   }
-  co_return reply;
 }
 
 Task<ApiReply> ApiClient::CallJson(ApiRequest request) {
@@ -104,37 +139,32 @@ Task<ApiReply> ApiClient::CallJson(ApiRequest request) {
   co_return result;
 }
 
-Task<net::HttpReply> ApiClient::Repeat(const ApiRequest& request) {
-  Backoff pauses(kPauses, random_);
-  bool has_renewed = false;
-  for (int tries = 1;; ++tries) {
-    co_await WaitForTurn(request);
-    Answer answer = co_await Send(request);
-    if (!answer.reply) {
-      if (tries > 1 || !MayRepeatAfter(answer.reply.error(), request)) answer.reply.error().Rethrow();
-      Duration pause = pauses.Next();
-      co_await loop_.SleepFor(pause);
-      continue;
-    }
-    if (answer.reply->status == 401 && answer.renew && !has_renewed) {
-      has_renewed = true;
-      answer.renew();
-      continue;
-    }
-    if (!IsTooBusy(request, answer.reply->status) || tries > request.retries) {
-      co_return std::move(*answer.reply);
-    }
-    Duration pause = PauseService(request, *answer.reply, pauses.Next());
-    co_await loop_.SleepFor(pause);
+// How long to wait before the call is repeated; none: it is not.
+std::optional<Duration> ApiClient::PauseAfter(const ApiRequest& request, const net::HttpReply& reply,
+                                              const Fault& fault, Tries& tries, Backoff& pauses) {
+  if (IsTooBusy(request, reply.status, fault)) {
+    if (++tries.busy > request.retries) return std::nullopt;
+    return PauseService(request, reply, pauses.Next());
   }
+  bool may_be_repeated =
+      IsServerError(reply.status, fault) && request.is_idempotent() && !request.call.upload;
+  if (!may_be_repeated || ++tries.server_errors > options_.server_error_repeats) return std::nullopt;
+  return pauses.Next();
 }
 
-// Ends when the service's back-off is over; limits changes to the configured rate.
+// Ends when the service's back-off is over; keeps the configured rates. Of the calls that waited for the end
+// of a back-off only one at a time is sent, which may begin the next.
 Task<> ApiClient::WaitForTurn(const ApiRequest& request) {
-  if (change_rate_ && !request.reads()) co_await change_rate_->WaitForTurn();
-  while (loop_.SteadyNow() < paused_until_[request.service]) {
-    SteadyTime until = paused_until_[request.service];
-    co_await loop_.SleepUntil(until);
+  std::optional<RateLimiter>& rate = request.reads() ? read_rate_ : change_rate_;
+  const std::string& budget = BudgetOf(request);
+  while (true) {
+    while (loop_.SteadyNow() < paused_until_[budget]) {
+      SteadyTime until = paused_until_[budget];
+      co_await loop_.SleepUntil(until);
+    }
+    if (!rate) co_return;
+    co_await rate->WaitForTurn();
+    if (loop_.SteadyNow() >= paused_until_[budget]) co_return;
   }
 }
 
@@ -160,7 +190,7 @@ Task<net::HttpReply> ApiClient::SendCounted(const ApiRequest& request, net::Http
 
 Duration ApiClient::PauseService(const ApiRequest& request, const net::HttpReply& reply, Duration otherwise) {
   Duration pause = RetryAfter(reply).value_or(otherwise);
-  paused_until_[request.service] = loop_.SteadyNow() + pause;
+  paused_until_[BudgetOf(request)] = loop_.SteadyNow() + pause;
   logger_.Warning("The {} service of cloud {} is overloaded ({}); backing off for {} s", request.service,
                   options_.cloud, reply.status, std::chrono::duration<double>(pause).count());
   return pause;

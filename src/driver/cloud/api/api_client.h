@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "async/backoff.h"
 #include "async/blocking_pool.h"
 #include "async/gate.h"
+#include "async/log_throttle.h"
 #include "async/loop.h"
 #include "base/log/logging.h"
 #include "base/random.h"
@@ -20,17 +22,19 @@ namespace nodepool::driver::cloud::api {
 
 // A call of a cloud's service.
 struct ApiRequest {
-  std::string service;             // "compute": pauses are per service; metrics and log lines name it
+  std::string service;             // "compute": metrics and log lines name it
+  std::string budget;              // calls that the service counts together pause together; empty: all of it
   std::string name;                // in metrics, without ids: "servers_detail"
   std::string text;                // in error messages: "GET compute /servers/detail"
   net::HttpCall call;              // without the signature
   int retries = 5;                 // how often it is repeated while the service is overloaded
   std::optional<bool> only_reads;  // none: depends on the method
-  // A creation under a name of our choice: done twice, the second is refused.
-  bool creates_by_name = false;
+  // The service does it once however often it is sent: it recognises the call by a token or by a name of our
+  // choice, or the call says how things shall be in the end.
+  bool may_be_sent_again = false;
 
   bool reads() const { return only_reads.value_or(call.method == "GET"); }
-  bool is_idempotent() const { return reads() || creates_by_name || call.method != "POST"; }
+  bool is_idempotent() const { return reads() || may_be_sent_again || call.method != "POST"; }
 };
 
 struct ApiReply {
@@ -49,14 +53,19 @@ struct CallMetrics {
 
 // Calls one cloud's services under one account. Signs the calls; bounds how many are under way; backs off
 // from a service that asks for it (429, 503, Retry-After); renews the signature once when a service does not
-// accept it (401); repeats once what may be repeated after a network fault.
+// accept it; repeats what may be repeated after a network fault.
 class ApiClient {
  public:
   struct Options {
     std::string cloud;  // its name, for log lines
     FaultReader read_fault = &ReadFault;
-    // Limit for calls that change something; none: unlimited.
+    // Limits for calls that change something, and for the others; none: unlimited.
     std::optional<RateLimiter::Settings> change_rate;
+    std::optional<RateLimiter::Settings> read_rate;
+    // How often what may be repeated is repeated: after a network fault; after 500, 502 and 504 of which the
+    // reader says kRetry.
+    int network_repeats = 1;
+    int server_error_repeats = 0;
     CallMetrics metrics;
   };
 
@@ -78,10 +87,18 @@ class ApiClient {
     Signer::Renew renew;
   };
 
-  Task<net::HttpReply> Repeat(const ApiRequest& request);
+  struct Tries {
+    int busy = 0;  // answers of an overloaded service
+    int network = 0;
+    int server_errors = 0;
+    bool has_renewed = false;
+  };
+
   Task<> WaitForTurn(const ApiRequest& request);
   Task<Answer> Send(const ApiRequest& request);
   Task<net::HttpReply> SendCounted(const ApiRequest& request, net::HttpCall call);
+  std::optional<Duration> PauseAfter(const ApiRequest& request, const net::HttpReply& reply,
+                                     const Fault& fault, Tries& tries, Backoff& pauses);
   Duration PauseService(const ApiRequest& request, const net::HttpReply& reply, Duration otherwise);
   void Count(const ApiRequest& request, int status, Duration duration) const;
 
@@ -97,7 +114,9 @@ class ApiClient {
   Gate changes_;
   Gate uploads_;
   std::optional<RateLimiter> change_rate_;
-  std::map<std::string, SteadyTime> paused_until_;  // by service
+  std::optional<RateLimiter> read_rate_;
+  std::map<std::string, SteadyTime> paused_until_;  // by budget
+  LogThrottle logged_refusals_;
 };
 
 }  // namespace nodepool::driver::cloud::api

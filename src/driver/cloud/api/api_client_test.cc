@@ -20,7 +20,7 @@ class NumberSigner : public Signer {
  public:
   Task<Renew> Sign(net::HttpCall& call) override {
     call.headers.emplace_back("Signature", std::to_string(number));
-    co_return [this] { ++number; };
+    co_return [this](const net::HttpReply&) { ++number; };
   }
   int number = 1;
 };
@@ -196,6 +196,83 @@ TEST_F(ApiClientTest, ChangesKeepTheRate) {
   SteadyTime before = time.loop().SteadyNow();
   for (int i = 0; i < 4; ++i) Call(Request("POST"));
   EXPECT_EQ(time.loop().SteadyNow() - before, 6s);
+}
+
+TEST_F(ApiClientTest, ReadsHaveARateOfTheirOwn) {
+  options.change_rate = RateLimiter::Settings{2s};
+  options.read_rate = RateLimiter::Settings{1s};
+  http.latency = Duration::zero();
+  SteadyTime before = time.loop().SteadyNow();
+  for (int i = 0; i < 4; ++i) Call(Request());
+  EXPECT_EQ(time.loop().SteadyNow() - before, 3s);
+}
+
+// A refusal that the API calls "too many" has done nothing, whatever its status.
+TEST_F(ApiClientTest, TheReaderSaysWhatIsTooMuch) {
+  options.read_fault = [](int, std::string_view body) {
+    return Fault{body == "slower" ? Verdict::kRateLimited : Verdict::kInvalid, std::string(body), ""};
+  };
+  answers = {{503, {}, "slower"}, {400, {}, "slower"}};
+  EXPECT_EQ(Call(Request("POST")).status, 200);
+  EXPECT_EQ(http.calls.size(), 3u);
+  answers = {{503, {}, "down"}};
+  EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 503);
+}
+
+TEST_F(ApiClientTest, AfterABackOffOneCallAtATimeIsSent) {
+  options.change_rate = RateLimiter::Settings{1s};
+  answers.assign(2, {429, {{"retry-after", "10"}}, ""});
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  auto call = [](ApiClient& client, ApiRequest request) -> Task<> {
+    co_await client.CallJson(std::move(request));
+  };
+  for (int i = 0; i < 5; ++i) tasks.Spawn("change", call(client(), Request("POST")));
+  time.Advance(10s);
+  EXPECT_EQ(http.calls.size(), 1u);
+  time.Advance(2s);
+  EXPECT_EQ(http.calls.size(), 2u) << "the second refusal holds back the others";
+  time.Run(tasks.Join());
+  EXPECT_EQ(http.calls.size(), 7u);
+}
+
+TEST_F(ApiClientTest, BudgetsPauseByThemselves) {
+  answers = {{429, {{"retry-after", "30"}}, ""}};
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  auto call = [](ApiClient& client, ApiRequest request) -> Task<> {
+    co_await client.CallJson(std::move(request));
+  };
+  ApiRequest change = Request("POST");
+  change.budget = "changes";
+  tasks.Spawn("change", call(client(), std::move(change)));
+  time.Advance(1s);
+  Call(Request());
+  EXPECT_EQ(http.calls.size(), 2u);
+  time.Run(tasks.Stop());
+}
+
+TEST_F(ApiClientTest, FaultsOfTheServerAreOutlived) {
+  options.network_repeats = 4;
+  options.server_error_repeats = 4;
+  answers = {{500, {}, ""}, {0, {}, ""}, {504, {}, ""}, {0, {}, ""}};
+  ApiRequest request = Request("POST");
+  request.may_be_sent_again = true;
+  EXPECT_EQ(Call(request).status, 200);
+  EXPECT_EQ(http.calls.size(), 5u);
+  answers.assign(5, {500, {}, ""});
+  EXPECT_EQ(StatusOf(FailureOf(request)), 500);
+  answers = {{500, {}, ""}};
+  EXPECT_EQ(StatusOf(FailureOf(Request("POST"))), 500) << "it may have been carried out";
+}
+
+TEST_F(ApiClientTest, AFaultCanAskForAnotherSignature) {
+  options.read_fault = [](int, std::string_view) {
+    Fault fault{Verdict::kInvalid, "expired", ""};
+    fault.refuses_signature = true;
+    return fault;
+  };
+  answers = {{400, {}, ""}};
+  EXPECT_EQ(Call(Request()).status, 200);
+  EXPECT_EQ(HeaderOf(http.calls.at(1), "Signature"), "2");
 }
 
 }  // namespace

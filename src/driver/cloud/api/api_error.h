@@ -36,11 +36,16 @@ int StatusOf(const Outcome<T>& outcome) {
 // The content of the answer to a refused call.
 struct Fault {
   Verdict verdict = Verdict::kFail;
-  std::string text;  // the cloud's message, in one line; empty: none
+  std::string text;  // the cloud's message, in one line and the same each time; empty: none
   std::string code;
+  // By which the cloud's operators find the call; logged, but not part of the error. Empty: there is none.
+  std::string request_id = "";
+  // The service did not accept the call's signature or credential: with another one it may.
+  bool refuses_signature = false;
 };
 
-// Parses the refusals of one API: a status of 400 or more with its body, which may be anything.
+// Parses the refusals of one API: a status of 400 or more with its body, which may be anything. kRateLimited:
+// the service has done nothing, and the call is repeated after a pause.
 using FaultReader = std::function<Fault(int status, std::string_view body)>;
 
 // The reader for an API whose errors have no known format.

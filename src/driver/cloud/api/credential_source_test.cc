@@ -55,10 +55,36 @@ TEST_F(CredentialSourceTest, ItIsRenewedBeforeItExpires) {
   EXPECT_EQ(Get()->number, 2);
 }
 
-TEST_F(CredentialSourceTest, OneThatExpiresSoonerIsUsedOnceAllTheSame) {
-  life = 1min;
+TEST_F(CredentialSourceTest, AShortOneIsUsedForHalfOfItsLife) {
+  life = 20s;
   EXPECT_EQ(Get()->number, 1);
+  time.Advance(9s);
+  EXPECT_EQ(Get()->number, 1);
+  time.Advance(1s);
   EXPECT_EQ(Get()->number, 2);
+}
+
+TEST_F(CredentialSourceTest, OneThatCannotBeReplacedIsUsedUntilItExpires) {
+  Get();
+  is_broken = true;
+  time.Advance(59min);
+  EXPECT_EQ(Get()->number, 1);
+  EXPECT_EQ(fetches, 2);
+  EXPECT_EQ(Get()->number, 1);
+  EXPECT_EQ(fetches, 2) << "not tried again at once";
+  time.Advance(1min);
+  EXPECT_THROW(Get(), Error);
+  is_broken = false;
+  EXPECT_EQ(Get()->number, 4);
+}
+
+TEST_F(CredentialSourceTest, ARefusedOneIsNotUsedWhileItsSuccessorIsFetched) {
+  std::shared_ptr<const Key> first = Get();
+  is_broken = true;
+  time.Advance(59min);
+  Get();
+  source.Discard(first);
+  EXPECT_THROW(Get(), Error);
 }
 
 TEST_F(CredentialSourceTest, ADiscardedOneIsFetchedAgainOnce) {

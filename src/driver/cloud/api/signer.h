@@ -11,13 +11,13 @@ class Signer {
  public:
   virtual ~Signer() = default;
 
-  // Discards the credential of a call, so that the next call gets a new one.
-  using Renew = std::function<void()>;
+  // Discards the credential of a call, so that the next call gets a new one; gets the refusal.
+  using Renew = std::function<void(const net::HttpReply& refusal)>;
 
   // Signs `call`, which is otherwise complete. Fetches a credential first if none is known, through a
   // net::HttpClient and not the ApiClient that it signs for; what that throws ends the call. The result is
-  // called if the service does not accept the signature (401); the call is then repeated once. Null:
-  // repeating would not help.
+  // called if the service does not accept the signature (401, Fault::refuses_signature); the call is then
+  // repeated once. Null: repeating would not help.
   virtual Task<Renew> Sign(net::HttpCall& call) = 0;
 };
 

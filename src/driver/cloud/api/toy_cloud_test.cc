@@ -136,7 +136,7 @@ class ToySigner : public Signer {
   Task<Renew> Sign(net::HttpCall& call) override {
     std::shared_ptr<const ToyToken> token = co_await tokens_.Get();
     call.headers.emplace_back("Authorization", "Bearer " + token->text);
-    co_return [this, token] { tokens_.Discard(token); };
+    co_return [this, token](const net::HttpReply&) { tokens_.Discard(token); };
   }
 
  private:

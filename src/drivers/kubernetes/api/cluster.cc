@@ -81,7 +81,7 @@ Task<json::object> Cluster::Get(std::string path) {
 
 Task<json::object> Cluster::Create(std::string collection, json::object body) {
   api::ApiRequest request = Request("POST", std::move(collection), std::move(body));
-  request.creates_by_name = true;
+  request.may_be_sent_again = true;
   return Call(std::move(request));
 }
 

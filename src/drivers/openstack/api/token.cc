@@ -63,7 +63,7 @@ Task<TokenSource::Renew> TokenSource::Sign(net::HttpCall& call) {
   std::shared_ptr<const Token> token = co_await tokens_.Get();
   if (token->text.empty()) co_return nullptr;
   call.headers.emplace_back("X-Auth-Token", token->text);
-  co_return [this, token] { tokens_.Discard(token); };
+  co_return [this, token](const net::HttpReply&) { tokens_.Discard(token); };
 }
 
 Task<Token> TokenSource::Fetch() {

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <pugixml.hpp>
+#include <string>
+#include <vector>
+
+#include "driver/cloud/api/api_client.h"
+#include "driver/cloud/api/paging.h"
+#include "drivers/aws/api/query.h"
+#include "drivers/aws/api/request_signer.h"
+#include "drivers/aws/credentials/account.h"
+
+namespace nodepool::drivers::aws {
+
+// Calls EC2 for one provider (driver-aws.md 5.1, 6). Throttled calls are repeated as long as their caller
+// waits; other passing faults a few times.
+class Ec2 {
+ public:
+  struct Options {
+    double rate = 0;  // calls per second that change something, reads ten times as many; 0: unlimited
+    driver::cloud::api::CallMetrics metrics;
+  };
+
+  // Everything outlives it.
+  Ec2(Loop& loop, BlockingPool& pool, Random& random, net::HttpClient& http, const Account& account,
+      RequestSigner& signer, log::Logger logger, Options options);
+
+  // Reads the answer's root element; runs off the loop if the answer is large.
+  template <class T>
+  using Read = T (*)(const pugi::xml_node& root);
+
+  // Errors: ApiError, whose code is AWS's; those of ApiClient::Call.
+  template <class T>
+  Task<T> Call(Query query, Read<T> read) {
+    std::string text = Describe(query);
+    std::string answer = co_await Send(std::move(query));
+    if (answer.size() <= kParseHere) co_return Parse(answer, text, read);
+    auto parse = [answer = std::move(answer), text, read] { return Parse(answer, text, read); };
+    T result = co_await OnBlockingPool(pool_, std::move(parse));
+    co_return result;
+  }
+  // The same for a call whose answer does not matter.
+  Task<> Call(Query query);
+
+  // All pages of a list.
+  template <class T>
+  Task<std::vector<T>> List(Query query, Read<std::vector<T>> read) {
+    std::string what = query.action();
+    auto read_page = [this, query = std::move(query), read](std::string next) {
+      return ReadPage(query, read, std::move(next));
+    };
+    std::vector<T> items = co_await driver::cloud::api::ReadPages<T>(std::move(what), std::move(read_page));
+    co_return items;
+  }
+
+ private:
+  static constexpr std::size_t kParseHere = 64 * 1024;
+
+  template <class T>
+  struct PageAnswer {
+    std::vector<T> items;
+    std::string next;
+  };
+
+  template <class T>
+  static T Parse(const std::string& answer, const std::string& call, Read<T> read) {
+    pugi::xml_document document = ParseAnswer(answer, call);
+    return read(document.document_element());
+  }
+
+  template <class T>
+  Task<driver::cloud::api::Page<T>> ReadPage(Query query, Read<std::vector<T>> read, std::string next) {
+    if (!next.empty()) query.Add("NextToken", next);
+    std::string text = Describe(query);
+    std::string answer = co_await Send(std::move(query));
+    driver::cloud::api::Page<T> page;
+    page.bytes = answer.size();
+    auto parse = [answer = std::move(answer), text, read] {
+      pugi::xml_document document = ParseAnswer(answer, text);
+      PageAnswer<T> result{read(document.document_element()), NextToken(document.document_element())};
+      return result;
+    };
+    PageAnswer<T> result;
+    if (page.bytes <= kParseHere) {
+      result = parse();
+    } else {
+      result = co_await OnBlockingPool(pool_, std::move(parse));
+    }
+    page.items = std::move(result.items);
+    page.next = std::move(result.next);
+    co_return page;
+  }
+
+  Task<std::string> Send(Query query);
+  std::string Describe(const Query& query) const;
+  static pugi::xml_document ParseAnswer(const std::string& answer, const std::string& call);
+  static std::string NextToken(const pugi::xml_node& root);
+
+  BlockingPool& pool_;
+  const Account& account_;
+  driver::cloud::api::ApiClient client_;
+};
+
+}  // namespace nodepool::drivers::aws

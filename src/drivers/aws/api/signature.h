@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "drivers/aws/credentials/credentials.h"
+#include "net/http/http_client.h"
+
+namespace nodepool::drivers::aws {
+
+// Where a signature counts.
+struct SigningScope {
+  std::string region;
+  std::string service;
+};
+
+// The headers that sign `call`, which is otherwise complete, by Signature Version 4 (driver-aws.md 4):
+// X-Amz-Date, X-Amz-Security-Token of temporary credentials, Authorization. All headers of the call are
+// signed.
+net::HttpHeaders SignatureHeaders(const net::HttpCall& call, const Credentials& credentials,
+                                  const SigningScope& scope, WallTime now);
+
+// The steps, for tests.
+std::string CanonicalRequest(const net::HttpCall& call);
+std::string SigningKey(std::string_view secret, std::string_view date, const SigningScope& scope);
+
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,49 @@
+#include "drivers/aws/aws_adapter.h"
+
+#include "drivers/aws/compute/create_machine.h"
+#include "drivers/aws/compute/delete_machine.h"
+#include "drivers/aws/compute/quota.h"
+#include "drivers/aws/lists.h"
+
+namespace nodepool::drivers::aws {
+
+using driver::QuotaInformation;
+using driver::cloud::CreateParameters;
+using driver::cloud::Instance;
+using driver::cloud::MachineReport;
+using driver::cloud::Resource;
+
+AwsAdapter::AwsAdapter(driver::ProviderEnvironment environment, std::shared_ptr<const AwsConfig> config,
+                       Account account, Variables variables, std::unique_ptr<net::HttpClient> client)
+    : cloud_(std::move(environment), std::move(config), std::move(account), std::move(variables),
+             std::move(client)) {}
+
+Task<Instance> AwsAdapter::Create(MachineReport& machine, CreateParameters parameters) {
+  return CreateMachine(cloud_, machine, std::move(parameters));
+}
+
+Task<> AwsAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
+  MachineId id = ReadExternalId(external_id);
+  co_await DeleteMachine(cloud_, machine, std::move(id));
+}
+
+Task<std::vector<Instance>> AwsAdapter::ListInstances() { return ListMachines(cloud_); }
+
+Task<std::vector<Resource>> AwsAdapter::ListResources() { return ListMarked(cloud_); }
+
+Task<> AwsAdapter::DeleteResource(Resource resource) { return DeleteMarked(cloud_, std::move(resource)); }
+
+Task<std::vector<boost::json::value>> AwsAdapter::MissingMachines(std::vector<boost::json::value> ids) {
+  return MissingInstances(cloud_, std::move(ids));
+}
+
+// Called first when the provider starts, so that its labels are known before requests arrive.
+Task<QuotaInformation> AwsAdapter::QuotaLimits() { return ReadLimits(cloud_); }
+
+QuotaInformation AwsAdapter::QuotaForLabel(const driver::LabelConfig& label) {
+  return NeedOf(cloud_, dynamic_cast<const AwsLabel&>(label));
+}
+
+Task<> AwsAdapter::Stop() { co_await cloud_.tasks.Stop(); }
+
+}  // namespace nodepool::drivers::aws

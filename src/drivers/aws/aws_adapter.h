@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+
+#include "driver/cloud/adapter.h"
+#include "drivers/aws/aws_cloud.h"
+
+namespace nodepool::drivers::aws {
+
+// The adapter to an account of AWS in one region; each of its tasks is in a file of its own.
+class AwsAdapter : public driver::cloud::Adapter {
+ public:
+  AwsAdapter(driver::ProviderEnvironment environment, std::shared_ptr<const AwsConfig> config,
+             Account account, Variables variables, std::unique_ptr<net::HttpClient> client);
+
+  Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
+                                       driver::cloud::CreateParameters parameters) override;
+  Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override;
+  Task<std::vector<driver::cloud::Instance>> ListInstances() override;
+  Task<std::vector<driver::cloud::Resource>> ListResources() override;
+  Task<> DeleteResource(driver::cloud::Resource resource) override;
+  Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override;
+  Task<driver::QuotaInformation> QuotaLimits() override;
+  driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
+  Task<> Stop() override;
+
+ private:
+  AwsCloud cloud_;
+};
+
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,49 @@
+#include "drivers/aws/compute/delete_machine.h"
+
+namespace nodepool::drivers::aws {
+
+namespace {
+
+constexpr Duration kAgain = std::chrono::seconds(5);
+
+// False: there is no such instance. EC2 may deny one that was just made.
+Task<bool> Terminate(AwsCloud& cloud, std::string id) {
+  while (true) {
+    bool is_known = co_await cloud.terminations.Terminate(id);
+    if (is_known || !cloud.recent.Contains(id)) co_return is_known;
+    co_await cloud.loop().SleepFor(kAgain);
+  }
+}
+
+Task<> DeleteInstance(AwsCloud& cloud, driver::cloud::MachineReport& machine, std::string id) {
+  machine.SetState("deleting instance");
+  machine.logger().Info("Deleting instance {}", id);
+  bool was_there = co_await Terminate(cloud, id);
+  if (!was_there) co_return;
+  auto is_gone = [&id](const Ec2Instances& list) {
+    auto found = list.find(id);
+    return found == list.end() || found->second.is_gone();
+  };
+  co_await cloud.instances.Until(is_gone);
+}
+
+Task<> GiveBackHost(AwsCloud& cloud, driver::cloud::MachineReport& machine, std::string id) {
+  machine.SetState("releasing host");
+  machine.logger().Info("Releasing dedicated host {}", id);
+  co_await ReleaseHost(cloud.ec2, id);
+  auto is_gone = [&id](const Hosts& list) {
+    auto found = list.find(id);
+    return found == list.end() || found->second.is_gone();
+  };
+  co_await cloud.hosts.Until(is_gone);
+}
+
+}  // namespace
+
+Task<> DeleteMachine(AwsCloud& cloud, driver::cloud::MachineReport& machine, MachineId id) {
+  if (!id.instance.empty()) co_await DeleteInstance(cloud, machine, id.instance);
+  if (!id.host.empty()) co_await GiveBackHost(cloud, machine, id.host);
+  machine.SetState("complete");
+}
+
+}  // namespace nodepool::drivers::aws

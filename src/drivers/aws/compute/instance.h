@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <pugixml.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drivers/aws/api/ec2.h"
+
+namespace nodepool::drivers::aws {
+
+// A machine as EC2 lists it.
+struct Ec2Instance {
+  std::string id;
+  std::string state;  // "pending", "running", "shutting-down", "terminated", "stopping", "stopped"
+  std::string type;
+  std::string zone;
+  std::string private_ipv4;  // the addresses are empty where there are none
+  std::string public_ipv4;
+  std::string ipv6;
+  bool is_spot = false;
+  std::string host;  // the dedicated host on which it runs; empty: none
+  std::map<std::string, std::string> tags;
+  std::string reason_code;  // why it ended: "Server.InsufficientInstanceCapacity"
+  std::string reason;
+
+  bool is_gone() const { return state == "terminated"; }
+  // It ended, or will soon, and never runs again; one that is stopped was stopped by somebody else.
+  bool is_lost() const {
+    return is_gone() || state == "shutting-down" || state == "stopping" || state == "stopped";
+  }
+};
+
+using Ec2Instances = std::map<std::string, Ec2Instance>;
+
+std::map<std::string, std::string> ReadTagSet(const pugi::xml_node& node);
+// Of one <item> of an <instancesSet>.
+Ec2Instance ReadInstance(const pugi::xml_node& item);
+// Of an answer to RunInstances, and to DescribeInstances.
+std::vector<Ec2Instance> ReadReservation(const pugi::xml_node& root);
+std::vector<Ec2Instance> ReadReservations(const pugi::xml_node& root);
+
+// The instances with a tag, or all of the account. The keys are their ids.
+Task<Ec2Instances> ListInstancesOf(Ec2& ec2, std::string provider);
+Task<Ec2Instances> ListAllInstances(Ec2& ec2);
+
+}  // namespace nodepool::drivers::aws

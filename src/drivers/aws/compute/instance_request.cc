@@ -1,0 +1,107 @@
+#include "drivers/aws/compute/instance_request.h"
+
+#include <set>
+
+#include "base/encoding.h"
+#include "driver/cloud/api/request_template.h"
+#include "drivers/aws/compute/tag_parameters.h"
+#include "drivers/aws/config/tag_settings.h"
+
+namespace nodepool::drivers::aws {
+
+using driver::cloud::CreateParameters;
+
+namespace {
+
+void AddInterface(const AwsPool& pool, Query& query) {
+  query.Add("NetworkInterface.1.DeviceIndex", 0);
+  query.Add("NetworkInterface.1.AssociatePublicIpAddress", pool.public_ipv4);
+  if (pool.security_group_id) query.Add("NetworkInterface.1.SecurityGroupId.1", *pool.security_group_id);
+  if (pool.subnet_id) query.Add("NetworkInterface.1.SubnetId", *pool.subnet_id);
+  if (pool.public_ipv6) query.Add("NetworkInterface.1.Ipv6AddressCount", 1);
+}
+
+// The image's volume with what the label wants. AWS refuses numbers that do not go with the type.
+void AddRootVolume(const BlockDevice& device, const RootVolume& wanted, Query& query) {
+  static const std::set<std::string> with_iops = {"gp3", "io1", "io2"};
+  const std::string type = wanted.type.value_or(device.type);
+  bool is_same_type = type == device.type;
+  std::optional<int> size = wanted.size ? wanted.size : device.size;
+  std::optional<int> iops = wanted.iops;
+  std::optional<int> throughput = wanted.throughput;
+  if (!iops && (is_same_type || with_iops.contains(type))) iops = device.iops;
+  if (!throughput && (is_same_type || type == "gp3")) throughput = device.throughput;
+  // EC2 reports the operations of every volume, but takes them for these types only.
+  if (!wanted.iops && !with_iops.contains(type)) iops.reset();
+  if (!wanted.throughput && type != "gp3") throughput.reset();
+  query.Add("BlockDeviceMapping.1.DeviceName", device.name);
+  const std::string ebs = "BlockDeviceMapping.1.Ebs.";
+  query.Add(ebs + "DeleteOnTermination", true);
+  if (!device.snapshot_id.empty()) query.Add(ebs + "SnapshotId", device.snapshot_id);
+  if (size) query.Add(ebs + "VolumeSize", *size);
+  if (!type.empty()) query.Add(ebs + "VolumeType", type);
+  if (iops) query.Add(ebs + "Iops", *iops);
+  if (throughput) query.Add(ebs + "Throughput", *throughput);
+}
+
+void AddSpot(Query& query) {
+  query.Add("InstanceMarketOptions.MarketType", "spot");
+  query.Add("InstanceMarketOptions.SpotOptions.SpotInstanceType", "one-time");
+  query.Add("InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior", "terminate");
+}
+
+}  // namespace
+
+const AwsLabel& LabelOf(const CreateParameters& parameters) {
+  return dynamic_cast<const AwsLabel&>(*parameters.label);
+}
+
+const AwsPool& PoolOf(const CreateParameters& parameters) {
+  return dynamic_cast<const AwsPool&>(*parameters.pool);
+}
+
+std::map<std::string, std::string> InstanceTags(const CreateParameters& parameters,
+                                                const log::Logger& logger) {
+  const AwsLabel& label = LabelOf(parameters);
+  std::map<std::string, std::string> tags = label.tags;
+  for (const auto& [key, text] : label.dynamic_tags) {
+    try {
+      tags[key] = driver::cloud::api::FillTemplate(text, parameters.request_id, parameters.request);
+    } catch (const Error& error) {
+      logger.Error("The dynamic tag {} of label {} is left out: {}", key, label.name, error.message());
+    }
+  }
+  for (const auto& [key, value] : parameters.metadata) tags[key] = value;
+  tags[kNameTag] = parameters.hostname;
+  for (auto& [key, value] : tags) value = CutToCharacters(value, kMaxTagValue);
+  return tags;
+}
+
+Query RunInstances(const CreateParameters& parameters, const MachineImage& image,
+                   const std::map<std::string, std::string>& tags, const std::string& token,
+                   const std::string& host) {
+  const AwsLabel& label = LabelOf(parameters);
+  const AwsPool& pool = PoolOf(parameters);
+  Query query("RunInstances");
+  query.Add("ImageId", image.id).Add("InstanceType", label.instance_type);
+  query.Add("MinCount", 1).Add("MaxCount", 1).Add("ClientToken", token);
+  if (label.key_name) query.Add("KeyName", *label.key_name);
+  query.Add("EbsOptimized", label.ebs_optimized);
+  AddInterface(pool, query);
+  if (label.userdata && !label.userdata->empty()) query.Add("UserData", Base64(*label.userdata));
+  if (label.profile_name) query.Add("IamInstanceProfile.Name", *label.profile_name);
+  if (label.profile_arn) query.Add("IamInstanceProfile.Arn", *label.profile_arn);
+  if (const BlockDevice* root = image.Root()) AddRootVolume(*root, label.volume, query);
+  if (label.use_spot) AddSpot(query);
+  if (label.imdsv2) {
+    query.Add("MetadataOptions.HttpTokens", *label.imdsv2).Add("MetadataOptions.HttpEndpoint", "enabled");
+  }
+  if (pool.availability_zone) query.Add("Placement.AvailabilityZone", *pool.availability_zone);
+  if (!host.empty()) {
+    query.Add("Placement.Tenancy", "host").Add("Placement.HostId", host).Add("Placement.Affinity", "host");
+  }
+  AddTagSpecifications({"instance", "volume"}, tags, query);
+  return query;
+}
+
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/log/logging.h"
+#include "driver/cloud/adapter.h"
+#include "drivers/aws/api/query.h"
+#include "drivers/aws/config/aws_config.h"
+#include "drivers/aws/storage/machine_images.h"
+
+namespace nodepool::drivers::aws {
+
+const AwsLabel& LabelOf(const driver::cloud::CreateParameters& parameters);
+const AwsPool& PoolOf(const driver::cloud::CreateParameters& parameters);
+
+// The tags of instance and volumes (driver-aws.md 8.2). A template that cannot be filled is logged and left
+// out.
+std::map<std::string, std::string> InstanceTags(const driver::cloud::CreateParameters& parameters,
+                                                const log::Logger& logger);
+
+// The call that makes the instance (driver-aws.md 8.3). EC2 makes one instance for a token, however often it
+// gets the call. `host`: the dedicated host on which it runs; empty: AWS chooses.
+Query RunInstances(const driver::cloud::CreateParameters& parameters, const MachineImage& image,
+                   const std::map<std::string, std::string>& tags, const std::string& token,
+                   const std::string& host);
+
+}  // namespace nodepool::drivers::aws

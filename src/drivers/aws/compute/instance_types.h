@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "driver/quota_information.h"
+#include "drivers/aws/api/ec2.h"
+
+namespace nodepool::drivers::aws {
+
+// The size of a kind of machine.
+struct TypeSize {
+  std::string name;
+  double cores = 0;  // usually half of the virtual CPUs
+  double vcpus = 0;
+  double ram = 0;  // MiB
+};
+
+std::vector<TypeSize> ReadTypes(const pugi::xml_node& root);
+
+// One instance on a host of its own: nothing but the host counts.
+driver::QuotaInformation NeedOfHost(const std::string& type);
+
+// What is known of EC2's kinds of machines, which never change.
+class InstanceTypes {
+ public:
+  explicit InstanceTypes(Ec2& ec2) : ec2_(ec2) {}
+
+  // Asks for those that are not known yet, up to 100 at a time.
+  Task<> Learn(std::set<std::string> names);
+  // Null: not asked for yet, or the region has no such type.
+  const TypeSize* Find(const std::string& name) const;
+  // Whether it was asked for, and the region has no such type.
+  bool IsUnknown(const std::string& name) const { return unknown_.contains(name); }
+  // One instance with its size, also under the code of its quota; of an unknown type, one instance.
+  driver::QuotaInformation NeedOf(const std::string& name, bool is_spot) const;
+
+ private:
+  Task<> Ask(std::vector<std::string> names);
+
+  Ec2& ec2_;
+  std::map<std::string, TypeSize> known_;
+  std::set<std::string> unknown_;
+};
+
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,84 @@
+#include "drivers/aws/compute/quota.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "drivers/aws/compute/quota_codes.h"
+
+namespace nodepool::drivers::aws {
+
+using driver::QuotaInformation;
+
+namespace {
+
+// The codes of the quotas under which the provider's nodes count.
+struct UsedCodes {
+  std::set<std::string> types;      // names of instance types, not codes
+  std::set<std::string> instances;  // of virtual CPUs, and of dedicated hosts
+  std::set<std::string> storage;
+  std::set<std::string> iops;
+};
+
+void AddCode(std::string_view code, std::set<std::string>& codes) {
+  if (!code.empty()) codes.emplace(code);
+}
+
+UsedCodes CodesOf(const AwsConfig& config) {
+  UsedCodes used;
+  for (const auto& [pool_name, pool] : config.pools) {
+    for (const auto& [label_name, entry] : pool->labels) {
+      const auto& label = dynamic_cast<const AwsLabel&>(*entry);
+      if (!label.fault.empty()) continue;
+      used.types.insert(label.instance_type);
+      AddCode(label.dedicated_host ? CodeOfHost(label.instance_type)
+                                   : CodeOfType(label.instance_type, label.use_spot),
+              used.instances);
+      VolumeCodes volume = CodesOfVolume(label.volume.type.value_or(""));
+      AddCode(volume.storage, used.storage);
+      AddCode(volume.iops, used.iops);
+    }
+  }
+  return used;
+}
+
+QuotaInformation UseOfVolume(std::string_view type, double size, double iops) {
+  VolumeCodes codes = CodesOfVolume(type);
+  Resources use;
+  if (!codes.storage.empty() && size > 0) use[std::string(codes.storage)] = size;
+  if (!codes.iops.empty() && iops > 0) use[std::string(codes.iops)] = iops;
+  return QuotaInformation::Amount(std::move(use));
+}
+
+}  // namespace
+
+QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label) {
+  if (!label.fault.empty()) {
+    throw Error(Verdict::kInvalid,
+                fmt::format("no node of label {} can be made: {}", label.name, label.fault));
+  }
+  if (cloud.types.IsUnknown(label.instance_type)) {
+    throw Error(Verdict::kInvalid, fmt::format("region {} has no instance type {}", cloud.account.region,
+                                               Excerpt(label.instance_type)));
+  }
+  if (cloud.types.Find(label.instance_type) == nullptr) {
+    throw Error(Verdict::kRetry, "the instance types of AWS are not known yet");
+  }
+  QuotaInformation need = label.dedicated_host ? NeedOfHost(label.instance_type)
+                                               : cloud.types.NeedOf(label.instance_type, label.use_spot);
+  const RootVolume& volume = label.volume;
+  need.Add(UseOfVolume(volume.type.value_or(""), volume.size.value_or(0), volume.iops.value_or(0)));
+  return need;
+}
+
+Task<QuotaInformation> ReadLimits(AwsCloud& cloud) {
+  UsedCodes used = CodesOf(*cloud.config);
+  co_await cloud.types.Learn(used.types);
+  Resources limits = co_await cloud.limits.Read(used.instances, used.storage, used.iops);
+  co_return QuotaInformation::Limit(std::move(limits));
+}
+
+bool CountsVolumes(const AwsConfig& config) { return !CodesOf(config).storage.empty(); }
+
+QuotaInformation UseOf(const Volume& volume) { return UseOfVolume(volume.type, volume.size, volume.iops); }
+
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "driver/quota_information.h"
+#include "drivers/aws/aws_cloud.h"
+#include "drivers/aws/storage/volumes.h"
+
+namespace nodepool::drivers::aws {
+
+// What one node of the label uses: an instance of its type, and its root volume as far as the label says what
+// it is (driver-aws.md 13.3). Error(kInvalid): no node can be made; Error(kRetry): the type's size is not
+// known yet.
+driver::QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label);
+
+// The account's limits of what the provider's labels use; everything else is unlimited. Also learns the sizes
+// of the labels' instance types.
+Task<driver::QuotaInformation> ReadLimits(AwsCloud& cloud);
+
+// Whether the kinds of volumes that labels name have limits.
+bool CountsVolumes(const AwsConfig& config);
+// What a volume uses.
+driver::QuotaInformation UseOf(const Volume& volume);
+
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,237 @@
+#include "drivers/aws/config/aws_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "config/disk_images.h"
+#include "drivers/aws/config/aws_schema.h"
+#include "drivers/aws/config/tag_settings.h"
+#include "drivers/provider_section.h"
+
+namespace nodepool::drivers::aws {
+
+namespace cloud = driver::cloud;
+using config::Section;
+
+namespace {
+
+// Reads one section; collects warnings.
+class Reader {
+ public:
+  Reader(const config::ProviderSection& source, config::Config& config)
+      : source_(source), config_(config), provider_(OpenProvider(source, AwsSchema())) {}
+
+  std::shared_ptr<const AwsConfig> Read() {
+    ReadProvider(source_, provider_, *result_);
+    cloud::ReadLaunchSettings(provider_, *result_);
+    result_->region_name = provider_.OptionalText("region-name");
+    result_->profile_name = provider_.OptionalText("profile-name");
+    result_->rate = std::max(0.0, provider_.Float("rate"));
+    result_->image_format = provider_.Text("image-format");
+    result_->post_upload_hook = provider_.OptionalText("post-upload-hook");
+    result_->max_leaked_share = std::clamp(ReadCount(provider_, "max-leaked-share"), 0, 100);
+    for (const Section& entry : provider_.Sections("cloud-images")) ReadCloudImage(entry);
+    for (const Section& entry : provider_.Sections("diskimages")) ReadDiskImage(entry);
+    for (const Section& entry : provider_.Sections("pools")) ReadAwsPool(entry);
+    return result_;
+  }
+
+ private:
+  void Warn(const Section& section, std::string_view key, std::string_view message) {
+    config_.warnings.push_back(section.Fail(key, message).In(config_.path).message());
+  }
+
+  void ReadCloudImage(const Section& section) {
+    AwsCloudImage image;
+    image.name = section.Text("name");
+    image.external_name = section.OptionalText("image-id").value_or("");
+    image.is_id = !image.external_name.empty();
+    if (!image.is_id) image.filters = ReadFilters(section);
+    ReadConnectionType(section, image.connection);
+    image.connection.username = section.Text("username");
+    image.connection.python_path = section.Text("python-path");
+    image.connection.shell_type = section.OptionalText("shell-type");
+    if (!image.is_id && !NamesPublisher(image.filters)) {
+      Warn(section, "image-filters",
+           fmt::format(
+               "any AWS account can publish an image that matches the filters of cloud image {}; add a "
+               "filter owner-id or owner-alias",
+               Excerpt(image.name)));
+    }
+    result_->cloud_images[image.name] = std::move(image);
+  }
+
+  static bool NamesPublisher(const std::vector<ImageFilter>& filters) {
+    return std::ranges::any_of(filters, [](const ImageFilter& filter) {
+      return filter.name == "owner-id" || filter.name == "owner-alias" || filter.name == "image-id";
+    });
+  }
+
+  // The keys are accepted in any case, as by the Python implementation.
+  static std::vector<ImageFilter> ReadFilters(const Section& section) {
+    std::vector<ImageFilter> filters;
+    for (const Section& entry : section.Sections("image-filters")) {
+      ImageFilter filter;
+      for (const auto& [key, value] : entry.value().map()) {
+        if (Lower(key) == "name" && value.is_scalar()) filter.name = value.text();
+        if (Lower(key) != "values") continue;
+        if (value.is_scalar()) filter.values.push_back(value.text());
+        if (value.kind() != config::Value::Kind::kList) continue;
+        for (const config::Value& item : value.list()) {
+          if (item.is_scalar()) filter.values.push_back(item.text());
+        }
+      }
+      if (!filter.name.empty()) filters.push_back(std::move(filter));
+    }
+    return filters;
+  }
+
+  void ReadDiskImage(const Section& section) {
+    auto image = std::make_shared<driver::ProviderDiskImage>();
+    const config::DiskImage& global = cloud::ReadDiskImageName(section, config_, *result_, *image);
+    ReadConnectionType(section, image->connection);
+    image->connection.username = section.OptionalText("username").value_or(global.username);
+    image->connection.python_path = section.Text("python-path");
+    image->connection.shell_type = section.OptionalText("shell-type");
+    std::string method = section.Text("import-method");
+    if (method == "image" && section.Has("imds-support")) {
+      throw section.Fail("imds-support", "IMDSv2 requires the import method snapshot or ebs-direct");
+    }
+    if (method == "ebs-direct" && result_->image_format != "raw") {
+      throw section.Fail("import-method", "ebs-direct needs the provider's image-format raw");
+    }
+    Warn(section, "name", "this version uploads no images to AWS");
+    result_->diskimages[image->name] = image;
+  }
+
+  // The pool's, else the provider's.
+  bool PoolBool(const Section& pool, std::string_view key) const {
+    return pool.OptionalBool(key).value_or(provider_.Bool(key));
+  }
+
+  void ReadLimits(const Section& section, AwsPool& pool) {
+    for (const char* resource : {"cores", "ram"}) {
+      std::optional<double> limit = section.OptionalFloat(fmt::format("max-{}", resource));
+      if (limit) pool.limits[resource] = *limit;
+    }
+    if (!section.Has("max-resources")) return;
+    for (const auto& [resource, text] : section.TextMap("max-resources")) {
+      const config::Value* value = section.Raw("max-resources")->Find(resource);
+      std::optional<double> limit = value == nullptr ? std::nullopt : config::LenientFloat(*value);
+      if (!limit)
+        throw section.Fail("max-resources", fmt::format("{}: expected a number", Excerpt(resource)));
+      pool.limits[resource] = *limit;
+    }
+  }
+
+  void ReadAwsPool(const Section& section) {
+    auto pool = std::make_shared<AwsPool>();
+    ReadPool(section, provider_, *pool);
+    std::optional<double> servers = provider_.OptionalFloat("max-servers");
+    if (servers && !section.Has("max-servers")) pool->max_servers = *servers;
+    ReadLimits(provider_, *pool);
+    ReadLimits(section, *pool);
+    pool->use_internal_ip = PoolBool(section, "use-internal-ip");
+    pool->availability_zone = section.OptionalText("availability-zone");
+    pool->subnet_id = section.OptionalText("subnet-id");
+    pool->security_group_id = section.OptionalText("security-group-id");
+    pool->public_ipv4 = section.OptionalBool("public-ip-address").value_or(PoolBool(section, "public-ipv4"));
+    pool->public_ipv6 = PoolBool(section, "public-ipv6");
+    if (!pool->subnet_id) {
+      Warn(section, "subnet-id",
+           fmt::format("pool {} names none: its nodes need an account with a default VPC", pool->name));
+    }
+    for (const Section& entry : section.Sections("labels")) {
+      std::shared_ptr<const AwsLabel> label = ReadLabel(entry, section, *pool);
+      pool->labels[label->name] = label;
+    }
+    result_->pools[pool->name] = pool;
+  }
+
+  std::shared_ptr<const AwsLabel> ReadLabel(const Section& section, const Section& pool_section,
+                                            const AwsPool& pool) {
+    auto label = std::make_shared<AwsLabel>();
+    label->name = ReadLabelName(section, "name", config_);
+    bool has_image = section.Has("diskimage") || section.Has("cloud-image");
+    if (has_image) {
+      cloud::ReadLabelImage(section, config_, cloud::FindIn(result_->cloud_images), *result_, *label);
+    }
+    label->host_key_checking = PoolBool(pool_section, "host-key-checking");
+    label->instance_type = section.OptionalText("instance-type").value_or("");
+    label->key_name = section.OptionalText("key-name");
+    label->ebs_optimized = section.Bool("ebs-optimized");
+    ReadVolume(section, label->volume);
+    label->userdata = section.OptionalText("userdata");
+    if (section.Has("iam-instance-profile")) {
+      Section profile = section.Sub("iam-instance-profile");
+      label->profile_name = profile.OptionalText("name");
+      if (!label->profile_name) label->profile_arn = profile.OptionalText("arn");
+    }
+    label->use_spot = section.Bool("use-spot");
+    label->dedicated_host = section.Bool("dedicated-host");
+    label->imdsv2 = section.OptionalText("imdsv2");
+    ReadTags(section, *label);
+    CheckDedicatedHost(section, pool, *label);
+    label->fault = FaultOf(section, *label);
+    return label;
+  }
+
+  static void ReadVolume(const Section& section, RootVolume& volume) {
+    auto count = [&section](const char* key) -> std::optional<int> {
+      if (!section.Has(key)) return std::nullopt;
+      return ReadCount(section, key);
+    };
+    volume.size = count("volume-size");
+    volume.type = section.OptionalText("volume-type");
+    volume.iops = count("iops");
+    volume.throughput = count("throughput");
+  }
+
+  void ReadTags(const Section& section, AwsLabel& label) {
+    TagSettings tags = ReadTagSettings(section, "tags");
+    TagSettings dynamic = ReadTagSettings(section, "dynamic-tags");
+    for (const std::string& warning : tags.warnings) Warn(section, "tags", warning);
+    for (const std::string& warning : dynamic.warnings) Warn(section, "dynamic-tags", warning);
+    label.tags = std::move(tags.tags);
+    label.dynamic_tags = std::move(dynamic.tags);
+    std::size_t own = std::size(kOwnTags);
+    if (label.tags.size() + label.dynamic_tags.size() + own > kMaxTags) {
+      Warn(section, "tags",
+           fmt::format("label {} has more than the {} tags that AWS permits, {} of which are Nodepool's",
+                       label.name, kMaxTags, own));
+    }
+  }
+
+  static void CheckDedicatedHost(const Section& section, const AwsPool& pool, const AwsLabel& label) {
+    if (!label.dedicated_host) return;
+    if (label.use_spot) {
+      throw section.Fail("dedicated-host", "Spot instances can not be used on dedicated hosts");
+    }
+    if (!pool.availability_zone) {
+      throw section.Fail("dedicated-host", "Availability-zone is required for dedicated hosts");
+    }
+  }
+
+  static std::string FaultOf(const Section& section, const AwsLabel& label) {
+    if (!label.diskimage && !label.cloud_image) return "it needs cloud-image or diskimage";
+    if (section.Has("fleet")) return "this version makes no fleets; set instance-type";
+    if (label.instance_type.empty()) return "it needs instance-type";
+    return "";
+  }
+
+  const config::ProviderSection& source_;
+  config::Config& config_;
+  Section provider_;
+  std::shared_ptr<AwsConfig> result_ = std::make_shared<AwsConfig>();
+};
+
+}  // namespace
+
+std::shared_ptr<const AwsConfig> LoadAwsConfig(const config::ProviderSection& section,
+                                               config::Config& config) {
+  return Reader(section, config).Read();
+}
+
+}  // namespace nodepool::drivers::aws

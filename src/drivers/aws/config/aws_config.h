@@ -1,0 +1,73 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "driver/cloud/section.h"
+#include "driver/provider_config.h"
+
+namespace nodepool::drivers::aws {
+
+// An attribute of an image and what it may be.
+struct ImageFilter {
+  std::string name;
+  std::vector<std::string> values;
+  bool operator==(const ImageFilter&) const = default;
+};
+
+// An entry of `cloud-images`: with an id, or with filters.
+struct AwsCloudImage : driver::cloud::CloudImage {
+  std::vector<ImageFilter> filters;
+};
+
+// What a label wants of its root volume beside what the image says.
+struct RootVolume {
+  std::optional<int> size;  // GiB
+  std::optional<std::string> type;
+  std::optional<int> iops;
+  std::optional<int> throughput;  // MiB/s
+};
+
+struct AwsLabel : driver::LabelConfig {
+  std::string instance_type;
+  std::optional<std::string> key_name;
+  bool ebs_optimized = false;
+  RootVolume volume;
+  std::optional<std::string> userdata;  // may contain secrets
+  // The instance profile, by one of both.
+  std::optional<std::string> profile_name;
+  std::optional<std::string> profile_arn;
+  std::map<std::string, std::string> tags;
+  std::map<std::string, std::string> dynamic_tags;  // templates
+  bool use_spot = false;
+  bool dedicated_host = false;        // a host for each node
+  std::optional<std::string> imdsv2;  // "required" or "optional"; none: the image decides
+  // Why no node of this label can be made; empty: it can.
+  std::string fault;
+};
+
+struct AwsPool : driver::PoolConfig {
+  std::optional<std::string> availability_zone;
+  std::optional<std::string> subnet_id;
+  std::optional<std::string> security_group_id;
+  bool public_ipv4 = true;
+  bool public_ipv6 = false;
+};
+
+// A provider of driver `aws` (driver-aws.md 2). Its pools are AwsPool, their labels AwsLabel.
+struct AwsConfig : driver::ProviderConfig {
+  std::optional<std::string> region_name;
+  std::optional<std::string> profile_name;
+  double rate = 2;  // calls per second that change something; 0: unlimited
+  std::map<std::string, AwsCloudImage> cloud_images;
+};
+
+// Throws Error(kInvalid) with line and column; what is doubtful is added to the configuration's warnings.
+std::shared_ptr<const AwsConfig> LoadAwsConfig(const config::ProviderSection& section,
+                                               config::Config& config);
+
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,172 @@
+#include "drivers/aws/credentials/credential_fetcher.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "async/attempt.h"
+#include "base/text.h"
+#include "base/time_text.h"
+#include "drivers/aws/api/faults.h"
+#include "drivers/aws/api/form_call.h"
+#include "drivers/aws/api/signature.h"
+#include "drivers/aws/api/xml.h"
+#include "drivers/aws/credentials/instance_metadata.h"
+#include "process/system_runner.h"
+
+namespace nodepool::drivers::aws {
+
+namespace {
+
+constexpr const char* kStsVersion = "2011-06-15";
+constexpr std::size_t kMaxTokenFile = 64 * 1024;
+constexpr std::size_t kMaxAnswer = 1 << 20;
+constexpr int kContainerAttempts = 3;
+constexpr Duration kContainerTimeout = std::chrono::seconds(2);
+
+// A small file with one text, without the blanks at its ends. Blocks for the time of reading.
+std::string ReadTextFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxTokenFile, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  text = std::string(Trim(text));
+  if (text.empty()) throw Error(Verdict::kInvalid, path + " cannot be read, or is empty");
+  return text;
+}
+
+Credentials ReadStsAnswer(const net::HttpReply& reply, const std::string& action) {
+  pugi::xml_document document = ParseXml(reply.body, "STS " + action);
+  std::string result = action + "Result";
+  pugi::xml_node node = document.document_element().child(result.c_str()).child("Credentials");
+  Credentials credentials{.key_id = TextAt(node, {"AccessKeyId"}),
+                          .secret = TextAt(node, {"SecretAccessKey"}),
+                          .session_token = TextAt(node, {"SessionToken"})};
+  std::optional<WallTime> expires = ParseIso8601(TextAt(node, {"Expiration"}));
+  if (credentials.key_id.empty() || credentials.secret.empty() || !expires) {
+    throw Error(Verdict::kRetry, fmt::format("STS answered {} without credentials", action));
+  }
+  credentials.expires = *expires;
+  return credentials;
+}
+
+Query RoleQuery(const char* action, const Role& role, WallTime now) {
+  Query query(action);
+  query.Add("RoleArn", role.arn);
+  std::string session = role.session_name;
+  if (session.empty()) session = fmt::format("nodepool-{}", static_cast<std::int64_t>(ToSeconds(now)));
+  query.Add("RoleSessionName", session);
+  query.Add("DurationSeconds", role.seconds);
+  return query;
+}
+
+}  // namespace
+
+CredentialFetcher::CredentialFetcher(Loop& loop, net::HttpClient& http, ServerClock& clock,
+                                     const Account& account, Variables variables, bool is_named)
+    : loop_(loop),
+      http_(http),
+      clock_(clock),
+      account_(account),
+      variables_(std::move(variables)),
+      is_named_(is_named) {}
+
+Task<Credentials> CredentialFetcher::Fetch() {
+  Profiles profiles = ReadProfiles(variables_);
+  CredentialPlan plan = PlanCredentials(profiles, variables_, account_.profile, is_named_);
+  std::vector<Role> roles = plan.roles;
+  Credentials credentials = co_await FetchFirst(std::move(plan));
+  for (const Role& role : roles) {
+    Role next = role;
+    credentials = co_await Assume(std::move(next), std::move(credentials));
+  }
+  co_return credentials;
+}
+
+Task<Credentials> CredentialFetcher::FetchFirst(CredentialPlan plan) {
+  switch (plan.source) {
+    case CredentialPlan::Source::kKeys:
+      co_return std::move(plan.keys);
+    case CredentialPlan::Source::kWebIdentity:
+      co_return co_await FromWebIdentity(std::move(plan));
+    case CredentialPlan::Source::kProcess:
+      co_return co_await FromProcess(std::move(plan));
+    case CredentialPlan::Source::kContainer:
+      co_return co_await FromContainer(std::move(plan));
+    case CredentialPlan::Source::kInstanceMetadata:
+      break;
+  }
+  MetadataSettings settings = MetadataSettingsOf(variables_, plan.url);
+  co_return co_await FetchFromMetadata(http_, std::move(settings));
+}
+
+Task<Credentials> CredentialFetcher::FromWebIdentity(CredentialPlan plan) {
+  Query query = RoleQuery("AssumeRoleWithWebIdentity", plan.web_role, clock_.Now());
+  query.Add("WebIdentityToken", ReadTextFile(plan.token_file));
+  net::HttpCall call = FormCall(account_.sts_url, query, kStsVersion, account_.tls);
+  call.max_bytes = kMaxAnswer;
+  net::HttpReply reply = co_await http_.Send(std::move(call));
+  if (reply.status >= 400) {
+    throw MakeApiError("STS AssumeRoleWithWebIdentity for " + plan.web_role.arn, reply.status,
+                       ReadFault(reply.status, reply.body));
+  }
+  co_return ReadStsAnswer(reply, "AssumeRoleWithWebIdentity");
+}
+
+Task<Credentials> CredentialFetcher::Assume(Role role, Credentials source) {
+  Query query = RoleQuery("AssumeRole", role, clock_.Now());
+  if (!role.external_id.empty()) query.Add("ExternalId", role.external_id);
+  net::HttpReply reply;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    net::HttpCall call = FormCall(account_.sts_url, query, kStsVersion, account_.tls);
+    call.max_bytes = kMaxAnswer;
+    SigningScope scope{account_.region, kSts.name};
+    for (auto& header : SignatureHeaders(call, source, scope, clock_.Now())) call.headers.push_back(header);
+    reply = co_await http_.Send(std::move(call));
+    bool is_refused = reply.status >= 400 && ReadFault(reply.status, reply.body).refuses_signature;
+    if (!is_refused) break;
+    clock_.CorrectAfter(reply);
+  }
+  if (reply.status >= 400) {
+    throw MakeApiError("STS AssumeRole for " + role.arn, reply.status, ReadFault(reply.status, reply.body));
+  }
+  co_return ReadStsAnswer(reply, "AssumeRole");
+}
+
+Task<Credentials> CredentialFetcher::FromProcess(CredentialPlan plan) {
+  process::SystemRunner runner(loop_);
+  process::Command command;
+  command.argv = process::SplitWords(plan.command);
+  command.environment = variables_;
+  process::Exit exit = co_await runner.Run(std::move(command));
+  std::string source = "credential_process of " + plan.origin;
+  if (!exit.is_good()) {
+    throw Error(Verdict::kRetry, fmt::format("{} failed with exit status {}", source, exit.code));
+  }
+  std::size_t begin = exit.output.find('{');
+  std::size_t end = exit.output.rfind('}');
+  bool has_object = begin != std::string::npos && end != std::string::npos && begin < end;
+  std::string text = has_object ? exit.output.substr(begin, end - begin + 1) : "";
+  co_return ReadCredentials(text, source, {.session_token = "SessionToken"});
+}
+
+Task<Credentials> CredentialFetcher::FromContainer(CredentialPlan plan) {
+  net::HttpCall call;
+  call.url = plan.url;
+  call.uses_proxy = false;
+  call.max_bytes = kMaxAnswer;
+  call.timeouts = {kContainerTimeout, kContainerTimeout, kContainerTimeout, kContainerTimeout};
+  std::string header = plan.header_file.empty() ? plan.header : ReadTextFile(plan.header_file);
+  if (!header.empty()) call.headers.emplace_back("Authorization", header);
+  std::string last;
+  for (int attempt = 1; attempt <= kContainerAttempts; ++attempt) {
+    net::HttpCall next = call;
+    Outcome<net::HttpReply> reply = co_await Attempt(http_.Send(std::move(next)));
+    if (reply && reply->status == 200) co_return ReadCredentials(reply->body, plan.origin);
+    last = reply ? fmt::format("status {}", reply->status) : reply.error().message();
+  }
+  throw Error(Verdict::kRetry, fmt::format("the container's credentials at {} could not be read: {}",
+                                           net::UrlForLog(plan.url), last));
+}
+
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,179 @@
+// What EC2 refuses, forgets, loses and takes away.
+#include "drivers/aws/aws_fixture_for_test.h"
+
+namespace nodepool::drivers::aws {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class AwsFaultsTest : public AwsTest {
+ protected:
+  Task<> TryToLaunch() { co_await Attempt(LaunchNode()); }
+};
+
+// AWS-41
+TEST_F(AwsFaultsTest, NoCapacity) {
+  Start();
+  FailNext("RunInstances", 500, "InsufficientInstanceCapacity", 100);
+  LaunchFails();
+  EXPECT_THAT(results, ElementsAre("error.capacity", "error.capacity", "error.capacity"));
+  EXPECT_EQ(ec2.Count("RunInstances"), 3) << "once for each attempt, though the status is that of a passing fault";
+}
+
+// AWS-39, AWS-40
+TEST_F(AwsFaultsTest, QuotasThatAreUsedUp) {
+  Start();
+  for (const char* code : {"InstanceLimitExceeded", "VcpuLimitExceeded", "MaxSpotInstanceCountExceeded",
+                           "VolumeLimitExceeded", "InsufficientFreeAddressesInSubnet"}) {
+    results.clear();
+    FailNext("RunInstances", 400, code);
+    EXPECT_EQ(LaunchFails().verdict(), Verdict::kQuota) << code;
+    EXPECT_THAT(results, ElementsAre("error.quota")) << code;
+  }
+}
+
+// AWS-42
+TEST_F(AwsFaultsTest, ThrottlingCostsNoAttempt) {
+  Start();
+  FailNext("RunInstances", 503, "RequestLimitExceeded", 6);
+  FailNext("DescribeInstances", 503, "RequestLimitExceeded", 3);
+  Launch();
+  EXPECT_EQ(results, std::vector<std::string>{"ready"});
+  EXPECT_EQ(ec2.instances.size(), 1u);
+  // The calls become rarer.
+  std::vector<SteadyTime> times;
+  for (const auto& call : ec2.calls) {
+    if (call.action == "RunInstances") times.push_back(call.when);
+  }
+  ASSERT_EQ(times.size(), 7u);
+  EXPECT_GE(times[6] - times[5], 4 * (times[1] - times[0]));
+  results.clear();
+  Launch();
+  EXPECT_EQ(results, std::vector<std::string>{"ready"});
+}
+
+// AWS-43, AWS-44
+TEST_F(AwsFaultsTest, PassingFaultsHaveNoEffect) {
+  Start();
+  for (const char* action : {"RunInstances", "DescribeInstances", "DescribeImages"}) {
+    FailNext(action, 500, "InternalError");
+    FailNext(action, 503, "Unavailable");
+  }
+  ec2.faults.push_back({.action = "RunInstances", .breaks_after = true});
+  Launch();
+  EXPECT_EQ(ec2.instances.size(), 1u) << "the answer was lost after the instance was made";
+  FailNext("TerminateInstances", 500, "InternalError");
+  ec2.faults.push_back({.action = "TerminateInstances", .breaks_after = true});
+  Delete();
+  EXPECT_EQ(Living(), 0);
+  EXPECT_EQ(results, std::vector<std::string>{"ready"});
+}
+
+TEST_F(AwsFaultsTest, SettingsThatAreWrongEndTheLaunchSoon) {
+  config->launch_retries = 10;
+  Start();
+  FailNext("RunInstances", 400, "InvalidSubnetID.NotFound", 100, "The subnet ID 'x' does not exist");
+  Error error = LaunchFails();
+  EXPECT_THAT(error.message(), HasSubstr("InvalidSubnetID.NotFound: The subnet ID 'x' does not exist"));
+  EXPECT_THAT(error.message(), Not(HasSubstr("request-")));
+  EXPECT_EQ(ec2.Count("RunInstances"), 2);
+  FailNext("RunInstances", 403, "UnauthorizedOperation", 100);
+  LaunchFails();
+  EXPECT_EQ(ec2.Count("RunInstances"), 4);
+}
+
+// AWS-46
+TEST_F(AwsFaultsTest, InstancesThatDieWhilePending) {
+  config->launch_retries = 1;
+  Start();
+  ec2.next_dies_of = "Server.InsufficientInstanceCapacity";
+  LaunchFails();
+  ec2.next_dies_of = "Client.VolumeLimitExceeded";
+  EXPECT_EQ(LaunchFails().verdict(), Verdict::kQuota);
+  ec2.next_dies_of = "Client.InternalError";
+  EXPECT_THAT(LaunchFails().message(), HasSubstr("is terminated: Client.InternalError so"));
+  EXPECT_THAT(results, ElementsAre("error.capacity", "error.quota", "error.status"));
+}
+
+// AWS-47
+TEST_F(AwsFaultsTest, AnInstanceThatStaysPending) {
+  config->launch_timeout = 5min;
+  config->launch_retries = 2;
+  ec2.pending = 100h;
+  Start();
+  LaunchFails();
+  EXPECT_THAT(results, ElementsAre("error.servercreatetimeout", "error.servercreatetimeout"));
+  EXPECT_EQ(ec2.instances.size(), 2u);
+  EXPECT_EQ(Living(), 1) << "the first one was terminated before the second was made";
+  Delete();
+  EXPECT_EQ(Living(), 0);
+}
+
+// AWS-48
+TEST_F(AwsFaultsTest, EventualConsistency) {
+  ec2.visible_after = 5s;
+  Start();
+  Launch();
+  EXPECT_EQ(last.state, NodeState::kReady);
+  ec2.visible_after = 20s;
+  ec2.pending = 1h;
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  auto id = tasks.Spawn("launch", TryToLaunch());
+  EXPECT_TRUE(time.RunUntil([this] { return ec2.instances.size() == 2; }));
+  time.Advance(1s);
+  tasks.Cancel(id);
+  time.Run(tasks.Join());
+  last.external_id = ExternalId({ec2.instances.rbegin()->first, ""});
+  SteadyTime before = time.loop().SteadyNow();
+  Delete();
+  EXPECT_EQ(Living(), 1);
+  EXPECT_GE(time.loop().SteadyNow() - before, 15s) << "EC2 did not know it at first";
+}
+
+// AWS-49
+TEST_F(AwsFaultsTest, AnInstanceThatVanishesWhilePending) {
+  config->launch_retries = 1;
+  ec2.pending = 1h;
+  Start();
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  tasks.Spawn("launch", TryToLaunch());
+  time.Advance(10s);
+  ec2.instances.clear();
+  SteadyTime before = time.loop().SteadyNow();
+  time.Run(tasks.Join(), 2h);
+  EXPECT_LE(time.loop().SteadyNow() - before, 90s);
+  EXPECT_THAT(results, ElementsAre("error.status"));
+}
+
+// AWS-50
+TEST_F(AwsFaultsTest, AnInstanceThatWasTakenAwayIsMissing) {
+  Start();
+  std::string living = AddInstance({{"nodepool_provider_name", "ec2"}});
+  std::string stopped = AddInstance({{"nodepool_provider_name", "ec2"}});
+  ec2.instances[stopped].ending = time.loop().SteadyNow();
+  std::vector<boost::json::value> ids = {ExternalId({living, ""}), ExternalId({stopped, ""}), ExternalId({"i-never", ""})};
+  std::vector<boost::json::value> missing = time.Run(adapter->MissingMachines(ids));
+  EXPECT_THAT(missing, ElementsAre(ids[1], ids[2]));
+}
+
+// AWS-70
+TEST_F(AwsFaultsTest, AWrongSecretIsReportedOnce) {
+  FailNext("DescribeInstanceTypes", 401, "AuthFailure", 1000, "AWS was not able to validate the credentials");
+  Start();
+  ASSERT_FALSE(faults.empty());
+  EXPECT_EQ(faults.front(),
+            "DescribeInstanceTypes at https://ec2.us-west-2.amazonaws.com/: 401 AuthFailure: AWS was not able to "
+            "validate the credentials");
+  time.Advance(10min);
+  EXPECT_THAT(faults, ::testing::Each(faults.front())) << "the same text each time";
+  ec2.faults.clear();
+  time.Advance(1min);
+  EXPECT_EQ(faults.back(), "");
+  for (const std::string& fault : faults) EXPECT_THAT(fault, Not(HasSubstr("top-secret")));
+}
+
+}  // namespace
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,145 @@
+#include "drivers/aws/lists.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "async/attempt.h"
+#include "drivers/aws/compute/quota.h"
+#include "drivers/aws/storage/volumes.h"
+
+namespace nodepool::drivers::aws {
+
+using driver::cloud::Instance;
+using driver::cloud::Resource;
+
+namespace {
+
+constexpr const char* kInstance = "instance";
+constexpr const char* kVolume = "volume";
+constexpr const char* kHost = "host";
+// Where no label has dedicated hosts they are searched for rarely: labels may have had them.
+constexpr int kSweepsWithoutHosts = 10;
+
+void WarnOfOddTypes(AwsCloud& cloud, const std::set<std::string>& types) {
+  for (const std::string& type : types) {
+    if (cloud.types.Find(type) != nullptr || !cloud.odd_types.insert(type).second) continue;
+    cloud.logger.Warning(
+        "The size of instance type {} is not known; an instance of it counts as one instance only", type);
+  }
+}
+
+// What volumes use, by the instance that they are attached to; empty if no label's volumes have limits.
+Task<std::map<std::string, driver::QuotaInformation>> UseOfVolumes(AwsCloud& cloud) {
+  std::map<std::string, driver::QuotaInformation> used;
+  if (!CountsVolumes(*cloud.config)) co_return used;
+  std::vector<Volume> volumes = co_await ListAllVolumes(cloud.ec2);
+  for (const Volume& volume : volumes) {
+    if (!volume.instance.empty()) used[volume.instance].Add(UseOf(volume));
+  }
+  co_return used;
+}
+
+bool AllocatesHosts(const AwsConfig& config) {
+  return std::ranges::any_of(config.pools, [](const auto& pool) {
+    return std::ranges::any_of(pool.second->labels, [](const auto& label) {
+      return dynamic_cast<const AwsLabel&>(*label.second).dedicated_host;
+    });
+  });
+}
+
+Task<std::vector<Resource>> MarkedVolumes(AwsCloud& cloud) {
+  std::string provider = cloud.config->name.str();
+  std::vector<Volume> volumes = co_await ListUnusedVolumes(cloud.ec2, std::move(provider));
+  std::vector<Resource> resources;
+  for (Volume& volume : volumes) {
+    resources.push_back({kVolume, std::move(volume.id), std::move(volume.tags), true});
+  }
+  co_return resources;
+}
+
+Task<std::vector<Resource>> MarkedHosts(AwsCloud& cloud) {
+  std::string provider = cloud.config->name.str();
+  Hosts hosts = co_await ListHostsOf(cloud.ec2, std::move(provider));
+  std::vector<Resource> resources;
+  for (auto& [id, host] : hosts) {
+    if (!host.is_gone()) resources.push_back({kHost, id, std::move(host.tags)});
+  }
+  co_return resources;
+}
+
+Task<> Append(AwsCloud& cloud, const char* what, Task<std::vector<Resource>> list,
+              std::vector<Resource>& resources) {
+  Outcome<std::vector<Resource>> more = co_await Attempt(std::move(list));
+  if (!more) {
+    cloud.logger.Warning(
+        "The {} of provider {} could not be listed; leaked ones are searched for in the next sweep: {}", what,
+        cloud.config->name, more.error().message());
+    co_return;
+  }
+  std::ranges::move(*more, std::back_inserter(resources));
+}
+
+}  // namespace
+
+Task<std::vector<Instance>> ListMachines(AwsCloud& cloud) {
+  Ec2Instances instances = co_await ListAllInstances(cloud.ec2);
+  std::set<std::string> types;
+  for (const auto& [id, instance] : instances) types.insert(instance.type);
+  co_await cloud.types.Learn(types);
+  WarnOfOddTypes(cloud, types);
+  std::map<std::string, driver::QuotaInformation> volumes = co_await UseOfVolumes(cloud);
+  std::vector<Instance> machines;
+  for (const auto& [id, instance] : instances) {
+    if (instance.is_gone()) continue;
+    machines.push_back(Describe(cloud, instance));
+    if (auto found = volumes.find(id); found != volumes.end()) machines.back().quota.Add(found->second);
+  }
+  co_return machines;
+}
+
+Task<std::vector<Resource>> ListMarked(AwsCloud& cloud) {
+  auto listing = co_await cloud.instances.NotOlderThan(kListAge);
+  std::vector<Resource> resources;
+  for (const auto& [id, instance] : *listing.items) {
+    bool is_going = instance.is_gone() || instance.state == "shutting-down";
+    if (!is_going) resources.push_back({kInstance, id, instance.tags});
+  }
+  Task<std::vector<Resource>> volumes = MarkedVolumes(cloud);
+  co_await Append(cloud, "volumes", std::move(volumes), resources);
+  // Two sweeps in a row have to see what leaked.
+  bool is_due = cloud.sweeps++ % kSweepsWithoutHosts < 2;
+  if (!is_due && !AllocatesHosts(*cloud.config)) co_return resources;
+  Task<std::vector<Resource>> hosts = MarkedHosts(cloud);
+  co_await Append(cloud, "dedicated hosts", std::move(hosts), resources);
+  co_return resources;
+}
+
+Task<> DeleteMarked(AwsCloud& cloud, Resource resource) {
+  if (resource.type == kVolume) {
+    co_await DeleteVolume(cloud.ec2, std::move(resource.id));
+  } else if (resource.type == kHost) {
+    // Its instance, which has leaked with it, may be on its way out.
+    auto is_empty = [&resource](const Ec2Instances& list) {
+      return std::ranges::none_of(list, [&resource](const auto& entry) {
+        return entry.second.host == resource.id && !entry.second.is_gone();
+      });
+    };
+    co_await cloud.instances.Until(is_empty);
+    co_await ReleaseHost(cloud.ec2, resource.id);
+  } else {
+    co_await cloud.terminations.Terminate(std::move(resource.id));
+  }
+}
+
+Task<std::vector<boost::json::value>> MissingInstances(AwsCloud& cloud, std::vector<boost::json::value> ids) {
+  auto listing = co_await cloud.instances.NotOlderThan(kListAge);
+  std::erase_if(ids, [&](const boost::json::value& id) {
+    auto found = listing.items->find(ReadExternalId(id).instance);
+    return found != listing.items->end() && !found->second.is_lost();
+  });
+  co_return ids;
+}
+
+}  // namespace nodepool::drivers::aws

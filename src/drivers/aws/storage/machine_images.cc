@@ -1,0 +1,134 @@
+#include "drivers/aws/storage/machine_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "async/attempt.h"
+#include "base/text.h"
+#include "drivers/aws/api/xml.h"
+
+namespace nodepool::drivers::aws {
+
+namespace {
+
+constexpr Duration kLookupLasts = std::chrono::minutes(5);
+constexpr Duration kLastGoodLasts = std::chrono::hours(1);
+constexpr const char* kAvailable = "available";
+
+std::optional<int> OptionalNumber(const pugi::xml_node& node, const char* name) {
+  std::string text = TextAt(node, {name});
+  if (text.empty()) return std::nullopt;
+  return NumberAt(node, {name});
+}
+
+BlockDevice ReadDevice(const pugi::xml_node& item) {
+  BlockDevice device;
+  device.name = TextAt(item, {"deviceName"});
+  pugi::xml_node ebs = item.child("ebs");
+  device.is_volume = static_cast<bool>(ebs);
+  device.snapshot_id = TextAt(ebs, {"snapshotId"});
+  device.type = TextAt(ebs, {"volumeType"});
+  device.size = OptionalNumber(ebs, "volumeSize");
+  device.iops = OptionalNumber(ebs, "iops");
+  device.throughput = OptionalNumber(ebs, "throughput");
+  return device;
+}
+
+// EC2 did not answer, or not in a way that says something about the image.
+bool IsPassing(const Failure& failure) {
+  Verdict verdict = failure.verdict();
+  return verdict == Verdict::kRetry || verdict == Verdict::kTimedOut || verdict == Verdict::kRateLimited;
+}
+
+}  // namespace
+
+const BlockDevice* MachineImage::Root() const {
+  auto root = std::ranges::find(devices, root_device, &BlockDevice::name);
+  if (root == devices.end()) root = devices.begin();
+  return root == devices.end() || !root->is_volume ? nullptr : &*root;
+}
+
+std::vector<MachineImage> ReadImages(const pugi::xml_node& root) {
+  std::vector<MachineImage> images;
+  for (const pugi::xml_node& item : Items(root, "imagesSet")) {
+    MachineImage image;
+    image.id = TextAt(item, {"imageId"});
+    image.name = TextAt(item, {"name"});
+    image.state = TextAt(item, {"imageState"});
+    image.created = TextAt(item, {"creationDate"});
+    image.root_device = TextAt(item, {"rootDeviceName"});
+    for (const pugi::xml_node& device : Items(item, "blockDeviceMapping")) {
+      image.devices.push_back(ReadDevice(device));
+    }
+    images.push_back(std::move(image));
+  }
+  return images;
+}
+
+const MachineImage* NewestAvailable(const std::vector<MachineImage>& images) {
+  const MachineImage* newest = nullptr;
+  for (const MachineImage& image : images) {
+    if (image.state != kAvailable || image.id.empty()) continue;
+    if (newest == nullptr || image.created > newest->created) newest = &image;
+  }
+  return newest;
+}
+
+MachineImages::MachineImages(Loop& loop, Ec2& ec2)
+    : loop_(loop),
+      ec2_(ec2),
+      by_filters_([this](Key filters) { return FindNewest(std::move(filters)); }),
+      by_id_([this](std::string id) { return Load(std::move(id)); }) {}
+
+Task<std::string> MachineImages::IdOf(AwsCloudImage image) {
+  if (image.is_id) co_return image.external_name;
+  Key key;
+  for (const ImageFilter& filter : image.filters) key.emplace_back(filter.name, filter.values);
+  const Found* known = by_filters_.Find(key);
+  if (known != nullptr && loop_.SteadyNow() - known->when > kLookupLasts) by_filters_.Erase(key);
+  Outcome<Found> found = co_await Attempt(by_filters_.Get(key));
+  if (found) {
+    last_good_.insert_or_assign(key, *found);
+    co_return found->id;
+  }
+  auto last = last_good_.find(key);
+  bool is_usable = last != last_good_.end() && loop_.SteadyNow() - last->second.when < kLastGoodLasts;
+  if (is_usable && IsPassing(found.error())) co_return last->second.id;
+  throw Error(found.error().verdict(),
+              fmt::format("cloud image {}: {}", Excerpt(image.name), found.error().message()));
+}
+
+Task<MachineImages::Found> MachineImages::FindNewest(Key filters) {
+  SteadyTime begun = loop_.SteadyNow();
+  Query query("DescribeImages");
+  for (const auto& [name, values] : filters) query.AddFilter(name, values);
+  std::vector<MachineImage> images = co_await ec2_.List(std::move(query), &ReadImages);
+  const MachineImage* newest = NewestAvailable(images);
+  if (newest == nullptr) throw Error(Verdict::kFail, "No cloud-image (AMI) matches supplied image filters");
+  co_return Found{newest->id, begun};
+}
+
+Task<std::shared_ptr<const MachineImage>> MachineImages::Describe(std::string id) {
+  std::shared_ptr<const MachineImage> image = co_await by_id_.Get(id);
+  // Until it is available its disks may be missing.
+  if (image->state != kAvailable) by_id_.Erase(id);
+  co_return image;
+}
+
+Task<std::shared_ptr<const MachineImage>> MachineImages::Load(std::string id) {
+  Query query("DescribeImages");
+  query.Add("ImageId.1", id);
+  Outcome<std::vector<MachineImage>> images = co_await Attempt(ec2_.List(std::move(query), &ReadImages));
+  if (!images && IsPassing(images.error())) images.error().Rethrow();
+  if (!images) throw Error(Verdict::kFail, images.error().message());
+  if (images->empty()) throw Error(Verdict::kFail, "there is no image " + Excerpt(id) + " in the cloud");
+  co_return std::make_shared<const MachineImage>(std::move(images->front()));
+}
+
+void MachineImages::Clear() {
+  by_filters_.Clear();
+  by_id_.Clear();
+}
+
+}  // namespace nodepool::drivers::aws

@@ -1,0 +1,46 @@
+"""A counterpart of AWS for the tests, started once for each worker process.
+
+The environment variable NODEPOOL_TEST_AWS names the folder that holds the commands `aws-up` and `aws-down`; without it
+these tests are skipped. NODEPOOL_TEST_AWS_STATE names the state folder of one that is left running.
+"""
+import os
+import pathlib
+
+import pytest
+
+from aws_account import Account, AwsSite
+
+
+def pytest_collection_modifyitems(items):
+    if "NODEPOOL_TEST_AWS" in os.environ:
+        return
+    for item in items:
+        if "tests/aws" in str(item.path):
+            item.add_marker(pytest.mark.skip(reason="NODEPOOL_TEST_AWS names no counterpart of AWS to start"))
+
+
+@pytest.fixture(scope="session")
+def aws_process(tmp_path_factory):
+    commands = pathlib.Path(os.environ["NODEPOOL_TEST_AWS"])
+    kept = os.environ.get("NODEPOOL_TEST_AWS_STATE")
+    account = Account(pathlib.Path(kept) if kept else tmp_path_factory.mktemp("aws"), commands)
+    account.up()
+    yield account
+    if not kept:
+        account.down("--remove")
+
+
+@pytest.fixture
+def account(aws_process):
+    """An account as it is at the start."""
+    aws_process.reset()
+    yield aws_process
+    aws_process.reset()
+
+
+@pytest.fixture
+def aws_site(tmp_path, shared_zookeeper, account):
+    """An empty tree, and a provider in that account."""
+    site = AwsSite(tmp_path, shared_zookeeper.hosts, account)
+    yield site
+    site.stop()
