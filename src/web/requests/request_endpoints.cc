@@ -198,7 +198,7 @@ Task<Response> RequestHandlers::End(const Request& request, const Caller& caller
 
 Task<Response> RequestHandlers::List(const Request& request, const Caller& caller) {
   Expected<Query> query = ReadQuery(request, LeaseFields().type().fields);
-  if (!query) co_return Refuse(request, query.error());
+  if (!query) co_return RefuseBody(request, query.error());
   std::size_t limit = std::min(query->limit, kMaxListed);
   std::string body = R"({"leases":[)";
   std::size_t count = 0;
