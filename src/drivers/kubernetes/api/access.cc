@@ -60,7 +60,7 @@ Task<AccessSource::Renew> AccessSource::Sign(net::HttpCall& call) {
   call.tls = access->tls;
   call.proxy = access->proxy;
   call.headers.insert(call.headers.end(), access->headers.begin(), access->headers.end());
-  co_return [this, access] { source_.Discard(access); };
+  co_return [this, access](const net::HttpReply&) { source_.Discard(access); };
 }
 
 Task<Access> AccessSource::Read() {

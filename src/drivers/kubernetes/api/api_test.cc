@@ -143,7 +143,7 @@ TEST_F(AccessTest, CallsAreCompleted) {
   files.connection.user.token = "";
   files.connection.user.username = "n";
   files.connection.user.password = "p";
-  renew();
+  renew({});
   EXPECT_THAT(Signed().headers, Contains(Pair("Authorization", "Basic bjpw")));
   EXPECT_EQ(time.Run(source.Get())->token, "") << "nothing that could be handed out";
 }

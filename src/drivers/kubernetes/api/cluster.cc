@@ -147,7 +147,7 @@ Task<> Cluster::ReadLines(std::string path, Duration longest_silence, OnLine on_
     api::Signer::Renew renew = co_await access_.Sign(call);
     net::HttpReply reply = co_await http_.Send(std::move(call));
     if (reply.status == 401 && !is_second) {
-      renew();
+      renew(reply);
       continue;
     }
     if (reply.status >= 400) {
