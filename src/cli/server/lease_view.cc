@@ -9,8 +9,8 @@
 #include "base/json_fields.h"
 #include "base/text.h"
 #include "cli/answer_fields.h"
-#include "cli/command.h"
 #include "cli/launcher_query.h"
+#include "operate/nodes.h"
 
 namespace nodepool::cli {
 namespace {
@@ -42,7 +42,7 @@ Expected<std::vector<ClaimedNode>> NodesIn(const json::object& lease) {
   for (const json::value& value : *entries) {
     const json::object* entry = value.if_object();
     std::string text = entry == nullptr ? "" : TextIn(*entry, "id");
-    std::optional<NodeId> id = ParseNodeId(text);
+    std::optional<NodeId> id = operate::ParseNodeId(text);
     if (!id || id->value != text) return Malformed("the id of a node");
     nodes.push_back({std::move(*id), NodeOf(*entry)});
   }
