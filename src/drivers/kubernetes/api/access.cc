@@ -13,10 +13,10 @@ namespace api = driver::cloud::api;
 
 namespace {
 
-// The source fetches a credential again two minutes before it expires.
-constexpr Duration kSourceMargin = std::chrono::minutes(2);
-constexpr Duration kTokenFileLasts = std::chrono::minutes(1);
-constexpr Duration kPluginMargin = std::chrono::minutes(5);
+// Credentials are fetched again five minutes before they expire, those that last for less after half of their
+// time: a token file is read each minute.
+constexpr Duration kMargin = std::chrono::minutes(5);
+constexpr Duration kTokenFileLasts = std::chrono::minutes(2);
 // The status that makes the source wait before it asks again.
 constexpr int kUnauthorized = 401;
 
@@ -46,7 +46,8 @@ AccessSource::AccessSource(Loop& loop, process::Runner& runner, process::Environ
       runner_(runner),
       environment_(std::move(environment)),
       read_files_(std::move(read_files)),
-      source_(loop, [this] { return Read(); }) {}
+      source_(
+          loop, [this] { return Read(); }, kMargin) {}
 
 Task<std::shared_ptr<const Access>> AccessSource::Get() {
   std::shared_ptr<const Access> access = co_await source_.Get();
@@ -84,7 +85,7 @@ Task<Access> AccessSource::Read() {
     SetBearer(access, user.token);
   } else if (!read.token.empty()) {
     SetBearer(access, read.token);
-    access.expires = loop_.Now() + kTokenFileLasts + kSourceMargin;
+    access.expires = loop_.Now() + kTokenFileLasts;
   } else if (user.exec) {
     co_await UsePlugin(connection, tls, access);
   } else if (!user.username.empty()) {
@@ -104,7 +105,7 @@ Task<> AccessSource::UsePlugin(const Connection& connection, net::TlsSettings& t
     tls.certificate_pem = std::move(credential->certificate_pem);
     tls.key_pem = std::move(credential->key_pem);
   }
-  if (credential->expires) access.expires = *credential->expires - kPluginMargin + kSourceMargin;
+  if (credential->expires) access.expires = *credential->expires;
 }
 
 // A renamed file may be missing for a moment: what cannot be read then is read again by the next call.
