@@ -3,6 +3,7 @@ import base64
 import time
 
 import pytest
+from nodepool_helpers import BIN, run
 from services import wait_for
 
 
@@ -174,3 +175,12 @@ def test_a_burst_keeps_the_rate(aws_site):
     assert all(later - earlier >= 4 * 0.25 - 0.2 for earlier, later in zip(times, times[4:]))
     assert aws_site.account.count("DescribeInstances") <= 2 * seconds + 3
     assert all("InstanceId.1" not in call["params"] for call in aws_site.account.calls("DescribeInstances"))
+
+
+@pytest.mark.parametrize("label", [{}, {"dedicated-host": True, "instance-type": "m5.large"}])
+def test_the_adapter_keeps_its_contract(aws_site, label):
+    config = aws_site.config(providers=[
+        aws_site.provider(label=label, pool={"availability-zone": "us-west-2a"}, rate=0)])
+    run(BIN / "nodepool-driver-test", "-c", config, "--provider", "ec2", "--cancellations", "4",
+        env=aws_site.account.environment())
+    assert aws_site.account.instances("pending", "running") == []

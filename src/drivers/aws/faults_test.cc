@@ -20,7 +20,8 @@ TEST_F(AwsFaultsTest, NoCapacity) {
   FailNext("RunInstances", 500, "InsufficientInstanceCapacity", 100);
   LaunchFails();
   EXPECT_THAT(results, ElementsAre("error.capacity", "error.capacity", "error.capacity"));
-  EXPECT_EQ(ec2.Count("RunInstances"), 3) << "once for each attempt, though the status is that of a passing fault";
+  EXPECT_EQ(ec2.Count("RunInstances"), 3)
+      << "once for each attempt, though the status is that of a passing fault";
 }
 
 // AWS-39, AWS-40
@@ -154,7 +155,8 @@ TEST_F(AwsFaultsTest, AnInstanceThatWasTakenAwayIsMissing) {
   std::string living = AddInstance({{"nodepool_provider_name", "ec2"}});
   std::string stopped = AddInstance({{"nodepool_provider_name", "ec2"}});
   ec2.instances[stopped].ending = time.loop().SteadyNow();
-  std::vector<boost::json::value> ids = {ExternalId({living, ""}), ExternalId({stopped, ""}), ExternalId({"i-never", ""})};
+  std::vector<boost::json::value> ids = {ExternalId({living, ""}), ExternalId({stopped, ""}),
+                                         ExternalId({"i-never", ""})};
   std::vector<boost::json::value> missing = time.Run(adapter->MissingMachines(ids));
   EXPECT_THAT(missing, ElementsAre(ids[1], ids[2]));
 }
@@ -164,9 +166,10 @@ TEST_F(AwsFaultsTest, AWrongSecretIsReportedOnce) {
   FailNext("DescribeInstanceTypes", 401, "AuthFailure", 1000, "AWS was not able to validate the credentials");
   Start();
   ASSERT_FALSE(faults.empty());
-  EXPECT_EQ(faults.front(),
-            "DescribeInstanceTypes at https://ec2.us-west-2.amazonaws.com/: 401 AuthFailure: AWS was not able to "
-            "validate the credentials");
+  EXPECT_EQ(
+      faults.front(),
+      "DescribeInstanceTypes at https://ec2.us-west-2.amazonaws.com/: 401 AuthFailure: AWS was not able to "
+      "validate the credentials");
   time.Advance(10min);
   EXPECT_THAT(faults, ::testing::Each(faults.front())) << "the same text each time";
   ec2.faults.clear();

@@ -20,17 +20,20 @@ class AwsHostTest : public AwsTest {
     pool->availability_zone = "us-west-2a";
   }
   int HeldHosts() const {
-    return static_cast<int>(std::ranges::count_if(ec2.hosts, [](const auto& one) { return !one.second.is_released; }));
+    return static_cast<int>(
+        std::ranges::count_if(ec2.hosts, [](const auto& one) { return !one.second.is_released; }));
   }
 };
 
 TEST_F(AwsHostTest, TheContractOfAdapters) {
   Start();
-  driver::testing::Subject subject{time.loop(), *adapter, ProviderName("ec2"), config->pools.at(PoolName("main")),
+  driver::testing::Subject subject{time.loop(), *adapter, ProviderName("ec2"),
+                                   config->pools.at(PoolName("main")),
                                    config->pools.at(PoolName("main"))->labels.at(LabelName("small"))};
   subject.stall = [this](bool is_stalled) { ec2.is_silent = is_stalled; };
   for (const auto& result : time.Run(driver::testing::RunContract(std::move(subject)), 1000h)) {
-    EXPECT_EQ(result.status, driver::testing::CheckResult::Status::kPassed) << result.check << ": " << result.detail;
+    EXPECT_EQ(result.status, driver::testing::CheckResult::Status::kPassed)
+        << result.check << ": " << result.detail;
   }
   EXPECT_EQ(Living(), 0);
   EXPECT_EQ(HeldHosts(), 0);
@@ -91,6 +94,18 @@ TEST_F(AwsHostTest, TheQuotaOfHosts) {
   EXPECT_EQ(provider->AvailableQuota().Get("L-8B7BF662"), 3);
 }
 
+TEST_F(AwsHostTest, AnInstanceThatNoRecordNamesDoesNotKeepTheHost) {
+  Start();
+  Launch();
+  const std::string host = ec2.hosts.begin()->first;
+  last.external_id = ExternalId({"", host});
+  Delete();
+  EXPECT_EQ(Living(), 0);
+  EXPECT_EQ(HeldHosts(), 0);
+  last.external_id = ExternalId({"", "h-none"});
+  Delete();
+}
+
 // AWS-24
 TEST_F(AwsHostTest, AHostThatCannotBeReleasedYet) {
   Start();
@@ -102,7 +117,8 @@ TEST_F(AwsHostTest, AHostThatCannotBeReleasedYet) {
       ADD_FAILURE() << "the host was released";
     } catch (const Error& error) {
       EXPECT_EQ(error.verdict(), Verdict::kRetry);
-      EXPECT_THAT(error.message(), HasSubstr("cannot be released yet: Client.InvalidHost.MinimumTime: not now"));
+      EXPECT_THAT(error.message(),
+                  HasSubstr("cannot be released yet: Client.InvalidHost.MinimumTime: not now"));
     }
     EXPECT_EQ(Living(), 0);
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "async/attempt.h"
 #include "drivers/aws/api/faults.h"
 #include "drivers/aws/compute/instance_request.h"
@@ -133,6 +135,10 @@ Task<Ec2Instance> WaitUsable(AwsCloud& cloud, std::string id, bool wants_address
 }  // namespace
 
 Task<Instance> CreateMachine(AwsCloud& cloud, MachineReport& machine, CreateParameters parameters) {
+  // Known already, unless this is the first call of the adapter.
+  std::set<std::string> types{LabelOf(parameters).instance_type};
+  co_await cloud.types.Learn(std::move(types));
+  driver::QuotaInformation need = NeedOf(cloud, LabelOf(parameters));
   std::string host;
   if (LabelOf(parameters).dedicated_host) host = co_await PrepareHost(cloud, machine, parameters);
   machine.SetState("submit creating instance");
@@ -147,7 +153,7 @@ Task<Instance> CreateMachine(AwsCloud& cloud, MachineReport& machine, CreatePara
   machine.SetState("complete");
   running.host = host;
   Instance instance = Describe(cloud, running);
-  instance.quota = NeedOf(cloud, LabelOf(parameters));
+  instance.quota = std::move(need);
   co_return instance;
 }
 

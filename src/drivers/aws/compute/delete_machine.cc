@@ -27,7 +27,19 @@ Task<> DeleteInstance(AwsCloud& cloud, driver::cloud::MachineReport& machine, st
   co_await cloud.instances.Until(is_gone);
 }
 
+// Ends what runs on the node's host: a launch that was stopped may have made an instance that no record
+// names, and the host cannot be released before it is gone.
+Task<> EmptyHost(AwsCloud& cloud, driver::cloud::MachineReport& machine, std::string host) {
+  auto listing = co_await cloud.instances.Fresh();
+  for (const auto& [id, instance] : *listing.items) {
+    if (instance.host != host || instance.is_gone()) continue;
+    std::string instance_id = id;
+    co_await DeleteInstance(cloud, machine, std::move(instance_id));
+  }
+}
+
 Task<> GiveBackHost(AwsCloud& cloud, driver::cloud::MachineReport& machine, std::string id) {
+  co_await EmptyHost(cloud, machine, id);
   machine.SetState("releasing host");
   machine.logger().Info("Releasing dedicated host {}", id);
   co_await ReleaseHost(cloud.ec2, id);

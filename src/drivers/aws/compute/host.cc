@@ -15,9 +15,11 @@ namespace {
 
 std::string ReadAllocation(const pugi::xml_node& root) { return TextAt(root, {"hostIdSet", "item"}); }
 
-// Why the host could not be released; empty: it could. EC2 reports it in an answer that is no error.
+// Why the host could not be released; empty: it could, or there is none. EC2 reports it in an answer that is
+// no error.
 std::string ReadRelease(const pugi::xml_node& root) {
   for (const pugi::xml_node& item : Items(root, "unsuccessful")) {
+    if (TextAt(item, {"error", "code"}).ends_with(".NotFound")) continue;
     return Excerpt(TextAt(item, {"error", "code"}) + ": " + TextAt(item, {"error", "message"}), 300);
   }
   return "";
@@ -65,7 +67,6 @@ Task<> ReleaseHost(Ec2& ec2, std::string id) {
   Outcome<std::string> refusal = co_await Attempt(std::move(call));
   if (FailedWith(refusal, Verdict::kNotFound)) co_return;
   if (!refusal) refusal.error().Rethrow();
-  if (refusal->starts_with("Client.InvalidHost.NotFound")) co_return;
   if (!refusal->empty()) {
     throw Error(Verdict::kRetry, fmt::format("dedicated host {} cannot be released yet: {}", id, *refusal));
   }

@@ -272,7 +272,7 @@ std::string Ec2Imposter::ReleaseHosts(const Parameters& parameters) {
     return one.second.host == id && loop_.SteadyNow() < one.second.gone;
   };
   std::string code;
-  if (host == hosts.end()) code = "Client.InvalidHost.NotFound";
+  if (host == hosts.end()) code = "Client.InvalidHostID.NotFound";
   if (std::ranges::any_of(instances, runs_here)) code = "Client.InvalidHost.Occupied";
   if (releases_refused > 0) {
     --releases_refused;
