@@ -121,7 +121,7 @@ def test_a_server_that_is_away(kubernetes_site):
     try:
         tree.give_back(held)
         wait_for(lambda: "Failed to connect" in launcher.output(), "the server is missed", 60)
-        assert tree.node(held[0][0])["state"] == "deleting"
+        tree.wait_node(held[0][0], state="deleting")
     finally:
         cluster.up()
     tree.wait_node_gone(held[0][0], 120)
