@@ -46,9 +46,9 @@ def test_each_fuzzer_gets_an_equal_share(build):
     assert done.returncode == 0, done.stderr
     calls = [line.rsplit(" ", 1) for line in (build / "calls").read_text().splitlines()]
     assert {(pathlib.Path(path).name, seconds) for path, seconds in calls} == {(f"{n}_fuzz", "24") for n in "abc"}
-    assert re.search(r"^a_fuzz +7 +42 +1  ok$", done.stdout, re.M)
+    assert re.search(r"^a_fuzz +7 +42 +1 +0 s  ok$", done.stdout, re.M)
     assert (build / "kept/a_fuzz/input").exists()
-    assert re.search(r"^a_fuzz +7 +42 +0  ok$",
+    assert re.search(r"^a_fuzz +7 +42 +0 +0 s  ok$",
                      fuzz_for("0.01", "--build", build, "--corpus", build / "kept").stdout, re.M)
 
 
@@ -57,7 +57,7 @@ def test_a_crash_is_reported_with_what_reproduces_it(build):
     add_fuzzer(build, "bad_fuzz", CRASHES)
     done = fuzz_for("0.01", "--build", build)
     assert done.returncode == 1
-    assert re.search(r"^bad_fuzz +7 +42 +1  CRASHED$", done.stdout, re.M)
+    assert re.search(r"^bad_fuzz +7 +42 +1 +0 s  CRASHED$", done.stdout, re.M)
     assert f"To reproduce: {build}/bin/bad_fuzz {build}/crashes/bad_fuzz-crash-1" in done.stdout
     assert "1 fuzzers found nothing, 1 crashed" in done.stdout
 
