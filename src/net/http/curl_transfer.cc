@@ -131,10 +131,9 @@ void CurlTransfer::ConfigureTls() {
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
   }
-  if (!tls.ca_path.empty()) {
-    curl_easy_setopt(easy_, CURLOPT_CAINFO, tls.ca_path.c_str());
-    curl_easy_setopt(easy_, CURLOPT_CAPATH, nullptr);  // the system's authorities
-  }
+  if (!tls.ca_path.empty()) curl_easy_setopt(easy_, CURLOPT_CAINFO, tls.ca_path.c_str());
+  bool has_own_authorities = !tls.ca_path.empty() || !tls.ca_pem.empty();
+  if (has_own_authorities) curl_easy_setopt(easy_, CURLOPT_CAPATH, nullptr);  // the system's
   if (!tls.certificate_path.empty()) curl_easy_setopt(easy_, CURLOPT_SSLCERT, tls.certificate_path.c_str());
   if (!tls.key_path.empty()) curl_easy_setopt(easy_, CURLOPT_SSLKEY, tls.key_path.c_str());
   set_pem(CURLOPT_CAINFO_BLOB, tls.ca_pem);
