@@ -5,6 +5,7 @@ start a private one.
 """
 import os
 import pathlib
+import signal
 import sys
 import uuid
 
@@ -17,6 +18,9 @@ from debian_tree import MISSING, Debian  # noqa: E402
 from nodepool_helpers import Installation, Tree  # noqa: E402
 from services import Sshd, make_certificates, new_zookeeper, start_ensemble  # noqa: E402
 from statsd_listener import StatsdListener  # noqa: E402
+
+# A shell that starts the tests in the background has SIGINT ignored, and what ignores it from its start cannot trap it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
