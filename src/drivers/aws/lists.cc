@@ -1,11 +1,10 @@
 #include "drivers/aws/lists.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 
-#include "async/attempt.h"
+#include "driver/cloud/append_listed.h"
 #include "drivers/aws/compute/quota.h"
 #include "drivers/aws/storage/volumes.h"
 
@@ -69,18 +68,6 @@ Task<std::vector<Resource>> MarkedHosts(AwsCloud& cloud) {
   co_return resources;
 }
 
-Task<> Append(AwsCloud& cloud, const char* what, Task<std::vector<Resource>> list,
-              std::vector<Resource>& resources) {
-  Outcome<std::vector<Resource>> more = co_await Attempt(std::move(list));
-  if (!more) {
-    cloud.logger.Warning(
-        "The {} of provider {} could not be listed; leaked ones are searched for in the next sweep: {}", what,
-        cloud.config->name, more.error().message());
-    co_return;
-  }
-  std::ranges::move(*more, std::back_inserter(resources));
-}
-
 }  // namespace
 
 Task<std::vector<Instance>> ListMachines(AwsCloud& cloud) {
@@ -107,12 +94,14 @@ Task<std::vector<Resource>> ListMarked(AwsCloud& cloud) {
     if (!is_going) resources.push_back({kInstance, id, instance.tags});
   }
   Task<std::vector<Resource>> volumes = MarkedVolumes(cloud);
-  co_await Append(cloud, "volumes", std::move(volumes), resources);
+  co_await driver::cloud::AppendListed(cloud.logger, cloud.config->name, "volumes", std::move(volumes),
+                                       resources);
   // Two sweeps in a row have to see what leaked.
   bool is_due = cloud.sweeps++ % kSweepsWithoutHosts < 2;
   if (!is_due && !AllocatesHosts(*cloud.config)) co_return resources;
   Task<std::vector<Resource>> hosts = MarkedHosts(cloud);
-  co_await Append(cloud, "dedicated hosts", std::move(hosts), resources);
+  co_await driver::cloud::AppendListed(cloud.logger, cloud.config->name, "dedicated hosts", std::move(hosts),
+                                       resources);
   co_return resources;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "async/attempt.h"
+#include "driver/cloud/append_listed.h"
 #include "driver/cloud/metadata.h"
 #include "driver/records_environment.h"
 #include "drivers/openstack/api/legacy_metadata.h"
@@ -59,18 +59,6 @@ Task<std::vector<Resource>> MarkedVolumes(Cloud& cloud) {
   co_return resources;
 }
 
-Task<> Append(Cloud& cloud, const char* what, Task<std::vector<Resource>> list,
-              std::vector<Resource>& resources) {
-  Outcome<std::vector<Resource>> more = co_await Attempt(std::move(list));
-  if (!more) {
-    cloud.logger.Warning(
-        "The {} of provider {} could not be listed; leaked ones are searched for in the next sweep: {}", what,
-        cloud.config->name, more.error().message());
-    co_return;
-  }
-  std::ranges::move(*more, std::back_inserter(resources));
-}
-
 }  // namespace
 
 Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
@@ -83,11 +71,13 @@ Task<std::vector<Resource>> ListMarked(Cloud& cloud) {
   // Without builds for this provider no image can have leaked, so save the call.
   if (!cloud.environment.records.images.BuildsIn(cloud.config->name).empty()) {
     Task<std::vector<Resource>> images = MarkedImages(cloud);
-    co_await Append(cloud, "images", std::move(images), resources);
+    co_await driver::cloud::AppendListed(cloud.logger, cloud.config->name, "images", std::move(images),
+                                         resources);
   }
   if (BootsFromVolumes(cloud)) {
     Task<std::vector<Resource>> volumes = MarkedVolumes(cloud);
-    co_await Append(cloud, "volumes", std::move(volumes), resources);
+    co_await driver::cloud::AppendListed(cloud.logger, cloud.config->name, "volumes", std::move(volumes),
+                                         resources);
   }
   co_return resources;
 }
