@@ -22,6 +22,24 @@ from statsd_listener import StatsdListener  # noqa: E402
 # A shell that starts the tests in the background has SIGINT ignored, and what ignores it from its start cannot trap it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# What the tests of a folder need beside packages.txt: ./test sets the variable for its option.
+OPTIONAL = {
+    "aws": "NODEPOOL_TEST_AWS",
+    "generated_client": "NODEPOOL_TEST_GENERATED_CLIENT",
+    "kubernetes": "NODEPOOL_TEST_KUBERNETES",
+    "libvirt": "NODEPOOL_TEST_LIBVIRT",
+    "openstack": "NODEPOOL_TEST_OPENSTACK",
+    "page": "NODEPOOL_TEST_BROWSER",
+    "real": "NODEPOOL_TEST_REAL",
+}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        variable = OPTIONAL.get(item.path.relative_to(ROOT / "tests").parts[0])
+        if variable is not None and variable not in os.environ:
+            item.add_marker(pytest.mark.skip(reason=f"{variable} is not set, see ./test --help"))
+
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory):

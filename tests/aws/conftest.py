@@ -11,14 +11,6 @@ import pytest
 from aws_account import Account, AwsSite
 
 
-def pytest_collection_modifyitems(items):
-    if "NODEPOOL_TEST_AWS" in os.environ:
-        return
-    for item in items:
-        if "tests/aws" in str(item.path):
-            item.add_marker(pytest.mark.skip(reason="NODEPOOL_TEST_AWS names no counterpart of AWS to start"))
-
-
 @pytest.fixture(scope="session")
 def aws_process(tmp_path_factory):
     commands = pathlib.Path(os.environ["NODEPOOL_TEST_AWS"])

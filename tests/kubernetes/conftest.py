@@ -12,14 +12,6 @@ import pytest
 from kubernetes_cluster import Cluster, KubernetesSite
 
 
-def pytest_collection_modifyitems(items):
-    if "NODEPOOL_TEST_KUBERNETES" in os.environ:
-        return
-    for item in items:
-        if "tests/kubernetes" in str(item.path):
-            item.add_marker(pytest.mark.skip(reason="NODEPOOL_TEST_KUBERNETES names no cluster to start"))
-
-
 @pytest.fixture(scope="session")
 def shared_cluster(tmp_path_factory):
     commands = pathlib.Path(os.environ["NODEPOOL_TEST_KUBERNETES"])

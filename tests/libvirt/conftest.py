@@ -12,14 +12,6 @@ import pytest
 from libvirt_host import LibvirtHost, LibvirtSite
 
 
-def pytest_collection_modifyitems(items):
-    if "NODEPOOL_TEST_LIBVIRT" in os.environ:
-        return
-    for item in items:
-        if "tests/libvirt" in str(item.path):
-            item.add_marker(pytest.mark.skip(reason="NODEPOOL_TEST_LIBVIRT names no libvirt to start"))
-
-
 @pytest.fixture(scope="session")
 def libvirt_host(tmp_path_factory):
     commands = pathlib.Path(os.environ["NODEPOOL_TEST_LIBVIRT"])

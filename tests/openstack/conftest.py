@@ -13,14 +13,6 @@ import pytest
 from openstack_cloud import Cloud, Commands, OpenstackSite
 
 
-def pytest_collection_modifyitems(items):
-    if "NODEPOOL_TEST_OPENSTACK" in os.environ:
-        return
-    for item in items:
-        if "tests/openstack" in str(item.path):
-            item.add_marker(pytest.mark.skip(reason="NODEPOOL_TEST_OPENSTACK names no OpenStack to start"))
-
-
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory):
     commands = Commands(pathlib.Path(os.environ["NODEPOOL_TEST_OPENSTACK"]))

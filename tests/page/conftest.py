@@ -10,12 +10,6 @@ from services import free_port
 from web_client import web_config
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if "tests/page" in str(item.path) and "NODEPOOL_TEST_BROWSER" not in os.environ:
-            item.add_marker(pytest.mark.skip(reason="only with ./test --browser"))
-
-
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     from browser import Browser  # what it imports need not be installed otherwise

@@ -9,12 +9,6 @@ from nodepool_helpers import BIN, ROOT
 from shell import Shell
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if "tests/real" in str(item.path) and "NODEPOOL_TEST_REAL" not in os.environ:
-            item.add_marker(pytest.mark.skip(reason="only with ./test --real"))
-
-
 @pytest.fixture
 def checkout(tmp_path_factory):
     # A short path: libvirt's socket is in it.
