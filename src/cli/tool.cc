@@ -70,14 +70,14 @@ Task<> Keep(Task<int> command, std::optional<Outcome<int>>& outcome) {
   outcome.emplace(std::move(ended));
 }
 
-// Cancels the group's tasks at the first signal; the second ends the process.
+// Cancels the group's tasks at the first signal; the second ends the process, without destructors.
 void AwaitSignal(boost::asio::signal_set& signals, TaskGroup& tasks, int& interrupted_by) {
   signals.async_wait([&](const boost::system::error_code& error, int number) {
     if (error) return;
     interrupted_by = number;
     tasks.CancelAll();
     signals.async_wait([](const boost::system::error_code& again, int) {
-      if (!again) std::_Exit(kInterrupted);
+      if (!again) std::quick_exit(kInterrupted);
     });
   });
 }
