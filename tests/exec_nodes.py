@@ -20,14 +20,15 @@ def host(sshd, label, **settings):
 
 class Nodes:
     """Static hosts of a site, with so many slots in all, and `nodepool exec` on them: with ZooKeeper, or over HTTP with the
-    token `ci`."""
+    token `ci`; `tls`, a WebTls: over HTTPS."""
 
-    def __init__(self, site, sshd, *hosts, slots=1, is_over_http=False, lease="30s"):
+    def __init__(self, site, sshd, *hosts, slots=1, is_over_http=False, lease="30s", tls=None):
         self.site, self.key, self.slots, self.is_over_http, self.lease = site, sshd.login_key(), slots, is_over_http, lease
         labels = sorted({each["labels"] for each in hosts})
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.config = web_config(site, self.port, labels=[{"name": label} for label in labels], providers=[
+        self.tls = tls
+        self.url = f"https://localhost:{self.port}" if tls else f"http://127.0.0.1:{self.port}"
+        self.config = web_config(site, self.port, tls, labels=[{"name": label} for label in labels], providers=[
             {"name": "metal", "driver": "static", "pools": [{"name": "main", "nodes": list(hosts)}]}])
         self.token, entry = make_token(site.config("token"), "ci", "--scope", "request")
         self.token_file = site.folder / "token.txt"
@@ -40,7 +41,7 @@ class Nodes:
 
     def start_launcher(self):
         self.launcher = self.site.launcher(self.config, options=("-s", self.secure))
-        first_answer(self.port, "/ready")
+        first_answer(self.port, "/ready", self.tls and self.tls.client())
 
     def wait_ready(self, seconds=60):
         """All nodes are there, and none is in use."""
@@ -48,7 +49,7 @@ class Nodes:
                  and not self.tree.children("/nodepool/leases"), f"{self.slots} nodes are ready", seconds)
 
     def client(self) -> LeaseClient:
-        return LeaseClient([self.port], self.token)
+        return LeaseClient([self.port], self.token, self.tls and self.tls.client())
 
     def words(self, *words, command="exec", url=None):
         if not self.is_over_http:

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import ssl
 import subprocess
 
 import yaml
@@ -43,9 +44,10 @@ class Answer:
 class LeaseClient:
     """Asks the first of its web servers that can be reached and is ready."""
 
-    def __init__(self, ports, token: str | None):
+    def __init__(self, ports, token: str | None, tls: ssl.SSLContext | None = None):
         self.ports = ports
         self.token = token
+        self.tls = tls
         self.source = ""  # the client's own address; any of this host without one
 
     def ask(self, method: str, path: str, body=None, timeout: float = 70, **headers) -> Answer:
@@ -58,7 +60,7 @@ class LeaseClient:
             headers.setdefault("Content-Type", "application/json")
         answer, fault = None, None
         for port in self.ports:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout, source_address=(self.source, 0))
+            connection = self._connection(port, timeout)
             try:
                 connection.request(method, path, data, headers)
                 answer = Answer(connection.getresponse())
@@ -71,6 +73,12 @@ class LeaseClient:
         if answer is None:
             raise fault
         return answer
+
+    def _connection(self, port: int, timeout: float) -> http.client.HTTPConnection:
+        options = {"timeout": timeout, "source_address": (self.source, 0)}
+        if self.tls:
+            return http.client.HTTPSConnection("localhost", port, context=self.tls, **options)
+        return http.client.HTTPConnection("127.0.0.1", port, **options)
 
     def make(self, labels=("small",), **settings) -> str:
         """The id of a new request."""

@@ -2,6 +2,7 @@
 import dataclasses
 import json
 import socket
+import ssl
 import time
 
 
@@ -17,12 +18,14 @@ class EventStream:
     """A stream of events; `head` is its head. Comments are counted."""
 
     def __init__(self, port: int, target: str = "/api/v1/events", version: str = "1.1", receive_buffer: int = 0,
-                 **headers):
+                 tls: ssl.SSLContext | None = None, **headers):
         self.socket = socket.socket()
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(20)
         self.socket.connect(("127.0.0.1", port))
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         lines = [f"GET {target} HTTP/{version}", "Host: x", *(f"{name.replace('_', '-')}: {value}"
                                                               for name, value in headers.items())]
         self.socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +27,13 @@ void PutBefore(std::deque<std::string>& names, const fs::path& path) {
 }
 
 }  // namespace
+
+std::string FileIdentity(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return "absent";
+  return fmt::format("{}:{}:{}:{}.{:09}", status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
+                     status.st_mtim.tv_nsec);
+}
 
 FileWatch::FileWatch(Loop& loop, std::vector<std::string> paths, std::function<void()> on_change)
     : paths_(std::move(paths)), on_change_(std::move(on_change)), inotify_(loop.context()) {

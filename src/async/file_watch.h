@@ -13,6 +13,10 @@
 
 namespace nodepool {
 
+// What differs when a file was written or replaced: device, inode, size and time of modification as text;
+// "absent" if there is none.
+std::string FileIdentity(const std::string& path);
+
 // Notices at once when files change: they are written and closed, replaced, removed, created again,
 // or a symbolic link on the way to them changes. Their directories are watched (inotify), since a
 // file may be missing for a moment. Changes that another host makes to a network file system are

@@ -70,14 +70,14 @@ Task<> Keep(Task<int> command, std::optional<Outcome<int>>& outcome) {
   outcome.emplace(std::move(ended));
 }
 
-// Cancels the group's tasks at the first signal; the second ends the process.
+// Cancels the group's tasks at the first signal; the second ends the process, without destructors.
 void AwaitSignal(boost::asio::signal_set& signals, TaskGroup& tasks, int& interrupted_by) {
   signals.async_wait([&](const boost::system::error_code& error, int number) {
     if (error) return;
     interrupted_by = number;
     tasks.CancelAll();
     signals.async_wait([](const boost::system::error_code& again, int) {
-      if (!again) std::_Exit(kInterrupted);
+      if (!again) std::quick_exit(kInterrupted);
     });
   });
 }
@@ -105,10 +105,15 @@ Task<int> RunAndClose(Context& context, zk::Client& client, Task<int> command) {
 constexpr Duration kLauncherTimeout = std::chrono::seconds(1);
 constexpr std::size_t kLauncherAnswerLimit = 64 << 20;
 
-Task<std::string> AskLauncher(Loop& loop, BlockingPool& pool, int port, std::string hostname,
-                              std::string target) {
+Task<std::string> AskLauncher(Loop& loop, BlockingPool& pool, config::WebAppSettings web,
+                              std::string hostname, std::string target) {
   net::HttpCall call;
-  call.url = fmt::format("http://{}:{}{}", hostname, port, target);
+  call.url = fmt::format("{}://{}:{}{}", web.tls ? "https" : "http", hostname, web.port, target);
+  if (web.tls) {
+    net::TlsSettings tls;
+    tls.ca_path = web.tls->ca;
+    call.tls = std::make_shared<const net::TlsSettings>(std::move(tls));
+  }
   call.headers = {{"Accept", "application/json"}};
   call.timeouts.total = kLauncherTimeout;
   call.max_bytes = kLauncherAnswerLimit;
@@ -117,7 +122,7 @@ Task<std::string> AskLauncher(Loop& loop, BlockingPool& pool, int port, std::str
   net::HttpReply reply = co_await client.Send(std::move(call));
   if (reply.status != 200) {
     throw Error(Verdict::kFail,
-                fmt::format("port {} answers {} {}", port, reply.status, net::HttpReason(reply.status)));
+                fmt::format("port {} answers {} {}", web.port, reply.status, net::HttpReason(reply.status)));
   }
   co_return std::move(reply.body);
 }
@@ -215,9 +220,9 @@ int RunWithConfig(std::shared_ptr<const driver::LoadedConfig> loaded, const driv
     environment.is_for_one_command = true;
     return driver::CreateGuarded(drivers, std::move(environment), provider);
   };
-  context.ask_launcher = [&loop, &blocking_pool, port = config.webapp.port](std::string hostname,
-                                                                            std::string target) {
-    return AskLauncher(loop, blocking_pool, port, std::move(hostname), std::move(target));
+  context.ask_launcher = [&loop, &blocking_pool, web = config.webapp](std::string hostname,
+                                                                      std::string target) {
+    return AskLauncher(loop, blocking_pool, web, std::move(hostname), std::move(target));
   };
   context.abandon = [](std::shared_ptr<void> thing) {
     static auto& abandoned = *new std::vector<std::shared_ptr<void>>;

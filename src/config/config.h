@@ -55,9 +55,18 @@ struct ZooKeeperSettings {
 };
 
 struct WebAppSettings {
+  // Paths of PEM files; of the server `cert` and `key`, of the commands that ask it `ca`.
+  struct Tls {
+    std::string cert;
+    std::string key;
+    std::string ca;  // empty: the system's authorities
+    bool operator==(const Tls&) const = default;
+  };
+
   int port = 8005;
   std::string listen_address = "0.0.0.0";
   bool read_needs_token = false;  // from other hosts
+  std::optional<Tls> tls;         // none: plain HTTP
 };
 
 struct Label {

@@ -29,6 +29,18 @@ std::optional<int> WorkerCount(const Section& root, std::string_view key) {
   return static_cast<int>(*count);
 }
 
+void ReadWebApp(const Section& webapp, WebAppSettings& result) {
+  std::int64_t port = webapp.Int("port");
+  if (port < 0 || port > 65535) throw webapp.Fail("port", "expected a port from 0 to 65535");
+  result.port = static_cast<int>(port);
+  result.listen_address = webapp.Text("listen_address");
+  result.read_needs_token = webapp.Bool("read-needs-token");
+  if (!webapp.Has("tls")) return;
+  Section tls = webapp.Sub("tls");
+  result.tls = WebAppSettings::Tls{.cert = tls.Text("cert"), .key = tls.Text("key"), .ca = tls.Text("ca")};
+  if (result.tls->cert.empty() || result.tls->key.empty()) throw webapp.Fail("tls", "expected cert and key");
+}
+
 void ReadTopLevel(const Section& root, Config& config) {
   config.elements_dir = root.OptionalText("elements-dir");
   config.images_dir = root.OptionalText("images-dir");
@@ -42,12 +54,7 @@ void ReadTopLevel(const Section& root, Config& config) {
   double graceful_stop = root.Float("graceful-stop-timeout");
   if (graceful_stop < 0) throw root.Fail("graceful-stop-timeout", "expected 0 or more seconds");
   config.graceful_stop = SecondsToDuration(graceful_stop);
-  Section webapp = root.Sub("webapp");
-  std::int64_t port = webapp.Int("port");
-  if (port < 0 || port > 65535) throw webapp.Fail("port", "expected a port from 0 to 65535");
-  config.webapp.port = static_cast<int>(port);
-  config.webapp.listen_address = webapp.Text("listen_address");
-  config.webapp.read_needs_token = webapp.Bool("read-needs-token");
+  ReadWebApp(root.Sub("webapp"), config.webapp);
   config.zmq_publishers = root.TextList("zmq-publishers");
 }
 

@@ -425,6 +425,17 @@ TEST_F(LoaderTest, TokensAreInTheSecureFile) {
   EXPECT_TRUE(MustLoad("labels: []").web_tokens.empty());
 }
 
+TEST_F(LoaderTest, ACertificateOfTheWebServerIsWhole) {  // TLS-2
+  EXPECT_FALSE(MustLoad("labels: []").webapp.tls);
+  EXPECT_FALSE(MustLoad("webapp: {tls: null}").webapp.tls);
+  EXPECT_EQ(MustLoad("webapp: {tls: {cert: c, key: k, ca: a}}").webapp.tls,
+            (WebAppSettings::Tls{"c", "k", "a"}));
+  for (const char* tls : {"{}", "{cert: c}", "{key: k}", "{cert: '', key: k}"}) {
+    EXPECT_THAT(ErrorOf(std::string("webapp: {tls: ") + tls + "}"), HasSubstr("expected cert and key"))
+        << tls;
+  }
+}
+
 TEST_F(LoaderTest, TokensThatCannotBeUsedAreRefusedWithoutTheirHash) {
   auto fault = [this](const std::string& entry) {
     return ErrorOf("labels: []", "webapp-tokens:\n- {" + entry + "}\n");

@@ -5,6 +5,20 @@
 namespace nodepool::config {
 namespace {
 
+Schema WebAppTls() {
+  return Schema::Map({
+      Setting("cert", Schema::String(),
+              "PEM file of the certificate and its chain; read again when it changes.")
+          .NeedsRestart(),
+      Setting("key", Schema::String(),
+              "PEM file of its key, without a pass phrase; read again when it changes.")
+          .NeedsRestart(),
+      Setting("ca", Schema::String(),
+              "PEM file of the authority that signed it, for commands that ask launchers; without it the "
+              "system's authorities."),
+  });
+}
+
 Schema WebApp() {
   return Schema::Map({
       Setting("port", Schema::Int(), "TCP port of the web server.").Default(8005).NeedsRestart(),
@@ -14,6 +28,8 @@ Schema WebApp() {
       Setting("read-needs-token", Schema::Bool(),
               "Ask other hosts for a token for reading, too (webapp-tokens of the secure file).")
           .Default(false),
+      Setting("tls", WebAppTls(),
+              "Certificate of the web server, which serves HTTPS with it, else plain HTTP."),
   });
 }
 

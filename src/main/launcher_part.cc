@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "daemon/host_name.h"
 #include "web/launcher_site.h"
@@ -35,6 +36,11 @@ net::HttpLimits WebLimits() {
   return limits;
 }
 
+std::optional<CertificateFiles> CertificateOf(const config::WebAppSettings& settings) {
+  if (!settings.tls) return std::nullopt;
+  return CertificateFiles{settings.tls->cert, settings.tls->key};
+}
+
 }  // namespace
 
 LauncherPart::LauncherPart(daemon::Runtime& runtime, zk::Client& client, const daemon::Options& options,
@@ -46,7 +52,7 @@ WebPart::WebPart(daemon::Runtime& runtime, launcher::Launcher& launcher)
     : settings_(runtime.config->common.webapp),
       access_(runtime.loop, web::MatchOnPool(runtime.blocking_pool)),
       router_(EndpointsOf(runtime, launcher, access_)),
-      server_(runtime.loop, web::GuardReading(access_, router_), WebLimits()) {
+      server_(runtime.loop, web::GuardReading(access_, router_), WebLimits(), CertificateOf(settings_)) {
   access_.Configure(runtime.config->common);
 }
 

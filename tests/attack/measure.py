@@ -57,6 +57,7 @@ class Probe:
     def __init__(self, target):
         script = pathlib.Path(__file__).with_name("probe.py")
         words = [sys.executable, script, target.zookeeper_port or 0, target.web_port or 0]
+        words += [target.authority] if target.authority else []
         self.child = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.child.stdout.readline()
 

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
-"""probe.py ZOOKEEPER_PORT WEB_PORT: asks both every 20 ms, over connections of its own (port 0: there is none).
+"""probe.py ZOOKEEPER_PORT WEB_PORT [AUTHORITY]: asks both every 20 ms, over connections of its own (port 0: there is none).
+The web server has TLS, with a certificate for localhost, if the authority that signed it is given.
 
 Prints a line after the first answers, and when its input ends the longest time in ms that an answer took. A
 connection that ends is replaced; the time until the next answer counts.
 """
 import pathlib
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -34,11 +36,16 @@ class ZooKeeperProbe:
 
 
 class WebProbe:
-    def __init__(self, port: int):
+    def __init__(self, port: int, authority: str | None):
         self.port = port
+        self.tls = ssl.create_default_context(cafile=authority) if authority else None
+
+    def connect(self) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=LONGEST_WAIT)
+        return self.tls.wrap_socket(connection, server_hostname="localhost") if self.tls else connection
 
     def ask(self):
-        with socket.create_connection(("127.0.0.1", self.port), timeout=LONGEST_WAIT) as connection:
+        with self.connect() as connection:
             connection.sendall(b"GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
             if not answer.startswith(b"HTTP/1.1 "):
@@ -72,8 +79,11 @@ class Rounds(threading.Thread):
 
 
 def main():
-    kinds = zip((ZooKeeperProbe, WebProbe), map(int, sys.argv[1:3]))
-    rounds = [Rounds(kind(port)) for kind, port in kinds if port]
+    zookeeper, web = map(int, sys.argv[1:3])
+    authority = sys.argv[3] if len(sys.argv) > 3 else None
+    probes = [ZooKeeperProbe(zookeeper)] if zookeeper else []
+    probes += [WebProbe(web, authority)] if web else []
+    rounds = [Rounds(probe) for probe in probes]
     for each in rounds:
         each.start()
     for each in rounds:

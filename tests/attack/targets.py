@@ -6,6 +6,7 @@ from nodepool_helpers import BIN, Installation
 from services import EmbeddedZooKeeper, Process, free_port
 from standalone import Standalone
 from web_client import web_config
+from web_tls import WebTls
 
 
 @dataclasses.dataclass
@@ -16,6 +17,7 @@ class Target:
     process: Process
     zookeeper_port: int | None = None
     web_port: int | None = None
+    authority: pathlib.Path | None = None  # that of the web server's certificate, which is for localhost
 
 
 def start_server(folder: pathlib.Path) -> Target:
@@ -35,11 +37,11 @@ class LauncherSite(Installation):
         self.zookeeper = EmbeddedZooKeeper(folder / "zookeeper").start()
         super().__init__(folder, self.zookeeper.hosts)
 
-    def start(self, **settings) -> Target:
+    def start(self, tls: WebTls | None = None, **settings) -> Target:
         """A launcher whose pools are registered."""
         port = free_port()
-        process = self.launcher(web_config(self, port, **settings), seconds_between_sweeps=60)
-        return Target(BIN / "nodepool-launcher", process, web_port=port)
+        process = self.launcher(web_config(self, port, tls, **settings), seconds_between_sweeps=60)
+        return Target(BIN / "nodepool-launcher", process, web_port=port, authority=tls and tls.authority)
 
     def stop(self):
         super().stop()

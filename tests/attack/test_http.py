@@ -1,11 +1,14 @@
 """Hostile clients of the web server, and records that make its answers large."""
+import concurrent.futures
 import contextlib
+import time
 
 import pytest
 
 from bounds import scaled
 from services import wait_for
 from web_client import connect, exchange, get
+from web_tls import WebTls
 
 SMALL_BUFFER = 4096
 
@@ -122,3 +125,41 @@ def test_pages_of_others_change_nothing(launcher, measured):
         for foreign in (["Host: evil.example.com"], ["Host: localhost", "Origin: http://evil.example.com"]):
             request = asking("/api/v1/job-events", *foreign, *headers, method="POST") + body.encode()
             assert exchange(launcher.web_port, request).startswith(b"HTTP/1.1 403 "), foreign
+
+
+# TLS-7
+@pytest.mark.parametrize("kind", ["ec", "rsa:4096"])
+def test_handshakes_without_end(site, tmp_path, measured, kind):
+    tls = WebTls(tmp_path / "tls", kind)
+    target = site.start(tls)
+    begun = bytes.fromhex("1603010200010001fc0303")
+    # The probe's own handshakes wait for their turns, and some of its connections are dropped for newer ones.
+    with measured(f"TLS handshakes that never end, {kind}", target, probe=1000):
+        slow = [connect(target.web_port, begun[:number % len(begun)]) for number in range(scaled(1000, 4000))]
+        for _ in range(20):
+            for connection in slow:
+                with contextlib.suppress(OSError):
+                    connection.sendall(b"x")
+    for connection in slow:
+        connection.close()
+
+
+# TLS-7
+@pytest.mark.parametrize("kind", ["ec", "rsa:4096"])
+def test_a_flood_of_whole_handshakes(site, tmp_path, measured, kind):
+    tls = WebTls(tmp_path / "tls", kind)
+    target = site.start(tls)
+    client = tls.client()
+
+    def shake(seconds: float) -> int:
+        made, end = 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError), connect(target.web_port) as connection:
+                client.wrap_socket(connection, server_hostname="localhost").close()
+                made += 1
+        return made
+
+    with measured(f"whole TLS handshakes, {kind}", target, probe=1000):
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            made = sum(pool.map(shake, [scaled(3, 10)] * 16))
+    assert made > 20

@@ -324,6 +324,78 @@ def test_github_runs_one_job_on_a_node(nodes, runner_software, status):
     assert list(nodes.site.folder.glob("nodepool-job-*")) == []
 
 
+# --- Forgejo ----------------------------------------------------------------------------------
+
+class Forgejo:
+    """The two calls of Forgejo's API that run-one-job makes."""
+
+    def __init__(self, status=201):
+        self.calls = []
+        forgejo = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                runner = {"id": 5, "uuid": "d4637a60", "token": "e1f3d26e"}
+                self.note(body, status, runner if status == 201 else {"message": "token is required"})
+
+            def do_DELETE(self):
+                self.note(None, 204, None)
+
+            def note(self, body, status, answer):
+                forgejo.calls.append((self.command, self.path, self.headers["Authorization"], body))
+                text = json.dumps(answer).encode() if answer else b""
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.mark.parametrize("status", [201, 401])
+# CONS-7
+def test_forgejo_runs_one_job_on_a_node(nodes, tmp_path, sshd, status):
+    home = tmp_path / "home"
+    home.mkdir()
+    program = home / "forgejo-runner"
+    program.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/called; cat "${{7#file:}}"; echo; echo Running job; exit 5\n')
+    program.chmod(0o755)
+    with (sshd.folder / "sshd_config").open("a") as settings:
+        settings.write(f'ForceCommand cd {home} && PATH={home}:$PATH && eval "$SSH_ORIGINAL_COMMAND"\n')
+    sshd.stop()
+    sshd.start()
+    forgejo = Forgejo(status)
+    try:
+        done = run(nodes, CONSUMERS / "forgejo/run-one-job", "small", "debian:host", "33ba7d51",
+                   env={"FORGEJO_URL": forgejo.url, "FORGEJO_TOKEN": "fj_secret", "FORGEJO_REPOSITORY": "octo/repo"})
+    finally:
+        forgejo.close()
+    runners = "/api/v1/repos/octo/repo/actions/runners"
+    made, *deleted = forgejo.calls
+    assert made[:3] == ("POST", runners, "token fj_secret") and made[3]["ephemeral"] is True
+    if status == 201:
+        assert done.returncode == 5 and "e1f3d26e\nRunning job\n" in done.stdout, done.stderr
+        assert (tmp_path / "called").read_text() == (f"one-job --url {forgejo.url} --uuid d4637a60 --token-url file:{home}/runner-token "
+                                                     "--label debian:host --handle 33ba7d51 --wait\n")
+        assert [call[:3] for call in deleted] == [("DELETE", runners + "/5", "token fj_secret")]
+    else:
+        assert done.returncode == 1 and "token is required" in done.stderr and not deleted
+        assert not (tmp_path / "called").exists()
+    assert "fj_secret" not in done.stdout + done.stderr
+    nodes.wait_ready()
+    assert list(nodes.site.folder.glob("nodepool-job-*")) == []
+
+
 # --- Ansible ----------------------------------------------------------------------------------
 
 INVENTORY = CONSUMERS / "ansible/nodepool-inventory"

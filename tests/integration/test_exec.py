@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import signal
 import subprocess
 import termios
@@ -49,11 +50,24 @@ def test_signals_reach_the_command_and_its_status_comes_back(nodes, tmp_path):
         nodes.wait_ready()
 
 
+def ssh_folder(pid: int) -> pathlib.Path:
+    """The folder that `nodepool exec` has made for the ssh that it runs."""
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((process / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            found = re.search(r"/tmp/nodepool-ssh-\w+", (process / "cmdline").read_text())
+            if parent == pid and found:
+                return pathlib.Path(found[0])
+    raise AssertionError("it runs no ssh")
+
+
 # EXEC-4
 def test_a_second_signal_ends_it_at_once(nodes, tmp_path):
     begun = tmp_path / "begun"
     running = nodes.start("small", "--", "sh", "-c", f"trap '' INT TERM; echo $$ >{begun}.tmp; mv {begun}.tmp {begun}; sleep 60")
     wait_for(begun.exists, "the command has begun")
+    folder = ssh_folder(running.pid)
+    assert folder.exists()
     running.send(signal.SIGINT)
     # Whichever signal is the second: until the first has been seen, another one is the same.
     def ends():
@@ -61,6 +75,7 @@ def test_a_second_signal_ends_it_at_once(nodes, tmp_path):
         return not running.is_running()
     wait_for(ends, "it ends")
     assert running.wait() == 130
+    assert not folder.exists()
     os.killpg(os.getpgid(int(begun.read_text())), signal.SIGKILL)
     nodes.wait_ready()
 

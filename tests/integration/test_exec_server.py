@@ -16,6 +16,7 @@ from exec_nodes import Nodes, host
 from nodepool_helpers import BIN
 from services import free_port, wait_for
 from web_client import get
+from web_tls import WebTls
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def nodes(site, sshd):
 class Relay:
     """Passes connections on to a port of this host, with TLS if it has certificates; counts them."""
 
-    def __init__(self, port: int, certificates: pathlib.Path | None = None):
+    def __init__(self, port: int, certificates: WebTls | None = None):
         self.target = port
         self.connections = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -34,7 +35,7 @@ class Relay:
         self.tls = None
         if certificates:
             self.tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-            self.tls.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
+            self.tls.load_cert_chain(certificates.cert, certificates.key)
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -62,18 +63,6 @@ class Relay:
 
     def close(self):
         self.listener.close()
-
-
-def certificates_for(folder: pathlib.Path) -> pathlib.Path:
-    """A CA, and a certificate for localhost."""
-    folder.mkdir()
-    (folder / "extensions").write_text("subjectAltName=DNS:localhost\n")
-    for words in (
-            "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=test",
-            "req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj /CN=localhost",
-            "x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -out cert.pem -days 2 -extfile extensions"):
-        subprocess.run(["openssl", *words.split()], cwd=folder, check=True, capture_output=True)
-    return folder
 
 
 # EXEC-14
@@ -135,20 +124,20 @@ def test_the_command_ends_with_the_lease(nodes, tmp_path):
 
 # EXEC-17
 def test_the_certificate_is_compared(nodes, tmp_path):
-    certificates = certificates_for(tmp_path / "tls")
+    certificates = WebTls(tmp_path / "tls")
     relay = Relay(nodes.port, certificates)
     try:
         def run(*words, host="localhost"):
             command = nodes.words(*words, "small", "--", "echo there", url=f"https://{host}:{relay.port}")
             return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
-        trusted = run("--ca", certificates / "ca.pem")
+        trusted = run("--ca", certificates.authority)
         assert (trusted.returncode, trusted.stdout) == (0, "there\n"), trusted.stderr
         served = relay.connections
         assert served
         unknown = run()
         assert unknown.returncode == 125 and "certificate" in unknown.stderr, unknown.stderr
-        other_name = run("--ca", certificates / "ca.pem", host="127.0.0.1")
+        other_name = run("--ca", certificates.authority, host="127.0.0.1")
         assert other_name.returncode == 125, other_name.stderr
     finally:
         relay.close()

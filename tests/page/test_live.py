@@ -60,7 +60,7 @@ def test_a_lost_stream_is_announced_and_caught_up(fresh_browser, cluster):
     cluster.tree.zk.delete(f"/nodepool/nodes/{ids[0]}", recursive=True)
     cluster.site.launcher(cluster.site.folder / "nodepool.yaml", seconds_between_sweeps=600)
     first_answer(cluster.port, "/ready")
-    wait_for(lambda: browser.text("#banner") == "", "the banner is gone")
+    wait_for(lambda: browser.text("#banner") == "", "the banner is gone", 60)
     browser.wait_text("changed meanwhile")
     wait_for(lambda: "host-0" not in browser.text(".rows"), "the deleted node is gone")
 

@@ -1,12 +1,14 @@
 #include "cli/remote/ssh_files.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 namespace nodepool::cli {
 namespace {
@@ -32,6 +34,19 @@ std::string SectionOf(const SshNode& node, bool accepts_any_key) {
                   node.id, Literal(node.address), node.port, checking);
   if (!node.user.empty()) text += fmt::format("  User {}\n", node.user);
   return text;
+}
+
+void Remove(const std::string& folder) {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+}
+
+// Those that exist; a second signal ends the process without destructors.
+std::set<std::string>& Folders() {
+  static auto& folders = *new std::set<std::string>;
+  [[maybe_unused]] static const int registered =
+      std::at_quick_exit([] { std::ranges::for_each(Folders(), &Remove); });
+  return folders;
 }
 
 }  // namespace
@@ -75,13 +90,14 @@ SshFiles::SshFiles(const std::vector<SshNode>& nodes, const LoginOptions& login)
   if (::mkdtemp(folder_.data()) == nullptr) {
     throw Error(Verdict::kFail, fmt::format("No folder can be made in /tmp: {}", std::strerror(errno)));
   }
+  Folders().insert(folder_);
   Write(folder_ + "/known_hosts", KnownHostsText(nodes));
   Write(config(), SshConfigText(nodes, folder_, login));
 }
 
 SshFiles::~SshFiles() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  Remove(folder_);
+  Folders().erase(folder_);
 }
 
 }  // namespace nodepool::cli

@@ -21,8 +21,8 @@ std::string KnownHostsText(const std::vector<SshNode>& nodes);
 std::string SshConfigText(const std::vector<SshNode>& nodes, const std::string& folder,
                           const LoginOptions& login);
 
-// A folder of our own with these files, removed at the end. The user's own ~/.ssh/config counts after ours,
-// for keys and jump hosts.
+// A folder of our own with these files, removed at the end, also by std::quick_exit. The user's own
+// ~/.ssh/config counts after ours, for keys and jump hosts.
 class SshFiles {
  public:
   // Error(kFail): the files cannot be written.

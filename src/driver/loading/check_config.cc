@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
+#include "base/tls_files.h"
 
 namespace nodepool::driver {
 namespace {
@@ -15,6 +17,18 @@ using config::Finding;
 void AddOnce(config::ValidationReport& report, Finding::Level level, std::string message) {
   bool is_known = std::ranges::find(report.findings, message, &Finding::message) != report.findings.end();
   if (!is_known) report.findings.push_back({level, std::move(message)});
+}
+
+// Why the web server cannot use its certificate; nullopt: it can, or has none.
+std::optional<Error> CertificateFault(const config::WebAppSettings& webapp) {
+  if (!webapp.tls) return std::nullopt;
+  try {
+    boost::asio::ssl::context context(boost::asio::ssl::context::tls_server);
+    UseCertificate(context, {webapp.tls->cert, webapp.tls->key}, "webapp.tls");
+  } catch (const Error& fault) {
+    return fault;
+  }
+  return std::nullopt;
 }
 
 // What is missing for one of the programs, which may not be meant to run with the file.
@@ -43,6 +57,8 @@ ConfigCheck CheckConfig(const std::string& path, const Registry& drivers,
   if (!zookeeper.servers.empty()) {
     for (const Error& fault : config::ZooKeeperFaults(zookeeper)) load.faults.push_back(fault.In(path));
   }
+  if (std::optional<Error> fault = CertificateFault(load.loaded.common.webapp))
+    load.faults.push_back(fault->In(path));
   check.can_start = load.faults.empty();
   for (const Error& fault : load.faults) AddOnce(check.report, Finding::Level::kWarning, fault.message());
   for (const std::string& warning : load.loaded.common.warnings)

@@ -1,8 +1,5 @@
 #include "driver/loading/config_follower.h"
 
-#include <fmt/format.h>
-#include <sys/stat.h>
-
 #include "base/scope_exit.h"
 
 namespace nodepool::driver {
@@ -11,13 +8,6 @@ namespace {
 constexpr Duration kCheckInterval = std::chrono::seconds(1);
 constexpr Duration kWriting = std::chrono::seconds(1);  // max. time for writing the files in several steps
 constexpr Duration kRetryBad = std::chrono::seconds(10);
-
-std::string IdentityOf(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return "absent";
-  return fmt::format("{}:{}:{}:{}.{:09}", status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
-                     status.st_mtim.tv_nsec);
-}
 
 }  // namespace
 
@@ -43,7 +33,7 @@ std::vector<std::string> ConfigFollower::Paths() const {
 
 std::string ConfigFollower::Identity() const {
   std::string identity;
-  for (const std::string& path : Paths()) identity += IdentityOf(path) + " ";
+  for (const std::string& path : Paths()) identity += FileIdentity(path) + " ";
   return identity;
 }
 

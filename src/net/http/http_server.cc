@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "net/http/framing.h"
 #include "net/http/hang_up.h"
+#include "net/http/refusal.h"
 
 namespace nodepool::net {
 namespace {
@@ -55,13 +56,8 @@ std::optional<HttpRequest> Understood(const http::request<http::string_body>& me
   return request;
 }
 
-void SetPeer(const tcp::socket& socket, HttpRequest& request) {
-  boost::system::error_code error;
-  asio::ip::address peer = socket.remote_endpoint(error).address();
-  if (error) return;
-  if (peer.is_v6() && peer.to_v6().is_v4_mapped()) {
-    peer = asio::ip::make_address_v4(asio::ip::v4_mapped, peer.to_v6());
-  }
+void SetPeer(const Connection& connection, HttpRequest& request) {
+  asio::ip::address peer = connection.PeerAddress();
   request.is_from_this_host = peer.is_loopback();
   request.peer = peer.to_string();
 }
@@ -89,50 +85,72 @@ http::response<http::string_body> MessageOf(HttpResponse response, const Manner&
   return message;
 }
 
-Task<boost::system::error_code> Write(tcp::socket& socket, http::response<http::string_body> message,
+Task<boost::system::error_code> Write(Connection& connection, http::response<http::string_body> message,
                                       bool is_head_only) {
   boost::system::error_code error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
   http::response_serializer<http::string_body> serializer(message);
   if (is_head_only) {
-    co_await http::async_write_header(socket, serializer, token);
+    co_await http::async_write_header(connection, serializer, token);
   } else {
-    co_await http::async_write(socket, serializer, token);
+    co_await http::async_write(connection, serializer, token);
   }
   co_return error;
 }
 
-// Sends as much as is possible without waiting. The bytes that the peer has sent are read first,
-// since a close would otherwise discard the answer.
-void Refuse(tcp::socket& socket) {
-  constexpr std::string_view kBusy =
-      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
-      "Connection: close\r\n\r\nToo many connections\n";
-  boost::system::error_code ignored;
-  char sent[4096];
-  socket.non_blocking(true, ignored);
-  socket.read_some(asio::buffer(sent), ignored);
-  socket.write_some(asio::buffer(kBusy), ignored);
-  socket.shutdown(tcp::socket::shutdown_send, ignored);
-  socket.close(ignored);
+bool BeginsWithTls(const boost::beast::flat_buffer& buffer) {
+  return buffer.size() > 0 && IsTlsByte(*static_cast<const char*>(buffer.data().data()));
 }
 
 // Answers up to here do not count as unsent.
 constexpr std::size_t kSmallAnswer = 64 * 1024;
+// Space for the first bytes of a further request of a connection.
+constexpr std::size_t kFirstRead = 4 * 1024;
 
 }  // namespace
 
-HttpServer::HttpServer(Loop& loop, Handler handler, HttpLimits limits)
+// Counts a connection among those without a complete request for the duration of a scope.
+class HttpServer::Silence {
+ public:
+  Silence(HttpServer& server, Connection& connection) : server_(server), connection_(connection) {
+    server.silent_.push_back(&connection);
+  }
+  ~Silence() { server_.silent_.remove(&connection_); }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  HttpServer& server_;
+  Connection& connection_;
+};
+
+HttpServer::HttpServer(Loop& loop, Handler handler, HttpLimits limits,
+                       std::optional<CertificateFiles> certificate)
     : loop_(loop),
       handler_(std::move(handler)),
       limits_(limits),
       logger_("nodepool.WebApp"),
       acceptor_(loop.context()),
+      certificate_(std::move(certificate)),
+      tls_reports_(loop,
+                   [this](std::uint64_t more) {
+                     logger_.Warning("{} more connections with TLS were refused in the last minute", more);
+                   }),
       tasks_(loop, logger_) {}
 
 HttpServer::~HttpServer() = default;
 
 void HttpServer::Listen(const std::string& address, int port) {
+  if (certificate_) tls_.emplace(loop_, *certificate_, "webapp.tls", logger_);
+  Bind(address, port);
+  bool is_v6 = acceptor_.local_endpoint().address().is_v6();
+  logger_.Info("Serving on {}://{}:{}", tls_ ? "https" : "http", is_v6 ? "[" + address + "]" : address,
+               this->port());
+  if (tls_) tasks_.Spawn("follow the web server's certificate", tls_->Follow());
+  tasks_.Spawn("accept web connections", Accept());
+}
+
+void HttpServer::Bind(const std::string& address, int port) {
   std::string place = fmt::format("{} port {}", address, port);
   boost::system::error_code error;
   asio::ip::address ip = asio::ip::make_address(address, error);
@@ -153,8 +171,6 @@ void HttpServer::Listen(const std::string& address, int port) {
                 fmt::format("the web server cannot listen on {}: {}; set webapp.port or use --no-webapp",
                             place, fault.code().message()));
   }
-  logger_.Info("Serving on http://{}:{}", ip.is_v6() ? "[" + address + "]" : address, this->port());
-  tasks_.Spawn("accept web connections", Accept());
 }
 
 int HttpServer::port() const { return acceptor_.local_endpoint().port(); }
@@ -162,8 +178,8 @@ int HttpServer::port() const { return acceptor_.local_endpoint().port(); }
 Task<> HttpServer::Stop() {
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  for (const auto* sockets : {&open_, &streaming_}) {
-    for (const std::shared_ptr<Socket>& socket : *sockets) socket->close(ignored);
+  for (const auto* connections : {&open_, &streaming_}) {
+    for (const ConnectionPtr& connection : *connections) connection->Close();
   }
   co_await tasks_.Stop();
 }
@@ -171,8 +187,7 @@ Task<> HttpServer::Stop() {
 // Returns whether a connection was closed to make one available.
 bool HttpServer::MakeRoom() {
   if (silent_.empty()) return false;
-  boost::system::error_code ignored;
-  silent_.front()->close(ignored);
+  silent_.front()->Close();
   silent_.pop_front();
   return true;
 }
@@ -180,10 +195,10 @@ bool HttpServer::MakeRoom() {
 Task<> HttpServer::Accept() {
   boost::system::error_code reported;
   while (true) {
-    auto socket = std::make_shared<Socket>(loop_.context());
+    auto connection = std::make_shared<Connection>(loop_);
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
-    co_await acceptor_.async_accept(*socket, token);
+    co_await acceptor_.async_accept(connection->socket(), token);
     if (error == asio::error::operation_aborted || !acceptor_.is_open()) co_return;
     if (error && error != reported) {
       logger_.Warning("Web connections cannot be accepted at present: {}", error.message());
@@ -194,71 +209,87 @@ Task<> HttpServer::Accept() {
       continue;
     }
     if (open_.size() >= limits_.connections && !MakeRoom()) {
-      Refuse(*socket);
+      if (!tls_) Refuse(connection->socket(), 503, "Too many connections");
       continue;
     }
-    tasks_.Spawn("web connection", Serve(socket));
+    tasks_.Spawn("web connection", Serve(connection));
   }
 }
 
-Task<> HttpServer::Serve(std::shared_ptr<Socket> socket) {
-  auto place = open_.insert(open_.end(), socket);
+Task<> HttpServer::Serve(ConnectionPtr connection) {
+  auto place = open_.insert(open_.end(), connection);
   std::optional<OpenStream> stream;
   ScopeExit leave([&] {
-    boost::system::error_code ignored;
-    if (!stream) socket->close(ignored);
+    if (!stream) connection->Close();
     open_.erase(place);
   });
-  stream = co_await Converse(socket);
+  bool is_usable = true;
+  if (tls_) is_usable = co_await BeginTls(*connection);
+  if (is_usable) stream = co_await Converse(*connection);
   if (!stream) co_return;
-  TaskGroup::TaskId id = tasks_.Spawn("web stream", Stream(socket, *stream));
-  EndWithPeer(socket, id);
+  TaskGroup::TaskId id = tasks_.Spawn("web stream", Stream(connection, *stream));
+  tasks_.Spawn("end of a web stream's client", EndWithPeer(connection, id));
 }
 
-Task<> HttpServer::Stream(std::shared_ptr<Socket> socket, OpenStream stream) {
-  auto place = streaming_.insert(streaming_.end(), socket);
+Task<bool> HttpServer::BeginTls(Connection& connection) {
+  Silence silence(*this, connection);
+  HangUpLater slow(loop_, connection.socket(), limits_.request_time);
+  co_return co_await tls_->Begin(connection);
+}
+
+Task<> HttpServer::Stream(ConnectionPtr connection, OpenStream stream) {
+  auto place = streaming_.insert(streaming_.end(), connection);
   ScopeExit leave([&] {
-    boost::system::error_code ignored;
-    socket->close(ignored);
+    connection->Close();
     streaming_.erase(place);
   });
-  co_await SendPieces(loop_, *socket, std::move(stream), limits_.answer_time);
+  co_await SendPieces(loop_, *connection, std::move(stream), limits_.answer_time);
 }
 
 // A peer that listens to a stream sends nothing more; what comes is its end.
-void HttpServer::EndWithPeer(const std::shared_ptr<Socket>& socket, TaskGroup::TaskId stream) {
-  auto byte = std::make_shared<char>();
-  // The stream's task holds the socket, and this server the task.
-  auto end = [this, stream, byte, streaming = std::weak_ptr(socket)](auto, std::size_t) {
-    if (!streaming.expired()) tasks_.Cancel(stream);
-  };
-  socket->async_read_some(asio::buffer(byte.get(), 1), std::move(end));
+Task<> HttpServer::EndWithPeer(ConnectionPtr connection, TaskGroup::TaskId stream) {
+  char byte = 0;
+  boost::system::error_code ended;
+  auto token = asio::redirect_error(asio::use_awaitable, ended);
+  co_await connection->async_read_some(asio::buffer(&byte, 1), token);
+  tasks_.Cancel(stream);
 }
 
-Task<std::optional<OpenStream>> HttpServer::Converse(std::shared_ptr<Socket> socket) {
+// Not the client's fault alone: an operator may have given out a wrong URL.
+void HttpServer::ReportTls(const Connection& connection) {
+  log::Level level = tls_reports_.Admits() ? log::Level::kWarning : log::Level::kDebug;
+  if (!logger_.Enabled(level)) return;
+  logger_.Write(level, fmt::format("{} speaks TLS to the web server, which serves plain HTTP: use a URL with "
+                                   "http://, or set webapp.tls",
+                                   connection.PeerAddress().to_string()));
+}
+
+Task<std::optional<OpenStream>> HttpServer::Converse(Connection& connection) {
   boost::beast::flat_buffer buffer(limits_.header_bytes + limits_.body_bytes);
-  for (int served = 1; socket->is_open(); ++served) {
+  for (int served = 1; connection.is_open(); ++served) {
     Parser parser;
     parser.header_limit(static_cast<std::uint32_t>(limits_.header_bytes));
     parser.body_limit(limits_.body_bytes);
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
     {
-      silent_.push_back(socket.get());
-      ScopeExit heard([&] { silent_.remove(socket.get()); });
+      Silence silence(*this, connection);
       if (buffer.size() == 0 && served > 1) {
-        HangUpLater idle(loop_, *socket, limits_.idle_time);
-        co_await socket->async_wait(tcp::socket::wait_read, token);
+        HangUpLater idle(loop_, connection.socket(), limits_.idle_time);
+        auto space = buffer.prepare(kFirstRead);
+        std::size_t size = co_await connection.async_read_some(space, token);
         if (error) co_return std::nullopt;
+        buffer.commit(size);
       }
-      HangUpLater slow(loop_, *socket, limits_.request_time);
-      co_await http::async_read(*socket, buffer, parser, token);
+      HangUpLater slow(loop_, connection.socket(), limits_.request_time);
+      co_await http::async_read(connection, buffer, parser, token);
     }
     HttpResponse response;
     Manner manner;
     if (error) {
       std::optional<HttpResponse> answer = AnswerTo(error);
       if (!answer) co_return std::nullopt;
+      if (!tls_ && served == 1 && BeginsWithTls(buffer)) ReportTls(connection);
       response = std::move(*answer);
     } else if (std::optional<std::string_view> fault = FramingFault(parser.get())) {
       response = Plain(400, fmt::format("Bad Request: {}", *fault));
@@ -268,7 +299,7 @@ Task<std::optional<OpenStream>> HttpServer::Converse(std::shared_ptr<Socket> soc
       manner.keeps_alive = parser.get().keep_alive() && served < limits_.requests_per_connection;
       std::optional<HttpRequest> request = Understood(parser.get());
       if (request) {
-        SetPeer(*socket, *request);
+        SetPeer(connection, *request);
         response = co_await Answer(std::move(*request));
       } else {
         response = Plain(400, "Bad Request: the target is not a path");
@@ -290,13 +321,14 @@ Task<std::optional<OpenStream>> HttpServer::Converse(std::shared_ptr<Socket> soc
     OpenStream stream{manner.is_head ? nullptr : response.stream, manner.knows_chunks};
     if (stream.body) manner.keeps_alive = false;
     http::response<http::string_body> message = MessageOf(std::move(response), manner);
-    HangUpLater slow(loop_, *socket, limits_.answer_time);
+    HangUpLater slow(loop_, connection.socket(), limits_.answer_time);
     boost::system::error_code failed =
-        co_await Write(*socket, std::move(message), manner.is_head || stream.body);
+        co_await Write(connection, std::move(message), manner.is_head || stream.body);
     if (failed) co_return std::nullopt;
     if (stream.body) co_return stream;
     if (!manner.keeps_alive) {
-      socket->shutdown(tcp::socket::shutdown_send, failed);
+      Silence silence(*this, connection);
+      co_await connection.Finish(loop_);
       co_return std::nullopt;
     }
   }

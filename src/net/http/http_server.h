@@ -7,9 +7,12 @@
 #include <optional>
 #include <string>
 
+#include "async/log_throttle.h"
 #include "async/task_group.h"
+#include "net/http/connection.h"
 #include "net/http/http.h"
 #include "net/http/open_stream.h"
+#include "net/http/tls_acceptor.h"
 
 namespace nodepool::net {
 
@@ -23,23 +26,25 @@ struct HttpLimits {
   std::size_t unsent_bytes = 64 << 20;  // of all large answers together that peers have not read; 503
   std::size_t streams = 2000;           // connections with a BodyStream, beside the others; 503
   int requests_per_connection = 1000;
-  Duration request_time = std::chrono::seconds(10);  // for sending a request, from its first byte on
-  Duration idle_time = std::chrono::seconds(30);     // between requests of a connection
-  Duration answer_time = std::chrono::seconds(30);   // for taking an answer, or a piece of a stream
+  // For sending a request, from its first byte on; for a TLS handshake, from the connection on.
+  Duration request_time = std::chrono::seconds(10);
+  Duration idle_time = std::chrono::seconds(30);    // between requests of a connection
+  Duration answer_time = std::chrono::seconds(30);  // for taking an answer, or a piece of a stream
 };
 
-// A plain HTTP/1.1 server on the loop. A handler that throws is answered with 500 and
-// logged; HEAD is answered as GET without the body. A stream ends with its connection, and the connection
-// with its stream.
+// An HTTP/1.1 server on the loop, with TLS if it has a certificate (http-tls.md). A handler that throws is
+// answered with 500 and logged; HEAD is answered as GET without the body. A stream ends with its connection,
+// and the connection with its stream.
 class HttpServer {
  public:
   using Handler = std::function<Task<HttpResponse>(HttpRequest)>;
 
-  HttpServer(Loop& loop, Handler handler, HttpLimits limits = {});
+  HttpServer(Loop& loop, Handler handler, HttpLimits limits = {},
+             std::optional<CertificateFiles> certificate = std::nullopt);
   ~HttpServer();  // call Stop() first
 
-  // Binds and begins to serve; port 0 selects a free one. Error(kInvalid) says why it cannot listen
-  // on an address, e.g. that the port is in use.
+  // Loads the certificate, binds and begins to serve; port 0 selects a free one. Error(kInvalid) says why it
+  // cannot listen on an address, e.g. that the port is in use, or which file cannot be used.
   void Listen(const std::string& address, int port);
   int port() const;
 
@@ -47,14 +52,18 @@ class HttpServer {
   Task<> Stop();
 
  private:
-  using Socket = boost::asio::ip::tcp::socket;
+  using ConnectionPtr = std::shared_ptr<Connection>;
+  class Silence;
 
+  void Bind(const std::string& address, int port);
   Task<> Accept();
-  Task<> Serve(std::shared_ptr<Socket> socket);
+  Task<> Serve(ConnectionPtr connection);
+  Task<bool> BeginTls(Connection& connection);
   // Answers requests until the connection ends, or until it is used for a stream.
-  Task<std::optional<OpenStream>> Converse(std::shared_ptr<Socket> socket);
-  Task<> Stream(std::shared_ptr<Socket> socket, OpenStream stream);
-  void EndWithPeer(const std::shared_ptr<Socket>& socket, TaskGroup::TaskId stream);
+  Task<std::optional<OpenStream>> Converse(Connection& connection);
+  Task<> Stream(ConnectionPtr connection, OpenStream stream);
+  Task<> EndWithPeer(ConnectionPtr connection, TaskGroup::TaskId stream);
+  void ReportTls(const Connection& connection);
   Task<HttpResponse> Handle(HttpRequest request);
   Task<HttpResponse> Answer(HttpRequest request);
   bool MakeRoom();
@@ -64,9 +73,12 @@ class HttpServer {
   HttpLimits limits_;
   log::Logger logger_;
   boost::asio::ip::tcp::acceptor acceptor_;
-  std::list<std::shared_ptr<Socket>> open_;
-  std::list<Socket*> silent_;  // those without a complete request, the longest first
-  std::list<std::shared_ptr<Socket>> streaming_;
+  const std::optional<CertificateFiles> certificate_;
+  std::optional<TlsAcceptor> tls_;  // with a certificate, from Listen() on
+  LogThrottle tls_reports_;         // of clients that speak TLS to a server without
+  std::list<ConnectionPtr> open_;
+  std::list<Connection*> silent_;  // those without a complete request, the longest first
+  std::list<ConnectionPtr> streaming_;
   std::size_t unsent_bytes_ = 0;
   TaskGroup tasks_;
 };

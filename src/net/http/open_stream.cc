@@ -19,35 +19,35 @@ using asio::ip::tcp;
 constexpr int kSendBuffer = 16 * 1024;
 
 template <class Buffers>
-Task<bool> IsSent(Loop& loop, tcp::socket& socket, Buffers buffers, Duration answer_time) {
-  HangUpLater slow(loop, socket, answer_time);
+Task<bool> IsSent(Loop& loop, Connection& connection, Buffers buffers, Duration answer_time) {
+  HangUpLater slow(loop, connection.socket(), answer_time);
   boost::system::error_code error;
   auto token = asio::redirect_error(asio::use_awaitable, error);
-  co_await asio::async_write(socket, buffers, token);
+  co_await asio::async_write(connection, buffers, token);
   co_return !error;
 }
 
-Task<bool> IsSent(Loop& loop, tcp::socket& socket, const std::string& piece, bool is_chunked,
+Task<bool> IsSent(Loop& loop, Connection& connection, const std::string& piece, bool is_chunked,
                   Duration answer_time) {
   asio::const_buffer content = asio::buffer(piece);
-  if (is_chunked) return IsSent(loop, socket, http::make_chunk(content), answer_time);
-  return IsSent(loop, socket, content, answer_time);
+  if (is_chunked) return IsSent(loop, connection, http::make_chunk(content), answer_time);
+  return IsSent(loop, connection, content, answer_time);
 }
 
 }  // namespace
 
-Task<> SendPieces(Loop& loop, tcp::socket& socket, OpenStream stream, Duration answer_time) {
+Task<> SendPieces(Loop& loop, Connection& connection, OpenStream stream, Duration answer_time) {
   boost::system::error_code ignored;
-  socket.set_option(tcp::socket::send_buffer_size(kSendBuffer), ignored);
+  connection.socket().set_option(tcp::socket::send_buffer_size(kSendBuffer), ignored);
   while (true) {
     std::shared_ptr<const std::string> piece = co_await stream.body->Next();
     if (!piece) break;
     if (piece->empty()) continue;  // an empty chunk would end the body
-    bool is_sent = co_await IsSent(loop, socket, *piece, stream.is_chunked, answer_time);
+    bool is_sent = co_await IsSent(loop, connection, *piece, stream.is_chunked, answer_time);
     if (!is_sent) co_return;
   }
-  if (stream.is_chunked) co_await IsSent(loop, socket, http::make_chunk_last(), answer_time);
-  socket.shutdown(tcp::socket::shutdown_send, ignored);
+  if (stream.is_chunked) co_await IsSent(loop, connection, http::make_chunk_last(), answer_time);
+  co_await connection.Finish(loop);
 }
 
 }  // namespace nodepool::net

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 
 #include "async/loop.h"
+#include "net/http/connection.h"
 #include "net/http/http.h"
 
 namespace nodepool::net {
@@ -16,6 +16,6 @@ struct OpenStream {
 
 // Sends the pieces until the stream ends or the peer cannot be reached. A peer that does not take a piece
 // within `answer_time` is hung up on.
-Task<> SendPieces(Loop& loop, boost::asio::ip::tcp::socket& socket, OpenStream stream, Duration answer_time);
+Task<> SendPieces(Loop& loop, Connection& connection, OpenStream stream, Duration answer_time);
 
 }  // namespace nodepool::net

@@ -5,11 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/ssl/error.hpp>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
-#include "base/error.h"
+#include "base/tls_files.h"
 
 namespace nodepool::zk {
 
@@ -18,37 +15,12 @@ using boost::system::error_code;
 
 namespace {
 
-// OpenSSL's message for a missing file does not help an operator.
-void CheckReadable(const char* what, const std::string& file) {
-  std::ifstream in(file);
-  char first;
-  if (in.get(first)) return;
-  throw Error(Verdict::kInvalid, fmt::format("zookeeper-tls: cannot read the {} file \"{}\": {}", what, file,
-                                             in.eof() ? "it is empty" : std::strerror(errno)));
-}
-
-void Check(const error_code& error, const char* what, const std::string& file) {
-  if (!error) return;
-  throw Error(Verdict::kInvalid, fmt::format("zookeeper-tls: the {} file \"{}\" cannot be used: {}", what,
-                                             file, error.message()));
-}
+constexpr const char* kSetting = "zookeeper-tls";
 
 std::unique_ptr<ssl::context> Load(const TlsFiles& files, ssl::context::method method) {
-  CheckReadable("cert", files.cert);
-  CheckReadable("key", files.key);
-  CheckReadable("ca", files.ca);
   auto context = std::make_unique<ssl::context>(method);
-  error_code error;
-  // Without this a key with a pass phrase would ask for it on the terminal.
-  context->set_password_callback([](std::size_t, ssl::context::password_purpose) { return std::string(); },
-                                 error);
-  Check(error, "key", files.key);
-  context->use_certificate_chain_file(files.cert, error);
-  Check(error, "cert", files.cert);
-  context->use_private_key_file(files.key, ssl::context::pem, error);
-  Check(error, "key", files.key);
-  context->load_verify_file(files.ca, error);
-  Check(error, "ca", files.ca);
+  UseCertificate(*context, {files.cert, files.key}, kSetting);
+  UseAuthorities(*context, files.ca, kSetting);
   return context;
 }
 
@@ -83,19 +55,14 @@ std::optional<std::string> ExplainTlsFault(const error_code& fault, long certifi
 
 std::unique_ptr<ssl::context> MakeTlsContext(const TlsFiles& files) {
   auto context = Load(files, ssl::context::tls_client);
-  error_code error;
-  context->set_default_verify_paths(error);
-  Check(error, "ca", files.ca);
-  context->set_verify_mode(ssl::verify_peer, error);
-  Check(error, "ca", files.ca);
+  context->set_default_verify_paths();
+  context->set_verify_mode(ssl::verify_peer);
   return context;
 }
 
 std::unique_ptr<ssl::context> MakeServerTlsContext(const TlsFiles& files) {
   auto context = Load(files, ssl::context::tls_server);
-  error_code error;
-  context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, error);
-  Check(error, "ca", files.ca);
+  context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
   return context;
 }
 
