@@ -97,7 +97,7 @@ TEST_F(AssignmentTest, ZooKeeperOperationsOfManyRequests) {
 // The first requests do not wait until the last ones are accepted.
 TEST_F(AssignmentTest, TheFirstOfManyRequestsAreServedFirst) {
   AddLauncher("np01");
-  constexpr int kCount = 600;
+  constexpr int kCount = 2000;
   for (int i = 0; i < kCount; ++i) Request({"small"});
   std::vector<RequestState> seen;
   Subscription registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {

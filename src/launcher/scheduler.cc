@@ -7,9 +7,9 @@
 namespace nodepool::launcher {
 namespace {
 
-// How many requests are being accepted at a time. More than a server can answer at once would only delay the
-// requests that were accepted before.
-constexpr std::size_t kMaxAccepting = 32;
+// How many requests are being accepted at a time: enough to keep a ZooKeeper server busy. More would only
+// delay the requests that were accepted before.
+constexpr std::size_t kMaxAccepting = 128;
 
 // Between two checks of a cache that lags.
 constexpr Duration kMaxRecheckPause = std::chrono::seconds(8);
@@ -204,8 +204,8 @@ void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
 }
 
 void Scheduler::AcceptanceEnded() {
-  bool was_full = accepting_-- == kMaxAccepting;
-  if (was_full) Wake();
+  // Those that have been left out are considered then.
+  if (--accepting_ == kMaxAccepting / 2) Wake();
 }
 
 void Scheduler::CarryOut(const sched::Plan::Declination& declination) {
