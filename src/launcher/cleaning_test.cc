@@ -72,8 +72,7 @@ TEST_F(CleaningTest, NoRequestTakesANodeThatIsBeingFreed) {
 // What is gone at once needs no transaction for `deleting` (launcher.md 21).
 TEST_F(CleaningTest, OnlyADeletionThatTakesLongerIsShown) {
   std::set<NodeState> seen;
-  Subscription registration =
-      WatchNodes([&](const NodeId&, const Node& node) { seen.insert(*node.state); });
+  Subscription registration = WatchNodes([&](const NodeId&, const Node& node) { seen.insert(*node.state); });
   StartLauncher();
   AddNode(NodeState::kUsed);
   ASSERT_TRUE(Await([&] { return Nodes().empty(); }));

@@ -234,8 +234,8 @@ Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::L
   co_return removed;
 }
 
-// The record says `deleting` when that takes longer than a moment or fails. What is gone at once needs no such
-// write; if this process dies meanwhile, the record's state is one that is deleted as well.
+// The record says `deleting` when that takes longer than a moment or fails. What is gone at once needs no
+// such write; if this process dies meanwhile, the record's state is one that is deleted as well.
 Task<> DeletedNodeWorker::DeleteMachine(store::LockedNode& node, driver::Provider& provider) {
   Node record = node.record();
   record.SetState(NodeState::kDeleting, context_.loop.Now());
@@ -243,7 +243,8 @@ Task<> DeletedNodeWorker::DeleteMachine(store::LockedNode& node, driver::Provide
   showing.Spawn("show the deletion", {"", "", node.id().value},
                 ShowDeletion(node, context_.intervals.quick_delete));
   SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
-  Task<> deletion = WithDeadline(context_.loop, deadline, "deletion", provider.DeleteResources(node.id(), record));
+  Task<> deletion =
+      WithDeadline(context_.loop, deadline, "deletion", provider.DeleteResources(node.id(), record));
   auto stop = [&showing] { return showing.Stop(); };
   co_await WithCleanup(std::move(deletion), stop);
 }

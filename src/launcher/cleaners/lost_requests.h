@@ -47,8 +47,8 @@ class LostRequests {
   std::map<RequestId, SteadyTime> suspects_;  // with the end of each one's grace
   std::set<RequestId> served_;
   std::set<RequestId> under_way_;
-  std::set<RequestId> changed_;        // while they were under way
-  std::vector<RequestId> to_remove_;   // whose directories are removed together
+  std::set<RequestId> changed_;       // while they were under way
+  std::vector<RequestId> to_remove_;  // whose directories are removed together
   WakeLoop examination_;
   WakeLoop removal_;
   TaskGroup loops_;
