@@ -193,9 +193,9 @@ Task<> Load(Loop& loop, zk::WireClient& client, LauncherProcess& launcher, Setti
   fmt::print("beside {} nodes and {} waiting requests: requests {} ({}), failed {}\n", settings.nodes,
              settings.waiting, timelines.size(),
              settings.rate > 0 ? fmt::format("{} per second", settings.rate) : "all at once", failed);
-  fmt::print("created to fulfilled: p50 {:.1f} ms, p99 {:.1f} ms, max {:.1f} ms\n",
-             1e3 * Percentile(latencies, 0.5), 1e3 * Percentile(latencies, 0.99),
-             1e3 * Percentile(latencies, 1));
+  fmt::print("created to fulfilled: min {:.1f} ms, p50 {:.1f} ms, p99 {:.1f} ms, max {:.1f} ms\n",
+             1e3 * Percentile(latencies, 0), 1e3 * Percentile(latencies, 0.5),
+             1e3 * Percentile(latencies, 0.99), 1e3 * Percentile(latencies, 1));
   fmt::print("throughput: {:.0f} requests per second\n", count / (last - first));
   fmt::print("ZooKeeper transactions per request: launcher {:.2f}, consumer {:.2f}\n", (all - own) / count,
              own / count);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "launcher/cleaners/deleted_node_worker.h"
 #include "model/resources.h"
 #include "store/paths.h"
 
@@ -112,9 +113,13 @@ void Inspector::OnWrite(std::int64_t session, const zk::WatchEvent& change) {
   if (paths::BelowNodes node = paths::ParseBelowNodes(change.path); !node.id.empty()) {
     if (node.part == paths::BelowNodes::Part::kRecord) OnNode(node.id, change.path, is_gone);
     if (node.part == paths::BelowNodes::Part::kContender) {
+      bool is_holder = HoldsLock(node_locks_, node.id);
       OnContender(node_locks_, node.id, change);
       auto seen = nodes_.find(node.id);
-      if (seen != nodes_.end() && !node_locks_.contains(node.id)) seen->second.is_let_go = true;
+      if (seen != nodes_.end() && !node_locks_.contains(node.id)) {
+        seen->second.is_let_go = true;
+        seen->second.let_go_by_holder = is_holder;
+      }
     }
   } else if (auto request = paths::ParseRequest(change.path)) {
     OnRequest(*request, change.path, is_gone);
@@ -188,7 +193,7 @@ void Inspector::OnNode(const NodeId& id, const std::string& path, bool is_gone) 
     SeenNode last = std::move(known->second);
     nodes_.erase(known);
     node_locks_.erase(id);
-    return CheckVanishedNode(id, last.record);
+    return CheckVanishedNode(id, last);
   }
   auto data = zk_.tree().Get(path);
   if (!data) return;  // removed within the same transaction
@@ -268,10 +273,14 @@ void Inspector::CheckAllocation(const NodeId& id, const Node& before, const Node
   }
 }
 
-void Inspector::CheckVanishedNode(const NodeId& id, const Node& last) {
-  bool is_expected = last.state == NodeState::kDeleting || last.state == NodeState::kDeleted;
-  if (!is_expected) return Report(fmt::format("node {} vanishes while {}", id, StateOf(last)), {id.value});
-  if (MachineOf(last) != nullptr)
+// `deleting` is not shown of a machine that is gone at once; the lock is given up in the same transaction.
+void Inspector::CheckVanishedNode(const NodeId& id, const SeenNode& last) {
+  NodeState state = last.record.state.value_or(NodeState::kReady);
+  bool is_shown = state == NodeState::kDeleting || state == NodeState::kDeleted;
+  bool is_expected = is_shown || (launcher::IsGarbageWhenUnlocked(state) && last.let_go_by_holder);
+  if (!is_expected)
+    return Report(fmt::format("node {} vanishes while {}", id, StateOf(last.record)), {id.value});
+  if (MachineOf(last.record) != nullptr)
     Report(fmt::format("the record of node {} is removed before its machine", id), {id.value});
 }
 

@@ -38,6 +38,7 @@ class Inspector {
     SteadyTime created{};
     std::string creator;
     bool is_let_go = false;  // its creator's lock is gone
+    bool let_go_by_holder = false;  // the last contender was the writer's own, and first
   };
   struct SeenPool {
     Component component;
@@ -85,7 +86,7 @@ class Inspector {
   void CheckNewNode(const NodeId& id, const SeenNode& node);
   void CheckNode(const NodeId& id, const Node& before, const Node& after);
   void CheckAllocation(const NodeId& id, const Node& before, const Node& after);
-  void CheckVanishedNode(const NodeId& id, const Node& last);
+  void CheckVanishedNode(const NodeId& id, const SeenNode& last);
   void CheckRequest(const RequestId& id, const NodeRequest& before, const NodeRequest& after);
   void CheckFulfilled(const RequestId& id, const NodeRequest& request);
   void CheckFailed(const RequestId& id, const NodeRequest& request);

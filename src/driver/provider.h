@@ -99,7 +99,7 @@ class Provider : public ProviderNotifications {
   virtual std::unique_ptr<NodeRequestHandler> RequestHandler(std::shared_ptr<const PoolConfig> pool,
                                                              const store::StoredRequest& request) = 0;
 
-  // Removes the resources of the node, whose record says `deleting` and whose lock the caller holds, and ends
+  // Removes the resources of the node, whose state is `deleting` and whose lock the caller holds, and ends
   // when they are gone. A machine that does not exist is success. Errors: the caller retries later.
   virtual Task<> DeleteResources(const NodeId& id, const Node& node) = 0;
 

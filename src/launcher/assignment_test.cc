@@ -71,9 +71,43 @@ TEST_F(AssignmentTest, ZooKeeperOperationsPerNodeLife) {
   for (const auto& call : running.recorder->calls()) {
     if (call.is_write) writes.push_back(call.name + " " + call.path);
   }
-  EXPECT_THAT(writes, ::testing::SizeIs(10));
+  EXPECT_THAT(writes, ::testing::SizeIs(9));
   int reads = static_cast<int>(running.recorder->calls().size() - writes.size());
   EXPECT_LE(reads, 16);
+}
+
+// Their lock directories are removed together: one transaction less for each.
+TEST_F(AssignmentTest, ZooKeeperOperationsOfManyRequests) {
+  Running& running = StartLauncher();
+  std::vector<RequestId> ids;
+  for (int i = 0; i < 20; ++i) ids.push_back(Request({"small"}));
+  for (const RequestId& id : ids) {
+    ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+    auto nodes = Take(id);
+    Return(nodes);
+  }
+  ASSERT_TRUE(Await([&] { return Nodes().empty() && Children("/nodepool/requests-lock").empty(); }));
+  auto is_removal = [](const auto& call) {
+    return call.is_write && call.path.starts_with("/nodepool/requests-lock/") &&
+           call.path.find('/', 25) == call.path.npos;
+  };
+  EXPECT_LE(std::ranges::count_if(running.recorder->calls(), is_removal), 20 + 3) << "20 of them create it";
+}
+
+// The first requests do not wait until the last ones are accepted.
+TEST_F(AssignmentTest, TheFirstOfManyRequestsAreServedFirst) {
+  AddLauncher("np01");
+  constexpr int kCount = 2000;
+  for (int i = 0; i < kCount; ++i) Request({"small"});
+  std::vector<RequestState> seen;
+  Subscription registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
+    if (request.record.state) seen.push_back(*request.record.state);
+  });
+  seen.clear();
+  time_.Run(launchers_[0]->launcher->Start());
+  ASSERT_TRUE(Await([&] { return std::ranges::count(seen, RequestState::kFulfilled) == kCount; }));
+  auto first_fulfilled = std::ranges::find(seen, RequestState::kFulfilled);
+  EXPECT_LT(std::count(seen.begin(), first_fulfilled, RequestState::kPending), kCount / 2);
 }
 
 TEST_F(AssignmentTest, NodesComeInTheOrderOfTheLabels) {  // coordination.17.7, BB-02

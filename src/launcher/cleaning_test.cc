@@ -69,6 +69,21 @@ TEST_F(CleaningTest, NoRequestTakesANodeThatIsBeingFreed) {
   EXPECT_EQ(NodesOf(third).at(0), node);
 }
 
+// What is gone at once needs no transaction for `deleting` (launcher.md 21).
+TEST_F(CleaningTest, OnlyADeletionThatTakesLongerIsShown) {
+  std::set<NodeState> seen;
+  Subscription registration = WatchNodes([&](const NodeId&, const Node& node) { seen.insert(*node.state); });
+  StartLauncher();
+  AddNode(NodeState::kUsed);
+  ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
+  EXPECT_THAT(seen, ElementsAre(NodeState::kUsed));
+  script().delete_time = seconds(3);
+  AddNode(NodeState::kUsed);
+  time_.Advance(seconds(1));
+  EXPECT_THAT(seen, UnorderedElementsAre(NodeState::kUsed, NodeState::kDeleting));
+  ASSERT_TRUE(Await([&] { return Nodes().empty(); }));
+}
+
 TEST_F(CleaningTest, LockedNodeIsLeftAlone) {  // BB-18, coordination.17.17
   StartLauncher();
   NodeId id = AddNode(NodeState::kReady);

@@ -292,7 +292,7 @@ TEST_F(CloudQuotaTest, WhatOthersTakeWhileReadyNodesAreAssignedIsNotTakenAgain) 
   zk_.SetLatency(seconds(1));
   RequestId id = Request({"small", "small"});
   ASSERT_TRUE(Await([&] { return IsLocked(free); }));
-  AddNode(NodeState::kBuilding);
+  AddNode(NodeState::kHold);
   zk_.SetLatency(seconds(0));
   ASSERT_TRUE(Await([&] { return IsPaused(); }));
   EXPECT_EQ(Nodes().size(), 2u) << "the other one took the last place";

@@ -91,16 +91,40 @@ Task<std::optional<LockedRequest>> Requests::UnlessGone(RequestId id,
 }
 
 Task<> Requests::RemoveLockIfGone(RequestId id, Verdict verdict) {
-  if (verdict == Verdict::kNotFound) co_await RemoveLock(std::move(id));
+  if (verdict != Verdict::kNotFound) co_return;
+  std::vector<RequestId> gone{std::move(id)};
+  co_await RemoveLocks(std::move(gone));
 }
 
-Task<bool> Requests::RemoveLock(RequestId id) {
-  zk::Result<zk::NodeData> request = co_await tree_.Get(paths::Request(id));
-  if (request) co_return false;
-  Outcome<> removed = co_await Attempt(tree_.Delete(paths::RequestLock(id)));
-  // Another process contends: the last one to leave, or the sweep, removes it.
-  if (!removed && !FailedWith(removed, Verdict::kConflict)) removed.error().Rethrow();
-  co_return removed.has_value();
+Task<std::vector<RequestId>> Requests::RemoveLocks(std::vector<RequestId> ids) {
+  auto attempt = [&] { return TryRemoveLocks(ids); };
+  co_return co_await tree_.Repeat<std::vector<RequestId>>(attempt);
+}
+
+Task<std::vector<RequestId>> Requests::TryRemoveLocks(std::vector<RequestId> ids) {
+  zk::Client& client = tree_.client();
+  std::vector<zk::ReadOp> reads;
+  for (const RequestId& id : ids) reads.push_back({zk::ReadOp::Kind::kData, paths::Request(id)});
+  std::vector<zk::ReadResult> requests = co_await client.ReadMany(std::move(reads));
+  std::vector<RequestId> left;  // with a directory to remove
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (requests[i].code == zk::Code::kNoNode) left.push_back(ids[i]);
+  }
+  std::vector<RequestId> removed;
+  while (!left.empty()) {
+    std::vector<zk::Op> ops;
+    for (const RequestId& id : left) ops.emplace_back(zk::DeleteOp{paths::RequestLock(id), -1});
+    zk::MultiResult answer = co_await client.Multi(std::move(ops));
+    if (answer.ok()) {
+      removed.insert(removed.end(), left.begin(), left.end());
+      co_return removed;
+    }
+    // Another process contends: the last one to leave, or the sweep, removes it.
+    auto refused = left.begin() + answer.failed;
+    if (answer.code() == zk::Code::kNoNode) removed.push_back(*refused);
+    left.erase(refused);
+  }
+  co_return removed;
 }
 
 }  // namespace nodepool::store

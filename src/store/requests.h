@@ -29,15 +29,16 @@ class Requests {
   // Locks without waiting and re-reads. nullopt: locked by another, or gone.
   Task<std::optional<LockedRequest>> TryLock(RequestId id);
 
-  // Removes the lock directory of a vanished request if it has no contender (D-06). Whether it is
-  // removed.
-  Task<bool> RemoveLock(RequestId id);
+  // Removes the lock directories of those of the requests that have vanished and whose lock has no contender
+  // (D-06), with one read and, usually, one transaction. Returns those whose directory is gone.
+  Task<std::vector<RequestId>> RemoveLocks(std::vector<RequestId> ids);
 
  private:
   Task<std::optional<LockedRequest>> AcceptLockedBefore(RequestId id,
                                                         std::function<Change(NodeRequest&)> change);
   Task<std::optional<LockedRequest>> UnlessGone(RequestId id, Task<std::optional<LockedRequest>> locking);
   Task<> RemoveLockIfGone(RequestId id, Verdict verdict);
+  Task<std::vector<RequestId>> TryRemoveLocks(std::vector<RequestId> ids);
 
   Tree& tree_;
 };

@@ -364,16 +364,16 @@ TEST_F(StoreTest, RequestLocksAreRemovedWithTheirRequest) {
   LockedRequest request = Accepted();
   EXPECT_TRUE(w.Run(request.UpdateAndUnlock(ToState(RequestState::kRequested))));
   std::string directory = "/nodepool/requests-lock/200-0000000000";
-  w.Run(w.store.requests.RemoveLock(request.id()));
+  w.Run(w.store.requests.RemoveLocks({request.id()}));
   EXPECT_TRUE(w.Exists(directory));
   w.Run(w.store.requests.Delete(request.id()));
   w.Put(directory + "/x__lock__0000000009", "");
-  w.Run(w.store.requests.RemoveLock(request.id()));
+  w.Run(w.store.requests.RemoveLocks({request.id()}));
   EXPECT_TRUE(w.Exists(directory));
   w.Erase(directory + "/x__lock__0000000009");
-  w.Run(w.store.requests.RemoveLock(request.id()));
+  w.Run(w.store.requests.RemoveLocks({request.id()}));
   EXPECT_FALSE(w.Exists(directory));
-  w.Run(w.store.requests.RemoveLock(request.id()));
+  w.Run(w.store.requests.RemoveLocks({request.id()}));
 }
 
 // D-07 and coordination.6.5: neither locking nor reading recreates a node.

@@ -220,25 +220,45 @@ Task<> DeletedNodeWorker::Delete(NodeId id) {
 // Returns the record of the removed node; nullopt: it is not to be deleted, or not now.
 Task<std::optional<Node>> DeletedNodeWorker::DeleteLocked(std::optional<store::LockedNode>& node) {
   co_await HoldIfNoted(*node);
-  WallTime now = context_.loop.Now();
-  auto mark = [now](Node& record) {
-    if (!record.state || !IsGarbageWhenUnlocked(*record.state)) return Change::kSkip;
-    if (record.state != NodeState::kDeleted) record.SetState(NodeState::kDeleting, now);
-    return Change::kWrite;
-  };
-  bool is_garbage = co_await node->Update(mark);
-  std::shared_ptr<driver::Provider> provider = providers_.Find(node->record().provider);
-  if (!is_garbage || provider == nullptr) co_return std::nullopt;
   std::optional<Node> removed = node->record();
+  bool is_garbage = removed->state && IsGarbageWhenUnlocked(*removed->state);
+  std::shared_ptr<driver::Provider> provider = providers_.Find(removed->provider);
+  if (!is_garbage || provider == nullptr) co_return std::nullopt;
   logger_.About({"", "", node->id().value}).Info("Deleting node of provider {}", removed->provider);
   if (removed->state != NodeState::kDeleted) {
-    SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
-    co_await WithDeadline(context_.loop, deadline, "deletion",
-                          provider->DeleteResources(node->id(), *removed));
+    auto show = [&](const Failure&) { return ShowDeletion(*node, Duration(0)); };
+    co_await OnFailure(DeleteMachine(*node, *provider), show);
   }
   co_await node->Remove();
   node.reset();
   co_return removed;
+}
+
+// The record says `deleting` when that takes longer than a moment or fails. What is gone at once needs no
+// such write; if this process dies meanwhile, the record's state is one that is deleted as well.
+Task<> DeletedNodeWorker::DeleteMachine(store::LockedNode& node, driver::Provider& provider) {
+  Node record = node.record();
+  record.SetState(NodeState::kDeleting, context_.loop.Now());
+  TaskGroup showing(context_.loop, logger_);
+  showing.Spawn("show the deletion", {"", "", node.id().value},
+                ShowDeletion(node, context_.intervals.quick_delete));
+  SteadyTime deadline = context_.loop.SteadyNow() + context_.intervals.delete_timeout;
+  Task<> deletion =
+      WithDeadline(context_.loop, deadline, "deletion", provider.DeleteResources(node.id(), record));
+  auto stop = [&showing] { return showing.Stop(); };
+  co_await WithCleanup(std::move(deletion), stop);
+}
+
+// A failure is left to the deletion, which needs the lock as well.
+Task<> DeletedNodeWorker::ShowDeletion(store::LockedNode& node, Duration after) {
+  co_await context_.loop.SleepFor(after);
+  WallTime now = context_.loop.Now();
+  auto mark = [now](Node& record) {
+    if (record.state == NodeState::kDeleting) return Change::kSkip;
+    record.SetState(NodeState::kDeleting, now);
+    return Change::kWrite;
+  };
+  co_await Attempt(node.Update(mark));
 }
 
 Task<> DeletedNodeWorker::Deallocate(NodeId id) {

@@ -44,6 +44,8 @@ class DeletedNodeWorker {
   Task<> UnderWay(NodeId id, Task<> task, bool& is_changed);
   Task<> Delete(NodeId id);
   Task<std::optional<Node>> DeleteLocked(std::optional<store::LockedNode>& node);
+  Task<> DeleteMachine(store::LockedNode& node, driver::Provider& provider);
+  Task<> ShowDeletion(store::LockedNode& node, Duration after);
   Task<> HoldIfNoted(store::LockedNode& node);
   Task<> Deallocate(NodeId id);
   Task<> FreeIfLeft(store::LockedNode& node, RequestId request);

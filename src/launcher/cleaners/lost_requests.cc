@@ -1,5 +1,8 @@
 #include "launcher/cleaners/lost_requests.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "async/attempt.h"
 #include "base/scope_exit.h"
 #include "launcher/stats/stats_metrics.h"
@@ -8,11 +11,21 @@ namespace nodepool::launcher {
 
 using store::Change;
 
+namespace {
+
+// Of one transaction.
+constexpr std::size_t kMaxRemovals = 100;
+
+}  // namespace
+
 LostRequests::LostRequests(Context& context)
     : context_(context),
       logger_("nodepool.CleanupWorker"),
       examination_(
           context.loop, "lost requests", {}, [this] { return ExamineSuspects(); }, logger_),
+      removal_(
+          context.loop, "locks of served requests", {.settle = context.intervals.request_lock_removal},
+          [this] { return RemoveDirectories(); }, logger_),
       loops_(context.loop, logger_),
       resets_(context.loop, logger_) {}
 
@@ -31,6 +44,7 @@ void LostRequests::Start() {
   }));
   for (const RequestId& id : context_.requests.InState(RequestState::kPending)) Suspect(id);
   loops_.Spawn("watch for lost requests", examination_.Run());
+  loops_.Spawn("remove request locks", removal_.Run());
   loops_.Spawn("sweep request locks", Sweep());
 }
 
@@ -69,17 +83,19 @@ SteadyTime LostRequests::ExamineSuspects() {
       continue;
     }
     if (IsLost(id) && under_way_.insert(id).second) {
-      resets_.Spawn("reset lost request", {"", id.value, ""}, Guarded(id, Reset(id)));
+      resets_.Spawn("reset lost request", {"", id.value, ""}, Guarded({id}, Reset(id)));
     }
     suspect = suspects_.erase(suspect);
   }
   return next;
 }
 
-Task<> LostRequests::Guarded(RequestId id, Task<> work) {
+Task<> LostRequests::Guarded(std::vector<RequestId> ids, Task<> work) {
   ScopeExit ended([&] {
-    under_way_.erase(id);
-    if (changed_.erase(id) > 0) RemoveIfServed(id);
+    for (const RequestId& id : ids) {
+      under_way_.erase(id);
+      if (changed_.erase(id) > 0) RemoveIfServed(id);
+    }
   });
   co_await std::move(work);
 }
@@ -147,15 +163,28 @@ void LostRequests::RemoveDirectory(const RequestId& id) {
     changed_.insert(id);
     return;
   }
-  resets_.Spawn("remove request lock", {"", id.value, ""}, Guarded(id, RemoveNow(id)));
+  to_remove_.push_back(id);
+  removal_.Wake();
 }
 
-// If not removed, there is a contender that the cache does not show yet and that will leave.
-Task<> LostRequests::RemoveNow(RequestId id) {
-  bool is_removed = co_await context_.store.requests.RemoveLock(id);
-  if (!is_removed) co_return;
-  served_.erase(id);
-  context_.metrics.Add(stats::kCleaned, {"request_lock"});
+SteadyTime LostRequests::RemoveDirectories() {
+  std::vector<RequestId> all = std::exchange(to_remove_, {});
+  for (auto first = all.begin(); first != all.end();) {
+    auto end = first + std::min<std::ptrdiff_t>(kMaxRemovals, all.end() - first);
+    std::vector<RequestId> ids(first, end);
+    resets_.Spawn("remove request locks", Guarded(ids, RemoveNow(ids)));
+    first = end;
+  }
+  return SteadyTime::max();
+}
+
+// If one is not removed, there is a contender that the cache does not show yet and that will leave.
+Task<> LostRequests::RemoveNow(std::vector<RequestId> ids) {
+  std::vector<RequestId> removed = co_await context_.store.requests.RemoveLocks(std::move(ids));
+  for (const RequestId& id : removed) {
+    served_.erase(id);
+    context_.metrics.Add(stats::kCleaned, {"request_lock"});
+  }
 }
 
 // Finds directories whose launcher is gone: those without a request and without a contender in two

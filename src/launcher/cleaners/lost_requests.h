@@ -34,20 +34,23 @@ class LostRequests {
   Task<> Sweep();
   Task<> Reset(RequestId id);
   Task<> FreeNode(NodeId node, RequestId request);
-  // Runs `work` for a request and nothing else for it meanwhile; changes of its lock directory are examined
-  // afterwards.
-  Task<> Guarded(RequestId id, Task<> work);
+  // Runs `work` for requests and nothing else for them meanwhile; changes of their lock directories are
+  // examined afterwards.
+  Task<> Guarded(std::vector<RequestId> ids, Task<> work);
   void RemoveIfServed(const RequestId& id);
   void RemoveDirectory(const RequestId& id);
-  Task<> RemoveNow(RequestId id);
+  SteadyTime RemoveDirectories();
+  Task<> RemoveNow(std::vector<RequestId> ids);
 
   Context& context_;
   log::Logger logger_;
   std::map<RequestId, SteadyTime> suspects_;  // with the end of each one's grace
   std::set<RequestId> served_;
   std::set<RequestId> under_way_;
-  std::set<RequestId> changed_;  // while they were under way
+  std::set<RequestId> changed_;       // while they were under way
+  std::vector<RequestId> to_remove_;  // whose directories are removed together
   WakeLoop examination_;
+  WakeLoop removal_;
   TaskGroup loops_;
   TaskGroup resets_;
   std::vector<Subscription> subscriptions_;

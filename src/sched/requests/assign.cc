@@ -275,7 +275,7 @@ Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
 
 Decision Consider(const PoolView& pool, const Registry& registry, const TenantView* tenant,
                   const NodeRequest& request) {
-  Snapshot snapshot{{}, &registry, {}, nullptr};
+  Snapshot snapshot{.registry = &registry};
   if (tenant != nullptr && request.tenant_name) snapshot.tenants.emplace(*request.tenant_name, *tenant);
   return Accounts(std::move(snapshot)).Ask(pool, request);
 }
@@ -292,6 +292,7 @@ Plan Assign(Snapshot snapshot) {
   for (const auto& [shape, queue] : snapshot.queues->shapes()) {
     heads.emplace(queue.begin()->first, Head{&shape, queue.begin(), queue.end()});
   }
+  std::size_t max_accept = snapshot.max_accept;
   Accounts accounts(std::move(snapshot));
   Plan plan;
   while (!heads.empty()) {
@@ -302,6 +303,7 @@ Plan Assign(Snapshot snapshot) {
     } else {
       Outcome outcome = AskPools(accounts, *waiting.request);
       if (outcome.taker != nullptr) {
+        if (plan.accept.size() == max_accept) continue;
         plan.accept.push_back({waiting.id, outcome.taker->key});
         accounts.Book(outcome.taker->key, *waiting.request);
       } else if (!outcome.declines.empty()) {

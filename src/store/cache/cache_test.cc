@@ -263,7 +263,7 @@ TEST(RequestLockCache, FollowsDirectoriesAndContenders) {
   EXPECT_FALSE(following.cache.IsLocked(id));
   EXPECT_TRUE(following.cache.all().contains(id));
   w.Run(w.store.requests.Delete(id));
-  w.Run(w.store.requests.RemoveLock(id));
+  w.Run(w.store.requests.RemoveLocks({id}));
   w.time.Advance(std::chrono::milliseconds(1));
   EXPECT_TRUE(following.cache.all().empty());
 }
