@@ -225,7 +225,7 @@ Task<> LibvirtHypervisor::CopyVolume(HostConfig source, std::string name, Durati
 Task<> LibvirtHypervisor::FetchVolume(std::string name, ImageOrigin origin, Duration limit) {
   auto stop = std::make_shared<std::atomic<bool>>(false);
   ScopeExit end([stop] { *stop = true; });
-  std::string what = fmt::format("fetching {} into volume {}", origin.url, name);
+  std::string what = fmt::format("{} into volume {}", calls::Fetching(origin), name);
   auto fetch = [host = host_, name = std::move(name), origin = std::move(origin), stop] {
     std::shared_ptr<Connection> connection = OpenForOnce(host);
     calls::FetchVolume(*connection, name, origin, stop);
