@@ -91,6 +91,67 @@ TEST_F(LibvirtTest, TenIdleMinutesCostThirtyCalls) {
   EXPECT_LE(Connection().calls - before, 30);
 }
 
+// --- Room ------------------------------------------------------------------------
+
+// Hosts of 8 cores, on which others have domains.
+class RoomTest : public LibvirtTest {
+ protected:
+  static std::string Foreign(int cores) {
+    return fmt::format("<domain><name>x</name><uuid>foreign</uuid><memory>1</memory><vcpu>{}</vcpu></domain>",
+                       cores);
+  }
+  void AddForeign(const std::string& host, int cores) { Host(host).domains["foreign"] = Foreign(cores); }
+};
+
+// LV-25
+TEST_F(RoomTest, TheQuotaFollowsForeignDomainsAtOnce) {
+  StartLauncher();
+  time_.Run(Connection().StartDomain(Foreign(8)));
+  time_.Advance(seconds(2));
+  RequestId refused = Request({"small"});
+  EXPECT_TRUE(AwaitState(refused, RequestState::kFailed, seconds(5)));
+  Connection().EndDomain("foreign");
+  time_.Advance(seconds(2));
+  RequestId served = Request({"small"});
+  EXPECT_TRUE(AwaitState(served, RequestState::kFulfilled));
+}
+
+// LV-26
+TEST_F(RoomTest, PartsOfSeveralHostsAreNoRoomAndAreTriedEachTenSeconds) {
+  host_names_ = {"a", "b"};
+  label_ = "cloud-image: debian, memory: 512, vcpus: 8";
+  AddForeign("a", 4);
+  AddForeign("b", 4);
+  StartLauncher();
+  log::Capture log;
+  RequestId id = Request({"small"});
+  time_.Advance(minutes(5));
+  EXPECT_EQ(Read(id)->state, RequestState::kPending);
+  constexpr const char* kRefusal = "a: 4 of 8 cores free, needs 8; b: 4 of 8 cores free, needs 8";
+  int tries = log.Count("Launching small");
+  EXPECT_EQ(log.Count(kRefusal) > 0, true);
+  EXPECT_LE(tries, 35);
+  EXPECT_GE(tries, 20);
+  EXPECT_EQ(Connection().domains.size(), 1u);
+  Connection("b").EndDomain("foreign");
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled, seconds(30)));
+  EXPECT_EQ(NodeOf(id).host_id, "b");
+}
+
+// LV-27
+TEST_F(RoomTest, ANodeIsMadeWhereTheReusedNodeOfItsRequestIs) {
+  host_names_ = {"a", "b"};
+  top_label_ = "min-ready: 1";
+  StartLauncher();
+  ASSERT_TRUE(Await([&] { return FreeNodes() == 1; }));
+  AddForeign("a", 4);
+  RequestId id = Request({"small", "small"});
+  ASSERT_TRUE(AwaitState(id, RequestState::kFulfilled));
+  for (const store::LockedNode& node : Take(id)) {
+    EXPECT_EQ(node.record().host_id, "a") << "although host b has more room";
+  }
+}
+
 // --- Settings and hosts ----------------------------------------------------------------
 
 class ChangeTest : public LibvirtTest {

@@ -9,6 +9,7 @@ import pathlib
 
 import pytest
 
+from image_server import ImageServer
 from libvirt_host import LibvirtHost, LibvirtSite
 
 
@@ -33,3 +34,11 @@ def libvirt_site(tmp_path, shared_zookeeper, libvirt_host):
     yield site
     site.stop()
     libvirt_host.clear()
+
+
+@pytest.fixture
+def image_server(libvirt_host):
+    server = ImageServer(pathlib.Path(libvirt_host.settings["guest"] + ".qcow2"))
+    yield server
+    server.shutdown()
+    server.server_close()

@@ -24,10 +24,16 @@ class LibvirtHost:
         self.commands = commands
         self.key = state / "ci-key"
 
-    def up(self):
-        self._run(self.commands / "libvirt-up", self.state)
+    def up(self, *before, options=()):
+        """Starts what does not run; `before` are words before the command."""
+        self._run(*before, self.commands / "libvirt-up", self.state, *options, timeout=1800)
         self.settings = dict(word.split("=", 1) for line in (self.state / "settings.sh").read_text().splitlines()
                              for word in shlex.split(line) if "=" in word)
+
+    def add_cloud_init_guest(self) -> str:
+        """The volume of an ordinary Debian with systemd and cloud-init, which is made when it is not there."""
+        self.up(options=["--cloud-init"])
+        return "guest-cloudinit.qcow2"
 
     def down(self, *words):
         self._run(self.commands / "libvirt-down", self.state, *words)
@@ -47,6 +53,11 @@ class LibvirtHost:
         os.kill(pid, getattr(signal_numbers, f"SIG{signal}"))
         wait_for(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "libvirtd ends", 90)
 
+    def restart(self, *before):
+        """Ends libvirtd and starts it again, where the words `before` lead."""
+        self.end_daemon("TERM")
+        self.up("unshare", "--mount", "--propagation", "private", *before)
+
     @staticmethod
     def _run(*words, timeout=900) -> str:
         done = subprocess.run(words, timeout=timeout, capture_output=True, text=True)
@@ -63,6 +74,9 @@ class LibvirtHost:
 
     def virsh(self, *words) -> str:
         return self._run("virsh", "-c", self.uri, *words, timeout=60)
+
+    def try_virsh(self, *words) -> bool:
+        return subprocess.run(["virsh", "-q", "-c", self.uri, *words], timeout=60, capture_output=True).returncode == 0
 
     def domains(self) -> list[str]:
         return self.virsh("list", "--name").split()
@@ -85,7 +99,7 @@ class LibvirtHost:
     def clear(self):
         # A machine whose start was broken off ends by itself.
         for name in self.domains():
-            subprocess.run(["virsh", "-c", self.uri, "destroy", name], timeout=60, capture_output=True)
+            self.try_virsh("destroy", name)
         assert self.domains() == []
         for name in self.volumes():
             self.virsh("vol-delete", name, "nodepool")

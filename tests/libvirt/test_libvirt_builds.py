@@ -1,5 +1,6 @@
 """Images of the builder on a real libvirt: replaced and deleted while machines run, and a builder that is killed."""
 import dataclasses
+import filecmp
 import os
 import pathlib
 import random
@@ -40,6 +41,9 @@ def test_an_image_is_rebuilt_while_its_machines_run(images):
     old = tree.use(tree.add_request(["small"]))
     (first, first_volume), = images.volumes_by_build().items()
     assert image_of(images, old) == first_volume
+    # LV-18
+    uploaded = pathlib.Path(images.host.virsh("vol-path", first_volume, "nodepool").strip())
+    assert filecmp.cmp(uploaded, images.host.settings["guest"] + ".qcow2", shallow=False)
     second = images.build_again()
     new = tree.use(tree.add_request(["small"]))
     assert image_of(images, new) == images.volumes_by_build()[second]

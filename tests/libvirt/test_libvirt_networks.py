@@ -1,7 +1,12 @@
 """How machines on a real libvirt are reached: at an address that their guest agent tells, or at a port of the host."""
+import re
 import socket
 
+import pytest
+from nodepool_helpers import ROOT, run
 from services import wait_for
+
+from libvirt_host import BOOT_SECONDS
 
 
 # LV-11
@@ -31,6 +36,45 @@ def test_on_a_bridge_the_guest_agent_tells_the_address(libvirt_site):
     name, = libvirt_site.host.domains()
     assert libvirt_site.host.domain(name).find("devices/interface").get("type") == "bridge"
     assert libvirt_site.login(node, "hostname") == f"np{held[0][0]}"
+
+
+@pytest.fixture
+def arp_that_works(libvirt_host, tmp_path):
+    """libvirtd with a list of neighbours that each version of libvirt can read."""
+    library = tmp_path / "netlink.so"
+    run("gcc", "-shared", "-fPIC", "-o", library, ROOT / "tests/data/netlink_before_6_9.c")
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/ld.so.preload").write_text(f"{library}\n")
+    libvirt_host.restart("sh", "-euc", 'mount -t overlay overlay -o "lowerdir=$0:/etc" /etc; exec "$@"', tmp_path / "etc")
+    yield
+    libvirt_host.restart()
+
+
+def leased_address(host, mac: str) -> str | None:
+    found = re.search(rf"{mac} +ipv4 +([\d.]+)/", host.virsh("net-dhcp-leases", "nodepool"))
+    return found and found[1]
+
+
+def is_listening(address: str) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(5)
+        return probe.connect_ex((address, 22)) == 0
+
+
+# LV-12
+def test_on_a_bridge_the_arp_table_knows_the_address_of_a_machine_without_agent(libvirt_site, arp_that_works):
+    host, tree = libvirt_site.host, libvirt_site.tree()
+    label = {"network": {"bridge": host.settings["bridge"]}, "userdata": "#!/bin/sh\nchmod 0 /usr/sbin/qemu-ga\n"}
+    libvirt_site.launcher(libvirt_site.config(providers=[libvirt_site.provider(label)]))
+    request = tree.add_request(["small"])
+    name, = wait_for(host.domains, "the machine is started", 60)
+    mac = host.domain(name).find("devices/interface/mac").get("address")
+    address = wait_for(lambda: leased_address(host, mac), "the machine is in the network", BOOT_SECONDS)
+    # The kernel knows the neighbours that it has talked to.
+    wait_for(lambda: is_listening(address), "its sshd answers", BOOT_SECONDS)
+    node = tree.node(tree.use(request)[0][0])
+    assert node["interface_ip"] == address
+    assert not host.try_virsh("qemu-agent-command", name, '{"execute": "guest-ping"}'), "there is no agent"
 
 
 def test_a_kernel_of_the_host_starts_the_machine(libvirt_site):

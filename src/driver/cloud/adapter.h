@@ -144,6 +144,9 @@ class Adapter {
   // Set by the framework. An adapter whose cloud announces that it takes machines away calls this then:
   // MissingMachines is called at once, and again soon.
   std::function<void()> machines_taken = [] {};
+  // Set by the framework. An adapter whose cloud announces what others use of it, or its limits, calls this
+  // then: the quota is read again, at most once a second.
+  std::function<void()> quota_changed = [] {};
 
   // The account's limits; default: unlimited.
   virtual Task<QuotaInformation> QuotaLimits();

@@ -26,6 +26,7 @@ class CloudProvider : public Provider {
         leaks_(context_.environment, *context_.adapter, *context_.config),
         missing_(context_.environment, *context_.adapter, *context_.config) {
     context_.adapter->machines_taken = [this] { missing_.Announce(); };
+    context_.adapter->quota_changed = [this] { context_.quota.Invalidate(); };
   }
 
   const ProviderConfig& config() const override { return *context_.config; }

@@ -214,6 +214,17 @@ TEST_F(CloudProviderTest, ManyInvalidationsCauseFewReads) {
 }
 
 // D-26
+// LV-25
+TEST_F(CloudProviderTest, WhatTheCloudAnnouncesOfOthersUseIsReadAtOnce) {
+  StartProvider();
+  int changes = capacity_changes;
+  cloud->machines["foreign"] = Foreign(3);
+  cloud->quota_changed();
+  time.Advance(seconds(2));
+  EXPECT_EQ(AvailableInstances(), 7);
+  EXPECT_EQ(capacity_changes, changes + 1) << "requests that wait are considered again";
+}
+
 TEST_F(CloudProviderTest, ImpossibleLabelIsInErrorAndProbedAgainAfterFiveMinutes) {
   StartProvider();
   cloud->label_fault = Error(Verdict::kInvalid, "no such flavor");

@@ -28,7 +28,9 @@ std::optional<MachineId> IdIn(const boost::json::value& external_id) {
 LibvirtAdapter::LibvirtAdapter(driver::ProviderEnvironment environment,
                                std::shared_ptr<const driver::ProviderConfig> config,
                                const MakeHypervisor& make)
-    : CloudAdapter(std::move(config)), site_(std::move(environment), config_, make) {}
+    : CloudAdapter(std::move(config)), site_(std::move(environment), config_, make) {
+  site_.foreign_changed = [this] { quota_changed(); };
+}
 
 Task<Instance> LibvirtAdapter::Create(MachineReport& machine, CreateParameters parameters) {
   return CreateMachine(site_, machine, std::move(parameters));

@@ -134,25 +134,64 @@ TEST_F(RealHostTest, KeepsTheContract) {
   EXPECT_THAT(RunToEnd(loop, adapter->ListResources()), IsEmpty());
 }
 
-// LV-18
-TEST_F(RealHostTest, AnUploadedImageHasTheSizeOfItsDataAndIsDeleted) {
+// A file of 10 GiB with 300 MiB of data, and its upload.
+class RealUploadTest : public RealHostTest {
+ protected:
+  void SetUp() override {
+    RealHostTest::SetUp();
+    if (IsSkipped()) return;
+    std::ofstream file(path, std::ios::binary);
+    std::string piece(kMebibyte, 'x');
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      file.seekp(static_cast<std::streamoff>(i / 100 * 3 * kGibibyte + i % 100 * kMebibyte));
+      file << piece;
+    }
+    file.close();
+    std::filesystem::resize_file(path, 10 * kGibibyte);
+    upload.filename = path;
+    upload.format = "raw";
+    upload.metadata = {{"nodepool_build_id", "0000000003"}, {"nodepool_upload_id", "0000000001"}};
+    RunToEnd(loop, host().Connect());
+  }
+  void TearDown() override {
+    if (host_) RunToEnd(loop, host_->Stop());
+    std::filesystem::remove(path);
+    RealHostTest::TearDown();
+  }
+  LibvirtHypervisor& host() {
+    if (!host_) host_ = std::make_unique<LibvirtHypervisor>(loop, config->hosts[0], kBootLimit);
+    return *host_;
+  }
+
+  static constexpr std::uint64_t kMebibyte = 1 << 20;
   std::string path = ::testing::TempDir() + "libvirt_real_image";
-  std::ofstream(path) << "data";
-  std::filesystem::resize_file(path, 1 << 30);
   driver::ImageUploadParameters upload;
-  upload.filename = path;
-  upload.format = "raw";
-  upload.metadata = {{"nodepool_build_id", "0000000003"}, {"nodepool_upload_id", "0000000001"}};
+
+ private:
+  std::unique_ptr<LibvirtHypervisor> host_;
+};
+
+// LV-18
+TEST_F(RealUploadTest, AnUploadedImageHasTheSizeOfItsDataAndIsDeleted) {
   std::string id = RunToEnd(loop, adapter->UploadImage(std::move(upload)));
-  std::filesystem::remove(path);
-  LibvirtHypervisor host(loop, config->hosts[0], kBootLimit);
-  RunToEnd(loop, host.Connect());
-  VolumeInfo volume = RunToEnd(loop, host.Volume(id));
-  EXPECT_EQ(volume.capacity, 1u << 30);
-  EXPECT_LT(volume.allocation, 1u << 20);
+  VolumeInfo volume = RunToEnd(loop, host().Volume(id));
+  EXPECT_EQ(volume.capacity, 10 * kGibibyte);
+  EXPECT_LT(volume.allocation, 400 * kMebibyte);
   RunToEnd(loop, adapter->DeleteImage(id));
-  EXPECT_TRUE(FailedWith(RunToEnd(loop, Attempt(host.Volume(id))), Verdict::kNotFound));
-  RunToEnd(loop, host.Stop());
+  EXPECT_TRUE(FailedWith(RunToEnd(loop, Attempt(host().Volume(id))), Verdict::kNotFound));
+}
+
+// LV-18
+TEST_F(RealUploadTest, AFileWithAnotherChecksumThanItsBuildIsRefusedAndLeavesNothing) {
+  std::filesystem::resize_file(path, kGibibyte);
+  upload.sha256 = std::string(64, '0');
+  Outcome<std::string> id = RunToEnd(loop, Attempt(adapter->UploadImage(upload)));
+  ASSERT_FALSE(id);
+  EXPECT_EQ(id.error().verdict(), Verdict::kFail);
+  EXPECT_THAT(id.error().message(), HasSubstr("but its build has 0000"));
+  for (const VolumeInfo& volume : RunToEnd(loop, host().Volumes())) {
+    EXPECT_THAT(volume.name, ::testing::Not(HasSubstr("0000000003"))) << "neither the image nor its mark";
+  }
 }
 
 // LV-46

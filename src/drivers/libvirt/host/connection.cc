@@ -36,11 +36,12 @@ void ReportLost(virConnectPtr, int reason, void* events) {
 }
 
 int ReportDomain(virConnectPtr, virDomainPtr domain, int event, int, void* events) {
+  auto& report = *static_cast<Connection::Events*>(events);
   bool has_ended = event == VIR_DOMAIN_EVENT_STOPPED || event == VIR_DOMAIN_EVENT_CRASHED;
   char uuid[VIR_UUID_STRING_BUFLEN] = "";
-  if (has_ended && virDomainGetUUIDString(domain, uuid) == 0) {
-    static_cast<Connection::Events*>(events)->domain_ended(uuid);
-  }
+  if (virDomainGetUUIDString(domain, uuid) != 0) return 0;
+  if (event == VIR_DOMAIN_EVENT_STARTED) report.domain_started(uuid);
+  if (has_ended) report.domain_ended(uuid);
   return 0;
 }
 

@@ -17,6 +17,7 @@ class Connection {
   // Called on other threads.
   struct Events {
     std::function<void(std::string why)> lost;
+    std::function<void(std::string uuid)> domain_started;
     std::function<void(std::string uuid)> domain_ended;
     // A machine is paused, since a disk of it could not be written; libvirt's word for why, or "".
     std::function<void(std::string uuid, std::string reason)> domain_paused;

@@ -56,6 +56,16 @@ std::string_view Hint(int code, std::string_view message) {
       message.find("firmware that is compatible") != std::string_view::npos) {
     return "; install the host's UEFI firmware (Debian: ovmf), or set firmware: bios";
   }
+  // Of the process, "exited while connecting to monitor" or "closed the monitor".
+  bool has_qemu_ended = message.find("monitor") != std::string_view::npos;
+  if (has_qemu_ended && message.find("kvm") != std::string_view::npos) {
+    return "; if QEMU cannot use this host's KVM, set accelerator to tcg";
+  }
+  if (message.find("Host key verification failed") != std::string_view::npos) {
+    return "; compare the key that ssh-keyscan shows with the host's, and add it to the known_hosts of the "
+           "user "
+           "that Nodepool runs as";
+  }
   if (message.find("Permission denied") != std::string_view::npos) {
     return "; QEMU's user needs the right to search (x) every folder above the storage pool";
   }

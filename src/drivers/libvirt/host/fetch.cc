@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "drivers/libvirt/host/faults.h"
 #include "drivers/libvirt/host/volume_calls.h"
+#include "net/http/url.h"
 
 namespace nodepool::drivers::libvirt::calls {
 
@@ -98,9 +99,15 @@ void SetOptions(CURL* transfer, const ImageOrigin& origin, Fetch& fetch) {
 
 }  // namespace
 
+std::string Fetching(const ImageOrigin& origin) {
+  std::optional<net::Url> url = net::Url::Parse(origin.url);
+  if (url) url->RemoveSecrets();
+  return fmt::format("fetching {}", url ? url->text() : "an image");
+}
+
 void FetchVolume(const Connection& connection, const std::string& name, const ImageOrigin& origin,
                  const StopFlag& stop) {
-  std::string what = fmt::format("fetching {}", origin.url);
+  std::string what = Fetching(origin);
   Transfer transfer(curl_easy_init(), &curl_easy_cleanup);
   Fetch fetch{connection, name, stop, transfer.get(), Digest(origin.algorithm)};
   SetOptions(transfer.get(), origin, fetch);

@@ -8,6 +8,9 @@
 
 namespace nodepool::drivers::libvirt::calls {
 
+// Names the work in messages: the URL without user, password and query.
+std::string Fetching(const ImageOrigin& origin);
+
 // Makes a volume of what is at the origin's URL, which goes from the network to the host without a file
 // between. Blocks (connection.h) until the end, or soon after `stop` was set: Error(kCancelled).
 // Error(kRetry): it cannot be fetched now. Error(kInvalid): its checksum is another one. A failure may leave

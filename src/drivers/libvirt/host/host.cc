@@ -32,6 +32,7 @@ Host::Host(TaskGroup& tasks, Random& random, HostConfig config, std::unique_ptr<
     Report(Error(Verdict::kRetry, std::move(why)));
     lost_.Set();
   };
+  hypervisor_->domain_started = [this](std::string uuid) { NoteStart(uuid); };
   hypervisor_->domain_ended = [this](std::string uuid) { NoteEnd(uuid); };
   hypervisor_->domain_paused = [this](std::string uuid, std::string reason) {
     NotePause(uuid, std::move(reason));
@@ -126,7 +127,12 @@ void Host::NoteWhatEnded() {
   for (auto& [uuid, has_ended] : has_ended_) has_ended = has_ended || !running.contains(uuid);
 }
 
+void Host::NoteStart(const std::string& uuid) {
+  if (!IsOurs(uuid)) foreign_changed();
+}
+
 void Host::NoteEnd(const std::string& uuid) {
+  if (!IsOurs(uuid)) foreign_changed();
   auto machine = has_ended_.find(uuid);
   if (machine != has_ended_.end()) machine->second = true;
   bool was_full = IsFull();
@@ -135,9 +141,7 @@ void Host::NoteEnd(const std::string& uuid) {
 }
 
 void Host::NotePause(const std::string& uuid, std::string reason) {
-  const DomainInfo* listed = FindListed(uuid);
-  bool is_ours = has_ended_.contains(uuid) || (listed != nullptr && !listed->metadata.empty());
-  if (!is_ours) return;
+  if (!IsOurs(uuid)) return;
   logger_.Warning("Machine {} on host {} is paused, since its disk could not be written: {}", NameOf(uuid),
                   name(),
                   reason == "enospc" ? "the storage pool is full; nothing new is made there, and the machine "
@@ -149,6 +153,12 @@ void Host::NotePause(const std::string& uuid, std::string reason) {
 const DomainInfo* Host::FindListed(const std::string& uuid) const {
   auto found = std::ranges::find(domains_, uuid, &DomainInfo::uuid);
   return found == domains_.end() ? nullptr : &*found;
+}
+
+bool Host::IsOurs(const std::string& uuid) const {
+  if (has_ended_.contains(uuid)) return true;
+  const DomainInfo* listed = FindListed(uuid);
+  return listed != nullptr && !listed->metadata.empty();
 }
 
 std::string Host::NameOf(const std::string& uuid) const {

@@ -57,6 +57,9 @@ class Host {
 
   // Set by the owner; called when its domains were listed, and when it can be used, or no longer.
   std::function<void()> measured = [] {};
+  // Set by the owner; called when a domain that Nodepool has not made has started or ended, and possibly for
+  // one that another process of Nodepool has made.
+  std::function<void()> foreign_changed = [] {};
   // The last list.
   const std::vector<DomainInfo>& listed() const { return domains_; }
   // Active domains, also foreign ones. Of a host that cannot be used now its last list.
@@ -95,10 +98,13 @@ class Host {
   Task<> Reached();
   Task<std::vector<DomainInfo>> ReadDomains();
   void NoteWhatEnded();
+  void NoteStart(const std::string& uuid);
   void NoteEnd(const std::string& uuid);
   void NotePause(const std::string& uuid, std::string reason);
   // Null: it is not in the last list.
   const DomainInfo* FindListed(const std::string& uuid) const;
+  // Whether Nodepool has made the domain, by what is watched and by the last list.
+  bool IsOurs(const std::string& uuid) const;
   std::string NameOf(const std::string& uuid) const;
   void Report(std::optional<Error> fault);
 

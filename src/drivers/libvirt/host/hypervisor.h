@@ -49,6 +49,8 @@ class Hypervisor {
   virtual Task<> Connect() = 0;
   // Set by the owner; called on the loop when an open connection was lost.
   std::function<void(std::string why)> connection_lost = [](std::string) {};
+  // Set by the owner; called on the loop when a domain, ours or not, has started.
+  std::function<void(std::string uuid)> domain_started = [](std::string) {};
   // Set by the owner; called on the loop when a domain, ours or not, has ended.
   std::function<void(std::string uuid)> domain_ended = [](std::string) {};
 

@@ -28,7 +28,8 @@ constexpr const char* kBroken = "the connection broke";
 
 // On a thread. For bytes beside which the calls of the usual connection would wait.
 std::shared_ptr<Connection> OpenForOnce(const HostConfig& host) {
-  return Connection::Open(host, {[](std::string) {}, [](std::string) {}, [](std::string, std::string) {}});
+  auto drop = [](std::string) {};
+  return Connection::Open(host, {drop, drop, drop, [](std::string, std::string) {}});
 }
 
 }  // namespace
@@ -52,6 +53,9 @@ Task<> LibvirtHypervisor::Connect() {
   Connection::Events events;
   events.lost = [this, generation, port = port_](std::string why) {
     port->Post([this, generation, why] { Lose(generation, why); });
+  };
+  events.domain_started = [this, port = port_](std::string uuid) {
+    port->Post([this, uuid] { domain_started(uuid); });
   };
   events.domain_ended = [this, port = port_](std::string uuid) {
     port->Post([this, uuid] { domain_ended(uuid); });
@@ -221,7 +225,7 @@ Task<> LibvirtHypervisor::CopyVolume(HostConfig source, std::string name, Durati
 Task<> LibvirtHypervisor::FetchVolume(std::string name, ImageOrigin origin, Duration limit) {
   auto stop = std::make_shared<std::atomic<bool>>(false);
   ScopeExit end([stop] { *stop = true; });
-  std::string what = fmt::format("fetching {} into volume {}", origin.url, name);
+  std::string what = fmt::format("{} into volume {}", calls::Fetching(origin), name);
   auto fetch = [host = host_, name = std::move(name), origin = std::move(origin), stop] {
     std::shared_ptr<Connection> connection = OpenForOnce(host);
     calls::FetchVolume(*connection, name, origin, stop);

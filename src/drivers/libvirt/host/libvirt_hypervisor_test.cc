@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "drivers/libvirt/host/faults.h"
+#include "drivers/libvirt/host/fetch.h"
 #include "drivers/libvirt/xml/domain_xml.h"
 
 namespace nodepool::drivers::libvirt {
@@ -129,6 +130,13 @@ TEST(LibvirtHypervisors, RefuseCallsBeforeTheyAreConnected) {
   EXPECT_TRUE(FailedWith(RunToEnd(loop, Attempt(hypervisor.Domains())), Verdict::kRetry));
 }
 
+// LV-45
+TEST(Faults, ShowNoSecretsOfAnImagesUrl) {
+  EXPECT_EQ(calls::Fetching({"https://user:secret@example.org/a.qcow2?token=secret", "sha256", ""}),
+            "fetching https://example.org/a.qcow2");
+  EXPECT_EQ(calls::Fetching({"https://user:sec ret@", "sha256", ""}), "fetching an image");
+}
+
 TEST(Faults, SayWhatToDo) {
   EXPECT_EQ(FaultOf("x", VIR_ERR_NO_DOMAIN, "m").verdict(), Verdict::kNotFound);
   EXPECT_EQ(FaultOf("x", VIR_ERR_STORAGE_VOL_EXIST, "m").verdict(), Verdict::kConflict);
@@ -139,6 +147,11 @@ TEST(Faults, SayWhatToDo) {
   Error full = FaultOf("making volume v", VIR_ERR_SYSTEM_ERROR, "cannot write: No space left on device");
   EXPECT_EQ(full.verdict(), Verdict::kQuota);
   EXPECT_EQ(full.message(), "making volume v: cannot write: No space left on device");
+  // LV-41
+  std::string died = "process exited while connecting to monitor: error: kvm_buf_set_msrs: Assertion failed";
+  EXPECT_THAT(FaultOf("x", VIR_ERR_INTERNAL_ERROR, died).message(), HasSubstr("set accelerator to tcg"));
+  // LV-15
+  EXPECT_THAT(FaultOf("x", VIR_ERR_RPC, "Host key verification failed.").message(), HasSubstr("ssh-keyscan"));
   EXPECT_THAT(FaultOf("x", VIR_ERR_INTERNAL_ERROR, "Permission denied").message(),
               HasSubstr("right to search"));
 }

@@ -23,6 +23,7 @@ Site::Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const Li
     if (environment.observer != nullptr) environment.observer->HostAdded(config->name, host.name);
     hosts.push_back(std::make_unique<Host>(tasks, environment.random, host, std::move(hypervisor), logger,
                                            [this] { Changed(); }));
+    hosts.back()->foreign_changed = [this] { foreign_changed(); };
     hosts.back()->measured = [this, added = hosts.back().get()] { Report(*added); };
   }
 }

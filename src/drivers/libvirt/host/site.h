@@ -37,6 +37,9 @@ struct Site {
   ProviderKey key;
   WarmTemplates warm_templates;
 
+  // Set by the owner; called when a host announces that domains of others have started or ended there.
+  std::function<void()> foreign_changed = [] {};
+
   // Connects to every host unless that has begun; ends when each was tried once. To be awaited before hosts
   // are used. No host is contacted before.
   Task<> Connected();

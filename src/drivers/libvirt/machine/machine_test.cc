@@ -88,6 +88,21 @@ TEST_F(MachineTest, AnImageWithABackingFileIsRefused) {
   EXPECT_THAT(CreateFails().message(), HasSubstr("an image must be complete"));
 }
 
+// LV-37
+TEST_F(MachineTest, ARawImageIsRawWhateverItBeginsWith) {
+  prepare = [](testing::FakeHypervisor& host) {
+    VolumeInfo& image = host.volumes["debian.qcow2"];
+    image.backing_path = "/etc/shadow";
+    image.capacity = std::uint64_t{1000} * kGibibyte;
+    image.length = 3 * kGibibyte;
+  };
+  config->cloud_images["debian"].format = "raw";
+  Start();
+  Recorder machine;
+  EXPECT_EQ(Create(machine).quota.Get("volume-gb"), 3);
+  EXPECT_THAT(Fake().domains.begin()->second, HasSubstr("<format type=\"raw\" />"));
+}
+
 // LV-10
 TEST_F(MachineTest, AMachineIsGivenTheHostKeyThatItHasToShow) {
   config->has_own_host_keys = true;
@@ -237,6 +252,43 @@ TEST_F(MachineTest, WithoutKvmAMachineHasMoreTimeToBoot) {
   Start();
   Recorder slow;
   EXPECT_EQ(Create(slow).boot_timeout, std::chrono::seconds(300));
+}
+
+// LV-41
+TEST_F(MachineTest, MachinesHaveTheAcceleratorThatIsConfiguredAndThatTheHostOffers) {
+  using enum Accelerator;
+  struct Case {
+    Accelerator configured;
+    bool is_offered;
+    const char* type;
+  };
+  constexpr Case kCases[] = {{kAuto, true, "kvm"},
+                             {kAuto, false, "qemu"},
+                             {kKvm, true, "kvm"},
+                             {kTcg, true, "qemu"},
+                             {kTcg, false, "qemu"}};
+  for (const Case& example : kCases) {
+    config->hosts[0].accelerator = example.configured;
+    prepare = [&](testing::FakeHypervisor& host) { host.size.offers_kvm = example.is_offered; };
+    Start();
+    Recorder machine;
+    Create(machine);
+    EXPECT_THAT(Fake().domains.begin()->second, HasSubstr(fmt::format("<domain type=\"{}\"", example.type)));
+    Delete(machine);
+    time.Run(adapter->Stop(), kLong);
+  }
+}
+
+// LV-41
+TEST_F(MachineTest, AHostWithoutTheKvmThatIsConfiguredIsUnusable) {
+  config->hosts[0].accelerator = Accelerator::kKvm;
+  log::Capture log;
+  Start(false);
+  Error error = CreateFails();
+  EXPECT_EQ(error.verdict(), Verdict::kQuota) << "requests wait until it is mended";
+  EXPECT_THAT(error.message(), HasSubstr("host a: it offers no KVM; set accelerator to tcg"));
+  EXPECT_THAT(Fake().domains, IsEmpty());
+  EXPECT_EQ(log.Count("Host a cannot be used, and is tried again: it offers no KVM"), 1);
 }
 
 // LV-41

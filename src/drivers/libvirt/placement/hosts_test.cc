@@ -84,6 +84,22 @@ TEST_F(MachineTest, ForeignDomainsTakeRoom) {
   EXPECT_THAT(CreateFails().message(), HasSubstr("a: 1 of 8 cores free, needs 2"));
 }
 
+// LV-25
+TEST_F(MachineTest, TheQuotaIsReadAgainAtOnceWhenForeignDomainsStartOrEnd) {
+  Start();
+  int changes = 0;
+  adapter->quota_changed = [&changes] { ++changes; };
+  time.Run(
+      Fake().StartDomain("<domain><name>x</name><uuid>u</uuid><memory>1</memory><vcpu>7</vcpu></domain>"));
+  EXPECT_EQ(changes, 1);
+  Fake().EndDomain("u");
+  EXPECT_EQ(changes, 2);
+  Recorder machine;
+  Create(machine);
+  Delete(machine);
+  EXPECT_EQ(changes, 2) << "those of nodes are counted by their records";
+}
+
 // LV-27
 TEST_F(MachineTest, MachinesSpreadOverTheHosts) {
   AddHost("b");

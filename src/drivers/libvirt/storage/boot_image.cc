@@ -8,15 +8,17 @@ namespace nodepool::drivers::libvirt {
 
 namespace {
 
-// A guest or an image's author could otherwise have QEMU open any file of the host.
+// A guest or an image's author could otherwise have QEMU open any file of the host. Of a raw image QEMU reads
+// no header, so what libvirt has found in one does not matter.
 void CheckBootable(const VolumeInfo& volume, const std::string& format) {
-  if (!volume.backing_path.empty()) {
+  if (format == "raw") return;
+  if (format != "qcow2") {
     throw Error(Verdict::kInvalid,
-                fmt::format("volume {} has a backing file; an image must be complete", volume.name));
+                fmt::format("volume {} has the format {}; expected qcow2 or raw", volume.name, format));
   }
-  if (format == "qcow2" || format == "raw") return;
+  if (volume.backing_path.empty()) return;
   throw Error(Verdict::kInvalid,
-              fmt::format("volume {} has the format {}; expected qcow2 or raw", volume.name, format));
+              fmt::format("volume {} has a backing file; an image must be complete", volume.name));
 }
 
 // As it was uploaded: what a raw image begins with does not make it something else.
@@ -26,6 +28,10 @@ std::string FormatOfUpload(const VolumeInfo& volume) {
 }
 
 }  // namespace
+
+std::uint64_t SizeOfDisk(const VolumeInfo& volume, const std::string& format) {
+  return format == "raw" && volume.length != 0 ? volume.length : volume.capacity;
+}
 
 std::optional<std::string> VolumeOf(const LibvirtConfig& config, const driver::LabelConfig& label,
                                     const std::optional<std::string>& image_external_id) {
@@ -46,7 +52,7 @@ Task<BootImage> FindBootImage(Hypervisor& host, const LibvirtConfig& config,
   VolumeInfo volume = co_await host.Volume(*name);
   std::string format = image != nullptr ? image->format.value_or(volume.format) : FormatOfUpload(volume);
   CheckBootable(volume, format);
-  co_return BootImage{{volume.path, format}, volume.capacity, volume.modified};
+  co_return BootImage{{volume.path, format}, SizeOfDisk(volume, format), volume.modified};
 }
 
 }  // namespace nodepool::drivers::libvirt

@@ -17,6 +17,10 @@ struct BootImage {
   std::int64_t modified = 0;   // seconds since 1970; 0: not known
 };
 
+// The virtual size of a volume used as `format`, bytes. Of a raw one its length: the capacity that libvirt
+// reports may be from what looks like a header in it.
+std::uint64_t SizeOfDisk(const VolumeInfo& volume, const std::string& format);
+
 // The volume of the label's image on every host; nullopt: the image is a file.
 std::optional<std::string> VolumeOf(const LibvirtConfig& config, const driver::LabelConfig& label,
                                     const std::optional<std::string>& image_external_id);

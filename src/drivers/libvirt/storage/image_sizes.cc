@@ -5,6 +5,7 @@
 #include "async/attempt.h"
 #include "drivers/libvirt/host/host.h"
 #include "drivers/libvirt/names/volume_name.h"
+#include "drivers/libvirt/storage/boot_image.h"
 
 namespace nodepool::drivers::libvirt {
 
@@ -30,14 +31,15 @@ bool ImageSizes::HasVolumes() const {
 Task<> ImageSizes::RefreshOne(Host& host) {
   Outcome<std::vector<VolumeInfo>> listed = co_await Attempt(host.Use().Volumes());
   if (!listed) co_return;
-  std::map<std::string, std::uint64_t> capacities;
-  for (const VolumeInfo& volume : *listed) capacities[volume.name] = volume.capacity;
+  std::map<std::string, VolumeInfo> volumes;
+  for (VolumeInfo& info : *listed) volumes[info.name] = std::move(info);
   for (const auto& [name, image] : config_.cloud_images) {
     if (image.path) continue;
     const std::string& volume = image.external_name;
-    bool is_complete = capacities.contains(volume) && !capacities.contains(MarkOf(volume));
+    bool is_complete = volumes.contains(volume) && !volumes.contains(MarkOf(volume));
     if (is_complete) {
-      sizes_[volume][host.name()] = capacities[volume];
+      const VolumeInfo& info = volumes[volume];
+      sizes_[volume][host.name()] = SizeOfDisk(info, image.format.value_or(info.format));
     } else {
       sizes_[volume].erase(host.name());
     }

@@ -100,6 +100,7 @@ Task<> FakeHypervisor::StartDomain(std::string xml) {
   if (domains.contains(domain.uuid)) throw Error(Verdict::kConflict, "the domain exists");
   for (const std::string& mac : MacAddressesIn(xml)) started_[mac] = loop_.SteadyNow();
   domains[domain.uuid] = std::move(xml);
+  domain_started(domain.uuid);
   MayBreak(Loss::kAfter, "start " + domain.uuid);
 }
 
