@@ -66,7 +66,7 @@ TEST(SignatureTest, TheTokenOfTemporaryCredentialsIsSigned) {
 }
 
 std::string LineOf(const net::HttpCall& call, int number) {
-  std::string text = CanonicalRequest(call);
+  std::string text = CanonicalRequest(call, {"us-east-1", "service"});
   for (; number > 0; --number) text.erase(0, text.find('\n') + 1);
   return text.substr(0, text.find('\n'));
 }
