@@ -151,6 +151,16 @@ class AwsSite(Installation):
             **settings,
         }
 
+    def begin_anew(self, name: str):
+        """An empty account, and a tree and a folder that nothing has used."""
+        self.account.reset()
+        self.chroot = f"/aws-{uuid.uuid4().hex}"
+        for server in self.settings["zookeeper-servers"]:
+            server["chroot"] = self.chroot
+        self.__dict__.pop("_observer", None)
+        self.folder = self.folder.parent / name if self.folder.name.startswith("anew-") else self.folder / name
+        self.folder.mkdir()
+
     def launcher(self, config=None, env=None, **named):
         return super().launcher(config, env=self.account.environment() if env is None else env, **named)
 
