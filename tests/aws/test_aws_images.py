@@ -243,9 +243,9 @@ def test_leaked_images_snapshots_and_objects_are_deleted_by_the_rules(aws_site, 
     image_id, _ = images.ready()
     (build, number), = images.uploads(provider=PROVIDER)
     # The tree gives the next upload a number, and removes its record again.
-    images.tree.client.create(f"/nodepool/images/debian/builds/{build}/providers/{PROVIDER}/images/", b"{}", sequence=True)
-    leaked = f"{int(number) + 1:010}"
-    images.tree.client.delete(f"/nodepool/images/debian/builds/{build}/providers/{PROVIDER}/images/{leaked}")
+    path = images.tree.zk.create(f"/nodepool/images/debian/builds/{build}/providers/{PROVIDER}/images/", b"{}", sequence=True)
+    leaked = path.rsplit("/", 1)[1]
+    images.tree.zk.delete(path)
     snapshot = make_snapshot(account, tags_of(build, leaked))
     register(account, snapshot, "leaked", tags_of(build, leaked))
     other = make_snapshot(account, tags_of(build, leaked, "another"))

@@ -47,7 +47,8 @@ Task<std::vector<Resource>> MarkedObjects(AwsCloud& cloud) {
   std::map<std::string, TaggedObject> known = std::exchange(cloud.sweep.objects, {});
   std::vector<Resource> resources;
   for (const auto& [image, settings] : cloud.config->diskimages) {
-    std::vector<S3Object> objects = co_await cloud.s3->ListObjects(image.str() + "-");
+    std::string prefix = image.str() + "-";
+    std::vector<S3Object> objects = co_await cloud.s3->ListObjects(std::move(prefix));
     for (const S3Object& object : objects) {
       if (!IsKeyOf(object.key, image)) continue;
       auto before = known.find(object.key);
@@ -70,7 +71,8 @@ Task<TagsById> NewResults(AwsCloud& cloud) {
   TagsById results;
   std::set<std::string> listed;
   for (ImportKind kind : {ImportKind::kSnapshot, ImportKind::kImage}) {
-    std::vector<ImportTask> tasks = co_await ListImportTasks(cloud.ec2, kind);
+    Task<std::vector<ImportTask>> list = ListImportTasks(cloud.ec2, kind);
+    std::vector<ImportTask> tasks = co_await std::move(list);
     for (const ImportTask& task : tasks) {
       auto provider = task.tags.find(driver::cloud::kProviderKey);
       bool is_ours = provider != task.tags.end() && provider->second == cloud.config->name.str();
@@ -109,7 +111,8 @@ Task<> RepairTags(AwsCloud& cloud) {
 }
 
 Task<> AbortOldUploadsOf(AwsCloud& cloud, ImageName image) {
-  std::vector<S3Upload> uploads = co_await cloud.s3->ListUploads(image.str() + "-");
+  std::string prefix = image.str() + "-";
+  std::vector<S3Upload> uploads = co_await cloud.s3->ListUploads(std::move(prefix));
   for (const S3Upload& upload : uploads) {
     std::optional<WallTime> begun = ParseIso8601(upload.initiated);
     if (!begun || !IsKeyOf(upload.key, image) || cloud.clock.Now() - *begun < kAbandoned) continue;

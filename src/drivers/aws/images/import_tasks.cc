@@ -42,7 +42,7 @@ std::vector<ImportTask> ReadImageTasks(const pugi::xml_node& root) {
   return tasks;
 }
 
-Task<std::string> BeginImport(Ec2& ec2, ImportKind kind, ImportOrder order) {
+Task<std::string> BeginImport(Ec2& ec2, ImportKind kind, const ImportOrder& order) {
   bool is_image = kind == ImportKind::kImage;
   Query query = is_image ? Query("ImportImage") : Query("ImportSnapshot");
   AddSource(query, is_image ? "DiskContainer.1" : "DiskContainer", order);

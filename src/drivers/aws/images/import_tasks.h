@@ -43,7 +43,7 @@ struct ImportOrder {
 };
 
 // Returns the task's id.
-Task<std::string> BeginImport(Ec2& ec2, ImportKind kind, ImportOrder order);
+Task<std::string> BeginImport(Ec2& ec2, ImportKind kind, const ImportOrder& order);
 // All of the account that EC2 still shows; with an id only that one, and none if there is no such task.
 Task<std::vector<ImportTask>> ListImportTasks(Ec2& ec2, ImportKind kind, std::string id = "");
 

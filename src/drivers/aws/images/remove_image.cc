@@ -24,7 +24,8 @@ std::string TagFilter(const char* key) { return std::string("tag:") + key; }
 // number of blocks than were written fails.
 Task<> DeleteSnapshotOf(AwsCloud& cloud, Snapshot snapshot) {
   if (snapshot.state == "pending") {
-    Outcome<std::string> sealed = co_await Attempt(cloud.ebs.Complete(snapshot.id, 0, ""));
+    Task<std::string> seal = cloud.ebs.Complete(snapshot.id, 0, "");
+    Outcome<std::string> sealed = co_await Attempt(std::move(seal));
     if (!sealed) cloud.logger.Debug("Snapshot {}: {}", snapshot.id, sealed.error().message());
   }
   co_await DeleteSnapshot(cloud.ec2, snapshot.id);
@@ -62,7 +63,8 @@ struct Made {
 Task<Made> ListMade(AwsCloud& cloud, UploadMarks marks) {
   Made made;
   for (ImportKind kind : {ImportKind::kSnapshot, ImportKind::kImage}) {
-    std::vector<ImportTask> tasks = co_await ListImportTasks(cloud.ec2, kind);
+    Task<std::vector<ImportTask>> list = ListImportTasks(cloud.ec2, kind);
+    std::vector<ImportTask> tasks = co_await std::move(list);
     for (const ImportTask& task : tasks) {
       if (!marks.AreOn(task.tags)) continue;
       if (!task.has_ended()) made.active = task.id;

@@ -202,7 +202,8 @@ Task<std::string> UploadImage(AwsCloud& cloud, driver::ImageUploadParameters upl
   CheckName(upload.name);
   Work work{cloud, upload, dynamic_cast<const AwsDiskImage&>(*upload.image), MarksOf(upload)};
   if (work.image.import_method != ImportMethod::kEbsDirect) BucketOf(cloud);
-  co_await upload.announce(UnfinishedId(work.marks));
+  Task<> announcement = upload.announce(UnfinishedId(work.marks));
+  co_await std::move(announcement);
   auto remove = [&](const Failure&) { return RemoveQuietly(cloud, work.marks); };
   Task<std::string> making = MakeImage(work);
   std::string id = co_await OnFailure(std::move(making), remove);
