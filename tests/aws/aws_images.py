@@ -1,4 +1,5 @@
 """A builder whose images go to a counterpart of AWS."""
+import configparser
 import pathlib
 import random
 import urllib.request
@@ -6,7 +7,7 @@ import urllib.request
 from images import ImageSite
 from services import wait_for
 
-from aws_account import AwsSite, Listed
+from aws_account import AwsSite
 
 COPY = pathlib.Path(__file__).resolve().parent.parent / "data" / "copy-image"
 PROVIDER = "ec2"
@@ -32,6 +33,8 @@ class AwsImages(ImageSite):
         super().__init__(site)
         self.account = site.account
         self.file = file
+        self.before = {entry["id"] for kind in ("image", "snapshot")
+                       for entry in self.account.control(f"/resources?kind={kind}")[kind]}
         self.settings = {"object-storage": {"bucket-name": BUCKET}, "image-import-timeout": 60,
                          "diskimages": [{"name": "debian", **(image or {})}], **settings}
 
@@ -55,25 +58,25 @@ class AwsImages(ImageSite):
     # --- What is in AWS -----------------------------------------------------------------
 
     def owned(self, kind: str) -> dict[str, dict]:
-        """By id; without the images that the account has at the start."""
+        """By id; without what the account has at the start."""
         return {entry["id"]: entry for entry in self.account.control(f"/resources?kind={kind}")[kind]
-                if kind != "image" or entry["tags"]}
+                if entry["id"] not in self.before}
 
     def objects(self) -> dict[str, dict]:
         return self.account.control("/objects")[BUCKET]
 
     def uploads_in_parts(self) -> list[str]:
-        import botocore.config
-        import botocore.session
-        session = botocore.session.Session()
-        keys = next(line.split("=", 1)[1].strip() for line in self._credentials() if "access_key_id" in line)
-        secret = next(line.split("=", 1)[1].strip() for line in self._credentials() if "secret_access_key" in line)
-        client = session.create_client("s3", region_name="us-west-2", endpoint_url=self.account.variables["AWS_ENDPOINT_URL"],
-                                       aws_access_key_id=keys, aws_secret_access_key=secret)
-        return [upload["Key"] for upload in client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])]
+        """The keys of uploads that are neither completed nor aborted; the control port does not show them."""
+        import botocore.session  # which aws-up installs
 
-    def _credentials(self) -> list[str]:
-        return pathlib.Path(self.account.variables["AWS_SHARED_CREDENTIALS_FILE"]).read_text().splitlines()
+        if not hasattr(self, "_s3"):
+            keys = configparser.ConfigParser()
+            keys.read(self.account.variables["AWS_SHARED_CREDENTIALS_FILE"])
+            self._s3 = botocore.session.Session().create_client(
+                "s3", region_name="us-west-2", endpoint_url=self.account.variables["AWS_ENDPOINT_URL"],
+                aws_access_key_id=keys["default"]["aws_access_key_id"],
+                aws_secret_access_key=keys["default"]["aws_secret_access_key"])
+        return [upload["Key"] for upload in self._s3.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])]
 
     def left(self) -> dict[str, list]:
         """Everything that uploads make and that still exists."""
@@ -114,14 +117,13 @@ class AwsImages(ImageSite):
         self.await_left(lambda: {"image": [], "snapshot": [], "object": [], "parts": []}, seconds)
 
 
-class ListedImage(Listed):
-    def __init__(self, content: str):
-        super().__init__(content)
-        self.name = self.item.findtext("name")
-        self.state = self.item.findtext("imageState")
-        self.imds = self.item.findtext("imdsSupport")
-        self.architecture = self.item.findtext("architecture")
-        ebs = self.item.find("blockDeviceMapping/item/ebs")
-        self.snapshot = ebs.findtext("snapshotId")
-        self.type = ebs.findtext("volumeType")
-        self.size, self.iops, self.throughput = (int(ebs.findtext(name) or 0) for name in ("volumeSize", "iops", "throughput"))
+class ListedImage:
+    """An image as EC2 describes it."""
+
+    def __init__(self, content: dict):
+        self.name, self.state, self.architecture = (content[key] for key in ("Name", "State", "Architecture"))
+        self.imds = content.get("ImdsSupport")
+        self.tags = {tag["Key"]: tag["Value"] for tag in content.get("Tags") or []}
+        ebs = content["BlockDeviceMappings"][0]["Ebs"]
+        self.snapshot, self.type, self.size = ebs["SnapshotId"], ebs["VolumeType"], ebs["VolumeSize"]
+        self.iops, self.throughput = ebs.get("Iops"), ebs.get("Throughput")

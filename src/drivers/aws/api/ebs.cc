@@ -22,10 +22,10 @@ namespace {
 
 // With the pauses of the client this is about five minutes.
 constexpr int kBlockRepeats = 12;
-constexpr int kTries = 3;
+constexpr int kBlockTries = 3;
 // A new snapshot is not known everywhere at once.
 constexpr int kTriesUntilKnown = 12;
-constexpr Duration kPause = std::chrono::seconds(2);
+constexpr Duration kBlockPause = std::chrono::seconds(2);
 
 api::ApiClient::Options EbsClientOptions(const Account& account, api::CallMetrics metrics) {
   api::ApiClient::Options options;
@@ -108,7 +108,7 @@ Task<> Ebs::PutBlock(std::string snapshot, int index, Content content) {
   for (int tries = 1;; ++tries) {
     Outcome<std::string> received = co_await Attempt(PutOnce(snapshot, index, content));
     if (received && *received == Checksum(content.sha256)) co_return;
-    if (received && tries >= kTries) {
+    if (received && tries >= kBlockTries) {
       throw Error(Verdict::kRetry, fmt::format("block {} of snapshot {} did not arrive as it was sent: its "
                                                "checksum is {}",
                                                index, snapshot, Excerpt(*received)));
@@ -116,10 +116,10 @@ Task<> Ebs::PutBlock(std::string snapshot, int index, Content content) {
     if (!received) {
       std::string code = CodeOf(received.error());
       bool is_unknown = code == "ResourceNotFoundException" && tries < kTriesUntilKnown;
-      bool may_pass = code == "ValidationException" && tries < kTries;
+      bool may_pass = code == "ValidationException" && tries < kBlockTries;
       if (!is_unknown && !may_pass) received.error().Rethrow();
     }
-    co_await loop_.SleepFor(kPause);
+    co_await loop_.SleepFor(kBlockPause);
   }
 }
 

@@ -15,7 +15,7 @@ namespace nodepool::drivers::aws {
 namespace {
 
 constexpr const char* kRootDevice = "/dev/sda1";
-constexpr Duration kPause = std::chrono::seconds(2);
+constexpr Duration kImagePause = std::chrono::seconds(2);
 // What was just made may be unknown at first.
 constexpr int kMaxUnknown = 30;
 constexpr std::array<std::string_view, 4> kFailedStates = {"failed", "error", "invalid", "deregistered"};
@@ -89,7 +89,7 @@ Task<std::string> RegisterImage(AwsCloud& cloud, const driver::ImageUploadParame
     }
     bool is_unknown = code == "InvalidSnapshot.NotFound" && tries < kMaxUnknown;
     if (!is_unknown) id.error().Rethrow();
-    co_await cloud.loop().SleepFor(kPause);
+    co_await cloud.loop().SleepFor(kImagePause);
   }
 }
 
@@ -102,7 +102,7 @@ Task<> AwaitAvailable(AwsCloud& cloud, std::string id) {
       throw Error(Verdict::kFail, fmt::format("image {} went into state {}: {}", id, image->state,
                                               Excerpt(image->state_reason, 300)));
     }
-    co_await cloud.loop().SleepFor(kPause);
+    co_await cloud.loop().SleepFor(kImagePause);
   }
   throw Error(Verdict::kFail, fmt::format("image {} has vanished", id));
 }

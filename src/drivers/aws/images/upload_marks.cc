@@ -29,7 +29,7 @@ bool FitsS3(const std::string& text) {
   });
 }
 
-std::string TextAt(const std::map<std::string, std::string>& tags, const char* key) {
+std::string TagIn(const std::map<std::string, std::string>& tags, const char* key) {
   auto found = tags.find(key);
   return found == tags.end() ? "" : found->second;
 }
@@ -37,8 +37,8 @@ std::string TextAt(const std::map<std::string, std::string>& tags, const char* k
 }  // namespace
 
 bool UploadMarks::AreOn(const std::map<std::string, std::string>& tags) const {
-  return TextAt(tags, driver::cloud::kProviderKey) == provider &&
-         TextAt(tags, driver::cloud::kBuildKey) == build && TextAt(tags, driver::cloud::kUploadKey) == upload;
+  return TagIn(tags, driver::cloud::kProviderKey) == provider &&
+         TagIn(tags, driver::cloud::kBuildKey) == build && TagIn(tags, driver::cloud::kUploadKey) == upload;
 }
 
 std::string UploadMarks::Token(const std::string& call) const {
@@ -48,9 +48,9 @@ std::string UploadMarks::Token(const std::string& call) const {
 UploadMarks MarksOf(const driver::ImageUploadParameters& upload) {
   std::map<std::string, std::string> tags = TagsOf(upload);
   UploadMarks marks;
-  marks.provider = TextAt(tags, driver::cloud::kProviderKey);
-  marks.build = TextAt(tags, driver::cloud::kBuildKey);
-  marks.upload = TextAt(tags, driver::cloud::kUploadKey);
+  marks.provider = TagIn(tags, driver::cloud::kProviderKey);
+  marks.build = TagIn(tags, driver::cloud::kBuildKey);
+  marks.upload = TagIn(tags, driver::cloud::kUploadKey);
   marks.key = upload.name + "." + upload.format;
   if (marks.provider.empty() || marks.build.empty() || marks.upload.empty()) {
     throw Error(Verdict::kInvalid, "the upload has no provider, build and upload in its metadata");
