@@ -178,8 +178,8 @@ def test_the_file_goes_out_in_the_configured_format_and_to_the_hook(aws_site, fi
     images.builder()
     image_id, _ = images.ready()
     call, = aws_site.account.calls("ImportSnapshot")
-    assert call["params"]["DiskContainer"]["Format"] == image_format
-    assert call["params"]["DiskContainer"]["UserBucket"]["S3Key"].endswith(f".{image_format}")
+    assert call["params"]["DiskContainer.Format"] == image_format
+    assert call["params"]["DiskContainer.UserBucket.S3Key"].endswith(f".{image_format}")
     provider, told, path = (tmp_path / "told").read_text().split()
     assert (provider, told) == (PROVIDER, image_id) and path.endswith(f".{image_format}")
 

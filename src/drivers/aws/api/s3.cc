@@ -214,7 +214,7 @@ Task<> S3::CompleteUpload(std::string key, std::string upload_id, std::vector<S3
     if (!reply) reply.error().Rethrow();
     pugi::xml_document document = ParseXml(reply->body, "CompleteMultipartUpload");
     if (std::string_view(document.document_element().name()) != "Error") co_return;
-    api::Fault fault = ReadFault(500, reply->body);
+    api::Fault fault = ReadFault(400, reply->body);  // only its code counts
     bool may_repeat = fault.verdict == Verdict::kRetry || fault.verdict == Verdict::kRateLimited;
     if (!may_repeat || tries == kCompletions) {
       throw api::MakeApiError("CompleteMultipartUpload of bucket " + bucket_, 200, std::move(fault));
