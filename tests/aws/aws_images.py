@@ -65,8 +65,9 @@ class AwsImages(ImageSite):
     def objects(self) -> dict[str, dict]:
         return self.account.control("/objects")[BUCKET]
 
-    def uploads_in_parts(self) -> list[str]:
-        """The keys of uploads that are neither completed nor aborted; the control port does not show them."""
+    @property
+    def s3(self):
+        """Somebody else's client, which signs with the account's key."""
         import botocore.session  # which aws-up installs
 
         if not hasattr(self, "_s3"):
@@ -76,7 +77,11 @@ class AwsImages(ImageSite):
                 "s3", region_name="us-west-2", endpoint_url=self.account.variables["AWS_ENDPOINT_URL"],
                 aws_access_key_id=keys["default"]["aws_access_key_id"],
                 aws_secret_access_key=keys["default"]["aws_secret_access_key"])
-        return [upload["Key"] for upload in self._s3.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])]
+        return self._s3
+
+    def uploads_in_parts(self) -> list[str]:
+        """The keys of uploads that are neither completed nor aborted; the control port does not show them."""
+        return [upload["Key"] for upload in self.s3.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])]
 
     def left(self) -> dict[str, list]:
         """Everything that uploads make and that still exists."""

@@ -6,7 +6,7 @@ import pytest
 from nodepool_helpers import BIN
 from services import wait_for
 
-from aws_images import MEBIBYTE, PROVIDER, AwsImages, make_file
+from aws_images import BUCKET, MEBIBYTE, PROVIDER, AwsImages, make_file
 
 # How many calls of an upload, and of a deletion, the builder is killed at; 0: at each of them.
 KILLS = int(os.environ.get("NODEPOOL_TEST_AWS_KILLS", "2"))
@@ -251,14 +251,35 @@ def test_leaked_images_snapshots_and_objects_are_deleted_by_the_rules(aws_site, 
     other = make_snapshot(account, tags_of(build, leaked, "another"))
     register(account, other, "of another provider", tags_of(build, leaked, "another"))
     lost = make_snapshot(account, tags_of("of-a-lost-tree", number))
+    for key, tags in (("debian-1600000000.raw", tags_of(build, leaked)), ("debian-1600000001.raw", tags_of(build, number)),
+                      ("debian-1600000002.raw", []), ("notes-1600000000.raw", tags_of(build, leaked))):
+        images.s3.put_object(Bucket=BUCKET, Key=key, Body=b"x", Tagging="&".join(f"{tag['Key']}={tag['Value']}" for tag in tags))
     builder.stop()
     launcher = images.launcher(config)
     wait_for(lambda: snapshot not in images.owned("snapshot"), "the leaked snapshot is deleted", 60)
+    wait_for(lambda: "debian-1600000000.raw" not in images.objects(), "the leaked object is deleted", 60)
+    assert sorted(images.objects()) == ["debian-1600000001.raw", "debian-1600000002.raw", "notes-1600000000.raw"]
+    assert account.count("GetObjectTagging") == 3, "tags are read once for each content"
     names = {images.image(one).name for one in images.owned("image")}
     assert "leaked" not in names and "of another provider" in names and image_id in images.owned("image")
     assert {other, lost} <= set(images.owned("snapshot"))
     assert "Deleting leaked ami" in launcher.output() and "Deleting leaked snapshot" in launcher.output()
     assert account.refused("DeleteSnapshot") == account.refused("DeregisterImage") == []
+
+
+# AWS-56 AWS-66
+def test_uploads_in_parts_of_a_day_ago_are_aborted(aws_site, images):
+    account = aws_site.account
+    for key in ("debian-1600000000.raw", "notes.txt"):
+        images.s3.create_multipart_upload(Bucket=BUCKET, Key=key)
+    launcher = images.launcher(images.config())
+    wait_for(lambda: account.count("ListMultipartUploads") >= 2, "two sweeps have seen them")
+    assert images.uploads_in_parts() == ["debian-1600000000.raw", "notes.txt"]
+    account.control("/clock", {"offset_s": 2 * 86400})
+    wait_for(lambda: "Removing the parts of debian-1600000000.raw" in launcher.output(), "a later sweep finds one", 90)
+    wait_for(lambda: account.count("AbortMultipartUpload") == 1, "it is aborted")
+    account.control("/clock", {"offset_s": 0})
+    wait_for(lambda: images.uploads_in_parts() == ["notes.txt"], "the other one is left")
 
 
 # AWS-56 AWS-57 AWS-58
