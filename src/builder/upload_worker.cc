@@ -41,6 +41,22 @@ std::string ImageNameInCloud(const std::string& format, const ImageName& image, 
   return name;
 }
 
+namespace {
+
+// Logs each step of an upload and each tenth of it.
+std::function<void(const driver::UploadProgress&)> LogProgress(log::Logger logger, std::string what) {
+  return [logger = std::move(logger), what = std::move(what), step = std::string(),
+          tenth = 0](const driver::UploadProgress& progress) mutable {
+    bool is_news = progress.step != step || progress.percent / 10 != tenth;
+    if (!is_news) return;
+    step = progress.step;
+    tenth = progress.percent / 10;
+    logger.Info("{}: {}, {} %", what, step, progress.percent);
+  };
+}
+
+}  // namespace
+
 UploadWorker::UploadWorker(Context& context, ImageProviders& providers)
     : Worker(context, "nodepool.builder.UploadWorker.0"),
       providers_(providers),
@@ -185,6 +201,7 @@ Task<> UploadWorker::Send(Job& job, store::StoredUpload& upload) {
   parameters.sha256 = checksums.sha256;
   parameters.timeout = config.image_upload_timeout;
   parameters.announce = [&](std::string id) { return NoteImage(job, upload, std::move(id)); };
+  parameters.report = LogProgress(logger_, fmt::format("Upload of {} to {}", job.name, config.name));
   Task<std::string> send = job.provider->UploadImage(std::move(parameters));
   std::string external_id = co_await std::move(send);
   if (config.post_upload_hook) {

@@ -15,6 +15,12 @@ namespace nodepool::driver {
 // Called with the id that a cloud has given to an image, before the upload is complete; awaited.
 using AnnounceImage = std::function<Task<>(std::string external_id)>;
 
+// How far an upload has come.
+struct UploadProgress {
+  std::string step;  // what is being done: "sending the file"
+  int percent = 0;   // of the step
+};
+
 // The parameters of an image's upload to a cloud (builder.md 11).
 struct ImageUploadParameters {
   std::shared_ptr<const ProviderDiskImage> image;
@@ -28,6 +34,8 @@ struct ImageUploadParameters {
   // Call once the image has an id by which it can be deleted, so that another process can delete it should
   // this one die. Not needed for a cloud that reports the id only at the end.
   AnnounceImage announce = [](std::string) -> Task<> { co_return; };
+  // Call it as often as there is news; the builder logs what operators need.
+  std::function<void(const UploadProgress&)> report = [](const UploadProgress&) {};
 };
 
 }  // namespace nodepool::driver

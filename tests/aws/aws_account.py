@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import random
 import re
 import shlex
 import subprocess
@@ -10,10 +11,18 @@ import uuid
 import xml.etree.ElementTree as ElementTree
 
 from nodepool_helpers import BIN, Installation
-from services import free_port
+from services import free_port, is_listening
 
 # Not those of whoever runs the tests.
 OWN = re.compile(r"AWS_|no_proxy$|NO_PROXY$")
+
+
+def free_block(length: int) -> int:
+    """The first of so many free ports in a row, below those that the kernel assigns."""
+    while True:
+        first = random.randrange(17000, 30000, 10)
+        if not any(is_listening(port) for port in range(first, first + length)):
+            return first
 
 
 class Account:
@@ -28,12 +37,18 @@ class Account:
         self.state.mkdir(exist_ok=True)
         self.ssh_port = int(port_file.read_text()) if port_file.exists() else free_port()
         port_file.write_text(str(self.ssh_port))
-        self._run(self.commands / "aws-up", self.state, "--ssh-port", self.ssh_port)
+        self._run(self.commands / "aws-up", self.state, "--ssh-port", self.ssh_port, *self._ports())
         self.variables = {}
         for line in (self.state / "env.sh").read_text().splitlines():
             if line.startswith("export "):
                 name, value = shlex.split(line)[1].split("=", 1)
                 self.variables[name] = value
+
+    def _ports(self) -> list:
+        """Several that start at the same moment would choose the same ones. One that is left running keeps its own."""
+        if (self.state / "env.sh").exists():
+            return []
+        return ["--port", free_block(4)]
 
     def down(self, *words):
         self._run(self.commands / "aws-down", self.state, *words)
@@ -150,6 +165,16 @@ class AwsSite(Installation):
                                    "key-name": "zuul", **(label or {})}]}],
             **settings,
         }
+
+    def begin_anew(self, name: str):
+        """An empty account, and a tree and a folder that nothing has used."""
+        self.account.reset()
+        self.chroot = f"/aws-{uuid.uuid4().hex}"
+        for server in self.settings["zookeeper-servers"]:
+            server["chroot"] = self.chroot
+        self.__dict__.pop("_observer", None)
+        self.folder = self.folder.parent / name if self.folder.name.startswith("anew-") else self.folder / name
+        self.folder.mkdir()
 
     def launcher(self, config=None, env=None, **named):
         return super().launcher(config, env=self.account.environment() if env is None else env, **named)

@@ -3,6 +3,9 @@
 #include "drivers/aws/compute/create_machine.h"
 #include "drivers/aws/compute/delete_machine.h"
 #include "drivers/aws/compute/quota.h"
+#include "drivers/aws/images/image_leaks.h"
+#include "drivers/aws/images/remove_image.h"
+#include "drivers/aws/images/upload_image.h"
 #include "drivers/aws/lists.h"
 
 namespace nodepool::drivers::aws {
@@ -43,6 +46,16 @@ Task<QuotaInformation> AwsAdapter::QuotaLimits() { return ReadLimits(cloud_); }
 QuotaInformation AwsAdapter::QuotaForLabel(const driver::LabelConfig& label) {
   return NeedOf(cloud_, dynamic_cast<const AwsLabel&>(label));
 }
+
+Task<std::string> AwsAdapter::UploadImage(ImageUpload upload) {
+  return aws::UploadImage(cloud_, std::move(upload));
+}
+
+Task<> AwsAdapter::DeleteImage(std::string external_id) {
+  return aws::DeleteImage(cloud_, std::move(external_id));
+}
+
+Task<std::vector<driver::ListedImage>> AwsAdapter::ListImages() { return ListUploadedImages(cloud_); }
 
 Task<> AwsAdapter::Stop() { co_await cloud_.tasks.Stop(); }
 

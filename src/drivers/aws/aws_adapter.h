@@ -22,6 +22,9 @@ class AwsAdapter : public driver::cloud::Adapter {
   Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override;
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
+  Task<std::string> UploadImage(ImageUpload upload) override;
+  Task<> DeleteImage(std::string external_id) override;
+  Task<std::vector<driver::ListedImage>> ListImages() override;
   Task<> Stop() override;
 
  private:

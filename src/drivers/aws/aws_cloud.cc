@@ -35,6 +35,10 @@ AwsCloud::AwsCloud(driver::ProviderEnvironment for_environment, std::shared_ptr<
       quotas_signer(clock, credentials, SigningScope{account.region, kServiceQuotas.name}),
       quotas(environment.loop, environment.blocking_pool, environment.random, *http, account, quotas_signer,
              logger, config->rate, {environment.observer, config->name, "aws"}),
+      s3_signer(clock, credentials, SigningScope{account.region, kS3.name}),
+      ebs_signer(clock, credentials, SigningScope{account.region, kEbs.name}),
+      ebs(environment.loop, environment.blocking_pool, environment.random, *http, account, ebs_signer, logger,
+          {environment.observer, config->name, "aws"}),
       tasks(environment.loop, logger),
       types(ec2),
       limits(environment.loop, quotas, logger),
@@ -44,7 +48,12 @@ AwsCloud::AwsCloud(driver::ProviderEnvironment for_environment, std::shared_ptr<
       instances(tasks, environment.random, logger, "instances of provider " + config->name.str(),
                 [this] { return ListInstancesOf(ec2, config->name.str()); }),
       hosts(tasks, environment.random, logger, "dedicated hosts of provider " + config->name.str(),
-            [this] { return ListHostsOf(ec2, config->name.str()); }) {}
+            [this] { return ListHostsOf(ec2, config->name.str()); }) {
+  if (!config->bucket) return;
+  driver::cloud::api::CallMetrics metrics{environment.observer, config->name, "aws"};
+  s3.emplace(environment.loop, environment.blocking_pool, environment.random, *http, account, s3_signer,
+             logger, std::move(metrics), *config->bucket);
+}
 
 boost::json::value ExternalId(const MachineId& id) {
   boost::json::object external_id;

@@ -2,6 +2,7 @@
 
 #include <boost/json/value.hpp>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -9,8 +10,10 @@
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/api/list_cache.h"
 #include "driver/provider_environment.h"
+#include "drivers/aws/api/ebs.h"
 #include "drivers/aws/api/ec2.h"
 #include "drivers/aws/api/request_signer.h"
+#include "drivers/aws/api/s3.h"
 #include "drivers/aws/api/server_clock.h"
 #include "drivers/aws/api/service_quotas.h"
 #include "drivers/aws/compute/account_limits.h"
@@ -22,6 +25,7 @@
 #include "drivers/aws/config/aws_config.h"
 #include "drivers/aws/credentials/account.h"
 #include "drivers/aws/credentials/credential_fetcher.h"
+#include "drivers/aws/images/image_sweep.h"
 #include "drivers/aws/storage/machine_images.h"
 
 namespace nodepool::drivers::aws {
@@ -47,6 +51,11 @@ struct AwsCloud {
   Ec2 ec2;
   RequestSigner quotas_signer;
   ServiceQuotas quotas;
+  RequestSigner s3_signer;
+  std::optional<S3> s3;  // the bucket of `object-storage`; none: it is not configured
+  RequestSigner ebs_signer;
+  Ebs ebs;
+  ImageSweep sweep;
   TaskGroup tasks;
   InstanceTypes types;
   AccountLimits limits;

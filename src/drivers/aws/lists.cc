@@ -5,7 +5,10 @@
 #include <set>
 
 #include "driver/cloud/append_listed.h"
+#include "driver/records_environment.h"
 #include "drivers/aws/compute/quota.h"
+#include "drivers/aws/images/image_leaks.h"
+#include "drivers/aws/images/own_images.h"
 #include "drivers/aws/storage/volumes.h"
 
 namespace nodepool::drivers::aws {
@@ -46,6 +49,11 @@ bool AllocatesHosts(const AwsConfig& config) {
       return dynamic_cast<const AwsLabel&>(*label.second).dedicated_host;
     });
   });
+}
+
+bool MayHaveImages(AwsCloud& cloud) {
+  return !cloud.config->diskimages.empty() ||
+         !cloud.environment.records.images.BuildsIn(cloud.config->name).empty();
 }
 
 Task<std::vector<Resource>> MarkedVolumes(AwsCloud& cloud) {
@@ -98,6 +106,8 @@ Task<std::vector<Resource>> ListMarked(AwsCloud& cloud) {
                                        resources);
   // Two sweeps in a row have to see what leaked.
   bool is_due = cloud.sweeps++ % kSweepsWithoutHosts < 2;
+  if (is_due || MayHaveImages(cloud)) co_await AppendMarkedImages(cloud, resources);
+  if (is_due) co_await AbortOldUploads(cloud);
   if (!is_due && !AllocatesHosts(*cloud.config)) co_return resources;
   Task<std::vector<Resource>> hosts = MarkedHosts(cloud);
   co_await driver::cloud::AppendListed(cloud.logger, cloud.config->name, "dedicated hosts", std::move(hosts),
@@ -117,6 +127,12 @@ Task<> DeleteMarked(AwsCloud& cloud, Resource resource) {
     };
     co_await cloud.instances.Until(is_empty);
     co_await ReleaseHost(cloud.ec2, resource.id);
+  } else if (resource.type == kImageKind) {
+    co_await DeregisterImage(cloud.ec2, std::move(resource.id));
+  } else if (resource.type == kSnapshotKind) {
+    co_await DeleteSnapshot(cloud.ec2, std::move(resource.id));
+  } else if (resource.type == kObjectKind) {
+    if (cloud.s3) co_await cloud.s3->DeleteObject(std::move(resource.id));
   } else {
     co_await cloud.terminations.Terminate(std::move(resource.id));
   }

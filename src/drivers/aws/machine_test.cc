@@ -388,9 +388,14 @@ TEST_F(AwsMachineTest, AnIdleProviderMakesFewCalls) {
   }
   std::map<std::string, int> counts;
   for (const auto& call : ec2.calls) ++counts[call.action];
-  // The sweeps of ten minutes, and one reading of the quota.
+  // The sweeps of ten minutes, and one reading of the quota. What labels and images do not need is listed
+  // twice in ten minutes.
   EXPECT_EQ(counts, (std::map<std::string, int>{{"DescribeHosts", 2},
+                                                {"DescribeImages", 2},
+                                                {"DescribeImportImageTasks", 2},
+                                                {"DescribeImportSnapshotTasks", 2},
                                                 {"DescribeInstances", 11},
+                                                {"DescribeSnapshots", 2},
                                                 {"DescribeVolumes", 10},
                                                 {"ListServiceQuotas", 1}}));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -59,6 +60,8 @@ class ApiClient {
   struct Options {
     std::string cloud;  // its name, for log lines
     FaultReader read_fault = &ReadFault;
+    // For an API whose refusals have their code in a header; in place of read_fault. Null: read_fault.
+    std::function<Fault(const net::HttpReply& refusal)> read_refusal;
     // Limits for calls that change something, and for the others; none: unlimited.
     std::optional<RateLimiter::Settings> change_rate;
     std::optional<RateLimiter::Settings> read_rate;

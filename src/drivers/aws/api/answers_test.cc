@@ -57,6 +57,14 @@ TEST(AwsFaultTest, TextAndRequestId) {
   EXPECT_EQ(fault.request_id, "r-2");
 }
 
+TEST(AwsFaultTest, RefusalsOfS3) {
+  driver::cloud::api::Fault fault =
+      ReadFault(503, "<Error><Code>SlowDown</Code><Message>less</Message><RequestId>r-3</RequestId></Error>");
+  EXPECT_EQ(fault.verdict, Verdict::kRateLimited);
+  EXPECT_EQ(fault.text, "SlowDown: less");
+  EXPECT_EQ(fault.request_id, "r-3");
+}
+
 TEST(AwsFaultTest, AnswersThatAreNoXml) {
   for (const char* body :
        {"", "busy", "<html><body>Bad gateway</body>", "<a><b></a>", "\xff\xfe<", "<Response/>"}) {

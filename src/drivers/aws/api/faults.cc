@@ -55,7 +55,8 @@ const Codes kSignature = {"AuthFailure",
 const Codes kForbidden = {"UnauthorizedOperation", "AccessDenied",        "AccessDeniedException",
                           "OptInRequired",         "PendingVerification", "Blocked"};
 
-const Codes kTransient = {"InternalError", "InternalFailure", "Unavailable", "ServiceUnavailable"};
+const Codes kTransient = {"InternalError", "InternalFailure", "InternalServerException", "Unavailable",
+                          "ServiceUnavailable"};
 
 const Codes kBadSettings = {"InvalidSubnet",    "InvalidParameterValue",     "InvalidParameterCombination",
                             "InvalidParameter", "InvalidBlockDeviceMapping", "InvalidInstanceType",
@@ -108,6 +109,7 @@ api::Fault ReadFault(int status, std::string_view body) {
   pugi::xml_node root = document.document_element();
   pugi::xml_node error = root.child("Error");
   if (!error) error = root.child("Errors").child("Error");
+  if (!error && std::string_view(root.name()) == "Error") error = root;
   if (!is_xml || !error) {
     fault.verdict = api::VerdictOfStatus(status);
     fault.text = api::FaultText(body);

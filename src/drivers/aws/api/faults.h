@@ -9,8 +9,8 @@ namespace nodepool::drivers::aws {
 
 // Reads a refusal of a service with the query protocol: EC2's
 // <Response><Errors><Error><Code/><Message/></Error></Errors><RequestID/></Response> and STS's
-// <ErrorResponse><Error><Code/>... (driver-aws.md 5.1, 5.4). Its verdict comes from the code (driver-aws.md
-// 18).
+// <ErrorResponse><Error><Code/>..., and S3's <Error><Code/>... (driver-aws.md 5.1, 5.4). Its verdict comes
+// from the code (driver-aws.md 18).
 driver::cloud::api::Fault ReadFault(int status, std::string_view body);
 
 // The same of a refusal whose parts were read already.

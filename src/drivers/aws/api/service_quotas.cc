@@ -31,13 +31,12 @@ api::ApiClient::Options QuotaClientOptions(const Account& account, double rate, 
   return options;
 }
 
-// "com.amazon.coral.service#AccessDeniedException:http://..." without what is around the code.
-std::string CodeIn(std::string type) {
+}  // namespace
+
+std::string CodeOfType(std::string type) {
   if (std::size_t hash = type.rfind('#'); hash != std::string::npos) type.erase(0, hash + 1);
   return Excerpt(type.substr(0, type.find(':')), 100);
 }
-
-}  // namespace
 
 api::Fault ReadJsonFault(int status, std::string_view body) {
   boost::system::error_code malformed;
@@ -45,7 +44,7 @@ api::Fault ReadJsonFault(int status, std::string_view body) {
   std::string code;
   std::string message;
   if (!malformed && parsed.is_object()) {
-    code = CodeIn(TextIn(parsed.get_object(), "__type"));
+    code = CodeOfType(TextIn(parsed.get_object(), "__type"));
     message = TextIn(parsed.get_object(), "message");
     if (message.empty()) message = TextIn(parsed.get_object(), "Message");
   }

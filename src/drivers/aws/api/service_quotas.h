@@ -14,6 +14,8 @@ namespace nodepool::drivers::aws {
 // Reads a refusal of a service that speaks JSON: {"__type": "prefix#Code", "Message": "..."},
 // driver-aws.md 5.2.
 driver::cloud::api::Fault ReadJsonFault(int status, std::string_view body);
+// "com.amazon.coral.service#AccessDeniedException:http://..." without what is around the code.
+std::string CodeOfType(std::string type);
 
 // The limits of an account, from the service that has them (driver-aws.md 5.2).
 class ServiceQuotas {

@@ -19,6 +19,8 @@ namespace {
 
 using driver::cloud::api::PercentEncoded;
 
+constexpr std::string_view kS3Name = "s3";
+
 net::Url Parsed(const std::string& text) {
   std::optional<net::Url> url = net::Url::Parse(text);
   if (!url) throw Error(Verdict::kInvalid, "an AWS service has no URL: " + net::UrlForLog(text));
@@ -51,7 +53,8 @@ std::string Decoded(std::string_view text) {
   return bytes;
 }
 
-// The segments without ".", "..", and empty ones; what was encoded is encoded once more.
+// The segments without ".", "..", and empty ones; what was encoded is encoded once more. Not for S3, whose
+// keys may have such segments.
 std::string CanonicalPath(std::string_view path) {
   std::vector<std::string> segments;
   for (const std::string& segment : Split(path, '/')) {
@@ -116,12 +119,16 @@ std::string BasicTime(WallTime time) {
 
 }  // namespace
 
-std::string CanonicalRequest(const net::HttpCall& call) {
+std::string CanonicalRequest(const net::HttpCall& call, const SigningScope& scope) {
   net::Url url = Parsed(call.url);
+  std::map<std::string, std::string> signed_headers = SignedHeaders(call);
   std::string headers;
-  for (const auto& [name, value] : SignedHeaders(call)) headers += name + ":" + value + "\n";
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", call.method, CanonicalPath(url.path()),
-                     CanonicalQuery(url.query()), headers, SignedNames(call), Sha256Hex(call.body));
+  for (const auto& [name, value] : signed_headers) headers += name + ":" + value + "\n";
+  std::string path = scope.service == kS3Name ? std::string(url.path()) : CanonicalPath(url.path());
+  auto digest = signed_headers.find(Lower(kContentDigest));
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", call.method, path, CanonicalQuery(url.query()), headers,
+                     SignedNames(call),
+                     digest == signed_headers.end() ? Sha256Hex(call.body) : digest->second);
 }
 
 std::string SigningKey(std::string_view secret, std::string_view date, const SigningScope& scope) {
@@ -142,7 +149,7 @@ net::HttpHeaders SignatureHeaders(const net::HttpCall& call, const Credentials& 
   whole.headers.insert(whole.headers.end(), added.begin(), added.end());
   std::string where = fmt::format("{}/{}/{}/aws4_request", date, scope.region, scope.service);
   std::string to_sign =
-      fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, where, Sha256Hex(CanonicalRequest(whole)));
+      fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, where, Sha256Hex(CanonicalRequest(whole, scope)));
   std::string signature = Hex(KeyedDigest(SigningKey(credentials.secret, date, scope), to_sign));
   added.emplace_back("Authorization",
                      fmt::format("AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, Signature={}",

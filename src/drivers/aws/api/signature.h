@@ -9,6 +9,9 @@
 
 namespace nodepool::drivers::aws {
 
+// The SHA-256 of a call's body in hex; S3 wants it with each call.
+inline constexpr const char* kContentDigest = "X-Amz-Content-SHA256";
+
 // Where a signature counts.
 struct SigningScope {
   std::string region;
@@ -17,12 +20,12 @@ struct SigningScope {
 
 // The headers that sign `call`, which is otherwise complete, by Signature Version 4 (driver-aws.md 4):
 // X-Amz-Date, X-Amz-Security-Token of temporary credentials, Authorization. All headers of the call are
-// signed.
+// signed. A call with the header kContentDigest says there what its body is; the body is not read then.
 net::HttpHeaders SignatureHeaders(const net::HttpCall& call, const Credentials& credentials,
                                   const SigningScope& scope, WallTime now);
 
 // The steps, for tests.
-std::string CanonicalRequest(const net::HttpCall& call);
+std::string CanonicalRequest(const net::HttpCall& call, const SigningScope& scope);
 std::string SigningKey(std::string_view secret, std::string_view date, const SigningScope& scope);
 
 }  // namespace nodepool::drivers::aws

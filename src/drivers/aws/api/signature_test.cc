@@ -65,10 +65,21 @@ TEST(SignatureTest, TheTokenOfTemporaryCredentialsIsSigned) {
   EXPECT_EQ(headers.at(1).second, "tok/en+==");
 }
 
-std::string LineOf(const net::HttpCall& call, int number) {
-  std::string text = CanonicalRequest(call);
+std::string LineOf(const net::HttpCall& call, int number, const std::string& service = "service") {
+  std::string text = CanonicalRequest(call, {"us-east-1", service});
   for (; number > 0; --number) text.erase(0, text.find('\n') + 1);
   return text.substr(0, text.find('\n'));
+}
+
+TEST(SignatureTest, KeysOfS3AreSignedAsTheyAre) {
+  EXPECT_EQ(LineOf(Get("https://h/b/a%20b//c"), 1), "/b/a%2520b/c");
+  EXPECT_EQ(LineOf(Get("https://h/b/a%20b//c"), 1, "s3"), "/b/a%20b//c");
+}
+
+TEST(SignatureTest, ADigestInTheHeadersReplacesThatOfTheBody) {
+  net::HttpCall call = Get("https://h/");
+  call.headers.emplace_back(kContentDigest, "abc");
+  EXPECT_TRUE(CanonicalRequest(call, {"us-east-1", "s3"}).ends_with("\nabc"));
 }
 
 TEST(SignatureTest, PathsAreNormalisedAndEncodedOnceMore) {

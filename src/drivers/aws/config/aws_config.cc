@@ -31,6 +31,15 @@ class Reader {
     result_->rate = std::max(0.0, provider_.Float("rate"));
     result_->image_format = provider_.Text("image-format");
     result_->post_upload_hook = provider_.OptionalText("post-upload-hook");
+    if (provider_.Has("object-storage")) {
+      result_->bucket = provider_.Sub("object-storage").Text("bucket-name");
+    }
+    if (provider_.Has("image-import-timeout")) {
+      result_->import_timeout = std::chrono::seconds(ReadCount(provider_, "image-import-timeout"));
+    }
+    result_->manages_images = true;
+    // For sending the file and the import together; what AWS does has limits of its own.
+    result_->image_upload_timeout = std::chrono::hours(24);
     result_->max_leaked_share = std::clamp(ReadCount(provider_, "max-leaked-share"), 0, 100);
     for (const Section& entry : provider_.Sections("cloud-images")) ReadCloudImage(entry);
     for (const Section& entry : provider_.Sections("diskimages")) ReadDiskImage(entry);
@@ -89,21 +98,40 @@ class Reader {
   }
 
   void ReadDiskImage(const Section& section) {
-    auto image = std::make_shared<driver::ProviderDiskImage>();
+    auto image = std::make_shared<AwsDiskImage>();
     const config::DiskImage& global = cloud::ReadDiskImageName(section, config_, *result_, *image);
     ReadConnectionType(section, image->connection);
     image->connection.username = section.OptionalText("username").value_or(global.username);
     image->connection.python_path = section.Text("python-path");
     image->connection.shell_type = section.OptionalText("shell-type");
     std::string method = section.Text("import-method");
+    image->import_method = MethodOf(method);
+    image->architecture = section.Text("architecture");
+    image->ena_support = section.Bool("ena-support");
+    image->wants_imdsv2 = section.Has("imds-support");
+    ReadVolume(section, image->volume);
+    if (!image->volume.type) image->volume.type = section.Text("volume-type");
+    TagSettings tags = ReadTagSettings(section, "tags");
+    for (const std::string& warning : tags.warnings) Warn(section, "tags", warning);
+    for (const auto& [key, value] : tags.tags) image->meta[key] = value;
     if (method == "image" && section.Has("imds-support")) {
       throw section.Fail("imds-support", "IMDSv2 requires the import method snapshot or ebs-direct");
     }
     if (method == "ebs-direct" && result_->image_format != "raw") {
       throw section.Fail("import-method", "ebs-direct needs the provider's image-format raw");
     }
-    Warn(section, "name", "this version uploads no images to AWS");
+    if (method != "ebs-direct" && !result_->bucket) {
+      Warn(
+          section, "import-method",
+          fmt::format("{} needs object-storage with bucket-name in the provider: image {} cannot be uploaded",
+                      method, image->name));
+    }
     result_->diskimages[image->name] = image;
+  }
+
+  static ImportMethod MethodOf(const std::string& name) {
+    if (name == "image") return ImportMethod::kImage;
+    return name == "ebs-direct" ? ImportMethod::kEbsDirect : ImportMethod::kSnapshot;
   }
 
   // The pool's, else the provider's.

@@ -50,6 +50,22 @@ struct AwsLabel : driver::LabelConfig {
   std::string fault;
 };
 
+// How a file becomes an image (driver-aws.md 15).
+enum class ImportMethod {
+  kSnapshot,   // AWS imports an object of S3 as a snapshot, of which an image is registered
+  kImage,      // AWS imports an object of S3 as an image
+  kEbsDirect,  // the blocks are written into a snapshot, of which an image is registered
+};
+
+// An entry of `diskimages`.
+struct AwsDiskImage : driver::ProviderDiskImage {
+  ImportMethod import_method = ImportMethod::kSnapshot;
+  std::string architecture = "x86_64";
+  bool ena_support = true;
+  bool wants_imdsv2 = false;  // of its instances
+  RootVolume volume;
+};
+
 struct AwsPool : driver::PoolConfig {
   std::optional<std::string> availability_zone;
   std::optional<std::string> subnet_id;
@@ -64,6 +80,8 @@ struct AwsConfig : driver::ProviderConfig {
   std::optional<std::string> profile_name;
   double rate = 2;  // calls per second that change something; 0: unlimited
   std::map<std::string, AwsCloudImage> cloud_images;
+  std::optional<std::string> bucket;       // for files of images
+  std::optional<Duration> import_timeout;  // also how long an import waits for other tasks of the account
 };
 
 // Throws Error(kInvalid) with line and column; what is doubtful is added to the configuration's warnings.

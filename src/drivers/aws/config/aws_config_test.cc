@@ -270,8 +270,36 @@ TEST_F(AwsConfigTest, DiskImages) {
                                 .provider = "image-format: vhd\ndiskimages: [{name: d, pause: true}]"});
   EXPECT_TRUE(loaded_->diskimages.at(ImageName("d"))->is_paused);
   EXPECT_THAT(config_.diskimages.at(ImageName("d")).formats, ElementsAre("vhd"));
-  EXPECT_THAT(config_.warnings, ElementsAre(HasSubstr("uploads no images")));
+  EXPECT_THAT(config_.warnings, ElementsAre(HasSubstr("snapshot needs object-storage")));
   EXPECT_EQ(pool.labels.at(LabelName("l"))->connection.username, "cloud-user");
+}
+
+// AWS-63
+TEST_F(AwsConfigTest, HowFilesBecomeImages) {
+  PoolOf({.label = ", diskimage: d, instance-type: t",
+          .provider = "image-import-timeout: 90\nobject-storage: {bucket-name: b}\n"
+                      "diskimages: [{name: d, import-method: image, architecture: arm64, ena-support: false, "
+                      "volume-size: 20, iops: 4000, tags: {a: true}}]"});
+  EXPECT_TRUE(loaded_->manages_images);
+  EXPECT_EQ(loaded_->bucket, "b");
+  EXPECT_EQ(loaded_->import_timeout, std::chrono::seconds(90));
+  const auto& image = dynamic_cast<const AwsDiskImage&>(*loaded_->diskimages.at(ImageName("d")));
+  EXPECT_EQ(image.import_method, ImportMethod::kImage);
+  EXPECT_EQ(image.architecture, "arm64");
+  EXPECT_FALSE(image.ena_support || image.wants_imdsv2);
+  EXPECT_EQ(image.volume.size, 20);
+  EXPECT_EQ(image.volume.type, "gp3");
+  EXPECT_EQ(image.volume.iops, 4000);
+  EXPECT_EQ(image.meta.at("a"), "True");
+  EXPECT_THAT(config_.warnings, ElementsAre(HasSubstr("is not text")));
+}
+
+// AWS-62
+TEST_F(AwsConfigTest, ImagesThatWantVersionTwoOfTheMetadataService) {
+  PoolOf({.label = ", diskimage: d, instance-type: t",
+          .provider = "diskimages: [{name: d, import-method: ebs-direct, imds-support: v2.0}]"});
+  EXPECT_TRUE(dynamic_cast<const AwsDiskImage&>(*loaded_->diskimages.at(ImageName("d"))).wants_imdsv2);
+  EXPECT_THAT(config_.warnings, IsEmpty());
 }
 
 }  // namespace

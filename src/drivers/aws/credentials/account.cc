@@ -68,6 +68,17 @@ std::string UrlOf(const Profiles& profiles, const Variables& variables, const Ac
   return url;
 }
 
+// An address of one's own rarely has names for buckets.
+bool PutsBucketInPath(const Profiles& profiles, const Variables& variables, const std::string& profile) {
+  const IniSection* settings = profiles.InConfig(profile);
+  if (settings != nullptr && settings->contains("s3")) {
+    const auto& block = settings->at("s3").block;
+    auto style = block.find("addressing_style");
+    if (style != block.end()) return style->second == "path";
+  }
+  return !Override(profiles, variables, profile, kS3).empty();
+}
+
 int MaxAttempts(const Profiles& profiles, const Variables& variables, const std::string& profile) {
   std::string text = VariableIn(variables, "AWS_MAX_ATTEMPTS");
   if (text.empty()) text = profiles.Text(profile, "max_attempts");
@@ -87,6 +98,9 @@ Account ResolveAccount(const Profiles& profiles, const Variables& variables,
   account.ec2_url = UrlOf(profiles, variables, account, kEc2);
   account.quotas_url = UrlOf(profiles, variables, account, kServiceQuotas);
   account.sts_url = UrlOf(profiles, variables, account, kSts);
+  account.s3_url = UrlOf(profiles, variables, account, kS3);
+  account.ebs_url = UrlOf(profiles, variables, account, kEbs);
+  account.puts_bucket_in_path = PutsBucketInPath(profiles, variables, account.profile);
   account.max_attempts = MaxAttempts(profiles, variables, account.profile);
   std::string authorities = VariableIn(variables, "AWS_CA_BUNDLE");
   if (authorities.empty()) authorities = profiles.Text(account.profile, "ca_bundle");

@@ -18,6 +18,8 @@ struct ServiceNames {
 inline constexpr ServiceNames kEc2{"ec2", "ec2", "EC2"};
 inline constexpr ServiceNames kServiceQuotas{"servicequotas", "service_quotas", "SERVICE_QUOTAS"};
 inline constexpr ServiceNames kSts{"sts", "sts", "STS"};
+inline constexpr ServiceNames kS3{"s3", "s3", "S3"};
+inline constexpr ServiceNames kEbs{"ebs", "ebs", "EBS"};
 
 // Where a provider's calls go (driver-aws.md 3.1, 3.6). Contains no secrets.
 struct Account {
@@ -26,6 +28,9 @@ struct Account {
   std::string ec2_url;  // without a slash at the end
   std::string quotas_url;
   std::string sts_url;
+  std::string s3_url;
+  std::string ebs_url;
+  bool puts_bucket_in_path = false;             // of S3's URLs, in place of the host
   std::shared_ptr<const net::TlsSettings> tls;  // null: the defaults
   int max_attempts = 5;                         // of a call, in total
 };

@@ -222,6 +222,21 @@ TEST_F(CredentialsTest, EndpointsHaveSeveralPlaces) {
   EXPECT_THROW(AccountFor(), Error);
 }
 
+// AWS-76
+TEST_F(CredentialsTest, BucketsAreInThePathWithAnAddressOfOnesOwn) {
+  EXPECT_EQ(AccountFor().s3_url, "https://s3.us-west-2.amazonaws.com");
+  EXPECT_EQ(AccountFor().ebs_url, "https://ebs.us-west-2.amazonaws.com");
+  EXPECT_FALSE(AccountFor().puts_bucket_in_path);
+  Write("config", "[default]\ns3 =\n  addressing_style = path\n");
+  EXPECT_TRUE(AccountFor().puts_bucket_in_path);
+  Write("config", "[default]\n");
+  variables["AWS_ENDPOINT_URL_S3"] = "http://store";
+  EXPECT_EQ(AccountFor().s3_url, "http://store");
+  EXPECT_TRUE(AccountFor().puts_bucket_in_path);
+  Write("config", "[default]\ns3 =\n  addressing_style = virtual\n");
+  EXPECT_FALSE(AccountFor().puts_bucket_in_path);
+}
+
 // Answers calls by "METHOD URL" in place of STS, the metadata service and a container's service.
 class ScriptedServices : public net::HttpClient {
  public:

@@ -7,6 +7,7 @@
 #include "async/attempt.h"
 #include "base/text.h"
 #include "drivers/aws/api/xml.h"
+#include "drivers/aws/compute/instance.h"
 
 namespace nodepool::drivers::aws {
 
@@ -58,6 +59,8 @@ std::vector<MachineImage> ReadImages(const pugi::xml_node& root) {
     image.state = TextAt(item, {"imageState"});
     image.created = TextAt(item, {"creationDate"});
     image.root_device = TextAt(item, {"rootDeviceName"});
+    image.tags = ReadTagSet(item);
+    image.state_reason = TextAt(item, {"stateReason", "message"});
     for (const pugi::xml_node& device : Items(item, "blockDeviceMapping")) {
       image.devices.push_back(ReadDevice(device));
     }

@@ -33,6 +33,8 @@ struct MachineImage {
   std::string created;  // 2024-05-06T07:08:09.000Z
   std::string root_device;
   std::vector<BlockDevice> devices;
+  std::map<std::string, std::string> tags = {};
+  std::string state_reason = "";  // why its state is what it is
 
   // The volume that becomes the root: the one at `root_device`, else the first. Null: the image has no volume
   // there.

@@ -149,6 +149,8 @@ std::string Ec2Imposter::Answer(const std::string& action, const Parameters& par
   if (action == "ReleaseHosts") return ReleaseHosts(parameters);
   if (action == "DescribeInstanceTypes") return DescribeTypes(parameters);
   if (action == "DescribeImages") return DescribeImages(parameters);
+  // Nobody has uploaded anything.
+  if (action == "DescribeSnapshots" || action.starts_with("DescribeImport")) return "";
   if (action == "DescribeVolumes") return DescribeVolumes(parameters);
   if (action == "ListServiceQuotas") return ListQuotas(parameters);
   if (action == "DeleteVolume") {
@@ -305,6 +307,7 @@ std::string Ec2Imposter::DescribeTypes(const Parameters& parameters) {
 }
 
 std::string Ec2Imposter::DescribeImages(const Parameters& parameters) {
+  if (At(parameters, "Owner.1") == "self") return "";
   std::string wanted = At(parameters, "ImageId.1");
   if (!wanted.empty() && !images.contains(wanted)) {
     throw Refusal{400, "InvalidAMIID.NotFound", fmt::format("The image id '[{}]' does not exist", wanted)};

@@ -100,14 +100,10 @@ Task<std::string> MakeRecord(Session& session, const ImageUploadParameters& uplo
 
 Task<> SendFile(Session& session, const ImageUploadParameters& upload, std::string path) {
   ApiCall call = ImageCall("PUT", std::move(path));
-  log::Logger logger("nodepool.OpenStackAdapter");
-  auto log_progress = [logger, name = upload.name, tenths = std::uint64_t{0}](std::uint64_t sent,
-                                                                              std::uint64_t size) mutable {
-    if (size == 0 || sent * 10 / size == tenths) return;
-    tenths = sent * 10 / size;
-    logger.Debug("Image {}: {} of {} bytes are sent", name, sent, size);
+  auto report = [&upload](std::uint64_t sent, std::uint64_t size) {
+    if (size > 0) upload.report({"sending the file", static_cast<int>(sent * 100 / size)});
   };
-  call.upload = net::HttpUpload{upload.filename, log_progress};
+  call.upload = net::HttpUpload{upload.filename, report};
   call.upload_limit = upload.timeout;
   co_await session.Call(std::move(call));
 }

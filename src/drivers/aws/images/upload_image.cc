@@ -1,0 +1,213 @@
+#include "drivers/aws/images/upload_image.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "async/backoff.h"
+#include "async/blocking_pool.h"
+#include "async/cleanup.h"
+#include "async/deadline.h"
+#include "base/text.h"
+#include "drivers/aws/api/faults.h"
+#include "drivers/aws/images/import_tasks.h"
+#include "drivers/aws/images/own_images.h"
+#include "drivers/aws/images/put_file.h"
+#include "drivers/aws/images/remove_image.h"
+#include "drivers/aws/images/write_snapshot.h"
+
+namespace nodepool::drivers::aws {
+
+namespace {
+
+constexpr Duration kImportLimit = std::chrono::hours(6);
+constexpr Duration kTooManyPause = std::chrono::seconds(30);
+constexpr Backoff::Settings kTaskPauses{std::chrono::seconds(1), std::chrono::seconds(30), 1.5, 0.1};
+constexpr int kMaxMissing = 3;  // lists without the task
+constexpr Duration kRemoveLimit = std::chrono::seconds(30);
+
+// An upload under way.
+struct Work {
+  AwsCloud& cloud;
+  const driver::ImageUploadParameters& upload;
+  const AwsDiskImage& image;
+  UploadMarks marks;
+  std::shared_ptr<const ImageFile> file = nullptr;
+};
+
+// Reports how much of the file is done.
+std::function<void(std::uint64_t)> Reporter(const Work& work, std::string step) {
+  return [&work, step = std::move(step)](std::uint64_t bytes) {
+    work.upload.report({step, static_cast<int>(bytes * 100 / work.file->size())});
+  };
+}
+
+Task<std::shared_ptr<const ImageFile>> OpenFile(BlockingPool& pool, std::string path) {
+  auto open = [path = std::move(path)] { return std::make_shared<const ImageFile>(path); };
+  std::shared_ptr<const ImageFile> file = co_await OnBlockingPool(pool, std::move(open));
+  co_return file;
+}
+
+// A name that AWS refuses would be refused after hours.
+void CheckName(const std::string& name) {
+  bool is_good = name.size() >= 3 && name.size() <= 128 && std::ranges::all_of(name, [](char c) {
+                   bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+                   return is_plain || std::string_view("() ./-'@_[]").find(c) != std::string_view::npos;
+                 });
+  if (is_good) return;
+  throw Error(Verdict::kInvalid,
+              fmt::format("AWS permits no image of the name {}: 3 to 128 letters, digits and "
+                          "characters of () ./-'@_[]",
+                          Excerpt(name, 150)));
+}
+
+S3& BucketOf(AwsCloud& cloud) {
+  if (cloud.s3) return *cloud.s3;
+  throw Error(Verdict::kInvalid,
+              "the import methods snapshot and image need object-storage with bucket-name in the provider");
+}
+
+// While the account has too many tasks it waits, if the configuration says how long (driver-aws.md 15.2).
+Task<std::string> BeginWhenPossible(const Work& work, ImportKind kind, const ImportOrder& order) {
+  AwsCloud& cloud = work.cloud;
+  SteadyTime until = cloud.loop().SteadyNow() + cloud.config->import_timeout.value_or(Duration(0));
+  while (true) {
+    Outcome<std::string> id = co_await Attempt(BeginImport(cloud.ec2, kind, order));
+    if (id) co_return *id;
+    bool is_too_many = CodeOf(id.error()) == "ResourceCountLimitExceeded";
+    if (!is_too_many || cloud.loop().SteadyNow() >= until) id.error().Rethrow();
+    cloud.logger.Info("The account has as many import tasks as it may; image {} waits", work.upload.name);
+    co_await cloud.loop().SleepFor(kTooManyPause);
+  }
+}
+
+Task<ImportTask> AwaitTask(const Work& work, ImportKind kind, std::string id) {
+  AwsCloud& cloud = work.cloud;
+  Backoff pauses(kTaskPauses, cloud.environment.random);
+  int missing = 0;
+  while (true) {
+    Duration pause = pauses.Next();
+    co_await cloud.loop().SleepFor(pause);
+    std::vector<ImportTask> tasks = co_await ListImportTasks(cloud.ec2, kind, id);
+    if (tasks.empty() && ++missing == kMaxMissing) {
+      throw Error(Verdict::kFail, fmt::format("import task {} is not listed any more", id));
+    }
+    if (tasks.empty()) continue;
+    const ImportTask& task = tasks.front();
+    if (task.is_completed()) co_return task;
+    if (task.has_ended()) {
+      throw Error(Verdict::kFail, fmt::format("import task {} of {} failed: {}", id, work.marks.key,
+                                              Excerpt(task.message, 300)));
+    }
+    work.upload.report({fmt::format("import task {}, {}", id, Excerpt(task.message)), task.percent});
+  }
+}
+
+// Sends the file and has AWS import it; the object is removed afterwards.
+Task<ImportTask> Import(const Work& work, ImportKind kind) {
+  AwsCloud& cloud = work.cloud;
+  S3& s3 = BucketOf(cloud);
+  std::map<std::string, std::string> tags = TagsOf(work.upload);
+  Task<> put = PutFile(cloud.loop(), cloud.environment.blocking_pool, cloud.logger, s3, work.file,
+                       work.marks.key, ObjectTags(tags), Reporter(work, "sending the file"));
+  co_await std::move(put);
+  ImportOrder order{s3.bucket(),        work.marks.key,
+                    work.upload.format, work.image.architecture,
+                    std::move(tags),    work.marks.Token("import")};
+  std::string id = co_await BeginWhenPossible(work, kind, order);
+  cloud.logger.Info("Image {} is imported by task {}", work.upload.name, id);
+  SteadyTime deadline = cloud.loop().SteadyNow() + cloud.config->import_timeout.value_or(kImportLimit);
+  Task<ImportTask> wait = AwaitTask(work, kind, id);
+  ImportTask task = co_await WithDeadline(cloud.loop(), deadline, "import task " + id, std::move(wait));
+  Outcome<> removed = co_await Attempt(RemoveObject(s3, work.marks.key));
+  if (!removed) {
+    cloud.logger.Warning("Object {} of bucket {} is left: {}", work.marks.key, s3.bucket(),
+                         removed.error().message());
+  }
+  co_return task;
+}
+
+// Without them nothing shows whose it is; the sweep for leaks repeats it.
+Task<> AddTagsQuietly(const Work& work, std::string id) {
+  if (id.empty()) co_return;
+  Outcome<> added = co_await Attempt(AddTags(work.cloud.ec2, id, TagsOf(work.upload)));
+  if (!added) work.cloud.logger.Warning("{} has no tags yet: {}", id, added.error().message());
+}
+
+Task<std::string> ImportAsSnapshot(const Work& work) {
+  Task<ImportTask> import = Import(work, ImportKind::kSnapshot);
+  ImportTask task = co_await std::move(import);
+  co_await AddTagsQuietly(work, task.snapshot);
+  std::vector<std::string> ids{task.snapshot};
+  std::vector<Snapshot> found = co_await ListSnapshots(work.cloud.ec2, "snapshot-id", std::move(ids));
+  constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30;
+  Snapshot snapshot{
+      task.snapshot, "completed", static_cast<int>((work.file->size() + kGibibyte - 1) / kGibibyte), {}};
+  if (!found.empty()) snapshot = found.front();
+  std::string id = co_await RegisterImage(work.cloud, work.upload, work.marks, snapshot);
+  co_return id;
+}
+
+Task<std::string> ImportAsImage(const Work& work) {
+  Task<ImportTask> import = Import(work, ImportKind::kImage);
+  ImportTask task = co_await std::move(import);
+  if (task.image.empty()) throw Error(Verdict::kFail, "import task " + task.id + " made no image");
+  co_await AddTagsQuietly(work, task.image);
+  co_await AddTagsQuietly(work, task.snapshot);
+  co_return task.image;
+}
+
+Task<std::string> WriteDirectly(const Work& work) {
+  AwsCloud& cloud = work.cloud;
+  SteadyTime deadline = cloud.loop().SteadyNow() + cloud.config->import_timeout.value_or(kImportLimit);
+  Task<Snapshot> write = WriteSnapshot(cloud.loop(), cloud.environment.blocking_pool, cloud.logger, cloud.ebs,
+                                       cloud.ec2, work.file, TagsOf(work.upload),
+                                       work.marks.Token("snapshot"), Reporter(work, "writing the snapshot"));
+  Snapshot snapshot = co_await WithDeadline(cloud.loop(), deadline, "writing the snapshot", std::move(write));
+  std::string id = co_await RegisterImage(cloud, work.upload, work.marks, snapshot);
+  co_return id;
+}
+
+Task<std::string> MakeImage(Work& work) {
+  work.file = co_await OpenFile(work.cloud.environment.blocking_pool, work.upload.filename);
+  std::string id;
+  switch (work.image.import_method) {
+    case ImportMethod::kSnapshot:
+      id = co_await ImportAsSnapshot(work);
+      break;
+    case ImportMethod::kImage:
+      id = co_await ImportAsImage(work);
+      break;
+    case ImportMethod::kEbsDirect:
+      id = co_await WriteDirectly(work);
+      break;
+  }
+  co_await AwaitAvailable(work.cloud, id);
+  work.cloud.logger.Info("Upload of {} complete as {}", work.upload.name, id);
+  co_return id;
+}
+
+Task<> RemoveQuietly(AwsCloud& cloud, UploadMarks marks) {
+  SteadyTime deadline = cloud.loop().SteadyNow() + kRemoveLimit;
+  Task<> removal = WithDeadline(cloud.loop(), deadline, "the removal", RemoveUnfinished(cloud, marks));
+  Outcome<> removed = co_await Attempt(std::move(removal));
+  if (removed) co_return;
+  cloud.logger.Error("Something of the failed upload of {} is left and will be found as leaked: {}",
+                     marks.key, removed.error().message());
+}
+
+}  // namespace
+
+Task<std::string> UploadImage(AwsCloud& cloud, driver::ImageUploadParameters upload) {
+  CheckName(upload.name);
+  Work work{cloud, upload, dynamic_cast<const AwsDiskImage&>(*upload.image), MarksOf(upload)};
+  if (work.image.import_method != ImportMethod::kEbsDirect) BucketOf(cloud);
+  Task<> announcement = upload.announce(UnfinishedId(work.marks));
+  co_await std::move(announcement);
+  auto remove = [&](const Failure&) { return RemoveQuietly(cloud, work.marks); };
+  Task<std::string> making = MakeImage(work);
+  std::string id = co_await OnFailure(std::move(making), remove);
+  co_return id;
+}
+
+}  // namespace nodepool::drivers::aws
