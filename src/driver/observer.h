@@ -30,6 +30,21 @@ struct ApiCall {
   Duration duration{};
 };
 
+// At which rate a service of a cloud is called.
+struct ApiRate {
+  ProviderName provider;
+  std::string driver;
+  std::string budget;  // the service, or the part of its calls that it counts together: "ec2 changes"
+  double share = 1;    // of the usual rate, up to 1; lower after refusals because of too many calls
+};
+
+// What came of one candidate of a launch (cloud::Adapter::Candidates).
+struct CandidateOutcome {
+  ProviderName provider;
+  std::string candidate;
+  bool is_created = false;  // else the cloud had no capacity for it
+};
+
 // A host of a provider that has hosts of its own, and what runs there now, also what Nodepool has not made.
 struct HostUse {
   ProviderName provider;
@@ -59,6 +74,10 @@ class ProviderObserver {
   virtual void LeakedResourcesDeleted(const ProviderName& /*provider*/, const std::string& /*kind*/,
                                       int /*count*/) {}
   virtual void ApiCallEnded(const ApiCall& /*call*/) {}
+  virtual void ApiRateChanged(const ApiRate& /*rate*/) {}
+  virtual void CandidateTried(const CandidateOutcome& /*outcome*/) {}
+  // The cloud takes the machine of a node away, or has done so; each node is reported once.
+  virtual void MachineTaken(const ProviderName& /*provider*/, bool /*is_in_use*/) {}
   // Whenever a host was asked, was lost or is back.
   virtual void HostMeasured(const HostUse& /*use*/) {}
   // A provider begins to use a host, and ends to use it. One whose configuration has changed still uses its

@@ -1,6 +1,7 @@
 """Where credentials come from, and how they are replaced."""
 import json
 
+import pytest
 from services import free_port, wait_for
 from web_client import get
 
@@ -108,3 +109,39 @@ def test_a_clock_that_is_wrong(aws_site):
     aws_site.node(aws_site.tree())
     assert "The clock of this host is " in launcher.output()
     assert 1 <= len(aws_site.account.refused()) <= 5
+
+
+# What the provider cannot work with, and what its one line has to say.
+FAULTS = {
+    "wrong key": ({}, {"AWS_SECRET_ACCESS_KEY": "wrong", "AWS_ACCESS_KEY_ID": "AKIACOUNTERPART00001"},
+                  ["401 AuthFailure", "check the key"]),
+    "expired token": ({"error": {"code": "ExpiredToken", "message": "The token has expired", "status": 400}}, {},
+                      ["400 ExpiredToken", "renew the credentials"]),
+    "missing right": ({"error": {"code": "UnauthorizedOperation", "message": "You are not authorized.", "status": 403}},
+                      {}, ["403 UnauthorizedOperation", "this right"]),
+    "no XML": ({"raw": {"status": 200, "body": "<p>a login page"}}, {}, ["no XML", "a login page"]),
+    "half an answer": ({"raw": {"status": 200, "body": "<DescribeInstancesResponse><reservationSet><item>"}}, {},
+                       ["no XML"]),
+}
+
+
+# AWS-70
+@pytest.mark.parametrize("name", FAULTS)
+def test_one_clear_line(aws_site, name):
+    fault, variables, words = FAULTS[name]
+    if fault:
+        aws_site.account.fault(action="DescribeInstances", **fault)
+    done = aws_site.validate_online(aws_site.account.environment(**variables))
+    output = done.stdout + done.stderr
+    lines = [line for line in output.splitlines() if "Provider ec2 cannot be used" in line]
+    assert len(lines) == 1, output
+    assert all(word in lines[0] for word in ["Describe", *words]), lines[0]
+    # AWS's id of the call is beside it: the line is the same each time.
+    assert "raw" in fault or "(request id " in output
+
+
+def test_a_region_that_does_not_exist(aws_site):
+    env = aws_site.account.environment(AWS_ENDPOINT_URL=None, AWS_CONFIG_FILE="/nonexistent", AWS_MAX_ATTEMPTS="1")
+    done = aws_site.validate_online(env, **{"region-name": "moon-1"})
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "Provider ec2 cannot be used" in line]
+    assert len(lines) == 1 and "ec2.moon-1.amazonaws.com" in lines[0], done.stdout + done.stderr

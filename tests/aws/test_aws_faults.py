@@ -118,6 +118,29 @@ def test_a_ready_spot_node_that_is_interrupted_is_replaced(aws_site):
     wait_for(ready, "another node is ready", 60)
 
 
+# AWS-50
+def test_a_notice_of_an_interruption(aws_site, statsd):
+    config = aws_site.config(labels=[{"name": "small", "min-ready": 1}],
+                             providers=[aws_site.provider(label={"use-spot": True})])
+    launcher = aws_site.launcher(config)
+    account, tree = aws_site.account, aws_site.tree()
+
+    def ready():
+        return [node_id for node_id, node in tree.nodes().items() if node["state"] == "ready"]
+
+    request = tree.add_request(["small"])
+    (used, _), = tree.use(request)
+    first, = wait_for(ready, "a node is ready", 60)
+    account.control("/interrupt", {"notice_ms": 120000})
+    wait_for(lambda: (tree.node(first) or {"state": "deleting"})["state"] == "deleting", "it is not handed out", 30)
+    record = wait_for(lambda: (tree.node(used) or {}).get("comment") and tree.node(used), "the other is noted", 30)
+    assert record["state"] == "in-use" and "marked-for-termination" in record["comment"]
+    line, = [line for line in launcher.output().splitlines() if "The machine of a node in use" in line]
+    assert request in line and used in line and "marked-for-termination" in line
+    wait_for(lambda: set(ready()) - {first}, "another node is ready", 60)
+    assert statsd.lines("nodepool.provider.ec2.taken.ready:") and statsd.lines("nodepool.provider.ec2.taken.in-use:")
+
+
 # AWS-56
 def test_leaked_instances_and_volumes(aws_site):
     account, tree = aws_site.account, aws_site.tree()
@@ -141,3 +164,14 @@ def test_leaked_instances_and_volumes(aws_site):
 
     wait_for(lambda: leaked not in [one.id for one in account.volumes()], "the known node's volume is deleted", 60)
     assert {unknown, foreign} <= {one.id for one in account.volumes()}
+
+
+def test_the_console_of_a_node_without_host_keys(aws_site):
+    image = {"name": "ubuntu", "image-id": "ami-1e749f67", "username": "ubuntu", "connection-port": 1}
+    launcher = aws_site.launcher(one_attempt(aws_site, image=image, **{"boot-timeout": 4}))
+    tree = aws_site.tree()
+    request = tree.add_request(["small"])
+    instance, = wait_for(lambda: aws_site.account.instances("running"), "the instance runs", 30)
+    aws_site.account.control("/console", {"id": instance.id, "text": "Kernel panic: no init\n"})
+    tree.wait_request(request, "failed", 60)
+    assert "Kernel panic: no init" in launcher.output()

@@ -30,8 +30,14 @@ std::vector<std::string> LabelFaults(Adapter& adapter, const LabelConfig& label)
 
 }  // namespace
 
+std::vector<std::string> Adapter::Candidates(const LabelConfig&, const PoolConfig&) { return {}; }
+
 Task<std::vector<boost::json::value>> Adapter::MissingMachines(std::vector<boost::json::value>) {
   co_return std::vector<boost::json::value>();
+}
+
+Task<std::vector<AnnouncedEnd>> Adapter::AnnouncedEnds(std::vector<boost::json::value>) {
+  co_return std::vector<AnnouncedEnd>();
 }
 
 Task<std::vector<boost::json::value>> Adapter::NotListed(std::vector<boost::json::value> ids) {

@@ -69,6 +69,12 @@ struct Resource {
   std::string plural_metric_name() const { return type + "s"; }
 };
 
+// A cloud's announcement that it will take a machine away.
+struct AnnouncedEnd {
+  boost::json::value external_id;
+  std::string reason;  // the cloud's words
+};
+
 // A creation failed in a way that has its own metric (drivers.md 3). Any other Error is counted by its
 // verdict and the step.
 class LaunchError : public Error {
@@ -115,6 +121,7 @@ struct CreateParameters {
   RequestId request_id;
   NodeRequest request;
   std::optional<std::string> az;  // zone chosen for the request
+  std::size_t candidate = 0;      // which of Adapter::Candidates(label, pool) to create; 0 if there are none
 };
 
 // The calls to the cloud, written by a driver's author. They must not block the loop. The adapter maps faults
@@ -126,6 +133,12 @@ class Adapter {
   // Creates a machine and ends when it is usable. When cancelled (kCancelled) it ends soon; what it made is
   // deleted later by the stored external id.
   virtual Task<Instance> Create(MachineReport& machine, CreateParameters parameters) = 0;
+
+  // The kinds of machine that a node of the label may be, with the places for them, the preferred one first;
+  // each has a name for operators ("m5.large in us-west-2a"), which is the same in all labels. When a
+  // creation ends with LaunchError(kCapacity), the launch tries the next one, and other launches avoid that
+  // one for a while. Default: empty, there is no choice.
+  virtual std::vector<std::string> Candidates(const LabelConfig& label, const PoolConfig& pool);
 
   // Deletes the machine and ends when it is gone. An id that no longer exists is
   // success (or kNotFound). Called again after an error; must be idempotent.
@@ -141,6 +154,9 @@ class Adapter {
   // Called once a minute; two consecutive equal answers count. Default: none. An adapter whose ListInstances
   // lists every existing machine returns NotListed().
   virtual Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids);
+  // Which of `ids` name machines that are still there and that the cloud has announced to take away soon.
+  // Called with MissingMachines; one answer counts. Default: none.
+  virtual Task<std::vector<AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value> ids);
   // Set by the framework. An adapter whose cloud announces that it takes machines away calls this then:
   // MissingMachines is called at once, and again soon.
   std::function<void()> machines_taken = [] {};

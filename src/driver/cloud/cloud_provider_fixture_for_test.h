@@ -137,6 +137,13 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
     leaks.push_back(std::to_string(count) + " " + kind);
   }
 
+  void CandidateTried(const CandidateOutcome& outcome) override {
+    candidates.push_back(outcome.candidate + (outcome.is_created ? " created" : " lacks capacity"));
+  }
+  void MachineTaken(const ProviderName&, bool is_in_use) override {
+    taken.push_back(is_in_use ? "in use" : "ready");
+  }
+
   std::vector<std::string> Results() const {
     std::vector<std::string> results;
     for (const LaunchOutcome& outcome : outcomes) results.push_back(outcome.result);
@@ -170,6 +177,8 @@ class ProviderTest : public ::testing::Test, protected ProviderObserver {
   std::vector<std::string> history;
   std::vector<LaunchOutcome> outcomes;
   std::vector<std::string> leaks;
+  std::vector<std::string> candidates;
+  std::vector<std::string> taken;
 
  private:
   Subscription watch_;

@@ -10,6 +10,7 @@
 #include "driver/cloud/metadata.h"
 #include "driver/cloud/node_record.h"
 #include "driver/cloud/progress.h"
+#include "driver/cloud/shortages.h"
 
 namespace nodepool::driver::cloud {
 
@@ -41,6 +42,16 @@ bool Agree(const std::vector<std::string>& known, const std::vector<std::string>
 
 bool IsSsh(const Node& record) {
   return record.connection_type == "ssh" || record.connection_type == "network_cli";
+}
+
+bool LacksCapacity(const Failure& failure) {
+  try {
+    failure.Rethrow();
+  } catch (const LaunchError& fault) {
+    return fault.kind() == LaunchError::Kind::kCapacity;
+  } catch (...) {
+    return false;
+  }
 }
 
 std::string KindName(LaunchError::Kind kind) {
@@ -111,11 +122,35 @@ Task<> Launch::AttemptOnce() {
   if (label_ == nullptr) {
     throw Error(Verdict::kInvalid, "pool " + pool_->name.str() + " no longer has this label");
   }
-  co_await DeletePreviousMachine();
-  std::optional<std::string> image = co_await Prepare();
-  step_ = Step::kCreate;
-  Instance instance = co_await Create(std::move(image));
+  Instance instance = co_await CreateAnywhere();
   co_await Finish(std::move(instance));
+}
+
+Task<Instance> Launch::CreateAnywhere() {
+  Loop& loop = context_.loop();
+  CandidateChoice choice(context_.adapter->Candidates(*label_, *pool_), context_.shortages, loop.SteadyNow());
+  while (true) {
+    step_ = Step::kPrepare;
+    co_await DeletePreviousMachine();
+    std::optional<std::string> image = co_await Prepare();
+    step_ = Step::kCreate;
+    Task<Instance> creation = Create(std::move(image), choice.index());
+    Outcome<Instance> created = co_await Attempt(std::move(creation));
+    if (created) {
+      if (!choice.name().empty()) {
+        logger_.Info("The machine is {}{}", choice.name(), choice.Why(loop.SteadyNow()));
+        ReportCandidate(choice.name(), true);
+        choice.Created();
+      }
+      co_return std::move(*created);
+    }
+    if (!LacksCapacity(created.error())) created.error().Rethrow();
+    const std::string refused = choice.name();
+    if (!refused.empty()) ReportCandidate(refused, false);
+    if (!choice.MoveOn(loop.SteadyNow())) created.error().Rethrow();
+    logger_.Info("Provider {} has no capacity for {}; the launch tries {}: {}", context_.config->name,
+                 refused, choice.name(), created.error().message());
+  }
 }
 
 // Two machines of one node never live at the same time (D-92).
@@ -158,7 +193,7 @@ Task<std::optional<std::string>> Launch::Prepare() {
   co_return image;
 }
 
-Task<Instance> Launch::Create(std::optional<std::string> image_external_id) {
+Task<Instance> Launch::Create(std::optional<std::string> image_external_id, std::size_t candidate) {
   CreateParameters parameters;
   parameters.hostname = "np" + node_.id().str();
   parameters.label = label_;
@@ -168,6 +203,7 @@ Task<Instance> Launch::Create(std::optional<std::string> image_external_id) {
   parameters.request_id = request_.id;
   parameters.request = request_.record;
   parameters.az = az_;
+  parameters.candidate = candidate;
   Progress machine(logger_, attempt_, pool_,
                    [this](boost::json::value id) { return StoreExternalId(std::move(id)); });
   Instance instance = co_await context_.adapter->Create(machine, std::move(parameters));
@@ -273,6 +309,11 @@ std::string Launch::ResultOf(const Failure& failure) const {
 Task<> Launch::ReportLostSession(Verdict verdict) {
   if (verdict == Verdict::kCancelled && !node_.is_held()) Report("error.zksession");
   co_return;
+}
+
+void Launch::ReportCandidate(const std::string& candidate, bool is_created) {
+  if (context_.environment.observer == nullptr) return;
+  context_.environment.observer->CandidateTried({context_.config->name, candidate, is_created});
 }
 
 void Launch::Report(std::string result) {

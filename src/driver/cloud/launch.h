@@ -37,7 +37,9 @@ class Launch {
   Task<> AttemptOnce();
   Task<> DeletePreviousMachine();
   Task<std::optional<std::string>> Prepare();
-  Task<Instance> Create(std::optional<std::string> image_external_id);
+  // Creates the machine, of the first candidate for which the cloud has capacity.
+  Task<Instance> CreateAnywhere();
+  Task<Instance> Create(std::optional<std::string> image_external_id, std::size_t candidate);
   Task<> Finish(Instance instance);
   Task<std::vector<std::string>> Scan(Duration limit);
   Task<> DiagnoseFailedScan();
@@ -46,6 +48,7 @@ class Launch {
   bool IsFinal(const Failure& failure) const;
   std::string ResultOf(const Failure& failure) const;
   void Report(std::string result);
+  void ReportCandidate(const std::string& candidate, bool is_created);
   // A launch whose session is lost is cancelled as well.
   Task<> ReportLostSession(Verdict verdict);
 

@@ -2,6 +2,7 @@
 
 #include "async/task_group.h"
 #include "driver/cloud/cloud_provider_fixture_for_test.h"
+#include "driver/cloud/shortages.h"
 
 namespace nodepool::driver::cloud {
 namespace {
@@ -416,6 +417,58 @@ TEST_F(LaunchTest, ZoneOfAReusedNodeBindsTheRequest) {
   handler->NodeReused(here.record);
   EXPECT_TRUE(time.Run(handler->CheckReusableNode(here)));
   EXPECT_FALSE(time.Run(handler->CheckReusableNode(there)));
+}
+
+// --- Candidates: kinds of machine and places of which the cloud may have none
+// -----------------------------------
+
+TEST_F(LaunchTest, TheNextCandidateIsTriedWithoutLosingAnAttempt) {
+  config->launch_retries = 1;
+  StartProvider();
+  cloud->candidates = {"large here", "large there", "small here"};
+  ScriptedAdapter::Creation lacking;
+  lacking.kind = LaunchError::Kind::kCapacity;
+  cloud->creations = {lacking, lacking, ScriptedAdapter::Creation()};
+  time.Run(LaunchNode());
+  EXPECT_THAT(Results(), ElementsAre("ready"));
+  EXPECT_THAT(candidates,
+              ElementsAre("large here lacks capacity", "large there lacks capacity", "small here created"));
+  EXPECT_THAT(cloud->deleted, ElementsAre("machine-1", "machine-2")) << "each before the next is created";
+  ASSERT_EQ(cloud->requested.size(), 3u);
+  EXPECT_EQ(cloud->requested[1].candidate, 1u);
+  EXPECT_EQ(Stored().external_id, "machine-3");
+
+  candidates.clear();
+  time.Run(LaunchNode());
+  EXPECT_THAT(candidates, ElementsAre("small here created")) << "shortages are remembered";
+  time.Advance(Shortages::kLast);
+  candidates.clear();
+  time.Run(LaunchNode());
+  EXPECT_THAT(candidates, ElementsAre("large here created"));
+}
+
+TEST_F(LaunchTest, AnAttemptFailsWhenEachCandidateWasTriedOnce) {
+  config->launch_retries = 2;
+  StartProvider();
+  cloud->candidates = {"a", "b"};
+  ScriptedAdapter::Creation lacking;
+  lacking.kind = LaunchError::Kind::kCapacity;
+  cloud->creations = {lacking};
+  EXPECT_EQ(LaunchFails(), Verdict::kFail);
+  EXPECT_THAT(Results(), ElementsAre("error.capacity", "error.capacity"));
+  EXPECT_EQ(cloud->requested.size(), 4u);
+}
+
+TEST_F(LaunchTest, OnlyLackOfCapacityMovesOn) {
+  config->launch_retries = 1;
+  StartProvider();
+  cloud->candidates = {"a", "b"};
+  ScriptedAdapter::Creation broken;
+  broken.kind = LaunchError::Kind::kStatus;
+  cloud->creations = {broken, ScriptedAdapter::Creation()};
+  EXPECT_EQ(LaunchFails(), Verdict::kFail);
+  EXPECT_EQ(cloud->requested.size(), 1u);
+  EXPECT_TRUE(candidates.empty());
 }
 
 }  // namespace

@@ -1,10 +1,14 @@
 #include "driver/cloud/missing_machines.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <boost/json/serialize.hpp>
 
 #include "async/attempt.h"
 #include "async/deadline.h"
 #include "base/scope_exit.h"
+#include "base/text.h"
 #include "driver/free_node.h"
 #include "driver/records_environment.h"
 
@@ -14,7 +18,12 @@ namespace {
 
 constexpr Duration kListLimit = std::chrono::seconds(120);
 constexpr Duration kSecondCheck = std::chrono::seconds(10);
-constexpr const char* kComment = "the cloud has no machine of this node any more";
+constexpr std::size_t kReasonLimit = 200;
+constexpr const char* kGoneComment = "the cloud has no machine of this node any more";
+
+std::string GoneFrom(const ProviderName& provider) {
+  return fmt::format("is gone from provider {}", provider);
+}
 
 bool HasMachine(const Node& record) {
   const boost::json::value& id = record.external_id;
@@ -31,18 +40,20 @@ Task<> MissingMachines::Check() {
   Machines before = std::exchange(seen_, {});
   Machines candidates = Candidates();
   if (candidates.empty()) co_return;
+  const std::map<NodeId, std::string> announced = co_await Announced(candidates);
+  const Machines all = candidates;
   seen_ = co_await Missing(std::move(candidates));
-  std::erase_if(noted_, [this](const NodeId& id) { return !seen_.contains(id); });
+  std::erase_if(noted_, [&](const NodeId& id) { return !seen_.contains(id) && !announced.contains(id); });
+  for (const auto& [id, reason] : announced) {
+    std::string what = fmt::format("is taken away from provider {}: {}", config_.name, reason);
+    co_await HandleOrWarn(id, all.at(id), std::move(what));
+  }
   const Machines missing = seen_;
   for (const auto& [id, external_id] : missing) {
     auto known = before.find(id);
-    if (known == before.end() || known->second != external_id) continue;
-    Outcome<> handled = co_await Attempt(Handle(id, external_id));
-    if (!handled) {
-      logger_.About({"", "", id.str()})
-          .Warning("The record of a node whose machine is gone could not be changed; it is tried again: {}",
-                   handled.error().message());
-    }
+    if (known == before.end() || known->second != external_id || announced.contains(id)) continue;
+    std::string what = GoneFrom(config_.name);
+    co_await HandleOrWarn(id, external_id, std::move(what));
   }
 }
 
@@ -84,17 +95,50 @@ Task<MissingMachines::Machines> MissingMachines::Missing(Machines candidates) {
   co_return candidates;
 }
 
-Task<> MissingMachines::Handle(NodeId id, boost::json::value external_id) {
+Task<std::map<NodeId, std::string>> MissingMachines::Announced(Machines candidates) {
+  std::vector<boost::json::value> ids;
+  for (const auto& [id, external_id] : candidates) ids.push_back(external_id);
+  SteadyTime deadline = environment_.loop.SteadyNow() + kListLimit;
+  Task<std::vector<AnnouncedEnd>> reading =
+      WithDeadline(environment_.loop, deadline, "reading announcements of the cloud",
+                   adapter_.AnnouncedEnds(std::move(ids)));
+  Outcome<std::vector<AnnouncedEnd>> read = co_await Attempt(std::move(reading));
+  std::map<NodeId, std::string> announced;
+  const std::string fault = read ? "" : read.error().message();
+  bool is_new = std::exchange(last_fault_, fault) != fault;
+  if (!read) {
+    if (is_new)
+      logger_.Warning("Which machines provider {} will take away is not known: {}", config_.name, fault);
+    co_return announced;
+  }
+  std::map<std::string, std::string> reasons;  // by the text of the external id
+  for (const AnnouncedEnd& end : *read) reasons[boost::json::serialize(end.external_id)] = end.reason;
+  for (const auto& [id, external_id] : candidates) {
+    auto reason = reasons.find(boost::json::serialize(external_id));
+    if (reason != reasons.end()) announced[id] = Excerpt(reason->second, kReasonLimit);
+  }
+  co_return announced;
+}
+
+Task<> MissingMachines::HandleOrWarn(NodeId id, boost::json::value external_id, std::string what) {
+  Outcome<> handled = co_await Attempt(Handle(id, std::move(external_id), std::move(what)));
+  if (handled) co_return;
+  logger_.About({"", "", id.str()})
+      .Warning("The record of a node whose machine is gone could not be changed; it is tried again: {}",
+               handled.error().message());
+}
+
+Task<> MissingMachines::Handle(NodeId id, boost::json::value external_id, std::string what) {
   const store::StoredNode* node = environment_.records.nodes.Find(id);
   if (node == nullptr) co_return;
   if (node->record.is_free()) {
-    co_await MarkForDeletion(std::move(id), std::move(external_id));
+    co_await MarkForDeletion(std::move(id), std::move(external_id), std::move(what));
   } else if (node->record.state == NodeState::kInUse) {
-    co_await NoteInUse(std::move(id), std::move(external_id));
+    co_await NoteInUse(std::move(id), std::move(external_id), std::move(what));
   }
 }
 
-Task<> MissingMachines::MarkForDeletion(NodeId id, boost::json::value external_id) {
+Task<> MissingMachines::MarkForDeletion(NodeId id, boost::json::value external_id, std::string what) {
   auto change = [this, &external_id](Node& record) {
     if (record.external_id != external_id) return store::Change::kSkip;
     record.SetState(NodeState::kDeleting, environment_.loop.Now());
@@ -102,18 +146,23 @@ Task<> MissingMachines::MarkForDeletion(NodeId id, boost::json::value external_i
   };
   bool is_marked = co_await ChangeFreeNode(environment_.records.store, id, change);
   if (!is_marked) co_return;
-  logger_.About({"", "", id.str()})
-      .Warning("The machine of a ready node is gone from provider {}: the node is deleted", config_.name);
+  if (environment_.observer != nullptr) environment_.observer->MachineTaken(config_.name, false);
+  logger_.About({"", "", id.str()}).Warning("The machine of a ready node {}: the node is deleted", what);
 }
 
-Task<> MissingMachines::NoteInUse(NodeId id, boost::json::value external_id) {
+Task<> MissingMachines::NoteInUse(NodeId id, boost::json::value external_id, std::string what) {
   if (noted_.contains(id)) co_return;
-  logger_.About({"", "", id.str()})
-      .Warning("The machine of a node in use is gone from provider {}", config_.name);
-  auto change = [&external_id](Node& record) {
+  const store::StoredNode* node = environment_.records.nodes.Find(id);
+  if (node == nullptr) co_return;
+  if (environment_.observer != nullptr) environment_.observer->MachineTaken(config_.name, true);
+  logger_.About({"", node->record.allocated_to.str(), id.str()})
+      .Warning("The machine of a node in use {}", what);
+  const std::string comment =
+      what == GoneFrom(config_.name) ? kGoneComment : "the machine of this node " + what;
+  auto change = [&external_id, &comment](Node& record) {
     bool is_same = record.state == NodeState::kInUse && record.external_id == external_id;
     if (!is_same || record.comment) return store::Change::kSkip;
-    record.comment = kComment;
+    record.comment = comment;
     return store::Change::kWrite;
   };
   noted_.insert(id);

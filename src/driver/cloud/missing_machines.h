@@ -11,10 +11,12 @@
 
 namespace nodepool::driver::cloud {
 
-// Finds nodes whose machines the cloud has taken away. A ready node without a request is marked for deletion;
-// for a node in use this is logged, and noted in the record if that has no comment yet.
+// Finds nodes whose machines the cloud has taken away, or has announced to take away. A ready node without a
+// request is marked for deletion; for a node in use this is logged, and noted in the record if that has no
+// comment yet.
 //
 // A machine is missing if two consecutive checks miss it; a check that cannot read the cloud finds nothing.
+// An announcement counts at once.
 class MissingMachines {
  public:
   MissingMachines(const ProviderEnvironment& environment, Adapter& adapter, const ProviderConfig& config)
@@ -33,16 +35,21 @@ class MissingMachines {
 
   Machines Candidates() const;
   Task<Machines> Missing(Machines candidates);
-  Task<> Handle(NodeId id, boost::json::value external_id);
-  Task<> MarkForDeletion(NodeId id, boost::json::value external_id);
-  Task<> NoteInUse(NodeId id, boost::json::value external_id);
+  // The nodes whose machines will be taken away, with the reason.
+  Task<std::map<NodeId, std::string>> Announced(Machines candidates);
+  // `what` happened to the machine, for operators.
+  Task<> Handle(NodeId id, boost::json::value external_id, std::string what);
+  Task<> HandleOrWarn(NodeId id, boost::json::value external_id, std::string what);
+  Task<> MarkForDeletion(NodeId id, boost::json::value external_id, std::string what);
+  Task<> NoteInUse(NodeId id, boost::json::value external_id, std::string what);
 
   const ProviderEnvironment& environment_;
   Adapter& adapter_;
   const ProviderConfig& config_;
   log::Logger logger_{"nodepool.StateMachineProvider." + config_.name.value};
   Machines seen_;           // missing in the last check
-  std::set<NodeId> noted_;  // in use, missing and already logged
+  std::set<NodeId> noted_;  // in use, missing or announced, and already logged
+  std::string last_fault_;  // why announcements could not be read; empty: they could
   bool is_checking_ = false;
   Event announced_{"machines that the cloud takes away"};
 };

@@ -140,6 +140,36 @@ TEST_F(MissingMachinesTest, AnAnnouncementIsFollowedAtOnce) {
   EXPECT_EQ(StateOf(id), NodeState::kDeleting);
 }
 
+TEST_F(MissingMachinesTest, AnAnnouncedEndCountsAtOnce) {
+  NodeId ready = MakeNode(NodeState::kReady, "a");
+  NodeId used = MakeNode(NodeState::kInUse, "b", true);
+  NodeId there = MakeNode(NodeState::kReady, "c");
+  cloud->announced = {{"a", "marked-for-termination"}, {"b", "marked-for-termination"}, {"unknown", "x"}};
+  Check();
+  EXPECT_EQ(StateOf(ready), NodeState::kDeleting);
+  EXPECT_EQ(StateOf(there), NodeState::kReady);
+  EXPECT_EQ(
+      log_.Count("[node_request: 100-0000000001] [node: " + used.str() +
+                 "] The machine of a node in use is taken away from provider cloud: marked-for-termination"),
+      1);
+  Check();
+  Check();
+  EXPECT_EQ(log_.Count("The machine of a node in use"), 1) << "logged once";
+  EXPECT_EQ(time.Run(store.nodes.Read(used))->record.comment,
+            "the machine of this node is taken away from provider cloud: marked-for-termination");
+  EXPECT_EQ(taken, (std::vector<std::string>{"ready", "in use"}));
+}
+
+TEST_F(MissingMachinesTest, WithoutAnnouncementsMissingMachinesAreFound) {
+  NodeId gone = MakeNode(NodeState::kReady, "a");
+  cloud->announcement_fault = Error(Verdict::kInvalid, "not allowed");
+  TakeAway("a");
+  Check();
+  Check();
+  EXPECT_EQ(StateOf(gone), NodeState::kDeleting);
+  EXPECT_EQ(log_.Count("Which machines provider cloud will take away is not known: not allowed"), 1);
+}
+
 TEST_F(MissingMachinesTest, WithoutSupportOfTheAdapterNoNodeIsMissing) {
   cloud->lists_all_machines = false;
   NodeId id = MakeNode(NodeState::kReady, "a");

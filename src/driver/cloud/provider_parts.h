@@ -7,6 +7,7 @@
 #include "driver/cloud/adapter.h"
 #include "driver/cloud/cloud_provider.h"
 #include "driver/cloud/quota_cache.h"
+#include "driver/cloud/shortages.h"
 #include "driver/provider_environment.h"
 #include "store/records.h"
 
@@ -25,6 +26,7 @@ class ProviderParts {
   TaskGroup background;
   LabelNeeds needs;
   QuotaCache quota;
+  Shortages shortages;
 
   Loop& loop() { return environment.loop; }
   // The newest image of the label that can be booted; null when there is none (yet),

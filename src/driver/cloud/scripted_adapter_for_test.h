@@ -33,7 +33,10 @@ class ScriptedAdapter : public Adapter {
   Duration delete_duration = std::chrono::seconds(1);
   std::optional<Error> list_fault;
   bool lists_all_machines = false;  // true: MissingMachines() is supported
-  PoolName pool_of_deletion;        // that the last deletion got
+  std::vector<AnnouncedEnd> announced;
+  std::optional<Error> announcement_fault;
+  std::vector<std::string> candidates;
+  PoolName pool_of_deletion;  // that the last deletion got
   Resources limits = {{"instances", 10}};
   std::vector<Resource> resources;
   std::vector<std::string> deleted_resources;
@@ -68,6 +71,8 @@ class ScriptedAdapter : public Adapter {
     co_return machines.at(id);
   }
 
+  std::vector<std::string> Candidates(const LabelConfig&, const PoolConfig&) override { return candidates; }
+
   Task<> Delete(MachineReport& machine, boost::json::value external_id) override {
     pool_of_deletion = machine.pool() ? machine.pool()->name : PoolName();
     std::string id(external_id.as_string());
@@ -89,6 +94,10 @@ class ScriptedAdapter : public Adapter {
   Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override {
     if (lists_all_machines) return NotListed(std::move(ids));
     return Adapter::MissingMachines(std::move(ids));
+  }
+  Task<std::vector<AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value>) override {
+    if (announcement_fault) throw *announcement_fault;
+    co_return announced;
   }
   Task<std::vector<Resource>> ListResources() override {
     if (list_fault) throw *list_fault;

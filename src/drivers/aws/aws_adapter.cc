@@ -1,5 +1,7 @@
 #include "drivers/aws/aws_adapter.h"
 
+#include "drivers/aws/compute/candidates.h"
+#include "drivers/aws/compute/console.h"
 #include "drivers/aws/compute/create_machine.h"
 #include "drivers/aws/compute/delete_machine.h"
 #include "drivers/aws/compute/quota.h"
@@ -25,6 +27,11 @@ Task<Instance> AwsAdapter::Create(MachineReport& machine, CreateParameters param
   return CreateMachine(cloud_, machine, std::move(parameters));
 }
 
+std::vector<std::string> AwsAdapter::Candidates(const driver::LabelConfig& label,
+                                                const driver::PoolConfig& pool) {
+  return CandidateNames(dynamic_cast<const AwsLabel&>(label), dynamic_cast<const AwsPool&>(pool));
+}
+
 Task<> AwsAdapter::Delete(MachineReport& machine, boost::json::value external_id) {
   MachineId id = ReadExternalId(external_id);
   co_await DeleteMachine(cloud_, machine, std::move(id));
@@ -40,8 +47,24 @@ Task<std::vector<boost::json::value>> AwsAdapter::MissingMachines(std::vector<bo
   return MissingInstances(cloud_, std::move(ids));
 }
 
+Task<std::vector<driver::cloud::AnnouncedEnd>> AwsAdapter::AnnouncedEnds(
+    std::vector<boost::json::value> ids) {
+  return InterruptedInstances(cloud_, std::move(ids));
+}
+
+Task<std::optional<std::string>> AwsAdapter::ConsoleLog(const driver::LabelConfig&,
+                                                        boost::json::value external_id) {
+  std::string instance = ReadExternalId(external_id).instance;
+  if (instance.empty()) co_return std::nullopt;
+  std::optional<std::string> console = co_await ReadConsole(cloud_.ec2, std::move(instance));
+  co_return console;
+}
+
 // Called first when the provider starts, so that its labels are known before requests arrive.
-Task<QuotaInformation> AwsAdapter::QuotaLimits() { return ReadLimits(cloud_); }
+Task<QuotaInformation> AwsAdapter::QuotaLimits() {
+  if (!cloud_.environment.is_for_one_command) cloud_.templates.Start();
+  return ReadLimits(cloud_);
+}
 
 QuotaInformation AwsAdapter::QuotaForLabel(const driver::LabelConfig& label) {
   return NeedOf(cloud_, dynamic_cast<const AwsLabel&>(label));

@@ -15,11 +15,16 @@ class AwsAdapter : public driver::cloud::Adapter {
 
   Task<driver::cloud::Instance> Create(driver::cloud::MachineReport& machine,
                                        driver::cloud::CreateParameters parameters) override;
+  std::vector<std::string> Candidates(const driver::LabelConfig& label,
+                                      const driver::PoolConfig& pool) override;
   Task<> Delete(driver::cloud::MachineReport& machine, boost::json::value external_id) override;
   Task<std::vector<driver::cloud::Instance>> ListInstances() override;
   Task<std::vector<driver::cloud::Resource>> ListResources() override;
   Task<> DeleteResource(driver::cloud::Resource resource) override;
   Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override;
+  Task<std::vector<driver::cloud::AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value> ids) override;
+  Task<std::optional<std::string>> ConsoleLog(const driver::LabelConfig& label,
+                                              boost::json::value external_id) override;
   Task<driver::QuotaInformation> QuotaLimits() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<std::string> UploadImage(ImageUpload upload) override;

@@ -43,6 +43,7 @@ AwsCloud::AwsCloud(driver::ProviderEnvironment for_environment, std::shared_ptr<
       types(ec2),
       limits(environment.loop, quotas, logger),
       images(environment.loop, ec2),
+      templates(environment, *config, ec2, tasks, logger),
       terminations(ec2, tasks),
       recent(environment.loop),
       instances(tasks, environment.random, logger, "instances of provider " + config->name.str(),

@@ -20,6 +20,7 @@
 #include "drivers/aws/compute/host.h"
 #include "drivers/aws/compute/instance.h"
 #include "drivers/aws/compute/instance_types.h"
+#include "drivers/aws/compute/launch_templates.h"
 #include "drivers/aws/compute/recent_instances.h"
 #include "drivers/aws/compute/terminations.h"
 #include "drivers/aws/config/aws_config.h"
@@ -60,6 +61,7 @@ struct AwsCloud {
   InstanceTypes types;
   AccountLimits limits;
   MachineImages images;
+  LaunchTemplates templates;
   Terminations terminations;
   RecentInstances recent;
   // Those with this provider's tag, read once for all waiting tasks (driver-aws.md 7).

@@ -26,7 +26,7 @@ class AwsTest : public ::testing::Test, protected driver::ProviderObserver {
     auto shape = std::make_shared<AwsLabel>();
     shape->name = LabelName("small");
     shape->cloud_image = "debian";
-    shape->instance_type = "t3.medium";
+    shape->instance_types = {"t3.medium"};
     shape->key_name = "zuul";
     label = shape.get();
     auto made_pool = std::make_shared<AwsPool>();

@@ -169,7 +169,7 @@ TEST_F(AwsFaultsTest, AWrongSecretIsReportedOnce) {
   EXPECT_EQ(
       faults.front(),
       "DescribeInstanceTypes at https://ec2.us-west-2.amazonaws.com/: 401 AuthFailure: AWS was not able to "
-      "validate the credentials");
+      "validate the credentials; check the key, and that it belongs to this region");
   time.Advance(10min);
   EXPECT_THAT(faults, ::testing::Each(faults.front())) << "the same text each time";
   ec2.faults.clear();

@@ -16,8 +16,8 @@ class AwsHostTest : public AwsTest {
   void SetUp() override {
     AwsTest::SetUp();
     label->dedicated_host = true;
-    label->instance_type = "m5.large";
-    pool->availability_zone = "us-west-2a";
+    label->instance_types = {"m5.large"};
+    pool->places = {{"us-west-2a", std::nullopt}};
   }
   int HeldHosts() const {
     return static_cast<int>(

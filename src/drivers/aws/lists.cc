@@ -7,6 +7,7 @@
 #include "driver/cloud/append_listed.h"
 #include "driver/records_environment.h"
 #include "drivers/aws/compute/quota.h"
+#include "drivers/aws/compute/spot_requests.h"
 #include "drivers/aws/images/image_leaks.h"
 #include "drivers/aws/images/own_images.h"
 #include "drivers/aws/storage/volumes.h"
@@ -145,6 +146,31 @@ Task<std::vector<boost::json::value>> MissingInstances(AwsCloud& cloud, std::vec
     return found != listing.items->end() && !found->second.is_lost();
   });
   co_return ids;
+}
+
+Task<std::vector<driver::cloud::AnnouncedEnd>> InterruptedInstances(AwsCloud& cloud,
+                                                                    std::vector<boost::json::value> ids) {
+  auto listing = co_await cloud.instances.NotOlderThan(kListAge);
+  std::vector<driver::cloud::AnnouncedEnd> ends;
+  std::map<std::string, boost::json::value> running;  // spot instances
+  for (boost::json::value& id : ids) {
+    std::string name = ReadExternalId(id).instance;
+    auto found = listing.items->find(name);
+    if (found == listing.items->end() || !found->second.is_spot) continue;
+    const Ec2Instance& instance = found->second;
+    if (!instance.is_lost()) {
+      running.emplace(std::move(name), std::move(id));
+    } else if (instance.reason_code.starts_with("Server.SpotInstance")) {
+      ends.push_back({std::move(id), instance.reason_code});
+    }
+  }
+  if (running.empty()) co_return ends;
+  std::vector<SpotRequest> marked = co_await ListMarkedSpotRequests(cloud.ec2);
+  for (const SpotRequest& request : marked) {
+    auto node = running.extract(request.instance);
+    if (node) ends.push_back({std::move(node.mapped()), request.status + ": " + request.message});
+  }
+  co_return ends;
 }
 
 }  // namespace nodepool::drivers::aws

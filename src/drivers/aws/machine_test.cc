@@ -55,9 +55,8 @@ TEST_F(AwsMachineTest, ANodeLivesAndDies) {
 
 // AWS-5
 TEST_F(AwsMachineTest, TheCallThatMakesAnInstance) {
-  pool->subnet_id = "subnet-1";
+  pool->places = {{"us-west-2b", "subnet-1"}};
   pool->security_group_id = "sg-1";
-  pool->availability_zone = "us-west-2b";
   ec2.images["ami-1"].devices =
       "<item><deviceName>/dev/sda1</deviceName><ebs><snapshotId>snap-1</snapshotId><volumeSize>8</volumeSize>"
       "<volumeType>gp2</volumeType><encrypted>true</encrypted></ebs></item>";
@@ -239,7 +238,7 @@ TEST_F(AwsMachineTest, AnImageThatDoesNotExist) {
 TEST_F(AwsMachineTest, ATypeThatDoesNotExist) {
   auto other = std::make_shared<AwsLabel>(*label);
   other->name = LabelName("huge");
-  other->instance_type = "t3.enormous";
+  other->instance_types = {"t3.enormous"};
   pool->labels[other->name] = other;
   Start();
   EXPECT_EQ(provider->QuotaForLabel(*label).Get("ram"), 4096);

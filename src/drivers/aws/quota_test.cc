@@ -44,7 +44,7 @@ class AwsQuotaTest : public AwsTest {
   AwsLabel& AddLabel(const char* name, const char* type) {
     auto made = std::make_shared<AwsLabel>(*label);
     made->name = LabelName(name);
-    made->instance_type = type;
+    made->instance_types = {type};
     pool->labels[made->name] = made;
     return *made;
   }
@@ -72,7 +72,7 @@ TEST_F(AwsQuotaTest, LimitsOfTheFamiliesThatLabelsUse) {
 // AWS-32
 TEST_F(AwsQuotaTest, ATypeWithoutAKnownQuotaLaunches) {
   ec2.types["mac2.metal"] = 8;
-  label->instance_type = "mac2.metal";
+  label->instance_types = {"mac2.metal"};
   Start();
   Launch();
   EXPECT_EQ(last.resources, (Resources{{"cores", 4}, {"instances", 1}, {"ram", 4096}}));
@@ -160,7 +160,7 @@ TEST(JsonFaultTest, CodesHaveSeveralForms) {
     auto fault = ReadJsonFault(400, std::string(R"({"__type": ")") + type + R"(", "Message": "no"})");
     EXPECT_EQ(fault.code, "AccessDeniedException") << type;
     EXPECT_EQ(fault.verdict, Verdict::kInvalid) << type;
-    EXPECT_EQ(fault.text, "AccessDeniedException: no") << type;
+    EXPECT_EQ(fault.text, "AccessDeniedException: no; give the key's user or role this right") << type;
   }
   EXPECT_EQ(ReadJsonFault(400, R"({"__type": "TooManyRequestsException", "message": "m"})").verdict,
             Verdict::kRateLimited);

@@ -32,6 +32,15 @@ inline constexpr Metric kRequestorLaunch{Kind::kCounter, "nodepool.launch.reques
                                          "nodepool_launch_by_requestor",
                                          "The same by requestor, of requests that name one."};
 
+inline constexpr Metric kCandidate{
+    Kind::kCounter, "nodepool.provider.{provider}.candidate.{candidate~}.{result}",
+    "nodepool_launch_candidates_total",
+    "Kinds of machine and places that launches tried, where a label has several: created or no_capacity."};
+inline constexpr Metric kTaken{
+    Kind::kCounter, "nodepool.provider.{provider}.taken.{state}", "nodepool_machines_taken_total",
+    "Nodes whose machine the cloud took away, such as interrupted spot instances: ready or "
+    "in-use."};
+
 // --- Calls of clouds' APIs --------------------------------------------------------
 inline constexpr Metric kApiCall{Kind::kCounter, "{driver}.api.{service~}.{method}.{name}.{result}",
                                  "nodepool_api_calls_total",
@@ -40,6 +49,11 @@ inline constexpr Metric kApiCall{Kind::kCounter, "{driver}.api.{service~}.{metho
                                  "over_1000 (slower than a second)."};
 inline constexpr Metric kApiCallTime{Kind::kTiming, "{driver}.api.{service~}.{method}.{name}.{status}",
                                      "nodepool_api_call_timer", "Time until the answer, by its status."};
+
+inline constexpr Metric kApiRate{
+    Kind::kGauge, "nodepool.provider.{provider}.api_rate.{budget~}", "nodepool_api_rate_share",
+    "Part of the usual rate at which a service is called: 1, or less after it refused "
+    "calls because there were too many."};
 
 // --- The whole cluster; to statsd by the elected launcher only ----------------
 inline constexpr Metric kNodes{Kind::kGauge, "nodepool.nodes.{state}", "nodepool_nodes",

@@ -7,6 +7,16 @@
 
 namespace nodepool::launcher {
 
+namespace {
+
+// Names of several words, for keys without blanks.
+std::string OneWord(std::string name) {
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
+
+}  // namespace
+
 void StatsObserver::LaunchAttemptEnded(const driver::LaunchOutcome& outcome) {
   auto report = [&](const metrics::Metric& timing, const metrics::Metric& counter,
                     const metrics::LabelValues& labels) {
@@ -39,6 +49,19 @@ void StatsObserver::ApiCallEnded(const driver::ApiCall& call) {
   metrics_.Observe(stats::kApiCallTime, {call.driver, call.service, call.method, call.name, status},
                    call.duration);
   if (call.duration > kSlow) count("over_1000");
+}
+
+void StatsObserver::ApiRateChanged(const driver::ApiRate& rate) {
+  metrics_.Set(stats::kApiRate, {rate.provider.value, OneWord(rate.budget)}, rate.share);
+}
+
+void StatsObserver::CandidateTried(const driver::CandidateOutcome& outcome) {
+  const char* result = outcome.is_created ? "created" : "no_capacity";
+  metrics_.Add(stats::kCandidate, {outcome.provider.value, OneWord(outcome.candidate), result});
+}
+
+void StatsObserver::MachineTaken(const ProviderName& provider, bool is_in_use) {
+  metrics_.Add(stats::kTaken, {provider.value, is_in_use ? "in-use" : "ready"});
 }
 
 void StatsObserver::HostAdded(const ProviderName& provider, const std::string& host) {

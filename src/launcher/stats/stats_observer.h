@@ -18,6 +18,9 @@ class StatsObserver final : public driver::ProviderObserver {
   void LaunchAttemptEnded(const driver::LaunchOutcome& outcome) override;
   void LeakedResourcesDeleted(const ProviderName& provider, const std::string& kind, int count) override;
   void ApiCallEnded(const driver::ApiCall& call) override;
+  void ApiRateChanged(const driver::ApiRate& rate) override;
+  void CandidateTried(const driver::CandidateOutcome& outcome) override;
+  void MachineTaken(const ProviderName& provider, bool is_in_use) override;
   void HostAdded(const ProviderName& provider, const std::string& host) override;
   void HostRemoved(const ProviderName& provider, const std::string& host) override;
   void HostCallEnded(const driver::HostCall& call) override;

@@ -49,6 +49,18 @@ TEST_F(ObserverTest, CallsOfACloudAreCountedByOperation) {
                                            "openstack.api.compute.GET.servers_detail.over_1000:1|c"));
 }
 
+TEST_F(ObserverTest, RatesCandidatesAndMachinesThatWereTaken) {
+  observer_.ApiRateChanged({ProviderName("ec2"), "aws", "ec2 changes", 0.5});
+  observer_.CandidateTried({ProviderName("ec2"), "m5.large in subnet-1", false});
+  observer_.CandidateTried({ProviderName("ec2"), "m5.large in subnet-2", true});
+  observer_.MachineTaken(ProviderName("ec2"), true);
+  EXPECT_THAT(recorder_.lines,
+              ElementsAre("nodepool.provider.ec2.api_rate.ec2_changes:0.5|g",
+                          "nodepool.provider.ec2.candidate.m5_large_in_subnet-1.no_capacity:1|c",
+                          "nodepool.provider.ec2.candidate.m5_large_in_subnet-2.created:1|c",
+                          "nodepool.provider.ec2.taken.in-use:1|c"));
+}
+
 TEST_F(ObserverTest, EveryLaunchAttemptIsATimingAndACounterForEachKey) {
   // launcher.27.2, LA-85, O-ignore-quota-cloud-error
   driver::LaunchOutcome outcome;

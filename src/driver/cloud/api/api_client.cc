@@ -17,6 +17,7 @@ namespace {
 constexpr int kCallsAtATime = 10;
 constexpr int kUploadsAtATime = 4;
 constexpr std::size_t kParseHere = 64 * 1024;
+constexpr Duration kMaxSharedPause = std::chrono::seconds(2);
 constexpr Duration kMaxPause = std::chrono::minutes(5);
 constexpr Backoff::Settings kPauses{std::chrono::milliseconds(500), std::chrono::seconds(60)};
 
@@ -86,18 +87,24 @@ ApiClient::ApiClient(Loop& loop, BlockingPool& pool, Random& random, net::HttpCl
       reads_(kCallsAtATime),
       changes_(kCallsAtATime),
       uploads_(kUploadsAtATime),
+      change_rate_(loop_, options_.change_rate.value_or(RateLimiter::Settings())),
+      read_rate_(loop_, options_.read_rate.value_or(RateLimiter::Settings())),
+      logged_slowdowns_(
+          loop_,
+          [this](std::uint64_t more) {
+            logger_.Info("{} more calls of cloud {} were refused in the last minute, as there were too many",
+                         more, options_.cloud);
+          }),
       logged_refusals_(loop_, [this](std::uint64_t more) {
         logger_.Info("{} more calls of cloud {} were refused in the last minute", more, options_.cloud);
-      }) {
-  if (options_.change_rate) change_rate_.emplace(loop_, *options_.change_rate);
-  if (options_.read_rate) read_rate_.emplace(loop_, *options_.read_rate);
-}
+      }) {}
 
 Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
   Backoff pauses(kPauses, random_);
   Tries tries;
   while (true) {
     co_await WaitForTurn(request);
+    SteadyTime sent = loop_.SteadyNow();
     Answer answer = co_await Send(request);
     if (!answer.reply) {
       bool is_last = ++tries.network > options_.network_repeats;
@@ -115,7 +122,7 @@ Task<net::HttpReply> ApiClient::Call(ApiRequest request) {
       answer.renew(reply);
       continue;
     }
-    std::optional<Duration> pause = PauseAfter(request, reply, fault, tries, pauses);
+    std::optional<Duration> pause = PauseAfter(request, reply, fault, tries, pauses, sent);
     if (!pause) {
       if (!fault.request_id.empty() && logged_refusals_.Admits()) {
         logger_.Info("{} was refused with {} {} (request id {})", request.text, reply.status, fault.code,
@@ -142,8 +149,10 @@ Task<ApiReply> ApiClient::CallJson(ApiRequest request) {
 
 // How long to wait before the call is repeated; none: it is not.
 std::optional<Duration> ApiClient::PauseAfter(const ApiRequest& request, const net::HttpReply& reply,
-                                              const Fault& fault, Tries& tries, Backoff& pauses) {
+                                              const Fault& fault, Tries& tries, Backoff& pauses,
+                                              SteadyTime sent) {
   if (IsTooBusy(request, reply.status, fault)) {
+    RateOf(request).SlowDown(sent);
     if (++tries.busy > request.retries) return std::nullopt;
     return PauseService(request, reply, pauses.Next());
   }
@@ -156,15 +165,14 @@ std::optional<Duration> ApiClient::PauseAfter(const ApiRequest& request, const n
 // Ends when the service's back-off is over; keeps the configured rates. Of the calls that waited for the end
 // of a back-off only one at a time is sent, which may begin the next.
 Task<> ApiClient::WaitForTurn(const ApiRequest& request) {
-  std::optional<RateLimiter>& rate = request.reads() ? read_rate_ : change_rate_;
+  const auto order = request.is_freeing() ? RateLimiter::Order::kLater : RateLimiter::Order::kFirst;
   const std::string& budget = BudgetOf(request);
   while (true) {
     while (loop_.SteadyNow() < paused_until_[budget]) {
       SteadyTime until = paused_until_[budget];
       co_await loop_.SleepUntil(until);
     }
-    if (!rate) co_return;
-    co_await rate->WaitForTurn();
+    co_await RateOf(request).WaitForTurn(order);
     if (loop_.SteadyNow() >= paused_until_[budget]) co_return;
   }
 }
@@ -190,14 +198,34 @@ Task<net::HttpReply> ApiClient::SendCounted(const ApiRequest& request, net::Http
 }
 
 Duration ApiClient::PauseService(const ApiRequest& request, const net::HttpReply& reply, Duration otherwise) {
-  Duration pause = RetryAfter(reply).value_or(otherwise);
-  paused_until_[BudgetOf(request)] = loop_.SteadyNow() + pause;
-  logger_.Warning("The {} service of cloud {} is overloaded ({}); backing off for {} s", request.service,
-                  options_.cloud, reply.status, std::chrono::duration<double>(pause).count());
+  std::optional<Duration> wanted = RetryAfter(reply);
+  Duration pause = wanted.value_or(otherwise);
+  // Beyond that the lower rate protects the service.
+  Duration shared = wanted.value_or(std::min(pause, kMaxSharedPause));
+  SteadyTime& until = paused_until_[BudgetOf(request)];
+  until = std::max(until, loop_.SteadyNow() + shared);
+  ReportRate(request);
+  if (logged_slowdowns_.Admits()) {
+    logger_.Warning(
+        "The {} service of cloud {} is overloaded ({}); backing off for {} s, then calling it at {:.0f} % of "
+        "the "
+        "usual rate",
+        request.service, options_.cloud, reply.status, std::chrono::duration<double>(pause).count(),
+        100 * RateOf(request).Share());
+  }
   return pause;
 }
 
-void ApiClient::Count(const ApiRequest& request, int status, Duration duration) const {
+void ApiClient::ReportRate(const ApiRequest& request) {
+  const CallMetrics& metrics = options_.metrics;
+  double share = RateOf(request).Share();
+  double& reported = reported_shares_.try_emplace(BudgetOf(request), 1).first->second;
+  if (metrics.observer == nullptr || std::exchange(reported, share) == share) return;
+  metrics.observer->ApiRateChanged({metrics.provider, metrics.driver, BudgetOf(request), share});
+}
+
+void ApiClient::Count(const ApiRequest& request, int status, Duration duration) {
+  ReportRate(request);
   const CallMetrics& metrics = options_.metrics;
   if (metrics.observer == nullptr) return;
   ApiCall call;

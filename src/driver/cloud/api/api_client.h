@@ -33,7 +33,11 @@ struct ApiRequest {
   // The service does it once however often it is sent: it recognises the call by a token or by a name of our
   // choice, or the call says how things shall be in the end.
   bool may_be_sent_again = false;
+  // It frees something, and waits behind calls that do not where the rate is limited; none: depends on the
+  // method.
+  std::optional<bool> frees;
 
+  bool is_freeing() const { return frees.value_or(call.method == "DELETE"); }
   bool reads() const { return only_reads.value_or(call.method == "GET"); }
   bool is_idempotent() const { return reads() || may_be_sent_again || call.method != "POST"; }
 };
@@ -53,8 +57,8 @@ struct CallMetrics {
 };
 
 // Calls one cloud's services under one account. Signs the calls; bounds how many are under way; backs off
-// from a service that asks for it (429, 503, Retry-After); renews the signature once when a service does not
-// accept it; repeats what may be repeated after a network fault.
+// from a service that asks for it (429, 503, Retry-After), and calls it at a lower rate for a while; renews
+// the signature once when a service does not accept it; repeats what may be repeated after a network fault.
 class ApiClient {
  public:
   struct Options {
@@ -62,7 +66,8 @@ class ApiClient {
     FaultReader read_fault = &ReadFault;
     // For an API whose refusals have their code in a header; in place of read_fault. Null: read_fault.
     std::function<Fault(const net::HttpReply& refusal)> read_refusal;
-    // Limits for calls that change something, and for the others; none: unlimited.
+    // Limits for calls that change something, and for the others; none: unlimited, as long as the service
+    // accepts all.
     std::optional<RateLimiter::Settings> change_rate;
     std::optional<RateLimiter::Settings> read_rate;
     // How often what may be repeated is repeated: after a network fault; after 500, 502 and 504 of which the
@@ -101,9 +106,11 @@ class ApiClient {
   Task<Answer> Send(const ApiRequest& request);
   Task<net::HttpReply> SendCounted(const ApiRequest& request, net::HttpCall call);
   std::optional<Duration> PauseAfter(const ApiRequest& request, const net::HttpReply& reply,
-                                     const Fault& fault, Tries& tries, Backoff& pauses);
+                                     const Fault& fault, Tries& tries, Backoff& pauses, SteadyTime sent);
   Duration PauseService(const ApiRequest& request, const net::HttpReply& reply, Duration otherwise);
-  void Count(const ApiRequest& request, int status, Duration duration) const;
+  RateLimiter& RateOf(const ApiRequest& request) { return request.reads() ? read_rate_ : change_rate_; }
+  void ReportRate(const ApiRequest& request);
+  void Count(const ApiRequest& request, int status, Duration duration);
 
   Loop& loop_;
   BlockingPool& pool_;
@@ -116,9 +123,11 @@ class ApiClient {
   Gate reads_;
   Gate changes_;
   Gate uploads_;
-  std::optional<RateLimiter> change_rate_;
-  std::optional<RateLimiter> read_rate_;
+  RateLimiter change_rate_;
+  RateLimiter read_rate_;
+  std::map<std::string, double> reported_shares_;   // by budget
   std::map<std::string, SteadyTime> paused_until_;  // by budget
+  LogThrottle logged_slowdowns_;
   LogThrottle logged_refusals_;
 };
 

@@ -58,6 +58,7 @@ class ApiClientTest : public ::testing::Test, protected ProviderObserver {
     return answer;
   }
   void ApiCallEnded(const ApiCall& call) override { ended.push_back(call); }
+  void ApiRateChanged(const ApiRate& rate) override { rates.push_back(rate); }
 
   testing::VirtualTime time;
   BlockingPool pool{1};
@@ -67,6 +68,7 @@ class ApiClientTest : public ::testing::Test, protected ProviderObserver {
   NumberSigner signer;
   ApiClient::Options options;
   std::vector<ApiCall> ended;
+  std::vector<ApiRate> rates;
 
  private:
   std::optional<ApiClient> client_;
@@ -233,6 +235,42 @@ TEST_F(ApiClientTest, AfterABackOffOneCallAtATimeIsSent) {
   EXPECT_EQ(http.calls.size(), 2u) << "the second refusal holds back the others";
   time.Run(tasks.Join());
   EXPECT_EQ(http.calls.size(), 7u);
+}
+
+TEST_F(ApiClientTest, TheRateGivesWayRecoversAndIsReported) {
+  options.change_rate = RateLimiter::Settings{100ms};
+  answers = {{429, {}, ""}};
+  ApiRequest change = Request("PUT");
+  change.budget = "changes";
+  EXPECT_EQ(Call(change).status, 200);
+  ASSERT_GE(rates.size(), 2u);
+  EXPECT_EQ(rates[0].share, 0.5);
+  EXPECT_EQ(rates[0].budget, "changes");
+  EXPECT_EQ(rates[0].provider, ProviderName("cloud"));
+  EXPECT_GT(rates.back().share, 0.5);
+  time.Advance(1min);
+  Call(change);
+  EXPECT_EQ(rates.back().share, 1);
+  std::size_t reported = rates.size();
+  Call(change);
+  EXPECT_EQ(rates.size(), reported) << "only changes are reported";
+}
+
+TEST_F(ApiClientTest, CallsThatFreeSomethingLetOthersGoFirst) {
+  options.change_rate = RateLimiter::Settings{1s};
+  http.latency = Duration::zero();
+  Call(Request("POST"));
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  auto call = [](ApiClient& client, ApiRequest request) -> Task<> {
+    co_await client.CallJson(std::move(request));
+  };
+  http.calls.clear();
+  for (const char* method : {"DELETE", "DELETE", "POST", "POST"})
+    tasks.Spawn(method, call(client(), Request(method)));
+  time.Run(tasks.Join());
+  std::vector<std::string> methods;
+  for (const net::HttpCall& sent : http.calls) methods.push_back(sent.method);
+  EXPECT_EQ(methods, (std::vector<std::string>{"POST", "POST", "DELETE", "DELETE"}));
 }
 
 TEST_F(ApiClientTest, BudgetsPauseByThemselves) {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "async/task_group.h"
 #include "async/testing/virtual_time.h"
 
 namespace nodepool::driver::cloud::api {
@@ -40,6 +41,85 @@ TEST_F(RateLimiterTest, ABurstPassesAndTheBucketFillsUpAgain) {
   EXPECT_THAT(Pass(limiter, 5), ElementsAre(0s, 0s, 0s, 1s, 2s));
   time.Advance(2s);
   EXPECT_THAT(Pass(limiter, 3), ElementsAre(0s, 0s, 1s));
+}
+
+TEST_F(RateLimiterTest, CallsThatFreeSomethingGoLaterButNotNever) {
+  RateLimiter limiter(time.loop(), {1s});
+  std::vector<std::string> passed;
+  auto call = [](RateLimiter& limiter, RateLimiter::Order order, std::string name,
+                 std::vector<std::string>& passed) -> Task<> {
+    co_await limiter.WaitForTurn(order);
+    passed.push_back(std::move(name));
+  };
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  tasks.Spawn("first", call(limiter, RateLimiter::Order::kFirst, "first", passed));
+  time.Advance(1ms);
+  for (std::string name : {"delete 1", "delete 2"})
+    tasks.Spawn("later", call(limiter, RateLimiter::Order::kLater, name, passed));
+  time.Advance(1ms);
+  for (std::string name : {"a", "b", "c", "d", "e"})
+    tasks.Spawn("first", call(limiter, RateLimiter::Order::kFirst, name, passed));
+  time.Run(tasks.Join());
+  EXPECT_THAT(passed, ElementsAre("first", "a", "b", "c", "delete 1", "d", "e", "delete 2"));
+}
+
+TEST_F(RateLimiterTest, ACallerThatIsCancelledGivesItsTurnAway) {
+  RateLimiter limiter(time.loop(), {10s});
+  auto call = [](RateLimiter& limiter, bool& has_passed) -> Task<> {
+    co_await limiter.WaitForTurn();
+    has_passed = true;
+  };
+  time.Run(limiter.WaitForTurn());
+  bool is_second = false, is_third = false;
+  TaskGroup cancelled(time.loop(), log::Logger("test"));
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  cancelled.Spawn("second", call(limiter, is_second));
+  time.Advance(1s);
+  tasks.Spawn("third", call(limiter, is_third));
+  time.Advance(1s);
+  time.Run(cancelled.Stop());
+  time.Advance(8s);
+  EXPECT_TRUE(is_third);
+  EXPECT_FALSE(is_second);
+  time.Run(tasks.Join());
+}
+
+TEST_F(RateLimiterTest, TheRateGivesWayAndRecovers) {
+  RateLimiter limiter(time.loop(), {100ms});
+  SteadyTime sent = time.loop().SteadyNow();
+  limiter.SlowDown(sent);
+  EXPECT_DOUBLE_EQ(limiter.Share(), 0.5);
+  limiter.SlowDown(sent);
+  EXPECT_DOUBLE_EQ(limiter.Share(), 0.5) << "refusals of the same moment count once";
+  time.Advance(5s);
+  EXPECT_NEAR(limiter.Share(), 0.6, 0.001);
+  limiter.SlowDown(time.loop().SteadyNow());
+  EXPECT_NEAR(limiter.Share(), 0.3, 0.001);
+  std::vector<Duration> passed = Pass(limiter, 3);
+  EXPECT_GT(passed[2] - passed[1], 250ms);
+  EXPECT_LT(passed[2] - passed[1], 350ms);
+  time.Advance(40s);
+  EXPECT_EQ(limiter.Share(), 1);
+}
+
+TEST_F(RateLimiterTest, OneCallInTenSecondsIsAlwaysTried) {
+  RateLimiter limiter(time.loop(), {500ms});
+  for (int refusal = 0; refusal < 20; ++refusal) {
+    time.Advance(1ms);
+    limiter.SlowDown(time.loop().SteadyNow());
+  }
+  EXPECT_NEAR(limiter.Share(), 0.05, 0.001);
+  EXPECT_GE(RateLimiter(time.loop(), {20s}).Share(), 1);
+}
+
+TEST_F(RateLimiterTest, AnUnlimitedRateIsLimitedAfterARefusalOnly) {
+  RateLimiter limiter(time.loop(), {});
+  EXPECT_THAT(Pass(limiter, 3), ElementsAre(0s, 0s, 0s));
+  limiter.SlowDown(time.loop().SteadyNow());
+  std::vector<Duration> passed = Pass(limiter, 3);
+  EXPECT_GT(passed[2] - passed[1], 10ms);
+  time.Advance(1min);
+  EXPECT_THAT(Pass(limiter, 3), ElementsAre(0s, 0s, 0s));
 }
 
 }  // namespace

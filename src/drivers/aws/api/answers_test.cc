@@ -47,13 +47,14 @@ TEST(AwsFaultTest, TextAndRequestId) {
   driver::cloud::api::Fault fault =
       ReadFault(403, Ec2Error("UnauthorizedOperation",
                               "You are not authorized.\nEncoded authorization failure message: AbCdEf"));
-  EXPECT_EQ(fault.text, "UnauthorizedOperation: You are not authorized.");
+  EXPECT_EQ(fault.text,
+            "UnauthorizedOperation: You are not authorized; give the key's user or role this right");
   EXPECT_EQ(fault.code, "UnauthorizedOperation");
   EXPECT_EQ(fault.request_id, "r-1");
   fault = ReadFault(403,
                     "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message>"
                     "</Error><RequestId>r-2</RequestId></ErrorResponse>");
-  EXPECT_EQ(fault.text, "AccessDenied: no");
+  EXPECT_EQ(fault.text, "AccessDenied: no; give the key's user or role this right");
   EXPECT_EQ(fault.request_id, "r-2");
 }
 

@@ -54,6 +54,7 @@ Task<std::string> Ec2::Send(Query query) {
   // A throttled call has done nothing, and its caller has a deadline.
   request.retries = std::numeric_limits<int>::max();
   request.only_reads = query.reads();
+  request.frees = query.frees();
   // What creates has a client token; the other changes say how things shall be.
   request.may_be_sent_again = true;
   net::HttpReply reply = co_await client_.Call(std::move(request));

@@ -71,6 +71,17 @@ std::string_view WithoutSide(std::string_view code) {
   return code;
 }
 
+// What an operator does about a refusal; empty: the message says it, or nothing.
+std::string_view RemedyFor(std::string_view code) {
+  static const Codes expired = {"ExpiredToken", "ExpiredTokenException"};
+  static const Codes clock = {"RequestExpired", "RequestTimeTooSkewed", "RequestInTheFuture"};
+  if (expired.contains(code)) return "renew the credentials";
+  if (clock.contains(code)) return "renew the credentials, or correct this host's clock";
+  if (kSignature.contains(code)) return "check the key, and that it belongs to this region";
+  if (kForbidden.contains(code)) return "give the key's user or role this right";
+  return "";
+}
+
 Verdict VerdictOf(std::string_view code, int status) {
   if (kThrottling.contains(code)) return Verdict::kRateLimited;
   if (kQuota.contains(code)) return Verdict::kQuota;
@@ -97,6 +108,11 @@ api::Fault FaultOf(int status, std::string code, std::string message) {
   fault.code = std::move(code);
   message = MessageText(std::move(message));
   fault.text = message.empty() ? fault.code : fault.code + ": " + message;
+  if (std::string_view remedy = RemedyFor(fault.code); !remedy.empty()) {
+    if (fault.text.ends_with('.')) fault.text.pop_back();
+    fault.text += "; ";
+    fault.text += remedy;
+  }
   fault.verdict = VerdictOf(fault.code, status);
   fault.refuses_signature = kSignature.contains(fault.code);
   return fault;
@@ -133,6 +149,10 @@ std::string CodeOf(const Failure& failure) {
 }
 
 bool MeansNoCapacity(std::string_view code) { return kCapacity.contains(WithoutSide(code)); }
+
+bool ConcernsOneCandidate(std::string_view code) {
+  return code == "Unsupported" || code == "InsufficientFreeAddressesInSubnet";
+}
 
 bool MeansQuota(std::string_view code) { return kQuota.contains(WithoutSide(code)); }
 

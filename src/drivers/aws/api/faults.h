@@ -22,6 +22,9 @@ std::string CodeOf(const Failure& failure);
 // --- What codes mean, wherever they appear: in refusals, and as the reason why an instance ended
 // ------------- There is no machine of that kind at the moment.
 bool MeansNoCapacity(std::string_view code);
+// A candidate cannot be made that others of the label may replace: its zone has no such type, or its subnet
+// no address.
+bool ConcernsOneCandidate(std::string_view code);
 // A limit of the account or of a subnet has been reached.
 bool MeansQuota(std::string_view code);
 // The same launch would be refused again: its settings name something that does not exist, or do not go

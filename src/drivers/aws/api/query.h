@@ -28,6 +28,13 @@ class Query {
 
   // Lists and gets; anything else changes something.
   bool reads() const { return action_.starts_with("Describe") || action_.starts_with("Get"); }
+  // Ends or removes something.
+  bool frees() const {
+    for (const char* verb : {"Delete", "Release", "Terminate"}) {
+      if (action_.starts_with(verb)) return true;
+    }
+    return false;
+  }
 
  private:
   std::string action_;

@@ -6,6 +6,7 @@
 
 #include "async/attempt.h"
 #include "drivers/aws/api/faults.h"
+#include "drivers/aws/compute/fleet.h"
 #include "drivers/aws/compute/instance_request.h"
 #include "drivers/aws/compute/quota.h"
 
@@ -19,6 +20,7 @@ using driver::cloud::MachineReport;
 namespace {
 
 constexpr Duration kConsistent = std::chrono::seconds(60);
+constexpr int kTemplateRepeats = 2;
 constexpr Duration kAddressLimit = std::chrono::seconds(30);
 
 Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters) {
@@ -28,9 +30,11 @@ Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters)
   co_return id;
 }
 
-[[noreturn]] void ThrowRefusal(AwsCloud& cloud, const Failure& failure) {
+[[noreturn]] void ThrowRefusal(AwsCloud& cloud, const CreateParameters& parameters, const Failure& failure) {
   const std::string code = CodeOf(failure);
-  if (MeansNoCapacity(code)) throw LaunchError(LaunchError::Kind::kCapacity, failure.message());
+  bool has_others = CandidatesOf(LabelOf(parameters), PoolOf(parameters)).size() > 1;
+  bool lacks_capacity = MeansNoCapacity(code) || (has_others && ConcernsOneCandidate(code));
+  if (lacks_capacity) throw LaunchError(LaunchError::Kind::kCapacity, failure.message());
   if (MeansBadSettings(code)) throw Error(Verdict::kInvalid, failure.message());
   if (code.starts_with("InvalidAMIID")) {
     cloud.images.Clear();
@@ -43,11 +47,11 @@ Task<std::string> FindImage(AwsCloud& cloud, const CreateParameters& parameters)
 Task<std::string> PrepareHost(AwsCloud& cloud, MachineReport& machine, const CreateParameters& parameters) {
   machine.SetState("submit allocating host");
   std::string token = cloud.environment.random.UuidHex();
-  Task<std::string> call = AllocateHost(cloud.ec2, LabelOf(parameters).instance_type,
-                                        PoolOf(parameters).availability_zone.value_or(""),
+  Candidate chosen = ChosenOf(parameters);
+  Task<std::string> call = AllocateHost(cloud.ec2, chosen.type, chosen.place.zone.value_or(""),
                                         InstanceTags(parameters, machine.logger()), std::move(token));
   Outcome<std::string> allocated = co_await Attempt(std::move(call));
-  if (!allocated) ThrowRefusal(cloud, allocated.error());
+  if (!allocated) ThrowRefusal(cloud, parameters, allocated.error());
   std::string id = std::move(*allocated);
   machine.logger().Info("Allocated host {} as host {}", parameters.hostname, id);
   boost::json::value external_id = ExternalId({"", id});
@@ -66,19 +70,53 @@ Task<std::string> PrepareHost(AwsCloud& cloud, MachineReport& machine, const Cre
   co_return id;
 }
 
+Task<std::shared_ptr<const MachineImage>> DescribeImage(AwsCloud& cloud, const CreateParameters& parameters) {
+  std::string id = co_await FindImage(cloud, parameters);
+  std::shared_ptr<const MachineImage> image = co_await cloud.images.Describe(std::move(id));
+  co_return image;
+}
+
 // The answer shows the instance as it is at that moment; of a repeated call that may be its end.
-Task<Ec2Instance> Submit(AwsCloud& cloud, const CreateParameters& parameters, const log::Logger& logger,
-                         std::string host) {
-  std::string image_id = co_await FindImage(cloud, parameters);
-  std::shared_ptr<const MachineImage> image = co_await cloud.images.Describe(std::move(image_id));
+Task<Ec2Instance> SubmitInstance(AwsCloud& cloud, const CreateParameters& parameters,
+                                 const log::Logger& logger, std::string host) {
+  std::shared_ptr<const MachineImage> image = co_await DescribeImage(cloud, parameters);
   Query query = RunInstances(parameters, *image, InstanceTags(parameters, logger),
                              cloud.environment.random.UuidHex(), host);
   Task<std::vector<Ec2Instance>> call =
       cloud.ec2.Call<std::vector<Ec2Instance>>(std::move(query), &ReadReservation);
   Outcome<std::vector<Ec2Instance>> made = co_await Attempt(std::move(call));
-  if (!made) ThrowRefusal(cloud, made.error());
+  if (!made) ThrowRefusal(cloud, parameters, made.error());
   if (made->empty()) throw Error(Verdict::kRetry, "AWS accepted a launch and returned no instance");
   co_return std::move(made->front());
+}
+
+// Another launcher of the provider, with another configuration, may remove the template meanwhile.
+Task<FleetAnswer> RequestFleet(AwsCloud& cloud, const Query& query) {
+  for (int again = kTemplateRepeats;; --again) {
+    co_await cloud.templates.WaitReady();
+    Query copy = query;
+    Task<FleetAnswer> call = cloud.ec2.Call<FleetAnswer>(std::move(copy), &ReadFleet);
+    Outcome<FleetAnswer> made = co_await Attempt(std::move(call));
+    if (made) co_return std::move(*made);
+    bool lacks_template = CodeOf(made.error()).starts_with("InvalidLaunchTemplate");
+    if (!lacks_template || again == 0) made.error().Rethrow();
+    cloud.templates.MakeAgain();
+  }
+}
+
+// Of the instance only the id is known.
+Task<Ec2Instance> SubmitFleet(AwsCloud& cloud, const CreateParameters& parameters,
+                              const log::Logger& logger) {
+  std::shared_ptr<const MachineImage> image = co_await DescribeImage(cloud, parameters);
+  LaunchTemplate used = TemplateOf(LabelOf(parameters), PoolOf(parameters), cloud.config->name.str());
+  const Query query = CreateFleet(parameters, *image, used.name, InstanceTags(parameters, logger),
+                                  cloud.environment.random.UuidHex());
+  Outcome<FleetAnswer> made = co_await Attempt(RequestFleet(cloud, query));
+  if (!made) ThrowRefusal(cloud, parameters, made.error());
+  if (made->instance.empty()) ThrowFleetErrors(made->errors);
+  Ec2Instance instance;
+  instance.id = made->instance;
+  co_return instance;
 }
 
 [[noreturn]] void ThrowEnd(const Ec2Instance& instance) {
@@ -135,14 +173,18 @@ Task<Ec2Instance> WaitUsable(AwsCloud& cloud, std::string id, bool wants_address
 }  // namespace
 
 Task<Instance> CreateMachine(AwsCloud& cloud, MachineReport& machine, CreateParameters parameters) {
+  const AwsLabel& label = LabelOf(parameters);
   // Known already, unless this is the first call of the adapter.
-  std::set<std::string> types{LabelOf(parameters).instance_type};
+  std::set<std::string> types(label.instance_types.begin(), label.instance_types.end());
   co_await cloud.types.Learn(std::move(types));
-  driver::QuotaInformation need = NeedOf(cloud, LabelOf(parameters));
+  if (!label.fleet_strategy) NeedOf(cloud, label);
   std::string host;
-  if (LabelOf(parameters).dedicated_host) host = co_await PrepareHost(cloud, machine, parameters);
+  if (label.dedicated_host) host = co_await PrepareHost(cloud, machine, parameters);
   machine.SetState("submit creating instance");
-  Ec2Instance submitted = co_await Submit(cloud, parameters, machine.logger(), host);
+  Task<Ec2Instance> submission = label.fleet_strategy
+                                     ? SubmitFleet(cloud, parameters, machine.logger())
+                                     : SubmitInstance(cloud, parameters, machine.logger(), host);
+  Ec2Instance submitted = co_await std::move(submission);
   cloud.recent.Add(submitted.id);
   machine.logger().Info("Created VM {} as instance {}", parameters.hostname, submitted.id);
   boost::json::value external_id = ExternalId({submitted.id, host});
@@ -153,7 +195,7 @@ Task<Instance> CreateMachine(AwsCloud& cloud, MachineReport& machine, CreatePara
   machine.SetState("complete");
   running.host = host;
   Instance instance = Describe(cloud, running);
-  instance.quota = std::move(need);
+  instance.quota = NeedOf(cloud, label, running.type);
   co_return instance;
 }
 

@@ -13,35 +13,12 @@ using driver::cloud::CreateParameters;
 
 namespace {
 
-void AddInterface(const AwsPool& pool, Query& query) {
+void AddInterface(const AwsPool& pool, const AwsPlace& place, Query& query) {
   query.Add("NetworkInterface.1.DeviceIndex", 0);
   query.Add("NetworkInterface.1.AssociatePublicIpAddress", pool.public_ipv4);
   if (pool.security_group_id) query.Add("NetworkInterface.1.SecurityGroupId.1", *pool.security_group_id);
-  if (pool.subnet_id) query.Add("NetworkInterface.1.SubnetId", *pool.subnet_id);
+  if (place.subnet_id) query.Add("NetworkInterface.1.SubnetId", *place.subnet_id);
   if (pool.public_ipv6) query.Add("NetworkInterface.1.Ipv6AddressCount", 1);
-}
-
-// The image's volume with what the label wants. AWS refuses numbers that do not go with the type.
-void AddRootVolume(const BlockDevice& device, const RootVolume& wanted, Query& query) {
-  static const std::set<std::string> with_iops = {"gp3", "io1", "io2"};
-  const std::string type = wanted.type.value_or(device.type);
-  bool is_same_type = type == device.type;
-  std::optional<int> size = wanted.size ? wanted.size : device.size;
-  std::optional<int> iops = wanted.iops;
-  std::optional<int> throughput = wanted.throughput;
-  if (!iops && (is_same_type || with_iops.contains(type))) iops = device.iops;
-  if (!throughput && (is_same_type || type == "gp3")) throughput = device.throughput;
-  // EC2 reports the operations of every volume, but takes them for these types only.
-  if (!wanted.iops && !with_iops.contains(type)) iops.reset();
-  if (!wanted.throughput && type != "gp3") throughput.reset();
-  query.Add("BlockDeviceMapping.1.DeviceName", device.name);
-  const std::string ebs = "BlockDeviceMapping.1.Ebs.";
-  query.Add(ebs + "DeleteOnTermination", true);
-  if (!device.snapshot_id.empty()) query.Add(ebs + "SnapshotId", device.snapshot_id);
-  if (size) query.Add(ebs + "VolumeSize", *size);
-  if (!type.empty()) query.Add(ebs + "VolumeType", type);
-  if (iops) query.Add(ebs + "Iops", *iops);
-  if (throughput) query.Add(ebs + "Throughput", *throughput);
 }
 
 void AddSpot(Query& query) {
@@ -58,6 +35,10 @@ const AwsLabel& LabelOf(const CreateParameters& parameters) {
 
 const AwsPool& PoolOf(const CreateParameters& parameters) {
   return dynamic_cast<const AwsPool&>(*parameters.pool);
+}
+
+Candidate ChosenOf(const CreateParameters& parameters) {
+  return CandidatesOf(LabelOf(parameters), PoolOf(parameters)).at(parameters.candidate);
 }
 
 std::map<std::string, std::string> InstanceTags(const CreateParameters& parameters,
@@ -81,27 +62,50 @@ Query RunInstances(const CreateParameters& parameters, const MachineImage& image
                    const std::map<std::string, std::string>& tags, const std::string& token,
                    const std::string& host) {
   const AwsLabel& label = LabelOf(parameters);
-  const AwsPool& pool = PoolOf(parameters);
+  const Candidate chosen = ChosenOf(parameters);
   Query query("RunInstances");
-  query.Add("ImageId", image.id).Add("InstanceType", label.instance_type);
+  query.Add("ImageId", image.id).Add("InstanceType", chosen.type);
   query.Add("MinCount", 1).Add("MaxCount", 1).Add("ClientToken", token);
   if (label.key_name) query.Add("KeyName", *label.key_name);
   query.Add("EbsOptimized", label.ebs_optimized);
-  AddInterface(pool, query);
+  AddInterface(PoolOf(parameters), chosen.place, query);
   if (label.userdata && !label.userdata->empty()) query.Add("UserData", Base64(*label.userdata));
   if (label.profile_name) query.Add("IamInstanceProfile.Name", *label.profile_name);
   if (label.profile_arn) query.Add("IamInstanceProfile.Arn", *label.profile_arn);
-  if (const BlockDevice* root = image.Root()) AddRootVolume(*root, label.volume, query);
+  if (const BlockDevice* root = image.Root()) AddRootVolume(*root, label.volume, "", query);
   if (label.use_spot) AddSpot(query);
   if (label.imdsv2) {
     query.Add("MetadataOptions.HttpTokens", *label.imdsv2).Add("MetadataOptions.HttpEndpoint", "enabled");
   }
-  if (pool.availability_zone) query.Add("Placement.AvailabilityZone", *pool.availability_zone);
+  if (chosen.place.zone) query.Add("Placement.AvailabilityZone", *chosen.place.zone);
   if (!host.empty()) {
     query.Add("Placement.Tenancy", "host").Add("Placement.HostId", host).Add("Placement.Affinity", "host");
   }
   AddTagSpecifications({"instance", "volume"}, tags, query);
   return query;
+}
+
+void AddRootVolume(const BlockDevice& device, const RootVolume& wanted, const std::string& prefix,
+                   Query& query) {
+  static const std::set<std::string> with_iops = {"gp3", "io1", "io2"};
+  const std::string type = wanted.type.value_or(device.type);
+  bool is_same_type = type == device.type;
+  std::optional<int> size = wanted.size ? wanted.size : device.size;
+  std::optional<int> iops = wanted.iops;
+  std::optional<int> throughput = wanted.throughput;
+  if (!iops && (is_same_type || with_iops.contains(type))) iops = device.iops;
+  if (!throughput && (is_same_type || type == "gp3")) throughput = device.throughput;
+  // EC2 reports the operations of every volume, but takes them for these types only.
+  if (!wanted.iops && !with_iops.contains(type)) iops.reset();
+  if (!wanted.throughput && type != "gp3") throughput.reset();
+  query.Add(prefix + "BlockDeviceMapping.1.DeviceName", device.name);
+  const std::string ebs = prefix + "BlockDeviceMapping.1.Ebs.";
+  query.Add(ebs + "DeleteOnTermination", true);
+  if (!device.snapshot_id.empty()) query.Add(ebs + "SnapshotId", device.snapshot_id);
+  if (size) query.Add(ebs + "VolumeSize", *size);
+  if (!type.empty()) query.Add(ebs + "VolumeType", type);
+  if (iops) query.Add(ebs + "Iops", *iops);
+  if (throughput) query.Add(ebs + "Throughput", *throughput);
 }
 
 }  // namespace nodepool::drivers::aws

@@ -6,6 +6,7 @@
 #include "base/log/logging.h"
 #include "driver/cloud/adapter.h"
 #include "drivers/aws/api/query.h"
+#include "drivers/aws/compute/candidates.h"
 #include "drivers/aws/config/aws_config.h"
 #include "drivers/aws/storage/machine_images.h"
 
@@ -13,6 +14,9 @@ namespace nodepool::drivers::aws {
 
 const AwsLabel& LabelOf(const driver::cloud::CreateParameters& parameters);
 const AwsPool& PoolOf(const driver::cloud::CreateParameters& parameters);
+
+// What is created: the candidate of the parameters.
+Candidate ChosenOf(const driver::cloud::CreateParameters& parameters);
 
 // The tags of instance and volumes (driver-aws.md 8.2). A template that cannot be filled is logged and left
 // out.
@@ -24,5 +28,10 @@ std::map<std::string, std::string> InstanceTags(const driver::cloud::CreateParam
 Query RunInstances(const driver::cloud::CreateParameters& parameters, const MachineImage& image,
                    const std::map<std::string, std::string>& tags, const std::string& token,
                    const std::string& host);
+
+// The image's root volume with what the label wants of it, as parameters that begin with `prefix`. What AWS
+// refuses for the volume's type is left out.
+void AddRootVolume(const BlockDevice& device, const RootVolume& wanted, const std::string& prefix,
+                   Query& query);
 
 }  // namespace nodepool::drivers::aws

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "base/text.h"
 #include "drivers/aws/compute/quota_codes.h"
 
@@ -29,16 +32,26 @@ UsedCodes CodesOf(const AwsConfig& config) {
     for (const auto& [label_name, entry] : pool->labels) {
       const auto& label = dynamic_cast<const AwsLabel&>(*entry);
       if (!label.fault.empty()) continue;
-      used.types.insert(label.instance_type);
-      AddCode(label.dedicated_host ? CodeOfHost(label.instance_type)
-                                   : CodeOfType(label.instance_type, label.use_spot),
-              used.instances);
+      for (const std::string& type : label.instance_types) {
+        used.types.insert(type);
+        AddCode(label.dedicated_host ? CodeOfHost(type) : CodeOfType(type, label.use_spot), used.instances);
+      }
       VolumeCodes volume = CodesOfVolume(label.volume.type.value_or(""));
       AddCode(volume.storage, used.storage);
       AddCode(volume.iops, used.iops);
     }
   }
   return used;
+}
+
+// What both use, the smaller amount of each.
+Resources Least(const Resources& one, const Resources& other) {
+  Resources least;
+  for (const auto& [resource, amount] : one) {
+    auto found = other.find(resource);
+    if (found != other.end()) least[resource] = std::min(amount, found->second);
+  }
+  return least;
 }
 
 QuotaInformation UseOfVolume(std::string_view type, double size, double iops) {
@@ -56,15 +69,27 @@ QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label) {
     throw Error(Verdict::kInvalid,
                 fmt::format("no node of label {} can be made: {}", label.name, label.fault));
   }
-  if (cloud.types.IsUnknown(label.instance_type)) {
+  std::optional<Resources> least;
+  for (const std::string& type : label.instance_types) {
+    if (cloud.types.IsUnknown(type)) continue;
+    if (cloud.types.Find(type) == nullptr) {
+      throw Error(Verdict::kRetry, "the instance types of AWS are not known yet");
+    }
+    Resources need = NeedOf(cloud, label, type).resources();
+    least = least ? Least(*least, need) : std::move(need);
+  }
+  if (!least) {
     throw Error(Verdict::kInvalid, fmt::format("region {} has no instance type {}", cloud.account.region,
-                                               Excerpt(label.instance_type)));
+                                               Excerpt(Join(label.instance_types, ", "))));
   }
-  if (cloud.types.Find(label.instance_type) == nullptr) {
-    throw Error(Verdict::kRetry, "the instance types of AWS are not known yet");
+  if (label.fleet_strategy && !cloud.templates.are_ready()) {
+    throw Error(Verdict::kRetry, "the launch templates of its fleets are not made yet");
   }
-  QuotaInformation need = label.dedicated_host ? NeedOfHost(label.instance_type)
-                                               : cloud.types.NeedOf(label.instance_type, label.use_spot);
+  return QuotaInformation::Amount(std::move(*least));
+}
+
+QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label, const std::string& type) {
+  QuotaInformation need = label.dedicated_host ? NeedOfHost(type) : cloud.types.NeedOf(type, label.use_spot);
   const RootVolume& volume = label.volume;
   need.Add(UseOfVolume(volume.type.value_or(""), volume.size.value_or(0), volume.iops.value_or(0)));
   return need;

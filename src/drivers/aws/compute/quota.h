@@ -6,10 +6,14 @@
 
 namespace nodepool::drivers::aws {
 
-// What one node of the label uses: an instance of its type, and its root volume as far as the label says what
-// it is (driver-aws.md 13.3). Error(kInvalid): no node can be made; Error(kRetry): the type's size is not
-// known yet.
+// What one node of the label uses at least: an instance, and its root volume as far as the label says what it
+// is (driver-aws.md 13.3). Of several types a resource counts if all use it, as much as the smallest does: a
+// node that needs more than that is refused by AWS. Error(kInvalid): no node can be made; Error(kRetry): the
+// sizes of the types are not known yet, or the launch templates not made.
 driver::QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label);
+
+// What a node of the label uses that is of one of its types.
+driver::QuotaInformation NeedOf(const AwsCloud& cloud, const AwsLabel& label, const std::string& type);
 
 // The account's limits of what the provider's labels use; everything else is unlimited. Also learns the sizes
 // of the labels' instance types.

@@ -154,6 +154,26 @@ class Reader {
     }
   }
 
+  static std::vector<AwsPlace> ReadPlaces(const Section& section) {
+    std::optional<std::string> zone = section.OptionalText("availability-zone");
+    std::vector<AwsPlace> places;
+    for (const std::string& subnet : TextsOf(section, "subnet-ids")) places.push_back({zone, subnet});
+    if (!places.empty()) return places;
+    for (const std::string& one : TextsOf(section, "availability-zones")) {
+      places.push_back({one, std::nullopt});
+    }
+    if (places.empty()) places.push_back({zone, section.OptionalText("subnet-id")});
+    return places;
+  }
+
+  // Error(kInvalid) if the list is there and has no entry.
+  static std::vector<std::string> TextsOf(const Section& section, std::string_view key) {
+    if (!section.Has(key)) return {};
+    std::vector<std::string> texts = section.TextList(key);
+    if (texts.empty()) throw section.Fail(key, "expected at least one entry");
+    return texts;
+  }
+
   void ReadAwsPool(const Section& section) {
     auto pool = std::make_shared<AwsPool>();
     ReadPool(section, provider_, *pool);
@@ -162,12 +182,11 @@ class Reader {
     ReadLimits(provider_, *pool);
     ReadLimits(section, *pool);
     pool->use_internal_ip = PoolBool(section, "use-internal-ip");
-    pool->availability_zone = section.OptionalText("availability-zone");
-    pool->subnet_id = section.OptionalText("subnet-id");
+    pool->places = ReadPlaces(section);
     pool->security_group_id = section.OptionalText("security-group-id");
     pool->public_ipv4 = section.OptionalBool("public-ip-address").value_or(PoolBool(section, "public-ipv4"));
     pool->public_ipv6 = PoolBool(section, "public-ipv6");
-    if (!pool->subnet_id) {
+    if (!pool->places.front().subnet_id) {
       Warn(section, "subnet-id",
            fmt::format("pool {} names none: its nodes need an account with a default VPC", pool->name));
     }
@@ -187,7 +206,7 @@ class Reader {
       cloud::ReadLabelImage(section, config_, cloud::FindIn(result_->cloud_images), *result_, *label);
     }
     label->host_key_checking = PoolBool(pool_section, "host-key-checking");
-    label->instance_type = section.OptionalText("instance-type").value_or("");
+    ReadInstanceTypes(section, *label);
     label->key_name = section.OptionalText("key-name");
     label->ebs_optimized = section.Bool("ebs-optimized");
     ReadVolume(section, label->volume);
@@ -201,9 +220,48 @@ class Reader {
     label->dedicated_host = section.Bool("dedicated-host");
     label->imdsv2 = section.OptionalText("imdsv2");
     ReadTags(section, *label);
-    CheckDedicatedHost(section, pool, *label);
-    label->fault = FaultOf(section, *label);
+    if (label->fleet_strategy) {
+      WarnOfFleet(section, pool, *label);
+      label->dedicated_host = false;
+    } else {
+      CheckDedicatedHost(section, pool, *label);
+    }
+    label->fault = FaultOf(*label);
     return label;
+  }
+
+  static void ReadInstanceTypes(const Section& section, AwsLabel& label) {
+    label.instance_types = TextsOf(section, "instance-types");
+    if (std::optional<std::string> type = section.OptionalText("instance-type")) {
+      label.instance_types.push_back(std::move(*type));
+    }
+    if (!section.Has("fleet")) return;
+    Section fleet = section.Sub("fleet");
+    label.instance_types = fleet.TextList("instance-types");
+    label.fleet_strategy = fleet.Text("allocation-strategy");
+  }
+
+  // What AWS or the launch template of a fleet does not know (driver-aws.md 2.6, 9.1).
+  void WarnOfFleet(const Section& section, const AwsPool& pool, const AwsLabel& label) {
+    auto is_one_of = [&label](std::initializer_list<std::string_view> strategies) {
+      return std::ranges::find(strategies, *label.fleet_strategy) != strategies.end();
+    };
+    bool is_known = label.use_spot ? !is_one_of({"prioritized"}) : is_one_of({"prioritized", "lowest-price"});
+    if (!is_known) {
+      Warn(section, "fleet",
+           fmt::format(
+               "AWS has no allocation-strategy {} for {} instances: it will refuse the fleets of label {}",
+               *label.fleet_strategy, label.use_spot ? "spot" : "on-demand", label.name));
+    }
+    std::vector<std::string> ignored;
+    if (label.ebs_optimized) ignored.push_back("ebs-optimized");
+    if (label.profile_name || label.profile_arn) ignored.push_back("iam-instance-profile");
+    if (label.dedicated_host) ignored.push_back("dedicated-host");
+    if (!pool.public_ipv4) ignored.push_back("public-ipv4");
+    if (pool.public_ipv6) ignored.push_back("public-ipv6");
+    if (ignored.empty()) return;
+    Warn(section, "fleet",
+         fmt::format("{} has no effect on the fleets of label {}", Join(ignored, ", "), label.name));
   }
 
   static void ReadVolume(const Section& section, RootVolume& volume) {
@@ -237,15 +295,16 @@ class Reader {
     if (label.use_spot) {
       throw section.Fail("dedicated-host", "Spot instances can not be used on dedicated hosts");
     }
-    if (!pool.availability_zone) {
+    if (!pool.places.front().zone) {
       throw section.Fail("dedicated-host", "Availability-zone is required for dedicated hosts");
     }
   }
 
-  static std::string FaultOf(const Section& section, const AwsLabel& label) {
+  static std::string FaultOf(const AwsLabel& label) {
     if (!label.diskimage && !label.cloud_image) return "it needs cloud-image or diskimage";
-    if (section.Has("fleet")) return "this version makes no fleets; set instance-type";
-    if (label.instance_type.empty()) return "it needs instance-type";
+    if (label.instance_types.empty()) {
+      return label.fleet_strategy ? "its fleet has no instance-types" : "it needs instance-type";
+    }
     return "";
   }
 

@@ -33,7 +33,10 @@ struct RootVolume {
 };
 
 struct AwsLabel : driver::LabelConfig {
-  std::string instance_type;
+  // The kinds of machine, the preferred one first.
+  std::vector<std::string> instance_types;
+  // How AWS chooses among them, in a fleet; none: the launch tries one after the other.
+  std::optional<std::string> fleet_strategy;
   std::optional<std::string> key_name;
   bool ebs_optimized = false;
   RootVolume volume;
@@ -66,9 +69,14 @@ struct AwsDiskImage : driver::ProviderDiskImage {
   RootVolume volume;
 };
 
-struct AwsPool : driver::PoolConfig {
-  std::optional<std::string> availability_zone;
+// Where instances may be; what is not set AWS chooses.
+struct AwsPlace {
+  std::optional<std::string> zone;
   std::optional<std::string> subnet_id;
+};
+
+struct AwsPool : driver::PoolConfig {
+  std::vector<AwsPlace> places = {AwsPlace()};  // the preferred one first; at least one
   std::optional<std::string> security_group_id;
   bool public_ipv4 = true;
   bool public_ipv6 = false;

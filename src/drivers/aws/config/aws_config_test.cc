@@ -198,6 +198,54 @@ TEST_F(AwsConfigTest, TheSameFileGivesTheSameProvider) {
   EXPECT_NE(Load({.label = fleet})->fingerprint, Load({.label = kUsual})->fingerprint);
 }
 
+// driver-aws.md 2.6, 9.1
+TEST_F(AwsConfigTest, WhatFleetsDoNotKnow) {
+  const std::string fleet = ", cloud-image: c, fleet: {instance-types: [a, b], allocation-strategy: ";
+  const AwsLabel& label = LabelWith(fleet + "prioritized}");
+  EXPECT_THAT(label.instance_types, ElementsAre("a", "b"));
+  EXPECT_EQ(label.fleet_strategy, "prioritized");
+  LabelWith(fleet + "diversified}, use-spot: true");
+  EXPECT_THAT(config_.warnings, IsEmpty());
+  LabelWith(fleet + "diversified}");
+  LabelWith(fleet + "prioritized}, use-spot: true");
+  EXPECT_THAT(config_.warnings,
+              ElementsAre(HasSubstr("no allocation-strategy diversified for on-demand instances"),
+                          HasSubstr("no allocation-strategy prioritized for spot instances")));
+  config_.warnings.clear();
+  EXPECT_FALSE(LabelWith(fleet + "prioritized}, ebs-optimized: true, dedicated-host: true").dedicated_host);
+  EXPECT_THAT(config_.warnings,
+              ElementsAre(HasSubstr("ebs-optimized, dedicated-host has no effect on the fleets of label l")));
+}
+
+TEST_F(AwsConfigTest, SeveralTypesAndPlaces) {
+  const AwsLabel& label = LabelWith(", cloud-image: c, instance-types: [m5.large, m6i.large]");
+  EXPECT_THAT(label.instance_types, ElementsAre("m5.large", "m6i.large"));
+  auto places = [this](const std::string& pool) {
+    std::string text = Text({.label = kUsual});
+    text.replace(text.find("subnet-id: subnet-1"), 19, pool);
+    config::ProviderSection section{ProviderName("p"), "aws", *config::ParseYaml(text)};
+    auto problems = config::Validate(section.source, config::WithCommonSettings(AwsSchema()));
+    if (!problems.empty()) return problems.front().message;
+    loaded_ = LoadAwsConfig(section, config_);
+    std::string found;
+    for (const AwsPlace& place : dynamic_cast<const AwsPool&>(*loaded_->pools.at(PoolName("main"))).places) {
+      found += place.zone.value_or("-") + "/" + place.subnet_id.value_or("-") + " ";
+    }
+    return found;
+  };
+  EXPECT_EQ(places("priority: 1"), "-/- ");
+  EXPECT_EQ(places("subnet-ids: [s1, s2]"), "-/s1 -/s2 ");
+  EXPECT_EQ(places("subnet-ids: [s1, s2], availability-zone: a"), "a/s1 a/s2 ");
+  EXPECT_EQ(places("availability-zones: [a, b]"), "a/- b/- ");
+  for (const char* bad :
+       {"subnet-id: s, subnet-ids: [t]", "availability-zone: a, availability-zones: [b]",
+        "subnet-id: s, availability-zones: [b]", "subnet-ids: [s], availability-zones: [b]"}) {
+    EXPECT_THAT(places(bad), HasSubstr("group of exclusion")) << bad;
+  }
+  EXPECT_THAT(LoadError({.label = ", cloud-image: c, instance-types: []"}), HasSubstr("at least one entry"));
+  EXPECT_THAT(Verdict({.label = ", instance-types: [a], instance-type: b"}), HasSubstr("group of exclusion"));
+}
+
 TEST_F(AwsConfigTest, Defaults) {
   const AwsPool& pool = PoolOf({.label = kUsual});
   EXPECT_EQ(loaded_->rate, 2);
@@ -239,9 +287,9 @@ TEST_F(AwsConfigTest, TheOldKeyForPublicAddressesWins) {
 TEST_F(AwsConfigTest, LabelsOfWhichNoNodeCanBeMade) {
   EXPECT_EQ(LabelWith("").fault, "it needs cloud-image or diskimage");
   EXPECT_EQ(LabelWith(", cloud-image: c").fault, "it needs instance-type");
-  EXPECT_THAT(
-      LabelWith(", cloud-image: c, fleet: {instance-types: [a], allocation-strategy: prioritized}").fault,
-      HasSubstr("fleets"));
+  EXPECT_EQ(
+      LabelWith(", cloud-image: c, fleet: {instance-types: [], allocation-strategy: prioritized}").fault,
+      "its fleet has no instance-types");
   EXPECT_EQ(LabelWith(kUsual).fault, "");
 }
 

@@ -101,6 +101,8 @@ Schema LabelSchema() {
       Setting("cloud-image", Schema::String(), "Boot one of the provider's cloud-images."),
       Setting("diskimage", Schema::String(), "Boot an image of the builder."),
       Setting("instance-type", Schema::String(), "Kind of machine."),
+      Setting("instance-types", Schema::List(Schema::String()),
+              "Kinds of machine, the preferred one first: a launch tries the next where AWS lacks capacity."),
       Setting("fleet", fleet, "Several kinds of machine, of which AWS chooses one."),
       Setting("key-name", Schema::String(), "Key pair of the cloud to put on the node.")
           .RequiredByValidator(),
@@ -118,7 +120,9 @@ Schema LabelSchema() {
   });
   return label.With(VolumeSettings())
       .Exclusive({"cloud-image", "diskimage"})
-      .Exclusive({"instance-type", "fleet"});
+      .Exclusive({"instance-type", "fleet"})
+      .Exclusive({"instance-types", "instance-type"})
+      .Exclusive({"instance-types", "fleet"});
 }
 
 Schema PoolSchema() {
@@ -126,7 +130,12 @@ Schema PoolSchema() {
       Setting("name", Schema::String(), "Name of the pool.").Required(),
       Setting("labels", Schema::List(LabelSchema()), "The labels offered here.").Required(),
       Setting("availability-zone", Schema::String(), "Zone of the nodes; default: AWS chooses."),
+      Setting("availability-zones", Schema::List(Schema::String()),
+              "Zones of the default VPC, the preferred one first: a launch tries the next where AWS lacks "
+              "capacity."),
       Setting("subnet-id", Schema::String(), "Subnet of the network interface; default: the default VPC's."),
+      Setting("subnet-ids", Schema::List(Schema::String()),
+              "Subnets, the preferred one first: a launch tries the next where AWS lacks capacity."),
       Setting("security-group-id", Schema::String(),
               "Security group of the network interface; default: the VPC's."),
       Setting("public-ipv4", Schema::Bool(), "A public IPv4 address for each node.").Default(true),
@@ -137,7 +146,12 @@ Schema PoolSchema() {
           .Default(false)
           .DaemonOnly(),
   });
-  return pool.With(PoolSettings()).With(Limits());
+  return pool.With(PoolSettings())
+      .With(Limits())
+      .Exclusive({"availability-zone", "availability-zones"})
+      .Exclusive({"subnet-id", "subnet-ids"})
+      .Exclusive({"subnet-id", "availability-zones"})
+      .Exclusive({"subnet-ids", "availability-zones"});
 }
 
 Schema MakeSchema() {

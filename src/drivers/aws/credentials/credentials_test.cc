@@ -311,7 +311,8 @@ TEST_F(FetchTest, ARoleOfAProfile) {
     Fetch("r");
     ADD_FAILURE();
   } catch (const driver::cloud::api::ApiError& error) {
-    EXPECT_EQ(error.message(), "STS AssumeRole for arn:r: 403 AccessDenied: not you");
+    EXPECT_EQ(error.message(),
+              "STS AssumeRole for arn:r: 403 AccessDenied: not you; give the key's user or role this right");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <boost/json/serialize.hpp>
 #include <stdexcept>
 
+#include "base/encoding.h"
 #include "base/text.h"
 
 namespace nodepool::testing {
@@ -144,6 +145,12 @@ std::string Ec2Imposter::Answer(const std::string& action, const Parameters& par
   if (action == "RunInstances") return RunInstances(parameters);
   if (action == "DescribeInstances") return DescribeInstances(parameters);
   if (action == "TerminateInstances") return TerminateInstances(parameters);
+  if (action == "CreateFleet") return CreateFleet(parameters);
+  if (action == "CreateLaunchTemplate") return CreateTemplate(parameters);
+  if (action == "DescribeLaunchTemplates") return DescribeTemplates();
+  if (action == "DeleteLaunchTemplate") return DeleteTemplate(parameters);
+  if (action == "DescribeSpotInstanceRequests") return DescribeSpotRequests(parameters);
+  if (action == "GetConsoleOutput") return GetConsole(parameters);
   if (action == "AllocateHosts") return AllocateHosts(parameters);
   if (action == "DescribeHosts") return DescribeHosts();
   if (action == "ReleaseHosts") return ReleaseHosts(parameters);
@@ -185,29 +192,100 @@ std::string Ec2Imposter::Item(const std::string& id, const Instance& instance) c
   return "<item>" + text + "</item>";
 }
 
-std::string Ec2Imposter::RunInstances(const Parameters& parameters) {
-  std::string token = At(parameters, "ClientToken");
-  auto same = std::ranges::find_if(instances, [&](const auto& one) { return one.second.token == token; });
-  if (same == instances.end()) {
-    SteadyTime now = loop_.SteadyNow();
-    Instance instance;
-    instance.type = At(parameters, "InstanceType");
-    instance.token = token;
-    instance.tags = TagsOf(parameters);
-    instance.is_spot = At(parameters, "InstanceMarketOptions.MarketType") == "spot";
-    instance.host = At(parameters, "Placement.HostId");
-    instance.visible = now + visible_after;
-    instance.running = now + pending;
-    instance.has_address = instance.running + address_after;
-    instance.has_public = At(parameters, "NetworkInterface.1.AssociatePublicIpAddress") == "true";
-    instance.has_ipv6 = parameters.contains("NetworkInterface.1.Ipv6AddressCount");
-    if (!next_dies_of.empty()) {
-      instance.ending = instance.gone = instance.running;
-      instance.reason = std::exchange(next_dies_of, "");
-    }
-    same = instances.emplace(fmt::format("i-{:017x}", ++last_id_), std::move(instance)).first;
+std::string Ec2Imposter::RefusalOf(const std::string& type, const std::string& subnet,
+                                   const std::string& zone) const {
+  for (const std::string& part : {type, subnet, zone}) {
+    auto refused = refused_candidates.find(part);
+    if (refused != refused_candidates.end()) return refused->second;
   }
-  return "<instancesSet>" + Item(same->first, same->second) + "</instancesSet>";
+  return "";
+}
+
+std::map<std::string, Ec2Imposter::Instance>::iterator Ec2Imposter::Make(const std::string& token,
+                                                                         const std::string& type,
+                                                                         const Parameters& parameters) {
+  auto same = std::ranges::find_if(instances, [&](const auto& one) { return one.second.token == token; });
+  if (same != instances.end()) return same;
+  SteadyTime now = loop_.SteadyNow();
+  Instance instance;
+  instance.type = type;
+  instance.token = token;
+  instance.tags = TagsOf(parameters);
+  instance.visible = now + visible_after;
+  instance.running = now + pending;
+  instance.has_address = instance.running + address_after;
+  if (!next_dies_of.empty()) {
+    instance.ending = instance.gone = instance.running;
+    instance.reason = std::exchange(next_dies_of, "");
+  }
+  return instances.emplace(fmt::format("i-{:017x}", ++last_id_), std::move(instance)).first;
+}
+
+std::string Ec2Imposter::RunInstances(const Parameters& parameters) {
+  const std::string type = At(parameters, "InstanceType");
+  std::string refusal = RefusalOf(type, At(parameters, "NetworkInterface.1.SubnetId"),
+                                  At(parameters, "Placement.AvailabilityZone"));
+  if (!refusal.empty()) throw Refusal{400, refusal, "not now"};
+  auto made = Make(At(parameters, "ClientToken"), type, parameters);
+  Instance& instance = made->second;
+  instance.is_spot = At(parameters, "InstanceMarketOptions.MarketType") == "spot";
+  instance.host = At(parameters, "Placement.HostId");
+  instance.has_public = At(parameters, "NetworkInterface.1.AssociatePublicIpAddress") == "true";
+  instance.has_ipv6 = parameters.contains("NetworkInterface.1.Ipv6AddressCount");
+  return "<instancesSet>" + Item(made->first, instance) + "</instancesSet>";
+}
+
+std::string Ec2Imposter::CreateFleet(const Parameters& parameters) {
+  const std::string config = "LaunchTemplateConfigs.1.";
+  std::string name = At(parameters, config + "LaunchTemplateSpecification.LaunchTemplateName");
+  if (!templates.contains(name)) {
+    throw Refusal{400, "InvalidLaunchTemplateName.NotFoundException", "there is no template " + name};
+  }
+  std::string errors;
+  for (int i = 1; parameters.contains(fmt::format("{}Overrides.{}.InstanceType", config, i)); ++i) {
+    const std::string override = fmt::format("{}Overrides.{}.", config, i);
+    const std::string type = At(parameters, override + "InstanceType");
+    std::string refusal =
+        RefusalOf(type, At(parameters, override + "SubnetId"), At(parameters, override + "AvailabilityZone"));
+    if (refusal.empty()) {
+      auto made = Make(At(parameters, "ClientToken"), type, parameters);
+      made->second.is_spot =
+          At(parameters, "TargetCapacitySpecification.DefaultTargetCapacityType") == "spot";
+      return fmt::format(
+          "<fleetInstanceSet><item><instanceIds><item>{}</item></instanceIds><instanceType>{}</instanceType>"
+          "</item></fleetInstanceSet>",
+          made->first, made->second.type);
+    }
+    errors += fmt::format("<item><errorCode>{}</errorCode><errorMessage>no {}</errorMessage></item>", refusal,
+                          type);
+  }
+  return "<errorSet>" + errors + "</errorSet>";
+}
+
+std::string Ec2Imposter::CreateTemplate(const Parameters& parameters) {
+  std::string name = At(parameters, "LaunchTemplateName");
+  if (templates.contains(name)) {
+    throw Refusal{400, "InvalidLaunchTemplateName.AlreadyExistsException", "it is in use"};
+  }
+  templates[name] = {parameters, TagsOf(parameters)};
+  ++templates_made;
+  return "";
+}
+
+std::string Ec2Imposter::DescribeTemplates() const {
+  std::string items;
+  for (const auto& [name, one] : templates) {
+    items +=
+        fmt::format("<item><launchTemplateName>{}</launchTemplateName>{}</item>", name, TagSet(one.tags));
+  }
+  return "<launchTemplates>" + items + "</launchTemplates>";
+}
+
+std::string Ec2Imposter::DeleteTemplate(const Parameters& parameters) {
+  if (templates.erase(At(parameters, "LaunchTemplateName")) == 0) {
+    throw Refusal{400, "InvalidLaunchTemplateName.NotFoundException", "gone"};
+  }
+  return "";
 }
 
 std::string Ec2Imposter::DescribeInstances(const Parameters& parameters) {
@@ -245,6 +323,24 @@ std::string Ec2Imposter::TerminateInstances(const Parameters& parameters) {
     instance.gone = std::min(instance.gone, instance.ending + shutting_down);
   }
   return "<instancesSet/>";
+}
+
+std::string Ec2Imposter::DescribeSpotRequests(const Parameters& parameters) const {
+  std::vector<std::string> wanted = ListOf(parameters, "Filter.1.Value");
+  std::string items;
+  for (const auto& [id, status] : spot_statuses) {
+    if (std::ranges::find(wanted, status) == wanted.end()) continue;
+    items += fmt::format(
+        "<item><instanceId>{}</instanceId><status><code>{}</code><message>so</message></status></item>", id,
+        status);
+  }
+  return "<spotInstanceRequestSet>" + items + "</spotInstanceRequestSet>";
+}
+
+std::string Ec2Imposter::GetConsole(const Parameters& parameters) const {
+  bool is_unsupported = parameters.contains("Latest") && !shows_latest_console;
+  if (is_unsupported) throw Refusal{400, "UnsupportedOperation", "not for this type"};
+  return "<output>" + Base64(console) + "</output>";
 }
 
 std::string Ec2Imposter::AllocateHosts(const Parameters& parameters) {

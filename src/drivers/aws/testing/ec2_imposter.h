@@ -79,7 +79,19 @@ class Ec2Imposter : public net::HttpClient {
     bool is_released = false;
   };
   std::map<std::string, Host> hosts;
+  std::map<std::string, std::string>
+      spot_statuses;    // of the requests, by instance, where it is not "fulfilled"
+  std::string console;  // of all instances
+  bool shows_latest_console = true;
   int releases_refused = 0;  // so many of the next
+  // The codes with which launches are refused, by instance type, subnet or zone.
+  std::map<std::string, std::string> refused_candidates;
+  struct Template {
+    Parameters parameters;  // of the call that made it
+    std::map<std::string, std::string> tags;
+  };
+  std::map<std::string, Template> templates;  // by name
+  int templates_made = 0;
   struct Image {
     std::string state = "available";
     std::string created = "2024-01-01T00:00:00.000Z";
@@ -113,6 +125,17 @@ class Ec2Imposter : public net::HttpClient {
   std::string DescribeImages(const Parameters& parameters);
   std::string DescribeVolumes(const Parameters& parameters) const;
   std::string ListQuotas(const Parameters& parameters) const;
+  std::string CreateFleet(const Parameters& parameters);
+  std::string CreateTemplate(const Parameters& parameters);
+  std::string DescribeTemplates() const;
+  std::string DeleteTemplate(const Parameters& parameters);
+  // Why no instance of it can be made; empty: one can.
+  std::string RefusalOf(const std::string& type, const std::string& subnet, const std::string& zone) const;
+  // The new instance, or the one that was made with the token.
+  std::map<std::string, Instance>::iterator Make(const std::string& token, const std::string& type,
+                                                 const Parameters& parameters);
+  std::string DescribeSpotRequests(const Parameters& parameters) const;
+  std::string GetConsole(const Parameters& parameters) const;
   std::string Item(const std::string& id, const Instance& instance) const;
 
   Loop& loop_;
