@@ -7,13 +7,15 @@
 #include "driver/cloud/adapter.h"
 #include "driver/driver.h"
 #include "drivers/fake/fake_cloud.h"
+#include "sim/manner.h"
 
 namespace nodepool::sim {
 
 // How the API of one simulated cloud behaves at present, for all processes.
 struct ApiWeather {
-  bool is_out = false;    // every call fails
-  double fault_rate = 0;  // of calls; half of the failed ones have had their effect
+  bool is_out = false;       // every call fails
+  double fault_rate = 0;     // of calls; half of the failed ones have had their effect
+  double throttle_rate = 0;  // of calls; they have had none
   Duration max_latency{0};
 };
 
@@ -25,16 +27,19 @@ struct ApiUser {
 
 // The simulated clouds of all processes and how to reach them.
 struct Clouds {
-  Clouds(Loop& loop, Random& random, const std::map<ProviderName, drivers::FakeSimulation>& settings);
+  Clouds(Loop& loop, Random& random, const std::map<ProviderName, drivers::FakeSimulation>& settings,
+         const std::map<ProviderName, Manner>& manners);
 
   Random& random;
   drivers::FakeClouds all;
   std::map<ProviderName, ApiWeather> weather;
+  std::map<ProviderName, Manner> manners;
+  std::map<ProviderName, CloudView> views;
 };
 
-// Driver `fake` of one process, over clouds that all processes share and whose API is slow and fails, before
-// a call's effect or after it. A creation whose answer is lost leaves a machine that only its metadata
-// identify.
+// Driver `fake` of one process, over clouds that all processes share, each with its manner, and whose API is
+// slow and fails, before a call's effect or after it. A creation whose answer is lost leaves a machine that
+// only its metadata identify.
 class FlakyDriver : public driver::Driver {
  public:
   // Both outlive this.

@@ -291,6 +291,12 @@ const drivers::FakeServer* Inspector::MachineOf(const Node& node) const {
   return server == cloud->servers().end() ? nullptr : &server->second;
 }
 
+bool Inspector::IsTaken(const Node& node) const {
+  auto view = clouds_.views.find(node.provider);
+  return view != clouds_.views.end() && node.external_id.is_string() &&
+         view->second.taken.contains(std::string(node.external_id.as_string()));
+}
+
 // --- Requests -------------------------------------------------------------------
 
 void Inspector::OnRequest(const RequestId& id, const std::string& path, bool is_gone) {
@@ -360,7 +366,7 @@ void Inspector::CheckFulfilled(const RequestId& id, const NodeRequest& request) 
     }
     if (!record.has_label(request.node_types[i]))
       Report(fmt::format("request {} is fulfilled in the wrong order", id), ids);
-    if (MachineOf(record) == nullptr)
+    if (MachineOf(record) == nullptr && !IsTaken(record))
       Report(fmt::format("request {} is fulfilled with node {} without a machine", id, node->first), ids);
     for (const auto& [other, listed] : requests_) {
       // A node is taken from a min-ready request before the request is removed (launcher.md 14).

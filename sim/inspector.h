@@ -74,6 +74,8 @@ class Inspector {
   // Contenders by number, each with its session; the first one owns the lock.
   using Contenders = std::map<std::string, std::int64_t>;
 
+  // The cloud has taken the node's machine away, and no launcher may know it yet.
+  bool IsTaken(const Node& node) const;
   void OnWrite(std::int64_t session, const zk::WatchEvent& change);
   void OnNode(const NodeId& id, const std::string& path, bool is_gone);
   void OnRequest(const RequestId& id, const std::string& path, bool is_gone);

@@ -162,8 +162,10 @@ Scenario::Scenario(std::uint64_t the_seed) : seed(the_seed) {
     common.labels.emplace(name, label);
   }
   if (dice.Chance(0.4)) common.tenant_limits["t1"] = {{"instances", dice.Int(1, 3)}};
+  const Manner manner = dice.OneOf<Manner>({Manner(), Ec2Like(), KubernetesLike()});
   for (int i = dice.Int(1, 3); i > 0; --i) {
     auto provider = MakeProvider(dice, i);
+    manners[provider->name] = manner;
     clouds[provider->name] = dynamic_cast<const drivers::FakeConfig&>(*provider).simulation;
     providers[provider->name] = provider;
   }

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "driver/loading/load_config.h"
 #include "drivers/fake/fake_config.h"
+#include "sim/manner.h"
 
 namespace nodepool::sim {
 
@@ -49,7 +50,8 @@ struct Scenario {
   std::uint64_t seed;
   std::vector<std::shared_ptr<const driver::LoadedConfig>> launchers;  // one each
   std::map<ProviderName, drivers::FakeSimulation> clouds;
-  std::vector<RequestPlan> requests;  // by time
+  std::map<ProviderName, Manner> manners;  // the same for all clouds
+  std::vector<RequestPlan> requests;       // by time
   Trouble trouble;
   Duration busy{0};
   Duration zk_latency{0};

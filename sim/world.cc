@@ -42,7 +42,7 @@ World::World(std::uint64_t seed, BlockingPool& blocking_pool)
       delays_(Mix(seed, 2)),
       loop_(stepper_.loop()),
       zk_(loop_, ZkOptions(scenario_, delays_)),
-      clouds_(loop_, random_, scenario_.clouds),
+      clouds_(loop_, random_, scenario_.clouds, scenario_.manners),
       inspector_(scenario_, stepper_.clock(), zk_, clouds_),
       blocking_pool_(blocking_pool),
       slots_(scenario_.launchers.size()),
@@ -76,7 +76,8 @@ std::string World::Tasks() const {
 
 void World::TraceLimits() {
   for (const auto& [name, cloud] : scenario_.clouds)
-    Trace(fmt::format("{} has {} instances, {} cores", name, cloud.limits.instances, cloud.limits.cores));
+    Trace(fmt::format("{} is {} and has {} instances, {} cores", name, scenario_.manners.at(name).name,
+                      cloud.limits.instances, cloud.limits.cores));
   for (const auto& [key, pool] : scenario_.pools) {
     std::vector<std::string> labels;
     for (const auto& [label, config] : pool->labels) labels.push_back(label.value);
@@ -174,7 +175,10 @@ bool World::StartAll() {
 bool World::BeBusy() {
   is_troubled_ = true;
   for (Slot& slot : slots_) slot.process->zk().SetFaultRate(scenario_.trouble.zk_fault_rate);
-  for (auto& [provider, weather] : clouds_.weather) weather.fault_rate = scenario_.trouble.api_fault_rate;
+  for (auto& [provider, weather] : clouds_.weather) {
+    weather.fault_rate = scenario_.trouble.api_fault_rate;
+    weather.throttle_rate = scenario_.manners.at(provider).throttle_rate;
+  }
   tasks_.Spawn("arrivals", Arrive());
   if (scenario_.trouble.pause > Duration(0)) tasks_.Spawn("trouble", BreakThings());
   return RunUntil([] { return false; }, scenario_.busy, "");
@@ -188,6 +192,7 @@ bool World::CalmDown() {
   for (auto& [provider, weather] : clouds_.weather) {
     weather.is_out = false;
     weather.fault_rate = 0;
+    weather.throttle_rate = 0;
     drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
     cloud.FailNextCreates(0);
     cloud.FailNextCreatesWithServer(0);
@@ -299,7 +304,7 @@ void World::Mishap() {
   ProviderName provider = AnyProvider();
   drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
   int few = 1 + static_cast<int>(random_.Below(3));
-  switch (random_.Below(16)) {
+  switch (random_.Below(18)) {
     case 0:
     case 1:
     case 2:
@@ -335,6 +340,9 @@ void World::Mishap() {
     case 15:
       if (slot.process) slot.process->Reconfigure(scenario_.Changed(index, random_));
       return;
+    case 16:
+    case 17:
+      return TakeMachine(provider);
     case 13:
       return random_.Below(2) == 0 ? cloud.HangNextCreates(1) : cloud.FailNextDeletes(few);
   }
@@ -387,6 +395,22 @@ Task<> World::Occupy(ProviderName provider, Duration duration) {
   auto keep = [&](std::string&) { return loop_.SleepFor(duration); };
   auto remove = [&](std::string& id) { return DeleteForeign(cloud, id); };
   co_await Attempt(Bracket(CreateForeign(cloud), keep, remove));
+}
+
+// The cloud takes away a machine that works, whoever uses it.
+void World::TakeMachine(const ProviderName& provider) {
+  if (!scenario_.manners.at(provider).takes_machines) return;
+  drivers::FakeCloud& cloud = *clouds_.all.Find(provider);
+  std::vector<std::string> candidates;
+  for (const auto& [id, server] : cloud.servers()) {
+    if (server.status == drivers::FakeServerStatus::kActive && !server.metadata.empty())
+      candidates.push_back(id);
+  }
+  if (candidates.empty()) return;
+  const std::string& id = candidates[random_.Below(candidates.size())];
+  Trace(fmt::format("{} takes machine {} away", provider, id.substr(0, 8)));
+  clouds_.views[provider].taken.insert(id);
+  cloud.TakeAway(id);
 }
 
 void World::ReplaceConsumer() {

@@ -73,6 +73,7 @@ class World {
   Task<> CutOff(std::size_t index, int life, Duration duration);
   Task<> Outage(ProviderName provider, Duration duration);
   Task<> Occupy(ProviderName provider, Duration duration);
+  void TakeMachine(const ProviderName& provider);
   void ReplaceConsumer();
   Slot& AnySlot() { return slots_[random_.Below(slots_.size())]; }
   ProviderName AnyProvider();

@@ -209,11 +209,11 @@ class Installation:
         return tree
 
     def launcher(self, config: pathlib.Path | None = None, wait: bool = True, name="launcher",
-                 options=(), seconds_between_sweeps=1, program="nodepool-launcher", env=None) -> Process:
-        """A running launcher; with `wait`, one whose pools are registered."""
+                 options=(), seconds_between_sweeps=1, program="nodepool-launcher", env=None, under=()) -> Process:
+        """A running launcher, started by the command `under`; with `wait`, one whose pools are registered."""
         config = config or self.config()
         self.observer()  # makes the chroot, as an older client would have
-        process = Process([BIN / program, "-d", "--cleanup-interval", str(seconds_between_sweeps), "-c", config,
+        process = Process([*under, BIN / program, "-d", "--cleanup-interval", str(seconds_between_sweeps), "-c", config,
                            *options],
                           self.folder / f"{name}-{len(self.started)}.log", env)
         self.started.append(process)

@@ -85,6 +85,9 @@ class Provider : public ProviderNotifications {
   // What those other users have: the cloud's limits are AvailableQuota() and this together. An accepted
   // request waits for it; only the limits themselves can be too small for it.
   virtual QuotaInformation UsedByOthers() { return {}; }
+  // Whether new requests wait for it, too, since it comes and goes. False: what does not fit beside it is
+  // declined, as by the Python implementation.
+  virtual bool waits_for_others() const { return false; }
 
   // What one node of the label needs. Error(kInvalid): the label's configuration
   // can never work; the core then treats it as not available. Any other error: it is

@@ -194,6 +194,7 @@ sched::PoolView Pool::PlainView() const {
   try {
     view.provider.limit = provider()->AvailableQuota().resources();
     view.provider.others = provider()->UsedByOthers().resources();
+    view.waits_for_others = provider()->waits_for_others();
   } catch (...) {
     for (auto& [name, label] : view.labels) label.is_unknown = true;
   }
@@ -227,10 +228,7 @@ sched::Budget Pool::ProviderBudget() const {
 sched::Decision Pool::StillAcceptable(const NodeRequest& request) const {
   if (provider() == nullptr) return {};
   sched::PoolView view = PlainView();
-  for (auto& [resource, limit] : view.provider.limit) {
-    auto others = view.provider.others.find(resource);
-    if (others != view.provider.others.end()) limit = ExactSum(limit, others->second);
-  }
+  view.waits_for_others = true;
   return sched::DeclineReason(view, request);
 }
 

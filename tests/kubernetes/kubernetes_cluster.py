@@ -15,6 +15,11 @@ from services import wait_for
 LABEL = "nodepool_provider_name"
 
 
+def lines(launcher, text: str) -> list[str]:
+    """The lines of its log with that text, but for debugging."""
+    return [line for line in launcher.output().splitlines() if text in line and " DEBUG " not in line]
+
+
 class Cluster:
     """A cluster whose state is in a folder."""
 

@@ -1,15 +1,103 @@
 """Credentials, and what a provider does without: kubeconfig files, plugins, an API server that is away."""
 import json
+import os
+import pathlib
+import subprocess
 import time
 
 import pytest
 import yaml
+from kubernetes_cluster import lines
 from services import wait_for
 
 
 def lives(kubernetes_site, tree):
     kubernetes_site.give_back(tree, tree.use(tree.add_request(["empty"])))
 
+
+def sign(pki: pathlib.Path, folder: pathlib.Path, name: str, subject: str, extensions: str, days: int = 30):
+    """NAME.crt and NAME.key in the folder, of the cluster's authority; in one step each."""
+    def openssl(*words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=60)
+
+    request, extra = folder / f"{name}.csr", folder / f"{name}.ext"
+    extra.write_text(f"keyUsage=critical,digitalSignature\n{extensions}\n")
+    openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", folder / f"{name}.key.new")
+    openssl("req", "-new", "-key", folder / f"{name}.key.new", "-subj", subject, "-out", request)
+    openssl("x509", "-req", "-in", request, "-CA", pki / "ca.crt", "-CAkey", pki / "ca.key", "-CAcreateserial",
+            "-CAserial", folder / "serial", "-days", str(days), "-extfile", extra, "-out", folder / f"{name}.crt.new")
+    for part in ("key", "crt"):
+        (folder / f"{name}.{part}.new").rename(folder / f"{name}.{part}")
+
+
+# K8S-91, K8S-92
+def test_a_client_certificate_that_is_replaced(kubernetes_site, monkeypatch):
+    tree, cluster, folder = kubernetes_site.tree(), kubernetes_site.cluster, kubernetes_site.folder
+    content = yaml.safe_load(cluster.kubeconfig.read_text())
+    content["users"] = [{"name": "own", "user": {"client-certificate": "own.crt", "client-key": "own.key"}}]
+    content["contexts"] = [{"name": "own", "context": {"cluster": "real", "user": "own"}}]
+    (folder / "own.kubeconfig").write_text(yaml.safe_dump(content))
+    monkeypatch.setenv("KUBECONFIG", str(folder / "own.kubeconfig"))
+
+    def replace(user: str, days: int = 30):
+        sign(cluster.state / "pki", folder, "own", f"/CN={user}", "extendedKeyUsage=clientAuth", days)
+
+    replace("nodepool-cert", days=-1)
+    launcher = kubernetes_site.start(kubernetes_site.provider(context="own"), wait=False)
+    ended = f"the client certificate in {folder}/own.crt ended at"
+    wait_for(lambda: launcher.output().count(ended) > 2, "it is tried again", 60)
+    assert len(lines(launcher, ended)) == 1
+    replace("nodepool-cert")
+    lives(kubernetes_site, tree)
+    replace("stranger")
+    wait_for(lambda: 'User "stranger"' in launcher.output(), "the other certificate is used, without a restart", 90)
+    waiting = tree.add_request(["empty"])
+    replace("nodepool-cert")
+    kubernetes_site.give_back(tree, tree.use(waiting))
+
+
+# K8S-93
+def test_the_servers_certificate_is_replaced(kubernetes_site):
+    tree, cluster = kubernetes_site.tree(), kubernetes_site.cluster
+    launcher = kubernetes_site.launcher()
+    held = tree.use(tree.add_request(["pod-small"]))
+    pki = cluster.state / "pki"
+    before = {name: (pki / name).read_bytes() for name in ("server.crt", "server.key")}
+    cluster.down()
+    try:
+        sign(pki, pki, "server", "/CN=kube-apiserver",
+             "extendedKeyUsage=serverAuth,clientAuth\nsubjectAltName=IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,"
+             "DNS:kubernetes.default.svc,DNS:openshift.openshift-system.svc")
+        assert (pki / "server.crt").read_bytes() != before["server.crt"]
+    finally:
+        cluster.up()
+    assert cluster.namespaces() == [f"main-{held[0][0]}"]
+    kubernetes_site.give_back(tree, held, 120)
+    lives(kubernetes_site, tree)
+    assert launcher.is_running()
+
+
+# K8S-37: the launcher sees a pod's files, and no other process does.
+def test_the_account_of_a_pod(kubernetes_site):
+    tree, cluster = kubernetes_site.tree(), kubernetes_site.cluster
+    content = yaml.safe_load(cluster.kubeconfig.read_text())
+    real = next(entry["cluster"]["server"] for entry in content["clusters"] if entry["name"] == "real")
+    host, port = real.removeprefix("https://").split(":")
+    become_a_pod = ("mount -t tmpfs tmpfs /run; cd /run; mkdir -p secrets/kubernetes.io/serviceaccount; "
+                    f"cd secrets/kubernetes.io/serviceaccount; cp {cluster.state}/conf/nodepool.token token; "
+                    f"cp {cluster.state}/pki/ca.crt ca.crt; cd {kubernetes_site.folder}; exec \"$@\"")
+    under = ["unshare", "-m", *([] if os.geteuid() == 0 else ["-r"]), "sh", "-euc", become_a_pod, "sh"]
+    env = {**os.environ, "KUBECONFIG": "", "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+    provider = kubernetes_site.provider()
+    del provider["context"]
+    launcher = kubernetes_site.launcher(kubernetes_site.config(providers=[provider]), env=env, under=under)
+    assert not pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount").exists()
+    held = tree.use(tree.add_request(["pod-small"]))
+    node = tree.node(held[0][0])
+    assert node["cloud"] is None and node["connection_port"]["host"] == real
+    assert kubernetes_site.may(node, "create", "pods/exec")
+    kubernetes_site.give_back(tree, held)
+    assert (cluster.state / "conf/nodepool.token").read_text().strip() not in launcher.output()
 
 
 

@@ -116,7 +116,7 @@ def test_a_namespace_that_is_held(kubernetes_site):
     cluster.kubectl("patch", "configmap", "held", "-n", name, "--type=merge",
                     "-p", '{"metadata": {"finalizers": ["example.com/held"]}}')
     tree.give_back(held)
-    wait_for(lambda: "finalizer" in launcher.output(), "what holds it is reported", 90)
+    wait_for(lambda: "example.com/held" in launcher.output(), "what holds it is reported, with its finalizer", 90)
     assert tree.node(held[0][0])["state"] == "deleting"
     others = tree.use(tree.add_request(["empty"]))
     kubernetes_site.give_back(tree, others)

@@ -1,5 +1,6 @@
 """Nodes of the driver kubernetes in a real cluster, from the request to the end of the namespace."""
 import json
+import time
 
 import pytest
 from services import wait_for
@@ -33,6 +34,49 @@ def test_a_pod_lives_and_dies(kubernetes_site):
     assert cluster.namespaces() == []
     for token in kubernetes_site.tokens(node):
         assert token not in launcher.output() and token not in listed.stdout
+
+
+# The keys of a node that the Python implementation knows, in its order (coordination.md 4.4).
+PYTHON_KEYS = """state state_time cloud provider pool type allocated_to az region public_ipv4 private_ipv4 public_ipv6 host_id
+    interface_ip connection_port ssh_port image_id launcher created_time external_id hostname comment user_data hold_job
+    host_keys username connection_type shell_type hold_expiration resources slot attributes python_path tenant_name
+    driver_data requestor""".split()
+
+
+def rewrite_as_python(tree, node_id: str, **changes):
+    """Loads the record, changes it and writes all of it anew: what Python's node does when its state is set."""
+    record = json.loads(tree.zk.get(f"/nodepool/nodes/{node_id}")[0])
+    node = {key: record.get(key) for key in PYTHON_KEYS}
+    node["connection_port"] = record.get("connection_port", record.get("ssh_port", 22))
+    node.update(changes, state_time=time.time())
+    node["ssh_port"] = node["connection_port"]
+    tree.zk.set(f"/nodepool/nodes/{node_id}", json.dumps(node).encode("utf8"))
+
+
+# K8S-31
+def test_a_record_that_python_rewrites(kubernetes_site):
+    cluster, tree = kubernetes_site.cluster, kubernetes_site.tree()
+    launcher = kubernetes_site.launcher()
+    request = tree.add_request(["pod-small"])
+    record = tree.wait_request(request, "fulfilled", 60)
+    node_id, = record["nodes"]
+    lock = tree.lock_node(node_id)
+    made = tree.node(node_id)
+    rewrite_as_python(tree, node_id, state="in-use")
+    tree.zk.delete(f"/nodepool/requests/{request}")
+    rewrite_as_python(tree, node_id, state="hold", comment="à la main", hold_expiration=3600)
+    lock.release()
+    assert kubernetes_site.tool("hold", node_id, "--reason", "ours again").returncode == 0
+    held = tree.node(node_id)
+    assert held["connection_port"] == made["connection_port"] == held["ssh_port"]
+    assert kubernetes_site.may(held, "get", "pods")
+    assert json.loads(kubernetes_site.tool("list", "--json", "--detail").stdout)[0]["connection_port"] == "redacted"
+    lock = tree.lock_node(node_id)
+    rewrite_as_python(tree, node_id, state="used")
+    lock.release()
+    tree.wait_node_gone(node_id, 60)
+    assert cluster.namespaces() == []
+    assert made["connection_port"]["token"] not in launcher.output()
 
 
 # K8S-22, K8S-27, K8S-28, K8S-68

@@ -1,6 +1,7 @@
 """Clusters of another make: without automatic tokens, without a token controller, with two kinds of projects."""
 import os
 import pathlib
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -20,7 +21,7 @@ def other_site(request, tmp_path, tmp_path_factory, shared_zookeeper, monkeypatc
     cluster.down("--remove")
 
 
-# K8S-58, K8S-80
+# K8S-58, K8S-80, K8S-89
 def test_nodes_live_and_die(other_site):
     cluster, tree = other_site.cluster, other_site.tree()
     other_site.start(other_site.provider(), other_site.openshift(name="projects", pools=[
@@ -31,5 +32,10 @@ def test_nodes_live_and_die(other_site):
         node = tree.node(node_id)
         assert other_site.may(node, "get", "pods")
         assert len(node["connection_port"]["token"].split(".")) == 3
+        # A token that was asked for has an end.
+        assert (node["driver_data"] is None) == other_site.has_projects
+        if node["driver_data"]:
+            begin, end = (datetime.fromisoformat(node["driver_data"][key]) for key in ("token_begins", "token_ends"))
+            assert abs(end - begin - timedelta(days=30)) < timedelta(minutes=1)
     other_site.give_back(tree, held)
     assert cluster.namespaces() == [] and cluster.projects() == []

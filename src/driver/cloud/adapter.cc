@@ -48,7 +48,13 @@ Task<std::vector<boost::json::value>> Adapter::NotListed(std::vector<boost::json
   co_return ids;
 }
 
+Task<AccessState> Adapter::StateOfAccess(NodeAccess) { co_return AccessState::kLasts; }
+
+Task<NodeAccess> Adapter::RenewAccess(boost::json::value, NodeAccess access) { co_return access; }
+
 Task<QuotaInformation> Adapter::QuotaLimits() { co_return QuotaInformation::Limit({}); }
+
+std::optional<QuotaInformation> Adapter::UsedByOthers() { return std::nullopt; }
 
 QuotaInformation Adapter::QuotaForLabel(const LabelConfig&) { return QuotaInformation::OneInstance(); }
 

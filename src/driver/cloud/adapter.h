@@ -58,6 +58,19 @@ struct Instance {
   boost::json::value node_attributes;  // null, or an object that the pool's attributes override
 };
 
+// What a node's record has for its user's access.
+struct NodeAccess {
+  boost::json::value connection_port;
+  boost::json::value driver_data;
+};
+
+// How long that access still lasts.
+enum class AccessState {
+  kLasts,
+  kRenewalDue,  // to be renewed while the node is ready
+  kEnds,        // too soon for a user: the node is not handed out any more
+};
+
 // Anything in the cloud that may leak: a server, a port, an image ... (drivers.md 5.3).
 struct Resource {
   std::string type;  // alphanumeric; part of a metric's name
@@ -160,14 +173,26 @@ class Adapter {
   // Set by the framework. An adapter whose cloud announces that it takes machines away calls this then:
   // MissingMachines is called at once, and again soon.
   std::function<void()> machines_taken = [] {};
-  // Set by the framework. An adapter whose cloud announces what others use of it, or its limits, calls this
-  // then: the quota is read again, at most once a second.
-  std::function<void()> quota_changed = [] {};
 
   // The account's limits; default: unlimited.
   virtual Task<QuotaInformation> QuotaLimits();
+  // What others use of the limits, for an adapter that follows it as it comes and goes: new requests wait for
+  // it then, and only the limits themselves decline them. Default: none, it is the sum of those of
+  // ListInstances that no node describes.
+  virtual std::optional<QuotaInformation> UsedByOthers();
+  // Set by the framework. An adapter whose cloud announces its limits, or what others use of them, calls this
+  // then: both are read again, at most once a second.
+  std::function<void()> quota_changed = [] {};
   // What one node needs; default: one instance. Error(kInvalid): never possible.
   virtual QuotaInformation QuotaForLabel(const LabelConfig& label);
+  // Set by the framework, which asks QuotaForLabel once for each label. Call when it would answer
+  // differently.
+  std::function<void()> needs_changed = [] {};
+  // Of a node that is ready: asked once a minute, and before the node is handed out. Default: it lasts.
+  virtual Task<AccessState> StateOfAccess(NodeAccess access);
+  // What takes the place of access that does not last; the old one may go on. Only nodes that are ready get
+  // it, since a user's record is the user's.
+  virtual Task<NodeAccess> RenewAccess(boost::json::value external_id, NodeAccess access);
   // Zones to choose from when the pool names none; default: one unnamed zone.
   virtual Task<std::vector<std::optional<std::string>>> AvailabilityZones();
   // Whether the label's cloud image exists; default: yes. An adapter that answers kUnknown calls

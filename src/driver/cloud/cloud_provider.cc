@@ -4,6 +4,7 @@
 
 #include "async/attempt.h"
 #include "async/deadline.h"
+#include "driver/cloud/access_renewal.h"
 #include "driver/cloud/leak_cleanup.h"
 #include "driver/cloud/metadata.h"
 #include "driver/cloud/missing_machines.h"
@@ -24,9 +25,11 @@ class CloudProvider : public Provider {
                 std::unique_ptr<Adapter> adapter, HostKeyScan scan)
       : context_(std::move(environment), std::move(config), std::move(adapter), std::move(scan)),
         leaks_(context_.environment, *context_.adapter, *context_.config),
-        missing_(context_.environment, *context_.adapter, *context_.config) {
+        missing_(context_.environment, *context_.adapter, *context_.config),
+        renewal_(context_.environment, *context_.adapter, *context_.config) {
     context_.adapter->machines_taken = [this] { missing_.Announce(); };
-    context_.adapter->quota_changed = [this] { context_.quota.Invalidate(); };
+    context_.adapter->quota_changed = [this] { context_.quota.Announce(); };
+    context_.adapter->needs_changed = [this] { context_.needs.Clear(); };
   }
 
   const ProviderConfig& config() const override { return *context_.config; }
@@ -54,6 +57,7 @@ class CloudProvider : public Provider {
 
   QuotaInformation AvailableQuota() override { return context_.quota.available(); }
   QuotaInformation UsedByOthers() override { return context_.quota.used_by_others(); }
+  bool waits_for_others() const override { return context_.quota.follows_others(); }
   QuotaInformation QuotaForLabel(const LabelConfig& label) override { return context_.needs.For(label); }
   void InvalidateQuota() override { context_.quota.Invalidate(); }
 
@@ -118,6 +122,7 @@ class CloudProvider : public Provider {
     if (!has_deleted || *has_deleted) context_.quota.Invalidate();
     if (!has_deleted) has_deleted.error().Rethrow();
     co_await missing_.Check();
+    co_await renewal_.Run();
   }
 
  private:
@@ -170,6 +175,7 @@ class CloudProvider : public Provider {
   ProviderParts context_;
   LeakCleanup leaks_;
   MissingMachines missing_;
+  AccessRenewal renewal_;
   std::set<const LabelConfig*> ready_labels_;  // in the last check
   Subscription image_watch_;
 };

@@ -263,6 +263,47 @@ TEST_F(CloudProviderTest, ChangesInTheCloudAreNoticedByTheNextCheck) {  // D-26,
   EXPECT_EQ(capacity_changes, changes + 1);
 }
 
+// drivers.md 2.2, K8S-85
+TEST_F(CloudProviderTest, AnAdapterThatFollowsOthersIsAskedWhenItAnnouncesAChange) {
+  prepare_cloud = [](ScriptedAdapter& adapter) {
+    adapter.others = QuotaInformation::Amount({{"instances", 4}});
+  };
+  StartProvider();
+  EXPECT_TRUE(provider->waits_for_others());
+  EXPECT_EQ(provider->AvailableQuota().Get("instances"), 6);
+  int lists = cloud->lists_asked;
+  int changes = capacity_changes;
+  for (int i = 0; i < 100; ++i) {
+    cloud->others = QuotaInformation::Amount({{"instances", i % 2}});
+    cloud->quota_changed();
+    time.Advance(std::chrono::milliseconds(10));
+  }
+  time.Advance(std::chrono::seconds(2));
+  EXPECT_EQ(provider->UsedByOthers().Get("instances"), 1);
+  EXPECT_GT(capacity_changes, changes);
+  EXPECT_LE(cloud->quota_asked, 5) << "once a second";
+  EXPECT_EQ(cloud->lists_asked, lists) << "without a list of machines";
+  provider->InvalidateQuota();
+  time.Advance(std::chrono::seconds(2));
+  EXPECT_EQ(cloud->lists_asked, lists + 1) << "the cloud refused: everything is read again";
+}
+
+// drivers.md 5.8
+TEST_F(CloudProviderTest, ALabelIsAskedAgainWhenTheAdapterSaysSo) {
+  prepare_cloud = [](ScriptedAdapter& adapter) {
+    adapter.label_fault = Error(Verdict::kInvalid, "too large");
+  };
+  StartProvider();
+  EXPECT_THROW(provider->QuotaForLabel(*label), Error);
+  EXPECT_EQ(provider->LabelReady(*label), Readiness::kNotReady);
+  int changes = capacity_changes;
+  cloud->label_fault.reset();
+  EXPECT_THROW(provider->QuotaForLabel(*label), Error) << "an error is remembered";
+  cloud->needs_changed();
+  EXPECT_GT(capacity_changes, changes);
+  EXPECT_EQ(provider->QuotaForLabel(*label).Get("instances"), 1);
+}
+
 TEST_F(CloudProviderTest, DeletesTheMachineOfANode) {
   StartProvider();
   time.Run(LaunchNode());

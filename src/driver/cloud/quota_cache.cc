@@ -61,11 +61,15 @@ Task<> QuotaCache::Refresh() {
 
 Task<> QuotaCache::Read() {
   QuotaInformation available = co_await adapter_.QuotaLimits();
-  std::vector<Instance> instances = co_await adapter_.ListInstances();
-  QuotaInformation others;
-  for (const Instance& instance : instances) {
-    if (!IsOurs(instance)) others.Add(instance.quota);
+  bool is_list_due = std::exchange(is_list_wanted_, false) || environment_.loop.SteadyNow() >= list_due_;
+  if (is_list_due) {
+    list_due_ = {};
+    machines_of_others_ = co_await ReadMachinesOfOthers();
+    list_due_ = environment_.loop.SteadyNow() + kMaxAge;
   }
+  std::optional<QuotaInformation> followed = adapter_.UsedByOthers();
+  follows_others_ = followed.has_value();
+  QuotaInformation others = followed.value_or(machines_of_others_);
   available.Subtract(others);
   is_known_ = true;
   bool is_same =
@@ -74,6 +78,15 @@ Task<> QuotaCache::Read() {
   available_ = std::move(available);
   used_by_others_ = std::move(others);
   environment_.capacity_changed();
+}
+
+Task<QuotaInformation> QuotaCache::ReadMachinesOfOthers() {
+  std::vector<Instance> instances = co_await adapter_.ListInstances();
+  QuotaInformation others;
+  for (const Instance& instance : instances) {
+    if (!IsOurs(instance)) others.Add(instance.quota);
+  }
+  co_return others;
 }
 
 bool QuotaCache::IsOurs(const Instance& instance) const {
@@ -100,6 +113,11 @@ const QuotaInformation& LabelNeeds::For(const LabelConfig& label) {
     group_.Spawn("probe label " + label.name.str(), ClearErrorLater(&label));
     throw;
   }
+}
+
+void LabelNeeds::Clear() {
+  needs_.clear();
+  if (!std::exchange(errors_, {}).empty()) changed_();
 }
 
 Task<> LabelNeeds::ClearErrorLater(const LabelConfig* label) {

@@ -13,10 +13,10 @@
 
 namespace nodepool::driver::cloud {
 
-// The quota available to this provider: the cloud's limits minus what others use, which are machines that no
-// node describes, leaked ones included (drivers.md 2.2, 5.11). Read in the background every 300 s and
-// whenever it was invalidated; the last value remains valid until a newer one is read. A read that fails is
-// the provider's fault until one succeeds (ProviderEnvironment::report_fault).
+// The quota available to this provider: the cloud's limits minus what others use, which the adapter knows, or
+// else are machines that no node describes, leaked ones included (drivers.md 2.2, 5.11). Read in the
+// background every 300 s and whenever it was invalidated; the last value remains valid until a newer one is
+// read. A read that fails is the provider's fault until one succeeds (ProviderEnvironment::report_fault).
 class QuotaCache {
  public:
   // Everything outlives the cache.
@@ -26,7 +26,18 @@ class QuotaCache {
   const QuotaInformation& available() const { return available_; }
   const QuotaInformation& used_by_others() const { return used_by_others_; }
   bool is_known() const { return is_known_; }
-  void Invalidate() { invalidated_.Set(); }
+  // The adapter knows what others use, as it comes and goes.
+  bool follows_others() const { return follows_others_; }
+  // Everything is read again.
+  void Invalidate() {
+    is_list_wanted_ = true;
+    invalidated_.Set();
+  }
+  // The adapter announced a change. Machines are listed for it only if it does not follow others itself.
+  void Announce() {
+    is_list_wanted_ = is_list_wanted_ || !follows_others_;
+    invalidated_.Set();
+  }
 
   // Reads until it is cancelled.
   Task<> Run();
@@ -36,6 +47,7 @@ class QuotaCache {
  private:
   Task<> Refresh();
   Task<> Read();
+  Task<QuotaInformation> ReadMachinesOfOthers();
   bool IsOurs(const Instance& instance) const;
   Task<> WaitForInvalidation();
 
@@ -44,7 +56,11 @@ class QuotaCache {
   ProviderName provider_;
   QuotaInformation available_ = QuotaInformation::Limit({});
   QuotaInformation used_by_others_;
+  QuotaInformation machines_of_others_;  // at the last list
+  SteadyTime list_due_{};
+  bool is_list_wanted_ = false;
   bool is_known_ = false;
+  bool follows_others_ = false;
   Event invalidated_{"the quota to be doubted"};
   Event tried_{"the cloud's quota"};
 };
@@ -59,6 +75,8 @@ class LabelNeeds {
   // Error(kInvalid) while the label is in error; other errors are not cached.
   const QuotaInformation& For(const LabelConfig& label);
   bool IsInError(const LabelConfig& label) const { return errors_.contains(&label); }
+  // All labels are asked again.
+  void Clear();
 
  private:
   Task<> ClearErrorLater(const LabelConfig* label);

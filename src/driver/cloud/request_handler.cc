@@ -22,7 +22,11 @@ RequestHandler::RequestHandler(ProviderParts& context, std::shared_ptr<const Poo
                   .About({request_.record.event_id.value_or(""), request_.id.str(), ""})) {}
 
 Task<bool> RequestHandler::CheckReusableNode(const store::StoredNode& node) {
-  co_return !zone_ || node.record.az == zone_;
+  if (zone_ && node.record.az != zone_) co_return false;
+  NodeAccess access{node.record.connection_port.value(), node.record.driver_data.value()};
+  Task<AccessState> asking = context_.adapter->StateOfAccess(std::move(access));
+  Outcome<AccessState> state = co_await Attempt(std::move(asking));
+  co_return !state || *state != AccessState::kEnds;
 }
 
 void RequestHandler::NodeReused(const Node& node) {

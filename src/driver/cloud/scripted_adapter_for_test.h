@@ -42,6 +42,10 @@ class ScriptedAdapter : public Adapter {
   std::vector<std::string> deleted_resources;
   std::vector<std::optional<std::string>> zones = {std::nullopt};
   Duration zones_duration{0};
+  AccessState access_state = AccessState::kLasts;
+  std::optional<Error> renewal_fault;
+  std::optional<QuotaInformation> others;  // none: ListInstances tells
+  int lists_asked = 0;
   std::optional<Error> label_fault;
   int label_asked = 0;
   int quota_asked = 0;
@@ -85,7 +89,9 @@ class ScriptedAdapter : public Adapter {
     if (machines.erase(id) == 0) throw Error(Verdict::kNotFound, "no such machine");
   }
 
+  std::optional<QuotaInformation> UsedByOthers() override { return others; }
   Task<std::vector<Instance>> ListInstances() override {
+    ++lists_asked;
     if (list_fault) throw *list_fault;
     std::vector<Instance> all;
     for (const auto& [id, machine] : machines) all.push_back(machine);
@@ -107,6 +113,12 @@ class ScriptedAdapter : public Adapter {
     deleted_resources.push_back(resource.id);
     std::erase_if(resources, [&](const Resource& other) { return other.id == resource.id; });
     co_return;
+  }
+  Task<AccessState> StateOfAccess(NodeAccess) override { co_return access_state; }
+  Task<NodeAccess> RenewAccess(boost::json::value external_id, NodeAccess) override {
+    if (renewal_fault) throw Error(*renewal_fault);
+    boost::json::object port = {{"token", "renewed"}};
+    co_return NodeAccess{std::move(port), std::move(external_id)};
   }
   Task<QuotaInformation> QuotaLimits() override {
     ++quota_asked;

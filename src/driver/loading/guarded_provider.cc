@@ -95,6 +95,7 @@ class GuardedProvider : public Provider {
   QuotaInformation UsedByOthers() override {
     return Checked(provider_->UsedByOthers(), "UsedByOthers", false);
   }
+  bool waits_for_others() const override { return provider_->waits_for_others(); }
   QuotaInformation QuotaForLabel(const LabelConfig& label) override {
     return Checked(provider_->QuotaForLabel(label), "QuotaForLabel", false);
   }

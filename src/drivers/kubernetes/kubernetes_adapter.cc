@@ -7,6 +7,7 @@
 #include "driver/cloud/metadata.h"
 #include "drivers/kubernetes/machine/create_machine.h"
 #include "drivers/kubernetes/machine/delete_machine.h"
+#include "drivers/kubernetes/machine/node_access.h"
 #include "drivers/kubernetes/machine/own_machines.h"
 
 namespace nodepool::drivers::kubernetes {
@@ -38,9 +39,13 @@ class NoReport : public MachineReport {
 
 KubernetesAdapter::KubernetesAdapter(driver::ProviderEnvironment environment,
                                      std::shared_ptr<const KubernetesConfig> config, Means means)
-    : cloud_(std::move(environment), std::move(config), std::move(means)) {}
+    : cloud_(std::move(environment), std::move(config), std::move(means)) {
+  if (!cloud_.config->cluster_quota || cloud_.environment.is_for_one_command) return;
+  capacity_ = MakeCapacity(cloud_, {[this] { quota_changed(); }, [this] { needs_changed(); }});
+}
 
 Task<Instance> KubernetesAdapter::Create(MachineReport& machine, CreateParameters parameters) {
+  if (capacity_) capacity_->RequireRoom(dynamic_cast<const KubernetesLabel&>(*parameters.label));
   return CreateMachine(cloud_, machine, std::move(parameters));
 }
 
@@ -120,9 +125,30 @@ bool KubernetesAdapter::AreListed(const std::vector<boost::json::value>& ids) co
   return std::ranges::all_of(ids, [this](const boost::json::value& id) { return IsListed(id); });
 }
 
+Task<driver::cloud::AccessState> KubernetesAdapter::StateOfAccess(driver::cloud::NodeAccess access) {
+  return kubernetes::StateOfAccess(cloud_, std::move(access));
+}
+
+Task<driver::cloud::NodeAccess> KubernetesAdapter::RenewAccess(boost::json::value,
+                                                               driver::cloud::NodeAccess access) {
+  return kubernetes::RenewAccess(cloud_, std::move(access));
+}
+
+Task<driver::QuotaInformation> KubernetesAdapter::QuotaLimits() {
+  if (!capacity_) co_return driver::QuotaInformation::Limit({});
+  Resources limits = co_await capacity_->Limits();
+  co_return driver::QuotaInformation::Limit(std::move(limits));
+}
+
+std::optional<driver::QuotaInformation> KubernetesAdapter::UsedByOthers() {
+  if (!capacity_) return std::nullopt;
+  return driver::QuotaInformation::Amount(capacity_->UsedByOthers());
+}
+
 driver::QuotaInformation KubernetesAdapter::QuotaForLabel(const driver::LabelConfig& label) {
   const auto& own = dynamic_cast<const KubernetesLabel&>(label);
   if (!own.fault.empty()) throw Error(Verdict::kInvalid, own.fault);
+  if (capacity_) capacity_->RequirePossible(own);
   return driver::QuotaInformation::Amount(own.need);
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "driver/cloud/adapter.h"
 #include "drivers/kubernetes/api/cloud.h"
+#include "drivers/kubernetes/quota/capacity.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -23,6 +25,11 @@ class KubernetesAdapter : public driver::cloud::Adapter {
   Task<std::vector<driver::cloud::Resource>> ListResources() override;
   Task<> DeleteResource(driver::cloud::Resource resource) override;
   Task<std::vector<boost::json::value>> MissingMachines(std::vector<boost::json::value> ids) override;
+  Task<driver::cloud::AccessState> StateOfAccess(driver::cloud::NodeAccess access) override;
+  Task<driver::cloud::NodeAccess> RenewAccess(boost::json::value external_id,
+                                              driver::cloud::NodeAccess access) override;
+  Task<driver::QuotaInformation> QuotaLimits() override;
+  std::optional<driver::QuotaInformation> UsedByOthers() override;
   driver::QuotaInformation QuotaForLabel(const driver::LabelConfig& label) override;
   Task<> Stop() override;
 
@@ -34,7 +41,8 @@ class KubernetesAdapter : public driver::cloud::Adapter {
   bool IsListed(const boost::json::value& id) const;
   bool AreListed(const std::vector<boost::json::value>& ids) const;
 
-  Cloud cloud_;
+  std::unique_ptr<Capacity> capacity_;  // null: only configured limits count
+  Cloud cloud_;                         // its watches fill capacity_, and end with it
   // What the last ListResources found usable, for MissingMachines right after it.
   std::set<std::string> listed_;
   SteadyTime listed_at_ = SteadyTime::min();

@@ -145,9 +145,57 @@ TEST_F(KubernetesTest, ATokenIsAskedForWhenTheSecretStaysEmpty) {
   imposter.fills_secrets = false;
   Start();
   Launch();
-  EXPECT_EQ(Port().at("token"), "requested token");
+  EXPECT_EQ(Port().at("token"), "requested token 1");
   EXPECT_EQ(Port().at("ca_crt"), "cm9vdCBhdXRob3JpdHk=");
   EXPECT_THAT(results, ElementsAre("ready"));
+}
+
+// K8S-89, K8S-90
+TEST_F(KubernetesTest, ATokenThatWasAskedForIsRenewedWhileItsNodeIsReady) {
+  imposter.fills_secrets = false;
+  Start();
+  Launch();
+  json::object asked =
+      imposter.Posted("/api/v1/namespaces/" + Namespace() + "/serviceaccounts/zuul-worker/token");
+  EXPECT_EQ(asked.at("spec").at("expirationSeconds"), 30 * 86'400) << "longer than any use";
+  auto stored = [this] { return time.Run(store.nodes.Read(last_id))->record; };
+  auto token = [&stored] { return TextIn(stored().connection_port.value().as_object(), "token"); };
+  time.Advance(14 * 24h);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(token(), "requested token 1");
+  json::object before = stored().connection_port.value().as_object();
+  imposter.longest_token = 1h;
+  time.Advance(2 * 24h);
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_EQ(token(), "requested token 2");
+  before["token"] = "requested token 2";
+  EXPECT_EQ(stored().connection_port.value(), json::value(before)) << "nothing else has changed";
+  auto is_reusable = [&] {
+    store::StoredRequest request;
+    request.id = RequestId("100-0000000001");
+    auto handler = provider->RequestHandler(config->pools.begin()->second, request);
+    return time.Run(handler->CheckReusableNode(*time.Run(store.nodes.Read(last_id))));
+  };
+  EXPECT_TRUE(is_reusable());
+  time.Advance(40min);
+  EXPECT_TRUE(is_reusable());
+  time.Advance(6min);
+  EXPECT_FALSE(is_reusable()) << "less than a quarter of its hour is left";
+  time.Run(provider->CleanupLeakedResources());
+  EXPECT_TRUE(is_reusable());
+  EXPECT_EQ(token(), "requested token 3");
+}
+
+// K8S-89: without an account of its own a node has our token.
+TEST_F(KubernetesTest, AReadyPodGetsOurNewTokenWhenItRotates) {
+  imposter.Put("/api/v1/namespaces/main", {});
+  Start(Kind::kOpenshiftPods);
+  Launch();
+  connection.user.token = "rotated";
+  imposter.token = "rotated";
+  time.Run(provider->CleanupLeakedResources());
+  Node record = time.Run(store.nodes.Read(last_id))->record;
+  EXPECT_EQ(TextIn(record.connection_port.value().as_object(), "token"), "rotated");
 }
 
 // K8S-62

@@ -1,7 +1,9 @@
 // Nodes of the drivers openshift and openshiftpods from creation to deletion.
 #include <boost/json/parse.hpp>
 
+#include "async/task_group.h"
 #include "base/json_fields.h"
+#include "base/log/logging.h"
 #include "drivers/kubernetes/kubernetes_fixture_for_test.h"
 
 namespace nodepool::drivers::kubernetes {
@@ -147,6 +149,23 @@ TEST_F(OpenshiftPodsTest, APodInTheNamespaceOfThePool) {
 }
 
 // K8S-29
+// K8S-70
+TEST_F(OpenshiftPodsTest, APodThatIsHeldIsReportedWithItsFinalizers) {
+  Start();
+  Launch();
+  std::string path = "/api/v1/namespaces/main/pods/pod-small-" + last_id.str();
+  json::object pod = imposter.objects.at(path);
+  pod["metadata"].as_object()["finalizers"] = json::array{"example.com/held"};
+  imposter.Put(path, pod);
+  log::Capture log;
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  tasks.Spawn("delete", provider->DeleteResources(last_id, last));
+  time.Advance(70s);
+  EXPECT_EQ(log.Count("is still being deleted: its finalizers example.com/held"), 1);
+  imposter.Remove(path);
+  time.Run(tasks.Join());
+}
+
 TEST_F(OpenshiftPodsTest, WithoutVerificationTheAuthorityIsNull) {
   connection.verifies_tls = false;
   Start();

@@ -7,6 +7,7 @@
 #include "async/deadline.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "launcher/lock_unclaimed.h"
 #include "launcher/requests/unlock.h"
 #include "launcher/stats/stats_metrics.h"
 
@@ -269,15 +270,9 @@ Task<> DeletedNodeWorker::Deallocate(NodeId id) {
   // The cache may lag behind a consumer that already has the node, or is done with it.
   auto seen = co_await context_.store.nodes.Read(id);
   bool is_left = seen && seen->record.state == NodeState::kReady && seen->record.allocated_to == request;
-  if (!is_left || context_.ledger.IsClaimed(id)) co_return;
-  // Lock first: the launcher that fulfils the request gives the lock up with that. Another launcher may free
-  // the node meanwhile; if a request of ours took it then, it would be handed out with our attempt to lock it
-  // still queued.
-  std::optional<store::LockedNode> node;
-  {
-    NodeClaim claim(context_.ledger, id);
-    node = co_await context_.store.nodes.TryLock(id);
-  }
+  if (!is_left) co_return;
+  // Lock first: the launcher that fulfils the request gives the lock up with that.
+  auto node = co_await LockUnclaimed(context_, id);
   context_.ledger.CapacityChanged();
   if (!node) co_return;
   auto unlock = [&node] { return UnlockIfHeld(node); };

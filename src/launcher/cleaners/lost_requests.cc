@@ -5,6 +5,7 @@
 
 #include "async/attempt.h"
 #include "base/scope_exit.h"
+#include "launcher/lock_unclaimed.h"
 #include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
@@ -124,16 +125,9 @@ Task<> LostRequests::Reset(RequestId id) {
   }
 }
 
-// Never waits for a locked node: DeletedNodeWorker finds it later, when its request is gone. Another launcher
-// may have freed the node, and a request of ours taken it: it must not be handed out with our attempt to lock
-// it still queued.
+// Never waits for a locked node: DeletedNodeWorker finds it later, when its request is gone.
 Task<> LostRequests::FreeNode(NodeId id, RequestId request) {
-  if (context_.ledger.IsClaimed(id)) co_return;
-  std::optional<store::LockedNode> node;
-  {
-    NodeClaim claim(context_.ledger, id);
-    node = co_await context_.store.nodes.TryLock(id);
-  }
+  auto node = co_await LockUnclaimed(context_, id);
   if (!node) co_return;
   WallTime now = context_.loop.Now();
   auto free = [request, now](Node& record) {

@@ -1,5 +1,6 @@
 #include "launcher/cleaners/mark_deleting.h"
 
+#include "launcher/lock_unclaimed.h"
 #include "launcher/stats/stats_metrics.h"
 
 namespace nodepool::launcher {
@@ -8,9 +9,7 @@ Task<> MarkDeleting(Context& context, const ProviderManager& providers, const lo
                     std::string kind, std::string why, std::function<bool(const Node&)> applies) {
   const store::StoredNode* cached = context.nodes.Find(id);
   if (cached == nullptr || cached->is_locked() || !providers.Manages(cached->record.provider)) co_return;
-  if (context.ledger.IsClaimed(id)) co_return;
-  NodeClaim claim(context.ledger, id);
-  auto node = co_await context.store.nodes.TryLock(id);
+  auto node = co_await LockUnclaimed(context, id);
   if (!node) co_return;
   WallTime now = context.loop.Now();
   auto mark = [now, applies](Node& record) {

@@ -86,8 +86,7 @@ Sentences ExceededLimits(const sched::PoolView& pool, const NodeRequest& request
     sentences.push_back(fmt::format("{} {} needed, the pool's {} is {}", need.at(resource), resource,
                                     SettingOf(resource), pool.pool.limit.at(resource)));
   }
-  if (pool.ignores_provider_quota) return sentences;
-  for (const auto& [resource, excess] : Shortage(pool.provider.limit, {}, need)) {
+  for (const auto& [resource, excess] : Shortage(sched::DecliningLimit(pool), {}, need)) {
     sentences.push_back(
         fmt::format("{} {} needed, {}", need.at(resource), resource, CloudQuota(pool.provider, resource)));
   }

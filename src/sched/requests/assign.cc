@@ -268,7 +268,7 @@ Decision DeclineReason(const PoolView& pool, const NodeRequest& request) {
   if (!pool.launches_nodes) return {Decision::Kind::kAccept};
   Resources need = NeedOf(pool, request.node_types);
   Resources excess = Shortage(pool.pool.limit, {}, need);
-  if (!pool.ignores_provider_quota) excess.merge(Shortage(pool.provider.limit, {}, need));
+  excess.merge(Shortage(DecliningLimit(pool), {}, need));
   if (!excess.empty()) return Decline(Reason::kExceedsQuota, excess.begin()->first);
   return {Decision::Kind::kAccept};
 }

@@ -163,6 +163,17 @@ TEST_F(ConsiderTest, SizeCheckIgnoresUsage) {  // BB-37
   EXPECT_EQ(Decide(Request({"small"})).kind, Decision::Kind::kAccept) << "it waits as pending";
 }
 
+TEST_F(ConsiderTest, WhatOthersUseIsWaitedForWhereItIsFollowed) {  // drivers.md 2.5, K8S-85
+  double need = pool.labels.at(LabelName("small")).need.at("cores");
+  pool.provider.limit = {{"cores", need - 1}};
+  pool.provider.others = {{"cores", 1}};
+  EXPECT_EQ(Why(Request({"small"})), Reason::kExceedsQuota);
+  pool.waits_for_others = true;
+  EXPECT_EQ(Decide(Request({"small"})).kind, Decision::Kind::kAccept);
+  EXPECT_TRUE(Decide(Request({"small"})).must_wait);
+  EXPECT_EQ(Why(Request({"small", "small"})), Reason::kExceedsQuota) << "the limits themselves are too small";
+}
+
 TEST_F(ConsiderTest, ProviderQuotaMayBeIgnored) {  // LA-83, LA-84
   pool.provider.limit = {{"cores", 0}};
   EXPECT_EQ(Why(Request({"small"})), Reason::kExceedsQuota);

@@ -29,6 +29,17 @@ int FreeTurns(const PoolView& pool) {
 
 }  // namespace
 
+Resources DecliningLimit(const PoolView& pool) {
+  if (pool.ignores_provider_quota) return {};
+  Resources limits = pool.provider.limit;
+  if (!pool.waits_for_others) return limits;
+  for (auto& [resource, limit] : limits) {
+    auto others = pool.provider.others.find(resource);
+    if (others != pool.provider.others.end()) limit = ExactSum(limit, others->second);
+  }
+  return limits;
+}
+
 std::string FillPlan::MissingResource() const {
   if (!pool_shortage.empty()) return pool_shortage.begin()->first;
   return provider_shortage.empty() ? "" : provider_shortage.begin()->first;

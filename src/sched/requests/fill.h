@@ -44,6 +44,8 @@ struct PoolView {
   // the cloud refused recently; then capacity is handed out in order.
   bool ignores_provider_quota = false;
   bool is_cloud_full = false;
+  // Of the cloud only the limits themselves decline a request: it waits for what others use.
+  bool waits_for_others = false;
   std::map<LabelName, LabelView> labels;
   Budget pool;
   Budget provider;          // shared by the provider's pools
@@ -52,6 +54,9 @@ struct PoolView {
   // Of the provider, including those that only wait for their turn.
   int launches_in_progress = 0;
 };
+
+// The limits of `provider` that a request must fit to be accepted (launcher.md 9.2).
+Resources DecliningLimit(const PoolView& pool);
 
 // How a pool provides the labels that a request still needs.
 struct FillPlan {

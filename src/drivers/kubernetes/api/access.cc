@@ -75,6 +75,7 @@ Task<Access> AccessSource::Read() {
   access.ca_pem = connection.ca_pem;
   access.files = connection.files;
   access.headers = user.impersonation;
+  access.expires = user.certificate_ends;
   net::TlsSettings tls;
   tls.verifies_peer = connection.verifies_tls;
   tls.ca_pem = connection.verifies_tls ? connection.ca_pem : "";
@@ -85,7 +86,7 @@ Task<Access> AccessSource::Read() {
     SetBearer(access, user.token);
   } else if (!read.token.empty()) {
     SetBearer(access, read.token);
-    access.expires = loop_.Now() + kTokenFileLasts;
+    access.expires = std::min(access.expires, loop_.Now() + kTokenFileLasts);
   } else if (user.exec) {
     co_await UsePlugin(connection, tls, access);
   } else if (!user.username.empty()) {
@@ -105,7 +106,7 @@ Task<> AccessSource::UsePlugin(const Connection& connection, net::TlsSettings& t
     tls.certificate_pem = std::move(credential->certificate_pem);
     tls.key_pem = std::move(credential->key_pem);
   }
-  if (credential->expires) access.expires = *credential->expires;
+  if (credential->expires) access.expires = std::min(access.expires, *credential->expires);
 }
 
 // A renamed file may be missing for a moment: what cannot be read then is read again by the next call.

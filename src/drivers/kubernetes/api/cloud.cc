@@ -33,9 +33,9 @@ Cloud::Cloud(driver::ProviderEnvironment environment_of, std::shared_ptr<const K
               NameOf(*config), {environment.observer, config->name, config->driver}),
       // A project's labels are lost when it is made.
       namespaces_(environment.loop, environment.random, cluster,
-                  HasProjects(*config) ? kProjects : kNamespaces,
-                  HasProjects(*config) ? "" : SelectorOf(*config)),
-      pods_(environment.loop, environment.random, cluster, kAllPods, SelectorOf(*config)),
+                  HasProjects(*config) ? ObjectCache::Watched{kProjects, ""}
+                                       : ObjectCache::Watched{kNamespaces, SelectorOf(*config)}),
+      pods_(environment.loop, environment.random, cluster, {kAllPods, SelectorOf(*config)}),
       tasks(environment.loop, logger) {}
 
 std::string Cloud::OwnSelector() const { return SelectorOf(*config); }
@@ -53,11 +53,14 @@ ObjectCache& Cloud::Pods() {
 ObjectCache& Cloud::PodsOfPool(const std::string& pool) {
   std::unique_ptr<ObjectCache>& pods = pods_of_pools_[pool];
   if (!pods) {
-    pods = std::make_unique<ObjectCache>(loop(), environment.random, cluster, InNamespace(pool, "pods"),
-                                         OwnSelector());
+    pods = NewCache({InNamespace(pool, "pods"), OwnSelector()});
   }
   pods->Start(tasks);
   return *pods;
+}
+
+std::unique_ptr<ObjectCache> Cloud::NewCache(ObjectCache::Watched watched) {
+  return std::make_unique<ObjectCache>(loop(), environment.random, cluster, std::move(watched));
 }
 
 }  // namespace nodepool::drivers::kubernetes

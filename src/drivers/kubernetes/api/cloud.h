@@ -36,6 +36,9 @@ struct Cloud {
   // Pods of this provider in the namespace of a pool of openshiftpods; begins to watch them.
   ObjectCache& PodsOfPool(const std::string& pool);
 
+  // A cache that is to be started.
+  std::unique_ptr<ObjectCache> NewCache(ObjectCache::Watched watched);
+
   // "labelSelector=..." of what this provider has made.
   std::string OwnSelector() const;
 

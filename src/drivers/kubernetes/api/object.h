@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "model/resources.h"
+
 namespace nodepool::drivers::kubernetes {
 
 // A condition in an object's status.
@@ -24,12 +26,14 @@ struct Container {
   std::optional<int> exit_code;  // of its end
 };
 
-// What the drivers read of a namespace, a project or a pod; empty where the kind has no such thing.
+// What the drivers read of a namespace, a project, a pod, a node or a quota; empty where the kind has no such
+// thing.
 struct Object {
   std::string name_space;  // that it is in
   std::string name;
   std::string uid;
   std::map<std::string, std::string> labels;
+  std::vector<std::string> finalizers;
   std::string requester;        // of a project: who asked for it
   bool is_terminating = false;  // it is being deleted
   std::string phase;
@@ -39,6 +43,12 @@ struct Object {
   std::vector<Container> containers;
   std::string node;                   // where a pod runs
   bool runs_default_command = false;  // a pod that ignores the request to end (objects/pod_body.h)
+  // Of a pod what it requests, of a node what pods may have there, of a quota its limits (config/amounts.h).
+  Resources amounts;
+  Resources used;            // of a quota
+  bool is_scoped = false;    // a quota for some pods of its namespace only
+  bool is_closed = false;    // a node that takes no pods now: it is cordoned or not ready
+  bool is_reserved = false;  // a node with a taint that keeps ordinary pods away
 
   // "namespace/name"; "/name" of what is in no namespace.
   std::string key() const { return name_space + "/" + name; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
+#include <set>
 
 #include "async/attempt.h"
 #include "async/deadline.h"
@@ -34,19 +35,16 @@ bool IsRefusedForGood(const std::optional<Failure>& failure) {
 
 }  // namespace
 
-ObjectCache::ObjectCache(Loop& loop, Random& random, Cluster& cluster, std::string collection,
-                         std::string selector)
-    : loop_(loop),
-      cluster_(cluster),
-      collection_(std::move(collection)),
-      selector_(std::move(selector)),
-      pauses_(kPauses, random) {}
+ObjectCache::ObjectCache(Loop& loop, Random& random, Cluster& cluster, Watched watched)
+    : loop_(loop), cluster_(cluster), watched_(std::move(watched)), pauses_(kPauses, random) {}
 
 ObjectCache::~ObjectCache() = default;
 
+bool ObjectCache::is_refused() const { return !is_listed_ && IsRefusedForGood(failure_); }
+
 void ObjectCache::Start(TaskGroup& tasks) {
   if (std::exchange(is_started_, true)) return;
-  tasks.Spawn("watch " + collection_, Run());
+  tasks.Spawn("watch " + watched_.collection, Run());
 }
 
 Task<> ObjectCache::WaitForFirstList() {
@@ -72,26 +70,29 @@ Task<> ObjectCache::ListAndWatch() {
 
 Task<> ObjectCache::List() {
   SteadyTime begun = loop_.SteadyNow();
-  ObjectList list = co_await cluster_.List(collection_, selector_);
-  objects_.clear();
+  ObjectList list = co_await cluster_.List(watched_.collection, watched_.selector);
+  std::set<std::string> gone;
+  for (const auto& [key, object] : objects_) gone.insert(key);
   for (Object& object : list.objects) {
     std::string key = object.key();
-    objects_.insert_or_assign(std::move(key), std::move(object));
+    gone.erase(key);
+    Set(key, std::move(object));
   }
+  for (const std::string& key : gone) Set(key, std::nullopt);
   version_ = std::move(list.version);
   listed_at_ = begun;
   is_listed_ = true;
   failure_.reset();
   if (!std::exchange(last_cause_, {}).empty())
-    logger_.Info("{} of {} is read again", collection_, cluster_.name());
+    logger_.Info("{} of {} is read again", watched_.collection, cluster_.name());
   tried_.NotifyAll();
   NotifyAllOfList();
 }
 
 Task<> ObjectCache::Watch() {
   std::string path = fmt::format(
-      "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}{}", collection_,
-      kWatchSeconds, api::PercentEncoded(version_), selector_.empty() ? "" : "&", selector_);
+      "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}{}", watched_.collection,
+      kWatchSeconds, api::PercentEncoded(version_), watched_.selector.empty() ? "" : "&", watched_.selector);
   auto on_line = [this](std::string_view line) { return OnLine(line); };
   Task<> reading = cluster_.ReadLines(std::move(path), kLongestSilence, on_line);
   Outcome<> ended = co_await Attempt(std::move(reading));
@@ -123,12 +124,16 @@ bool ObjectCache::OnLine(std::string_view line) {
 void ObjectCache::Apply(const std::string& type, Object object) {
   std::string key = object.key();
   bool is_deleted = type == "DELETED";
-  if (is_deleted) {
-    objects_.erase(key);
-  } else {
-    objects_.insert_or_assign(key, std::move(object));
-  }
+  Set(key, is_deleted ? std::nullopt : std::optional(std::move(object)));
   Notify(key, is_deleted);
+}
+
+void ObjectCache::Set(const std::string& key, std::optional<Object> object) {
+  auto known = objects_.extract(key);
+  const Object* now = nullptr;
+  if (object) now = &objects_.emplace(key, std::move(*object)).first->second;
+  if (watched_.on_change && (known || now != nullptr))
+    watched_.on_change(known ? &known.mapped() : nullptr, now);
 }
 
 void ObjectCache::Notify(const std::string& key, bool is_deleted) {
@@ -155,8 +160,8 @@ void ObjectCache::Report(const Failure& failure) {
   // Once for each cause.
   bool is_new = std::exchange(last_cause_, failure.message()) != failure.message();
   logger_.Write(is_new ? log::Level::kWarning : log::Level::kDebug,
-                fmt::format("{} of {} cannot be watched; it is tried again: {}", collection_, cluster_.name(),
-                            failure.message()));
+                fmt::format("{} of {} cannot be watched{}; it is tried again: {}", watched_.collection,
+                            cluster_.name(), watched_.without, failure.message()));
 }
 
 Follower::Follower(ObjectCache& cache, std::string key)

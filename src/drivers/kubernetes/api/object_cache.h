@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,8 +20,18 @@ class Follower;
 // the watch goes on from the last version seen; it begins with a list again when the server has dropped that.
 class ObjectCache {
  public:
-  // Everything outlives the cache. `selector` is a query such as "labelSelector=...", or empty.
-  ObjectCache(Loop& loop, Random& random, Cluster& cluster, std::string collection, std::string selector);
+  // What is to be done about each change, a list included; null: the object did not exist, or does no more.
+  using OnChange = std::function<void(const Object* before, const Object* now)>;
+
+  struct Watched {
+    std::string collection;    // api/paths.h
+    std::string selector;      // a query such as "labelSelector=...", or empty
+    OnChange on_change = {};   // null: nothing
+    std::string without = {};  // what it means for the provider that it cannot be read, for operators
+  };
+
+  // Everything outlives the cache.
+  ObjectCache(Loop& loop, Random& random, Cluster& cluster, Watched watched);
   ~ObjectCache();  // no Follower is left
 
   // Begins to fill the cache in a task of `tasks`, if it has not begun.
@@ -30,8 +41,10 @@ class ObjectCache {
   Task<> WaitForFirstList();
 
   bool is_listed() const { return is_listed_; }
+  // Never listed yet, since we may not (403, 404).
+  bool is_refused() const;
   const std::map<std::string, Object>& objects() const { return objects_; }  // by Object::key()
-  const std::string& collection() const { return collection_; }
+  const std::string& collection() const { return watched_.collection; }
 
  private:
   friend class Follower;
@@ -42,14 +55,15 @@ class ObjectCache {
   Task<> Watch();
   bool OnLine(std::string_view line);
   void Apply(const std::string& type, Object object);
+  // nullopt: it is gone.
+  void Set(const std::string& key, std::optional<Object> object);
   void Notify(const std::string& key, bool is_deleted);
   void NotifyAllOfList();
   void Report(const Failure& failure);
 
   Loop& loop_;
   Cluster& cluster_;
-  std::string collection_;
-  std::string selector_;
+  Watched watched_;
   log::Logger logger_{"nodepool.driver.kubernetes"};
   Backoff pauses_;
   bool is_started_ = false;

@@ -8,6 +8,7 @@ namespace nodepool::drivers::kubernetes {
 // Paths of the API (driver-kubernetes.md 4.1).
 inline constexpr const char* kNamespaces = "/api/v1/namespaces";
 inline constexpr const char* kAllPods = "/api/v1/pods";
+inline constexpr const char* kNodes = "/api/v1/nodes";
 inline constexpr const char* kProjects = "/apis/project.openshift.io/v1/projects";
 inline constexpr const char* kProjectRequests = "/apis/project.openshift.io/v1/projectrequests";
 inline constexpr const char* kOwnUser = "/apis/user.openshift.io/v1/users/~";

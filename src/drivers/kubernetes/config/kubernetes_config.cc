@@ -5,9 +5,9 @@
 #include "base/json_fields.h"
 #include "base/log/logging.h"
 #include "base/text.h"
+#include "drivers/kubernetes/config/amounts.h"
 #include "drivers/kubernetes/config/kubernetes_schema.h"
 #include "drivers/kubernetes/config/names.h"
-#include "drivers/kubernetes/config/quantity.h"
 #include "drivers/provider_section.h"
 
 namespace nodepool::drivers::kubernetes {
@@ -16,9 +16,6 @@ namespace json = boost::json;
 using config::Section;
 
 namespace {
-
-constexpr double kMebibyte = 0x1p20;
-constexpr double kMegabyte = 1e6;
 
 const log::Logger& ConfigLogger() {
   static const log::Logger logger("nodepool.driver.kubernetes");
@@ -82,37 +79,20 @@ PodAmounts ReadLimits(const Section& label, const Section& pool, const PodAmount
   return {read("cpu", requests.cpu), read("memory", requests.memory), read("storage", requests.storage)};
 }
 
-Resources NeedOfSettings(const KubernetesLabel& label, const Resources& extra) {
+// What the cluster sees of a node.
+Resources NeedOfSettings(const KubernetesLabel& label) {
   Resources need = {{"instances", 1},
                     {"cores", static_cast<double>(label.requests.cpu.value_or(0))},
                     {"ram", static_cast<double>(label.requests.memory.value_or(0))}};
   if (label.requests.storage.value_or(0) != 0)
     need["ephemeral-storage"] = static_cast<double>(*label.requests.storage);
   if (label.gpu && label.gpu_resource) need[*label.gpu_resource] = *label.gpu;
-  for (const auto& [name, amount] : extra) need[name] = amount;
   return need;
 }
 
-// One instance and the requests of the spec's containers; what is no quantity does not count.
 Resources NeedOfSpec(const json::object& spec) {
   Resources need = {{"instances", 1}, {"cores", 0}, {"ram", 0}};
-  const json::array* containers = ArrayIn(spec, "containers");
-  if (containers == nullptr) return need;
-  for (const json::value& container : *containers) {
-    const json::object* resources = ObjectIn(container, "resources");
-    const json::object* requests = resources == nullptr ? nullptr : ObjectIn(*resources, "requests");
-    if (requests == nullptr) continue;
-    for (const auto& [key, value] : *requests) {
-      double amount = ParseQuantity(TextIn(*requests, key)).value_or(0);
-      if (key == "cpu") {
-        need["cores"] += amount;
-      } else if (key == "memory") {
-        need["ram"] += amount / kMebibyte;
-      } else {
-        need[key] += key == "ephemeral-storage" ? amount / kMegabyte : amount;
-      }
-    }
-  }
+  Add(need, RequestsOf(spec));
   return need;
 }
 
@@ -179,9 +159,12 @@ std::shared_ptr<const KubernetesLabel> ReadLabel(const Section& section, const P
     label->limits = ReadLimits(section, in.pool, label->requests);
     Resources extra = in.extra_resources;
     ReadAmounts(section, "extra-resources", extra);
-    label->need = NeedOfSettings(*label, extra);
+    label->need_of_cluster = NeedOfSettings(*label);
+    label->need = label->need_of_cluster;
+    for (const auto& [name, amount] : extra) label->need[name] = amount;
   } else {
-    label->need = NeedOfSpec(label->spec);
+    label->need_of_cluster = NeedOfSpec(label->spec);
+    label->need = label->need_of_cluster;
   }
   label->fault = FaultOf(provider, pool, *label);
   return label;
@@ -242,6 +225,7 @@ std::shared_ptr<const KubernetesConfig> LoadKubernetesConfig(Kind kind,
   } else {
     result->context = provider.Text("context");
   }
+  result->cluster_quota = provider.Bool("cluster-quota");
   result->launch_timeout = provider.Seconds("launch-timeout");
   result->launch_retries = ReadCount(provider, "launch-retries");
   for (const Section& entry : provider.Sections("pools")) {

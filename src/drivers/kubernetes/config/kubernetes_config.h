@@ -45,8 +45,9 @@ struct KubernetesLabel : driver::LabelConfig {
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> dynamic_labels;  // templates
   std::map<std::string, std::string> annotations;
-  boost::json::object spec;  // empty: the pod is made from the settings above
-  Resources need;            // driver-kubernetes.md 14.1
+  boost::json::object spec;   // empty: the pod is made from the settings above
+  Resources need;             // driver-kubernetes.md 14.1
+  Resources need_of_cluster;  // the same without extra-resources, which the cluster does not see
   // Why the cluster would refuse every node of the label; empty: it would not.
   std::string fault;
 };
@@ -54,6 +55,7 @@ struct KubernetesLabel : driver::LabelConfig {
 struct KubernetesConfig : driver::ProviderConfig {
   Kind kind = Kind::kKubernetes;
   std::optional<std::string> context;  // of the kubeconfig
+  bool cluster_quota = false;          // driver-kubernetes.md 14.3
 };
 
 const config::Schema& SchemaOf(Kind kind);

@@ -120,6 +120,13 @@ Schema ProviderSchema(Schema label, const char* pool_name, std::vector<Setting> 
       Setting("pools", Schema::List(std::move(pool)), "Groups of nodes.").Required(),
       driver::cloud::LaunchRetries(),
       driver::cloud::LaunchTimeout(300, "Time for one attempt, until the pod runs.").DaemonOnly(),
+      Setting(
+          "cluster-quota", Schema::Bool(),
+          "Whether the cluster's own limits count beside the configured ones: the capacity of its nodes, in "
+          "openshiftpods the ResourceQuotas of the pools' namespaces. Needs more rights, and reads all pods "
+          "of the cluster.")
+          .Default(false)
+          .DaemonOnly(),
   });
   return provider.With(Limits("Each pool's default:")).With(std::move(more));
 }

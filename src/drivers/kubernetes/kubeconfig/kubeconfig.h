@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "net/http/http_client.h"
 #include "process/command.h"
 
@@ -26,6 +27,7 @@ struct User {
   std::string username;
   std::string password;
   std::string certificate_pem;
+  WallTime certificate_ends = WallTime::max();
   std::string key_pem;
   std::optional<ExecPlugin> exec;
   net::HttpHeaders impersonation;  // headers that say as whom we act

@@ -14,9 +14,30 @@
 namespace nodepool::drivers::kubernetes {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+
+// Client certificates: one until 2125, and one that ended in 2018.
+constexpr const char* kCertificate =
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBFzCBvQIUFzJBhTvazFtbb2QYUEf0Q3diC64wCgYIKoZIzj0EAwIwDTELMAkG\n"
+    "A1UEAwwCY2kwIBcNMjYxMTIzMjEwOTMxWhgPMjEyNTA2MTcyMTA5MzFaMA0xCzAJ\n"
+    "BgNVBAMMAmNpMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEi8EQv7sz2zGek+8D\n"
+    "6CQLT86ozE+GirfixXo36oJk1XYvnZd6Vv7DaFHjzbeOywdeRi90u+nYGnQG5bpl\n"
+    "QcbbNDAKBggqhkjOPQQDAgNJADBGAiEAhfMg8Ie+lwYlbQdmnTWsKRzrmb0CTs8U\n"
+    "/sP6GrHEcq4CIQCv15+gAh5bp9L/AmvXyEL6YHgCKHHqU0WS18g8UFFwoQ==\n"
+    "-----END CERTIFICATE-----\n";
+constexpr const char* kEndedCertificate =
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBAjCBqAIBATAKBggqhkjOPQQDAjANMQswCQYDVQQDDAJjaTAeFw0xODAxMDEw\n"
+    "MDAwMDBaFw0xODAyMDEwMDAwMDBaMA0xCzAJBgNVBAMMAmNpMFkwEwYHKoZIzj0C\n"
+    "AQYIKoZIzj0DAQcDQgAEi8EQv7sz2zGek+8D6CQLT86ozE+GirfixXo36oJk1XYv\n"
+    "nZd6Vv7DaFHjzbeOywdeRi90u+nYGnQG5bplQcbbNDAKBggqhkjOPQQDAgNJADBG\n"
+    "AiEAhnY6ve9QJ7Cu+MNYSvSzEgq5+HY1fDSTMYbkD8RvZCUCIQCeqsCf2Br0Ev2B\n"
+    "1uPxJ7lBrKX6vWtRrJFf97Ntzomn8w==\n"
+    "-----END CERTIFICATE-----\n";
 
 class KubeconfigTest : public ::testing::Test {
  protected:
@@ -123,17 +144,35 @@ TEST_F(KubeconfigTest, APodUsesItsAccount) {
   EXPECT_EQ(connection.user.token_file, folder_ + "/account/token");
 }
 
+// K8S-92
+TEST_F(KubeconfigTest, ACertificateThatHasEndedIsNamed) {
+  Write("client.crt", kEndedCertificate);
+  Use("{server: s}", "{client-certificate: client.crt}");
+  EXPECT_THAT(ErrorOf(),
+              AllOf(HasSubstr("the client certificate in " + folder_ + "/client.crt ended at 2018-"),
+                    HasSubstr("replace it there by a new one")));
+  Use("{server: s}", "{client-certificate-data: " + Base64(kEndedCertificate) + "}");
+  EXPECT_THAT(ErrorOf(), HasSubstr("client-certificate-data ended at"));
+  Write("client.crt", "what is this");
+  Use("{server: s}", "{client-certificate: client.crt}");
+  EXPECT_THAT(ErrorOf(), HasSubstr("client.crt is not a client certificate in PEM format"));
+  Write("client.crt", kCertificate);
+  User user = Read().user;
+  EXPECT_EQ(user.certificate_pem, kCertificate);
+  EXPECT_LT(user.certificate_ends, WallTime::max());
+}
+
 // K8S-34
 TEST_F(KubeconfigTest, TheFirstKindOfCredentialsCounts) {
   Use("{server: s}",
       "{token: t, tokenFile: f, exec: {command: x}, username: n, password: p, client-certificate-data: " +
-          Base64("certificate") + ", client-key-data: " + Base64("key") + "}");
+          Base64(kCertificate) + ", client-key-data: " + Base64("key") + "}");
   User user = Read().user;
   EXPECT_EQ(user.token, "t");
   EXPECT_EQ(user.token_file, "");
   EXPECT_FALSE(user.exec);
   EXPECT_EQ(user.username, "");
-  EXPECT_EQ(user.certificate_pem, "certificate");
+  EXPECT_EQ(user.certificate_pem, kCertificate);
   EXPECT_EQ(user.key_pem, "key");
   Use("{server: s}", "{tokenFile: f, exec: {command: x}}");
   EXPECT_EQ(Read().user.token_file, folder_ + "/f");

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/time_text.h"
+#include "drivers/kubernetes/kubeconfig/certificate.h"
 
 namespace nodepool::drivers::kubernetes {
 
@@ -56,6 +57,12 @@ net::HttpHeaders Impersonation(const ConfigEntry& entry) {
 User ReadUser(const ConfigEntry& entry, std::vector<std::string>& files) {
   User user;
   user.certificate_pem = entry.PemOrFile("client-certificate", files);
+  if (!user.certificate_pem.empty()) {
+    bool is_file = entry.Text("client-certificate-data").empty();
+    std::string place =
+        is_file ? entry.Path("client-certificate") : entry.path() + ", client-certificate-data";
+    user.certificate_ends = EndOfCertificate(user.certificate_pem, place, std::chrono::system_clock::now());
+  }
   user.key_pem = entry.PemOrFile("client-key", files);
   user.impersonation = Impersonation(entry);
   if (entry.Has("auth-provider")) {

@@ -6,6 +6,7 @@
 #include "async/backoff.h"
 #include "base/encoding.h"
 #include "base/json_fields.h"
+#include "base/time_text.h"
 #include "drivers/kubernetes/api/paths.h"
 #include "drivers/kubernetes/machine/create_in_new.h"
 
@@ -69,8 +70,8 @@ Task<std::optional<NodeToken>> TokenOfSecret(Cloud& cloud, const NodePlan& plan)
 }
 
 // The authorities that clusters publish in each namespace since 1.20, else those that we trust.
-Task<std::string> Authorities(Cloud& cloud, const NodePlan& plan) {
-  std::string path = InNamespace(plan.name_space, "configmaps/kube-root-ca.crt");
+Task<std::string> Authorities(Cloud& cloud, std::string name_space) {
+  std::string path = InNamespace(name_space, "configmaps/kube-root-ca.crt");
   Outcome<json::object> map = co_await Attempt(cloud.cluster.Get(std::move(path)));
   const json::object* data = map ? ObjectIn(*map, "data") : nullptr;
   std::string pem = data == nullptr ? "" : TextIn(*data, "ca.crt");
@@ -79,18 +80,6 @@ Task<std::string> Authorities(Cloud& cloud, const NodePlan& plan) {
     pem = access->ca_pem;
   }
   co_return Base64(pem);
-}
-
-Task<NodeToken> RequestToken(Cloud& cloud, const NodePlan& plan) {
-  std::string path = InNamespace(plan.name_space, "serviceaccounts/") + kAccount + "/token";
-  Task<json::object> call = cloud.cluster.Create(path, TokenRequestBody());
-  json::object answer = co_await std::move(call);
-  const json::object* status = ObjectIn(answer, "status");
-  NodeToken token;
-  if (status != nullptr) token.token = TextIn(*status, "token");
-  if (token.token.empty()) throw Error(Verdict::kRetry, fmt::format("{} was answered without a token", path));
-  token.ca_base64 = co_await Authorities(cloud, plan);
-  co_return token;
 }
 
 }  // namespace
@@ -109,10 +98,25 @@ Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan) {
   if (token) co_return std::move(*token);
   cloud.logger.Info(
       "The cluster has not filled the secret with the token of namespace {} within {} s: it is "
-      "asked for a token, which ends after a day",
+      "asked for a token, which ends after 30 days or earlier",
       plan.name_space, std::chrono::duration_cast<std::chrono::seconds>(kSecretLimit).count());
-  NodeToken requested = co_await RequestToken(cloud, plan);
+  NodeToken requested = co_await RequestToken(cloud, plan.name_space);
   co_return requested;
+}
+
+Task<NodeToken> RequestToken(Cloud& cloud, std::string name_space) {
+  std::string path = InNamespace(name_space, "serviceaccounts/") + kAccount + "/token";
+  WallTime begin = cloud.loop().Now();
+  Task<json::object> call = cloud.cluster.Create(path, TokenRequestBody());
+  json::object answer = co_await std::move(call);
+  const json::object* status = ObjectIn(answer, "status");
+  NodeToken token;
+  if (status != nullptr) token.token = TextIn(*status, "token");
+  if (token.token.empty()) throw Error(Verdict::kRetry, fmt::format("{} was answered without a token", path));
+  if (std::optional<WallTime> end = ParseIso8601(TextIn(*status, "expirationTimestamp")))
+    token.life = TokenLife{begin, *end};
+  token.ca_base64 = co_await Authorities(cloud, std::move(name_space));
+  co_return token;
 }
 
 }  // namespace nodepool::drivers::kubernetes

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "drivers/kubernetes/api/cloud.h"
@@ -7,17 +8,27 @@
 
 namespace nodepool::drivers::kubernetes {
 
+// From when to when a token that was asked for lasts.
+struct TokenLife {
+  WallTime begin;
+  WallTime end;
+};
+
 // What gives access to a node's namespace. Secret.
 struct NodeToken {
   std::string token;
   std::string ca_base64;  // the API server's authorities, PEM in base64; empty: not known
+  std::optional<TokenLife> life = std::nullopt;  // none: it ends with the namespace
 };
 
 // Makes the account of the node's namespace, its rights, and the secret for its token.
 Task<> MakeAccount(Cloud& cloud, const NodePlan& plan);
 
 // The account's token: that in its secret, once the cluster has filled it; if it does not within ten seconds,
-// one that the cluster is asked for, which ends after a day (driver-kubernetes.md 5.3).
+// one that the cluster is asked for, which ends after 30 days, or earlier (driver-kubernetes.md 5.3).
 Task<NodeToken> TokenOfAccount(Cloud& cloud, const NodePlan& plan);
+
+// Asks the cluster for another token of the account of a node's namespace.
+Task<NodeToken> RequestToken(Cloud& cloud, std::string name_space);
 
 }  // namespace nodepool::drivers::kubernetes

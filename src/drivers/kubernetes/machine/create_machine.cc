@@ -5,6 +5,7 @@
 #include "base/encoding.h"
 #include "drivers/kubernetes/machine/account.h"
 #include "drivers/kubernetes/machine/namespace.h"
+#include "drivers/kubernetes/machine/node_access.h"
 #include "drivers/kubernetes/machine/node_plan.h"
 #include "drivers/kubernetes/machine/pod.h"
 
@@ -57,6 +58,7 @@ Task<Instance> Describe(Cloud& cloud, const NodePlan& plan, NodeToken token, std
   instance.metadata = plan.labels;
   instance.quota = driver::QuotaInformation::Amount(plan.label->need);
   instance.connection.connection_port = ConnectionPort(cloud, plan, *access, token);
+  if (token.life) instance.driver_data = ToDriverData(*token.life);
   co_return instance;
 }
 

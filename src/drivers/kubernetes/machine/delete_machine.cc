@@ -120,9 +120,10 @@ Task<> DeleteMachine(Cloud& cloud, MachineReport& machine, std::string external_
   return DeleteNamespace(cloud, machine, std::move(external_id));
 }
 
-std::string WhatHolds(const Object& name_space) {
+std::string WhatHolds(const Object& object) {
   std::vector<std::string> texts;
-  for (const Condition& condition : name_space.conditions) {
+  if (!object.finalizers.empty()) texts.push_back("its finalizers " + Excerpt(Join(object.finalizers, ", ")));
+  for (const Condition& condition : object.conditions) {
     if (condition.is_true && condition.type.starts_with("Namespace"))
       texts.push_back(Excerpt(condition.message, kMaxHolderText));
   }

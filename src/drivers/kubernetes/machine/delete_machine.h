@@ -12,7 +12,8 @@ namespace nodepool::drivers::kubernetes {
 Task<> DeleteMachine(Cloud& cloud, driver::cloud::MachineReport& machine, std::string external_id,
                      std::string pool);
 
-// What keeps a namespace that is being deleted, in the cluster's words; empty: the cluster does not say.
-std::string WhatHolds(const Object& name_space);
+// What keeps a namespace or pod that is being deleted: its finalizers, and the cluster's words about what is
+// in it; empty: the cluster does not say.
+std::string WhatHolds(const Object& object);
 
 }  // namespace nodepool::drivers::kubernetes

@@ -87,7 +87,7 @@ Task<std::string> FollowPodInProject(Cloud& cloud, MachineReport& machine, const
                                      std::string uid) {
   TaskGroup tasks(cloud.loop(), cloud.logger);
   ObjectCache pods(cloud.loop(), cloud.environment.random, cloud.cluster,
-                   InNamespace(plan.name_space, "pods"), "");
+                   {InNamespace(plan.name_space, "pods"), ""});
   Task<std::string> following = FollowPodBy(cloud, machine, plan, std::move(uid), pods, tasks);
   auto stop = [&tasks] { return tasks.Stop(); };
   std::string node = co_await WithCleanup(std::move(following), stop);

@@ -11,7 +11,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr const char* kRbac = "rbac.authorization.k8s.io";
-constexpr int kTokenSeconds = 86'400;
+// Longer than jobs and held nodes: nobody renews the token of a node in use.
+constexpr int kTokenSeconds = 30 * 86'400;
 
 json::array AllVerbs() { return {"create", "delete", "get", "list", "patch", "update", "watch"}; }
 

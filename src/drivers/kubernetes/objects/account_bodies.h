@@ -19,7 +19,7 @@ boost::json::object ProjectRequestBody(const std::string& name, const Labels& la
 boost::json::object AccountBody();
 // A secret that the cluster fills with a token of the account, without end.
 boost::json::object TokenSecretBody();
-// A token that ends after a day.
+// A token that ends after 30 days, or earlier where the cluster limits it.
 boost::json::object TokenRequestBody();
 
 // The rights of a pod's user, or of a namespace's. `is_full`: with those that older releases did not give,

@@ -11,6 +11,7 @@
 #include "async/deadline.h"
 #include "base/encoding.h"
 #include "base/json_fields.h"
+#include "base/time_text.h"
 
 namespace nodepool::testing {
 
@@ -237,7 +238,7 @@ HttpReply KubernetesImposter::Get(const Call& call) {
     for (const std::string& message : events) items.push_back(json::object{{"message", message}});
     return JsonReply(200, {{"items", std::move(items)}});
   }
-  for (const char* collection : {"/namespaces", "/pods"}) {
+  for (const char* collection : {"/namespaces", "/pods", "/nodes", "/resourcequotas"}) {
     if (path.ends_with(collection)) return List(path, call.path);
   }
   auto found = objects.find(path);
@@ -262,7 +263,10 @@ HttpReply KubernetesImposter::List(const std::string& collection, const std::str
 HttpReply KubernetesImposter::Post(const Call& call) {
   if (call.path.ends_with("/projectrequests")) return RequestProject(call);
   if (call.path.ends_with("/token")) {
-    json::object status = {{"token", "requested token"}};
+    auto wanted = std::chrono::seconds(call.body.at("spec").at("expirationSeconds").as_int64());
+    WallTime end = loop_.Now() + std::min<Duration>(wanted, longest_token);
+    json::object status = {{"token", fmt::format("requested token {}", ++requested_tokens_)},
+                           {"expirationTimestamp", Iso8601(end)}};
     return JsonReply(201, {{"status", std::move(status)}});
   }
   std::string name_space = NamespaceIn(call.path + "/x");
@@ -322,7 +326,8 @@ HttpReply KubernetesImposter::Delete(const Call& call) {
     json::object object = found->second;
     Metadata(object)["deletionTimestamp"] = "2026-01-02T03:04:05Z";
     Put(path, std::move(object));
-    Later(std::chrono::seconds(1), [this, path] { Remove(path); });
+    if (!Metadata(found->second).contains("finalizers"))
+      Later(std::chrono::seconds(1), [this, path] { Remove(path); });
     return JsonReply(200, {});
   }
   json::object object = found->second;

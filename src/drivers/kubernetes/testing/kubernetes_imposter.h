@@ -71,11 +71,12 @@ class KubernetesImposter {
   Duration namespace_ends = std::chrono::seconds(1);
   Duration token_takes = std::chrono::milliseconds(10);
   bool fills_secrets = true;
-  std::string pod_becomes = "Running";         // empty: it stays as it is
-  std::function<bool(const Call&)> is_denied;  // null: everything is allowed
-  std::set<std::string> held_namespaces;       // that do not end
-  std::vector<std::string> events;             // messages about every pod
-  std::string token;                           // that calls need; empty: none
+  Duration longest_token = std::chrono::hours(24 * 365);  // of those that are asked for
+  std::string pod_becomes = "Running";                    // empty: it stays as it is
+  std::function<bool(const Call&)> is_denied;             // null: everything is allowed
+  std::set<std::string> held_namespaces;                  // that do not end
+  std::vector<std::string> events;                        // messages about every pod
+  std::string token;                                      // that calls need; empty: none
 
  private:
   using Reply = net::HttpReply;
@@ -105,6 +106,7 @@ class KubernetesImposter {
   bool sends_error_event_ = false;
   int cuts_ = 0;
   int last_uid_ = 0;
+  int requested_tokens_ = 0;
   std::vector<Change> changes_;
   WaitList changed_;
   std::deque<Fault> faults_;

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+
+#include "model/resources.h"
+
+namespace nodepool::drivers::kubernetes {
+
+// Quantities as Kubernetes writes them, {"cpu": "500m", "memory": "2Gi"}, as amounts of a node's record:
+// `cores`, `ram` in MiB, `ephemeral-storage` in MB, `instances` for pods, others by their name
+// (driver-kubernetes.md 14.1). A quota's `requests.cpu` is its `cpu`; the smaller one counts. What is no
+// quantity is left out.
+Resources AmountsOf(const boost::json::object& quantities);
+
+// What the scheduler counts for a pod with this spec: the requests of its containers together, or those of an
+// init container where they are more, and the overhead. Without the pod itself: `instances` is absent.
+Resources RequestsOf(const boost::json::object& pod_spec);
+
+}  // namespace nodepool::drivers::kubernetes
