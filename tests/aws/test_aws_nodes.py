@@ -177,10 +177,15 @@ def test_a_burst_keeps_the_rate(aws_site):
     assert all("InstanceId.1" not in call["params"] for call in aws_site.account.calls("DescribeInstances"))
 
 
-@pytest.mark.parametrize("label", [{}, {"dedicated-host": True, "instance-type": "m5.large"}])
+FLEET = {"instance-types": ["m5.large", "m6i.large"], "allocation-strategy": "lowest-price"}
+
+
+@pytest.mark.parametrize("label", [{}, {"dedicated-host": True, "instance-type": "m5.large"}, {"fleet": FLEET}])
 def test_the_adapter_keeps_its_contract(aws_site, label):
-    config = aws_site.config(providers=[
-        aws_site.provider(label=label, pool={"availability-zone": "us-west-2a"}, rate=0)])
+    provider = aws_site.provider(label=label, pool={"availability-zone": "us-west-2a"}, rate=0)
+    if "fleet" in label:
+        del provider["pools"][0]["labels"][0]["instance-type"]
+    config = aws_site.config(providers=[provider])
     run(BIN / "nodepool-driver-test", "-c", config, "--provider", "ec2", "--cancellations", "4",
         env=aws_site.account.environment())
     assert aws_site.account.instances("pending", "running") == []

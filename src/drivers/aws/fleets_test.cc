@@ -138,6 +138,21 @@ TEST_F(AwsFleetTest, TheErrorsOfAFleetCountAsWhatTheyAre) {
   EXPECT_EQ(Living(), 0);
 }
 
+// AWS-42
+TEST_F(AwsFleetTest, AFleetThatEc2ThrottlesItselfCostsNoAttempt) {
+  config->launch_retries = 1;
+  StartAndSettle();
+  ec2.refused_candidates = {{"m5.large", "InsufficientInstanceCapacity"},
+                            {"m5.xlarge", "RequestLimitExceeded"}};
+  TaskGroup tasks(time.loop(), log::Logger("test"));
+  tasks.Spawn("launch", LaunchNode());
+  time.Advance(1min);
+  EXPECT_GE(ec2.Count("CreateFleet"), 5);
+  ec2.refused_candidates.clear();
+  time.Run(tasks.Join());
+  EXPECT_THAT(results, ElementsAre("ready"));
+}
+
 // AWS-29
 TEST_F(AwsFleetTest, AnInstanceThatEc2DoesNotListYet) {
   config->launch_retries = 1;

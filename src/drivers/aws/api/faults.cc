@@ -150,6 +150,8 @@ std::string CodeOf(const Failure& failure) {
 
 bool MeansNoCapacity(std::string_view code) { return kCapacity.contains(WithoutSide(code)); }
 
+bool MeansThrottled(std::string_view code) { return kThrottling.contains(code); }
+
 bool ConcernsOneCandidate(std::string_view code) {
   return code == "Unsupported" || code == "InsufficientFreeAddressesInSubnet";
 }

@@ -25,6 +25,8 @@ bool MeansNoCapacity(std::string_view code);
 // A candidate cannot be made that others of the label may replace: its zone has no such type, or its subnet
 // no address.
 bool ConcernsOneCandidate(std::string_view code);
+// There were too many calls.
+bool MeansThrottled(std::string_view code);
 // A limit of the account or of a subnet has been reached.
 bool MeansQuota(std::string_view code);
 // The same launch would be refused again: its settings name something that does not exist, or do not go

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "async/attempt.h"
@@ -20,6 +21,7 @@ using driver::cloud::MachineReport;
 namespace {
 
 constexpr Duration kConsistent = std::chrono::seconds(60);
+constexpr Duration kThrottledFleet = std::chrono::seconds(5);
 constexpr int kTemplateRepeats = 2;
 constexpr Duration kAddressLimit = std::chrono::seconds(30);
 
@@ -109,14 +111,21 @@ Task<Ec2Instance> SubmitFleet(AwsCloud& cloud, const CreateParameters& parameter
                               const log::Logger& logger) {
   std::shared_ptr<const MachineImage> image = co_await DescribeImage(cloud, parameters);
   LaunchTemplate used = TemplateOf(LabelOf(parameters), PoolOf(parameters), cloud.config->name.str());
-  const Query query = CreateFleet(parameters, *image, used.name, InstanceTags(parameters, logger),
-                                  cloud.environment.random.UuidHex());
-  Outcome<FleetAnswer> made = co_await Attempt(RequestFleet(cloud, query));
-  if (!made) ThrowRefusal(cloud, parameters, made.error());
-  if (made->instance.empty()) ThrowFleetErrors(made->errors);
-  Ec2Instance instance;
-  instance.id = made->instance;
-  co_return instance;
+  const std::map<std::string, std::string> tags = InstanceTags(parameters, logger);
+  while (true) {
+    const Query query = CreateFleet(parameters, *image, used.name, tags, cloud.environment.random.UuidHex());
+    Outcome<FleetAnswer> made = co_await Attempt(RequestFleet(cloud, query));
+    if (!made) ThrowRefusal(cloud, parameters, made.error());
+    if (!made->instance.empty()) {
+      Ec2Instance instance;
+      instance.id = made->instance;
+      co_return instance;
+    }
+    // EC2 may throttle what it does for a fleet itself; that costs no attempt either.
+    bool is_throttled = std::ranges::any_of(made->errors, &MeansThrottled, &FleetError::code);
+    if (!is_throttled) ThrowFleetErrors(made->errors);
+    co_await cloud.loop().SleepFor(kThrottledFleet);
+  }
 }
 
 [[noreturn]] void ThrowEnd(const Ec2Instance& instance) {
