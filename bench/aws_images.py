@@ -64,7 +64,7 @@ def main():
         try:
             print("| method | upload | peak memory | calls |")
             for method in options.methods:
-                measure(folder / method, zookeeper.hosts, account, file, method)
+                measure(folder / f"by-{method}", zookeeper.hosts, account, file, method)
         finally:
             zookeeper.stop()
             account.down("--remove")
