@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kManagedTag = "nodepool_managed";
 
-std::map<std::string, std::string> TagsOf(const std::string& provider) {
+std::map<std::string, std::string> TemplateTags(const std::string& provider) {
   return {{kManagedTag, "True"}, {driver::cloud::kProviderKey, provider}};
 }
 
@@ -88,7 +88,7 @@ std::string PythonJson(const json::value& value) {
 // computed exactly as it does.
 std::string NameOf(const json::object& data, const std::string& provider) {
   json::array tags;
-  for (const auto& [key, value] : TagsOf(provider))
+  for (const auto& [key, value] : TemplateTags(provider))
     tags.push_back(json::object{{"Key", key}, {"Value", value}});
   json::array specifications{json::object{{"ResourceType", "launch-template"}, {"Tags", std::move(tags)}}};
   json::object named{{"LaunchTemplateData", data}, {"TagSpecifications", std::move(specifications)}};
@@ -115,7 +115,7 @@ Query CreateLaunchTemplate(const LaunchTemplate& wanted, const std::string& prov
   Query query("CreateLaunchTemplate");
   query.Add("LaunchTemplateName", wanted.name);
   AddStructure("LaunchTemplateData", wanted.data, query);
-  AddTagSpecifications({"launch-template"}, TagsOf(provider), query);
+  AddTagSpecifications({"launch-template"}, TemplateTags(provider), query);
   return query;
 }
 
