@@ -13,12 +13,12 @@ namespace nodepool::sim {
 struct Manner {
   std::string name = "plain";
   Duration unlisted{0};           // lists lack a new machine so long
-  Duration lingers{0};            // lists still have a deleted one so long
+  Duration lingers{0};            // lists of resources still have a deleted one so long
   double throttle_rate = 0;       // of calls that are refused with kRateLimited while the world is busy
   bool repeats_creation = false;  // a creation without an answer is sent again, and finds its machine
   int further_calls = 0;          // that a creation needs once its machine has its id
   Duration ends_slowly{0};        // a deletion takes so long, and ends without its caller, too
-  bool takes_machines = false;    // machines are interrupted, and lists say so
+  bool takes_machines = false;    // machines are interrupted, which lists show, and half of the time a notice
 };
 
 // EC2: eventual consistency, throttling, client tokens, interruptions.
@@ -29,7 +29,6 @@ Manner KubernetesLike();
 // What a cloud with a manner shows, the same to all processes.
 struct CloudView {
   struct Ghost {
-    std::vector<driver::cloud::Instance> instances;
     std::vector<driver::cloud::Resource> resources;
     SteadyTime until;
   };
@@ -37,6 +36,7 @@ struct CloudView {
   std::map<std::string, Ghost> ghosts;            // deleted machines that lists still have
   std::map<std::string, SteadyTime> ending;       // deletions in progress
   std::set<std::string> taken;                    // by the cloud
+  std::set<driver::cloud::Adapter*> adapters;     // of all processes, for notices
 };
 
 }  // namespace nodepool::sim
