@@ -74,7 +74,6 @@ class MannerlyCloud {
         cloud_(*clouds.all.Find(provider)) {}
 
   const Manner& manner() const { return manner_; }
-  std::set<Adapter*>& adapters() { return view_.adapters; }
 
   void Created(const std::string& id) {
     if (manner_.unlisted > Duration(0)) view_.listed_from[id] = loop_.SteadyNow() + manner_.unlisted;
@@ -173,10 +172,7 @@ class DistantMachine : public MachineReport {
 class FlakyAdapter : public Adapter {
  public:
   FlakyAdapter(std::unique_ptr<Adapter> inner, Line line, MannerlyCloud cloud)
-      : inner_(std::move(inner)), line_(std::move(line)), cloud_(std::move(cloud)) {
-    cloud_.adapters().insert(this);
-  }
-  ~FlakyAdapter() override { cloud_.adapters().erase(this); }
+      : inner_(std::move(inner)), line_(std::move(line)), cloud_(std::move(cloud)) {}
 
   Task<Instance> Create(MachineReport& machine, CreateParameters parameters) override {
     co_await line_.Reach();

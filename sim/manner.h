@@ -18,7 +18,7 @@ struct Manner {
   bool repeats_creation = false;  // a creation without an answer is sent again, and finds its machine
   int further_calls = 0;          // that a creation needs once its machine has its id
   Duration ends_slowly{0};        // a deletion takes so long, and ends without its caller, too
-  bool takes_machines = false;    // machines are interrupted, which lists show, and half of the time a notice
+  bool takes_machines = false;    // machines are interrupted, and lists say so
 };
 
 // EC2: eventual consistency, throttling, client tokens, interruptions.
@@ -36,7 +36,6 @@ struct CloudView {
   std::map<std::string, Ghost> ghosts;            // deleted machines that lists still have
   std::map<std::string, SteadyTime> ending;       // deletions in progress
   std::set<std::string> taken;                    // by the cloud
-  std::set<driver::cloud::Adapter*> adapters;     // of all processes, for notices
 };
 
 }  // namespace nodepool::sim

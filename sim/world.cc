@@ -409,11 +409,8 @@ void World::TakeMachine(const ProviderName& provider) {
   if (candidates.empty()) return;
   const std::string& id = candidates[random_.Below(candidates.size())];
   Trace(fmt::format("{} takes machine {} away", provider, id.substr(0, 8)));
-  CloudView& view = clouds_.views[provider];
-  view.taken.insert(id);
+  clouds_.views[provider].taken.insert(id);
   cloud.TakeAway(id);
-  if (random_.Below(2) == 0) return;
-  for (driver::cloud::Adapter* adapter : view.adapters) adapter->machines_taken();
 }
 
 void World::ReplaceConsumer() {
