@@ -83,10 +83,7 @@ class MannerlyCloud {
   Task<> Keep(Adapter& inner, std::string id) {
     if (manner_.lingers == Duration(0) || view_.ghosts.contains(id)) co_return;
     CloudView::Ghost ghost;
-    ghost.instances = co_await inner.ListInstances();
     ghost.resources = co_await inner.ListResources();
-    std::erase_if(ghost.instances,
-                  [&id](const Instance& instance) { return TextOf(instance.external_id) != id; });
     std::erase_if(ghost.resources, [&id](const Resource& resource) { return resource.id != id; });
     ghost.until = loop_.SteadyNow() + manner_.lingers;
     view_.ghosts[id] = std::move(ghost);
@@ -112,11 +109,6 @@ class MannerlyCloud {
   void Show(std::vector<Instance>& instances) {
     std::erase_if(instances,
                   [this](const Instance& instance) { return IsHidden(TextOf(instance.external_id)); });
-    for (const auto& [id, ghost] : Ghosts()) {
-      auto is_it = [&id](const Instance& instance) { return TextOf(instance.external_id) == id; };
-      if (std::ranges::none_of(instances, is_it))
-        instances.insert(instances.end(), ghost.instances.begin(), ghost.instances.end());
-    }
   }
   void Show(std::vector<Resource>& resources) {
     std::erase_if(resources, [this](const Resource& resource) { return IsHidden(resource.id); });

@@ -229,7 +229,12 @@ void Inspector::CheckNode(const NodeId& id, const Node& before, const Node& afte
   // the lock, while another launcher may check whether it is garbage.
   bool is_released =
       before.state == after.state && (after.allocated_to.empty() || after.state == NodeState::kDeleted);
-  if (!HoldsLock(node_locks_, id) && !is_released) {
+  // That the cloud has taken a machine in use is noted without the lock, which is the client's
+  // (drivers.md 5.16).
+  Node noted = before;
+  noted.comment = after.comment;
+  bool is_note = IsTaken(after) && ToJson(noted) == ToJson(after);
+  if (!HoldsLock(node_locks_, id) && !is_released && !is_note) {
     Report(fmt::format("{} writes node {} ({} to {}) without holding its lock", NameOf(writer_), id,
                        StateOf(before), StateOf(after)),
            ids);

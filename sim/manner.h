@@ -13,7 +13,7 @@ namespace nodepool::sim {
 struct Manner {
   std::string name = "plain";
   Duration unlisted{0};           // lists lack a new machine so long
-  Duration lingers{0};            // lists still have a deleted one so long
+  Duration lingers{0};            // lists of resources still have a deleted one so long
   double throttle_rate = 0;       // of calls that are refused with kRateLimited while the world is busy
   bool repeats_creation = false;  // a creation without an answer is sent again, and finds its machine
   int further_calls = 0;          // that a creation needs once its machine has its id
@@ -29,7 +29,6 @@ Manner KubernetesLike();
 // What a cloud with a manner shows, the same to all processes.
 struct CloudView {
   struct Ghost {
-    std::vector<driver::cloud::Instance> instances;
     std::vector<driver::cloud::Resource> resources;
     SteadyTime until;
   };
