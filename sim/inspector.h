@@ -37,7 +37,7 @@ class Inspector {
     Node record;
     SteadyTime created{};
     std::string creator;
-    bool is_let_go = false;  // its creator's lock is gone
+    bool is_let_go = false;         // its creator's lock is gone
     bool let_go_by_holder = false;  // the last contender was the writer's own, and first
   };
   struct SeenPool {

@@ -170,8 +170,8 @@ class Adapter {
   // Which of `ids` name machines that are still there and that the cloud has announced to take away soon.
   // Called with MissingMachines; one answer counts. Default: none.
   virtual Task<std::vector<AnnouncedEnd>> AnnouncedEnds(std::vector<boost::json::value> ids);
-  // Set by the framework. An adapter whose cloud announces that it takes machines away calls this then:
-  // MissingMachines is called at once, and again soon.
+  // Set by the framework. An adapter whose cloud announces that it takes machines away, and whose lists show
+  // a new machine at once, calls this then: MissingMachines is called at once, and again soon.
   std::function<void()> machines_taken = [] {};
 
   // The account's limits; default: unlimited.

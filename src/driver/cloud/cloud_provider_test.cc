@@ -63,6 +63,27 @@ TEST_F(CloudProviderTest, LeakedMachineCountsAsForeign) {
   EXPECT_EQ(AvailableInstances(), 9);
 }
 
+// Else a request that needs all of the limit would be declined until the next reading.
+TEST_F(CloudProviderTest, AMachineThatIsListedShortlyAfterItsDeletionCountsAsNobodys) {
+  StartProvider();
+  Node record;
+  record.provider = config->name;
+  NodeId id = time.Run(store.nodes.Create(record));
+  time.RunUntil([&] { return nodes.Find(id) != nullptr; });
+  Instance machine = Foreign(1);
+  machine.metadata = {{"nodepool_provider_name", "cloud"}, {"nodepool_node_id", id.value}};
+  cloud->machines["deleted"] = machine;
+  time.Run(zk::DeleteRecursive(*client, "/nodepool/nodes/" + id.value));
+  time.RunUntil([&] { return nodes.Find(id) == nullptr; });
+  provider->InvalidateQuota();
+  time.Advance(seconds(2));
+  EXPECT_EQ(AvailableInstances(), 10);
+  time.Advance(minutes(1));
+  provider->InvalidateQuota();
+  time.Advance(seconds(2));
+  EXPECT_EQ(AvailableInstances(), 9) << "it is leaked";
+}
+
 TEST_F(CloudProviderTest, QuotaIsReadAgainAfter300Seconds) {
   StartProvider();
   EXPECT_EQ(cloud->quota_asked, 1);

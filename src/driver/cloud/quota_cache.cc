@@ -11,7 +11,8 @@ namespace nodepool::driver::cloud {
 namespace {
 
 constexpr Duration kMaxAge = std::chrono::seconds(300);
-constexpr Duration kMinAge = std::chrono::seconds(1);  // however often it is invalidated
+constexpr Duration kMinAge = std::chrono::seconds(1);      // however often it is invalidated
+constexpr Duration kLingering = std::chrono::seconds(60);  // of deleted machines in a cloud's lists
 constexpr Duration kReadLimit = std::chrono::seconds(120);
 constexpr Duration kFirstTryLimit = std::chrono::seconds(30);
 constexpr Duration kLabelProbeInterval = std::chrono::minutes(5);
@@ -20,7 +21,12 @@ constexpr Backoff::Settings kRetryPauses{.initial = std::chrono::seconds(1), .ma
 }  // namespace
 
 QuotaCache::QuotaCache(const ProviderEnvironment& environment, Adapter& adapter, ProviderName provider)
-    : environment_(environment), adapter_(adapter), provider_(std::move(provider)) {}
+    : environment_(environment), adapter_(adapter), provider_(std::move(provider)) {
+  removals_ = environment_.records.nodes.OnChange(
+      [this](const NodeId& id, const store::StoredNode* before, const store::StoredNode* after) {
+        if (after == nullptr && before != nullptr && before->record.provider == provider_) NoteRemoval(id);
+      });
+}
 
 Task<> QuotaCache::Run() {
   Loop& loop = environment_.loop;
@@ -94,7 +100,15 @@ bool QuotaCache::IsOurs(const Instance& instance) const {
   if (owner.provider != provider_.str() || !owner.node) return false;
   // Before the cache is complete, an unknown node proves nothing.
   const store::NodeCache& nodes = environment_.records.nodes;
-  return nodes.Find(*owner.node) != nullptr || !nodes.synced();
+  if (nodes.Find(*owner.node) != nullptr || !nodes.synced()) return true;
+  auto removed = removed_.find(*owner.node);
+  return removed != removed_.end() && environment_.loop.SteadyNow() < removed->second + kLingering;
+}
+
+void QuotaCache::NoteRemoval(const NodeId& id) {
+  SteadyTime now = environment_.loop.SteadyNow();
+  std::erase_if(removed_, [now](const auto& removal) { return removal.second + kLingering <= now; });
+  removed_[id] = now;
 }
 
 LabelNeeds::LabelNeeds(TaskGroup& group, Adapter& adapter, std::function<void()> changed)

@@ -7,6 +7,7 @@
 
 #include "async/event.h"
 #include "async/task_group.h"
+#include "base/subscription.h"
 #include "driver/cloud/adapter.h"
 #include "driver/provider_environment.h"
 #include "driver/quota_information.h"
@@ -49,6 +50,7 @@ class QuotaCache {
   Task<> Read();
   Task<QuotaInformation> ReadMachinesOfOthers();
   bool IsOurs(const Instance& instance) const;
+  void NoteRemoval(const NodeId& id);
   Task<> WaitForInvalidation();
 
   const ProviderEnvironment& environment_;
@@ -56,7 +58,9 @@ class QuotaCache {
   ProviderName provider_;
   QuotaInformation available_ = QuotaInformation::Limit({});
   QuotaInformation used_by_others_;
-  QuotaInformation machines_of_others_;  // at the last list
+  QuotaInformation machines_of_others_;   // at the last list
+  std::map<NodeId, SteadyTime> removed_;  // records of the last minute; their machines may still be listed
+  Subscription removals_;
   SteadyTime list_due_{};
   bool is_list_wanted_ = false;
   bool is_known_ = false;
