@@ -18,9 +18,9 @@ namespace nodepool::launcher {
 // shorten them.
 struct Intervals {
   Duration cleanup = std::chrono::seconds(60);
-  Duration lost_request_grace = std::chrono::seconds(2);  // a cache may lag behind a lock
+  Duration lost_request_grace = std::chrono::seconds(2);           // a cache may lag behind a lock
   Duration request_lock_removal = std::chrono::milliseconds(200);  // those of this time are removed together
-  Duration quick_delete = std::chrono::milliseconds(100);  // a record shows that it takes longer
+  Duration quick_delete = std::chrono::milliseconds(100);          // a record shows that it takes longer
   Duration delete_timeout = std::chrono::seconds(600);
   Duration delete_retry = std::chrono::seconds(5);
   Duration delete_retry_max = std::chrono::seconds(60);
