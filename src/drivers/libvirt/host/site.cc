@@ -23,14 +23,25 @@ Site::Site(driver::ProviderEnvironment for_environment, std::shared_ptr<const Li
     if (environment.observer != nullptr) environment.observer->HostAdded(config->name, host.name);
     hosts.push_back(std::make_unique<Host>(tasks, environment.random, host, std::move(hypervisor), logger,
                                            [this] { Changed(); }));
-    hosts.back()->foreign_changed = [this] { foreign_changed(); };
+    hosts.back()->foreign_changed = [this] { ForeignChanged(); };
     hosts.back()->measured = [this, added = hosts.back().get()] { Report(*added); };
   }
 }
 
 void Site::Changed() {
   fetches.Begin();
+  full_labels.RoomHasGrown();
   environment.capacity_changed();
+}
+
+void Site::ForeignChanged() {
+  full_labels.RoomHasGrown();
+  foreign_changed();
+}
+
+void Site::Forget(const MachineId& id) {
+  ledger.Remove(id);
+  full_labels.RoomHasGrown();
 }
 
 void Site::Report(const Host& host) {

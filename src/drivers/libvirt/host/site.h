@@ -8,6 +8,7 @@
 #include "driver/provider_environment.h"
 #include "drivers/libvirt/host/host.h"
 #include "drivers/libvirt/keys/provider_key.h"
+#include "drivers/libvirt/placement/full_labels.h"
 #include "drivers/libvirt/placement/ledger.h"
 #include "drivers/libvirt/storage/arrivals.h"
 #include "drivers/libvirt/storage/fetches.h"
@@ -30,6 +31,7 @@ struct Site {
   TaskGroup tasks;
   std::vector<std::unique_ptr<Host>> hosts;
   Ledger ledger;
+  FullLabels full_labels;
   ImageSizes image_sizes;
   Arrivals arrivals;
   Fetches fetches{*this};
@@ -46,11 +48,14 @@ struct Site {
   // Error(kFail): the configuration no longer has this host.
   Host& At(const std::string& name);
   std::vector<Host*> Usable();
+  // The machine takes no room of its host any more.
+  void Forget(const MachineId& id);
   Task<> Stop();
 
  private:
   // A host can be used, or no longer.
   void Changed();
+  void ForeignChanged();
   void Report(const Host& host);
 
   bool is_stopped_ = false;

@@ -65,10 +65,12 @@ SameHost SameHostFor(const Site& site, const LibvirtLabel& label) {
 Task<Host*> ChooseHostFor(Site& site, const CreateParameters& parameters, Need need) {
   const auto& pool = dynamic_cast<const LibvirtPool&>(*parameters.pool);
   const auto& label = dynamic_cast<const LibvirtLabel&>(*parameters.label);
+  co_await site.full_labels.AwaitChance(site.environment.loop, label.name);
   std::vector<HostRoom> rooms = co_await ReadRooms(site, pool, label, parameters.image_external_id);
   Chosen chosen = Choose(site, rooms, parameters, need);
   if (chosen) co_return &site.At(*chosen);
   bool is_forever = chosen.error().is_forever;
+  if (!is_forever) site.full_labels.Add(label.name, site.environment.loop.SteadyNow());
   throw Error(is_forever ? Verdict::kInvalid : Verdict::kQuota,
               fmt::format("no host {} label {} ({})", is_forever ? "is large enough for" : "has room for",
                           label.name, chosen.error().reasons));

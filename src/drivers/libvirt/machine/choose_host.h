@@ -9,7 +9,8 @@ namespace nodepool::drivers::libvirt {
 SameHost SameHostFor(const Site& site, const LibvirtLabel& label);
 
 // The host for a machine that takes `need` (driver-libvirt.md 13.3). The caller enters it in the ledger
-// before it awaits anything else. kQuota: there is no room now. kInvalid: no host is large enough.
+// before it awaits anything else. kQuota: there is no room now; the label's next call waits for more room
+// first, half a minute at most. kInvalid: no host is large enough.
 Task<Host*> ChooseHostFor(Site& site, const driver::cloud::CreateParameters& parameters, Need need);
 
 }  // namespace nodepool::drivers::libvirt

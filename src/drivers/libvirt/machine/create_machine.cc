@@ -109,8 +109,8 @@ Instance DescribeNew(const Creation& creation) {
   return instance;
 }
 
-Task<> GiveBack(Ledger& ledger, MachineId id) {
-  ledger.Remove(id);
+Task<> GiveBack(Site& site, MachineId id) {
+  site.Forget(id);
   co_return;
 }
 
@@ -171,7 +171,7 @@ Task<Instance> CreateMachine(Site& site, MachineReport& machine, CreateParameter
   MachineId id{host->name(), site.environment.random.Uuid()};
   // From here to the end of its deletion the machine takes room on its host.
   site.ledger.Add(id, FindOrEmpty(parameters.metadata, driver::cloud::kNodeKey), parameters.request_id, need);
-  auto give_back = [&](const Failure&) { return GiveBack(site.ledger, id); };
+  auto give_back = [&](const Failure&) { return GiveBack(site, id); };
   boost::json::value external_id(id.ToText());
   Task<> storing = machine.SetExternalId(std::move(external_id));
   co_await OnFailure(std::move(storing), give_back);

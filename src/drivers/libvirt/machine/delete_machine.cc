@@ -29,7 +29,7 @@ Task<> RemoveMachine(Site& site, MachineId id) {
 Task<> DeleteMachine(Site& site, MachineId id) {
   co_await site.Connected();
   co_await RemoveMachine(site, id);
-  site.ledger.Remove(id);
+  site.Forget(id);
   site.environment.capacity_changed();
 }
 
