@@ -94,22 +94,6 @@ TEST_F(AssignmentTest, ZooKeeperOperationsOfManyRequests) {
   EXPECT_LE(std::ranges::count_if(running.recorder->calls(), is_removal), 20 + 3) << "20 of them create it";
 }
 
-// The first requests do not wait until the last ones are accepted.
-TEST_F(AssignmentTest, TheFirstOfManyRequestsAreServedFirst) {
-  AddLauncher("np01");
-  constexpr int kCount = 2000;
-  for (int i = 0; i < kCount; ++i) Request({"small"});
-  std::vector<RequestState> seen;
-  Subscription registration = WatchRequests([&](const RequestId&, const store::StoredRequest& request) {
-    if (request.record.state) seen.push_back(*request.record.state);
-  });
-  seen.clear();
-  time_.Run(launchers_[0]->launcher->Start());
-  ASSERT_TRUE(Await([&] { return std::ranges::count(seen, RequestState::kFulfilled) == kCount; }));
-  auto first_fulfilled = std::ranges::find(seen, RequestState::kFulfilled);
-  EXPECT_LT(std::count(seen.begin(), first_fulfilled, RequestState::kPending), kCount / 2);
-}
-
 TEST_F(AssignmentTest, NodesComeInTheOrderOfTheLabels) {  // coordination.17.7, BB-02
   StartLauncher();
   RequestId id = Request({"small", "large", "small"});

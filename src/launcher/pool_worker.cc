@@ -57,10 +57,10 @@ void PoolWorker::SessionLost() {
 }
 
 void PoolWorker::Accept(store::StoredRequest request, sched::ServiceOrder order,
-                        std::function<void()> accepted, std::function<void()> ended) {
+                        std::function<void()> ended) {
   RequestId id = request.id;
-  auto run = std::make_shared<RequestRun>(context_, pool_, unused_nodes_, std::move(request),
-                                          std::move(order), std::move(accepted));
+  auto run =
+      std::make_shared<RequestRun>(context_, pool_, unused_nodes_, std::move(request), std::move(order));
   runs_[id] = run;
   tasks_.Spawn("handle request", {"", id.value, ""}, RunToEnd(run, std::move(ended)));
 }

@@ -35,10 +35,8 @@ class PoolWorker {
   // Whether Start() has ended.
   bool is_started() const { return is_started_; }
 
-  // `accepted` is called when the request was accepted or could not be, `ended` when it is no longer worked
-  // on.
-  void Accept(store::StoredRequest request, sched::ServiceOrder order, std::function<void()> accepted,
-              std::function<void()> ended);
+  // `ended` is called when the request is no longer worked on.
+  void Accept(store::StoredRequest request, sched::ServiceOrder order, std::function<void()> ended);
   // Lets waiting requests plan again, in service order.
   void CapacityChanged() { pool_.waiting().WakeAll(); }
   // Lets all requests plan again: the provider came up.

@@ -7,10 +7,6 @@
 namespace nodepool::launcher {
 namespace {
 
-// How many requests are being accepted at a time: enough to keep a ZooKeeper server busy. More would only
-// delay the requests that were accepted before.
-constexpr std::size_t kMaxAccepting = 128;
-
 // Between two checks of a cache that lags.
 constexpr Duration kMaxRecheckPause = std::chrono::seconds(8);
 
@@ -168,7 +164,6 @@ bool Scheduler::IsProviderAtFault() const {
 
 sched::Snapshot Scheduler::TakeSnapshot() const {
   sched::Snapshot snapshot;
-  snapshot.max_accept = kMaxAccepting - accepting_;
   snapshot.registry = &cluster_.registry;
   snapshot.queues = &cluster_.queues;
   for (const PoolWorker* pool : pools_) {
@@ -198,14 +193,7 @@ void Scheduler::CarryOut(const sched::Plan::Acceptance& acceptance) {
     DecisionEnded(id);
     served_(id);
   };
-  ++accepting_;
-  auto accepted = [this] { AcceptanceEnded(); };
-  (*pool)->Accept(std::move(seen), std::move(*order), accepted, ended);
-}
-
-void Scheduler::AcceptanceEnded() {
-  // Those that have been left out are considered then.
-  if (--accepting_ == kMaxAccepting / 2) Wake();
+  (*pool)->Accept(std::move(seen), std::move(*order), ended);
 }
 
 void Scheduler::CarryOut(const sched::Plan::Declination& declination) {

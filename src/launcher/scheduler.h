@@ -45,7 +45,6 @@ class Scheduler {
   bool IsProviderAtFault() const;
   sched::Snapshot TakeSnapshot() const;
   void CarryOut(const sched::Plan::Acceptance& acceptance);
-  void AcceptanceEnded();
   void CarryOut(const sched::Plan::Declination& declination);
   Task<> Decline(RequestId id, sched::Answers by);
   Task<> TryDecline(RequestId id, sched::Answers by);
@@ -63,7 +62,6 @@ class Scheduler {
   std::function<void(const RequestId&)> served_;
   sched::Plan plan_;
   WaitLog wait_log_;
-  std::size_t accepting_ = 0;  // acceptances whose result is not known yet
   // Requests whose decision is being carried out, with the version it is based on.
   std::map<RequestId, std::int64_t> under_way_;
   Promises promises_;

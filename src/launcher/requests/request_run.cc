@@ -9,13 +9,12 @@ namespace nodepool::launcher {
 using store::Change;
 
 RequestRun::RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, store::StoredRequest seen,
-                       sched::ServiceOrder order, std::function<void()> accepted)
+                       sched::ServiceOrder order)
     : context_(context),
       pool_(pool),
       unused_nodes_(unused_nodes),
       seen_(std::move(seen)),
       order_(std::move(order)),
-      accepted_(std::move(accepted)),
       logger_(log::Logger("nodepool.driver.NodeRequestHandler[" + pool.launcher_id().value + "]")
                   .About({seen_.record.event_id.value_or(""), seen_.id.value, ""})),
       nodes_(context, pool, changed_, logger_),
@@ -70,7 +69,6 @@ Task<> RequestRun::NextChange() {
 // A request that only free nodes can serve stays `requested` until it has one: another launcher may be faster
 // (D-25).
 Task<> RequestRun::Accept() {
-  ScopeExit ended([this] { accepted_(); });
   WallTime now = context_.loop.Now();
   LauncherId self = pool_.launcher_id();
   auto accept = [now, self](NodeRequest& request) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,9 +16,9 @@ namespace nodepool::launcher {
 // A request that a crash leaves unlocked is found by LostRequests.
 class RequestRun {
  public:
-  // `pool` and `unused_nodes` outlive it. `accepted` is called when the request was accepted or could not be.
+  // `pool` and `unused_nodes` outlive it.
   RequestRun(Context& context, Pool& pool, UnusedNodes& unused_nodes, store::StoredRequest seen,
-             sched::ServiceOrder order, std::function<void()> accepted);
+             sched::ServiceOrder order);
 
   // Ends when this pool is done with the request. When cancelled, it gives the request back as `requested`,
   // unless the session is gone (D-24). Throws nothing but kCancelled.
@@ -70,7 +69,6 @@ class RequestRun {
   UnusedNodes& unused_nodes_;
   store::StoredRequest seen_;
   sched::ServiceOrder order_;
-  std::function<void()> accepted_;
   log::Logger logger_;
   Event changed_{"capacity or nodes"};
   std::optional<store::LockedRequest> request_;

@@ -292,7 +292,6 @@ Plan Assign(Snapshot snapshot) {
   for (const auto& [shape, queue] : snapshot.queues->shapes()) {
     heads.emplace(queue.begin()->first, Head{&shape, queue.begin(), queue.end()});
   }
-  std::size_t max_accept = snapshot.max_accept;
   Accounts accounts(std::move(snapshot));
   Plan plan;
   while (!heads.empty()) {
@@ -303,7 +302,6 @@ Plan Assign(Snapshot snapshot) {
     } else {
       Outcome outcome = AskPools(accounts, *waiting.request);
       if (outcome.taker != nullptr) {
-        if (plan.accept.size() == max_accept) continue;
         plan.accept.push_back({waiting.id, outcome.taker->key});
         accounts.Book(outcome.taker->key, *waiting.request);
       } else if (!outcome.declines.empty()) {

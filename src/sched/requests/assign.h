@@ -1,6 +1,5 @@
 #pragma once
 
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -75,7 +74,6 @@ struct Snapshot {
   const Registry* registry = nullptr;
   std::map<std::string, TenantView> tenants;  // those with limits
   const Queues* queues = nullptr;
-  std::size_t max_accept = std::numeric_limits<std::size_t>::max();  // the rest: with a later decision
 };
 
 using Answers = std::vector<std::pair<PoolKey, Decision>>;

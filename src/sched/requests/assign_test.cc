@@ -260,7 +260,7 @@ class AssignTest : public ::testing::Test {
     std::vector<RegisteredPool> registered;
     for (const PoolView& pool : pools) registered.push_back(Registered(pool));
     registry = Registry(registered);
-    return Assign({pools, &registry, tenants, &queues, max_accept});
+    return Assign({pools, &registry, tenants, &queues});
   }
   std::vector<std::string> Accepted() {
     std::vector<std::string> ids;
@@ -269,7 +269,6 @@ class AssignTest : public ::testing::Test {
   }
 
   std::vector<PoolView> pools = {Pool()};
-  std::size_t max_accept = 100;
   std::set<NodeId> one_node = {NodeId("1")};
   std::map<std::string, TenantView> tenants;
   std::vector<std::unique_ptr<NodeRequest>> records;
@@ -288,20 +287,6 @@ TEST_F(AssignTest, ServesInOrder) {  // BB-03, LA-87
   AddRequest("200-0000000000", Request({"large"}));
   EXPECT_EQ(Accepted(), (std::vector<std::string>{"100-0000000003", "200-0000000002", "200-0000000000",
                                                   "200-0000000001"}));
-}
-
-TEST_F(AssignTest, AcceptsNoMoreThanItMayAndStillSaysWhyOthersWait) {
-  AddRequest("200-0000000001", Request({"small"}));
-  AddRequest("100-0000000002", Request({"small"}));
-  AddRequest("200-0000000003", Request({"large", "large"}));
-  pools[0].pool.limit = {{"cores", 16}};
-  pools[0].pool.used = {{"cores", 4}};
-  max_accept = 1;
-  EXPECT_EQ(Accepted(), (std::vector<std::string>{"100-0000000002"}));
-  max_accept = 0;
-  EXPECT_TRUE(Accepted().empty());
-  pools[0].is_waiting = true;
-  EXPECT_EQ(Run().waiting.size(), 1u) << "the large one";
 }
 
 TEST_F(AssignTest, TheFirstThatDoesNotFitIsAcceptedAndWaitsTheNextIsDeferred) {  // LA-03
