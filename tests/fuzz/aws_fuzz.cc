@@ -65,6 +65,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   net::HttpCall call;
   call.url = "https://host/" + std::string(text);
   call.headers = {{"X-Any", std::string(text)}};
-  Try([&] { aws::CanonicalRequest(call); });
+  for (const char* service : {"ec2", "s3"}) Try([&] { aws::CanonicalRequest(call, {"a-region", service}); });
   return 0;
 }
