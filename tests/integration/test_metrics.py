@@ -129,7 +129,7 @@ def test_prometheus_reads_our_metrics(site):
     """operations.md 10, without statsd: names, labels and types."""
     port = free_port()
     process = site.launcher(web_config(site, port, providers=[fake_provider(**ZONE)]))
-    assert "Statsd not configured" in process.output()
+    wait_for(lambda: "Statsd not configured" in process.output(), "the launcher says that there is no statsd")
     tree = site.tree()
     tree.add_raw_node(b"{")
     tree.wait_request(tree.add_request(["small"], requestor='odd "name"\n'), "fulfilled")

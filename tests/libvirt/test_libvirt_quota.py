@@ -19,9 +19,16 @@ def test_the_quota_follows_foreign_domains_at_once(libvirt_site, statsd):
     def wait_cores(cores: int):
         wait_for(lambda: statsd.last("nodepool.provider.here.host.local.cores") == f"{cores}|g", "the host is read again", 15)
 
+    def is_declined() -> bool:
+        request = tree.add_request(["small"])
+        wait_for(lambda: tree.request(request)["state"] != "requested", "the request is considered", 15)
+        is_failed = tree.request(request)["state"] == "failed"
+        tree.zk.delete(f"/nodepool/requests/{request}")
+        return is_failed
+
     host.virsh("create", "--paused", description)
     wait_cores(1)
-    tree.wait_request(tree.add_request(["small"]), "failed", 15)
+    wait_for(is_declined, "the quota is read again", 30)
     assert "it would exceed quota: cores" in launcher.output()
     host.virsh("destroy", FOREIGN)
     wait_cores(0)
