@@ -49,6 +49,7 @@ class MortalZk : public zk::Client {
   Subscription OnSession(std::function<void(zk::SessionState)> listener) override;
   zk::SessionState state() const override;
   zk::Session session() const override { return is_dead_ ? last_session_ : faulty_.session(); }
+  const zk::OwnWrites& own_writes() const override { return faulty_.own_writes(); }
   Task<> Close() override;
 
  private:

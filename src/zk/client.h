@@ -8,6 +8,7 @@
 
 #include "async/task.h"
 #include "base/subscription.h"
+#include "zk/own_writes.h"
 #include "zk/types.h"
 
 namespace nodepool::zk {
@@ -55,7 +56,6 @@ class Client {
   virtual Task<Result<Stat>> ExistsAndWatch(std::string path, Watcher watcher) = 0;
   virtual Task<Result<Children>> GetChildrenAndWatch(std::string path, Watcher watcher) = 0;
 
-  // A watch that stays until its registration is destroyed. It is re-armed after a
   // A watch that stays until its registration is destroyed. It is re-armed after a reconnection and
   // in a new session; changes made meanwhile are not reported, so a caller that needs all of them
   // reads again when OnSession reports kConnected. Ends when the server has accepted it; the znode
@@ -67,6 +67,9 @@ class Client {
   virtual Subscription OnSession(std::function<void(SessionState)> listener) = 0;
   virtual SessionState state() const = 0;
   virtual Session session() const = 0;
+
+  // What this client is writing: for caches, which need not read it.
+  virtual const OwnWrites& own_writes() const = 0;
 
   // Ends the session in good order: its ephemeral znodes vanish at once. Outstanding
   // and later operations fail with kLostSession. Bounded; never throws.

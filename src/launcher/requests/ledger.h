@@ -12,7 +12,7 @@
 #include "base/subscription.h"
 #include "model/resources.h"
 #include "sched/requests/order.h"
-#include "store/cache/listeners.h"
+#include "base/listeners.h"
 #include "store/cache/node_cache.h"
 
 namespace nodepool::launcher {
@@ -119,7 +119,7 @@ class Ledger {
   std::map<ProviderName, SteadyTime> full_until_;
   std::set<NodeId> claimed_;
   std::uint64_t last_id_ = 0;
-  store::Listeners<> listeners_;
+  Listeners<> listeners_;
   Subscription subscription_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "async/task_group.h"
 #include "base/subscription.h"
-#include "store/cache/listeners.h"
+#include "base/listeners.h"
 #include "store/malformed.h"
 #include "store/records.h"
 #include "zk/recipes/tree_cache.h"

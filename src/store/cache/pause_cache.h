@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/subscription.h"
-#include "store/cache/listeners.h"
+#include "base/listeners.h"
 #include "store/malformed.h"
 #include "store/records.h"
 #include "zk/recipes/tree_cache.h"

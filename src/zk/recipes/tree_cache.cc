@@ -60,6 +60,12 @@ struct TreeCache::Impl {
     }
   };
 
+  // A change that the answer to a write of our own shows.
+  struct Awaited {
+    std::string target;  // see OwnWrites
+    ItemPtr item;
+  };
+
   // What was reported to the listener. A listener that fails, for lack of memory, gets it in the next round
   // again.
   struct Known {
@@ -92,6 +98,7 @@ struct TreeCache::Impl {
   // Handlers of events.
   void OnState(SessionState state);
   void OnEvent(const WatchEvent& event);
+  void OnOwnWrite(const std::string& target, const std::string& path, const NodeData* node);
   void OnFound(const std::string& path);
   void EndRound();
 
@@ -101,7 +108,7 @@ struct TreeCache::Impl {
   void Settle(Item& item);
 
   // The queue.
-  void Read(const std::string& path, bool is_walk);
+  void Read(const std::string& path, bool is_walk, std::string target = "");
   void Push(Item::Kind kind, const std::string& path);
   void Enqueue(Job job);
   void EndWalkJob();
@@ -123,6 +130,7 @@ struct TreeCache::Impl {
   log::Logger logger;
   TaskGroup tasks;
   Subscription session_listener;
+  Subscription write_listener;
   std::optional<Subscription> watch;
   Event connected{"a connection to ZooKeeper"};
   Event round_ended{"a change, or a fault of reading"};
@@ -139,6 +147,7 @@ struct TreeCache::Impl {
   std::uint64_t last_number = 0;
   std::deque<ItemPtr> line;
   std::deque<Job> jobs;
+  std::vector<Awaited> awaited;  // seldom more than one: events and answers come in pairs
   std::unordered_map<std::string, Known> known;
   std::unordered_map<std::string, Reads> reads;
   // Unwanted paths that an event reported during the walk: a
@@ -265,7 +274,9 @@ void TreeCache::Impl::OnEvent(const WatchEvent& event) {
   if (!is_in_round || !IsBelowRoot(event.path)) return;
   bool is_gone = event.type == EventType::kDeleted;
   bool is_there = event.type == EventType::kCreated || event.type == EventType::kDataChanged;
-  if (is_there && listener.WantsData(event.path)) return Read(event.path, false);
+  if (is_there && listener.WantsData(event.path)) {
+    return Read(event.path, false, client.own_writes().FindTarget(event.path, event.type));
+  }
   if (!is_there && !is_gone) return;
   if (is_walking) decided.insert(event.path);
   auto of_path = reads.find(event.path);
@@ -275,6 +286,33 @@ void TreeCache::Impl::OnEvent(const WatchEvent& event) {
   }
   Push(is_gone ? Item::Kind::kGone : Item::Kind::kPresent, event.path);
   DeliverSettled();
+}
+
+// What was announced before this write's answer is either what it has written, or not newer than that.
+void TreeCache::Impl::OnOwnWrite(const std::string& target, const std::string& path, const NodeData* node) {
+  if (awaited.empty()) return;
+  std::vector<ItemPtr> over;
+  std::erase_if(awaited, [&](const Awaited& entry) {
+    if (entry.target != target) return false;
+    over.push_back(entry.item);
+    return true;
+  });
+  for (const ItemPtr& item : over) {
+    if (node == nullptr || item->path != path) {
+      Enqueue(Job{item, {}});
+      continue;
+    }
+    Reads& of_path = reads[path];
+    if (of_path.unsent == item) of_path.unsent = nullptr;
+    item->answer = *node;
+    Settle(*item);
+  }
+  try {
+    DeliverSettled();
+  } catch (...) {
+    logger.Warning("Reporting {} failed, starting again: {}", path, MessageOf(std::current_exception()));
+    EndRound();
+  }
 }
 
 // A znode that the walk found.
@@ -292,6 +330,7 @@ void TreeCache::Impl::EndRound() {
   is_walking = false;
   line.clear();
   jobs.clear();
+  awaited.clear();
   reads.clear();
   decided.clear();
   synced.Reset();
@@ -299,7 +338,8 @@ void TreeCache::Impl::EndRound() {
   reported.Reach(last_number);
 }
 
-void TreeCache::Impl::Read(const std::string& path, bool is_walk) {
+// `target`: of the own write that will show the change, else empty.
+void TreeCache::Impl::Read(const std::string& path, bool is_walk, std::string target) {
   Reads& of_path = reads[path];
   if (of_path.unsent) {
     if (is_walk && !std::exchange(of_path.unsent->is_walk, true)) ++walk_jobs;
@@ -310,7 +350,11 @@ void TreeCache::Impl::Read(const std::string& path, bool is_walk) {
   ++of_path.count;
   of_path.unsent = item;
   line.push_back(item);
-  Enqueue(Job{item, {}});
+  if (target.empty()) {
+    Enqueue(Job{item, {}});
+  } else {
+    awaited.push_back({std::move(target), std::move(item)});
+  }
 }
 
 void TreeCache::Impl::Push(Item::Kind kind, const std::string& path) {
@@ -412,12 +456,17 @@ TreeCache::~TreeCache() = default;
 void TreeCache::Start() {
   impl_->session_listener =
       impl_->client.OnSession([impl = impl_.get()](SessionState state) { impl->OnState(state); });
+  impl_->write_listener = impl_->client.own_writes().OnEnd(
+      [impl = impl_.get()](const std::string& target, const std::string& path, const NodeData* node) {
+        impl->OnOwnWrite(target, path, node);
+      });
   if (impl_->client.state() == SessionState::kConnected) impl_->connected.Set();
   impl_->tasks.Spawn("follow " + impl_->root, impl_->Run());
 }
 
 Task<> TreeCache::Stop() {
   impl_->session_listener.Reset();
+  impl_->write_listener.Reset();
   impl_->watch.reset();
   impl_->EndRound();
   co_await impl_->tasks.Stop();

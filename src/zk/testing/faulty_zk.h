@@ -61,6 +61,7 @@ class FaultyZk : public zk::Client {
   }
   zk::SessionState state() const override { return inner_.state(); }
   zk::Session session() const override { return inner_.session(); }
+  const zk::OwnWrites& own_writes() const override { return inner_.own_writes(); }
   Task<> Close() override { return inner_.Close(); }
 
  private:

@@ -406,26 +406,39 @@ class MemoryZk::ClientOfTree : public Client {
 
   Task<Result<Created>> Create(std::string path, std::string data, CreateMode mode) override {
     CreateOp op{std::move(path), std::move(data), mode};
-    return Write<Result<Created>>(op, [op](DataTree& tree, std::int64_t session, WallTime now) {
+    auto create = [op](DataTree& tree, std::int64_t session, WallTime now) {
       return OrThrow(tree.Create(op, session, now));
-    });
+    };
+    auto report = [op, write = own_writes_.Begin(op.path)](const Result<Created>& created) mutable {
+      if (created) write.Succeed(created->path, {op.data, created->stat});
+    };
+    return Write<Result<Created>>(op, std::move(create), std::move(report));
   }
   Task<Result<Stat>> Set(std::string path, std::string data, std::int32_t version) override {
     SetOp op{std::move(path), std::move(data), version};
-    return Write<Result<Stat>>(op, [op](DataTree& tree, std::int64_t session, WallTime now) {
+    auto set = [op](DataTree& tree, std::int64_t session, WallTime now) {
       return OrThrow(tree.Set(op, session, now));
-    });
+    };
+    auto report = [op, write = own_writes_.Begin(op.path)](const Result<Stat>& stat) mutable {
+      if (stat) write.Succeed(op.path, {op.data, *stat});
+    };
+    return Write<Result<Stat>>(op, std::move(set), std::move(report));
   }
   Task<Result<>> Delete(std::string path, std::int32_t version) override {
     DeleteOp op{std::move(path), version};
-    return Write<Result<>>(op, [op](DataTree& tree, std::int64_t session, WallTime) {
+    auto remove = [op](DataTree& tree, std::int64_t session, WallTime) {
       return OrThrow(tree.Delete(op, session));
-    });
+    };
+    return Write<Result<>>(op, std::move(remove), [](const Result<>&) {});
   }
   Task<MultiResult> Multi(std::vector<Op> ops) override {
-    return Write<MultiResult>(ops, [ops](DataTree& tree, std::int64_t session, WallTime now) {
+    auto carry_out = [ops](DataTree& tree, std::int64_t session, WallTime now) {
       return tree.Multi(ops, session, now);
-    });
+    };
+    auto report = [ops, sets = own_writes_.Begin(ops)](const MultiResult& answer) mutable {
+      sets.End(ops, answer);
+    };
+    return Write<MultiResult>(ops, std::move(carry_out), std::move(report));
   }
 
   Task<Result<NodeData>> Get(std::string path) override {
@@ -477,18 +490,20 @@ class MemoryZk::ClientOfTree : public Client {
   }
   SessionState state() const override { return link_->state(); }
   Session session() const override { return link_->session(); }
+  const OwnWrites& own_writes() const override { return own_writes_; }
   Task<> Close() override {
     link_->Close();
     co_return;
   }
 
  private:
-  template <class T, class Run>
-  Task<T> Write(const Op& op, Run run) {
-    return Write<T>(std::vector<Op>{op}, std::move(run));
+  template <class T, class Run, class Report>
+  Task<T> Write(const Op& op, Run run, Report report) {
+    return Write<T>(std::vector<Op>{op}, std::move(run), std::move(report));
   }
-  template <class T, class Run>
-  Task<T> Write(const std::vector<Op>& ops, Run run) {
+  // `report` notifies the followers of own writes of the answer.
+  template <class T, class Run, class Report>
+  Task<T> Write(const std::vector<Op>& ops, Run run, Report report) {
     if (auto fault = FaultIn(ops)) return Refused<T>(fault);
     auto at_server = [link = link_.get(), run = std::move(run)] {
       Ensemble& ensemble = link->ensemble();
@@ -496,7 +511,11 @@ class MemoryZk::ClientOfTree : public Client {
       ensemble.writer = link->session().id;
       return run(ensemble.tree, ensemble.writer, ensemble.loop.Now());
     };
-    return link_->Submit<T>(true, std::move(at_server), [](T outcome) { return outcome; });
+    auto at_client = [report = std::move(report)](T outcome) mutable {
+      report(outcome);
+      return outcome;
+    };
+    return link_->Submit<T>(true, std::move(at_server), std::move(at_client));
   }
 
   template <class T, class Run>
@@ -535,6 +554,7 @@ class MemoryZk::ClientOfTree : public Client {
   }
 
   std::shared_ptr<Link> link_;
+  OwnWrites own_writes_;
 };
 
 MemoryZk::MemoryZk(Loop& loop, MemoryZkOptions options)

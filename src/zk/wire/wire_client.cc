@@ -23,6 +23,7 @@ struct WireClient::Impl {
   protocol::Path OnServer(const std::string& path) const { return {session->chroot(), path}; }
 
   std::shared_ptr<WireSession> session;
+  OwnWrites own_writes;
 };
 
 namespace {
@@ -56,6 +57,12 @@ void FinishCreated(const WireSession& session, const CreateOp& op, OpResult& res
   if (is_ephemeral) result.stat.ephemeral_owner = session.session().id;
 }
 
+// The data of a write that is under way.
+struct SentRecord {
+  OwnWrites::Write write;
+  std::string data;
+};
+
 Task<std::vector<ReadResult>> Checked(Task<std::vector<ReadResult>> task,
                                       std::shared_ptr<const std::vector<ReadOp>> ops) {
   std::vector<ReadResult> results = co_await std::move(task);
@@ -87,12 +94,15 @@ Task<Result<Created>> WireClient::Impl::Create(std::string path, std::string dat
     CheckMode(mode, ttl_ms >= 0);
     CheckPath(p, protocol::IsSequential(mode));
   };
+  auto sent = std::make_shared<SentRecord>(own_writes.Begin(path), std::move(data));
   auto encode = [&](JuteWriter& out, const std::string& p) {
-    protocol::WriteCreate(out, OnServer(p), data, mode, ttl_ms);
+    protocol::WriteCreate(out, OnServer(p), sent->data, mode, ttl_ms);
   };
-  auto decode = [session = session.get()](Code code, JuteReader& body) -> Result<Created> {
+  auto decode = [session = session.get(), sent](Code code, JuteReader& body) -> Result<Created> {
     if (code != Code::kOk) return std::unexpected(code);
-    return Stripped(protocol::ReadCreated(body), session->chroot());
+    Created created = Stripped(protocol::ReadCreated(body), session->chroot());
+    sent->write.Succeed(created.path, {std::move(sent->data), created.stat});
+    return created;
   };
   return session->Call<Result<Created>>(protocol::CreateOpCode(mode), std::move(path), check, encode, decode);
 }
@@ -180,12 +190,15 @@ Task<Result<Children>> WireClient::GetChildrenAndWatch(std::string path, Watcher
 }
 
 Task<Result<Stat>> WireClient::Set(std::string path, std::string data, std::int32_t version) {
+  auto sent = std::make_shared<SentRecord>(impl_->own_writes.Begin(path), std::move(data));
   auto encode = [&](JuteWriter& out, const std::string& p) {
-    protocol::WriteSet(out, impl_->OnServer(p), data, version);
+    protocol::WriteSet(out, impl_->OnServer(p), sent->data, version);
   };
-  auto decode = [](Code code, JuteReader& body) -> Result<Stat> {
+  auto decode = [path, sent](Code code, JuteReader& body) -> Result<Stat> {
     if (code != Code::kOk) return std::unexpected(code);
-    return protocol::ReadStat(body);
+    Stat stat = protocol::ReadStat(body);
+    sent->write.Succeed(path, {std::move(sent->data), stat});
+    return stat;
   };
   return impl_->session->Call<Result<Stat>>(OpCode::kSetData, std::move(path), CheckAnyPath, encode, decode);
 }
@@ -203,16 +216,18 @@ Task<Result<>> WireClient::Delete(std::string path, std::int32_t version) {
 
 Task<MultiResult> WireClient::Multi(std::vector<Op> ops) {
   auto parts = std::make_shared<const std::vector<Op>>(std::move(ops));
+  auto writes = std::make_shared<OwnWrites::Sets>(impl_->own_writes.Begin(*parts));
   auto check = [&](const std::string&) { CheckPaths(*parts); };
   auto encode = [&](JuteWriter& out, const std::string&) {
     protocol::WriteMulti(out, impl_->session->chroot(), *parts);
   };
-  auto decode = [session = impl_->session.get(), parts](Code, JuteReader& body) {
+  auto decode = [session = impl_->session.get(), parts, writes](Code, JuteReader& body) {
     MultiResult answer = protocol::ReadMulti(body, parts->size());
     for (std::size_t i = 0; answer.ok() && i < parts->size(); ++i) {
       const auto* create = std::get_if<CreateOp>(&(*parts)[i]);
       if (create) FinishCreated(*session, *create, answer.results[i]);
     }
+    writes->End(*parts, answer);
     return answer;
   };
   std::string what = fmt::format("of {} operations", parts->size());
@@ -261,6 +276,8 @@ Subscription WireClient::OnSession(std::function<void(SessionState)> listener) {
 SessionState WireClient::state() const { return impl_->session->state(); }
 
 Session WireClient::session() const { return impl_->session->session(); }
+
+const OwnWrites& WireClient::own_writes() const { return impl_->own_writes; }
 
 Task<> WireClient::Close() { return impl_->session->Close(); }
 

@@ -71,6 +71,7 @@ class WireClient : public Client {
   Subscription OnSession(std::function<void(SessionState)> listener) override;
   SessionState state() const override;
   Session session() const override;
+  const OwnWrites& own_writes() const override;
   Task<> Close() override;
 
   // A create with a time to live, which Create has no parameter for.
